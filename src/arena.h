@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * arena.h
+ *	  Chunks of one fixed region of shared memory.
+ *
+ * The region is cut into pages of LB_PAGE_SIZE bytes, a page by binary
+ * buddies (Knowlton 1965) into chunks of LB_CHUNK_SIZE << order bytes, so
+ * that a board of ten members stays small.  A reference is the chunk's number
+ * in units of LB_CHUNK_SIZE; number 0 is never handed out and means none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ARENA_H
+#define LB_ARENA_H
+
+#include "core.h"
+
+#define LB_CHUNK_SIZE 256
+#define LB_MAX_ORDER 3
+#define LB_PAGE_SIZE (LB_CHUNK_SIZE << LB_MAX_ORDER)
+
+typedef uint32 LbRef;
+
+#define LB_NONE ((LbRef) 0)
+
+/* What one database has taken, in bytes; under the arena's lock. */
+typedef struct LbAccount
+{
+	uint64		used;
+} LbAccount;
+
+typedef struct LbArena
+{
+	LbLock		lock;			/* everything below */
+	uint64		size;			/* bytes that can be handed out */
+	uint64		used;			/* bytes handed out */
+	uint64		high;			/* most bytes ever handed out at once */
+	char	   *base;			/* address of chunk 0; the same in every process */
+	uint8	   *state;			/* per chunk: its order and whether it is free */
+	uint32		nchunks;		/* chunks of the region, chunk 0 included */
+	uint32		fresh;			/* first chunk never touched yet; a page start */
+	LbRef		free_list[LB_MAX_ORDER + 1];
+} LbArena;
+
+/*
+ * Where the memory of a board comes from: the arena, and the account of the
+ * board's database with its limit in bytes (0 is no limit).  Local to a
+ * process, cheap to fill in.
+ */
+typedef struct LbMem
+{
+	LbArena    *arena;
+	LbAccount  *account;
+	uint64		limit;
+} LbMem;
+
+/*
+ * Lay out an arena over the size bytes at region, which must be aligned to
+ * LB_PAGE_SIZE.  Touches only what it must: pages that are never handed out
+ * stay untouched.  The arena's own struct lies elsewhere.  Returns false if
+ * size is too small for a single page.  Caller has the region to itself.
+ */
+extern bool lb_arena_init(LbArena *arena, void *region, uint64 size,
+						  int tranche);
+
+/*
+ * Take a chunk of LB_CHUNK_SIZE << order bytes, not zeroed.  Returns LB_NONE
+ * when the arena or the account's limit is used up; never raises.  Takes the
+ * arena's lock.
+ */
+extern LbRef lb_alloc(const LbMem *mem, int order);
+
+/*
+ * Give a chunk back; order must be the one it was taken with.  Never raises.
+ * Takes the arena's lock.
+ */
+extern void lb_free(const LbMem *mem, LbRef ref, int order);
+
+/*
+ * Check the arena's own invariants (every chunk is in exactly one place, the
+ * sums agree).  Returns NULL or a static string that says what is wrong.
+ * Takes the arena's lock.
+ */
+extern const char *lb_arena_check(LbArena *arena);
+
+/*
+ * Whether ref is a chunk of this order that is handed out.  For checks of
+ * structures that may be damaged; needs no lock as long as the caller knows
+ * that nobody gives the chunk back.
+ */
+extern bool lb_arena_owns(const LbArena *arena, LbRef ref, int order);
+
+/* The address of a chunk. */
+static inline void *
+lb_ptr(const LbArena *arena, LbRef ref)
+{
+	Assert(ref != LB_NONE && ref < arena->nchunks);
+	return arena->base + (uint64) ref * LB_CHUNK_SIZE;
+}
+
+#endif							/* LB_ARENA_H */

@@ -1,0 +1,1223 @@
+/*-------------------------------------------------------------------------
+ *
+ * board.c
+ *	  Definitions of boards, and the directory of live boards.
+ *
+ * What lb_board records is read into a cache of the backend and resolved
+ * against the source table when it is first used.  An invalidation only marks
+ * what it concerns; memory that a caller may still look at is kept until the
+ * transaction ends.
+ *
+ * The directory is a list of LbDefs in shared memory, keyed by database,
+ * lb_board relation and lb_board.id.  An LbDef holds its boards in stripes; a
+ * plain board is the single one of stripe 0, a family's boards are found by
+ * a hash of their value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "board.h"
+#include "query.h"
+
+/* Columns of lb_board, as the install script has them. */
+enum
+{
+	Anum_lb_board_board = 1,
+	Anum_lb_board_id,
+	Anum_lb_board_source,
+	Anum_lb_board_member,
+	Anum_lb_board_rank_by,
+	Anum_lb_board_board_column,
+	Anum_lb_board_method,
+	Anum_lb_board_ranked_if
+};
+
+static LbCatalog catalog;
+static bool catalog_valid = false;
+
+static LbDefn **defns = NULL;	/* in order of their names */
+static int	ndefns = 0;
+static bool defns_valid = false;
+static uint64 nloads = 0;
+static MemoryContext defns_context = NULL;
+static List *old_contexts = NIL;	/* in TopMemoryContext */
+
+
+/* ----------------------------------------------------------------
+ *		Invalidation
+ * ----------------------------------------------------------------
+ */
+
+static void
+relcache_callback(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || !catalog_valid || relid == catalog.lb_board)
+	{
+		catalog_valid = false;
+		defns_valid = false;
+	}
+	for (int i = 0; i < ndefns; i++)
+	{
+		if (relid == InvalidOid || defns[i]->source == relid)
+			defns[i]->resolved = false;
+	}
+}
+
+/* A schema was renamed, say: names in the queries may be wrong. */
+static void
+namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+		defns[i]->resolved = false;
+}
+
+static void
+role_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+		defns[i]->checked_user = InvalidOid;
+}
+
+void
+lb_board_init(void)
+{
+	static bool installed = false;
+
+	if (installed)
+		return;
+	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
+	installed = true;
+}
+
+void
+lb_board_at_xact_end(void)
+{
+	ListCell   *lc;
+
+	if (old_contexts == NIL)
+		return;
+	foreach(lc, old_contexts)
+		MemoryContextDelete((MemoryContext) lfirst(lc));
+	list_free(old_contexts);
+	old_contexts = NIL;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The extension's own catalog
+ * ----------------------------------------------------------------
+ */
+
+const LbCatalog *
+lb_catalog(void)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	LbCatalog	found;
+
+	if (catalog_valid)
+		return &catalog;
+
+	lb_board_init();
+	memset(&found, 0, sizeof(found));
+
+	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum("leaderboard"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_extension ext = (Form_pg_extension) GETSTRUCT(tuple);
+		Datum		version;
+		bool		isnull;
+
+		found.extension = ext->oid;
+		found.schema = ext->extnamespace;
+		version = heap_getattr(tuple, Anum_pg_extension_extversion,
+							   RelationGetDescr(rel), &isnull);
+		found.version_ok = !isnull &&
+			strcmp(TextDatumGetCString(version), LB_VERSION) == 0;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (!OidIsValid(found.extension))
+		return NULL;
+
+	found.lb_board = get_relname_relid("lb_board", found.schema);
+	if (!OidIsValid(found.lb_board))
+		return NULL;
+	found.capture = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+									CStringGetDatum("lb_capture"),
+									PointerGetDatum(buildoidvector(NULL, 0)),
+									ObjectIdGetDatum(found.schema));
+	catalog = found;
+	catalog_valid = true;
+	return &catalog;
+}
+
+void
+lb_require_version(void)
+{
+	const LbCatalog *cat = lb_catalog();
+
+	if (cat != NULL && !cat->version_ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("leaderboard's library and its SQL objects are of different versions"),
+				 errdetail("The server has loaded version %s of the library.",
+						   LB_VERSION),
+				 errhint("Restart the server, or run ALTER EXTENSION leaderboard UPDATE.")));
+}
+
+static int
+defn_cmp(const void *a, const void *b)
+{
+	return strcmp((*(LbDefn *const *) a)->name, (*(LbDefn *const *) b)->name);
+}
+
+static LbMethod
+method_from_text(const char *s)
+{
+	if (strcmp(s, "rank") == 0)
+		return LB_RANK;
+	if (strcmp(s, "dense_rank") == 0)
+		return LB_DENSE_RANK;
+	return LB_ROW_NUMBER;
+}
+
+/* Read lb_board anew, if need be. */
+static void
+load_defns(void)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	MemoryContext context;
+	MemoryContext old;
+	LbDefn	  **found;
+	int			n = 0;
+	int			size = 16;
+
+	if (cat != NULL && defns_valid)
+		return;
+
+	if (cat == NULL)
+	{
+		ndefns = 0;
+		nloads++;
+		return;
+	}
+
+	context = AllocSetContextCreate(TopMemoryContext, "leaderboard boards",
+									ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	found = palloc(size * sizeof(LbDefn *));
+
+	rel = table_open(cat->lb_board, AccessShareLock);
+
+	/* What comes in from here on makes what we read stale again. */
+	defns_valid = true;
+
+	/* A catalog scan: the newest state, also in parallel mode. */
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TupleDesc	desc = RelationGetDescr(rel);
+		LbDefn	   *defn = palloc0(sizeof(LbDefn));
+		bool		isnull;
+		char	   *rank_by;
+		Datum		d;
+
+		defn->catalog = cat->lb_board;
+		strlcpy(defn->name,
+				TextDatumGetCString(heap_getattr(tuple, Anum_lb_board_board,
+												 desc, &isnull)),
+				NAMEDATALEN);
+		defn->id = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+											  desc, &isnull));
+		defn->source = DatumGetObjectId(heap_getattr(tuple,
+													 Anum_lb_board_source,
+													 desc, &isnull));
+		d = heap_getattr(tuple, Anum_lb_board_member, desc, &isnull);
+		strlcpy(defn->member, NameStr(*DatumGetName(d)), NAMEDATALEN);
+		rank_by = TextDatumGetCString(heap_getattr(tuple,
+												   Anum_lb_board_rank_by,
+												   desc, &isnull));
+		defn->ncolumns = lb_parse_rank_by(rank_by, defn->columns);
+		d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
+		defn->family = !isnull;
+		if (!isnull)
+			strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
+		d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
+		defn->method = method_from_text(TextDatumGetCString(d));
+		d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
+		if (!isnull)
+			strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
+		defn->member_words = 1;
+		defn->width = defn->ncolumns + defn->member_words;
+
+		if (n == size)
+		{
+			size *= 2;
+			found = repalloc(found, size * sizeof(LbDefn *));
+		}
+		found[n++] = defn;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	qsort(found, n, sizeof(LbDefn *), defn_cmp);
+
+	MemoryContextSwitchTo(TopMemoryContext);
+	if (defns_context)
+		old_contexts = lappend(old_contexts, defns_context);
+	MemoryContextSwitchTo(old);
+	defns_context = context;
+	defns = found;
+	ndefns = n;
+	nloads++;
+	lb_query_forget();
+}
+
+static LbDefn *
+find_defn(const char *name, int len)
+{
+	int			lo = 0;
+	int			hi = ndefns;
+
+	if (len > LB_MAX_NAME)
+		return NULL;
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+		int			c = strncmp(defns[mid]->name, name, len);
+
+		if (c == 0 && defns[mid]->name[len] != '\0')
+			c = 1;
+		if (c == 0)
+			return defns[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+/* Whether an index of rel makes the member unique on its board. */
+static bool
+has_member_index(Relation rel, const LbDefn *defn)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+	bool		found = false;
+
+	foreach(lc, indexes)
+	{
+		HeapTuple	tuple;
+		Form_pg_index index;
+		bool		member = false;
+		bool		other = false;
+
+		tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		index = (Form_pg_index) GETSTRUCT(tuple);
+		for (int i = 0; i < index->indnkeyatts; i++)
+		{
+			AttrNumber	attno = index->indkey.values[i];
+
+			if (attno == defn->member_attno)
+				member = true;
+			else if (!(defn->family && attno == defn->board_attno))
+				other = true;
+		}
+		if (index->indisunique && index->indimmediate && index->indisvalid &&
+			index->indisready && member && !other &&
+			heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+			found = true;
+		ReleaseSysCache(tuple);
+		if (found)
+			break;
+	}
+	list_free(indexes);
+	return found;
+}
+
+/* Whether our row trigger and our TRUNCATE trigger are there and fire. */
+static bool
+has_triggers(Relation rel, Oid capture)
+{
+	TriggerDesc *desc = rel->trigdesc;
+	int16		rows = 0;
+	bool		truncate = false;
+	const int16 all = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE |
+	TRIGGER_TYPE_DELETE;
+
+	if (desc == NULL)
+		return false;
+	for (int i = 0; i < desc->numtriggers; i++)
+	{
+		Trigger    *trigger = &desc->triggers[i];
+
+		if (trigger->tgfoid != capture ||
+			trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
+			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
+			trigger->tgdeferrable ||
+			!TRIGGER_FOR_AFTER(trigger->tgtype))
+			continue;
+		if (TRIGGER_FOR_ROW(trigger->tgtype))
+			rows |= trigger->tgtype & all;
+		else if (TRIGGER_FOR_TRUNCATE(trigger->tgtype))
+			truncate = true;
+	}
+	return rows == all && truncate;
+}
+
+static AttrNumber
+find_column(TupleDesc desc, const char *name, Oid *type)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+		{
+			*type = att->atttypid;
+			return att->attnum;
+		}
+	}
+	*type = InvalidOid;
+	return InvalidAttrNumber;
+}
+
+/*
+ * Look up what the definition names in its source.  Raises only if the source
+ * is gone; what keeps the board from having an index becomes its problem.
+ */
+static void
+resolve(LbDefn *defn)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+	TupleDesc	desc;
+	MemoryContext old;
+	Oid			type;
+
+	if (defn->resolved)
+		return;
+
+	rel = try_relation_open(defn->source, NoLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the source table of board \"%s\" does not exist",
+						defn->name),
+				 errhint("Use lb_drop_board() to remove the board.")));
+	lb_query_forget();
+	defn->checked_user = InvalidOid;
+	defn->resolved = true;
+	defn->problem = NULL;
+	desc = RelationGetDescr(rel);
+	defn->relkind = rel->rd_rel->relkind;
+	defn->owner = rel->rd_rel->relowner;
+	defn->row_security = rel->rd_rel->relrowsecurity;
+	old = MemoryContextSwitchTo(defns_context);
+	defn->source_name =
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+								   RelationGetRelationName(rel));
+	MemoryContextSwitchTo(old);
+
+	defn->member_attno = find_column(desc, defn->member, &defn->member_type);
+	if (!lb_member_type_ok(defn->member_type))
+		defn->problem = "the member column is missing or of another type";
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		LbRankColumn *column = &defn->columns[i];
+
+		column->attno = find_column(desc, column->name, &column->type);
+		if (i == 0 ? !lb_score_type_ok(column->type)
+			: !lb_tie_type_ok(column->type))
+			defn->problem = "a rank_by column is missing or of another type";
+	}
+	if (defn->family)
+	{
+		defn->board_attno = find_column(desc, defn->board_column,
+										&defn->board_type);
+		if (!lb_board_type_ok(defn->board_type))
+			defn->problem = "the board column is missing or of another type";
+		else
+		{
+			Oid			collation;
+
+			collation = TupleDescAttr(desc, defn->board_attno - 1)->attcollation;
+			if (OidIsValid(collation) &&
+				!get_collation_isdeterministic(collation))
+				defn->problem = "the board column has a nondeterministic collation";
+		}
+	}
+	defn->ranked_attno = InvalidAttrNumber;
+	if (defn->ranked_if[0] != '\0')
+	{
+		defn->ranked_attno = find_column(desc, defn->ranked_if, &type);
+		if (type != BOOLOID)
+			defn->problem = "the ranked_if column is missing or of another type";
+	}
+	if (defn->relkind != RELKIND_RELATION)
+		defn->problem = "the source is not a plain table";
+	if (defn->problem == NULL && !has_member_index(rel, defn))
+		defn->problem = "there is no valid unique index on the member";
+	defn->captured = cat != NULL && has_triggers(rel, cat->capture);
+	relation_close(rel, NoLock);
+}
+
+/* A board value of an integer column must be spelled as SQL would print it. */
+static void
+check_integer_value(const LbDefn *defn, const char *name, int len,
+					const LbValue *value)
+{
+	char		buf[32];
+	bool		ok = value->len > 0 && value->len < (int) sizeof(buf) - 1;
+
+	if (ok)
+	{
+		char	   *end;
+		int64		n;
+
+		memcpy(buf, value->data, value->len);
+		buf[value->len] = '\0';
+		errno = 0;
+		n = strtoi64(buf, &end, 10);
+		ok = errno == 0 && *end == '\0';
+		if (ok && defn->board_type == INT4OID)
+			ok = n >= PG_INT32_MIN && n <= PG_INT32_MAX;
+		if (ok && defn->board_type == INT2OID)
+			ok = n >= PG_INT16_MIN && n <= PG_INT16_MAX;
+		if (ok)
+		{
+			char		canonical[32];
+
+			snprintf(canonical, sizeof(canonical), INT64_FORMAT, n);
+			ok = strcmp(canonical, buf) == 0;
+		}
+	}
+	if (!ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%.*s\" does not exist", len, name),
+				 errdetail("The boards of \"%s\" are named by integers of type %s.",
+						   defn->name, format_type_be(defn->board_type))));
+}
+
+void
+lb_find_target(const char *name, int len, LbTarget *target)
+{
+	for (;;)
+	{
+		LbDefn	   *defn;
+		Oid			source;
+		const char *colon;
+
+		load_defns();
+		colon = memchr(name, ':', len);
+		target->has_value = false;
+		target->hash = 0;
+		if (colon == NULL)
+			defn = find_defn(name, len);
+		else
+		{
+			defn = find_defn(name, colon - name);
+			if (defn != NULL && defn->family)
+			{
+				target->value.data = colon + 1;
+				target->value.len = len - (colon + 1 - name);
+			}
+			else
+			{
+				defn = find_defn("*", 1);
+				if (defn != NULL && !defn->family)
+					defn = NULL;
+				target->value.data = name;
+				target->value.len = len;
+			}
+			target->has_value = true;
+		}
+		if (defn == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("board \"%.*s\" does not exist", len, name),
+					 lb_catalog() == NULL ?
+					 errhint("The extension leaderboard is not installed in this database.") :
+					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
+
+		/* The lock may bring in invalidations: then look again. */
+		source = defn->source;
+		LockRelationOid(source, AccessShareLock);
+		if (!catalog_valid || !defns_valid)
+			continue;
+		resolve(defn);
+		target->defn = defn;
+		if (target->has_value)
+		{
+			if (defn->board_type == INT2OID || defn->board_type == INT4OID ||
+				defn->board_type == INT8OID)
+				check_integer_value(defn, name, len, &target->value);
+			target->hash = lb_value_hash(&target->value);
+		}
+		target->stripe = lb_value_stripe(defn->family, target->hash);
+		return;
+	}
+}
+
+int
+lb_defns_of(Oid source, LbDefn ***result)
+{
+	static LbDefn **found = NULL;
+	static int	size = 0;
+	static int	n = 0;
+	static Oid	last_source = InvalidOid;
+	static uint64 last_load = 0;
+
+	load_defns();
+
+	/* The trigger asks for the same table again and again. */
+	if (source != last_source || last_load != nloads)
+	{
+		n = 0;
+		last_source = InvalidOid;
+	}
+	for (int i = 0; i < ndefns && source != last_source; i++)
+	{
+		if (defns[i]->source != source)
+			continue;
+		if (n == size)
+		{
+			int			newsize = Max(8, size * 2);
+
+			if (found == NULL)
+				found = MemoryContextAlloc(TopMemoryContext,
+										   newsize * sizeof(LbDefn *));
+			else
+				found = repalloc(found, newsize * sizeof(LbDefn *));
+			size = newsize;
+		}
+		found[n++] = defns[i];
+	}
+	last_source = source;
+	last_load = nloads;
+	for (int i = 0; i < n; i++)
+		resolve(found[i]);
+	*result = found;
+	return n;
+}
+
+int
+lb_all_defns(LbDefn ***result)
+{
+	load_defns();
+	*result = defns;
+	return ndefns;
+}
+
+bool
+lb_may_read(LbDefn *defn)
+{
+	Oid			user = GetUserId();
+	bool		ok;
+
+	if (defn->checked_user == user)
+		return defn->checked_ok;
+
+	ok = pg_class_aclcheck(defn->source, user, ACL_SELECT) == ACLCHECK_OK;
+	if (!ok && defn->problem == NULL)
+	{
+		ok = pg_attribute_aclcheck(defn->source, defn->member_attno, user,
+								   ACL_SELECT) == ACLCHECK_OK;
+		for (int i = 0; ok && i < defn->ncolumns; i++)
+			ok = pg_attribute_aclcheck(defn->source, defn->columns[i].attno,
+									   user, ACL_SELECT) == ACLCHECK_OK;
+		if (ok && defn->family)
+			ok = pg_attribute_aclcheck(defn->source, defn->board_attno, user,
+									   ACL_SELECT) == ACLCHECK_OK;
+		if (ok && defn->ranked_attno != InvalidAttrNumber)
+			ok = pg_attribute_aclcheck(defn->source, defn->ranked_attno, user,
+									   ACL_SELECT) == ACLCHECK_OK;
+	}
+	/* The query also needs the right to use the schema. */
+	if (ok)
+		ok = pg_namespace_aclcheck(get_rel_namespace(defn->source), user,
+								   ACL_USAGE) == ACLCHECK_OK;
+	defn->checked_user = user;
+	defn->checked_ok = ok;
+	return ok;
+}
+
+uint32
+lb_value_hash(const LbValue *value)
+{
+	return hash_bytes((const unsigned char *) value->data, value->len);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Directory
+ * ----------------------------------------------------------------
+ */
+
+static LbDef *
+directory_find(Oid database, Oid cat, int32 id)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database == database && def->catalog == cat && def->id == id)
+			return def;
+	}
+	return NULL;
+}
+
+/*
+ * The account of a database.  When there are more databases than accounts,
+ * the last account serves those that are left.
+ */
+static LbAccount *
+directory_account(Oid database)
+{
+	LbDatabase *unused = NULL;
+	dlist_iter	iter;
+
+	for (int i = 0; i < LB_MAX_DATABASES; i++)
+	{
+		LbDatabase *db = &lb_shared->databases[i];
+
+		if (db->database == database)
+			return &db->account;
+		if (!OidIsValid(db->database) && unused == NULL)
+			unused = db;
+	}
+	if (unused == NULL)
+	{
+		/* One that no definition needs any more? */
+		for (int i = 0; i < LB_MAX_DATABASES - 1 && unused == NULL; i++)
+		{
+			LbDatabase *db = &lb_shared->databases[i];
+
+			if (db->account.used != 0)
+				continue;
+			unused = db;
+			dlist_foreach(iter, &lb_shared->defs)
+			{
+				if (dlist_container(LbDef, node, iter.cur)->account == &db->account)
+					unused = NULL;
+			}
+		}
+		if (unused == NULL)
+			return &lb_shared->databases[LB_MAX_DATABASES - 1].account;
+	}
+	unused->database = database;
+	return &unused->account;
+}
+
+/* A definition's memory for the first time. */
+static LbDef *
+def_allocate(LbMem *mem)
+{
+	LbRef		ref;
+	LbDef	   *def;
+	int			tranche = lb_shared->directory_lock.tranche;
+
+	if (!dlist_is_empty(&lb_shared->free_defs))
+		return dlist_container(LbDef, node,
+							   dlist_pop_head_node(&lb_shared->free_defs));
+	ref = lb_alloc(mem, LB_MAX_ORDER);
+	if (ref == LB_NONE)
+		return NULL;
+	def = (LbDef *) lb_ptr(mem->arena, ref);
+	memset(def, 0, sizeof(LbDef));
+	ConditionVariableInit(&def->changed);
+	SpinLockInit(&def->mutex);
+	pg_atomic_init_u32(&def->state, LB_OFFLINE);
+	pg_atomic_init_u64(&def->unknown_xid, 0);
+	pg_atomic_init_u64(&def->build_done, 0);
+	pg_atomic_init_u64(&def->build_total, 0);
+	pg_atomic_init_u32(&def->queue_lost, 0);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_init_u64(&def->counters[i], 0);
+	for (int i = 0; i < LB_STRIPES; i++)
+		LWLockInitialize(&def->stripes[i].lock, tranche);
+	return def;
+}
+
+LbDef *
+lb_def_attach(LbDefn *defn, bool create)
+{
+	LbDef	   *def = defn->def;
+	LbMem		mem;
+
+	if (def != NULL && def->generation == defn->generation)
+		return def;
+	defn->def = NULL;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
+	if (def != NULL)
+	{
+		defn->generation = def->generation;
+		defn->def = def;
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	if (def != NULL || !create)
+		return def;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
+	if (def == NULL)
+	{
+		LbAccount  *account = directory_account(MyDatabaseId);
+
+		mem.arena = &lb_shared->arena;
+		mem.account = account;
+		mem.limit = (uint64) lb_database_memory_kb * 1024;
+		def = def_allocate(&mem);
+		if (def == NULL)
+		{
+			LWLockRelease(&lb_shared->directory_lock);
+			return NULL;
+		}
+		def->database = MyDatabaseId;
+		def->catalog = defn->catalog;
+		def->id = defn->id;
+		def->source = defn->source;
+		def->account = account;
+		def->width = defn->width;
+		def->member_words = defn->member_words;
+		def->family = defn->family;
+		strlcpy(def->name, defn->name, NAMEDATALEN);
+		pg_atomic_write_u32(&def->state, LB_BUILDING);
+		pg_atomic_write_u64(&def->unknown_xid, 0);
+		pg_atomic_write_u64(&def->build_done, 0);
+		pg_atomic_write_u64(&def->build_total, 0);
+		pg_atomic_write_u32(&def->queue_lost, 0);
+		for (int i = 0; i < LB_NCOUNTERS; i++)
+			pg_atomic_write_u64(&def->counters[i], 0);
+		def->wanted = false;
+		def->builder = 0;
+		def->attempts = 0;
+		def->failed = false;
+		def->retry = false;
+		def->release = false;
+		def->build_seconds = 0;
+		def->build_start = 0;
+		def->reason[0] = '\0';
+		for (int i = 0; i < LB_STRIPES; i++)
+		{
+			def->stripes[i].queueing = false;
+			def->stripes[i].single = LB_NONE;
+			lb_hash_init(&def->stripes[i].boards);
+		}
+		if (!def->family)
+		{
+			LbValue		none = {0, ""};
+
+			def->stripes[0].single = lb_board_new(&mem, def, 0, &none);
+			if (def->stripes[0].single == LB_NONE)
+			{
+				dlist_push_head(&lb_shared->free_defs, &def->node);
+				LWLockRelease(&lb_shared->directory_lock);
+				return NULL;
+			}
+		}
+		pg_write_barrier();
+		def->generation = lb_shared->next_generation++;
+		dlist_push_tail(&lb_shared->defs, &def->node);
+	}
+	defn->generation = def->generation;
+	defn->def = def;
+	LWLockRelease(&lb_shared->directory_lock);
+	return def;
+}
+
+void
+lb_def_want_build(LbDef *def, uint64 generation)
+{
+	uint32		offline = LB_OFFLINE;
+
+	SpinLockAcquire(&def->mutex);
+	if (def->generation == generation)
+	{
+		def->wanted = true;
+		def->retry = false;
+		pg_atomic_compare_exchange_u32(&def->state, &offline, LB_BUILDING);
+	}
+	SpinLockRelease(&def->mutex);
+	lb_wake_launcher();
+}
+
+void
+lb_def_offline(LbDef *def, const char *reason, bool retry)
+{
+	SpinLockAcquire(&def->mutex);
+	pg_atomic_write_u32(&def->state, LB_OFFLINE);
+	strlcpy(def->reason, reason, LB_MAX_REASON);
+	def->retry = retry;
+	def->release = true;
+	SpinLockRelease(&def->mutex);
+	ConditionVariableBroadcast(&def->changed);
+	lb_wake_launcher();
+}
+
+typedef struct Collect
+{
+	LbRef		refs[256];
+	int			n;
+	bool		all;			/* also boards without an index */
+} Collect;
+
+static bool
+collect_board(uint32 hash, LbRef ref, void *arg)
+{
+	Collect    *collect = (Collect *) arg;
+
+	if (collect->all || lb_index_bytes(&lb_board_at(ref)->index) > 0)
+		collect->refs[collect->n++] = ref;
+	return collect->n < (int) lengthof(collect->refs);
+}
+
+/*
+ * Empty the indexes of all boards.  The memory goes back without a lock, a
+ * bunch of boards at a time.
+ */
+static void
+empty_indexes(LbDef *def, uint64 generation, bool unless_ready)
+{
+	LbMem		mem = lb_mem(def);
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+		Collect		collect;
+		LbIndex		indexes[lengthof(collect.refs)];
+
+		do
+		{
+			collect.n = 0;
+			collect.all = false;
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+			if (lb_def_is(def, generation) &&
+				!(unless_ready &&
+				  pg_atomic_read_u32(&def->state) == LB_READY))
+				lb_stripe_walk(stripe, def->family, collect_board, &collect);
+			for (int i = 0; i < collect.n; i++)
+			{
+				LbBoard    *board = lb_board_at(collect.refs[i]);
+
+				indexes[i] = board->index;
+				lb_index_init(&board->index, def->width, def->member_words);
+				lb_board_release(def, stripe, collect.refs[i]);
+			}
+			LWLockRelease(&stripe->lock);
+			for (int i = 0; i < collect.n; i++)
+				lb_index_free(&mem, &indexes[i]);
+		} while (collect.n > 0);
+	}
+}
+
+void
+lb_def_free_indexes(LbDef *def, uint64 generation)
+{
+	empty_indexes(def, generation, true);
+}
+
+void
+lb_def_clear(LbDef *def, uint64 generation)
+{
+	empty_indexes(def, generation, false);
+}
+
+/* Directory's lock is held exclusively; def is in its list. */
+static void
+def_remove(LbDef *def)
+{
+	LbMem		mem = lb_mem(def);
+
+	for (int s = 0; s < LB_STRIPES; s++)
+		LWLockAcquire(&def->stripes[s].lock, LW_EXCLUSIVE);
+	SpinLockAcquire(&def->mutex);
+	def->generation = 0;
+	def->wanted = false;
+	def->release = false;
+	pg_atomic_write_u32(&def->state, LB_OFFLINE);
+	SpinLockRelease(&def->mutex);
+	for (int s = LB_STRIPES - 1; s >= 0; s--)
+		LWLockRelease(&def->stripes[s].lock);
+	dlist_delete(&def->node);
+
+	/* Nobody looks at the boards of a definition without a generation. */
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+		Collect		collect;
+
+		do
+		{
+			collect.n = 0;
+			collect.all = true;
+			lb_stripe_walk(stripe, def->family, collect_board, &collect);
+			for (int i = 0; i < collect.n; i++)
+			{
+				LbBoard    *board = lb_board_at(collect.refs[i]);
+
+				if (def->family)
+					lb_hash_delete(&mem, &stripe->boards, board->hash,
+								   collect.refs[i]);
+				else
+					stripe->single = LB_NONE;
+				lb_board_free(&mem, collect.refs[i]);
+			}
+		} while (collect.n > 0);
+		lb_hash_free(&mem, &stripe->boards);
+		stripe->queueing = false;
+	}
+	ConditionVariableBroadcast(&def->changed);
+	dlist_push_head(&lb_shared->free_defs, &def->node);
+}
+
+void
+lb_def_remove(LbDef *def, uint64 generation)
+{
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	if (def->generation == generation)
+		def_remove(def);
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+void
+lb_def_remove_one(Oid cat, int32 id, Oid source)
+{
+	dlist_mutable_iter iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	dlist_foreach_modify(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database == MyDatabaseId &&
+			(OidIsValid(source) ? def->source == source :
+			 def->catalog == cat && def->id == id))
+			def_remove(def);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+void
+lb_def_remove_all(Oid database, Oid cat)
+{
+	dlist_mutable_iter iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	dlist_foreach_modify(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database == database &&
+			(!OidIsValid(cat) || def->catalog == cat))
+			def_remove(def);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Live boards
+ * ----------------------------------------------------------------
+ */
+
+LbValue
+lb_board_value(const LbBoard *board)
+{
+	LbValue		value;
+
+	value.len = board->value_len;
+	value.data = board->value_chunk == LB_NONE ? board->value :
+		(const char *) lb_ptr(&lb_shared->arena, board->value_chunk);
+	return value;
+}
+
+static int
+value_order(int len)
+{
+	int			order = 0;
+
+	while ((LB_CHUNK_SIZE << order) < len)
+		order++;
+	Assert(order <= LB_MAX_ORDER);
+	return order;
+}
+
+LbRef
+lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
+			 const LbValue *value)
+{
+	LbRef		ref;
+	LbRef		chunk = LB_NONE;
+	LbBoard    *board;
+
+	Assert(value->len <= LB_MAX_VALUE);
+	ref = lb_alloc(mem, 0);
+	if (ref == LB_NONE)
+		return LB_NONE;
+	if (value->len > LB_INLINE_VALUE)
+	{
+		chunk = lb_alloc(mem, value_order(value->len));
+		if (chunk == LB_NONE)
+		{
+			lb_free(mem, ref, 0);
+			return LB_NONE;
+		}
+	}
+	board = (LbBoard *) lb_ptr(mem->arena, ref);
+	lb_index_init(&board->index, def->width, def->member_words);
+	dlist_init(&board->pending);
+	board->queue_first = LB_NONE;
+	board->queue_last = LB_NONE;
+	board->hash = hash;
+	board->large = 0;
+	board->value_len = value->len;
+	board->value_chunk = chunk;
+	memcpy(chunk == LB_NONE ? board->value :
+		   (char *) lb_ptr(mem->arena, chunk),
+		   value->data, value->len);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_init_u64(&board->counters[i], 0);
+	return ref;
+}
+
+LbBoard *
+lb_board_find(LbDef *def, LbStripe *stripe, uint32 hash,
+			  const LbValue *value, LbRef *result)
+{
+	LbHashScan	scan;
+	LbRef		ref;
+
+	if (!def->family)
+	{
+		*result = stripe->single;
+		return lb_board_at(stripe->single);
+	}
+	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
+		 ref != LB_NONE;
+		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
+	{
+		LbBoard    *board = lb_board_at(ref);
+		LbValue		have = lb_board_value(board);
+
+		if (have.len == value->len &&
+			memcmp(have.data, value->data, value->len) == 0)
+		{
+			*result = ref;
+			return board;
+		}
+	}
+	*result = LB_NONE;
+	return NULL;
+}
+
+LbBoard *
+lb_board_make(LbDef *def, LbStripe *stripe, uint32 hash,
+			  const LbValue *value, LbRef *result)
+{
+	LbMem		mem = lb_mem(def);
+	LbBoard    *board = lb_board_find(def, stripe, hash, value, result);
+
+	if (board != NULL)
+		return board;
+	*result = lb_board_new(&mem, def, hash, value);
+	if (*result == LB_NONE)
+		return NULL;
+	if (lb_hash_insert(&mem, &stripe->boards, hash, *result) != LB_OK)
+	{
+		lb_board_free(&mem, *result);
+		*result = LB_NONE;
+		return NULL;
+	}
+	return lb_board_at(*result);
+}
+
+void
+lb_board_free(const LbMem *mem, LbRef ref)
+{
+	LbBoard    *board = lb_board_at(ref);
+
+	Assert(dlist_is_empty(&board->pending));
+	while (board->queue_first != LB_NONE)
+	{
+		LbRef		page = board->queue_first;
+
+		board->queue_first = *(LbRef *) lb_ptr(mem->arena, page);
+		lb_free(mem, page, LB_MAX_ORDER);
+	}
+	lb_index_free(mem, &board->index);
+	if (board->value_chunk != LB_NONE)
+		lb_free(mem, board->value_chunk, value_order(board->value_len));
+	lb_free(mem, ref, 0);
+}
+
+void
+lb_board_release(LbDef *def, LbStripe *stripe, LbRef ref)
+{
+	LbBoard    *board = lb_board_at(ref);
+	LbMem		mem = lb_mem(def);
+
+	if (!def->family || board->index.members > 0 ||
+		lb_index_bytes(&board->index) > 0 ||
+		!dlist_is_empty(&board->pending) || board->queue_first != LB_NONE)
+		return;
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_fetch_add_u64(&def->counters[i],
+								pg_atomic_read_u64(&board->counters[i]));
+	lb_hash_delete(&mem, &stripe->boards, board->hash, ref);
+	lb_board_free(&mem, ref);
+}
+
+void
+lb_stripe_walk(LbStripe *stripe, bool family,
+			   bool (*visit) (uint32 hash, LbRef ref, void *arg), void *arg)
+{
+	if (family)
+		lb_hash_walk(&lb_shared->arena, &stripe->boards, visit, arg);
+	else if (stripe->single != LB_NONE)
+		(void) visit(0, stripe->single, arg);
+}

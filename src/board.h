@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * board.h
+ *	  Definitions of boards, and the directory of live boards.
+ *
+ * Lock order: the directory's lock, then one stripe's lock (several only by a
+ * build, in ascending order), then the arena's lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_BOARD_H
+#define LB_BOARD_H
+
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "lib/ilist.h"
+#include "port/atomics.h"
+#include "storage/latch.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "keys.h"
+#include "skiplist.h"
+
+/* A recorded board's name fits a name; a value of a family may be longer. */
+#define LB_MAX_NAME (NAMEDATALEN - 1)
+
+/*
+ * The longest value of a board column, in bytes, that gets an index.  Boards
+ * with longer names are answered by their queries.
+ */
+#define LB_MAX_VALUE 1024
+
+typedef enum LbMethod
+{
+	LB_ROW_NUMBER,
+	LB_RANK,
+	LB_DENSE_RANK
+} LbMethod;
+
+/* Why a read runs its defining query; columns of lb_stat_board. */
+typedef enum LbCause
+{
+	LB_CAUSE_NONE = -1,			/* it does not */
+	LB_CAUSE_DISABLED,			/* leaderboard.enable_index is off */
+	LB_CAUSE_RECOVERY,			/* on a standby */
+	LB_CAUSE_SNAPSHOT,			/* the index does not cover the snapshot */
+	LB_CAUSE_ROW_SECURITY,		/* policies apply to the caller */
+	LB_CAUSE_BUILDING,
+	LB_CAUSE_OFFLINE,
+	LB_CAUSE_TRIGGER,			/* a capture trigger is missing or disabled */
+	LB_CAUSE_OWN_CHANGES,		/* own changes that cannot be told yet */
+	LB_CAUSE_UNSETTLED,			/* changes of others that cannot be told yet */
+	LB_CAUSE_LIMIT,				/* a name or a result too long for the index */
+	LB_NCAUSES
+} LbCause;
+
+/*
+ * What lb_board records of a board, resolved against its source table.  Kept
+ * in a cache of the backend; valid until the next invalidation, so look it up
+ * again after anything that can process one.
+ */
+typedef struct LbDefn
+{
+	bool		resolved;		/* against the source as it is now */
+	Oid			catalog;		/* the lb_board it is recorded in */
+	int32		id;				/* lb_board.id */
+	char		name[NAMEDATALEN];
+	Oid			source;
+	Oid			owner;			/* of the source */
+	char		relkind;
+	char	   *source_name;	/* qualified and quoted, for the queries */
+	char		member[NAMEDATALEN];
+	AttrNumber	member_attno;
+	Oid			member_type;
+	int			ncolumns;		/* of rank_by */
+	LbRankColumn columns[LB_MAX_RANK_COLUMNS];
+	bool		family;
+	char		board_column[NAMEDATALEN];	/* of a family */
+	AttrNumber	board_attno;
+	Oid			board_type;
+	char		ranked_if[NAMEDATALEN]; /* empty if none */
+	AttrNumber	ranked_attno;	/* 0 if none */
+	LbMethod	method;
+
+	/* Of the index. */
+	int			member_words;
+	int			width;			/* words of a key */
+	bool		captured;		/* all triggers are there and enabled */
+	bool		row_security;	/* the source has row-level security */
+	const char *problem;		/* why no index can be kept, or NULL */
+	struct LbDef *def;			/* in shared memory, or NULL until needed */
+	uint64		generation;		/* of def */
+	Oid			checked_user;	/* whose privileges were last looked up ... */
+	bool		checked_ok;		/* ... and what came out */
+} LbDefn;
+
+/*
+ * The text of a board value as it stands in a board's name: the value of a
+ * text column itself, of an integer column its decimal digits.
+ */
+typedef struct LbValue
+{
+	int			len;
+	const char *data;
+} LbValue;
+
+/* Stripes of a family's boards, a lock each. */
+#define LB_STRIPES 8
+
+/* Length of a reason shown in lb_stat_board, terminator included. */
+#define LB_MAX_REASON 128
+
+typedef enum LbState
+{
+	LB_BUILDING,				/* no index yet; its build is asked for */
+	LB_READY,					/* the index answers */
+	LB_OFFLINE					/* no index until somebody rebuilds it */
+} LbState;
+
+/* What lb_stat_board counts, beside the causes. */
+typedef enum LbCounter
+{
+	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
+	LB_COUNT_INDEX_READS,
+	LB_NCOUNTERS
+} LbCounter;
+
+#define LB_INLINE_VALUE 32
+
+/*
+ * A live board: a chunk of the arena, reachable through its definition's
+ * stripe, under whose lock it is (the counters are added to atomically under
+ * the shared lock).
+ */
+typedef struct LbBoard
+{
+	LbIndex		index;
+	dlist_head	pending;		/* publications not settled, oldest first */
+	LbRef		queue_first;	/* settled while a build is running */
+	LbRef		queue_last;
+	uint32		hash;			/* of the value */
+	uint32		large;			/* large publications being settled now */
+	uint32		value_len;
+	LbRef		value_chunk;	/* value, where it is longer than inline */
+	char		value[LB_INLINE_VALUE];
+	pg_atomic_uint64 counters[LB_NCOUNTERS];
+} LbBoard;
+
+/* A share of the boards of a definition. */
+typedef struct LbStripe
+{
+	LWLock		lock;			/* all below, and the boards themselves */
+	bool		queueing;		/* a build wants what is settled from now on */
+	LbRef		single;			/* the board, unless a family */
+	LbHash		boards;			/* of a family: hash of value -> board */
+} LbStripe;
+
+/*
+ * The definition of a board or a family in shared memory.  Its memory is
+ * type-stable: once taken it is only ever used for another LbDef, so that a
+ * backend can keep its address and see by the generation whether it is still
+ * the one it meant.  The generation changes only under all stripes' locks.
+ */
+typedef struct LbDef
+{
+	dlist_node	node;			/* directory's list; directory's lock */
+	uint64		generation;		/* 0: not in use */
+
+	/* Fixed while the generation lasts. */
+	Oid			database;
+	Oid			catalog;		/* the lb_board it is recorded in */
+	int32		id;				/* lb_board.id */
+	Oid			source;
+	LbAccount  *account;
+	uint8		width;
+	uint8		member_words;
+	bool		family;
+	char		name[NAMEDATALEN];
+
+	/*
+	 * LbState.  Leaves LB_READY under any stripe's exclusive lock; becomes
+	 * LB_READY under all of them.
+	 */
+	pg_atomic_uint32 state;
+
+	/* Newest transaction whose changes the ledger does not hold. */
+	pg_atomic_uint64 unknown_xid;
+
+	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
+	pg_atomic_uint64 build_total;
+	pg_atomic_uint32 queue_lost;	/* the running build must start over */
+
+	/* Counters of reads that found no live board. */
+	pg_atomic_uint64 counters[LB_NCOUNTERS];
+
+	ConditionVariable changed;	/* state, attempts, large publications */
+
+	slock_t		mutex;			/* the fields below */
+	bool		wanted;			/* somebody asked for a build */
+	int			builder;		/* pid of the worker building it, or 0 */
+	uint32		attempts;		/* builds that ended, either way */
+	bool		failed;			/* ... and how the last one did */
+	bool		retry;			/* OFFLINE for a passing reason */
+	bool		release;		/* the indexes' memory is to be given back */
+	double		build_seconds;	/* of the last one that succeeded */
+	TimestampTz build_start;
+	char		reason[LB_MAX_REASON];
+
+	LbStripe	stripes[LB_STRIPES];
+} LbDef;
+
+StaticAssertDecl(sizeof(LbBoard) <= LB_CHUNK_SIZE, "a board fits a chunk");
+StaticAssertDecl(sizeof(LbDef) <= LB_PAGE_SIZE, "a definition fits a page");
+
+/* Accounts of databases; never freed, so pointers stay good. */
+#define LB_MAX_DATABASES 256
+typedef struct LbDatabase
+{
+	Oid			database;		/* InvalidOid: free */
+	LbAccount	account;
+} LbDatabase;
+
+/* The fixed part of shared memory. */
+typedef struct LbShared
+{
+	LWLock		directory_lock; /* the lists of definitions, databases */
+	dlist_head	defs;
+	dlist_head	free_defs;
+	uint64		next_generation;
+	LbDatabase	databases[LB_MAX_DATABASES];
+	pg_atomic_uint64 unknown_xid;	/* as in LbDef, for all definitions */
+	pg_atomic_uint32 launcher_pid;
+	Latch	   *launcher_latch; /* set while launcher_pid is */
+	LbArena		arena;
+} LbShared;
+
+/* NULL unless the library was preloaded. */
+extern LbShared *lb_shared;
+
+/* Settings. */
+extern int	lb_memory_kb;
+extern int	lb_database_memory_kb;
+extern int	lb_not_ready;
+extern int	lb_offline;
+extern bool lb_enable_index;
+extern int	lb_wait_timeout_ms;
+extern int	lb_history_size;
+extern int	lb_build_workers;
+
+enum
+{
+	LB_POLICY_WAIT,
+	LB_POLICY_QUERY,
+	LB_POLICY_ERROR
+};
+
+/* What a board's name leads to. */
+typedef struct LbTarget
+{
+	LbDefn	   *defn;
+	bool		has_value;		/* a family's board */
+	LbValue		value;			/* points into the name or the row */
+	uint32		hash;			/* of the value */
+	int			stripe;
+} LbTarget;
+
+/* leaderboard.c */
+
+/*
+ * Raise ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE unless the library was
+ * preloaded.
+ */
+extern void lb_require_preload(void);
+
+/* Where a definition's memory comes from. */
+extern LbMem lb_mem(const LbDef *def);
+
+/* Wake the launcher, if there is one.  Safe after the commit record. */
+extern void lb_wake_launcher(void);
+
+/* board.c: definitions */
+
+/* The extension as this database has it. */
+typedef struct LbCatalog
+{
+	Oid			extension;
+	Oid			schema;
+	Oid			lb_board;		/* relation */
+	Oid			capture;		/* function lb_capture */
+	bool		version_ok;		/* script and library are of one version */
+} LbCatalog;
+
+/*
+ * The catalog entry, or NULL if the database does not have the extension.
+ * Valid until the next invalidation.
+ */
+extern const LbCatalog *lb_catalog(void);
+
+/* Raise 55000 if script and library are of different versions. */
+extern void lb_require_version(void);
+
+/*
+ * The definition a board's name leads to, with its source locked in
+ * AccessShareLock to the end of the transaction and resolved.  Raises
+ * ERRCODE_UNDEFINED_OBJECT and what locking can raise.  With a name that
+ * names a family itself, value is absent; callers that need a board raise.
+ */
+extern void lb_find_target(const char *name, int len, LbTarget *target);
+
+/* All definitions on a source, resolved; the source must be locked. */
+extern int	lb_defns_of(Oid source, LbDefn ***defns);
+
+/* All definitions of the database, not resolved. */
+extern int	lb_all_defns(LbDefn ***defns);
+
+/* Whether the caller may read every column the board uses. */
+extern bool lb_may_read(LbDefn *defn);
+
+/* Hash and stripe of a board's value. */
+extern uint32 lb_value_hash(const LbValue *value);
+static inline int
+lb_value_stripe(bool family, uint32 hash)
+{
+	return family ? hash >> 29 : 0;
+}
+
+StaticAssertDecl(LB_STRIPES == 8, "lb_value_stripe uses three bits");
+
+/* End of transaction: drop what earlier invalidations left behind. */
+extern void lb_board_at_xact_end(void);
+
+/* Install the invalidation callbacks, once per process. */
+extern void lb_board_init(void);
+
+/* board.c: directory */
+
+/*
+ * The shared definition of defn, entered if it is not there (create).  NULL
+ * if it is not there, or if the arena is used up.  Never raises.  Takes the
+ * directory's lock.
+ */
+extern LbDef *lb_def_attach(LbDefn *defn, bool create);
+
+/* Whether def is still what generation stands for; with a stripe's lock. */
+static inline bool
+lb_def_is(const LbDef *def, uint64 generation)
+{
+	return def->generation == generation;
+}
+
+/*
+ * Ask for a build and wake the launcher.  Never raises.
+ */
+extern void lb_def_want_build(LbDef *def, uint64 generation);
+
+/*
+ * Take the index out of service.  Caller holds a stripe's exclusive lock, or
+ * knows that def lives.  Never raises; memory is given back by the launcher.
+ * retry says that the launcher may try again by itself.
+ */
+extern void lb_def_offline(LbDef *def, const char *reason, bool retry);
+
+/* Remove a definition with its boards.  Never raises. */
+extern void lb_def_remove(LbDef *def, uint64 generation);
+
+/*
+ * Remove the definitions with this lb_board and id, or of this source, in the
+ * current database.  Never raises.
+ */
+extern void lb_def_remove_one(Oid cat, int32 id, Oid source);
+
+/* Remove all of a database, or of one lb_board in it (catalog valid). */
+extern void lb_def_remove_all(Oid database, Oid catalog);
+
+/* Give back the memory of a definition's indexes; it must not be ready. */
+extern void lb_def_free_indexes(LbDef *def, uint64 generation);
+
+/* Empty all boards of a definition (TRUNCATE).  Never raises. */
+extern void lb_def_clear(LbDef *def, uint64 generation);
+
+/*
+ * The live board of a value in a stripe, or NULL.  Needs the stripe's lock.
+ */
+extern LbBoard *lb_board_find(LbDef *def, LbStripe *stripe, uint32 hash,
+							  const LbValue *value, LbRef *ref);
+
+/* The same, made if it is not there; NULL if memory is used up. */
+extern LbBoard *lb_board_make(LbDef *def, LbStripe *stripe, uint32 hash,
+							  const LbValue *value, LbRef *ref);
+
+/* A new board in a hash that no other process can reach yet. */
+extern LbRef lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
+						  const LbValue *value);
+
+/* The value of a live board. */
+extern LbValue lb_board_value(const LbBoard *board);
+
+/*
+ * Give a family's board back if it is empty and nothing waits for it.  Needs
+ * the stripe's exclusive lock.
+ */
+extern void lb_board_release(LbDef *def, LbStripe *stripe, LbRef ref);
+
+/* Free a board and all that hangs on it, its publications excepted. */
+extern void lb_board_free(const LbMem *mem, LbRef ref);
+
+static inline LbBoard *
+lb_board_at(LbRef ref)
+{
+	return (LbBoard *) lb_ptr(&lb_shared->arena, ref);
+}
+
+/*
+ * Call visit for every live board of a stripe, whose lock is held, until it
+ * returns false.
+ */
+extern void lb_stripe_walk(LbStripe *stripe, bool family,
+						   bool (*visit) (uint32 hash, LbRef ref, void *arg),
+						   void *arg);
+
+#endif							/* LB_BOARD_H */

@@ -1,0 +1,1384 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  Builds of boards by background workers.
+ *
+ * One launcher without a database starts a worker for each database that has
+ * something to build, at server start for every one.  A worker connects,
+ * builds and leaves: a standing connection would block DROP DATABASE and
+ * CREATE DATABASE ... TEMPLATE, and a running build gives way to them.
+ *
+ * A build does not block writers.  It first has every stripe queue what is
+ * settled from now on, and only then takes its snapshot; a transaction that
+ * the snapshot does not see settles later and is in the queue, one that it
+ * sees is in the scan, and the queue's entries of those are skipped.  The scan
+ * is sorted and packed into new boards that nobody else can reach.  What the
+ * queue has gathered is applied to them, in rounds until little is left, the
+ * rest under all stripes' locks, under which the new boards take the place of
+ * the old ones, which have served reads until then.
+ *
+ * Publications that are still pending move to the new boards, except those of
+ * transactions that had ended before the snapshot: the scan has them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "build.h"
+#include "capture.h"
+#include "ledger.h"
+
+/* Rows between two looks at whether to go on. */
+#define POLL_ROWS 8192
+
+/* Stop draining the queue without locks when a round brings this little. */
+#define FEW_ENTRIES 1000
+#define MAX_ROUNDS 50
+
+/* Milliseconds before something that failed is tried again. */
+#define RETRY_SOON 200
+#define RETRY_LATER 5000
+
+#define MAX_WORKERS 64
+
+/* A build under way, in the worker. */
+typedef struct Build
+{
+	LbDef	   *def;
+	uint64		generation;
+	LbMem		mem;
+	SnapshotData *snapshot;
+	bool		installed;
+	bool		ended;
+
+	/* The new boards, not reachable by others yet. */
+	LbRef		single;
+	LbHash		boards[LB_STRIPES];
+} Build;
+
+typedef enum BuildResult
+{
+	BUILD_DONE,
+	BUILD_NOMEM,
+	BUILD_DUPLICATE,
+	BUILD_GONE,
+	BUILD_AGAIN					/* the queue was lost, or changes are unknown */
+} BuildResult;
+
+
+/* ----------------------------------------------------------------
+ *		Scan and sort
+ * ----------------------------------------------------------------
+ */
+
+/* The number of a value, entered if it is new. */
+static int
+value_number(LbValues *values, const LbValue *value)
+{
+	uint32		hash = lb_value_hash(value);
+	uint32		at;
+	char	   *copy;
+
+	if (values->nvalues * 2 >= values->nbuckets)
+	{
+		int			nbuckets = Max(64, values->nbuckets * 2);
+		int32	   *buckets = MemoryContextAllocHuge(CurrentMemoryContext,
+													 nbuckets * sizeof(int32));
+
+		memset(buckets, -1, nbuckets * sizeof(int32));
+		for (int i = 0; i < values->nvalues; i++)
+		{
+			at = values->hashes[i] & (nbuckets - 1);
+			while (buckets[at] >= 0)
+				at = (at + 1) & (nbuckets - 1);
+			buckets[at] = i;
+		}
+		if (values->buckets != NULL)
+			pfree(values->buckets);
+		values->buckets = buckets;
+		values->nbuckets = nbuckets;
+	}
+	at = hash & (values->nbuckets - 1);
+	while (values->buckets[at] >= 0)
+	{
+		int			n = values->buckets[at];
+
+		if (values->hashes[n] == hash && values->values[n].len == value->len &&
+			memcmp(values->values[n].data, value->data, value->len) == 0)
+			return n;
+		at = (at + 1) & (values->nbuckets - 1);
+	}
+	if (values->nvalues == values->maxvalues)
+	{
+		values->maxvalues = Max(64, values->maxvalues * 2);
+		if (values->values == NULL)
+		{
+			values->values = palloc(values->maxvalues * sizeof(LbValue));
+			values->hashes = palloc(values->maxvalues * sizeof(uint32));
+		}
+		else
+		{
+			values->values = repalloc_huge(values->values,
+										   values->maxvalues * sizeof(LbValue));
+			values->hashes = repalloc_huge(values->hashes,
+										   values->maxvalues * sizeof(uint32));
+		}
+	}
+	copy = palloc(Max(1, value->len));
+	memcpy(copy, value->data, value->len);
+	values->values[values->nvalues].len = value->len;
+	values->values[values->nvalues].data = copy;
+	values->hashes[values->nvalues] = hash;
+	values->buckets[at] = values->nvalues;
+	return values->nvalues++;
+}
+
+LbSort *
+lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
+			 pg_atomic_uint64 *progress, void (*poll) (void))
+{
+	/* The number of a board's value is needed in front of the key only then. */
+	int			first = defn->family ? 0 : 1;
+	LbSort	   *sort;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	int64		tuple[LB_SORT_MAX_WORDS];
+	uint64		nrows = 0;
+	MemoryContext row_context;
+	MemoryContext old;
+	LbValue		last_value = {-1, NULL};
+
+	sort = lb_sort_begin(defn->width + 1 - first,
+						 (Size) maintenance_work_mem * 1024);
+	row_context = AllocSetContextCreate(CurrentMemoryContext,
+										"leaderboard row",
+										ALLOCSET_DEFAULT_SIZES);
+	memset(values, 0, sizeof(*values));
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan(rel, snapshot, 0, NULL);
+	tuple[0] = 0;
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		LbValue		value;
+		char		digits[32];
+		bool		ranked;
+
+		if (++nrows % POLL_ROWS == 0)
+		{
+			if (progress != NULL)
+				pg_atomic_write_u64(progress, nrows);
+			poll();
+		}
+		old = MemoryContextSwitchTo(row_context);
+		ranked = lb_row_key(defn, slot, tuple + 1, &value, digits);
+		MemoryContextSwitchTo(old);
+		if (ranked)
+		{
+			if (defn->family &&
+				(value.len != last_value.len ||
+				 memcmp(value.data, last_value.data, value.len) != 0))
+			{
+				tuple[0] = value_number(values, &value);
+				last_value = values->values[tuple[0]];
+			}
+			lb_sort_add(sort, tuple + first);
+		}
+		if (defn->family)
+			MemoryContextReset(row_context);
+	}
+	if (progress != NULL)
+		pg_atomic_write_u64(progress, nrows);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(row_context);
+	lb_sort_perform(sort);
+	return sort;
+}
+
+
+/* ----------------------------------------------------------------
+ *		One build
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Give way to DROP DATABASE and CREATE DATABASE ... TEMPLATE, which hold a
+ * lock on the database and wait a few seconds for its connections to go.
+ */
+static void
+give_way(void)
+{
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	LOCKTAG		tag;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!TimestampDifferenceExceeds(last, now, 100))
+		return;
+	last = now;
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, false, true) ==
+		LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the build gives way to a command on the database")));
+	LockRelease(&tag, RowExclusiveLock, false);
+}
+
+/* Whether a top-level transaction had ended when the snapshot was taken. */
+static bool
+ended_before(Snapshot snapshot, FullTransactionId fxid)
+{
+	TransactionId xid = XidFromFullTransactionId(fxid);
+
+	if (TransactionIdPrecedes(xid, snapshot->xmin))
+		return true;
+	if (!TransactionIdPrecedes(xid, snapshot->xmax))
+		return false;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		if (snapshot->xip[i] == xid)
+			return false;
+	}
+	return true;
+}
+
+static void
+free_queue(const LbMem *mem, LbBoard *board)
+{
+	while (board->queue_first != LB_NONE)
+	{
+		LbRef		page = board->queue_first;
+
+		board->queue_first = ((LbQueuePage *) lb_ptr(mem->arena, page))->next;
+		lb_free(mem, page, LB_MAX_ORDER);
+	}
+	board->queue_last = LB_NONE;
+}
+
+typedef struct QueueScan
+{
+	const LbMem *mem;
+	int			n;
+	LbRef		boards[64];
+} QueueScan;
+
+static bool
+find_queue(uint32 hash, LbRef ref, void *arg)
+{
+	QueueScan  *scan = (QueueScan *) arg;
+
+	if (lb_board_at(ref)->queue_first != LB_NONE)
+		scan->boards[scan->n++] = ref;
+	return scan->n < (int) lengthof(scan->boards);
+}
+
+/* Turn queueing on or off, without anything left in the queues. */
+static void
+set_queueing(Build *build, bool on)
+{
+	LbDef	   *def = build->def;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+		QueueScan	scan;
+
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		if (lb_def_is(def, build->generation))
+		{
+			do
+			{
+				scan.n = 0;
+				lb_stripe_walk(stripe, def->family, find_queue, &scan);
+				for (int i = 0; i < scan.n; i++)
+				{
+					free_queue(&build->mem, lb_board_at(scan.boards[i]));
+					lb_board_release(def, stripe, scan.boards[i]);
+				}
+			} while (scan.n > 0);
+			stripe->queueing = on;
+		}
+		LWLockRelease(&stripe->lock);
+	}
+}
+
+static LbBoard *
+new_board_find(Build *build, uint32 hash, const LbValue *value, LbRef *ref)
+{
+	LbStripe	stripe;
+
+	stripe.single = build->single;
+	stripe.boards = build->boards[lb_value_stripe(build->def->family, hash)];
+	return lb_board_find(build->def, &stripe, hash, value, ref);
+}
+
+static LbBoard *
+new_board_make(Build *build, uint32 hash, const LbValue *value, LbRef *ref)
+{
+	LbBoard    *board = new_board_find(build, hash, value, ref);
+	int			s = lb_value_stripe(build->def->family, hash);
+
+	if (board != NULL)
+		return board;
+	*ref = lb_board_new(&build->mem, build->def, hash, value);
+	if (*ref == LB_NONE)
+		return NULL;
+	if (lb_hash_insert(&build->mem, &build->boards[s], hash, *ref) != LB_OK)
+	{
+		lb_board_free(&build->mem, *ref);
+		return NULL;
+	}
+	return lb_board_at(*ref);
+}
+
+static bool
+free_new_board(uint32 hash, LbRef ref, void *arg)
+{
+	lb_board_free((const LbMem *) arg, ref);
+	return true;
+}
+
+static void
+free_new_boards(Build *build)
+{
+	if (build->single != LB_NONE)
+		lb_board_free(&build->mem, build->single);
+	build->single = LB_NONE;
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		lb_hash_walk(build->mem.arena, &build->boards[s], free_new_board,
+					 &build->mem);
+		lb_hash_free(&build->mem, &build->boards[s]);
+	}
+}
+
+/* Pack the sorted keys into new boards. */
+static BuildResult
+pack(Build *build, LbDefn *defn, LbSort *sort, LbValues *values)
+{
+	const int64 *tuple;
+	LbBulk		bulk;
+	LbResult	result = LB_OK;
+	int64		current = -1;
+	uint64		n = 0;
+
+	if (!defn->family)
+	{
+		LbValue		none = {0, ""};
+
+		build->single = lb_board_new(&build->mem, build->def, 0, &none);
+		if (build->single == LB_NONE)
+			return BUILD_NOMEM;
+		result = lb_bulk_begin(&bulk, &build->mem,
+							   &lb_board_at(build->single)->index,
+							   lb_sort_count(sort));
+		while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
+		{
+			result = lb_bulk_add(&bulk, tuple);
+			if (++n % POLL_ROWS == 0)
+				give_way();
+		}
+		if (result == LB_OK)
+			result = lb_bulk_finish(&bulk);
+	}
+	else
+	{
+		while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
+		{
+			if (tuple[0] != current)
+			{
+				LbRef		ref;
+				LbBoard    *board;
+
+				if (current >= 0)
+					result = lb_bulk_finish(&bulk);
+				current = tuple[0];
+				board = new_board_make(build, values->hashes[current],
+									   &values->values[current], &ref);
+				if (board == NULL)
+					return BUILD_NOMEM;
+				if (result == LB_OK)
+					result = lb_bulk_begin(&bulk, &build->mem, &board->index,
+										   0);
+			}
+			if (result == LB_OK)
+				result = lb_bulk_add(&bulk, tuple + 1);
+			if (++n % POLL_ROWS == 0)
+				give_way();
+		}
+		if (result == LB_OK && current >= 0)
+			result = lb_bulk_finish(&bulk);
+	}
+	if (result == LB_NOMEM)
+		return BUILD_NOMEM;
+	return result == LB_OK ? BUILD_DONE : BUILD_DUPLICATE;
+}
+
+/* Apply a chain of queued entries to a new board. */
+static BuildResult
+apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
+{
+	int			stride = lb_entry_words(build->def->width);
+
+	while (page_ref != LB_NONE)
+	{
+		LbQueuePage *page = (LbQueuePage *) lb_ptr(build->mem.arena, page_ref);
+
+		for (uint32 at = 0; at < page->used; at += stride + 1)
+		{
+			FullTransactionId xid = FullTransactionIdFromU64((uint64) page->words[at]);
+			const int64 *entry = &page->words[at + 1];
+			LbResult	result = LB_OK;
+
+			if (ended_before(build->snapshot, xid))
+				continue;
+			if (entry[0] & LB_HAS_OLD)
+				result = lb_index_remove(&build->mem, &board->index, entry + 1);
+			if (result == LB_OK && (entry[0] & LB_HAS_NEW))
+				result = lb_index_insert(&build->mem, &board->index,
+										 entry + 1 + build->def->width);
+			if (result == LB_NOMEM)
+				return BUILD_NOMEM;
+			if (result != LB_OK)
+				return BUILD_AGAIN;
+			(*napplied)++;
+		}
+		page_ref = page->next;
+	}
+	return BUILD_DONE;
+}
+
+/*
+ * Apply what a stripe has queued, a bunch of boards at a time.  With locked
+ * the caller holds the stripe's lock.
+ */
+static BuildResult
+drain_stripe(Build *build, int s, bool locked, uint64 *napplied)
+{
+	LbDef	   *def = build->def;
+	LbStripe   *stripe = &def->stripes[s];
+	BuildResult result = BUILD_DONE;
+	QueueScan	scan;
+
+	do
+	{
+		struct
+		{
+			LbRef		first;
+			LbBoard    *board;
+		}			chains[lengthof(scan.boards)];
+
+		if (!locked)
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		if (!lb_def_is(def, build->generation))
+		{
+			if (!locked)
+				LWLockRelease(&stripe->lock);
+			return BUILD_GONE;
+		}
+		scan.n = 0;
+		lb_stripe_walk(stripe, def->family, find_queue, &scan);
+		for (int i = 0; i < scan.n; i++)
+		{
+			LbBoard    *old = lb_board_at(scan.boards[i]);
+			LbValue		value = lb_board_value(old);
+			LbRef		ref;
+
+			/* The old board may go once its queue is gone. */
+			chains[i].board = new_board_make(build, old->hash, &value, &ref);
+			chains[i].first = old->queue_first;
+			old->queue_first = old->queue_last = LB_NONE;
+			if (chains[i].board == NULL)
+				result = BUILD_NOMEM;
+			lb_board_release(def, stripe, scan.boards[i]);
+		}
+		if (!locked)
+			LWLockRelease(&stripe->lock);
+		for (int i = 0; i < scan.n; i++)
+		{
+			if (result == BUILD_DONE)
+				result = apply_queue(build, chains[i].board, chains[i].first,
+									 napplied);
+			while (chains[i].first != LB_NONE)
+			{
+				LbRef		page = chains[i].first;
+
+				chains[i].first = ((LbQueuePage *) lb_ptr(build->mem.arena, page))->next;
+				lb_free(&build->mem, page, LB_MAX_ORDER);
+			}
+		}
+	} while (scan.n > 0 && result == BUILD_DONE);
+	return result;
+}
+
+typedef struct Move
+{
+	Build	   *build;
+	bool		ok;
+} Move;
+
+/* Move what an old board has beside its index to the new one. */
+static bool
+move_board(uint32 hash, LbRef ref, void *arg)
+{
+	Move	   *move = (Move *) arg;
+	Build	   *build = move->build;
+	LbBoard    *old = lb_board_at(ref);
+	LbValue		value = lb_board_value(old);
+	LbBoard    *board;
+	LbRef		newref;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &old->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (ended_before(build->snapshot, pub->xid))
+		{
+			/* It is in the scan, or has aborted. */
+			dlist_delete(&pub->node);
+			pub->done = true;
+			continue;
+		}
+		board = new_board_make(build, old->hash, &value, &newref);
+		if (board == NULL)
+		{
+			move->ok = false;
+			return false;
+		}
+		dlist_delete(&pub->node);
+		pub->board = newref;
+		if (pub->settling)
+			board->large++;
+		dlist_push_tail(&board->pending, &pub->node);
+	}
+	board = new_board_find(build, old->hash, &value, &newref);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+	{
+		uint64		n = pg_atomic_read_u64(&old->counters[i]);
+
+		if (n > 0)
+			pg_atomic_fetch_add_u64(board != NULL ? &board->counters[i] :
+									&build->def->counters[i], n);
+	}
+	return true;
+}
+
+/*
+ * Whether a transaction whose changes are nowhere to be found may have been
+ * running when the snapshot was taken.
+ */
+static bool
+misses_changes(Build *build)
+{
+	uint64		unknown = Max(pg_atomic_read_u64(&build->def->unknown_xid),
+							  pg_atomic_read_u64(&lb_shared->unknown_xid));
+
+	return unknown != 0 &&
+		!ended_before(build->snapshot, FullTransactionIdFromU64(unknown));
+}
+
+/*
+ * Whether a prepared transaction may have changed the source.  It settles
+ * nothing when it is committed.
+ */
+static bool
+is_prepared_for(Oid source)
+{
+	LOCKTAG		tag;
+	VirtualTransactionId *holders;
+	int			n;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, source);
+	holders = GetLockConflicts(&tag, ShareLock, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+give_up_pending(uint32 hash, LbRef ref, void *arg)
+{
+	LbBoard    *board = lb_board_at(ref);
+
+	while (!dlist_is_empty(&board->pending))
+	{
+		LbPublication *pub = dlist_container(LbPublication, node,
+											 dlist_pop_head_node(&board->pending));
+
+		pub->done = true;
+	}
+	return true;
+}
+
+/* The new boards take the place of the old ones. */
+static BuildResult
+install(Build *build)
+{
+	LbDef	   *def = build->def;
+	BuildResult result = BUILD_DONE;
+	uint64		napplied = 0;
+	Move		move;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+		LWLockAcquire(&def->stripes[s].lock, LW_EXCLUSIVE);
+	if (!lb_def_is(def, build->generation))
+		result = BUILD_GONE;
+	else if (pg_atomic_read_u32(&def->queue_lost) != 0 ||
+			 misses_changes(build))
+		result = BUILD_AGAIN;
+	for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
+		result = drain_stripe(build, s, true, &napplied);
+	if (result == BUILD_DONE)
+	{
+		move.build = build;
+		move.ok = true;
+		for (int s = 0; move.ok && s < LB_STRIPES; s++)
+			lb_stripe_walk(&def->stripes[s], def->family, move_board, &move);
+
+		/* What has moved is lost to the old boards: they are of no use. */
+		if (!move.ok)
+		{
+			if (build->single != LB_NONE)
+				give_up_pending(0, build->single, NULL);
+			for (int s = 0; s < LB_STRIPES; s++)
+				lb_hash_walk(build->mem.arena, &build->boards[s],
+							 give_up_pending, NULL);
+			lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
+						   false);
+			result = BUILD_NOMEM;
+		}
+	}
+	if (result == BUILD_DONE)
+	{
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			LbStripe   *stripe = &def->stripes[s];
+			LbHash		boards = stripe->boards;
+
+			stripe->boards = build->boards[s];
+			build->boards[s] = boards;
+			stripe->queueing = false;
+		}
+		if (!def->family)
+		{
+			LbRef		single = def->stripes[0].single;
+
+			def->stripes[0].single = build->single;
+			build->single = single;
+		}
+		build->installed = true;
+		SpinLockAcquire(&def->mutex);
+		pg_atomic_write_u32(&def->state, LB_READY);
+		def->reason[0] = '\0';
+		def->retry = false;
+		SpinLockRelease(&def->mutex);
+	}
+	for (int s = LB_STRIPES - 1; s >= 0; s--)
+		LWLockRelease(&def->stripes[s].lock);
+
+	/* Now these are the old ones. */
+	free_new_boards(build);
+	return result;
+}
+
+/* A build ended: tell those who wait for it. */
+static void
+end_build(Build *build, bool again)
+{
+	LbDef	   *def = build->def;
+
+	if (build->ended)
+		return;
+	build->ended = true;
+	SpinLockAcquire(&def->mutex);
+	if (def->generation == build->generation)
+	{
+		def->builder = 0;
+		def->attempts++;
+		def->failed = !build->installed;
+		if (again && pg_atomic_read_u32(&def->state) != LB_READY)
+			def->wanted = true;
+		if (build->installed)
+			def->build_seconds =
+				(GetCurrentTimestamp() - def->build_start) / 1000000.0;
+	}
+	SpinLockRelease(&def->mutex);
+	ConditionVariableBroadcast(&def->changed);
+	lb_wake_launcher();
+}
+
+/* Also when the worker is told to go. */
+static void
+abandon_build(int code, Datum arg)
+{
+	Build	   *build = (Build *) DatumGetPointer(arg);
+
+	/* An error may have left the locks held. */
+	LWLockReleaseAll();
+	set_queueing(build, false);
+	free_new_boards(build);
+	end_build(build, true);
+}
+
+static void
+build_offline(Build *build, const char *reason, bool retry)
+{
+	SpinLockAcquire(&build->def->mutex);
+	strlcpy(build->def->reason, reason, LB_MAX_REASON);
+	SpinLockRelease(&build->def->mutex);
+	if (pg_atomic_read_u32(&build->def->state) != LB_READY)
+		lb_def_offline(build->def, reason, retry);
+}
+
+/*
+ * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
+ * then the build has ended.
+ */
+static LbDefn *
+prepare_build(Build *build)
+{
+	LbDef	   *def = build->def;
+	LbDefn	  **defns;
+	LbDefn	   *defn = NULL;
+	Oid			source = InvalidOid;
+	int			n;
+
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
+			source = defns[i]->source;
+	}
+	if (!OidIsValid(source))
+	{
+		end_build(build, false);
+		return NULL;
+	}
+
+	/*
+	 * Never wait for the lock: a reader that waits for us may stand before
+	 * the one that we would wait for.
+	 */
+	if (!ConditionalLockRelationOid(source, AccessShareLock))
+	{
+		build_offline(build, "the table is locked", true);
+		end_build(build, true);
+		return NULL;
+	}
+	n = lb_defns_of(source, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
+			defn = defns[i];
+	}
+	if (defn != NULL && (defn->problem != NULL || !defn->captured))
+	{
+		lb_def_offline(def, defn->problem ? defn->problem :
+					   "a capture trigger is missing or disabled", false);
+		defn = NULL;
+	}
+	if (defn == NULL)
+		end_build(build, false);
+	return defn;
+}
+
+/* Scan, sort, pack, catch up, install. */
+static BuildResult
+try_build(Build *build, LbDefn *defn)
+{
+	LbDef	   *def = build->def;
+	Relation	rel;
+	LbSort	   *sort;
+	LbValues	values;
+	BuildResult result;
+	Oid			save_user;
+	int			save_context;
+
+	if (misses_changes(build) || is_prepared_for(defn->source))
+		return BUILD_AGAIN;
+
+	rel = table_open(defn->source, NoLock);
+	pg_atomic_write_u64(&def->build_total,
+						Max(0, (int64) rel->rd_rel->reltuples));
+
+	/* Nothing of the user's runs here, but keep it that way. */
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   save_context | SECURITY_RESTRICTED_OPERATION);
+	sort = lb_sort_rows(defn, rel, build->snapshot, &values,
+						&def->build_done, give_way);
+	SetUserIdAndSecContext(save_user, save_context);
+	pg_atomic_write_u64(&def->build_total,
+						pg_atomic_read_u64(&def->build_done));
+	result = pack(build, defn, sort, &values);
+	lb_sort_end(sort);
+	table_close(rel, NoLock);
+
+	for (int round = 0; result == BUILD_DONE && round < MAX_ROUNDS; round++)
+	{
+		uint64		napplied = 0;
+
+		for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
+			result = drain_stripe(build, s, false, &napplied);
+		give_way();
+		if (napplied < FEW_ENTRIES)
+			break;
+	}
+	if (result == BUILD_DONE)
+		result = install(build);
+	return result;
+}
+
+static void
+build_claimed(Build *build)
+{
+	LbDef	   *def = build->def;
+	LbDefn	   *defn = prepare_build(build);
+
+	for (int attempt = 0; !build->ended; attempt++)
+	{
+		MemoryContext context;
+		MemoryContext old;
+		BuildResult result;
+
+		pg_atomic_write_u32(&def->queue_lost, 0);
+		set_queueing(build, true);
+		PushActiveSnapshot(GetLatestSnapshot());
+		build->snapshot = GetActiveSnapshot();
+		lb_pause("build");
+
+		context = AllocSetContextCreate(TopTransactionContext,
+										"leaderboard build",
+										ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(context);
+		result = try_build(build, defn);
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(context);
+		PopActiveSnapshot();
+		if (result == BUILD_DONE)
+		{
+			end_build(build, false);
+			return;
+		}
+		set_queueing(build, false);
+		free_new_boards(build);
+
+		if (result == BUILD_NOMEM && attempt == 0 &&
+			pg_atomic_read_u32(&def->state) == LB_READY)
+		{
+			/* Both do not fit: without the old one, then. */
+			lb_def_offline(def, "its index is being built again", true);
+			lb_def_free_indexes(def, build->generation);
+			pg_atomic_write_u32(&def->state, LB_BUILDING);
+			continue;
+		}
+		if (result == BUILD_AGAIN && attempt < 3 &&
+			pg_atomic_read_u32(&def->queue_lost) != 0)
+			continue;
+		switch (result)
+		{
+			case BUILD_NOMEM:
+				lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
+							   false);
+				break;
+			case BUILD_DUPLICATE:
+				lb_def_offline(def, "a member is there twice, in spite of its unique index",
+							   false);
+				break;
+			case BUILD_AGAIN:
+				build_offline(build, "a prepared transaction has changed the table",
+							  true);
+				break;
+			case BUILD_GONE:
+			case BUILD_DONE:
+				break;
+		}
+		end_build(build, false);
+	}
+}
+
+/*
+ * Build a definition that this worker has claimed.
+ */
+static void
+build_one(LbDef *def, uint64 generation)
+{
+	Build		build;
+
+	memset(&build, 0, sizeof(Build));
+	build.def = def;
+	build.generation = generation;
+	build.mem = lb_mem(def);
+	for (int s = 0; s < LB_STRIPES; s++)
+		lb_hash_init(&build.boards[s]);
+	pg_atomic_write_u64(&def->build_done, 0);
+	pg_atomic_write_u64(&def->build_total, 0);
+	SpinLockAcquire(&def->mutex);
+	def->build_start = GetCurrentTimestamp();
+	SpinLockRelease(&def->mutex);
+
+	PG_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
+	{
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		build_claimed(&build);
+		CommitTransactionCommand();
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Worker
+ * ----------------------------------------------------------------
+ */
+
+/* Take on a build of this database that nobody works on. */
+static LbDef *
+claim_build(uint64 *generation)
+{
+	dlist_iter	iter;
+	LbDef	   *claimed = NULL;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database != MyDatabaseId)
+			continue;
+		SpinLockAcquire(&def->mutex);
+		if (def->wanted && def->builder == 0)
+		{
+			def->wanted = false;
+			def->builder = MyProcPid;
+			*generation = def->generation;
+			claimed = def;
+		}
+		SpinLockRelease(&def->mutex);
+		if (claimed != NULL)
+			break;
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	return claimed;
+}
+
+void
+lb_worker_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	LbDefn	  **defns;
+	int			n;
+	LbDef	   *def;
+	uint64		generation;
+	const LbCatalog *cat;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	pgstat_report_appname("leaderboard worker");
+
+	/* Enter what is recorded here; that asks for the builds. */
+	StartTransactionCommand();
+	cat = lb_catalog();
+	if (cat != NULL && cat->version_ok)
+	{
+		n = lb_all_defns(&defns);
+		for (int i = 0; i < n; i++)
+		{
+			def = lb_def_attach(defns[i], true);
+			if (def != NULL &&
+				pg_atomic_read_u32(&def->state) == LB_BUILDING)
+			{
+				SpinLockAcquire(&def->mutex);
+				if (def->builder == 0)
+					def->wanted = true;
+				SpinLockRelease(&def->mutex);
+			}
+		}
+	}
+	CommitTransactionCommand();
+
+	while ((def = claim_build(&generation)) != NULL)
+	{
+		uint32		attempts = def->attempts;
+
+		build_one(def, generation);
+
+		/* What failed is tried again later, by the launcher. */
+		if (def->attempts != attempts && def->failed)
+			break;
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		Launcher
+ * ----------------------------------------------------------------
+ */
+
+typedef struct Worker
+{
+	BackgroundWorkerHandle *handle; /* NULL: free */
+	Oid			database;
+	TimestampTz started;
+} Worker;
+
+static Worker workers[MAX_WORKERS];
+static List *visits = NIL;		/* databases not looked at yet */
+
+static void
+launcher_exit(int code, Datum arg)
+{
+	pg_atomic_write_u32(&lb_shared->launcher_pid, 0);
+}
+
+/* All databases that one can connect to. */
+static void
+list_databases(void)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+	MemoryContext old;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
+
+		if (!db->datallowconn)
+			continue;
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		visits = lappend_oid(visits, db->oid);
+		MemoryContextSwitchTo(old);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+}
+
+static int
+running_workers(Oid database)
+{
+	int			n = 0;
+
+	for (int i = 0; i < MAX_WORKERS; i++)
+	{
+		pid_t		pid;
+
+		if (workers[i].handle == NULL)
+			continue;
+		if (GetBackgroundWorkerPid(workers[i].handle, &pid) == BGWH_STOPPED)
+		{
+			pfree(workers[i].handle);
+			workers[i].handle = NULL;
+			continue;
+		}
+		if (!OidIsValid(database) || workers[i].database == database)
+			n++;
+	}
+	return n;
+}
+
+static bool
+start_worker(Oid database)
+{
+	BackgroundWorker worker;
+	Worker	   *slot = NULL;
+
+	for (int i = 0; i < MAX_WORKERS && slot == NULL; i++)
+	{
+		if (workers[i].handle == NULL)
+			slot = &workers[i];
+	}
+	if (slot == NULL)
+		return false;
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "lb_worker_main", BGW_MAXLEN);
+	snprintf(worker.bgw_name, BGW_MAXLEN,
+			 "leaderboard worker for database %u", database);
+	strlcpy(worker.bgw_type, "leaderboard worker", BGW_MAXLEN);
+	worker.bgw_main_arg = ObjectIdGetDatum(database);
+	worker.bgw_notify_pid = MyProcPid;
+	if (!RegisterDynamicBackgroundWorker(&worker, &slot->handle))
+	{
+		slot->handle = NULL;
+		return false;
+	}
+	slot->database = database;
+	slot->started = GetCurrentTimestamp();
+	return true;
+}
+
+/* No worker is to be had: whoever waits runs the query instead. */
+static void
+release_waiters(Oid database)
+{
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database != database)
+			continue;
+		SpinLockAcquire(&def->mutex);
+		if (def->wanted && def->builder == 0)
+		{
+			def->attempts++;
+			def->failed = true;
+			def->build_start = GetCurrentTimestamp();
+			if (pg_atomic_read_u32(&def->state) == LB_READY)
+				def->wanted = false;
+			strlcpy(def->reason, "no background worker is free",
+					LB_MAX_REASON);
+		}
+		SpinLockRelease(&def->mutex);
+		ConditionVariableBroadcast(&def->changed);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+/*
+ * Look through the directory: give memory back, see what there is to build.
+ * Returns how long to sleep, in milliseconds.
+ */
+static long
+launcher_round(void)
+{
+	long		sleep = 60000;
+	TimestampTz now = GetCurrentTimestamp();
+	List	   *wanted = NIL;	/* a database for each build */
+	ListCell   *lc;
+	dlist_iter	iter;
+
+	for (;;)
+	{
+		LbDef	   *release = NULL;
+		uint64		generation = 0;
+
+		list_free(wanted);
+		wanted = NIL;
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+		{
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+			bool		due;
+			bool		retry;
+			bool		is_wanted;
+			long		wait;
+
+			SpinLockAcquire(&def->mutex);
+			if (def->release && def->builder == 0 && release == NULL)
+			{
+				def->release = false;
+				release = def;
+				generation = def->generation;
+			}
+			retry = def->retry && !def->wanted && def->builder == 0 &&
+				pg_atomic_read_u32(&def->state) == LB_OFFLINE;
+			is_wanted = def->wanted && def->builder == 0;
+			wait = def->attempts == 0 || !def->failed ? 0 :
+				retry ? RETRY_LATER : RETRY_SOON;
+			due = wait == 0 ||
+				TimestampDifferenceExceeds(def->build_start, now, wait);
+			SpinLockRelease(&def->mutex);
+
+			if (retry)
+			{
+				uint64		unknown = pg_atomic_read_u64(&def->unknown_xid);
+				bool		running = unknown != 0 &&
+				TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
+
+				/* As soon as the transaction that we wait for has ended. */
+				if (unknown != 0)
+					due = !running;
+				sleep = Min(sleep, 1000);
+				if (due)
+				{
+					lb_def_want_build(def, def->generation);
+					is_wanted = true;
+				}
+			}
+			if (is_wanted)
+			{
+				if (due)
+					wanted = lappend_oid(wanted, def->database);
+				else
+					sleep = Min(sleep, RETRY_SOON);
+			}
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		if (release == NULL)
+			break;
+		lb_def_free_indexes(release, generation);
+	}
+
+	foreach(lc, wanted)
+	{
+		Oid			database = lfirst_oid(lc);
+		int			asked = 0;
+		ListCell   *lc2;
+
+		foreach(lc2, wanted)
+			asked += lfirst_oid(lc2) == database;
+		if (running_workers(database) >= asked)
+			continue;
+		if (running_workers(InvalidOid) >= lb_build_workers)
+			break;
+		if (!start_worker(database))
+		{
+			release_waiters(database);
+			sleep = Min(sleep, 1000);
+		}
+	}
+	list_free(wanted);
+
+	/* The start of the server: look at every database once. */
+	while (visits != NIL && running_workers(InvalidOid) < lb_build_workers)
+	{
+		if (!start_worker(linitial_oid(visits)))
+		{
+			sleep = Min(sleep, 1000);
+			break;
+		}
+		visits = list_delete_first(visits);
+	}
+	return sleep;
+}
+
+void
+lb_launcher_main(Datum arg)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	lb_shared->launcher_latch = MyLatch;
+	before_shmem_exit(launcher_exit, (Datum) 0);
+	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
+	list_databases();
+
+	while (!ShutdownRequestPending)
+	{
+		long		sleep;
+
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		sleep = launcher_round();
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 sleep, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	proc_exit(0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Waiting
+ * ----------------------------------------------------------------
+ */
+
+LbWait
+lb_wait_build(LbDef *def, uint64 generation, bool rebuild, long timeout_ms)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	uint32		target;
+	LbWait		result;
+
+	/* A build that is running already has begun before we asked. */
+	SpinLockAcquire(&def->mutex);
+	target = def->attempts + (rebuild && def->builder != 0 ? 2 : 1);
+	SpinLockRelease(&def->mutex);
+	lb_def_want_build(def, generation);
+	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
+		return LB_WAIT_FAILED;
+
+	ConditionVariablePrepareToSleep(&def->changed);
+	for (;;)
+	{
+		uint32		state = pg_atomic_read_u32(&def->state);
+		uint32		attempts;
+		bool		failed;
+		long		left = 1000;
+
+		SpinLockAcquire(&def->mutex);
+		attempts = def->attempts;
+		failed = def->failed;
+		SpinLockRelease(&def->mutex);
+		if (def->generation != generation)
+		{
+			result = LB_WAIT_FAILED;
+			break;
+		}
+		if (!rebuild && state == LB_READY)
+		{
+			result = LB_WAIT_READY;
+			break;
+		}
+		if ((int32) (attempts - target) >= 0)
+		{
+			result = failed || state != LB_READY ? LB_WAIT_FAILED :
+				LB_WAIT_READY;
+			break;
+		}
+		if (timeout_ms >= 0)
+		{
+			left = timeout_ms -
+				TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+			if (left <= 0)
+			{
+				result = LB_WAIT_TIMEOUT;
+				break;
+			}
+		}
+		(void) ConditionVariableTimedSleep(&def->changed, Min(left, 1000),
+										   PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return result;
+}

@@ -1,0 +1,1214 @@
+/*-------------------------------------------------------------------------
+ *
+ * capture.c
+ *	  The row triggers, and the transaction's own list.
+ *
+ * The triggers append signed changes to a list per board: -(old key) and
+ * +(new key), each with the command id of the tuple.  They are summed per
+ * member and never replayed as assignments, because a user's own trigger that
+ * updates a row of the same statement makes captures arrive out of order.
+ *
+ * Every change and every TRUNCATE has a number, ascending within the
+ * transaction, so that an aborted subtransaction is cut off at the number
+ * with which it started, and a TRUNCATE voids what came before it.
+ *
+ * A write never fails because of us: when there is no memory the board's
+ * changes become unknown, and it goes offline if the transaction commits.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/combocid.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "capture.h"
+#include "ledger.h"
+#include "stat.h"
+
+/* A captured change; the key follows. */
+typedef struct Change
+{
+	uint64		seq;
+	CommandId	cid;
+	int32		sign;
+	int64		key[FLEXIBLE_ARRAY_MEMBER];
+} Change;
+
+/* What the transaction has to do with one definition. */
+typedef struct XactDef
+{
+	struct XactDef *next;
+	LbDefn		defn;			/* a copy; its pointers may be stale */
+	bool		unknown;		/* changes were lost */
+	int			ntruncates;
+	int			maxtruncates;
+	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
+	bool		attached;		/* def and generation are good */
+	LbDef	   *def;
+	uint64		generation;
+} XactDef;
+
+/* ... and with one board. */
+typedef struct XactBoard
+{
+	struct XactBoard *next;		/* all of the transaction */
+	struct XactBoard *chain;	/* same bucket */
+	XactDef    *xdef;
+	LbValue		value;
+	uint32		hash;
+	int			width;
+	int			nchanges;
+	int			maxchanges;
+	char	   *changes;
+	LbPublication *pub;
+
+	/* The overlay made last, and for which state of the list. */
+	MemoryContext overlay_context;
+	LbOverlay  *overlay;
+	uint64		overlay_seq;
+	uint64		overlay_truncate;
+	CommandId	overlay_cid;
+} XactBoard;
+
+typedef enum OpKind
+{
+	OP_CREATED,
+	OP_DROPPED,
+	OP_SOURCE_DROPPED,
+	OP_CATALOG_DROPPED
+} OpKind;
+
+/* A board or a table that comes or goes with the transaction. */
+typedef struct XactOp
+{
+	struct XactOp *next;
+	uint64		seq;
+	OpKind		kind;
+	LbDefn		defn;			/* of the first two kinds */
+	Oid			relation;		/* of the others */
+	bool		attached;
+	LbDef	   *def;
+	uint64		generation;
+} XactOp;
+
+/* Start of a subtransaction that has entries. */
+typedef struct Mark
+{
+	int			level;
+	uint64		seq;			/* first number of its own */
+} Mark;
+
+static uint64 next_seq = 1;
+static MemoryContext xact_context = NULL;
+static XactDef *xact_defs = NULL;
+static XactBoard *xact_boards = NULL;
+static XactBoard *last_board = NULL;
+static XactOp *xact_ops = NULL;
+static XactBoard **buckets = NULL;
+static uint32 nbuckets = 0;
+static uint32 nxact_boards = 0;
+static Mark *marks = NULL;
+static int	nmarks = 0;
+static int	maxmarks = 0;
+
+static object_access_hook_type prev_object_access_hook = NULL;
+
+PG_FUNCTION_INFO_V1(lb_capture);
+PG_FUNCTION_INFO_V1(lb_set_updated_at);
+
+static inline Size
+change_size(int width)
+{
+	return offsetof(Change, key) + width * sizeof(int64);
+}
+
+static inline Change *
+change_at(const XactBoard *board, int n)
+{
+	return (Change *) (board->changes + (Size) n * change_size(board->width));
+}
+
+
+/* ----------------------------------------------------------------
+ *		The list
+ * ----------------------------------------------------------------
+ */
+
+static void
+xact_begin(void)
+{
+	if (xact_context == NULL)
+		xact_context = AllocSetContextCreate(TopTransactionContext,
+											 "leaderboard transaction",
+											 ALLOCSET_DEFAULT_SIZES);
+}
+
+/* Forget everything; the memory goes with the transaction. */
+static void
+xact_reset(void)
+{
+	next_seq = 1;
+	xact_context = NULL;
+	xact_defs = NULL;
+	xact_boards = NULL;
+	last_board = NULL;
+	xact_ops = NULL;
+	buckets = NULL;
+	nbuckets = 0;
+	nxact_boards = 0;
+	marks = NULL;
+	nmarks = 0;
+	maxmarks = 0;
+}
+
+/* A number for something that happens now, in this subtransaction. */
+static uint64
+take_seq(void)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	if (level > 1 && (nmarks == 0 || marks[nmarks - 1].level < level))
+	{
+		if (nmarks == maxmarks)
+		{
+			int			newmax = Max(16, maxmarks * 2);
+
+			marks = marks == NULL ?
+				MemoryContextAlloc(xact_context, newmax * sizeof(Mark)) :
+				repalloc(marks, newmax * sizeof(Mark));
+			maxmarks = newmax;
+		}
+		marks[nmarks].level = level;
+		marks[nmarks].seq = next_seq;
+		nmarks++;
+	}
+	return next_seq++;
+}
+
+static XactDef *
+find_xact_def(const LbDefn *defn)
+{
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->defn.id == defn->id && xdef->defn.catalog == defn->catalog)
+			return xdef;
+	}
+	return NULL;
+}
+
+static XactDef *
+make_xact_def(const LbDefn *defn)
+{
+	XactDef    *xdef = find_xact_def(defn);
+
+	if (xdef != NULL)
+		return xdef;
+	xact_begin();
+	xdef = MemoryContextAllocZero(xact_context, sizeof(XactDef));
+	xdef->defn = *defn;
+	xdef->next = xact_defs;
+	xact_defs = xdef;
+	return xdef;
+}
+
+static bool
+is_board(const XactBoard *board, const LbDefn *defn, const LbValue *value)
+{
+	return board->xdef->defn.id == defn->id &&
+		board->xdef->defn.catalog == defn->catalog &&
+		board->value.len == value->len &&
+		memcmp(board->value.data, value->data, value->len) == 0;
+}
+
+static XactBoard *
+find_xact_board(const LbDefn *defn, const LbValue *value, uint32 hash)
+{
+	XactBoard  *board;
+
+	if (nbuckets == 0)
+		return NULL;
+	for (board = buckets[(hash ^ defn->id) & (nbuckets - 1)]; board != NULL;
+		 board = board->chain)
+	{
+		if (is_board(board, defn, value))
+			return board;
+	}
+	return NULL;
+}
+
+static XactBoard *
+make_xact_board(LbDefn *defn, const LbValue *value)
+{
+	uint32		hash;
+	XactBoard  *board;
+	uint32		bucket;
+
+	if (last_board != NULL && is_board(last_board, defn, value))
+		return last_board;
+	hash = defn->family ? lb_value_hash(value) : 0;
+	board = find_xact_board(defn, value, hash);
+	if (board != NULL)
+		return last_board = board;
+
+	xact_begin();
+	if (nxact_boards >= nbuckets)
+	{
+		uint32		newsize = Max(16, nbuckets * 2);
+		XactBoard **newbuckets;
+
+		newbuckets = MemoryContextAllocZero(xact_context,
+											newsize * sizeof(XactBoard *));
+		for (board = xact_boards; board != NULL; board = board->next)
+		{
+			bucket = (board->hash ^ board->xdef->defn.id) & (newsize - 1);
+			board->chain = newbuckets[bucket];
+			newbuckets[bucket] = board;
+		}
+		buckets = newbuckets;
+		nbuckets = newsize;
+	}
+	board = MemoryContextAllocZero(xact_context, sizeof(XactBoard));
+	board->xdef = make_xact_def(defn);
+	board->width = defn->width;
+	board->hash = hash;
+	board->value.len = value->len;
+	if (value->len > 0)
+	{
+		char	   *copy = MemoryContextAlloc(xact_context, value->len);
+
+		memcpy(copy, value->data, value->len);
+		board->value.data = copy;
+	}
+	else
+		board->value.data = "";
+	board->next = xact_boards;
+	xact_boards = board;
+	bucket = (hash ^ defn->id) & (nbuckets - 1);
+	board->chain = buckets[bucket];
+	buckets[bucket] = board;
+	nxact_boards++;
+	return last_board = board;
+}
+
+static void
+add_change(LbDefn *defn, const LbValue *value, const int64 *key, int sign,
+		   CommandId cid)
+{
+	XactBoard  *board = make_xact_board(defn, value);
+	Change	   *change;
+
+	if (board->nchanges == board->maxchanges)
+	{
+		Size		size = change_size(board->width);
+		int			newmax = Max(2, board->maxchanges * 2);
+		char	   *grown = NULL;
+
+		if (board->maxchanges <= INT_MAX / 2)
+			grown = MemoryContextAllocExtended(xact_context, newmax * size,
+											   MCXT_ALLOC_HUGE |
+											   MCXT_ALLOC_NO_OOM);
+		if (grown == NULL)
+		{
+			board->xdef->unknown = true;
+			return;
+		}
+		if (board->changes != NULL)
+		{
+			memcpy(grown, board->changes, board->nchanges * size);
+			pfree(board->changes);
+		}
+		board->changes = grown;
+		board->maxchanges = newmax;
+	}
+	change = change_at(board, board->nchanges);
+	change->seq = take_seq();
+	change->cid = cid;
+	change->sign = sign;
+	memcpy(change->key, key, board->width * sizeof(int64));
+	board->nchanges++;
+}
+
+static uint64
+last_truncate(const XactDef *xdef)
+{
+	return xdef->ntruncates == 0 ? 0 : xdef->truncates[xdef->ntruncates - 1];
+}
+
+/* Cut off everything from number seq on. */
+static void
+cut_off(uint64 seq)
+{
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		while (board->nchanges > 0 &&
+			   change_at(board, board->nchanges - 1)->seq >= seq)
+			board->nchanges--;
+		if (board->overlay != NULL && board->overlay_seq >= seq)
+			board->overlay = NULL;
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		while (xdef->ntruncates > 0 && last_truncate(xdef) >= seq)
+			xdef->ntruncates--;
+	}
+	while (xact_ops != NULL && xact_ops->seq >= seq)
+		xact_ops = xact_ops->next;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Net changes
+ * ----------------------------------------------------------------
+ */
+
+static int	sort_width;
+
+static int
+change_cmp(const void *a, const void *b)
+{
+	const Change *ca = *(Change *const *) a;
+	const Change *cb = *(Change *const *) b;
+	int			last = sort_width - 1;
+
+	/* By member first, which is the last word. */
+	if (ca->key[last] != cb->key[last])
+		return ca->key[last] < cb->key[last] ? -1 : 1;
+	for (int i = 0; i < last; i++)
+	{
+		if (ca->key[i] != cb->key[i])
+			return ca->key[i] < cb->key[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/*
+ * Sum up the changes of a board that count for a command id, into entries in
+ * order of their members, in memory of context.  Returns how many, or -1 if
+ * there is no memory.  A member whose sum is not at most one key less and one
+ * key more makes it ambiguous.
+ */
+static int
+net_changes(const XactBoard *board, CommandId curcid, MemoryContext context,
+			int64 **result, bool *ambiguous)
+{
+	int			width = board->width;
+	int			stride = lb_entry_words(width);
+	uint64		from = last_truncate(board->xdef);
+	Change	  **sorted;
+	int64	   *entries;
+	int			n = 0;
+	int			nentries = 0;
+
+	*ambiguous = false;
+	*result = NULL;
+	if (board->nchanges == 0)
+		return 0;
+	sorted = MemoryContextAllocExtended(context,
+										board->nchanges * sizeof(Change *),
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	entries = sorted == NULL ? NULL :
+		MemoryContextAllocExtended(context,
+								   (Size) board->nchanges * stride * sizeof(int64),
+								   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (entries == NULL)
+		return -1;
+
+	for (int i = 0; i < board->nchanges; i++)
+	{
+		Change	   *change = change_at(board, i);
+
+		if (change->cid < curcid && change->seq > from)
+			sorted[n++] = change;
+	}
+	if (n == 2)
+	{
+		/* Nearly every transaction: one row, or two of different members. */
+		sort_width = width;
+		if (change_cmp(&sorted[0], &sorted[1]) > 0)
+		{
+			Change	   *first = sorted[0];
+
+			sorted[0] = sorted[1];
+			sorted[1] = first;
+		}
+	}
+	else if (n > 2)
+	{
+		sort_width = width;
+		qsort(sorted, n, sizeof(Change *), change_cmp);
+	}
+
+	for (int i = 0; i < n;)
+	{
+		int64		member = sorted[i]->key[width - 1];
+		int64	   *entry = entries + (Size) nentries * stride;
+
+		memset(entry, 0, stride * sizeof(int64));
+		while (i < n && sorted[i]->key[width - 1] == member)
+		{
+			Change	   *first = sorted[i];
+			int			sum = 0;
+
+			/* Equal keys are neighbours. */
+			while (i < n &&
+				   memcmp(sorted[i]->key, first->key,
+						  width * sizeof(int64)) == 0)
+				sum += sorted[i++]->sign;
+			if (sum == 0)
+				continue;
+			if (sum == -1 && !(entry[0] & LB_HAS_OLD))
+			{
+				entry[0] |= LB_HAS_OLD;
+				memcpy(lb_entry_old(entry), first->key, width * sizeof(int64));
+			}
+			else if (sum == 1 && !(entry[0] & LB_HAS_NEW))
+			{
+				entry[0] |= LB_HAS_NEW;
+				memcpy(lb_entry_new(entry, width), first->key,
+					   width * sizeof(int64));
+			}
+			else
+				*ambiguous = true;
+		}
+		if (entry[0] != 0)
+			nentries++;
+	}
+	pfree(sorted);
+	*result = entries;
+	return nentries;
+}
+
+static int
+key_cmp(const void *a, const void *b)
+{
+	const int64 *ka = (const int64 *) a;
+	const int64 *kb = (const int64 *) b;
+
+	for (int i = 0; i < sort_width; i++)
+	{
+		if (ka[i] != kb[i])
+			return ka[i] < kb[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+LbOverlay *
+lb_own_changes(const LbTarget *target, CommandId curcid)
+{
+	LbDefn	   *defn = target->defn;
+	LbValue		value;
+	XactDef    *xdef;
+	XactBoard  *board;
+	LbOverlay  *overlay;
+	uint64		truncate;
+	uint64		seq;
+	int			width = defn->width;
+
+	if (xact_defs == NULL)
+		return NULL;
+	xdef = find_xact_def(defn);
+	if (xdef == NULL)
+		return NULL;
+	truncate = last_truncate(xdef);
+	value.len = 0;
+	value.data = "";
+	if (target->has_value)
+		value = target->value;
+	board = find_xact_board(defn, &value, target->hash);
+	if (board == NULL || xdef->unknown || board->nchanges == 0)
+	{
+		if (truncate == 0 && !xdef->unknown)
+			return NULL;
+		overlay = palloc0(sizeof(LbOverlay));
+		overlay->truncated = truncate != 0;
+		overlay->ambiguous = xdef->unknown;
+		overlay->width = width;
+		overlay->member_words = defn->member_words;
+		return overlay;
+	}
+
+	seq = change_at(board, board->nchanges - 1)->seq;
+	if (board->overlay != NULL && board->overlay_seq == seq &&
+		board->overlay_truncate == truncate && board->overlay_cid == curcid)
+		return board->overlay;
+
+	if (board->overlay_context == NULL)
+		board->overlay_context = AllocSetContextCreate(xact_context,
+													   "leaderboard overlay",
+													   ALLOCSET_SMALL_SIZES);
+	board->overlay = NULL;
+	MemoryContextReset(board->overlay_context);
+	overlay = MemoryContextAllocZero(board->overlay_context,
+									 sizeof(LbOverlay));
+	overlay->truncated = truncate != 0;
+	overlay->width = width;
+	overlay->member_words = defn->member_words;
+	overlay->nentries = net_changes(board, curcid, board->overlay_context,
+									&overlay->entries, &overlay->ambiguous);
+	if (overlay->nentries < 0)
+	{
+		overlay->nentries = 0;
+		overlay->ambiguous = true;
+	}
+	if (overlay->nentries > 0)
+	{
+		Size		size = (Size) overlay->nentries * width * sizeof(int64);
+
+		overlay->removed = MemoryContextAllocHuge(board->overlay_context, size);
+		overlay->added = MemoryContextAllocHuge(board->overlay_context, size);
+		for (int i = 0; i < overlay->nentries; i++)
+		{
+			int64	   *entry = overlay->entries +
+			(Size) i * lb_entry_words(width);
+
+			if (entry[0] & LB_HAS_OLD)
+				memcpy(overlay->removed + (Size) width * overlay->nremoved++,
+					   lb_entry_old(entry), width * sizeof(int64));
+			if (entry[0] & LB_HAS_NEW)
+				memcpy(overlay->added + (Size) width * overlay->nadded++,
+					   lb_entry_new(entry, width), width * sizeof(int64));
+		}
+		sort_width = width;
+		qsort(overlay->removed, overlay->nremoved, width * sizeof(int64),
+			  key_cmp);
+		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
+			  key_cmp);
+	}
+	board->overlay = overlay;
+	board->overlay_seq = seq;
+	board->overlay_truncate = truncate;
+	board->overlay_cid = curcid;
+	return overlay;
+}
+
+bool
+lb_changed_here(Oid source)
+{
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->defn.source == source)
+			return true;
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The triggers
+ * ----------------------------------------------------------------
+ */
+
+bool
+lb_row_key(LbDefn *defn, TupleTableSlot *slot, int64 *key, LbValue *value,
+		   char *digits)
+{
+	Datum		d;
+	bool		isnull;
+
+	if (defn->ranked_attno != InvalidAttrNumber)
+	{
+		d = slot_getattr(slot, defn->ranked_attno, &isnull);
+		if (isnull || !DatumGetBool(d))
+			return false;
+	}
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		LbRankColumn *column = &defn->columns[i];
+
+		d = slot_getattr(slot, column->attno, &isnull);
+		if (isnull)
+			return false;
+		key[i] = lb_directed(lb_encode(d, column->type), column->descending);
+	}
+	d = slot_getattr(slot, defn->member_attno, &isnull);
+	if (isnull)
+		return false;
+	key[defn->ncolumns] = lb_encode(d, defn->member_type);
+
+	value->len = 0;
+	value->data = "";
+	if (defn->family)
+	{
+		d = slot_getattr(slot, defn->board_attno, &isnull);
+		if (isnull)
+			return false;
+		lb_datum_value(defn->board_type, d, value, digits);
+		if (value->len > LB_MAX_VALUE)
+			return false;
+	}
+	return true;
+}
+
+void
+lb_datum_value(Oid type, Datum d, LbValue *value, char *digits)
+{
+	if (type == TEXTOID || type == VARCHAROID)
+	{
+		text	   *t = DatumGetTextPP(d);
+
+		value->data = VARDATA_ANY(t);
+		value->len = VARSIZE_ANY_EXHDR(t);
+	}
+	else
+	{
+		value->len = pg_lltoa(lb_encode(d, type), digits);
+		value->data = digits;
+	}
+}
+
+static void
+capture_row(LbDefn *defn, TriggerData *trigger)
+{
+	TupleTableSlot *oldslot = NULL;
+	TupleTableSlot *newslot = NULL;
+	int64		oldkey[LB_MAX_WIDTH];
+	int64		newkey[LB_MAX_WIDTH];
+	LbValue		oldvalue;
+	LbValue		newvalue;
+	char		olddigits[32];
+	char		newdigits[32];
+	bool		had;
+	bool		has;
+
+	if (defn->problem != NULL)
+	{
+		make_xact_def(defn)->unknown = true;
+		return;
+	}
+	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		newslot = trigger->tg_trigslot;
+	else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+		oldslot = trigger->tg_trigslot;
+	else
+	{
+		oldslot = trigger->tg_trigslot;
+		newslot = trigger->tg_newslot;
+	}
+	had = oldslot != NULL &&
+		lb_row_key(defn, oldslot, oldkey, &oldvalue, olddigits);
+	has = newslot != NULL &&
+		lb_row_key(defn, newslot, newkey, &newvalue, newdigits);
+	if (had && has &&
+		memcmp(oldkey, newkey, defn->width * sizeof(int64)) == 0 &&
+		oldvalue.len == newvalue.len &&
+		memcmp(oldvalue.data, newvalue.data, oldvalue.len) == 0)
+		return;
+
+	if (had)
+		add_change(defn, &oldvalue, oldkey, -1,
+				   HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data));
+	if (has)
+	{
+		HeapTupleHeader tuple = newslot == trigger->tg_trigslot ?
+		trigger->tg_trigtuple->t_data : trigger->tg_newtuple->t_data;
+
+		/* COPY FREEZE rows are there for everybody at once. */
+		add_change(defn, &newvalue, newkey, 1,
+				   HeapTupleHeaderXminFrozen(tuple) ? FirstCommandId :
+				   HeapTupleHeaderGetCmin(tuple));
+	}
+}
+
+static void
+capture_truncate(LbDefn *defn)
+{
+	XactDef    *xdef = make_xact_def(defn);
+
+	if (xdef->ntruncates == xdef->maxtruncates)
+	{
+		int			newmax = Max(4, xdef->maxtruncates * 2);
+
+		xdef->truncates = xdef->truncates == NULL ?
+			MemoryContextAlloc(xact_context, newmax * sizeof(uint64)) :
+			repalloc(xdef->truncates, newmax * sizeof(uint64));
+		xdef->maxtruncates = newmax;
+	}
+	xdef->truncates[xdef->ntruncates++] = take_seq();
+}
+
+/*
+ * The trigger of every source, for each row and for TRUNCATE.
+ */
+Datum
+lb_capture(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	LbDefn	  **defns;
+	int			n;
+	const LbCatalog *cat;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"lb_capture")));
+
+	/* Without shared memory there is no index that could become wrong. */
+	if (lb_shared == NULL)
+		PG_RETURN_POINTER(NULL);
+
+	cat = lb_catalog();
+	n = lb_defns_of(RelationGetRelid(trigger->tg_relation), &defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (cat == NULL || !cat->version_ok)
+			make_xact_def(defns[i])->unknown = true;
+		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+			capture_row(defns[i], trigger);
+		else if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
+			capture_truncate(defns[i]);
+	}
+	PG_RETURN_POINTER(NULL);
+}
+
+/*
+ * BEFORE UPDATE trigger of the default tables: a score that changes is
+ * reached now, unless the statement says when.
+ */
+Datum
+lb_set_updated_at(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TupleDesc	desc;
+	int			score;
+	int			updated_at;
+	Datum		oldscore;
+	Datum		newscore;
+	bool		oldnull;
+	bool		newnull;
+	HeapTuple	tuple;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" must be fired BEFORE UPDATE FOR EACH ROW",
+						"lb_set_updated_at")));
+
+	desc = RelationGetDescr(trigger->tg_relation);
+	tuple = trigger->tg_newtuple;
+	score = SPI_fnumber(desc, "score");
+	updated_at = SPI_fnumber(desc, "updated_at");
+	if (score <= 0 || updated_at <= 0 ||
+		TupleDescAttr(desc, score - 1)->atttypid != INT8OID ||
+		TupleDescAttr(desc, updated_at - 1)->atttypid != TIMESTAMPTZOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("trigger \"%s\" needs the columns score bigint and updated_at timestamptz",
+						trigger->tg_trigger->tgname)));
+
+	if (bms_is_member(updated_at - FirstLowInvalidHeapAttributeNumber,
+					  trigger->tg_updatedcols))
+		return PointerGetDatum(tuple);
+
+	oldscore = heap_getattr(trigger->tg_trigtuple, score, desc, &oldnull);
+	newscore = heap_getattr(tuple, score, desc, &newnull);
+	if (oldnull != newnull ||
+		(!newnull && DatumGetInt64(oldscore) != DatumGetInt64(newscore)))
+	{
+		Datum		now = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
+		bool		isnull = false;
+
+		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &updated_at, &now,
+										  &isnull);
+	}
+	return PointerGetDatum(tuple);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Boards and tables that come and go
+ * ----------------------------------------------------------------
+ */
+
+static XactOp *
+add_op(OpKind kind)
+{
+	XactOp	   *op;
+
+	xact_begin();
+	op = MemoryContextAllocZero(xact_context, sizeof(XactOp));
+	op->kind = kind;
+	op->seq = take_seq();
+	op->next = xact_ops;
+	xact_ops = op;
+	return op;
+}
+
+void
+lb_note_created(const LbDefn *defn)
+{
+	add_op(OP_CREATED)->defn = *defn;
+}
+
+void
+lb_note_dropped(const LbDefn *defn)
+{
+	add_op(OP_DROPPED)->defn = *defn;
+}
+
+bool
+lb_created_here(const LbDefn *defn)
+{
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == OP_CREATED && op->defn.id == defn->id &&
+			op->defn.catalog == defn->catalog)
+			return true;
+	}
+	return false;
+}
+
+/* The directory follows DROP TABLE, DROP EXTENSION and their like. */
+static void
+object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
+			  void *arg)
+{
+	if (prev_object_access_hook)
+		prev_object_access_hook(access, classId, objectId, subId, arg);
+
+	if (lb_shared == NULL)
+		return;
+	if (access == OAT_DROP && classId == RelationRelationId && subId == 0 &&
+		!dlist_is_empty(&lb_shared->defs))
+	{
+		dlist_iter	iter;
+		bool		source = false;
+		bool		cat = false;
+
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+		{
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+			if (def->database != MyDatabaseId)
+				continue;
+			source |= def->source == objectId;
+			cat |= def->catalog == objectId;
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		if (source)
+			add_op(OP_SOURCE_DROPPED)->relation = objectId;
+		if (cat)
+			add_op(OP_CATALOG_DROPPED)->relation = objectId;
+	}
+	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
+	{
+		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
+		const LbCatalog *known = lb_catalog();
+
+		if (known != NULL && known->extension == objectId)
+			CacheInvalidateRelcacheByRelid(known->lb_board);
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		Transaction callbacks
+ * ----------------------------------------------------------------
+ */
+
+static void
+raise_unknown_xid(pg_atomic_uint64 *target, uint64 xid)
+{
+	uint64		old = pg_atomic_read_u64(target);
+
+	while (old < xid && !pg_atomic_compare_exchange_u64(target, &old, xid))
+		;
+}
+
+/* Find the definition in shared memory, or enter it.  Never raises. */
+static bool
+attach(LbDefn *defn, LbDef **def, uint64 *generation)
+{
+	defn->def = NULL;
+	*def = lb_def_attach(defn, true);
+	*generation = defn->generation;
+	return *def != NULL;
+}
+
+static void
+pre_commit(void)
+{
+	FullTransactionId xid = GetTopFullTransactionIdIfAny();
+
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == OP_CREATED)
+			op->attached = attach(&op->defn, &op->def, &op->generation);
+	}
+	if (xact_defs == NULL)
+		return;
+
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
+
+		/* A build that comes to be must not overlook us. */
+		if (!xdef->attached)
+			raise_unknown_xid(&lb_shared->unknown_xid,
+							  U64FromFullTransactionId(xid));
+	}
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		XactDef    *xdef = board->xdef;
+		int64	   *entries;
+		bool		ambiguous;
+		int			n;
+
+		if (!xdef->attached || xdef->unknown)
+			continue;
+		n = net_changes(board, InvalidCommandId, xact_context, &entries,
+						&ambiguous);
+		if (n < 0 || ambiguous)
+			xdef->unknown = true;
+		else if (n > 0)
+		{
+			board->pub = lb_publish(xdef->def, xdef->generation,
+									&board->value, board->hash, xid,
+									entries, n);
+			if (board->pub == NULL)
+				xdef->unknown = true;
+		}
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->attached && xdef->unknown)
+			raise_unknown_xid(&xdef->def->unknown_xid,
+							  U64FromFullTransactionId(xid));
+	}
+	lb_pause("publish");
+}
+
+/*
+ * The transaction has committed.  Nothing here may raise or allocate.
+ */
+static void
+at_commit(void)
+{
+	if (xact_boards != NULL)
+		lb_pause("settle");
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->attached && xdef->ntruncates > 0)
+			lb_def_clear(xdef->def, xdef->generation);
+	}
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		if (board->pub != NULL)
+			lb_settle(board->pub);
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->attached && xdef->unknown &&
+			xdef->def->generation == xdef->generation)
+			lb_def_offline(xdef->def,
+						   "changes of a transaction could not be kept",
+						   true);
+	}
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		switch (op->kind)
+		{
+			case OP_CREATED:
+				if (op->attached)
+					lb_def_want_build(op->def, op->generation);
+				break;
+			case OP_DROPPED:
+				lb_def_remove_one(op->defn.catalog, op->defn.id, InvalidOid);
+				break;
+			case OP_SOURCE_DROPPED:
+				lb_def_remove_one(InvalidOid, 0, op->relation);
+				break;
+			case OP_CATALOG_DROPPED:
+				lb_def_remove_all(MyDatabaseId, op->relation);
+				break;
+		}
+	}
+}
+
+static void
+at_abort(void)
+{
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		if (board->pub != NULL)
+			lb_drop(board->pub);
+	}
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == OP_CREATED && op->attached)
+			lb_def_remove(op->def, op->generation);
+	}
+}
+
+/*
+ * Prepared transactions are not followed yet: their boards are answered by
+ * queries from here on, and built again once the transaction has ended.
+ */
+static void
+pre_prepare(void)
+{
+	FullTransactionId xid = GetTopFullTransactionIdIfAny();
+
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables")));
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (!attach(&xdef->defn, &xdef->def, &xdef->generation))
+			raise_unknown_xid(&lb_shared->unknown_xid,
+							  U64FromFullTransactionId(xid));
+		else
+		{
+			raise_unknown_xid(&xdef->def->unknown_xid,
+							  U64FromFullTransactionId(xid));
+			lb_def_offline(xdef->def,
+						   "a prepared transaction has changed the table",
+						   true);
+		}
+	}
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			if (xact_context != NULL)
+				pre_commit();
+			break;
+		case XACT_EVENT_COMMIT:
+			if (xact_context != NULL)
+				at_commit();
+			xact_reset();
+			lb_stat_at_xact_end();
+			lb_board_at_xact_end();
+			break;
+		case XACT_EVENT_ABORT:
+			if (xact_context != NULL)
+				at_abort();
+			xact_reset();
+			lb_stat_at_xact_end();
+			lb_board_at_xact_end();
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			if (xact_context != NULL)
+				pre_prepare();
+			break;
+		case XACT_EVENT_PREPARE:
+			xact_reset();
+			lb_stat_at_xact_end();
+			lb_board_at_xact_end();
+			break;
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			break;
+	}
+}
+
+static void
+subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+				 SubTransactionId parentSubid, void *arg)
+{
+	int			level;
+
+	if (nmarks == 0)
+		return;
+	level = GetCurrentTransactionNestLevel();
+	switch (event)
+	{
+		case SUBXACT_EVENT_ABORT_SUB:
+			while (nmarks > 0 && marks[nmarks - 1].level >= level)
+			{
+				cut_off(marks[nmarks - 1].seq);
+				nmarks--;
+			}
+			break;
+		case SUBXACT_EVENT_COMMIT_SUB:
+			if (marks[nmarks - 1].level < level)
+				break;
+
+			/* What it did is its parent's now. */
+			if (level == 2 ||
+				(nmarks > 1 && marks[nmarks - 2].level == level - 1))
+				nmarks--;
+			else
+				marks[nmarks - 1].level = level - 1;
+			break;
+		case SUBXACT_EVENT_START_SUB:
+		case SUBXACT_EVENT_PRE_COMMIT_SUB:
+			break;
+	}
+}
+
+void
+lb_capture_init(void)
+{
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
+	prev_object_access_hook = object_access_hook;
+	object_access_hook = object_access;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Pause points
+ * ----------------------------------------------------------------
+ */
+
+#ifdef LB_PAUSE_POINTS
+
+static char *pause_at = NULL;
+
+void
+lb_pause_init(void)
+{
+	DefineCustomStringVariable("leaderboard.pause_at",
+							   "Names the point at which this session waits.",
+							   "For tests; the lock is advisory lock 20260411.",
+							   &pause_at,
+							   "",
+							   PGC_USERSET, 0,
+							   NULL, NULL, NULL);
+}
+
+/*
+ * An ordinary lock, so that the isolation tester sees the session waiting.
+ * Possible in the callbacks too, since the locks are released after them.
+ */
+void
+lb_pause(const char *point)
+{
+	LOCKTAG		tag;
+
+	if (pause_at == NULL || strcmp(pause_at, point) != 0)
+		return;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 20260411, 1);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	LockRelease(&tag, ShareLock, false);
+}
+
+#endif

@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * capture.h
+ *	  What the current transaction has changed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_CAPTURE_H
+#define LB_CAPTURE_H
+
+#include "executor/tuptable.h"
+
+#include "board.h"
+
+/*
+ * A change of one member on one board, net of everything that the transaction
+ * did to it: a word of flags, the old key, the new key.  Old and new are
+ * there as the flags say.
+ */
+#define LB_HAS_OLD 1
+#define LB_HAS_NEW 2
+
+static inline int
+lb_entry_words(int width)
+{
+	return 1 + 2 * width;
+}
+
+static inline int64 *
+lb_entry_old(int64 *entry)
+{
+	return entry + 1;
+}
+
+static inline int64 *
+lb_entry_new(int64 *entry, int width)
+{
+	return entry + 1 + width;
+}
+
+/* The member's words of an entry, in whichever key is there. */
+static inline const int64 *
+lb_entry_member(const int64 *entry, int width, int member_words)
+{
+	return entry + 1 + ((entry[0] & LB_HAS_OLD) ? width : 2 * width) -
+		member_words;
+}
+
+/*
+ * The caller's own changes of a board as a snapshot sees them.  Belongs to
+ * the transaction; valid until its next change.
+ */
+typedef struct LbOverlay
+{
+	bool		truncated;		/* the index counts as empty */
+	bool		ambiguous;		/* cannot be told: run the query */
+	bool		checked;		/* old keys were found in the index */
+	int			width;
+	int			member_words;
+	int			nentries;
+	int64	   *entries;		/* in order of their members */
+	int			nremoved;
+	int64	   *removed;		/* old keys, in order */
+	int			nadded;
+	int64	   *added;			/* new keys, in order */
+} LbOverlay;
+
+/* Install the transaction callbacks and the object access hook. */
+extern void lb_capture_init(void);
+
+/*
+ * What the transaction has changed on the target's board, as a snapshot with
+ * this command id sees it, or NULL if nothing.  Raises when out of memory.
+ */
+extern LbOverlay *lb_own_changes(const LbTarget *target, CommandId curcid);
+
+/*
+ * The key of a row of defn's source, as the board ranks it, and the value of
+ * its board.  Returns false if the row is not ranked.  value may point into
+ * digits, which has room for 32 characters, or into the row.
+ */
+extern bool lb_row_key(LbDefn *defn, TupleTableSlot *slot, int64 *key,
+					   LbValue *value, char *digits);
+
+/* A value of a board column as text, likewise. */
+extern void lb_datum_value(Oid type, Datum d, LbValue *value, char *digits);
+
+/* Remember that the transaction creates or drops a board. */
+extern void lb_note_created(const LbDefn *defn);
+extern void lb_note_dropped(const LbDefn *defn);
+
+/* Whether the transaction has created this board itself. */
+extern bool lb_created_here(const LbDefn *defn);
+
+/* Whether the transaction has changes of this source. */
+extern bool lb_changed_here(Oid source);
+
+/*
+ * Pause points for tests.  A test-only build waits here, if the session's
+ * leaderboard.pause_at names the point, for an advisory lock that another
+ * session holds.
+ */
+#ifdef LB_PAUSE_POINTS
+extern void lb_pause(const char *point);
+extern void lb_pause_init(void);
+#else
+#define lb_pause(point) ((void) 0)
+#define lb_pause_init() ((void) 0)
+#endif
+
+#endif							/* LB_CAPTURE_H */

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * leaderboard.c
+ *	  Library entry: settings, shared memory, hooks, launcher.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+
+#include "board.h"
+#include "build.h"
+#include "capture.h"
+#include "stat.h"
+
+PG_MODULE_MAGIC;
+
+#define LB_TRANCHE "leaderboard"
+
+LbShared   *lb_shared = NULL;
+
+int			lb_memory_kb = 256 * 1024;
+int			lb_database_memory_kb = 0;
+int			lb_not_ready = LB_POLICY_WAIT;
+int			lb_offline = LB_POLICY_QUERY;
+bool		lb_enable_index = true;
+int			lb_wait_timeout_ms = 10000;
+int			lb_history_size = 16 * 1024;
+int			lb_build_workers = 2;
+
+static const struct config_enum_entry not_ready_options[] = {
+	{"wait", LB_POLICY_WAIT, false},
+	{"query", LB_POLICY_QUERY, false},
+	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry offline_options[] = {
+	{"query", LB_POLICY_QUERY, false},
+	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+#if PG_VERSION_NUM >= 150000
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+#endif
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+void		_PG_init(void);
+
+static Size
+shared_size(void)
+{
+	/* One page more, since the arena starts at a page. */
+	return add_size(MAXALIGN(sizeof(LbShared)) + LB_PAGE_SIZE,
+					mul_size((Size) lb_memory_kb, 1024));
+}
+
+static void
+shmem_request(void)
+{
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	RequestAddinShmemSpace(shared_size());
+	RequestNamedLWLockTranche(LB_TRANCHE, 1);
+}
+
+/*
+ * Runs at server start, again after a crash in the same postmaster, and with
+ * EXEC_BACKEND in every process.
+ */
+static void
+shmem_startup(void)
+{
+	bool		found;
+	int			tranche;
+
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	lb_shared = ShmemInitStruct("leaderboard", shared_size(), &found);
+	if (!found)
+	{
+		char	   *region;
+
+		/* All our locks go by the tranche of the one that was requested. */
+		tranche = GetNamedLWLockTranche(LB_TRANCHE)->lock.tranche;
+		memset(lb_shared, 0, sizeof(LbShared));
+		LWLockInitialize(&lb_shared->directory_lock, tranche);
+		dlist_init(&lb_shared->defs);
+		dlist_init(&lb_shared->free_defs);
+		lb_shared->next_generation = 1;
+		pg_atomic_init_u64(&lb_shared->unknown_xid, 0);
+		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
+		region = (char *) TYPEALIGN(LB_PAGE_SIZE,
+									(char *) lb_shared +
+									MAXALIGN(sizeof(LbShared)));
+
+		if (!lb_arena_init(&lb_shared->arena, region,
+						   (uint64) lb_memory_kb * 1024, tranche))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("\"%s\" is too small", "leaderboard.memory")));
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+lb_require_preload(void)
+{
+	if (lb_shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("leaderboard is not loaded at server start"),
+				 errdetail("The index lives in shared memory, which can only be asked for when the server starts."),
+				 errhint("Add \"leaderboard\" to shared_preload_libraries and restart the server.")));
+}
+
+LbMem
+lb_mem(const LbDef *def)
+{
+	LbMem		mem;
+
+	mem.arena = &lb_shared->arena;
+	mem.account = def->account;
+	mem.limit = (uint64) lb_database_memory_kb * 1024;
+	return mem;
+}
+
+void
+lb_wake_launcher(void)
+{
+	if (pg_atomic_read_u32(&lb_shared->launcher_pid) != 0)
+		SetLatch(lb_shared->launcher_latch);
+}
+
+void
+_PG_init(void)
+{
+	BackgroundWorker worker;
+
+	/*
+	 * Loaded by CREATE EXTENSION, LOAD or pg_upgrade on a server that does
+	 * not preload us: the functions say what is missing, the triggers let
+	 * every write through.
+	 */
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+
+	DefineCustomIntVariable("leaderboard.build_workers",
+							"Sets how many boards are built at the same time.",
+							NULL,
+							&lb_build_workers,
+							2, 1, 64,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.database_memory",
+							"Sets the most memory that one database's boards may take.",
+							"Zero is no limit.",
+							&lb_database_memory_kb,
+							0, 0, INT_MAX,
+							PGC_SUSET, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.enable_index",
+							 "Enables answering reads from the index.",
+							 "When off, every read runs its defining query.",
+							 &lb_enable_index,
+							 true,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.history_size",
+							"Sets how much memory the settled changes that older snapshots may not see can take.",
+							NULL,
+							&lb_history_size,
+							16 * 1024, 64, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.memory",
+							"Sets the shared memory for all boards of the server.",
+							NULL,
+							&lb_memory_kb,
+							256 * 1024, 64, INT_MAX,
+							PGC_POSTMASTER, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.not_ready",
+							 "Sets what a read does while its board is building.",
+							 NULL,
+							 &lb_not_ready,
+							 LB_POLICY_WAIT, not_ready_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.offline",
+							 "Sets what a read does when its board is offline, or on a standby.",
+							 NULL,
+							 &lb_offline,
+							 LB_POLICY_QUERY, offline_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.wait_timeout",
+							"Sets how long a read waits for its board to be built.",
+							NULL,
+							&lb_wait_timeout_ms,
+							10000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	lb_pause_init();
+#if PG_VERSION_NUM >= 150000
+	MarkGUCPrefixReserved("leaderboard");
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = shmem_request;
+#else
+	shmem_request();
+#endif
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = shmem_startup;
+
+	lb_capture_init();
+
+	/* pg_upgrade's servers must not have anybody look at their tables. */
+	if (IsBinaryUpgrade)
+		return;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 5;
+	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "lb_launcher_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "leaderboard launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "leaderboard launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+}

@@ -1,0 +1,508 @@
+/*-------------------------------------------------------------------------
+ *
+ * ledger.c
+ *	  Publish, settle, drop.
+ *
+ * Between the moment at which a transaction leaves the proc array and its
+ * commit callback, its rows are visible and other writers of these rows go
+ * ahead; a second transaction can commit and call back first.  Applying
+ * changes in the order of the callbacks would be wrong.  But whoever changes
+ * a member after transaction T did so when T had ended, since T's row lock or
+ * its entry in the unique index made him wait; and T had published before it
+ * ended.  So whoever publishes changes of a member settles first what ended
+ * transactions have published of that member.  Nothing is applied out of
+ * order then, and nobody waits.
+ *
+ * Outcomes are looked up with the stripe's lock released, since that may have
+ * to read the commit log.
+ *
+ * Large publications stay with their owner, who alone can settle them.  A
+ * follower waits for that at his own PRE_COMMIT.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "storage/procarray.h"
+#include "utils/wait_event.h"
+
+#include "capture.h"
+#include "ledger.h"
+
+/* Entries of a large publication that are settled under one hold. */
+#define LB_SLICE 256
+
+#define PUB_WORDS(size) \
+	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
+
+/* Transactions whose outcome one publish has looked up. */
+#define MAX_RESOLVED 16
+
+typedef struct Resolved
+{
+	int			n;
+	FullTransactionId xid[MAX_RESOLVED];
+	bool		committed[MAX_RESOLVED];
+} Resolved;
+
+/* Walk over the entries of a publication that is in shared memory. */
+typedef struct EntryScan
+{
+	const LbPublication *pub;
+	int			stride;
+	uint32		left;
+	const int64 *at;
+	uint32		here;			/* entries left at this place */
+	LbRef		next;
+} EntryScan;
+
+typedef struct EntryPage
+{
+	LbRef		next;
+	uint32		nentries;
+	int64		entries[(LB_PAGE_SIZE - 8) / sizeof(int64)];
+} EntryPage;
+
+static void
+scan_begin(EntryScan *scan, const LbPublication *pub, int width)
+{
+	scan->pub = pub;
+	scan->stride = lb_entry_words(width);
+	scan->left = pub->nentries;
+	scan->at = pub->entries;
+	scan->here = Min(pub->nentries,
+					 PUB_WORDS(LB_CHUNK_SIZE) / scan->stride);
+	scan->next = pub->pages;
+}
+
+static const int64 *
+scan_next(EntryScan *scan)
+{
+	const int64 *entry;
+
+	if (scan->left == 0)
+		return NULL;
+	if (scan->here == 0)
+	{
+		EntryPage  *page = (EntryPage *) lb_ptr(&lb_shared->arena, scan->next);
+
+		scan->at = page->entries;
+		scan->here = page->nentries;
+		scan->next = page->next;
+	}
+	entry = scan->at;
+	scan->at += scan->stride;
+	scan->here--;
+	scan->left--;
+	return entry;
+}
+
+static void
+free_publication(const LbMem *mem, LbPublication *pub)
+{
+	while (pub->pages != LB_NONE)
+	{
+		LbRef		page = pub->pages;
+
+		pub->pages = ((EntryPage *) lb_ptr(mem->arena, page))->next;
+		lb_free(mem, page, LB_MAX_ORDER);
+	}
+	lb_free(mem, pub->self, 0);
+}
+
+static LbPublication *
+new_publication(const LbMem *mem, int width, const int64 *entries,
+				uint32 nentries)
+{
+	LbRef		self = lb_alloc(mem, 0);
+	LbPublication *pub;
+	int			stride = lb_entry_words(width);
+	uint32		n;
+	LbRef	   *link;
+
+	if (self == LB_NONE)
+		return NULL;
+	pub = (LbPublication *) lb_ptr(mem->arena, self);
+	pub->self = self;
+	pub->pages = LB_NONE;
+	pub->nentries = nentries;
+	pub->done = false;
+	pub->settling = false;
+	pub->large = NULL;
+	if (nentries > LB_LARGE)
+	{
+		pub->large = entries;
+		return pub;
+	}
+
+	n = Min(nentries, PUB_WORDS(LB_CHUNK_SIZE) / stride);
+	memcpy(pub->entries, entries, n * stride * sizeof(int64));
+	link = &pub->pages;
+	while (n < nentries)
+	{
+		LbRef		ref = lb_alloc(mem, LB_MAX_ORDER);
+		EntryPage  *page;
+
+		if (ref == LB_NONE)
+		{
+			free_publication(mem, pub);
+			return NULL;
+		}
+		page = (EntryPage *) lb_ptr(mem->arena, ref);
+		page->next = LB_NONE;
+		page->nentries = Min(nentries - n, lengthof(page->entries) / stride);
+		memcpy(page->entries, entries + (Size) n * stride,
+			   page->nentries * stride * sizeof(int64));
+		n += page->nentries;
+		*link = ref;
+		link = &page->next;
+	}
+	return pub;
+}
+
+static int
+member_cmp(const int64 *a, const int64 *b, int words)
+{
+	for (int i = 0; i < words; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Whether a pending publication and sorted entries have a member in common. */
+static bool
+members_meet(const LbPublication *pub, const LbDef *def,
+			 const int64 *entries, uint32 nentries)
+{
+	EntryScan	scan;
+	const int64 *theirs;
+	int			width = def->width;
+	int			words = def->member_words;
+	int			stride = lb_entry_words(width);
+
+	scan_begin(&scan, pub, width);
+	while ((theirs = scan_next(&scan)) != NULL)
+	{
+		const int64 *member = lb_entry_member(theirs, width, words);
+		uint32		lo = 0;
+		uint32		hi = nentries;
+
+		while (lo < hi)
+		{
+			uint32		mid = lo + (hi - lo) / 2;
+			int			c;
+
+			c = member_cmp(lb_entry_member(entries + (Size) mid * stride,
+										   width, words),
+						   member, words);
+			if (c == 0)
+				return true;
+			if (c < 0)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+	}
+	return false;
+}
+
+/* Keep a settled change for the build that is running. */
+static void
+queue_entries(LbDef *def, LbBoard *board, FullTransactionId xid,
+			  const int64 *entry)
+{
+	LbMem		mem = lb_mem(def);
+	uint32		stride = lb_entry_words(def->width);
+	LbQueuePage *page = NULL;
+
+	if (board->queue_last != LB_NONE)
+		page = (LbQueuePage *) lb_ptr(mem.arena, board->queue_last);
+	if (page == NULL || page->used + stride + 1 > lengthof(page->words))
+	{
+		LbRef		ref = lb_alloc(&mem, LB_MAX_ORDER);
+
+		if (ref == LB_NONE)
+		{
+			pg_atomic_write_u32(&def->queue_lost, 1);
+			return;
+		}
+		if (page == NULL)
+			board->queue_first = ref;
+		else
+			page->next = ref;
+		board->queue_last = ref;
+		page = (LbQueuePage *) lb_ptr(mem.arena, ref);
+		page->next = LB_NONE;
+		page->used = 0;
+	}
+	page->words[page->used++] = (int64) U64FromFullTransactionId(xid);
+	memcpy(&page->words[page->used], entry, stride * sizeof(int64));
+	page->used += stride;
+}
+
+/*
+ * Bring one change into the index, and into the queue of a build.  The
+ * stripe's lock is held exclusively.
+ */
+static void
+apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
+			FullTransactionId xid, const int64 *entry)
+{
+	LbResult	result = LB_OK;
+	LbMem		mem;
+
+	if (stripe->queueing)
+		queue_entries(def, board, xid, entry);
+	if (pg_atomic_read_u32(&def->state) != LB_READY)
+		return;
+
+	mem = lb_mem(def);
+	if (entry[0] & LB_HAS_OLD)
+		result = lb_index_remove(&mem, &board->index, entry + 1);
+	if (result == LB_OK && (entry[0] & LB_HAS_NEW))
+		result = lb_index_insert(&mem, &board->index, entry + 1 + def->width);
+
+	/*
+	 * What could not be applied is in the table all the same: the queries
+	 * have it.
+	 */
+	if (result == LB_NOMEM)
+		lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
+					   false);
+	else if (result != LB_OK)
+	{
+		Assert(false);
+		lb_def_offline(def, "the index did not hold what a change was to replace",
+					   true);
+	}
+}
+
+/* Settle a publication that is in shared memory and unlink it. */
+static void
+settle_shared(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbBoard    *board = lb_board_at(pub->board);
+	EntryScan	scan;
+	const int64 *entry;
+
+	scan_begin(&scan, pub, def->width);
+	while ((entry = scan_next(&scan)) != NULL)
+		apply_entry(def, stripe, board, pub->xid, entry);
+	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
+	dlist_delete(&pub->node);
+	pub->done = true;
+	lb_board_release(def, stripe, pub->board);
+}
+
+/* The oldest publication before which the caller has something to do. */
+static LbPublication *
+find_predecessor(LbBoard *board, LbDef *def, FullTransactionId xid,
+				 const int64 *entries, uint32 nentries,
+				 const Resolved *resolved, bool *known, bool *committed)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &board->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		*known = false;
+		*committed = false;
+		if (FullTransactionIdEquals(pub->xid, xid))
+			continue;
+		for (int i = 0; i < resolved->n; i++)
+		{
+			if (FullTransactionIdEquals(resolved->xid[i], pub->xid))
+			{
+				*known = true;
+				*committed = resolved->committed[i];
+			}
+		}
+		if (*known && !*committed)
+			continue;
+		if (pub->large != NULL || members_meet(pub, def, entries, nentries))
+			return pub;
+	}
+	return NULL;
+}
+
+/* Sleep a little; if that is interrupted, pub is not published. */
+static void
+wait_for_owner(LbDef *def, const LbMem *mem, LbPublication *pub)
+{
+	PG_TRY();
+	{
+		ConditionVariableTimedSleep(&def->changed, 100, PG_WAIT_EXTENSION);
+		ConditionVariableCancelSleep();
+	}
+	PG_CATCH();
+	{
+		free_publication(mem, pub);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+LbPublication *
+lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
+		   FullTransactionId xid, const int64 *entries, uint32 nentries)
+{
+	LbMem		mem = lb_mem(def);
+	LbStripe   *stripe;
+	LbPublication *pub;
+	Resolved	resolved;
+
+	pub = new_publication(&mem, def->width, entries, nentries);
+	if (pub == NULL)
+		return NULL;
+	pub->xid = xid;
+	pub->def = def;
+	pub->generation = generation;
+	pub->stripe = lb_value_stripe(def->family, hash);
+	stripe = &def->stripes[pub->stripe];
+	resolved.n = 0;
+
+	for (;;)
+	{
+		LbPublication *before;
+		LbBoard    *board;
+		bool		known;
+		bool		committed;
+		bool		large;
+		FullTransactionId other;
+
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		if (!lb_def_is(def, generation) ||
+			(board = lb_board_make(def, stripe, hash, value,
+								   &pub->board)) == NULL)
+		{
+			LWLockRelease(&stripe->lock);
+			free_publication(&mem, pub);
+			return NULL;
+		}
+		before = find_predecessor(board, def, xid, entries, nentries,
+								  &resolved, &known, &committed);
+		if (before == NULL)
+		{
+			dlist_push_tail(&board->pending, &pub->node);
+			LWLockRelease(&stripe->lock);
+			return pub;
+		}
+		other = before->xid;
+		large = before->large != NULL;
+		if (known && !large)
+		{
+			/*
+			 * Not the last one on the board afterwards, since we come right
+			 * back to it; but its board may be made anew.
+			 */
+			settle_shared(before);
+			LWLockRelease(&stripe->lock);
+			continue;
+		}
+		if (known)
+			ConditionVariablePrepareToSleep(&def->changed);
+		LWLockRelease(&stripe->lock);
+
+		if (known)
+		{
+			/*
+			 * Its owner is at it.  Not by the transaction's lock: that would
+			 * be subject to lock_timeout.
+			 */
+			wait_for_owner(def, &mem, pub);
+			continue;
+		}
+
+		/*
+		 * A transaction that is still running has no member in common with
+		 * us, whatever it looks like (a large one does not show its members).
+		 */
+		if (resolved.n == MAX_RESOLVED)
+			resolved.n = 0;
+		resolved.xid[resolved.n] = other;
+		resolved.committed[resolved.n] =
+			!TransactionIdIsInProgress(XidFromFullTransactionId(other)) &&
+			TransactionIdDidCommit(XidFromFullTransactionId(other));
+		resolved.n++;
+	}
+}
+
+/* Settle the owner's large publication, a slice at a time. */
+static void
+settle_large(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	int			stride = lb_entry_words(def->width);
+	uint32		n = 0;
+
+	/* Readers that meet it from now on wait, or run their queries. */
+	pub->settling = true;
+	lb_board_at(pub->board)->large++;
+
+	/* A build that finishes meanwhile may have brought in everything. */
+	while (n < pub->nentries && !pub->done)
+	{
+		uint32		end = Min(n + LB_SLICE, pub->nentries);
+
+		for (; n < end; n++)
+			apply_entry(def, stripe, lb_board_at(pub->board), pub->xid,
+						pub->large + (Size) n * stride);
+		LWLockRelease(&stripe->lock);
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	}
+	if (pub->done)
+		return;
+	lb_board_at(pub->board)->large--;
+	pg_atomic_fetch_add_u64(&lb_board_at(pub->board)->counters[LB_COUNT_CHANGES],
+							pub->nentries);
+	dlist_delete(&pub->node);
+	pub->done = true;
+	lb_board_release(def, stripe, pub->board);
+}
+
+void
+lb_settle(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbMem		mem = lb_mem(def);
+	bool		large = pub->large != NULL;
+
+	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	if (!pub->done && lb_def_is(def, pub->generation))
+	{
+		if (large)
+			settle_large(pub);
+		else
+			settle_shared(pub);
+	}
+	LWLockRelease(&stripe->lock);
+	free_publication(&mem, pub);
+	if (large)
+		ConditionVariableBroadcast(&def->changed);
+}
+
+void
+lb_drop(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbMem		mem = lb_mem(def);
+
+	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	if (!pub->done && lb_def_is(def, pub->generation))
+	{
+		dlist_delete(&pub->node);
+		lb_board_release(def, stripe, pub->board);
+	}
+	LWLockRelease(&stripe->lock);
+	free_publication(&mem, pub);
+}

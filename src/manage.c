@@ -1,0 +1,837 @@
+/*-------------------------------------------------------------------------
+ *
+ * manage.c
+ *	  The SQL functions that make, drop and rebuild boards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/catalog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/event_trigger.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "build.h"
+#include "capture.h"
+
+#define ROW_TRIGGER "leaderboard_capture"
+#define TRUNCATE_TRIGGER "leaderboard_capture_truncate"
+
+PG_FUNCTION_INFO_V1(lb_create_board);
+PG_FUNCTION_INFO_V1(lb_drop_board);
+PG_FUNCTION_INFO_V1(lb_rebuild);
+PG_FUNCTION_INFO_V1(lb_wait_ready);
+PG_FUNCTION_INFO_V1(lb_create_tables);
+PG_FUNCTION_INFO_V1(lb_estimate_memory);
+PG_FUNCTION_INFO_V1(lb_board_changed);
+PG_FUNCTION_INFO_V1(lb_on_drop);
+
+static void
+null_argument(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("argument \"%s\" must not be null", name)));
+}
+
+/* All that managing needs of the server and the database. */
+static const LbCatalog *
+require_catalog(void)
+{
+	const LbCatalog *cat;
+
+	lb_require_preload();
+	lb_require_version();
+	cat = lb_catalog();
+	if (cat == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the extension leaderboard is not installed in this database"),
+				 errhint("Use CREATE EXTENSION leaderboard.")));
+	return cat;
+}
+
+static void
+require_owner(Oid source)
+{
+	if (!pg_class_ownercheck(source, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(source)),
+					   get_rel_name(source));
+}
+
+/* Write to lb_board, which belongs to the extension's owner. */
+static uint64
+execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
+					 const char *nulls, Oid lb_board)
+{
+	Oid			save_user;
+	int			save_context;
+	Relation	rel = table_open(lb_board, NoLock);
+	uint64		n;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   save_context | SECURITY_LOCAL_USERID_CHANGE);
+	table_close(rel, NoLock);
+	if (SPI_execute_with_args(sql, nargs, types, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not write to lb_board");
+	n = SPI_processed;
+	SetUserIdAndSecContext(save_user, save_context);
+	return n;
+}
+
+static void
+execute_utility(const char *sql)
+{
+	if (SPI_execute(sql, false, 0) < 0)
+		elog(ERROR, "could not execute \"%s\"", sql);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_create_board
+ * ----------------------------------------------------------------
+ */
+
+/* A column of the source that the board uses. */
+static AttrNumber
+require_column(Relation rel, const char *name, Oid *type)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), name);
+
+	if (attno == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of table \"%s\" does not exist",
+						name, RelationGetRelationName(rel))));
+	if (attno < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot rank by system column \"%s\"", name)));
+	*type = get_atttype(RelationGetRelid(rel), attno);
+	return attno;
+}
+
+static void
+type_error(const char *role, const char *column, Oid type, const char *accepted)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("%s column \"%s\" is of unsupported type %s",
+					role, column, format_type_be(type)),
+			 errhint("Accepted are %s.", accepted)));
+}
+
+static void
+check_source(Relation rel)
+{
+	const char *name = RelationGetRelationName(rel);
+
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+			break;
+		case RELKIND_PARTITIONED_TABLE:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot rank partitioned table \"%s\"", name),
+					 errhint("Make a board of each partition.")));
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a table", name),
+					 errdetail("A board is kept in step by row triggers, which only tables have."),
+					 errhint("Use the table below it.")));
+	}
+	if (IsCatalogRelation(rel) || IsToastRelation(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot rank system table \"%s\"", name)));
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot rank temporary table \"%s\"", name),
+				 errdetail("Its rows are seen by one session only."),
+				 errhint("Use an unlogged table.")));
+	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" uses an unsupported access method", name),
+				 errhint("Only the access method heap is supported.")));
+}
+
+static void
+check_name(const char *board)
+{
+	if (board[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("a board's name must not be empty")));
+	if (strchr(board, ':') != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("board name \"%s\" contains a colon", board),
+				 errdetail("A colon separates a family's name from the value of one of its boards."),
+				 errhint("Use another character.")));
+	if (strlen(board) > LB_MAX_NAME)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("board name \"%s\" is too long", board),
+				 errdetail("A board's name has at most %d bytes.", LB_MAX_NAME)));
+}
+
+/* Find out what keeps the board from having an index, and raise it. */
+static void
+check_definition(LbDefn *defn, Relation rel)
+{
+	Oid			type;
+
+	require_column(rel, defn->member, &type);
+	if (!lb_member_type_ok(type))
+		type_error("member", defn->member, type,
+				   "smallint, integer and bigint");
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		LbRankColumn *column = &defn->columns[i];
+
+		require_column(rel, column->name, &type);
+		if (i == 0 && !lb_score_type_ok(type))
+			type_error("score", column->name, type,
+					   "smallint, integer and bigint");
+		if (i > 0 && !lb_tie_type_ok(type))
+			type_error("rank_by", column->name, type,
+					   "smallint, integer, bigint, date, timestamp and timestamptz");
+	}
+	if (defn->family)
+	{
+		require_column(rel, defn->board_column, &type);
+		if (!lb_board_type_ok(type))
+			type_error("board", defn->board_column, type,
+					   "text, varchar, smallint, integer and bigint");
+	}
+	if (defn->ranked_if[0] != '\0')
+	{
+		require_column(rel, defn->ranked_if, &type);
+		if (type != BOOLOID)
+			type_error("ranked_if", defn->ranked_if, type, "boolean");
+	}
+}
+
+/* Our own row trigger and TRUNCATE trigger, unless they are there. */
+static void
+create_triggers(Oid source, const LbCatalog *cat)
+{
+	Relation	rel = relation_open(source, NoLock);
+	const char *schema = quote_identifier(get_namespace_name(cat->schema));
+	char	   *table;
+	bool		rows = false;
+	bool		truncate = false;
+
+	table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+									   RelationGetRelationName(rel));
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		rows |= strcmp(trigger->tgname, ROW_TRIGGER) == 0;
+		truncate |= strcmp(trigger->tgname, TRUNCATE_TRIGGER) == 0;
+	}
+
+	/* ALTER TABLE refuses a table that is open. */
+	relation_close(rel, NoLock);
+	if (!rows)
+	{
+		execute_utility(psprintf("CREATE TRIGGER %s AFTER INSERT OR UPDATE OR DELETE ON %s "
+								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_capture()",
+								 ROW_TRIGGER, table, schema));
+		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
+								 table, ROW_TRIGGER));
+	}
+	if (!truncate)
+	{
+		execute_utility(psprintf("CREATE TRIGGER %s AFTER TRUNCATE ON %s "
+								 "FOR EACH STATEMENT EXECUTE FUNCTION %s.lb_capture()",
+								 TRUNCATE_TRIGGER, table, schema));
+		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
+								 table, TRUNCATE_TRIGGER));
+	}
+}
+
+static LbDefn *
+find_defn(const char *name)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (strcmp(defns[i]->name, name) == 0)
+			return defns[i];
+	}
+	return NULL;
+}
+
+static void
+create_board(const char *board, Oid source, const char *member,
+			 const char *rank_by, const char *board_column,
+			 const char *method, const char *ranked_if)
+{
+	const LbCatalog *cat = require_catalog();
+	LbDefn		defn;
+	LbDefn	   *recorded;
+	LbDefn	  **defns;
+	int			n;
+	Relation	rel;
+	Oid			types[] = {TEXTOID, REGCLASSOID, NAMEOID, TEXTOID, NAMEOID,
+	TEXTOID, NAMEOID};
+	Datum		values[7];
+	char		nulls[7] = {' ', ' ', ' ', ' ', ' ', ' ', ' '};
+	NameData	names[3];
+
+	PreventCommandDuringRecovery("lb_create_board()");
+	check_name(board);
+	if (strcmp(method, "row_number") != 0 && strcmp(method, "rank") != 0 &&
+		strcmp(method, "dense_rank") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown ranking method \"%s\"", method),
+				 errhint("The methods are \"row_number\", \"rank\" and \"dense_rank\".")));
+	if (strcmp(board, "*") == 0 && board_column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("board \"*\" must be a family"),
+				 errhint("Give a \"board_column\".")));
+	memset(&defn, 0, sizeof(defn));
+	defn.ncolumns = lb_parse_rank_by(rank_by, defn.columns);
+	strlcpy(defn.member, member, NAMEDATALEN);
+	defn.family = board_column != NULL;
+	if (board_column != NULL)
+		strlcpy(defn.board_column, board_column, NAMEDATALEN);
+	if (ranked_if != NULL)
+		strlcpy(defn.ranked_if, ranked_if, NAMEDATALEN);
+
+	/* Ownership before the lock, and again under it. */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", source)));
+	require_owner(source);
+	rel = relation_open(source, ShareRowExclusiveLock);
+	require_owner(source);
+	check_source(rel);
+	check_definition(&defn, rel);
+	relation_close(rel, NoLock);
+
+	LockRelationOid(cat->lb_board, RowExclusiveLock);
+	if (find_defn(board) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("board \"%s\" already exists", board),
+				 errhint("Use lb_drop_board() first, or another name.")));
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	cat = require_catalog();
+	create_triggers(source, cat);
+
+	values[0] = CStringGetTextDatum(board);
+	values[1] = ObjectIdGetDatum(source);
+	namestrcpy(&names[0], member);
+	values[2] = NameGetDatum(&names[0]);
+	values[3] = CStringGetTextDatum(lb_format_rank_by(defn.columns,
+													  defn.ncolumns));
+	namestrcpy(&names[1], board_column ? board_column : "");
+	values[4] = NameGetDatum(&names[1]);
+	if (board_column == NULL)
+		nulls[4] = 'n';
+	values[5] = CStringGetTextDatum(method);
+	namestrcpy(&names[2], ranked_if ? ranked_if : "");
+	values[6] = NameGetDatum(&names[2]);
+	if (ranked_if == NULL)
+		nulls[6] = 'n';
+	cat = require_catalog();
+	(void) execute_as_extension(psprintf("INSERT INTO %s.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
+										 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+										 quote_identifier(get_namespace_name(cat->schema))),
+								7, types, values, nulls, cat->lb_board);
+	SPI_finish();
+
+	/* Our own changes are visible to us after this. */
+	CommandCounterIncrement();
+
+	n = lb_defns_of(source, &defns);
+	recorded = NULL;
+	for (int i = 0; i < n; i++)
+	{
+		if (strcmp(defns[i]->name, board) == 0)
+			recorded = defns[i];
+	}
+	if (recorded == NULL)
+		elog(ERROR, "board \"%s\" was not recorded", board);
+	if (recorded->problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make board \"%s\": %s", board,
+						recorded->problem),
+				 recorded->family ?
+				 errhint("A unique index on (\"%s\", \"%s\") is needed: immediate, valid, and not partial.",
+						 recorded->member, recorded->board_column) :
+				 errhint("A unique index on \"%s\" alone is needed: immediate, valid, and not partial.",
+						 recorded->member)));
+	if (!recorded->captured)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make board \"%s\": a capture trigger of its table is disabled",
+						board),
+				 errhint("Use ALTER TABLE ... ENABLE ALWAYS TRIGGER %s.",
+						 ROW_TRIGGER)));
+	lb_note_created(recorded);
+}
+
+Datum
+lb_create_board(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"board", "source", "member",
+	"rank_by"};
+
+	for (int i = 0; i < 4; i++)
+	{
+		if (PG_ARGISNULL(i))
+			null_argument(names[i]);
+	}
+	if (PG_ARGISNULL(5))
+		null_argument("method");
+	create_board(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_OID(1),
+				 NameStr(*PG_GETARG_NAME(2)),
+				 text_to_cstring(PG_GETARG_TEXT_PP(3)),
+				 PG_ARGISNULL(4) ? NULL : NameStr(*PG_GETARG_NAME(4)),
+				 text_to_cstring(PG_GETARG_TEXT_PP(5)),
+				 PG_ARGISNULL(6) ? NULL : NameStr(*PG_GETARG_NAME(6)));
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_drop_board
+ * ----------------------------------------------------------------
+ */
+
+static void
+board_not_found(const char *board)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("board \"%s\" does not exist", board),
+			 strchr(board, ':') != NULL ?
+			 errhint("The boards of a family come and go with their rows; name the family itself.") :
+			 errhint("The table lb_board lists the boards.")));
+}
+
+Datum
+lb_drop_board(PG_FUNCTION_ARGS)
+{
+	const LbCatalog *cat;
+	char	   *board;
+	LbDefn	   *found;
+	LbDefn		defn;
+	LbDefn	  **defns;
+	int			n;
+	int			others = 0;
+	bool		exists;
+	Oid			types[] = {INT4OID};
+	Datum		values[1];
+
+	cat = require_catalog();
+	PreventCommandDuringRecovery("lb_drop_board()");
+	if (PG_ARGISNULL(0))
+		null_argument("board");
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	found = find_defn(board);
+	if (found == NULL)
+		board_not_found(board);
+	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
+	if (exists)
+	{
+		require_owner(found->source);
+		LockRelationOid(found->source, AccessExclusiveLock);
+		exists = SearchSysCacheExists1(RELOID,
+									   ObjectIdGetDatum(found->source));
+		found = find_defn(board);
+		if (found == NULL)
+			board_not_found(board);
+		if (exists)
+			require_owner(found->source);
+	}
+	else if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to drop a board whose table is gone")));
+	defn = *found;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+		others += defns[i]->source == defn.source && defns[i]->id != defn.id;
+	if (exists && others == 0)
+	{
+		char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn.source)),
+													   get_rel_name(defn.source));
+
+		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
+								 ROW_TRIGGER, table));
+		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
+								 TRUNCATE_TRIGGER, table));
+	}
+	values[0] = Int32GetDatum(defn.id);
+	cat = require_catalog();
+	(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
+										 quote_identifier(get_namespace_name(cat->schema))),
+								1, types, values, NULL, cat->lb_board);
+	SPI_finish();
+	lb_note_dropped(&defn);
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_rebuild, lb_wait_ready
+ * ----------------------------------------------------------------
+ */
+
+static void
+rebuild(LbDefn *defn)
+{
+	LbDef	   *def;
+	char		reason[LB_MAX_REASON];
+	const char *name = pstrdup(defn->name);
+
+	require_owner(defn->source);
+	def = lb_def_attach(defn, true);
+	if (def == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("could not build board \"%s\"", name),
+				 errdetail("The shared memory of \"leaderboard.memory\" is used up."),
+				 errhint("Set \"leaderboard.memory\" higher and restart the server.")));
+	if (lb_wait_build(def, defn->generation, true, -1) == LB_WAIT_READY)
+		return;
+	SpinLockAcquire(&def->mutex);
+	strlcpy(reason, def->reason, LB_MAX_REASON);
+	SpinLockRelease(&def->mutex);
+	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
+		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not build board \"%s\"", name),
+			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 errhint("Reads of the board run their queries until it is built.")));
+}
+
+Datum
+lb_rebuild(PG_FUNCTION_ARGS)
+{
+	LbDefn	  **defns;
+	LbDefn	  **copy;
+	int			n;
+
+	(void) require_catalog();
+	PreventCommandDuringRecovery("lb_rebuild()");
+	if (!PG_ARGISNULL(0))
+	{
+		char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+		LbDefn	   *defn = find_defn(board);
+
+		if (defn == NULL)
+			board_not_found(board);
+		if (lb_created_here(defn))
+			PG_RETURN_VOID();	/* it is built when we commit */
+		rebuild(defn);
+		PG_RETURN_VOID();
+	}
+	n = lb_all_defns(&defns);
+	copy = palloc(Max(1, n) * sizeof(LbDefn *));
+	memcpy(copy, defns, n * sizeof(LbDefn *));
+	for (int i = 0; i < n; i++)
+		require_owner(copy[i]->source);
+	for (int i = 0; i < n; i++)
+	{
+		if (!lb_created_here(copy[i]))
+			rebuild(copy[i]);
+	}
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_wait_ready(PG_FUNCTION_ARGS)
+{
+	LbDefn	  **defns;
+	LbDefn	  **copy;
+	int			n;
+	TimestampTz until = DT_NOEND;
+
+	(void) require_catalog();
+	if (RecoveryInProgress())
+		PG_RETURN_BOOL(false);
+	if (!PG_ARGISNULL(0))
+		until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+														TimestampTzGetDatum(GetCurrentTimestamp()),
+														PG_GETARG_DATUM(0)));
+	n = lb_all_defns(&defns);
+	copy = palloc(Max(1, n) * sizeof(LbDefn *));
+	memcpy(copy, defns, n * sizeof(LbDefn *));
+	for (int i = 0; i < n; i++)
+	{
+		LbDefn	   *defn = copy[i];
+		LbDef	   *def;
+
+		if (lb_created_here(defn))
+			PG_RETURN_BOOL(false);
+		def = lb_def_attach(defn, true);
+		if (def == NULL)
+			PG_RETURN_BOOL(false);
+		for (;;)
+		{
+			uint32		state = pg_atomic_read_u32(&def->state);
+			long		left = -1;
+			bool		retry;
+
+			SpinLockAcquire(&def->mutex);
+			retry = def->retry;
+			SpinLockRelease(&def->mutex);
+
+			/* What nobody will build by himself is not waited for. */
+			if (state == LB_READY)
+				break;
+			if (state == LB_OFFLINE && !retry)
+				PG_RETURN_BOOL(false);
+			if (until != DT_NOEND)
+			{
+				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+													   until);
+				if (left <= 0)
+					PG_RETURN_BOOL(false);
+			}
+			if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0 ||
+				state == LB_OFFLINE)
+			{
+				/* It may come, or come back. */
+				pg_usleep(10000L);
+				CHECK_FOR_INTERRUPTS();
+				continue;
+			}
+			if (lb_wait_build(def, defn->generation, false, left) ==
+				LB_WAIT_FAILED)
+			{
+				if (def->generation != defn->generation)
+					PG_RETURN_BOOL(false);
+				pg_usleep(10000L);
+				CHECK_FOR_INTERRUPTS();
+			}
+		}
+	}
+	PG_RETURN_BOOL(true);
+}
+
+
+/* ----------------------------------------------------------------
+ *		The default tables
+ * ----------------------------------------------------------------
+ */
+
+/* Make a board unless there is one of that name. */
+static void
+create_default_board(const char *board, const char *schema, const char *table,
+					 const char *board_column)
+{
+	Oid			source = get_relname_relid(table, get_namespace_oid(schema, false));
+
+	if (find_defn(board) == NULL)
+		create_board(board, source, "player_id", "score DESC, updated_at ASC",
+					 board_column, "row_number", NULL);
+}
+
+static void
+create_default_table(const char *schema, const char *table,
+					 const char *columns, bool score_index,
+					 const char *index_columns, const char *extension)
+{
+	char	   *name = quote_qualified_identifier(schema, table);
+
+	if (!OidIsValid(get_relname_relid(table, get_namespace_oid(schema, false))))
+	{
+		execute_utility(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)",
+								 name, columns));
+		execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
+								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
+								 name, quote_identifier(extension)));
+	}
+	if (score_index)
+		execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
+								 table, name, index_columns));
+}
+
+Datum
+lb_create_tables(PG_FUNCTION_ARGS)
+{
+	const LbCatalog *cat = require_catalog();
+	char	   *extension = get_namespace_name(cat->schema);
+	List	   *path = fetch_search_path(false);
+	char	   *schema;
+	bool		score_index;
+
+	if (PG_ARGISNULL(0))
+		null_argument("score_index");
+	score_index = PG_GETARG_BOOL(0);
+	if (path == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("no schema has been selected to create in")));
+	schema = get_namespace_name(linitial_oid(path));
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	create_default_table(schema, "player_scores",
+						 "player_id bigint PRIMARY KEY, "
+						 "score bigint NOT NULL DEFAULT 0, "
+						 "updated_at timestamptz NOT NULL DEFAULT pg_catalog.now()",
+						 score_index, "score DESC, updated_at", extension);
+	create_default_table(schema, "player_score_windows",
+						 "player_id bigint NOT NULL, "
+						 "window_key text NOT NULL, "
+						 "score bigint NOT NULL DEFAULT 0, "
+						 "updated_at timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+						 "PRIMARY KEY (player_id, window_key)",
+						 score_index, "window_key, score DESC, updated_at",
+						 extension);
+	create_default_board("global", schema, "player_scores", NULL);
+	create_default_board("*", schema, "player_score_windows", "window_key");
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * What a board is going to take, when its blocks are as full as random updates
+ * leave them.
+ */
+Datum
+lb_estimate_memory(PG_FUNCTION_ARGS)
+{
+	int64		members = PG_GETARG_INT64(0);
+	int32		columns = PG_GETARG_INT32(1);
+	double		bytes;
+	double		leaf;
+	double		link;
+
+	if (members < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						"members", members)));
+	if (columns < 1 || columns > LB_MAX_RANK_COLUMNS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d",
+						"columns", columns),
+				 errhint("A board ranks by 1 to %d columns.",
+						 LB_MAX_RANK_COLUMNS)));
+
+	/* Keys of a block, two thirds full; links above it; a slot of the hash. */
+	leaf = (double) LB_PAGE_SIZE / ((LB_PAGE_SIZE - 32) / (8 * (columns + 1)) * 0.67);
+	link = leaf / ((LB_PAGE_SIZE - 32) / (8 * (columns + 1) + 20) * 0.67);
+	bytes = LB_CHUNK_SIZE + members * (leaf + link + 8 / 0.75);
+	if (members <= 64)
+		bytes = LB_CHUNK_SIZE + Max(LB_CHUNK_SIZE, members * 8 * (columns + 1) * 2.0);
+	PG_RETURN_INT64((int64) bytes);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Triggers of the extension's own
+ * ----------------------------------------------------------------
+ */
+
+/* lb_board was written to: every backend must read it again. */
+Datum
+lb_board_changed(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"lb_board_changed")));
+	CacheInvalidateRelcache(((TriggerData *) fcinfo->context)->tg_relation);
+	PG_RETURN_POINTER(NULL);
+}
+
+/*
+ * After a DROP: forget the boards whose tables are gone, or a dump would hold
+ * rows that cannot be restored.
+ */
+Datum
+lb_on_drop(PG_FUNCTION_ARGS)
+{
+	const LbCatalog *cat;
+	LbDefn	  **defns;
+	int			n;
+	Datum	   *gone;
+	int			ngone = 0;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"lb_on_drop")));
+	cat = lb_catalog();
+	if (cat == NULL || !cat->version_ok)
+		PG_RETURN_NULL();
+	n = lb_all_defns(&defns);
+	gone = palloc(Max(1, n) * sizeof(Datum));
+	for (int i = 0; i < n; i++)
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defns[i]->source)))
+			gone[ngone++] = Int32GetDatum(defns[i]->id);
+	}
+	if (ngone > 0)
+	{
+		Oid			types[] = {INT4OID};
+		char	   *schema = get_namespace_name(cat->schema);
+		Oid			lb_board = cat->lb_board;
+
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "SPI_connect failed");
+		for (int i = 0; i < ngone; i++)
+			(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
+												 quote_identifier(schema)),
+										1, types, &gone[i], NULL, lb_board);
+		SPI_finish();
+	}
+	PG_RETURN_NULL();
+}

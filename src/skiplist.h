@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * skiplist.h
+ *	  The span-counted skip list of one board, with its member hash.
+ *
+ * See src/README for the algorithm.  All functions need the lock of the board
+ * unless the index is not yet reachable by others: shared for those that take
+ * a const LbIndex, exclusive for the others.  None raises and none allocates
+ * process-local memory, so all may be called after the commit record.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SKIPLIST_H
+#define LB_SKIPLIST_H
+
+#include "arena.h"
+#include "memberhash.h"
+
+#define LB_MAX_HEIGHT 12
+
+/* The index of one board, in shared memory (part of the board's chunk). */
+typedef struct LbIndex
+{
+	uint8		width;			/* words of a key, member included */
+	uint8		member_words;	/* of these, the last ones are the member */
+	uint8		height;			/* levels; 0 is empty, 1 a single leaf block */
+	uint8		root_order;		/* size of the root, which may be a small leaf */
+	LbRef		root;			/* top block */
+	LbRef		first;			/* leftmost leaf block */
+	LbRef		last;			/* rightmost leaf block */
+	uint64		members;
+	uint64		distinct;		/* distinct scores */
+	uint64		chunks;			/* memory of the blocks, the hash's own excluded,
+								 * in units of LB_CHUNK_SIZE */
+	LbHash		hash;			/* member -> leaf block; empty while the board
+								 * is so small that leaves are searched */
+} LbIndex;
+
+/* A place in the index; valid until the index changes.  Process-local. */
+typedef struct LbCursor
+{
+	LbRef		leaf;			/* LB_NONE: before the first or after the last */
+	int			slot;
+} LbCursor;
+
+/* A bulk build under way.  Process-local; no cleanup of its own needed. */
+typedef struct LbBulk
+{
+	const LbMem *mem;
+	LbIndex    *index;
+	uint64		expected;
+	int			height;
+	LbRef		open[LB_MAX_HEIGHT];	/* rightmost block of each level */
+	int64		last[LB_MAX_WIDTH];		/* last key added */
+} LbBulk;
+
+/* Make an empty index without memory. */
+extern void lb_index_init(LbIndex *index, int width, int member_words);
+
+/*
+ * Insert key.  LB_OK; LB_EXISTS if the member is there with whatever key;
+ * LB_NOMEM, which leaves the index as it was.
+ */
+extern LbResult lb_index_insert(const LbMem *mem, LbIndex *index,
+								const int64 *key);
+
+/*
+ * Remove exactly key.  LB_OK, or LB_NOTFOUND if the member is not there with
+ * this very key.  Gives blocks back; the last entry gives back everything.
+ */
+extern LbResult lb_index_remove(const LbMem *mem, LbIndex *index,
+								const int64 *key);
+
+/* Copy the key of member to key.  Returns false if it is not there. */
+extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
+							const int64 *member, int64 *key);
+
+/*
+ * lb_index_lookup in three steps for many members at once: call each step for
+ * all of them before the next, so that their cache misses overlap.
+ */
+extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
+								   const int64 *member);
+extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
+								   const int64 *member);
+
+/*
+ * How many entries, and how many distinct scores, come before prefix, the
+ * first nwords words of a key (1 .. width); with inclusive also those equal
+ * to it.  Either result pointer may be NULL.
+ */
+extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
+						   const int64 *prefix, int nwords, bool inclusive,
+						   uint64 *members, uint64 *distinct);
+
+/* Move to the entry with so many before it.  Returns false past the end. */
+extern bool lb_index_seek_place(const LbArena *arena, const LbIndex *index,
+								uint64 before, LbCursor *cursor);
+
+/*
+ * Move to the first entry at or after prefix (see lb_index_spans).  Returns
+ * false if there is none.
+ */
+extern bool lb_index_seek_key(const LbArena *arena, const LbIndex *index,
+							  const int64 *prefix, int nwords,
+							  LbCursor *cursor);
+
+/* Copy the key at the cursor, which must be at an entry. */
+extern void lb_cursor_key(const LbArena *arena, const LbIndex *index,
+						  const LbCursor *cursor, int64 *key);
+
+/* Move on by one.  Returns false when that leaves the list. */
+extern bool lb_cursor_next(const LbArena *arena, const LbIndex *index,
+						   LbCursor *cursor);
+extern bool lb_cursor_prev(const LbArena *arena, const LbIndex *index,
+						   LbCursor *cursor);
+
+/*
+ * Bulk build of an empty index from keys in ascending order: begin, add each,
+ * finish.  expected is the number of keys, as near as it is known.  Blocks are
+ * filled to 90 %.  LB_EXISTS if a key does not come after the one before it or
+ * its member is there already (checked no later than finish); LB_NOMEM.
+ * After anything but LB_OK, lb_index_free gives back what was taken.
+ */
+extern LbResult lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
+							  uint64 expected);
+extern LbResult lb_bulk_add(LbBulk *bulk, const int64 *key);
+extern LbResult lb_bulk_finish(LbBulk *bulk);
+
+/* Give all memory back and leave an empty index of the same width. */
+extern void lb_index_free(const LbMem *mem, LbIndex *index);
+
+/* Memory of the index in bytes, hash included. */
+static inline uint64
+lb_index_bytes(const LbIndex *index)
+{
+	return (index->chunks + index->hash.chunks) * LB_CHUNK_SIZE;
+}
+
+/*
+ * Recompute everything that is stored: order, spans, distinct scores, first
+ * keys, neighbours, fill, hash, memory.  NULL, or a static string that says
+ * what is wrong first.
+ */
+extern const char *lb_index_check(const LbArena *arena, const LbIndex *index);
+
+#endif							/* LB_SKIPLIST_H */

@@ -1,0 +1,292 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort.c
+ *	  Sorting of int64 tuples, in memory or through temporary files.
+ *
+ * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums
+ * by function; for ten million keys of three integers that is most of a
+ * build's time.  These tuples are bare words: runs are sorted in place by the
+ * server's own sort template, written to a BufFile each when memory is used
+ * up, and merged.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "storage/buffile.h"
+#include "utils/memutils.h"
+
+#include "sort.h"
+
+/* Tuples read from a run's file at a time. */
+#define RUN_BUFFER 1024
+
+typedef struct Run
+{
+	BufFile    *file;
+	uint64		left;			/* tuples still in the file */
+	int64	   *buffer;
+	int			nbuffer;
+	int			next;
+} Run;
+
+struct LbSort
+{
+	MemoryContext context;
+	int			nwords;
+	Size		memory;
+	int64	   *tuples;
+	uint64		ntuples;		/* in memory */
+	uint64		maxtuples;
+	uint64		total;
+	uint64		next;
+	Run		   *runs;
+	int			nruns;
+	int			maxruns;
+	binaryheap *heap;
+	int64		current[LB_SORT_MAX_WORDS];
+};
+
+typedef struct Tuple2
+{
+	int64		w[2];
+} Tuple2;
+typedef struct Tuple3
+{
+	int64		w[3];
+} Tuple3;
+typedef struct Tuple4
+{
+	int64		w[4];
+} Tuple4;
+
+static inline int
+words_cmp(const int64 *a, const int64 *b, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+#define ST_SORT sort_tuples2
+#define ST_ELEMENT_TYPE Tuple2
+#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 2)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define ST_SORT sort_tuples3
+#define ST_ELEMENT_TYPE Tuple3
+#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 3)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define ST_SORT sort_tuples4
+#define ST_ELEMENT_TYPE Tuple4
+#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 4)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+static int
+words_qsort_cmp(const void *a, const void *b, void *arg)
+{
+	return words_cmp((const int64 *) a, (const int64 *) b, *(int *) arg);
+}
+
+static void
+sort_memory(LbSort *sort)
+{
+	switch (sort->nwords)
+	{
+		case 2:
+			sort_tuples2((Tuple2 *) sort->tuples, sort->ntuples);
+			break;
+		case 3:
+			sort_tuples3((Tuple3 *) sort->tuples, sort->ntuples);
+			break;
+		case 4:
+			sort_tuples4((Tuple4 *) sort->tuples, sort->ntuples);
+			break;
+		default:
+			qsort_arg(sort->tuples, sort->ntuples,
+					  sort->nwords * sizeof(int64), words_qsort_cmp,
+					  &sort->nwords);
+			break;
+	}
+}
+
+LbSort *
+lb_sort_begin(int nwords, Size memory)
+{
+	LbSort	   *sort = palloc0(sizeof(LbSort));
+
+	Assert(nwords >= 2 && nwords <= LB_SORT_MAX_WORDS);
+	sort->context = CurrentMemoryContext;
+	sort->nwords = nwords;
+	sort->memory = memory;
+	sort->maxtuples = 4096;
+	sort->tuples = palloc(sort->maxtuples * nwords * sizeof(int64));
+	return sort;
+}
+
+/* Memory is used up: sort what is there and write it to a file. */
+static void
+write_run(LbSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	Run		   *run;
+
+	sort_memory(sort);
+	if (sort->nruns == sort->maxruns)
+	{
+		sort->maxruns = Max(16, sort->maxruns * 2);
+		sort->runs = sort->runs == NULL ?
+			palloc(sort->maxruns * sizeof(Run)) :
+			repalloc(sort->runs, sort->maxruns * sizeof(Run));
+	}
+	run = &sort->runs[sort->nruns++];
+	memset(run, 0, sizeof(Run));
+	run->file = BufFileCreateTemp(false);
+	run->left = sort->ntuples;
+	BufFileWrite(run->file, sort->tuples,
+				 sort->ntuples * sort->nwords * sizeof(int64));
+	sort->ntuples = 0;
+	MemoryContextSwitchTo(old);
+}
+
+void
+lb_sort_add(LbSort *sort, const int64 *tuple)
+{
+	Size		size = sort->nwords * sizeof(int64);
+
+	if (sort->ntuples == sort->maxtuples)
+	{
+		if (sort->maxtuples * size >= sort->memory)
+			write_run(sort);
+		else
+		{
+			sort->maxtuples = Min(sort->maxtuples * 2,
+								  Max(sort->memory / size, sort->maxtuples + 1));
+			sort->tuples = repalloc_huge(sort->tuples, sort->maxtuples * size);
+		}
+	}
+	memcpy(sort->tuples + sort->ntuples * sort->nwords, tuple, size);
+	sort->ntuples++;
+	sort->total++;
+}
+
+/* Make the run's next tuple available.  Returns false at its end. */
+static bool
+fill_run(LbSort *sort, Run *run)
+{
+	Size		size = sort->nwords * sizeof(int64);
+
+	if (run->next < run->nbuffer)
+		return true;
+	if (run->left == 0)
+		return false;
+	run->nbuffer = Min(run->left, RUN_BUFFER);
+	run->next = 0;
+	if (BufFileRead(run->file, run->buffer, run->nbuffer * size) !=
+		run->nbuffer * size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from a temporary file")));
+	run->left -= run->nbuffer;
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+static inline const int64 *
+run_tuple(const LbSort *sort, int i)
+{
+	return sort->runs[i].buffer +
+		(Size) sort->runs[i].next * sort->nwords;
+}
+
+/* binaryheap keeps the greatest on top. */
+static int
+run_cmp(Datum a, Datum b, void *arg)
+{
+	LbSort	   *sort = (LbSort *) arg;
+
+	return -words_cmp(run_tuple(sort, DatumGetInt32(a)),
+					  run_tuple(sort, DatumGetInt32(b)), sort->nwords);
+}
+
+void
+lb_sort_perform(LbSort *sort)
+{
+	MemoryContext old;
+
+	if (sort->nruns == 0)
+	{
+		sort_memory(sort);
+		return;
+	}
+	if (sort->ntuples > 0)
+		write_run(sort);
+	pfree(sort->tuples);
+	sort->tuples = NULL;
+
+	old = MemoryContextSwitchTo(sort->context);
+	sort->heap = binaryheap_allocate(sort->nruns, run_cmp, sort);
+	for (int i = 0; i < sort->nruns; i++)
+	{
+		Run		   *run = &sort->runs[i];
+
+		run->buffer = palloc(RUN_BUFFER * sort->nwords * sizeof(int64));
+		if (BufFileSeek(run->file, 0, 0, SEEK_SET) != 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not rewind a temporary file")));
+		if (fill_run(sort, run))
+			binaryheap_add_unordered(sort->heap, Int32GetDatum(i));
+	}
+	binaryheap_build(sort->heap);
+	MemoryContextSwitchTo(old);
+}
+
+const int64 *
+lb_sort_next(LbSort *sort)
+{
+	int			i;
+
+	if (sort->heap == NULL)
+		return sort->next == sort->ntuples ? NULL :
+			sort->tuples + sort->next++ * sort->nwords;
+
+	if (binaryheap_empty(sort->heap))
+		return NULL;
+	i = DatumGetInt32(binaryheap_first(sort->heap));
+	memcpy(sort->current, run_tuple(sort, i), sort->nwords * sizeof(int64));
+	sort->runs[i].next++;
+	if (fill_run(sort, &sort->runs[i]))
+		binaryheap_replace_first(sort->heap, Int32GetDatum(i));
+	else
+		(void) binaryheap_remove_first(sort->heap);
+	return sort->current;
+}
+
+uint64
+lb_sort_count(const LbSort *sort)
+{
+	return sort->total;
+}
+
+void
+lb_sort_end(LbSort *sort)
+{
+	for (int i = 0; i < sort->nruns; i++)
+		BufFileClose(sort->runs[i].file);
+	if (sort->tuples != NULL)
+		pfree(sort->tuples);
+	pfree(sort);
+}

@@ -1,0 +1,477 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  Counters of reads and changes, and the views over them.
+ *
+ * A read must not write to shared memory for being counted: the backend
+ * gathers, and adds up at most once a second, and before it shows the view.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "stat.h"
+
+/* Boards whose reads a backend gathers before it adds them up. */
+#define MAX_GATHERED 64
+
+/* Milliseconds between two times of adding up. */
+#define FLUSH_INTERVAL 1000
+
+typedef struct Gathered
+{
+	LbDef	   *def;
+	uint64		generation;
+	uint32		hash;
+	int			stripe;
+	int			len;			/* of the value */
+	char		value[LB_INLINE_VALUE]; /* its beginning */
+	uint64		counts[LB_NCOUNTERS];
+} Gathered;
+
+static Gathered gathered[MAX_GATHERED];
+static int	ngathered = 0;
+static TimestampTz last_flush = 0;
+static bool exit_registered = false;
+
+PG_FUNCTION_INFO_V1(lb_stat_boards);
+PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
+PG_FUNCTION_INFO_V1(lb_stat_reset);
+
+static void
+flush_at_exit(int code, Datum arg)
+{
+	lb_stat_flush();
+}
+
+void
+lb_count_read(const LbTarget *target, LbDef *def, LbCause cause)
+{
+	static int	last = 0;
+	Gathered   *g;
+	int			len = target->has_value ? target->value.len : 0;
+
+	if (def == NULL)
+	{
+		def = lb_def_attach(target->defn, false);
+		if (def == NULL)
+			return;
+	}
+	g = &gathered[last];
+	if (last >= ngathered || g->def != def ||
+		g->generation != target->defn->generation ||
+		g->hash != target->hash || g->len != len)
+	{
+		for (last = 0; last < ngathered; last++)
+		{
+			g = &gathered[last];
+			if (g->def == def && g->generation == target->defn->generation &&
+				g->hash == target->hash && g->len == len)
+				break;
+		}
+		if (last == ngathered)
+		{
+			if (ngathered == MAX_GATHERED)
+			{
+				lb_stat_flush();
+				last = 0;
+			}
+			g = &gathered[last];
+			memset(g, 0, sizeof(Gathered));
+			g->def = def;
+			g->generation = target->defn->generation;
+			g->hash = target->hash;
+			g->stripe = target->stripe;
+			g->len = len;
+			memcpy(g->value, target->has_value ? target->value.data : "",
+				   Min(len, LB_INLINE_VALUE));
+			ngathered++;
+		}
+		if (!exit_registered)
+		{
+			before_shmem_exit(flush_at_exit, (Datum) 0);
+			exit_registered = true;
+		}
+	}
+	g->counts[cause == LB_CAUSE_NONE ? LB_COUNT_INDEX_READS : (int) cause]++;
+}
+
+/* The live board that was read: by its hash, and as much of its value. */
+static pg_atomic_uint64 *
+counters_of(Gathered *g)
+{
+	LbStripe   *stripe = &g->def->stripes[g->stripe];
+	LbHashScan	scan;
+	LbRef		ref;
+
+	if (!g->def->family)
+		return lb_board_at(stripe->single)->counters;
+	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, g->hash, &scan);
+		 ref != LB_NONE;
+		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
+	{
+		LbBoard    *board = lb_board_at(ref);
+		LbValue		value = lb_board_value(board);
+
+		if (value.len == g->len &&
+			memcmp(value.data, g->value, Min(g->len, LB_INLINE_VALUE)) == 0)
+			return board->counters;
+	}
+	return g->def->counters;
+}
+
+void
+lb_stat_flush(void)
+{
+	for (int i = 0; i < ngathered; i++)
+	{
+		Gathered   *g = &gathered[i];
+		LbStripe   *stripe = &g->def->stripes[g->stripe];
+
+		LWLockAcquire(&stripe->lock, LW_SHARED);
+		if (lb_def_is(g->def, g->generation))
+		{
+			pg_atomic_uint64 *counters = counters_of(g);
+
+			for (int j = 0; j < LB_NCOUNTERS; j++)
+			{
+				if (g->counts[j] > 0)
+					pg_atomic_fetch_add_u64(&counters[j], g->counts[j]);
+			}
+		}
+		LWLockRelease(&stripe->lock);
+	}
+	ngathered = 0;
+}
+
+void
+lb_stat_at_xact_end(void)
+{
+	TimestampTz now;
+
+	if (ngathered == 0)
+		return;
+	now = GetCurrentStatementStartTimestamp();
+	if (now - last_flush < FLUSH_INTERVAL * INT64CONST(1000) &&
+		now >= last_flush)
+		return;
+	last_flush = now;
+	lb_stat_flush();
+}
+
+/* A board as the view shows it, copied from shared memory. */
+typedef struct BoardRow
+{
+	char	   *name;
+	uint64		members;
+	uint64		distinct;
+	uint64		bytes;
+	uint64		counts[LB_NCOUNTERS];
+} BoardRow;
+
+typedef struct RowBuffer
+{
+	int			first;			/* boards to skip */
+	int			seen;
+	int			n;
+	struct
+	{
+		BoardRow	row;
+		int			len;
+		char		value[LB_MAX_VALUE];
+	}			rows[32];
+} RowBuffer;
+
+static void
+copy_counters(uint64 *to, pg_atomic_uint64 *from)
+{
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		to[i] = pg_atomic_read_u64(&from[i]);
+}
+
+static bool
+copy_board(uint32 hash, LbRef ref, void *arg)
+{
+	RowBuffer  *buffer = (RowBuffer *) arg;
+	LbBoard    *board = lb_board_at(ref);
+	LbValue		value = lb_board_value(board);
+	BoardRow   *row;
+
+	if (buffer->seen++ < buffer->first)
+		return true;
+	row = &buffer->rows[buffer->n].row;
+	row->members = board->index.members;
+	row->distinct = board->index.distinct;
+	row->bytes = lb_index_bytes(&board->index) + LB_CHUNK_SIZE;
+	copy_counters(row->counts, board->counters);
+	buffer->rows[buffer->n].len = value.len;
+	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
+	buffer->n++;
+	return buffer->n < (int) lengthof(buffer->rows);
+}
+
+static const char *
+state_name(uint32 state)
+{
+	switch (state)
+	{
+		case LB_READY:
+			return "ready";
+		case LB_BUILDING:
+			return "building";
+		default:
+			return "offline";
+	}
+}
+
+/* What a definition's boards have in common in the view. */
+typedef struct DefRow
+{
+	Oid			source;
+	uint32		state;
+	char		reason[LB_MAX_REASON];
+	int64		build_done;
+	int64		build_total;
+	double		build_seconds;
+} DefRow;
+
+static void
+put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
+		const BoardRow *row)
+{
+	Datum		values[23];
+	bool		nulls[23];
+	uint64		queries = 0;
+	int			i = 0;
+
+	memset(nulls, 0, sizeof(nulls));
+	values[i++] = CStringGetTextDatum(name);
+	values[i++] = ObjectIdGetDatum(def->source);
+	values[i++] = CStringGetTextDatum(state_name(def->state));
+	nulls[i] = def->state == LB_READY || def->reason[0] == '\0';
+	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
+	i++;
+	nulls[i] = nulls[i + 1] = def->state != LB_READY;
+	values[i++] = Int64GetDatum(row->members);
+	values[i++] = Int64GetDatum(row->distinct);
+	values[i++] = Int64GetDatum(row->bytes);
+	values[i++] = Int64GetDatum(def->build_done);
+	values[i++] = Int64GetDatum(def->build_total);
+	nulls[i] = def->build_seconds == 0;
+	values[i++] = Float8GetDatum(def->build_seconds);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
+	for (int j = 0; j < LB_NCAUSES; j++)
+		queries += row->counts[j];
+	values[i++] = Int64GetDatum(queries);
+	for (int j = 0; j < LB_NCAUSES; j++)
+		values[i++] = Int64GetDatum(row->counts[j]);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
+	Assert(i == lengthof(values));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+static void
+put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
+{
+	LbDef	   *def = lb_def_attach(defn, false);
+	uint64		generation = defn->generation;
+	DefRow		def_row;
+	BoardRow	none;
+	RowBuffer  *buffer;
+
+	memset(&def_row, 0, sizeof(def_row));
+	memset(&none, 0, sizeof(none));
+	def_row.source = defn->source;
+	if (def == NULL)
+	{
+		/* Recorded, but nobody has asked for it yet. */
+		def_row.state = RecoveryInProgress() ? LB_OFFLINE : LB_BUILDING;
+		if (RecoveryInProgress())
+			strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
+		put_row(rsinfo, defn->name, &def_row, &none);
+		return;
+	}
+	SpinLockAcquire(&def->mutex);
+	strlcpy(def_row.reason, def->reason, LB_MAX_REASON);
+	def_row.build_seconds = def->build_seconds;
+	SpinLockRelease(&def->mutex);
+	def_row.state = pg_atomic_read_u32(&def->state);
+	def_row.build_done = pg_atomic_read_u64(&def->build_done);
+	def_row.build_total = Max(pg_atomic_read_u64(&def->build_total),
+							  def_row.build_done);
+	if (defn->family)
+	{
+		/* What belongs to none of its boards. */
+		copy_counters(none.counts, def->counters);
+		put_row(rsinfo, defn->name, &def_row, &none);
+	}
+
+	buffer = palloc(sizeof(RowBuffer));
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+
+		buffer->first = 0;
+		do
+		{
+			buffer->n = 0;
+			buffer->seen = 0;
+			LWLockAcquire(&stripe->lock, LW_SHARED);
+			if (lb_def_is(def, generation))
+				lb_stripe_walk(stripe, def->family, copy_board, buffer);
+			LWLockRelease(&stripe->lock);
+			for (int i = 0; i < buffer->n; i++)
+			{
+				const char *name = defn->name;
+
+				if (defn->family)
+				{
+					char	   *value = pnstrdup(buffer->rows[i].value,
+												 buffer->rows[i].len);
+
+					name = strcmp(defn->name, "*") == 0 &&
+						strchr(value, ':') != NULL ? value :
+						psprintf("%s:%s", defn->name, value);
+				}
+				put_row(rsinfo, name, &def_row, &buffer->rows[i].row);
+			}
+			buffer->first += buffer->n;
+			CHECK_FOR_INTERRUPTS();
+		} while (buffer->n == (int) lengthof(buffer->rows));
+	}
+	pfree(buffer);
+}
+
+Datum
+lb_stat_boards(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+	LbDefn	  **defns;
+	LbDefn	  **copy;
+	int			n;
+
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	lb_stat_flush();
+	n = lb_all_defns(&defns);
+	copy = palloc(Max(1, n) * sizeof(LbDefn *));
+	memcpy(copy, defns, n * sizeof(LbDefn *));
+	for (int i = 0; i < n; i++)
+	{
+		LbDefn	   *defn = copy[i];
+		bool		may = monitor;
+
+		if (!may && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
+			may = pg_class_aclcheck(defn->source, GetUserId(),
+									ACL_SELECT) == ACLCHECK_OK ||
+				pg_attribute_aclcheck_all(defn->source, GetUserId(),
+										  ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+		if (may)
+			put_def(rsinfo, defn);
+	}
+	return (Datum) 0;
+}
+
+Datum
+lb_stat_memory_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			databases[LB_MAX_DATABASES];
+	uint64		used[LB_MAX_DATABASES];
+	uint64		total_used;
+	uint64		size;
+	int			n = 0;
+	Datum		values[3];
+	bool		nulls[3] = {true, false, false};
+
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	lb_lock_acquire(&lb_shared->arena.lock);
+	total_used = lb_shared->arena.used;
+	size = lb_shared->arena.size;
+	for (int i = 0; i < LB_MAX_DATABASES; i++)
+	{
+		if (!OidIsValid(lb_shared->databases[i].database))
+			continue;
+		databases[n] = lb_shared->databases[i].database;
+		used[n++] = lb_shared->databases[i].account.used;
+	}
+	lb_lock_release(&lb_shared->arena.lock);
+	LWLockRelease(&lb_shared->directory_lock);
+
+	values[0] = (Datum) 0;
+	values[1] = Int64GetDatum(size);
+	values[2] = Int64GetDatum(total_used);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	nulls[0] = false;
+	for (int i = 0; i < n; i++)
+	{
+		char	   *name = get_database_name(databases[i]);
+		NameData	datname;
+
+		if (name == NULL)
+			continue;
+		namestrcpy(&datname, name);
+		values[0] = NameGetDatum(&datname);
+		nulls[1] = databases[i] != MyDatabaseId || lb_database_memory_kb == 0;
+		values[1] = Int64GetDatum((int64) lb_database_memory_kb * 1024);
+		values[2] = Int64GetDatum(used[i]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+							 nulls);
+	}
+	return (Datum) 0;
+}
+
+static bool
+reset_board(uint32 hash, LbRef ref, void *arg)
+{
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_write_u64(&lb_board_at(ref)->counters[i], 0);
+	return true;
+}
+
+Datum
+lb_stat_reset(PG_FUNCTION_ARGS)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	lb_require_preload();
+	ngathered = 0;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbDef	   *def = lb_def_attach(defns[i], false);
+
+		if (def == NULL)
+			continue;
+		for (int j = 0; j < LB_NCOUNTERS; j++)
+			pg_atomic_write_u64(&def->counters[j], 0);
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			LWLockAcquire(&def->stripes[s].lock, LW_EXCLUSIVE);
+			if (lb_def_is(def, defns[i]->generation))
+				lb_stripe_walk(&def->stripes[s], def->family, reset_board,
+							   NULL);
+			LWLockRelease(&def->stripes[s].lock);
+		}
+	}
+	PG_RETURN_VOID();
+}

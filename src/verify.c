@@ -1,0 +1,433 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  Comparing index and table.
+ *
+ * Writers are kept out by a lock, so that what has committed has also been
+ * settled; the caller's own changes count as they do in reads.  The table's
+ * keys are sorted as a build sorts them, and walked beside the index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "build.h"
+#include "view.h"
+
+PG_FUNCTION_INFO_V1(lb_verify);
+
+/* Keys copied from the index under one hold of the lock. */
+#define COPY_KEYS 1024
+
+typedef struct Verify
+{
+	ReturnSetInfo *rsinfo;
+	LbDefn	   *defn;
+	LbDef	   *def;
+	uint64		generation;
+	Snapshot	snapshot;
+} Verify;
+
+static void
+report(Verify *v, const char *board, const int64 *member, const char *problem)
+{
+	Datum		values[3];
+	bool		nulls[3] = {false, false, false};
+
+	values[0] = CStringGetTextDatum(board);
+	values[1] = member == NULL ? (Datum) 0 : Int64GetDatum(*member);
+	nulls[1] = member == NULL;
+	values[2] = CStringGetTextDatum(problem);
+	tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
+						 nulls);
+}
+
+static char *
+board_name(const LbDefn *defn, const LbValue *value)
+{
+	if (!defn->family)
+		return pstrdup(defn->name);
+	if (strcmp(defn->name, "*") == 0 && memchr(value->data, ':', value->len))
+		return pnstrdup(value->data, value->len);
+	return psprintf("%s:%.*s", defn->name, value->len, value->data);
+}
+
+/*
+ * Copy the keys of a board from place on, as the snapshot sees them.  Returns
+ * how many, or -1 with a reason why the index cannot be looked at.
+ */
+static int
+copy_keys(Verify *v, const LbTarget *target, LbOverlay *overlay, uint64 place,
+		  int64 *keys, const char **why)
+{
+	LbStripe   *stripe = &v->def->stripes[target->stripe];
+	int			n = -1;
+
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+	if (!lb_def_is(v->def, v->generation) ||
+		pg_atomic_read_u32(&v->def->state) != LB_READY)
+		*why = "the board is not ready";
+	else
+	{
+		LbRef		ref;
+		LbBoard    *board;
+		LbView		view;
+		LbViewCursor cursor;
+
+		board = lb_board_find(v->def, stripe, target->hash, &target->value,
+							  &ref);
+		*why = board == NULL || place > 0 ? NULL :
+			lb_index_check(&lb_shared->arena, &board->index);
+		if (*why != NULL)
+			 /* damaged */ ;
+		else if (!lb_view_open(&view, board == NULL ? NULL : &board->index,
+							   overlay, v->defn->width,
+							   v->defn->member_words, NULL))
+			*why = "the transaction's own changes do not fit the index";
+		else
+		{
+			n = 0;
+			if (lb_view_seek(&view, place, &cursor))
+			{
+				while (n < COPY_KEYS &&
+					   lb_view_next(&view, &cursor, keys + n * v->defn->width))
+					n++;
+			}
+		}
+	}
+	LWLockRelease(&stripe->lock);
+	return n;
+}
+
+static int
+keys_cmp(const int64 *a, const int64 *b, int width)
+{
+	for (int i = 0; i < width; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/*
+ * Compare one board with the run of sorted tuples that starts at *tuple and
+ * has number as its first word (a family), or is the whole sort (number < 0).
+ * *tuple is left at the first one after it.
+ */
+static void
+verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
+			 const int64 **tuple)
+{
+	char	   *name = board_name(v->defn, &target->value);
+	int			width = v->defn->width;
+	int			first = number < 0 ? 0 : 1;
+	int64	   *keys = palloc(COPY_KEYS * width * sizeof(int64));
+	LbOverlay  *overlay = lb_own_changes(target, v->snapshot->curcid);
+	uint64		place = 0;
+	int			n = 0;
+	int			at = 0;
+	bool		more = true;
+	const char *why;
+
+	for (;;)
+	{
+		const int64 *row = NULL;
+		int			c;
+
+		if (at == n && more)
+		{
+			n = copy_keys(v, target, overlay, place, keys, &why);
+			if (n < 0)
+			{
+				report(v, name, NULL, why);
+				n = 0;
+				while (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+					*tuple = lb_sort_next(sort);
+				break;
+			}
+			at = 0;
+			place += n;
+			more = n == COPY_KEYS;
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+			row = *tuple + first;
+		if (row == NULL && at == n)
+			break;
+		c = row == NULL ? 1 : at == n ? -1 :
+			keys_cmp(row, keys + at * width, width);
+		if (c < 0)
+			report(v, name, &row[width - 1],
+				   "the table's row is not in the index");
+		if (c > 0)
+			report(v, name, &keys[at * width + width - 1],
+				   "the index's entry is not in the table");
+		if (c <= 0)
+			*tuple = lb_sort_next(sort);
+		if (c >= 0)
+			at++;
+	}
+	pfree(keys);
+	pfree(name);
+}
+
+typedef struct LiveBoards
+{
+	int			first;
+	int			seen;
+	int			n;
+	struct
+	{
+		uint32		hash;
+		int			len;
+		char		value[LB_MAX_VALUE];
+	}			boards[32];
+} LiveBoards;
+
+static bool
+copy_value(uint32 hash, LbRef ref, void *arg)
+{
+	LiveBoards *live = (LiveBoards *) arg;
+	LbValue		value = lb_board_value(lb_board_at(ref));
+
+	if (live->seen++ < live->first)
+		return true;
+	live->boards[live->n].hash = hash;
+	live->boards[live->n].len = value.len;
+	memcpy(live->boards[live->n].value, value.data, value.len);
+	live->n++;
+	return live->n < (int) lengthof(live->boards);
+}
+
+static bool
+is_numbered(const LbValues *values, uint32 hash, const LbValue *value)
+{
+	if (values->nbuckets == 0)
+		return false;
+	for (uint32 at = hash & (values->nbuckets - 1); values->buckets[at] >= 0;
+		 at = (at + 1) & (values->nbuckets - 1))
+	{
+		const LbValue *have = &values->values[values->buckets[at]];
+
+		if (have->len == value->len &&
+			memcmp(have->data, value->data, value->len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Boards of a family that are in the index, but have no row in the table. */
+static void
+verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
+{
+	LiveBoards *live = palloc(sizeof(LiveBoards));
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		live->first = 0;
+		do
+		{
+			live->n = 0;
+			live->seen = 0;
+			LWLockAcquire(&v->def->stripes[s].lock, LW_SHARED);
+			if (lb_def_is(v->def, v->generation))
+				lb_stripe_walk(&v->def->stripes[s], true, copy_value, live);
+			LWLockRelease(&v->def->stripes[s].lock);
+			live->first += live->n;
+			for (int i = 0; i < live->n; i++)
+			{
+				LbTarget	target;
+				const int64 *none = NULL;
+
+				memset(&target, 0, sizeof(target));
+				target.defn = v->defn;
+				target.has_value = true;
+				target.value.len = live->boards[i].len;
+				target.value.data = live->boards[i].value;
+				target.hash = live->boards[i].hash;
+				target.stripe = s;
+				if (!is_numbered(values, target.hash, &target.value))
+					verify_board(v, &target, sort, 0, &none);
+			}
+			CHECK_FOR_INTERRUPTS();
+		} while (live->n == (int) lengthof(live->boards));
+	}
+	pfree(live);
+}
+
+static void
+no_poll(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* One definition, or with only, one board of a family. */
+static void
+verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
+{
+	Verify		v;
+	Relation	rel;
+	LbSort	   *sort;
+	LbValues	values;
+	const int64 *tuple;
+	MemoryContext context;
+	MemoryContext old;
+
+	if (!pg_class_ownercheck(defn->source, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+	memset(&v, 0, sizeof(v));
+	v.rsinfo = rsinfo;
+	v.defn = defn;
+
+	/* Not to be waited for: nobody builds it before we commit. */
+	if (lb_created_here(defn))
+	{
+		report(&v, defn->name, NULL, "the board was created by this transaction");
+		return;
+	}
+	v.def = lb_def_attach(defn, true);
+	if (v.def == NULL)
+	{
+		report(&v, defn->name, NULL, "the shared memory of leaderboard.memory is used up");
+		return;
+	}
+	v.generation = defn->generation;
+	if (pg_atomic_read_u32(&v.def->state) == LB_BUILDING)
+		(void) lb_wait_build(v.def, v.generation, false, lb_wait_timeout_ms);
+	if (pg_atomic_read_u32(&v.def->state) != LB_READY)
+	{
+		char		reason[LB_MAX_REASON];
+
+		SpinLockAcquire(&v.def->mutex);
+		strlcpy(reason, v.def->reason, LB_MAX_REASON);
+		SpinLockRelease(&v.def->mutex);
+		report(&v, defn->name, NULL,
+			   reason[0] == '\0' ? "the board is not ready" :
+			   psprintf("the board is not ready: %s", reason));
+		return;
+	}
+
+	/* Writers hold their locks until they have settled. */
+	rel = table_open(defn->source, ShareLock);
+	if (defn->problem != NULL)
+	{
+		report(&v, defn->name, NULL, defn->problem);
+		table_close(rel, NoLock);
+		return;
+	}
+	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard verify",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	PushActiveSnapshot(GetLatestSnapshot());
+	v.snapshot = GetActiveSnapshot();
+	sort = lb_sort_rows(defn, rel, v.snapshot, &values, NULL, no_poll);
+	tuple = lb_sort_next(sort);
+	if (!defn->family)
+	{
+		LbTarget	target;
+
+		memset(&target, 0, sizeof(target));
+		target.defn = defn;
+		target.value.data = "";
+		verify_board(&v, &target, sort, -1, &tuple);
+	}
+	else
+	{
+		while (tuple != NULL)
+		{
+			int64		number = tuple[0];
+			LbTarget	target;
+
+			memset(&target, 0, sizeof(target));
+			target.defn = defn;
+			target.has_value = true;
+			target.value = values.values[number];
+			target.hash = values.hashes[number];
+			target.stripe = lb_value_stripe(true, target.hash);
+			if (only == NULL || (only->value.len == target.value.len &&
+								 memcmp(only->value.data, target.value.data,
+										target.value.len) == 0))
+				verify_board(&v, &target, sort, number, &tuple);
+			else
+			{
+				while (tuple != NULL && tuple[0] == number)
+					tuple = lb_sort_next(sort);
+			}
+		}
+		if (only == NULL)
+			verify_unnumbered(&v, &values, sort);
+		else if (!is_numbered(&values, only->hash, &only->value))
+		{
+			const int64 *none = NULL;
+
+			verify_board(&v, only, sort, 0, &none);
+		}
+	}
+	lb_sort_end(sort);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	table_close(rel, NoLock);
+}
+
+Datum
+lb_verify(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	lb_require_preload();
+	lb_require_version();
+	PreventCommandDuringRecovery("lb_verify()");
+	InitMaterializedSRF(fcinfo, 0);
+	if (!PG_ARGISNULL(0))
+	{
+		text	   *name = PG_GETARG_TEXT_PP(0);
+		LbTarget	target;
+
+		lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target);
+		verify_defn(rsinfo, target.defn, target.has_value ? &target : NULL);
+	}
+	else
+	{
+		LbDefn	  **defns;
+		int			n = lb_all_defns(&defns);
+		char	  **names = palloc(Max(1, n) * sizeof(char *));
+		const char *problem;
+
+		for (int i = 0; i < n; i++)
+			names[i] = pstrdup(defns[i]->name);
+		for (int i = 0; i < n; i++)
+		{
+			LbTarget	target;
+
+			lb_find_target(names[i], strlen(names[i]), &target);
+			verify_defn(rsinfo, target.defn, NULL);
+		}
+		problem = lb_arena_check(&lb_shared->arena);
+		if (problem != NULL)
+		{
+			Verify		v;
+
+			memset(&v, 0, sizeof(v));
+			v.rsinfo = rsinfo;
+			report(&v, "", NULL, problem);
+		}
+	}
+	return (Datum) 0;
+}

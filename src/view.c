@@ -1,0 +1,378 @@
+/*-------------------------------------------------------------------------
+ *
+ * view.c
+ *	  A board as a snapshot sees it: the index, corrected.
+ *
+ * With R the keys of the index that the snapshot does not see and A the keys
+ * that only it sees, both in order, a count over a prefix is the index's count
+ * - |R before it| + |A before it|: two binary searches.  Selecting by place
+ * looks for the last of A that comes before the place; what is left is a
+ * place among the index's entries that are not in R, found by a binary search
+ * over R.  Distinct scores need one look at the index for each corrected
+ * score.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "view.h"
+
+static int
+prefix_cmp(const int64 *a, const int64 *b, int nwords)
+{
+	for (int i = 0; i < nwords; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* How many of n sorted keys come before prefix (or equal it). */
+static int
+keys_before(const int64 *keys, int n, int width, const int64 *prefix,
+			int nwords, bool inclusive)
+{
+	int			lo = 0;
+	int			hi = n;
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			c = prefix_cmp(keys + (Size) mid * width, prefix, nwords);
+
+		if (c < 0 || (c == 0 && inclusive))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static inline const int64 *
+removed_key(const LbView *view, int i)
+{
+	return view->overlay->removed + (Size) i * view->width;
+}
+
+static inline const int64 *
+added_key(const LbView *view, int i)
+{
+	return view->overlay->added + (Size) i * view->width;
+}
+
+static uint64
+index_before(const LbView *view, const int64 *prefix, int nwords,
+			 bool inclusive)
+{
+	uint64		members;
+
+	if (view->index == NULL)
+		return 0;
+	lb_index_spans(view->arena, view->index, prefix, nwords, inclusive,
+				   &members, NULL);
+	return members;
+}
+
+/* Fill in what the corrections do to the distinct scores. */
+static void
+compute_deltas(LbView *view)
+{
+	LbOverlay  *overlay = view->overlay;
+	int			r = 0;
+	int			a = 0;
+	int64		total = 0;
+
+	view->ndeltas = 0;
+	while (r < overlay->nremoved || a < overlay->nadded)
+	{
+		int64		score;
+		int64		nremoved = 0;
+		int64		nadded = 0;
+		int64		nindex;
+		LbScoreDelta *delta = &view->deltas[view->ndeltas++];
+
+		if (a == overlay->nadded ||
+			(r < overlay->nremoved &&
+			 removed_key(view, r)[0] <= added_key(view, a)[0]))
+			score = removed_key(view, r)[0];
+		else
+			score = added_key(view, a)[0];
+		while (r < overlay->nremoved && removed_key(view, r)[0] == score)
+		{
+			r++;
+			nremoved++;
+		}
+		while (a < overlay->nadded && added_key(view, a)[0] == score)
+		{
+			a++;
+			nadded++;
+		}
+		nindex = index_before(view, &score, 1, true) -
+			index_before(view, &score, 1, false);
+		delta->score = score;
+		delta->before = total;
+		delta->delta = (nindex - nremoved + nadded > 0 ? 1 : 0) -
+			(nindex > 0 ? 1 : 0);
+		total += delta->delta;
+	}
+	view->delta_total = total;
+}
+
+bool
+lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
+			 int width, int member_words, LbScoreDelta *deltas)
+{
+	view->arena = &lb_shared->arena;
+	view->index = index;
+	view->overlay = overlay;
+	view->width = width;
+	view->member_words = member_words;
+	view->deltas = deltas;
+	view->ndeltas = 0;
+	view->delta_total = 0;
+	if (overlay == NULL)
+		return true;
+	if (overlay->ambiguous)
+		return false;
+	if (overlay->truncated)
+		view->index = NULL;
+
+	/*
+	 * What the transaction replaced must be what the index holds.  It may not
+	 * be while the one who wrote it before us has left the proc array but not
+	 * yet settled.  Once it is, our row locks keep it so.
+	 */
+	if (!overlay->checked)
+	{
+		int			stride = lb_entry_words(width);
+
+		for (int i = 0; i < overlay->nentries; i++)
+		{
+			int64	   *entry = overlay->entries + (Size) i * stride;
+			int64		key[LB_MAX_WIDTH];
+			bool		found = false;
+
+			if (view->index != NULL)
+				found = lb_index_lookup(view->arena, view->index,
+										lb_entry_member(entry, width,
+														member_words), key);
+			if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
+				(found && prefix_cmp(key, lb_entry_old(entry), width) != 0))
+				return false;
+		}
+		overlay->checked = true;
+	}
+	if (deltas != NULL)
+		compute_deltas(view);
+	return true;
+}
+
+uint64
+lb_view_members(const LbView *view)
+{
+	uint64		n = view->index == NULL ? 0 : view->index->members;
+
+	if (view->overlay != NULL)
+		n = n - view->overlay->nremoved + view->overlay->nadded;
+	return n;
+}
+
+uint64
+lb_view_distinct(const LbView *view)
+{
+	return (view->index == NULL ? 0 : view->index->distinct) +
+		view->delta_total;
+}
+
+bool
+lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
+{
+	LbOverlay  *overlay = view->overlay;
+
+	if (overlay != NULL && overlay->nentries > 0)
+	{
+		int			stride = lb_entry_words(view->width);
+		int			lo = 0;
+		int			hi = overlay->nentries;
+
+		while (lo < hi)
+		{
+			int			mid = lo + (hi - lo) / 2;
+			int64	   *entry = overlay->entries + (Size) mid * stride;
+			int			c;
+
+			c = prefix_cmp(lb_entry_member(entry, view->width,
+										   view->member_words),
+						   member, view->member_words);
+			if (c == 0)
+			{
+				if (!(entry[0] & LB_HAS_NEW))
+					return false;
+				memcpy(key, lb_entry_new(entry, view->width),
+					   view->width * sizeof(int64));
+				return true;
+			}
+			if (c < 0)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+	}
+	return view->index != NULL &&
+		lb_index_lookup(view->arena, view->index, member, key);
+}
+
+void
+lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
+			  bool inclusive, uint64 *members, uint64 *distinct)
+{
+	LbOverlay  *overlay = view->overlay;
+	uint64		m = 0;
+	uint64		d = 0;
+
+	if (view->index != NULL)
+		lb_index_spans(view->arena, view->index, prefix, nwords, inclusive,
+					   &m, distinct == NULL ? NULL : &d);
+	if (overlay != NULL)
+	{
+		m = m - keys_before(overlay->removed, overlay->nremoved, view->width,
+							prefix, nwords, inclusive) +
+			keys_before(overlay->added, overlay->nadded, view->width,
+						prefix, nwords, inclusive);
+		if (distinct != NULL && view->ndeltas > 0)
+		{
+			int			lo = 0;
+			int			hi = view->ndeltas;
+
+			/* The first corrected score at or after the prefix. */
+			while (lo < hi)
+			{
+				int			mid = (lo + hi) / 2;
+
+				if (view->deltas[mid].score < prefix[0])
+					lo = mid + 1;
+				else
+					hi = mid;
+			}
+			if (lo == view->ndeltas)
+				d += view->delta_total;
+			else
+			{
+				d += view->deltas[lo].before;
+				if (inclusive && view->deltas[lo].score == prefix[0])
+					d += view->deltas[lo].delta;
+			}
+		}
+	}
+	if (members != NULL)
+		*members = m;
+	if (distinct != NULL)
+		*distinct = d;
+}
+
+/* Move the cursor to an entry that is not removed, and read it. */
+static void
+settle_cursor(const LbView *view, LbViewCursor *cursor)
+{
+	LbOverlay  *overlay = view->overlay;
+
+	while (cursor->in_index)
+	{
+		int			at;
+
+		lb_cursor_key(view->arena, view->index, &cursor->cursor,
+					  cursor->index_key);
+		if (overlay == NULL || overlay->nremoved == 0)
+			return;
+		at = keys_before(overlay->removed, overlay->nremoved, view->width,
+						 cursor->index_key, view->width, false);
+		if (at == overlay->nremoved ||
+			prefix_cmp(removed_key(view, at), cursor->index_key,
+					   view->width) != 0)
+			return;
+		cursor->in_index = lb_cursor_next(view->arena, view->index,
+										  &cursor->cursor);
+	}
+}
+
+bool
+lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
+{
+	LbOverlay  *overlay = view->overlay;
+	uint64		place = before;
+	int			lo = 0;
+	int			hi = 0;
+
+	cursor->added = 0;
+	cursor->in_index = false;
+	if (before >= lb_view_members(view))
+		return false;
+	if (overlay != NULL && (overlay->nadded > 0 || overlay->nremoved > 0))
+	{
+		/* The first of the added ones whose place is not before ours. */
+		hi = overlay->nadded;
+		while (lo < hi)
+		{
+			int			mid = lo + (hi - lo) / 2;
+			const int64 *key = added_key(view, mid);
+			uint64		at;
+
+			at = index_before(view, key, view->width, false) -
+				keys_before(overlay->removed, overlay->nremoved, view->width,
+							key, view->width, false) + mid;
+			if (at < before)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		cursor->added = lo;
+
+		/* So many of the index's remaining entries come before. */
+		place = before - lo;
+		lo = 0;
+		hi = overlay->nremoved;
+		while (lo < hi)
+		{
+			int			mid = lo + (hi - lo) / 2;
+			uint64		at;
+
+			at = index_before(view, removed_key(view, mid), view->width, false);
+			if (at - mid <= place)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		place += lo;
+	}
+	if (view->index != NULL)
+		cursor->in_index = lb_index_seek_place(view->arena, view->index,
+											   place, &cursor->cursor);
+	settle_cursor(view, cursor);
+	return true;
+}
+
+bool
+lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
+{
+	LbOverlay  *overlay = view->overlay;
+	bool		have_added = overlay != NULL && cursor->added < overlay->nadded;
+
+	if (have_added &&
+		(!cursor->in_index ||
+		 prefix_cmp(added_key(view, cursor->added), cursor->index_key,
+					view->width) < 0))
+	{
+		memcpy(key, added_key(view, cursor->added),
+			   view->width * sizeof(int64));
+		cursor->added++;
+		return true;
+	}
+	if (!cursor->in_index)
+		return false;
+	memcpy(key, cursor->index_key, view->width * sizeof(int64));
+	cursor->in_index = lb_cursor_next(view->arena, view->index,
+									  &cursor->cursor);
+	settle_cursor(view, cursor);
+	return true;
+}

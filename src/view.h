@@ -1,0 +1,80 @@
+/*-------------------------------------------------------------------------
+ *
+ * view.h
+ *	  A board as a snapshot sees it: the index, corrected.
+ *
+ * The answer is the index, less the keys that the snapshot does not see, plus
+ * those that only it sees.  Everything here needs the stripe's lock, shared,
+ * and raises nothing; a view is valid while the lock is held.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_VIEW_H
+#define LB_VIEW_H
+
+#include "capture.h"
+
+/* What a correction does to one distinct score. */
+typedef struct LbScoreDelta
+{
+	int64		score;
+	int64		before;			/* change in distinct scores before it */
+	int64		delta;			/* -1, 0 or 1 */
+} LbScoreDelta;
+
+typedef struct LbView
+{
+	const LbArena *arena;
+	const LbIndex *index;		/* NULL if it counts as empty */
+	LbOverlay  *overlay;		/* NULL if there is nothing to correct */
+	int			width;
+	int			member_words;
+	LbScoreDelta *deltas;		/* of all corrected scores, in order */
+	int			ndeltas;
+	int64		delta_total;
+} LbView;
+
+/* A place in the merged order. */
+typedef struct LbViewCursor
+{
+	LbCursor	cursor;
+	bool		in_index;		/* cursor is at an entry */
+	int			added;			/* next of overlay->added */
+	int64		index_key[LB_MAX_WIDTH];
+} LbViewCursor;
+
+/* Room that lb_view_open needs for deltas. */
+static inline int
+lb_view_max_deltas(const LbOverlay *overlay)
+{
+	return overlay == NULL ? 0 : overlay->nremoved + overlay->nadded;
+}
+
+/*
+ * Look at the index of board (NULL: there is none, it is empty) through
+ * overlay.  deltas, with room for lb_view_max_deltas, is only needed where
+ * distinct scores will be asked for.  Returns false if the overlay does not
+ * fit the index: changes of others are in between, run the query.
+ */
+extern bool lb_view_open(LbView *view, const LbIndex *index,
+						 LbOverlay *overlay, int width, int member_words,
+						 LbScoreDelta *deltas);
+
+extern uint64 lb_view_members(const LbView *view);
+extern uint64 lb_view_distinct(const LbView *view);
+
+/* As lb_index_lookup, lb_index_spans; prefix of one word or a whole key. */
+extern bool lb_view_lookup(const LbView *view, const int64 *member,
+						   int64 *key);
+extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
+						  bool inclusive, uint64 *members, uint64 *distinct);
+
+/* Move to the entry with so many before it.  Returns false past the end. */
+extern bool lb_view_seek(const LbView *view, uint64 before,
+						 LbViewCursor *cursor);
+
+/* Take the key at the cursor and move on.  Returns false at the end. */
+extern bool lb_view_next(const LbView *view, LbViewCursor *cursor,
+						 int64 *key);
+
+#endif							/* LB_VIEW_H */
