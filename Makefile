@@ -1,0 +1,108 @@
+# leaderboard: an order-statistic index for PostgreSQL.
+#
+# For a server that you have (PGXS):
+#
+#   make                    build the library; WERROR=1 makes warnings errors
+#   make install            install it; shared_preload_libraries = 'leaderboard'
+#   make installcheck       regression and isolation tests, on a running server
+#                           that preloads the library (PGHOST, PGPORT, PGUSER)
+#   make uninstall, make clean
+#
+#   PG_CONFIG=/path/to/pg_config chooses the server.  A build outside the tree
+#   works: make -f /path/to/leaderboard/Makefile
+#
+# On a machine that has nothing yet (Debian 12, as root or with sudo; other
+# systems are told what they lack).  These change nothing but the packages:
+# they build in a temporary directory, and install there too, into a private
+# copy of PostgreSQL.
+#
+#   make test               every test, one summary
+#                           TESTS="unit regress" only these parts,
+#                           TESTS=list names them; SECONDS, SEED as below
+#   make demo               a server with a million players to play with
+#                           PLAYERS=1000000, or CSV=file with player_id,score
+#   make demo-stop          stops it and removes everything
+#   make oracle             8 connections at random against one server, then
+#                           every function against its defining query
+#                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
+#   make bench              measures what docs/performance.md says
+#                           SIZE=10000000 SECONDS=10 ROUNDS=3 OUT=file;
+#                           SIZE=100000 SECONDS=2 takes two minutes
+
+EXTENSION = leaderboard
+MODULE_big = leaderboard
+
+# Where this file is, which is not where make runs in a build outside the tree.
+TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
+
+# These are scripts that need no PostgreSQL to start: they install it.
+SCRIPT_TARGETS = test demo demo-stop oracle bench
+.PHONY: $(SCRIPT_TARGETS)
+
+# An explicit target first, or a plain "make" would run the first script.
+all:
+
+test:
+	@$(TREE)/test/lib/run-tests.sh $(TESTS)
+
+oracle:
+	@$(TREE)/test/lib/run-tests.sh oracle
+
+demo:
+	@$(TREE)/test/demo/demo.sh start
+
+demo-stop:
+	@$(TREE)/test/demo/demo.sh stop
+
+bench:
+	@$(TREE)/test/bench/bench.sh
+
+# Parameters are looked for in the environment by the scripts.  SECONDS means
+# something else to bash, so it goes by another name.
+export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+ifneq ($(origin SECONDS),undefined)
+export RUN_SECONDS = $(SECONDS)
+endif
+# The scripts find a server of their own unless told which.
+ifneq ($(filter $(origin PG_CONFIG),command line environment),)
+export PG_CONFIG
+endif
+
+# What is left needs PGXS.  Leave it out where only scripts were asked for.
+ifneq ($(or $(filter-out $(SCRIPT_TARGETS),$(MAKECMDGOALS)),$(if $(MAKECMDGOALS),,all)),)
+
+# The version is written in the control file only.
+LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/leaderboard.control)
+
+local = $(patsubst $(TREE)/%,%,$(wildcard $(TREE)/$(1)))
+
+OBJS = $(patsubst %.c,%.o,$(call local,src/*.c))
+DATA = $(call local,sql/leaderboard--*.sql)
+
+REGRESS = $(patsubst sql/%.sql,%,$(filter-out $(DATA),$(call local,sql/*.sql)))
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(call local,test/isolation/specs/*.spec))
+ISOLATION_OPTS = --inputdir=$(TREE)/test/isolation
+
+PG_CPPFLAGS = -DLB_VERSION='"$(LB_VERSION)"'
+# PostgreSQL's own headers have unused parameters, and so have callbacks.
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter
+ifdef WERROR
+PG_CFLAGS += -Werror
+endif
+
+EXTRA_CLEAN = .deps test/unit/build test/client/oracle
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error no PGXS: install postgresql-server-dev-15, or set PG_CONFIG to the pg_config of a server with its development files)
+endif
+include $(PGXS)
+
+# PGXS knows no headers, and outside the tree there is no src to write to.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(TREE)/src/*.h) $(TREE)/leaderboard.control
+$(OBJS) $(OBJS:.o=.bc): | $(CURDIR)/src
+$(CURDIR)/src:
+	mkdir -p $@
+
+endif
