@@ -5,9 +5,9 @@
  *
  * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums
  * by function; for ten million keys of three integers that is most of a
- * build's time.  These tuples are bare words: runs are sorted in place by the
- * server's own sort template, written to a BufFile each when memory is used
- * up, and merged.
+ * build's time.  These tuples are bare words: runs are sorted in place by
+ * digits, from the first one on (McIlroy, Bostic and McIlroy 1993, "American
+ * flag sort"), written to a BufFile each when memory is used up, and merged.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 
@@ -22,6 +23,11 @@
 
 /* Tuples read from a run's file at a time. */
 #define RUN_BUFFER 1024
+
+/* Digits of the radix sort, and how few tuples are not worth it. */
+#define RADIX_BITS 8
+#define RADIX (1 << RADIX_BITS)
+#define SMALL 24
 
 typedef struct Run
 {
@@ -49,19 +55,6 @@ struct LbSort
 	int64		current[LB_SORT_MAX_WORDS];
 };
 
-typedef struct Tuple2
-{
-	int64		w[2];
-} Tuple2;
-typedef struct Tuple3
-{
-	int64		w[3];
-} Tuple3;
-typedef struct Tuple4
-{
-	int64		w[4];
-} Tuple4;
-
 static inline int
 words_cmp(const int64 *a, const int64 *b, int n)
 {
@@ -73,53 +66,109 @@ words_cmp(const int64 *a, const int64 *b, int n)
 	return 0;
 }
 
-#define ST_SORT sort_tuples2
-#define ST_ELEMENT_TYPE Tuple2
-#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 2)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-#define ST_SORT sort_tuples3
-#define ST_ELEMENT_TYPE Tuple3
-#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 3)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-#define ST_SORT sort_tuples4
-#define ST_ELEMENT_TYPE Tuple4
-#define ST_COMPARE(a, b) words_cmp((a)->w, (b)->w, 4)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-static int
-words_qsort_cmp(const void *a, const void *b, void *arg)
+static inline void
+swap_words(int64 *a, int64 *b, int n)
 {
-	return words_cmp((const int64 *) a, (const int64 *) b, *(int *) arg);
+	for (int i = 0; i < n; i++)
+	{
+		int64		word = a[i];
+
+		a[i] = b[i];
+		b[i] = word;
+	}
+}
+
+static void
+insertion_sort(int64 *tuples, uint64 n, int nwords)
+{
+	for (uint64 i = 1; i < n; i++)
+	{
+		int64	   *at = tuples + i * nwords;
+		int64		tuple[LB_SORT_MAX_WORDS];
+
+		if (words_cmp(at - nwords, at, nwords) <= 0)
+			continue;
+		memcpy(tuple, at, nwords * sizeof(int64));
+		do
+		{
+			memcpy(at, at - nwords, nwords * sizeof(int64));
+			at -= nwords;
+		} while (at > tuples && words_cmp(at - nwords, tuple, nwords) > 0);
+		memcpy(at, tuple, nwords * sizeof(int64));
+	}
+}
+
+/*
+ * Sort n tuples that agree in all words before word.  The digit is taken from
+ * the first bits in which the tuples differ at all, so that narrow ranges
+ * (scores, dates) take few passes.  Each level of recursion settles a bit at
+ * least, but in practice eight.
+ */
+static void
+radix_sort(int64 *tuples, uint64 n, int nwords, int word)
+{
+	uint64		starts[RADIX];
+	uint64		ends[RADIX];
+	uint64		differ = 0;
+	uint64		sum = 0;
+	int			shift;
+
+	while (n > SMALL)
+	{
+		for (uint64 i = 1; i < n; i++)
+			differ |= (uint64) (tuples[i * nwords + word] ^ tuples[word]);
+		if (differ != 0)
+			break;
+		if (++word == nwords)
+			return;
+	}
+	if (n <= SMALL)
+	{
+		insertion_sort(tuples, n, nwords);
+		return;
+	}
+	shift = Max(0, pg_leftmost_one_pos64(differ) - (RADIX_BITS - 1));
+
+	/* Complementing the sign bit makes the order that of unsigned numbers. */
+#define DIGIT(tuple) \
+	((((uint64) (tuple)[word] ^ (UINT64CONST(1) << 63)) >> shift) & (RADIX - 1))
+
+	memset(ends, 0, sizeof(ends));
+	for (uint64 i = 0; i < n; i++)
+		ends[DIGIT(tuples + i * nwords)]++;
+	for (int d = 0; d < RADIX; d++)
+	{
+		starts[d] = sum;
+		sum += ends[d];
+		ends[d] = sum;
+	}
+	for (int d = 0; d < RADIX; d++)
+	{
+		while (starts[d] < ends[d])
+		{
+			int64	   *tuple = tuples + starts[d] * nwords;
+			int			to = DIGIT(tuple);
+
+			if (to == d)
+				starts[d]++;
+			else
+				swap_words(tuple, tuples + starts[to]++ * nwords, nwords);
+		}
+	}
+	CHECK_FOR_INTERRUPTS();
+	sum = 0;
+	for (int d = 0; d < RADIX; d++)
+	{
+		if (ends[d] - sum > 1)
+			radix_sort(tuples + sum * nwords, ends[d] - sum, nwords, word);
+		sum = ends[d];
+	}
 }
 
 static void
 sort_memory(LbSort *sort)
 {
-	switch (sort->nwords)
-	{
-		case 2:
-			sort_tuples2((Tuple2 *) sort->tuples, sort->ntuples);
-			break;
-		case 3:
-			sort_tuples3((Tuple3 *) sort->tuples, sort->ntuples);
-			break;
-		case 4:
-			sort_tuples4((Tuple4 *) sort->tuples, sort->ntuples);
-			break;
-		default:
-			qsort_arg(sort->tuples, sort->ntuples,
-					  sort->nwords * sizeof(int64), words_qsort_cmp,
-					  &sort->nwords);
-			break;
-	}
+	radix_sort(sort->tuples, sort->ntuples, sort->nwords, 0);
 }
 
 LbSort *

@@ -1,0 +1,105 @@
+/* What the extension consists of, and who may do what. */
+\ir lib/setup.psql
+SELECT plan(22);
+
+SELECT results_eq($$SELECT format('%s(%s)', p.proname,
+		pg_get_function_arguments(p.oid)) COLLATE "default"
+	FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
+		AND d.objid = p.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
+	WHERE p.provolatile = 's' ORDER BY p.proname COLLATE "C"$$,
+	ARRAY[
+	'lb_among(members bigint[], board text DEFAULT ''global''::text)',
+	'lb_around(member bigint, board text DEFAULT ''global''::text, radius integer DEFAULT 5)',
+	'lb_at(place bigint, board text DEFAULT ''global''::text, OUT rank bigint, OUT member bigint, OUT score bigint)',
+	'lb_count(board text DEFAULT ''global''::text)',
+	'lb_count_between(lo bigint, hi bigint, board text DEFAULT ''global''::text)',
+	'lb_histogram(buckets integer, board text DEFAULT ''global''::text)',
+	'lb_percentile(member bigint, board text DEFAULT ''global''::text)',
+	'lb_player(member bigint, board text DEFAULT ''global''::text, OUT rank bigint, OUT score bigint, OUT percentile double precision, OUT total bigint)',
+	'lb_rank(member bigint, board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
+	'lb_rank_of_score(score bigint, board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
+	'lb_ranks(members bigint[], board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
+	'lb_score(member bigint, board text DEFAULT ''global''::text)',
+	'lb_score_at_percentile(p double precision, board text DEFAULT ''global''::text)',
+	'lb_top(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)'],
+	'the read functions are these');
+
+CREATE TEMP VIEW functions AS
+SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
+	AND d.objid = p.oid AND d.deptype = 'e'
+JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard';
+
+SELECT is_empty($$SELECT proname FROM functions GROUP BY proname
+	HAVING count(*) > 1$$, 'no function is overloaded');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE obj_description(oid, 'pg_proc') IS NULL$$,
+	'every function has a comment');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')$$,
+	'every function is in C');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE provolatile = 's' AND (proparallel <> 'r' OR proisstrict)$$,
+	'read functions are parallel restricted and not strict');
+SELECT is_empty($$SELECT attname FROM pg_attribute
+	WHERE attrelid = 'lb_board'::regclass AND attnum > 0
+	AND col_description(attrelid, attnum) IS NULL$$,
+	'every column of lb_board has a comment');
+SELECT is_empty($$SELECT c.oid::regclass FROM pg_class c JOIN pg_depend d
+	ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+	AND d.deptype = 'e' JOIN pg_extension e ON e.oid = d.refobjid
+	AND e.extname = 'leaderboard' WHERE c.relkind IN ('r', 'v')
+	AND obj_description(c.oid, 'pg_class') IS NULL$$,
+	'so have the table and the views');
+
+SELECT columns_are('lb_board', ARRAY['board', 'id', 'source', 'member',
+	'rank_by', 'board_column', 'method', 'ranked_if']);
+SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
+	'reason', 'members', 'distinct_scores', 'bytes', 'build_done',
+	'build_total', 'build_seconds', 'index_reads', 'query_reads',
+	'query_disabled', 'query_recovery', 'query_snapshot',
+	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
+	'query_own_changes', 'query_unsettled', 'query_limit', 'changes']);
+SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
+SELECT is(extconfig::regclass[], ARRAY['lb_board'::regclass,
+	'lb_board_id_seq'::regclass], 'pg_dump writes the boards')
+FROM pg_extension WHERE extname = 'leaderboard';
+SELECT is(evtenabled::text, 'A', 'the event trigger always fires')
+FROM pg_event_trigger WHERE evtname = 'leaderboard_drop';
+SELECT is(tgenabled::text, 'A', 'so does that of lb_board')
+FROM pg_trigger WHERE tgrelid = 'lb_board'::regclass;
+
+CREATE ROLE lbt_user;
+SELECT ok(has_table_privilege('lbt_user', 'lb_board', 'SELECT'),
+	'everybody may read lb_board');
+SELECT ok(NOT has_table_privilege('lbt_user', 'lb_board',
+	'INSERT, UPDATE, DELETE, TRUNCATE'), 'and nobody may write it');
+SELECT ok(has_table_privilege('lbt_user', 'lb_stat_board', 'SELECT')
+	AND has_table_privilege('lbt_user', 'lb_stat_memory', 'SELECT'),
+	'everybody may read the views');
+SELECT ok(NOT has_function_privilege('lbt_user', 'lb_stat_reset()',
+	'EXECUTE'), 'but not reset the counters');
+
+/* Privileges are the caller's. */
+CREATE TABLE lbt_secret (player_id bigint PRIMARY KEY, score bigint);
+INSERT INTO lbt_secret VALUES (1, 1), (2, 2);
+SELECT lb_create_board('lbt_secret', 'lbt_secret');
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SET ROLE lbt_user;
+SELECT throws_ok($$SELECT lb_rank(1, 'lbt_secret')$$, '42501', NULL,
+	'a read needs SELECT on the source');
+SELECT throws_ok($$SELECT lb_drop_board('lbt_secret')$$, '42501', NULL,
+	'managing needs its owner');
+RESET ROLE;
+ALTER TABLE lbt_secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON lbt_secret TO lbt_user USING (player_id = 1);
+GRANT SELECT ON lbt_secret TO lbt_user;
+SET ROLE lbt_user;
+SELECT is(lb_rank(1, 'lbt_secret'), 1::bigint,
+	'policies apply: he sees himself alone');
+RESET ROLE;
+SELECT is(lb_rank(1, 'lbt_secret'), 2::bigint, 'his owner sees both');
+SELECT lb_drop_board('lbt_secret');
+DROP TABLE lbt_secret;
+DROP ROLE lbt_user;
+SELECT finish();

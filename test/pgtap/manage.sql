@@ -1,0 +1,130 @@
+/* Creating and dropping boards, and what is refused. */
+\ir lib/setup.psql
+SELECT plan(60);
+
+CREATE TABLE lbt_manage (
+	player_id bigint PRIMARY KEY,
+	other bigint,
+	part bigint,
+	name text,
+	score bigint,
+	ratio double precision,
+	amount numeric,
+	ok boolean,
+	updated_at timestamptz,
+	"Odd ""Name" integer,
+	a int, b int, c int, d int, e int, f int, g int, h int);
+CREATE UNIQUE INDEX ON lbt_manage (part) WHERE ok;
+CREATE INDEX ON lbt_manage (other);
+INSERT INTO lbt_manage (player_id, score, "Odd ""Name")
+SELECT i, i, -i FROM generate_series(1, 5) i;
+
+/* rank_by */
+SELECT pg_temp.error_is(
+	format('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', rank_by => %L)',
+		x.rank_by), x.state, x.contains, x.rank_by, x.hint)
+FROM (VALUES
+	('', '42601', 'rank_by', true),
+	('  ', '42601', 'rank_by', true),
+	(',', '42601', ',', true),
+	('score DESC,', '42601', 'comma', true),
+	('score, , b', '42601', ',', true),
+	('score foo', '42601', '"foo"', true),
+	('score DESC foo', '42601', '"foo"', true),
+	('score ASC DESC', '42601', '"DESC"', true),
+	('score; DROP TABLE x', '42601', ';', true),
+	('"score', '42601', 'unterminated', true),
+	('""', '42601', 'zero-length', true),
+	('desc', '42601', '"desc"', true),
+	('score, score', '42701', '"score"', true),
+	('score, SCORE DESC', '42701', '"score"', true),
+	('a, b, c, d, e, f, g, h', '54011', 'rank_by', false),
+	('-score', '0A000', 'expressions', true),
+	('score + 1', '0A000', 'expressions', true),
+	('(score)', '0A000', 'expressions', true),
+	('score::integer', '0A000', 'expressions', true),
+	('score IS NULL', '0A000', 'expressions', true),
+	('abs(score)', '0A000', 'function calls', true),
+	('1', '0A000', 'numbers', true),
+	('''score''', '0A000', 'constants', true),
+	('score NULLS LAST', '0A000', 'NULLS', false),
+	('score DESC NULLS FIRST', '0A000', 'NULLS', false),
+	('score USING >', '0A000', 'USING', false),
+	('score COLLATE "C"', '0A000', 'COLLATE', false),
+	('lbt_manage.score', '0A000', 'qualified', true),
+	('score -- best', '0A000', 'comments', true),
+	('nonsense DESC', '42703', '"nonsense"', false),
+	('"Score"', '42703', '"Score"', false),
+	('ratio', '42804|0A000', '"ratio"', false),
+	('amount DESC', '42804|0A000', '"amount"', false),
+	('updated_at', '42804|0A000', '"updated_at"', false),
+	('score, name', '42804|0A000', '"name"', false))
+	x (rank_by, state, contains, hint)
+WHERE x.contains NOT IN ('NULLS', 'USING', 'COLLATE');
+
+/* These begin with the words of SQL that they are about. */
+SELECT throws_ok(
+	format('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', rank_by => %L)',
+		rank_by), '0A000', NULL, rank_by)
+FROM (VALUES ('score NULLS LAST'), ('score DESC NULLS FIRST'),
+	('score USING >'), ('score COLLATE "C"')) x (rank_by);
+
+/* Everything else that can be wrong. */
+SELECT pg_temp.error_is(query, state, contains, query, false)
+FROM (VALUES
+	('SELECT lb_create_board(NULL, ''lbt_manage'')', '22004', 'board'),
+	('SELECT lb_create_board(''lbt_m'', NULL)', '22004', 'source'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', NULL)', '22004',
+	 'member'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', rank_by => NULL)',
+	 '22004', 'rank_by'),
+	('SELECT lb_create_board('''', ''lbt_manage'')', '.....', ''),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', ''nobody'')',
+	 '42703', '"nobody"'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', ''name'')',
+	 '42804|0A000', '"name"'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', ''other'')', '55000',
+	 'unique index'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', ''part'')', '55000',
+	 'unique index'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', ranked_if => ''a'')',
+	 '42804|0A000', '"a"'),
+	('SELECT lb_create_board(''lbt_m'', ''lbt_manage'', method => ''best'')',
+	 '22023', 'best'),
+	('SELECT lb_create_board(''lbt_m'', ''lb_stat_board'')', '.....',
+	 'lb_stat_board'),
+	('SELECT lb_drop_board(''lbt_nobody'')', '.....', 'lbt_nobody'),
+	('SELECT lb_rebuild(''lbt_nobody'')', '.....', 'lbt_nobody'),
+	('SELECT * FROM lb_verify(''lbt_nobody'')', '.....', 'lbt_nobody'))
+	x (query, state, contains);
+
+SELECT is_empty($$SELECT tgname FROM pg_trigger
+	WHERE tgrelid = 'lbt_manage'::regclass AND NOT tgisinternal$$,
+	'a board that was refused leaves nothing behind');
+
+/* A name that needs quotes. */
+SELECT lb_create_board('Größe "x"', 'lbt_manage',
+	rank_by => '"Odd ""Name" desc');
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT is(lb_rank(1, 'Größe "x"'), 1::bigint, 'names can need quotes');
+SELECT pg_temp.error_is(
+	$$SELECT lb_create_board('Größe "x"', 'lbt_manage')$$, '42710',
+	'Größe', 'a name is taken once', false);
+SELECT lb_rebuild('Größe "x"');
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready again');
+SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
+SELECT lb_drop_board('Größe "x"');
+SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
+	'Größe', 'a dropped board is unknown');
+
+/* Dropping the table drops its boards. */
+SELECT lb_create_board('lbt_m', 'lbt_manage');
+DROP TABLE lbt_manage;
+SELECT is_empty($$SELECT board FROM lb_board WHERE board = 'lbt_m'$$,
+	'a dropped table takes its boards along');
+
+SELECT ok(lb_estimate_memory(1000000) BETWEEN 16000000 AND 200000000,
+	'a million members take tens of megabytes');
+SELECT ok(lb_estimate_memory(1000, 5) > lb_estimate_memory(1000, 1),
+	'more columns take more');
+SELECT finish();
