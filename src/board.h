@@ -235,6 +235,7 @@ typedef struct LbShared
 	pg_atomic_uint64 unknown_xid;	/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
 	LbArena		arena;
 } LbShared;
 

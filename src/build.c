@@ -1177,6 +1177,36 @@ release_waiters(Oid database)
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
+/* Tell the log when memory runs low: at 80 and at 95 per cent. */
+static void
+warn_memory(void)
+{
+	static int	warned = 0;
+	uint64		used;
+	uint64		size = lb_shared->arena.size;
+	int			level;
+
+	lb_lock_acquire(&lb_shared->arena.lock);
+	used = lb_shared->arena.used;
+	lb_lock_release(&lb_shared->arena.lock);
+	level = used >= size / 100 * 95 ? 95 : used >= size / 100 * 80 ? 80 : 0;
+	if (level > warned)
+		ereport(WARNING,
+				(errmsg("%d %% of the shared memory of \"%s\" is used",
+						level, "leaderboard.memory"),
+				 errdetail("Used are " UINT64_FORMAT " of " UINT64_FORMAT " bytes.",
+						   used, size),
+				 errhint("Set \"%s\" higher and restart the server; a board that does not fit is answered by queries.",
+						 "leaderboard.memory")));
+
+	/* Not again for every change around a threshold. */
+	if (level > warned || used < size / 100 * 75)
+		warned = level;
+	pg_atomic_write_u64(&lb_shared->warn_at,
+						warned == 95 ? PG_UINT64_MAX :
+						size / 100 * (warned == 80 ? 95 : 80));
+}
+
 /*
  * Look through the directory: give memory back, see what there is to build.
  * Returns how long to sleep, in milliseconds.
@@ -1190,6 +1220,7 @@ launcher_round(void)
 	ListCell   *lc;
 	dlist_iter	iter;
 
+	warn_memory();
 	for (;;)
 	{
 		LbDef	   *release = NULL;

@@ -1017,6 +1017,10 @@ at_commit(void)
 		if (board->pub != NULL)
 			lb_settle(board->pub);
 	}
+
+	/* A glance without the lock: the launcher looks closer. */
+	if (lb_shared->arena.used >= pg_atomic_read_u64(&lb_shared->warn_at))
+		lb_wake_launcher();
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
 		if (xdef->attached && xdef->unknown &&

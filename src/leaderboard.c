@@ -110,6 +110,8 @@ shmem_startup(void)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("\"%s\" is too small", "leaderboard.memory")));
+		pg_atomic_init_u64(&lb_shared->warn_at,
+						   lb_shared->arena.size / 100 * 80);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

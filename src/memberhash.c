@@ -18,9 +18,9 @@
  *
  * Differences to the paper.  (1) base need not be a power of two, so that a
  * bulk build gets the fill it asks for.  (2) Splitting begins when pages are
- * 93 % full, as usual, but then goes on in proportion to the growth up to
- * 107 %, instead of doing the whole round at once or keeping the average load
- * constant; pages at the end of a round overflow a little.  (3) A table of a
+ * 85 % full, as usual, but then goes on in proportion to the growth up to
+ * 98 %, instead of doing the whole round at once or keeping the average load
+ * constant; the pages that are split last overflow a little.  (3) A table of a
  * single page has a smaller chunk that doubles; and a table that has shrunk
  * to its base and far below is rehashed to fewer pages, when it is so small
  * that this is hardly more than the work of a split.
@@ -37,7 +37,7 @@
  *	  memory.
  *
  * Disadvantages: a page number costs a division.  A search that fails walks
- * to an empty slot, a few cache lines at 93 % fill.  Entries with the same
+ * to an empty slot, two cache lines at 80 % fill.  Entries with the same
  * hash cannot be told apart here, and searching them is linear: whoever can
  * choose keys at will can make the table slow, though not wrong.
  *
@@ -68,9 +68,9 @@ typedef struct HashPage
 #define DIR_FANOUT ((uint32) 1 << DIR_BITS)
 
 /* Per cent of a page's slots. */
-#define RESERVE_LOAD 88
-#define SPLIT_FROM 93
-#define SPLIT_UP_TO 107
+#define RESERVE_LOAD 80
+#define SPLIT_FROM 85
+#define SPLIT_UP_TO 98
 #define MERGE_BELOW 80			/* of the load at which it would be split */
 #define REHASH_BELOW 12
 
@@ -775,20 +775,27 @@ static inline LbRef
 scan_on(const LbArena *arena, LbHashScan *scan, uint32 nslots)
 {
 	const HashPage *page = page_ptr(arena, scan->page);
+	uint32		hash = scan->hash;
 
 	for (;;)
 	{
-		while (scan->probed < nslots)
+		uint32		at = scan->slot;
+		uint32		probed;
+
+		for (probed = scan->probed; probed < nslots; probed++)
 		{
-			const HashSlot *slot = &page->slots[scan->slot];
+			const HashSlot *slot = &page->slots[at];
 
 			if (slot->ref == LB_NONE)
 				return LB_NONE; /* not full, so the chain ends here */
-			scan->probed++;
-			if (++scan->slot == nslots)
-				scan->slot = 0;
-			if (slot->hash == scan->hash)
+			if (++at == nslots)
+				at = 0;
+			if (slot->hash == hash)
+			{
+				scan->slot = at;
+				scan->probed = probed + 1;
 				return slot->ref;
+			}
 		}
 		if (page->overflow == LB_NONE)
 			return LB_NONE;

@@ -252,7 +252,7 @@ typedef struct DefRow
 
 static void
 put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
-		const BoardRow *row)
+		const BoardRow *row, bool is_board)
 {
 	Datum		values[23];
 	bool		nulls[23];
@@ -266,7 +266,8 @@ put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
 	nulls[i] = def->state == LB_READY || def->reason[0] == '\0';
 	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
 	i++;
-	nulls[i] = nulls[i + 1] = def->state != LB_READY;
+	nulls[i] = def->state != LB_READY;
+	nulls[i + 1] = def->state != LB_READY || !is_board;
 	values[i++] = Int64GetDatum(row->members);
 	values[i++] = Int64GetDatum(row->distinct);
 	values[i++] = Int64GetDatum(row->bytes);
@@ -303,7 +304,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 		def_row.state = RecoveryInProgress() ? LB_OFFLINE : LB_BUILDING;
 		if (RecoveryInProgress())
 			strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
-		put_row(rsinfo, defn->name, &def_row, &none);
+		put_row(rsinfo, defn->name, &def_row, &none, false);
 		return;
 	}
 	SpinLockAcquire(&def->mutex);
@@ -314,13 +315,6 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	def_row.build_done = pg_atomic_read_u64(&def->build_done);
 	def_row.build_total = Max(pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
-	if (defn->family)
-	{
-		/* What belongs to none of its boards. */
-		copy_counters(none.counts, def->counters);
-		put_row(rsinfo, defn->name, &def_row, &none);
-	}
-
 	buffer = palloc(sizeof(RowBuffer));
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
@@ -348,13 +342,25 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 						strchr(value, ':') != NULL ? value :
 						psprintf("%s:%s", defn->name, value);
 				}
-				put_row(rsinfo, name, &def_row, &buffer->rows[i].row);
+				put_row(rsinfo, name, &def_row, &buffer->rows[i].row, true);
+				none.members += buffer->rows[i].row.members;
+				none.bytes += buffer->rows[i].row.bytes;
 			}
 			buffer->first += buffer->n;
 			CHECK_FOR_INTERRUPTS();
 		} while (buffer->n == (int) lengthof(buffer->rows));
 	}
 	pfree(buffer);
+
+	/*
+	 * The family itself: its boards' size in all, and the reads that found no
+	 * live board.
+	 */
+	if (defn->family)
+	{
+		copy_counters(none.counts, def->counters);
+		put_row(rsinfo, defn->name, &def_row, &none, false);
+	}
 }
 
 Datum

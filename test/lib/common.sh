@@ -1,0 +1,206 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # variables are for who sources this
+#
+# common.sh
+#	What the scripts of test/ share: a private copy of PostgreSQL to install
+#	into, and private servers.
+#
+# Nothing outside a temporary directory is written.  PostgreSQL finds its files
+# from where its programs are, so a copy of the programs, with links to the
+# rest, is an installation of its own: "make install" into it needs no
+# privileges, disturbs no server of the machine and no other run of the tests,
+# and leaves nothing behind.
+#
+# Servers do not run as root: for root all work is done by user postgres, in
+# directories of that user's, since the tree may be where he cannot read.
+#
+# The script that sources this sets -eu, calls lb_begin, and works in $WORK.
+
+TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# What the environment says about other servers must not lead anybody there.
+unset PGHOST PGPORT PGUSER PGDATABASE PGPASSWORD PGPASSFILE PGSERVICE \
+	PGOPTIONS PGDATA PGHOSTADDR PGSSLMODE PGTZ PGCLIENTENCODING PGAPPNAME \
+	PGTARGETSESSIONATTRS PSQLRC PSQL_PAGER PAGER
+
+# Make's own variables must not reach the builds that a script starts.
+unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES
+
+# Messages are compared and numbers are parsed.
+export LC_ALL=C
+
+die()
+{
+	echo "$*" >&2
+	exit 1
+}
+
+if [ "$(id -u)" = 0 ]; then
+	SERVER_USER=postgres
+else
+	SERVER_USER=$(id -un)
+fi
+
+# Run a command as the user who owns the server.
+as_server()
+{
+	if [ "$(id -u)" = 0 ]; then
+		HOME=$WORK runuser -u "$SERVER_USER" -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# lb_begin NAME [keep]: makes $WORK, and unless it is to be kept removes it at
+# the end, with all servers in it.
+lb_begin()
+{
+	if [ "$(id -u)" = 0 ] && ! id "$SERVER_USER" >/dev/null 2>&1; then
+		die "there is no user $SERVER_USER"
+	fi
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/leaderboard-$1.XXXXXX")
+	# A socket's path has to fit into 107 bytes.
+	[ ${#WORK} -le 70 ] || { rmdir "$WORK"; die "TMPDIR is too long a path"; }
+	if [ "$(id -u)" = 0 ]; then
+		chown "$SERVER_USER" "$WORK"
+	fi
+	trap lb_end EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	cd "$WORK" || exit
+}
+
+# Stops every server in a directory, by the pid that it wrote itself.
+stop_servers()
+{
+	local pidfile pid i
+
+	find "$1" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
+		read -r pid <"$pidfile" || continue
+		kill -INT "$pid" 2>/dev/null || continue
+		for ((i = 0; i < 100; i++)); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -QUIT "$pid" 2>/dev/null || true
+	done
+}
+
+lb_end()
+{
+	local rc=$?
+
+	trap - EXIT
+	cd /
+	stop_servers "$WORK"
+	rm -rf "$WORK"
+	exit $rc
+}
+
+# Where the server's programs are that we make a copy of.
+find_postgres()
+{
+	local c=${PG_CONFIG:-}
+
+	if [ -z "$c" ]; then
+		c=/usr/lib/postgresql/15/bin/pg_config
+		[ -x $c ] || c=pg_config
+	fi
+	c=$(command -v "$c") || die "there is no pg_config"
+	echo "$c"
+}
+
+# private_postgres DIR: a copy of PostgreSQL below DIR that can be installed
+# into.  Sets BIN, where its programs are.
+private_postgres()
+{
+	local dir=$1 config bin lib share include f
+
+	config=$(find_postgres)
+	bin=$("$config" --bindir)
+	lib=$("$config" --pkglibdir)
+	share=$("$config" --sharedir)
+	include=$("$config" --includedir-server)
+
+	# The programs must be copies: each finds out where it really is.  Of what
+	# is installed into, the directories must be our own.
+	as_server mkdir -p "$dir$bin" "$dir$lib/bitcode" "$dir$share/extension" \
+		"$dir$(dirname "$include")"
+	as_server cp "$bin"/* "$dir$bin/"
+	for f in "$lib"/*; do
+		case $f in
+			*/bitcode | */leaderboard.so) ;;
+			# Where a plain prefix holds both, as in lib/postgresql/bin.
+			"$bin" | "$share") ;;
+			*) as_server ln -s "$f" "$dir$f" ;;
+		esac
+	done
+	for f in "$lib"/bitcode/*; do
+		case $f in
+			*/leaderboard | */leaderboard.index.bc) ;;
+			*) as_server ln -s "$f" "$dir$f" ;;
+		esac
+	done
+	for f in "$share"/*; do
+		case $f in
+			*/extension) ;;
+			*) [ -e "$dir$f" ] || as_server ln -s "$f" "$dir$f" ;;
+		esac
+	done
+	find "$share/extension" -mindepth 1 -maxdepth 1 \
+		! -name 'leaderboard.control' ! -name 'leaderboard--*' -print0 |
+		as_server xargs -0 ln -s -t "$dir$share/extension"
+	as_server ln -s "$include" "$dir$include"
+
+	BIN=$dir$bin
+	[ "$("$BIN/pg_config" --pkglibdir)" = "$dir$lib" ] ||
+		die "this PostgreSQL cannot be moved: $config"
+}
+
+# copy_tree DIR: a clean copy of the tree.
+copy_tree()
+{
+	as_server mkdir -p "$1"
+	tar -C "$TREE" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
+		--exclude='*.so' --exclude=./.deps --exclude=./test/unit/build \
+		--exclude=./test/client/oracle --exclude=./results \
+		--exclude=./output_iso -cf - . |
+		as_server tar -C "$1" --no-same-owner -xf -
+}
+
+# server_init DIR, then settings on standard input.
+server_init()
+{
+	as_server mkdir -p "$1"
+	as_server "$BIN/initdb" -D "$1/data" -U postgres -A trust -E UTF8 \
+		--locale=C --no-sync >"$1.initdb.log" 2>&1 ||
+		{ cat "$1.initdb.log" >&2; die "initdb failed"; }
+	{
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$1'"
+		echo "unix_socket_permissions = 0700"
+		echo "shared_preload_libraries = 'leaderboard'"
+		cat
+	} | as_server tee -a "$1/data/postgresql.conf" >/dev/null
+}
+
+# server_start DIR: starts it, and directs libpq to it.
+server_start()
+{
+	as_server "$BIN/pg_ctl" -D "$1/data" -l "$1/log" -w -t 120 start \
+		>/dev/null 2>&1 ||
+		{ tail -20 "$1/log" >&2; die "the server does not start"; }
+	export PGHOST=$1 PGUSER=postgres PGDATABASE=postgres
+}
+
+server_stop()
+{
+	as_server "$BIN/pg_ctl" -D "$1/data" -w -t 300 -m "${2:-fast}" stop \
+		>/dev/null
+}
+
+# psql without anybody's psqlrc, stopping at the first error.
+sql()
+{
+	"$BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"
+}

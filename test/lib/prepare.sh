@@ -1,0 +1,113 @@
+#!/bin/bash
+#
+# prepare.sh demo|test
+#	Installs what "make demo" or "make test" needs and is not there yet, from
+#	Debian's packages, as root or through sudo.  On other systems it only says
+#	what is missing.
+#
+set -eu
+
+purpose=${1:-test}
+pg=15
+
+packages=("postgresql-$pg" "postgresql-server-dev-$pg" gcc make libc6-dev)
+commands=(gcc make)
+if [ "$purpose" = test ]; then
+	# gcc brings the sanitizers' run-time libraries, libpq-dev what the client
+	# is built with, the pgtap packages the extension and pg_prove.
+	packages+=(libpq-dev clang valgrind perl libipc-run-perl
+		"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
+	commands+=(clang valgrind prove pg_prove)
+fi
+
+# Whoever names a server has one, and then Debian's is not wanted.
+if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
+	! command -v dpkg-query >/dev/null; then
+	missing=()
+	for c in "${commands[@]}"; do
+		command -v "$c" >/dev/null || missing+=("$c")
+	done
+	pgxs=$("${PG_CONFIG:-pg_config}" --pgxs 2>/dev/null) || pgxs=
+	[ -e "$pgxs" ] ||
+		missing+=("PostgreSQL with its server development files (pg_config in PATH, or PG_CONFIG=/path/to/it)")
+	if [ "$purpose" = test ]; then
+		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
+		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
+		[ -e "$share/extension/pgtap.control" ] ||
+			missing+=("extension pgtap in that PostgreSQL")
+	fi
+	if [ ${#missing[@]} -gt 0 ]; then
+		{
+			echo "Packages are only installed on Debian.  Please install:"
+			printf '  %s\n' "${missing[@]}"
+		} >&2
+		exit 1
+	fi
+	exit 0
+fi
+
+installed()
+{
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing=()
+for p in "${packages[@]}"; do
+	installed "$p" || missing+=("$p")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+root=()
+if [ "$(id -u)" != 0 ]; then
+	if ! command -v sudo >/dev/null; then
+		echo "Not installed: ${missing[*]}.  Run this as root, or install them." >&2
+		exit 1
+	fi
+	root=(sudo)
+fi
+apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y
+	-o Dpkg::Use-Pty=0)
+
+log=$(mktemp)
+conf=/etc/postgresql-common/createcluster.conf
+conf_saved=
+finish()
+{
+	if [ -n "$conf_saved" ]; then
+		"${root[@]}" cp "$conf_saved" "$conf"
+	fi
+	rm -f "$log" "$conf_saved"
+}
+trap finish EXIT
+
+# The output of apt-get is of interest only when it fails.
+run()
+{
+	if ! "$@" >"$log" 2>&1; then
+		cat "$log" >&2
+		echo "failed: $*" >&2
+		exit 1
+	fi
+}
+
+echo "Installing: ${missing[*]}"
+run "${apt[@]}" update
+if ! apt-cache show postgresql-$pg >/dev/null 2>&1; then
+	cat >&2 <<END
+There is no package postgresql-$pg here: this is made for Debian 12.
+Elsewhere install PostgreSQL $pg with its development files, and set PG_CONFIG.
+END
+	exit 1
+fi
+
+# Debian makes and starts a cluster when the server is first installed.  That
+# is not what was asked for, so hold it back this once.
+if ! installed postgresql-$pg; then
+	run "${apt[@]}" install --no-install-recommends postgresql-common
+	if [ -e $conf ]; then
+		conf_saved=$(mktemp)
+		cp $conf "$conf_saved"
+		"${root[@]}" tee -a $conf >/dev/null <<<'create_main_cluster = false'
+	fi
+fi
+run "${apt[@]}" install --no-install-recommends "${missing[@]}"

@@ -1,0 +1,261 @@
+/*-------------------------------------------------------------------------
+ *
+ * bench.c
+ *	  How fast and how large the index is: one board of many members.
+ *
+ * Usage: bench [members [updates [seed]]]
+ *
+ * With HUGE set in the environment the region is in huge pages, as a server
+ * has it with huge_pages = on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "skiplist.h"
+
+#define WIDTH 3
+#define SCORES 1000001
+#define READS 2000000
+
+static uint64 rng;
+
+static uint64
+next_random(void)
+{
+	uint64		z = (rng += UINT64CONST(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64CONST(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64CONST(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const int64 *x = (const int64 *) a;
+	const int64 *y = (const int64 *) b;
+	int			i;
+
+	for (i = 0; i < WIDTH; i++)
+	{
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+static void
+random_key(int64 *key, int64 member)
+{
+	key[0] = ~(int64) (next_random() % SCORES);
+	key[1] = (int64) (next_random() % 1000000);
+	key[2] = member;
+}
+
+static void
+die(const char *what)
+{
+	fprintf(stderr, "bench: %s\n", what);
+	exit(1);
+}
+
+static void
+print_size(const LbIndex *index, const char *when)
+{
+	double		n = (double) index->members;
+	double		blocks = (double) index->chunks * LB_CHUNK_SIZE;
+	double		hash = (double) index->hash.chunks * LB_CHUNK_SIZE;
+
+	printf("%-34s %8.1f bytes/member (list %.1f, hash %.1f), %d levels\n",
+		   when, (blocks + hash) / n, blocks / n, hash / n, index->height);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64		members = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
+	uint64		updates = argc > 2 ? strtoull(argv[2], NULL, 10) : members;
+	uint64		seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	uint64		region_size = members * 80 + 64 * 1024 * 1024;
+	LbArena		arena;
+	LbAccount	account = {0};
+	LbMem		mem;
+	LbIndex		index;
+	LbBulk		bulk;
+	void	   *region;
+	int64	   *keys;
+	uint64		sum = 0;
+	uint64		i;
+	double		start;
+	double		added;
+
+	rng = seed;
+	printf("members %" PRIu64 ", updates %" PRIu64 ", seed %" PRIu64 "\n",
+		   members, updates, seed);
+	region = mmap(NULL, region_size, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	keys = malloc(members * WIDTH * sizeof(int64));
+	if (region == MAP_FAILED || keys == NULL)
+		die("out of memory");
+	if (getenv("HUGE") != NULL && madvise(region, region_size,
+										  MADV_HUGEPAGE) != 0)
+		die("no huge pages");
+	if (!lb_arena_init(&arena, region, region_size, 0))
+		die("no arena");
+	mem.arena = &arena;
+	mem.account = &account;
+	mem.limit = 0;
+
+	for (i = 0; i < members; i++)
+		random_key(keys + i * WIDTH, (int64) i * 7 + 1);
+	qsort(keys, members, WIDTH * sizeof(int64), compare);
+
+	start = now();
+	lb_index_init(&index, WIDTH, 1);
+	if (lb_bulk_begin(&bulk, &mem, &index, members) != LB_OK)
+		die("bulk begin");
+	for (i = 0; i < members; i++)
+	{
+		if (lb_bulk_add(&bulk, keys + i * WIDTH) != LB_OK)
+			die("bulk add");
+	}
+	added = now();
+	if (lb_bulk_finish(&bulk) != LB_OK)
+		die("bulk finish");
+	printf("%-34s %8.2f s (list %.2f, hash %.2f)\n",
+		   "bulk build from sorted input", now() - start, added - start,
+		   now() - added);
+	print_size(&index, "after build");
+
+	start = now();
+	for (i = 0; i < READS; i++)
+	{
+		int64		member = (int64) (next_random() % members) * 7 + 1;
+		int64		key[LB_MAX_WIDTH];
+		uint64		m;
+		uint64		d;
+
+		if (!lb_index_lookup(&arena, &index, &member, key))
+			die("lookup");
+		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
+		sum += m + d;
+	}
+	printf("%-34s %8.0f ns\n", "rank of a member (lookup + spans)",
+		   (now() - start) * 1e9 / READS);
+
+	start = now();
+	for (i = 0; i < READS; i++)
+	{
+		int64		member = (int64) (next_random() % members) * 7 + 1;
+		int64		key[LB_MAX_WIDTH];
+
+		if (!lb_index_lookup(&arena, &index, &member, key))
+			die("lookup");
+		sum += (uint64) key[0];
+	}
+	printf("%-34s %8.0f ns\n", "lookup of a member",
+		   (now() - start) * 1e9 / READS);
+
+	start = now();
+	for (i = 0; i < READS; i += 32)
+	{
+		int64		member[32];
+		int64		key[LB_MAX_WIDTH];
+		int			j;
+
+		for (j = 0; j < 32; j++)
+		{
+			member[j] = (int64) (next_random() % members) * 7 + 1;
+			lb_index_prefetch_hash(&arena, &index, &member[j]);
+		}
+		for (j = 0; j < 32; j++)
+			lb_index_prefetch_leaf(&arena, &index, &member[j]);
+		for (j = 0; j < 32; j++)
+		{
+			if (!lb_index_lookup(&arena, &index, &member[j], key))
+				die("lookup");
+			sum += (uint64) key[0];
+		}
+	}
+	printf("%-34s %8.0f ns\n", "lookup, 32 at a time",
+		   (now() - start) * 1e9 / READS);
+
+	start = now();
+	for (i = 0; i < READS; i++)
+	{
+		LbCursor	cursor;
+		int64		key[LB_MAX_WIDTH];
+
+		if (!lb_index_seek_place(&arena, &index, next_random() % members,
+								 &cursor))
+			die("select");
+		lb_cursor_key(&arena, &index, &cursor, key);
+		sum += (uint64) key[0];
+	}
+	printf("%-34s %8.0f ns\n", "select by place",
+		   (now() - start) * 1e9 / READS);
+
+	/* keys[] becomes the current key of each member, by member. */
+	for (i = 0; i < members; i++)
+	{
+		int64		member = (int64) i * 7 + 1;
+
+		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH))
+			die("lookup");
+	}
+	start = now();
+	for (i = 0; i < updates; i++)
+	{
+		uint64		at = next_random() % members;
+		int64	   *key = keys + at * WIDTH;
+
+		if (lb_index_remove(&mem, &index, key) != LB_OK)
+			die("remove");
+		random_key(key, key[2]);
+		if (lb_index_insert(&mem, &index, key) != LB_OK)
+			die("insert");
+	}
+	printf("%-34s %8.0f ns\n", "update (remove + insert)",
+		   (now() - start) * 1e9 / (double) Max(updates, 1));
+	print_size(&index, "after updates");
+
+	start = now();
+	for (i = 0; i < READS; i++)
+	{
+		int64		member = (int64) (next_random() % members) * 7 + 1;
+		int64		key[LB_MAX_WIDTH];
+		uint64		m;
+		uint64		d;
+
+		if (!lb_index_lookup(&arena, &index, &member, key))
+			die("lookup");
+		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
+		sum += m + d;
+	}
+	printf("%-34s %8.0f ns\n", "rank of a member, after updates",
+		   (now() - start) * 1e9 / READS);
+
+	if (lb_index_check(&arena, &index) != NULL)
+		die(lb_index_check(&arena, &index));
+	start = now();
+	lb_index_free(&mem, &index);
+	printf("%-34s %8.2f s\n", "free", now() - start);
+	if (arena.used != 0 || account.used != 0)
+		die("memory left");
+	printf("(%" PRIu64 ")\n", sum);
+	return 0;
+}
