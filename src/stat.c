@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rls.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -363,6 +364,45 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	}
 }
 
+static bool
+may_read_column(Oid source, const char *name)
+{
+	AttrNumber	attno = get_attnum(source, name);
+
+	return attno != InvalidAttrNumber &&
+		pg_attribute_aclcheck(source, attno, GetUserId(),
+							  ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * Whether the caller may read what the board is made of.  The names of a
+ * family's boards are values of a column, and the counts are of all rows.
+ */
+static bool
+may_see(const LbDefn *defn)
+{
+	Oid			source = defn->source;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	if (pg_class_aclcheck(source, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+	{
+		if (!may_read_column(source, defn->member))
+			return false;
+		for (int i = 0; i < defn->ncolumns; i++)
+		{
+			if (!may_read_column(source, defn->columns[i].name))
+				return false;
+		}
+		if (defn->family && !may_read_column(source, defn->board_column))
+			return false;
+		if (defn->ranked_if[0] != '\0' &&
+			!may_read_column(source, defn->ranked_if))
+			return false;
+	}
+	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
+}
+
 Datum
 lb_stat_boards(PG_FUNCTION_ARGS)
 {
@@ -380,16 +420,8 @@ lb_stat_boards(PG_FUNCTION_ARGS)
 	memcpy(copy, defns, n * sizeof(LbDefn *));
 	for (int i = 0; i < n; i++)
 	{
-		LbDefn	   *defn = copy[i];
-		bool		may = monitor;
-
-		if (!may && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
-			may = pg_class_aclcheck(defn->source, GetUserId(),
-									ACL_SELECT) == ACLCHECK_OK ||
-				pg_attribute_aclcheck_all(defn->source, GetUserId(),
-										  ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
-		if (may)
-			put_def(rsinfo, defn);
+		if (monitor || may_see(copy[i]))
+			put_def(rsinfo, copy[i]);
 	}
 	return (Datum) 0;
 }
