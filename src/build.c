@@ -69,7 +69,8 @@ typedef struct Build
 	LbDef	   *def;
 	uint64		generation;
 	LbMem		mem;
-	SnapshotData *snapshot;
+	LbSnapshot	snapshot;
+	LbFloor		floor;			/* of the new boards */
 	bool		installed;
 	bool		ended;
 
@@ -247,24 +248,6 @@ give_way(void)
 	LockRelease(&tag, RowExclusiveLock, false);
 }
 
-/* Whether a top-level transaction had ended when the snapshot was taken. */
-static bool
-ended_before(Snapshot snapshot, FullTransactionId fxid)
-{
-	TransactionId xid = XidFromFullTransactionId(fxid);
-
-	if (TransactionIdPrecedes(xid, snapshot->xmin))
-		return true;
-	if (!TransactionIdPrecedes(xid, snapshot->xmax))
-		return false;
-	for (uint32 i = 0; i < snapshot->xcnt; i++)
-	{
-		if (snapshot->xip[i] == xid)
-			return false;
-	}
-	return true;
-}
-
 static void
 free_queue(const LbMem *mem, LbBoard *board)
 {
@@ -351,6 +334,7 @@ new_board_make(Build *build, uint32 hash, const LbValue *value, LbRef *ref)
 		lb_board_free(&build->mem, *ref);
 		return NULL;
 	}
+	lb_board_at(*ref)->floor = build->floor;
 	return lb_board_at(*ref);
 }
 
@@ -392,6 +376,7 @@ pack(Build *build, LbDefn *defn, LbSort *sort, LbValues *values)
 		build->single = lb_board_new(&build->mem, build->def, 0, &none);
 		if (build->single == LB_NONE)
 			return BUILD_NOMEM;
+		lb_board_at(build->single)->floor = build->floor;
 		result = lb_bulk_begin(&bulk, &build->mem,
 							   &lb_board_at(build->single)->index,
 							   lb_sort_count(sort));
@@ -453,7 +438,7 @@ apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
 			const int64 *entry = &page->words[at + 1];
 			LbResult	result = LB_OK;
 
-			if (ended_before(build->snapshot, xid))
+			if (lb_had_ended(&build->snapshot, xid))
 				continue;
 			if (entry[0] & LB_HAS_OLD)
 				result = lb_index_remove(&build->mem, &board->index, entry + 1);
@@ -537,6 +522,7 @@ drain_stripe(Build *build, int s, bool locked, uint64 *napplied)
 typedef struct Move
 {
 	Build	   *build;
+	LbStripe   *stripe;
 	bool		ok;
 } Move;
 
@@ -556,11 +542,10 @@ move_board(uint32 hash, LbRef ref, void *arg)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 
-		if (ended_before(build->snapshot, pub->xid))
+		/* It is in the scan, or has aborted. */
+		if (lb_had_ended(&build->snapshot, pub->xid))
 		{
-			/* It is in the scan, or has aborted. */
-			dlist_delete(&pub->node);
-			pub->done = true;
+			lb_forget_publication(build->def, pub);
 			continue;
 		}
 		board = new_board_make(build, old->hash, &value, &newref);
@@ -575,7 +560,32 @@ move_board(uint32 hash, LbRef ref, void *arg)
 			board->large++;
 		dlist_push_tail(&board->pending, &pub->node);
 	}
+
+	/* What the scan has not seen can have to be undone. */
+	dlist_foreach_modify(iter, &old->history)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (lb_had_ended(&build->snapshot, pub->xid))
+		{
+			lb_forget_publication(build->def, pub);
+			continue;
+		}
+		board = new_board_make(build, old->hash, &value, &newref);
+		if (board == NULL)
+		{
+			move->ok = false;
+			return false;
+		}
+		dlist_delete(&pub->node);
+		pub->board = newref;
+		dlist_push_tail(&board->history, &pub->node);
+	}
 	board = new_board_find(build, old->hash, &value, &newref);
+	if (board != NULL)
+		lb_raise_floor(&board->floor, old->floor.note, old->floor.xid);
+	else
+		lb_raise_floor(&move->stripe->floor, old->floor.note, old->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 	{
 		uint64		n = pg_atomic_read_u64(&old->counters[i]);
@@ -598,7 +608,7 @@ misses_changes(Build *build)
 							  pg_atomic_read_u64(&lb_shared->unknown_xid));
 
 	return unknown != 0 &&
-		!ended_before(build->snapshot, FullTransactionIdFromU64(unknown));
+		!lb_had_ended(&build->snapshot, FullTransactionIdFromU64(unknown));
 }
 
 /*
@@ -622,18 +632,19 @@ is_prepared_for(Oid source)
 	return false;
 }
 
-static bool
-give_up_pending(uint32 hash, LbRef ref, void *arg)
+static void
+forget_all(LbDef *def, dlist_head *list)
 {
-	LbBoard    *board = lb_board_at(ref);
+	while (!dlist_is_empty(list))
+		lb_forget_publication(def, dlist_container(LbPublication, node,
+												   dlist_head_node(list)));
+}
 
-	while (!dlist_is_empty(&board->pending))
-	{
-		LbPublication *pub = dlist_container(LbPublication, node,
-											 dlist_pop_head_node(&board->pending));
-
-		pub->done = true;
-	}
+static bool
+forget_publications(uint32 hash, LbRef ref, void *arg)
+{
+	forget_all((LbDef *) arg, &lb_board_at(ref)->pending);
+	forget_all((LbDef *) arg, &lb_board_at(ref)->history);
 	return true;
 }
 
@@ -660,16 +671,21 @@ install(Build *build)
 		move.build = build;
 		move.ok = true;
 		for (int s = 0; move.ok && s < LB_STRIPES; s++)
-			lb_stripe_walk(&def->stripes[s], def->family, move_board, &move);
+		{
+			move.stripe = &def->stripes[s];
+			lb_raise_floor(&move.stripe->floor, build->floor.note,
+						   build->floor.xid);
+			lb_stripe_walk(move.stripe, def->family, move_board, &move);
+		}
 
 		/* What has moved is lost to the old boards: they are of no use. */
 		if (!move.ok)
 		{
 			if (build->single != LB_NONE)
-				give_up_pending(0, build->single, NULL);
+				forget_publications(0, build->single, def);
 			for (int s = 0; s < LB_STRIPES; s++)
 				lb_hash_walk(build->mem.arena, &build->boards[s],
-							 give_up_pending, NULL);
+							 forget_publications, def);
 			lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
 						   false);
 			result = BUILD_NOMEM;
@@ -832,7 +848,7 @@ try_build(Build *build, LbDefn *defn)
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   save_context | SECURITY_RESTRICTED_OPERATION);
-	sort = lb_sort_rows(defn, rel, build->snapshot, &values,
+	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
 						&def->build_done, give_way);
 	SetUserIdAndSecContext(save_user, save_context);
 	pg_atomic_write_u64(&def->build_total,
@@ -871,7 +887,14 @@ build_claimed(Build *build)
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		set_queueing(build, true);
 		PushActiveSnapshot(GetLatestSnapshot());
-		build->snapshot = GetActiveSnapshot();
+		lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
+
+		/*
+		 * Whoever takes a snapshot from here on sees at least as much as we
+		 * do.
+		 */
+		build->floor.note = U64FromFullTransactionId(ReadNextFullTransactionId());
+		build->floor.xid = build->snapshot.xmax - 1;
 		lb_pause("build");
 
 		context = AllocSetContextCreate(TopTransactionContext,
@@ -884,7 +907,11 @@ build_claimed(Build *build)
 		PopActiveSnapshot();
 		if (result == BUILD_DONE)
 		{
-			end_build(build, false);
+			/*
+			 * Complete an xid: on an idle server with an old transaction, the
+			 * next snapshots would stay at our floor.
+			 */
+			(void) GetTopTransactionId();
 			return;
 		}
 		set_queueing(build, false);
@@ -950,6 +977,7 @@ build_one(LbDef *def, uint64 generation)
 		StartTransactionCommand();
 		build_claimed(&build);
 		CommitTransactionCommand();
+		end_build(&build, false);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
 }
@@ -1208,13 +1236,45 @@ warn_memory(void)
 }
 
 /*
+ * Give back histories that were still needed when their boards were emptied.
+ * Returns how long to sleep.
+ */
+static long
+trim_histories(void)
+{
+	long		sleep = 60000;
+	bool		looked = false;
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (!pg_atomic_read_u32(&def->trim))
+			continue;
+		if (!looked)
+			lb_update_horizon(true);
+		looked = true;
+		pg_atomic_write_u32(&def->trim, 0);
+		if (lb_def_trim(def, def->generation))
+		{
+			pg_atomic_write_u32(&def->trim, 1);
+			sleep = 500;
+		}
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	return sleep;
+}
+
+/*
  * Look through the directory: give memory back, see what there is to build.
  * Returns how long to sleep, in milliseconds.
  */
 static long
 launcher_round(void)
 {
-	long		sleep = 60000;
+	long		sleep = trim_histories();
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *wanted = NIL;	/* a database for each build */
 	ListCell   *lc;

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
@@ -30,6 +31,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
 #include "utils/guc.h"
@@ -61,6 +63,7 @@ typedef struct XactDef
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
 	bool		attached;		/* def and generation are good */
+	bool		counted;		/* in def's nunknown */
 	LbDef	   *def;
 	uint64		generation;
 } XactDef;
@@ -116,6 +119,7 @@ typedef struct Mark
 } Mark;
 
 static uint64 next_seq = 1;
+static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
 static MemoryContext xact_context = NULL;
 static XactDef *xact_defs = NULL;
 static XactBoard *xact_boards = NULL;
@@ -378,135 +382,35 @@ cut_off(uint64 seq)
  * ----------------------------------------------------------------
  */
 
-static int	sort_width;
-
-static int
-change_cmp(const void *a, const void *b)
-{
-	const Change *ca = *(Change *const *) a;
-	const Change *cb = *(Change *const *) b;
-	int			last = sort_width - 1;
-
-	/* By member first, which is the last word. */
-	if (ca->key[last] != cb->key[last])
-		return ca->key[last] < cb->key[last] ? -1 : 1;
-	for (int i = 0; i < last; i++)
-	{
-		if (ca->key[i] != cb->key[i])
-			return ca->key[i] < cb->key[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /*
- * Sum up the changes of a board that count for a command id, into entries in
- * order of their members, in memory of context.  Returns how many, or -1 if
- * there is no memory.  A member whose sum is not at most one key less and one
- * key more makes it ambiguous.
+ * The changes of a board that count for a command id, in memory of context.
+ * Returns false if there is none.
  */
-static int
-net_changes(const XactBoard *board, CommandId curcid, MemoryContext context,
-			int64 **result, bool *ambiguous)
+static bool
+counted_changes(const XactBoard *board, CommandId curcid,
+				MemoryContext context, LbChanges *changes)
 {
-	int			width = board->width;
-	int			stride = lb_entry_words(width);
 	uint64		from = last_truncate(board->xdef);
-	Change	  **sorted;
-	int64	   *entries;
-	int			n = 0;
-	int			nentries = 0;
 
-	*ambiguous = false;
-	*result = NULL;
-	if (board->nchanges == 0)
-		return 0;
-	sorted = MemoryContextAllocExtended(context,
-										board->nchanges * sizeof(Change *),
-										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	entries = sorted == NULL ? NULL :
-		MemoryContextAllocExtended(context,
-								   (Size) board->nchanges * stride * sizeof(int64),
-								   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (entries == NULL)
-		return -1;
-
+	changes->width = board->width;
+	changes->n = 0;
+	changes->max = board->nchanges;
+	changes->words = MemoryContextAllocExtended(context,
+												(Size) Max(1, board->nchanges) *
+												lb_change_words(board->width) *
+												sizeof(int64),
+												MCXT_ALLOC_HUGE |
+												MCXT_ALLOC_NO_OOM);
+	if (changes->words == NULL)
+		return false;
 	for (int i = 0; i < board->nchanges; i++)
 	{
 		Change	   *change = change_at(board, i);
 
 		if (change->cid < curcid && change->seq > from)
-			sorted[n++] = change;
+			lb_add_change(changes, change->sign, change->key);
 	}
-	if (n == 2)
-	{
-		/* Nearly every transaction: one row, or two of different members. */
-		sort_width = width;
-		if (change_cmp(&sorted[0], &sorted[1]) > 0)
-		{
-			Change	   *first = sorted[0];
-
-			sorted[0] = sorted[1];
-			sorted[1] = first;
-		}
-	}
-	else if (n > 2)
-	{
-		sort_width = width;
-		qsort(sorted, n, sizeof(Change *), change_cmp);
-	}
-
-	for (int i = 0; i < n;)
-	{
-		int64		member = sorted[i]->key[width - 1];
-		int64	   *entry = entries + (Size) nentries * stride;
-
-		memset(entry, 0, stride * sizeof(int64));
-		while (i < n && sorted[i]->key[width - 1] == member)
-		{
-			Change	   *first = sorted[i];
-			int			sum = 0;
-
-			/* Equal keys are neighbours. */
-			while (i < n &&
-				   memcmp(sorted[i]->key, first->key,
-						  width * sizeof(int64)) == 0)
-				sum += sorted[i++]->sign;
-			if (sum == 0)
-				continue;
-			if (sum == -1 && !(entry[0] & LB_HAS_OLD))
-			{
-				entry[0] |= LB_HAS_OLD;
-				memcpy(lb_entry_old(entry), first->key, width * sizeof(int64));
-			}
-			else if (sum == 1 && !(entry[0] & LB_HAS_NEW))
-			{
-				entry[0] |= LB_HAS_NEW;
-				memcpy(lb_entry_new(entry, width), first->key,
-					   width * sizeof(int64));
-			}
-			else
-				*ambiguous = true;
-		}
-		if (entry[0] != 0)
-			nentries++;
-	}
-	pfree(sorted);
-	*result = entries;
-	return nentries;
-}
-
-static int
-key_cmp(const void *a, const void *b)
-{
-	const int64 *ka = (const int64 *) a;
-	const int64 *kb = (const int64 *) b;
-
-	for (int i = 0; i < sort_width; i++)
-	{
-		if (ka[i] != kb[i])
-			return ka[i] < kb[i] ? -1 : 1;
-	}
-	return 0;
+	return true;
 }
 
 LbOverlay *
@@ -517,9 +421,10 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 	XactDef    *xdef;
 	XactBoard  *board;
 	LbOverlay  *overlay;
+	LbChanges	changes;
 	uint64		truncate;
 	uint64		seq;
-	int			width = defn->width;
+	MemoryContext old;
 
 	if (xact_defs == NULL)
 		return NULL;
@@ -536,11 +441,10 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 	{
 		if (truncate == 0 && !xdef->unknown)
 			return NULL;
-		overlay = palloc0(sizeof(LbOverlay));
+		overlay = palloc(sizeof(LbOverlay));
+		lb_overlay_init(overlay, defn->width, defn->member_words, 0);
 		overlay->truncated = truncate != 0;
 		overlay->ambiguous = xdef->unknown;
-		overlay->width = width;
-		overlay->member_words = defn->member_words;
 		return overlay;
 	}
 
@@ -555,42 +459,18 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 													   ALLOCSET_SMALL_SIZES);
 	board->overlay = NULL;
 	MemoryContextReset(board->overlay_context);
-	overlay = MemoryContextAllocZero(board->overlay_context,
-									 sizeof(LbOverlay));
+	old = MemoryContextSwitchTo(board->overlay_context);
+	overlay = palloc(sizeof(LbOverlay));
+	if (!counted_changes(board, curcid, CurrentMemoryContext, &changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	lb_overlay_init(overlay, defn->width, defn->member_words, changes.n);
+	lb_overlay_fill(overlay, &changes);
 	overlay->truncated = truncate != 0;
-	overlay->width = width;
-	overlay->member_words = defn->member_words;
-	overlay->nentries = net_changes(board, curcid, board->overlay_context,
-									&overlay->entries, &overlay->ambiguous);
-	if (overlay->nentries < 0)
-	{
-		overlay->nentries = 0;
-		overlay->ambiguous = true;
-	}
-	if (overlay->nentries > 0)
-	{
-		Size		size = (Size) overlay->nentries * width * sizeof(int64);
+	pfree(changes.words);
+	MemoryContextSwitchTo(old);
 
-		overlay->removed = MemoryContextAllocHuge(board->overlay_context, size);
-		overlay->added = MemoryContextAllocHuge(board->overlay_context, size);
-		for (int i = 0; i < overlay->nentries; i++)
-		{
-			int64	   *entry = overlay->entries +
-			(Size) i * lb_entry_words(width);
-
-			if (entry[0] & LB_HAS_OLD)
-				memcpy(overlay->removed + (Size) width * overlay->nremoved++,
-					   lb_entry_old(entry), width * sizeof(int64));
-			if (entry[0] & LB_HAS_NEW)
-				memcpy(overlay->added + (Size) width * overlay->nadded++,
-					   lb_entry_new(entry, width), width * sizeof(int64));
-		}
-		sort_width = width;
-		qsort(overlay->removed, overlay->nremoved, width * sizeof(int64),
-			  key_cmp);
-		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
-			  key_cmp);
-	}
 	board->overlay = overlay;
 	board->overlay_seq = seq;
 	board->overlay_truncate = truncate;
@@ -946,11 +826,58 @@ attach(LbDefn *defn, LbDef **def, uint64 *generation)
 	return *def != NULL;
 }
 
+/* Returns false if the board's changes become unknown. */
+static bool
+publish_board(XactBoard *board, FullTransactionId xid)
+{
+	LbChanges	changes;
+	int64	   *entries;
+	bool		ambiguous;
+	int			n;
+
+	if (!counted_changes(board, InvalidCommandId, xact_context, &changes))
+		return false;
+	if (changes.n == 0)
+		return true;
+	entries = MemoryContextAllocExtended(xact_context,
+										 (Size) changes.n *
+										 lb_entry_words(board->width) *
+										 sizeof(int64),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (entries == NULL)
+		return false;
+	n = lb_net_changes(&changes, entries, &ambiguous);
+	pfree(changes.words);
+	if (ambiguous)
+		return false;
+	if (n == 0)
+		return true;
+	board->pub = lb_publish(board->xdef->def, board->xdef->generation,
+							&board->value, board->hash, xid, entries, n);
+	return board->pub != NULL;
+}
+
+/*
+ * A reader that looked at the index after we wrote the rows, but before we
+ * published, knows nothing of us: find its lock now.
+ */
+static void
+check_serializable(XactDef *xdef)
+{
+	Relation	rel = try_relation_open(xdef->defn.source, AccessShareLock);
+
+	if (rel == NULL)
+		return;
+	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
+	relation_close(rel, NoLock);
+}
+
 static void
 pre_commit(void)
 {
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
 
+	xact_xid = xid;
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == OP_CREATED)
@@ -971,31 +898,28 @@ pre_commit(void)
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		XactDef    *xdef = board->xdef;
-		int64	   *entries;
-		bool		ambiguous;
-		int			n;
 
 		if (!xdef->attached || xdef->unknown)
 			continue;
-		n = net_changes(board, InvalidCommandId, xact_context, &entries,
-						&ambiguous);
-		if (n < 0 || ambiguous)
+		if (!publish_board(board, xid))
 			xdef->unknown = true;
-		else if (n > 0)
-		{
-			board->pub = lb_publish(xdef->def, xdef->generation,
-									&board->value, board->hash, xid,
-									entries, n);
-			if (board->pub == NULL)
-				xdef->unknown = true;
-		}
+	}
+	if (IsolationIsSerializable())
+	{
+		for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+			check_serializable(xdef);
 	}
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
 		if (xdef->attached && xdef->unknown)
+		{
+			xdef->counted = true;
+			pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
 			raise_unknown_xid(&xdef->def->unknown_xid,
 							  U64FromFullTransactionId(xid));
+		}
 	}
+	lb_update_horizon(false);
 	lb_pause("publish");
 }
 
@@ -1010,7 +934,7 @@ at_commit(void)
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
 		if (xdef->attached && xdef->ntruncates > 0)
-			lb_def_clear(xdef->def, xdef->generation);
+			lb_def_clear(xdef->def, xdef->generation, xact_xid);
 	}
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
@@ -1023,11 +947,11 @@ at_commit(void)
 		lb_wake_launcher();
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
-		if (xdef->attached && xdef->unknown &&
-			xdef->def->generation == xdef->generation)
-			lb_def_offline(xdef->def,
-						   "changes of a transaction could not be kept",
-						   true);
+		if (!xdef->counted || xdef->def->generation != xdef->generation)
+			continue;
+		lb_def_offline(xdef->def,
+					   "changes of a transaction could not be kept", true);
+		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
@@ -1057,6 +981,11 @@ at_abort(void)
 	{
 		if (board->pub != NULL)
 			lb_drop(board->pub);
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->counted && xdef->def->generation == xdef->generation)
+			pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{

@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -23,14 +24,17 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 #include "build.h"
 #include "capture.h"
+#include "ledger.h"
 #include "query.h"
 #include "stat.h"
 #include "view.h"
@@ -56,6 +60,9 @@ PG_FUNCTION_INFO_V1(lb_ranks);
 PG_FUNCTION_INFO_V1(lb_among);
 PG_FUNCTION_INFO_V1(lb_histogram);
 
+/* The most changes by which a snapshot may differ from the index. */
+#define LB_MAX_CORRECTIONS 1000000
+
 /* A read under way. */
 typedef struct Read
 {
@@ -68,10 +75,37 @@ typedef struct Read
 	LbDef	   *def;
 	uint64		generation;
 	LbStripe   *stripe;
-	LbOverlay  *overlay;
-	LbScoreDelta *deltas;
+	LbSnapshot	snapshot;
+	Relation	serializable;	/* the source, where SSI must know of this */
+	LbOutcomes	outcomes;
+	LbUnseen	unseen;
+	LbOverlay  *own;			/* the transaction's own changes, or NULL */
 	LbView		view;
 } Read;
+
+/*
+ * What the last read had to correct, own changes included.  Many reads of one
+ * snapshot find it as they left it, as long as nobody commits meanwhile.
+ */
+typedef struct Corrections
+{
+	MemoryContext context;
+	bool		valid;
+	LbDef	   *def;
+	uint64		generation;
+	LbRef		board;
+	uint64		version;		/* of the board */
+	uint64		xmin;			/* of the snapshot ... */
+	uint64		xmax;
+	uint32		xcnt;
+	CommandId	curcid;
+	LbOverlay  *own;			/* ... and what it was merged with */
+	LbChanges	changes;
+	LbOverlay	overlay;
+	LbScoreDelta *deltas;
+} Corrections;
+
+static Corrections corrections;
 
 /* A row of lb_top and its like. */
 typedef struct Row
@@ -171,8 +205,7 @@ cause_before_index(Read *r)
 		return LB_CAUSE_RECOVERY;
 	}
 
-	/* The index knows one state, the newest. */
-	if (IsolationUsesXactSnapshot() || snapshot->takenDuringRecovery ||
+	if (snapshot->takenDuringRecovery ||
 		snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return LB_CAUSE_SNAPSHOT;
 	if (defn->row_security &&
@@ -203,6 +236,9 @@ cause_before_index(Read *r)
 static void
 run_query_because(Read *r, LbCause cause)
 {
+	if (r->serializable != NULL)
+		table_close(r->serializable, NoLock);
+	r->serializable = NULL;
 	r->query = true;
 	r->cause = cause;
 }
@@ -225,6 +261,7 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 	name = PG_GETARG_TEXT_PP(board_arg);
 
 	r->fcinfo = fcinfo;
+	r->serializable = NULL;
 	lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &r->target);
 	defn = r->target.defn;
 	if (defn->family && !r->target.has_value)
@@ -238,8 +275,7 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 	r->query = false;
 	r->cause = LB_CAUSE_NONE;
 	r->def = NULL;
-	r->overlay = NULL;
-	r->deltas = NULL;
+	r->own = NULL;
 
 	/* Without the privileges, the query raises the error that it raises. */
 	if (!lb_may_read(defn))
@@ -273,10 +309,135 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 	}
 	r->generation = defn->generation;
 	r->stripe = &r->def->stripes[r->target.stripe];
-	r->overlay = lb_own_changes(&r->target, GetActiveSnapshot()->curcid);
-	if (r->overlay != NULL && r->distinct)
-		r->deltas = palloc(sizeof(LbScoreDelta) *
-						   Max(1, lb_view_max_deltas(r->overlay)));
+	r->own = lb_own_changes(&r->target, GetActiveSnapshot()->curcid);
+	lb_snapshot_init(&r->snapshot, GetActiveSnapshot());
+	memset(&r->outcomes, 0, sizeof(r->outcomes));
+	memset(&r->unseen, 0, sizeof(r->unseen));
+
+	/*
+	 * As the query's scan would: before the read, so that whoever publishes
+	 * later finds the lock.
+	 */
+	if (IsolationIsSerializable())
+	{
+		r->serializable = table_open(defn->source, NoLock);
+		PredicateLockRelation(r->serializable, r->snapshot.snapshot);
+	}
+}
+
+/* Make room for n changes. */
+static void
+make_room(int n)
+{
+	MemoryContext old;
+
+	corrections.valid = false;
+	if (n <= corrections.changes.max && corrections.context != NULL)
+		return;
+	if (corrections.context == NULL)
+		corrections.context = AllocSetContextCreate(TopMemoryContext,
+													"leaderboard corrections",
+													ALLOCSET_SMALL_SIZES);
+	corrections.changes.max = 0;
+	MemoryContextReset(corrections.context);
+	old = MemoryContextSwitchTo(corrections.context);
+	n = Max(n + n / 4, 64);
+	corrections.changes.words =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   (Size) n * lb_change_words(LB_MAX_WIDTH) *
+							   sizeof(int64));
+	lb_overlay_init(&corrections.overlay, LB_MAX_WIDTH, 1, n);
+	corrections.deltas = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(LbScoreDelta));
+	corrections.changes.max = n;
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether the corrections made last are those of this read. */
+static bool
+same_corrections(const Read *r, LbRef ref, const LbBoard *board)
+{
+	const Corrections *c = &corrections;
+
+	return c->valid && board != NULL && c->def == r->def &&
+		c->generation == r->generation && c->board == ref &&
+		c->version == board->version && c->xmin == r->snapshot.xmin &&
+		c->xmax == r->snapshot.xmax &&
+		c->xcnt == r->snapshot.snapshot->xcnt &&
+		c->curcid == r->snapshot.snapshot->curcid && c->own == r->own &&
+		r->serializable == NULL;
+}
+
+/*
+ * Find out what is to be corrected, with the stripe's lock held.  Leaves in
+ * *overlay what the view needs, or NULL.  Anything but LB_COLLECTED is to be
+ * dealt with by the caller without the lock.
+ */
+static LbCollect
+collect(Read *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
+		int *room)
+{
+	Corrections *c = &corrections;
+	LbDefn	   *defn = r->target.defn;
+	int			width = defn->width;
+	LbCollect	result;
+
+	*overlay = r->own;
+
+	/* An own TRUNCATE leaves nothing of others. */
+	if (r->own != NULL && r->own->truncated)
+		return LB_COLLECTED;
+	if (same_corrections(r, ref, board))
+	{
+		if (c->changes.n > 0)
+			*overlay = &c->overlay;
+		return LB_COLLECTED;
+	}
+	c->valid = false;
+	c->changes.width = width;
+	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
+						&c->changes,
+						r->serializable == NULL ? NULL : &r->unseen);
+	*room = c->changes.n;
+	if (result != LB_COLLECTED)
+		return result;
+	if (c->changes.n > 0)
+	{
+		/* Own changes and those of others correct each other. */
+		if (r->own != NULL)
+		{
+			*room += 2 * r->own->nentries;
+			if (*room > c->changes.max)
+				return LB_COLLECT_ROOM;
+			for (int i = 0; i < r->own->nentries; i++)
+			{
+				int64	   *entry = r->own->entries +
+				(Size) i * lb_entry_words(width);
+
+				if (entry[0] & LB_HAS_OLD)
+					lb_add_change(&c->changes, -1, lb_entry_old(entry));
+				if (entry[0] & LB_HAS_NEW)
+					lb_add_change(&c->changes, 1, lb_entry_new(entry, width));
+			}
+		}
+		c->overlay.width = width;
+		c->overlay.member_words = defn->member_words;
+		lb_overlay_fill(&c->overlay, &c->changes);
+		if (r->own != NULL && r->own->ambiguous)
+			c->overlay.ambiguous = true;
+		*overlay = &c->overlay;
+	}
+	c->valid = true;
+	c->def = r->def;
+	c->generation = r->generation;
+	c->board = ref;
+	c->version = board == NULL ? 0 : board->version;
+	c->xmin = r->snapshot.xmin;
+	c->xmax = r->snapshot.xmax;
+	c->xcnt = r->snapshot.snapshot->xcnt;
+	c->curcid = r->snapshot.snapshot->curcid;
+	c->own = r->own;
+	return LB_COLLECTED;
 }
 
 /* Let the state of the board and the settings decide. */
@@ -346,6 +507,9 @@ read_lock(Read *r)
 		uint32		state = pg_atomic_read_u32(&r->def->state);
 		LbBoard    *board;
 		LbRef		ref;
+		LbOverlay  *overlay;
+		LbCollect	result;
+		int			room = 0;
 
 		if (state != LB_READY)
 		{
@@ -366,30 +530,73 @@ read_lock(Read *r)
 			LWLockRelease(&r->stripe->lock);
 			continue;
 		}
+		if (pg_atomic_read_u32(&r->def->nunknown) > 0)
+		{
+			LWLockRelease(&r->stripe->lock);
+			run_query_because(r, LB_CAUSE_UNSETTLED);
+			return false;
+		}
 		board = lb_board_find(r->def, r->stripe, r->target.hash,
 							  &r->target.value, &ref);
-		if (board != NULL && board->large > 0)
+		result = collect(r, ref, board, &overlay, &room);
+		switch (result)
 		{
-			/* A large transaction is being brought in: wait, but not long. */
-			ConditionVariablePrepareToSleep(&r->def->changed);
-			LWLockRelease(&r->stripe->lock);
-			if (waited)
-			{
+			case LB_COLLECTED:
+				break;
+			case LB_COLLECT_ROOM:
+				LWLockRelease(&r->stripe->lock);
+				if (room > LB_MAX_CORRECTIONS)
+				{
+					run_query_because(r, LB_CAUSE_SNAPSHOT);
+					return false;
+				}
+				make_room(room + (r->own == NULL ? 0 : 2 * r->own->nentries));
+				if (r->unseen.n > r->unseen.max)
+				{
+					r->unseen.max = r->unseen.n * 2;
+					r->unseen.xids = palloc(r->unseen.max *
+											sizeof(TransactionId));
+				}
+				continue;
+			case LB_COLLECT_OUTCOME:
+				LWLockRelease(&r->stripe->lock);
+				lb_look_up_outcome(&r->outcomes);
+				continue;
+			case LB_COLLECT_WAIT:
+				/* A large transaction is being brought in: not for long. */
+				ConditionVariablePrepareToSleep(&r->def->changed);
+				LWLockRelease(&r->stripe->lock);
+				if (waited)
+				{
+					ConditionVariableCancelSleep();
+					run_query_because(r, LB_CAUSE_UNSETTLED);
+					return false;
+				}
+				waited = ConditionVariableTimedSleep(&r->def->changed,
+													 Min(lb_wait_timeout_ms, 2000),
+													 PG_WAIT_EXTENSION);
 				ConditionVariableCancelSleep();
-				run_query_because(r, LB_CAUSE_UNSETTLED);
+				continue;
+			case LB_COLLECT_TOO_OLD:
+				LWLockRelease(&r->stripe->lock);
+				run_query_because(r, LB_CAUSE_SNAPSHOT);
 				return false;
-			}
-			waited = ConditionVariableTimedSleep(&r->def->changed,
-												 Min(lb_wait_timeout_ms, 2000),
-												 PG_WAIT_EXTENSION);
-			ConditionVariableCancelSleep();
+		}
+
+		/* Room for the distinct scores of own changes alone. */
+		if (r->distinct && lb_view_max_deltas(overlay) > corrections.changes.max)
+		{
+			LWLockRelease(&r->stripe->lock);
+			make_room(lb_view_max_deltas(overlay));
 			continue;
 		}
 		if (!lb_view_open(&r->view, board == NULL ? NULL : &board->index,
-						  r->overlay, r->target.defn->width,
-						  r->target.defn->member_words, r->deltas))
+						  overlay, r->target.defn->width,
+						  r->target.defn->member_words,
+						  r->distinct ? corrections.deltas : NULL))
 		{
 			LWLockRelease(&r->stripe->lock);
+			corrections.valid = false;
 			run_query_because(r, LB_CAUSE_OWN_CHANGES);
 			return false;
 		}
@@ -397,11 +604,34 @@ read_lock(Read *r)
 	}
 }
 
+/*
+ * Tell SSI of the transactions whose changes this snapshot does not see.
+ */
+static void
+note_conflicts(Read *r)
+{
+	Snapshot	snapshot = r->snapshot.snapshot;
+
+	if (CheckForSerializableConflictOutNeeded(r->serializable, snapshot))
+	{
+		for (int i = 0; i < r->unseen.n; i++)
+			CheckForSerializableConflictOut(r->serializable,
+											r->unseen.xids[i], snapshot);
+	}
+	r->unseen.n = 0;
+}
+
 static void
 read_unlock(Read *r)
 {
 	LWLockRelease(&r->stripe->lock);
 	lb_count_read(&r->target, r->def, LB_CAUSE_NONE);
+	if (r->serializable != NULL)
+	{
+		note_conflicts(r);
+		table_close(r->serializable, NoLock);
+		r->serializable = NULL;
+	}
 }
 
 static Datum
@@ -661,7 +891,7 @@ lb_score(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	if (!r.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (read_lock(&r))
@@ -689,7 +919,7 @@ lb_percentile(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	if (!r.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (read_lock(&r))
@@ -906,7 +1136,7 @@ lb_count(PG_FUNCTION_ARGS)
 	bool		isnull = false;
 
 	read_begin(&r, fcinfo, 0, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	if (read_lock(&r))
 	{
 		int64		n = lb_view_members(&r.view);
@@ -926,7 +1156,7 @@ lb_count_between(PG_FUNCTION_ARGS)
 	bool		isnull = false;
 
 	read_begin(&r, fcinfo, 2, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	if (read_lock(&r))
 	{
 		int64		n;
@@ -989,7 +1219,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 					 errhint("The best score is at percentile 100, the worst at 0.")));
 	}
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	if (!r.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (read_lock(&r))
@@ -1211,7 +1441,7 @@ lb_histogram(PG_FUNCTION_ARGS)
 	int64		room = 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
+	r.distinct = false;
 	InitMaterializedSRF(fcinfo, 0);
 	if (!r.query && n > LB_MAX_ROWS)
 		run_query_because(&r, LB_CAUSE_LIMIT);

@@ -217,7 +217,8 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 	row = &buffer->rows[buffer->n].row;
 	row->members = board->index.members;
 	row->distinct = board->index.distinct;
-	row->bytes = lb_index_bytes(&board->index) + LB_CHUNK_SIZE;
+	row->bytes = lb_index_bytes(&board->index) +
+		(LB_CHUNK_SIZE << LB_BOARD_ORDER);
 	copy_counters(row->counts, board->counters);
 	buffer->rows[buffer->n].len = value.len;
 	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
