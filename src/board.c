@@ -777,6 +777,7 @@ def_allocate(LbMem *mem)
 	pg_atomic_init_u32(&def->queue_lost, 0);
 	pg_atomic_init_u32(&def->nunknown, 0);
 	pg_atomic_init_u32(&def->trim, 0);
+	pg_atomic_init_u32(&def->nprepared, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&def->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
@@ -836,6 +837,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		pg_atomic_write_u32(&def->nunknown, 0);
 		pg_atomic_write_u32(&def->trim, 0);
+		pg_atomic_write_u32(&def->nprepared, 0);
 		for (int i = 0; i < LB_NCOUNTERS; i++)
 			pg_atomic_write_u64(&def->counters[i], 0);
 		def->wanted = false;

@@ -220,6 +220,7 @@ typedef struct LbDef
 	pg_atomic_uint64 build_total;
 	pg_atomic_uint32 queue_lost;	/* the running build must start over */
 	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
+	pg_atomic_uint32 nprepared;	/* publications of prepared transactions */
 
 	/* Counters of reads that found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
@@ -261,6 +262,12 @@ typedef struct LbShared
 	dlist_head	defs;
 	dlist_head	free_defs;
 	uint64		next_generation;
+
+	/*
+	 * Full xid that was next when the launcher first ran: prepared
+	 * transactions from before may have changes that nobody has captured.
+	 */
+	pg_atomic_uint64 first_xid;
 	LbDatabase	databases[LB_MAX_DATABASES];
 	pg_atomic_uint64 unknown_xid;	/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;

@@ -612,8 +612,8 @@ misses_changes(Build *build)
 }
 
 /*
- * Whether a prepared transaction may have changed the source.  It settles
- * nothing when it is committed.
+ * Whether a transaction that was prepared before the server started may have
+ * changed the source.
  */
 static bool
 is_prepared_for(Oid source)
@@ -626,7 +626,12 @@ is_prepared_for(Oid source)
 	holders = GetLockConflicts(&tag, ShareLock, &n);
 	for (int i = 0; i < n; i++)
 	{
-		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]))
+		uint64		first = pg_atomic_read_u64(&lb_shared->first_xid);
+
+		/* What was prepared since is in the ledger. */
+		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]) &&
+			TransactionIdPrecedes(holders[i].localTransactionId,
+								  (TransactionId) first))
 			return true;
 	}
 	return false;
@@ -1236,11 +1241,12 @@ warn_memory(void)
 }
 
 /*
- * Give back histories that were still needed when their boards were emptied.
- * Returns how long to sleep.
+ * Settle what prepared transactions have left, and give back histories that
+ * were still needed when their boards were emptied.  Returns how long to
+ * sleep.
  */
 static long
-trim_histories(void)
+tidy_ledger(void)
 {
 	long		sleep = 60000;
 	bool		looked = false;
@@ -1251,6 +1257,9 @@ trim_histories(void)
 	{
 		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
 
+		if (pg_atomic_read_u32(&def->nprepared) > 0 &&
+			lb_def_settle_prepared(def, def->generation))
+			sleep = Min(sleep, 500);
 		if (!pg_atomic_read_u32(&def->trim))
 			continue;
 		if (!looked)
@@ -1260,7 +1269,7 @@ trim_histories(void)
 		if (lb_def_trim(def, def->generation))
 		{
 			pg_atomic_write_u32(&def->trim, 1);
-			sleep = 500;
+			sleep = Min(sleep, 500);
 		}
 	}
 	LWLockRelease(&lb_shared->directory_lock);
@@ -1274,7 +1283,7 @@ trim_histories(void)
 static long
 launcher_round(void)
 {
-	long		sleep = trim_histories();
+	long		sleep = tidy_ledger();
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *wanted = NIL;	/* a database for each build */
 	ListCell   *lc;
@@ -1383,6 +1392,11 @@ lb_launcher_main(Datum arg)
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	/* A crash of the launcher alone does not make captured changes unknown. */
+	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)
+		pg_atomic_write_u64(&lb_shared->first_xid,
+							U64FromFullTransactionId(ReadNextFullTransactionId()));
 
 	lb_shared->launcher_latch = MyLatch;
 	before_shmem_exit(launcher_exit, (Datum) 0);

@@ -19,13 +19,16 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -34,6 +37,7 @@
 #include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -758,6 +762,58 @@ lb_created_here(const LbDefn *defn)
 	return false;
 }
 
+/* The table of a trigger, or InvalidOid. */
+static Oid
+trigger_table(Oid trigger)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			table = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		table = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return table;
+}
+
+/*
+ * A table's triggers or a column were altered.  From here on rows may change
+ * without our triggers, even if these are enabled again before the commit: the
+ * board goes offline with it, and is built again.
+ */
+static void
+source_altered(Oid relid, AttrNumber attno)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	/* Nothing of ours in this database, or its catalog is being made. */
+	if (!OidIsValid(relid) || lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbDefn	   *defn = defns[i];
+		bool		ours = attno == 0;
+
+		if (defn->source != relid || lb_created_here(defn))
+			continue;
+		for (int j = 0; j < defn->ncolumns; j++)
+			ours |= attno == defn->columns[j].attno;
+		ours |= attno == defn->member_attno || attno == defn->board_attno ||
+			attno == defn->ranked_attno || !defn->resolved;
+		if (ours)
+			make_xact_def(defn)->unknown = true;
+	}
+}
+
 /* The directory follows DROP TABLE, DROP EXTENSION and their like. */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
@@ -791,6 +847,12 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		if (cat)
 			add_op(OP_CATALOG_DROPPED)->relation = objectId;
 	}
+	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
+			 classId == TriggerRelationId)
+		source_altered(trigger_table(objectId), 0);
+	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
+			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
+		source_altered(objectId, subId);
 	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
 	{
 		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
@@ -828,7 +890,7 @@ attach(LbDefn *defn, LbDef **def, uint64 *generation)
 
 /* Returns false if the board's changes become unknown. */
 static bool
-publish_board(XactBoard *board, FullTransactionId xid)
+publish_board(XactBoard *board, FullTransactionId xid, bool prepare)
 {
 	LbChanges	changes;
 	int64	   *entries;
@@ -853,7 +915,8 @@ publish_board(XactBoard *board, FullTransactionId xid)
 	if (n == 0)
 		return true;
 	board->pub = lb_publish(board->xdef->def, board->xdef->generation,
-							&board->value, board->hash, xid, entries, n);
+							&board->value, board->hash, xid, entries, n,
+							prepare);
 	return board->pub != NULL;
 }
 
@@ -872,20 +935,15 @@ check_serializable(XactDef *xdef)
 	relation_close(rel, NoLock);
 }
 
+/*
+ * Before the commit record, or before the transaction is prepared.
+ */
 static void
-pre_commit(void)
+publish(bool prepare)
 {
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
 
 	xact_xid = xid;
-	for (XactOp *op = xact_ops; op != NULL; op = op->next)
-	{
-		if (op->kind == OP_CREATED)
-			op->attached = attach(&op->defn, &op->def, &op->generation);
-	}
-	if (xact_defs == NULL)
-		return;
-
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
 		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
@@ -894,14 +952,17 @@ pre_commit(void)
 		if (!xdef->attached)
 			raise_unknown_xid(&lb_shared->unknown_xid,
 							  U64FromFullTransactionId(xid));
+
+		/* Nobody will be there to empty the board. */
+		if (prepare && xdef->ntruncates > 0)
+			xdef->unknown = true;
 	}
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		XactDef    *xdef = board->xdef;
 
-		if (!xdef->attached || xdef->unknown)
-			continue;
-		if (!publish_board(board, xid))
+		if (xdef->attached && !xdef->unknown &&
+			!publish_board(board, xid, prepare))
 			xdef->unknown = true;
 	}
 	if (IsolationIsSerializable())
@@ -911,14 +972,33 @@ pre_commit(void)
 	}
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
-		if (xdef->attached && xdef->unknown)
+		if (!xdef->attached || !xdef->unknown)
+			continue;
+		raise_unknown_xid(&xdef->def->unknown_xid,
+						  U64FromFullTransactionId(xid));
+		if (prepare)
+			lb_def_offline(xdef->def,
+						   "a prepared transaction has changed the table",
+						   true);
+		else
 		{
 			xdef->counted = true;
 			pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
-			raise_unknown_xid(&xdef->def->unknown_xid,
-							  U64FromFullTransactionId(xid));
 		}
 	}
+}
+
+static void
+pre_commit(void)
+{
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == OP_CREATED)
+			op->attached = attach(&op->defn, &op->def, &op->generation);
+	}
+	if (xact_defs == NULL)
+		return;
+	publish(false);
 	lb_update_horizon(false);
 	lb_pause("publish");
 }
@@ -994,33 +1074,27 @@ at_abort(void)
 	}
 }
 
-/*
- * Prepared transactions are not followed yet: their boards are answered by
- * queries from here on, and built again once the transaction has ended.
- */
 static void
 pre_prepare(void)
 {
-	FullTransactionId xid = GetTopFullTransactionIdIfAny();
-
-	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	if (xact_ops != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables")));
-	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	if (xact_defs != NULL)
+		publish(true);
+}
+
+/* The publications wait for whoever meets them when it has ended. */
+static void
+at_prepare(void)
+{
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
-		if (!attach(&xdef->defn, &xdef->def, &xdef->generation))
-			raise_unknown_xid(&lb_shared->unknown_xid,
-							  U64FromFullTransactionId(xid));
-		else
-		{
-			raise_unknown_xid(&xdef->def->unknown_xid,
-							  U64FromFullTransactionId(xid));
-			lb_def_offline(xdef->def,
-						   "a prepared transaction has changed the table",
-						   true);
-		}
+		if (board->pub != NULL)
+			lb_leave_prepared(board->pub);
 	}
+	lb_wake_launcher();
 }
 
 static void
@@ -1051,6 +1125,8 @@ xact_callback(XactEvent event, void *arg)
 				pre_prepare();
 			break;
 		case XACT_EVENT_PREPARE:
+			if (xact_boards != NULL)
+				at_prepare();
 			xact_reset();
 			lb_stat_at_xact_end();
 			lb_board_at_xact_end();

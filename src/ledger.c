@@ -121,7 +121,7 @@ free_publication(const LbMem *mem, LbPublication *pub)
 
 static LbPublication *
 new_publication(const LbMem *mem, int width, const int64 *entries,
-				uint32 nentries)
+				uint32 nentries, bool prepare)
 {
 	LbRef		self = lb_alloc(mem, 0);
 	LbPublication *pub;
@@ -139,9 +139,10 @@ new_publication(const LbMem *mem, int width, const int64 *entries,
 	pub->linked = false;
 	pub->done = false;
 	pub->owned = true;
+	pub->prepared = false;
 	pub->settling = false;
 	pub->large = NULL;
-	if (nentries > LB_LARGE)
+	if (nentries > LB_LARGE && !prepare)
 	{
 		pub->large = entries;
 		return pub;
@@ -302,6 +303,14 @@ publication_bytes(const LbPublication *pub)
 	return bytes;
 }
 
+static void
+no_longer_prepared(LbPublication *pub)
+{
+	if (pub->prepared)
+		pg_atomic_fetch_sub_u32(&pub->def->nprepared, 1);
+	pub->prepared = false;
+}
+
 void
 lb_forget_publication(LbDef *def, LbPublication *pub)
 {
@@ -314,6 +323,7 @@ lb_forget_publication(LbDef *def, LbPublication *pub)
 								publication_bytes(pub));
 	pub->linked = false;
 	pub->done = true;
+	no_longer_prepared(pub);
 
 	/* Its owner holds its address until he has called back. */
 	if (!pub->owned)
@@ -352,6 +362,7 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	dlist_delete(&pub->node);
 	pub->linked = false;
 	pub->done = true;
+	no_longer_prepared(pub);
 	pub->note = U64FromFullTransactionId(ReadNextFullTransactionId());
 	if (pg_atomic_read_u32(&def->state) == LB_READY || stripe->queueing)
 	{
@@ -434,14 +445,15 @@ wait_for_owner(LbDef *def, const LbMem *mem, LbPublication *pub)
 
 LbPublication *
 lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
-		   FullTransactionId xid, const int64 *entries, uint32 nentries)
+		   FullTransactionId xid, const int64 *entries, uint32 nentries,
+		   bool prepare)
 {
 	LbMem		mem = lb_mem(def);
 	LbStripe   *stripe;
 	LbPublication *pub;
 	Resolved	resolved;
 
-	pub = new_publication(&mem, def->width, entries, nentries);
+	pub = new_publication(&mem, def->width, entries, nentries, prepare);
 	if (pub == NULL)
 		return NULL;
 	pub->xid = xid;
@@ -616,6 +628,138 @@ lb_drop(LbPublication *pub)
 	}
 	disown(pub);
 	LWLockRelease(&stripe->lock);
+}
+
+void
+lb_leave_prepared(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+
+	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	if (!pub->done && lb_def_is(def, pub->generation))
+	{
+		pub->prepared = true;
+		pg_atomic_fetch_add_u32(&def->nprepared, 1);
+	}
+	disown(pub);
+	LWLockRelease(&stripe->lock);
+}
+
+/* What is known of the prepared transactions of a stripe. */
+typedef struct PreparedScan
+{
+	LbDef	   *def;
+	LbStripe   *stripe;
+	int			n;
+	uint64		xids[64];
+	bool		ended[64];
+	bool		committed[64];
+	bool		left;
+	int			nboards;
+	LbRef		boards[64];		/* that may have to be released */
+} PreparedScan;
+
+static bool
+find_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lb_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == (int) lengthof(scan->xids))
+			return false;
+		if (i == scan->n)
+			scan->xids[scan->n++] = xid;
+	}
+	return true;
+}
+
+static bool
+settle_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_mutable_iter iter;
+	bool		changed = false;
+
+	dlist_foreach_modify(iter, &lb_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == scan->n || !scan->ended[i])
+		{
+			scan->left = true;
+			continue;
+		}
+		changed = true;
+		if (scan->committed[i])
+			settle_shared(pub);
+		else
+		{
+			lb_board_at(ref)->version++;
+			lb_forget_publication(scan->def, pub);
+		}
+	}
+	if (changed)
+		scan->boards[scan->nboards++] = ref;
+	return scan->nboards < (int) lengthof(scan->boards);
+}
+
+bool
+lb_def_settle_prepared(LbDef *def, uint64 generation)
+{
+	bool		left = false;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		PreparedScan scan;
+
+		memset(&scan, 0, sizeof(scan));
+		scan.def = def;
+		scan.stripe = &def->stripes[s];
+		LWLockAcquire(&scan.stripe->lock, LW_SHARED);
+		if (lb_def_is(def, generation))
+			lb_stripe_walk(scan.stripe, def->family, find_prepared, &scan);
+		LWLockRelease(&scan.stripe->lock);
+		if (scan.n == 0)
+			continue;
+		for (int i = 0; i < scan.n; i++)
+		{
+			TransactionId xid = (TransactionId) scan.xids[i];
+
+			scan.ended[i] = !TransactionIdIsInProgress(xid);
+			scan.committed[i] = scan.ended[i] && TransactionIdDidCommit(xid);
+		}
+		do
+		{
+			scan.nboards = 0;
+			scan.left = false;
+			LWLockAcquire(&scan.stripe->lock, LW_EXCLUSIVE);
+			if (lb_def_is(def, generation))
+				lb_stripe_walk(scan.stripe, def->family, settle_prepared,
+							   &scan);
+			for (int i = 0; i < scan.nboards; i++)
+				lb_board_release(def, scan.stripe, scan.boards[i]);
+			LWLockRelease(&scan.stripe->lock);
+		} while (scan.nboards == (int) lengthof(scan.boards));
+		left |= scan.left;
+	}
+	return left;
 }
 
 

@@ -40,6 +40,7 @@ typedef struct LbPublication
 	bool		linked;			/* in one of the lists */
 	bool		done;			/* settled, or of no consequence */
 	bool		owned;			/* its transaction's callback is to come */
+	bool		prepared;		/* ... never will, it was prepared */
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
 	const int64 *large;			/* owner's memory, not to be followed by others */
@@ -50,14 +51,15 @@ typedef struct LbPublication
  * Publish entries, net and in order of their members, of the transaction xid
  * on the board of value.  Called at PRE_COMMIT; settles what earlier
  * transactions have published of the same members and not settled yet.
- * entries must live until the transaction's callbacks have run.  Returns NULL
- * if memory is used up.  Raises only if the wait for a large transaction's
+ * entries must live until the transaction's callbacks have run, except with
+ * prepare, when all goes to shared memory.  Returns NULL if memory is used up.  Raises only if the wait for a large transaction's
  * settling is interrupted.  Takes the stripe's lock.
  */
 extern LbPublication *lb_publish(LbDef *def, uint64 generation,
 								 const LbValue *value, uint32 hash,
 								 FullTransactionId xid,
-								 const int64 *entries, uint32 nentries);
+								 const int64 *entries, uint32 nentries,
+								 bool prepare);
 
 /*
  * The owner's transaction has committed: bring its changes into the index, if
@@ -68,6 +70,19 @@ extern void lb_settle(LbPublication *pub);
 
 /* The owner's transaction has aborted. */
 extern void lb_drop(LbPublication *pub);
+
+/*
+ * The owner's transaction was prepared: from now on whoever meets the
+ * publication after the transaction has ended settles or forgets it.
+ */
+extern void lb_leave_prepared(LbPublication *pub);
+
+/*
+ * Settle or forget the publications of prepared transactions that have ended.
+ * Holds no lock while it looks up outcomes; can raise only there.  Returns
+ * whether prepared ones are left.
+ */
+extern bool lb_def_settle_prepared(LbDef *def, uint64 generation);
 
 /* A snapshot, in full xids. */
 typedef struct LbSnapshot
