@@ -63,6 +63,9 @@
 
 #define MAX_WORKERS 64
 
+/* How often the table's lock is tried, 10 ms apart. */
+#define LOCK_TRIES 10
+
 /* A build under way, in the worker. */
 typedef struct Build
 {
@@ -805,13 +808,20 @@ prepare_build(Build *build)
 
 	/*
 	 * Never wait for the lock: a reader that waits for us may stand before
-	 * the one that we would wait for.
+	 * the one that we would wait for.  But who has asked for the build in his
+	 * COMMIT, having created the table too, is about to release it.
 	 */
-	if (!ConditionalLockRelationOid(source, AccessShareLock))
+	for (int try = 0; !ConditionalLockRelationOid(source, AccessShareLock);
+		 try++)
 	{
-		build_offline(build, "the table is locked", true);
-		end_build(build, true);
-		return NULL;
+		if (try == LOCK_TRIES)
+		{
+			build_offline(build, "the table is locked", true);
+			end_build(build, true);
+			return NULL;
+		}
+		pg_usleep(10000L);
+		CHECK_FOR_INTERRUPTS();
 	}
 	n = lb_defns_of(source, &defns);
 	for (int i = 0; i < n; i++)

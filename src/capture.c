@@ -1057,6 +1057,12 @@ at_commit(void)
 static void
 at_abort(void)
 {
+	bool		published = false;
+
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+		published |= board->pub != NULL;
+	if (published)
+		lb_pause("drop");
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		if (board->pub != NULL)
@@ -1196,7 +1202,7 @@ void
 lb_pause_init(void)
 {
 	DefineCustomStringVariable("leaderboard.pause_at",
-							   "Names the point at which this session waits.",
+							   "Names the points at which this session waits.",
 							   "For tests; the lock is advisory lock 20260411.",
 							   &pause_at,
 							   "",
@@ -1213,7 +1219,8 @@ lb_pause(const char *point)
 {
 	LOCKTAG		tag;
 
-	if (pause_at == NULL || strcmp(pause_at, point) != 0)
+	/* No point's name is part of another's. */
+	if (pause_at == NULL || strstr(pause_at, point) == NULL)
 		return;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 20260411, 1);
 	(void) LockAcquire(&tag, ShareLock, false, false);

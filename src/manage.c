@@ -145,7 +145,7 @@ type_error(const char *role, const char *column, Oid type, const char *accepted)
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("%s column \"%s\" is of unsupported type %s",
 					role, column, format_type_be(type)),
-			 errhint("Accepted are %s.", accepted)));
+			 errhint("Accepted types: %s.", accepted)));
 }
 
 static void
@@ -216,7 +216,7 @@ check_definition(LbDefn *defn, Relation rel)
 	require_column(rel, defn->member, &type);
 	if (!lb_member_type_ok(type))
 		type_error("member", defn->member, type,
-				   "smallint, integer and bigint");
+				   "smallint, integer, bigint");
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		LbRankColumn *column = &defn->columns[i];
@@ -224,17 +224,17 @@ check_definition(LbDefn *defn, Relation rel)
 		require_column(rel, column->name, &type);
 		if (i == 0 && !lb_score_type_ok(type))
 			type_error("score", column->name, type,
-					   "smallint, integer and bigint");
+					   "smallint, integer, bigint");
 		if (i > 0 && !lb_tie_type_ok(type))
 			type_error("rank_by", column->name, type,
-					   "smallint, integer, bigint, date, timestamp and timestamptz");
+					   "smallint, integer, bigint, date, timestamp, timestamptz");
 	}
 	if (defn->family)
 	{
 		require_column(rel, defn->board_column, &type);
 		if (!lb_board_type_ok(type))
 			type_error("board", defn->board_column, type,
-					   "text, varchar, smallint, integer and bigint");
+					   "text, varchar, smallint, integer, bigint");
 	}
 	if (defn->ranked_if[0] != '\0')
 	{
@@ -721,13 +721,13 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	create_default_table(schema, "player_scores",
 						 "player_id bigint PRIMARY KEY, "
 						 "score bigint NOT NULL DEFAULT 0, "
-						 "updated_at timestamptz NOT NULL DEFAULT pg_catalog.now()",
+						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()",
 						 score_index, "score DESC, updated_at", extension);
 	create_default_table(schema, "player_score_windows",
 						 "player_id bigint NOT NULL, "
-						 "window_key text NOT NULL, "
+						 "window_key pg_catalog.text NOT NULL, "
 						 "score bigint NOT NULL DEFAULT 0, "
-						 "updated_at timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
 						 "PRIMARY KEY (player_id, window_key)",
 						 score_index, "window_key, score DESC, updated_at",
 						 extension);
@@ -769,6 +769,10 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
 	bytes = LB_CHUNK_SIZE + members * (leaf + link + 8 / 0.75);
 	if (members <= 64)
 		bytes = LB_CHUNK_SIZE + Max(LB_CHUNK_SIZE, members * 8 * (columns + 1) * 2.0);
+	if (!FLOAT8_FITS_IN_INT64(bytes))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range")));
 	PG_RETURN_INT64((int64) bytes);
 }
 

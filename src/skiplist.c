@@ -470,14 +470,12 @@ descend(const LbArena *arena, const LbIndex *index, const int64 *prefix,
 		}
 		ref = link_children(block)[at];
 
-		/* All scores of the next block; the whole leaf if it will change. */
+		/* All scores of the next block. */
 		next = (const Block *) lb_ptr(arena, ref);
 		if (level > 1)
 			prefetch_words(next, sizeof(LinkBlock) / 8 + block->cap);
-		else if (path == NULL)
-			prefetch_words(next, LB_PAGE_SIZE / (index->width * 8) + 2);
 		else
-			prefetch_words(next, LB_PAGE_SIZE / 8);
+			prefetch_words(next, LB_PAGE_SIZE / (index->width * 8) + 2);
 		if (before != NULL)
 		{
 			before->members += link_members(block)[at];

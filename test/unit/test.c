@@ -553,6 +553,66 @@ test_hash_reserve(void)
 	return true;
 }
 
+/*
+ * Where the directory becomes a level deeper, up and down, with memory for a
+ * part of what that takes.
+ */
+static bool
+test_hash_directory(void)
+{
+	uint32		n = DIR_FANOUT * FULL_PAGE_SLOTS / 100 * RESERVE_LOAD;
+	uint32		full = DIR_FANOUT * FULL_PAGE_SLOTS / 100 * SPLIT_FROM;
+	uint32		top;
+	World		world;
+	LbHash		table;
+	LbRef		i;
+
+	REQUIRE(world_open(&world, 1000));
+	lb_hash_init(&table);
+	REQUIRE(lb_hash_reserve(&world.mem, &table, n) == LB_OK);
+	REQUIRE(table_pages(&table) == DIR_FANOUT && table.depth == 1);
+	for (i = 1; i <= full - 5; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+							   i) == LB_OK);
+	REQUIRE(table_pages(&table) == DIR_FANOUT);
+	for (; table.depth == 1; i++)
+	{
+		LbResult	result;
+
+		/* Two chains, perhaps their overflow, two directory pages. */
+		world_limit(&world, random_below(40));
+		result = lb_hash_insert(&world.mem, &table, test_hash_of(i, 0), i);
+		REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+		world.mem.limit = 0;
+		if (result == LB_NOMEM)
+			i--;
+	}
+	top = i + 2000;
+	for (; i < top; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+							   i) == LB_OK);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	while (table.depth == 2)
+	{
+		i--;
+		if (i % 2 == 0)
+			world_limit(&world, random_below(30));
+		REQUIRE(lb_hash_delete(&world.mem, &table, test_hash_of(i, 0), i));
+		world.mem.limit = 0;
+		if (table_pages(&table) < DIR_FANOUT + 3 && i % 16 == 0)
+			REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	}
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	while (--i > 0)
+	{
+		REQUIRE(lb_hash_delete(&world.mem, &table, test_hash_of(i, 0), i));
+		if (i % 5003 == 0)
+			REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	}
+	operations += 2 * top;
+	return world_close(&world);
+}
+
 static bool
 test_hash_damage(void)
 {
@@ -1387,7 +1447,7 @@ int
 main(int argc, char **argv)
 {
 	uint64		seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	int			part;			/* the short run does a part of the steps */
+	int			part;			/* a short run does a part of the steps */
 	int			width;
 
 	short_run = argc > 2 && strcmp(argv[2], "short") == 0;
@@ -1419,6 +1479,8 @@ main(int argc, char **argv)
 	report("hash: few hashes, little memory",
 		   test_hash_random(1500, 3, 6000 / part, 0, true));
 	report("hash: reserve", short_run || test_hash_reserve());
+	report("hash: directory, little memory",
+		   short_run || test_hash_directory());
 	report("hash: damage is seen", test_hash_damage());
 
 	report("list: small boards", test_small());
