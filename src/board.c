@@ -771,7 +771,8 @@ def_allocate(LbMem *mem)
 	ConditionVariableInit(&def->changed);
 	SpinLockInit(&def->mutex);
 	pg_atomic_init_u32(&def->state, LB_OFFLINE);
-	pg_atomic_init_u64(&def->unknown_xid, 0);
+	pg_atomic_init_u64(&def->unknown.first, 0);
+	pg_atomic_init_u64(&def->unknown.last, 0);
 	pg_atomic_init_u64(&def->build_done, 0);
 	pg_atomic_init_u64(&def->build_total, 0);
 	pg_atomic_init_u32(&def->queue_lost, 0);
@@ -831,7 +832,8 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->family = defn->family;
 		strlcpy(def->name, defn->name, NAMEDATALEN);
 		pg_atomic_write_u32(&def->state, LB_BUILDING);
-		pg_atomic_write_u64(&def->unknown_xid, 0);
+		pg_atomic_write_u64(&def->unknown.first, 0);
+		pg_atomic_write_u64(&def->unknown.last, 0);
 		pg_atomic_write_u64(&def->build_done, 0);
 		pg_atomic_write_u64(&def->build_total, 0);
 		pg_atomic_write_u32(&def->queue_lost, 0);
@@ -892,6 +894,17 @@ lb_def_want_build(LbDef *def, uint64 generation)
 	}
 	SpinLockRelease(&def->mutex);
 	lb_wake_launcher();
+}
+
+const char *
+lb_memory_reason(const LbDef *def)
+{
+	uint64		limit = (uint64) lb_database_memory_kb * 1024;
+
+	/* Only to find words, so without the arena's lock. */
+	if (limit > 0 && def->account->used + LB_PAGE_SIZE > limit)
+		return "the database's share, leaderboard.database_memory, is used up";
+	return "the shared memory of leaderboard.memory is used up";
 }
 
 void

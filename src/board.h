@@ -132,6 +132,16 @@ typedef enum LbCounter
 #define LB_INLINE_VALUE 64
 
 /*
+ * A range of full xids in which all transactions are whose changes nobody has
+ * kept; zero if there is none.
+ */
+typedef struct LbUnknown
+{
+	pg_atomic_uint64 first;
+	pg_atomic_uint64 last;
+} LbUnknown;
+
+/*
  * What an index cannot undo any more: transactions up to this xid have left
  * its history, and when they settled, the next xid was at most note.  Both are
  * full xids.  A snapshot is new enough if it was taken after that, or sees all
@@ -210,8 +220,8 @@ typedef struct LbDef
 	 */
 	pg_atomic_uint32 state;
 
-	/* Newest transaction whose changes the ledger does not hold. */
-	pg_atomic_uint64 unknown_xid;
+	/* Transactions whose changes the ledger does not hold: first and last. */
+	LbUnknown	unknown;
 
 	/* How many of these are between their PRE_COMMIT and their callback. */
 	pg_atomic_uint32 nunknown;
@@ -269,7 +279,7 @@ typedef struct LbShared
 	 */
 	pg_atomic_uint64 first_xid;
 	LbDatabase	databases[LB_MAX_DATABASES];
-	pg_atomic_uint64 unknown_xid;	/* as in LbDef, for all definitions */
+	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
@@ -396,6 +406,9 @@ lb_def_is(const LbDef *def, uint64 generation)
  * Ask for a build and wake the launcher.  Never raises.
  */
 extern void lb_def_want_build(LbDef *def, uint64 generation);
+
+/* The reason to give when a definition's memory could not be had. */
+extern const char *lb_memory_reason(const LbDef *def);
 
 /*
  * Take the index out of service.  Caller holds a stripe's exclusive lock, or

@@ -607,11 +607,20 @@ move_board(uint32 hash, LbRef ref, void *arg)
 static bool
 misses_changes(Build *build)
 {
-	uint64		unknown = Max(pg_atomic_read_u64(&build->def->unknown_xid),
-							  pg_atomic_read_u64(&lb_shared->unknown_xid));
+	LbUnknown  *unknown[2];
 
-	return unknown != 0 &&
-		!lb_had_ended(&build->snapshot, FullTransactionIdFromU64(unknown));
+	unknown[0] = &build->def->unknown;
+	unknown[1] = &lb_shared->unknown;
+	for (int i = 0; i < 2; i++)
+	{
+		uint64		last = pg_atomic_read_u64(&unknown[i]->last);
+
+		if (last != 0 &&
+			lb_any_running(&build->snapshot,
+						   pg_atomic_read_u64(&unknown[i]->first), last))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -694,8 +703,7 @@ install(Build *build)
 			for (int s = 0; s < LB_STRIPES; s++)
 				lb_hash_walk(build->mem.arena, &build->boards[s],
 							 forget_publications, def);
-			lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-						   false);
+			lb_def_offline(def, lb_memory_reason(def), false);
 			result = BUILD_NOMEM;
 		}
 	}
@@ -857,7 +865,7 @@ try_build(Build *build, LbDefn *defn)
 
 	rel = table_open(defn->source, NoLock);
 	pg_atomic_write_u64(&def->build_total,
-						Max(0, (int64) rel->rd_rel->reltuples));
+						rel->rd_rel->reltuples < 0 ? 0 : (uint64) rel->rd_rel->reltuples);
 
 	/* Nothing of the user's runs here, but keep it that way. */
 	GetUserIdAndSecContext(&save_user, &save_context);
@@ -947,15 +955,14 @@ build_claimed(Build *build)
 		switch (result)
 		{
 			case BUILD_NOMEM:
-				lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-							   false);
+				lb_def_offline(def, lb_memory_reason(def), false);
 				break;
 			case BUILD_DUPLICATE:
 				lb_def_offline(def, "a member is there twice, in spite of its unique index",
 							   false);
 				break;
 			case BUILD_AGAIN:
-				build_offline(build, "a prepared transaction has changed the table",
+				build_offline(build, "a transaction whose changes are unknown has not ended",
 							  true);
 				break;
 			case BUILD_GONE:
@@ -1334,7 +1341,7 @@ launcher_round(void)
 
 			if (retry)
 			{
-				uint64		unknown = pg_atomic_read_u64(&def->unknown_xid);
+				uint64		unknown = pg_atomic_read_u64(&def->unknown.last);
 				bool		running = unknown != 0 &&
 				TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
 

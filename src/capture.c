@@ -27,6 +27,7 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -99,7 +100,8 @@ typedef enum OpKind
 	OP_CREATED,
 	OP_DROPPED,
 	OP_SOURCE_DROPPED,
-	OP_CATALOG_DROPPED
+	OP_CATALOG_DROPPED,
+	OP_DATABASE_DROPPED
 } OpKind;
 
 /* A board or a table that comes or goes with the transaction. */
@@ -109,7 +111,7 @@ typedef struct XactOp
 	uint64		seq;
 	OpKind		kind;
 	LbDefn		defn;			/* of the first two kinds */
-	Oid			relation;		/* of the others */
+	Oid			relation;		/* of the others: what was dropped */
 	bool		attached;
 	LbDef	   *def;
 	uint64		generation;
@@ -124,6 +126,7 @@ typedef struct Mark
 
 static uint64 next_seq = 1;
 static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
+static bool published = false;
 static MemoryContext xact_context = NULL;
 static XactDef *xact_defs = NULL;
 static XactBoard *xact_boards = NULL;
@@ -140,6 +143,8 @@ static object_access_hook_type prev_object_access_hook = NULL;
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
+
+static void captured_late(XactDef *xdef);
 
 static inline Size
 change_size(int width)
@@ -173,6 +178,7 @@ static void
 xact_reset(void)
 {
 	next_seq = 1;
+	published = false;
 	xact_context = NULL;
 	xact_defs = NULL;
 	xact_boards = NULL;
@@ -652,7 +658,9 @@ lb_capture(PG_FUNCTION_ARGS)
 	n = lb_defns_of(RelationGetRelid(trigger->tg_relation), &defns);
 	for (int i = 0; i < n; i++)
 	{
-		if (cat == NULL || !cat->version_ok)
+		if (published)
+			captured_late(make_xact_def(defns[i]));
+		else if (cat == NULL || !cat->version_ok)
 			make_xact_def(defns[i])->unknown = true;
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
@@ -847,6 +855,8 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		if (cat)
 			add_op(OP_CATALOG_DROPPED)->relation = objectId;
 	}
+	else if (access == OAT_DROP && classId == DatabaseRelationId)
+		add_op(OP_DATABASE_DROPPED)->relation = objectId;
 	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
 			 classId == TriggerRelationId)
 		source_altered(trigger_table(objectId), 0);
@@ -869,12 +879,19 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
  * ----------------------------------------------------------------
  */
 
+/* Widen the range so that xid is in it. */
 static void
-raise_unknown_xid(pg_atomic_uint64 *target, uint64 xid)
+note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 {
-	uint64		old = pg_atomic_read_u64(target);
+	uint64		xid = U64FromFullTransactionId(fxid);
+	uint64		old = pg_atomic_read_u64(&unknown->first);
 
-	while (old < xid && !pg_atomic_compare_exchange_u64(target, &old, xid))
+	while ((old == 0 || old > xid) &&
+		   !pg_atomic_compare_exchange_u64(&unknown->first, &old, xid))
+		;
+	old = pg_atomic_read_u64(&unknown->last);
+	while (old < xid &&
+		   !pg_atomic_compare_exchange_u64(&unknown->last, &old, xid))
 		;
 }
 
@@ -935,6 +952,32 @@ check_serializable(XactDef *xdef)
 	relation_close(rel, NoLock);
 }
 
+/* From here to the callback, readers of the definition run their queries. */
+static void
+count_unknown(XactDef *xdef)
+{
+	note_unknown(&xdef->def->unknown, xact_xid);
+	if (!xdef->counted)
+		pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
+	xdef->counted = true;
+}
+
+/*
+ * A PRE_COMMIT callback of somebody else, after ours, has written to the
+ * table.  What is published is not everything.
+ */
+static void
+captured_late(XactDef *xdef)
+{
+	xdef->unknown = true;
+	if (!xdef->attached)
+		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
+	if (xdef->attached)
+		count_unknown(xdef);
+	else
+		note_unknown(&lb_shared->unknown, xact_xid);
+}
+
 /*
  * Before the commit record, or before the transaction is prepared.
  */
@@ -950,8 +993,7 @@ publish(bool prepare)
 
 		/* A build that comes to be must not overlook us. */
 		if (!xdef->attached)
-			raise_unknown_xid(&lb_shared->unknown_xid,
-							  U64FromFullTransactionId(xid));
+			note_unknown(&lb_shared->unknown, xid);
 
 		/* Nobody will be there to empty the board. */
 		if (prepare && xdef->ntruncates > 0)
@@ -974,18 +1016,17 @@ publish(bool prepare)
 	{
 		if (!xdef->attached || !xdef->unknown)
 			continue;
-		raise_unknown_xid(&xdef->def->unknown_xid,
-						  U64FromFullTransactionId(xid));
 		if (prepare)
+		{
+			note_unknown(&xdef->def->unknown, xid);
 			lb_def_offline(xdef->def,
 						   "a prepared transaction has changed the table",
 						   true);
-		else
-		{
-			xdef->counted = true;
-			pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
 		}
+		else
+			count_unknown(xdef);
 	}
+	published = true;
 }
 
 static void
@@ -1050,6 +1091,9 @@ at_commit(void)
 			case OP_CATALOG_DROPPED:
 				lb_def_remove_all(MyDatabaseId, op->relation);
 				break;
+			case OP_DATABASE_DROPPED:
+				lb_def_remove_all(op->relation, InvalidOid);
+				break;
 		}
 	}
 }
@@ -1099,6 +1143,14 @@ at_prepare(void)
 	{
 		if (board->pub != NULL)
 			lb_leave_prepared(board->pub);
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (!xdef->counted || xdef->def->generation != xdef->generation)
+			continue;
+		lb_def_offline(xdef->def,
+					   "a prepared transaction has changed the table", true);
+		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	lb_wake_launcher();
 }

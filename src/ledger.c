@@ -282,8 +282,7 @@ apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 	 * have it.
 	 */
 	if (result == LB_NOMEM)
-		lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-					   false);
+		lb_def_offline(def, lb_memory_reason(def), false);
 	else if (result != LB_OK)
 	{
 		Assert(false);
@@ -805,6 +804,23 @@ lb_had_ended(const LbSnapshot *s, FullTransactionId fxid)
 			return false;
 	}
 	return true;
+}
+
+bool
+lb_any_running(const LbSnapshot *s, uint64 first, uint64 last)
+{
+	if (last < s->xmin)
+		return false;
+	if (last >= s->xmax)
+		return true;
+	for (uint32 i = 0; i < s->snapshot->xcnt; i++)
+	{
+		uint64		xid = full_xid(s->snapshot->xip[i], s->xmax);
+
+		if (xid >= first && xid <= last)
+			return true;
+	}
+	return false;
 }
 
 void

@@ -97,6 +97,12 @@ extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
 /* Whether a top-level transaction had ended when the snapshot was taken. */
 extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
 
+/*
+ * Whether a transaction from first to last, full xids, may have been running
+ * or yet to come when the snapshot was taken.
+ */
+extern bool lb_any_running(const LbSnapshot *s, uint64 first, uint64 last);
+
 /* Transactions whose outcome a read has looked up. */
 typedef struct LbOutcomes
 {

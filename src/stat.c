@@ -68,7 +68,8 @@ lb_count_read(const LbTarget *target, LbDef *def, LbCause cause)
 
 	if (def == NULL)
 	{
-		def = lb_def_attach(target->defn, false);
+		/* Also on a standby, where nobody else enters it. */
+		def = lb_def_attach(target->defn, RecoveryInProgress());
 		if (def == NULL)
 			return;
 	}
@@ -313,6 +314,11 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	def_row.build_seconds = def->build_seconds;
 	SpinLockRelease(&def->mutex);
 	def_row.state = pg_atomic_read_u32(&def->state);
+	if (RecoveryInProgress())
+	{
+		def_row.state = LB_OFFLINE;
+		strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
+	}
 	def_row.build_done = pg_atomic_read_u64(&def->build_done);
 	def_row.build_total = Max(pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
