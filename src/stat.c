@@ -320,7 +320,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 		strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
 	}
 	def_row.build_done = pg_atomic_read_u64(&def->build_done);
-	def_row.build_total = Max(pg_atomic_read_u64(&def->build_total),
+	def_row.build_total = Max((int64) pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
 	buffer = palloc(sizeof(RowBuffer));
 	for (int s = 0; s < LB_STRIPES; s++)
