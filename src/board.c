@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "board.h"
+#include "ledger.h"
 #include "query.h"
 
 /* Columns of lb_board, as the install script has them. */
@@ -770,10 +771,14 @@ def_allocate(LbMem *mem)
 	ConditionVariableInit(&def->changed);
 	SpinLockInit(&def->mutex);
 	pg_atomic_init_u32(&def->state, LB_OFFLINE);
-	pg_atomic_init_u64(&def->unknown_xid, 0);
+	pg_atomic_init_u64(&def->unknown.first, 0);
+	pg_atomic_init_u64(&def->unknown.last, 0);
 	pg_atomic_init_u64(&def->build_done, 0);
 	pg_atomic_init_u64(&def->build_total, 0);
 	pg_atomic_init_u32(&def->queue_lost, 0);
+	pg_atomic_init_u32(&def->nunknown, 0);
+	pg_atomic_init_u32(&def->trim, 0);
+	pg_atomic_init_u32(&def->nprepared, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&def->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
@@ -827,10 +832,14 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->family = defn->family;
 		strlcpy(def->name, defn->name, NAMEDATALEN);
 		pg_atomic_write_u32(&def->state, LB_BUILDING);
-		pg_atomic_write_u64(&def->unknown_xid, 0);
+		pg_atomic_write_u64(&def->unknown.first, 0);
+		pg_atomic_write_u64(&def->unknown.last, 0);
 		pg_atomic_write_u64(&def->build_done, 0);
 		pg_atomic_write_u64(&def->build_total, 0);
 		pg_atomic_write_u32(&def->queue_lost, 0);
+		pg_atomic_write_u32(&def->nunknown, 0);
+		pg_atomic_write_u32(&def->trim, 0);
+		pg_atomic_write_u32(&def->nprepared, 0);
 		for (int i = 0; i < LB_NCOUNTERS; i++)
 			pg_atomic_write_u64(&def->counters[i], 0);
 		def->wanted = false;
@@ -845,6 +854,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		for (int i = 0; i < LB_STRIPES; i++)
 		{
 			def->stripes[i].queueing = false;
+			memset(&def->stripes[i].floor, 0, sizeof(LbFloor));
 			def->stripes[i].single = LB_NONE;
 			lb_hash_init(&def->stripes[i].boards);
 		}
@@ -886,6 +896,17 @@ lb_def_want_build(LbDef *def, uint64 generation)
 	lb_wake_launcher();
 }
 
+const char *
+lb_memory_reason(const LbDef *def)
+{
+	uint64		limit = (uint64) lb_database_memory_kb * 1024;
+
+	/* Only to find words, so without the arena's lock. */
+	if (limit > 0 && def->account->used + LB_PAGE_SIZE > limit)
+		return "the database's share, leaderboard.database_memory, is used up";
+	return "the shared memory of leaderboard.memory is used up";
+}
+
 void
 lb_def_offline(LbDef *def, const char *reason, bool retry)
 {
@@ -904,6 +925,9 @@ typedef struct Collect
 	LbRef		refs[256];
 	int			n;
 	bool		all;			/* also boards without an index */
+	bool		history;		/* also boards with a history */
+	bool		emptied;		/* all, but for those with this floor */
+	LbFloor		floor;
 } Collect;
 
 static bool
@@ -911,41 +935,60 @@ collect_board(uint32 hash, LbRef ref, void *arg)
 {
 	Collect    *collect = (Collect *) arg;
 
-	if (collect->all || lb_index_bytes(&lb_board_at(ref)->index) > 0)
+	LbBoard    *board = lb_board_at(ref);
+
+	if (lb_index_bytes(&board->index) > 0 ||
+		(collect->history && !dlist_is_empty(&board->history)) ||
+		(collect->all &&
+		 !(collect->emptied && board->floor.note >= collect->floor.note)))
 		collect->refs[collect->n++] = ref;
 	return collect->n < (int) lengthof(collect->refs);
 }
 
 /*
  * Empty the indexes of all boards.  The memory goes back without a lock, a
- * bunch of boards at a time.
+ * bunch of boards at a time.  With a truncating transaction all histories go
+ * too, and the floors move past it.
  */
 static void
-empty_indexes(LbDef *def, uint64 generation, bool unless_ready)
+empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 {
 	LbMem		mem = lb_mem(def);
+	bool		truncate = FullTransactionIdIsValid(truncating);
 
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &def->stripes[s];
 		Collect		collect;
 		LbIndex		indexes[lengthof(collect.refs)];
+		uint64		note = U64FromFullTransactionId(ReadNextFullTransactionId());
 
 		do
 		{
 			collect.n = 0;
-			collect.all = false;
+			collect.all = truncate;
+			collect.emptied = true;
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+			collect.history = !stripe->queueing;
 			if (lb_def_is(def, generation) &&
-				!(unless_ready &&
-				  pg_atomic_read_u32(&def->state) == LB_READY))
+				(truncate || pg_atomic_read_u32(&def->state) != LB_READY))
+			{
+				if (truncate)
+					lb_raise_floor(&stripe->floor, note,
+								   U64FromFullTransactionId(truncating));
+				collect.floor = stripe->floor;
 				lb_stripe_walk(stripe, def->family, collect_board, &collect);
+			}
 			for (int i = 0; i < collect.n; i++)
 			{
 				LbBoard    *board = lb_board_at(collect.refs[i]);
 
 				indexes[i] = board->index;
 				lb_index_init(&board->index, def->width, def->member_words);
+				if (collect.history)
+					lb_trim_history(def, board, true);
+				lb_raise_floor(&board->floor, collect.floor.note,
+							   collect.floor.xid);
 				lb_board_release(def, stripe, collect.refs[i]);
 			}
 			LWLockRelease(&stripe->lock);
@@ -958,13 +1001,74 @@ empty_indexes(LbDef *def, uint64 generation, bool unless_ready)
 void
 lb_def_free_indexes(LbDef *def, uint64 generation)
 {
-	empty_indexes(def, generation, true);
+	empty_indexes(def, generation, InvalidFullTransactionId);
 }
 
 void
-lb_def_clear(LbDef *def, uint64 generation)
+lb_def_clear(LbDef *def, uint64 generation, FullTransactionId xid)
 {
-	empty_indexes(def, generation, false);
+	empty_indexes(def, generation, xid);
+}
+
+typedef struct Trim
+{
+	LbDef	   *def;
+	Collect		empty;			/* boards to release */
+	bool		left;
+} Trim;
+
+static bool
+trim_board(uint32 hash, LbRef ref, void *arg)
+{
+	Trim	   *trim = (Trim *) arg;
+	LbBoard    *board = lb_board_at(ref);
+
+	lb_trim_history(trim->def, board, false);
+	if (!dlist_is_empty(&board->history))
+		trim->left = true;
+	else if (trim->def->family && board->index.members == 0 &&
+			 dlist_is_empty(&board->pending) &&
+			 board->queue_first == LB_NONE)
+	{
+		trim->empty.refs[trim->empty.n++] = ref;
+		return trim->empty.n < (int) lengthof(trim->empty.refs);
+	}
+	return true;
+}
+
+bool
+lb_def_trim(LbDef *def, uint64 generation)
+{
+	bool		left = false;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+		Trim		trim;
+
+		trim.def = def;
+		do
+		{
+			trim.empty.n = 0;
+			trim.left = false;
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+			if (lb_def_is(def, generation))
+				lb_stripe_walk(stripe, def->family, trim_board, &trim);
+			for (int i = 0; i < trim.empty.n; i++)
+				lb_board_release(def, stripe, trim.empty.refs[i]);
+			LWLockRelease(&stripe->lock);
+		} while (trim.empty.n == (int) lengthof(trim.empty.refs));
+		left |= trim.left;
+	}
+	return left;
+}
+
+static void
+forget_all(LbDef *def, dlist_head *list)
+{
+	while (!dlist_is_empty(list))
+		lb_forget_publication(def, dlist_container(LbPublication, node,
+												   dlist_head_node(list)));
 }
 
 /* Directory's lock is held exclusively; def is in its list. */
@@ -995,11 +1099,15 @@ def_remove(LbDef *def)
 		{
 			collect.n = 0;
 			collect.all = true;
+			collect.history = false;
+			collect.emptied = false;
 			lb_stripe_walk(stripe, def->family, collect_board, &collect);
 			for (int i = 0; i < collect.n; i++)
 			{
 				LbBoard    *board = lb_board_at(collect.refs[i]);
 
+				forget_all(def, &board->pending);
+				forget_all(def, &board->history);
 				if (def->family)
 					lb_hash_delete(&mem, &stripe->boards, board->hash,
 								   collect.refs[i]);
@@ -1096,7 +1204,7 @@ lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
 	LbBoard    *board;
 
 	Assert(value->len <= LB_MAX_VALUE);
-	ref = lb_alloc(mem, 0);
+	ref = lb_alloc(mem, LB_BOARD_ORDER);
 	if (ref == LB_NONE)
 		return LB_NONE;
 	if (value->len > LB_INLINE_VALUE)
@@ -1104,13 +1212,16 @@ lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
 		chunk = lb_alloc(mem, value_order(value->len));
 		if (chunk == LB_NONE)
 		{
-			lb_free(mem, ref, 0);
+			lb_free(mem, ref, LB_BOARD_ORDER);
 			return LB_NONE;
 		}
 	}
 	board = (LbBoard *) lb_ptr(mem->arena, ref);
 	lb_index_init(&board->index, def->width, def->member_words);
 	dlist_init(&board->pending);
+	dlist_init(&board->history);
+	memset(&board->floor, 0, sizeof(board->floor));
+	board->version = 0;
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;
@@ -1167,6 +1278,7 @@ lb_board_make(LbDef *def, LbStripe *stripe, uint32 hash,
 	*result = lb_board_new(&mem, def, hash, value);
 	if (*result == LB_NONE)
 		return NULL;
+	lb_board_at(*result)->floor = stripe->floor;
 	if (lb_hash_insert(&mem, &stripe->boards, hash, *result) != LB_OK)
 	{
 		lb_board_free(&mem, *result);
@@ -1182,6 +1294,7 @@ lb_board_free(const LbMem *mem, LbRef ref)
 	LbBoard    *board = lb_board_at(ref);
 
 	Assert(dlist_is_empty(&board->pending));
+	Assert(dlist_is_empty(&board->history));
 	while (board->queue_first != LB_NONE)
 	{
 		LbRef		page = board->queue_first;
@@ -1192,7 +1305,7 @@ lb_board_free(const LbMem *mem, LbRef ref)
 	lb_index_free(mem, &board->index);
 	if (board->value_chunk != LB_NONE)
 		lb_free(mem, board->value_chunk, value_order(board->value_len));
-	lb_free(mem, ref, 0);
+	lb_free(mem, ref, LB_BOARD_ORDER);
 }
 
 void
@@ -1205,6 +1318,21 @@ lb_board_release(LbDef *def, LbStripe *stripe, LbRef ref)
 		lb_index_bytes(&board->index) > 0 ||
 		!dlist_is_empty(&board->pending) || board->queue_first != LB_NONE)
 		return;
+	if (!dlist_is_empty(&board->history))
+	{
+		lb_trim_history(def, board, false);
+		if (!dlist_is_empty(&board->history))
+		{
+			/* The launcher looks after it when snapshots have gone. */
+			if (!pg_atomic_read_u32(&def->trim))
+			{
+				pg_atomic_write_u32(&def->trim, 1);
+				lb_wake_launcher();
+			}
+			return;
+		}
+	}
+	lb_raise_floor(&stripe->floor, board->floor.note, board->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_fetch_add_u64(&def->counters[i],
 								pg_atomic_read_u64(&board->counters[i]));

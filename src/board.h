@@ -129,7 +129,36 @@ typedef enum LbCounter
 	LB_NCOUNTERS
 } LbCounter;
 
-#define LB_INLINE_VALUE 32
+#define LB_INLINE_VALUE 64
+
+/*
+ * A range of full xids in which all transactions are whose changes nobody has
+ * kept; zero if there is none.
+ */
+typedef struct LbUnknown
+{
+	pg_atomic_uint64 first;
+	pg_atomic_uint64 last;
+} LbUnknown;
+
+/*
+ * What an index cannot undo any more: transactions up to this xid have left
+ * its history, and when they settled, the next xid was at most note.  Both are
+ * full xids.  A snapshot is new enough if it was taken after that, or sees all
+ * of these transactions anyway.
+ */
+typedef struct LbFloor
+{
+	uint64		note;
+	uint64		xid;
+} LbFloor;
+
+static inline void
+lb_raise_floor(LbFloor *floor, uint64 note, uint64 xid)
+{
+	floor->note = Max(floor->note, note);
+	floor->xid = Max(floor->xid, xid);
+}
 
 /*
  * A live board: a chunk of the arena, reachable through its definition's
@@ -140,6 +169,9 @@ typedef struct LbBoard
 {
 	LbIndex		index;
 	dlist_head	pending;		/* publications not settled, oldest first */
+	dlist_head	history;		/* settled ones, in the order of settling */
+	LbFloor		floor;			/* of what has left the history */
+	uint64		version;		/* changes with the two lists */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */
@@ -155,6 +187,7 @@ typedef struct LbStripe
 {
 	LWLock		lock;			/* all below, and the boards themselves */
 	bool		queueing;		/* a build wants what is settled from now on */
+	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */
 } LbStripe;
@@ -187,12 +220,17 @@ typedef struct LbDef
 	 */
 	pg_atomic_uint32 state;
 
-	/* Newest transaction whose changes the ledger does not hold. */
-	pg_atomic_uint64 unknown_xid;
+	/* Transactions whose changes the ledger does not hold: first and last. */
+	LbUnknown	unknown;
+
+	/* How many of these are between their PRE_COMMIT and their callback. */
+	pg_atomic_uint32 nunknown;
 
 	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
 	pg_atomic_uint64 build_total;
 	pg_atomic_uint32 queue_lost;	/* the running build must start over */
+	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
+	pg_atomic_uint32 nprepared;	/* publications of prepared transactions */
 
 	/* Counters of reads that found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
@@ -213,7 +251,10 @@ typedef struct LbDef
 	LbStripe	stripes[LB_STRIPES];
 } LbDef;
 
-StaticAssertDecl(sizeof(LbBoard) <= LB_CHUNK_SIZE, "a board fits a chunk");
+#define LB_BOARD_ORDER 1
+
+StaticAssertDecl(sizeof(LbBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,
+				 "a board fits its chunk");
 StaticAssertDecl(sizeof(LbDef) <= LB_PAGE_SIZE, "a definition fits a page");
 
 /* Accounts of databases; never freed, so pointers stay good. */
@@ -231,10 +272,18 @@ typedef struct LbShared
 	dlist_head	defs;
 	dlist_head	free_defs;
 	uint64		next_generation;
+
+	/*
+	 * Full xid that was next when the launcher first ran: prepared
+	 * transactions from before may have changes that nobody has captured.
+	 */
+	pg_atomic_uint64 first_xid;
 	LbDatabase	databases[LB_MAX_DATABASES];
-	pg_atomic_uint64 unknown_xid;	/* as in LbDef, for all definitions */
+	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint64 history_bytes; /* chunks in histories */
+	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
 	LbArena		arena;
 } LbShared;
@@ -358,6 +407,9 @@ lb_def_is(const LbDef *def, uint64 generation)
  */
 extern void lb_def_want_build(LbDef *def, uint64 generation);
 
+/* The reason to give when a definition's memory could not be had. */
+extern const char *lb_memory_reason(const LbDef *def);
+
 /*
  * Take the index out of service.  Caller holds a stripe's exclusive lock, or
  * knows that def lives.  Never raises; memory is given back by the launcher.
@@ -380,8 +432,18 @@ extern void lb_def_remove_all(Oid database, Oid catalog);
 /* Give back the memory of a definition's indexes; it must not be ready. */
 extern void lb_def_free_indexes(LbDef *def, uint64 generation);
 
-/* Empty all boards of a definition (TRUNCATE).  Never raises. */
-extern void lb_def_clear(LbDef *def, uint64 generation);
+/*
+ * Empty all boards of a definition, which the transaction xid has truncated,
+ * history included.  Never raises.
+ */
+extern void lb_def_clear(LbDef *def, uint64 generation,
+						 FullTransactionId xid);
+
+/*
+ * Give back the histories that no snapshot needs any more, and the family's
+ * boards that wait for that.  Returns whether some are left.
+ */
+extern bool lb_def_trim(LbDef *def, uint64 generation);
 
 /*
  * The live board of a value in a stripe, or NULL.  Needs the stripe's lock.
@@ -401,7 +463,8 @@ extern LbRef lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
 extern LbValue lb_board_value(const LbBoard *board);
 
 /*
- * Give a family's board back if it is empty and nothing waits for it.  Needs
+ * Give a family's board back if it is empty, nothing waits for it, and no
+ * snapshot needs its history.  Needs
  * the stripe's exclusive lock.
  */
 extern void lb_board_release(LbDef *def, LbStripe *stripe, LbRef ref);

@@ -72,7 +72,8 @@ typedef struct Build
 	LbDef	   *def;
 	uint64		generation;
 	LbMem		mem;
-	SnapshotData *snapshot;
+	LbSnapshot	snapshot;
+	LbFloor		floor;			/* of the new boards */
 	bool		installed;
 	bool		ended;
 
@@ -250,24 +251,6 @@ give_way(void)
 	LockRelease(&tag, RowExclusiveLock, false);
 }
 
-/* Whether a top-level transaction had ended when the snapshot was taken. */
-static bool
-ended_before(Snapshot snapshot, FullTransactionId fxid)
-{
-	TransactionId xid = XidFromFullTransactionId(fxid);
-
-	if (TransactionIdPrecedes(xid, snapshot->xmin))
-		return true;
-	if (!TransactionIdPrecedes(xid, snapshot->xmax))
-		return false;
-	for (uint32 i = 0; i < snapshot->xcnt; i++)
-	{
-		if (snapshot->xip[i] == xid)
-			return false;
-	}
-	return true;
-}
-
 static void
 free_queue(const LbMem *mem, LbBoard *board)
 {
@@ -354,6 +337,7 @@ new_board_make(Build *build, uint32 hash, const LbValue *value, LbRef *ref)
 		lb_board_free(&build->mem, *ref);
 		return NULL;
 	}
+	lb_board_at(*ref)->floor = build->floor;
 	return lb_board_at(*ref);
 }
 
@@ -395,6 +379,7 @@ pack(Build *build, LbDefn *defn, LbSort *sort, LbValues *values)
 		build->single = lb_board_new(&build->mem, build->def, 0, &none);
 		if (build->single == LB_NONE)
 			return BUILD_NOMEM;
+		lb_board_at(build->single)->floor = build->floor;
 		result = lb_bulk_begin(&bulk, &build->mem,
 							   &lb_board_at(build->single)->index,
 							   lb_sort_count(sort));
@@ -456,7 +441,7 @@ apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
 			const int64 *entry = &page->words[at + 1];
 			LbResult	result = LB_OK;
 
-			if (ended_before(build->snapshot, xid))
+			if (lb_had_ended(&build->snapshot, xid))
 				continue;
 			if (entry[0] & LB_HAS_OLD)
 				result = lb_index_remove(&build->mem, &board->index, entry + 1);
@@ -540,6 +525,7 @@ drain_stripe(Build *build, int s, bool locked, uint64 *napplied)
 typedef struct Move
 {
 	Build	   *build;
+	LbStripe   *stripe;
 	bool		ok;
 } Move;
 
@@ -559,11 +545,10 @@ move_board(uint32 hash, LbRef ref, void *arg)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 
-		if (ended_before(build->snapshot, pub->xid))
+		/* It is in the scan, or has aborted. */
+		if (lb_had_ended(&build->snapshot, pub->xid))
 		{
-			/* It is in the scan, or has aborted. */
-			dlist_delete(&pub->node);
-			pub->done = true;
+			lb_forget_publication(build->def, pub);
 			continue;
 		}
 		board = new_board_make(build, old->hash, &value, &newref);
@@ -578,7 +563,32 @@ move_board(uint32 hash, LbRef ref, void *arg)
 			board->large++;
 		dlist_push_tail(&board->pending, &pub->node);
 	}
+
+	/* What the scan has not seen can have to be undone. */
+	dlist_foreach_modify(iter, &old->history)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (lb_had_ended(&build->snapshot, pub->xid))
+		{
+			lb_forget_publication(build->def, pub);
+			continue;
+		}
+		board = new_board_make(build, old->hash, &value, &newref);
+		if (board == NULL)
+		{
+			move->ok = false;
+			return false;
+		}
+		dlist_delete(&pub->node);
+		pub->board = newref;
+		dlist_push_tail(&board->history, &pub->node);
+	}
 	board = new_board_find(build, old->hash, &value, &newref);
+	if (board != NULL)
+		lb_raise_floor(&board->floor, old->floor.note, old->floor.xid);
+	else
+		lb_raise_floor(&move->stripe->floor, old->floor.note, old->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 	{
 		uint64		n = pg_atomic_read_u64(&old->counters[i]);
@@ -597,16 +607,25 @@ move_board(uint32 hash, LbRef ref, void *arg)
 static bool
 misses_changes(Build *build)
 {
-	uint64		unknown = Max(pg_atomic_read_u64(&build->def->unknown_xid),
-							  pg_atomic_read_u64(&lb_shared->unknown_xid));
+	LbUnknown  *unknown[2];
 
-	return unknown != 0 &&
-		!ended_before(build->snapshot, FullTransactionIdFromU64(unknown));
+	unknown[0] = &build->def->unknown;
+	unknown[1] = &lb_shared->unknown;
+	for (int i = 0; i < 2; i++)
+	{
+		uint64		last = pg_atomic_read_u64(&unknown[i]->last);
+
+		if (last != 0 &&
+			lb_any_running(&build->snapshot,
+						   pg_atomic_read_u64(&unknown[i]->first), last))
+			return true;
+	}
+	return false;
 }
 
 /*
- * Whether a prepared transaction may have changed the source.  It settles
- * nothing when it is committed.
+ * Whether a transaction that was prepared before the server started may have
+ * changed the source.
  */
 static bool
 is_prepared_for(Oid source)
@@ -619,24 +638,30 @@ is_prepared_for(Oid source)
 	holders = GetLockConflicts(&tag, ShareLock, &n);
 	for (int i = 0; i < n; i++)
 	{
-		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]))
+		uint64		first = pg_atomic_read_u64(&lb_shared->first_xid);
+
+		/* What was prepared since is in the ledger. */
+		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]) &&
+			TransactionIdPrecedes(holders[i].localTransactionId,
+								  (TransactionId) first))
 			return true;
 	}
 	return false;
 }
 
-static bool
-give_up_pending(uint32 hash, LbRef ref, void *arg)
+static void
+forget_all(LbDef *def, dlist_head *list)
 {
-	LbBoard    *board = lb_board_at(ref);
+	while (!dlist_is_empty(list))
+		lb_forget_publication(def, dlist_container(LbPublication, node,
+												   dlist_head_node(list)));
+}
 
-	while (!dlist_is_empty(&board->pending))
-	{
-		LbPublication *pub = dlist_container(LbPublication, node,
-											 dlist_pop_head_node(&board->pending));
-
-		pub->done = true;
-	}
+static bool
+forget_publications(uint32 hash, LbRef ref, void *arg)
+{
+	forget_all((LbDef *) arg, &lb_board_at(ref)->pending);
+	forget_all((LbDef *) arg, &lb_board_at(ref)->history);
 	return true;
 }
 
@@ -663,18 +688,22 @@ install(Build *build)
 		move.build = build;
 		move.ok = true;
 		for (int s = 0; move.ok && s < LB_STRIPES; s++)
-			lb_stripe_walk(&def->stripes[s], def->family, move_board, &move);
+		{
+			move.stripe = &def->stripes[s];
+			lb_raise_floor(&move.stripe->floor, build->floor.note,
+						   build->floor.xid);
+			lb_stripe_walk(move.stripe, def->family, move_board, &move);
+		}
 
 		/* What has moved is lost to the old boards: they are of no use. */
 		if (!move.ok)
 		{
 			if (build->single != LB_NONE)
-				give_up_pending(0, build->single, NULL);
+				forget_publications(0, build->single, def);
 			for (int s = 0; s < LB_STRIPES; s++)
 				lb_hash_walk(build->mem.arena, &build->boards[s],
-							 give_up_pending, NULL);
-			lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-						   false);
+							 forget_publications, def);
+			lb_def_offline(def, lb_memory_reason(def), false);
 			result = BUILD_NOMEM;
 		}
 	}
@@ -836,13 +865,13 @@ try_build(Build *build, LbDefn *defn)
 
 	rel = table_open(defn->source, NoLock);
 	pg_atomic_write_u64(&def->build_total,
-						Max(0, (int64) rel->rd_rel->reltuples));
+						rel->rd_rel->reltuples < 0 ? 0 : (uint64) rel->rd_rel->reltuples);
 
 	/* Nothing of the user's runs here, but keep it that way. */
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   save_context | SECURITY_RESTRICTED_OPERATION);
-	sort = lb_sort_rows(defn, rel, build->snapshot, &values,
+	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
 						&def->build_done, give_way);
 	SetUserIdAndSecContext(save_user, save_context);
 	pg_atomic_write_u64(&def->build_total,
@@ -881,7 +910,14 @@ build_claimed(Build *build)
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		set_queueing(build, true);
 		PushActiveSnapshot(GetLatestSnapshot());
-		build->snapshot = GetActiveSnapshot();
+		lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
+
+		/*
+		 * Whoever takes a snapshot from here on sees at least as much as we
+		 * do.
+		 */
+		build->floor.note = U64FromFullTransactionId(ReadNextFullTransactionId());
+		build->floor.xid = build->snapshot.xmax - 1;
 		lb_pause("build");
 
 		context = AllocSetContextCreate(TopTransactionContext,
@@ -894,7 +930,11 @@ build_claimed(Build *build)
 		PopActiveSnapshot();
 		if (result == BUILD_DONE)
 		{
-			end_build(build, false);
+			/*
+			 * Complete an xid: on an idle server with an old transaction, the
+			 * next snapshots would stay at our floor.
+			 */
+			(void) GetTopTransactionId();
 			return;
 		}
 		set_queueing(build, false);
@@ -915,15 +955,14 @@ build_claimed(Build *build)
 		switch (result)
 		{
 			case BUILD_NOMEM:
-				lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-							   false);
+				lb_def_offline(def, lb_memory_reason(def), false);
 				break;
 			case BUILD_DUPLICATE:
 				lb_def_offline(def, "a member is there twice, in spite of its unique index",
 							   false);
 				break;
 			case BUILD_AGAIN:
-				build_offline(build, "a prepared transaction has changed the table",
+				build_offline(build, "a transaction whose changes are unknown has not ended",
 							  true);
 				break;
 			case BUILD_GONE:
@@ -960,6 +999,7 @@ build_one(LbDef *def, uint64 generation)
 		StartTransactionCommand();
 		build_claimed(&build);
 		CommitTransactionCommand();
+		end_build(&build, false);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
 }
@@ -1218,13 +1258,49 @@ warn_memory(void)
 }
 
 /*
+ * Settle what prepared transactions have left, and give back histories that
+ * were still needed when their boards were emptied.  Returns how long to
+ * sleep.
+ */
+static long
+tidy_ledger(void)
+{
+	long		sleep = 60000;
+	bool		looked = false;
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (pg_atomic_read_u32(&def->nprepared) > 0 &&
+			lb_def_settle_prepared(def, def->generation))
+			sleep = Min(sleep, 500);
+		if (!pg_atomic_read_u32(&def->trim))
+			continue;
+		if (!looked)
+			lb_update_horizon(true);
+		looked = true;
+		pg_atomic_write_u32(&def->trim, 0);
+		if (lb_def_trim(def, def->generation))
+		{
+			pg_atomic_write_u32(&def->trim, 1);
+			sleep = Min(sleep, 500);
+		}
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	return sleep;
+}
+
+/*
  * Look through the directory: give memory back, see what there is to build.
  * Returns how long to sleep, in milliseconds.
  */
 static long
 launcher_round(void)
 {
-	long		sleep = 60000;
+	long		sleep = tidy_ledger();
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *wanted = NIL;	/* a database for each build */
 	ListCell   *lc;
@@ -1265,7 +1341,7 @@ launcher_round(void)
 
 			if (retry)
 			{
-				uint64		unknown = pg_atomic_read_u64(&def->unknown_xid);
+				uint64		unknown = pg_atomic_read_u64(&def->unknown.last);
 				bool		running = unknown != 0 &&
 				TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
 
@@ -1333,6 +1409,11 @@ lb_launcher_main(Datum arg)
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	/* A crash of the launcher alone does not make captured changes unknown. */
+	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)
+		pg_atomic_write_u64(&lb_shared->first_xid,
+							U64FromFullTransactionId(ReadNextFullTransactionId()));
 
 	lb_shared->launcher_latch = MyLatch;
 	before_shmem_exit(launcher_exit, (Datum) 0);

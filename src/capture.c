@@ -19,19 +19,26 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -61,6 +68,7 @@ typedef struct XactDef
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
 	bool		attached;		/* def and generation are good */
+	bool		counted;		/* in def's nunknown */
 	LbDef	   *def;
 	uint64		generation;
 } XactDef;
@@ -92,7 +100,8 @@ typedef enum OpKind
 	OP_CREATED,
 	OP_DROPPED,
 	OP_SOURCE_DROPPED,
-	OP_CATALOG_DROPPED
+	OP_CATALOG_DROPPED,
+	OP_DATABASE_DROPPED
 } OpKind;
 
 /* A board or a table that comes or goes with the transaction. */
@@ -102,7 +111,7 @@ typedef struct XactOp
 	uint64		seq;
 	OpKind		kind;
 	LbDefn		defn;			/* of the first two kinds */
-	Oid			relation;		/* of the others */
+	Oid			relation;		/* of the others: what was dropped */
 	bool		attached;
 	LbDef	   *def;
 	uint64		generation;
@@ -116,6 +125,8 @@ typedef struct Mark
 } Mark;
 
 static uint64 next_seq = 1;
+static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
+static bool published = false;
 static MemoryContext xact_context = NULL;
 static XactDef *xact_defs = NULL;
 static XactBoard *xact_boards = NULL;
@@ -132,6 +143,8 @@ static object_access_hook_type prev_object_access_hook = NULL;
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
+
+static void captured_late(XactDef *xdef);
 
 static inline Size
 change_size(int width)
@@ -165,6 +178,7 @@ static void
 xact_reset(void)
 {
 	next_seq = 1;
+	published = false;
 	xact_context = NULL;
 	xact_defs = NULL;
 	xact_boards = NULL;
@@ -378,135 +392,35 @@ cut_off(uint64 seq)
  * ----------------------------------------------------------------
  */
 
-static int	sort_width;
-
-static int
-change_cmp(const void *a, const void *b)
-{
-	const Change *ca = *(Change *const *) a;
-	const Change *cb = *(Change *const *) b;
-	int			last = sort_width - 1;
-
-	/* By member first, which is the last word. */
-	if (ca->key[last] != cb->key[last])
-		return ca->key[last] < cb->key[last] ? -1 : 1;
-	for (int i = 0; i < last; i++)
-	{
-		if (ca->key[i] != cb->key[i])
-			return ca->key[i] < cb->key[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /*
- * Sum up the changes of a board that count for a command id, into entries in
- * order of their members, in memory of context.  Returns how many, or -1 if
- * there is no memory.  A member whose sum is not at most one key less and one
- * key more makes it ambiguous.
+ * The changes of a board that count for a command id, in memory of context.
+ * Returns false if there is none.
  */
-static int
-net_changes(const XactBoard *board, CommandId curcid, MemoryContext context,
-			int64 **result, bool *ambiguous)
+static bool
+counted_changes(const XactBoard *board, CommandId curcid,
+				MemoryContext context, LbChanges *changes)
 {
-	int			width = board->width;
-	int			stride = lb_entry_words(width);
 	uint64		from = last_truncate(board->xdef);
-	Change	  **sorted;
-	int64	   *entries;
-	int			n = 0;
-	int			nentries = 0;
 
-	*ambiguous = false;
-	*result = NULL;
-	if (board->nchanges == 0)
-		return 0;
-	sorted = MemoryContextAllocExtended(context,
-										board->nchanges * sizeof(Change *),
-										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	entries = sorted == NULL ? NULL :
-		MemoryContextAllocExtended(context,
-								   (Size) board->nchanges * stride * sizeof(int64),
-								   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (entries == NULL)
-		return -1;
-
+	changes->width = board->width;
+	changes->n = 0;
+	changes->max = board->nchanges;
+	changes->words = MemoryContextAllocExtended(context,
+												(Size) Max(1, board->nchanges) *
+												lb_change_words(board->width) *
+												sizeof(int64),
+												MCXT_ALLOC_HUGE |
+												MCXT_ALLOC_NO_OOM);
+	if (changes->words == NULL)
+		return false;
 	for (int i = 0; i < board->nchanges; i++)
 	{
 		Change	   *change = change_at(board, i);
 
 		if (change->cid < curcid && change->seq > from)
-			sorted[n++] = change;
+			lb_add_change(changes, change->sign, change->key);
 	}
-	if (n == 2)
-	{
-		/* Nearly every transaction: one row, or two of different members. */
-		sort_width = width;
-		if (change_cmp(&sorted[0], &sorted[1]) > 0)
-		{
-			Change	   *first = sorted[0];
-
-			sorted[0] = sorted[1];
-			sorted[1] = first;
-		}
-	}
-	else if (n > 2)
-	{
-		sort_width = width;
-		qsort(sorted, n, sizeof(Change *), change_cmp);
-	}
-
-	for (int i = 0; i < n;)
-	{
-		int64		member = sorted[i]->key[width - 1];
-		int64	   *entry = entries + (Size) nentries * stride;
-
-		memset(entry, 0, stride * sizeof(int64));
-		while (i < n && sorted[i]->key[width - 1] == member)
-		{
-			Change	   *first = sorted[i];
-			int			sum = 0;
-
-			/* Equal keys are neighbours. */
-			while (i < n &&
-				   memcmp(sorted[i]->key, first->key,
-						  width * sizeof(int64)) == 0)
-				sum += sorted[i++]->sign;
-			if (sum == 0)
-				continue;
-			if (sum == -1 && !(entry[0] & LB_HAS_OLD))
-			{
-				entry[0] |= LB_HAS_OLD;
-				memcpy(lb_entry_old(entry), first->key, width * sizeof(int64));
-			}
-			else if (sum == 1 && !(entry[0] & LB_HAS_NEW))
-			{
-				entry[0] |= LB_HAS_NEW;
-				memcpy(lb_entry_new(entry, width), first->key,
-					   width * sizeof(int64));
-			}
-			else
-				*ambiguous = true;
-		}
-		if (entry[0] != 0)
-			nentries++;
-	}
-	pfree(sorted);
-	*result = entries;
-	return nentries;
-}
-
-static int
-key_cmp(const void *a, const void *b)
-{
-	const int64 *ka = (const int64 *) a;
-	const int64 *kb = (const int64 *) b;
-
-	for (int i = 0; i < sort_width; i++)
-	{
-		if (ka[i] != kb[i])
-			return ka[i] < kb[i] ? -1 : 1;
-	}
-	return 0;
+	return true;
 }
 
 LbOverlay *
@@ -517,9 +431,10 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 	XactDef    *xdef;
 	XactBoard  *board;
 	LbOverlay  *overlay;
+	LbChanges	changes;
 	uint64		truncate;
 	uint64		seq;
-	int			width = defn->width;
+	MemoryContext old;
 
 	if (xact_defs == NULL)
 		return NULL;
@@ -536,11 +451,10 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 	{
 		if (truncate == 0 && !xdef->unknown)
 			return NULL;
-		overlay = palloc0(sizeof(LbOverlay));
+		overlay = palloc(sizeof(LbOverlay));
+		lb_overlay_init(overlay, defn->width, defn->member_words, 0);
 		overlay->truncated = truncate != 0;
 		overlay->ambiguous = xdef->unknown;
-		overlay->width = width;
-		overlay->member_words = defn->member_words;
 		return overlay;
 	}
 
@@ -555,42 +469,18 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 													   ALLOCSET_SMALL_SIZES);
 	board->overlay = NULL;
 	MemoryContextReset(board->overlay_context);
-	overlay = MemoryContextAllocZero(board->overlay_context,
-									 sizeof(LbOverlay));
+	old = MemoryContextSwitchTo(board->overlay_context);
+	overlay = palloc(sizeof(LbOverlay));
+	if (!counted_changes(board, curcid, CurrentMemoryContext, &changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	lb_overlay_init(overlay, defn->width, defn->member_words, changes.n);
+	lb_overlay_fill(overlay, &changes);
 	overlay->truncated = truncate != 0;
-	overlay->width = width;
-	overlay->member_words = defn->member_words;
-	overlay->nentries = net_changes(board, curcid, board->overlay_context,
-									&overlay->entries, &overlay->ambiguous);
-	if (overlay->nentries < 0)
-	{
-		overlay->nentries = 0;
-		overlay->ambiguous = true;
-	}
-	if (overlay->nentries > 0)
-	{
-		Size		size = (Size) overlay->nentries * width * sizeof(int64);
+	pfree(changes.words);
+	MemoryContextSwitchTo(old);
 
-		overlay->removed = MemoryContextAllocHuge(board->overlay_context, size);
-		overlay->added = MemoryContextAllocHuge(board->overlay_context, size);
-		for (int i = 0; i < overlay->nentries; i++)
-		{
-			int64	   *entry = overlay->entries +
-			(Size) i * lb_entry_words(width);
-
-			if (entry[0] & LB_HAS_OLD)
-				memcpy(overlay->removed + (Size) width * overlay->nremoved++,
-					   lb_entry_old(entry), width * sizeof(int64));
-			if (entry[0] & LB_HAS_NEW)
-				memcpy(overlay->added + (Size) width * overlay->nadded++,
-					   lb_entry_new(entry, width), width * sizeof(int64));
-		}
-		sort_width = width;
-		qsort(overlay->removed, overlay->nremoved, width * sizeof(int64),
-			  key_cmp);
-		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
-			  key_cmp);
-	}
 	board->overlay = overlay;
 	board->overlay_seq = seq;
 	board->overlay_truncate = truncate;
@@ -768,7 +658,9 @@ lb_capture(PG_FUNCTION_ARGS)
 	n = lb_defns_of(RelationGetRelid(trigger->tg_relation), &defns);
 	for (int i = 0; i < n; i++)
 	{
-		if (cat == NULL || !cat->version_ok)
+		if (published)
+			captured_late(make_xact_def(defns[i]));
+		else if (cat == NULL || !cat->version_ok)
 			make_xact_def(defns[i])->unknown = true;
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
@@ -878,6 +770,58 @@ lb_created_here(const LbDefn *defn)
 	return false;
 }
 
+/* The table of a trigger, or InvalidOid. */
+static Oid
+trigger_table(Oid trigger)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			table = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		table = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return table;
+}
+
+/*
+ * A table's triggers or a column were altered.  From here on rows may change
+ * without our triggers, even if these are enabled again before the commit: the
+ * board goes offline with it, and is built again.
+ */
+static void
+source_altered(Oid relid, AttrNumber attno)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	/* Nothing of ours in this database, or its catalog is being made. */
+	if (!OidIsValid(relid) || lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbDefn	   *defn = defns[i];
+		bool		ours = attno == 0;
+
+		if (defn->source != relid || lb_created_here(defn))
+			continue;
+		for (int j = 0; j < defn->ncolumns; j++)
+			ours |= attno == defn->columns[j].attno;
+		ours |= attno == defn->member_attno || attno == defn->board_attno ||
+			attno == defn->ranked_attno || !defn->resolved;
+		if (ours)
+			make_xact_def(defn)->unknown = true;
+	}
+}
+
 /* The directory follows DROP TABLE, DROP EXTENSION and their like. */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
@@ -911,6 +855,14 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		if (cat)
 			add_op(OP_CATALOG_DROPPED)->relation = objectId;
 	}
+	else if (access == OAT_DROP && classId == DatabaseRelationId)
+		add_op(OP_DATABASE_DROPPED)->relation = objectId;
+	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
+			 classId == TriggerRelationId)
+		source_altered(trigger_table(objectId), 0);
+	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
+			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
+		source_altered(objectId, subId);
 	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
 	{
 		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
@@ -927,12 +879,19 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
  * ----------------------------------------------------------------
  */
 
+/* Widen the range so that xid is in it. */
 static void
-raise_unknown_xid(pg_atomic_uint64 *target, uint64 xid)
+note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 {
-	uint64		old = pg_atomic_read_u64(target);
+	uint64		xid = U64FromFullTransactionId(fxid);
+	uint64		old = pg_atomic_read_u64(&unknown->first);
 
-	while (old < xid && !pg_atomic_compare_exchange_u64(target, &old, xid))
+	while ((old == 0 || old > xid) &&
+		   !pg_atomic_compare_exchange_u64(&unknown->first, &old, xid))
+		;
+	old = pg_atomic_read_u64(&unknown->last);
+	while (old < xid &&
+		   !pg_atomic_compare_exchange_u64(&unknown->last, &old, xid))
 		;
 }
 
@@ -946,11 +905,133 @@ attach(LbDefn *defn, LbDef **def, uint64 *generation)
 	return *def != NULL;
 }
 
+/* Returns false if the board's changes become unknown. */
+static bool
+publish_board(XactBoard *board, FullTransactionId xid, bool prepare)
+{
+	LbChanges	changes;
+	int64	   *entries;
+	bool		ambiguous;
+	int			n;
+
+	if (!counted_changes(board, InvalidCommandId, xact_context, &changes))
+		return false;
+	if (changes.n == 0)
+		return true;
+	entries = MemoryContextAllocExtended(xact_context,
+										 (Size) changes.n *
+										 lb_entry_words(board->width) *
+										 sizeof(int64),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (entries == NULL)
+		return false;
+	n = lb_net_changes(&changes, entries, &ambiguous);
+	pfree(changes.words);
+	if (ambiguous)
+		return false;
+	if (n == 0)
+		return true;
+	board->pub = lb_publish(board->xdef->def, board->xdef->generation,
+							&board->value, board->hash, xid, entries, n,
+							prepare);
+	return board->pub != NULL;
+}
+
+/*
+ * A reader that looked at the index after we wrote the rows, but before we
+ * published, knows nothing of us: find its lock now.
+ */
 static void
-pre_commit(void)
+check_serializable(XactDef *xdef)
+{
+	Relation	rel = try_relation_open(xdef->defn.source, AccessShareLock);
+
+	if (rel == NULL)
+		return;
+	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
+	relation_close(rel, NoLock);
+}
+
+/* From here to the callback, readers of the definition run their queries. */
+static void
+count_unknown(XactDef *xdef)
+{
+	note_unknown(&xdef->def->unknown, xact_xid);
+	if (!xdef->counted)
+		pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
+	xdef->counted = true;
+}
+
+/*
+ * A PRE_COMMIT callback of somebody else, after ours, has written to the
+ * table.  What is published is not everything.
+ */
+static void
+captured_late(XactDef *xdef)
+{
+	xdef->unknown = true;
+	if (!xdef->attached)
+		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
+	if (xdef->attached)
+		count_unknown(xdef);
+	else
+		note_unknown(&lb_shared->unknown, xact_xid);
+}
+
+/*
+ * Before the commit record, or before the transaction is prepared.
+ */
+static void
+publish(bool prepare)
 {
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
 
+	xact_xid = xid;
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
+
+		/* A build that comes to be must not overlook us. */
+		if (!xdef->attached)
+			note_unknown(&lb_shared->unknown, xid);
+
+		/* Nobody will be there to empty the board. */
+		if (prepare && xdef->ntruncates > 0)
+			xdef->unknown = true;
+	}
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		XactDef    *xdef = board->xdef;
+
+		if (xdef->attached && !xdef->unknown &&
+			!publish_board(board, xid, prepare))
+			xdef->unknown = true;
+	}
+	if (IsolationIsSerializable())
+	{
+		for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+			check_serializable(xdef);
+	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (!xdef->attached || !xdef->unknown)
+			continue;
+		if (prepare)
+		{
+			note_unknown(&xdef->def->unknown, xid);
+			lb_def_offline(xdef->def,
+						   "a prepared transaction has changed the table",
+						   true);
+		}
+		else
+			count_unknown(xdef);
+	}
+	published = true;
+}
+
+static void
+pre_commit(void)
+{
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == OP_CREATED)
@@ -958,44 +1039,8 @@ pre_commit(void)
 	}
 	if (xact_defs == NULL)
 		return;
-
-	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
-	{
-		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
-
-		/* A build that comes to be must not overlook us. */
-		if (!xdef->attached)
-			raise_unknown_xid(&lb_shared->unknown_xid,
-							  U64FromFullTransactionId(xid));
-	}
-	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
-	{
-		XactDef    *xdef = board->xdef;
-		int64	   *entries;
-		bool		ambiguous;
-		int			n;
-
-		if (!xdef->attached || xdef->unknown)
-			continue;
-		n = net_changes(board, InvalidCommandId, xact_context, &entries,
-						&ambiguous);
-		if (n < 0 || ambiguous)
-			xdef->unknown = true;
-		else if (n > 0)
-		{
-			board->pub = lb_publish(xdef->def, xdef->generation,
-									&board->value, board->hash, xid,
-									entries, n);
-			if (board->pub == NULL)
-				xdef->unknown = true;
-		}
-	}
-	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
-	{
-		if (xdef->attached && xdef->unknown)
-			raise_unknown_xid(&xdef->def->unknown_xid,
-							  U64FromFullTransactionId(xid));
-	}
+	publish(false);
+	lb_update_horizon(false);
 	lb_pause("publish");
 }
 
@@ -1010,7 +1055,7 @@ at_commit(void)
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
 		if (xdef->attached && xdef->ntruncates > 0)
-			lb_def_clear(xdef->def, xdef->generation);
+			lb_def_clear(xdef->def, xdef->generation, xact_xid);
 	}
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
@@ -1023,11 +1068,11 @@ at_commit(void)
 		lb_wake_launcher();
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
-		if (xdef->attached && xdef->unknown &&
-			xdef->def->generation == xdef->generation)
-			lb_def_offline(xdef->def,
-						   "changes of a transaction could not be kept",
-						   true);
+		if (!xdef->counted || xdef->def->generation != xdef->generation)
+			continue;
+		lb_def_offline(xdef->def,
+					   "changes of a transaction could not be kept", true);
+		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
@@ -1045,6 +1090,9 @@ at_commit(void)
 				break;
 			case OP_CATALOG_DROPPED:
 				lb_def_remove_all(MyDatabaseId, op->relation);
+				break;
+			case OP_DATABASE_DROPPED:
+				lb_def_remove_all(op->relation, InvalidOid);
 				break;
 		}
 	}
@@ -1064,6 +1112,11 @@ at_abort(void)
 		if (board->pub != NULL)
 			lb_drop(board->pub);
 	}
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->counted && xdef->def->generation == xdef->generation)
+			pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
+	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == OP_CREATED && op->attached)
@@ -1071,33 +1124,35 @@ at_abort(void)
 	}
 }
 
-/*
- * Prepared transactions are not followed yet: their boards are answered by
- * queries from here on, and built again once the transaction has ended.
- */
 static void
 pre_prepare(void)
 {
-	FullTransactionId xid = GetTopFullTransactionIdIfAny();
-
-	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	if (xact_ops != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables")));
+	if (xact_defs != NULL)
+		publish(true);
+}
+
+/* The publications wait for whoever meets them when it has ended. */
+static void
+at_prepare(void)
+{
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		if (board->pub != NULL)
+			lb_leave_prepared(board->pub);
+	}
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
-		if (!attach(&xdef->defn, &xdef->def, &xdef->generation))
-			raise_unknown_xid(&lb_shared->unknown_xid,
-							  U64FromFullTransactionId(xid));
-		else
-		{
-			raise_unknown_xid(&xdef->def->unknown_xid,
-							  U64FromFullTransactionId(xid));
-			lb_def_offline(xdef->def,
-						   "a prepared transaction has changed the table",
-						   true);
-		}
+		if (!xdef->counted || xdef->def->generation != xdef->generation)
+			continue;
+		lb_def_offline(xdef->def,
+					   "a prepared transaction has changed the table", true);
+		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
+	lb_wake_launcher();
 }
 
 static void
@@ -1128,6 +1183,8 @@ xact_callback(XactEvent event, void *arg)
 				pre_prepare();
 			break;
 		case XACT_EVENT_PREPARE:
+			if (xact_boards != NULL)
+				at_prepare();
 			xact_reset();
 			lb_stat_at_xact_end();
 			lb_board_at_xact_end();

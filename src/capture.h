@@ -11,66 +11,15 @@
 #include "executor/tuptable.h"
 
 #include "board.h"
-
-/*
- * A change of one member on one board, net of everything that the transaction
- * did to it: a word of flags, the old key, the new key.  Old and new are
- * there as the flags say.
- */
-#define LB_HAS_OLD 1
-#define LB_HAS_NEW 2
-
-static inline int
-lb_entry_words(int width)
-{
-	return 1 + 2 * width;
-}
-
-static inline int64 *
-lb_entry_old(int64 *entry)
-{
-	return entry + 1;
-}
-
-static inline int64 *
-lb_entry_new(int64 *entry, int width)
-{
-	return entry + 1 + width;
-}
-
-/* The member's words of an entry, in whichever key is there. */
-static inline const int64 *
-lb_entry_member(const int64 *entry, int width, int member_words)
-{
-	return entry + 1 + ((entry[0] & LB_HAS_OLD) ? width : 2 * width) -
-		member_words;
-}
-
-/*
- * The caller's own changes of a board as a snapshot sees them.  Belongs to
- * the transaction; valid until its next change.
- */
-typedef struct LbOverlay
-{
-	bool		truncated;		/* the index counts as empty */
-	bool		ambiguous;		/* cannot be told: run the query */
-	bool		checked;		/* old keys were found in the index */
-	int			width;
-	int			member_words;
-	int			nentries;
-	int64	   *entries;		/* in order of their members */
-	int			nremoved;
-	int64	   *removed;		/* old keys, in order */
-	int			nadded;
-	int64	   *added;			/* new keys, in order */
-} LbOverlay;
+#include "overlay.h"
 
 /* Install the transaction callbacks and the object access hook. */
 extern void lb_capture_init(void);
 
 /*
  * What the transaction has changed on the target's board, as a snapshot with
- * this command id sees it, or NULL if nothing.  Raises when out of memory.
+ * this command id sees it, or NULL if nothing.  Belongs to the transaction and
+ * is valid until its next change.  Raises when out of memory.
  */
 extern LbOverlay *lb_own_changes(const LbTarget *target, CommandId curcid);
 

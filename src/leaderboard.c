@@ -99,7 +99,11 @@ shmem_startup(void)
 		dlist_init(&lb_shared->defs);
 		dlist_init(&lb_shared->free_defs);
 		lb_shared->next_generation = 1;
-		pg_atomic_init_u64(&lb_shared->unknown_xid, 0);
+		pg_atomic_init_u64(&lb_shared->unknown.first, 0);
+		pg_atomic_init_u64(&lb_shared->unknown.last, 0);
+		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
+		pg_atomic_init_u64(&lb_shared->horizon, 0);
+		pg_atomic_init_u64(&lb_shared->first_xid, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
 		region = (char *) TYPEALIGN(LB_PAGE_SIZE,
 									(char *) lb_shared +

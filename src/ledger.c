@@ -16,6 +16,10 @@
  * Outcomes are looked up with the stripe's lock released, since that may have
  * to read the commit log.
  *
+ * A settled publication stays with its board, as history, so that a snapshot
+ * that does not see it can undo it, until no snapshot can be so old or memory
+ * is short; then the board's floor moves past it.
+ *
  * Large publications stay with their owner, who alone can settle them.  A
  * follower waits for that at his own PRE_COMMIT.
  *
@@ -36,6 +40,9 @@
 
 #define PUB_WORDS(size) \
 	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
+
+/* Publishes between two looks at the oldest snapshot. */
+#define HORIZON_CALLS 32
 
 /* Transactions whose outcome one publish has looked up. */
 #define MAX_RESOLVED 16
@@ -114,7 +121,7 @@ free_publication(const LbMem *mem, LbPublication *pub)
 
 static LbPublication *
 new_publication(const LbMem *mem, int width, const int64 *entries,
-				uint32 nentries)
+				uint32 nentries, bool prepare)
 {
 	LbRef		self = lb_alloc(mem, 0);
 	LbPublication *pub;
@@ -128,10 +135,14 @@ new_publication(const LbMem *mem, int width, const int64 *entries,
 	pub->self = self;
 	pub->pages = LB_NONE;
 	pub->nentries = nentries;
+	pub->note = 0;
+	pub->linked = false;
 	pub->done = false;
+	pub->owned = true;
+	pub->prepared = false;
 	pub->settling = false;
 	pub->large = NULL;
-	if (nentries > LB_LARGE)
+	if (nentries > LB_LARGE && !prepare)
 	{
 		pub->large = entries;
 		return pub;
@@ -271,8 +282,7 @@ apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 	 * have it.
 	 */
 	if (result == LB_NOMEM)
-		lb_def_offline(def, "the shared memory of leaderboard.memory is used up",
-					   false);
+		lb_def_offline(def, lb_memory_reason(def), false);
 	else if (result != LB_OK)
 	{
 		Assert(false);
@@ -281,7 +291,92 @@ apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 	}
 }
 
-/* Settle a publication that is in shared memory and unlink it. */
+static uint64
+publication_bytes(const LbPublication *pub)
+{
+	uint64		bytes = LB_CHUNK_SIZE;
+
+	for (LbRef page = pub->pages; page != LB_NONE;
+		 page = ((EntryPage *) lb_ptr(&lb_shared->arena, page))->next)
+		bytes += LB_PAGE_SIZE;
+	return bytes;
+}
+
+static void
+no_longer_prepared(LbPublication *pub)
+{
+	if (pub->prepared)
+		pg_atomic_fetch_sub_u32(&pub->def->nprepared, 1);
+	pub->prepared = false;
+}
+
+void
+lb_forget_publication(LbDef *def, LbPublication *pub)
+{
+	LbMem		mem = lb_mem(def);
+
+	Assert(pub->linked);
+	dlist_delete(&pub->node);
+	if (pub->note != 0)
+		pg_atomic_fetch_sub_u64(&lb_shared->history_bytes,
+								publication_bytes(pub));
+	pub->linked = false;
+	pub->done = true;
+	no_longer_prepared(pub);
+
+	/* Its owner holds its address until he has called back. */
+	if (!pub->owned)
+		free_publication(&mem, pub);
+}
+
+void
+lb_trim_history(LbDef *def, LbBoard *board, bool all)
+{
+	uint64		horizon = pg_atomic_read_u64(&lb_shared->horizon);
+	uint64		limit = (uint64) lb_history_size * 1024;
+
+	while (!dlist_is_empty(&board->history))
+	{
+		LbPublication *pub = dlist_container(LbPublication, node,
+											 dlist_head_node(&board->history));
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+
+		if (!all && xid >= horizon &&
+			pg_atomic_read_u64(&lb_shared->history_bytes) <= limit)
+			break;
+		lb_raise_floor(&board->floor, pub->note, xid);
+		board->version++;
+		lb_forget_publication(def, pub);
+	}
+}
+
+/*
+ * What was settled becomes history.  The note is taken under the lock, so the
+ * notes of a board's history ascend.
+ */
+static void
+to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
+{
+	board->version++;
+	dlist_delete(&pub->node);
+	pub->linked = false;
+	pub->done = true;
+	no_longer_prepared(pub);
+	pub->note = U64FromFullTransactionId(ReadNextFullTransactionId());
+	if (pg_atomic_read_u32(&def->state) == LB_READY || stripe->queueing)
+	{
+		dlist_push_tail(&board->history, &pub->node);
+		pub->linked = true;
+		pg_atomic_fetch_add_u64(&lb_shared->history_bytes,
+								publication_bytes(pub));
+	}
+	else
+		lb_raise_floor(&board->floor, pub->note,
+					   U64FromFullTransactionId(pub->xid));
+	lb_trim_history(def, board, false);
+}
+
+/* Settle a publication that is in shared memory. */
 static void
 settle_shared(LbPublication *pub)
 {
@@ -295,9 +390,7 @@ settle_shared(LbPublication *pub)
 	while ((entry = scan_next(&scan)) != NULL)
 		apply_entry(def, stripe, board, pub->xid, entry);
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
-	dlist_delete(&pub->node);
-	pub->done = true;
-	lb_board_release(def, stripe, pub->board);
+	to_history(def, stripe, board, pub);
 }
 
 /* The oldest publication before which the caller has something to do. */
@@ -351,14 +444,15 @@ wait_for_owner(LbDef *def, const LbMem *mem, LbPublication *pub)
 
 LbPublication *
 lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
-		   FullTransactionId xid, const int64 *entries, uint32 nentries)
+		   FullTransactionId xid, const int64 *entries, uint32 nentries,
+		   bool prepare)
 {
 	LbMem		mem = lb_mem(def);
 	LbStripe   *stripe;
 	LbPublication *pub;
 	Resolved	resolved;
 
-	pub = new_publication(&mem, def->width, entries, nentries);
+	pub = new_publication(&mem, def->width, entries, nentries, prepare);
 	if (pub == NULL)
 		return NULL;
 	pub->xid = xid;
@@ -391,6 +485,8 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 		if (before == NULL)
 		{
 			dlist_push_tail(&board->pending, &pub->node);
+			pub->linked = true;
+			board->version++;
 			LWLockRelease(&stripe->lock);
 			return pub;
 		}
@@ -403,6 +499,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 			 * back to it; but its board may be made anew.
 			 */
 			settle_shared(before);
+			lb_board_release(def, stripe, before->board);
 			LWLockRelease(&stripe->lock);
 			continue;
 		}
@@ -443,9 +540,17 @@ settle_large(LbPublication *pub)
 	int			stride = lb_entry_words(def->width);
 	uint32		n = 0;
 
-	/* Readers that meet it from now on wait, or run their queries. */
+	/*
+	 * Readers that meet it from now on wait, and those whose snapshots do not
+	 * see it run their queries: it does not go into the history.
+	 */
 	pub->settling = true;
 	lb_board_at(pub->board)->large++;
+	lb_board_at(pub->board)->version++;
+	lb_trim_history(def, lb_board_at(pub->board), true);
+	lb_raise_floor(&lb_board_at(pub->board)->floor,
+				   U64FromFullTransactionId(ReadNextFullTransactionId()),
+				   U64FromFullTransactionId(pub->xid));
 
 	/* A build that finishes meanwhile may have brought in everything. */
 	while (n < pub->nentries && !pub->done)
@@ -463,9 +568,25 @@ settle_large(LbPublication *pub)
 	lb_board_at(pub->board)->large--;
 	pg_atomic_fetch_add_u64(&lb_board_at(pub->board)->counters[LB_COUNT_CHANGES],
 							pub->nentries);
+
+	/* Others have settled meanwhile what older snapshots may not see. */
 	dlist_delete(&pub->node);
+	pub->linked = false;
 	pub->done = true;
-	lb_board_release(def, stripe, pub->board);
+}
+
+/*
+ * The owner is done with a publication.  It stays where it is if somebody may
+ * need it; otherwise its memory goes back.
+ */
+static void
+disown(LbPublication *pub)
+{
+	LbMem		mem = lb_mem(pub->def);
+
+	pub->owned = false;
+	if (!pub->linked)
+		free_publication(&mem, pub);
 }
 
 void
@@ -473,7 +594,6 @@ lb_settle(LbPublication *pub)
 {
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
-	LbMem		mem = lb_mem(def);
 	bool		large = pub->large != NULL;
 
 	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
@@ -483,9 +603,10 @@ lb_settle(LbPublication *pub)
 			settle_large(pub);
 		else
 			settle_shared(pub);
+		lb_board_release(def, stripe, pub->board);
 	}
+	disown(pub);
 	LWLockRelease(&stripe->lock);
-	free_publication(&mem, pub);
 	if (large)
 		ConditionVariableBroadcast(&def->changed);
 }
@@ -495,14 +616,360 @@ lb_drop(LbPublication *pub)
 {
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
-	LbMem		mem = lb_mem(def);
 
 	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		dlist_delete(&pub->node);
+		pub->linked = false;
+		lb_board_at(pub->board)->version++;
 		lb_board_release(def, stripe, pub->board);
 	}
+	disown(pub);
 	LWLockRelease(&stripe->lock);
-	free_publication(&mem, pub);
+}
+
+void
+lb_leave_prepared(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+
+	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	if (!pub->done && lb_def_is(def, pub->generation))
+	{
+		pub->prepared = true;
+		pg_atomic_fetch_add_u32(&def->nprepared, 1);
+	}
+	disown(pub);
+	LWLockRelease(&stripe->lock);
+}
+
+/* What is known of the prepared transactions of a stripe. */
+typedef struct PreparedScan
+{
+	LbDef	   *def;
+	LbStripe   *stripe;
+	int			n;
+	uint64		xids[64];
+	bool		ended[64];
+	bool		committed[64];
+	bool		left;
+	int			nboards;
+	LbRef		boards[64];		/* that may have to be released */
+} PreparedScan;
+
+static bool
+find_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lb_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == (int) lengthof(scan->xids))
+			return false;
+		if (i == scan->n)
+			scan->xids[scan->n++] = xid;
+	}
+	return true;
+}
+
+static bool
+settle_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_mutable_iter iter;
+	bool		changed = false;
+
+	dlist_foreach_modify(iter, &lb_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == scan->n || !scan->ended[i])
+		{
+			scan->left = true;
+			continue;
+		}
+		changed = true;
+		if (scan->committed[i])
+			settle_shared(pub);
+		else
+		{
+			lb_board_at(ref)->version++;
+			lb_forget_publication(scan->def, pub);
+		}
+	}
+	if (changed)
+		scan->boards[scan->nboards++] = ref;
+	return scan->nboards < (int) lengthof(scan->boards);
+}
+
+bool
+lb_def_settle_prepared(LbDef *def, uint64 generation)
+{
+	bool		left = false;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		PreparedScan scan;
+
+		memset(&scan, 0, sizeof(scan));
+		scan.def = def;
+		scan.stripe = &def->stripes[s];
+		LWLockAcquire(&scan.stripe->lock, LW_SHARED);
+		if (lb_def_is(def, generation))
+			lb_stripe_walk(scan.stripe, def->family, find_prepared, &scan);
+		LWLockRelease(&scan.stripe->lock);
+		if (scan.n == 0)
+			continue;
+		for (int i = 0; i < scan.n; i++)
+		{
+			TransactionId xid = (TransactionId) scan.xids[i];
+
+			scan.ended[i] = !TransactionIdIsInProgress(xid);
+			scan.committed[i] = scan.ended[i] && TransactionIdDidCommit(xid);
+		}
+		do
+		{
+			scan.nboards = 0;
+			scan.left = false;
+			LWLockAcquire(&scan.stripe->lock, LW_EXCLUSIVE);
+			if (lb_def_is(def, generation))
+				lb_stripe_walk(scan.stripe, def->family, settle_prepared,
+							   &scan);
+			for (int i = 0; i < scan.nboards; i++)
+				lb_board_release(def, scan.stripe, scan.boards[i]);
+			LWLockRelease(&scan.stripe->lock);
+		} while (scan.nboards == (int) lengthof(scan.boards));
+		left |= scan.left;
+	}
+	return left;
+}
+
+
+/* ----------------------------------------------------------------
+ *		What a snapshot sees
+ * ----------------------------------------------------------------
+ */
+
+/* A 32-bit xid that is not far from the next one, in full. */
+static uint64
+full_xid(TransactionId xid, uint64 next)
+{
+	return next + (int32) (xid - (uint32) next);
+}
+
+void
+lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
+{
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	s->snapshot = snapshot;
+	s->xmin = full_xid(snapshot->xmin, next);
+	s->xmax = full_xid(snapshot->xmax, next);
+}
+
+/*
+ * Not by XidInMVCCSnapshot(), which may have to read pg_subtrans; all
+ * top-level xids are in xip.
+ */
+bool
+lb_had_ended(const LbSnapshot *s, FullTransactionId fxid)
+{
+	uint64		full = U64FromFullTransactionId(fxid);
+	TransactionId xid = XidFromFullTransactionId(fxid);
+
+	if (full < s->xmin)
+		return true;
+	if (full >= s->xmax)
+		return false;
+	for (uint32 i = 0; i < s->snapshot->xcnt; i++)
+	{
+		if (s->snapshot->xip[i] == xid)
+			return false;
+	}
+	return true;
+}
+
+bool
+lb_any_running(const LbSnapshot *s, uint64 first, uint64 last)
+{
+	if (last < s->xmin)
+		return false;
+	if (last >= s->xmax)
+		return true;
+	for (uint32 i = 0; i < s->snapshot->xcnt; i++)
+	{
+		uint64		xid = full_xid(s->snapshot->xip[i], s->xmax);
+
+		if (xid >= first && xid <= last)
+			return true;
+	}
+	return false;
+}
+
+void
+lb_look_up_outcome(LbOutcomes *outcomes)
+{
+	TransactionId xid = (TransactionId) outcomes->unknown;
+
+	if (outcomes->n == outcomes->max)
+	{
+		int			max = Max(16, outcomes->max * 2);
+
+		if (outcomes->list == NULL)
+			outcomes->list = palloc(max * sizeof(*outcomes->list));
+		else
+			outcomes->list = repalloc(outcomes->list,
+									  max * sizeof(*outcomes->list));
+		outcomes->max = max;
+	}
+
+	/* It had ended when the snapshot was taken, so this is final. */
+	outcomes->list[outcomes->n].xid = outcomes->unknown;
+	outcomes->list[outcomes->n].committed = TransactionIdDidCommit(xid);
+	outcomes->n++;
+}
+
+/* Add a publication's changes, or take them back. */
+static void
+add_publication(const LbPublication *pub, bool undo, int *need,
+				LbChanges *changes)
+{
+	EntryScan	scan;
+	const int64 *entry;
+	int			width = changes->width;
+
+	*need += 2 * pub->nentries;
+	if (*need > changes->max)
+		return;
+	scan_begin(&scan, pub, width);
+	while ((entry = scan_next(&scan)) != NULL)
+	{
+		if (entry[0] & LB_HAS_OLD)
+			lb_add_change(changes, undo ? 1 : -1, entry + 1);
+		if (entry[0] & LB_HAS_NEW)
+			lb_add_change(changes, undo ? -1 : 1, entry + 1 + width);
+	}
+}
+
+static void
+add_unseen(LbUnseen *unseen, FullTransactionId xid)
+{
+	if (unseen == NULL)
+		return;
+	if (unseen->n < unseen->max)
+		unseen->xids[unseen->n] = XidFromFullTransactionId(xid);
+	unseen->n++;
+}
+
+LbCollect
+lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
+		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
+		   LbChanges *changes, LbUnseen *unseen)
+{
+	dlist_iter	iter;
+	int			need = 0;
+
+	changes->n = 0;
+	if (unseen != NULL)
+		unseen->n = 0;
+	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
+						&board->floor))
+		return LB_COLLECT_TOO_OLD;
+	if (board == NULL)
+		return LB_COLLECTED;
+	if (board->large > 0)
+		return LB_COLLECT_WAIT;
+
+	/* Seen, but not settled. */
+	dlist_foreach(iter, &((LbBoard *) board)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		bool		known = false;
+		bool		committed = false;
+
+		if (!lb_had_ended(snapshot, pub->xid))
+		{
+			add_unseen(unseen, pub->xid);
+			continue;
+		}
+		for (int i = 0; i < outcomes->n && !known; i++)
+		{
+			if (outcomes->list[i].xid == xid)
+			{
+				known = true;
+				committed = outcomes->list[i].committed;
+			}
+		}
+		if (!known)
+		{
+			outcomes->unknown = xid;
+			return LB_COLLECT_OUTCOME;
+		}
+		if (!committed)
+			continue;
+		if (pub->large != NULL)
+			return LB_COLLECT_WAIT;
+		add_publication(pub, false, &need, changes);
+	}
+
+	/*
+	 * Settled, but not seen.  A transaction that the snapshot does not see
+	 * ended, and so settled, after it was taken: then the next xid was at
+	 * least the snapshot's xmax.  Notes ascend, so the rest is seen.
+	 */
+	dlist_reverse_foreach(iter, &((LbBoard *) board)->history)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (pub->note < snapshot->xmax)
+			break;
+		if (!lb_had_ended(snapshot, pub->xid))
+		{
+			add_unseen(unseen, pub->xid);
+			add_publication(pub, true, &need, changes);
+		}
+	}
+	if (need > changes->max ||
+		(unseen != NULL && unseen->n > unseen->max))
+	{
+		changes->n = need;
+		return LB_COLLECT_ROOM;
+	}
+	return LB_COLLECTED;
+}
+
+void
+lb_update_horizon(bool now)
+{
+	static int	calls = 0;
+	uint64		next;
+	uint64		horizon;
+	uint64		old;
+
+	if (!now && ++calls % HORIZON_CALLS != 0)
+		return;
+	next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	horizon = full_xid(GetOldestNonRemovableTransactionId(NULL), next);
+	old = pg_atomic_read_u64(&lb_shared->horizon);
+	while (old < horizon &&
+		   !pg_atomic_compare_exchange_u64(&lb_shared->horizon, &old, horizon))
+		;
 }

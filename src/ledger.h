@@ -4,8 +4,9 @@
  *	  Changes that are published and not yet settled.
  *
  * A publication is what one transaction changes on one board.  It is made
- * before the commit record is written and hangs on the board until it is
- * settled (its transaction has committed) or dropped (it has not).
+ * before the commit record is written and hangs on the board as pending until
+ * it is settled (its transaction has committed) or dropped (it has not).  Once
+ * settled it is history: snapshots that do not see it undo it.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +15,10 @@
 
 #include "access/transam.h"
 
+#include "utils/snapshot.h"
+
 #include "board.h"
+#include "overlay.h"
 
 /*
  * A transaction with more changes of a board than this keeps them in its own
@@ -24,15 +28,19 @@
 
 typedef struct LbPublication
 {
-	dlist_node	node;			/* in LbBoard.pending */
+	dlist_node	node;			/* in LbBoard.pending or LbBoard.history */
 	FullTransactionId xid;		/* top-level */
+	uint64		note;			/* in the history: next xid at its settling */
 	LbDef	   *def;
 	uint64		generation;		/* of def */
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
 	int			stripe;
-	bool		done;			/* settled by somebody, or its board is gone */
+	bool		linked;			/* in one of the lists */
+	bool		done;			/* settled, or of no consequence */
+	bool		owned;			/* its transaction's callback is to come */
+	bool		prepared;		/* ... never will, it was prepared */
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
 	const int64 *large;			/* owner's memory, not to be followed by others */
@@ -43,14 +51,15 @@ typedef struct LbPublication
  * Publish entries, net and in order of their members, of the transaction xid
  * on the board of value.  Called at PRE_COMMIT; settles what earlier
  * transactions have published of the same members and not settled yet.
- * entries must live until the transaction's callbacks have run.  Returns NULL
- * if memory is used up.  Raises only if the wait for a large transaction's
+ * entries must live until the transaction's callbacks have run, except with
+ * prepare, when all goes to shared memory.  Returns NULL if memory is used up.  Raises only if the wait for a large transaction's
  * settling is interrupted.  Takes the stripe's lock.
  */
 extern LbPublication *lb_publish(LbDef *def, uint64 generation,
 								 const LbValue *value, uint32 hash,
 								 FullTransactionId xid,
-								 const int64 *entries, uint32 nentries);
+								 const int64 *entries, uint32 nentries,
+								 bool prepare);
 
 /*
  * The owner's transaction has committed: bring its changes into the index, if
@@ -61,6 +70,101 @@ extern void lb_settle(LbPublication *pub);
 
 /* The owner's transaction has aborted. */
 extern void lb_drop(LbPublication *pub);
+
+/*
+ * The owner's transaction was prepared: from now on whoever meets the
+ * publication after the transaction has ended settles or forgets it.
+ */
+extern void lb_leave_prepared(LbPublication *pub);
+
+/*
+ * Settle or forget the publications of prepared transactions that have ended.
+ * Holds no lock while it looks up outcomes; can raise only there.  Returns
+ * whether prepared ones are left.
+ */
+extern bool lb_def_settle_prepared(LbDef *def, uint64 generation);
+
+/* A snapshot, in full xids. */
+typedef struct LbSnapshot
+{
+	Snapshot	snapshot;
+	uint64		xmin;
+	uint64		xmax;
+} LbSnapshot;
+
+extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
+
+/* Whether a top-level transaction had ended when the snapshot was taken. */
+extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
+
+/*
+ * Whether a transaction from first to last, full xids, may have been running
+ * or yet to come when the snapshot was taken.
+ */
+extern bool lb_any_running(const LbSnapshot *s, uint64 first, uint64 last);
+
+/* Transactions whose outcome a read has looked up. */
+typedef struct LbOutcomes
+{
+	int			n;
+	int			max;
+	struct
+	{
+		uint64		xid;
+		bool		committed;
+	}		   *list;
+	uint64		unknown;		/* the one to look up next */
+} LbOutcomes;
+
+/* Look up outcomes->unknown.  No lock is held; can raise. */
+extern void lb_look_up_outcome(LbOutcomes *outcomes);
+
+typedef enum LbCollect
+{
+	LB_COLLECTED,
+	LB_COLLECT_ROOM,			/* changes->n is how much room is needed */
+	LB_COLLECT_OUTCOME,			/* look up outcomes->unknown and come again */
+	LB_COLLECT_WAIT,			/* a large transaction is being settled */
+	LB_COLLECT_TOO_OLD			/* the history does not reach back so far */
+} LbCollect;
+
+/*
+ * Gather what makes the index of board (NULL: it does not live) differ from
+ * what snapshot sees, other than the caller's own changes: transactions that
+ * it sees and that are not settled, and settled ones that it does not see.
+ * unseen, if not NULL, gets the xids that the snapshot does not see (for
+ * serializable transactions).  Needs the stripe's lock, shared.
+ */
+typedef struct LbUnseen
+{
+	int			n;
+	int			max;			/* when n passes it, there was no room */
+	TransactionId *xids;
+} LbUnseen;
+
+extern LbCollect lb_collect(const LbDef *def, const LbStripe *stripe,
+							const LbBoard *board, const LbSnapshot *snapshot,
+							LbOutcomes *outcomes, LbChanges *changes,
+							LbUnseen *unseen);
+
+/* Whether a snapshot is new enough for an index with this floor. */
+static inline bool
+lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
+{
+	return snapshot->xmax > floor->note || snapshot->xmin > floor->xid;
+}
+
+/*
+ * Give back what no snapshot needs of a board's history, or with all, all of
+ * it, raising its floor.  Needs the stripe's exclusive lock.
+ */
+extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
+
+/* Unlink a publication that is of no consequence any more.  Likewise. */
+extern void lb_forget_publication(LbDef *def, LbPublication *pub);
+
+/* Find out, now and then, before which xid every snapshot sees everything. */
+extern void lb_update_horizon(bool now);
 
 /*
  * Walk through what a build's queue has kept since it was last emptied: see

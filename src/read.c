@@ -15,25 +15,18 @@
 #include <math.h>
 
 #include "access/htup_details.h"
-#include "access/transam.h"
-#include "access/xact.h"
-#include "access/xlog.h"
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
+#include "utils/memutils.h"
 
-#include "build.h"
-#include "capture.h"
 #include "query.h"
+#include "reader.h"
 #include "stat.h"
-#include "view.h"
 
 /* The most rows that are copied out under one hold of a lock. */
 #define LB_MAX_ROWS 1000000
@@ -56,21 +49,12 @@ PG_FUNCTION_INFO_V1(lb_ranks);
 PG_FUNCTION_INFO_V1(lb_among);
 PG_FUNCTION_INFO_V1(lb_histogram);
 
-/* A read under way. */
+/* A call under way. */
 typedef struct Read
 {
 	FunctionCallInfo fcinfo;
-	LbTarget	target;
 	LbMethod	method;
-	bool		distinct;		/* distinct scores will be asked for */
-	bool		query;			/* the query must be run ... */
-	LbCause		cause;			/* ... for this reason */
-	LbDef	   *def;
-	uint64		generation;
-	LbStripe   *stripe;
-	LbOverlay  *overlay;
-	LbScoreDelta *deltas;
-	LbView		view;
+	LbRead		read;
 } Read;
 
 /* A row of lb_top and its like. */
@@ -140,83 +124,15 @@ method_argument(FunctionCallInfo fcinfo, int argno, LbMethod otherwise)
 }
 
 
-/* ----------------------------------------------------------------
- *		Opening a board for reading
- * ----------------------------------------------------------------
- */
-
-static void
-offline_error(const LbDefn *defn, const char *reason)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("board \"%s\" is offline", defn->name),
-			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
-			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
-}
-
-/* Why the index cannot be asked at all, whatever its state. */
-static LbCause
-cause_before_index(Read *r)
-{
-	LbDefn	   *defn = r->target.defn;
-	Snapshot	snapshot = GetActiveSnapshot();
-
-	if (!lb_enable_index)
-		return LB_CAUSE_DISABLED;
-	if (RecoveryInProgress())
-	{
-		if (lb_offline == LB_POLICY_ERROR)
-			offline_error(defn, "the server is a standby");
-		return LB_CAUSE_RECOVERY;
-	}
-
-	/* The index knows one state, the newest. */
-	if (IsolationUsesXactSnapshot() || snapshot->takenDuringRecovery ||
-		snapshot->snapshot_type != SNAPSHOT_MVCC)
-		return LB_CAUSE_SNAPSHOT;
-	if (defn->row_security &&
-		check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED)
-		return LB_CAUSE_ROW_SECURITY;
-	if (defn->problem != NULL || !defn->captured)
-	{
-		LbDef	   *def = lb_def_attach(defn, false);
-
-		/* It cannot be followed from here on. */
-		if (def != NULL && pg_atomic_read_u32(&def->state) != LB_OFFLINE)
-			lb_def_offline(def, defn->problem ? defn->problem :
-						   "a capture trigger is missing or disabled", false);
-		if (lb_offline == LB_POLICY_ERROR)
-			offline_error(defn, defn->problem ? defn->problem :
-						  "a capture trigger is missing or disabled");
-		return defn->problem ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
-	}
-	if (r->target.has_value && r->target.value.len > LB_MAX_VALUE)
-		return LB_CAUSE_LIMIT;
-
-	/* While a statement runs, what it has changed is not all captured yet. */
-	if (AfterTriggerPendingOnRel(defn->source))
-		return LB_CAUSE_OWN_CHANGES;
-	return LB_CAUSE_NONE;
-}
-
-static void
-run_query_because(Read *r, LbCause cause)
-{
-	r->query = true;
-	r->cause = cause;
-}
-
 /*
  * Find the board that argument board names, and see whether its index may be
- * asked.  distinct says that a dense_rank needs more than other methods.
+ * asked.
  */
 static void
 read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 {
 	text	   *name;
 	LbDefn	   *defn;
-	LbCause		cause;
 
 	lb_require_preload();
 	if (PG_ARGISNULL(board_arg))
@@ -225,193 +141,28 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 	name = PG_GETARG_TEXT_PP(board_arg);
 
 	r->fcinfo = fcinfo;
-	lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &r->target);
-	defn = r->target.defn;
-	if (defn->family && !r->target.has_value)
+	lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
+				   &r->read.target);
+	defn = r->read.target.defn;
+	if (defn->family && !r->read.target.has_value)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a family of boards", defn->name),
 				 errhint("Name one of its boards, as in \"%s:value\".",
 						 defn->name)));
 	r->method = method_argument(fcinfo, method_arg, defn->method);
-	r->distinct = r->method == LB_DENSE_RANK;
-	r->query = false;
-	r->cause = LB_CAUSE_NONE;
-	r->def = NULL;
-	r->overlay = NULL;
-	r->deltas = NULL;
-
-	/* Without the privileges, the query raises the error that it raises. */
-	if (!lb_may_read(defn))
-	{
-		run_query_because(r, LB_CAUSE_NONE);
-		return;
-	}
-	cause = cause_before_index(r);
-	if (cause != LB_CAUSE_NONE)
-	{
-		run_query_because(r, cause);
-		return;
-	}
-
-	r->def = lb_def_attach(defn, false);
-	if (r->def == NULL)
-	{
-		/* Not committed: nobody else can build it. */
-		if (lb_created_here(defn))
-		{
-			run_query_because(r, LB_CAUSE_BUILDING);
-			return;
-		}
-		/* A database that was restored, or made from a template. */
-		r->def = lb_def_attach(defn, true);
-		if (r->def == NULL)
-		{
-			run_query_because(r, LB_CAUSE_OFFLINE);
-			return;
-		}
-	}
-	r->generation = defn->generation;
-	r->stripe = &r->def->stripes[r->target.stripe];
-	r->overlay = lb_own_changes(&r->target, GetActiveSnapshot()->curcid);
-	if (r->overlay != NULL && r->distinct)
-		r->deltas = palloc(sizeof(LbScoreDelta) *
-						   Max(1, lb_view_max_deltas(r->overlay)));
-}
-
-/* Let the state of the board and the settings decide. */
-static bool
-read_wait(Read *r, uint32 state)
-{
-	LbDefn	   *defn = r->target.defn;
-
-	if (state == LB_OFFLINE)
-	{
-		if (lb_offline == LB_POLICY_ERROR)
-		{
-			char		reason[LB_MAX_REASON];
-
-			SpinLockAcquire(&r->def->mutex);
-			strlcpy(reason, r->def->reason, LB_MAX_REASON);
-			SpinLockRelease(&r->def->mutex);
-			offline_error(defn, reason);
-		}
-		run_query_because(r, LB_CAUSE_OFFLINE);
-		return false;
-	}
-	if (lb_not_ready == LB_POLICY_ERROR)
-	{
-		lb_def_want_build(r->def, r->generation);
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("board \"%s\" is being built", defn->name),
-				 errhint("Wait with lb_wait_ready(), or set \"leaderboard.not_ready\" to \"query\".")));
-	}
-	if (lb_not_ready == LB_POLICY_QUERY)
-	{
-		lb_def_want_build(r->def, r->generation);
-		run_query_because(r, LB_CAUSE_BUILDING);
-		return false;
-	}
-	switch (lb_wait_build(r->def, r->generation, false, lb_wait_timeout_ms))
-	{
-		case LB_WAIT_READY:
-			return true;
-		case LB_WAIT_FAILED:
-			run_query_because(r, LB_CAUSE_BUILDING);
-			return false;
-		case LB_WAIT_TIMEOUT:
-			break;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("board \"%s\" was not built within %d ms",
-					defn->name, lb_wait_timeout_ms),
-			 errhint("See lb_stat_board for the build's progress; \"leaderboard.wait_timeout\" sets how long reads wait.")));
-}
-
-/*
- * Lock the board and open a view of it.  Returns false if the query must be
- * run.  After true, nothing may raise until read_unlock.
- */
-static bool
-read_lock(Read *r)
-{
-	bool		waited = false;
-
-	if (r->query)
-		return false;
-	for (;;)
-	{
-		uint32		state = pg_atomic_read_u32(&r->def->state);
-		LbBoard    *board;
-		LbRef		ref;
-
-		if (state != LB_READY)
-		{
-			if (!read_wait(r, state))
-				return false;
-			continue;
-		}
-		LWLockAcquire(&r->stripe->lock, LW_SHARED);
-		if (!lb_def_is(r->def, r->generation))
-		{
-			/* Dropped and gone, which our lock on the table rules out. */
-			LWLockRelease(&r->stripe->lock);
-			run_query_because(r, LB_CAUSE_OFFLINE);
-			return false;
-		}
-		if (pg_atomic_read_u32(&r->def->state) != LB_READY)
-		{
-			LWLockRelease(&r->stripe->lock);
-			continue;
-		}
-		board = lb_board_find(r->def, r->stripe, r->target.hash,
-							  &r->target.value, &ref);
-		if (board != NULL && board->large > 0)
-		{
-			/* A large transaction is being brought in: wait, but not long. */
-			ConditionVariablePrepareToSleep(&r->def->changed);
-			LWLockRelease(&r->stripe->lock);
-			if (waited)
-			{
-				ConditionVariableCancelSleep();
-				run_query_because(r, LB_CAUSE_UNSETTLED);
-				return false;
-			}
-			waited = ConditionVariableTimedSleep(&r->def->changed,
-												 Min(lb_wait_timeout_ms, 2000),
-												 PG_WAIT_EXTENSION);
-			ConditionVariableCancelSleep();
-			continue;
-		}
-		if (!lb_view_open(&r->view, board == NULL ? NULL : &board->index,
-						  r->overlay, r->target.defn->width,
-						  r->target.defn->member_words, r->deltas))
-		{
-			LWLockRelease(&r->stripe->lock);
-			run_query_because(r, LB_CAUSE_OWN_CHANGES);
-			return false;
-		}
-		return true;
-	}
-}
-
-static void
-read_unlock(Read *r)
-{
-	LWLockRelease(&r->stripe->lock);
-	lb_count_read(&r->target, r->def, LB_CAUSE_NONE);
+	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
+				  false);
 }
 
 static Datum
 query_value(Read *r, LbQueryKind kind, const Datum *args, const char *nulls,
 			bool *isnull)
 {
-	if (r->cause != LB_CAUSE_NONE)
-		lb_count_read(&r->target, r->def, r->cause);
-	return lb_query_value(r->target.defn, kind, r->method, args, nulls,
-						  r->target.has_value ? &r->target.value : NULL,
+	if (r->read.cause != LB_CAUSE_NONE)
+		lb_count_read(&r->read.target, r->read.def, r->read.cause);
+	return lb_query_value(r->read.target.defn, kind, r->method, args, nulls,
+						  r->read.target.has_value ? &r->read.target.value : NULL,
 						  isnull);
 }
 
@@ -420,10 +171,10 @@ query_rows(Read *r, LbQueryKind kind, const Datum *args, const char *nulls)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) r->fcinfo->resultinfo;
 
-	if (r->cause != LB_CAUSE_NONE)
-		lb_count_read(&r->target, r->def, r->cause);
-	lb_query_rows(r->target.defn, kind, r->method, args, nulls,
-				  r->target.has_value ? &r->target.value : NULL,
+	if (r->read.cause != LB_CAUSE_NONE)
+		lb_count_read(&r->read.target, r->read.def, r->read.cause);
+	lb_query_rows(r->read.target.defn, kind, r->method, args, nulls,
+				  r->read.target.has_value ? &r->read.target.value : NULL,
 				  rsinfo->setResult, rsinfo->setDesc);
 }
 
@@ -446,19 +197,19 @@ query_value_1(Read *r, LbQueryKind kind, bool *isnull)
 static inline int64
 score_of(const Read *r, const int64 *key)
 {
-	return lb_directed(key[0], r->target.defn->columns[0].descending);
+	return lb_directed(key[0], r->read.target.defn->columns[0].descending);
 }
 
 static inline int64
 score_word(const Read *r, int64 score)
 {
-	return lb_directed(score, r->target.defn->columns[0].descending);
+	return lb_directed(score, r->read.target.defn->columns[0].descending);
 }
 
 static inline int64
 member_of(const Read *r, const int64 *key)
 {
-	return key[r->target.defn->width - 1];
+	return key[r->read.target.defn->width - 1];
 }
 
 /* Entries whose score is better than a score's word. */
@@ -467,7 +218,7 @@ count_better(const Read *r, int64 word)
 {
 	uint64		members;
 
-	lb_view_spans(&r->view, &word, 1, false, &members, NULL);
+	lb_view_spans(&r->read.view, &word, 1, false, &members, NULL);
 	return members;
 }
 
@@ -478,7 +229,7 @@ rank_of_word(const Read *r, int64 word, LbMethod method)
 
 	if (method != LB_DENSE_RANK)
 		return count_better(r, word) + 1;
-	lb_view_spans(&r->view, &word, 1, false, NULL, &distinct);
+	lb_view_spans(&r->read.view, &word, 1, false, NULL, &distinct);
 	return distinct + 1;
 }
 
@@ -489,14 +240,14 @@ rank_of_key(const Read *r, const int64 *key)
 
 	if (r->method != LB_ROW_NUMBER)
 		return rank_of_word(r, key[0], r->method);
-	lb_view_spans(&r->view, key, r->view.width, false, &members, NULL);
+	lb_view_spans(&r->read.view, key, r->read.view.width, false, &members, NULL);
 	return members + 1;
 }
 
 static double
 percentile_of_key(const Read *r, const int64 *key)
 {
-	int64		total = lb_view_members(&r->view);
+	int64		total = lb_view_members(&r->read.view);
 	int64		not_better = total - count_better(r, key[0]);
 
 	return 100 * ((double) not_better / (double) total);
@@ -506,9 +257,9 @@ percentile_of_key(const Read *r, const int64 *key)
 static int64
 count_between(const Read *r, bool has_lo, int64 lo, bool has_hi, int64 hi)
 {
-	bool		descending = r->target.defn->columns[0].descending;
+	bool		descending = r->read.target.defn->columns[0].descending;
 	uint64		before = 0;
-	uint64		upto = lb_view_members(&r->view);
+	uint64		upto = lb_view_members(&r->read.view);
 	bool		has_first = descending ? has_hi : has_lo;
 	bool		has_last = descending ? has_lo : has_hi;
 	int64		first = score_word(r, descending ? hi : lo);
@@ -517,9 +268,9 @@ count_between(const Read *r, bool has_lo, int64 lo, bool has_hi, int64 hi)
 	if (has_lo && has_hi && lo > hi)
 		return 0;
 	if (has_first)
-		lb_view_spans(&r->view, &first, 1, false, &before, NULL);
+		lb_view_spans(&r->read.view, &first, 1, false, &before, NULL);
 	if (has_last)
-		lb_view_spans(&r->view, &last, 1, true, &upto, NULL);
+		lb_view_spans(&r->read.view, &last, 1, true, &upto, NULL);
 	return upto - before;
 }
 
@@ -533,9 +284,9 @@ copy_rows(const Read *r, uint64 before, int n, Row *rows)
 	int64		rank = 0;
 	int			i;
 
-	if (n == 0 || !lb_view_seek(&r->view, before, &cursor))
+	if (n == 0 || !lb_view_seek(&r->read.view, before, &cursor))
 		return 0;
-	for (i = 0; i < n && lb_view_next(&r->view, &cursor, key); i++)
+	for (i = 0; i < n && lb_view_next(&r->read.view, &cursor, key); i++)
 	{
 		if (r->method == LB_ROW_NUMBER)
 			rank = before + i + 1;
@@ -600,14 +351,14 @@ query_record(Read *r, LbQueryKind kind, bool *isnull)
 	TupleTableSlot *slot;
 	Datum		result = (Datum) 0;
 
-	if (r->cause != LB_CAUSE_NONE)
-		lb_count_read(&r->target, r->def, r->cause);
+	if (r->read.cause != LB_CAUSE_NONE)
+		lb_count_read(&r->read.target, r->read.def, r->read.cause);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);
 	store = tuplestore_begin_heap(false, false, work_mem);
-	lb_query_rows(r->target.defn, kind, r->method, &arg, &null,
-				  r->target.has_value ? &r->target.value : NULL,
+	lb_query_rows(r->read.target.defn, kind, r->method, &arg, &null,
+				  r->read.target.has_value ? &r->read.target.value : NULL,
 				  store, desc);
 	slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	*isnull = !tuplestore_gettupleslot(store, true, false, slot);
@@ -632,18 +383,18 @@ lb_rank(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, 2);
-	if (!r.query && PG_ARGISNULL(0))
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
 		int64		rank = 0;
 
-		isnull = !lb_view_lookup(&r.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key);
 		if (!isnull)
 			rank = rank_of_key(&r, key);
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		result = Int64GetDatum(rank);
 	}
 	else
@@ -661,16 +412,16 @@ lb_score(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
-	if (!r.query && PG_ARGISNULL(0))
+	r.read.distinct = false;
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
 
-		isnull = !lb_view_lookup(&r.view, &member, key);
-		read_unlock(&r);
+		isnull = !lb_view_lookup(&r.read.view, &member, key);
+		lb_read_unlock(&r.read);
 		if (!isnull)
 			result = Int64GetDatum(score_of(&r, key));
 	}
@@ -689,19 +440,19 @@ lb_percentile(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
-	if (!r.query && PG_ARGISNULL(0))
+	r.read.distinct = false;
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
 		double		percentile = 0;
 
-		isnull = !lb_view_lookup(&r.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key);
 		if (!isnull)
 			percentile = percentile_of_key(&r, key);
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		result = Float8GetDatum(percentile);
 	}
 	else
@@ -719,9 +470,9 @@ lb_player(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	if (!r.query && PG_ARGISNULL(0))
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
@@ -729,14 +480,14 @@ lb_player(PG_FUNCTION_ARGS)
 		int64		total = 0;
 		double		percentile = 0;
 
-		isnull = !lb_view_lookup(&r.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key);
 		if (!isnull)
 		{
 			rank = rank_of_key(&r, key);
 			percentile = percentile_of_key(&r, key);
-			total = lb_view_members(&r.view);
+			total = lb_view_members(&r.read.view);
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		if (!isnull)
 		{
 			Datum		values[4];
@@ -769,15 +520,15 @@ read_lock_rows(Read *r, int64 n, Row **rows, int *room)
 	{
 		int64		need;
 
-		if (!read_lock(r))
+		if (!lb_read_lock(&r->read))
 			return false;
-		need = Min(n, (int64) lb_view_members(&r->view));
+		need = Min(n, (int64) lb_view_members(&r->read.view));
 		if (need <= *room)
 			return true;
-		LWLockRelease(&r->stripe->lock);
+		LWLockRelease(&r->read.stripe->lock);
 		if (need > LB_MAX_ROWS)
 		{
-			run_query_because(r, LB_CAUSE_LIMIT);
+			lb_read_by_query(&r->read, LB_CAUSE_LIMIT);
 			return false;
 		}
 
@@ -802,9 +553,9 @@ lb_top(PG_FUNCTION_ARGS)
 	{
 		int			got = 0;
 
-		if ((uint64) skip < lb_view_members(&r.view))
+		if ((uint64) skip < lb_view_members(&r.read.view))
 			got = copy_rows(&r, skip, Min(n, room), rows);
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		return_rows(&r, rows, got);
 	}
 	else
@@ -826,15 +577,15 @@ lb_at(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	if (!r.query && PG_ARGISNULL(0))
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		place = PG_GETARG_INT64(0);
 		Row			row;
 
 		isnull = place < 1 || copy_rows(&r, place - 1, 1, &row) == 0;
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		if (!isnull)
 		{
 			Datum		values[3];
@@ -863,7 +614,7 @@ lb_around(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
-	if (!r.query && PG_ARGISNULL(0))
+	if (!r.read.query && PG_ARGISNULL(0))
 		return (Datum) 0;
 	if (read_lock_rows(&r, 2 * radius + 1, &rows, &room))
 	{
@@ -871,18 +622,18 @@ lb_around(PG_FUNCTION_ARGS)
 		int64		key[LB_MAX_WIDTH];
 		int			got = 0;
 
-		if (lb_view_lookup(&r.view, &member, key))
+		if (lb_view_lookup(&r.read.view, &member, key))
 		{
 			uint64		place;
 			uint64		first;
 
-			lb_view_spans(&r.view, key, r.view.width, false, &place, NULL);
+			lb_view_spans(&r.read.view, key, r.read.view.width, false, &place, NULL);
 			first = place < (uint64) radius ? 0 : place - radius;
 			got = copy_rows(&r, first,
 							Min((int64) (place - first) + radius + 1, room),
 							rows);
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		return_rows(&r, rows, got);
 	}
 	else
@@ -906,12 +657,12 @@ lb_count(PG_FUNCTION_ARGS)
 	bool		isnull = false;
 
 	read_begin(&r, fcinfo, 0, -1);
-	r.deltas = NULL;
-	if (read_lock(&r))
+	r.read.distinct = false;
+	if (lb_read_lock(&r.read))
 	{
-		int64		n = lb_view_members(&r.view);
+		int64		n = lb_view_members(&r.read.view);
 
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		PG_RETURN_INT64(n);
 	}
 	PG_RETURN_DATUM(query_value(&r, LB_QUERY_COUNT, NULL, NULL, &isnull));
@@ -926,8 +677,8 @@ lb_count_between(PG_FUNCTION_ARGS)
 	bool		isnull = false;
 
 	read_begin(&r, fcinfo, 2, -1);
-	r.deltas = NULL;
-	if (read_lock(&r))
+	r.read.distinct = false;
+	if (lb_read_lock(&r.read))
 	{
 		int64		n;
 
@@ -935,7 +686,7 @@ lb_count_between(PG_FUNCTION_ARGS)
 						  PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
 						  !PG_ARGISNULL(1),
 						  PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1));
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		PG_RETURN_INT64(n);
 	}
 	for (int i = 0; i < 2; i++)
@@ -955,14 +706,14 @@ lb_rank_of_score(PG_FUNCTION_ARGS)
 	Datum		result;
 
 	read_begin(&r, fcinfo, 1, 2);
-	if (!r.query && PG_ARGISNULL(0))
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		int64		rank = rank_of_word(&r, score_word(&r, PG_GETARG_INT64(0)),
 										r.method);
 
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		PG_RETURN_INT64(rank);
 	}
 	result = query_value_1(&r, LB_QUERY_RANK_OF_SCORE, &isnull);
@@ -989,12 +740,12 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 					 errhint("The best score is at percentile 100, the worst at 0.")));
 	}
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
-	if (!r.query && PG_ARGISNULL(0))
+	r.read.distinct = false;
+	if (!r.read.query && PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
-		int64		total = lb_view_members(&r.view);
+		int64		total = lb_view_members(&r.read.view);
 		int64		score = 0;
 
 		if (total > 0)
@@ -1005,14 +756,14 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 			int64		key[LB_MAX_WIDTH];
 
 			row = Max(row, 1);
-			if (lb_view_seek(&r.view, total - row, &cursor) &&
-				lb_view_next(&r.view, &cursor, key))
+			if (lb_view_seek(&r.read.view, total - row, &cursor) &&
+				lb_view_next(&r.read.view, &cursor, key))
 			{
 				score = score_of(&r, key);
 				isnull = false;
 			}
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		result = Int64GetDatum(score);
 	}
 	else
@@ -1042,21 +793,21 @@ array_argument(FunctionCallInfo fcinfo, int argno, Datum **elements,
 static void
 prefetch_members(const Read *r, const Datum *members, const bool *nulls, int n)
 {
-	if (r->view.index == NULL)
+	if (r->read.view.index == NULL)
 		return;
 	for (int i = 0; i < n; i++)
 	{
 		int64		member = DatumGetInt64(members[i]);
 
 		if (!nulls[i])
-			lb_index_prefetch_hash(r->view.arena, r->view.index, &member);
+			lb_index_prefetch_hash(r->read.view.arena, r->read.view.index, &member);
 	}
 	for (int i = 0; i < n; i++)
 	{
 		int64		member = DatumGetInt64(members[i]);
 
 		if (!nulls[i])
-			lb_index_prefetch_leaf(r->view.arena, r->view.index, &member);
+			lb_index_prefetch_leaf(r->read.view.arena, r->read.view.index, &member);
 	}
 }
 
@@ -1074,7 +825,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 	n = array_argument(fcinfo, 0, &members, &nulls);
 	rows = MemoryContextAllocHuge(CurrentMemoryContext,
 								  Max(1, n) * sizeof(Row));
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -1087,12 +838,12 @@ lb_ranks(PG_FUNCTION_ARGS)
 				prefetch_members(&r, members + i, nulls + i,
 								 Min(LB_BATCH, n - i));
 			rows[i].rank = 0;
-			if (nulls[i] || !lb_view_lookup(&r.view, &member, key))
+			if (nulls[i] || !lb_view_lookup(&r.read.view, &member, key))
 				continue;
 			rows[i].rank = rank_of_key(&r, key);
 			rows[i].score = score_of(&r, key);
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		for (int i = 0; i < n; i++)
 		{
 			Datum		values[3];
@@ -1146,13 +897,13 @@ lb_among(PG_FUNCTION_ARGS)
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
 	n = array_argument(fcinfo, 0, &members, &nulls);
-	width = r.target.defn->width;
+	width = r.read.target.defn->width;
 
 	/* A key, and the rank after it. */
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   (Size) Max(1, n) * (width + 1) *
 								   sizeof(int64));
-	if (read_lock(&r))
+	if (lb_read_lock(&r.read))
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 		int			nfound = 0;
@@ -1166,12 +917,12 @@ lb_among(PG_FUNCTION_ARGS)
 			if (i % LB_BATCH == 0)
 				prefetch_members(&r, members + i, nulls + i,
 								 Min(LB_BATCH, n - i));
-			if (nulls[i] || !lb_view_lookup(&r.view, &member, key))
+			if (nulls[i] || !lb_view_lookup(&r.read.view, &member, key))
 				continue;
 			key[width] = rank_of_key(&r, key);
 			nfound++;
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		among_width = width;
 		qsort(found, nfound, (width + 1) * sizeof(int64), among_cmp);
 		for (int i = 0; i < nfound; i++)
@@ -1211,39 +962,39 @@ lb_histogram(PG_FUNCTION_ARGS)
 	int64		room = 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	r.deltas = NULL;
+	r.read.distinct = false;
 	InitMaterializedSRF(fcinfo, 0);
-	if (!r.query && n > LB_MAX_ROWS)
-		run_query_because(&r, LB_CAUSE_LIMIT);
-	while (read_lock(&r))
+	if (!r.read.query && n > LB_MAX_ROWS)
+		lb_read_by_query(&r.read, LB_CAUSE_LIMIT);
+	while (lb_read_lock(&r.read))
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-		bool		descending = r.target.defn->columns[0].descending;
+		bool		descending = r.read.target.defn->columns[0].descending;
 		LbViewCursor cursor;
 		int64		key[LB_MAX_WIDTH];
 		int64		best;
 		int64		worst;
-		int64		total = lb_view_members(&r.view);
+		int64		total = lb_view_members(&r.read.view);
 		uint128		range;
 		uint128		k;
 
 		if (total == 0)
 		{
-			read_unlock(&r);
+			lb_read_unlock(&r.read);
 			return (Datum) 0;
 		}
-		lb_view_seek(&r.view, 0, &cursor);
-		lb_view_next(&r.view, &cursor, key);
+		lb_view_seek(&r.read.view, 0, &cursor);
+		lb_view_next(&r.read.view, &cursor, key);
 		best = score_of(&r, key);
-		lb_view_seek(&r.view, total - 1, &cursor);
-		lb_view_next(&r.view, &cursor, key);
+		lb_view_seek(&r.read.view, total - 1, &cursor);
+		lb_view_next(&r.read.view, &cursor, key);
 		worst = score_of(&r, key);
 		range = descending ? (uint128) ((int128) best - worst) + 1 :
 			(uint128) ((int128) worst - best) + 1;
 		k = Min((uint128) n, range);
 		if ((int64) k > room)
 		{
-			LWLockRelease(&r.stripe->lock);
+			LWLockRelease(&r.read.stripe->lock);
 			room = n;
 			counts = MemoryContextAllocHuge(CurrentMemoryContext,
 											room * sizeof(int64));
@@ -1262,7 +1013,7 @@ lb_histogram(PG_FUNCTION_ARGS)
 			counts[i] = count_between(&r, true, Min(near, far),
 									  true, Max(near, far));
 		}
-		read_unlock(&r);
+		lb_read_unlock(&r.read);
 		for (int64 i = 0; i < (int64) k; i++)
 		{
 			int64		near = SCORE(DISTANCE(i));

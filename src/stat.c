@@ -69,7 +69,8 @@ lb_count_read(const LbTarget *target, LbDef *def, LbCause cause)
 
 	if (def == NULL)
 	{
-		def = lb_def_attach(target->defn, false);
+		/* Also on a standby, where nobody else enters it. */
+		def = lb_def_attach(target->defn, RecoveryInProgress());
 		if (def == NULL)
 			return;
 	}
@@ -218,7 +219,8 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 	row = &buffer->rows[buffer->n].row;
 	row->members = board->index.members;
 	row->distinct = board->index.distinct;
-	row->bytes = lb_index_bytes(&board->index) + LB_CHUNK_SIZE;
+	row->bytes = lb_index_bytes(&board->index) +
+		(LB_CHUNK_SIZE << LB_BOARD_ORDER);
 	copy_counters(row->counts, board->counters);
 	buffer->rows[buffer->n].len = value.len;
 	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
@@ -313,8 +315,13 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	def_row.build_seconds = def->build_seconds;
 	SpinLockRelease(&def->mutex);
 	def_row.state = pg_atomic_read_u32(&def->state);
+	if (RecoveryInProgress())
+	{
+		def_row.state = LB_OFFLINE;
+		strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
+	}
 	def_row.build_done = pg_atomic_read_u64(&def->build_done);
-	def_row.build_total = Max(pg_atomic_read_u64(&def->build_total),
+	def_row.build_total = Max((int64) pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
 	buffer = palloc(sizeof(RowBuffer));
 	for (int s = 0; s < LB_STRIPES; s++)

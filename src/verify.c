@@ -3,9 +3,10 @@
  * verify.c
  *	  Comparing index and table.
  *
- * Writers are kept out by a lock, so that what has committed has also been
- * settled; the caller's own changes count as they do in reads.  The table's
- * keys are sorted as a build sorts them, and walked beside the index.
+ * The table is scanned under one snapshot, its keys are sorted as a build
+ * sorts them, and walked beside the index, corrected to the same snapshot as
+ * in every read.  Writers go on meanwhile.  Should they outrun the history, the
+ * board is compared again with a lock that keeps them out.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +27,8 @@
 #include "utils/snapmgr.h"
 
 #include "build.h"
-#include "view.h"
+#include "capture.h"
+#include "reader.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);
 
@@ -40,20 +42,52 @@ typedef struct Verify
 	LbDef	   *def;
 	uint64		generation;
 	Snapshot	snapshot;
+	bool		too_old;		/* the history was outrun */
+	List	   *reports;		/* of Report */
+	MemoryContext context;		/* where they are */
 } Verify;
+
+typedef struct Report
+{
+	char	   *board;
+	bool		has_member;
+	int64		member;
+	const char *problem;
+} Report;
 
 static void
 report(Verify *v, const char *board, const int64 *member, const char *problem)
 {
-	Datum		values[3];
-	bool		nulls[3] = {false, false, false};
+	MemoryContext old = MemoryContextSwitchTo(v->context);
+	Report	   *r = palloc(sizeof(Report));
 
-	values[0] = CStringGetTextDatum(board);
-	values[1] = member == NULL ? (Datum) 0 : Int64GetDatum(*member);
-	nulls[1] = member == NULL;
-	values[2] = CStringGetTextDatum(problem);
-	tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
-						 nulls);
+	r->board = pstrdup(board);
+	r->has_member = member != NULL;
+	r->member = member == NULL ? 0 : *member;
+	r->problem = pstrdup(problem);
+	v->reports = lappend(v->reports, r);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+put_reports(Verify *v)
+{
+	ListCell   *lc;
+
+	foreach(lc, v->reports)
+	{
+		Report	   *r = (Report *) lfirst(lc);
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		values[0] = CStringGetTextDatum(r->board);
+		values[1] = Int64GetDatum(r->member);
+		nulls[1] = !r->has_member;
+		values[2] = CStringGetTextDatum(r->problem);
+		tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
+							 nulls);
+	}
+	v->reports = NIL;
 }
 
 static char *
@@ -71,45 +105,32 @@ board_name(const LbDefn *defn, const LbValue *value)
  * how many, or -1 with a reason why the index cannot be looked at.
  */
 static int
-copy_keys(Verify *v, const LbTarget *target, LbOverlay *overlay, uint64 place,
-		  int64 *keys, const char **why)
+copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
+		  const char **why)
 {
-	LbStripe   *stripe = &v->def->stripes[target->stripe];
-	int			n = -1;
+	LbRead		r;
+	int			n = 0;
+	LbViewCursor cursor;
 
-	LWLockAcquire(&stripe->lock, LW_SHARED);
-	if (!lb_def_is(v->def, v->generation) ||
-		pg_atomic_read_u32(&v->def->state) != LB_READY)
-		*why = "the board is not ready";
-	else
+	r.target = *target;
+	lb_read_begin(&r, v->snapshot, false, true);
+	if (!lb_read_lock(&r))
 	{
-		LbRef		ref;
-		LbBoard    *board;
-		LbView		view;
-		LbViewCursor cursor;
-
-		board = lb_board_find(v->def, stripe, target->hash, &target->value,
-							  &ref);
-		*why = board == NULL || place > 0 ? NULL :
-			lb_index_check(&lb_shared->arena, &board->index);
-		if (*why != NULL)
-			 /* damaged */ ;
-		else if (!lb_view_open(&view, board == NULL ? NULL : &board->index,
-							   overlay, v->defn->width,
-							   v->defn->member_words, NULL))
-			*why = "the transaction's own changes do not fit the index";
-		else
-		{
-			n = 0;
-			if (lb_view_seek(&view, place, &cursor))
-			{
-				while (n < COPY_KEYS &&
-					   lb_view_next(&view, &cursor, keys + n * v->defn->width))
-					n++;
-			}
-		}
+		v->too_old |= r.cause == LB_CAUSE_SNAPSHOT;
+		*why = "the board could not be read from its index";
+		return -1;
 	}
-	LWLockRelease(&stripe->lock);
+	*why = place > 0 || r.view.board == NULL ? NULL :
+		lb_index_check(&lb_shared->arena, r.view.board);
+	if (*why != NULL)
+		n = -1;
+	else if (lb_view_seek(&r.view, place, &cursor))
+	{
+		while (n < COPY_KEYS &&
+			   lb_view_next(&r.view, &cursor, keys + n * v->defn->width))
+			n++;
+	}
+	lb_read_unlock(&r);
 	return n;
 }
 
@@ -137,7 +158,6 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 	int			width = v->defn->width;
 	int			first = number < 0 ? 0 : 1;
 	int64	   *keys = palloc(COPY_KEYS * width * sizeof(int64));
-	LbOverlay  *overlay = lb_own_changes(target, v->snapshot->curcid);
 	uint64		place = 0;
 	int			n = 0;
 	int			at = 0;
@@ -151,7 +171,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 
 		if (at == n && more)
 		{
-			n = copy_keys(v, target, overlay, place, keys, &why);
+			n = copy_keys(v, target, place, keys, &why);
 			if (n < 0)
 			{
 				report(v, name, NULL, why);
@@ -276,67 +296,24 @@ no_poll(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* One definition, or with only, one board of a family. */
+/* Compare one definition, or with only, one board of a family. */
 static void
-verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
+compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 {
-	Verify		v;
-	Relation	rel;
+	LbDefn	   *defn = v->defn;
+	Relation	rel = table_open(defn->source, lockmode);
 	LbSort	   *sort;
 	LbValues	values;
 	const int64 *tuple;
 	MemoryContext context;
 	MemoryContext old;
 
-	if (!pg_class_ownercheck(defn->source, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
-					   get_rel_name(defn->source));
-	memset(&v, 0, sizeof(v));
-	v.rsinfo = rsinfo;
-	v.defn = defn;
-
-	/* Not to be waited for: nobody builds it before we commit. */
-	if (lb_created_here(defn))
-	{
-		report(&v, defn->name, NULL, "the board was created by this transaction");
-		return;
-	}
-	v.def = lb_def_attach(defn, true);
-	if (v.def == NULL)
-	{
-		report(&v, defn->name, NULL, "the shared memory of leaderboard.memory is used up");
-		return;
-	}
-	v.generation = defn->generation;
-	if (pg_atomic_read_u32(&v.def->state) == LB_BUILDING)
-		(void) lb_wait_build(v.def, v.generation, false, lb_wait_timeout_ms);
-	if (pg_atomic_read_u32(&v.def->state) != LB_READY)
-	{
-		char		reason[LB_MAX_REASON];
-
-		SpinLockAcquire(&v.def->mutex);
-		strlcpy(reason, v.def->reason, LB_MAX_REASON);
-		SpinLockRelease(&v.def->mutex);
-		report(&v, defn->name, NULL,
-			   reason[0] == '\0' ? "the board is not ready" :
-			   psprintf("the board is not ready: %s", reason));
-		return;
-	}
-
-	/* Writers hold their locks until they have settled. */
-	rel = table_open(defn->source, ShareLock);
-	if (defn->problem != NULL)
-	{
-		report(&v, defn->name, NULL, defn->problem);
-		table_close(rel, NoLock);
-		return;
-	}
 	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard verify",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	PushActiveSnapshot(GetLatestSnapshot());
-	v.snapshot = GetActiveSnapshot();
-	sort = lb_sort_rows(defn, rel, v.snapshot, &values, NULL, no_poll);
+	v->snapshot = GetActiveSnapshot();
+	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
 	tuple = lb_sort_next(sort);
 	if (!defn->family)
 	{
@@ -345,7 +322,7 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
 		memset(&target, 0, sizeof(target));
 		target.defn = defn;
 		target.value.data = "";
-		verify_board(&v, &target, sort, -1, &tuple);
+		verify_board(v, &target, sort, -1, &tuple);
 	}
 	else
 	{
@@ -363,7 +340,7 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
 			if (only == NULL || (only->value.len == target.value.len &&
 								 memcmp(only->value.data, target.value.data,
 										target.value.len) == 0))
-				verify_board(&v, &target, sort, number, &tuple);
+				verify_board(v, &target, sort, number, &tuple);
 			else
 			{
 				while (tuple != NULL && tuple[0] == number)
@@ -371,12 +348,12 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
 			}
 		}
 		if (only == NULL)
-			verify_unnumbered(&v, &values, sort);
+			verify_unnumbered(v, &values, sort);
 		else if (!is_numbered(&values, only->hash, &only->value))
 		{
 			const int64 *none = NULL;
 
-			verify_board(&v, only, sort, 0, &none);
+			verify_board(v, only, sort, 0, &none);
 		}
 	}
 	lb_sort_end(sort);
@@ -384,6 +361,58 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	table_close(rel, NoLock);
+}
+
+static void
+verify_defn(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *only)
+{
+	Verify		v;
+	uint32		state;
+
+	if (!pg_class_ownercheck(defn->source, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+	memset(&v, 0, sizeof(v));
+	v.rsinfo = rsinfo;
+	v.context = CurrentMemoryContext;
+	v.defn = defn;
+	v.def = lb_def_attach(defn, !lb_created_here(defn));
+	v.generation = defn->generation;
+	if (v.def != NULL &&
+		pg_atomic_read_u32(&v.def->state) == LB_BUILDING)
+		(void) lb_wait_build(v.def, v.generation, false, lb_wait_timeout_ms);
+	state = v.def == NULL ? LB_OFFLINE : pg_atomic_read_u32(&v.def->state);
+
+	/* Not to be waited for: nobody builds it before we commit. */
+	if (lb_created_here(defn))
+		report(&v, defn->name, NULL,
+			   "the board was created by this transaction");
+	else if (v.def == NULL)
+		report(&v, defn->name, NULL,
+			   "the shared memory of leaderboard.memory is used up");
+	else if (defn->problem != NULL)
+		report(&v, defn->name, NULL, defn->problem);
+	else if (state != LB_READY)
+	{
+		char		reason[LB_MAX_REASON];
+
+		SpinLockAcquire(&v.def->mutex);
+		strlcpy(reason, v.def->reason, LB_MAX_REASON);
+		SpinLockRelease(&v.def->mutex);
+		report(&v, defn->name, NULL, reason[0] == '\0' ?
+			   "the board is not ready" :
+			   psprintf("the board is not ready: %s", reason));
+	}
+	else
+	{
+		compare(&v, only, AccessShareLock);
+		if (v.too_old)
+		{
+			v.reports = NIL;
+			compare(&v, only, ShareLock);
+		}
+	}
+	put_reports(&v);
 }
 
 Datum
@@ -426,7 +455,9 @@ lb_verify(PG_FUNCTION_ARGS)
 
 			memset(&v, 0, sizeof(v));
 			v.rsinfo = rsinfo;
+			v.context = CurrentMemoryContext;
 			report(&v, "", NULL, problem);
+			put_reports(&v);
 		}
 	}
 	return (Datum) 0;

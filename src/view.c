@@ -124,6 +124,7 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 			 int width, int member_words, LbScoreDelta *deltas)
 {
 	view->arena = &lb_shared->arena;
+	view->board = index;
 	view->index = index;
 	view->overlay = overlay;
 	view->width = width;

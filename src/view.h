@@ -25,7 +25,8 @@ typedef struct LbScoreDelta
 typedef struct LbView
 {
 	const LbArena *arena;
-	const LbIndex *index;		/* NULL if it counts as empty */
+	const LbIndex *board;		/* the board's index, or NULL */
+	const LbIndex *index;		/* the same, NULL if it counts as empty */
 	LbOverlay  *overlay;		/* NULL if there is nothing to correct */
 	int			width;
 	int			member_words;

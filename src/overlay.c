@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ *
+ * overlay.c
+ *	  Signed changes of a board, summed up per member.
+ *
+ * Changes are never replayed as assignments, since they need not come in the
+ * order in which they happened: a user's own trigger that updates a row of
+ * the same statement is captured before the statement's own change of it, and
+ * transactions are undone newest first but brought in oldest first.  Their
+ * sum does not depend on the order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "overlay.h"
+
+/* qsort's comparison has no argument, and qsort_arg is no faster. */
+static int	cmp_width;
+
+static inline int
+words_cmp(const int64 *a, const int64 *b, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* By member, which is the key's last word, then by the rest of the key. */
+static int
+change_cmp(const void *a, const void *b)
+{
+	const int64 *ca = (const int64 *) a;
+	const int64 *cb = (const int64 *) b;
+
+	if (ca[cmp_width] != cb[cmp_width])
+		return ca[cmp_width] < cb[cmp_width] ? -1 : 1;
+	return words_cmp(ca + 1, cb + 1, cmp_width - 1);
+}
+
+static int
+key_cmp(const void *a, const void *b)
+{
+	return words_cmp((const int64 *) a, (const int64 *) b, cmp_width);
+}
+
+int
+lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
+{
+	int			width = changes->width;
+	int			stride = lb_change_words(width);
+	int			nentries = 0;
+	int64	   *at = changes->words;
+	int64	   *end = at + (Size) changes->n * stride;
+
+	*ambiguous = false;
+	cmp_width = width;
+	if (changes->n > 1)
+		qsort(changes->words, changes->n, stride * sizeof(int64), change_cmp);
+
+	while (at < end)
+	{
+		int64		member = at[width];
+		int64	   *entry = entries + (Size) nentries * lb_entry_words(width);
+
+		memset(entry, 0, lb_entry_words(width) * sizeof(int64));
+		while (at < end && at[width] == member)
+		{
+			int64	   *key = at + 1;
+			int64		sum = 0;
+
+			/* Equal keys are neighbours. */
+			while (at < end && words_cmp(at + 1, key, width) == 0)
+			{
+				sum += at[0];
+				at += stride;
+			}
+			if (sum == 0)
+				continue;
+			if (sum == -1 && !(entry[0] & LB_HAS_OLD))
+			{
+				entry[0] |= LB_HAS_OLD;
+				memcpy(lb_entry_old(entry), key, width * sizeof(int64));
+			}
+			else if (sum == 1 && !(entry[0] & LB_HAS_NEW))
+			{
+				entry[0] |= LB_HAS_NEW;
+				memcpy(lb_entry_new(entry, width), key,
+					   width * sizeof(int64));
+			}
+			else
+				*ambiguous = true;
+		}
+		if (entry[0] != 0)
+			nentries++;
+	}
+	return nentries;
+}
+
+void
+lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
+{
+	memset(overlay, 0, sizeof(LbOverlay));
+	overlay->width = width;
+	overlay->member_words = member_words;
+	overlay->max = max;
+	if (max > 0)
+	{
+		Size		size = (Size) max * width * sizeof(int64);
+
+		overlay->entries = MemoryContextAllocHuge(CurrentMemoryContext,
+												  (Size) max *
+												  lb_entry_words(width) *
+												  sizeof(int64));
+		overlay->removed = MemoryContextAllocHuge(CurrentMemoryContext, size);
+		overlay->added = MemoryContextAllocHuge(CurrentMemoryContext, size);
+	}
+}
+
+void
+lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
+{
+	int			width = overlay->width;
+
+	Assert(changes->n <= overlay->max);
+	overlay->checked = false;
+	overlay->nremoved = 0;
+	overlay->nadded = 0;
+	overlay->nentries = lb_net_changes(changes, overlay->entries,
+									   &overlay->ambiguous);
+	for (int i = 0; i < overlay->nentries; i++)
+	{
+		int64	   *entry = overlay->entries +
+		(Size) i * lb_entry_words(width);
+
+		if (entry[0] & LB_HAS_OLD)
+			memcpy(overlay->removed + (Size) width * overlay->nremoved++,
+				   lb_entry_old(entry), width * sizeof(int64));
+		if (entry[0] & LB_HAS_NEW)
+			memcpy(overlay->added + (Size) width * overlay->nadded++,
+				   lb_entry_new(entry, width), width * sizeof(int64));
+	}
+	cmp_width = width;
+	if (overlay->nremoved > 1)
+		qsort(overlay->removed, overlay->nremoved, width * sizeof(int64),
+			  key_cmp);
+	if (overlay->nadded > 1)
+		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
+			  key_cmp);
+}

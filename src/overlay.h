@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * overlay.h
+ *	  Signed changes of a board, summed up per member.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_OVERLAY_H
+#define LB_OVERLAY_H
+
+#include "core.h"
+
+/*
+ * A change of one member on one board, net of everything that a transaction
+ * did to it: a word of flags, the old key, the new key.  Old and new are
+ * there as the flags say.
+ */
+#define LB_HAS_OLD 1
+#define LB_HAS_NEW 2
+
+static inline int
+lb_entry_words(int width)
+{
+	return 1 + 2 * width;
+}
+
+static inline int64 *
+lb_entry_old(int64 *entry)
+{
+	return entry + 1;
+}
+
+static inline int64 *
+lb_entry_new(int64 *entry, int width)
+{
+	return entry + 1 + width;
+}
+
+/* The member's words of an entry, in whichever key is there. */
+static inline const int64 *
+lb_entry_member(const int64 *entry, int width, int member_words)
+{
+	return entry + 1 + ((entry[0] & LB_HAS_OLD) ? width : 2 * width) -
+		member_words;
+}
+
+/*
+ * Signed changes in the order in which they were gathered: each a sign, +1 or
+ * -1, and a key.
+ */
+typedef struct LbChanges
+{
+	int			width;
+	int			n;
+	int			max;			/* room in words, in changes */
+	int64	   *words;
+} LbChanges;
+
+static inline int
+lb_change_words(int width)
+{
+	return 1 + width;
+}
+
+/* Add a change, for which there is room. */
+static inline void
+lb_add_change(LbChanges *changes, int sign, const int64 *key)
+{
+	int64	   *at;
+
+	Assert(changes->n < changes->max);
+	at = changes->words + (Size) changes->n * lb_change_words(changes->width);
+	at[0] = sign;
+	memcpy(at + 1, key, changes->width * sizeof(int64));
+	changes->n++;
+}
+
+/*
+ * What is to be corrected in a board's index, so that it is what a snapshot
+ * sees.
+ */
+typedef struct LbOverlay
+{
+	bool		truncated;		/* the index counts as empty */
+	bool		ambiguous;		/* cannot be told: run the query */
+	bool		checked;		/* old keys were found in the index */
+	int			width;
+	int			member_words;
+	int			max;			/* changes that the arrays have room for */
+	int			nentries;
+	int64	   *entries;		/* in order of their members */
+	int			nremoved;
+	int64	   *removed;		/* keys of the index that do not count */
+	int			nadded;
+	int64	   *added;			/* keys that count beside the index */
+} LbOverlay;
+
+/*
+ * Sum up n changes, which are put in order of their members, into entries,
+ * which have room for n.  Returns how many entries there are.  A member whose
+ * sum is not at most one key less and one key more makes it ambiguous.
+ * Allocates nothing.
+ */
+extern int	lb_net_changes(LbChanges *changes, int64 *entries,
+						   bool *ambiguous);
+
+/* Give the overlay arrays for max changes, in the current memory context. */
+extern void lb_overlay_init(LbOverlay *overlay, int width, int member_words,
+							int max);
+
+/*
+ * Fill the overlay from changes, of which there must not be more than it has
+ * room for.  Allocates nothing, raises nothing.
+ */
+extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
+
+#endif							/* LB_OVERLAY_H */

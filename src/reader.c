@@ -1,0 +1,494 @@
+/*-------------------------------------------------------------------------
+ *
+ * reader.c
+ *	  Reading a board from its index, as a snapshot sees it.
+ *
+ * Nothing that can raise runs under a stripe's lock, and no outcome of a
+ * transaction is looked up there: what the lock holds for is copied into
+ * memory taken beforehand.  Where something is missing, the lock is released,
+ * the missing thing got, and everything tried again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+
+#include "build.h"
+#include "capture.h"
+#include "reader.h"
+#include "stat.h"
+
+/* The most changes by which a snapshot may differ from the index. */
+#define LB_MAX_CORRECTIONS 1000000
+
+/*
+ * What the last read had to correct, own changes included.  Many reads of one
+ * snapshot find it as they left it, as long as nobody commits meanwhile.
+ */
+typedef struct Corrections
+{
+	MemoryContext context;
+	bool		valid;
+	LbDef	   *def;
+	uint64		generation;
+	LbRef		board;
+	uint64		version;		/* of the board */
+	uint64		xmin;			/* of the snapshot ... */
+	uint64		xmax;
+	uint32		xcnt;
+	CommandId	curcid;
+	LbOverlay  *own;			/* ... and what it was merged with */
+	LbChanges	changes;
+	LbOverlay	overlay;
+	LbScoreDelta *deltas;
+} Corrections;
+
+static Corrections corrections;
+
+
+/* ----------------------------------------------------------------
+ *		Whether the index can be asked
+ * ----------------------------------------------------------------
+ */
+
+static void
+offline_error(const LbDefn *defn, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" is offline", defn->name),
+			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
+}
+
+/* Why the index cannot be asked at all, whatever its state. */
+static LbCause
+cause_before_index(LbRead *r, Snapshot snapshot)
+{
+	LbDefn	   *defn = r->target.defn;
+
+	if (!lb_enable_index && !r->verify)
+		return LB_CAUSE_DISABLED;
+	if (RecoveryInProgress())
+	{
+		if (lb_offline == LB_POLICY_ERROR)
+			offline_error(defn, "the server is a standby");
+		return LB_CAUSE_RECOVERY;
+	}
+
+	if (snapshot->takenDuringRecovery ||
+		snapshot->snapshot_type != SNAPSHOT_MVCC)
+		return LB_CAUSE_SNAPSHOT;
+	if (defn->row_security && !r->verify &&
+		check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED)
+		return LB_CAUSE_ROW_SECURITY;
+	if (defn->problem != NULL || !defn->captured)
+	{
+		LbDef	   *def = lb_def_attach(defn, false);
+
+		/* It cannot be followed from here on. */
+		if (def != NULL && pg_atomic_read_u32(&def->state) != LB_OFFLINE)
+			lb_def_offline(def, defn->problem ? defn->problem :
+						   "a capture trigger is missing or disabled", false);
+		if (lb_offline == LB_POLICY_ERROR)
+			offline_error(defn, defn->problem ? defn->problem :
+						  "a capture trigger is missing or disabled");
+		return defn->problem ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
+	}
+	if (r->target.has_value && r->target.value.len > LB_MAX_VALUE)
+		return LB_CAUSE_LIMIT;
+
+	/* While a statement runs, what it has changed is not all captured yet. */
+	if (AfterTriggerPendingOnRel(defn->source))
+		return LB_CAUSE_OWN_CHANGES;
+	return LB_CAUSE_NONE;
+}
+
+void
+lb_read_by_query(LbRead *r, LbCause cause)
+{
+	if (r->serializable != NULL)
+		table_close(r->serializable, NoLock);
+	r->serializable = NULL;
+	r->query = true;
+	r->cause = cause;
+}
+
+void
+lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
+{
+	LbDefn	   *defn = r->target.defn;
+	LbCause		cause;
+
+	r->distinct = distinct;
+	r->verify = verify;
+	r->query = false;
+	r->cause = LB_CAUSE_NONE;
+	r->def = NULL;
+	r->own = NULL;
+	r->serializable = NULL;
+
+	/* Without the privileges, the query raises the error that it raises. */
+	if (!verify && !lb_may_read(defn))
+	{
+		lb_read_by_query(r, LB_CAUSE_NONE);
+		return;
+	}
+	cause = cause_before_index(r, snapshot);
+	if (cause != LB_CAUSE_NONE)
+	{
+		lb_read_by_query(r, cause);
+		return;
+	}
+
+	r->def = lb_def_attach(defn, false);
+	if (r->def == NULL)
+	{
+		/* Not committed: nobody else can build it. */
+		if (lb_created_here(defn))
+		{
+			lb_read_by_query(r, LB_CAUSE_BUILDING);
+			return;
+		}
+		/* A database that was restored, or made from a template. */
+		r->def = lb_def_attach(defn, true);
+		if (r->def == NULL)
+		{
+			lb_read_by_query(r, LB_CAUSE_OFFLINE);
+			return;
+		}
+	}
+	r->generation = defn->generation;
+	r->stripe = &r->def->stripes[r->target.stripe];
+	r->own = lb_own_changes(&r->target, snapshot->curcid);
+	lb_snapshot_init(&r->snapshot, snapshot);
+	memset(&r->outcomes, 0, sizeof(r->outcomes));
+	memset(&r->unseen, 0, sizeof(r->unseen));
+
+	/*
+	 * As the query's scan would: before the read, so that whoever publishes
+	 * later finds the lock.
+	 */
+	if (IsolationIsSerializable())
+	{
+		r->serializable = table_open(defn->source, NoLock);
+		PredicateLockRelation(r->serializable, r->snapshot.snapshot);
+	}
+}
+
+/* Make room for n changes. */
+static void
+make_room(int n)
+{
+	MemoryContext old;
+
+	corrections.valid = false;
+	if (n <= corrections.changes.max && corrections.context != NULL)
+		return;
+	if (corrections.context == NULL)
+		corrections.context = AllocSetContextCreate(TopMemoryContext,
+													"leaderboard corrections",
+													ALLOCSET_SMALL_SIZES);
+	corrections.changes.max = 0;
+	MemoryContextReset(corrections.context);
+	old = MemoryContextSwitchTo(corrections.context);
+	n = Max(n + n / 4, 64);
+	corrections.changes.words =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   (Size) n * lb_change_words(LB_MAX_WIDTH) *
+							   sizeof(int64));
+	lb_overlay_init(&corrections.overlay, LB_MAX_WIDTH, 1, n);
+	corrections.deltas = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(LbScoreDelta));
+	corrections.changes.max = n;
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether the corrections made last are those of this read. */
+static bool
+same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
+{
+	const Corrections *c = &corrections;
+
+	return c->valid && board != NULL && c->def == r->def &&
+		c->generation == r->generation && c->board == ref &&
+		c->version == board->version && c->xmin == r->snapshot.xmin &&
+		c->xmax == r->snapshot.xmax &&
+		c->xcnt == r->snapshot.snapshot->xcnt &&
+		c->curcid == r->snapshot.snapshot->curcid && c->own == r->own &&
+		r->serializable == NULL;
+}
+
+/*
+ * Find out what is to be corrected, with the stripe's lock held.  Leaves in
+ * *overlay what the view needs, or NULL.  Anything but LB_COLLECTED is to be
+ * dealt with by the caller without the lock.
+ */
+static LbCollect
+collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
+		int *room)
+{
+	Corrections *c = &corrections;
+	LbDefn	   *defn = r->target.defn;
+	int			width = defn->width;
+	LbCollect	result;
+
+	*overlay = r->own;
+
+	/* An own TRUNCATE leaves nothing of others. */
+	if (r->own != NULL && r->own->truncated)
+		return LB_COLLECTED;
+	if (same_corrections(r, ref, board))
+	{
+		if (c->changes.n > 0)
+			*overlay = &c->overlay;
+		return LB_COLLECTED;
+	}
+	c->valid = false;
+	c->changes.width = width;
+	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
+						&c->changes,
+						r->serializable == NULL ? NULL : &r->unseen);
+	*room = c->changes.n;
+	if (result != LB_COLLECTED)
+		return result;
+	if (c->changes.n > 0)
+	{
+		/* Own changes and those of others correct each other. */
+		if (r->own != NULL)
+		{
+			*room += 2 * r->own->nentries;
+			if (*room > c->changes.max)
+				return LB_COLLECT_ROOM;
+			for (int i = 0; i < r->own->nentries; i++)
+			{
+				int64	   *entry = r->own->entries +
+				(Size) i * lb_entry_words(width);
+
+				if (entry[0] & LB_HAS_OLD)
+					lb_add_change(&c->changes, -1, lb_entry_old(entry));
+				if (entry[0] & LB_HAS_NEW)
+					lb_add_change(&c->changes, 1, lb_entry_new(entry, width));
+			}
+		}
+		c->overlay.width = width;
+		c->overlay.member_words = defn->member_words;
+		lb_overlay_fill(&c->overlay, &c->changes);
+		if (r->own != NULL && r->own->ambiguous)
+			c->overlay.ambiguous = true;
+		*overlay = &c->overlay;
+	}
+	c->valid = true;
+	c->def = r->def;
+	c->generation = r->generation;
+	c->board = ref;
+	c->version = board == NULL ? 0 : board->version;
+	c->xmin = r->snapshot.xmin;
+	c->xmax = r->snapshot.xmax;
+	c->xcnt = r->snapshot.snapshot->xcnt;
+	c->curcid = r->snapshot.snapshot->curcid;
+	c->own = r->own;
+	return LB_COLLECTED;
+}
+
+/* Let the state of the board and the settings decide. */
+static bool
+read_wait(LbRead *r, uint32 state)
+{
+	LbDefn	   *defn = r->target.defn;
+
+	if (state == LB_OFFLINE)
+	{
+		if (lb_offline == LB_POLICY_ERROR)
+		{
+			char		reason[LB_MAX_REASON];
+
+			SpinLockAcquire(&r->def->mutex);
+			strlcpy(reason, r->def->reason, LB_MAX_REASON);
+			SpinLockRelease(&r->def->mutex);
+			offline_error(defn, reason);
+		}
+		lb_read_by_query(r, LB_CAUSE_OFFLINE);
+		return false;
+	}
+	if (lb_not_ready == LB_POLICY_ERROR)
+	{
+		lb_def_want_build(r->def, r->generation);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" is being built", defn->name),
+				 errhint("Wait with lb_wait_ready(), or set \"leaderboard.not_ready\" to \"query\".")));
+	}
+	if (lb_not_ready == LB_POLICY_QUERY)
+	{
+		lb_def_want_build(r->def, r->generation);
+		lb_read_by_query(r, LB_CAUSE_BUILDING);
+		return false;
+	}
+	switch (lb_wait_build(r->def, r->generation, false, lb_wait_timeout_ms))
+	{
+		case LB_WAIT_READY:
+			return true;
+		case LB_WAIT_FAILED:
+			lb_read_by_query(r, LB_CAUSE_BUILDING);
+			return false;
+		case LB_WAIT_TIMEOUT:
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" was not built within %d ms",
+					defn->name, lb_wait_timeout_ms),
+			 errhint("See lb_stat_board for the build's progress; \"leaderboard.wait_timeout\" sets how long reads wait.")));
+}
+
+bool
+lb_read_lock(LbRead *r)
+{
+	bool		waited = false;
+
+	if (r->query)
+		return false;
+	for (;;)
+	{
+		uint32		state = pg_atomic_read_u32(&r->def->state);
+		LbBoard    *board;
+		LbRef		ref;
+		LbOverlay  *overlay;
+		LbCollect	result;
+		int			room = 0;
+
+		if (state != LB_READY)
+		{
+			if (!read_wait(r, state))
+				return false;
+			continue;
+		}
+		LWLockAcquire(&r->stripe->lock, LW_SHARED);
+		if (!lb_def_is(r->def, r->generation))
+		{
+			/* Dropped and gone, which our lock on the table rules out. */
+			LWLockRelease(&r->stripe->lock);
+			lb_read_by_query(r, LB_CAUSE_OFFLINE);
+			return false;
+		}
+		if (pg_atomic_read_u32(&r->def->state) != LB_READY)
+		{
+			LWLockRelease(&r->stripe->lock);
+			continue;
+		}
+		if (pg_atomic_read_u32(&r->def->nunknown) > 0)
+		{
+			LWLockRelease(&r->stripe->lock);
+			lb_read_by_query(r, LB_CAUSE_UNSETTLED);
+			return false;
+		}
+		board = lb_board_find(r->def, r->stripe, r->target.hash,
+							  &r->target.value, &ref);
+		result = collect(r, ref, board, &overlay, &room);
+		switch (result)
+		{
+			case LB_COLLECTED:
+				break;
+			case LB_COLLECT_ROOM:
+				LWLockRelease(&r->stripe->lock);
+				if (room > LB_MAX_CORRECTIONS)
+				{
+					lb_read_by_query(r, LB_CAUSE_SNAPSHOT);
+					return false;
+				}
+				make_room(room + (r->own == NULL ? 0 : 2 * r->own->nentries));
+				if (r->unseen.n > r->unseen.max)
+				{
+					r->unseen.max = r->unseen.n * 2;
+					r->unseen.xids = palloc(r->unseen.max *
+											sizeof(TransactionId));
+				}
+				continue;
+			case LB_COLLECT_OUTCOME:
+				LWLockRelease(&r->stripe->lock);
+				lb_look_up_outcome(&r->outcomes);
+				continue;
+			case LB_COLLECT_WAIT:
+				/* A large transaction is being brought in: not for long. */
+				ConditionVariablePrepareToSleep(&r->def->changed);
+				LWLockRelease(&r->stripe->lock);
+				if (waited)
+				{
+					ConditionVariableCancelSleep();
+					lb_read_by_query(r, LB_CAUSE_UNSETTLED);
+					return false;
+				}
+				waited = ConditionVariableTimedSleep(&r->def->changed,
+													 Min(lb_wait_timeout_ms, 2000),
+													 PG_WAIT_EXTENSION);
+				ConditionVariableCancelSleep();
+				continue;
+			case LB_COLLECT_TOO_OLD:
+				LWLockRelease(&r->stripe->lock);
+				lb_read_by_query(r, LB_CAUSE_SNAPSHOT);
+				return false;
+		}
+
+		/* Room for the distinct scores of own changes alone. */
+		if (r->distinct && lb_view_max_deltas(overlay) > corrections.changes.max)
+		{
+			LWLockRelease(&r->stripe->lock);
+			make_room(lb_view_max_deltas(overlay));
+			continue;
+		}
+		if (!lb_view_open(&r->view, board == NULL ? NULL : &board->index,
+						  overlay, r->target.defn->width,
+						  r->target.defn->member_words,
+						  r->distinct ? corrections.deltas : NULL))
+		{
+			LWLockRelease(&r->stripe->lock);
+			corrections.valid = false;
+			lb_read_by_query(r, LB_CAUSE_OWN_CHANGES);
+			return false;
+		}
+		return true;
+	}
+}
+
+/*
+ * Tell SSI of the transactions whose changes this snapshot does not see.
+ */
+static void
+note_conflicts(LbRead *r)
+{
+	Snapshot	snapshot = r->snapshot.snapshot;
+
+	if (CheckForSerializableConflictOutNeeded(r->serializable, snapshot))
+	{
+		for (int i = 0; i < r->unseen.n; i++)
+			CheckForSerializableConflictOut(r->serializable,
+											r->unseen.xids[i], snapshot);
+	}
+	r->unseen.n = 0;
+}
+
+void
+lb_read_unlock(LbRead *r)
+{
+	LWLockRelease(&r->stripe->lock);
+	if (!r->verify)
+		lb_count_read(&r->target, r->def, LB_CAUSE_NONE);
+	if (r->serializable != NULL)
+	{
+		note_conflicts(r);
+		table_close(r->serializable, NoLock);
+		r->serializable = NULL;
+	}
+}

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * reader.h
+ *	  Reading a board from its index, as a snapshot sees it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_READER_H
+#define LB_READER_H
+
+#include "utils/rel.h"
+
+#include "ledger.h"
+#include "view.h"
+
+/* A read under way. */
+typedef struct LbRead
+{
+	LbTarget	target;
+	bool		distinct;		/* distinct scores will be asked for */
+	bool		verify;			/* lb_verify: settings and policies aside */
+	bool		query;			/* the query must be run ... */
+	LbCause		cause;			/* ... for this reason */
+	LbDef	   *def;
+	uint64		generation;
+	LbStripe   *stripe;
+	LbSnapshot	snapshot;
+	Relation	serializable;	/* the source, where SSI must know of this */
+	LbOutcomes	outcomes;
+	LbUnseen	unseen;
+	LbOverlay  *own;			/* the transaction's own changes, or NULL */
+	LbView		view;
+} LbRead;
+
+/*
+ * Prepare to read the target's board, as lb_find_target left it, in snapshot.
+ * distinct says that the view will be asked for distinct scores; verify that
+ * the settings, privileges and policies of reads do not matter, and that it
+ * does not count as a read.  Afterwards
+ * query tells whether the defining query must be run instead, and cause why
+ * (LB_CAUSE_NONE: it is going to raise an error).  Raises what the settings
+ * make an error.
+ */
+extern void lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct,
+						  bool verify);
+
+/*
+ * Lock the board's stripe and open the view.  Returns false if the query must
+ * be run.  After true, nothing may raise until lb_read_unlock.  Waits for
+ * builds and large transactions as the settings say; can raise.
+ */
+extern bool lb_read_lock(LbRead *r);
+
+/* Release the lock, and tell SSI what the snapshot did not see. */
+extern void lb_read_unlock(LbRead *r);
+
+/* The query must be run; no lock is held. */
+extern void lb_read_by_query(LbRead *r, LbCause cause);
+
+#endif							/* LB_READER_H */
