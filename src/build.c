@@ -1436,7 +1436,12 @@ lb_launcher_main(Datum arg)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	proc_exit(0);
+
+	/*
+	 * Terminated: with this status it is started again, unless the server is
+	 * shutting down.
+	 */
+	proc_exit(1);
 }
 
 

@@ -41,6 +41,9 @@
 #define PUB_WORDS(size) \
 	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
 
+/* Changes for which prefetching before the commit is of use. */
+#define PREFETCH_ENTRIES 4
+
 /* Publishes between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
 
@@ -442,6 +445,31 @@ wait_for_owner(LbDef *def, const LbMem *mem, LbPublication *pub)
 	PG_END_TRY();
 }
 
+/*
+ * While the commit record is written, the memory that settling will touch can
+ * come from far away.
+ */
+static void
+prefetch_entries(const LbDef *def, const LbBoard *board, const int64 *entries,
+				 uint32 nentries)
+{
+	int			stride = lb_entry_words(def->width);
+
+	if (nentries > PREFETCH_ENTRIES)
+		return;
+	for (uint32 i = 0; i < nentries; i++)
+	{
+		const int64 *entry = entries + i * stride;
+
+		if (entry[0] & LB_HAS_OLD)
+			lb_index_prefetch_change(&lb_shared->arena, &board->index,
+									 entry + 1);
+		if (entry[0] & LB_HAS_NEW)
+			lb_index_prefetch_change(&lb_shared->arena, &board->index,
+									 entry + 1 + def->width);
+	}
+}
+
 LbPublication *
 lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 		   FullTransactionId xid, const int64 *entries, uint32 nentries,
@@ -487,6 +515,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 			dlist_push_tail(&board->pending, &pub->node);
 			pub->linked = true;
 			board->version++;
+			prefetch_entries(def, board, entries, nentries);
 			LWLockRelease(&stripe->lock);
 			return pub;
 		}

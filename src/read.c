@@ -155,6 +155,19 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 				  false);
 }
 
+/*
+ * A null operand has a null answer, or no row.  Ends the read if so; where the
+ * query must be run, it gives that answer, or the error that it raises.
+ */
+static bool
+null_operand(Read *r)
+{
+	if (r->read.query || !r->fcinfo->args[0].isnull)
+		return false;
+	lb_read_by_query(&r->read, LB_CAUSE_NONE);
+	return true;
+}
+
 static Datum
 query_value(Read *r, LbQueryKind kind, const Datum *args, const char *nulls,
 			bool *isnull)
@@ -383,7 +396,7 @@ lb_rank(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, 2);
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -413,7 +426,7 @@ lb_score(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 1, -1);
 	r.read.distinct = false;
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -441,7 +454,7 @@ lb_percentile(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 1, -1);
 	r.read.distinct = false;
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -470,7 +483,7 @@ lb_player(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -577,7 +590,7 @@ lb_at(PG_FUNCTION_ARGS)
 	Datum		result = (Datum) 0;
 
 	read_begin(&r, fcinfo, 1, -1);
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -614,7 +627,7 @@ lb_around(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		return (Datum) 0;
 	if (read_lock_rows(&r, 2 * radius + 1, &rows, &room))
 	{
@@ -706,7 +719,7 @@ lb_rank_of_score(PG_FUNCTION_ARGS)
 	Datum		result;
 
 	read_begin(&r, fcinfo, 1, 2);
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{
@@ -741,7 +754,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 	}
 	read_begin(&r, fcinfo, 1, -1);
 	r.read.distinct = false;
-	if (!r.read.query && PG_ARGISNULL(0))
+	if (null_operand(&r))
 		PG_RETURN_NULL();
 	if (lb_read_lock(&r.read))
 	{

@@ -1507,6 +1507,34 @@ lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 }
 
 void
+lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
+						 const int64 *key)
+{
+	const Block *block;
+	Path		path;
+	int			slot;
+	int			i;
+
+	if (index->height == 0)
+		return;
+	lb_index_prefetch_hash(arena, index, key_member(index, key));
+	block = descend_to_key(arena, index, key, &path);
+
+	/* What comes after it in the leaf moves, and its sums change. */
+	slot = path.slot[0];
+	prefetch_words(leaf_tags(block) + slot, (block->count - slot) / 8 + 1);
+	for (i = 0; i < index->width; i++)
+		prefetch_words(leaf_words(block, i) + slot, block->count - slot + 1);
+	if (index->height > 1)
+	{
+		block = block_ptr(arena, path.ref[1]);
+		slot = path.slot[1];
+		prefetch_words(link_members(block) + slot, block->count - slot);
+		prefetch_words(link_distinct(block) + slot, block->count - slot);
+	}
+}
+
+void
 lb_index_spans(const LbArena *arena, const LbIndex *index,
 			   const int64 *prefix, int nwords, bool inclusive,
 			   uint64 *members, uint64 *distinct)

@@ -85,6 +85,13 @@ extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 
 /*
+ * Have the memory on its way that inserting or removing key is going to
+ * touch, as far as it can be told now.
+ */
+extern void lb_index_prefetch_change(const LbArena *arena,
+									 const LbIndex *index, const int64 *key);
+
+/*
  * How many entries, and how many distinct scores, come before prefix, the
  * first nwords words of a key (1 .. width); with inclusive also those equal
  * to it.  Either result pointer may be NULL.

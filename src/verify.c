@@ -349,7 +349,8 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 		}
 		if (only == NULL)
 			verify_unnumbered(v, &values, sort);
-		else if (!is_numbered(&values, only->hash, &only->value))
+		else if (only->value.len <= LB_MAX_VALUE &&
+				 !is_numbered(&values, only->hash, &only->value))
 		{
 			const int64 *none = NULL;
 
