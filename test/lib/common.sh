@@ -90,6 +90,8 @@ lb_end()
 {
 	local rc=$?
 
+	# Whoever is in a hurry, and make passes a signal on, sends it twice.
+	trap '' INT TERM HUP
 	trap - EXIT
 	cd /
 	stop_servers "$WORK"

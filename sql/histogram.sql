@@ -1,0 +1,40 @@
+--
+-- lb_histogram
+--
+SELECT lbt.make_boards();
+DELETE FROM game WHERE player_id = 1003;
+SELECT lb_wait_ready();
+
+-- From worst to best, each score in one bucket, widths as equal as can be.
+SELECT * FROM lb_histogram(5, 'desc_rank');
+SELECT * FROM lb_histogram(5, 'asc_rank');
+SELECT * FROM lb_histogram(1, 'asc_rank');
+SELECT sum(members), count(*), min(lo), max(hi) FROM lb_histogram(7, 'desc_rank');
+
+-- No more buckets than there are scores from worst to best.
+SELECT count(*), sum(members), max(hi - lo) FROM lb_histogram(1000, 'desc_rank');
+SELECT count(*), sum(members), max(hi - lo)
+FROM lb_histogram(2147483647, 'asc_rank');
+
+SELECT * FROM lbt.board_differences('histogram');
+
+-- All scores the same; nobody; the ends of the type.
+CREATE TABLE h (player_id bigint PRIMARY KEY, score bigint);
+SELECT lb_create_board('h', 'h'), lb_create_board('h_asc', 'h', rank_by => 'score');
+SELECT lb_wait_ready();
+SELECT * FROM lb_histogram(3, 'h');
+SELECT * FROM lbt.differences('h', 'h', functions => 'histogram');
+INSERT INTO h VALUES (1, 5), (2, 5);
+SELECT * FROM lb_histogram(3, 'h');
+SELECT * FROM lbt.differences('h', 'h', functions => 'histogram');
+INSERT INTO h VALUES (3, -9223372036854775808), (4, 9223372036854775807), (5, 0),
+	(6, -1);
+SELECT * FROM lb_histogram(1, 'h');
+SELECT * FROM lb_histogram(3, 'h');
+SELECT * FROM lb_histogram(3, 'h_asc');
+SELECT * FROM lbt.differences('h', 'h', functions => 'histogram');
+SELECT * FROM lbt.differences('h_asc', 'h', dir => 'ASC', functions => 'histogram');
+DROP TABLE h;
+
+DROP TABLE game;
+SELECT * FROM lb_verify();

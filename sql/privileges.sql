@@ -1,0 +1,332 @@
+--
+-- Who may read, who may manage, and what neither can be made to say
+--
+SET client_min_messages = warning;
+DROP ROLE IF EXISTS regress_lb_reader, regress_lb_owner, regress_lb_monitor,
+	regress_lb_bypass;
+RESET client_min_messages;
+CREATE ROLE regress_lb_reader;
+CREATE ROLE regress_lb_owner;
+CREATE ROLE regress_lb_monitor IN ROLE pg_monitor;
+CREATE ROLE regress_lb_bypass BYPASSRLS;
+GRANT USAGE ON SCHEMA lbt TO PUBLIC;
+GRANT CREATE ON SCHEMA public TO regress_lb_owner;
+SET ROLE regress_lb_owner;
+CREATE TABLE t (player_id bigint PRIMARY KEY, score bigint, tie date, grp text,
+	ok boolean, secret text);
+INSERT INTO t SELECT i, i * 10, '2026-01-01'::date + i::integer, 'abc', true, 's'
+FROM generate_series(1, 9) i;
+SELECT lb_create_board('t', 't', rank_by => 'score DESC, tie'),
+	lb_create_board('ok', 't', ranked_if => 'ok');
+RESET ROLE;
+CREATE TABLE f (player_id bigint, grp text, score bigint, PRIMARY KEY (player_id, grp));
+INSERT INTO f SELECT i, 'abc', i FROM generate_series(1, 5) i;
+SELECT lb_create_board('f', 'f', board_column => 'grp');
+SELECT lb_wait_ready();
+
+\set VERBOSITY terse
+-- Every function, and what it says.
+CREATE FUNCTION lbt.asked(board text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT concat_ws(' ', count(*), 'x', e.state, e.message)
+	FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_rank(-1, %L)', 'lb_score(1, %L)',
+		'lb_percentile(1, %L)', 'lb_player(1, %L)', 'lb_top(1, %L)', 'lb_at(1, %L)',
+		'lb_around(1, %L)', 'lb_count(%L)', 'lb_count_between(1, 2, %L)',
+		'lb_rank_of_score(1, %L)', 'lb_score_at_percentile(1, %L)',
+		'lb_ranks(''{1}'', %L)', 'lb_among(''{1}'', %L)',
+		'lb_histogram(1, %L)', 'lb_rank(NULL, %L)', 'lb_ranks(''{}'', %L)']) s,
+		lbt.error('SELECT ' || format(s, board)) e
+	GROUP BY e.state, e.message ORDER BY 1
+$$;
+CREATE FUNCTION lbt.asked_both(board text) RETURNS TABLE (enable_index text, says text)
+LANGUAGE plpgsql AS $$
+BEGIN
+	FOREACH enable_index IN ARRAY '{on,off}'::text[] LOOP
+		PERFORM set_config('leaderboard.enable_index', enable_index, true);
+		RETURN QUERY SELECT enable_index, lbt.asked(board);
+	END LOOP;
+END $$;
+
+-- No privilege.
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('t');
+SELECT * FROM lbt.asked_both('f:abc');
+SELECT board FROM lb_board ORDER BY board;
+SELECT board FROM lb_stat_board ORDER BY board;
+RESET ROLE;
+
+-- Not every column that the board uses.
+GRANT SELECT (player_id, score) ON t TO regress_lb_reader;
+GRANT SELECT (player_id, score) ON f TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('t');
+SELECT * FROM lbt.asked_both('ok');
+SELECT * FROM lbt.asked_both('f:abc');
+SELECT board FROM lb_stat_board ORDER BY board;
+RESET ROLE;
+
+-- Every column of one board, and not of the other.
+GRANT SELECT (tie) ON t TO regress_lb_reader;
+GRANT SELECT (grp) ON f TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('t');
+SELECT * FROM lbt.asked_both('ok');
+SELECT * FROM lbt.asked_both('f:abc');
+SELECT lb_rank(9, 't'), lb_rank(5, 'f:abc');
+RESET ROLE;
+REVOKE SELECT (score) ON t FROM regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('t');
+RESET ROLE;
+GRANT SELECT ON t TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('ok');
+RESET ROLE;
+
+-- Through a role, and through a function with its owner's rights.
+REVOKE ALL ON t FROM regress_lb_reader;
+REVOKE SELECT (player_id, score, tie) ON t FROM regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT lb_rank(9, 't');
+RESET ROLE;
+GRANT regress_lb_owner TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT lb_rank(9, 't');
+RESET ROLE;
+REVOKE regress_lb_owner FROM regress_lb_reader;
+SET ROLE regress_lb_owner;
+CREATE FUNCTION my_rank(bigint) RETURNS bigint LANGUAGE sql SECURITY DEFINER
+AS 'SELECT lb_rank($1, ''t'')';
+RESET ROLE;
+SET ROLE regress_lb_reader;
+SELECT my_rank(9);
+SELECT lb_rank(9, 't');
+SELECT my_rank(9), lb_rank(9, 't');
+RESET ROLE;
+DROP FUNCTION my_rank;
+
+-- The schema, too.
+CREATE SCHEMA hidden;
+CREATE TABLE hidden.h (player_id bigint PRIMARY KEY, score bigint);
+INSERT INTO hidden.h VALUES (1, 1);
+SELECT lb_create_board('h', 'hidden.h');
+SELECT lb_wait_ready();
+GRANT SELECT ON hidden.h TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('h');
+RESET ROLE;
+GRANT USAGE ON SCHEMA hidden TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT * FROM lbt.asked_both('h');
+RESET ROLE;
+REVOKE USAGE ON SCHEMA hidden FROM regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT lb_rank(1, 'h');
+RESET ROLE;
+DROP SCHEMA hidden CASCADE;
+
+-- Managing is for the owner of the table.
+GRANT ALL ON t, f TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT s, e.state, e.message FROM unnest(ARRAY[
+	'lb_create_board(''x'', ''t'')', 'lb_drop_board(''t'')', 'lb_rebuild(''t'')',
+	'lb_rebuild()', 'lb_verify(''t'')', 'lb_verify(''f:abc'')', 'lb_verify()',
+	'lb_stat_reset()', 'lb_create_tables()', 'lb_wait_ready()']) s,
+	lbt.error('SELECT ' || s) e;
+INSERT INTO lb_board (board, source, member, rank_by, method)
+VALUES ('x', 't', 'player_id', 'score DESC', 'rank');
+DELETE FROM lb_board;
+TRUNCATE lb_board;
+-- Writing is for whoever may write to it.
+UPDATE t SET score = 1000 WHERE player_id = 1;
+SELECT lb_rank(1, 't');
+RESET ROLE;
+SET ROLE regress_lb_owner;
+SELECT lb_create_board('x', 't');
+SELECT lb_rebuild('t');
+SELECT * FROM lb_verify('t');
+SELECT lb_drop_board('x');
+SELECT lb_drop_board('f');
+RESET ROLE;
+ALTER TABLE t OWNER TO regress_lb_reader;
+SET ROLE regress_lb_owner;
+SELECT lb_drop_board('ok');
+SELECT lb_rank(1, 't');
+RESET ROLE;
+SET ROLE regress_lb_reader;
+SELECT lb_drop_board('ok');
+SELECT lb_rank(1, 't');
+RESET ROLE;
+ALTER TABLE t OWNER TO regress_lb_owner;
+SELECT lb_wait_ready();
+
+-- What is shown of the boards.
+REVOKE ALL ON t, f FROM regress_lb_reader;
+REVOKE SELECT (player_id, score, grp) ON f FROM regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT board, state FROM lb_stat_board ORDER BY board;
+RESET ROLE;
+GRANT SELECT ON f TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT board, state FROM lb_stat_board ORDER BY board;
+RESET ROLE;
+SET ROLE regress_lb_monitor;
+SELECT board, state FROM lb_stat_board ORDER BY board;
+SELECT lb_rank(1, 't');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION lb_stat_reset TO regress_lb_monitor;
+SET ROLE regress_lb_monitor;
+SELECT lb_stat_reset();
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION lb_stat_reset FROM regress_lb_monitor;
+
+-- Row-level security: by the query, for those to whom it applies.
+GRANT SELECT ON t TO regress_lb_reader, regress_lb_bypass;
+CREATE POLICY p ON t FOR SELECT TO regress_lb_reader USING (player_id % 2 = 1);
+SET ROLE regress_lb_reader;
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+RESET ROLE;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+SELECT lb_wait_ready();
+SELECT lb_stat_reset();
+SET ROLE regress_lb_reader;
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+SELECT * FROM lb_top(3, 't');
+SELECT * FROM lb_player(3, 't');
+SELECT * FROM lb_histogram(2, 't');
+SELECT board FROM lb_stat_board ORDER BY board;
+RESET ROLE;
+SELECT query_row_security, index_reads FROM lb_stat_board WHERE board = 't';
+SET ROLE regress_lb_reader;
+SET row_security = off;
+SELECT lb_count('t');
+RESET row_security;
+SET leaderboard.enable_index = off;
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+RESET leaderboard.enable_index;
+RESET ROLE;
+SET ROLE regress_lb_bypass;
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+RESET ROLE;
+SET ROLE regress_lb_owner;
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+SELECT query_row_security, index_reads FROM lb_stat_board WHERE board = 't';
+ALTER TABLE t FORCE ROW LEVEL SECURITY;
+SELECT lb_wait_ready();
+SELECT lb_count('t'), lb_rank(3, 't'), lb_rank(2, 't');
+ALTER TABLE t NO FORCE ROW LEVEL SECURITY;
+SELECT lb_wait_ready();
+RESET ROLE;
+SELECT query_row_security, index_reads FROM lb_stat_board WHERE board = 't';
+SELECT lb_count('t');
+-- A policy that asks a board.
+DROP POLICY p ON t;
+CREATE POLICY p ON t FOR SELECT TO regress_lb_reader
+USING (lb_rank(player_id, 'f:abc') <= 2);
+SET ROLE regress_lb_reader;
+SELECT player_id, lb_rank(player_id, 't') FROM t ORDER BY 1;
+SELECT * FROM lb_top(10, 't');
+RESET ROLE;
+DROP POLICY p ON t;
+CREATE POLICY p ON t FOR SELECT TO regress_lb_reader
+USING (lb_count('t') >= 0);
+SET ROLE regress_lb_reader;
+SELECT lb_count('t');
+RESET ROLE;
+DROP POLICY p ON t;
+-- A policy hides nothing from the index, nor do its writers escape it.
+CREATE POLICY p ON t TO regress_lb_reader USING (grp = 'abc')
+WITH CHECK (lb_rank(player_id, 't') IS DISTINCT FROM 1);
+GRANT ALL ON t TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+UPDATE t SET score = score + 1 WHERE player_id < 4;
+INSERT INTO t VALUES (100, 5, now(), 'abc', true);
+SELECT lb_count('t');
+RESET ROLE;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
+SELECT * FROM lbt.differences('t', 't', ties => 'tie');
+
+-- Objects in front of the system's own change nothing.
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.lt(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE OPERATOR evil.< (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.> (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.= (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.>= (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.<= (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.<> (FUNCTION = evil.lt, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE FUNCTION evil.teq(text, text) RETURNS boolean LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE OPERATOR evil.= (FUNCTION = evil.teq, LEFTARG = text, RIGHTARG = text);
+CREATE OPERATOR evil.<> (FUNCTION = evil.teq, LEFTARG = text, RIGHTARG = text);
+CREATE FUNCTION evil.plus(bigint, bigint) RETURNS bigint LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE OPERATOR evil.+ (FUNCTION = evil.plus, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.- (FUNCTION = evil.plus, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil.* (FUNCTION = evil.plus, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE OPERATOR evil./ (FUNCTION = evil.plus, LEFTARG = bigint, RIGHTARG = bigint);
+CREATE FUNCTION evil.int4(text) RETURNS integer LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE FUNCTION evil.width_bucket(bigint, bigint[]) RETURNS integer LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE FUNCTION evil.unnest(bigint[]) RETURNS SETOF bigint LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE FUNCTION evil.ceil(double precision) RETURNS double precision LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE DOMAIN evil.int8 AS pg_catalog.int8 CHECK (false);
+CREATE DOMAIN evil.float8 AS pg_catalog.float8 CHECK (false);
+CREATE DOMAIN evil.numeric AS pg_catalog.numeric CHECK (false);
+CREATE DOMAIN evil.text AS pg_catalog.text CHECK (false);
+CREATE TABLE evil.t (player_id bigint PRIMARY KEY, score bigint, tie date);
+CREATE TABLE evil.lb_board (LIKE public.lb_board);
+CREATE FUNCTION evil.lb_capture() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'evil'; END $$;
+CREATE TEMP TABLE t (player_id bigint PRIMARY KEY, score bigint, tie date);
+-- The operators here must be the right ones.
+CREATE FUNCTION lbt.results(board pg_catalog.text) RETURNS pg_catalog.text
+LANGUAGE sql AS $$
+	SELECT ROW(public.lb_rank(3, board), public.lb_rank(3, board, 'rank'),
+		public.lb_rank(3, board, 'dense_rank'), public.lb_score(3, board),
+		public.lb_percentile(3, board), public.lb_player(3, board),
+		ARRAY(SELECT x FROM public.lb_top(5, board, 1) x), public.lb_at(2, board),
+		ARRAY(SELECT x FROM public.lb_around(3, board, 2) x), public.lb_count(board),
+		public.lb_count_between(10, 50, board), public.lb_rank_of_score(30, board),
+		public.lb_score_at_percentile(50, board),
+		ARRAY(SELECT x FROM public.lb_ranks('{1,2,77}', board) x),
+		ARRAY(SELECT x FROM public.lb_among('{1,2,77}', board) x),
+		ARRAY(SELECT x FROM public.lb_histogram(3, board) x))::pg_catalog.text
+$$;
+SELECT lbt.results('t') AS t, lbt.results('f:abc') AS f \gset
+SET search_path = evil, public, pg_catalog, pg_temp;
+SELECT 1::pg_catalog.int8 < 2::pg_catalog.int8;
+SELECT lbt.results('t') OPERATOR(pg_catalog.=) :'t' AS same,
+	lbt.results('f:abc') OPERATOR(pg_catalog.=) :'f' AS same;
+SET leaderboard.enable_index = off;
+SELECT lbt.results('t') OPERATOR(pg_catalog.=) :'t' AS same,
+	lbt.results('f:abc') OPERATOR(pg_catalog.=) :'f' AS same;
+RESET leaderboard.enable_index;
+-- Writes and management, too.
+CREATE TABLE public.e (player_id bigint PRIMARY KEY, score bigint, grp pg_catalog.text);
+SELECT public.lb_create_board('e', 'public.e');
+SELECT public.lb_create_board('es', 'public.e', board_column => 'grp');
+INSERT INTO public.e VALUES (1, 1, 'a'), (2, 2, 'b');
+UPDATE public.e SET score = 5 WHERE player_id OPERATOR(pg_catalog.=) 1;
+SELECT public.lb_wait_ready();
+SELECT public.lb_rank(1, 'e'), public.lb_rank(1, 'es:a');
+SELECT public.lb_rebuild('e');
+SELECT * FROM public.lb_verify();
+SELECT public.lb_drop_board('es');
+DROP TABLE public.e;
+SELECT board FROM public.lb_board ORDER BY board;
+RESET search_path;
+SET client_min_messages = warning;
+DROP SCHEMA evil CASCADE;
+RESET client_min_messages;
+DROP TABLE pg_temp.t;
+
+DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results;
+REVOKE USAGE ON SCHEMA lbt FROM PUBLIC;
+DROP TABLE t, f;
+REVOKE CREATE ON SCHEMA public FROM regress_lb_owner;
+DROP ROLE regress_lb_reader, regress_lb_owner, regress_lb_monitor, regress_lb_bypass;
+SELECT * FROM lb_verify();

@@ -1,0 +1,439 @@
+#!/bin/bash
+#
+# bench.sh
+#	Measures the extension on a private server: pgbench and psql over a unix
+#	socket, prepared statements, fsync on.
+#
+#	SIZE		members of the large boards, 10000000
+#	RUN_SECONDS	length of a pgbench run, 10 (make bench SECONDS=...)
+#	ROUNDS		runs of each side, 3
+#	OUT			Markdown file with marker comments between which the table goes;
+#				docs/performance.md where SIZE is the default, else none
+#
+# What is compared runs in turns, A B C A B C ..., a round beginning one further
+# each time; a ratio is that of the two runs of a round, and of the rounds'
+# ratios the median counts.
+#
+set -eu
+# shellcheck source-path=SCRIPTDIR source=../lib/common.sh
+. "$(dirname "$0")/../lib/common.sh"
+
+size=${SIZE:-10000000}
+seconds=${RUN_SECONDS:-10}
+rounds=${ROUNDS:-3}
+out=${OUT:-}
+if ! [[ $size =~ ^[1-9][0-9]*$ ]] || [ "$size" -lt 10000 ]; then
+	die "SIZE must be a number, at least 10000: \"$size\""
+fi
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || die "SECONDS must be a number: \"$seconds\""
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "ROUNDS must be a number: \"$rounds\""
+if [ -z "$out" ] && [ "$size" = 10000000 ]; then
+	out=$TREE/docs/performance.md
+fi
+[ -z "$out" ] || out=$(realpath -m -- "$out")
+
+command="make bench"
+[ "$size" = 10000000 ] || command="$command SIZE=$size"
+[ "$seconds" = 10 ] || command="$command SECONDS=$seconds"
+[ "$rounds" = 3 ] || command="$command ROUNDS=$rounds"
+
+"$TREE/test/lib/prepare.sh" demo
+lb_begin bench
+began=$(date +%s)
+
+say()
+{
+	printf '%5d s  %s\n' $(($(date +%s) - began)) "$*"
+}
+
+#
+# The server, the tables, the boards.
+#
+
+say "building and installing into a private copy of PostgreSQL"
+private_postgres "$WORK/pg"
+copy_tree "$WORK/tree"
+as_server make -s -C tree -j"$(nproc)" PG_CONFIG="$BIN/pg_config" install \
+	>make.log 2>&1 || { cat make.log >&2; die "the build has failed"; }
+
+# The tables that are updated in turns have to stay in memory together, or the
+# kernel's cache would be measured.
+memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
+buffers=$((memory_mb / 4))
+[ $buffers -le 4096 ] || buffers=4096
+
+server_init "$WORK/server" <<-END
+	shared_buffers = '${buffers}MB'
+	max_wal_size = '24GB'
+	checkpoint_timeout = '1d'
+	autovacuum = off
+	maintenance_work_mem = '1GB'
+	leaderboard.memory = '$((size * 250 / 1000000 + 256))MB'
+END
+server_start "$WORK/server"
+
+# The boards' table and its rivals: one without any index of the score, one
+# with the index that SQL rank queries want; and one with a board and the
+# trigger that keeps updated_at.  All have the same rows.
+tables="bench_board bench_plain bench_btree bench_stamp"
+sql <<-END
+	CREATE EXTENSION leaderboard;
+	CREATE EXTENSION pg_prewarm;
+	SET client_min_messages = warning;
+END
+for t in $tables bench_small; do
+	sql -c "CREATE TABLE $t (player_id bigint NOT NULL,
+		score bigint NOT NULL DEFAULT 0,
+		updated_at timestamptz NOT NULL DEFAULT now())
+		WITH (fillfactor = 90)"
+done
+say "$size rows into each of four tables"
+sql -c "INSERT INTO bench_board
+	SELECT i, floor(random() * 1000001),
+		now() - random() * interval '90 days' FROM generate_series(1, $size) i"
+for t in ${tables#* }; do
+	sql -c "INSERT INTO $t SELECT * FROM bench_board"
+done
+sql -c "INSERT INTO bench_small
+	SELECT i, floor(random() * 1000001), now() - random() * interval '90 days'
+	FROM generate_series(1, 10000) i"
+for t in $tables bench_small; do
+	sql -c "ALTER TABLE $t ADD PRIMARY KEY (player_id)"
+done
+sql -c 'CREATE INDEX bench_btree_score ON bench_btree (score DESC)'
+sql -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT
+prewarm()
+{
+	local t
+
+	for t in "$@"; do
+		sql -o /dev/null -c "SELECT pg_prewarm('$t')"
+	done
+}
+prewarm bench_board bench_board_pkey
+
+say "boards"
+sql -o /dev/null <<-'END'
+	SELECT lb_create_board('global', 'bench_board',
+		rank_by => 'score DESC, updated_at ASC');
+	SELECT lb_create_board('small', 'bench_small',
+		rank_by => 'score DESC, updated_at ASC');
+	SELECT lb_create_board('stamp', 'bench_stamp',
+		rank_by => 'score DESC, updated_at ASC');
+	CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON bench_stamp
+		FOR EACH ROW EXECUTE FUNCTION lb_set_updated_at();
+	SELECT lb_wait_ready();
+END
+
+#
+# Measuring.
+#
+
+median()
+{
+	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 }
+		END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+# ratios NAME NAME: of two series of runs, round by round.
+ratios()
+{
+	local -n a=$1 b=$2
+	local i
+
+	for i in "${!a[@]}"; do
+		awk -v a="${a[i]}" -v b="${b[i]}" 'BEGIN { print a / b }'
+	done
+}
+
+# One pgbench run of a script; prints its transactions per second.
+pgb()
+{
+	local clients=$1 script=$2
+
+	"$BIN/pgbench" -n -M prepared -c "$clients" -j "$clients" -T "$seconds" \
+		-D size="$size" -f "$WORK/$script.sql" >pgbench.log 2>&1 ||
+		{ cat pgbench.log >&2; die "pgbench has failed: $script"; }
+	# A statement that failed would make the others look faster.
+	if grep -q 'number of failed transactions: [1-9]' pgbench.log; then
+		die "pgbench had failed transactions: $script"
+	fi
+	sed -n 's/^tps = \([0-9.]*\).*/\1/p' pgbench.log
+}
+
+# turns RUN ...: a RUN is "series clients script"; each gets an array of the
+# series' name with one value for each round.
+turns()
+{
+	local n=$# i j run series
+
+	for run in "$@"; do
+		read -r series _ <<<"$run"
+		declare -ga "$series=()"
+	done
+	for ((i = 0; i < rounds; i++)); do
+		for ((j = 0; j < n; j++)); do
+			run=$((((i + j) % n) + 1))
+			# shellcheck disable=SC2086 # three words
+			set_turn "$i" ${!run}
+		done
+	done
+}
+
+set_turn()
+{
+	local -n series=$2
+
+	series[$1]=$(pgb "$3" "$4")
+}
+
+# Milliseconds of a statement.
+statement_ms()
+{
+	sql -o /dev/null -c '\timing on' -c "$1" |
+		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+# The median of a statement's times.
+median_ms()
+{
+	local times=() i
+
+	for ((i = 0; i < rounds; i++)); do
+		times[i]=$(statement_ms "$1")
+	done
+	median "${times[@]}"
+}
+
+rows=()
+
+number()
+{
+	awk -v x="$1" 'BEGIN {
+		if (x >= 1000) { s = sprintf("%.0f", x); while (s ~ /[0-9][0-9][0-9][0-9]/)
+			sub(/[0-9][0-9][0-9]($|,)/, ",&", s); print s }
+		else if (x >= 100) printf "%.0f\n", x
+		else if (x >= 10) printf "%.1f\n", x
+		else printf "%.2f\n", x }'
+}
+
+# verdict VALUE >=|<= BAR
+verdict()
+{
+	awk -v v="$1" -v op="$2" -v bar="$3" 'BEGIN {
+		ok = op == ">=" ? v >= bar : v <= bar
+		print ok ? "ok" : "missed" }'
+}
+
+# row MEASURE OURS THEIRS RATIO BAR VERDICT
+row()
+{
+	rows+=("| $1 | $2 | $3 | $4 | $5 | $6 |")
+	printf '         %-62s %s  vs %s: %s (bar %s) %s\n' "$1" "$2" "${3:--}" \
+		"${4:--}" "${5:--}" "$6"
+}
+
+# ratio_row MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
+ratio_row()
+{
+	local ours theirs ratio each
+	local -n ours_runs=$2 theirs_runs=$3
+
+	ours=$(median "${ours_runs[@]}")
+	theirs=$(median "${theirs_runs[@]}")
+	mapfile -t each < <(ratios "$2" "$3")
+	ratio=$(median "${each[@]}")
+	row "$1" "$(number "$ours") $4" "$(number "$theirs") $4" \
+		"$(number "$ratio") ×" "${5:+≥ $(number "$5") ×}" \
+		"${5:+$(verdict "$ratio" '>=' "${5:-0}")}"
+}
+
+script()
+{
+	cat >"$WORK/$1.sql"
+}
+
+#
+# Build and memory, before anything has changed.
+#
+
+build=()
+for ((i = 0; i < rounds; i++)); do
+	sql -o /dev/null -c "SELECT lb_rebuild('global')" -c 'SELECT lb_wait_ready()'
+	build[i]=$(sql -Atc "SELECT build_seconds FROM lb_stat_board WHERE board = 'global'")
+done
+bytes_built=$(sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
+	WHERE board = 'global'")
+
+#
+# Reads.
+#
+
+script rank <<<'\set id random(1, :size)
+SELECT lb_rank(:id);'
+script key <<<'\set id random(1, :size)
+SELECT score FROM bench_board WHERE player_id = :id;'
+script small <<<"\\set id random(1, 10000)
+SELECT lb_rank(:id, 'small');"
+script count <<<'\set id random(1, :size)
+SELECT count(*) + 1 FROM bench_btree
+WHERE score > (SELECT score FROM bench_btree WHERE player_id = :id);'
+
+say "ranks of random members"
+prewarm bench_board bench_board_pkey bench_small bench_small_pkey \
+	bench_btree_score bench_btree_pkey
+turns "rank1 1 rank" "key1 1 key" "small1 1 small" "count1 1 count" \
+	"rank2 2 rank" "key2 2 key"
+ratio_row "\`lb_rank\`, 1 client, against the score by primary key" \
+	rank1 key1 /s 1.1
+ratio_row "\`lb_rank\`, 2 clients, against the score by primary key" \
+	rank2 key2 /s 1.1
+ratio_row "\`lb_rank\` against \`count(*) + 1\` with btree (score DESC)" \
+	rank1 count1 /s 1000
+ratio_row "\`lb_rank\`, $(number "$size") against 10,000 members" \
+	rank1 small1 /s 0.85
+
+say "ranks of many members in one statement"
+many=$((size < 1000000 ? size : 1000000))
+sql <<-END
+	CREATE TABLE bench_sample AS
+		SELECT 1 + floor(random() * $size)::bigint AS player_id
+		FROM generate_series(1, $many);
+	CREATE TABLE bench_arrays AS
+		SELECT array_agg(player_id) AS ids
+		FROM (SELECT player_id, row_number() OVER () AS n FROM bench_sample) s
+		GROUP BY n / 1000;
+	VACUUM ANALYZE bench_sample, bench_arrays;
+END
+prewarm bench_sample bench_arrays
+per_second()
+{
+	awk -v n="$many" -v ms="$1" 'BEGIN { print n / ms * 1000 }'
+}
+v=$(per_second "$(median_ms 'SELECT sum(lb_rank(player_id)) FROM bench_sample')")
+row "\`sum(lb_rank(player_id))\` over $(number "$many") random members" \
+	"$(number "$v") ranks/s" "" "" "≥ 500,000/s" "$(verdict "$v" '>=' 500000)"
+v=$(per_second "$(median_ms 'SELECT sum(r.rank) FROM bench_arrays, lb_ranks(ids) r')")
+row "\`lb_ranks\` on arrays of 1,000" "$(number "$v") ranks/s" "" "" \
+	"≥ 700,000/s" "$(verdict "$v" '>=' 700000)"
+
+say "top lists"
+skip=$((size * 9 / 10))
+sql -c 'CREATE INDEX bench_btree_top ON bench_btree (score DESC, updated_at)' \
+	-c CHECKPOINT
+script top <<<'SELECT * FROM lb_top(100);'
+script deep <<<"SELECT * FROM lb_top(100, skip => $skip);"
+script list <<<'SELECT player_id, score FROM bench_btree
+ORDER BY score DESC, updated_at LIMIT 100;'
+turns "top 1 top" "list 1 list" "deep 1 deep"
+ratio_row "\`lb_top(100)\` against the top 100 by btree (score DESC, updated_at)" \
+	top list /s 1
+ratio_row "\`lb_top(100, skip => $(number $skip))\` against the same" \
+	deep list /s 1
+sql -c 'DROP INDEX bench_btree_top' -c CHECKPOINT
+
+#
+# Updates.
+#
+
+for t in $tables; do
+	script "update-$t" <<-END
+		\\set id random(1, :size)
+		\\set d random(-1000, 1000)
+		UPDATE $t SET score = score + :d WHERE player_id = :id;
+	END
+	prewarm "$t" "${t}_pkey"
+done
+prewarm bench_btree_score
+
+say "updates of the score, 2 clients"
+export PGOPTIONS='-c synchronous_commit=off'
+turns "board 2 update-bench_board" "plain 2 update-bench_plain" \
+	"btree 2 update-bench_btree" "stamp 2 update-bench_stamp"
+ratio_row "\`UPDATE\` of the score with the board, against no board and no index of the score" \
+	board plain /s 0.9
+ratio_row "the same against btree (score DESC) and no board" board btree /s 1.1
+ratio_row "the same with the trigger that sets \`updated_at\`, against the board alone" \
+	stamp board /s ""
+
+say "$size random updates in statements of $((size / 100))"
+sql <<-SQL
+	DO \$\$
+	DECLARE
+		done bigint := 0;
+		n bigint;
+	BEGIN
+		WHILE done < $size LOOP
+			UPDATE bench_board b SET score = floor(random() * 1000001)
+			FROM (SELECT DISTINCT 1 + floor(random() * $size)::bigint AS id
+				FROM generate_series(1, $size / 100)) r
+			WHERE b.player_id = r.id;
+			GET DIAGNOSTICS n = ROW_COUNT;
+			done := done + n;
+			COMMIT;
+		END LOOP;
+	END\$\$;
+SQL
+unset PGOPTIONS
+bytes_updated=$(sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
+	WHERE board = 'global' AND state = 'ready'")
+
+row "memory per member after the build" "$(number "$bytes_built") bytes" "" "" \
+	"≤ 52 bytes" "$(verdict "$bytes_built" '<=' 52)"
+row "memory per member after $(number "$size") random updates" \
+	"$(number "$bytes_updated") bytes" "" "" "≤ 64 bytes" \
+	"$(verdict "$bytes_updated" '<=' 64)"
+v=$(median "${build[@]}")
+row "build of $(number "$size")" "$(number "$v") s" "" "" "≤ 6 s" \
+	"$(verdict "$v" '<=' 6)"
+
+say "comparing index and table"
+problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
+[ "$problems" = 0 ] || die "lb_verify() finds $problems problems"
+reads=$(sql -Atc "SELECT query_reads FROM lb_stat_board WHERE board = 'global'")
+[ "$reads" = 0 ] || die "$reads reads did not use the index"
+
+#
+# The table.
+#
+
+table()
+{
+	cat <<-END
+		\`$command\`, $(date -u +%F), $(nproc) cores, $(sed -n \
+			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1),
+		$(awk '/^MemTotal/ { printf "%.0f GiB of memory", $2 / 1048576 }' \
+			/proc/meminfo), $(sql -Atc 'SELECT version()' | cut -d, -f1),
+		shared_buffers ${buffers} MB, fsync on; $(number "$size") members with random
+		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`.
+		Medians of $rounds runs of $seconds s in turns.
+
+		| measure | leaderboard | against it | ratio | bar | |
+		|---|---:|---:|---:|---:|---|
+	END
+	printf '%s\n' "${rows[@]}"
+}
+
+echo
+table
+echo
+echo "$(($(date +%s) - began)) s in all"
+
+[ -n "$out" ] || exit 0
+start='<!-- make bench: from here -->'
+end='<!-- make bench: to here -->'
+if [ ! -e "$out" ]; then
+	mkdir -p "$(dirname "$out")"
+	printf '# Performance\n\n%s\n%s\n' "$start" "$end" >"$out"
+fi
+if ! grep -qxF "$start" "$out" || ! grep -qxF "$end" "$out"; then
+	die "$out has no lines \"$start\" and \"$end\" to put the table between"
+fi
+table >table.md
+awk -v start="$start" -v end="$end" -v table="$WORK/table.md" '
+	$0 == start { print; print ""; while ((getline line < table) > 0) print line
+		print ""; skip = 1 }
+	$0 == end { skip = 0 }
+	!skip && $0 != start { print }' "$out" >new.md
+cat new.md >"$out"
+echo "written to $out"

@@ -1,0 +1,139 @@
+#!/bin/bash
+#
+# demo.sh start|stop
+#	A private server with a million players, what can be asked of it, and a
+#	psql line to go on with.  PLAYERS is their number; CSV is a file with
+#	player_id,score to load instead, with or without a header.
+#
+#	Nothing is written but packages, if any are missing, and a directory below
+#	TMPDIR, which "stop" removes.  Where it is stands in test/demo/.running.
+#
+set -eu
+# shellcheck source-path=SCRIPTDIR source=../lib/common.sh
+. "$(dirname "$0")/../lib/common.sh"
+
+here=$TREE/test/demo
+running=$here/.running
+
+stop()
+{
+	local dir
+
+	dir=$(cat "$running")
+	if [ -d "$dir" ]; then
+		stop_servers "$dir"
+		rm -rf "$dir"
+	fi
+	rm -f "$running"
+}
+
+case ${1:-start} in
+	stop)
+		[ -e "$running" ] || die "no demo server of this tree is running"
+		stop
+		echo "The demo server is stopped and removed."
+		exit 0
+		;;
+	start) ;;
+	*) die "usage: demo.sh start|stop" ;;
+esac
+
+if [ -e "$running" ]; then
+	dir=$(cat "$running")
+	if [ -e "$dir/server/data/postmaster.pid" ]; then
+		echo "A demo server is running already, in $dir."
+		die 'Stop it with "make demo-stop" first.'
+	fi
+	stop						# it has gone with a reboot, say
+fi
+
+players=${PLAYERS:-1000000}
+csv=${CSV:-}
+if [ -n "$csv" ]; then
+	csv=$(realpath -e -- "$CSV" 2>/dev/null) || die "there is no file \"$CSV\""
+	[ -r "$csv" ] || die "cannot read \"$csv\""
+elif ! [[ $players =~ ^[1-9][0-9]*$ ]] || [ "$players" -lt 100 ]; then
+	die "PLAYERS must be a number, at least 100: \"$players\""
+fi
+
+"$TREE/test/lib/prepare.sh" demo
+lb_begin demo
+
+if [ -t 1 ]; then
+	bold=$(printf '\033[1m') plain=$(printf '\033[0m')
+else
+	bold='' plain=''
+fi
+
+step()
+{
+	printf '\n%s-- %s%s\n\n' "$bold" "$*" "$plain"
+}
+
+# Run one of the SQL files beside this, showing statements, results and times.
+# Neither its pager nor its colours must depend on who is looking.
+show()
+{
+	sql -P pager=off -P footer=off -P null=NULL -v bold="$bold" -v plain="$plain" \
+		"$@" 2>&1
+}
+
+step "Building the extension and installing it into a private copy of PostgreSQL"
+private_postgres "$WORK/pg"
+copy_tree "$WORK/tree"
+as_server make -s -C tree -j"$(nproc)" with_llvm=no \
+	PG_CONFIG="$BIN/pg_config" install >make.log 2>&1 ||
+	{ cat make.log >&2; die "the build has failed"; }
+rm -rf tree
+
+# Memory enough for whatever number of players: pages that are not touched
+# cost nothing.
+memory=$((players * 150 / 1000000 + 256))
+if [ -n "$csv" ]; then
+	memory=$(($(stat -Lc %s "$csv") * 30 / 1000000 + 256))
+fi
+server_init "$WORK/server" <<-END
+	leaderboard.memory = '${memory}MB'
+	shared_buffers = '512MB'
+	max_wal_size = '4GB'
+END
+server_start "$WORK/server"
+"$BIN/createdb" demo
+export PGDATABASE=demo
+echo "$(sql -Atc 'SELECT version()' | cut -d, -f1), on a socket in $PGHOST"
+
+step "Two tables with their boards"
+show -f "$here/create.sql"
+
+if [ -n "$csv" ]; then
+	step "Loading $csv"
+	header=
+	if ! head -n 1 "$csv" | grep -Eq '^"?-?[0-9]+"?,'; then
+		header=', HEADER'
+	fi
+	# Read here, by who gave the file: the server may not be allowed to.
+	show -c '\timing on' -c "COPY player_scores (player_id, score) FROM STDIN (FORMAT csv$header)" <"$csv"
+else
+	step "Loading $players players; most scores are low, a few are very high"
+	show -v players="$players" -f "$here/load.sql"
+fi
+sql -c 'VACUUM ANALYZE player_scores'
+
+show -f "$here/queries.sql"
+
+step "The index lives in memory, so a restart builds it again"
+began=$(date +%s%N)
+server_stop "$WORK/server"
+server_start "$WORK/server"
+export PGDATABASE=demo
+echo "The server was restarted in $((($(date +%s%N) - began) / 1000000)) ms."
+show -f "$here/restart.sql"
+
+# It is to be left running: forget that it was to be removed.
+trap - EXIT
+echo "$WORK" >"$running"
+
+as=
+[ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ] && as='sudo '
+step "The server goes on running until \"make demo-stop\""
+echo "  ${as}psql -h $PGHOST -U postgres demo"

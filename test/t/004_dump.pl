@@ -1,0 +1,125 @@
+# Dump and restore, and databases made from a template: the boards of the copy
+# work by themselves.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = lb_node('dump');
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE source');
+fill($node, 'source', 2000);
+$node->safe_psql('source', q{
+	CREATE SCHEMA "My Games";
+	CREATE TABLE "My Games"."Scores" ("Who" integer PRIMARY KEY, "How Much" integer, ok boolean NOT NULL);
+	INSERT INTO "My Games"."Scores" SELECT g, g % 17, g % 3 > 0 FROM generate_series(1, 100) g;
+	SELECT lb_create_board('first', '"My Games"."Scores"', 'Who', '"How Much" ASC', NULL, 'rank', 'ok');
+	SELECT lb_drop_board('first');
+	SELECT lb_create_board('mine', '"My Games"."Scores"', 'Who', '"How Much" ASC', NULL, 'rank', 'ok')});
+ready($node, 'source', 'source');
+
+my $answers = q{
+SELECT 'global', player_id, lb_rank(player_id) FROM player_scores WHERE player_id % 10 = 0 ORDER BY player_id;
+SELECT window_key, player_id, lb_rank(player_id, window_key) FROM player_score_windows WHERE player_id % 10 = 0 ORDER BY 2;
+SELECT 'mine', "Who", lb_rank("Who", 'mine') FROM "My Games"."Scores" ORDER BY 2;
+SELECT * FROM lb_top(10);
+SELECT * FROM lb_top(100, 'mine');
+};
+my $expected = $node->safe_psql('source', $answers);
+
+sub same
+{
+	my ($db, $what) = @_;
+
+	is($node->safe_psql($db, $answers), $expected, "$what: same answers");
+	ready($node, $db, $what);
+	is( $node->safe_psql($db, q{SELECT string_agg(board || ' ' || source::text, ', ' ORDER BY board) FROM lb_board}),
+		'* player_score_windows, global player_scores, mine "My Games"."Scores"',
+		"$what: same boards");
+
+	# Numbers go on where they were.
+	is( $node->safe_psql($db, q{
+			CREATE TABLE more (player_id integer PRIMARY KEY, score integer);
+			INSERT INTO more VALUES (1, 10), (2, 20);
+			SELECT FROM lb_create_board('more', 'more');
+			SELECT lb_rank(1, 'more'), (SELECT count(DISTINCT id) = 4 AND max(id) = 5 FROM lb_board)}),
+		'2|t', "$what: another board");
+	$node->safe_psql($db, q{
+		UPDATE player_scores SET score = score + 5 WHERE player_id % 2 = 0;
+		DELETE FROM player_score_windows WHERE player_id % 3 = 0;
+		UPDATE "My Games"."Scores" SET ok = NOT ok});
+	ready($node, $db, "$what, after changes");
+	return;
+}
+
+# Plain
+my $dump = $node->basedir . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('source') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE plain');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('plain') ], 'psql');
+same('plain', 'pg_dump, psql');
+
+# In parallel
+$node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.d", '-d', $node->connstr('source') ], 'pg_dump -Fd');
+$node->safe_psql('postgres', 'CREATE DATABASE parallel');
+$node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('parallel'), "$dump.d" ], 'pg_restore -j2');
+same('parallel', 'pg_restore -j2');
+
+# Schema first, then data without triggers
+$node->safe_psql('postgres', 'CREATE DATABASE apart');
+$node->command_ok([ 'pg_restore', '--section=pre-data', '-d', $node->connstr('apart'), "$dump.d" ], 'pre-data');
+$node->command_ok([ 'pg_restore', '--section=post-data', '-d', $node->connstr('apart'), "$dump.d" ], 'post-data');
+$node->command_ok([ 'pg_restore', '--section=data', '--disable-triggers', '-d', $node->connstr('apart'), "$dump.d" ], 'data');
+
+# It enables all triggers afterwards, but not as those that always fire: that is
+# not enough, and it is said so.
+is($node->safe_psql('apart', $answers), $expected, 'sections, triggers disabled: same answers');
+is($node->safe_psql('apart', q{SELECT count(*), bool_and(state = 'offline' AND reason LIKE '%trigger%') FROM lb_stat_board WHERE board IN ('global', '*', 'mine')}),
+	'3|t', 'sections, triggers disabled: offline');
+$node->safe_psql('apart', qq{
+	ALTER TABLE $_ ENABLE ALWAYS TRIGGER leaderboard_capture;
+	ALTER TABLE $_ ENABLE ALWAYS TRIGGER leaderboard_capture_truncate})
+  for ('player_scores', 'player_score_windows', '"My Games"."Scores"');
+$node->safe_psql('apart', 'SELECT lb_rebuild()');
+same('apart', 'sections, triggers disabled');
+
+# --clean over what is there
+$node->safe_psql('plain', 'DROP TABLE more');
+$node->command_ok([ 'pg_restore', '--clean', '--if-exists', '--exit-on-error', '-d', $node->connstr('plain'), "$dump.d" ],
+	'pg_restore --clean');
+same('plain', 'pg_restore --clean');
+
+# A dump whose tables have gone holds no boards of them.
+$node->safe_psql('apart', q{DROP TABLE more; DROP TABLE "My Games"."Scores"});
+$node->command_ok([ 'pg_dump', '-f', "$dump.2", '-d', $node->connstr('apart') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE less');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2", '-d', $node->connstr('less') ], 'psql');
+ready($node, 'less', 'after DROP TABLE');
+
+# Templates, also with a build under way
+for my $strategy ('wal_log', 'file_copy')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE t_$strategy TEMPLATE source STRATEGY $strategy");
+	same("t_$strategy", "template, $strategy");
+}
+my $rows = 300000;
+$node->safe_psql('postgres', 'CREATE DATABASE big TEMPLATE source');
+$node->safe_psql('big', qq{INSERT INTO player_scores SELECT g, g FROM generate_series(10001, $rows) g});
+wait_ready($node, 'big');
+for my $i (1 .. 3)
+{
+	# A request that nobody waits for.
+	$node->psql('big', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
+	$node->safe_psql('postgres', "CREATE DATABASE big$i TEMPLATE big");
+	is($node->safe_psql("big$i", "SELECT lb_rank($rows), lb_count() > 290000"), '1|t', "template during a build, $i");
+}
+ready($node, 'big', 'template');
+ready($node, 'big3', 'copy');
+
+$node->stop;
+done_testing();

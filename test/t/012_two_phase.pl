@@ -1,0 +1,147 @@
+# Prepared transactions of every kind, each rolled back and committed, at once,
+# after a restart and after a crash: never a wrong answer.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = lb_node('twophase');
+$node->start;
+fill($node, 'postgres', 300);
+ready($node, 'postgres', 'made');
+
+my %changes = (
+	update => 'UPDATE player_scores SET score = score + 50 WHERE player_id % 10 = 1',
+	delete => 'DELETE FROM player_scores WHERE player_id % 10 = 2',
+	insert => 'INSERT INTO player_scores SELECT g, g FROM generate_series(1001, 1020) g',
+	windows => q{UPDATE player_score_windows SET window_key = 'daily:1' WHERE window_key = 'weekly:1'},
+	truncate => 'TRUNCATE player_score_windows',
+	large => 'INSERT INTO player_scores SELECT g, g % 100 FROM generate_series(2001, 7000) g',
+	subtransaction => q{UPDATE player_scores SET score = 77 WHERE player_id = 3; SAVEPOINT s;
+		UPDATE player_scores SET score = 88 WHERE player_id = 4; ROLLBACK TO s;
+		UPDATE player_scores SET score = 99 WHERE player_id = 5},
+);
+
+sub prepare
+{
+	my ($name) = @_;
+
+	$node->safe_psql('postgres', "BEGIN; $changes{$name}; PREPARE TRANSACTION '$name'");
+	return;
+}
+
+sub finish
+{
+	my ($verb, $name) = @_;
+
+	$node->safe_psql('postgres', "$verb PREPARED '$name'");
+	return;
+}
+
+# Reads would wait for a TRUNCATE, as SQL does.
+sub look
+{
+	my ($name, $what) = @_;
+
+	right($node, 'postgres', "$name: $what") if $name ne 'truncate';
+	return;
+}
+
+my %interrupt = (
+	'at once' => sub { },
+	'after a restart' => sub { $node->restart },
+	'after a crash' => sub { $node->stop('immediate'); $node->start });
+
+for my $when ('at once', 'after a restart', 'after a crash')
+{
+	for my $name (sort keys %changes)
+	{
+		for my $verb ('ROLLBACK', 'COMMIT')
+		{
+			prepare($name);
+			look($name, 'prepared');
+			$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 3 WHERE player_id = 9');
+			look($name, 'prepared, and others write');
+			if ($when ne 'at once')
+			{
+				$interrupt{$when}->();
+				look($name, "still prepared $when");
+				$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 3 WHERE player_id = 9');
+				look($name, "others write $when");
+			}
+			finish($verb, $name);
+			look($name, "\L$verb\E prepared $when");
+			ready($node, 'postgres', "$name: \L$verb\E prepared $when");
+		}
+		$node->safe_psql('postgres', q{
+			DELETE FROM player_scores WHERE player_id > 1000;
+			INSERT INTO player_scores SELECT g, g FROM generate_series(1, 300) g ON CONFLICT DO NOTHING;
+			TRUNCATE player_score_windows;
+			INSERT INTO player_score_windows SELECT g, 'weekly:' || g % 7, g * 31 % 50 FROM generate_series(1, 300) g});
+	}
+}
+
+# Several, that end in another order
+for my $restart (0, 1)
+{
+	my $what = $restart ? 'three, a restart' : 'three';
+
+	prepare($_) for ('update', 'insert', 'windows');
+	$node->restart if $restart;
+	right($node, 'postgres', "$what: prepared");
+	finish('COMMIT', 'windows');
+	right($node, 'postgres', "$what: the last one ends first");
+	finish('COMMIT', 'insert');
+	right($node, 'postgres', "$what: then the second");
+	$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 1 WHERE player_id > 1000');
+	right($node, 'postgres', "$what: what it has made is changed");
+	finish('COMMIT', 'update');
+	ready($node, 'postgres', "$what: then the first");
+	$node->safe_psql('postgres', q{
+		DELETE FROM player_scores WHERE player_id > 1000;
+		UPDATE player_score_windows SET window_key = 'weekly:1' WHERE window_key = 'daily:1'});
+}
+
+# Builds meanwhile
+for my $verb ('COMMIT', 'ROLLBACK')
+{
+	prepare('update');
+	prepare('delete');
+	finish('COMMIT', 'delete');
+	$node->psql('postgres', q{SET statement_timeout = '3s'; SELECT lb_rebuild()});
+	right($node, 'postgres', 'rebuilt while one is prepared');
+	$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 2 WHERE player_id % 10 = 3');
+	right($node, 'postgres', 'others write');
+	finish($verb, 'update');
+	right($node, 'postgres', "\L$verb\E prepared");
+	ready($node, 'postgres', "\L$verb\E prepared after a rebuild");
+}
+
+# A writer that waits for a row
+prepare('update');
+my $writer = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+$writer->query_until(qr/now/, "\\echo now\nUPDATE player_scores SET score = score + 1000 WHERE player_id = 11;\n");
+$node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted')
+  or die 'nobody waits';
+finish('COMMIT', 'update');
+is($writer->query('SELECT lb_rank(11), lb_score(11) > 1000'), '1|t', 'a writer that has waited for a row');
+ready($node, 'postgres', 'after it');
+$writer->quit;
+
+# A board's first row, and its table's end
+$node->safe_psql('postgres', q{CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint);
+	SELECT lb_create_board('p', 'p')});
+wait_ready($node, 'postgres');
+$node->safe_psql('postgres', q{BEGIN; INSERT INTO p VALUES (1, 1); PREPARE TRANSACTION 'p'});
+finish('COMMIT', 'p');
+is($node->safe_psql('postgres', q{SELECT lb_rank(1, 'p')}), '1', 'the first row');
+$node->safe_psql('postgres', 'DROP TABLE p');
+ready($node, 'postgres', 'at the end');
+
+$node->stop;
+done_testing();
