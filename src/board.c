@@ -60,10 +60,13 @@ enum
 static LbCatalog catalog;
 static bool catalog_valid = false;
 
+static void def_remove(LbDef *def);
+
 static LbDefn **defns = NULL;	/* in order of their names */
 static int	ndefns = 0;
 static bool defns_valid = false;
 static uint64 nloads = 0;
+static uint64 ninvalidations = 0;	/* of lb_board */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
 
@@ -80,6 +83,7 @@ relcache_callback(Datum arg, Oid relid)
 	{
 		catalog_valid = false;
 		defns_valid = false;
+		ninvalidations++;
 	}
 	for (int i = 0; i < ndefns; i++)
 	{
@@ -216,6 +220,50 @@ method_from_text(const char *s)
 	return LB_ROW_NUMBER;
 }
 
+/*
+ * rank_by of lb_board, which somebody may have written by hand.  What cannot
+ * be parsed becomes a column without a name, which no table has: a problem of
+ * that board, and not an error for whoever writes to its table.
+ */
+static int
+parse_recorded(const char *rank_by, LbRankColumn *columns)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int n = 1;
+
+	PG_TRY();
+	{
+		n = lb_parse_rank_by(rank_by, columns);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		memset(columns, 0, sizeof(LbRankColumn));
+		n = 1;
+	}
+	PG_END_TRY();
+	return n;
+}
+
+/*
+ * A hash of what the keys of an index depend on, lest a definition that was
+ * changed by hand be taken for the one that its index was built by.
+ */
+static uint32
+fingerprint(const LbDefn *defn, const char *rank_by)
+{
+	StringInfoData buf;
+	uint32		hash;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%u %s|%s|%s|%s", defn->source, defn->member,
+					 rank_by, defn->board_column, defn->ranked_if);
+	hash = hash_bytes((const unsigned char *) buf.data, buf.len);
+	pfree(buf.data);
+	return hash;
+}
+
 /* Read lb_board anew, if need be. */
 static void
 load_defns(void)
@@ -229,6 +277,7 @@ load_defns(void)
 	LbDefn	  **found;
 	int			n = 0;
 	int			size = 16;
+	uint64		before = ninvalidations;
 
 	if (cat != NULL && defns_valid)
 		return;
@@ -246,9 +295,6 @@ load_defns(void)
 	found = palloc(size * sizeof(LbDefn *));
 
 	rel = table_open(cat->lb_board, AccessShareLock);
-
-	/* What comes in from here on makes what we read stale again. */
-	defns_valid = true;
 
 	/* A catalog scan: the newest state, also in parallel mode. */
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -275,7 +321,7 @@ load_defns(void)
 		rank_by = TextDatumGetCString(heap_getattr(tuple,
 												   Anum_lb_board_rank_by,
 												   desc, &isnull));
-		defn->ncolumns = lb_parse_rank_by(rank_by, defn->columns);
+		defn->ncolumns = parse_recorded(rank_by, defn->columns);
 		d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
 		defn->family = !isnull;
 		if (!isnull)
@@ -287,6 +333,7 @@ load_defns(void)
 			strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
 		defn->member_words = 1;
 		defn->width = defn->ncolumns + defn->member_words;
+		defn->fingerprint = fingerprint(defn, rank_by);
 
 		if (n == size)
 		{
@@ -307,6 +354,9 @@ load_defns(void)
 	defns = found;
 	ndefns = n;
 	nloads++;
+
+	/* What came in meanwhile makes what we have read stale again. */
+	defns_valid = ninvalidations == before;
 	lb_query_forget();
 }
 
@@ -392,6 +442,8 @@ has_triggers(Relation rel, Oid capture)
 		Trigger    *trigger = &desc->triggers[i];
 
 		if (trigger->tgfoid != capture ||
+			strcmp(trigger->tgname, TRIGGER_FOR_ROW(trigger->tgtype) ?
+				   LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER) != 0 ||
 			trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
 			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
 			trigger->tgdeferrable ||
@@ -798,6 +850,8 @@ lb_def_attach(LbDefn *defn, bool create)
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
+	if (def != NULL && def->fingerprint != defn->fingerprint)
+		def = NULL;
 	if (def != NULL)
 	{
 		defn->generation = def->generation;
@@ -809,6 +863,11 @@ lb_def_attach(LbDefn *defn, bool create)
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
+	if (def != NULL && def->fingerprint != defn->fingerprint)
+	{
+		def_remove(def);
+		def = NULL;
+	}
 	if (def == NULL)
 	{
 		LbAccount  *account = directory_account(MyDatabaseId);
@@ -826,6 +885,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->catalog = defn->catalog;
 		def->id = defn->id;
 		def->source = defn->source;
+		def->fingerprint = defn->fingerprint;
 		def->account = account;
 		def->width = defn->width;
 		def->member_words = defn->member_words;

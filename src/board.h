@@ -87,6 +87,7 @@ typedef struct LbDefn
 	LbMethod	method;
 
 	/* Of the index. */
+	uint32		fingerprint;	/* of all that its keys depend on */
 	int			member_words;
 	int			width;			/* words of a key */
 	bool		captured;		/* all triggers are there and enabled */
@@ -208,6 +209,7 @@ typedef struct LbDef
 	Oid			catalog;		/* the lb_board it is recorded in */
 	int32		id;				/* lb_board.id */
 	Oid			source;
+	uint32		fingerprint;	/* of what is recorded */
 	LbAccount  *account;
 	uint8		width;
 	uint8		member_words;
@@ -333,6 +335,10 @@ extern LbMem lb_mem(const LbDef *def);
 extern void lb_wake_launcher(void);
 
 /* board.c: definitions */
+
+/* The triggers that every source has. */
+#define LB_ROW_TRIGGER "leaderboard_capture"
+#define LB_TRUNCATE_TRIGGER "leaderboard_capture_truncate"
 
 /* The extension as this database has it. */
 typedef struct LbCatalog

@@ -63,10 +63,12 @@ typedef struct XactDef
 {
 	struct XactDef *next;
 	LbDefn		defn;			/* a copy; its pointers may be stale */
-	bool		unknown;		/* changes were lost */
+	bool		unknown;		/* changes were lost, or made behind us */
+	const char *reason;			/* ... if not for want of memory */
 	int			ntruncates;
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
+	bool		needed;			/* has changes */
 	bool		attached;		/* def and generation are good */
 	bool		counted;		/* in def's nunknown */
 	LbDef	   *def;
@@ -633,6 +635,16 @@ capture_truncate(LbDefn *defn)
 	xdef->truncates[xdef->ntruncates++] = take_seq();
 }
 
+static bool
+is_our_trigger(const TriggerData *trigger)
+{
+	const char *name = TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ?
+	LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER;
+
+	return TRIGGER_FIRED_AFTER(trigger->tg_event) &&
+		strcmp(trigger->tg_trigger->tgname, name) == 0;
+}
+
 /*
  * The trigger of every source, for each row and for TRUNCATE.
  */
@@ -650,9 +662,14 @@ lb_capture(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"lb_capture")));
 
-	/* Without shared memory there is no index that could become wrong. */
-	if (lb_shared == NULL)
-		PG_RETURN_POINTER(NULL);
+	/*
+	 * Without shared memory there is no index that could become wrong.  Nor
+	 * do we listen to triggers that somebody else has made of this function;
+	 * they let every row pass as it is.
+	 */
+	if (lb_shared == NULL || !is_our_trigger(trigger))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
+							   trigger->tg_newtuple : trigger->tg_trigtuple);
 
 	cat = lb_catalog();
 	n = lb_defns_of(RelationGetRelid(trigger->tg_relation), &defns);
@@ -818,7 +835,12 @@ source_altered(Oid relid, AttrNumber attno)
 		ours |= attno == defn->member_attno || attno == defn->board_attno ||
 			attno == defn->ranked_attno || !defn->resolved;
 		if (ours)
-			make_xact_def(defn)->unknown = true;
+		{
+			XactDef    *xdef = make_xact_def(defn);
+
+			xdef->unknown = true;
+			xdef->reason = "the table or its triggers were altered";
+		}
 	}
 }
 
@@ -987,8 +1009,14 @@ publish(bool prepare)
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
 
 	xact_xid = xid;
+
+	/* A subtransaction that was rolled back may have left nothing to do. */
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+		board->xdef->needed |= board->nchanges > 0;
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{
+		if (!xdef->needed && !xdef->unknown && xdef->ntruncates == 0)
+			continue;
 		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
 
 		/* A build that comes to be must not overlook us. */
@@ -1070,7 +1098,7 @@ at_commit(void)
 	{
 		if (!xdef->counted || xdef->def->generation != xdef->generation)
 			continue;
-		lb_def_offline(xdef->def,
+		lb_def_offline(xdef->def, xdef->reason != NULL ? xdef->reason :
 					   "changes of a transaction could not be kept", true);
 		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}

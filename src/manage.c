@@ -39,9 +39,6 @@
 #include "build.h"
 #include "capture.h"
 
-#define ROW_TRIGGER "leaderboard_capture"
-#define TRUNCATE_TRIGGER "leaderboard_capture_truncate"
-
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
 PG_FUNCTION_INFO_V1(lb_rebuild);
@@ -260,8 +257,8 @@ create_triggers(Oid source, const LbCatalog *cat)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
-		rows |= strcmp(trigger->tgname, ROW_TRIGGER) == 0;
-		truncate |= strcmp(trigger->tgname, TRUNCATE_TRIGGER) == 0;
+		rows |= strcmp(trigger->tgname, LB_ROW_TRIGGER) == 0;
+		truncate |= strcmp(trigger->tgname, LB_TRUNCATE_TRIGGER) == 0;
 	}
 
 	/* ALTER TABLE refuses a table that is open. */
@@ -270,17 +267,17 @@ create_triggers(Oid source, const LbCatalog *cat)
 	{
 		execute_utility(psprintf("CREATE TRIGGER %s AFTER INSERT OR UPDATE OR DELETE ON %s "
 								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_capture()",
-								 ROW_TRIGGER, table, schema));
+								 LB_ROW_TRIGGER, table, schema));
 		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
-								 table, ROW_TRIGGER));
+								 table, LB_ROW_TRIGGER));
 	}
 	if (!truncate)
 	{
 		execute_utility(psprintf("CREATE TRIGGER %s AFTER TRUNCATE ON %s "
 								 "FOR EACH STATEMENT EXECUTE FUNCTION %s.lb_capture()",
-								 TRUNCATE_TRIGGER, table, schema));
+								 LB_TRUNCATE_TRIGGER, table, schema));
 		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
-								 table, TRUNCATE_TRIGGER));
+								 table, LB_TRUNCATE_TRIGGER));
 	}
 }
 
@@ -411,7 +408,7 @@ create_board(const char *board, Oid source, const char *member,
 				 errmsg("cannot make board \"%s\": a capture trigger of its table is disabled",
 						board),
 				 errhint("Use ALTER TABLE ... ENABLE ALWAYS TRIGGER %s.",
-						 ROW_TRIGGER)));
+						 LB_ROW_TRIGGER)));
 	lb_note_created(recorded);
 }
 
@@ -506,9 +503,9 @@ lb_drop_board(PG_FUNCTION_ARGS)
 													   get_rel_name(defn.source));
 
 		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
-								 ROW_TRIGGER, table));
+								 LB_ROW_TRIGGER, table));
 		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
-								 TRUNCATE_TRIGGER, table));
+								 LB_TRUNCATE_TRIGGER, table));
 	}
 	values[0] = Int32GetDatum(defn.id);
 	cat = require_catalog();
