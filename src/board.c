@@ -501,6 +501,7 @@ resolve(LbDefn *defn)
 	defn->checked_user = InvalidOid;
 	defn->resolved = true;
 	defn->problem = NULL;
+	defn->column_missing = false;
 	desc = RelationGetDescr(rel);
 	defn->relkind = rel->rd_rel->relkind;
 	defn->owner = rel->rd_rel->relowner;
@@ -512,6 +513,7 @@ resolve(LbDefn *defn)
 	MemoryContextSwitchTo(old);
 
 	defn->member_attno = find_column(desc, defn->member, &defn->member_type);
+	defn->column_missing |= defn->member_attno == InvalidAttrNumber;
 	if (!lb_member_type_ok(defn->member_type))
 		defn->problem = "the member column is missing or of another type";
 	for (int i = 0; i < defn->ncolumns; i++)
@@ -519,6 +521,7 @@ resolve(LbDefn *defn)
 		LbRankColumn *column = &defn->columns[i];
 
 		column->attno = find_column(desc, column->name, &column->type);
+		defn->column_missing |= column->attno == InvalidAttrNumber;
 		if (i == 0 ? !lb_score_type_ok(column->type)
 			: !lb_tie_type_ok(column->type))
 			defn->problem = "a rank_by column is missing or of another type";
@@ -527,6 +530,7 @@ resolve(LbDefn *defn)
 	{
 		defn->board_attno = find_column(desc, defn->board_column,
 										&defn->board_type);
+		defn->column_missing |= defn->board_attno == InvalidAttrNumber;
 		if (!lb_board_type_ok(defn->board_type))
 			defn->problem = "the board column is missing or of another type";
 		else
@@ -543,6 +547,7 @@ resolve(LbDefn *defn)
 	if (defn->ranked_if[0] != '\0')
 	{
 		defn->ranked_attno = find_column(desc, defn->ranked_if, &type);
+		defn->column_missing |= defn->ranked_attno == InvalidAttrNumber;
 		if (type != BOOLOID)
 			defn->problem = "the ranked_if column is missing or of another type";
 	}
@@ -1021,7 +1026,7 @@ empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 		LbStripe   *stripe = &def->stripes[s];
 		Collect		collect;
 		LbIndex		indexes[lengthof(collect.refs)];
-		uint64		note = U64FromFullTransactionId(ReadNextFullTransactionId());
+		uint64		note = lb_next_xid();
 
 		do
 		{

@@ -93,6 +93,7 @@ typedef struct LbDefn
 	bool		captured;		/* all triggers are there and enabled */
 	bool		row_security;	/* the source has row-level security */
 	const char *problem;		/* why no index can be kept, or NULL */
+	bool		column_missing;	/* ... and there is no query either */
 	struct LbDef *def;			/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of def */
 	Oid			checked_user;	/* whose privileges were last looked up ... */

@@ -916,7 +916,7 @@ build_claimed(Build *build)
 		 * Whoever takes a snapshot from here on sees at least as much as we
 		 * do.
 		 */
-		build->floor.note = U64FromFullTransactionId(ReadNextFullTransactionId());
+		build->floor.note = lb_next_xid();
 		build->floor.xid = build->snapshot.xmax - 1;
 		lb_pause("build");
 
@@ -1413,7 +1413,7 @@ lb_launcher_main(Datum arg)
 	/* A crash of the launcher alone does not make captured changes unknown. */
 	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)
 		pg_atomic_write_u64(&lb_shared->first_xid,
-							U64FromFullTransactionId(ReadNextFullTransactionId()));
+							lb_next_xid());
 
 	lb_shared->launcher_latch = MyLatch;
 	before_shmem_exit(launcher_exit, (Datum) 0);

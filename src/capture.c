@@ -129,7 +129,8 @@ typedef struct Mark
 static uint64 next_seq = 1;
 static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
 static bool published = false;
-static MemoryContext xact_context = NULL;
+static MemoryContext kept_context = NULL;
+static MemoryContext xact_context = NULL;	/* the same, once it is used */
 static XactDef *xact_defs = NULL;
 static XactBoard *xact_boards = NULL;
 static XactBoard *last_board = NULL;
@@ -169,16 +170,21 @@ change_at(const XactBoard *board, int n)
 static void
 xact_begin(void)
 {
-	if (xact_context == NULL)
-		xact_context = AllocSetContextCreate(TopTransactionContext,
+	/* Made once and reset at the end of each transaction that used it. */
+	if (kept_context == NULL)
+		kept_context = AllocSetContextCreate(TopMemoryContext,
 											 "leaderboard transaction",
 											 ALLOCSET_DEFAULT_SIZES);
+	xact_context = kept_context;
 }
 
-/* Forget everything; the memory goes with the transaction. */
+/* Forget everything.  Only gives memory back. */
 static void
 xact_reset(void)
 {
+	if (xact_context == NULL)
+		return;
+	MemoryContextReset(xact_context);
 	next_seq = 1;
 	published = false;
 	xact_context = NULL;
@@ -230,13 +236,16 @@ find_xact_def(const LbDefn *defn)
 }
 
 static XactDef *
-make_xact_def(const LbDefn *defn)
+make_xact_def(LbDefn *defn)
 {
 	XactDef    *xdef = find_xact_def(defn);
 
 	if (xdef != NULL)
 		return xdef;
 	xact_begin();
+
+	/* The copy will need it at PRE_COMMIT; the cache keeps it. */
+	(void) lb_def_attach(defn, false);
 	xdef = MemoryContextAllocZero(xact_context, sizeof(XactDef));
 	xdef->defn = *defn;
 	xdef->next = xact_defs;
@@ -921,7 +930,6 @@ note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 static bool
 attach(LbDefn *defn, LbDef **def, uint64 *generation)
 {
-	defn->def = NULL;
 	*def = lb_def_attach(defn, true);
 	*generation = defn->generation;
 	return *def != NULL;

@@ -365,7 +365,7 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	pub->linked = false;
 	pub->done = true;
 	no_longer_prepared(pub);
-	pub->note = U64FromFullTransactionId(ReadNextFullTransactionId());
+	pub->note = lb_next_xid();
 	if (pg_atomic_read_u32(&def->state) == LB_READY || stripe->queueing)
 	{
 		dlist_push_tail(&board->history, &pub->node);
@@ -578,7 +578,7 @@ settle_large(LbPublication *pub)
 	lb_board_at(pub->board)->version++;
 	lb_trim_history(def, lb_board_at(pub->board), true);
 	lb_raise_floor(&lb_board_at(pub->board)->floor,
-				   U64FromFullTransactionId(ReadNextFullTransactionId()),
+				   lb_next_xid(),
 				   U64FromFullTransactionId(pub->xid));
 
 	/* A build that finishes meanwhile may have brought in everything. */
@@ -806,7 +806,7 @@ full_xid(TransactionId xid, uint64 next)
 void
 lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 {
-	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	uint64		next = lb_next_xid();
 
 	s->snapshot = snapshot;
 	s->xmin = full_xid(snapshot->xmin, next);
@@ -995,7 +995,7 @@ lb_update_horizon(bool now)
 
 	if (!now && ++calls % HORIZON_CALLS != 0)
 		return;
-	next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	next = lb_next_xid();
 	horizon = full_xid(GetOldestNonRemovableTransactionId(NULL), next);
 	old = pg_atomic_read_u64(&lb_shared->horizon);
 	while (old < horizon &&

@@ -84,6 +84,28 @@ extern void lb_leave_prepared(LbPublication *pub);
  */
 extern bool lb_def_settle_prepared(LbDef *def, uint64 generation);
 
+/*
+ * The next full xid.  Where 64 bits are read at once, not under XidGenLock: it
+ * is enough that what led here saw it at least as far, and the locks that did
+ * so are barriers.
+ */
+static inline uint64
+lb_next_xid(void)
+{
+#if PG_VERSION_NUM >= 170000
+	volatile TransamVariablesData *vars = TransamVariables;
+#else
+	volatile VariableCacheData *vars = ShmemVariableCache;
+#endif
+
+#if SIZEOF_VOID_P >= 8
+	return vars->nextXid.value;
+#else
+	(void) vars;
+	return U64FromFullTransactionId(ReadNextFullTransactionId());
+#endif
+}
+
 /* A snapshot, in full xids. */
 typedef struct LbSnapshot
 {
