@@ -26,7 +26,7 @@
 #                           every function against its defining query
 #                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
 #   make bench              measures what docs/performance.md says
-#                           SIZE=10000000 SECONDS=10 ROUNDS=3 OUT=file;
+#                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file;
 #                           SIZE=100000 SECONDS=2 takes two minutes
 
 EXTENSION = leaderboard

@@ -991,9 +991,46 @@ typedef struct Collect
 	int			n;
 	bool		all;			/* also boards without an index */
 	bool		history;		/* also boards with a history */
-	bool		emptied;		/* all, but for those with this floor */
+	bool		emptied;		/* all, but for those with this floor ... */
 	LbFloor		floor;
+	FullTransactionId truncating;	/* ... and nothing pending but its own */
 } Collect;
+
+/* Whether others than a transaction have publications pending on a board. */
+static bool
+others_pending(LbBoard *board, FullTransactionId xid)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &board->pending)
+	{
+		if (!FullTransactionIdEquals(dlist_container(LbPublication, node,
+													 iter.cur)->xid, xid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A TRUNCATE has committed.  It has waited for everybody who had changed the
+ * table, so what others have pending is of prepared transactions that have
+ * ended and were not met since.  Their rows are gone.
+ */
+static void
+forget_others_pending(LbDef *def, LbBoard *board, FullTransactionId xid)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &board->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (FullTransactionIdEquals(pub->xid, xid))
+			continue;
+		board->version++;
+		lb_forget_publication(def, pub);
+	}
+}
 
 static bool
 collect_board(uint32 hash, LbRef ref, void *arg)
@@ -1005,7 +1042,8 @@ collect_board(uint32 hash, LbRef ref, void *arg)
 	if (lb_index_bytes(&board->index) > 0 ||
 		(collect->history && !dlist_is_empty(&board->history)) ||
 		(collect->all &&
-		 !(collect->emptied && board->floor.note >= collect->floor.note)))
+		 !(collect->emptied && board->floor.note >= collect->floor.note &&
+		   !others_pending(board, collect->truncating))))
 		collect->refs[collect->n++] = ref;
 	return collect->n < (int) lengthof(collect->refs);
 }
@@ -1033,6 +1071,7 @@ empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 			collect.n = 0;
 			collect.all = truncate;
 			collect.emptied = true;
+			collect.truncating = truncating;
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 			collect.history = !stripe->queueing;
 			if (lb_def_is(def, generation) &&
@@ -1050,6 +1089,8 @@ empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 
 				indexes[i] = board->index;
 				lb_index_init(&board->index, def->width, def->member_words);
+				if (truncate)
+					forget_others_pending(def, board, truncating);
 				if (collect.history)
 					lb_trim_history(def, board, true);
 				lb_raise_floor(&board->floor, collect.floor.note,

@@ -4,7 +4,7 @@
  *	  Random transactions on several connections, compared with SQL.
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
- *		   [-s seed] [-m members] [-u]
+ *		   [-s seed] [-m members] [-p] [-u]
  *
  * The extension must exist in the database, which needs nothing else; tables
  * of earlier runs are dropped.  Several processes, each with a connection and
@@ -28,6 +28,8 @@
  *	  - with -u in READ COMMITTED transactions without the lock too;
  *	  - at the end, when all is quiet, for every member, with and without the
  *		index, and lb_verify() must find nothing.
+ *
+ * With -p one of the tables is partitioned.
  *
  * Each process is deterministic for its seed as far as the others let it.
  * After a difference or an unexpected error it prints its last statements.
@@ -67,6 +69,7 @@ typedef struct Table
 {
 	const char *name;
 	const char *create;
+	const char *create_partitioned; /* instead, with -p; or NULL */
 	const char *create_board;
 
 	const char *board;			/* as recorded */
@@ -80,6 +83,7 @@ typedef struct Table
 	const char *member_type;
 	const char *score_type;
 	const char *tie_type;
+	const char *group_type;
 	const char *conflict;		/* columns of the unique index */
 
 	const char *direction;		/* of the score */
@@ -93,9 +97,12 @@ typedef struct Table
 	const char *const *values;	/* of the board column; NULL: no family */
 } Table;
 
-/* The last of these is never written. */
+/* The last of each of these is never written. */
 static const char *const kinds[] = {
 	"A", "B", "", "x:y", "Gr\303\266\303\237e", "never", NULL
+};
+static const char *const realms[] = {
+	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
 static const Table tables[] = {
@@ -116,6 +123,7 @@ static const Table tables[] = {
 		.member_type = "bigint",
 		.score_type = "bigint",
 		.tie_type = "timestamptz",
+		.group_type = "text",
 		.conflict = "player_id",
 		.direction = "DESC",
 		.reverse = "ASC",
@@ -147,6 +155,7 @@ static const Table tables[] = {
 		.member_type = "integer",
 		.score_type = "integer",
 		.tie_type = "date",
+		.group_type = "text",
 		.conflict = "id",
 		.direction = "ASC",
 		.reverse = "DESC",
@@ -176,6 +185,7 @@ static const Table tables[] = {
 		.member_type = "bigint",
 		.score_type = "smallint",
 		.tie_type = "timestamp",
+		.group_type = "text",
 		.conflict = "kind, player",
 		.direction = "DESC",
 		.reverse = "ASC",
@@ -188,6 +198,46 @@ static const Table tables[] = {
 			"0", "-1"},
 		.extreme_scores = {"32767", "-32768", "32766", "-32767"},
 		.values = kinds,
+	},
+	{
+		.name = "o_parts",
+		.create = "CREATE TABLE o_parts (at timestamp, score integer,"
+		" gone text, member smallint, realm integer, fine boolean,"
+		" UNIQUE (member, realm));"
+		"ALTER TABLE o_parts DROP COLUMN gone",
+		.create_partitioned = "CREATE TABLE o_parts (at timestamp,"
+		" score integer, member smallint, realm integer, fine boolean,"
+		" UNIQUE (member, realm)) PARTITION BY LIST (member);"
+		"CREATE TABLE o_parts1 PARTITION OF o_parts FOR VALUES IN (1, 2, 3);"
+		"CREATE TABLE o_parts2 (fine boolean, gone text, realm integer,"
+		" member smallint, at timestamp, score integer,"
+		" UNIQUE (member, realm));"
+		"ALTER TABLE o_parts2 DROP COLUMN gone;"
+		"ALTER TABLE o_parts ATTACH PARTITION o_parts2 DEFAULT",
+		.create_board = "SELECT lb_create_board('*', 'o_parts',"
+		" member => 'member', rank_by => 'score', board_column => 'realm',"
+		" method => 'dense_rank', ranked_if => 'fine')",
+		.board = "*",
+		.method = "dense_rank",
+		.member = "member",
+		.score = "score",
+		.tie = "at",
+		.group = "realm",
+		.flag = "fine",
+		.member_type = "smallint",
+		.score_type = "integer",
+		.tie_type = "timestamp",
+		.group_type = "integer",
+		.conflict = "member, realm",
+		.direction = "ASC",
+		.reverse = "DESC",
+		.order = "score ASC, member ASC",
+		.ranked = "member IS NOT NULL AND score IS NOT NULL AND fine",
+		.ties = {"'2026-01-01 00:00'", "'infinity'"},
+		.extreme_members = {"32767", "-32768", "0", "-1"},
+		.extreme_scores = {"2147483647", "-2147483648", "2147483646",
+			"-2147483647"},
+		.values = realms,
 	},
 };
 
@@ -204,6 +254,7 @@ static int64_t transactions = 0;	/* 0: as many as there is time for */
 static uint64_t seed;
 static int	members = 120;
 static bool unlocked = false;
+static bool partitioned = false;
 
 typedef struct Result
 {
@@ -935,10 +986,10 @@ columns(const Table *t)
 static const char *
 a_row(const Table *t)
 {
-	return keep(format("((%s)::%s, (%s)::text, (%s)::%s, (%s)::%s,"
+	return keep(format("((%s)::%s, (%s)::%s, (%s)::%s, (%s)::%s,"
 					   " (%s)::boolean)",
 					   percent(2) ? "NULL" : a_member(t), t->member_type,
-					   a_group(t), a_score(t), t->score_type,
+					   a_group(t), t->group_type, a_score(t), t->score_type,
 					   a_tie(t), t->tie_type, a_flag()));
 }
 
@@ -1405,7 +1456,8 @@ set_up(void)
 			run_free(format("SELECT lb_drop_board('%s')", t->board));
 		free(recorded);
 		run_free(format("DROP TABLE IF EXISTS %s", t->name));
-		run(t->create);
+		run(partitioned && t->create_partitioned != NULL ?
+			t->create_partitioned : t->create);
 		/* Some start with rows in the table, some without. */
 		if (i % 2 == 0)
 			do_fill(t);
@@ -1508,7 +1560,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
-			"              [-s seed] [-m members] [-u]\n");
+			"              [-s seed] [-m members] [-p] [-u]\n");
 	exit(2);
 }
 
@@ -1522,7 +1574,7 @@ main(int argc, char **argv)
 	Result		part;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:t:n:s:m:u")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:t:n:s:m:pu")) != -1)
 	{
 		switch (opt)
 		{
@@ -1543,6 +1595,9 @@ main(int argc, char **argv)
 				break;
 			case 'm':
 				members = atoi(optarg);
+				break;
+			case 'p':
+				partitioned = true;
 				break;
 			case 'u':
 				unlocked = true;

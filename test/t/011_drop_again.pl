@@ -103,6 +103,7 @@ SELECT lb_rank(77) = (SELECT rank FROM (SELECT player_id,
     row_number() OVER (ORDER BY score DESC, player_id) AS rank FROM plain) r
   WHERE player_id = 77);
 COMMIT;
+DO 'BEGIN PERFORM lb_wait_ready(); END';
 @{[wrong_ranks('plain', 'global')]}
 END
 is(join(',', $stdout =~ /(\S+)/g), 't,t,0', 'read before, inside and after');
@@ -115,6 +116,7 @@ boards_work('work', 'after DROP and CREATE in one transaction');
 	is($session->query_safe(wrong_ranks('plain', 'global')),
 		'0', 'another session reads');
 	$node->safe_psql('work', "DROP TABLE plain, guild; $tables $boards");
+	$session->query_safe('SELECT lb_wait_ready()');
 	is($session->query_safe(wrong_ranks('plain', 'global')),
 		'0', 'and reads the new board');
 	$session->query_safe('UPDATE plain SET score = 0 WHERE player_id < 10');
@@ -164,12 +166,14 @@ memory_is_back('DROP EXTENSION gives the memory back');
 $stdout = $node->safe_psql('work', <<END);
 CREATE EXTENSION leaderboard;
 $boards
+DO 'BEGIN PERFORM lb_wait_ready(); END';
 @{[wrong_ranks('plain', 'global')]};
 DROP EXTENSION leaderboard CASCADE;
 UPDATE plain SET score = score + player_id % 7;
 CREATE EXTENSION leaderboard;
 $boards
 UPDATE plain SET score = score + player_id % 5;
+DO 'BEGIN PERFORM lb_wait_ready(); END';
 @{[wrong_ranks('plain', 'global')]}
 END
 is(join(',', $stdout =~ /(\S+)/g), '0,0', 'created again in the same session');
@@ -188,6 +192,7 @@ SELECT lb_rank(77) = (SELECT rank FROM (SELECT player_id,
     row_number() OVER (ORDER BY score DESC, player_id) AS rank FROM plain) r
   WHERE player_id = 77);
 COMMIT;
+DO 'BEGIN PERFORM lb_wait_ready(); END';
 @{[wrong_ranks('plain', 'global')]}
 END
 is(join(',', $stdout =~ /(\S+)/g), 't,0', 'created again in the same transaction');

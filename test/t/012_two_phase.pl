@@ -1,5 +1,5 @@
-# Prepared transactions of every kind, each rolled back and committed, at once,
-# after a restart and after a crash: never a wrong answer.
+# Prepared transactions of every kind, rolled back and committed, at once, after
+# a restart and after a crash: never a wrong answer.
 
 use strict;
 use warnings;
@@ -52,47 +52,72 @@ sub look
 	return;
 }
 
-my %interrupt = (
-	'at once' => sub { },
-	'after a restart' => sub { $node->restart },
-	'after a crash' => sub { $node->stop('immediate'); $node->start });
-
-for my $when ('at once', 'after a restart', 'after a crash')
+sub put_back
 {
-	for my $name (sort keys %changes)
+	$node->safe_psql('postgres', q{
+		DELETE FROM player_scores WHERE player_id > 1000;
+		INSERT INTO player_scores SELECT g, g FROM generate_series(1, 300) g ON CONFLICT DO NOTHING;
+		TRUNCATE player_score_windows;
+		INSERT INTO player_score_windows SELECT g, 'weekly:' || g % 7, g * 31 % 50 FROM generate_series(1, 300) g});
+	return;
+}
+
+my $others_write = 'UPDATE player_scores SET score = score + 3 WHERE player_id = 9';
+
+# One by one
+for my $name (sort keys %changes)
+{
+	for my $verb ('ROLLBACK', 'COMMIT')
 	{
-		for my $verb ('ROLLBACK', 'COMMIT')
-		{
-			prepare($name);
-			look($name, 'prepared');
-			$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 3 WHERE player_id = 9');
-			look($name, 'prepared, and others write');
-			if ($when ne 'at once')
-			{
-				$interrupt{$when}->();
-				look($name, "still prepared $when");
-				$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 3 WHERE player_id = 9');
-				look($name, "others write $when");
-			}
-			finish($verb, $name);
-			look($name, "\L$verb\E prepared $when");
-			ready($node, 'postgres', "$name: \L$verb\E prepared $when");
-		}
-		$node->safe_psql('postgres', q{
-			DELETE FROM player_scores WHERE player_id > 1000;
-			INSERT INTO player_scores SELECT g, g FROM generate_series(1, 300) g ON CONFLICT DO NOTHING;
-			TRUNCATE player_score_windows;
-			INSERT INTO player_score_windows SELECT g, 'weekly:' || g % 7, g * 31 % 50 FROM generate_series(1, 300) g});
+		prepare($name);
+		look($name, 'prepared');
+		$node->safe_psql('postgres', $others_write);
+		look($name, 'prepared, and others write');
+		finish($verb, $name);
+		look($name, "\L$verb\E prepared");
+		ready($node, 'postgres', "$name: \L$verb\E prepared");
 	}
+	put_back();
+}
+
+# All together, over a restart or a crash
+for my $mode ('fast', 'immediate')
+{
+	for my $first (0, 1)
+	{
+		my @names = grep { $_ ne 'truncate' } sort keys %changes;
+		my $n = $first;
+
+		prepare($_) for @names;
+		right($node, 'postgres', 'all prepared');
+		$node->stop($mode);
+		$node->start;
+		right($node, 'postgres', "all prepared, after $mode shutdown");
+		$node->safe_psql('postgres', $others_write);
+		right($node, 'postgres', 'others write');
+		for my $name (@names)
+		{
+			my $verb = $n++ % 2 ? 'ROLLBACK' : 'COMMIT';
+
+			finish($verb, $name);
+			right($node, 'postgres', "$name, \L$verb\E prepared");
+		}
+		ready($node, 'postgres', 'all ended');
+		put_back();
+	}
+	prepare('truncate');
+	$node->stop($mode);
+	$node->start;
+	finish($mode eq 'fast' ? 'COMMIT' : 'ROLLBACK', 'truncate');
+	ready($node, 'postgres', "TRUNCATE prepared, after $mode shutdown");
+	put_back();
 }
 
 # Several, that end in another order
-for my $restart (0, 1)
 {
-	my $what = $restart ? 'three, a restart' : 'three';
+	my $what = 'three';
 
 	prepare($_) for ('update', 'insert', 'windows');
-	$node->restart if $restart;
 	right($node, 'postgres', "$what: prepared");
 	finish('COMMIT', 'windows');
 	right($node, 'postgres', "$what: the last one ends first");
@@ -105,6 +130,23 @@ for my $restart (0, 1)
 	$node->safe_psql('postgres', q{
 		DELETE FROM player_scores WHERE player_id > 1000;
 		UPDATE player_score_windows SET window_key = 'weekly:1' WHERE window_key = 'daily:1'});
+}
+
+# The table is emptied before anybody has met what was committed.
+for my $verb ('COMMIT', 'ROLLBACK')
+{
+	is( $node->safe_psql('postgres', qq{
+			BEGIN; $changes{windows}; $changes{insert}; PREPARE TRANSACTION 'unmet';
+			$verb PREPARED 'unmet';
+			TRUNCATE player_scores, player_score_windows;
+			SELECT lb_count(), lb_rank(1001), lb_count('daily:1'), lb_count('weekly:1');
+			SELECT * FROM lb_verify();
+			INSERT INTO player_scores VALUES (1001, 5);
+			INSERT INTO player_score_windows VALUES (1, 'daily:1', 3);
+			SELECT lb_rank(1001), lb_rank(1, 'daily:1'), lb_count('daily:1')}),
+		"0||0|0\n1|1|1", "\L$verb\E prepared, and TRUNCATE at once");
+	ready($node, 'postgres', 'after it');
+	put_back();
 }
 
 # Builds meanwhile
