@@ -122,6 +122,7 @@ lb_alloc(const LbMem *mem, int order)
 
 	if (mem->limit != 0 && mem->account->used + bytes > mem->limit)
 	{
+		mem->account->limited = true;
 		lb_lock_release(&arena->lock);
 		return LB_NONE;
 	}
@@ -143,6 +144,7 @@ lb_alloc(const LbMem *mem, int order)
 	}
 	else
 	{
+		mem->account->limited = false;
 		lb_lock_release(&arena->lock);
 		return LB_NONE;
 	}

@@ -27,6 +27,7 @@ typedef uint32 LbRef;
 typedef struct LbAccount
 {
 	uint64		used;
+	bool		limited;		/* what refused memory last was its limit */
 } LbAccount;
 
 typedef struct LbArena

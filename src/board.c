@@ -60,8 +60,6 @@ enum
 static LbCatalog catalog;
 static bool catalog_valid = false;
 
-static void def_remove(LbDef *def);
-
 static LbDefn **defns = NULL;	/* in order of their names */
 static int	ndefns = 0;
 static bool defns_valid = false;
@@ -600,10 +598,11 @@ check_integer_value(const LbDefn *defn, const char *name, int len,
 void
 lb_find_target(const char *name, int len, LbTarget *target)
 {
+	Oid			locked = InvalidOid;
+
 	for (;;)
 	{
 		LbDefn	   *defn;
-		Oid			source;
 		const char *colon;
 
 		load_defns();
@@ -639,10 +638,13 @@ lb_find_target(const char *name, int len, LbTarget *target)
 					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
 
 		/* The lock may bring in invalidations: then look again. */
-		source = defn->source;
-		LockRelationOid(source, AccessShareLock);
-		if (!catalog_valid || !defns_valid)
-			continue;
+		if (defn->source != locked)
+		{
+			locked = defn->source;
+			LockRelationOid(locked, AccessShareLock);
+			if (!catalog_valid || !defns_valid)
+				continue;
+		}
 		resolve(defn);
 		target->defn = defn;
 		if (target->has_value)
@@ -848,6 +850,7 @@ lb_def_attach(LbDefn *defn, bool create)
 {
 	LbDef	   *def = defn->def;
 	LbMem		mem;
+	bool		changed;
 
 	if (def != NULL && def->generation == defn->generation)
 		return def;
@@ -855,14 +858,22 @@ lb_def_attach(LbDefn *defn, bool create)
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
-	if (def != NULL && def->fingerprint != defn->fingerprint)
-		def = NULL;
-	if (def != NULL)
+	changed = def != NULL && def->fingerprint != defn->fingerprint;
+	if (changed)
+	{
+		/* Transactions that began before may still publish to it. */
+		if (pg_atomic_read_u32(&def->state) != LB_OFFLINE)
+			lb_def_offline(def, "what lb_board says of it was changed by hand",
+						   false);
+	}
+	else if (def != NULL)
 	{
 		defn->generation = def->generation;
 		defn->def = def;
 	}
 	LWLockRelease(&lb_shared->directory_lock);
+	if (changed)
+		return NULL;
 	if (def != NULL || !create)
 		return def;
 
@@ -870,8 +881,8 @@ lb_def_attach(LbDefn *defn, bool create)
 	def = directory_find(MyDatabaseId, defn->catalog, defn->id);
 	if (def != NULL && def->fingerprint != defn->fingerprint)
 	{
-		def_remove(def);
-		def = NULL;
+		LWLockRelease(&lb_shared->directory_lock);
+		return NULL;
 	}
 	if (def == NULL)
 	{
@@ -912,6 +923,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->attempts = 0;
 		def->failed = false;
 		def->retry = false;
+		def->awaiting = false;
 		def->release = false;
 		def->build_seconds = 0;
 		def->build_start = 0;
@@ -964,10 +976,8 @@ lb_def_want_build(LbDef *def, uint64 generation)
 const char *
 lb_memory_reason(const LbDef *def)
 {
-	uint64		limit = (uint64) lb_database_memory_kb * 1024;
-
 	/* Only to find words, so without the arena's lock. */
-	if (limit > 0 && def->account->used + LB_PAGE_SIZE > limit)
+	if (def->account->limited)
 		return "the database's share, leaderboard.database_memory, is used up";
 	return "the shared memory of leaderboard.memory is used up";
 }
@@ -1177,6 +1187,14 @@ forget_all(LbDef *def, dlist_head *list)
 												   dlist_head_node(list)));
 }
 
+static bool
+forget_publications(uint32 hash, LbRef ref, void *arg)
+{
+	forget_all((LbDef *) arg, &lb_board_at(ref)->pending);
+	forget_all((LbDef *) arg, &lb_board_at(ref)->history);
+	return true;
+}
+
 /* Directory's lock is held exclusively; def is in its list. */
 static void
 def_remove(LbDef *def)
@@ -1191,6 +1209,11 @@ def_remove(LbDef *def)
 	def->release = false;
 	pg_atomic_write_u32(&def->state, LB_OFFLINE);
 	SpinLockRelease(&def->mutex);
+
+	/* Owners of publications that have not called back look under the lock. */
+	for (int s = 0; s < LB_STRIPES; s++)
+		lb_stripe_walk(&def->stripes[s], def->family, forget_publications,
+					   def);
 	for (int s = LB_STRIPES - 1; s >= 0; s--)
 		LWLockRelease(&def->stripes[s].lock);
 	dlist_delete(&def->node);
@@ -1212,8 +1235,6 @@ def_remove(LbDef *def)
 			{
 				LbBoard    *board = lb_board_at(collect.refs[i]);
 
-				forget_all(def, &board->pending);
-				forget_all(def, &board->history);
 				if (def->family)
 					lb_hash_delete(&mem, &stripe->boards, board->hash,
 								   collect.refs[i]);
@@ -1327,7 +1348,8 @@ lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
 	dlist_init(&board->pending);
 	dlist_init(&board->history);
 	memset(&board->floor, 0, sizeof(board->floor));
-	board->version = 0;
+	board->version = pg_atomic_fetch_add_u64(&lb_shared->versions,
+											 UINT64CONST(1) << 32);
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;

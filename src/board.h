@@ -173,7 +173,8 @@ typedef struct LbBoard
 	dlist_head	pending;		/* publications not settled, oldest first */
 	dlist_head	history;		/* settled ones, in the order of settling */
 	LbFloor		floor;			/* of what has left the history */
-	uint64		version;		/* changes with the two lists */
+	uint64		version;		/* changes with the two lists; never the same
+								 * again, not even of another board */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */
@@ -246,6 +247,7 @@ typedef struct LbDef
 	uint32		attempts;		/* builds that ended, either way */
 	bool		failed;			/* ... and how the last one did */
 	bool		retry;			/* OFFLINE for a passing reason */
+	bool		awaiting;		/* ... a transaction's end */
 	bool		release;		/* the indexes' memory is to be given back */
 	double		build_seconds;	/* of the last one that succeeded */
 	TimestampTz build_start;
@@ -285,6 +287,7 @@ typedef struct LbShared
 	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */

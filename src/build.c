@@ -529,6 +529,64 @@ typedef struct Move
 	bool		ok;
 } Move;
 
+typedef struct Inherit
+{
+	LbStripe   *stripe;
+	int			n;
+	LbRef		empty[64];		/* new boards that are empty, some of them */
+} Inherit;
+
+/* Whether a list has a publication that the scan may not have seen. */
+static bool
+has_unseen(const Build *build, dlist_head *list)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, list)
+	{
+		if (!lb_had_ended(&build->snapshot,
+						  dlist_container(LbPublication, node, iter.cur)->xid))
+			return true;
+	}
+	return false;
+}
+
+/* See to it that move_board will not need memory. */
+static bool
+prepare_move(uint32 hash, LbRef ref, void *arg)
+{
+	Move	   *move = (Move *) arg;
+	LbBoard    *old = lb_board_at(ref);
+	LbValue		value = lb_board_value(old);
+	LbRef		newref;
+
+	if ((has_unseen(move->build, &old->pending) ||
+		 has_unseen(move->build, &old->history)) &&
+		new_board_make(move->build, old->hash, &value, &newref) == NULL)
+		move->ok = false;
+	return move->ok;
+}
+
+/*
+ * A new board is in its place: it inherits what its stripe has kept of boards
+ * that were given back meanwhile.
+ */
+static bool
+inherit_floor(uint32 hash, LbRef ref, void *arg)
+{
+	Inherit    *inherit = (Inherit *) arg;
+	LbBoard    *board = lb_board_at(ref);
+
+	lb_raise_floor(&board->floor, inherit->stripe->floor.note,
+				   inherit->stripe->floor.xid);
+	if (lb_index_bytes(&board->index) == 0 &&
+		dlist_is_empty(&board->pending) &&
+		dlist_is_empty(&board->history) &&
+		inherit->n < (int) lengthof(inherit->empty))
+		inherit->empty[inherit->n++] = ref;
+	return true;
+}
+
 /* Move what an old board has beside its index to the new one. */
 static bool
 move_board(uint32 hash, LbRef ref, void *arg)
@@ -551,12 +609,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 			lb_forget_publication(build->def, pub);
 			continue;
 		}
-		board = new_board_make(build, old->hash, &value, &newref);
-		if (board == NULL)
-		{
-			move->ok = false;
-			return false;
-		}
+		board = new_board_find(build, old->hash, &value, &newref);
 		dlist_delete(&pub->node);
 		pub->board = newref;
 		if (pub->settling)
@@ -574,12 +627,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 			lb_forget_publication(build->def, pub);
 			continue;
 		}
-		board = new_board_make(build, old->hash, &value, &newref);
-		if (board == NULL)
-		{
-			move->ok = false;
-			return false;
-		}
+		board = new_board_find(build, old->hash, &value, &newref);
 		dlist_delete(&pub->node);
 		pub->board = newref;
 		dlist_push_tail(&board->history, &pub->node);
@@ -649,22 +697,6 @@ is_prepared_for(Oid source)
 	return false;
 }
 
-static void
-forget_all(LbDef *def, dlist_head *list)
-{
-	while (!dlist_is_empty(list))
-		lb_forget_publication(def, dlist_container(LbPublication, node,
-												   dlist_head_node(list)));
-}
-
-static bool
-forget_publications(uint32 hash, LbRef ref, void *arg)
-{
-	forget_all((LbDef *) arg, &lb_board_at(ref)->pending);
-	forget_all((LbDef *) arg, &lb_board_at(ref)->history);
-	return true;
-}
-
 /* The new boards take the place of the old ones. */
 static BuildResult
 install(Build *build)
@@ -685,26 +717,22 @@ install(Build *build)
 		result = drain_stripe(build, s, true, &napplied);
 	if (result == BUILD_DONE)
 	{
+		/* First see that all can be moved, or the old boards go on. */
 		move.build = build;
 		move.ok = true;
 		for (int s = 0; move.ok && s < LB_STRIPES; s++)
+			lb_stripe_walk(&def->stripes[s], def->family, prepare_move, &move);
+		if (!move.ok)
+			result = BUILD_NOMEM;
+	}
+	if (result == BUILD_DONE)
+	{
+		for (int s = 0; s < LB_STRIPES; s++)
 		{
 			move.stripe = &def->stripes[s];
 			lb_raise_floor(&move.stripe->floor, build->floor.note,
 						   build->floor.xid);
 			lb_stripe_walk(move.stripe, def->family, move_board, &move);
-		}
-
-		/* What has moved is lost to the old boards: they are of no use. */
-		if (!move.ok)
-		{
-			if (build->single != LB_NONE)
-				forget_publications(0, build->single, def);
-			for (int s = 0; s < LB_STRIPES; s++)
-				lb_hash_walk(build->mem.arena, &build->boards[s],
-							 forget_publications, def);
-			lb_def_offline(def, lb_memory_reason(def), false);
-			result = BUILD_NOMEM;
 		}
 	}
 	if (result == BUILD_DONE)
@@ -724,6 +752,20 @@ install(Build *build)
 
 			def->stripes[0].single = build->single;
 			build->single = single;
+		}
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			Inherit		inherit;
+
+			do
+			{
+				inherit.stripe = &def->stripes[s];
+				inherit.n = 0;
+				lb_stripe_walk(inherit.stripe, def->family, inherit_floor,
+							   &inherit);
+				for (int i = 0; def->family && i < inherit.n; i++)
+					lb_board_release(def, inherit.stripe, inherit.empty[i]);
+			} while (def->family && inherit.n > 0);
 		}
 		build->installed = true;
 		SpinLockAcquire(&def->mutex);
@@ -860,7 +902,7 @@ try_build(Build *build, LbDefn *defn)
 	Oid			save_user;
 	int			save_context;
 
-	if (misses_changes(build) || is_prepared_for(defn->source))
+	if (misses_changes(build))
 		return BUILD_AGAIN;
 
 	rel = table_open(defn->source, NoLock);
@@ -906,9 +948,16 @@ build_claimed(Build *build)
 		MemoryContext context;
 		MemoryContext old;
 		BuildResult result;
+		bool		prepared;
 
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		set_queueing(build, true);
+
+		/*
+		 * Before the snapshot: a transaction leaves the proc array before it
+		 * releases its locks, so one that is not found here is in the scan.
+		 */
+		prepared = is_prepared_for(defn->source);
 		PushActiveSnapshot(GetLatestSnapshot());
 		lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
 
@@ -924,7 +973,7 @@ build_claimed(Build *build)
 										"leaderboard build",
 										ALLOCSET_DEFAULT_SIZES);
 		old = MemoryContextSwitchTo(context);
-		result = try_build(build, defn);
+		result = prepared ? BUILD_AGAIN : try_build(build, defn);
 		MemoryContextSwitchTo(old);
 		MemoryContextDelete(context);
 		PopActiveSnapshot();
@@ -1346,8 +1395,13 @@ launcher_round(void)
 				TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
 
 				/* As soon as the transaction that we wait for has ended. */
-				if (unknown != 0)
-					due = !running;
+				SpinLockAcquire(&def->mutex);
+				if (running)
+					due = false;
+				else if (def->awaiting)
+					due = true;
+				def->awaiting = running;
+				SpinLockRelease(&def->mutex);
 				sleep = Min(sleep, 1000);
 				if (due)
 				{

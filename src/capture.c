@@ -47,6 +47,7 @@
 
 #include "capture.h"
 #include "ledger.h"
+#include "reader.h"
 #include "stat.h"
 
 /* A captured change; the key follows. */
@@ -65,6 +66,7 @@ typedef struct XactDef
 	LbDefn		defn;			/* a copy; its pointers may be stale */
 	bool		unknown;		/* changes were lost, or made behind us */
 	const char *reason;			/* ... if not for want of memory */
+	uint64		truncate_began; /* first number after the last one began */
 	int			ntruncates;
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
@@ -182,11 +184,11 @@ xact_begin(void)
 static void
 xact_reset(void)
 {
+	published = false;
 	if (xact_context == NULL)
 		return;
 	MemoryContextReset(xact_context);
 	next_seq = 1;
-	published = false;
 	xact_context = NULL;
 	xact_defs = NULL;
 	xact_boards = NULL;
@@ -632,6 +634,19 @@ capture_truncate(LbDefn *defn)
 {
 	XactDef    *xdef = make_xact_def(defn);
 
+	/*
+	 * Other triggers of the TRUNCATE, fired before ours, may have written rows
+	 * after the table was emptied, or before.
+	 */
+	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	{
+		if (board->xdef == xdef && board->nchanges > 0 &&
+			change_at(board, board->nchanges - 1)->seq >= xdef->truncate_began)
+		{
+			xdef->unknown = true;
+			xdef->reason = "another trigger has written to the table in a TRUNCATE";
+		}
+	}
 	if (xdef->ntruncates == xdef->maxtruncates)
 	{
 		int			newmax = Max(4, xdef->maxtruncates * 2);
@@ -853,6 +868,23 @@ source_altered(Oid relid, AttrNumber attno)
 	}
 }
 
+/* Before any trigger of the TRUNCATE. */
+static void
+truncate_begins(Oid relid)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	if (lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->source == relid)
+			make_xact_def(defns[i])->truncate_began = next_seq;
+	}
+}
+
 /* The directory follows DROP TABLE, DROP EXTENSION and their like. */
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
@@ -891,6 +923,8 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
 			 classId == TriggerRelationId)
 		source_altered(trigger_table(objectId), 0);
+	else if (access == OAT_TRUNCATE && classId == RelationRelationId)
+		truncate_begins(objectId);
 	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
 			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
 		source_altered(objectId, subId);
@@ -999,6 +1033,7 @@ count_unknown(XactDef *xdef)
 static void
 captured_late(XactDef *xdef)
 {
+	xact_xid = GetTopFullTransactionIdIfAny();
 	xdef->unknown = true;
 	if (!xdef->attached)
 		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
@@ -1062,7 +1097,6 @@ publish(bool prepare)
 		else
 			count_unknown(xdef);
 	}
-	published = true;
 }
 
 static void
@@ -1199,12 +1233,14 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 			if (xact_context != NULL)
 				pre_commit();
+			published = true;
 			break;
 		case XACT_EVENT_COMMIT:
 			if (xact_context != NULL)
 				at_commit();
 			xact_reset();
 			lb_stat_at_xact_end();
+			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;
 		case XACT_EVENT_ABORT:
@@ -1212,17 +1248,20 @@ xact_callback(XactEvent event, void *arg)
 				at_abort();
 			xact_reset();
 			lb_stat_at_xact_end();
+			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;
 		case XACT_EVENT_PRE_PREPARE:
 			if (xact_context != NULL)
 				pre_prepare();
+			published = true;
 			break;
 		case XACT_EVENT_PREPARE:
-			if (xact_boards != NULL)
+			if (xact_defs != NULL)
 				at_prepare();
 			xact_reset();
 			lb_stat_at_xact_end();
+			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:

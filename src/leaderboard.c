@@ -101,6 +101,7 @@ shmem_startup(void)
 		lb_shared->next_generation = 1;
 		pg_atomic_init_u64(&lb_shared->unknown.first, 0);
 		pg_atomic_init_u64(&lb_shared->unknown.last, 0);
+		pg_atomic_init_u64(&lb_shared->versions, 0);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);

@@ -48,13 +48,15 @@
 #define HORIZON_CALLS 32
 
 /* Transactions whose outcome one publish has looked up. */
-#define MAX_RESOLVED 16
-
 typedef struct Resolved
 {
 	int			n;
-	FullTransactionId xid[MAX_RESOLVED];
-	bool		committed[MAX_RESOLVED];
+	int			max;
+	struct
+	{
+		FullTransactionId xid;
+		bool		committed;
+	}		   *list;
 } Resolved;
 
 /* Walk over the entries of a publication that is in shared memory. */
@@ -374,8 +376,14 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 								publication_bytes(pub));
 	}
 	else
+	{
+		LbMem		mem = lb_mem(def);
+
 		lb_raise_floor(&board->floor, pub->note,
 					   U64FromFullTransactionId(pub->xid));
+		if (!pub->owned)
+			free_publication(&mem, pub);
+	}
 	lb_trim_history(def, board, false);
 }
 
@@ -414,10 +422,10 @@ find_predecessor(LbBoard *board, LbDef *def, FullTransactionId xid,
 			continue;
 		for (int i = 0; i < resolved->n; i++)
 		{
-			if (FullTransactionIdEquals(resolved->xid[i], pub->xid))
+			if (FullTransactionIdEquals(resolved->list[i].xid, pub->xid))
 			{
 				*known = true;
-				*committed = resolved->committed[i];
+				*committed = resolved->list[i].committed;
 			}
 		}
 		if (*known && !*committed)
@@ -428,14 +436,44 @@ find_predecessor(LbBoard *board, LbDef *def, FullTransactionId xid,
 	return NULL;
 }
 
-/* Sleep a little; if that is interrupted, pub is not published. */
+/*
+ * Find out how a transaction that is in our way has ended, or with wait, let
+ * its owner go on for a while.  If that is interrupted, pub is not published.
+ *
+ * A transaction that is still running has no member in common with us,
+ * whatever it looks like (a large one does not show its members).
+ */
 static void
-wait_for_owner(LbDef *def, const LbMem *mem, LbPublication *pub)
+resolve_or_wait(LbDef *def, const LbMem *mem, LbPublication *pub,
+				Resolved *resolved, FullTransactionId fxid,
+				volatile bool wait)
 {
+	TransactionId xid = XidFromFullTransactionId(fxid);
+
 	PG_TRY();
 	{
-		ConditionVariableTimedSleep(&def->changed, 100, PG_WAIT_EXTENSION);
-		ConditionVariableCancelSleep();
+		CHECK_FOR_INTERRUPTS();
+		if (wait)
+		{
+			ConditionVariableTimedSleep(&def->changed, 100, PG_WAIT_EXTENSION);
+			ConditionVariableCancelSleep();
+		}
+		else
+		{
+			if (resolved->n == resolved->max)
+			{
+				int			max = Max(16, resolved->max * 2);
+
+				resolved->list = resolved->list == NULL ?
+					palloc(max * sizeof(*resolved->list)) :
+					repalloc(resolved->list, max * sizeof(*resolved->list));
+				resolved->max = max;
+			}
+			resolved->list[resolved->n].xid = fxid;
+			resolved->list[resolved->n].committed =
+				!TransactionIdIsInProgress(xid) && TransactionIdDidCommit(xid);
+			resolved->n++;
+		}
 	}
 	PG_CATCH();
 	{
@@ -488,7 +526,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	pub->generation = generation;
 	pub->stripe = lb_value_stripe(def->family, hash);
 	stripe = &def->stripes[pub->stripe];
-	resolved.n = 0;
+	memset(&resolved, 0, sizeof(resolved));
 
 	for (;;)
 	{
@@ -527,36 +565,23 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 			 * Not the last one on the board afterwards, since we come right
 			 * back to it; but its board may be made anew.
 			 */
-			settle_shared(before);
-			lb_board_release(def, stripe, before->board);
-			LWLockRelease(&stripe->lock);
-			continue;
-		}
-		if (known)
-			ConditionVariablePrepareToSleep(&def->changed);
-		LWLockRelease(&stripe->lock);
+			LbRef		ref = before->board;
 
-		if (known)
-		{
-			/*
-			 * Its owner is at it.  Not by the transaction's lock: that would
-			 * be subject to lock_timeout.
-			 */
-			wait_for_owner(def, &mem, pub);
+			settle_shared(before);
+			lb_board_release(def, stripe, ref);
+			LWLockRelease(&stripe->lock);
 			continue;
 		}
 
 		/*
-		 * A transaction that is still running has no member in common with
-		 * us, whatever it looks like (a large one does not show its members).
+		 * A large one whose outcome is known to be a commit: its owner is at
+		 * it.  Not to be waited for by the transaction's lock, which would be
+		 * subject to lock_timeout.
 		 */
-		if (resolved.n == MAX_RESOLVED)
-			resolved.n = 0;
-		resolved.xid[resolved.n] = other;
-		resolved.committed[resolved.n] =
-			!TransactionIdIsInProgress(XidFromFullTransactionId(other)) &&
-			TransactionIdDidCommit(XidFromFullTransactionId(other));
-		resolved.n++;
+		if (known)
+			ConditionVariablePrepareToSleep(&def->changed);
+		LWLockRelease(&stripe->lock);
+		resolve_or_wait(def, &mem, pub, &resolved, other, known);
 	}
 }
 
@@ -582,7 +607,8 @@ settle_large(LbPublication *pub)
 				   U64FromFullTransactionId(pub->xid));
 
 	/* A build that finishes meanwhile may have brought in everything. */
-	while (n < pub->nentries && !pub->done)
+	while (n < pub->nentries && !pub->done &&
+		   lb_def_is(def, pub->generation))
 	{
 		uint32		end = Min(n + LB_SLICE, pub->nentries);
 
@@ -592,7 +618,7 @@ settle_large(LbPublication *pub)
 		LWLockRelease(&stripe->lock);
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 	}
-	if (pub->done)
+	if (pub->done || !lb_def_is(def, pub->generation))
 		return;
 	lb_board_at(pub->board)->large--;
 	pg_atomic_fetch_add_u64(&lb_board_at(pub->board)->counters[LB_COUNT_CHANGES],

@@ -20,6 +20,8 @@
 /* qsort's comparison has no argument, and qsort_arg is no faster. */
 static int	cmp_width;
 
+static uint64 serials = 0;
+
 static inline int
 words_cmp(const int64 *a, const int64 *b, int n)
 {
@@ -106,6 +108,7 @@ void
 lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
 {
 	memset(overlay, 0, sizeof(LbOverlay));
+	overlay->serial = ++serials;
 	overlay->width = width;
 	overlay->member_words = member_words;
 	overlay->max = max;
@@ -128,6 +131,7 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 	int			width = overlay->width;
 
 	Assert(changes->n <= overlay->max);
+	overlay->serial = ++serials;
 	overlay->checked = false;
 	overlay->nremoved = 0;
 	overlay->nadded = 0;

@@ -86,6 +86,7 @@ typedef struct LbOverlay
 	bool		checked;		/* old keys were found in the index */
 	int			width;
 	int			member_words;
+	uint64		serial;			/* of its contents; no other overlay's */
 	int			max;			/* changes that the arrays have room for */
 	int			nentries;
 	int64	   *entries;		/* in order of their members */

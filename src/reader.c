@@ -32,6 +32,9 @@
 /* The most changes by which a snapshot may differ from the index. */
 #define LB_MAX_CORRECTIONS 1000000
 
+/* The most for which memory is kept from one transaction to the next. */
+#define KEEP_ROOM 10000
+
 /*
  * What the last read had to correct, own changes included.  Many reads of one
  * snapshot find it as they left it, as long as nobody commits meanwhile.
@@ -48,7 +51,7 @@ typedef struct Corrections
 	uint64		xmax;
 	uint32		xcnt;
 	CommandId	curcid;
-	LbOverlay  *own;			/* ... and what it was merged with */
+	uint64		own;			/* ... and what it was merged with: its serial */
 	LbChanges	changes;
 	LbOverlay	overlay;
 	LbScoreDelta *deltas;
@@ -97,10 +100,15 @@ cause_before_index(LbRead *r, Snapshot snapshot)
 	{
 		LbDef	   *def = lb_def_attach(defn, false);
 
-		/* It cannot be followed from here on. */
-		if (def != NULL && pg_atomic_read_u32(&def->state) != LB_OFFLINE)
+		/*
+		 * It cannot be followed from here on.  What we have altered ourselves
+		 * is nobody else's concern until we commit, and what somebody else has
+		 * can come back by a rollback.
+		 */
+		if (def != NULL && pg_atomic_read_u32(&def->state) != LB_OFFLINE &&
+			!lb_changed_here(defn->source))
 			lb_def_offline(def, defn->problem ? defn->problem :
-						   "a capture trigger is missing or disabled", false);
+						   "a capture trigger is missing or disabled", true);
 		if (lb_offline == LB_POLICY_ERROR)
 			offline_error(defn, defn->problem ? defn->problem :
 						  "a capture trigger is missing or disabled");
@@ -215,6 +223,12 @@ make_room(int n)
 	MemoryContextSwitchTo(old);
 }
 
+static uint64
+own_serial(const LbRead *r)
+{
+	return r->own == NULL ? 0 : r->own->serial;
+}
+
 /* Whether the corrections made last are those of this read. */
 static bool
 same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
@@ -226,8 +240,10 @@ same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 		c->version == board->version && c->xmin == r->snapshot.xmin &&
 		c->xmax == r->snapshot.xmax &&
 		c->xcnt == r->snapshot.snapshot->xcnt &&
-		c->curcid == r->snapshot.snapshot->curcid && c->own == r->own &&
-		r->serializable == NULL;
+		c->curcid == r->snapshot.snapshot->curcid &&
+		c->own == own_serial(r) &&
+		r->serializable == NULL &&
+		lb_above_floor(&r->snapshot, &board->floor);
 }
 
 /*
@@ -298,7 +314,7 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	c->xmax = r->snapshot.xmax;
 	c->xcnt = r->snapshot.snapshot->xcnt;
 	c->curcid = r->snapshot.snapshot->curcid;
-	c->own = r->own;
+	c->own = own_serial(r);
 	return LB_COLLECTED;
 }
 
@@ -491,4 +507,13 @@ lb_read_unlock(LbRead *r)
 		table_close(r->serializable, NoLock);
 		r->serializable = NULL;
 	}
+}
+
+void
+lb_reader_at_xact_end(void)
+{
+	if (corrections.changes.max <= KEEP_ROOM)
+		return;
+	MemoryContextDelete(corrections.context);
+	memset(&corrections, 0, sizeof(corrections));
 }

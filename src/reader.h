@@ -54,6 +54,9 @@ extern bool lb_read_lock(LbRead *r);
 /* Release the lock, and tell SSI what the snapshot did not see. */
 extern void lb_read_unlock(LbRead *r);
 
+/* End of transaction: only gives memory back. */
+extern void lb_reader_at_xact_end(void);
+
 /* The query must be run; no lock is held. */
 extern void lb_read_by_query(LbRead *r, LbCause cause);
 

@@ -4,7 +4,7 @@
  *	  Random transactions on several connections, compared with SQL.
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
- *		   [-s seed] [-m members] [-p] [-u]
+ *		   [-s seed] [-m members] [-l] [-p]
  *
  * The extension must exist in the database, which needs nothing else; tables
  * of earlier runs are dropped.  Several processes, each with a connection and
@@ -19,15 +19,16 @@
  * the same snapshot, so where a function promises to be exact in a snapshot,
  * the comparison is exact while others write.  Comparisons are made
  *
- *	  - in REPEATABLE READ and SERIALIZABLE transactions, at any time, before
- *		and after the transaction's own changes;
- *	  - in READ COMMITTED transactions that hold a ShareLock on the table, so
- *		that nobody else has changes under way, with the changes that the
- *		transaction itself makes after it got the lock;
+ *	  - in transactions of every isolation level, at any time, before and after
+ *		the transaction's own changes;
  *	  - through cursors that were opened before further own changes;
- *	  - with -u in READ COMMITTED transactions without the lock too;
+ *	  - while a prepared transaction waits to be ended;
  *	  - at the end, when all is quiet, for every member, with and without the
  *		index, and lb_verify() must find nothing.
+ *
+ * To tell an error that needs concurrency from one that does not, -l leaves
+ * those in READ COMMITTED to transactions that hold a ShareLock on the table, so
+ * that nobody else has changes under way.
  *
  * With -p one of the tables is partitioned.
  *
@@ -253,7 +254,8 @@ static double seconds = 20;
 static int64_t transactions = 0;	/* 0: as many as there is time for */
 static uint64_t seed;
 static int	members = 120;
-static bool unlocked = false;
+static bool locked = false;
+static bool can_prepare = false;
 static bool partitioned = false;
 
 typedef struct Result
@@ -1297,11 +1299,40 @@ compare_through_cursor(const Table *t)
 	return !tx_failed;
 }
 
+/*
+ * End a transaction in two phases.  It keeps its locks meanwhile, so not for
+ * long.
+ */
+static void
+prepare(void)
+{
+	bool		commits = percent(70);
+
+	if (!run_free(format("PREPARE TRANSACTION 'oracle %d'", me)))
+	{
+		result.rolled_back++;	/* which a failing PREPARE does */
+		return;
+	}
+	for (int n = rnd(4); n > 0; n--)
+	{
+		compare_some(&tables[rnd(NTABLES)], 1);
+		tx_failed = false;
+	}
+	/* Whoever had to wait for our locks gets an error; we must not. */
+	if (!run_free(format("%s PREPARED 'oracle %d'",
+						 commits ? "COMMIT" : "ROLLBACK", me)))
+		fail("a prepared transaction could not be ended");
+	if (commits)
+		result.committed++;
+	else
+		result.rolled_back++;
+}
+
 static void
 transaction(void)
 {
 	const Table *t = &tables[rnd(NTABLES)];
-	bool		exact = unlocked;	/* comparisons may be made */
+	bool		exact = !locked;	/* comparisons may be made */
 	bool		truncates = false;
 	int			depth = 0;
 
@@ -1387,6 +1418,11 @@ transaction(void)
 	if (!tx_failed && truncates && percent(70))
 		do_fill(t);
 
+	if (!tx_failed && can_prepare && percent(4))
+	{
+		prepare();
+		return;
+	}
 	if (!tx_failed && percent(75))
 	{
 		if (run("COMMIT"))
@@ -1440,14 +1476,28 @@ worker(int number, int out)
 static void
 set_up(void)
 {
+	char	   *value;
+	PGresult   *res;
+
 	run("SET client_min_messages = warning");
+	value = run_value("SHOW max_prepared_transactions");
+	can_prepare = atoi(value) >= connections;
+	free(value);
+
+	/* An earlier run that did not come to its end may have left some. */
+	res = run_copy("SELECT gid FROM pg_prepared_xacts"
+				   " WHERE database = current_database()"
+				   " AND starts_with(gid, 'oracle ')", NULL, NULL);
+	for (int i = 0; i < PQntuples(res); i++)
+		run_free(format("ROLLBACK PREPARED '%s'", PQgetvalue(res, i, 0)));
+	PQclear(res);
+
 	for (int i = 0; i < NTABLES; i++)
 	{
 		const Table *t = &tables[i];
 		char	   *recorded;
 		char	   *statement;
 
-		/* Of an earlier run that did not come to its end. */
 		statement = format("SELECT count(*) FROM lb_board WHERE board = '%s'",
 						   t->board);
 		recorded = run_value(statement);
@@ -1560,7 +1610,7 @@ usage(void)
 {
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
-			"              [-s seed] [-m members] [-p] [-u]\n");
+			"              [-s seed] [-m members] [-l] [-p]\n");
 	exit(2);
 }
 
@@ -1574,7 +1624,7 @@ main(int argc, char **argv)
 	Result		part;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:t:n:s:m:pu")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:lt:n:s:m:p")) != -1)
 	{
 		switch (opt)
 		{
@@ -1596,11 +1646,11 @@ main(int argc, char **argv)
 			case 'm':
 				members = atoi(optarg);
 				break;
+			case 'l':
+				locked = true;
+				break;
 			case 'p':
 				partitioned = true;
-				break;
-			case 'u':
-				unlocked = true;
 				break;
 			default:
 				usage();
