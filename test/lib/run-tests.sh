@@ -58,7 +58,10 @@ prepare_install()
 	[ ! -e installed ] || return 0
 	private_postgres "$WORK/pg"
 	echo "$BIN" >bin
-	as_server make -s -C tree -j"$jobs" PG_CONFIG="$BIN/pg_config" install
+	# Outside the tree: what was built in it would be found by other builds.
+	as_server mkdir build
+	as_server make -s -C build -f ../tree/Makefile -j"$jobs" \
+		PG_CONFIG="$BIN/pg_config" install
 	touch installed
 }
 
