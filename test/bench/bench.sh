@@ -32,6 +32,12 @@ if [ -z "$out" ] && [ "$size" = 10000000 ]; then
 	out=$TREE/docs/performance.md
 fi
 [ -z "$out" ] || out=$(realpath -m -- "$out")
+start='<!-- make bench: from here -->'
+end='<!-- make bench: to here -->'
+if [ -n "$out" ] && [ -e "$out" ] &&
+	! { grep -qxF -e "$start" "$out" && grep -qxF -e "$end" "$out"; }; then
+	die "$out has no lines \"$start\" and \"$end\" to put the table between"
+fi
 
 command="make bench"
 [ "$size" = 10000000 ] || command="$command SIZE=$size"
@@ -427,14 +433,9 @@ echo
 echo "$(($(date +%s) - began)) s in all"
 
 [ -n "$out" ] || exit 0
-start='<!-- make bench: from here -->'
-end='<!-- make bench: to here -->'
 if [ ! -e "$out" ]; then
 	mkdir -p "$(dirname "$out")"
 	printf '# Performance\n\n%s\n%s\n' "$start" "$end" >"$out"
-fi
-if ! grep -qxF "$start" "$out" || ! grep -qxF "$end" "$out"; then
-	die "$out has no lines \"$start\" and \"$end\" to put the table between"
 fi
 table >table.md
 awk -v start="$start" -v end="$end" -v table="$WORK/table.md" '
