@@ -618,16 +618,18 @@ settle_large(LbPublication *pub)
 		LWLockRelease(&stripe->lock);
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 	}
+
+	/* Then the board that it was published on is gone. */
 	if (pub->done || !lb_def_is(def, pub->generation))
 		return;
 	lb_board_at(pub->board)->large--;
 	pg_atomic_fetch_add_u64(&lb_board_at(pub->board)->counters[LB_COUNT_CHANGES],
 							pub->nentries);
 
-	/* Others have settled meanwhile what older snapshots may not see. */
 	dlist_delete(&pub->node);
 	pub->linked = false;
 	pub->done = true;
+	lb_board_release(def, stripe, pub->board);
 }
 
 /*
@@ -657,8 +659,10 @@ lb_settle(LbPublication *pub)
 		if (large)
 			settle_large(pub);
 		else
+		{
 			settle_shared(pub);
-		lb_board_release(def, stripe, pub->board);
+			lb_board_release(def, stripe, pub->board);
+		}
 	}
 	disown(pub);
 	LWLockRelease(&stripe->lock);
