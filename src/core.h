@@ -82,4 +82,16 @@ typedef enum LbResult
 	LB_NOMEM					/* arena or account used up; nothing changed */
 } LbResult;
 
+/* Compare the first n words of two keys. */
+static inline int
+lb_words_cmp(const int64 *a, const int64 *b, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
 #endif							/* LB_CORE_H */

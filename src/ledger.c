@@ -178,17 +178,6 @@ new_publication(const LbMem *mem, int width, const int64 *entries,
 	return pub;
 }
 
-static int
-member_cmp(const int64 *a, const int64 *b, int words)
-{
-	for (int i = 0; i < words; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /* Whether a pending publication and sorted entries have a member in common. */
 static bool
 members_meet(const LbPublication *pub, const LbDef *def,
@@ -212,7 +201,7 @@ members_meet(const LbPublication *pub, const LbDef *def,
 			uint32		mid = lo + (hi - lo) / 2;
 			int			c;
 
-			c = member_cmp(lb_entry_member(entries + (Size) mid * stride,
+			c = lb_words_cmp(lb_entry_member(entries + (Size) mid * stride,
 										   width, words),
 						   member, words);
 			if (c == 0)

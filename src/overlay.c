@@ -22,17 +22,6 @@ static int	cmp_width;
 
 static uint64 serials = 0;
 
-static inline int
-words_cmp(const int64 *a, const int64 *b, int n)
-{
-	for (int i = 0; i < n; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /* By member, which is the key's last word, then by the rest of the key. */
 static int
 change_cmp(const void *a, const void *b)
@@ -42,13 +31,13 @@ change_cmp(const void *a, const void *b)
 
 	if (ca[cmp_width] != cb[cmp_width])
 		return ca[cmp_width] < cb[cmp_width] ? -1 : 1;
-	return words_cmp(ca + 1, cb + 1, cmp_width - 1);
+	return lb_words_cmp(ca + 1, cb + 1, cmp_width - 1);
 }
 
 static int
 key_cmp(const void *a, const void *b)
 {
-	return words_cmp((const int64 *) a, (const int64 *) b, cmp_width);
+	return lb_words_cmp((const int64 *) a, (const int64 *) b, cmp_width);
 }
 
 int
@@ -77,7 +66,7 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 			int64		sum = 0;
 
 			/* Equal keys are neighbours. */
-			while (at < end && words_cmp(at + 1, key, width) == 0)
+			while (at < end && lb_words_cmp(at + 1, key, width) == 0)
 			{
 				sum += at[0];
 				at += stride;

@@ -55,17 +55,6 @@ struct LbSort
 	int64		current[LB_SORT_MAX_WORDS];
 };
 
-static inline int
-words_cmp(const int64 *a, const int64 *b, int n)
-{
-	for (int i = 0; i < n; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 static inline void
 swap_words(int64 *a, int64 *b, int n)
 {
@@ -86,14 +75,14 @@ insertion_sort(int64 *tuples, uint64 n, int nwords)
 		int64	   *at = tuples + i * nwords;
 		int64		tuple[LB_SORT_MAX_WORDS];
 
-		if (words_cmp(at - nwords, at, nwords) <= 0)
+		if (lb_words_cmp(at - nwords, at, nwords) <= 0)
 			continue;
 		memcpy(tuple, at, nwords * sizeof(int64));
 		do
 		{
 			memcpy(at, at - nwords, nwords * sizeof(int64));
 			at -= nwords;
-		} while (at > tuples && words_cmp(at - nwords, tuple, nwords) > 0);
+		} while (at > tuples && lb_words_cmp(at - nwords, tuple, nwords) > 0);
 		memcpy(at, tuple, nwords * sizeof(int64));
 	}
 }
@@ -266,7 +255,7 @@ run_cmp(Datum a, Datum b, void *arg)
 {
 	LbSort	   *sort = (LbSort *) arg;
 
-	return -words_cmp(run_tuple(sort, DatumGetInt32(a)),
+	return -lb_words_cmp(run_tuple(sort, DatumGetInt32(a)),
 					  run_tuple(sort, DatumGetInt32(b)), sort->nwords);
 }
 

@@ -134,17 +134,6 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 	return n;
 }
 
-static int
-keys_cmp(const int64 *a, const int64 *b, int width)
-{
-	for (int i = 0; i < width; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /*
  * Compare one board with the run of sorted tuples that starts at *tuple and
  * has number as its first word (a family), or is the whole sort (number < 0).
@@ -190,7 +179,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 		if (row == NULL && at == n)
 			break;
 		c = row == NULL ? 1 : at == n ? -1 :
-			keys_cmp(row, keys + at * width, width);
+			lb_words_cmp(row, keys + at * width, width);
 		if (c < 0)
 			report(v, name, &row[width - 1],
 				   "the table's row is not in the index");

@@ -17,17 +17,6 @@
 
 #include "view.h"
 
-static int
-prefix_cmp(const int64 *a, const int64 *b, int nwords)
-{
-	for (int i = 0; i < nwords; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /* How many of n sorted keys come before prefix (or equal it). */
 static int
 keys_before(const int64 *keys, int n, int width, const int64 *prefix,
@@ -39,7 +28,7 @@ keys_before(const int64 *keys, int n, int width, const int64 *prefix,
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
-		int			c = prefix_cmp(keys + (Size) mid * width, prefix, nwords);
+		int			c = lb_words_cmp(keys + (Size) mid * width, prefix, nwords);
 
 		if (c < 0 || (c == 0 && inclusive))
 			lo = mid + 1;
@@ -159,7 +148,7 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 										lb_entry_member(entry, width,
 														member_words), key);
 			if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
-				(found && prefix_cmp(key, lb_entry_old(entry), width) != 0))
+				(found && lb_words_cmp(key, lb_entry_old(entry), width) != 0))
 				return false;
 		}
 		overlay->checked = true;
@@ -179,13 +168,6 @@ lb_view_members(const LbView *view)
 	return n;
 }
 
-uint64
-lb_view_distinct(const LbView *view)
-{
-	return (view->index == NULL ? 0 : view->index->distinct) +
-		view->delta_total;
-}
-
 bool
 lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
 {
@@ -203,7 +185,7 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
 			int64	   *entry = overlay->entries + (Size) mid * stride;
 			int			c;
 
-			c = prefix_cmp(lb_entry_member(entry, view->width,
+			c = lb_words_cmp(lb_entry_member(entry, view->width,
 										   view->member_words),
 						   member, view->member_words);
 			if (c == 0)
@@ -289,7 +271,7 @@ settle_cursor(const LbView *view, LbViewCursor *cursor)
 		at = keys_before(overlay->removed, overlay->nremoved, view->width,
 						 cursor->index_key, view->width, false);
 		if (at == overlay->nremoved ||
-			prefix_cmp(removed_key(view, at), cursor->index_key,
+			lb_words_cmp(removed_key(view, at), cursor->index_key,
 					   view->width) != 0)
 			return;
 		cursor->in_index = lb_cursor_next(view->arena, view->index,
@@ -361,7 +343,7 @@ lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
 
 	if (have_added &&
 		(!cursor->in_index ||
-		 prefix_cmp(added_key(view, cursor->added), cursor->index_key,
+		 lb_words_cmp(added_key(view, cursor->added), cursor->index_key,
 					view->width) < 0))
 	{
 		memcpy(key, added_key(view, cursor->added),

@@ -62,7 +62,6 @@ extern bool lb_view_open(LbView *view, const LbIndex *index,
 						 LbScoreDelta *deltas);
 
 extern uint64 lb_view_members(const LbView *view);
-extern uint64 lb_view_distinct(const LbView *view);
 
 /* As lb_index_lookup, lb_index_spans; prefix of one word or a whole key. */
 extern bool lb_view_lookup(const LbView *view, const int64 *member,
