@@ -32,13 +32,16 @@ typedef struct LbAccount
 
 typedef struct LbArena
 {
-	LbLock		lock;			/* everything below */
-	uint64		size;			/* bytes that can be handed out */
-	uint64		used;			/* bytes handed out */
-	uint64		high;			/* most bytes ever handed out at once */
+	/* Fixed, and read all the time: away from what changes. */
 	char	   *base;			/* address of chunk 0; the same in every process */
 	uint8	   *state;			/* per chunk: its order and whether it is free */
+	uint64		size;			/* bytes that can be handed out */
 	uint32		nchunks;		/* chunks of the region, chunk 0 included */
+	char		pad[128];
+
+	LbLock		lock;			/* everything below, and state */
+	uint64		used;			/* bytes handed out */
+	uint64		high;			/* most bytes ever handed out at once */
 	uint32		fresh;			/* first chunk never touched yet; a page start */
 	LbRef		free_list[LB_MAX_ORDER + 1];
 } LbArena;

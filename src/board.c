@@ -934,6 +934,9 @@ lb_def_attach(LbDefn *defn, bool create)
 			memset(&def->stripes[i].floor, 0, sizeof(LbFloor));
 			def->stripes[i].single = LB_NONE;
 			lb_hash_init(&def->stripes[i].boards);
+			def->stripes[i].spare = LB_NONE;
+			def->stripes[i].nspare = 0;
+			def->stripes[i].history_bytes = 0;
 		}
 		if (!def->family)
 		{
@@ -1244,6 +1247,7 @@ def_remove(LbDef *def)
 			}
 		} while (collect.n > 0);
 		lb_hash_free(&mem, &stripe->boards);
+		lb_stripe_reset(def, stripe);
 		stripe->queueing = false;
 	}
 	ConditionVariableBroadcast(&def->changed);

@@ -185,7 +185,7 @@ typedef struct LbBoard
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
 } LbBoard;
 
-/* A share of the boards of a definition. */
+/* A share of the boards of a definition, in a cache line of its own. */
 typedef struct LbStripe
 {
 	LWLock		lock;			/* all below, and the boards themselves */
@@ -193,7 +193,10 @@ typedef struct LbStripe
 	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */
-} LbStripe;
+	LbRef		spare;			/* chunks for publications, linked */
+	int			nspare;
+	int64		history_bytes;	/* not yet in LbShared.history_bytes */
+} pg_attribute_aligned(PG_CACHE_LINE_SIZE) LbStripe;
 
 /*
  * The definition of a board or a family in shared memory.  Its memory is
@@ -283,6 +286,7 @@ typedef struct LbShared
 	 * transactions from before may have changes that nobody has captured.
 	 */
 	pg_atomic_uint64 first_xid;
+	LbArena		arena;
 	LbDatabase	databases[LB_MAX_DATABASES];
 	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
@@ -291,7 +295,6 @@ typedef struct LbShared
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
-	LbArena		arena;
 } LbShared;
 
 /* NULL unless the library was preloaded. */

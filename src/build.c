@@ -48,6 +48,7 @@
 
 #include "build.h"
 #include "capture.h"
+#include "hugepage.h"
 #include "ledger.h"
 
 /* Rows between two looks at whether to go on. */
@@ -439,15 +440,11 @@ apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
 		{
 			FullTransactionId xid = FullTransactionIdFromU64((uint64) page->words[at]);
 			const int64 *entry = &page->words[at + 1];
-			LbResult	result = LB_OK;
+			LbResult	result;
 
 			if (lb_had_ended(&build->snapshot, xid))
 				continue;
-			if (entry[0] & LB_HAS_OLD)
-				result = lb_index_remove(&build->mem, &board->index, entry + 1);
-			if (result == LB_OK && (entry[0] & LB_HAS_NEW))
-				result = lb_index_insert(&build->mem, &board->index,
-										 entry + 1 + build->def->width);
+			result = lb_apply_entry(&build->mem, &board->index, entry);
 			if (result == LB_NOMEM)
 				return BUILD_NOMEM;
 			if (result != LB_OK)
@@ -1306,6 +1303,19 @@ warn_memory(void)
 						size / 100 * (warned == 80 ? 95 : 80));
 }
 
+/* Huge pages for what the arena has handed out; true if there is more to do. */
+static bool
+collapse_pages(void)
+{
+	LbArena    *arena = &lb_shared->arena;
+	Size		used;
+
+	lb_lock_acquire(&arena->lock);
+	used = (Size) arena->fresh * LB_CHUNK_SIZE;
+	lb_lock_release(&arena->lock);
+	return lb_huge_collapse(arena->base, used);
+}
+
 /*
  * Settle what prepared transactions have left, and give back histories that
  * were still needed when their boards were emptied.  Returns how long to
@@ -1484,6 +1494,8 @@ lb_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		sleep = launcher_round();
+		if (collapse_pages())
+			sleep = 0;
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 sleep, PG_WAIT_EXTENSION);

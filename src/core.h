@@ -63,8 +63,10 @@ typedef LWLock LbLock;
 
 #if defined(__GNUC__) || defined(__clang__)
 #define lb_prefetch(addr) __builtin_prefetch(addr)
+#define lb_prefetch_write(addr) __builtin_prefetch(addr, 1)
 #else
 #define lb_prefetch(addr) ((void) 0)
+#define lb_prefetch_write(addr) ((void) 0)
 #endif
 
 /*

@@ -19,6 +19,7 @@
 #include "board.h"
 #include "build.h"
 #include "capture.h"
+#include "hugepage.h"
 #include "stat.h"
 
 PG_MODULE_MAGIC;
@@ -60,7 +61,7 @@ static Size
 shared_size(void)
 {
 	/* One page more, since the arena starts at a page. */
-	return add_size(MAXALIGN(sizeof(LbShared)) + LB_PAGE_SIZE,
+	return add_size(MAXALIGN(sizeof(LbShared)) + LB_PAGE_SIZE + lb_huge_slack(),
 					mul_size((Size) lb_memory_kb, 1024));
 }
 
@@ -106,10 +107,9 @@ shmem_startup(void)
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
-		region = (char *) TYPEALIGN(LB_PAGE_SIZE,
-									(char *) lb_shared +
-									MAXALIGN(sizeof(LbShared)));
-
+		region = lb_huge_prepare((char *) lb_shared +
+								 MAXALIGN(sizeof(LbShared)),
+								 (Size) lb_memory_kb * 1024, LB_PAGE_SIZE);
 		if (!lb_arena_init(&lb_shared->arena, region,
 						   (uint64) lb_memory_kb * 1024, tranche))
 			ereport(ERROR,

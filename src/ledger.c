@@ -44,6 +44,12 @@
 /* Changes for which prefetching before the commit is of use. */
 #define PREFETCH_ENTRIES 4
 
+/* Chunks that a stripe keeps for publications. */
+#define MAX_SPARE 64
+
+/* Bytes of history that a stripe may have and not have told, or fewer. */
+#define HISTORY_STEP 8192
+
 /* Publishes between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
 
@@ -112,50 +118,94 @@ scan_next(EntryScan *scan)
 }
 
 static void
-free_publication(const LbMem *mem, LbPublication *pub)
+free_pages(const LbMem *mem, LbRef pages)
 {
-	while (pub->pages != LB_NONE)
+	while (pages != LB_NONE)
 	{
-		LbRef		page = pub->pages;
+		LbRef		page = pages;
 
-		pub->pages = ((EntryPage *) lb_ptr(mem->arena, page))->next;
+		pages = ((EntryPage *) lb_ptr(mem->arena, page))->next;
 		lb_free(mem, page, LB_MAX_ORDER);
 	}
-	lb_free(mem, pub->self, 0);
 }
 
-static LbPublication *
-new_publication(const LbMem *mem, int width, const int64 *entries,
-				uint32 nentries, bool prepare)
+/*
+ * A few chunks that publications have left stay with their stripe, under its
+ * lock, so that a small commit does not need the arena's.
+ */
+static LbRef
+take_chunk(const LbMem *mem, LbStripe *stripe)
 {
-	LbRef		self = lb_alloc(mem, 0);
-	LbPublication *pub;
-	int			stride = lb_entry_words(width);
-	uint32		n;
-	LbRef	   *link;
+	LbRef		ref = stripe->spare;
 
-	if (self == LB_NONE)
-		return NULL;
-	pub = (LbPublication *) lb_ptr(mem->arena, self);
-	pub->self = self;
-	pub->pages = LB_NONE;
-	pub->nentries = nentries;
-	pub->note = 0;
-	pub->linked = false;
-	pub->done = false;
-	pub->owned = true;
-	pub->prepared = false;
-	pub->settling = false;
-	pub->large = NULL;
-	if (nentries > LB_LARGE && !prepare)
+	if (ref == LB_NONE)
+		return lb_alloc(mem, 0);
+	stripe->spare = *(LbRef *) lb_ptr(mem->arena, ref);
+	stripe->nspare--;
+	return ref;
+}
+
+static void
+give_chunk(const LbMem *mem, LbStripe *stripe, LbRef ref)
+{
+	if (stripe->nspare >= MAX_SPARE)
 	{
-		pub->large = entries;
-		return pub;
+		lb_free(mem, ref, 0);
+		return;
 	}
+	*(LbRef *) lb_ptr(mem->arena, ref) = stripe->spare;
+	stripe->spare = ref;
+	stripe->nspare++;
+}
 
-	n = Min(nentries, PUB_WORDS(LB_CHUNK_SIZE) / stride);
-	memcpy(pub->entries, entries, n * stride * sizeof(int64));
-	link = &pub->pages;
+/* Give a publication's memory back.  Needs the stripe's exclusive lock. */
+static void
+free_publication(LbDef *def, LbPublication *pub)
+{
+	LbMem		mem = lb_mem(def);
+
+	free_pages(&mem, pub->pages);
+	give_chunk(&mem, &def->stripes[pub->stripe], pub->self);
+}
+
+/* The histories' sum is shared by all boards, so it gets to know in steps. */
+static void
+count_history(LbStripe *stripe, int64 bytes, bool all)
+{
+	stripe->history_bytes += bytes;
+	if (!all && stripe->history_bytes > -HISTORY_STEP &&
+		stripe->history_bytes < HISTORY_STEP)
+		return;
+	pg_atomic_fetch_add_u64(&lb_shared->history_bytes, stripe->history_bytes);
+	stripe->history_bytes = 0;
+}
+
+void
+lb_stripe_reset(LbDef *def, LbStripe *stripe)
+{
+	LbMem		mem = lb_mem(def);
+
+	count_history(stripe, 0, true);
+	while (stripe->spare != LB_NONE)
+	{
+		LbRef		ref = take_chunk(&mem, stripe);
+
+		lb_free(&mem, ref, 0);
+	}
+}
+
+/*
+ * Copy the entries that do not fit into a publication itself to pages.
+ * Returns false if memory is used up.
+ */
+static bool
+copy_pages(const LbMem *mem, int stride, const int64 *entries,
+		   uint32 nentries, LbRef *pages)
+{
+	uint32		n = PUB_WORDS(LB_CHUNK_SIZE) / stride;
+	LbRef	   *link = pages;
+
+	*pages = LB_NONE;
 	while (n < nentries)
 	{
 		LbRef		ref = lb_alloc(mem, LB_MAX_ORDER);
@@ -163,8 +213,8 @@ new_publication(const LbMem *mem, int width, const int64 *entries,
 
 		if (ref == LB_NONE)
 		{
-			free_publication(mem, pub);
-			return NULL;
+			free_pages(mem, *pages);
+			return false;
 		}
 		page = (EntryPage *) lb_ptr(mem->arena, ref);
 		page->next = LB_NONE;
@@ -175,6 +225,40 @@ new_publication(const LbMem *mem, int width, const int64 *entries,
 		*link = ref;
 		link = &page->next;
 	}
+	return true;
+}
+
+/*
+ * A publication in the chunk self, with what copy_pages() has copied, or with
+ * large, for its owner alone.
+ */
+static LbPublication *
+init_publication(LbDef *def, uint64 generation, int stripe, LbRef self,
+				 LbRef pages, FullTransactionId xid, const int64 *entries,
+				 uint32 nentries, bool large)
+{
+	LbPublication *pub = (LbPublication *) lb_ptr(&lb_shared->arena, self);
+	int			stride = lb_entry_words(def->width);
+
+	pub->xid = xid;
+	pub->note = 0;
+	pub->def = def;
+	pub->generation = generation;
+	pub->account = def->account;
+	pub->self = self;
+	pub->pages = pages;
+	pub->stripe = stripe;
+	pub->linked = false;
+	pub->done = false;
+	pub->owned = true;
+	pub->prepared = false;
+	pub->settling = false;
+	pub->nentries = nentries;
+	pub->large = large ? entries : NULL;
+	if (!large)
+		memcpy(pub->entries, entries,
+			   Min(nentries, PUB_WORDS(LB_CHUNK_SIZE) / stride) *
+			   stride * sizeof(int64));
 	return pub;
 }
 
@@ -257,7 +341,7 @@ static void
 apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 			FullTransactionId xid, const int64 *entry)
 {
-	LbResult	result = LB_OK;
+	LbResult	result;
 	LbMem		mem;
 
 	if (stripe->queueing)
@@ -266,10 +350,7 @@ apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 		return;
 
 	mem = lb_mem(def);
-	if (entry[0] & LB_HAS_OLD)
-		result = lb_index_remove(&mem, &board->index, entry + 1);
-	if (result == LB_OK && (entry[0] & LB_HAS_NEW))
-		result = lb_index_insert(&mem, &board->index, entry + 1 + def->width);
+	result = lb_apply_entry(&mem, &board->index, entry);
 
 	/*
 	 * What could not be applied is in the table all the same: the queries
@@ -307,20 +388,18 @@ no_longer_prepared(LbPublication *pub)
 void
 lb_forget_publication(LbDef *def, LbPublication *pub)
 {
-	LbMem		mem = lb_mem(def);
-
 	Assert(pub->linked);
 	dlist_delete(&pub->node);
 	if (pub->note != 0)
-		pg_atomic_fetch_sub_u64(&lb_shared->history_bytes,
-								publication_bytes(pub));
+		count_history(&def->stripes[pub->stripe],
+					  -(int64) publication_bytes(pub), false);
 	pub->linked = false;
 	pub->done = true;
 	no_longer_prepared(pub);
 
 	/* Its owner holds its address until he has called back. */
 	if (!pub->owned)
-		free_publication(&mem, pub);
+		free_publication(def, pub);
 }
 
 void
@@ -361,17 +440,14 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	{
 		dlist_push_tail(&board->history, &pub->node);
 		pub->linked = true;
-		pg_atomic_fetch_add_u64(&lb_shared->history_bytes,
-								publication_bytes(pub));
+		count_history(stripe, (int64) publication_bytes(pub), false);
 	}
 	else
 	{
-		LbMem		mem = lb_mem(def);
-
 		lb_raise_floor(&board->floor, pub->note,
 					   U64FromFullTransactionId(pub->xid));
 		if (!pub->owned)
-			free_publication(&mem, pub);
+			free_publication(def, pub);
 	}
 	lb_trim_history(def, board, false);
 }
@@ -427,13 +503,13 @@ find_predecessor(LbBoard *board, LbDef *def, FullTransactionId xid,
 
 /*
  * Find out how a transaction that is in our way has ended, or with wait, let
- * its owner go on for a while.  If that is interrupted, pub is not published.
+ * its owner go on for a while.  If that is interrupted, pages are freed.
  *
  * A transaction that is still running has no member in common with us,
  * whatever it looks like (a large one does not show its members).
  */
 static void
-resolve_or_wait(LbDef *def, const LbMem *mem, LbPublication *pub,
+resolve_or_wait(LbDef *def, const LbMem *mem, LbRef pages,
 				Resolved *resolved, FullTransactionId fxid,
 				volatile bool wait)
 {
@@ -466,7 +542,7 @@ resolve_or_wait(LbDef *def, const LbMem *mem, LbPublication *pub,
 	}
 	PG_CATCH();
 	{
-		free_publication(mem, pub);
+		free_pages(mem, pages);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -474,10 +550,11 @@ resolve_or_wait(LbDef *def, const LbMem *mem, LbPublication *pub,
 
 /*
  * While the commit record is written, the memory that settling will touch can
- * come from far away.
+ * come from far away.  Finding out which it is takes longer than the settling
+ * itself will then, so it is done without the lock.
  */
 static void
-prefetch_entries(const LbDef *def, const LbBoard *board, const int64 *entries,
+prefetch_entries(const LbDef *def, const LbIndex *index, const int64 *entries,
 				 uint32 nentries)
 {
 	int			stride = lb_entry_words(def->width);
@@ -487,14 +564,73 @@ prefetch_entries(const LbDef *def, const LbBoard *board, const int64 *entries,
 	for (uint32 i = 0; i < nentries; i++)
 	{
 		const int64 *entry = entries + i * stride;
+		const int64 *keys[2];
+		int			nkeys = 0;
 
 		if (entry[0] & LB_HAS_OLD)
-			lb_index_prefetch_change(&lb_shared->arena, &board->index,
-									 entry + 1);
+			keys[nkeys++] = entry + 1;
 		if (entry[0] & LB_HAS_NEW)
-			lb_index_prefetch_change(&lb_shared->arena, &board->index,
-									 entry + 1 + def->width);
+			keys[nkeys++] = entry + 1 + def->width;
+		lb_index_prefetch_change(&lb_shared->arena, index, keys, nkeys);
 	}
+}
+
+/*
+ * One round of lb_publish, which holds the stripe's lock.  Returns true when
+ * it is done, with or without success; else there is a predecessor in the way,
+ * and the lock has to be released before the next round: with *wait until he
+ * has gone on, else to find out how he ended.
+ */
+static bool
+try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
+			const LbValue *value, uint32 hash, FullTransactionId xid,
+			const int64 *entries, uint32 nentries, bool large, LbRef pages,
+			const Resolved *resolved, LbPublication **pub,
+			FullTransactionId *other, bool *wait)
+{
+	LbMem		mem = lb_mem(def);
+	LbPublication *before;
+	LbBoard    *board;
+	LbRef		board_ref;
+	LbRef		self;
+	bool		known;
+	bool		committed;
+
+	*pub = NULL;
+	for (;;)
+	{
+		if (!lb_def_is(def, generation) ||
+			(board = lb_board_make(def, stripe, hash, value,
+								   &board_ref)) == NULL)
+			return true;
+		before = find_predecessor(board, def, xid, entries, nentries,
+								  resolved, &known, &committed);
+		if (before == NULL)
+			break;
+		if (!known || before->large != NULL)
+		{
+			*other = before->xid;
+			*wait = known;
+			return false;
+		}
+		board_ref = before->board;
+		settle_shared(before);
+		lb_board_release(def, stripe, board_ref);
+	}
+
+	self = take_chunk(&mem, stripe);
+	if (self == LB_NONE)
+	{
+		lb_board_release(def, stripe, board_ref);
+		return true;
+	}
+	*pub = init_publication(def, generation, stripe - def->stripes, self,
+							pages, xid, entries, nentries, large);
+	(*pub)->board = board_ref;
+	dlist_push_tail(&board->pending, &(*pub)->node);
+	(*pub)->linked = true;
+	board->version++;
+	return true;
 }
 
 LbPublication *
@@ -502,76 +638,46 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 		   FullTransactionId xid, const int64 *entries, uint32 nentries,
 		   bool prepare)
 {
+	LbStripe   *stripe = &def->stripes[lb_value_stripe(def->family, hash)];
+	LbPublication *pub = NULL;
+	bool		large = nentries > LB_LARGE && !prepare;
 	LbMem		mem = lb_mem(def);
-	LbStripe   *stripe;
-	LbPublication *pub;
+	LbRef		pages = LB_NONE;
 	Resolved	resolved;
+	FullTransactionId other;
+	const LbIndex *index = NULL;
+	bool		wait;
 
-	pub = new_publication(&mem, def->width, entries, nentries, prepare);
-	if (pub == NULL)
+	if (!large && !copy_pages(&mem, lb_entry_words(def->width), entries,
+							  nentries, &pages))
 		return NULL;
-	pub->xid = xid;
-	pub->def = def;
-	pub->generation = generation;
-	pub->stripe = lb_value_stripe(def->family, hash);
-	stripe = &def->stripes[pub->stripe];
 	memset(&resolved, 0, sizeof(resolved));
-
 	for (;;)
 	{
-		LbPublication *before;
-		LbBoard    *board;
-		bool		known;
-		bool		committed;
-		bool		large;
-		FullTransactionId other;
-
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
-		if (!lb_def_is(def, generation) ||
-			(board = lb_board_make(def, stripe, hash, value,
-								   &pub->board)) == NULL)
-		{
-			LWLockRelease(&stripe->lock);
-			free_publication(&mem, pub);
-			return NULL;
-		}
-		before = find_predecessor(board, def, xid, entries, nentries,
-								  &resolved, &known, &committed);
-		if (before == NULL)
-		{
-			dlist_push_tail(&board->pending, &pub->node);
-			pub->linked = true;
-			board->version++;
-			prefetch_entries(def, board, entries, nentries);
-			LWLockRelease(&stripe->lock);
-			return pub;
-		}
-		other = before->xid;
-		large = before->large != NULL;
-		if (known && !large)
-		{
-			/*
-			 * Not the last one on the board afterwards, since we come right
-			 * back to it; but its board may be made anew.
-			 */
-			LbRef		ref = before->board;
-
-			settle_shared(before);
-			lb_board_release(def, stripe, ref);
-			LWLockRelease(&stripe->lock);
-			continue;
-		}
+		if (try_publish(def, generation, stripe, value, hash, xid, entries,
+						nentries, large, pages, &resolved, &pub, &other,
+						&wait))
+			break;
 
 		/*
 		 * A large one whose outcome is known to be a commit: its owner is at
 		 * it.  Not to be waited for by the transaction's lock, which would be
 		 * subject to lock_timeout.
 		 */
-		if (known)
+		if (wait)
 			ConditionVariablePrepareToSleep(&def->changed);
 		LWLockRelease(&stripe->lock);
-		resolve_or_wait(def, &mem, pub, &resolved, other, known);
+		resolve_or_wait(def, &mem, pages, &resolved, other, wait);
 	}
+	if (pub != NULL)
+		index = &lb_board_at(pub->board)->index;
+	LWLockRelease(&stripe->lock);
+	if (pub == NULL)
+		free_pages(&mem, pages);
+	else
+		prefetch_entries(def, index, entries, nentries);
+	return pub;
 }
 
 /* Settle the owner's large publication, a slice at a time. */
@@ -628,11 +734,22 @@ settle_large(LbPublication *pub)
 static void
 disown(LbPublication *pub)
 {
-	LbMem		mem = lb_mem(pub->def);
-
 	pub->owned = false;
-	if (!pub->linked)
-		free_publication(&mem, pub);
+	if (pub->linked)
+		return;
+	if (lb_def_is(pub->def, pub->generation))
+		free_publication(pub->def, pub);
+	else
+	{
+		/* The definition is somebody else's by now. */
+		LbMem		mem;
+
+		mem.arena = &lb_shared->arena;
+		mem.account = pub->account;
+		mem.limit = 0;
+		free_pages(&mem, pub->pages);
+		lb_free(&mem, pub->self, 0);
+	}
 }
 
 void

@@ -33,6 +33,7 @@ typedef struct LbPublication
 	uint64		note;			/* in the history: next xid at its settling */
 	LbDef	   *def;
 	uint64		generation;		/* of def */
+	LbAccount  *account;		/* of its memory */
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
@@ -184,6 +185,26 @@ extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
 
 /* Unlink a publication that is of no consequence any more.  Likewise. */
 extern void lb_forget_publication(LbDef *def, LbPublication *pub);
+
+/* Give back what the ledger keeps for a stripe whose boards are gone. */
+extern void lb_stripe_reset(LbDef *def, LbStripe *stripe);
+
+/*
+ * Bring an entry into an index.  LB_EXISTS or LB_NOTFOUND: the index does not
+ * hold what the entry was to replace.  Never raises.
+ */
+static inline LbResult
+lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry)
+{
+	const int64 *old = entry + 1;
+	const int64 *new = entry + 1 + index->width;
+
+	if ((entry[0] & LB_HAS_OLD) && (entry[0] & LB_HAS_NEW))
+		return lb_index_replace(mem, index, old, new);
+	if (entry[0] & LB_HAS_OLD)
+		return lb_index_remove(mem, index, old);
+	return lb_index_insert(mem, index, new);
+}
 
 /* Find out, now and then, before which xid every snapshot sees everything. */
 extern void lb_update_horizon(bool now);

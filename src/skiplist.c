@@ -301,18 +301,40 @@ span_add(Block *block, int slot, Span by)
 	int			i;
 
 	Assert(slot >= 0 && slot < block->count);
-	((LinkBlock *) block)->members += by.members;
-	((LinkBlock *) block)->distinct += by.distinct;
 	if (by.members != 0)
 	{
+		((LinkBlock *) block)->members += by.members;
 		for (i = slot + 1; i < block->count; i++)
 			members[i] += by.members;
 	}
 	if (by.distinct != 0)
 	{
+		((LinkBlock *) block)->distinct += by.distinct;
 		for (i = slot + 1; i < block->count; i++)
 			distinct[i] += by.distinct;
 	}
+}
+
+/* The same for two different links of a block. */
+static inline void
+span_add_two(Block *block, int a, Span by_a, int b, Span by_b)
+{
+	uint64	   *members = link_members(block);
+	uint64	   *distinct = link_distinct(block);
+	int			last = Max(a, b);
+	Span		by = a < b ? by_a : by_b;
+	Span		both;
+	int			i;
+
+	Assert(a != b);
+	for (i = Min(a, b) + 1; i <= last; i++)
+	{
+		members[i] += by.members;
+		distinct[i] += by.distinct;
+	}
+	both.members = by_a.members + by_b.members;
+	both.distinct = by_a.distinct + by_b.distinct;
+	span_add(block, last, both);
 }
 
 /* What the links before a slot span together. */
@@ -1157,6 +1179,49 @@ score_before(const LbArena *arena, const Block *leaf, int64 *score)
 	return true;
 }
 
+/*
+ * Put a key into the leaf of a path, where it belongs and there is room.
+ * Returns what the links along the path span more.
+ */
+static Span
+insert_entry(const LbArena *arena, LbIndex *index, const Path *path,
+			 Block *leaf, const int64 *key, uint32 hash)
+{
+	int			slot = path->slot[0];
+	bool		last = slot == leaf->count;
+	bool		is_new;
+	int64		score = 0;
+	Span		by = {1, 0};
+
+	/* Is it new, and what becomes of the next entry? */
+	Assert(leaf->count < leaf->cap);
+	if (!last)
+		by.distinct -= leaf_distinct(leaf, slot, slot + 1);
+	if (slot > 0)
+		is_new = leaf_words(leaf, 0)[slot - 1] != key[0];
+	else
+	{
+		is_new = !score_before(arena, leaf, &score) || score != key[0];
+		leaf->continues = !is_new;
+	}
+
+	copy_keys(leaf, slot + 1, leaf, slot, leaf->count - slot);
+	block_set_key(leaf, slot, key);
+	leaf_tags(leaf)[slot] = hash_tag(hash);
+	leaf->count++;
+	by.distinct += leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
+
+	index->members++;
+	index->distinct += by.distinct;
+	if (last && leaf->next != LB_NONE)
+	{
+		const Block *next = block_ptr(arena, leaf->next);
+
+		change_next(arena, index, path, leaf_words(next, 0)[0] == key[0]);
+	}
+	return by;
+}
+
 LbResult
 lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 {
@@ -1165,10 +1230,6 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 	uint32		hash = lb_hash_words(member, index->member_words);
 	Block	   *leaf;
 	Path		path;
-	Span		by = {1, 0};
-	int64		score = 0;
-	bool		is_new;
-	bool		last;
 	int			slot;
 
 	if (index->height == 0)
@@ -1220,35 +1281,8 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 		}
 	}
 
-	/* Is it new, and what becomes of the next entry? */
-	slot = path.slot[0];
-	Assert(leaf->count < leaf->cap);
-	last = slot == leaf->count;
-	if (!last)
-		by.distinct -= leaf_distinct(leaf, slot, slot + 1);
-	if (slot > 0)
-		is_new = leaf_words(leaf, 0)[slot - 1] != key[0];
-	else
-	{
-		is_new = !score_before(arena, leaf, &score) || score != key[0];
-		leaf->continues = !is_new;
-	}
-
-	copy_keys(leaf, slot + 1, leaf, slot, leaf->count - slot);
-	block_set_key(leaf, slot, key);
-	leaf_tags(leaf)[slot] = hash_tag(hash);
-	leaf->count++;
-	by.distinct += leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
-
-	index->members++;
-	index->distinct += by.distinct;
-	add_along(arena, index, &path, by);
-	if (last && leaf->next != LB_NONE)
-	{
-		const Block *next = block_ptr(arena, leaf->next);
-
-		change_next(arena, index, &path, leaf_words(next, 0)[0] == key[0]);
-	}
+	add_along(arena, index, &path,
+			  insert_entry(arena, index, &path, leaf, key, hash));
 	return LB_OK;
 }
 
@@ -1374,32 +1408,77 @@ tidy(const LbMem *mem, LbIndex *index, const Path *path)
 		(void) resize_leaf(mem, index, index->root_order - 1);
 }
 
+/* Whether the key of a slot, which may be behind the last, is this one. */
+static inline bool
+leaf_has_key(const Block *leaf, int slot, const int64 *key)
+{
+	int			i;
+
+	if (slot == leaf->count)
+		return false;
+	for (i = 0; i < leaf->width; i++)
+	{
+		if (leaf_words(leaf, i)[slot] != key[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Take the key of a path out of its leaf.  Returns what the links along the
+ * path span more (amounts wrap around).
+ */
+static Span
+remove_entry(const LbArena *arena, LbIndex *index, const Path *path,
+			 Block *leaf)
+{
+	int			slot = path->slot[0];
+	int64		score = leaf_words(leaf, 0)[slot];
+	bool		last = slot + 1 == leaf->count;
+	bool		was_new = leaf_distinct(leaf, slot, slot + 1) != 0;
+	Span		by = {(uint64) -1, 0};
+
+	/*
+	 * The next entry becomes new if it has the same score and this one was
+	 * new; else nothing changes for it.
+	 */
+	by.distinct -= leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
+	copy_keys(leaf, slot, leaf, slot + 1, leaf->count - slot - 1);
+	leaf->count--;
+	if (!last)
+	{
+		if (slot == 0)
+			leaf->continues = !was_new && leaf_words(leaf, 0)[0] == score;
+		by.distinct += leaf_distinct(leaf, slot, slot + 1);
+	}
+
+	index->members--;
+	index->distinct += by.distinct;
+	if (last && leaf->next != LB_NONE)
+	{
+		const Block *next = block_ptr(arena, leaf->next);
+
+		change_next(arena, index, path,
+					!was_new && leaf_words(next, 0)[0] == score);
+	}
+	return by;
+}
+
 LbResult
 lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 {
 	LbArena    *arena = mem->arena;
 	Block	   *leaf;
 	Path		path;
-	Span		by = {(uint64) -1, 0};
 	uint32		hash;
-	bool		was_new;
-	bool		last;
-	int			slot;
-	int			i;
 
 	if (index->height == 0)
 		return LB_NOTFOUND;
 	hash = lb_hash_words(key_member(index, key), index->member_words);
 	lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, key, &path);
-	slot = path.slot[0];
-	if (slot == leaf->count)
+	if (!leaf_has_key(leaf, path.slot[0], key))
 		return LB_NOTFOUND;
-	for (i = 0; i < index->width; i++)
-	{
-		if (leaf_words(leaf, i)[slot] != key[i])
-			return LB_NOTFOUND;
-	}
 
 	if (index->members == 1)
 	{
@@ -1413,37 +1492,93 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 		done = lb_hash_delete(mem, &index->hash, hash, path.ref[0]);
 		Assert(done);
 	}
-
-	/*
-	 * The next entry becomes new if it has the same score and this one was
-	 * new; else nothing changes for it.
-	 */
-	last = slot + 1 == leaf->count;
-	was_new = leaf_distinct(leaf, slot, slot + 1) != 0;
-	by.distinct -= leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
-	copy_keys(leaf, slot, leaf, slot + 1, leaf->count - slot - 1);
-	leaf->count--;
-	if (!last)
-	{
-		if (slot == 0)
-			leaf->continues = !was_new && leaf_words(leaf, 0)[0] == key[0];
-		by.distinct += leaf_distinct(leaf, slot, slot + 1);
-	}
-
-	index->members--;
-	index->distinct += by.distinct;
-	add_along(arena, index, &path, by);
-	if (last && leaf->next != LB_NONE)
-	{
-		const Block *next = block_ptr(arena, leaf->next);
-
-		change_next(arena, index, &path,
-					!was_new && leaf_words(next, 0)[0] == key[0]);
-	}
-
+	add_along(arena, index, &path, remove_entry(arena, index, &path, leaf));
 	if (index->members < HASH_UNTIL && index_hashed(index))
 		lb_hash_free(mem, &index->hash);
 	tidy(mem, index, &path);
+	return LB_OK;
+}
+
+/*--------------------------------------------------------------------------
+ * Replace
+ *--------------------------------------------------------------------------
+ */
+
+/*
+ * Add to the spans along two paths at once.  From where they meet upwards only
+ * what one has more than the other gives less remains, which mostly is
+ * nothing, and then those blocks, which all writers share, stay as they are.
+ */
+static void
+add_along_two(const LbArena *arena, const LbIndex *index, const Path *a,
+			  Span by_a, const Path *b, Span by_b)
+{
+	Span		both;
+	int			level;
+
+	both.members = by_a.members + by_b.members;
+	both.distinct = by_a.distinct + by_b.distinct;
+	for (level = 1; level < index->height; level++)
+	{
+		Block	   *block = block_ptr(arena, a->ref[level]);
+
+		if (a->ref[level] != b->ref[level])
+		{
+			span_add(block, a->slot[level], by_a);
+			span_add(block_ptr(arena, b->ref[level]), b->slot[level], by_b);
+		}
+		else if (a->slot[level] != b->slot[level])
+			span_add_two(block, a->slot[level], by_a, b->slot[level], by_b);
+		else
+			span_add(block, a->slot[level], both);
+	}
+}
+
+LbResult
+lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
+				 const int64 *new)
+{
+	LbArena    *arena = mem->arena;
+	Block	   *leaf;
+	Block	   *to;
+	Path		path;
+	Path		to_path;
+	Span		less;
+	uint32		hash;
+	LbResult	result;
+
+	Assert(lb_words_cmp(key_member(index, old), key_member(index, new),
+						index->member_words) == 0);
+	if (index->height == 0)
+		return LB_NOTFOUND;
+	hash = lb_hash_words(key_member(index, old), index->member_words);
+	lb_hash_prefetch(arena, &index->hash, hash);
+	leaf = descend_to_key(arena, index, old, &path);
+	if (!leaf_has_key(leaf, path.slot[0], old))
+		return LB_NOTFOUND;
+	to = descend_to_key(arena, index, new, &to_path);
+
+	/* Where blocks come or go, one after the other. */
+	if (leaf->count == 1 || (to != leaf && to->count == to->cap))
+	{
+		result = lb_index_remove(mem, index, old);
+		return result == LB_OK ? lb_index_insert(mem, index, new) : result;
+	}
+	if (to != leaf && index_hashed(index))
+	{
+		bool		done pg_attribute_unused();
+
+		done = lb_hash_replace(arena, &index->hash, hash, path.ref[0],
+							   to_path.ref[0]);
+		Assert(done);
+	}
+	less = remove_entry(arena, index, &path, leaf);
+	if (to == leaf && to_path.slot[0] > path.slot[0])
+		to_path.slot[0]--;
+	add_along_two(arena, index, &path, less, &to_path,
+				  insert_entry(arena, index, &to_path, to, new, hash));
+	if (to != leaf)
+		tidy(mem, index, &path);
 	return LB_OK;
 }
 
@@ -1506,31 +1641,100 @@ lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 		prefetch_members(arena, index, ref);
 }
 
-void
-lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
-						 const int64 *key)
+/* Ask for the cache lines of n words that will be written. */
+static inline void
+prefetch_to_write(const void *start, int n)
 {
-	const Block *block;
-	Path		path;
-	int			slot;
+	const char *p = (const char *) start;
 	int			i;
 
-	if (index->height == 0)
-		return;
-	lb_index_prefetch_hash(arena, index, key_member(index, key));
-	block = descend_to_key(arena, index, key, &path);
+	for (i = 0; i < n * (int) sizeof(int64); i += 64)
+		lb_prefetch_write(p + i);
+}
 
-	/* What comes after it in the leaf moves, and its sums change. */
-	slot = path.slot[0];
-	prefetch_words(leaf_tags(block) + slot, (block->count - slot) / 8 + 1);
-	for (i = 0; i < index->width; i++)
-		prefetch_words(leaf_words(block, i) + slot, block->count - slot + 1);
-	if (index->height > 1)
+/*
+ * A block as it may look without the lock: NULL if it cannot be one of this
+ * level, else *count is not more than there is room for.
+ */
+static const Block *
+suspect_block(const LbArena *arena, LbRef ref, int level, int cap, int *count)
+{
+	const Block *block;
+
+	if (ref == LB_NONE || ref % (1 << LB_MAX_ORDER) != 0 ||
+		ref >= arena->nchunks)
+		return NULL;
+	block = block_ptr(arena, ref);
+	*count = ((const volatile Block *) block)->count;
+	if (((const volatile Block *) block)->level != level ||
+		((const volatile Block *) block)->cap != cap || *count > cap)
+		return NULL;
+	return block;
+}
+
+void
+lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
+						 const int64 *const *keys, int nkeys)
+{
+	const volatile LbIndex *now = index;
+	int			width = index->width;
+	int			leaf_cap = leaf_capacity(width, LB_MAX_ORDER);
+	int			link_cap = link_capacity(width);
+	LbRef		refs[2];
+	int			level = now->height - 1;
+	int			i;
+	int			j;
+
+	Assert(nkeys >= 1 && nkeys <= 2);
+	if (level < 1 || level >= LB_MAX_HEIGHT)
+		return;
+
+	/* Level by level, so that the misses of both keys overlap. */
+	for (i = 0; i < nkeys; i++)
+		refs[i] = now->root;
+	for (; level > 0; level--)
 	{
-		block = block_ptr(arena, path.ref[1]);
-		slot = path.slot[1];
-		prefetch_words(link_members(block) + slot, block->count - slot);
-		prefetch_words(link_distinct(block) + slot, block->count - slot);
+		for (i = 0; i < nkeys; i++)
+		{
+			const Block *block;
+			int			count;
+			int			at;
+
+			block = suspect_block(arena, refs[i], level, link_cap, &count);
+			if (block == NULL || count < 1)
+				return;
+			at = search_keys(link_words(block, 0), link_cap, 1, count,
+							 keys[i], width, true) - 1;
+			refs[i] = ((const volatile LbRef *) link_children(block))[at];
+			if (refs[i] == LB_NONE || refs[i] % (1 << LB_MAX_ORDER) != 0 ||
+				refs[i] >= arena->nchunks)
+				return;
+			prefetch_words(lb_ptr(arena, refs[i]), level > 1 ?
+						   (int) sizeof(LinkBlock) / 8 + link_cap :
+						   (int) LB_PAGE_SIZE / (width * 8) + 2);
+			if (level > 1)
+				continue;
+
+			/* The sums behind it change. */
+			prefetch_to_write(link_members(block) + at, count - at);
+			prefetch_to_write(link_distinct(block) + at, count - at);
+		}
+	}
+	for (i = 0; i < nkeys; i++)
+	{
+		const Block *leaf;
+		int			count;
+		int			slot;
+
+		leaf = suspect_block(arena, refs[i], 0, leaf_cap, &count);
+		if (leaf == NULL)
+			return;
+		slot = array_lower(leaf_words(leaf, 0), 0, count, keys[i][0]);
+
+		/* What comes after the key moves. */
+		prefetch_to_write(leaf_tags(leaf) + slot, (count - slot) / 8 + 1);
+		for (j = 0; j < width; j++)
+			prefetch_to_write(leaf_words(leaf, j) + slot, count - slot + 1);
 	}
 }
 

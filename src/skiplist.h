@@ -71,6 +71,13 @@ extern LbResult lb_index_insert(const LbMem *mem, LbIndex *index,
 extern LbResult lb_index_remove(const LbMem *mem, LbIndex *index,
 								const int64 *key);
 
+/*
+ * Remove exactly old and insert new, of the same member.  LB_OK; LB_NOTFOUND
+ * as for lb_index_remove; LB_NOMEM, and then old is gone and new not there.
+ */
+extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
+								 const int64 *old, const int64 *new);
+
 /* Copy the key of member to key.  Returns false if it is not there. */
 extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key);
@@ -85,11 +92,14 @@ extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 
 /*
- * Have the memory on its way that inserting or removing key is going to
- * touch, as far as it can be told now.
+ * Have the memory on its way that inserting or removing the one or two keys,
+ * of one member, is going to touch, as far as it can be told now.  Needs no
+ * lock: it believes nothing that it reads, and changes nothing.  index must be
+ * in memory that is and stays mapped, whatever becomes of it.
  */
 extern void lb_index_prefetch_change(const LbArena *arena,
-									 const LbIndex *index, const int64 *key);
+									 const LbIndex *index,
+									 const int64 *const *keys, int nkeys);
 
 /*
  * How many entries, and how many distinct scores, come before prefix, the

@@ -1031,6 +1031,52 @@ insert(Model *model, int member, bool starve)
 	return true;
 }
 
+/* Give a member another key, sometimes with little memory. */
+static bool
+replace(Model *model, int member, bool starve)
+{
+	LbMem	   *mem = &model->world.mem;
+	LbIndex    *index = &model->index;
+	int64		old[LB_MAX_WIDTH];
+	int64		key[LB_MAX_WIDTH];
+	LbResult	result;
+
+	operations++;
+	memcpy(old, model_key(model, member), sizeof(old));
+	make_key(model, member, key);
+	if (random_below(8) == 0)
+	{
+		/* Not far from where it was. */
+		memcpy(key, old, sizeof(key));
+		key[random_below(model->width - model->member_words)] ^= 1;
+	}
+	if (memcmp(old, key, model->width * sizeof(int64)) == 0)
+		return true;
+	if (random_below(8) == 0)
+	{
+		old[random_below(model->width - model->member_words)] ^= 5;
+		REQUIRE(lb_index_replace(mem, index, old, key) == LB_NOTFOUND);
+		memcpy(old, model_key(model, member), sizeof(old));
+	}
+	if (!model->there[member])
+	{
+		REQUIRE(lb_index_replace(mem, index, old, key) == LB_NOTFOUND);
+		return true;
+	}
+	if (starve)
+		world_limit(&model->world, 0);
+	result = lb_index_replace(mem, index, old, key);
+	mem->limit = 0;
+	REQUIRE(result == LB_OK || (starve && result == LB_NOMEM));
+	model_remove(model, member);
+	if (result == LB_OK)
+	{
+		memcpy(model_key(model, member), key, model->width * sizeof(int64));
+		model_insert(model, member);
+	}
+	return true;
+}
+
 static bool
 change(Model *model, int percent_insert, bool starve)
 {
@@ -1039,6 +1085,12 @@ change(Model *model, int percent_insert, bool starve)
 	int			member = (int) random_below(model->universe);
 	int64		key[LB_MAX_WIDTH];
 
+	if (random_below(3) == 0 && model->width > model->member_words)
+	{
+		if (model->n > 0 && random_below(20) != 0)
+			member = model->order[random_below(model->n)];
+		return replace(model, member, starve && random_below(4) == 0);
+	}
 	operations++;
 	if ((int) random_below(100) < percent_insert)
 	{
