@@ -45,6 +45,7 @@ typedef struct LbPublication
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
 	const int64 *large;			/* owner's memory, not to be followed by others */
+	const uint32 *steps;		/* likewise; NULL: entry after entry */
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
 

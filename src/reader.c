@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "build.h"
@@ -31,6 +32,9 @@
 
 /* The most changes by which a snapshot may differ from the index. */
 #define LB_MAX_CORRECTIONS 1000000
+
+/* How long a read waits for a large transaction to be settled. */
+#define LARGE_WAIT_MS 100
 
 /* The most for which memory is kept from one transaction to the next. */
 #define KEEP_ROOM 10000
@@ -385,6 +389,8 @@ bool
 lb_read_lock(LbRead *r)
 {
 	bool		waited = false;
+	TimestampTz deadline = 0;
+	long		left;
 
 	if (r->query)
 		return false;
@@ -458,9 +464,14 @@ lb_read_lock(LbRead *r)
 					lb_read_by_query(r, LB_CAUSE_UNSETTLED);
 					return false;
 				}
-				waited = ConditionVariableTimedSleep(&r->def->changed,
-													 Min(lb_wait_timeout_ms, 2000),
-													 PG_WAIT_EXTENSION);
+				if (deadline == 0)
+					deadline = GetCurrentTimestamp() +
+						Min(lb_wait_timeout_ms, LARGE_WAIT_MS) * INT64CONST(1000);
+				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+													   deadline);
+				waited = left <= 0 ||
+					ConditionVariableTimedSleep(&r->def->changed, left,
+												PG_WAIT_EXTENSION);
 				ConditionVariableCancelSleep();
 				continue;
 			case LB_COLLECT_TOO_OLD:
