@@ -833,6 +833,7 @@ settle_large(LbPublication *pub)
 		take_steps(def, stripe, lb_board_at(pub->board), pub, n, end);
 		n = end;
 		LWLockRelease(&stripe->lock);
+		lb_pause("slices");
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 	}
 
