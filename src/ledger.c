@@ -444,6 +444,7 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	pub->done = true;
 	no_longer_prepared(pub);
 	pub->note = lb_next_xid();
+	pub->version = board->version;
 	if (pg_atomic_read_u32(&def->state) == LB_READY || stripe->queueing)
 	{
 		dlist_push_tail(&board->history, &pub->node);
@@ -728,7 +729,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	memset(&resolved, 0, sizeof(resolved));
 	for (;;)
 	{
-		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		lb_lock_to_write(stripe);
 		if (try_publish(def, generation, stripe, value, hash, xid, entries,
 						nentries, large, pages, &resolved, &pub, &other,
 						&wait))
@@ -834,7 +835,7 @@ settle_large(LbPublication *pub)
 		n = end;
 		LWLockRelease(&stripe->lock);
 		lb_pause("slices");
-		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		lb_lock_to_write(stripe);
 	}
 
 	/* Then the board that it was published on is gone. */
@@ -882,7 +883,7 @@ lb_settle(LbPublication *pub)
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 	bool		large = pub->large != NULL;
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		if (large)
@@ -905,7 +906,7 @@ lb_drop(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		dlist_delete(&pub->node);
@@ -923,7 +924,7 @@ lb_leave_prepared(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		pub->prepared = true;
@@ -1166,26 +1167,14 @@ add_unseen(LbUnseen *unseen, FullTransactionId xid)
 	unseen->n++;
 }
 
-LbCollect
-lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
-		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
-		   LbChanges *changes, LbUnseen *unseen)
+/* What a snapshot sees of what is not settled. */
+static LbCollect
+collect_pending(const LbBoard *board, const LbSnapshot *snapshot,
+				LbOutcomes *outcomes, int *need, LbChanges *changes,
+				LbUnseen *unseen, bool *pending)
 {
 	dlist_iter	iter;
-	int			need = 0;
 
-	changes->n = 0;
-	if (unseen != NULL)
-		unseen->n = 0;
-	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
-						&board->floor))
-		return LB_COLLECT_TOO_OLD;
-	if (board == NULL)
-		return LB_COLLECTED;
-	if (board->large > 0)
-		return LB_COLLECT_WAIT;
-
-	/* Seen, but not settled. */
 	dlist_foreach(iter, &((LbBoard *) board)->pending)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
@@ -1215,7 +1204,43 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 			continue;
 		if (pub->large != NULL)
 			return LB_COLLECT_WAIT;
-		add_publication(pub, false, &need, changes);
+		add_publication(pub, false, need, changes);
+		*pending = true;
+	}
+	return LB_COLLECTED;
+}
+
+LbCollect
+lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
+		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
+		   LbChanges *changes, LbUnseen *unseen, uint64 since, bool *pending)
+{
+	dlist_iter	iter;
+	int			need = 0;
+
+	changes->n = 0;
+	if (since == 0)
+		*pending = false;
+	if (unseen != NULL)
+		unseen->n = 0;
+	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
+						&board->floor))
+		return LB_COLLECT_TOO_OLD;
+	if (board == NULL)
+		return LB_COLLECTED;
+	if (board->large > 0)
+		return LB_COLLECT_WAIT;
+
+	/*
+	 * Seen, but not settled.  Whoever publishes later ends after the snapshot.
+	 */
+	if (since == 0)
+	{
+		LbCollect	result = collect_pending(board, snapshot, outcomes, &need,
+											 changes, unseen, pending);
+
+		if (result != LB_COLLECTED)
+			return result;
 	}
 
 	/*
@@ -1227,7 +1252,7 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 
-		if (pub->note < snapshot->xmax)
+		if (pub->note < snapshot->xmax || pub->version <= since)
 			break;
 		if (!lb_had_ended(snapshot, pub->xid))
 		{
