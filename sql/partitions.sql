@@ -7,13 +7,13 @@ CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (0) TO (100);
 -- Columns in another order, with a gap.
 CREATE TABLE pt2 (junk int, other int DEFAULT 0, score int, player_id bigint PRIMARY KEY);
 ALTER TABLE pt2 DROP COLUMN junk;
-INSERT INTO pt2 SELECT i % 3, i % 7, i FROM generate_series(100, 199) i;
+INSERT INTO pt2 SELECT i % 3, i % 7, i FROM generate_series(100, 199, 5) i;
 ALTER TABLE pt ATTACH PARTITION pt2 FOR VALUES FROM (100) TO (200);
 CREATE TABLE pt3 PARTITION OF pt FOR VALUES FROM (200) TO (400)
 PARTITION BY RANGE (player_id);
 CREATE TABLE pt3a PARTITION OF pt3 FOR VALUES FROM (200) TO (300);
-INSERT INTO pt (player_id, score) SELECT i, i % 9 FROM generate_series(0, 99) i
-UNION ALL SELECT i, i % 5 FROM generate_series(200, 299) i;
+INSERT INTO pt (player_id, score) SELECT i, i % 9 FROM generate_series(0, 99, 5) i
+UNION ALL SELECT i, i % 5 FROM generate_series(200, 299, 5) i;
 
 SELECT lb_create_board('pt', 'pt', rank_by => 'score DESC, other');
 SELECT lb_wait_ready();
@@ -30,7 +30,7 @@ COPY pt (player_id, score) FROM stdin;
 BEGIN;
 INSERT INTO pt3a VALUES (260, 77) ON CONFLICT (player_id) DO UPDATE SET score = 78;
 DELETE FROM pt WHERE player_id = 155;
-UPDATE pt SET player_id = 155 WHERE player_id = 294;
+UPDATE pt SET player_id = 155 WHERE player_id = 295;
 DELETE FROM pt2 WHERE player_id BETWEEN 120 AND 130;
 SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 SAVEPOINT s;
@@ -45,9 +45,9 @@ SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 SELECT * FROM lb_verify();
 
 -- A statement sees what it has changed in the partitions, by its query.
-WITH w AS (UPDATE pt2 SET score = score + 1 WHERE player_id = 101 RETURNING player_id)
+WITH w AS (UPDATE pt2 SET score = score + 1 WHERE player_id = 105 RETURNING player_id)
 SELECT lb_rank(player_id, 'pt') = (SELECT 1 + count(*) FROM pt, pt p
-	WHERE p.player_id = 101 AND (-pt.score, pt.other, pt.player_id)
+	WHERE p.player_id = 105 AND (-pt.score, pt.other, pt.player_id)
 		< (-p.score, p.other, p.player_id)) FROM w;
 
 -- A new partition is nothing new.
@@ -108,7 +108,7 @@ ROLLBACK;
 SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 TRUNCATE pt;
 SELECT state, members FROM lb_stat_board WHERE board = 'pt';
-INSERT INTO pt SELECT i, i % 11 FROM generate_series(0, 299, 3) i;
+INSERT INTO pt SELECT i, i % 11 FROM generate_series(0, 299, 9) i;
 SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 
 -- One row trigger of ours for each partition.

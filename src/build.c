@@ -915,11 +915,16 @@ prepare_build(Build *build)
 	}
 	if (defn != NULL)
 		defn->parts_valid = false;	/* for the locks */
-	if (defn != NULL && !lb_resolve_parts(defn, false))
+	for (int try = 0; defn != NULL && !lb_resolve_parts(defn, false); try++)
 	{
-		build_offline(build, "a partition is locked", true);
-		end_build(build, true);
-		return NULL;
+		if (try == LOCK_TRIES)
+		{
+			build_offline(build, "a partition is locked", true);
+			end_build(build, true);
+			return NULL;
+		}
+		pg_usleep(10000L);
+		CHECK_FOR_INTERRUPTS();
 	}
 	if (defn != NULL && (defn->problem != NULL || !defn->captured))
 	{
