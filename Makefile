@@ -36,7 +36,7 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test demo demo-stop oracle bench
+SCRIPT_TARGETS = test test-versions demo demo-stop oracle bench
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -44,6 +44,10 @@ all:
 
 test:
 	@$(TREE)/test/lib/run-tests.sh $(TESTS)
+
+test-versions: export TESTS := $(TESTS)
+test-versions:
+	@$(TREE)/test/lib/test-versions.sh
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
@@ -60,6 +64,7 @@ bench:
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+export PG_MAJOR VERSIONS MIRROR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif

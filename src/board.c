@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "board.h"
+#include "compat.h"
 #include "ledger.h"
 #include "query.h"
 

@@ -38,6 +38,7 @@
 
 #include "build.h"
 #include "capture.h"
+#include "compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);

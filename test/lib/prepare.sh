@@ -3,12 +3,13 @@
 # prepare.sh demo|test
 #	Installs what "make demo" or "make test" needs and is not there yet, from
 #	Debian's packages, as root or through sudo.  On other systems it only says
-#	what is missing.
+#	what is missing.  PG_MAJOR is the version of PostgreSQL, PG_CONFIG one that
+#	is installed.
 #
 set -eu
 
 purpose=${1:-test}
-pg=15
+pg=${PG_MAJOR:-15}
 
 packages=("postgresql-$pg" "postgresql-server-dev-$pg" gcc make libc6-dev)
 commands=(gcc make)
@@ -94,7 +95,7 @@ echo "Installing: ${missing[*]}"
 run "${apt[@]}" update
 if ! apt-cache show postgresql-$pg >/dev/null 2>&1; then
 	cat >&2 <<END
-There is no package postgresql-$pg here: this is made for Debian 12.
+There is no package postgresql-$pg here: Debian 12 has it for version 15.
 Elsewhere install PostgreSQL $pg with its development files, and set PG_CONFIG.
 END
 	exit 1
