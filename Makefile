@@ -19,6 +19,18 @@
 #   make test               every test, one summary
 #                           TESTS="unit regress" only these parts,
 #                           TESTS=list names them; SECONDS, SEED as below
+#                           PG_MAJOR=15 is the version that is installed
+#   make test-versions      the same on other versions, each in a chroot with
+#                           the release of Debian that has it, which is removed
+#                           afterwards.  As root; needs debootstrap, 3 GB of
+#                           TMPDIR and up to half an hour
+#                           VERSIONS="17 18"; TESTS, MIRROR=Debian's mirror
+#   make test-cassert       the same on a server that checks its assertions,
+#                           built from Debian's source package
+#                           CASSERT_DIR=DIR keeps that server; TESTS, MIRROR
+#                           Both scripts exit with 1 if a test has failed, and
+#                           with 77 if nothing has but a server is not to be
+#                           had ("Error 77" in make's last line)
 #   make demo               a server with a million players to play with
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
@@ -36,7 +48,7 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions demo demo-stop oracle bench
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle bench
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -45,9 +57,9 @@ all:
 test:
 	@$(TREE)/test/lib/run-tests.sh $(TESTS)
 
-test-versions: export TESTS := $(TESTS)
-test-versions:
-	@$(TREE)/test/lib/test-versions.sh
+test-versions test-cassert: export TESTS := $(TESTS)
+test-versions test-cassert:
+	@$(TREE)/test/lib/$@.sh
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
@@ -64,7 +76,7 @@ bench:
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
-export PG_MAJOR VERSIONS MIRROR
+export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif

@@ -107,7 +107,7 @@ find_postgres()
 
 	if [ -z "$c" ]; then
 		c=/usr/lib/postgresql/${PG_MAJOR:-15}/bin/pg_config
-		[ -x $c ] || c=pg_config
+		[ -x "$c" ] || c=pg_config
 	fi
 	c=$(command -v "$c") || die "there is no pg_config"
 	echo "$c"
