@@ -212,7 +212,7 @@ for version in "${versions[@]}"; do
 		FAILED) nfailed=$((nfailed + 1)) ;;
 		skipped) nskipped=$((nskipped + 1)) ;;
 	esac
-	summary+=("$(printf '%-14s %-9s %9d %7d %6d  %s' \
+	summary+=("$(printf '%-16s %-9s %9d %7d %6d  %s' \
 		"PostgreSQL $version_name" "$result" "${passed:-0}" "${failed:-0}" \
 		$(($(date +%s) - began)) "$why")")
 	rm -rf --one-file-system "$WORK/root"
