@@ -108,7 +108,7 @@ CREATE FOREIGN DATA WRAPPER nothing;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
 CREATE FOREIGN TABLE ft (player_id bigint, score bigint) SERVER nowhere;
 CREATE TEMP TABLE tt (player_id bigint PRIMARY KEY, score bigint);
-CREATE TABLE pt (player_id bigint PRIMARY KEY, score bigint) PARTITION BY HASH (player_id);
+CREATE TABLE pt (player_id bigint, score bigint, PRIMARY KEY (player_id, score)) PARTITION BY HASH (score);
 CREATE DOMAIN points AS bigint;
 CREATE TABLE u (n numeric UNIQUE, i bigint UNIQUE, txt text UNIQUE, p points UNIQUE,
 	f float8, ch char(3), tm time, iv interval, ar bigint[], b boolean, e bigint);

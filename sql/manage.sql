@@ -219,7 +219,7 @@ UPDATE t SET score = score + 1;
 SELECT * FROM lbt.differences('other', 'ONLY t', ties => 'other', query_reads => NULL);
 DROP TABLE child;
 
--- Partitions: a board of each.
+-- Partitions can have boards of their own.
 CREATE TABLE p (player_id bigint, score bigint, PRIMARY KEY (player_id))
 PARTITION BY RANGE (player_id);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (100);

@@ -22,9 +22,12 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -69,6 +72,19 @@ static uint64 ninvalidations = 0;	/* of lb_board */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
 
+/* Definitions by partition, for the trigger. */
+typedef struct PartDefns
+{
+	Oid			relid;			/* hash key; must be first */
+	int			n;
+	LbDefn	  **defns;
+} PartDefns;
+
+static HTAB *part_defns = NULL;
+static MemoryContext part_context = NULL;
+static bool part_valid = false;
+static uint64 part_load = 0;	/* nloads at that time */
+
 
 /* ----------------------------------------------------------------
  *		Invalidation
@@ -86,9 +102,15 @@ relcache_callback(Datum arg, Oid relid)
 	}
 	for (int i = 0; i < ndefns; i++)
 	{
-		if (relid == InvalidOid || defns[i]->source == relid)
+		if (relid == InvalidOid || defns[i]->source == relid ||
+			(defns[i]->parts_valid && lb_is_part(defns[i], relid)))
+		{
 			defns[i]->resolved = false;
+			part_valid = false;
+		}
 	}
+	if (part_valid && hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL)
+		part_valid = false;
 }
 
 /* A schema was renamed, say: names in the queries may be wrong. */
@@ -97,6 +119,7 @@ namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
 	for (int i = 0; i < ndefns; i++)
 		defns[i]->resolved = false;
+	part_valid = false;
 }
 
 static void
@@ -424,13 +447,16 @@ has_member_index(Relation rel, const LbDefn *defn)
 	return found;
 }
 
-/* Whether our row trigger and our TRUNCATE trigger are there and fire. */
+/*
+ * Whether our row trigger is there and fires, and unless it is a partition our
+ * TRUNCATE trigger.
+ */
 static bool
-has_triggers(Relation rel, Oid capture)
+has_triggers(Relation rel, Oid capture, bool part)
 {
 	TriggerDesc *desc = rel->trigdesc;
 	int16		rows = 0;
-	bool		truncate = false;
+	bool		truncate = part;
 	const int16 all = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE |
 	TRIGGER_TYPE_DELETE;
 
@@ -499,6 +525,7 @@ resolve(LbDefn *defn)
 	lb_query_forget();
 	defn->checked_user = InvalidOid;
 	defn->resolved = true;
+	defn->parts_valid = false;
 	defn->problem = NULL;
 	defn->column_missing = false;
 	desc = RelationGetDescr(rel);
@@ -550,12 +577,121 @@ resolve(LbDefn *defn)
 		if (type != BOOLOID)
 			defn->problem = "the ranked_if column is missing or of another type";
 	}
-	if (defn->relkind != RELKIND_RELATION)
-		defn->problem = "the source is not a plain table";
+	if (defn->relkind != RELKIND_RELATION &&
+		defn->relkind != RELKIND_PARTITIONED_TABLE)
+		defn->problem = "the source is not a table";
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = "there is no valid unique index on the member";
-	defn->captured = cat != NULL && has_triggers(rel, cat->capture);
+	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
 	relation_close(rel, NoLock);
+}
+
+bool
+lb_is_part(const LbDefn *defn, Oid relid)
+{
+	return defn->nparts > 0 &&
+		bsearch(&relid, defn->parts, defn->nparts, sizeof(Oid),
+				oid_cmp) != NULL;
+}
+
+/* Lock what is below a partitioned table.  See lb_resolve_parts(). */
+static bool
+lock_parts(Oid source, bool wait, List **parts)
+{
+	for (;;)
+	{
+		List	   *before = find_all_inheritors(source, NoLock, NULL);
+		ListCell   *lc;
+
+		foreach(lc, before)
+		{
+			Oid			relid = lfirst_oid(lc);
+
+			if (wait)
+				LockRelationOid(relid, AccessShareLock);
+			else if (!ConditionalLockRelationOid(relid, AccessShareLock))
+				return false;
+		}
+
+		/* They may have changed while we waited. */
+		*parts = find_all_inheritors(source, NoLock, NULL);
+		if (list_difference_oid(*parts, before) == NIL)
+			return true;
+	}
+}
+
+bool
+lb_resolve_parts(LbDefn *defn, bool wait)
+{
+	const LbCatalog *cat;
+	List	   *parts;
+	ListCell   *lc;
+	MemoryContext context;
+	int			n = 0;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE || defn->parts_valid)
+		return true;
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"leaderboard partitions",
+									ALLOCSET_SMALL_SIZES);
+	context = MemoryContextSwitchTo(context);
+	if (!lock_parts(defn->source, wait, &parts))
+	{
+		MemoryContextDelete(MemoryContextSwitchTo(context));
+		return false;
+	}
+	cat = lb_catalog();
+	defn->parts_valid = true;
+	defn->nparts = 0;
+	defn->parts = MemoryContextAlloc(defns_context,
+									 list_length(parts) * sizeof(Oid));
+	foreach(lc, parts)
+	{
+		Oid			relid = lfirst_oid(lc);
+		Relation	rel;
+
+		if (relid == defn->source)
+			continue;
+		defn->parts[n++] = relid;
+		rel = try_relation_open(relid, NoLock);
+		if (rel == NULL)
+			continue;
+		if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		{
+			if (rel->rd_rel->relkind != RELKIND_RELATION ||
+				rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+			{
+				if (defn->problem == NULL)
+					defn->problem = "a partition is not a plain table";
+			}
+			if (cat == NULL || !has_triggers(rel, cat->capture, true))
+				defn->captured = false;
+		}
+		relation_close(rel, NoLock);
+	}
+	qsort(defn->parts, n, sizeof(Oid), oid_cmp);
+	defn->nparts = n;
+	MemoryContextDelete(MemoryContextSwitchTo(context));
+	return true;
+}
+
+LbDefn *
+lb_part_defn(const LbDefn *defn, Relation part)
+{
+	LbDefn	   *copy = palloc(sizeof(LbDefn));
+	TupleDesc	desc = RelationGetDescr(part);
+	Oid			type;
+
+	*copy = *defn;
+	copy->member_attno = find_column(desc, defn->member, &type);
+	for (int i = 0; i < defn->ncolumns; i++)
+		copy->columns[i].attno = find_column(desc, defn->columns[i].name,
+											 &type);
+	if (defn->family)
+		copy->board_attno = find_column(desc, defn->board_column, &type);
+	if (defn->ranked_if[0] != '\0')
+		copy->ranked_attno = find_column(desc, defn->ranked_if, &type);
+	return copy;
 }
 
 /* A board value of an integer column must be spelled as SQL would print it. */
@@ -647,6 +783,9 @@ lb_find_target(const char *name, int len, LbTarget *target)
 				continue;
 		}
 		resolve(defn);
+		(void) lb_resolve_parts(defn, true);
+		if (!catalog_valid || !defns_valid || !defn->resolved)
+			continue;
 		target->defn = defn;
 		if (target->has_value)
 		{
@@ -700,6 +839,80 @@ lb_defns_of(Oid source, LbDefn ***result)
 		resolve(found[i]);
 	*result = found;
 	return n;
+}
+
+int
+lb_defns_of_rows(Relation rel, LbDefn ***result)
+{
+	Oid			relid = RelationGetRelid(rel);
+	PartDefns  *entry;
+	bool		found;
+	List	   *ancestors;
+	ListCell   *lc;
+	LbDefn	  **theirs;
+	int			n;
+	MemoryContext old;
+
+	if (!rel->rd_rel->relispartition)
+		return lb_defns_of(relid, result);
+
+	load_defns();
+	if (!part_valid || part_load != nloads)
+	{
+		HASHCTL		ctl;
+
+		/* Somebody may still look at the old ones. */
+		if (part_context != NULL)
+		{
+			old = MemoryContextSwitchTo(TopMemoryContext);
+			old_contexts = lappend(old_contexts, part_context);
+			MemoryContextSwitchTo(old);
+		}
+		part_valid = false;
+		part_context = AllocSetContextCreate(TopMemoryContext,
+											 "leaderboard partitions",
+											 ALLOCSET_SMALL_SIZES);
+		memset(&ctl, 0, sizeof(ctl));
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(PartDefns);
+		ctl.hcxt = part_context;
+		part_defns = hash_create("leaderboard partitions", 32, &ctl,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		part_load = nloads;
+		part_valid = true;
+	}
+	entry = hash_search(part_defns, &relid, HASH_FIND, NULL);
+	if (entry != NULL)
+	{
+		*result = entry->defns;
+		return entry->n;
+	}
+
+	/* Enter it first, so that an invalidation of it is noticed. */
+	entry = hash_search(part_defns, &relid, HASH_ENTER, &found);
+	entry->n = 0;
+	entry->defns = NULL;
+	PG_TRY();
+	{
+		old = MemoryContextSwitchTo(part_context);
+		ancestors = lcons_oid(relid, get_partition_ancestors(relid));
+		entry->defns = palloc(Max(1, ndefns) * sizeof(LbDefn *));
+		foreach(lc, ancestors)
+		{
+			n = lb_defns_of(lfirst_oid(lc), &theirs);
+			for (int i = 0; i < n; i++)
+				entry->defns[entry->n++] = lb_part_defn(theirs[i], rel);
+		}
+		MemoryContextSwitchTo(old);
+	}
+	PG_CATCH();
+	{
+		part_valid = false;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	*result = entry->defns;
+	return entry->n;
 }
 
 int

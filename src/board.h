@@ -20,6 +20,7 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
+#include "utils/relcache.h"
 #include "utils/timestamp.h"
 
 #include "keys.h"
@@ -92,6 +93,9 @@ typedef struct LbDefn
 	int			width;			/* words of a key */
 	bool		captured;		/* all triggers are there and enabled */
 	bool		row_security;	/* the source has row-level security */
+	bool		parts_valid;	/* of a partitioned source: */
+	int			nparts;
+	Oid		   *parts;			/* all below it, in order of their OIDs */
 	const char *problem;		/* why no index can be kept, or NULL */
 	bool		column_missing;	/* ... and there is no query either */
 	struct LbDef *def;			/* in shared memory, or NULL until needed */
@@ -376,6 +380,29 @@ extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /* All definitions on a source, resolved; the source must be locked. */
 extern int	lb_defns_of(Oid source, LbDefn ***defns);
+
+/*
+ * All definitions that rows of rel belong to, which is a source or a partition
+ * of one.  For a partition they are copies, with its column numbers.  rel must
+ * be locked.
+ */
+extern int	lb_defns_of_rows(Relation rel, LbDefn ***defns);
+
+/*
+ * Look up the partitions of a partitioned source, and lock them in
+ * AccessShareLock to the end of the transaction.  Returns false if, without
+ * wait, a lock was not to be had.  The source must be locked.
+ */
+extern bool lb_resolve_parts(LbDefn *defn, bool wait);
+
+/* Whether relid is among the partitions found. */
+extern bool lb_is_part(const LbDefn *defn, Oid relid);
+
+/*
+ * A copy of a resolved definition with the column numbers of a partition, in
+ * the current memory context.
+ */
+extern LbDefn *lb_part_defn(const LbDefn *defn, Relation part);
 
 /* All definitions of the database, not resolved. */
 extern int	lb_all_defns(LbDefn ***defns);

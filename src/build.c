@@ -31,6 +31,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -160,27 +161,25 @@ value_number(LbValues *values, const LbValue *value)
 	return values->nvalues++;
 }
 
-LbSort *
-lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
-			 pg_atomic_uint64 *progress, void (*poll) (void))
+/* The rows of one table. */
+static void
+sort_table(LbDefn *defn, Relation rel, Snapshot snapshot, LbSort *sort,
+		   LbValues *values, uint64 *rows, pg_atomic_uint64 *progress,
+		   void (*poll) (void))
 {
 	/* The number of a board's value is needed in front of the key only then. */
 	int			first = defn->family ? 0 : 1;
-	LbSort	   *sort;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
 	int64		tuple[LB_SORT_MAX_WORDS];
-	uint64		nrows = 0;
+	uint64		nrows = *rows;
 	MemoryContext row_context;
 	MemoryContext old;
 	LbValue		last_value = {-1, NULL};
 
-	sort = lb_sort_begin(defn->width + 1 - first,
-						 (Size) maintenance_work_mem * 1024);
 	row_context = AllocSetContextCreate(CurrentMemoryContext,
 										"leaderboard row",
 										ALLOCSET_DEFAULT_SIZES);
-	memset(values, 0, sizeof(*values));
 	slot = table_slot_create(rel, NULL);
 	scan = table_beginscan(rel, snapshot, 0, NULL);
 	tuple[0] = 0;
@@ -215,9 +214,46 @@ lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
 	}
 	if (progress != NULL)
 		pg_atomic_write_u64(progress, nrows);
+	*rows = nrows;
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(row_context);
+}
+
+LbSort *
+lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
+			 pg_atomic_uint64 *progress, void (*poll) (void))
+{
+	LbSort	   *sort = lb_sort_begin(defn->width + (defn->family ? 1 : 0),
+									 (Size) maintenance_work_mem * 1024);
+	uint64		rows = 0;
+	ListCell   *lc;
+
+	memset(values, 0, sizeof(*values));
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		sort_table(defn, rel, snapshot, sort, values, &rows, progress, poll);
+	else
+	{
+		/* The partitions of now, which the snapshot may be too old for. */
+		foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+		{
+			Relation	part;
+
+			if (lfirst_oid(lc) == RelationGetRelid(rel))
+				continue;
+			if (!lb_is_part(defn, lfirst_oid(lc)))
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_IN_USE),
+						 errmsg("the partitions of table \"%s\" have changed",
+								RelationGetRelationName(rel)),
+						 errhint("Try again.")));
+			part = table_open(lfirst_oid(lc), AccessShareLock);
+			if (part->rd_rel->relkind == RELKIND_RELATION)
+				sort_table(lb_part_defn(defn, part), part, snapshot, sort,
+						   values, &rows, progress, poll);
+			table_close(part, NoLock);
+		}
+	}
 	lb_sort_perform(sort);
 	return sort;
 }
@@ -876,6 +912,14 @@ prepare_build(Build *build)
 		if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
 			defn = defns[i];
 	}
+	if (defn != NULL)
+		defn->parts_valid = false;	/* for the locks */
+	if (defn != NULL && !lb_resolve_parts(defn, false))
+	{
+		build_offline(build, "a partition is locked", true);
+		end_build(build, true);
+		return NULL;
+	}
 	if (defn != NULL && (defn->problem != NULL || !defn->captured))
 	{
 		lb_def_offline(def, defn->problem ? defn->problem :
@@ -955,6 +999,8 @@ build_claimed(Build *build)
 		 * releases its locks, so one that is not found here is in the scan.
 		 */
 		prepared = is_prepared_for(defn->source);
+		for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+			prepared |= is_prepared_for(defn->parts[i]);
 		PushActiveSnapshot(GetLatestSnapshot());
 		lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
 

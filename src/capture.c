@@ -25,7 +25,9 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
@@ -34,8 +36,10 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/predicate.h"
+#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
 #include "utils/fmgroids.h"
@@ -67,6 +71,8 @@ typedef struct XactDef
 	bool		unknown;		/* changes were lost, or made behind us */
 	const char *reason;			/* ... if not for want of memory */
 	uint64		truncate_began; /* first number after the last one began */
+	CommandId	truncate_cid;	/* ... in this command */
+	SubTransactionId truncate_subid;
 	int			ntruncates;
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
@@ -145,6 +151,7 @@ static int	nmarks = 0;
 static int	maxmarks = 0;
 
 static object_access_hook_type prev_object_access_hook = NULL;
+static ProcessUtility_hook_type prev_process_utility = NULL;
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
@@ -696,7 +703,7 @@ lb_capture(PG_FUNCTION_ARGS)
 							   trigger->tg_newtuple : trigger->tg_trigtuple);
 
 	cat = lb_catalog();
-	n = lb_defns_of(RelationGetRelid(trigger->tg_relation), &defns);
+	n = lb_defns_of_rows(trigger->tg_relation, &defns);
 	for (int i = 0; i < n; i++)
 	{
 		if (published)
@@ -811,9 +818,12 @@ lb_created_here(const LbDefn *defn)
 	return false;
 }
 
-/* The table of a trigger, or InvalidOid. */
+/*
+ * The table of a trigger and the trigger's parent, which it is a clone of, if
+ * it is on a partition.  The trigger may be new.
+ */
 static Oid
-trigger_table(Oid trigger)
+trigger_table(Oid trigger, Oid *parent, NameData *name)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -821,67 +831,161 @@ trigger_table(Oid trigger)
 	HeapTuple	tuple;
 	Oid			table = InvalidOid;
 
+	*parent = InvalidOid;
 	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, SnapshotSelf,
+							  1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		table = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		table = form->tgrelid;
+		*parent = form->tgparentid;
+		*name = form->tgname;
+	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return table;
 }
 
+static void
+rows_unknown(LbDefn *defn, const char *reason)
+{
+	XactDef    *xdef = make_xact_def(defn);
+
+	xdef->unknown = true;
+	xdef->reason = reason;
+}
+
 /*
- * A table's triggers or a column were altered.  From here on rows may change
- * without our triggers, even if these are enabled again before the commit: the
- * board goes offline with it, and is built again.
+ * A table's triggers or a column were altered, or those of a partition.  From
+ * here on rows may change without our triggers, even if these are enabled
+ * again before the commit: the board goes offline with it, and is built again.
  */
 static void
 source_altered(Oid relid, AttrNumber attno)
 {
 	LbDefn	  **defns;
 	int			n;
+	List	   *ancestors = NIL;
 
 	/* Nothing of ours in this database, or its catalog is being made. */
 	if (!OidIsValid(relid) || lb_catalog() == NULL)
 		return;
 	n = lb_all_defns(&defns);
+	if (n > 0 && get_rel_relispartition(relid))
+		ancestors = get_partition_ancestors(relid);
 	for (int i = 0; i < n; i++)
 	{
 		LbDefn	   *defn = defns[i];
 		bool		ours = attno == 0;
 
-		if (defn->source != relid || lb_created_here(defn))
+		if (lb_created_here(defn))
 			continue;
+		if (defn->source != relid)
+		{
+			/* A partition's columns have numbers of their own. */
+			if (!list_member_oid(ancestors, defn->source))
+				continue;
+			ours = true;
+		}
 		for (int j = 0; j < defn->ncolumns; j++)
 			ours |= attno == defn->columns[j].attno;
 		ours |= attno == defn->member_attno || attno == defn->board_attno ||
 			attno == defn->ranked_attno || !defn->resolved;
 		if (ours)
-		{
-			XactDef    *xdef = make_xact_def(defn);
-
-			xdef->unknown = true;
-			xdef->reason = "the table or its triggers were altered";
-		}
+			rows_unknown(defn, "the table or its triggers were altered");
 	}
 }
 
-/* Before any trigger of the TRUNCATE. */
+/*
+ * A trigger was altered or is dropped.  That of a partition is a clone, and
+ * leads to the table that it comes from even where the partition does not any
+ * more (DETACH).
+ */
+static void
+trigger_altered(Oid trigger)
+{
+	Oid			table = InvalidOid;
+	Oid			parent = trigger;
+
+	while (OidIsValid(parent))
+	{
+		Oid			next;
+		NameData	name;
+		Oid			found = trigger_table(parent, &next, &name);
+
+		if (!OidIsValid(found))
+			break;
+		table = found;
+		parent = next;
+	}
+	source_altered(table, 0);
+}
+
+/*
+ * A clone of our row trigger came to be: a table has become a partition.  If it
+ * brings rows along, no trigger fires for them.
+ */
+static void
+trigger_created(Oid trigger)
+{
+	Oid			parent;
+	NameData	name;
+	Oid			table = trigger_table(trigger, &parent, &name);
+	Relation	rel;
+	bool		rows;
+
+	if (!OidIsValid(table) || !OidIsValid(parent) ||
+		strcmp(NameStr(name), LB_ROW_TRIGGER) != 0)
+		return;
+	rel = relation_open(table, AccessShareLock);
+	rows = rel->rd_rel->relkind == RELKIND_RELATION &&
+		RelationGetNumberOfBlocks(rel) > 0;
+	relation_close(rel, AccessShareLock);
+	if (rows)
+		trigger_altered(trigger);
+}
+
+/*
+ * Before any trigger of the TRUNCATE.  Of a partitioned table this is called
+ * for the table itself and then for all its partitions.
+ */
 static void
 truncate_begins(Oid relid)
 {
 	LbDefn	  **defns;
 	int			n;
+	List	   *ancestors = NIL;
+	CommandId	cid = GetCurrentCommandId(false);
+	SubTransactionId subid = GetCurrentSubTransactionId();
 
 	if (lb_catalog() == NULL)
 		return;
 	n = lb_all_defns(&defns);
+	if (n > 0 && get_rel_relispartition(relid))
+		ancestors = get_partition_ancestors(relid);
 	for (int i = 0; i < n; i++)
 	{
+		XactDef    *xdef;
+
 		if (defns[i]->source == relid)
-			make_xact_def(defns[i])->truncate_began = next_seq;
+		{
+			xdef = make_xact_def(defns[i]);
+			xdef->truncate_began = next_seq;
+			xdef->truncate_cid = cid;
+			xdef->truncate_subid = subid;
+		}
+		else if (list_member_oid(ancestors, defns[i]->source))
+		{
+			/* Nothing of ours is fired for a partition by itself. */
+			xdef = find_xact_def(defns[i]);
+			if (xdef == NULL || xdef->truncate_began != next_seq ||
+				xdef->truncate_cid != cid || xdef->truncate_subid != subid)
+				rows_unknown(defns[i], "a partition was truncated");
+		}
 	}
 }
 
@@ -922,7 +1026,9 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		add_op(OP_DATABASE_DROPPED)->relation = objectId;
 	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
 			 classId == TriggerRelationId)
-		source_altered(trigger_table(objectId), 0);
+		trigger_altered(objectId);
+	else if (access == OAT_POST_CREATE && classId == TriggerRelationId)
+		trigger_created(objectId);
 	else if (access == OAT_TRUNCATE && classId == RelationRelationId)
 		truncate_begins(objectId);
 	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
@@ -936,6 +1042,40 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		if (known != NULL && known->extension == objectId)
 			CacheInvalidateRelcacheByRelid(known->lb_board);
 	}
+}
+
+/*
+ * DETACH PARTITION CONCURRENTLY takes the partition's rows away from new
+ * queries by a first transaction, for which no other hook is called; the
+ * triggers go in a second one.
+ */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest,
+				QueryCompletion *qc)
+{
+	if (lb_shared != NULL && IsA(pstmt->utilityStmt, AlterTableStmt))
+	{
+		AlterTableStmt *stmt = (AlterTableStmt *) pstmt->utilityStmt;
+		ListCell   *lc;
+
+		foreach(lc, stmt->cmds)
+		{
+			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+			if (cmd->subtype == AT_DetachPartition &&
+				((PartitionCmd *) cmd->def)->concurrent)
+				source_altered(RangeVarGetRelid(stmt->relation, NoLock, true),
+							   0);
+		}
+	}
+	if (prev_process_utility)
+		prev_process_utility(pstmt, queryString, readOnlyTree, context, params,
+							 queryEnv, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+								params, queryEnv, dest, qc);
 }
 
 
@@ -1313,6 +1453,8 @@ lb_capture_init(void)
 	RegisterSubXactCallback(subxact_callback, NULL);
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_access;
+	prev_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 }
 
 

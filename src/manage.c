@@ -15,6 +15,7 @@
 #include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
@@ -154,12 +155,7 @@ check_source(Relation rel)
 	switch (rel->rd_rel->relkind)
 	{
 		case RELKIND_RELATION:
-			break;
 		case RELKIND_PARTITIONED_TABLE:
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot rank partitioned table \"%s\"", name),
-					 errhint("Make a board of each partition.")));
 			break;
 		default:
 			ereport(ERROR,
@@ -178,11 +174,51 @@ check_source(Relation rel)
 				 errmsg("cannot rank temporary table \"%s\"", name),
 				 errdetail("Its rows are seen by one session only."),
 				 errhint("Use an unlogged table.")));
-	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" uses an unsupported access method", name),
 				 errhint("Only the access method heap is supported.")));
+}
+
+/*
+ * A partition has one row trigger of ours, which is its own or a clone of its
+ * partitioned table's; it cannot have both.
+ */
+static void
+check_partitions(Relation rel)
+{
+	List	   *above = NIL;
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	if (rel->rd_rel->relispartition)
+		above = get_partition_ancestors(RelationGetRelid(rel));
+	for (int i = 0; i < n; i++)
+	{
+		Oid			source = defns[i]->source;
+
+		if (list_member_oid(above, source))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot rank partition \"%s\"",
+							RelationGetRelationName(rel)),
+					 errdetail("Its partitioned table \"%s\" has the board \"%s\".",
+							   get_rel_name(source), defns[i]->name),
+					 errhint("Drop that board first.")));
+		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE &&
+			get_rel_relispartition(source) &&
+			list_member_oid(get_partition_ancestors(source),
+							RelationGetRelid(rel)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot rank partitioned table \"%s\"",
+							RelationGetRelationName(rel)),
+					 errdetail("Its partition \"%s\" has the board \"%s\" of its own.",
+							   get_rel_name(source), defns[i]->name),
+					 errhint("Drop that board first.")));
+	}
 }
 
 static void
@@ -344,6 +380,7 @@ create_board(const char *board, Oid source, const char *member,
 	rel = relation_open(source, ShareRowExclusiveLock);
 	require_owner(source);
 	check_source(rel);
+	check_partitions(rel);
 	check_definition(&defn, rel);
 	relation_close(rel, NoLock);
 
@@ -393,6 +430,7 @@ create_board(const char *board, Oid source, const char *member,
 	}
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", board);
+	(void) lb_resolve_parts(recorded, true);
 	if (recorded->problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

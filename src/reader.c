@@ -120,6 +120,11 @@ cause_before_index(LbRead *r, Snapshot snapshot)
 	/* While a statement runs, what it has changed is not all captured yet. */
 	if (AfterTriggerPendingOnRel(defn->source))
 		return LB_CAUSE_OWN_CHANGES;
+	for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+	{
+		if (AfterTriggerPendingOnRel(defn->parts[i]))
+			return LB_CAUSE_OWN_CHANGES;
+	}
 	return LB_CAUSE_NONE;
 }
 
@@ -192,6 +197,13 @@ lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
 	{
 		r->serializable = table_open(defn->source, NoLock);
 		PredicateLockRelation(r->serializable, r->snapshot.snapshot);
+		for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+		{
+			Relation	part = table_open(defn->parts[i], AccessShareLock);
+
+			PredicateLockRelation(part, r->snapshot.snapshot);
+			table_close(part, NoLock);
+		}
 	}
 }
 

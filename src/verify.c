@@ -16,6 +16,7 @@
 #include "access/xlog.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -301,6 +302,8 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard verify",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		(void) find_all_inheritors(defn->source, lockmode, NULL);
 	PushActiveSnapshot(GetLatestSnapshot());
 	v->snapshot = GetActiveSnapshot();
 	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
