@@ -133,6 +133,12 @@ require_column(Relation rel, const char *name, Oid *type)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot rank by system column \"%s\"", name)));
+	if (LB_VIRTUAL_COLUMN(get_attgenerated(RelationGetRelid(rel), attno)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot rank by virtual generated column \"%s\"", name),
+				 errdetail("A board is kept in step by row triggers, which see only what is stored."),
+				 errhint("Use a generated column that is STORED.")));
 	*type = get_atttype(RelationGetRelid(rel), attno);
 	return attno;
 }
