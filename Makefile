@@ -114,6 +114,11 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
 $(error no PGXS: install postgresql-server-dev-15, or set PG_CONFIG to the pg_config of a server with its development files)
 endif
+# PGXS sees by itself where the sources are, but says so to make only if
+# PostgreSQL too was built outside its tree.
+ifneq ($(CURDIR),$(TREE))
+VPATH = $(TREE)
+endif
 include $(PGXS)
 
 # PGXS knows no headers, and outside the tree there is no src to write to.
