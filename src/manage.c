@@ -91,7 +91,7 @@ execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 {
 	Oid			save_user;
 	int			save_context;
-	Relation	rel = table_open(lb_board, NoLock);
+	Relation	rel = table_open(lb_board, RowExclusiveLock);
 	uint64		n;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
