@@ -1079,7 +1079,10 @@ def_allocate(LbMem *mem)
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&def->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
+	{
 		LWLockInitialize(&def->stripes[i].lock, tranche);
+		pg_atomic_init_u32(&def->stripes[i].nwaiting, 0);
+	}
 	return def;
 }
 

@@ -19,6 +19,7 @@
 #include "storage/latch.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
+#include "storage/s_lock.h"
 #include "storage/spin.h"
 #include "utils/relcache.h"
 #include "utils/timestamp.h"
@@ -193,6 +194,7 @@ typedef struct LbBoard
 typedef struct LbStripe
 {
 	LWLock		lock;			/* all below, and the boards themselves */
+	pg_atomic_uint32 nwaiting;	/* backends about to write */
 	bool		queueing;		/* a build wants what is settled from now on */
 	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
@@ -303,6 +305,47 @@ typedef struct LbShared
 
 /* NULL unless the library was preloaded. */
 extern LbShared *lb_shared;
+
+/* Tries before a backend goes to sleep, or a reader goes ahead. */
+#define LB_SPINS 100
+
+/*
+ * Lock a stripe to settle or to publish.  An LWLock that is released goes to
+ * whoever comes next, which in the midst of a statement with many reads is the
+ * same reader again and again, while a writer that slept is still waking up.
+ * So writers try for a while, and say so.
+ */
+static inline void
+lb_lock_to_write(LbStripe *stripe)
+{
+	int			spins = 0;
+
+	if (LWLockConditionalAcquire(&stripe->lock, LW_EXCLUSIVE))
+		return;
+	pg_atomic_fetch_add_u32(&stripe->nwaiting, 1);
+	while (!LWLockConditionalAcquire(&stripe->lock, LW_EXCLUSIVE))
+	{
+		pg_spin_delay();
+		if (++spins < LB_SPINS)
+			continue;
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		break;
+	}
+	pg_atomic_fetch_sub_u32(&stripe->nwaiting, 1);
+}
+
+/*
+ * Lock a stripe to read.  With again, the caller has just read it, and lets
+ * writers go first.
+ */
+static inline void
+lb_lock_to_read(LbStripe *stripe, bool again)
+{
+	for (int spins = 0; again && spins < LB_SPINS &&
+		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
+		pg_spin_delay();
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+}
 
 /* Settings. */
 extern int	lb_memory_kb;

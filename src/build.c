@@ -888,6 +888,7 @@ prepare_build(Build *build)
 		end_build(build, false);
 		return NULL;
 	}
+	lb_pause("claim");
 
 	/*
 	 * Never wait for the lock: a reader that waits for us may stand before

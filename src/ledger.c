@@ -30,10 +30,12 @@
 #include "access/transam.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
+#include "utils/memutils.h"
 #include "utils/wait_event.h"
 
 #include "capture.h"
 #include "ledger.h"
+#include "sort.h"
 
 /* Entries of a large publication that are settled under one hold. */
 #define LB_SLICE 256
@@ -46,6 +48,9 @@
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
+
+/* Publications that one settle takes out of a history at most. */
+#define MAX_TRIM 64
 
 /* Bytes of history that a stripe may have and not have told, or fewer. */
 #define HISTORY_STEP 8192
@@ -255,6 +260,7 @@ init_publication(LbDef *def, uint64 generation, int stripe, LbRef self,
 	pub->settling = false;
 	pub->nentries = nentries;
 	pub->large = large ? entries : NULL;
+	pub->steps = NULL;
 	if (!large)
 		memcpy(pub->entries, entries,
 			   Min(nentries, PUB_WORDS(LB_CHUNK_SIZE) / stride) *
@@ -408,7 +414,9 @@ lb_trim_history(LbDef *def, LbBoard *board, bool all)
 	uint64		horizon = pg_atomic_read_u64(&lb_shared->horizon);
 	uint64		limit = (uint64) lb_history_size * 1024;
 
-	while (!dlist_is_empty(&board->history))
+	/* Not all at once, when an old snapshot has gone: others wait. */
+	for (int n = 0; (all || n < MAX_TRIM) && !dlist_is_empty(&board->history);
+		 n++)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node,
 											 dlist_head_node(&board->history));
@@ -436,6 +444,7 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	pub->done = true;
 	no_longer_prepared(pub);
 	pub->note = lb_next_xid();
+	pub->version = board->version;
 	if (pg_atomic_read_u32(&def->state) == LB_READY || stripe->queueing)
 	{
 		dlist_push_tail(&board->history, &pub->node);
@@ -633,6 +642,69 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
 	return true;
 }
 
+/*
+ * The order in which a large publication is brought into the index: all old
+ * keys are taken out, then all new ones put in, both in their order, so that
+ * neighbours come after each other.  A step is an entry's number, doubled, and
+ * one more for its new key.  Returns NULL if there is no memory for that.
+ */
+static uint32 *
+order_steps(const LbDef *def, const int64 *entries, uint32 nentries)
+{
+	int			stride = lb_entry_words(def->width);
+	MemoryContext context = AllocSetContextCreate(TopTransactionContext,
+												  "leaderboard large transaction",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	uint32	   *volatile steps = NULL;
+	volatile uint64 n = 0;
+
+	PG_TRY();
+	{
+		steps = MemoryContextAllocHuge(TopTransactionContext,
+									   2 * (Size) nentries * sizeof(uint32));
+		for (int new = 0; new <= 1; new++)
+		{
+			LbSort	   *sort = lb_sort_begin(def->width + 1,
+											 (Size) maintenance_work_mem * 1024);
+			const int64 *tuple;
+
+			for (uint32 i = 0; i < nentries; i++)
+			{
+				const int64 *entry = entries + (Size) i * stride;
+				int64		words[LB_MAX_WIDTH + 1];
+
+				if (!(entry[0] & (new ? LB_HAS_NEW : LB_HAS_OLD)))
+					continue;
+				memcpy(words, entry + 1 + (new ? def->width : 0),
+					   def->width * sizeof(int64));
+				words[def->width] = (int64) i * 2 + new;
+				lb_sort_add(sort, words);
+			}
+			lb_sort_perform(sort);
+			while ((tuple = lb_sort_next(sort)) != NULL)
+				steps[n++] = (uint32) tuple[def->width];
+			lb_sort_end(sort);
+		}
+	}
+	PG_CATCH();
+	{
+		/* It goes without; but not when somebody wants us to stop. */
+		if (geterrcode() == ERRCODE_QUERY_CANCELED ||
+			geterrcode() == ERRCODE_ADMIN_SHUTDOWN)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(old);
+		FlushErrorState();
+		if (steps != NULL)
+			pfree(steps);
+		steps = NULL;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return steps;
+}
+
 LbPublication *
 lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 		   FullTransactionId xid, const int64 *entries, uint32 nentries,
@@ -646,15 +718,18 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	Resolved	resolved;
 	FullTransactionId other;
 	const LbIndex *index = NULL;
+	const uint32 *steps = NULL;
 	bool		wait;
 
 	if (!large && !copy_pages(&mem, lb_entry_words(def->width), entries,
 							  nentries, &pages))
 		return NULL;
+	if (large)
+		steps = order_steps(def, entries, nentries);
 	memset(&resolved, 0, sizeof(resolved));
 	for (;;)
 	{
-		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		lb_lock_to_write(stripe);
 		if (try_publish(def, generation, stripe, value, hash, xid, entries,
 						nentries, large, pages, &resolved, &pub, &other,
 						&wait))
@@ -671,7 +746,10 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 		resolve_or_wait(def, &mem, pages, &resolved, other, wait);
 	}
 	if (pub != NULL)
+	{
+		pub->steps = steps;
 		index = &lb_board_at(pub->board)->index;
+	}
 	LWLockRelease(&stripe->lock);
 	if (pub == NULL)
 		free_pages(&mem, pages);
@@ -680,14 +758,62 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	return pub;
 }
 
+/* How many steps there are. */
+static uint64
+count_steps(const LbPublication *pub, int stride)
+{
+	uint64		n = 0;
+
+	if (pub->steps == NULL)
+		return pub->nentries;
+	for (uint32 i = 0; i < pub->nentries; i++)
+	{
+		int64		flags = pub->large[(Size) i * stride];
+
+		n += ((flags & LB_HAS_OLD) != 0) + ((flags & LB_HAS_NEW) != 0);
+	}
+	return n;
+}
+
+/* Take steps n .. end - 1 of the owner's large publication. */
+static void
+take_steps(LbDef *def, LbStripe *stripe, LbBoard *board,
+		   const LbPublication *pub, uint64 n, uint64 end)
+{
+	int			width = def->width;
+	int			stride = lb_entry_words(width);
+
+	if (pub->steps == NULL)
+	{
+		for (; n < end; n++)
+			apply_entry(def, stripe, board, pub->xid, pub->large + n * stride);
+		return;
+	}
+	for (uint64 i = n; i < end; i++)
+		lb_index_prefetch_hash(&lb_shared->arena, &board->index,
+							   lb_entry_member(pub->large +
+											   (Size) (pub->steps[i] / 2) * stride,
+											   width, def->member_words));
+	for (; n < end; n++)
+	{
+		const int64 *entry = pub->large + (Size) (pub->steps[n] / 2) * stride;
+		int			offset = 1 + (pub->steps[n] % 2) * width;
+		int64		half[1 + 2 * LB_MAX_WIDTH];
+
+		half[0] = pub->steps[n] % 2 ? LB_HAS_NEW : LB_HAS_OLD;
+		memcpy(half + offset, entry + offset, width * sizeof(int64));
+		apply_entry(def, stripe, board, pub->xid, half);
+	}
+}
+
 /* Settle the owner's large publication, a slice at a time. */
 static void
 settle_large(LbPublication *pub)
 {
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
-	int			stride = lb_entry_words(def->width);
-	uint32		n = 0;
+	uint64		nsteps = count_steps(pub, lb_entry_words(def->width));
+	uint64		n = 0;
 
 	/*
 	 * Readers that meet it from now on wait, and those whose snapshots do not
@@ -696,22 +822,20 @@ settle_large(LbPublication *pub)
 	pub->settling = true;
 	lb_board_at(pub->board)->large++;
 	lb_board_at(pub->board)->version++;
-	lb_trim_history(def, lb_board_at(pub->board), true);
 	lb_raise_floor(&lb_board_at(pub->board)->floor,
 				   lb_next_xid(),
 				   U64FromFullTransactionId(pub->xid));
 
 	/* A build that finishes meanwhile may have brought in everything. */
-	while (n < pub->nentries && !pub->done &&
-		   lb_def_is(def, pub->generation))
+	while (n < nsteps && !pub->done && lb_def_is(def, pub->generation))
 	{
-		uint32		end = Min(n + LB_SLICE, pub->nentries);
+		uint64		end = Min(n + LB_SLICE, nsteps);
 
-		for (; n < end; n++)
-			apply_entry(def, stripe, lb_board_at(pub->board), pub->xid,
-						pub->large + (Size) n * stride);
+		take_steps(def, stripe, lb_board_at(pub->board), pub, n, end);
+		n = end;
 		LWLockRelease(&stripe->lock);
-		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		lb_pause("slices");
+		lb_lock_to_write(stripe);
 	}
 
 	/* Then the board that it was published on is gone. */
@@ -759,7 +883,7 @@ lb_settle(LbPublication *pub)
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 	bool		large = pub->large != NULL;
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		if (large)
@@ -782,7 +906,7 @@ lb_drop(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		dlist_delete(&pub->node);
@@ -800,7 +924,7 @@ lb_leave_prepared(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 
-	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
 	{
 		pub->prepared = true;
@@ -1043,26 +1167,14 @@ add_unseen(LbUnseen *unseen, FullTransactionId xid)
 	unseen->n++;
 }
 
-LbCollect
-lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
-		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
-		   LbChanges *changes, LbUnseen *unseen)
+/* What a snapshot sees of what is not settled. */
+static LbCollect
+collect_pending(const LbBoard *board, const LbSnapshot *snapshot,
+				LbOutcomes *outcomes, int *need, LbChanges *changes,
+				LbUnseen *unseen, bool *pending)
 {
 	dlist_iter	iter;
-	int			need = 0;
 
-	changes->n = 0;
-	if (unseen != NULL)
-		unseen->n = 0;
-	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
-						&board->floor))
-		return LB_COLLECT_TOO_OLD;
-	if (board == NULL)
-		return LB_COLLECTED;
-	if (board->large > 0)
-		return LB_COLLECT_WAIT;
-
-	/* Seen, but not settled. */
 	dlist_foreach(iter, &((LbBoard *) board)->pending)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
@@ -1092,7 +1204,43 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 			continue;
 		if (pub->large != NULL)
 			return LB_COLLECT_WAIT;
-		add_publication(pub, false, &need, changes);
+		add_publication(pub, false, need, changes);
+		*pending = true;
+	}
+	return LB_COLLECTED;
+}
+
+LbCollect
+lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
+		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
+		   LbChanges *changes, LbUnseen *unseen, uint64 since, bool *pending)
+{
+	dlist_iter	iter;
+	int			need = 0;
+
+	changes->n = 0;
+	if (since == 0)
+		*pending = false;
+	if (unseen != NULL)
+		unseen->n = 0;
+	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
+						&board->floor))
+		return LB_COLLECT_TOO_OLD;
+	if (board == NULL)
+		return LB_COLLECTED;
+	if (board->large > 0)
+		return LB_COLLECT_WAIT;
+
+	/*
+	 * Seen, but not settled.  Whoever publishes later ends after the snapshot.
+	 */
+	if (since == 0)
+	{
+		LbCollect	result = collect_pending(board, snapshot, outcomes, &need,
+											 changes, unseen, pending);
+
+		if (result != LB_COLLECTED)
+			return result;
 	}
 
 	/*
@@ -1104,7 +1252,7 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 
-		if (pub->note < snapshot->xmax)
+		if (pub->note < snapshot->xmax || pub->version <= since)
 			break;
 		if (!lb_had_ended(snapshot, pub->xid))
 		{

@@ -31,6 +31,7 @@ typedef struct LbPublication
 	dlist_node	node;			/* in LbBoard.pending or LbBoard.history */
 	FullTransactionId xid;		/* top-level */
 	uint64		note;			/* in the history: next xid at its settling */
+	uint64		version;		/* likewise: the board's version by it */
 	LbDef	   *def;
 	uint64		generation;		/* of def */
 	LbAccount  *account;		/* of its memory */
@@ -45,6 +46,7 @@ typedef struct LbPublication
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
 	const int64 *large;			/* owner's memory, not to be followed by others */
+	const uint32 *steps;		/* likewise; NULL: entry after entry */
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
 
@@ -156,7 +158,12 @@ typedef enum LbCollect
  * what snapshot sees, other than the caller's own changes: transactions that
  * it sees and that are not settled, and settled ones that it does not see.
  * unseen, if not NULL, gets the xids that the snapshot does not see (for
- * serializable transactions).  Needs the stripe's lock, shared.
+ * serializable transactions).
+ *
+ * since, if not 0, is a version of the board at which the same snapshot was
+ * collected for before, with *pending false: then changes gets only what has
+ * been settled after that.  *pending says whether there is something in it that
+ * is not settled yet.  Needs the stripe's lock, shared.
  */
 typedef struct LbUnseen
 {
@@ -168,7 +175,7 @@ typedef struct LbUnseen
 extern LbCollect lb_collect(const LbDef *def, const LbStripe *stripe,
 							const LbBoard *board, const LbSnapshot *snapshot,
 							LbOutcomes *outcomes, LbChanges *changes,
-							LbUnseen *unseen);
+							LbUnseen *unseen, uint64 since, bool *pending);
 
 /* Whether a snapshot is new enough for an index with this floor. */
 static inline bool

@@ -146,3 +146,180 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
 			  key_cmp);
 }
+
+int
+lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
+{
+	int			width = overlay->width;
+	int			lo = 0;
+	int			hi = overlay->nentries;
+
+	*found = false;
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		const int64 *entry = overlay->entries +
+		(Size) mid * lb_entry_words(width);
+		int			c = lb_words_cmp(lb_entry_member(entry, width,
+													 overlay->member_words),
+									 member, overlay->member_words);
+
+		if (c == 0)
+		{
+			*found = true;
+			return mid;
+		}
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The first of n keys in order that is not before key. */
+static int
+key_place(const int64 *keys, int n, int width, const int64 *key)
+{
+	int			lo = 0;
+	int			hi = n;
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+
+		if (lb_words_cmp(keys + (Size) mid * width, key, width) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Put a key among n others in order, or take it out. */
+static void
+change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
+{
+	int			at = key_place(keys, *n, width, key);
+	int64	   *place = keys + (Size) at * width;
+
+	if (insert)
+	{
+		memmove(place + width, place,
+				(Size) (*n - at) * width * sizeof(int64));
+		memcpy(place, key, width * sizeof(int64));
+		(*n)++;
+	}
+	else
+	{
+		Assert(at < *n && lb_words_cmp(place, key, width) == 0);
+		(*n)--;
+		memmove(place, place + width,
+				(Size) (*n - at) * width * sizeof(int64));
+	}
+}
+
+/*
+ * Sum up two entries of a member into sum.  Returns false if that is not one
+ * key less and one key more at most.
+ */
+static bool
+add_entries(int64 *sum, const int64 *a, const int64 *b, int width)
+{
+	const int64 *terms[2] = {a, b};
+	const int64 *olds[2];
+	const int64 *news[2];
+	int			nolds = 0;
+	int			nnews = 0;
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (terms[i][0] & LB_HAS_OLD)
+			olds[nolds++] = terms[i] + 1;
+		if (terms[i][0] & LB_HAS_NEW)
+			news[nnews++] = terms[i] + 1 + width;
+	}
+	for (int o = 0; o < nolds; o++)
+	{
+		for (int n = 0; n < nnews; n++)
+		{
+			if (lb_words_cmp(olds[o], news[n], width) != 0)
+				continue;
+			olds[o--] = olds[--nolds];
+			news[n] = news[--nnews];
+			break;
+		}
+	}
+	memset(sum, 0, lb_entry_words(width) * sizeof(int64));
+	if (nolds > 1 || nnews > 1)
+		return false;
+	if (nolds == 1)
+	{
+		sum[0] |= LB_HAS_OLD;
+		memcpy(lb_entry_old(sum), olds[0], width * sizeof(int64));
+	}
+	if (nnews == 1)
+	{
+		sum[0] |= LB_HAS_NEW;
+		memcpy(lb_entry_new(sum, width), news[0], width * sizeof(int64));
+	}
+	return true;
+}
+
+int
+lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
+{
+	int			width = overlay->width;
+	int			words = lb_entry_words(width);
+	Size		size = words * sizeof(int64);
+	bool		ambiguous;
+	int			n = lb_net_changes(changes, delta, &ambiguous);
+
+	overlay->serial = ++serials;
+	overlay->ambiguous |= ambiguous;
+	for (int i = 0; i < n; i++)
+	{
+		const int64 *entry = delta + (Size) i * words;
+		int64		sum[1 + 2 * LB_MAX_WIDTH];
+		bool		found;
+		int			at = lb_overlay_find(overlay,
+										 lb_entry_member(entry, width,
+														 overlay->member_words),
+										 &found);
+		int64	   *place = overlay->entries + (Size) at * words;
+
+		memcpy(sum, entry, size);
+		if (found)
+		{
+			if (!add_entries(sum, place, entry, width))
+				overlay->ambiguous = true;
+			if (place[0] & LB_HAS_OLD)
+				change_keys(overlay->removed, &overlay->nremoved, width,
+							lb_entry_old(place), false);
+			if (place[0] & LB_HAS_NEW)
+				change_keys(overlay->added, &overlay->nadded, width,
+							lb_entry_new(place, width), false);
+			if (sum[0] == 0)
+			{
+				overlay->nentries--;
+				memmove(place, place + words,
+						(Size) (overlay->nentries - at) * size);
+				continue;
+			}
+		}
+		else
+		{
+			memmove(place + words, place,
+					(Size) (overlay->nentries - at) * size);
+			overlay->nentries++;
+		}
+		memcpy(place, sum, size);
+		if (sum[0] & LB_HAS_OLD)
+			change_keys(overlay->removed, &overlay->nremoved, width,
+						lb_entry_old(sum), true);
+		if (sum[0] & LB_HAS_NEW)
+			change_keys(overlay->added, &overlay->nadded, width,
+						lb_entry_new(sum, width), true);
+	}
+	return n;
+}

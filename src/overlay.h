@@ -115,4 +115,19 @@ extern void lb_overlay_init(LbOverlay *overlay, int width, int member_words,
  */
 extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
 
+/*
+ * Add further changes to an overlay that has been filled.  Their entries,
+ * netted, are left in delta, which has room for changes->n; returns how many.
+ * The overlay must have room for so many entries more.  Allocates nothing,
+ * raises nothing.
+ */
+extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
+						   int64 *delta);
+
+/*
+ * The place of a member's entry, or where it would be.  Sets *found.
+ */
+extern int	lb_overlay_find(const LbOverlay *overlay, const int64 *member,
+							bool *found);
+
 #endif							/* LB_OVERLAY_H */

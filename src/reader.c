@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "build.h"
@@ -31,6 +32,9 @@
 
 /* The most changes by which a snapshot may differ from the index. */
 #define LB_MAX_CORRECTIONS 1000000
+
+/* How long a read waits for a large transaction to be settled. */
+#define LARGE_WAIT_MS 100
 
 /* The most for which memory is kept from one transaction to the next. */
 #define KEEP_ROOM 10000
@@ -43,6 +47,7 @@ typedef struct Corrections
 {
 	MemoryContext context;
 	bool		valid;
+	bool		any;			/* there is something to correct */
 	LbDef	   *def;
 	uint64		generation;
 	LbRef		board;
@@ -52,8 +57,10 @@ typedef struct Corrections
 	uint32		xcnt;
 	CommandId	curcid;
 	uint64		own;			/* ... and what it was merged with: its serial */
+	bool		pending;		/* has something of what is not settled */
 	LbChanges	changes;
 	LbOverlay	overlay;
+	int64	   *delta;			/* entries added last */
 	LbScoreDelta *deltas;
 } Corrections;
 
@@ -223,12 +230,16 @@ make_room(int n)
 	corrections.changes.max = 0;
 	MemoryContextReset(corrections.context);
 	old = MemoryContextSwitchTo(corrections.context);
-	n = Max(n + n / 4, 64);
+	n = Max(n * 2, 64);
 	corrections.changes.words =
 		MemoryContextAllocHuge(CurrentMemoryContext,
 							   (Size) n * lb_change_words(LB_MAX_WIDTH) *
 							   sizeof(int64));
 	lb_overlay_init(&corrections.overlay, LB_MAX_WIDTH, 1, n);
+	corrections.delta = MemoryContextAllocHuge(CurrentMemoryContext,
+											   (Size) n *
+											   lb_entry_words(LB_MAX_WIDTH) *
+											   sizeof(int64));
 	corrections.deltas = MemoryContextAllocHuge(CurrentMemoryContext,
 												n * sizeof(LbScoreDelta));
 	corrections.changes.max = n;
@@ -241,7 +252,10 @@ own_serial(const LbRead *r)
 	return r->own == NULL ? 0 : r->own->serial;
 }
 
-/* Whether the corrections made last are those of this read. */
+/*
+ * Whether the corrections made last are those of this read, except for what
+ * may have been settled meanwhile.
+ */
 static bool
 same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 {
@@ -249,13 +263,40 @@ same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 
 	return c->valid && board != NULL && c->def == r->def &&
 		c->generation == r->generation && c->board == ref &&
-		c->version == board->version && c->xmin == r->snapshot.xmin &&
+		c->xmin == r->snapshot.xmin &&
 		c->xmax == r->snapshot.xmax &&
 		c->xcnt == r->snapshot.snapshot->xcnt &&
 		c->curcid == r->snapshot.snapshot->curcid &&
 		c->own == own_serial(r) &&
 		r->serializable == NULL &&
 		lb_above_floor(&r->snapshot, &board->floor);
+}
+
+/*
+ * Others have committed since the corrections were made: add that, so that a
+ * long statement beside writers does not begin anew with each.  Returns false
+ * if it is to begin anew.
+ */
+static bool
+catch_up(LbRead *r, const LbBoard *board)
+{
+	Corrections *c = &corrections;
+	int			n;
+
+	/* Versions are of one board as long as they agree in their upper half. */
+	if (c->pending || !c->overlay.checked || c->overlay.ambiguous ||
+		c->version >> 32 != board->version >> 32)
+		return false;
+	if (lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
+				   &c->changes, NULL, c->version,
+				   &c->pending) != LB_COLLECTED ||
+		c->overlay.nentries + c->changes.n > c->overlay.max)
+		return false;
+	n = lb_overlay_add(&c->overlay, &c->changes, c->delta);
+	if (!lb_overlay_fits(&c->overlay, &board->index, c->delta, n))
+		return false;
+	c->version = board->version;
+	return true;
 }
 
 /*
@@ -279,19 +320,29 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 		return LB_COLLECTED;
 	if (same_corrections(r, ref, board))
 	{
-		if (c->changes.n > 0)
+		if (c->version == board->version)
+		{
+			if (c->any)
+				*overlay = &c->overlay;
+			return LB_COLLECTED;
+		}
+		if (c->any && catch_up(r, board))
+		{
 			*overlay = &c->overlay;
-		return LB_COLLECTED;
+			return LB_COLLECTED;
+		}
 	}
 	c->valid = false;
 	c->changes.width = width;
 	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
 						&c->changes,
-						r->serializable == NULL ? NULL : &r->unseen);
+						r->serializable == NULL ? NULL : &r->unseen,
+						0, &c->pending);
 	*room = c->changes.n;
 	if (result != LB_COLLECTED)
 		return result;
-	if (c->changes.n > 0)
+	c->any = c->changes.n > 0;
+	if (c->any)
 	{
 		/* Own changes and those of others correct each other. */
 		if (r->own != NULL)
@@ -385,6 +436,8 @@ bool
 lb_read_lock(LbRead *r)
 {
 	bool		waited = false;
+	TimestampTz deadline = 0;
+	long		left;
 
 	if (r->query)
 		return false;
@@ -403,7 +456,10 @@ lb_read_lock(LbRead *r)
 				return false;
 			continue;
 		}
-		LWLockAcquire(&r->stripe->lock, LW_SHARED);
+		lb_lock_to_read(r->stripe, corrections.valid &&
+						corrections.def == r->def &&
+						corrections.xmax == r->snapshot.xmax &&
+						corrections.curcid == r->snapshot.snapshot->curcid);
 		if (!lb_def_is(r->def, r->generation))
 		{
 			/* Dropped and gone, which our lock on the table rules out. */
@@ -458,9 +514,14 @@ lb_read_lock(LbRead *r)
 					lb_read_by_query(r, LB_CAUSE_UNSETTLED);
 					return false;
 				}
-				waited = ConditionVariableTimedSleep(&r->def->changed,
-													 Min(lb_wait_timeout_ms, 2000),
-													 PG_WAIT_EXTENSION);
+				if (deadline == 0)
+					deadline = GetCurrentTimestamp() +
+						Min(lb_wait_timeout_ms, LARGE_WAIT_MS) * INT64CONST(1000);
+				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+													   deadline);
+				waited = left <= 0 ||
+					ConditionVariableTimedSleep(&r->def->changed, left,
+												PG_WAIT_EXTENSION);
 				ConditionVariableCancelSleep();
 				continue;
 			case LB_COLLECT_TOO_OLD:

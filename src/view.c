@@ -109,6 +109,39 @@ compute_deltas(LbView *view)
 }
 
 bool
+lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
+				const int64 *entries, int n)
+{
+	int			width = overlay->width;
+	int			words = overlay->member_words;
+
+	for (int i = 0; i < n; i++)
+	{
+		const int64 *entry = entries + (Size) i * lb_entry_words(width);
+		const int64 *member = lb_entry_member(entry, width, words);
+		int64		key[LB_MAX_WIDTH];
+		bool		found = false;
+
+		if (entries != overlay->entries)
+		{
+			int			at = lb_overlay_find(overlay, member, &found);
+
+			/* It has gone back to what it was. */
+			if (!found)
+				continue;
+			entry = overlay->entries + (Size) at * lb_entry_words(width);
+			found = false;
+		}
+		if (index != NULL)
+			found = lb_index_lookup(&lb_shared->arena, index, member, key);
+		if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
+			(found && lb_words_cmp(key, entry + 1, width) != 0))
+			return false;
+	}
+	return true;
+}
+
+bool
 lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 			 int width, int member_words, LbScoreDelta *deltas)
 {
@@ -135,22 +168,9 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 	 */
 	if (!overlay->checked)
 	{
-		int			stride = lb_entry_words(width);
-
-		for (int i = 0; i < overlay->nentries; i++)
-		{
-			int64	   *entry = overlay->entries + (Size) i * stride;
-			int64		key[LB_MAX_WIDTH];
-			bool		found = false;
-
-			if (view->index != NULL)
-				found = lb_index_lookup(view->arena, view->index,
-										lb_entry_member(entry, width,
-														member_words), key);
-			if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
-				(found && lb_words_cmp(key, lb_entry_old(entry), width) != 0))
-				return false;
-		}
+		if (!lb_overlay_fits(overlay, view->index, overlay->entries,
+							 overlay->nentries))
+			return false;
 		overlay->checked = true;
 	}
 	if (deltas != NULL)
@@ -175,31 +195,19 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
 
 	if (overlay != NULL && overlay->nentries > 0)
 	{
-		int			stride = lb_entry_words(view->width);
-		int			lo = 0;
-		int			hi = overlay->nentries;
+		bool		found;
+		int			at = lb_overlay_find(overlay, member, &found);
 
-		while (lo < hi)
+		if (found)
 		{
-			int			mid = lo + (hi - lo) / 2;
-			int64	   *entry = overlay->entries + (Size) mid * stride;
-			int			c;
+			int64	   *entry = overlay->entries +
+			(Size) at * lb_entry_words(view->width);
 
-			c = lb_words_cmp(lb_entry_member(entry, view->width,
-										   view->member_words),
-						   member, view->member_words);
-			if (c == 0)
-			{
-				if (!(entry[0] & LB_HAS_NEW))
-					return false;
-				memcpy(key, lb_entry_new(entry, view->width),
-					   view->width * sizeof(int64));
-				return true;
-			}
-			if (c < 0)
-				lo = mid + 1;
-			else
-				hi = mid;
+			if (!(entry[0] & LB_HAS_NEW))
+				return false;
+			memcpy(key, lb_entry_new(entry, view->width),
+				   view->width * sizeof(int64));
+			return true;
 		}
 	}
 	return view->index != NULL &&

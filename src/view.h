@@ -61,6 +61,13 @@ extern bool lb_view_open(LbView *view, const LbIndex *index,
 						 LbOverlay *overlay, int width, int member_words,
 						 LbScoreDelta *deltas);
 
+/*
+ * Whether n entries of an overlay, or what it has of their members, fit the
+ * index: what they take away is what it holds.
+ */
+extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
+							const int64 *entries, int n);
+
 extern uint64 lb_view_members(const LbView *view);
 
 /* As lb_index_lookup, lb_index_spans; prefix of one word or a whole key. */

@@ -212,6 +212,35 @@ median_ms()
 	median "${times[@]}"
 }
 
+# latencies NAME SCRIPT SECONDS: a pgbench run of one client, the latencies of
+# all its transactions in order in NAME.us, in microseconds.
+latencies()
+{
+	rm -f "$WORK/$1".log.*
+	"$BIN/pgbench" -n -M prepared -c 1 -T "$3" -D size="$size" \
+		-l --log-prefix="$WORK/$1.log" -f "$WORK/$2.sql" >"$1.out" 2>&1 ||
+		{ cat "$1.out" >&2; die "pgbench has failed: $2"; }
+	cat "$WORK/$1".log.* | awk '{ print $3 }' | sort -n >"$WORK/$1.us"
+	rm -f "$WORK/$1".log.*
+}
+
+# of NAME.us, in milliseconds: percentile NAME P, and nth_longest NAME N.
+percentile()
+{
+	awk -v p="$2" '{ v[NR] = $1 }
+		END { i = int(NR * p / 100 + 0.999999); print v[i ? i : 1] / 1000 }' "$WORK/$1.us"
+}
+
+nth_longest()
+{
+	tail -n "$2" "$WORK/$1.us" | awk 'NR == 1 { print $1 / 1000 }'
+}
+
+counter()
+{
+	sql -Atc "SELECT $1 FROM lb_stat_board WHERE board = 'global'"
+}
+
 rows=()
 
 number()
@@ -355,6 +384,9 @@ for t in $tables; do
 done
 prewarm bench_btree_score
 
+reads=$(counter query_reads)
+[ "$reads" = 0 ] || die "$reads reads did not use the index"
+
 say "updates of the score, 2 clients"
 export PGOPTIONS='-c synchronous_commit=off'
 turns "board 2 update-bench_board" "plain 2 update-bench_plain" \
@@ -364,6 +396,96 @@ ratio_row "\`UPDATE\` of the score with the board, against no board and no index
 ratio_row "the same against btree (score DESC) and no board" board btree /s 1.1
 ratio_row "the same with the trigger that sets \`updated_at\`, against the board alone" \
 	stamp board /s ""
+
+#
+# Reads beside writers.
+#
+
+say "reads beside writers"
+script one <<<'SELECT 1;'
+sql -c "CREATE TABLE bench_few AS SELECT * FROM bench_sample LIMIT 10000" \
+	-c "VACUUM ANALYZE bench_few"
+prewarm bench_few bench_board bench_board_pkey
+rest=() beside=() rest_p99=() beside_p99=() alone=() busy=()
+for ((i = 0; i < rounds; i++)); do
+	latencies rest rank "$seconds"
+	rest[i]=$(wc -l <rest.us)
+	rest_p99[i]=$(percentile rest 99)
+	alone[i]=$(statement_ms 'SELECT sum(lb_rank(player_id)) FROM bench_few')
+	"$BIN/pgbench" -n -M prepared -c 2 -j 2 -T $((seconds + 3)) -D size="$size" \
+		-f "$WORK/update-bench_board.sql" >writers.out 2>&1 &
+	writers=$!
+	sleep 1
+	latencies beside rank "$seconds"
+	beside[i]=$(wc -l <beside.us)
+	beside_p99[i]=$(percentile beside 99)
+	kill $writers
+	wait $writers || true
+	"$BIN/pgbench" -n -M prepared -c 1 -T 3 -D size="$size" \
+		-f "$WORK/update-bench_board.sql" >writers.out 2>&1 &
+	writers=$!
+	sleep 1
+	busy[i]=$(statement_ms 'SELECT sum(lb_rank(player_id)) FROM bench_few')
+	wait $writers
+done
+v=$(median "${rest[@]}")
+w=$(median "${beside[@]}")
+row "\`lb_rank\`, 1 client, while 2 clients update (2 cores), against at rest" \
+	"$(number $((w / seconds))) /s, p99 $(number "$(median "${beside_p99[@]}")") ms" \
+	"$(number $((v / seconds))) /s, p99 $(number "$(median "${rest_p99[@]}")") ms" \
+	"$(number "$(awk -v a="$w" -v b="$v" 'BEGIN { print a / b }')") ×" "" ""
+v=$(median "${alone[@]}")
+w=$(median "${busy[@]}")
+r=$(awk -v a="$w" -v b="$v" 'BEGIN { print a / b }')
+row "10,000 ranks in one statement while 1 client updates, a rank, against at rest" \
+	"$(number "$(awk -v v="$w" 'BEGIN { print v / 10 }')") µs" \
+	"$(number "$(awk -v v="$v" 'BEGIN { print v / 10 }')") µs" \
+	"$(number "$r") ×" "≤ 1.5 ×" "$(verdict "$r" '<=' 1.5)"
+
+say "an older snapshot"
+sql >old.out <<-SQL
+	BEGIN ISOLATION LEVEL REPEATABLE READ;
+	SELECT sum(lb_rank(player_id)) FROM bench_few;
+	\\timing on
+	SELECT sum(lb_rank(player_id)) FROM bench_few;
+	\\timing off
+	\\! "$BIN/pgbench" -n -M prepared -c 2 -j 2 -t 5000 -D size="$size" -f "$WORK/update-bench_board.sql" >/dev/null 2>&1
+	\\timing on
+	SELECT sum(lb_rank(player_id)) FROM bench_few;
+	SELECT sum(lb_rank(player_id)) FROM bench_few;
+	COMMIT;
+SQL
+mapfile -t times < <(sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' old.out)
+row "10,000 ranks in a snapshot 10,000 commits old, a rank, against before these" \
+	"$(number "$(awk -v v="${times[2]}" 'BEGIN { print v / 10 }')") µs" \
+	"$(number "$(awk -v v="${times[0]}" 'BEGIN { print v / 10 }')") µs" \
+	"$(number "$(awk -v a="${times[2]}" -v b="${times[0]}" 'BEGIN { print a / b }')") ×" "" ""
+
+# pause NAME BAR SECONDS STATEMENT: the longest read while a statement runs,
+# which it does in that time, of those that the index has answered.
+pause()
+{
+	local queries reader
+
+	queries=$(counter query_reads)
+	latencies probe one "$3" &
+	latencies read rank "$3" &
+	reader=$!
+	sleep 1
+	sql -o /dev/null -c "$4"
+	kill -0 $reader || die "$1 has taken longer than $3 seconds"
+	wait
+	queries=$(($(counter query_reads) - queries))
+	v=$(nth_longest read $((queries + 1)))
+	row "longest \`lb_rank\` by index during $1; $queries by query besides" \
+		"$(number "$v") ms" "SELECT 1: $(number "$(nth_longest probe 1)") ms" "" \
+		"≤ $2 ms" "$(verdict "$v" '<=' "$2")"
+}
+
+say "reads during an UPDATE of $((size / 10)) rows, and during a rebuild"
+pause "one UPDATE of $(number $((size / 10))) rows" 250 40 "UPDATE bench_board
+	SET score = floor(random() * 1000001) WHERE player_id % 10 = 3"
+pause "lb_rebuild" 50 15 "SELECT lb_rebuild('global')"
 
 say "$size random updates in statements of $((size / 100))"
 # Rows are found one by one: 100 joins would read all of the table 100 times.
@@ -402,8 +524,6 @@ row "build of $(number "$size")" "$(number "$v") s" "" "" "≤ 6 s" \
 say "comparing index and table"
 problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
 [ "$problems" = 0 ] || die "lb_verify() finds $problems problems"
-reads=$(sql -Atc "SELECT query_reads FROM lb_stat_board WHERE board = 'global'")
-[ "$reads" = 0 ] || die "$reads reads did not use the index"
 
 #
 # The table.

@@ -1,0 +1,169 @@
+# A commit waits for a synchronous standby that does not come: its record is
+# written, and it is running still.  Readers do not see it, writers of its rows
+# wait for it; whoever ends the wait, all is there afterwards.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = lb_node('synchronous', 'fsync = off', allows_streaming => 1);
+$node->start;
+fill($node, 'postgres', 600);
+ready($node, 'postgres', 'made');
+
+# Sessions of the tests do not wait for the standby, unless they say so.
+$node->append_conf('postgresql.conf', q{
+synchronous_commit = local
+synchronous_standby_names = 'nobody'
+});
+$node->reload;
+ok($node->poll_query_until('postgres', q{SELECT current_setting('synchronous_standby_names') = 'nobody'}),
+	'commits wait for a standby');
+
+my $changes = q{
+	UPDATE player_scores SET score = 5000 WHERE player_id = 7;
+	DELETE FROM player_scores WHERE player_id = 8;
+	INSERT INTO player_scores VALUES (1001, 6000);
+	UPDATE player_score_windows SET window_key = 'daily:1' WHERE player_id % 50 = 1};
+my $put_back = q{
+	DELETE FROM player_scores WHERE player_id > 1000;
+	INSERT INTO player_scores VALUES (8, 8), (7, 7) ON CONFLICT (player_id) DO UPDATE SET score = EXCLUDED.score;
+	DELETE FROM player_score_windows WHERE window_key = 'daily:1';
+	INSERT INTO player_score_windows SELECT g, 'weekly:3', g FROM generate_series(1, 600, 50) g ON CONFLICT DO NOTHING};
+
+# Start something in a session of its own.
+sub start_session
+{
+	my ($sql) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+
+	$session->query_until(qr/now/, "\\echo now\n$sql;\n");
+	return $session;
+}
+
+sub waiting
+{
+	my ($what, $n) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return ok( $node->poll_query_until('postgres',
+			"SELECT count(*) = $n FROM pg_stat_activity WHERE wait_event = 'SyncRep'"),
+		$what);
+}
+
+# A look, also by a snapshot from before; by the index, if it can.
+sub look
+{
+	my ($what, $session, $query) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $before = $session->query($query);
+
+	right($node, 'postgres', $what);
+	is($session->query($query), $before, "$what: and for a snapshot from before");
+	my ($got, $want) = map { [split /\n/] } split /--\n?/, $before;
+	is_deeply($got, $want, "$what: which is what the query says");
+	return;
+}
+
+# What the index says, and what SQL says.
+my $both = q{
+	SELECT count(*), coalesce(sum(lb_rank(player_id) * player_id), 0), lb_count(), lb_count('daily:1'), lb_rank(7) FROM player_scores;
+	SELECT '--';
+	SELECT count(*), coalesce(sum(r * player_id), 0), count(*), (SELECT count(*) FROM player_score_windows WHERE window_key = 'daily:1'),
+		max(r) FILTER (WHERE player_id = 7)
+	FROM (SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r FROM player_scores) s};
+
+sub by_index
+{
+	my ($what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return is( $node->safe_psql('postgres', q{
+			SELECT lb_stat_reset();
+			SELECT count(lb_rank(player_id)) > 0 FROM player_scores WHERE player_id < 20;
+			SELECT index_reads > 10, query_reads FROM lb_stat_board WHERE board = 'global'}),
+		"\nt\nt|0", "$what: by the index");
+}
+
+# Ways in which the wait can end
+my %endings = (
+	'cancelled' => sub { $node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'}) },
+	'terminated' => sub { $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'}) },
+	'released' => sub {
+		$node->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = ''});
+		$node->reload;
+	});
+my %statements = (
+	'commit' => "SET synchronous_commit = on; BEGIN; $changes; COMMIT",
+	'prepare' => "SET synchronous_commit = on; BEGIN; $changes; PREPARE TRANSACTION 'p'",
+	'commit prepared' => "BEGIN; $changes; PREPARE TRANSACTION 'p'; SET synchronous_commit = on; COMMIT PREPARED 'p'",
+	# Settled by its owner alone
+	'large' => 'SET synchronous_commit = on; BEGIN; UPDATE player_scores SET score = 5000 WHERE player_id = 7;'
+	  . ' INSERT INTO player_scores SELECT g, -g FROM generate_series(1001, 6000) g; COMMIT');
+
+for my $ending (sort keys %endings)
+{
+	for my $statement (sort keys %statements)
+	{
+		my $what = "$statement, $ending";
+		my $old = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+
+		$old->query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+		$old->query($both);
+
+		my $first = start_session($statements{$statement});
+		waiting("$what: waits", 1);
+		is($node->safe_psql('postgres', q{SELECT lb_rank(1001), lb_count() = count(*), count(*) FROM player_scores}),
+			'|t|600', "$what: not seen");
+		look("$what: while it waits", $old, $both);
+		by_index("$what: while it waits");
+
+		# Others write other rows; one writes the same, and waits.
+		$node->safe_psql('postgres', 'UPDATE player_scores SET score = score + 1 WHERE player_id BETWEEN 20 AND 40');
+		my $second = start_session('UPDATE player_scores SET score = score + 1 WHERE player_id = 7');
+		ok( $node->poll_query_until('postgres',
+				q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE%'}),
+			"$what: another writer waits");
+		look("$what: while another writer waits", $old, $both);
+		if ($ending eq 'cancelled' && $statement =~ /commit|large/)
+		{
+			$node->safe_psql('postgres', 'SELECT lb_rebuild()');
+			look("$what: built meanwhile", $old, $both);
+		}
+
+		$endings{$ending}->();
+		waiting("$what: has ended", 0);
+		if ($statement eq 'prepare')
+		{
+			look("$what: prepared", $old, $both);
+			$node->safe_psql('postgres', "COMMIT PREPARED 'p'");
+		}
+		is($second->query('SELECT lb_score(7)'), '5001', "$what: the other writer goes on");
+		look("$what: afterwards", $old, $both);
+		is($node->safe_psql('postgres', q{SELECT lb_rank(7), lb_rank(1001) IS NOT NULL}),
+			$statement eq 'large' ? '1|t' : '2|t', "$what: everything is there");
+		$old->query('COMMIT');
+		$first->quit if $ending ne 'terminated';
+		$second->quit;
+		$old->quit;
+		ready($node, 'postgres', $what);
+		by_index("$what: afterwards");
+		if ($ending eq 'released')
+		{
+			$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+			$node->reload;
+			$node->poll_query_until('postgres', q{SELECT current_setting('synchronous_standby_names') = 'nobody'});
+		}
+		$node->safe_psql('postgres', $put_back);
+		ready($node, 'postgres', "$what: put back");
+	}
+}
+
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log');
+done_testing();
