@@ -19,6 +19,18 @@
 #   make test               every test, one summary
 #                           TESTS="unit regress" only these parts,
 #                           TESTS=list names them; SECONDS, SEED as below
+#                           PG_MAJOR=15 is the version that is installed
+#   make test-versions      the same on other versions, each in a chroot with
+#                           the release of Debian that has it, which is removed
+#                           afterwards.  As root; needs debootstrap, 3 GB of
+#                           TMPDIR and up to half an hour
+#                           VERSIONS="17 18"; TESTS, MIRROR=Debian's mirror
+#   make test-cassert       the same on a server that checks its assertions,
+#                           built from Debian's source package
+#                           CASSERT_DIR=DIR keeps that server; TESTS, MIRROR
+#                           Both scripts exit with 1 if a test has failed, and
+#                           with 77 if nothing has but a server is not to be
+#                           had ("Error 77" in make's last line)
 #   make demo               a server with a million players to play with
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
@@ -36,7 +48,7 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test demo demo-stop oracle bench
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle bench
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -44,6 +56,10 @@ all:
 
 test:
 	@$(TREE)/test/lib/run-tests.sh $(TESTS)
+
+test-versions test-cassert: export TESTS := $(TESTS)
+test-versions test-cassert:
+	@$(TREE)/test/lib/$@.sh
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
@@ -60,6 +76,7 @@ bench:
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif
@@ -96,6 +113,11 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
 $(error no PGXS: install postgresql-server-dev-15, or set PG_CONFIG to the pg_config of a server with its development files)
+endif
+# PGXS sees by itself where the sources are, but says so to make only if
+# PostgreSQL too was built outside its tree.
+ifneq ($(CURDIR),$(TREE))
+VPATH = $(TREE)
 endif
 include $(PGXS)
 

@@ -38,12 +38,14 @@ FROM pg_proc p
 WHERE p.pronamespace = 'public'::regnamespace AND p.proname LIKE 'lb\_%'
 GROUP BY p.proname HAVING count(*) > 1;
 
--- Everything that the extension has made, and what of it has no comment.
+-- Everything that the extension has made, and what of it has no comment.  Later
+-- versions count the types of rows too.
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid) AS object
 FROM pg_depend d
 WHERE d.refclassid = 'pg_extension'::regclass
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'leaderboard')
 	AND d.deptype = 'e' AND d.classid <> 'pg_proc'::regclass
+	AND d.classid <> 'pg_type'::regclass
 ORDER BY pg_describe_object(d.classid, d.objid, d.objsubid) COLLATE "C";
 
 SELECT pg_describe_object(d.classid, d.objid, d.objsubid) AS no_comment
@@ -330,6 +332,21 @@ LANGUAGE sql VOLATILE AS $$
 	SELECT coalesce(sum(query_reads), 0) FROM lb_stat_board
 	WHERE source = table_name::regclass
 $$;
+
+-- Wait until the launcher has given back the boards of a family that are empty.
+CREATE FUNCTION lbt.given_back(table_name text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	FOR i IN 1 .. 1000 LOOP
+		IF NOT EXISTS (SELECT FROM lb_stat_board
+			WHERE source = table_name::regclass AND members = 0
+				AND board NOT IN (SELECT b.board FROM lb_board b)) THEN
+			RETURN true;
+		END IF;
+		PERFORM pg_sleep(0.01);
+	END LOOP;
+	RETURN false;
+END $$;
 
 -- Whether ranks, count and top agree, in one look: for the middle of things.
 CREATE FUNCTION lbt.agrees(board text, source text, cond text DEFAULT 'true',

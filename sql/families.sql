@@ -85,13 +85,16 @@ DELETE FROM p WHERE country = 'FR';
 SELECT lb_count('country:FR');
 SELECT * FROM lbt.differences('country:FR', 'p', $$country = 'FR'$$);
 COMMIT;
+SELECT lbt.given_back('p');
 SELECT board, members FROM lb_stat_board WHERE source = 'p'::regclass
 ORDER BY board COLLATE "C";
 DELETE FROM p WHERE country = 'DE';
 UPDATE p SET country = 'FR' WHERE country = 'JP';
+SELECT lbt.given_back('p');
 SELECT board, members FROM lb_stat_board WHERE source = 'p'::regclass
 ORDER BY board COLLATE "C";
 DELETE FROM p;
+SELECT lbt.given_back('p');
 SELECT board, members, bytes FROM lb_stat_board WHERE source = 'p'::regclass
 ORDER BY board COLLATE "C";
 SELECT lb_count('country:FR'), lb_rank(1, 'country:FR');
@@ -144,6 +147,7 @@ COMMIT;
 SELECT sum(lb_count('country:' || i)) FROM generate_series(0, 999) i;
 SELECT * FROM lb_verify();
 DELETE FROM p;
+SELECT lbt.given_back('p');
 SELECT count(*) FROM lb_stat_board WHERE source = 'p'::regclass;
 
 -- The value of the board as it was and will be, of the same row, in one

@@ -62,6 +62,7 @@ SELECT sum(index_reads + query_reads) FROM lb_stat_board;
 -- A board of a family that goes leaves its counts with the family.
 SELECT lb_count('f:2') FROM generate_series(1, 5);
 DELETE FROM f WHERE grp = '2';
+SELECT lbt.given_back('f');
 SELECT board, index_reads FROM lb_stat_board WHERE source = 'f'::regclass ORDER BY board;
 SELECT lb_stat_reset();
 SELECT board, index_reads, changes FROM lb_stat_board ORDER BY board;

@@ -44,6 +44,7 @@
 #include "utils/syscache.h"
 
 #include "board.h"
+#include "compat.h"
 #include "ledger.h"
 #include "query.h"
 
@@ -498,6 +499,28 @@ find_column(TupleDesc desc, const char *name, Oid *type)
 	return InvalidAttrNumber;
 }
 
+/* Whether a trigger would not find the value of one of the board's columns. */
+static bool
+has_virtual_column(TupleDesc desc, const LbDefn *defn)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		ours;
+
+		if (!LB_VIRTUAL_COLUMN(att->attgenerated))
+			continue;
+		ours = att->attnum == defn->member_attno ||
+			(defn->family && att->attnum == defn->board_attno) ||
+			att->attnum == defn->ranked_attno;
+		for (int j = 0; j < defn->ncolumns; j++)
+			ours |= att->attnum == defn->columns[j].attno;
+		if (ours)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Look up what the definition names in its source.  Raises only if the source
  * is gone; what keeps the board from having an index becomes its problem.
@@ -579,6 +602,8 @@ resolve(LbDefn *defn)
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
 		defn->problem = "the source is not a table";
+	if (has_virtual_column(desc, defn))
+		defn->problem = "a column of the board is a virtual generated column";
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = "there is no valid unique index on the member";
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);

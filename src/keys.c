@@ -19,6 +19,7 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 
+#include "compat.h"
 #include "keys.h"
 
 static const char *skip_space(const char *p);
@@ -30,8 +31,8 @@ static const char *read_column(const char *p, char *name);
 static const char *read_quoted_column(const char *p, char *name);
 static const char *read_direction(const char *p, bool *descending);
 static void check_after_item(const char *p, bool after_column);
-static void refuse(const char *what, const char *hint) pg_attribute_noreturn();
-static void syntax_error_at(const char *p) pg_attribute_noreturn();
+pg_noreturn static void refuse(const char *what, const char *hint);
+pg_noreturn static void syntax_error_at(const char *p);
 
 /* Words that continue an expression after a column: "score IS NULL". */
 static const char *const expression_words[] = {

@@ -39,6 +39,7 @@
 
 #include "build.h"
 #include "capture.h"
+#include "compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
@@ -90,7 +91,7 @@ execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 {
 	Oid			save_user;
 	int			save_context;
-	Relation	rel = table_open(lb_board, NoLock);
+	Relation	rel = table_open(lb_board, RowExclusiveLock);
 	uint64		n;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
@@ -132,6 +133,12 @@ require_column(Relation rel, const char *name, Oid *type)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot rank by system column \"%s\"", name)));
+	if (LB_VIRTUAL_COLUMN(get_attgenerated(RelationGetRelid(rel), attno)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot rank by virtual generated column \"%s\"", name),
+				 errdetail("A board is kept in step by row triggers, which see only what is stored."),
+				 errhint("Use a generated column that is STORED.")));
 	*type = get_atttype(RelationGetRelid(rel), attno);
 	return attno;
 }

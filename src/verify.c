@@ -29,6 +29,7 @@
 
 #include "build.h"
 #include "capture.h"
+#include "compat.h"
 #include "reader.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);

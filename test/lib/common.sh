@@ -99,14 +99,15 @@ lb_end()
 	exit $rc
 }
 
-# Where the server's programs are that we make a copy of.
+# Where the server's programs are that we make a copy of: PG_CONFIG's, or those
+# of Debian's package of version PG_MAJOR.
 find_postgres()
 {
 	local c=${PG_CONFIG:-}
 
 	if [ -z "$c" ]; then
-		c=/usr/lib/postgresql/15/bin/pg_config
-		[ -x $c ] || c=pg_config
+		c=/usr/lib/postgresql/${PG_MAJOR:-15}/bin/pg_config
+		[ -x "$c" ] || c=pg_config
 	fi
 	c=$(command -v "$c") || die "there is no pg_config"
 	echo "$c"

@@ -1,23 +1,27 @@
 #!/bin/bash
 #
-# prepare.sh demo|test
-#	Installs what "make demo" or "make test" needs and is not there yet, from
-#	Debian's packages, as root or through sudo.  On other systems it only says
-#	what is missing.
+# prepare.sh demo|test|cassert
+#	Installs what "make demo", "make test" or "make test-cassert" needs and is
+#	not there yet, from Debian's packages, as root or through sudo.  On other
+#	systems it only says what is missing.  PG_MAJOR is the version of
+#	PostgreSQL, PG_CONFIG one that is installed.
 #
 set -eu
 
 purpose=${1:-test}
-pg=15
+pg=${PG_MAJOR:-15}
 
 packages=("postgresql-$pg" "postgresql-server-dev-$pg" gcc make libc6-dev)
 commands=(gcc make)
-if [ "$purpose" = test ]; then
+if [ "$purpose" != demo ]; then
 	# gcc brings the sanitizers' run-time libraries, libpq-dev what the client
 	# is built with, the pgtap packages the extension and pg_prove.
 	packages+=(libpq-dev clang valgrind perl libipc-run-perl
 		"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
 	commands+=(clang valgrind prove pg_prove)
+fi
+if [ "$purpose" = cassert ]; then
+	packages+=(dpkg-dev bison flex)
 fi
 
 # Whoever names a server has one, and then Debian's is not wanted.
@@ -30,7 +34,7 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 	pgxs=$("${PG_CONFIG:-pg_config}" --pgxs 2>/dev/null) || pgxs=
 	[ -e "$pgxs" ] ||
 		missing+=("PostgreSQL with its server development files (pg_config in PATH, or PG_CONFIG=/path/to/it)")
-	if [ "$purpose" = test ]; then
+	if [ "$purpose" != demo ]; then
 		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
 		[ -e "$share/extension/pgtap.control" ] ||
@@ -92,9 +96,9 @@ run()
 
 echo "Installing: ${missing[*]}"
 run "${apt[@]}" update
-if ! apt-cache show postgresql-$pg >/dev/null 2>&1; then
+if ! apt-cache show "postgresql-$pg" >/dev/null 2>&1; then
 	cat >&2 <<END
-There is no package postgresql-$pg here: this is made for Debian 12.
+There is no package postgresql-$pg here: Debian 12 has it for version 15.
 Elsewhere install PostgreSQL $pg with its development files, and set PG_CONFIG.
 END
 	exit 1
@@ -102,7 +106,7 @@ fi
 
 # Debian makes and starts a cluster when the server is first installed.  That
 # is not what was asked for, so hold it back this once.
-if ! installed postgresql-$pg; then
+if ! installed "postgresql-$pg"; then
 	run "${apt[@]}" install --no-install-recommends postgresql-common
 	if [ -e $conf ]; then
 		conf_saved=$(mktemp)

@@ -1,6 +1,6 @@
 /* Creating and dropping boards, and what is refused. */
 \ir lib/setup.psql
-SELECT plan(60);
+SELECT plan(66);
 
 CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
@@ -116,6 +116,34 @@ SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 SELECT lb_drop_board('Größe "x"');
 SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
 	'Größe', 'a dropped board is unknown');
+
+/* A generated column has to be stored: triggers do not see a virtual one. */
+CREATE TABLE lbt_generated (
+	player_id bigint PRIMARY KEY,
+	won bigint NOT NULL,
+	score bigint GENERATED ALWAYS AS (won * 2) STORED);
+SELECT lb_create_board('lbt_g', 'lbt_generated');
+INSERT INTO lbt_generated VALUES (1, 10), (2, 20);
+SELECT ok(lb_wait_ready('1 min'), 'a stored generated column can be ranked');
+SELECT is(lb_score_at_percentile(100, 'lbt_g'), 40::bigint, '... and is');
+SELECT current_setting('server_version_num')::int >= 180000 AS has_virtual \gset
+\if :has_virtual
+ALTER TABLE lbt_generated ADD v bigint GENERATED ALWAYS AS (won) VIRTUAL,
+	ADD t text GENERATED ALWAYS AS ('t') VIRTUAL,
+	ADD b boolean GENERATED ALWAYS AS (true) VIRTUAL;
+SELECT pg_temp.error_is(format(
+	'SELECT lb_create_board(''lbt_v'', ''lbt_generated'', %s)', argument),
+	'0A000', 'virtual', argument, true)
+FROM (VALUES ('rank_by => ''v'''), ('board_column => ''t'''),
+	('ranked_if => ''b''')) x (argument);
+ALTER TABLE lbt_generated DROP score,
+	ADD score bigint GENERATED ALWAYS AS (won * 3) VIRTUAL;
+SELECT is(lb_score_at_percentile(100, 'lbt_g'), 60::bigint,
+	'a column that has become virtual is read by the query');
+\else
+SELECT skip('virtual generated columns came with version 18', 4);
+\endif
+DROP TABLE lbt_generated;
 
 /* Dropping the table drops its boards. */
 SELECT lb_create_board('lbt_m', 'lbt_manage');

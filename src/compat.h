@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Names that differ between versions of PostgreSQL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_COMPAT_H
+#define LB_COMPAT_H
+
+#include "catalog/pg_attribute.h"
+
+/* Version 16 has one function for all kinds of objects. */
+#if PG_VERSION_NUM >= 160000
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "utils/acl.h"
+
+#define pg_namespace_aclcheck(oid, role, mode) \
+	object_aclcheck(NamespaceRelationId, oid, role, mode)
+#define pg_class_ownercheck(oid, role) \
+	object_ownercheck(RelationRelationId, oid, role)
+#endif
+
+/* Version 18 has it as a prefix, and no longer as a suffix. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
+/* Version 18 has generated columns that are not stored, nor are in a tuple. */
+#ifdef ATTRIBUTE_GENERATED_VIRTUAL
+#define LB_VIRTUAL_COLUMN(generated) \
+	((generated) == ATTRIBUTE_GENERATED_VIRTUAL)
+#else
+#define LB_VIRTUAL_COLUMN(generated) false
+#endif
+
+#endif							/* LB_COMPAT_H */
