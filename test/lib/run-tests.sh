@@ -387,8 +387,8 @@ part_planted()
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
 	for n in 0 1 2 3; do
-		# The one file that has them.
-		rm -f build-planted/src/ledger.o
+		# Only one file has them; make must not take the library for new.
+		rm -f build-planted/src/ledger.o build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install
@@ -403,7 +403,7 @@ part_planted()
 		server_stop "$WORK/planted"
 		server_start "$WORK/planted"
 		check "planted bug $n is found, and its history made short" \
-			finds_bug 60000 'steps are enough'
+			finds_bug 20000 'steps are enough'
 	done
 }
 
