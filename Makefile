@@ -26,7 +26,7 @@
 #                           moment the functions against their defining queries
 #                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
 #   make soak               the same in all ways in turn, as long as one likes,
-#                           with killed backends, assertions, partitions
+#                           with killed backends and assertions
 #                           SECONDS=3600 CONNECTIONS=8 SEED=random
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file;

@@ -1816,7 +1816,7 @@ transaction(void)
 	if (!tx_failed && truncated && percent(70))
 		do_fill(t);
 
-	if (!tx_failed && can_prepare && percent(4))
+	if (!tx_failed && can_prepare && percent(scheduled ? 10 : 4))
 	{
 		prepare();
 		return;
@@ -1826,7 +1826,7 @@ transaction(void)
 		compare_through_held_cursor(t);
 		return;
 	}
-	if (!tx_failed && can_pause && percent(10))
+	if (!tx_failed && can_pause && percent(25))
 		run_free(format("SET LOCAL leaderboard.pause_at = '%s'",
 						pause_points[rnd(NPAUSE_POINTS)]));
 	if (!tx_failed && percent(75))
@@ -1847,7 +1847,7 @@ transaction(void)
 
 /*
  * Start over on a new connection.  What the old one had prepared is still
- * there.
+ * there.  Called again if this one is lost at once.
  */
 static void
 connect_again(void)
@@ -1862,19 +1862,20 @@ connect_again(void)
 	for (;;)
 	{
 		char	   *statement;
-		char	   *there;
+		PGresult   *res;
+		bool		none;
 
-		statement = format("SELECT count(*) FROM pg_prepared_xacts"
+		statement = format("SELECT FROM pg_prepared_xacts"
 						   " WHERE database = current_database()"
 						   " AND gid = 'oracle %d'", me);
-		there = lost ? strdup("0") : run_value(statement);
+		res = run_copy(statement, NULL, NULL);
 		free(statement);
-		if (strcmp(there, "0") == 0 || now() > end)
-		{
-			free(there);
+		none = res == NULL || PQntuples(res) == 0;
+		PQclear(res);
+
+		/* This connection may be lost as well. */
+		if (none || now() > end)
 			return;
-		}
-		free(there);
 		/* The old backend may still be at it, or have just finished it. */
 		statement = format("%s PREPARED 'oracle %d'",
 						   percent(50) ? "COMMIT" : "ROLLBACK", me);
@@ -1902,7 +1903,7 @@ worker(int number, int out)
 		if (lost)
 			connect_again();
 	}
-	if (lost)
+	while (lost)
 		connect_again();
 	if (write(out, &result, sizeof(result)) != sizeof(result))
 		fail("pipe: %s", strerror(errno));

@@ -329,13 +329,12 @@ part_soak()
 	while left=$((end - $(date +%s))) && [ "$left" -gt 0 ]; do
 		[ "$left" -le 120 ] || left=120
 		soak_seed=$((seed + round))
-		case $((round % 6)) in
+		case $((round % 5)) in
 			0) kind="free running" ;;
 			1) kind="scheduled, with assertions" ;;
 			2) kind="free running, with assertions" ;;
 			3) kind="scheduled" ;;
 			4) kind="killed" ;;
-			5) kind="partitioned" ;;
 		esac
 		case $kind in
 			killed) prepare_kill_server ;;
@@ -347,7 +346,6 @@ part_soak()
 			free*) oracle -s $soak_seed -c "$connections" -x -t $left ;;
 			scheduled*) oracle -s $soak_seed -S -c 5 -t $left ;;
 			killed) oracle -s $soak_seed -c "$connections" -x -k -t $left ;;
-			partitioned) oracle -s $soak_seed -c "$connections" -p -t $left ;;
 		esac >soak.out 2>&1 || { cat soak.out; return 1; }
 		cat soak.out
 		echo "   seed $soak_seed, $kind: $(tail -n 1 soak.out)," \
