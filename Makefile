@@ -34,9 +34,12 @@
 #   make demo               a server with a million players to play with
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
-#   make oracle             8 connections at random against one server, then
-#                           every function against its defining query
+#   make oracle             random transactions on 8 connections, and at every
+#                           moment the functions against their defining queries
 #                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
+#   make soak               the same in all ways in turn, as long as one likes,
+#                           with killed backends and assertions
+#                           SECONDS=3600 CONNECTIONS=8 SEED=random
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file;
 #                           SIZE=100000 SECONDS=2 takes two minutes
@@ -48,7 +51,7 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle bench
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -63,6 +66,9 @@ test-versions test-cassert:
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
+
+soak:
+	@$(TREE)/test/lib/run-tests.sh soak
 
 demo:
 	@$(TREE)/test/demo/demo.sh start

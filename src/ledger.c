@@ -58,6 +58,15 @@
 /* Publishes between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
 
+/*
+ * For tests only, which plant a bug to see it found: 1 undoes of what was
+ * settled after a snapshot the newest publication alone, 2 settles no
+ * predecessor, 3 does not add what is committed and pending.
+ */
+#ifndef LB_PLANT_BUG
+#define LB_PLANT_BUG 0
+#endif
+
 /* Transactions whose outcome one publish has looked up. */
 typedef struct Resolved
 {
@@ -614,6 +623,9 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
 			return true;
 		before = find_predecessor(board, def, xid, entries, nentries,
 								  resolved, &known, &committed);
+#if LB_PLANT_BUG == 2
+		before = NULL;
+#endif
 		if (before == NULL)
 			break;
 		if (!known || before->large != NULL)
@@ -1202,6 +1214,9 @@ collect_pending(const LbBoard *board, const LbSnapshot *snapshot,
 		}
 		if (!committed)
 			continue;
+#if LB_PLANT_BUG == 3
+		continue;
+#endif
 		if (pub->large != NULL)
 			return LB_COLLECT_WAIT;
 		add_publication(pub, false, need, changes);
@@ -1257,6 +1272,10 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 		if (!lb_had_ended(snapshot, pub->xid))
 		{
 			add_unseen(unseen, pub->xid);
+#if LB_PLANT_BUG == 1
+			if (pub->node.next != &board->history.head)
+				continue;
+#endif
 			add_publication(pub, true, &need, changes);
 		}
 	}

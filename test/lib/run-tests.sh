@@ -11,7 +11,9 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind regress isolation pgtap tap pause oracle oracle-assert"
+ALL="build unit valgrind regress isolation pgtap tap pause oracle oracle-assert planted"
+# Only when named: as long as one likes.
+EXTRA="soak"
 
 # How long the random client runs, and on how many connections.
 seconds=${RUN_SECONDS:-20}
@@ -22,11 +24,12 @@ seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 parts=("$@")
 [ $# -gt 0 ] || read -ra parts <<<"$ALL"
 if [ "${parts[*]}" = list ]; then
-	echo "$ALL"
+	echo "$ALL $EXTRA"
 	exit 0
 fi
 for part in "${parts[@]}"; do
-	[[ " $ALL " = *" $part "* ]] || die "no part \"$part\", there are: $ALL"
+	[[ " $ALL $EXTRA " = *" $part "* ]] ||
+		die "no part \"$part\", there are: $ALL $EXTRA"
 done
 
 "$TREE/test/lib/prepare.sh" test
@@ -48,6 +51,7 @@ copy_tree "$WORK/tree"
 jobs=$(nproc)
 server=$WORK/server
 debug_server=$WORK/debug-server
+kill_server=$WORK/kill-server
 
 #
 # Builds and servers, each made when the first part asks for it.
@@ -112,11 +116,11 @@ prepare_debug_server()
 }
 
 # The server must have come through: a crash restart is a failure even where
-# no test has noticed.
+# no test has noticed.  With a second argument, crashes that match it are meant.
 check_server_log()
 {
-	if grep -E 'PANIC|TRAP:|was terminated by signal' \
-		"$1/log"; then
+	if grep -E 'PANIC|TRAP:|was terminated by signal' "$1/log" |
+		grep -v "${2:-^$}"; then
 		echo "not ok - the server has crashed"
 		tail -n 100 "$1/log"
 		return 1
@@ -270,28 +274,135 @@ part_pause()
 	check_server_log "$debug_server"
 }
 
-oracle()
+prepare_oracle()
 {
 	"$BIN/dropdb" --if-exists oracle
 	"$BIN/createdb" oracle
 	sql -d oracle -c 'CREATE EXTENSION leaderboard'
 	as_server make -s -C tree/test/client PG_CONFIG="$(find_postgres)" WERROR=1
-	limited tree/test/client/oracle -d "dbname=oracle" -s "$seed" \
-		-c "$connections" -n "$transactions" -t "$1"
+}
+
+# oracle OPTION ...: random connections, for how long is one of the options.
+oracle()
+{
+	limited tree/test/client/oracle -d "dbname=oracle" -n "$transactions" "$@"
+}
+
+# A server whose backends are killed is for nothing else.
+prepare_kill_server()
+{
+	prepare_install
+	BIN=$(cat bin)
+	[ -e "$kill_server" ] || server_settings | server_init "$kill_server"
+	export PGHOST=$kill_server PGUSER=postgres PGDATABASE=postgres
+	"$BIN/pg_isready" -q || server_start "$kill_server"
 }
 
 part_oracle()
 {
 	prepare_server
-	oracle "$seconds"
+	prepare_oracle
+	oracle -s "$seed" -c "$connections" -x -t "$seconds"
+	oracle -s "$seed" -S -c 5 -t $((seconds / 2))
 	check_server_log "$server"
+	prepare_kill_server
+	prepare_oracle
+	oracle -s "$seed" -c "$connections" -k -t $((seconds / 2))
+	check_server_log "$kill_server" 'signal 9: Killed'
 }
 
 part_oracle_assert()
 {
 	prepare_debug_server
-	oracle $((seconds / 2))
+	prepare_oracle
+	oracle -s "$seed" -c "$connections" -x -t $((seconds / 2))
+	oracle -s "$seed" -S -c 5 -t "$seconds"
 	check_server_log "$debug_server"
+}
+
+# All the ways in turn, each time with another seed.
+part_soak()
+{
+	local end round=0 left kind soak_seed
+
+	end=$(($(date +%s) + ${RUN_SECONDS:-3600}))
+	while left=$((end - $(date +%s))) && [ "$left" -gt 0 ]; do
+		[ "$left" -le 120 ] || left=120
+		soak_seed=$((seed + round))
+		case $((round % 5)) in
+			0) kind="free running" ;;
+			1) kind="scheduled, with assertions" ;;
+			2) kind="free running, with assertions" ;;
+			3) kind="scheduled" ;;
+			4) kind="killed" ;;
+		esac
+		case $kind in
+			killed) prepare_kill_server ;;
+			*assertions) prepare_debug_server ;;
+			*) prepare_server ;;
+		esac
+		prepare_oracle
+		case $kind in
+			free*) oracle -s $soak_seed -c "$connections" -x -t $left ;;
+			scheduled*) oracle -s $soak_seed -S -c 5 -t $left ;;
+			killed) oracle -s $soak_seed -c "$connections" -x -k -t $left ;;
+		esac >soak.out 2>&1 || { cat soak.out; return 1; }
+		cat soak.out
+		echo "   seed $soak_seed, $kind: $(tail -n 1 soak.out)," \
+			"$(grep -o 'by index: .*' soak.out)" >&3
+		if [ "$kind" = killed ]; then
+			check_server_log "$kill_server" 'signal 9: Killed'
+		elif [[ $kind = *assertions ]]; then
+			check_server_log "$debug_server"
+		else
+			check_server_log "$server"
+		fi
+		round=$((round + 1))
+	done
+}
+
+# finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's
+# server has, and say so.
+finds_bug()
+{
+	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle \
+		-d dbname=oracle -s "$seed" -S -c 5 -t 0 -n "$1" >planted.out 2>&1
+	then
+		tail -n 20 planted.out
+		return 1
+	fi
+	if ! grep -q "$2" planted.out; then
+		cat planted.out
+		return 1
+	fi
+	grep -E '^seed|^FAILED|are enough' planted.out
+}
+
+part_planted()
+{
+	local n
+
+	private_postgres "$WORK/pg-planted"
+	as_server mkdir build-planted
+	for n in 0 1 2 3; do
+		# Only one file has them; make must not take the library for new.
+		rm -f build-planted/src/ledger.o build-planted/leaderboard.so
+		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
+			PG_CONFIG="$BIN/pg_config" with_llvm=no \
+			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install
+		if [ $n = 0 ]; then
+			server_settings | server_init "$WORK/planted"
+			server_start "$WORK/planted"
+			prepare_oracle
+			check "a server that does without the index is found out" \
+				finds_bug 2000 'used the index' '-c leaderboard.enable_index=off'
+			continue
+		fi
+		server_stop "$WORK/planted"
+		server_start "$WORK/planted"
+		check "planted bug $n is found, and its history made short" \
+			finds_bug 20000 'steps are enough'
+	done
 }
 
 #
@@ -303,7 +414,7 @@ count_tests()
 {
 	awk '
 		# The stand-alone tests and the client have a line of their own.
-		/^[0-9]+ passed, [0-9]+ failed/ { p = $1; f = $3; line = 1 }
+		/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; line = 1 }
 		# TAP; what is indented belongs to a subtest.
 		/^ok / { tap_p++ }
 		/^not ok / { if (/# TODO/) tap_p++; else tap_f++ }
@@ -315,6 +426,9 @@ count_tests()
 			else print tap_p + 0, tap_f + 0
 		}' "$1"
 }
+
+# For what is to be seen at once.
+exec 3>&1
 
 total_passed=0
 total_failed=0
