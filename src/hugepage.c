@@ -82,6 +82,34 @@ page_kb(const char *address)
 	fclose(file);
 	return size;
 }
+
+/*
+ * Put a mapping of its own over a part of the segment.  Returns false if
+ * there is no memory for it.
+ */
+static bool
+cover(char *region, Size size)
+{
+	const int	prot = PROT_READ | PROT_WRITE;
+	const int	flags = MAP_SHARED | MAP_ANONYMOUS;
+	char	   *own;
+
+	/*
+	 * Elsewhere first: where memory is not overcommitted this can fail, and
+	 * a mapping that fails may have unmapped already what it was to cover.
+	 */
+	own = mmap(NULL, size, prot, flags, -1, 0);
+	if (own == MAP_FAILED)
+		return false;
+	if (mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   region) == region)
+		return true;
+	munmap(own, size);
+	if (mmap(region, size, prot, flags | MAP_FIXED, -1, 0) != region)
+		ereport(FATAL,
+				(errmsg("could not map shared memory: %m")));
+	return true;
+}
 #endif
 
 Size
@@ -101,9 +129,7 @@ lb_huge_prepare(char *start, Size size, Size align)
 
 		/* The last huge page is whole, within the slack. */
 		size = TYPEALIGN(HUGE_PAGE, size);
-		if (page != 0 && page * 1024 < HUGE_PAGE &&
-			mmap(region, size, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == region)
+		if (page != 0 && page * 1024 < HUGE_PAGE && cover(region, size))
 			return region;
 	}
 #endif
