@@ -327,7 +327,7 @@ part_soak()
 
 	end=$(($(date +%s) + ${RUN_SECONDS:-3600}))
 	while left=$((end - $(date +%s))) && [ "$left" -gt 0 ]; do
-		[ "$left" -le 120 ] || left=120
+		[ "$left" -le 60 ] || left=60
 		soak_seed=$((seed + round))
 		case $((round % 5)) in
 			0) kind="free running" ;;
