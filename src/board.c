@@ -1368,6 +1368,7 @@ void
 lb_def_clear(LbDef *def, uint64 generation, FullTransactionId xid)
 {
 	empty_indexes(def, generation, xid);
+	lb_want_xid();
 }
 
 typedef struct Trim

@@ -300,11 +300,19 @@ typedef struct LbShared
 	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
+	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
 } LbShared;
 
 /* NULL unless the library was preloaded. */
 extern LbShared *lb_shared;
+
+/*
+ * A floor was raised to the next xid.  On an idle server with an old open
+ * transaction, the snapshots that follow would not get above it: have the
+ * launcher complete an xid.  Never raises.
+ */
+extern void lb_want_xid(void);
 
 /* Tries before a backend goes to sleep, or a reader goes ahead. */
 #define LB_SPINS 100

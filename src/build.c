@@ -65,6 +65,9 @@
 
 #define MAX_WORKERS 64
 
+/* Milliseconds between two xids that the launcher completes. */
+#define XID_EVERY 200
+
 /* How often the table's lock is tried, 10 ms apart. */
 #define LOCK_TRIES 10
 
@@ -1355,6 +1358,28 @@ warn_memory(void)
 						size / 100 * (warned == 80 ? 95 : 80));
 }
 
+/*
+ * Complete an xid, if one is wanted, a few times a second at most: where there
+ * are more, others complete theirs.  Returns how long to sleep.
+ */
+static long
+complete_xid(void)
+{
+	static TimestampTz last = 0;
+
+	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0)
+		return 60000;
+	if (!TimestampDifferenceExceeds(last, GetCurrentTimestamp(), XID_EVERY))
+		return XID_EVERY;
+	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
+	pg_memory_barrier();
+	StartTransactionCommand();
+	(void) GetTopTransactionId();
+	CommitTransactionCommand();
+	last = GetCurrentTimestamp();
+	return 60000;
+}
+
 /* Huge pages for what the arena has handed out; true if there is more to do. */
 static bool
 collapse_pages(void)
@@ -1546,6 +1571,7 @@ lb_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		sleep = launcher_round();
+		sleep = Min(sleep, complete_xid());
 		if (collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,

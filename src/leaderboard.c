@@ -107,6 +107,7 @@ shmem_startup(void)
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
+		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
 		region = lb_huge_prepare((char *) lb_shared +
 								 MAXALIGN(sizeof(LbShared)),
 								 (Size) lb_memory_kb * 1024, LB_PAGE_SIZE);
@@ -148,6 +149,14 @@ lb_wake_launcher(void)
 {
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) != 0)
 		SetLatch(lb_shared->launcher_latch);
+}
+
+void
+lb_want_xid(void)
+{
+	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0 &&
+		pg_atomic_exchange_u32(&lb_shared->xid_wanted, 1) == 0)
+		lb_wake_launcher();
 }
 
 void

@@ -435,6 +435,8 @@ lb_trim_history(LbDef *def, LbBoard *board, bool all)
 			pg_atomic_read_u64(&lb_shared->history_bytes) <= limit)
 			break;
 		lb_raise_floor(&board->floor, pub->note, xid);
+		if (xid >= horizon)
+			lb_want_xid();
 		board->version++;
 		lb_forget_publication(def, pub);
 	}
@@ -837,6 +839,7 @@ settle_large(LbPublication *pub)
 	lb_raise_floor(&lb_board_at(pub->board)->floor,
 				   lb_next_xid(),
 				   U64FromFullTransactionId(pub->xid));
+	lb_want_xid();
 
 	/* A build that finishes meanwhile may have brought in everything. */
 	while (n < nsteps && !pub->done && lb_def_is(def, pub->generation))
