@@ -250,7 +250,8 @@ part_tap()
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p tap
 	limited env -u PGHOST -u PGUSER -u PGDATABASE PATH="$BIN:$PATH" \
-		TESTDIR="$WORK/tap" PERL5LIB="$lib/test/perl" \
+		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
+		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		prove --verbose tree/test/t/*.pl ||
 		{ tail -n 60 tap/tmp_check/log/*; false; }
