@@ -316,7 +316,7 @@ part_oracle_assert()
 {
 	prepare_debug_server
 	prepare_oracle
-	oracle -s "$seed" -c "$connections" -x -t $((seconds / 2))
+	oracle -s "$seed" -c "$connections" -x -p -t $((seconds / 2))
 	oracle -s "$seed" -S -c 5 -t "$seconds"
 	check_server_log "$debug_server"
 }
@@ -344,7 +344,7 @@ part_soak()
 		esac
 		prepare_oracle
 		case $kind in
-			free*) oracle -s $soak_seed -c "$connections" -x -t $left ;;
+			free*) oracle -s $soak_seed -c "$connections" -x -p -t $left ;;
 			scheduled*) oracle -s $soak_seed -S -c 5 -t $left ;;
 			killed) oracle -s $soak_seed -c "$connections" -x -k -t $left ;;
 		esac >soak.out 2>&1 || { cat soak.out; return 1; }
