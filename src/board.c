@@ -537,7 +537,8 @@ resolve(LbDefn *defn)
 	if (defn->resolved)
 		return;
 
-	rel = try_relation_open(defn->source, NoLock);
+	/* Who writes to a partition itself has no lock on the source. */
+	rel = RelationIdGetRelation(defn->source);
 	if (rel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -607,7 +608,7 @@ resolve(LbDefn *defn)
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = "there is no valid unique index on the member";
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
-	relation_close(rel, NoLock);
+	RelationClose(rel);
 }
 
 bool
@@ -665,19 +666,28 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 		return false;
 	}
 	cat = lb_catalog();
-	defn->parts_valid = true;
 	defn->nparts = 0;
+	if (defn->parts != NULL)
+		pfree(defn->parts);
 	defn->parts = MemoryContextAlloc(defns_context,
 									 list_length(parts) * sizeof(Oid));
 	foreach(lc, parts)
 	{
-		Oid			relid = lfirst_oid(lc);
+		if (lfirst_oid(lc) != defn->source)
+			defn->parts[n++] = lfirst_oid(lc);
+	}
+	qsort(defn->parts, n, sizeof(Oid), oid_cmp);
+	defn->nparts = n;
+
+	/* From here on an invalidation of one of them is noticed. */
+	defn->parts_valid = true;
+	foreach(lc, parts)
+	{
 		Relation	rel;
 
-		if (relid == defn->source)
+		if (lfirst_oid(lc) == defn->source)
 			continue;
-		defn->parts[n++] = relid;
-		rel = try_relation_open(relid, NoLock);
+		rel = try_relation_open(lfirst_oid(lc), NoLock);
 		if (rel == NULL)
 			continue;
 		if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -693,8 +703,6 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 		}
 		relation_close(rel, NoLock);
 	}
-	qsort(defn->parts, n, sizeof(Oid), oid_cmp);
-	defn->nparts = n;
 	MemoryContextDelete(MemoryContextSwitchTo(context));
 	return true;
 }
@@ -1068,8 +1076,7 @@ def_allocate(LbMem *mem)
 	ConditionVariableInit(&def->changed);
 	SpinLockInit(&def->mutex);
 	pg_atomic_init_u32(&def->state, LB_OFFLINE);
-	pg_atomic_init_u64(&def->unknown.first, 0);
-	pg_atomic_init_u64(&def->unknown.last, 0);
+	SpinLockInit(&def->unknown.mutex);
 	pg_atomic_init_u64(&def->build_done, 0);
 	pg_atomic_init_u64(&def->build_total, 0);
 	pg_atomic_init_u32(&def->queue_lost, 0);
@@ -1149,8 +1156,8 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->family = defn->family;
 		strlcpy(def->name, defn->name, NAMEDATALEN);
 		pg_atomic_write_u32(&def->state, LB_BUILDING);
-		pg_atomic_write_u64(&def->unknown.first, 0);
-		pg_atomic_write_u64(&def->unknown.last, 0);
+		def->unknown.first = 0;
+		def->unknown.last = 0;
 		pg_atomic_write_u64(&def->build_done, 0);
 		pg_atomic_write_u64(&def->build_total, 0);
 		pg_atomic_write_u32(&def->queue_lost, 0);

@@ -144,8 +144,9 @@ typedef enum LbCounter
  */
 typedef struct LbUnknown
 {
-	pg_atomic_uint64 first;
-	pg_atomic_uint64 last;
+	slock_t		mutex;
+	uint64		first;
+	uint64		last;
 } LbUnknown;
 
 /*

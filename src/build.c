@@ -697,11 +697,14 @@ misses_changes(Build *build)
 	unknown[1] = &lb_shared->unknown;
 	for (int i = 0; i < 2; i++)
 	{
-		uint64		last = pg_atomic_read_u64(&unknown[i]->last);
+		uint64		first;
+		uint64		last;
 
-		if (last != 0 &&
-			lb_any_running(&build->snapshot,
-						   pg_atomic_read_u64(&unknown[i]->first), last))
+		SpinLockAcquire(&unknown[i]->mutex);
+		first = unknown[i]->first;
+		last = unknown[i]->last;
+		SpinLockRelease(&unknown[i]->mutex);
+		if (last != 0 && lb_any_running(&build->snapshot, first, last))
 			return true;
 	}
 	return false;
@@ -731,6 +734,25 @@ is_prepared_for(Oid source)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Transactions with unknown changes that the build has seen are of no
+ * consequence any more, nor is who happens to be between them.
+ */
+static void
+forget_unknown(Build *build)
+{
+	LbUnknown  *unknown = &build->def->unknown;
+
+	SpinLockAcquire(&unknown->mutex);
+	if (unknown->last != 0 &&
+		!lb_any_running(&build->snapshot, unknown->first, unknown->last))
+	{
+		unknown->first = 0;
+		unknown->last = 0;
+	}
+	SpinLockRelease(&unknown->mutex);
 }
 
 /* The new boards take the place of the old ones. */
@@ -763,6 +785,7 @@ install(Build *build)
 	}
 	if (result == BUILD_DONE)
 	{
+		forget_unknown(build);
 		for (int s = 0; s < LB_STRIPES; s++)
 		{
 			move.stripe = &def->stripes[s];
@@ -1477,9 +1500,14 @@ launcher_round(void)
 
 			if (retry)
 			{
-				uint64		unknown = pg_atomic_read_u64(&def->unknown.last);
-				bool		running = unknown != 0 &&
-				TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
+				uint64		unknown;
+				bool		running;
+
+				SpinLockAcquire(&def->unknown.mutex);
+				unknown = def->unknown.last;
+				SpinLockRelease(&def->unknown.mutex);
+				running = unknown != 0 &&
+					TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
 
 				/* As soon as the transaction that we wait for has ended. */
 				SpinLockAcquire(&def->mutex);

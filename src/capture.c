@@ -31,15 +31,19 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "replication/logicalworker.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/predicate.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
 #include "utils/fmgroids.h"
@@ -50,6 +54,7 @@
 #include "utils/rel.h"
 
 #include "capture.h"
+#include "compat.h"
 #include "ledger.h"
 #include "reader.h"
 #include "stat.h"
@@ -863,17 +868,19 @@ rows_unknown(LbDefn *defn, const char *reason)
  * A table's triggers or a column were altered, or those of a partition.  From
  * here on rows may change without our triggers, even if these are enabled
  * again before the commit: the board goes offline with it, and is built again.
+ * Returns whether there is such a board.
  */
-static void
+static bool
 source_altered(Oid relid, AttrNumber attno)
 {
 	LbDefn	  **defns;
 	int			n;
 	List	   *ancestors = NIL;
+	bool		any = false;
 
 	/* Nothing of ours in this database, or its catalog is being made. */
 	if (!OidIsValid(relid) || lb_catalog() == NULL)
-		return;
+		return false;
 	n = lb_all_defns(&defns);
 	if (n > 0 && get_rel_relispartition(relid))
 		ancestors = get_partition_ancestors(relid);
@@ -897,7 +904,9 @@ source_altered(Oid relid, AttrNumber attno)
 			attno == defn->ranked_attno || !defn->resolved;
 		if (ours)
 			rows_unknown(defn, "the table or its triggers were altered");
+		any |= ours;
 	}
+	return any;
 }
 
 /*
@@ -922,7 +931,7 @@ trigger_altered(Oid trigger)
 		table = found;
 		parent = next;
 	}
-	source_altered(table, 0);
+	(void) source_altered(table, 0);
 }
 
 /*
@@ -1033,7 +1042,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		truncate_begins(objectId);
 	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
 			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
-		source_altered(objectId, subId);
+		(void) source_altered(objectId, subId);
 	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
 	{
 		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
@@ -1047,8 +1056,27 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 /*
  * DETACH PARTITION CONCURRENTLY takes the partition's rows away from new
  * queries by a first transaction, for which no other hook is called; the
- * triggers go in a second one.
+ * triggers go in a second one.  Who is writing to the partition itself must
+ * have ended before: his changes are captured for a board that, built again
+ * meanwhile, would not know the partition.  Later ones find that it is none.
  */
+static void
+detach_begins(Oid relid, RangeVar *name)
+{
+	Oid			part;
+
+	/* Locks are for who may do it; the others get their error from it. */
+	if (!OidIsValid(relid) ||
+		!pg_class_ownercheck(relid, GetUserId()) ||
+		!source_altered(relid, 0))
+		return;
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	part = RangeVarGetRelid(name, NoLock, true);
+	if (OidIsValid(part) && get_rel_relispartition(part) &&
+		get_partition_parent(part, true) == relid)
+		list_free(find_all_inheritors(part, ShareLock, NULL));
+}
+
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -1066,8 +1094,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 
 			if (cmd->subtype == AT_DetachPartition &&
 				((PartitionCmd *) cmd->def)->concurrent)
-				source_altered(RangeVarGetRelid(stmt->relation, NoLock, true),
-							   0);
+				detach_begins(RangeVarGetRelid(stmt->relation, NoLock, true),
+							  ((PartitionCmd *) cmd->def)->name);
 		}
 	}
 	if (prev_process_utility)
@@ -1089,15 +1117,56 @@ static void
 note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 {
 	uint64		xid = U64FromFullTransactionId(fxid);
-	uint64		old = pg_atomic_read_u64(&unknown->first);
 
-	while ((old == 0 || old > xid) &&
-		   !pg_atomic_compare_exchange_u64(&unknown->first, &old, xid))
-		;
-	old = pg_atomic_read_u64(&unknown->last);
-	while (old < xid &&
-		   !pg_atomic_compare_exchange_u64(&unknown->last, &old, xid))
-		;
+	SpinLockAcquire(&unknown->mutex);
+	if (unknown->first == 0 || unknown->first > xid)
+		unknown->first = xid;
+	if (unknown->last < xid)
+		unknown->last = xid;
+	SpinLockRelease(&unknown->mutex);
+}
+
+/*
+ * An apply worker truncates without asking the object access hook, and
+ * partitions have no TRUNCATE trigger of ours.  It has locked them like nobody
+ * else who changes rows.
+ */
+static void
+find_worker_truncates(void)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	if (!FullTransactionIdIsValid(GetTopFullTransactionIdIfAny()) ||
+		lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbDefn	   *defn = defns[i];
+		List	   *parts;
+		ListCell   *lc;
+
+		if (get_rel_relkind(defn->source) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		parts = find_all_inheritors(defn->source, NoLock, NULL);
+		foreach(lc, parts)
+		{
+			LOCKTAG		tag;
+
+			SET_LOCKTAG_RELATION(tag, MyDatabaseId, lfirst_oid(lc));
+#if PG_VERSION_NUM >= 170000
+			if (LockHeldByMe(&tag, AccessExclusiveLock, false))
+#else
+			if (LockHeldByMe(&tag, AccessExclusiveLock))
+#endif
+			{
+				rows_unknown(defn, "a partition was truncated");
+				break;
+			}
+		}
+		list_free(parts);
+	}
 }
 
 /* Find the definition in shared memory, or enter it.  Never raises. */
@@ -1148,12 +1217,16 @@ publish_board(XactBoard *board, FullTransactionId xid, bool prepare)
 static void
 check_serializable(XactDef *xdef)
 {
-	Relation	rel = try_relation_open(xdef->defn.source, AccessShareLock);
+	/*
+	 * Without a lock: who has written to a partition has none on the source,
+	 * and must not wait for it now.
+	 */
+	Relation	rel = RelationIdGetRelation(xdef->defn.source);
 
 	if (rel == NULL)
 		return;
 	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
-	relation_close(rel, NoLock);
+	RelationClose(rel);
 }
 
 /* From here to the callback, readers of the definition run their queries. */
@@ -1371,6 +1444,8 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
+			if (lb_shared != NULL && IsLogicalWorker())
+				find_worker_truncates();
 			if (xact_context != NULL)
 				pre_commit();
 			published = true;
@@ -1392,6 +1467,8 @@ xact_callback(XactEvent event, void *arg)
 			lb_board_at_xact_end();
 			break;
 		case XACT_EVENT_PRE_PREPARE:
+			if (lb_shared != NULL && IsLogicalWorker())
+				find_worker_truncates();
 			if (xact_context != NULL)
 				pre_prepare();
 			published = true;

@@ -100,8 +100,7 @@ shmem_startup(void)
 		dlist_init(&lb_shared->defs);
 		dlist_init(&lb_shared->free_defs);
 		lb_shared->next_generation = 1;
-		pg_atomic_init_u64(&lb_shared->unknown.first, 0);
-		pg_atomic_init_u64(&lb_shared->unknown.last, 0);
+		SpinLockInit(&lb_shared->unknown.mutex);
 		pg_atomic_init_u64(&lb_shared->versions, 0);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);

@@ -270,6 +270,7 @@ init_publication(LbDef *def, uint64 generation, int stripe, LbRef self,
 	pub->nentries = nentries;
 	pub->large = large ? entries : NULL;
 	pub->steps = NULL;
+	pub->nsteps = 0;
 	if (!large)
 		memcpy(pub->entries, entries,
 			   Min(nentries, PUB_WORDS(LB_CHUNK_SIZE) / stride) *
@@ -591,7 +592,8 @@ prefetch_entries(const LbDef *def, const LbIndex *index, const int64 *entries,
 			keys[nkeys++] = entry + 1;
 		if (entry[0] & LB_HAS_NEW)
 			keys[nkeys++] = entry + 1 + def->width;
-		lb_index_prefetch_change(&lb_shared->arena, index, keys, nkeys);
+		lb_index_prefetch_change(&lb_shared->arena, index, def->width, keys,
+								 nkeys);
 	}
 }
 
@@ -663,7 +665,8 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
  * one more for its new key.  Returns NULL if there is no memory for that.
  */
 static uint32 *
-order_steps(const LbDef *def, const int64 *entries, uint32 nentries)
+order_steps(const LbDef *def, const int64 *entries, uint32 nentries,
+			uint64 *nsteps)
 {
 	int			stride = lb_entry_words(def->width);
 	MemoryContext context = AllocSetContextCreate(TopTransactionContext,
@@ -716,6 +719,7 @@ order_steps(const LbDef *def, const int64 *entries, uint32 nentries)
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
+	*nsteps = steps == NULL ? nentries : n;
 	return steps;
 }
 
@@ -733,13 +737,14 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	FullTransactionId other;
 	const LbIndex *index = NULL;
 	const uint32 *steps = NULL;
+	uint64		nsteps = 0;
 	bool		wait;
 
 	if (!large && !copy_pages(&mem, lb_entry_words(def->width), entries,
 							  nentries, &pages))
 		return NULL;
 	if (large)
-		steps = order_steps(def, entries, nentries);
+		steps = order_steps(def, entries, nentries, &nsteps);
 	memset(&resolved, 0, sizeof(resolved));
 	for (;;)
 	{
@@ -762,6 +767,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	if (pub != NULL)
 	{
 		pub->steps = steps;
+		pub->nsteps = nsteps;
 		index = &lb_board_at(pub->board)->index;
 	}
 	LWLockRelease(&stripe->lock);
@@ -770,23 +776,6 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	else
 		prefetch_entries(def, index, entries, nentries);
 	return pub;
-}
-
-/* How many steps there are. */
-static uint64
-count_steps(const LbPublication *pub, int stride)
-{
-	uint64		n = 0;
-
-	if (pub->steps == NULL)
-		return pub->nentries;
-	for (uint32 i = 0; i < pub->nentries; i++)
-	{
-		int64		flags = pub->large[(Size) i * stride];
-
-		n += ((flags & LB_HAS_OLD) != 0) + ((flags & LB_HAS_NEW) != 0);
-	}
-	return n;
 }
 
 /* Take steps n .. end - 1 of the owner's large publication. */
@@ -826,7 +815,6 @@ settle_large(LbPublication *pub)
 {
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
-	uint64		nsteps = count_steps(pub, lb_entry_words(def->width));
 	uint64		n = 0;
 
 	/*
@@ -842,9 +830,9 @@ settle_large(LbPublication *pub)
 	lb_want_xid();
 
 	/* A build that finishes meanwhile may have brought in everything. */
-	while (n < nsteps && !pub->done && lb_def_is(def, pub->generation))
+	while (n < pub->nsteps && !pub->done && lb_def_is(def, pub->generation))
 	{
-		uint64		end = Min(n + LB_SLICE, nsteps);
+		uint64		end = Min(n + LB_SLICE, pub->nsteps);
 
 		take_steps(def, stripe, lb_board_at(pub->board), pub, n, end);
 		n = end;

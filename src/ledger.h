@@ -47,6 +47,7 @@ typedef struct LbPublication
 	uint32		nentries;
 	const int64 *large;			/* owner's memory, not to be followed by others */
 	const uint32 *steps;		/* likewise; NULL: entry after entry */
+	uint64		nsteps;
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
 

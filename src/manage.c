@@ -17,6 +17,7 @@
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -387,6 +388,13 @@ create_board(const char *board, Oid source, const char *member,
 	require_owner(source);
 	check_source(rel);
 	check_partitions(rel);
+
+	/*
+	 * Who writes to a partition itself holds no lock on the source.  The
+	 * first board's triggers would see to that, but not the second one's.
+	 */
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
 	check_definition(&defn, rel);
 	relation_close(rel, NoLock);
 

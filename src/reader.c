@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
@@ -206,10 +207,14 @@ lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
 		PredicateLockRelation(r->serializable, r->snapshot.snapshot);
 		for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
 		{
-			Relation	part = table_open(defn->parts[i], AccessShareLock);
+			Relation	part = try_relation_open(defn->parts[i],
+												 AccessShareLock);
 
+			/* The list may be older than a DROP, and publish() has the source. */
+			if (part == NULL)
+				continue;
 			PredicateLockRelation(part, r->snapshot.snapshot);
-			table_close(part, NoLock);
+			relation_close(part, NoLock);
 		}
 	}
 }

@@ -1674,10 +1674,9 @@ suspect_block(const LbArena *arena, LbRef ref, int level, int cap, int *count)
 
 void
 lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
-						 const int64 *const *keys, int nkeys)
+						 int width, const int64 *const *keys, int nkeys)
 {
 	const volatile LbIndex *now = index;
-	int			width = index->width;
 	int			leaf_cap = leaf_capacity(width, LB_MAX_ORDER);
 	int			link_cap = link_capacity(width);
 	LbRef		refs[2];
@@ -1689,7 +1688,10 @@ lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
 	if (level < 1 || level >= LB_MAX_HEIGHT)
 		return;
 
-	/* Level by level, so that the misses of both keys overlap. */
+	/*
+	 * Level by level, so that the misses of both keys overlap.  Places in a
+	 * block are told by what was checked, not by the block again.
+	 */
 	for (i = 0; i < nkeys; i++)
 		refs[i] = now->root;
 	for (; level > 0; level--)
@@ -1697,15 +1699,18 @@ lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
 		for (i = 0; i < nkeys; i++)
 		{
 			const Block *block;
+			const int64 *words;
 			int			count;
 			int			at;
 
 			block = suspect_block(arena, refs[i], level, link_cap, &count);
 			if (block == NULL || count < 1)
 				return;
-			at = search_keys(link_words(block, 0), link_cap, 1, count,
-							 keys[i], width, true) - 1;
-			refs[i] = ((const volatile LbRef *) link_children(block))[at];
+			words = (const int64 *) ((const char *) block + sizeof(LinkBlock));
+			at = search_keys(words, link_cap, 1, count, keys[i], width,
+							 true) - 1;
+			words += (Size) width * link_cap;
+			refs[i] = ((const volatile LbRef *) (words + 2 * link_cap))[at];
 			if (refs[i] == LB_NONE || refs[i] % (1 << LB_MAX_ORDER) != 0 ||
 				refs[i] >= arena->nchunks)
 				return;
@@ -1715,26 +1720,30 @@ lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
 			if (level > 1)
 				continue;
 
-			/* The sums behind it change. */
-			prefetch_to_write(link_members(block) + at, count - at);
-			prefetch_to_write(link_distinct(block) + at, count - at);
+			/* The sums behind it change: of members, of distinct scores. */
+			prefetch_to_write(words + at, count - at);
+			prefetch_to_write(words + link_cap + at, count - at);
 		}
 	}
 	for (i = 0; i < nkeys; i++)
 	{
 		const Block *leaf;
+		const int64 *words;
 		int			count;
 		int			slot;
 
 		leaf = suspect_block(arena, refs[i], 0, leaf_cap, &count);
 		if (leaf == NULL)
 			return;
-		slot = array_lower(leaf_words(leaf, 0), 0, count, keys[i][0]);
+		words = (const int64 *) ((const char *) leaf + leaf_offset(leaf_cap));
+		slot = array_lower(words, 0, count, keys[i][0]);
 
 		/* What comes after the key moves. */
-		prefetch_to_write(leaf_tags(leaf) + slot, (count - slot) / 8 + 1);
+		prefetch_to_write((const char *) leaf + sizeof(Block) + slot,
+						  (count - slot) / 8 + 1);
 		for (j = 0; j < width; j++)
-			prefetch_to_write(leaf_words(leaf, j) + slot, count - slot + 1);
+			prefetch_to_write(words + (Size) j * leaf_cap + slot,
+							  count - slot + 1);
 	}
 }
 

@@ -95,10 +95,11 @@ extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
  * Have the memory on its way that inserting or removing the one or two keys,
  * of one member, is going to touch, as far as it can be told now.  Needs no
  * lock: it believes nothing that it reads, and changes nothing.  index must be
- * in memory that is and stays mapped, whatever becomes of it.
+ * in memory that is and stays mapped, whatever becomes of it; width is told by
+ * the caller for the same reason.
  */
 extern void lb_index_prefetch_change(const LbArena *arena,
-									 const LbIndex *index,
+									 const LbIndex *index, int width,
 									 const int64 *const *keys, int nkeys);
 
 /*
