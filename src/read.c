@@ -829,6 +829,13 @@ prefetch_members(const Read *r, const Datum *members, const bool *nulls, int n)
 		if (!nulls[i])
 			lb_index_prefetch_leaf(r->read.view.arena, r->read.view.index, &member);
 	}
+	for (int i = 0; i < n; i++)
+	{
+		int64		member = DatumGetInt64(members[i]);
+
+		if (!nulls[i])
+			lb_index_prefetch_key(r->read.view.arena, r->read.view.index, &member);
+	}
 }
 
 Datum

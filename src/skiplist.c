@@ -1627,6 +1627,33 @@ lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 }
 
 void
+lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
+					  const int64 *member)
+{
+	uint32		hash;
+	LbHashScan	scan;
+	LbRef		ref;
+	const Block *leaf;
+	const uint8 *slot;
+
+	if (!index_hashed(index))
+		return;
+	hash = lb_hash_words(member, index->member_words);
+	ref = lb_hash_first(arena, &index->hash, hash, &scan);
+	if (ref == LB_NONE)
+		return;
+	leaf = block_ptr(arena, ref);
+	slot = memchr(leaf_tags(leaf), hash_tag(hash), leaf->count);
+	if (slot == NULL)
+		return;
+
+	/* All words of the key, and the scores that a search for it reads. */
+	for (int i = 1; i < index->width; i++)
+		lb_prefetch(leaf_words(leaf, i) + (slot - leaf_tags(leaf)));
+	prefetch_words(leaf_words(leaf, 0), leaf->count);
+}
+
+void
 lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 					   const int64 *member)
 {

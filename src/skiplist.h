@@ -83,13 +83,16 @@ extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key);
 
 /*
- * lb_index_lookup in three steps for many members at once: call each step for
- * all of them before the next, so that their cache misses overlap.
+ * lb_index_lookup in steps for many members at once: call each of these, in
+ * this order, for all of them before the next, so that their cache misses
+ * overlap.
  */
 extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
+extern void lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
+								  const int64 *member);
 
 /*
  * Have the memory on its way that inserting or removing the one or two keys,

@@ -185,6 +185,8 @@ main(int argc, char **argv)
 		for (j = 0; j < 32; j++)
 			lb_index_prefetch_leaf(&arena, &index, &member[j]);
 		for (j = 0; j < 32; j++)
+			lb_index_prefetch_key(&arena, &index, &member[j]);
+		for (j = 0; j < 32; j++)
 		{
 			if (!lb_index_lookup(&arena, &index, &member[j], key))
 				die("lookup");

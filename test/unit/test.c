@@ -919,6 +919,7 @@ ask(Model *model)
 		case 0:					/* where is this member? */
 			lb_index_prefetch_hash(arena, index, key_member(index, key));
 			lb_index_prefetch_leaf(arena, index, key_member(index, key));
+			lb_index_prefetch_key(arena, index, key_member(index, key));
 			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
 									got) == model->there[member]);
 			if (model->there[member])
