@@ -2070,6 +2070,10 @@ wait_for_backends(PGconn *c)
 			return;
 		if (now() > end)
 			fail("a backend does not end: %s", PQerrorMessage(c));
+
+		/* One that was killed takes all connections with it. */
+		if (PQstatus(c) == CONNECTION_BAD)
+			PQreset(c);
 		usleep(1000);
 	}
 }
