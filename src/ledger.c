@@ -669,15 +669,17 @@ order_steps(const LbDef *def, const int64 *entries, uint32 nentries,
 			uint64 *nsteps)
 {
 	int			stride = lb_entry_words(def->width);
-	MemoryContext context = AllocSetContextCreate(TopTransactionContext,
-												  "leaderboard large transaction",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = CurrentMemoryContext;
+	volatile MemoryContext context = NULL;
 	uint32	   *volatile steps = NULL;
 	volatile uint64 n = 0;
 
 	PG_TRY();
 	{
+		context = AllocSetContextCreate(TopTransactionContext,
+										"leaderboard large transaction",
+										ALLOCSET_DEFAULT_SIZES);
+		MemoryContextSwitchTo(context);
 		steps = MemoryContextAllocHuge(TopTransactionContext,
 									   2 * (Size) nentries * sizeof(uint32));
 		for (int new = 0; new <= 1; new++)
@@ -718,7 +720,8 @@ order_steps(const LbDef *def, const int64 *entries, uint32 nentries,
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
+	if (context != NULL)
+		MemoryContextDelete(context);
 	*nsteps = steps == NULL ? nentries : n;
 	return steps;
 }

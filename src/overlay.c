@@ -177,9 +177,9 @@ lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
 	return lo;
 }
 
-/* The first of n keys in order that is not before key. */
-static int
-key_place(const int64 *keys, int n, int width, const int64 *key)
+int
+lb_keys_before(const int64 *keys, int n, int width, const int64 *prefix,
+			int nwords, bool inclusive)
 {
 	int			lo = 0;
 	int			hi = n;
@@ -187,8 +187,9 @@ key_place(const int64 *keys, int n, int width, const int64 *key)
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
+		int			c = lb_words_cmp(keys + (Size) mid * width, prefix, nwords);
 
-		if (lb_words_cmp(keys + (Size) mid * width, key, width) < 0)
+		if (c < 0 || (c == 0 && inclusive))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -200,7 +201,7 @@ key_place(const int64 *keys, int n, int width, const int64 *key)
 static void
 change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
 {
-	int			at = key_place(keys, *n, width, key);
+	int			at = lb_keys_before(keys, *n, width, key, width, false);
 	int64	   *place = keys + (Size) at * width;
 
 	if (insert)

@@ -124,6 +124,10 @@ extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
 extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
 						   int64 *delta);
 
+/* How many of n keys in order come before prefix (or equal it). */
+extern int	lb_keys_before(const int64 *keys, int n, int width,
+						   const int64 *prefix, int nwords, bool inclusive);
+
 /*
  * The place of a member's entry, or where it would be.  Sets *found.
  */

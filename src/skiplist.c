@@ -517,6 +517,22 @@ descend(const LbArena *arena, const LbIndex *index, const int64 *prefix,
 	return block;
 }
 
+/* Whether the key of a slot, which may be behind the last, is this one. */
+static inline bool
+leaf_has_key(const Block *leaf, int slot, const int64 *key)
+{
+	int			i;
+
+	if (slot == leaf->count)
+		return false;
+	for (i = 0; i < leaf->width; i++)
+	{
+		if (leaf_words(leaf, i)[slot] != key[i])
+			return false;
+	}
+	return true;
+}
+
 /*
  * The leaf and slot where key is or belongs, with the way there.  The way
  * goes by the links whose key is not above this one.
@@ -531,15 +547,8 @@ descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
 	leaf = descend(arena, index, key, index->width, true, path, NULL, &slot);
 
 	/* The slot found is behind the key itself, if that is there. */
-	if (slot > 0)
-	{
-		int			i = 0;
-
-		while (i < index->width && leaf_words(leaf, i)[slot - 1] == key[i])
-			i++;
-		if (i == index->width)
-			path->slot[0] = slot - 1;
-	}
+	if (slot > 0 && leaf_has_key(leaf, slot - 1, key))
+		path->slot[0] = slot - 1;
 	return (Block *) leaf;
 }
 
@@ -1408,22 +1417,6 @@ tidy(const LbMem *mem, LbIndex *index, const Path *path)
 		(void) resize_leaf(mem, index, index->root_order - 1);
 }
 
-/* Whether the key of a slot, which may be behind the last, is this one. */
-static inline bool
-leaf_has_key(const Block *leaf, int slot, const int64 *key)
-{
-	int			i;
-
-	if (slot == leaf->count)
-		return false;
-	for (i = 0; i < leaf->width; i++)
-	{
-		if (leaf_words(leaf, i)[slot] != key[i])
-			return false;
-	}
-	return true;
-}
-
 /*
  * Take the key of a path out of its leaf.  Returns what the links along the
  * path span more (amounts wrap around).
@@ -1679,6 +1672,14 @@ prefetch_to_write(const void *start, int n)
 		lb_prefetch_write(p + i);
 }
 
+/* Whether a reference read without the lock can be that of a whole page. */
+static inline bool
+suspect_ref(const LbArena *arena, LbRef ref)
+{
+	return ref != LB_NONE && ref % (1 << LB_MAX_ORDER) == 0 &&
+		ref < arena->nchunks;
+}
+
 /*
  * A block as it may look without the lock: NULL if it cannot be one of this
  * level, else *count is not more than there is room for.
@@ -1688,8 +1689,7 @@ suspect_block(const LbArena *arena, LbRef ref, int level, int cap, int *count)
 {
 	const Block *block;
 
-	if (ref == LB_NONE || ref % (1 << LB_MAX_ORDER) != 0 ||
-		ref >= arena->nchunks)
+	if (!suspect_ref(arena, ref))
 		return NULL;
 	block = block_ptr(arena, ref);
 	*count = ((const volatile Block *) block)->count;
@@ -1738,8 +1738,7 @@ lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
 							 true) - 1;
 			words += (Size) width * link_cap;
 			refs[i] = ((const volatile LbRef *) (words + 2 * link_cap))[at];
-			if (refs[i] == LB_NONE || refs[i] % (1 << LB_MAX_ORDER) != 0 ||
-				refs[i] >= arena->nchunks)
+			if (!suspect_ref(arena, refs[i]))
 				return;
 			prefetch_words(lb_ptr(arena, refs[i]), level > 1 ?
 						   (int) sizeof(LinkBlock) / 8 + link_cap :
@@ -2274,19 +2273,6 @@ typedef struct Check
 	uint64		chunks;
 } Check;
 
-static int
-compare_keys(const int64 *a, const int64 *b, int width)
-{
-	int			i;
-
-	for (i = 0; i < width; i++)
-	{
-		if (a[i] != b[i])
-			return a[i] < b[i] ? -1 : 1;
-	}
-	return 0;
-}
-
 /* Check the slots of a leaf's members in the hash, and that none is double. */
 static const char *
 check_members(const Check *check, LbRef ref, const Block *leaf)
@@ -2375,7 +2361,7 @@ check_leaf(Check *check, LbRef ref, const Block *leaf)
 		bool		is_new;
 
 		block_get_key(leaf, i, key);
-		if (check->any && compare_keys(check->prev, key, index->width) >= 0)
+		if (check->any && lb_words_cmp(check->prev, key, index->width) >= 0)
 			return "index: keys are out of order";
 		is_new = !check->any || check->prev[0] != key[0];
 		if (i == 0 && leaf->continues != !is_new)
@@ -2418,7 +2404,7 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		int64		key[LB_MAX_WIDTH];
 
 		block_get_key(block, 0, key);
-		if (compare_keys(key, lower, index->width) < 0)
+		if (lb_words_cmp(key, lower, index->width) < 0)
 			return "index: a key is below that of its link";
 		return check_leaf(check, ref, block);
 	}
@@ -2430,9 +2416,9 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		const char *problem;
 
 		block_get_key(block, i, key);
-		if (i == 0 && compare_keys(key, lower, index->width) != 0)
+		if (i == 0 && lb_words_cmp(key, lower, index->width) != 0)
 			return "index: the first key of a block is not that of its link";
-		if (check->any && compare_keys(check->prev, key, index->width) >= 0)
+		if (check->any && lb_words_cmp(check->prev, key, index->width) >= 0)
 			return "index: a link's key is not above the keys before it";
 		if (before.members != check->seen.members - start.members)
 			return "index: wrong sum of members";

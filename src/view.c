@@ -17,27 +17,6 @@
 
 #include "view.h"
 
-/* How many of n sorted keys come before prefix (or equal it). */
-static int
-keys_before(const int64 *keys, int n, int width, const int64 *prefix,
-			int nwords, bool inclusive)
-{
-	int			lo = 0;
-	int			hi = n;
-
-	while (lo < hi)
-	{
-		int			mid = lo + (hi - lo) / 2;
-		int			c = lb_words_cmp(keys + (Size) mid * width, prefix, nwords);
-
-		if (c < 0 || (c == 0 && inclusive))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static inline const int64 *
 removed_key(const LbView *view, int i)
 {
@@ -227,10 +206,10 @@ lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 					   &m, distinct == NULL ? NULL : &d);
 	if (overlay != NULL)
 	{
-		m = m - keys_before(overlay->removed, overlay->nremoved, view->width,
-							prefix, nwords, inclusive) +
-			keys_before(overlay->added, overlay->nadded, view->width,
-						prefix, nwords, inclusive);
+		m = m - lb_keys_before(overlay->removed, overlay->nremoved, view->width,
+							   prefix, nwords, inclusive) +
+			lb_keys_before(overlay->added, overlay->nadded, view->width,
+						   prefix, nwords, inclusive);
 		if (distinct != NULL && view->ndeltas > 0)
 		{
 			int			lo = 0;
@@ -276,8 +255,8 @@ settle_cursor(const LbView *view, LbViewCursor *cursor)
 					  cursor->index_key);
 		if (overlay == NULL || overlay->nremoved == 0)
 			return;
-		at = keys_before(overlay->removed, overlay->nremoved, view->width,
-						 cursor->index_key, view->width, false);
+		at = lb_keys_before(overlay->removed, overlay->nremoved, view->width,
+							cursor->index_key, view->width, false);
 		if (at == overlay->nremoved ||
 			lb_words_cmp(removed_key(view, at), cursor->index_key,
 					   view->width) != 0)
@@ -310,8 +289,8 @@ lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 			uint64		at;
 
 			at = index_before(view, key, view->width, false) -
-				keys_before(overlay->removed, overlay->nremoved, view->width,
-							key, view->width, false) + mid;
+				lb_keys_before(overlay->removed, overlay->nremoved, view->width,
+							   key, view->width, false) + mid;
 			if (at < before)
 				lo = mid + 1;
 			else

@@ -95,24 +95,27 @@ server_settings()
 	END
 }
 
-# A server for one part or for several.  One that has crashed in an earlier
-# part is no reason for the next to fail.
+# use_server BINFILE DIR: a server for one part or for several, of the
+# installation whose programs are where BINFILE says.  One that has crashed in an
+# earlier part is no reason for the next to fail.
+use_server()
+{
+	BIN=$(cat "$1")
+	[ -e "$2" ] || server_settings | server_init "$2"
+	export PGHOST=$2 PGUSER=postgres PGDATABASE=postgres
+	"$BIN/pg_isready" -q || server_start "$2"
+}
+
 prepare_server()
 {
 	prepare_install
-	BIN=$(cat bin)
-	[ -e "$server" ] || server_settings | server_init "$server"
-	export PGHOST=$server PGUSER=postgres PGDATABASE=postgres
-	"$BIN/pg_isready" -q || server_start "$server"
+	use_server bin "$server"
 }
 
 prepare_debug_server()
 {
 	prepare_debug_install
-	BIN=$(cat debug-bin)
-	[ -e "$debug_server" ] || server_settings | server_init "$debug_server"
-	export PGHOST=$debug_server PGUSER=postgres PGDATABASE=postgres
-	"$BIN/pg_isready" -q || server_start "$debug_server"
+	use_server debug-bin "$debug_server"
 }
 
 # The server must have come through: a crash restart is a failure even where
@@ -293,10 +296,7 @@ oracle()
 prepare_kill_server()
 {
 	prepare_install
-	BIN=$(cat bin)
-	[ -e "$kill_server" ] || server_settings | server_init "$kill_server"
-	export PGHOST=$kill_server PGUSER=postgres PGDATABASE=postgres
-	"$BIN/pg_isready" -q || server_start "$kill_server"
+	use_server bin "$kill_server"
 }
 
 part_oracle()

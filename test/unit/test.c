@@ -800,7 +800,7 @@ model_before(const Model *model, const int64 *prefix, int nwords,
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
-		int			c = compare_keys(model_key(model, model->order[middle]),
+		int			c = lb_words_cmp(model_key(model, model->order[middle]),
 									 prefix, nwords);
 
 		if (c < 0 || (c == 0 && inclusive))
@@ -869,7 +869,7 @@ compare_index(const Model *model)
 
 		REQUIRE(more);
 		lb_cursor_key(arena, index, &cursor, key);
-		REQUIRE(compare_keys(key, model_key(model, model->order[i]),
+		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
 							 model->width) == 0);
 		if (i + 1 < model->n)
 			more = lb_cursor_next(arena, index, &cursor);
@@ -885,7 +885,7 @@ compare_index(const Model *model)
 
 		REQUIRE(lb_cursor_prev(arena, index, &cursor));
 		lb_cursor_key(arena, index, &cursor, key);
-		REQUIRE(compare_keys(key, model_key(model, model->order[i]),
+		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
 							 model->width) == 0);
 	}
 	REQUIRE(!lb_cursor_prev(arena, index, &cursor));
@@ -923,7 +923,7 @@ ask(Model *model)
 			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
 									got) == model->there[member]);
 			if (model->there[member])
-				REQUIRE(compare_keys(key, got, model->width) == 0);
+				REQUIRE(lb_words_cmp(key, got, model->width) == 0);
 			break;
 
 		case 1:					/* how many are before this prefix? */
@@ -955,7 +955,7 @@ ask(Model *model)
 			if (before < model->n)
 			{
 				lb_cursor_key(arena, index, &cursor, got);
-				REQUIRE(compare_keys(got,
+				REQUIRE(lb_words_cmp(got,
 									 model_key(model, model->order[before]),
 									 model->width) == 0);
 			}
@@ -977,7 +977,7 @@ ask(Model *model)
 					break;
 				}
 				lb_cursor_key(arena, index, &cursor, got);
-				REQUIRE(compare_keys(got,
+				REQUIRE(lb_words_cmp(got,
 									 model_key(model, model->order[before]),
 									 model->width) == 0);
 				if (inclusive)
