@@ -926,7 +926,7 @@ prepare_build(Build *build)
 	{
 		if (try == LOCK_TRIES)
 		{
-			build_offline(build, "the table is locked", true);
+			build_offline(build, LB_TABLE_LOCKED, true);
 			end_build(build, true);
 			return NULL;
 		}

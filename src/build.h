@@ -15,6 +15,9 @@
 #include "board.h"
 #include "sort.h"
 
+/* Why a build has failed that somebody's lock has kept out. */
+#define LB_TABLE_LOCKED "the table is locked"
+
 /* The values of a family's boards, numbered as they are met. */
 typedef struct LbValues
 {

@@ -599,7 +599,9 @@ rebuild(LbDefn *defn)
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
 	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			(errcode(strcmp(reason, LB_TABLE_LOCKED) == 0 ?
+					 ERRCODE_LOCK_NOT_AVAILABLE :
+					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("could not build board \"%s\"", name),
 			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
 			 errhint("Reads of the board run their queries until it is built.")));

@@ -638,7 +638,7 @@ exec_copy(const char *statement, const char *copy_data)
  * copy_data is what a COPY FROM STDIN is to read.
  */
 static PGresult *
-run_copy(const char *statement, const char *copy_data, const char *tolerated)
+run_copy(const char *statement, const char *copy_data)
 {
 	PGresult   *res;
 	const char *sqlstate;
@@ -676,9 +676,8 @@ run_copy(const char *statement, const char *copy_data, const char *tolerated)
 		return NULL;
 	}
 	/* Nobody cancels in the free running mode. */
-	if ((!expected_error(sqlstate) ||
-		 (!scheduled && strcmp(sqlstate, "57014") == 0)) &&
-		(tolerated == NULL || strcmp(tolerated, sqlstate) != 0))
+	if (!expected_error(sqlstate) ||
+		(!scheduled && strcmp(sqlstate, "57014") == 0))
 	{
 		snprintf(failure_kind, sizeof(failure_kind), "%s",
 				 PQstatus(conn) == CONNECTION_BAD ? "lost" : sqlstate);
@@ -694,7 +693,7 @@ run_copy(const char *statement, const char *copy_data, const char *tolerated)
 static bool
 run(const char *statement)
 {
-	PGresult   *res = run_copy(statement, NULL, NULL);
+	PGresult   *res = run_copy(statement, NULL);
 
 	PQclear(res);
 	return res != NULL;
@@ -714,7 +713,7 @@ run_free(char *statement)
 static char *
 run_value(const char *statement)
 {
-	PGresult   *res = run_copy(statement, NULL, NULL);
+	PGresult   *res = run_copy(statement, NULL);
 	char	   *value;
 
 	if (res == NULL)
@@ -1138,7 +1137,7 @@ static bool
 compare(const struct Comparison *c, const Look *look)
 {
 	char	   *statement = comparison_statement(c, look);
-	PGresult   *res = run_copy(statement, NULL, NULL);
+	PGresult   *res = run_copy(statement, NULL);
 
 	if (res != NULL)
 		compare_rows(res, statement);
@@ -1456,7 +1455,7 @@ do_copy(const Table *t)
 	}
 	fclose(f);
 	statement = format("COPY %s (%s) FROM STDIN", t->name, columns(t));
-	res = run_copy(statement, data, NULL);
+	res = run_copy(statement, data);
 	PQclear(res);
 	free(statement);
 	free(data);
@@ -1595,7 +1594,7 @@ compare_through_cursor(const Table *t)
 						percent(50) ? "NO SCROLL" : "SCROLL", query)) &&
 		do_something(t) &&
 		(!percent(50) || do_something(t)) &&
-		(res = run_copy("FETCH ALL FROM c", NULL, NULL)) != NULL)
+		(res = run_copy("FETCH ALL FROM c", NULL)) != NULL)
 	{
 		compare_rows(res, query);
 		run("CLOSE c");
@@ -1618,7 +1617,7 @@ compare_through_held_cursor(const Table *t)
 	{
 		/* Some of it may be read before. */
 		if (percent(50) &&
-			(res = run_copy("FETCH 2 FROM h", NULL, NULL)) != NULL)
+			(res = run_copy("FETCH 2 FROM h", NULL)) != NULL)
 		{
 			compare_rows(res, query);
 			PQclear(res);
@@ -1631,7 +1630,7 @@ compare_through_held_cursor(const Table *t)
 			if (percent(50))
 				do_something(t);
 			tx_failed = false;
-			if ((res = run_copy("FETCH ALL FROM h", NULL, NULL)) != NULL)
+			if ((res = run_copy("FETCH ALL FROM h", NULL)) != NULL)
 			{
 				compare_rows(res, query);
 				PQclear(res);
@@ -1666,14 +1665,14 @@ compare_in_two(const Table *t)
 	statement = format("SELECT call, got, pg_current_snapshot() AS at"
 					   " FROM (%s) AS c (call, got, want) ORDER BY call, got",
 					   query);
-	got = run_copy(statement, NULL, NULL);
+	got = run_copy(statement, NULL);
 	free(statement);
 	if (got != NULL && (!percent(50) || compare_some(t, 1)))
 	{
 		statement = format("SELECT call, want, pg_current_snapshot() AS at"
 						   " FROM (%s) AS c (call, got, want)"
 						   " ORDER BY call, want", query);
-		want = run_copy(statement, NULL, NULL);
+		want = run_copy(statement, NULL);
 		if (want != NULL)
 			compare_results(got, 1, want, 1, statement);
 		free(statement);
@@ -1737,7 +1736,7 @@ transaction(void)
 		char	   *statement = format("SELECT lb_rebuild('%s')", t->board);
 
 		/* It may not get its lock. */
-		PQclear(run_copy(statement, NULL, "55006"));
+		PQclear(run_copy(statement, NULL));
 		free(statement);
 		return;
 	}
@@ -1868,7 +1867,7 @@ connect_again(void)
 		statement = format("SELECT FROM pg_prepared_xacts"
 						   " WHERE database = current_database()"
 						   " AND gid = 'oracle %d'", me);
-		res = run_copy(statement, NULL, NULL);
+		res = run_copy(statement, NULL);
 		free(statement);
 		none = res == NULL || PQntuples(res) == 0;
 		PQclear(res);
@@ -1938,7 +1937,7 @@ set_up(void)
 	/* An earlier run that did not come to its end may have left some. */
 	res = run_copy("SELECT gid FROM pg_prepared_xacts"
 				   " WHERE database = current_database()"
-				   " AND starts_with(gid, 'oracle ')", NULL, NULL);
+				   " AND starts_with(gid, 'oracle ')", NULL);
 	for (int i = 0; i < PQntuples(res); i++)
 		run_free(format("ROLLBACK PREPARED '%s'", PQgetvalue(res, i, 0)));
 	PQclear(res);
@@ -1971,7 +1970,7 @@ print_statistics(void)
 	res = run_copy("SELECT board, state, coalesce(reason, '') AS reason,"
 				   " members, index_reads, query_reads, query_building,"
 				   " query_offline, query_own_changes, query_snapshot, changes"
-				   " FROM lb_stat_board ORDER BY board", NULL, NULL);
+				   " FROM lb_stat_board ORDER BY board", NULL);
 	for (int c = 0; c < PQnfields(res); c++)
 		printf("%s%s", c > 0 ? " | " : "", PQfname(res, c));
 	printf("\n");
@@ -2131,8 +2130,7 @@ final_comparison(void)
 	compare_all();
 	run("RESET leaderboard.enable_index");
 
-	res = run_copy("SELECT board, member, problem FROM lb_verify()", NULL,
-				   NULL);
+	res = run_copy("SELECT board, member, problem FROM lb_verify()", NULL);
 	if (res == NULL || PQntuples(res) > 0)
 	{
 		result.failed++;
