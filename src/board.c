@@ -1354,6 +1354,8 @@ empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 					forget_others_pending(def, board, truncating);
 				if (collect.history)
 					lb_trim_history(def, board, true);
+				board->applied = ++board->version;
+				board->backlog = 0;
 				lb_raise_floor(&board->floor, collect.floor.note,
 							   collect.floor.xid);
 				lb_board_release(def, stripe, collect.refs[i]);
@@ -1391,6 +1393,7 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 	Trim	   *trim = (Trim *) arg;
 	LbBoard    *board = lb_board_at(ref);
 
+	lb_apply_backlog(trim->def, board);
 	lb_trim_history(trim->def, board, false);
 	if (!dlist_is_empty(&board->history))
 		trim->left = true;
@@ -1603,6 +1606,8 @@ lb_board_new(const LbMem *mem, const LbDef *def, uint32 hash,
 	memset(&board->floor, 0, sizeof(board->floor));
 	board->version = pg_atomic_fetch_add_u64(&lb_shared->versions,
 											 UINT64CONST(1) << 32);
+	board->applied = board->version;
+	board->backlog = 0;
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;

@@ -179,8 +179,12 @@ typedef struct LbBoard
 	dlist_head	pending;		/* publications not settled, oldest first */
 	dlist_head	history;		/* settled ones, in the order of settling */
 	LbFloor		floor;			/* of what has left the history */
-	uint64		version;		/* changes with the two lists; never the same
-								 * again, not even of another board */
+	uint64		version;		/* changes with the two lists and the index;
+								 * never the same again, not even of another
+								 * board */
+	uint64		applied;		/* what settled up to this version is in the
+								 * index */
+	uint32		backlog;		/* how many entries settled since */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */

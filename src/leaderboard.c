@@ -101,7 +101,7 @@ shmem_startup(void)
 		dlist_init(&lb_shared->free_defs);
 		lb_shared->next_generation = 1;
 		SpinLockInit(&lb_shared->unknown.mutex);
-		pg_atomic_init_u64(&lb_shared->versions, 0);
+		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);

@@ -18,7 +18,8 @@
  *
  * A settled publication stays with its board, as history, so that a snapshot
  * that does not see it can undo it, until no snapshot can be so old or memory
- * is short; then the board's floor moves past it.
+ * is short; then the board's floor moves past it.  What settled last may not be
+ * in the index yet: the history's last entries are the board's backlog.
  *
  * Large publications stay with their owner, who alone can settle them.  A
  * follower waits for that at his own PRE_COMMIT.
@@ -43,8 +44,13 @@
 #define PUB_WORDS(size) \
 	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
 
-/* Changes for which prefetching before the commit is of use. */
-#define PREFETCH_ENTRIES 4
+/*
+ * Entries that may have settled and not be in the index yet, if that is large:
+ * so many, brought in together, share their waits for memory.  Of a small index
+ * so many members' part.
+ */
+#define MAX_BACKLOG 16
+#define BACKLOG_MEMBERS 16
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -349,19 +355,13 @@ queue_entries(LbDef *def, LbBoard *board, FullTransactionId xid,
 	page->used += stride;
 }
 
-/*
- * Bring one change into the index, and into the queue of a build.  The
- * stripe's lock is held exclusively.
- */
+/* Bring one change into the index.  The stripe's lock is held exclusively. */
 static void
-apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
-			FullTransactionId xid, const int64 *entry)
+apply_entry(LbDef *def, LbBoard *board, const int64 *entry)
 {
 	LbResult	result;
 	LbMem		mem;
 
-	if (stripe->queueing)
-		queue_entries(def, board, xid, entry);
 	if (pg_atomic_read_u32(&def->state) != LB_READY)
 		return;
 
@@ -380,6 +380,87 @@ apply_entry(LbDef *def, LbStripe *stripe, LbBoard *board,
 		lb_def_offline(def, "the index did not hold what a change was to replace",
 					   true);
 	}
+}
+
+/* The same with several, whose memory is sent for first. */
+static void
+apply_entries(LbDef *def, LbBoard *board, const int64 *const *entries, int n)
+{
+	const LbArena *arena = &lb_shared->arena;
+	const LbIndex *index = &board->index;
+	const int64 *keys[LB_PREFETCH_KEYS] = {NULL};
+	int			nkeys = 0;
+
+	Assert(n <= LB_PREFETCH_KEYS / 2);
+	if (pg_atomic_read_u32(&def->state) != LB_READY)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		lb_index_prefetch_hash(arena, index,
+							   lb_entry_member(entries[i], def->width,
+											   def->member_words));
+		if (entries[i][0] & LB_HAS_OLD)
+			keys[nkeys++] = entries[i] + 1;
+		if (entries[i][0] & LB_HAS_NEW)
+			keys[nkeys++] = entries[i] + 1 + def->width;
+	}
+	lb_index_prefetch_changes(arena, index, keys, nkeys);
+	for (int i = 0; i < n; i++)
+		apply_entry(def, board, entries[i]);
+}
+
+void
+lb_apply_backlog(LbDef *def, LbBoard *board)
+{
+	const int64 *entries[LB_PREFETCH_KEYS / 2];
+	int			n = 0;
+	dlist_node *node = &board->history.head;
+
+	if (board->backlog == 0)
+		return;
+	while (dlist_has_prev(&board->history, node) &&
+		   dlist_container(LbPublication, node, node->prev)->version >
+		   board->applied)
+		node = node->prev;
+	for (; node != &board->history.head; node = node->next)
+	{
+		EntryScan	scan;
+		const int64 *entry;
+
+		scan_begin(&scan, dlist_container(LbPublication, node, node),
+				   def->width);
+		while ((entry = scan_next(&scan)) != NULL)
+		{
+			entries[n++] = entry;
+			if (n == lengthof(entries))
+			{
+				apply_entries(def, board, entries, n);
+				n = 0;
+			}
+		}
+	}
+	apply_entries(def, board, entries, n);
+	board->applied = ++board->version;
+	board->backlog = 0;
+}
+
+bool
+lb_sees_backlog(const LbBoard *board, const LbSnapshot *snapshot)
+{
+	dlist_iter	iter;
+
+	if (board->backlog == 0)
+		return false;
+	dlist_reverse_foreach(iter, &((LbBoard *) board)->history)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (pub->version <= board->applied)
+			break;
+		if (lb_had_ended(snapshot, pub->xid))
+			return true;
+	}
+	return false;
 }
 
 static uint64
@@ -435,6 +516,8 @@ lb_trim_history(LbDef *def, LbBoard *board, bool all)
 		if (!all && xid >= horizon &&
 			pg_atomic_read_u64(&lb_shared->history_bytes) <= limit)
 			break;
+		if (!all && pub->version > board->applied)
+			break;
 		lb_raise_floor(&board->floor, pub->note, xid);
 		if (xid >= horizon)
 			lb_want_xid();
@@ -470,6 +553,13 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 		if (!pub->owned)
 			free_publication(def, pub);
 	}
+
+	/* An index that is not in use is not kept. */
+	if (pg_atomic_read_u32(&def->state) != LB_READY)
+	{
+		board->applied = board->version;
+		board->backlog = 0;
+	}
 	lb_trim_history(def, board, false);
 }
 
@@ -480,14 +570,22 @@ settle_shared(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 	LbBoard    *board = lb_board_at(pub->board);
-	EntryScan	scan;
-	const int64 *entry;
 
-	scan_begin(&scan, pub, def->width);
-	while ((entry = scan_next(&scan)) != NULL)
-		apply_entry(def, stripe, board, pub->xid, entry);
+	if (stripe->queueing)
+	{
+		EntryScan	scan;
+		const int64 *entry;
+
+		scan_begin(&scan, pub, def->width);
+		while ((entry = scan_next(&scan)) != NULL)
+			queue_entries(def, board, pub->xid, entry);
+	}
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
+	board->backlog += pub->nentries;
 	to_history(def, stripe, board, pub);
+	if (board->backlog > Min(MAX_BACKLOG,
+							 board->index.members / BACKLOG_MEMBERS))
+		lb_apply_backlog(def, board);
 }
 
 /* The oldest publication before which the caller has something to do. */
@@ -567,34 +665,6 @@ resolve_or_wait(LbDef *def, const LbMem *mem, LbRef pages,
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-}
-
-/*
- * While the commit record is written, the memory that settling will touch can
- * come from far away.  Finding out which it is takes longer than the settling
- * itself will then, so it is done without the lock.
- */
-static void
-prefetch_entries(const LbDef *def, const LbIndex *index, const int64 *entries,
-				 uint32 nentries)
-{
-	int			stride = lb_entry_words(def->width);
-
-	if (nentries > PREFETCH_ENTRIES)
-		return;
-	for (uint32 i = 0; i < nentries; i++)
-	{
-		const int64 *entry = entries + i * stride;
-		const int64 *keys[2];
-		int			nkeys = 0;
-
-		if (entry[0] & LB_HAS_OLD)
-			keys[nkeys++] = entry + 1;
-		if (entry[0] & LB_HAS_NEW)
-			keys[nkeys++] = entry + 1 + def->width;
-		lb_index_prefetch_change(&lb_shared->arena, index, def->width, keys,
-								 nkeys);
-	}
 }
 
 /*
@@ -738,7 +808,6 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	LbRef		pages = LB_NONE;
 	Resolved	resolved;
 	FullTransactionId other;
-	const LbIndex *index = NULL;
 	const uint32 *steps = NULL;
 	uint64		nsteps = 0;
 	bool		wait;
@@ -771,14 +840,20 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	{
 		pub->steps = steps;
 		pub->nsteps = nsteps;
-		index = &lb_board_at(pub->board)->index;
 	}
 	LWLockRelease(&stripe->lock);
 	if (pub == NULL)
 		free_pages(&mem, pages);
-	else
-		prefetch_entries(def, index, entries, nentries);
 	return pub;
+}
+
+static void
+take_step(LbDef *def, LbStripe *stripe, LbBoard *board, FullTransactionId xid,
+		  const int64 *entry)
+{
+	if (stripe->queueing)
+		queue_entries(def, board, xid, entry);
+	apply_entry(def, board, entry);
 }
 
 /* Take steps n .. end - 1 of the owner's large publication. */
@@ -792,7 +867,7 @@ take_steps(LbDef *def, LbStripe *stripe, LbBoard *board,
 	if (pub->steps == NULL)
 	{
 		for (; n < end; n++)
-			apply_entry(def, stripe, board, pub->xid, pub->large + n * stride);
+			take_step(def, stripe, board, pub->xid, pub->large + n * stride);
 		return;
 	}
 	for (uint64 i = n; i < end; i++)
@@ -808,7 +883,7 @@ take_steps(LbDef *def, LbStripe *stripe, LbBoard *board,
 
 		half[0] = pub->steps[n] % 2 ? LB_HAS_NEW : LB_HAS_OLD;
 		memcpy(half + offset, entry + offset, width * sizeof(int64));
-		apply_entry(def, stripe, board, pub->xid, half);
+		take_step(def, stripe, board, pub->xid, half);
 	}
 }
 
@@ -825,6 +900,7 @@ settle_large(LbPublication *pub)
 	 * see it run their queries: it does not go into the history.
 	 */
 	pub->settling = true;
+	lb_apply_backlog(def, lb_board_at(pub->board));
 	lb_board_at(pub->board)->large++;
 	lb_board_at(pub->board)->version++;
 	lb_raise_floor(&lb_board_at(pub->board)->floor,
@@ -1253,14 +1329,28 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 	}
 
 	/*
-	 * Settled, but not seen.  A transaction that the snapshot does not see
-	 * ended, and so settled, after it was taken: then the next xid was at
-	 * least the snapshot's xmax.  Notes ascend, so the rest is seen.
+	 * Seen, but not in the index; then in the index, but not seen.  A
+	 * transaction that the snapshot does not see ended, and so settled, after
+	 * it was taken: then the next xid was at least the snapshot's xmax.  Notes
+	 * ascend, so the rest is seen.
 	 */
 	dlist_reverse_foreach(iter, &((LbBoard *) board)->history)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 
+		if (pub->version > board->applied)
+		{
+			if (since != 0)
+				continue;
+			if (!lb_had_ended(snapshot, pub->xid))
+			{
+				add_unseen(unseen, pub->xid);
+				continue;
+			}
+			add_publication(pub, false, &need, changes);
+			*pending = true;
+			continue;
+		}
 		if (pub->note < snapshot->xmax || pub->version <= since)
 			break;
 		if (!lb_had_ended(snapshot, pub->xid))

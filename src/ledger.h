@@ -66,9 +66,9 @@ extern LbPublication *lb_publish(LbDef *def, uint64 generation,
 								 bool prepare);
 
 /*
- * The owner's transaction has committed: bring its changes into the index, if
- * nobody has yet, and give the publication back.  Never raises or allocates
- * process-local memory.
+ * The owner's transaction has committed: make its changes history, if nobody
+ * has yet.  They get into the index now, or with those of others.  Never raises
+ * or allocates process-local memory.
  */
 extern void lb_settle(LbPublication *pub);
 
@@ -151,20 +151,22 @@ typedef enum LbCollect
 	LB_COLLECT_ROOM,			/* changes->n is how much room is needed */
 	LB_COLLECT_OUTCOME,			/* look up outcomes->unknown and come again */
 	LB_COLLECT_WAIT,			/* a large transaction is being settled */
+	LB_COLLECT_BACKLOG,			/* lb_apply_backlog() saves corrections */
 	LB_COLLECT_TOO_OLD			/* the history does not reach back so far */
 } LbCollect;
 
 /*
  * Gather what makes the index of board (NULL: it does not live) differ from
  * what snapshot sees, other than the caller's own changes: transactions that
- * it sees and that are not settled, and settled ones that it does not see.
+ * it sees and that are not in the index, and those in the index that it does
+ * not see.
  * unseen, if not NULL, gets the xids that the snapshot does not see (for
  * serializable transactions).
  *
- * since, if not 0, is a version of the board at which the same snapshot was
+ * since, if not 0, is board->applied as it was when the same snapshot was
  * collected for before, with *pending false: then changes gets only what has
- * been settled after that.  *pending says whether there is something in it that
- * is not settled yet.  Needs the stripe's lock, shared.
+ * got into the index after that.  *pending says whether there is something in
+ * it that is not in the index yet.  Needs the stripe's lock, shared.
  */
 typedef struct LbUnseen
 {
@@ -191,7 +193,19 @@ lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
  */
 extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
 
-/* Unlink a publication that is of no consequence any more.  Likewise. */
+/*
+ * Bring into the index what has settled and is not in it yet.  Needs the
+ * stripe's exclusive lock; never raises.
+ */
+extern void lb_apply_backlog(LbDef *def, LbBoard *board);
+
+/* Whether a snapshot sees something of that.  Needs the stripe's lock, shared. */
+extern bool lb_sees_backlog(const LbBoard *board, const LbSnapshot *snapshot);
+
+/*
+ * Unlink a publication that is of no consequence any more.  Needs the stripe's
+ * exclusive lock.
+ */
 extern void lb_forget_publication(LbDef *def, LbPublication *pub);
 
 /* Give back what the ledger keeps for a stripe whose boards are gone. */

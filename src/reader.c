@@ -53,6 +53,7 @@ typedef struct Corrections
 	uint64		generation;
 	LbRef		board;
 	uint64		version;		/* of the board */
+	uint64		applied;		/* likewise */
 	uint64		xmin;			/* of the snapshot ... */
 	uint64		xmax;
 	uint32		xcnt;
@@ -63,6 +64,10 @@ typedef struct Corrections
 	LbOverlay	overlay;
 	int64	   *delta;			/* entries added last */
 	LbScoreDelta *deltas;
+	int			ndeltas;		/* made of ... */
+	int64		delta_total;
+	uint64		deltas_of;		/* ... the overlay with this serial */
+	uint64		deltas_at;		/* ... and the board at this version */
 } Corrections;
 
 static Corrections corrections;
@@ -226,6 +231,7 @@ make_room(int n)
 	MemoryContext old;
 
 	corrections.valid = false;
+	corrections.deltas_of = 0;
 	if (n <= corrections.changes.max && corrections.context != NULL)
 		return;
 	if (corrections.context == NULL)
@@ -278,9 +284,9 @@ same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 }
 
 /*
- * Others have committed since the corrections were made: add that, so that a
- * long statement beside writers does not begin anew with each.  Returns false
- * if it is to begin anew.
+ * Others' changes have got into the index since the corrections were made: add
+ * them, so that a long statement beside writers does not begin anew with each.
+ * Returns false if it is to begin anew.
  */
 static bool
 catch_up(LbRead *r, const LbBoard *board)
@@ -293,15 +299,16 @@ catch_up(LbRead *r, const LbBoard *board)
 		c->version >> 32 != board->version >> 32)
 		return false;
 	if (lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
-				   &c->changes, NULL, c->version,
+				   &c->changes, NULL, c->applied,
 				   &c->pending) != LB_COLLECTED ||
 		c->overlay.nentries + c->changes.n > c->overlay.max)
 		return false;
-	n = lb_overlay_add(&c->overlay, &c->changes, c->delta);
-	if (!lb_overlay_fits(&c->overlay, &board->index, c->delta, n))
-		return false;
 	c->version = board->version;
-	return true;
+	c->applied = board->applied;
+	if (c->changes.n == 0)
+		return true;
+	n = lb_overlay_add(&c->overlay, &c->changes, c->delta);
+	return lb_overlay_fits(&c->overlay, &board->index, c->delta, n);
 }
 
 /*
@@ -338,6 +345,8 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 		}
 	}
 	c->valid = false;
+	if (!r->applied && board != NULL && lb_sees_backlog(board, &r->snapshot))
+		return LB_COLLECT_BACKLOG;
 	c->changes.width = width;
 	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
 						&c->changes,
@@ -378,12 +387,34 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	c->generation = r->generation;
 	c->board = ref;
 	c->version = board == NULL ? 0 : board->version;
+	c->applied = board == NULL ? 0 : board->applied;
 	c->xmin = r->snapshot.xmin;
 	c->xmax = r->snapshot.xmax;
 	c->xcnt = r->snapshot.snapshot->xcnt;
 	c->curcid = r->snapshot.snapshot->curcid;
 	c->own = own_serial(r);
 	return LB_COLLECTED;
+}
+
+/*
+ * What the snapshot sees gets into the index, for all who come after us, too.
+ */
+static void
+apply_backlog(LbRead *r)
+{
+	LbBoard    *board;
+	LbRef		ref;
+
+	r->applied = true;
+	lb_lock_to_write(r->stripe);
+	if (lb_def_is(r->def, r->generation))
+	{
+		board = lb_board_find(r->def, r->stripe, r->target.hash,
+							  &r->target.value, &ref);
+		if (board != NULL)
+			lb_apply_backlog(r->def, board);
+	}
+	LWLockRelease(&r->stripe->lock);
 }
 
 /* Let the state of the board and the settings decide. */
@@ -437,6 +468,36 @@ read_wait(LbRead *r, uint32 state)
 			 errhint("See lb_stat_board for the build's progress; \"leaderboard.wait_timeout\" sets how long reads wait.")));
 }
 
+/* Open the view.  What it needs for distinct scores is kept for the next. */
+static bool
+open_view(LbRead *r, const LbBoard *board, LbOverlay *overlay)
+{
+	Corrections *c = &corrections;
+	uint64		version = board == NULL ? 0 : board->version;
+	bool		deltas = r->distinct && overlay != NULL;
+	bool		kept = deltas && c->deltas_of == overlay->serial &&
+		c->deltas_at == version;
+
+	if (!lb_view_open(&r->view, board == NULL ? NULL : &board->index, overlay,
+					  r->target.defn->width, r->target.defn->member_words,
+					  deltas && !kept ? c->deltas : NULL))
+		return false;
+	if (kept)
+	{
+		r->view.deltas = c->deltas;
+		r->view.ndeltas = c->ndeltas;
+		r->view.delta_total = c->delta_total;
+	}
+	else if (deltas)
+	{
+		c->ndeltas = r->view.ndeltas;
+		c->delta_total = r->view.delta_total;
+		c->deltas_of = overlay->serial;
+		c->deltas_at = version;
+	}
+	return true;
+}
+
 bool
 lb_read_lock(LbRead *r)
 {
@@ -446,6 +507,7 @@ lb_read_lock(LbRead *r)
 
 	if (r->query)
 		return false;
+	r->applied = false;
 	for (;;)
 	{
 		uint32		state = pg_atomic_read_u32(&r->def->state);
@@ -505,6 +567,10 @@ lb_read_lock(LbRead *r)
 											sizeof(TransactionId));
 				}
 				continue;
+			case LB_COLLECT_BACKLOG:
+				LWLockRelease(&r->stripe->lock);
+				apply_backlog(r);
+				continue;
 			case LB_COLLECT_OUTCOME:
 				LWLockRelease(&r->stripe->lock);
 				lb_look_up_outcome(&r->outcomes);
@@ -542,10 +608,7 @@ lb_read_lock(LbRead *r)
 			make_room(lb_view_max_deltas(overlay));
 			continue;
 		}
-		if (!lb_view_open(&r->view, board == NULL ? NULL : &board->index,
-						  overlay, r->target.defn->width,
-						  r->target.defn->member_words,
-						  r->distinct ? corrections.deltas : NULL))
+		if (!open_view(r, board, overlay))
 		{
 			LWLockRelease(&r->stripe->lock);
 			corrections.valid = false;

@@ -29,6 +29,7 @@ typedef struct LbRead
 	LbOutcomes	outcomes;
 	LbUnseen	unseen;
 	LbOverlay  *own;			/* the transaction's own changes, or NULL */
+	bool		applied;		/* the backlog was brought in */
 	LbView		view;
 } LbRead;
 

@@ -1672,104 +1672,53 @@ prefetch_to_write(const void *start, int n)
 		lb_prefetch_write(p + i);
 }
 
-/* Whether a reference read without the lock can be that of a whole page. */
-static inline bool
-suspect_ref(const LbArena *arena, LbRef ref)
-{
-	return ref != LB_NONE && ref % (1 << LB_MAX_ORDER) == 0 &&
-		ref < arena->nchunks;
-}
-
-/*
- * A block as it may look without the lock: NULL if it cannot be one of this
- * level, else *count is not more than there is room for.
- */
-static const Block *
-suspect_block(const LbArena *arena, LbRef ref, int level, int cap, int *count)
-{
-	const Block *block;
-
-	if (!suspect_ref(arena, ref))
-		return NULL;
-	block = block_ptr(arena, ref);
-	*count = ((const volatile Block *) block)->count;
-	if (((const volatile Block *) block)->level != level ||
-		((const volatile Block *) block)->cap != cap || *count > cap)
-		return NULL;
-	return block;
-}
-
 void
-lb_index_prefetch_change(const LbArena *arena, const LbIndex *index,
-						 int width, const int64 *const *keys, int nkeys)
+lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
+						  const int64 *const *keys, int nkeys)
 {
-	const volatile LbIndex *now = index;
-	int			leaf_cap = leaf_capacity(width, LB_MAX_ORDER);
-	int			link_cap = link_capacity(width);
-	LbRef		refs[2];
-	int			level = now->height - 1;
+	LbRef		refs[LB_PREFETCH_KEYS];
+	int			level;
 	int			i;
 	int			j;
 
-	Assert(nkeys >= 1 && nkeys <= 2);
-	if (level < 1 || level >= LB_MAX_HEIGHT)
+	Assert(nkeys <= LB_PREFETCH_KEYS);
+	if (index->height < 2)
 		return;
-
-	/*
-	 * Level by level, so that the misses of both keys overlap.  Places in a
-	 * block are told by what was checked, not by the block again.
-	 */
 	for (i = 0; i < nkeys; i++)
-		refs[i] = now->root;
-	for (; level > 0; level--)
+		refs[i] = index->root;
+	for (level = index->height - 1; level > 0; level--)
 	{
 		for (i = 0; i < nkeys; i++)
 		{
-			const Block *block;
-			const int64 *words;
-			int			count;
+			const Block *block = block_ptr(arena, refs[i]);
 			int			at;
 
-			block = suspect_block(arena, refs[i], level, link_cap, &count);
-			if (block == NULL || count < 1)
-				return;
-			words = (const int64 *) ((const char *) block + sizeof(LinkBlock));
-			at = search_keys(words, link_cap, 1, count, keys[i], width,
-							 true) - 1;
-			words += (Size) width * link_cap;
-			refs[i] = ((const volatile LbRef *) (words + 2 * link_cap))[at];
-			if (!suspect_ref(arena, refs[i]))
-				return;
+			at = search_keys(link_words(block, 0), block->cap, 1,
+							 block->count, keys[i], index->width, true) - 1;
+			refs[i] = link_children(block)[at];
 			prefetch_words(lb_ptr(arena, refs[i]), level > 1 ?
-						   (int) sizeof(LinkBlock) / 8 + link_cap :
-						   (int) LB_PAGE_SIZE / (width * 8) + 2);
+						   (int) sizeof(LinkBlock) / 8 + block->cap :
+						   LB_PAGE_SIZE / (index->width * 8) + 2);
 			if (level > 1)
 				continue;
 
 			/* The sums behind it change: of members, of distinct scores. */
-			prefetch_to_write(words + at, count - at);
-			prefetch_to_write(words + link_cap + at, count - at);
+			prefetch_to_write(link_members(block) + at, block->count - at);
+			prefetch_to_write(link_distinct(block) + at, block->count - at);
 		}
 	}
 	for (i = 0; i < nkeys; i++)
 	{
-		const Block *leaf;
-		const int64 *words;
-		int			count;
-		int			slot;
-
-		leaf = suspect_block(arena, refs[i], 0, leaf_cap, &count);
-		if (leaf == NULL)
-			return;
-		words = (const int64 *) ((const char *) leaf + leaf_offset(leaf_cap));
-		slot = array_lower(words, 0, count, keys[i][0]);
+		const Block *leaf = block_ptr(arena, refs[i]);
+		int			slot = array_lower(leaf_words(leaf, 0), 0, leaf->count,
+									   keys[i][0]);
 
 		/* What comes after the key moves. */
-		prefetch_to_write((const char *) leaf + sizeof(Block) + slot,
-						  (count - slot) / 8 + 1);
-		for (j = 0; j < width; j++)
-			prefetch_to_write(words + (Size) j * leaf_cap + slot,
-							  count - slot + 1);
+		prefetch_to_write(leaf_tags(leaf) + slot,
+						  (leaf->count - slot) / 8 + 1);
+		for (j = 0; j < index->width; j++)
+			prefetch_to_write(leaf_words(leaf, j) + slot,
+							  leaf->count - slot + 1);
 	}
 }
 

@@ -95,15 +95,14 @@ extern void lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
 								  const int64 *member);
 
 /*
- * Have the memory on its way that inserting or removing the one or two keys,
- * of one member, is going to touch, as far as it can be told now.  Needs no
- * lock: it believes nothing that it reads, and changes nothing.  index must be
- * in memory that is and stays mapped, whatever becomes of it; width is told by
- * the caller for the same reason.
+ * Have the memory on its way that inserting or removing these keys is going to
+ * touch, at most LB_PREFETCH_KEYS of them: level by level, so that the misses
+ * of all overlap.
  */
-extern void lb_index_prefetch_change(const LbArena *arena,
-									 const LbIndex *index, int width,
-									 const int64 *const *keys, int nkeys);
+#define LB_PREFETCH_KEYS 64
+extern void lb_index_prefetch_changes(const LbArena *arena,
+									  const LbIndex *index,
+									  const int64 *const *keys, int nkeys);
 
 /*
  * How many entries, and how many distinct scores, come before prefix, the

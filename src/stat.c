@@ -26,6 +26,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "ledger.h"
 #include "stat.h"
 
 /* Boards whose reads a backend gathers before it adds them up. */
@@ -188,6 +189,7 @@ typedef struct BoardRow
 
 typedef struct RowBuffer
 {
+	LbDef	   *def;
 	int			first;			/* boards to skip */
 	int			seen;
 	int			n;
@@ -217,6 +219,7 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 	if (buffer->seen++ < buffer->first)
 		return true;
 	row = &buffer->rows[buffer->n].row;
+	lb_apply_backlog(buffer->def, board);
 	row->members = board->index.members;
 	row->distinct = board->index.distinct;
 	row->bytes = lb_index_bytes(&board->index) +
@@ -324,6 +327,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	def_row.build_total = Max((int64) pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
 	buffer = palloc(sizeof(RowBuffer));
+	buffer->def = def;
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &def->stripes[s];
@@ -333,7 +337,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 		{
 			buffer->n = 0;
 			buffer->seen = 0;
-			LWLockAcquire(&stripe->lock, LW_SHARED);
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 			if (lb_def_is(def, generation))
 				lb_stripe_walk(stripe, def->family, copy_board, buffer);
 			LWLockRelease(&stripe->lock);
