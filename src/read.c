@@ -809,6 +809,14 @@ array_argument(FunctionCallInfo fcinfo, int argno, Datum **elements,
 	return n;
 }
 
+/* A member of an array that is on the board. */
+typedef struct Ranked
+{
+	int			number;			/* in the array */
+	int64		rank;
+	int64		key[LB_MAX_WIDTH];
+} Ranked;
+
 /* Have the memory of the next members on its way. */
 static void
 prefetch_members(const Read *r, const Datum *members, const bool *nulls, int n)
@@ -838,6 +846,40 @@ prefetch_members(const Read *r, const Datum *members, const bool *nulls, int n)
 	}
 }
 
+/*
+ * The keys and ranks of those of n members, LB_BATCH at most, that are on the
+ * board.  Returns how many.
+ */
+static int
+rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
+			 Ranked *ranked)
+{
+	const int64 *keys[LB_BATCH] = {NULL};
+	uint64		before[LB_BATCH];
+	uint64		distinct[LB_BATCH];
+	bool		dense = r->method == LB_DENSE_RANK;
+	int			got = 0;
+
+	prefetch_members(r, members, nulls, n);
+	for (int i = 0; i < n; i++)
+	{
+		int64		member = DatumGetInt64(members[i]);
+
+		if (nulls[i] ||
+			!lb_view_lookup(&r->read.view, &member, ranked[got].key))
+			continue;
+		ranked[got].number = i;
+		keys[got] = ranked[got].key;
+		got++;
+	}
+	lb_view_spans_many(&r->read.view, keys, got, r->method == LB_ROW_NUMBER ?
+					   r->read.view.width : 1, before,
+					   dense ? distinct : NULL);
+	for (int i = 0; i < got; i++)
+		ranked[i].rank = (dense ? distinct[i] : before[i]) + 1;
+	return got;
+}
+
 Datum
 lb_ranks(PG_FUNCTION_ARGS)
 {
@@ -846,6 +888,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 	bool	   *nulls = NULL;
 	int			n;
 	Row		   *rows;
+	Ranked		ranked[LB_BATCH];
 
 	read_begin(&r, fcinfo, 1, 2);
 	InitMaterializedSRF(fcinfo, 0);
@@ -856,19 +899,19 @@ lb_ranks(PG_FUNCTION_ARGS)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i += LB_BATCH)
 		{
-			int64		member = DatumGetInt64(members[i]);
-			int64		key[LB_MAX_WIDTH];
+			int			batch = Min(LB_BATCH, n - i);
+			int			got = rank_members(&r, members + i, nulls + i, batch,
+										   ranked);
 
-			if (i % LB_BATCH == 0)
-				prefetch_members(&r, members + i, nulls + i,
-								 Min(LB_BATCH, n - i));
-			rows[i].rank = 0;
-			if (nulls[i] || !lb_view_lookup(&r.read.view, &member, key))
-				continue;
-			rows[i].rank = rank_of_key(&r, key);
-			rows[i].score = score_of(&r, key);
+			for (int j = 0; j < batch; j++)
+				rows[i + j].rank = 0;
+			for (int j = 0; j < got; j++)
+			{
+				rows[i + ranked[j].number].rank = ranked[j].rank;
+				rows[i + ranked[j].number].score = score_of(&r, ranked[j].key);
+			}
 		}
 		lb_read_unlock(&r.read);
 		for (int i = 0; i < n; i++)
@@ -920,6 +963,7 @@ lb_among(PG_FUNCTION_ARGS)
 	int			n;
 	int64	   *found;
 	int			width;
+	Ranked		ranked[LB_BATCH];
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
@@ -936,18 +980,19 @@ lb_among(PG_FUNCTION_ARGS)
 		int			nfound = 0;
 		int			place = 0;
 
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i += LB_BATCH)
 		{
-			int64		member = DatumGetInt64(members[i]);
-			int64	   *key = found + (Size) nfound * (width + 1);
+			int			got = rank_members(&r, members + i, nulls + i,
+										   Min(LB_BATCH, n - i), ranked);
 
-			if (i % LB_BATCH == 0)
-				prefetch_members(&r, members + i, nulls + i,
-								 Min(LB_BATCH, n - i));
-			if (nulls[i] || !lb_view_lookup(&r.read.view, &member, key))
-				continue;
-			key[width] = rank_of_key(&r, key);
-			nfound++;
+			for (int j = 0; j < got; j++)
+			{
+				int64	   *key = found + (Size) nfound * (width + 1);
+
+				memcpy(key, ranked[j].key, width * sizeof(int64));
+				key[width] = ranked[j].rank;
+				nfound++;
+			}
 		}
 		lb_read_unlock(&r.read);
 		among_width = width;

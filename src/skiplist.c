@@ -1747,6 +1747,56 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		*distinct = before.distinct;
 }
 
+void
+lb_index_spans_many(const LbArena *arena, const LbIndex *index,
+					const int64 *const *prefixes, int n, int nwords,
+					uint64 *members, uint64 *distinct)
+{
+	const Block *blocks[LB_PREFETCH_KEYS];
+	int			level;
+	int			i;
+
+	Assert(n <= LB_PREFETCH_KEYS);
+	Assert(nwords >= 1 && nwords <= index->width);
+	for (i = 0; i < n; i++)
+	{
+		members[i] = 0;
+		if (distinct != NULL)
+			distinct[i] = 0;
+		if (index->height > 0)
+			blocks[i] = block_ptr(arena, index->root);
+	}
+	for (level = index->height - 1; level > 0; level--)
+	{
+		for (i = 0; i < n; i++)
+		{
+			const Block *block = blocks[i];
+			int			at;
+
+			at = search_keys(link_words(block, 0), block->cap, 1,
+							 block->count, prefixes[i], nwords, false) - 1;
+			members[i] += link_members(block)[at];
+			if (distinct != NULL)
+				distinct[i] += link_distinct(block)[at];
+			blocks[i] = block_ptr(arena, link_children(block)[at]);
+			prefetch_words(blocks[i], level > 1 ?
+						   (int) sizeof(LinkBlock) / 8 + block->cap :
+						   LB_PAGE_SIZE / (index->width * 8) + 2);
+		}
+	}
+	for (i = 0; index->height > 0 && i < n; i++)
+	{
+		const Block *leaf = blocks[i];
+		int			slot = search_keys(leaf_words(leaf, 0), leaf->cap, 0,
+									   leaf->count, prefixes[i], nwords,
+									   false);
+
+		members[i] += (uint64) slot;
+		if (distinct != NULL)
+			distinct[i] += leaf_distinct(leaf, 0, slot);
+	}
+}
+
 bool
 lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 					uint64 before, LbCursor *cursor)

@@ -113,6 +113,14 @@ extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
 						   const int64 *prefix, int nwords, bool inclusive,
 						   uint64 *members, uint64 *distinct);
 
+/*
+ * The same, not inclusive, for n prefixes at once, at most LB_PREFETCH_KEYS:
+ * level by level, so that their cache misses overlap.  distinct may be NULL.
+ */
+extern void lb_index_spans_many(const LbArena *arena, const LbIndex *index,
+								const int64 *const *prefixes, int n,
+								int nwords, uint64 *members, uint64 *distinct);
+
 /* Move to the entry with so many before it.  Returns false past the end. */
 extern bool lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 								uint64 before, LbCursor *cursor);

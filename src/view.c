@@ -193,52 +193,81 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
 		lb_index_lookup(view->arena, view->index, member, key);
 }
 
+/* What the corrections add to spans before a prefix, which are the index's. */
+static void
+correct_spans(const LbView *view, const int64 *prefix, int nwords,
+			  bool inclusive, uint64 *members, uint64 *distinct)
+{
+	LbOverlay  *overlay = view->overlay;
+
+	if (overlay == NULL)
+		return;
+	*members += lb_keys_before(overlay->added, overlay->nadded, view->width,
+							   prefix, nwords, inclusive) -
+		lb_keys_before(overlay->removed, overlay->nremoved, view->width,
+					   prefix, nwords, inclusive);
+	if (distinct != NULL && view->ndeltas > 0)
+	{
+		int			lo = 0;
+		int			hi = view->ndeltas;
+
+		/* The first corrected score at or after the prefix. */
+		while (lo < hi)
+		{
+			int			mid = (lo + hi) / 2;
+
+			if (view->deltas[mid].score < prefix[0])
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (lo == view->ndeltas)
+			*distinct += view->delta_total;
+		else
+		{
+			*distinct += view->deltas[lo].before;
+			if (inclusive && view->deltas[lo].score == prefix[0])
+				*distinct += view->deltas[lo].delta;
+		}
+	}
+}
+
 void
 lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 			  bool inclusive, uint64 *members, uint64 *distinct)
 {
-	LbOverlay  *overlay = view->overlay;
 	uint64		m = 0;
 	uint64		d = 0;
 
 	if (view->index != NULL)
 		lb_index_spans(view->arena, view->index, prefix, nwords, inclusive,
 					   &m, distinct == NULL ? NULL : &d);
-	if (overlay != NULL)
-	{
-		m = m - lb_keys_before(overlay->removed, overlay->nremoved, view->width,
-							   prefix, nwords, inclusive) +
-			lb_keys_before(overlay->added, overlay->nadded, view->width,
-						   prefix, nwords, inclusive);
-		if (distinct != NULL && view->ndeltas > 0)
-		{
-			int			lo = 0;
-			int			hi = view->ndeltas;
-
-			/* The first corrected score at or after the prefix. */
-			while (lo < hi)
-			{
-				int			mid = (lo + hi) / 2;
-
-				if (view->deltas[mid].score < prefix[0])
-					lo = mid + 1;
-				else
-					hi = mid;
-			}
-			if (lo == view->ndeltas)
-				d += view->delta_total;
-			else
-			{
-				d += view->deltas[lo].before;
-				if (inclusive && view->deltas[lo].score == prefix[0])
-					d += view->deltas[lo].delta;
-			}
-		}
-	}
+	correct_spans(view, prefix, nwords, inclusive, &m,
+				  distinct == NULL ? NULL : &d);
 	if (members != NULL)
 		*members = m;
 	if (distinct != NULL)
 		*distinct = d;
+}
+
+void
+lb_view_spans_many(const LbView *view, const int64 *const *prefixes, int n,
+				   int nwords, uint64 *members, uint64 *distinct)
+{
+	if (view->index != NULL)
+		lb_index_spans_many(view->arena, view->index, prefixes, n, nwords,
+							members, distinct);
+	for (int i = 0; i < n; i++)
+	{
+		if (view->index == NULL)
+		{
+			members[i] = 0;
+			if (distinct != NULL)
+				distinct[i] = 0;
+		}
+		correct_spans(view, prefixes[i], nwords, false, &members[i],
+					  distinct == NULL ? NULL : &distinct[i]);
+	}
 }
 
 /* Move the cursor to an entry that is not removed, and read it. */

@@ -76,6 +76,11 @@ extern bool lb_view_lookup(const LbView *view, const int64 *member,
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 
+/* As lb_index_spans_many. */
+extern void lb_view_spans_many(const LbView *view,
+							   const int64 *const *prefixes, int n,
+							   int nwords, uint64 *members, uint64 *distinct);
+
 /* Move to the entry with so many before it.  Returns false past the end. */
 extern bool lb_view_seek(const LbView *view, uint64 before,
 						 LbViewCursor *cursor);

@@ -895,6 +895,42 @@ compare_index(const Model *model)
 	return true;
 }
 
+/* What is asked for several prefixes at once must be what each would get. */
+static bool
+ask_many(Model *model, int nwords)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	int64		keys[5][LB_MAX_WIDTH];
+	const int64 *prefixes[5];
+	uint64		members[5];
+	uint64		distinct[5];
+	int			n = 1 + (int) random_below(5);
+	bool		count_distinct = random_below(2) == 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		make_key(model, (int) random_below(model->universe), keys[i]);
+		if (random_below(8) == 0)
+			keys[i][random_below(model->width)] = extreme();
+		prefixes[i] = keys[i];
+	}
+	lb_index_prefetch_changes(arena, index, prefixes, n);
+	lb_index_spans_many(arena, index, prefixes, n, nwords, members,
+						count_distinct ? distinct : NULL);
+	for (i = 0; i < n; i++)
+	{
+		uint64		m;
+		uint64		d;
+
+		lb_index_spans(arena, index, keys[i], nwords, false, &m, &d);
+		REQUIRE(members[i] == m);
+		REQUIRE(!count_distinct || distinct[i] == d);
+	}
+	return true;
+}
+
 /* One random question, answered by index and model. */
 static bool
 ask(Model *model)
@@ -914,6 +950,8 @@ ask(Model *model)
 
 	operations++;
 	memcpy(key, model_key(model, member), sizeof(key));
+	if (random_below(8) == 0)
+		REQUIRE(ask_many(model, nwords));
 	switch (random_below(4))
 	{
 		case 0:					/* where is this member? */
