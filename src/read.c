@@ -15,12 +15,16 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/json.h"
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
 
@@ -39,6 +43,7 @@ PG_FUNCTION_INFO_V1(lb_score);
 PG_FUNCTION_INFO_V1(lb_percentile);
 PG_FUNCTION_INFO_V1(lb_player);
 PG_FUNCTION_INFO_V1(lb_top);
+PG_FUNCTION_INFO_V1(lb_top_json);
 PG_FUNCTION_INFO_V1(lb_at);
 PG_FUNCTION_INFO_V1(lb_around);
 PG_FUNCTION_INFO_V1(lb_count);
@@ -558,6 +563,24 @@ read_lock_rows(Read *r, int64 n, Row **rows, int *room)
 	}
 }
 
+/*
+ * The rows at n places after the first skip ones.  Returns their number, or -1
+ * if the query must be run.
+ */
+static int
+top_rows(Read *r, int64 n, int64 skip, Row **rows)
+{
+	int			room;
+	int			got = 0;
+
+	if (!read_lock_rows(r, n, rows, &room))
+		return -1;
+	if ((uint64) skip < lb_view_members(&r->read.view))
+		got = copy_rows(r, skip, Min(n, room), *rows);
+	lb_read_unlock(&r->read);
+	return got;
+}
+
 Datum
 lb_top(PG_FUNCTION_ARGS)
 {
@@ -565,19 +588,13 @@ lb_top(PG_FUNCTION_ARGS)
 	int64		n = int_argument(fcinfo, 0, "n", false, 0);
 	int64		skip = int_argument(fcinfo, 2, "skip", true, 0);
 	Row		   *rows;
-	int			room;
+	int			got;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
-	if (read_lock_rows(&r, n, &rows, &room))
-	{
-		int			got = 0;
-
-		if ((uint64) skip < lb_view_members(&r.read.view))
-			got = copy_rows(&r, skip, Min(n, room), rows);
-		lb_read_unlock(&r.read);
+	got = top_rows(&r, n, skip, &rows);
+	if (got >= 0)
 		return_rows(&r, rows, got);
-	}
 	else
 	{
 		Datum		args[2];
@@ -587,6 +604,74 @@ lb_top(PG_FUNCTION_ARGS)
 		query_rows(&r, LB_QUERY_TOP, args, NULL);
 	}
 	return (Datum) 0;
+}
+
+static void
+append_int64(StringInfo buf, int64 value)
+{
+	enlargeStringInfo(buf, MAXINT8LEN + 1);
+	buf->len += pg_lltoa(value, buf->data + buf->len);
+}
+
+#define append_literal(buf, s) \
+	appendBinaryStringInfo(buf, s, sizeof(s) - 1)
+
+/* The same text as row_to_json() makes in the query. */
+Datum
+lb_top_json(PG_FUNCTION_ARGS)
+{
+	Read		r;
+	int64		n = int_argument(fcinfo, 0, "n", false, 0);
+	int64		skip = int_argument(fcinfo, 2, "skip", true, 0);
+	Row		   *rows;
+	int			got;
+	char		as_of[MAXDATELEN + 1];
+	StringInfoData buf;
+
+	read_begin(&r, fcinfo, 1, -1);
+	got = top_rows(&r, n, skip, &rows);
+	if (got < 0)
+	{
+		Datum		args[3];
+		bool		isnull;
+		Datum		result;
+
+		args[0] = fcinfo->args[0].value;
+		args[1] = fcinfo->args[2].value;
+		args[2] = fcinfo->args[1].value;
+		result = query_value(&r, LB_QUERY_TOP_JSON, args, NULL, &isnull);
+		if (isnull)
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(result);
+	}
+
+	JsonEncodeDateTime(as_of,
+					   TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
+					   TIMESTAMPTZOID, NULL);
+
+	/* What is built becomes the result as it is. */
+	initStringInfo(&buf);
+	appendStringInfoSpaces(&buf, VARHDRSZ);
+	append_literal(&buf, "{\"board\":");
+	escape_json(&buf, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	append_literal(&buf, ",\"as_of\":\"");
+	appendStringInfoString(&buf, as_of);
+	append_literal(&buf, "\",\"entries\":[");
+	for (int i = 0; i < got; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&buf, ',');
+		append_literal(&buf, "{\"rank\":");
+		append_int64(&buf, rows[i].rank);
+		append_literal(&buf, ",\"player_id\":");
+		append_int64(&buf, rows[i].member);
+		append_literal(&buf, ",\"score\":");
+		append_int64(&buf, rows[i].score);
+		appendStringInfoChar(&buf, '}');
+	}
+	append_literal(&buf, "]}");
+	SET_VARSIZE(buf.data, buf.len);
+	PG_RETURN_DATUM(PointerGetDatum(buf.data));
 }
 
 Datum
