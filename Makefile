@@ -43,6 +43,13 @@
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file;
 #                           SIZE=100000 SECONDS=2 takes two minutes
+#   make bench-peers        the same beside Redis, Valkey, a B-tree, a materialized
+#                           view and counts that a trigger keeps, with plots:
+#                           an hour.  SIZE=10000000 SECONDS=5 ROUNDS=3 OUT=file
+#                           SIZES="1000 10000 ..." CLIENTS="1 2 4 ..." BOARDS=100000
+#                           LARGE=100000000 (a board of that size as well),
+#                           VALKEY_DIR=DIR keeps the chroot that Valkey is in;
+#                           SIZE=100000 SECONDS=0.3 takes two minutes or three
 
 EXTENSION = leaderboard
 MODULE_big = leaderboard
@@ -51,7 +58,7 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench bench-peers
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -79,9 +86,13 @@ demo-stop:
 bench:
 	@$(TREE)/test/bench/bench.sh
 
+bench-peers:
+	@$(TREE)/test/bench/peers.sh
+
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+export SIZES CLIENTS BOARDS LARGE VALKEY_DIR
 export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
