@@ -828,11 +828,13 @@ plot_lines()
 		curves+=("'$plots/$prefix-$s' using 1:2 with linespoints lw 2 pt 7 ps 0.6 title \"${label[$s]}\"")
 	done
 	gnuplot <<-END
+		set encoding utf8
 		set terminal svg size 760,440 dynamic background "white" font "sans-serif,13"
 		set output "$plots/$name.svg"
 		set title "$title"
 		set xlabel "$x"
 		set ylabel "$y"
+		$([ "$prefix" != n ] || echo "set xrange [${sizes[0]}:*]")
 		set logscale x $([ "$prefix" = n ] && echo 10 || echo 2)
 		$([ "$prefix" != n ] || echo 'set logscale y 10
 		set format "10^{%L}"')
@@ -848,7 +850,8 @@ plot_lines()
 plot_bars()
 {
 	gnuplot <<-END
-		set terminal svg size 760,400 dynamic background "white" font "sans-serif,13"
+		set encoding utf8
+		set terminal svg size 800,400 dynamic background "white" font "sans-serif,13"
 		set output "$plots/$1.svg"
 		set title "$2"
 		set ylabel "$3"
@@ -857,7 +860,7 @@ plot_bars()
 		set yrange [0:*]
 		set format y "%.0f"
 		set grid y
-		set xtics rotate by -20
+		set xtics font ",11"
 		unset key
 		plot '$plots/${1#peers-}' using 0:2:xtic(1) with boxes lc rgb "#4472a8", \
 			'' using 0:2:(sprintf("%.4g", \$2)) with labels offset 0,0.7
