@@ -736,8 +736,11 @@ small_build()
 	sql -Atc "SELECT $boards / build_seconds FROM lb_stat_board WHERE board = 'many'"
 }
 turns "created small_boards" "rebuilt small_build"
-sql -c 'VACUUM (FREEZE, ANALYZE) bench_many'
-prewarm bench_many bench_many_pkey
+sql -c 'CREATE TABLE bench_many_plain (LIKE bench_many INCLUDING INDEXES)
+		WITH (fillfactor = 90)' \
+	-c 'INSERT INTO bench_many_plain TABLE bench_many' \
+	-c 'VACUUM (FREEZE, ANALYZE) bench_many, bench_many_plain' -c CHECKPOINT
+prewarm bench_many bench_many_pkey bench_many_plain bench_many_plain_pkey
 v=$(sql -Atc "SELECT bytes::float8 / $boards FROM lb_stat_board WHERE board = 'many'")
 row "$(number "$boards") boards of 50 members: memory of a board" \
 	"$(number "$v") bytes" "" "" "≤ 4,096 bytes" "$(verdict "$v" '<=' 4096)"
@@ -748,11 +751,14 @@ row "the same: boards built from the table" \
 text[many_rank]="SELECT lb_rank(v.m, 'many:' || (v.m - 1) / 50)
 	FROM (VALUES ({m})) AS v (m)"
 text[many_key]='SELECT score FROM bench_many WHERE player_id = {m}'
-text[many_update]='UPDATE bench_many SET score = score + {d} WHERE player_id = {m}'
+for t in bench_many bench_many_plain; do
+	text[update-$t]="UPDATE $t SET score = score + {d} WHERE player_id = {m}"
+done
 members=$((boards * 50))
 export PGOPTIONS='-c synchronous_commit=off'
 turns "many_rank ask pg 2 many_rank" "many_key ask pg 2 many_key" \
-	"many_update ask pg 2 many_update" "many_plain ask pg 2 update-bench_plain"
+	"many_update ask pg 2 update-bench_many" \
+	"many_plain ask pg 2 update-bench_many_plain"
 unset PGOPTIONS
 members=$size
 ratio_row "the same: \`lb_rank\`, 2 clients, against the score by primary key" \
