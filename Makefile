@@ -54,6 +54,9 @@
 #                           the committed figures: less than a minute, and the
 #                           same on a busy machine
 #                           WRITE=yes makes the new figures the committed ones
+#   make bench-profile      where the time of the hot paths goes, for
+#                           docs/internals.md; as root also how long locks are held
+#                           SIZE=1000000 SECONDS=5 ROUNDS=3 OUT=file
 
 EXTENSION = leaderboard
 MODULE_big = leaderboard
@@ -63,7 +66,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench \
-	bench-peers bench-quick
+	bench-peers bench-profile bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -93,6 +96,9 @@ bench:
 
 bench-peers:
 	@$(TREE)/test/bench/peers.sh
+
+bench-profile:
+	@$(TREE)/test/bench/profile.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh

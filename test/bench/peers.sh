@@ -31,6 +31,8 @@ set -eu
 . "$(dirname "$0")/../lib/common.sh"
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$TREE/test/bench/common.sh"
+# shellcheck source-path=SCRIPTDIR source=locks.sh
+. "$TREE/test/bench/locks.sh"
 
 size=${SIZE:-10000000}
 seconds=${RUN_SECONDS:-5}
@@ -117,6 +119,7 @@ stop_stores()
 
 	set +e
 	trap '' INT TERM HUP
+	probes_end
 	for s in "${systems[@]}"; do
 		store "$s" SHUTDOWN NOSAVE >/dev/null 2>&1
 	done
@@ -611,6 +614,22 @@ ratio_row "32 clients, nine reads to one update: \`lb_rank\` against the score b
 row "the same: 99th percentile of a statement" \
 	"$(number "$(median_of mixed 2)") µs" "$(number "$(median_of mixed_key 2)") µs" \
 	"$(number "$(quotient "$(median_of mixed 2)" "$(median_of mixed_key 2)")") ×" "" ""
+what="the same: sleeping for the board's lock"
+if probes_begin; then
+	lock_waits "$seconds" >waits &
+	v=$!
+	sleep 0.2
+	ask pg 32 rank:9,update-bench_board:1 >asked
+	wait $v
+	probes_end
+	read -r n half p99 _ <waits
+	read -r _ _ _ v <asked
+	row "$what" \
+		"$(number "$(quotient $((n * 1000)) "$v")") times in 1,000 statements, median $(number "$half") µs, 99 % $(number "$p99") µs" \
+		"" "" "" ""
+else
+	row "$what" "not measured: $probes_why" "" "" "" ""
+fi
 unset PGOPTIONS
 
 say "updates that are on disk"

@@ -1,9 +1,9 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|peers|quick
+# prepare.sh demo|test|cassert|peers|profile|quick
 #	Installs what "make demo" (or "make bench"), "make test", "make
-#	test-cassert", "make bench-peers" or "make bench-quick" needs and is not there
-#	yet, from Debian's packages, as root or through sudo.  On other
+#	test-cassert", "make bench-peers", "make bench-profile" or "make bench-quick" needs
+#	and is not there yet, from Debian's packages, as root or through sudo.  On other
 #	systems it only says what is missing.  PG_MAJOR is the version of
 #	PostgreSQL, PG_CONFIG one that is installed.
 #
@@ -31,6 +31,12 @@ case $purpose in
 		# redis-tools has the server's program, and starts none.
 		packages+=(libpq-dev libhiredis-dev redis-tools gnuplot-nox)
 		commands+=(redis-cli gnuplot)
+		;;
+	profile)
+		packages+=(valgrind)
+		commands+=(valgrind)
+		# Not to be had for every kernel; what it measures is left out then.
+		! apt-cache show linux-perf >/dev/null 2>&1 || packages+=(linux-perf)
 		;;
 	quick)
 		packages+=(valgrind)
