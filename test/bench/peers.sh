@@ -53,6 +53,8 @@ for n in ${SIZES:-1000 10000 100000 1000000 10000000}; do
 done
 sizes+=("$size")
 read -ra client_counts <<<"${CLIENTS:-1 2 4 8 16 32}"
+valkey_dir=${VALKEY_DIR:-}
+[ -z "$valkey_dir" ] || valkey_dir=$(realpath -m -- "$valkey_dir")
 boards=${BOARDS:-$((size / 100))}
 if [ -z "$out" ] && [ "$size" = 10000000 ]; then
 	out=$TREE/docs/performance.md
@@ -153,7 +155,7 @@ find_redis()
 # by the loader and the libraries in there.
 find_valkey()
 {
-	local root=${VALKEY_DIR:-$WORK/valkey-root} loader libraries
+	local root=${valkey_dir:-$WORK/valkey-root} loader libraries
 
 	if command -v valkey-server >/dev/null; then
 		program[valkey]=$(command -v valkey-server)
@@ -173,8 +175,10 @@ find_valkey()
 			return
 		fi
 		say "making a chroot with Debian trixie for Valkey"
-		if ! debootstrap --variant=minbase --include=valkey-server trixie \
-			"$root" "${MIRROR:-http://deb.debian.org/debian}" \
+		# With mounts of its own, so that none stays.
+		if ! unshare --mount -- debootstrap --variant=minbase \
+			--include=valkey-server trixie "$root" \
+			"${MIRROR:-http://deb.debian.org/debian}" \
 			>debootstrap.log 2>&1; then
 			missing[valkey]="debootstrap: $(tail -n 1 debootstrap.log)"
 			rm -rf --one-file-system "$root"
@@ -616,9 +620,10 @@ row "the same: 99th percentile of a statement" \
 	"$(number "$(quotient "$(median_of mixed 2)" "$(median_of mixed_key 2)")") ×" "" ""
 what="the same: sleeping for the board's lock"
 if probes_begin; then
-	lock_waits "$seconds" >waits &
+	# perf takes its time to begin.
+	lock_waits "$(awk -v s="$seconds" 'BEGIN { print s + 2 }')" >waits &
 	v=$!
-	sleep 0.2
+	sleep 1
 	ask pg 32 rank:9,update-bench_board:1 >asked
 	wait $v
 	probes_end

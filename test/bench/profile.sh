@@ -186,15 +186,15 @@ if probes_begin; then
 		sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' \
 			pgbench.log
 	}
-	# What is recorded and what is counted last equally long.
+	# All of the load is recorded; perf takes its time to begin.
 	with_load()
 	{
 		local how=$1
 
 		shift
-		"${how}" "$((seconds + 1))" >spans.out &
+		"${how}" "$((seconds + 2))" >spans.out &
 		local recorder=$!
-		sleep 0.5
+		sleep 1
 		run_script "$@" -T "$seconds" -D size="$size"
 		wait $recorder
 		cat spans.out
