@@ -178,8 +178,8 @@ if probes_begin; then
 		local what=$1 n half p99 most per
 
 		read -r n half p99 most
-		per=$(quotient "$n" "$2")
-		echo "| $what | $(number "$per") | $half µs | $p99 µs | $most µs |" >>locks.md
+		per=$(awk -v a="$n" -v b="$2" 'BEGIN { printf "%.3f", a / b }')
+		echo "| $what | $per | $half µs | $p99 µs | $most µs |" >>locks.md
 	}
 	transactions()
 	{
@@ -320,6 +320,8 @@ counted_functions()
 				}
 				sub(/.*\//, "", object)
 				sub(/^.*:/, "", line)
+				# Calls of itself are counted by depth.
+				sub(/\047[0-9]+$/, "", line)
 				print n "\t" line "\t" object
 			}' >functions
 	done < <(find callgrind -type f -newer mark)
