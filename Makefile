@@ -138,7 +138,7 @@ ifdef WERROR
 PG_CFLAGS += -Werror
 endif
 
-EXTRA_CLEAN = .deps test/unit/build test/client/oracle
+EXTRA_CLEAN = .deps test/unit/build test/client/oracle test/bench/client
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
