@@ -43,6 +43,20 @@
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file;
 #                           SIZE=100000 SECONDS=2 takes two minutes
+#   make bench-peers        the same beside Redis, Valkey, a B-tree, a materialized
+#                           view and counts that a trigger keeps, with plots:
+#                           an hour.  SIZE=10000000 SECONDS=5 ROUNDS=3 OUT=file
+#                           SIZES="1000 10000 ..." CLIENTS="1 2 4 ..." BOARDS=100000
+#                           LARGE=100000000 (a board of that size as well),
+#                           VALKEY_DIR=DIR keeps the chroot that Valkey is in;
+#                           SIZE=100000 SECONDS=0.3 takes two minutes or three
+#   make bench-quick        counts the instructions of the data structure, beside
+#                           the committed figures: less than a minute, and the
+#                           same on a busy machine
+#                           WRITE=yes makes the new figures the committed ones
+#   make bench-profile      where the time of the hot paths goes, for
+#                           docs/internals.md; as root also how long locks are held
+#                           SIZE=1000000 SECONDS=5 ROUNDS=3 OUT=file
 
 EXTENSION = leaderboard
 MODULE_big = leaderboard
@@ -51,7 +65,8 @@ MODULE_big = leaderboard
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench \
+	bench-peers bench-profile bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -79,9 +94,19 @@ demo-stop:
 bench:
 	@$(TREE)/test/bench/bench.sh
 
+bench-peers:
+	@$(TREE)/test/bench/peers.sh
+
+bench-profile:
+	@$(TREE)/test/bench/profile.sh
+
+bench-quick:
+	@$(TREE)/test/bench/quick.sh
+
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
 export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
@@ -113,7 +138,7 @@ ifdef WERROR
 PG_CFLAGS += -Werror
 endif
 
-EXTRA_CLEAN = .deps test/unit/build test/client/oracle
+EXTRA_CLEAN = .deps test/unit/build test/client/oracle test/bench/client
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

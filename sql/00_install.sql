@@ -213,6 +213,16 @@ BEGIN
 		' (1000000, 0), (2147483647, 1), (5, 1000000),'
 		' (10, 9223372036854775807)) v (n, skip)',
 
+		'lb_top_json', 'SELECT (v.n, v.skip),'
+		' lb_top_json(v.n, %1$s, v.skip),'
+		' concat(''{"board":'', to_json(%1$s::text), '',"as_of":'','
+		' to_json(now()), '',"entries":['','
+		' (SELECT string_agg(concat(''{"rank":'', r, '',"player_id":'', m,'
+		' '',"score":'', s, ''}''), '','' ORDER BY rn) FROM b'
+		' WHERE rn > v.skip AND rn <= v.skip::numeric + v.n), '']}'')'
+		' FROM (VALUES (0, 0), (1, 0), (10, 17), (1000000, 0),'
+		' (2147483647, 1), (10, 9223372036854775807)) v (n, skip)',
+
 		'lb_at', 'SELECT v.place, a, row(b.r, b.m, b.s)'
 		' FROM (SELECT rn FROM b UNION SELECT n + 1 FROM b'
 		' UNION VALUES (NULL::bigint), (0), (-1), (100000),'

@@ -115,6 +115,16 @@ SELECT left(v, 10) AS value, octet_length(v) AS bytes, lb_count('country:' || v)
 	array(SELECT member FROM lb_top(10, 'country:' || v)) AS top
 FROM value WHERE (lb_count('country:' || v), array(SELECT member
 	FROM lb_top(10, 'country:' || v))) IS DISTINCT FROM (5, '{2,5,1,4,3}'::bigint[]);
+-- In the json as well, and the same by index and by query.
+CREATE FUNCTION top_json(name text, enable_index text) RETURNS text LANGUAGE sql AS $$
+	SELECT set_config('leaderboard.enable_index', enable_index, true);
+	SELECT lb_top_json(10, name)::text
+$$;
+SELECT count(*), bool_and(j::json ->> 'board' = name) AS name,
+	bool_and(json_array_length(j::json -> 'entries') = 5) AS entries,
+	bool_and(top_json(name, 'off') = j) AS same
+FROM (SELECT 'country:' || v AS name, top_json('country:' || v, 'on') AS j FROM value) v;
+DROP FUNCTION top_json(text, text);
 -- Long values are answered by the query, and counted.
 SELECT lb_stat_reset();
 SELECT lb_rank(1, 'country:' || repeat('x', 1024));

@@ -150,6 +150,16 @@ LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_top(integer, text, bigint) IS
 'the first n members of a board, after skipping some';
 
+CREATE FUNCTION @extschema@.lb_top_json(
+	n integer DEFAULT 10,
+	board text DEFAULT 'global',
+	skip bigint DEFAULT 0)
+RETURNS json
+AS 'MODULE_PATHNAME', 'lb_top_json'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_top_json(integer, text, bigint) IS
+'the first n members of a board, after skipping some, as one json object';
+
 CREATE FUNCTION @extschema@.lb_at(
 	place bigint,
 	board text DEFAULT 'global',

@@ -1,5 +1,5 @@
 --
--- lb_top, lb_at, lb_around
+-- lb_top, lb_top_json, lb_at, lb_around
 --
 SELECT lbt.make_boards();
 SELECT lb_wait_ready();
@@ -12,6 +12,17 @@ SELECT * FROM lb_top(3, 'asc_rank', skip => 148);
 SELECT count(*) FROM lb_top(board => 'desc_rank');
 SELECT * FROM lb_top(0, 'desc_rank');
 SELECT * FROM lb_top(5, 'desc_rank', 1000);
+
+-- As text, but for the time.
+SELECT replace(lb_top_json(3, 'desc_row_number')::text, to_json(now())::text, 'now');
+SELECT replace(lb_top_json(4, 'ties_dense_rank', 2)::text, to_json(now())::text, 'now');
+SELECT replace(lb_top_json(0, 'desc_rank')::text, to_json(now())::text, 'now');
+SELECT lb_top_json(5, 'desc_rank', 1000) -> 'entries';
+SELECT json_array_length(lb_top_json(board => 'desc_rank') -> 'entries');
+SET TimeZone = 'Asia/Kolkata';
+SELECT right(lb_top_json(1, 'desc_rank') ->> 'as_of', 6),
+	(lb_top_json(1, 'desc_rank') ->> 'as_of')::timestamptz = now() AS same;
+RESET TimeZone;
 
 SELECT * FROM lb_at(1, 'desc_rank');
 SELECT * FROM lb_at(9, 'desc_rank');

@@ -206,7 +206,9 @@ BEGIN;
 TRUNCATE t;
 INSERT INTO t VALUES (1, 1);
 SELECT state FROM lbt.error($$SELECT lb_rebuild('other')$$);
-SELECT * FROM lbt.differences('other', 't', ties => 'other', query_reads => NULL);
+-- What is not on the board for a null in "other" differs; not the json, which has the time.
+SELECT * FROM lbt.differences('other', 't', ties => 'other', query_reads => NULL,
+	functions => '^(?!lb_top_json)');
 ROLLBACK;
 SELECT lb_rebuild();
 SELECT * FROM lbt.differences('other', 't', ties => 'other');

@@ -29,8 +29,9 @@ SELECT lb_wait_ready();
 CREATE FUNCTION lbt.asked(board text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT concat_ws(' ', count(*), 'x', e.state, e.message)
 	FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_rank(-1, %L)', 'lb_score(1, %L)',
-		'lb_percentile(1, %L)', 'lb_player(1, %L)', 'lb_top(1, %L)', 'lb_at(1, %L)',
-		'lb_around(1, %L)', 'lb_count(%L)', 'lb_count_between(1, 2, %L)',
+		'lb_percentile(1, %L)', 'lb_player(1, %L)', 'lb_top(1, %L)',
+		'lb_top_json(1, %L)', 'lb_at(1, %L)', 'lb_around(1, %L)', 'lb_count(%L)',
+		'lb_count_between(1, 2, %L)',
 		'lb_rank_of_score(1, %L)', 'lb_score_at_percentile(1, %L)',
 		'lb_ranks(''{1}'', %L)', 'lb_among(''{1}'', %L)',
 		'lb_histogram(1, %L)', 'lb_rank(NULL, %L)', 'lb_ranks(''{}'', %L)']) s,
@@ -289,6 +290,7 @@ LANGUAGE sql AS $$
 		public.lb_rank(3, board, 'dense_rank'), public.lb_score(3, board),
 		public.lb_percentile(3, board), public.lb_player(3, board),
 		ARRAY(SELECT x FROM public.lb_top(5, board, 1) x), public.lb_at(2, board),
+		pg_catalog.json_extract_path(public.lb_top_json(5, board, 1), 'entries')::pg_catalog.text,
 		ARRAY(SELECT x FROM public.lb_around(3, board, 2) x), public.lb_count(board),
 		public.lb_count_between(10, 50, board), public.lb_rank_of_score(30, board),
 		public.lb_score_at_percentile(50, board),

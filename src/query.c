@@ -22,6 +22,8 @@
  *					the same floating-point operations
  *	player			P's rank, score and percentile, and N
  *	top				the rows at places skip + 1 ... skip + n of O
+ *	top_json		one object: the board's name, the time that the
+ *					transaction has started, and the rows of top
  *	at				the row at one place of O
  *	around			the rows at places p - radius ... p + radius of O, where p
  *					is P's place, whatever the method
@@ -77,7 +79,7 @@
 
 #include "query.h"
 
-#define LB_MAX_OPERANDS 2
+#define LB_MAX_OPERANDS 3
 
 /* The types of the operands of each kind of query. */
 static const struct
@@ -91,6 +93,7 @@ static const struct
 	[LB_QUERY_PERCENTILE] = {1, {INT8OID}},
 	[LB_QUERY_PLAYER] = {1, {INT8OID}},
 	[LB_QUERY_TOP] = {2, {INT4OID, INT8OID}},
+	[LB_QUERY_TOP_JSON] = {3, {INT4OID, INT8OID, TEXTOID}},
 	[LB_QUERY_AT] = {1, {INT8OID}},
 	[LB_QUERY_AROUND] = {2, {INT8OID, INT4OID}},
 	[LB_QUERY_COUNT] = {0},
@@ -191,7 +194,7 @@ lb_query_text(const LbDefn *defn, LbQueryKind kind, LbMethod method)
 }
 
 /*
- * The templates.  $1 and $2 are the operands.  Words in braces:
+ * The templates.  $1, $2 ... are the operands.  Words in braces:
  *
  *	from		FROM source t WHERE the row is in B
  *	score		t's score
@@ -210,6 +213,7 @@ lb_query_text(const LbDefn *defn, LbQueryKind kind, LbMethod method)
  *	preceding	how many rows, or distinct scores, P's rank counts
  *	ranked		for an array of members: those on the board, with their keys
  *				and r, their rank
+ *	top			the query of the top list
  */
 static const char *
 template_of(LbQueryKind kind, LbMethod method, bool descending)
@@ -272,6 +276,12 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 				" LIMIT CAST($1 AS {int8}) {+}"
 				" LEAST($2, CAST('4611686018427387904' AS {int8}))) s"
 				" ORDER BY {korder} OFFSET $2";
+
+		case LB_QUERY_TOP_JSON:
+			/* Of an array of rows row_to_json() leaves no space between. */
+			return "SELECT pg_catalog.row_to_json(j) FROM (SELECT $3 AS board,"
+				" pg_catalog.now() AS as_of, ARRAY(SELECT e FROM ({top})"
+				" e (rank, player_id, score)) AS entries) j";
 
 		case LB_QUERY_AT:
 			if (row_number)
@@ -541,6 +551,9 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 			   " AND {member} {=} ANY ($1))) s) v"
 			   " WHERE v.m {=} ANY ($1) ORDER BY v.m, {korder})");
 	}
+	else if (WORD_IS("top"))
+		expand(buf, defn, kind, method,
+			   template_of(LB_QUERY_TOP, method, descending));
 	else
 		return false;
 

@@ -24,6 +24,7 @@ typedef enum LbQueryKind
 	LB_QUERY_PERCENTILE,		/* member -> double precision */
 	LB_QUERY_PLAYER,			/* member -> rank, score, percentile, total */
 	LB_QUERY_TOP,				/* n integer, skip bigint -> rank, member, score */
+	LB_QUERY_TOP_JSON,			/* n, skip, the board's name text -> json */
 	LB_QUERY_AT,				/* place bigint -> rank, member, score */
 	LB_QUERY_AROUND,			/* member, radius integer -> rank, member, score */
 	LB_QUERY_COUNT,				/* -> bigint */

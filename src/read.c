@@ -15,12 +15,16 @@
 #include <math.h>
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/json.h"
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
 
@@ -31,6 +35,9 @@
 /* The most rows that are copied out under one hold of a lock. */
 #define LB_MAX_ROWS 1000000
 
+/* Rows that there is room for at first: most lists take the lock only once. */
+#define LB_FIRST_ROWS 256
+
 /* Members whose cache misses overlap. */
 #define LB_BATCH 16
 
@@ -39,6 +46,7 @@ PG_FUNCTION_INFO_V1(lb_score);
 PG_FUNCTION_INFO_V1(lb_percentile);
 PG_FUNCTION_INFO_V1(lb_player);
 PG_FUNCTION_INFO_V1(lb_top);
+PG_FUNCTION_INFO_V1(lb_top_json);
 PG_FUNCTION_INFO_V1(lb_at);
 PG_FUNCTION_INFO_V1(lb_around);
 PG_FUNCTION_INFO_V1(lb_count);
@@ -534,8 +542,8 @@ lb_player(PG_FUNCTION_ARGS)
 static bool
 read_lock_rows(Read *r, int64 n, Row **rows, int *room)
 {
-	*room = 0;
-	*rows = NULL;
+	*room = Min(n, LB_FIRST_ROWS);
+	*rows = palloc(Max(1, *room) * sizeof(Row));
 	for (;;)
 	{
 		int64		need;
@@ -554,8 +562,27 @@ read_lock_rows(Read *r, int64 n, Row **rows, int *room)
 
 		/* A little more, since the board may grow before we are back. */
 		*room = Min(n, need + 64);
+		pfree(*rows);
 		*rows = palloc(Max(1, *room) * sizeof(Row));
 	}
+}
+
+/*
+ * The rows at n places after the first skip ones.  Returns their number, or -1
+ * if the query must be run.
+ */
+static int
+top_rows(Read *r, int64 n, int64 skip, Row **rows)
+{
+	int			room;
+	int			got = 0;
+
+	if (!read_lock_rows(r, n, rows, &room))
+		return -1;
+	if ((uint64) skip < lb_view_members(&r->read.view))
+		got = copy_rows(r, skip, Min(n, room), *rows);
+	lb_read_unlock(&r->read);
+	return got;
 }
 
 Datum
@@ -565,19 +592,13 @@ lb_top(PG_FUNCTION_ARGS)
 	int64		n = int_argument(fcinfo, 0, "n", false, 0);
 	int64		skip = int_argument(fcinfo, 2, "skip", true, 0);
 	Row		   *rows;
-	int			room;
+	int			got;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
-	if (read_lock_rows(&r, n, &rows, &room))
-	{
-		int			got = 0;
-
-		if ((uint64) skip < lb_view_members(&r.read.view))
-			got = copy_rows(&r, skip, Min(n, room), rows);
-		lb_read_unlock(&r.read);
+	got = top_rows(&r, n, skip, &rows);
+	if (got >= 0)
 		return_rows(&r, rows, got);
-	}
 	else
 	{
 		Datum		args[2];
@@ -587,6 +608,74 @@ lb_top(PG_FUNCTION_ARGS)
 		query_rows(&r, LB_QUERY_TOP, args, NULL);
 	}
 	return (Datum) 0;
+}
+
+/* Room for an entry of lb_top_json, with a comma before it. */
+#define LB_MAX_ENTRY \
+	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 3 * MAXINT8LEN)
+
+#define put_literal(p, s) \
+	(memcpy(p, s, sizeof(s) - 1), (p) += sizeof(s) - 1)
+
+/* The same text as row_to_json() makes in the query. */
+Datum
+lb_top_json(PG_FUNCTION_ARGS)
+{
+	Read		r;
+	int64		n = int_argument(fcinfo, 0, "n", false, 0);
+	int64		skip = int_argument(fcinfo, 2, "skip", true, 0);
+	Row		   *rows;
+	int			got;
+	char		as_of[MAXDATELEN + 1];
+	StringInfoData buf;
+	char	   *p;
+
+	read_begin(&r, fcinfo, 1, -1);
+	got = top_rows(&r, n, skip, &rows);
+	if (got < 0)
+	{
+		Datum		args[3];
+		bool		isnull;
+		Datum		result;
+
+		args[0] = fcinfo->args[0].value;
+		args[1] = fcinfo->args[2].value;
+		args[2] = fcinfo->args[1].value;
+		result = query_value(&r, LB_QUERY_TOP_JSON, args, NULL, &isnull);
+		if (isnull)
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(result);
+	}
+
+	JsonEncodeDateTime(as_of,
+					   TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
+					   TIMESTAMPTZOID, NULL);
+
+	/* What is built becomes the result as it is. */
+	initStringInfo(&buf);
+	appendStringInfoSpaces(&buf, VARHDRSZ);
+	appendStringInfoString(&buf, "{\"board\":");
+	escape_json(&buf, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	appendStringInfo(&buf, ",\"as_of\":\"%s\",\"entries\":[", as_of);
+
+	/* Most of the time goes here: room is made once, for all. */
+	enlargeStringInfo(&buf, got * LB_MAX_ENTRY + sizeof("]}"));
+	p = buf.data + buf.len;
+	for (int i = 0; i < got; i++)
+	{
+		if (i > 0)
+			*p++ = ',';
+		put_literal(p, "{\"rank\":");
+		p += pg_lltoa(rows[i].rank, p);
+		put_literal(p, ",\"player_id\":");
+		p += pg_lltoa(rows[i].member, p);
+		put_literal(p, ",\"score\":");
+		p += pg_lltoa(rows[i].score, p);
+		*p++ = '}';
+	}
+	put_literal(p, "]}");
+	SET_VARSIZE(buf.data, p - buf.data);
+	PG_RETURN_DATUM(PointerGetDatum(buf.data));
 }
 
 Datum

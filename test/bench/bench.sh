@@ -10,14 +10,11 @@
 #	OUT			Markdown file with marker comments between which the table goes;
 #				docs/performance.md where SIZE is the default, else none
 #
-# What is compared runs in turns, A B C A B C ..., a round beginning one further
-# each time; a ratio is that of the two runs of a round, and of the rounds'
-# ratios the median counts.  The least and the greatest are told too: where they
-# are far apart the machine had something else to do.
-#
 set -eu
 # shellcheck source-path=SCRIPTDIR source=../lib/common.sh
 . "$(dirname "$0")/../lib/common.sh"
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. "$TREE/test/bench/common.sh"
 
 size=${SIZE:-10000000}
 seconds=${RUN_SECONDS:-6}
@@ -32,12 +29,7 @@ if [ -z "$out" ] && [ "$size" = 10000000 ]; then
 	out=$TREE/docs/performance.md
 fi
 [ -z "$out" ] || out=$(realpath -m -- "$out")
-start='<!-- make bench: from here -->'
-end='<!-- make bench: to here -->'
-if [ -n "$out" ] && [ -e "$out" ] &&
-	! { grep -qxF -e "$start" "$out" && grep -qxF -e "$end" "$out"; }; then
-	die "$out has no lines \"$start\" and \"$end\" to put the table between"
-fi
+[ -z "$out" ] || has_marks "$out" "make bench"
 
 command="make bench"
 [ "$size" = 10000000 ] || command="$command SIZE=$size"
@@ -46,77 +38,31 @@ command="make bench"
 
 "$TREE/test/lib/prepare.sh" demo
 lb_begin bench
-began=$(date +%s)
-
-say()
-{
-	printf '%5d s  %s\n' $(($(date +%s) - began)) "$*"
-}
 
 #
 # The server, the tables, the boards.
 #
 
-say "building and installing into a private copy of PostgreSQL"
-private_postgres "$WORK/pg"
-copy_tree "$WORK/tree"
-as_server make -s -C tree -j"$(nproc)" PG_CONFIG="$BIN/pg_config" install \
-	>make.log 2>&1 || { cat make.log >&2; die "the build has failed"; }
-
-# The tables that are updated in turns have to stay in memory together, or the
-# kernel's cache would be measured.
-memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
-buffers=$((memory_mb / 4))
-[ $buffers -le 4096 ] || buffers=4096
-
-server_init "$WORK/server" <<-END
-	shared_buffers = '${buffers}MB'
-	max_wal_size = '24GB'
-	checkpoint_timeout = '1d'
-	autovacuum = off
-	maintenance_work_mem = '1GB'
-	leaderboard.memory = '$((size * 250 / 1000000 + 256))MB'
-END
-server_start "$WORK/server"
+bench_server "$size"
 
 # The boards' table and its rivals: one without any index of the score, one
 # with the index that SQL rank queries want; and one with a board and the
 # trigger that keeps updated_at.  All have the same rows.
 tables="bench_board bench_plain bench_btree bench_stamp"
-sql <<-END
-	CREATE EXTENSION leaderboard;
-	CREATE EXTENSION pg_prewarm;
-	SET client_min_messages = warning;
-END
 for t in $tables bench_small; do
-	sql -c "CREATE TABLE $t (player_id bigint NOT NULL,
-		score bigint NOT NULL DEFAULT 0,
-		updated_at timestamptz NOT NULL DEFAULT now())
-		WITH (fillfactor = 90)"
+	bench_table "$t"
 done
 say "$size rows into each of four tables"
-sql -c "INSERT INTO bench_board
-	SELECT i, floor(random() * 1000001),
-		now() - random() * interval '90 days' FROM generate_series(1, $size) i"
+bench_rows bench_board "$size"
 for t in ${tables#* }; do
 	sql -c "INSERT INTO $t SELECT * FROM bench_board"
 done
-sql -c "INSERT INTO bench_small
-	SELECT i, floor(random() * 1000001), now() - random() * interval '90 days'
-	FROM generate_series(1, 10000) i"
+bench_rows bench_small 10000
 for t in $tables bench_small; do
 	sql -c "ALTER TABLE $t ADD PRIMARY KEY (player_id)"
 done
 sql -c 'CREATE INDEX bench_btree_score ON bench_btree (score DESC)'
 sql -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT
-prewarm()
-{
-	local t
-
-	for t in "$@"; do
-		sql -o /dev/null -c "SELECT pg_prewarm('$t')"
-	done
-}
 prewarm bench_board bench_board_pkey
 
 say "boards"
@@ -136,23 +82,6 @@ END
 # Measuring.
 #
 
-median()
-{
-	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 }
-		END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
-# ratios NAME NAME: of two series of runs, round by round.
-ratios()
-{
-	local -n a=$1 b=$2
-	local i
-
-	for i in "${!a[@]}"; do
-		awk -v a="${a[i]}" -v b="${b[i]}" 'BEGIN { print a / b }'
-	done
-}
-
 # One pgbench run of a script; prints its transactions per second.
 pgb()
 {
@@ -166,50 +95,6 @@ pgb()
 		die "pgbench had failed transactions: $script"
 	fi
 	sed -n 's/^tps = \([0-9.]*\).*/\1/p' pgbench.log
-}
-
-# turns RUN ...: a RUN is "series clients script"; each gets an array of the
-# series' name with one value for each round.
-turns()
-{
-	local n=$# i j run series
-
-	for run in "$@"; do
-		read -r series _ <<<"$run"
-		declare -ga "$series=()"
-	done
-	for ((i = 0; i < rounds; i++)); do
-		for ((j = 0; j < n; j++)); do
-			run=$((((i + j) % n) + 1))
-			# shellcheck disable=SC2086 # three words
-			set_turn "$i" ${!run}
-		done
-	done
-}
-
-set_turn()
-{
-	local -n series=$2
-
-	series[$1]=$(pgb "$3" "$4")
-}
-
-# Milliseconds of a statement.
-statement_ms()
-{
-	sql -o /dev/null -c '\timing on' -c "$1" |
-		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
-}
-
-# The median of a statement's times.
-median_ms()
-{
-	local times=() i
-
-	for ((i = 0; i < rounds; i++)); do
-		times[i]=$(statement_ms "$1")
-	done
-	median "${times[@]}"
 }
 
 # latencies NAME SCRIPT SECONDS: a pgbench run of one client, the latencies of
@@ -236,56 +121,6 @@ nth_longest()
 	tail -n "$2" "$WORK/$1.us" | awk 'NR == 1 { print $1 / 1000 }'
 }
 
-counter()
-{
-	sql -Atc "SELECT $1 FROM lb_stat_board WHERE board = 'global'"
-}
-
-rows=()
-
-number()
-{
-	awk -v x="$1" 'BEGIN {
-		if (x >= 1000) { s = sprintf("%.0f", x); while (s ~ /[0-9][0-9][0-9][0-9]/)
-			sub(/[0-9][0-9][0-9]($|,)/, ",&", s); print s }
-		else if (x >= 100) printf "%.0f\n", x
-		else if (x >= 10) printf "%.1f\n", x
-		else printf "%.2f\n", x }'
-}
-
-# verdict VALUE >=|<= BAR
-verdict()
-{
-	awk -v v="$1" -v op="$2" -v bar="$3" 'BEGIN {
-		ok = op == ">=" ? v >= bar : v <= bar
-		print ok ? "ok" : "missed" }'
-}
-
-# row MEASURE OURS THEIRS RATIO BAR VERDICT
-row()
-{
-	rows+=("| $1 | $2 | $3 | $4 | $5 | $6 |")
-	printf '         %-62s %s  vs %s: %s (bar %s) %s\n' "$1" "$2" "${3:--}" \
-		"${4:--}" "${5:--}" "$6"
-}
-
-# ratio_row MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
-ratio_row()
-{
-	local ours theirs ratio each range
-	local -n ours_runs=$2 theirs_runs=$3
-
-	ours=$(median "${ours_runs[@]}")
-	theirs=$(median "${theirs_runs[@]}")
-	mapfile -t each < <(ratios "$2" "$3")
-	ratio=$(median "${each[@]}")
-	mapfile -t each < <(printf '%s\n' "${each[@]}" | sort -g)
-	range="$(number "${each[0]}")–$(number "${each[-1]}")"
-	row "$1" "$(number "$ours") $4" "$(number "$theirs") $4" \
-		"$(number "$ratio") × ($range)" "${5:+≥ $(number "$5") ×}" \
-		"${5:+$(verdict "$ratio" '>=' "${5:-0}")}"
-}
-
 script()
 {
 	cat >"$WORK/$1.sql"
@@ -296,12 +131,8 @@ script()
 #
 
 build=()
-for ((i = 0; i < rounds; i++)); do
-	sql -o /dev/null -c "SELECT lb_rebuild('global')" -c 'SELECT lb_wait_ready()'
-	build[i]=$(sql -Atc "SELECT build_seconds FROM lb_stat_board WHERE board = 'global'")
-done
-bytes_built=$(sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
-	WHERE board = 'global'")
+build_times build
+bytes_built=$(bytes_per_member)
 
 #
 # Reads.
@@ -320,8 +151,8 @@ WHERE score > (SELECT score FROM bench_btree WHERE player_id = :id);'
 say "ranks of random members"
 prewarm bench_board bench_board_pkey bench_small bench_small_pkey \
 	bench_btree_score bench_btree_pkey
-turns "rank1 1 rank" "key1 1 key" "small1 1 small" "count1 1 count" \
-	"rank2 2 rank" "key2 2 key"
+turns "rank1 pgb 1 rank" "key1 pgb 1 key" "small1 pgb 1 small" \
+	"count1 pgb 1 count" "rank2 pgb 2 rank" "key2 pgb 2 key"
 ratio_row "\`lb_rank\`, 1 client, against the score by primary key" \
 	rank1 key1 /s 1.1
 ratio_row "\`lb_rank\`, 2 clients, against the score by primary key" \
@@ -363,7 +194,7 @@ script top <<<'SELECT * FROM lb_top(100);'
 script deep <<<"SELECT * FROM lb_top(100, skip => $skip);"
 script list <<<'SELECT player_id, score FROM bench_btree
 ORDER BY score DESC, updated_at LIMIT 100;'
-turns "top 1 top" "list 1 list" "deep 1 deep"
+turns "top pgb 1 top" "list pgb 1 list" "deep pgb 1 deep"
 ratio_row "\`lb_top(100)\` against the top 100 by btree (score DESC, updated_at)" \
 	top list /s 1
 ratio_row "\`lb_top(100, skip => $(number $skip))\` against the same" \
@@ -389,8 +220,8 @@ reads=$(counter query_reads)
 
 say "updates of the score, 2 clients"
 export PGOPTIONS='-c synchronous_commit=off'
-turns "board 2 update-bench_board" "plain 2 update-bench_plain" \
-	"btree 2 update-bench_btree" "stamp 2 update-bench_stamp"
+turns "board pgb 2 update-bench_board" "plain pgb 2 update-bench_plain" \
+	"btree pgb 2 update-bench_btree" "stamp pgb 2 update-bench_stamp"
 ratio_row "\`UPDATE\` of the score with the board, against no board and no index of the score" \
 	board plain /s 0.9
 ratio_row "the same against btree (score DESC) and no board" board btree /s 1.1
@@ -431,15 +262,15 @@ done
 v=$(median "${rest[@]}")
 w=$(median "${beside[@]}")
 row "\`lb_rank\`, 1 client, while 2 clients update (2 cores), against at rest" \
-	"$(number $((w / seconds))) /s, p99 $(number "$(median "${beside_p99[@]}")") ms" \
-	"$(number $((v / seconds))) /s, p99 $(number "$(median "${rest_p99[@]}")") ms" \
-	"$(number "$(awk -v a="$w" -v b="$v" 'BEGIN { print a / b }')") ×" "" ""
+	"$(number "$(quotient "$w" "$seconds")") /s, p99 $(number "$(median "${beside_p99[@]}")") ms" \
+	"$(number "$(quotient "$v" "$seconds")") /s, p99 $(number "$(median "${rest_p99[@]}")") ms" \
+	"$(number "$(quotient "$w" "$v")") ×" "" ""
 v=$(median "${alone[@]}")
 w=$(median "${busy[@]}")
-r=$(awk -v a="$w" -v b="$v" 'BEGIN { print a / b }')
+r=$(quotient "$w" "$v")
 row "10,000 ranks in one statement while 1 client updates, a rank, against at rest" \
-	"$(number "$(awk -v v="$w" 'BEGIN { print v / 10 }')") µs" \
-	"$(number "$(awk -v v="$v" 'BEGIN { print v / 10 }')") µs" \
+	"$(number "$(quotient "$w" 10)") µs" \
+	"$(number "$(quotient "$v" 10)") µs" \
 	"$(number "$r") ×" "≤ 1.5 ×" "$(verdict "$r" '<=' 1.5)"
 
 say "an older snapshot"
@@ -457,9 +288,9 @@ sql >old.out <<-SQL
 SQL
 mapfile -t times < <(sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' old.out)
 row "10,000 ranks in a snapshot 10,000 commits old, a rank, against before these" \
-	"$(number "$(awk -v v="${times[2]}" 'BEGIN { print v / 10 }')") µs" \
-	"$(number "$(awk -v v="${times[0]}" 'BEGIN { print v / 10 }')") µs" \
-	"$(number "$(awk -v a="${times[2]}" -v b="${times[0]}" 'BEGIN { print a / b }')") ×" "" ""
+	"$(number "$(quotient "${times[2]}" 10)") µs" \
+	"$(number "$(quotient "${times[0]}" 10)") µs" \
+	"$(number "$(quotient "${times[2]}" "${times[0]}")") ×" "" ""
 
 # pause NAME BAR SECONDS STATEMENT: the longest read while a statement runs,
 # which it does in that time, of those that the index has answered.
@@ -488,29 +319,9 @@ pause "one UPDATE of $(number $((size / 10))) rows" 250 40 "UPDATE bench_board
 pause "lb_rebuild" 50 15 "SELECT lb_rebuild('global')"
 
 say "$size random updates in statements of $((size / 100))"
-# Rows are found one by one: 100 joins would read all of the table 100 times.
-sql <<-SQL
-	SET enable_hashjoin = off;
-	SET enable_mergejoin = off;
-	DO \$\$
-	DECLARE
-		done bigint := 0;
-		n bigint;
-	BEGIN
-		WHILE done < $size LOOP
-			UPDATE bench_board b SET score = floor(random() * 1000001)
-			FROM (SELECT DISTINCT 1 + floor(random() * $size)::bigint AS id
-				FROM generate_series(1, $size / 100)) r
-			WHERE b.player_id = r.id;
-			GET DIAGNOSTICS n = ROW_COUNT;
-			done := done + n;
-			COMMIT;
-		END LOOP;
-	END\$\$;
-SQL
+random_updates "$size"
 unset PGOPTIONS
-bytes_updated=$(sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
-	WHERE board = 'global' AND state = 'ready'")
+bytes_updated=$(bytes_per_member)
 
 row "memory per member after the build" "$(number "$bytes_built") bytes" "" "" \
 	"≤ 52 bytes" "$(verdict "$bytes_built" '<=' 52)"
@@ -521,9 +332,7 @@ v=$(median "${build[@]}")
 row "build of $(number "$size")" "$(number "$v") s" "" "" "≤ 6 s" \
 	"$(verdict "$v" '<=' 6)"
 
-say "comparing index and table"
-problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
-[ "$problems" = 0 ] || die "lb_verify() finds $problems problems"
+verify
 
 #
 # The table.
@@ -532,11 +341,7 @@ problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
 table()
 {
 	cat <<-END
-		\`$command\`, $(date -u +%F), $(nproc) cores, $(sed -n \
-			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1),
-		$(awk '/^MemTotal/ { printf "%.0f GiB of memory", $2 / 1048576 }' \
-			/proc/meminfo), $(sql -Atc 'SELECT version()' | cut -d, -f1),
-		shared_buffers ${buffers} MB, fsync on; $(number "$size") members with random
+		\`$command\`, $(machine); $(number "$size") members with random
 		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`.
 		Medians of $rounds runs of $seconds s in turns; of the ratios also the least and
 		the greatest.
@@ -553,15 +358,5 @@ echo
 echo "$(($(date +%s) - began)) s in all"
 
 [ -n "$out" ] || exit 0
-if [ ! -e "$out" ]; then
-	mkdir -p "$(dirname "$out")"
-	printf '# Performance\n\n%s\n%s\n' "$start" "$end" >"$out"
-fi
 table >table.md
-awk -v start="$start" -v end="$end" -v table="$WORK/table.md" '
-	$0 == start { print; print ""; while ((getline line < table) > 0) print line
-		print ""; skip = 1 }
-	$0 == end { skip = 0 }
-	!skip && $0 != start { print }' "$out" >new.md
-cat new.md >"$out"
-echo "written to $out"
+put_table "$out" "make bench" "$WORK/table.md"

@@ -797,6 +797,17 @@ static const struct Comparison
 		" (7, total), (9, total + 1), (2147483647, 0), (2147483647, 2),"
 		" ($A % 20, ($B % 100)::bigint), (4, 9223372036854775807))"
 	" AS a (n, skip) WHERE skip >= 0"},
+	{"lb_top_json",
+		"SELECT format('lb_top_json(%s, %L, %s)', a.n, {board}, skip),"
+		" lb_top_json(a.n, {board}, skip)::text,"
+		" (SELECT concat('{\"board\":', to_json({board}::text), ',\"as_of\":',"
+		" to_json(now()), ',\"entries\":[', string_agg(concat('{\"rank\":', {k},"
+		" ',\"player_id\":', m, ',\"score\":', s, '}'), ',' ORDER BY place), ']}')"
+		" FROM b WHERE place > skip AND place - skip <= a.n)"
+		" FROM (SELECT count(*) AS total FROM b) AS c CROSS JOIN LATERAL"
+		" (VALUES (10, 0), (0, 0), (5, total / 2), (2147483647, 0),"
+		" ($A % 20, ($B % 100)::bigint), (4, 9223372036854775807))"
+	" AS a (n, skip)"},
 	{"lb_at",
 		"SELECT format('lb_at(%s, %L)', p, {board}),"
 		" row(a.rank, a.member, a.score)::text, row({k}, m, s)::text"

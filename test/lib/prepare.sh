@@ -1,8 +1,9 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert
-#	Installs what "make demo", "make test" or "make test-cassert" needs and is
-#	not there yet, from Debian's packages, as root or through sudo.  On other
+# prepare.sh demo|test|cassert|peers|profile|quick
+#	Installs what "make demo" (or "make bench"), "make test", "make
+#	test-cassert", "make bench-peers", "make bench-profile" or "make bench-quick" needs
+#	and is not there yet, from Debian's packages, as root or through sudo.  On other
 #	systems it only says what is missing.  PG_MAJOR is the version of
 #	PostgreSQL, PG_CONFIG one that is installed.
 #
@@ -11,18 +12,37 @@ set -eu
 purpose=${1:-test}
 pg=${PG_MAJOR:-15}
 
-packages=("postgresql-$pg" "postgresql-server-dev-$pg" gcc make libc6-dev)
+packages=(gcc make libc6-dev)
 commands=(gcc make)
-if [ "$purpose" != demo ]; then
-	# gcc brings the sanitizers' run-time libraries, libpq-dev what the client
-	# is built with, the pgtap packages the extension and pg_prove.
-	packages+=(libpq-dev clang valgrind perl libipc-run-perl
-		"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
-	commands+=(clang valgrind prove pg_prove)
-fi
-if [ "$purpose" = cassert ]; then
-	packages+=(dpkg-dev bison flex)
-fi
+[ "$purpose" = quick ] ||
+	packages+=("postgresql-$pg" "postgresql-server-dev-$pg")
+case $purpose in
+	test | cassert)
+		# gcc brings the sanitizers' run-time libraries, libpq-dev what the
+		# client is built with, the pgtap packages the extension and pg_prove.
+		packages+=(libpq-dev clang valgrind perl libipc-run-perl
+			"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
+		commands+=(clang valgrind prove pg_prove)
+		;;&
+	cassert)
+		packages+=(dpkg-dev bison flex)
+		;;
+	peers)
+		# redis-tools has the server's program, and starts none.
+		packages+=(libpq-dev libhiredis-dev redis-tools gnuplot-nox)
+		commands+=(redis-cli gnuplot)
+		;;
+	profile)
+		packages+=(valgrind)
+		commands+=(valgrind)
+		# Not to be had for every kernel; what it measures is left out then.
+		! apt-cache show linux-perf >/dev/null 2>&1 || packages+=(linux-perf)
+		;;
+	quick)
+		packages+=(valgrind)
+		commands+=(valgrind)
+		;;
+esac
 
 # Whoever names a server has one, and then Debian's is not wanted.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
@@ -32,9 +52,12 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 		command -v "$c" >/dev/null || missing+=("$c")
 	done
 	pgxs=$("${PG_CONFIG:-pg_config}" --pgxs 2>/dev/null) || pgxs=
-	[ -e "$pgxs" ] ||
+	[ "$purpose" = quick ] || [ -e "$pgxs" ] ||
 		missing+=("PostgreSQL with its server development files (pg_config in PATH, or PG_CONFIG=/path/to/it)")
-	if [ "$purpose" != demo ]; then
+	if [ "$purpose" = peers ] && [ ! -e /usr/include/hiredis/hiredis.h ]; then
+		missing+=("hiredis with its header")
+	fi
+	if [ "$purpose" = test ] || [ "$purpose" = cassert ]; then
 		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
 		[ -e "$share/extension/pgtap.control" ] ||
@@ -96,7 +119,8 @@ run()
 
 echo "Installing: ${missing[*]}"
 run "${apt[@]}" update
-if ! apt-cache show "postgresql-$pg" >/dev/null 2>&1; then
+if [ "$purpose" != quick ] &&
+	! apt-cache show "postgresql-$pg" >/dev/null 2>&1; then
 	cat >&2 <<END
 There is no package postgresql-$pg here: Debian 12 has it for version 15.
 Elsewhere install PostgreSQL $pg with its development files, and set PG_CONFIG.
@@ -106,7 +130,7 @@ fi
 
 # Debian makes and starts a cluster when the server is first installed.  That
 # is not what was asked for, so hold it back this once.
-if ! installed "postgresql-$pg"; then
+if [ "$purpose" != quick ] && ! installed "postgresql-$pg"; then
 	run "${apt[@]}" install --no-install-recommends postgresql-common
 	if [ -e $conf ]; then
 		conf_saved=$(mktemp)

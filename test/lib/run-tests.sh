@@ -11,7 +11,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind regress isolation pgtap tap pause oracle oracle-assert planted"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted"
 # Only when named: as long as one likes.
 EXTRA="soak"
 
@@ -210,6 +210,16 @@ part_unit()
 part_valgrind()
 {
 	limited make -C tree/test/unit check-valgrind
+}
+
+# The figures are shown, and never make this fail: another compiler has others.
+part_quick()
+{
+	limited tree/test/bench/quick.sh >quick.out
+	cat quick.out
+	sed 's/^/   /' quick.out >&3
+	[ "$(grep -c ' ×' quick.out)" -ge 5 ]
+	echo "ok - instructions counted"
 }
 
 # "make installcheck" as a user has it, one half at a time.

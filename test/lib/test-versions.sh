@@ -163,8 +163,8 @@ test_version()
 	mkdir "$root/leaderboard"
 	tar -C "$TREE" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
 		--exclude='*.so' --exclude=./.deps --exclude=./test/unit/build \
-		--exclude=./test/client/oracle --exclude=./results \
-		--exclude=./output_iso -cf - . |
+		--exclude=./test/client/oracle --exclude=./test/bench/client \
+		--exclude=./results --exclude=./output_iso -cf - . |
 		tar -C "$root/leaderboard" --no-same-owner -xf -
 
 	echo "   installing PostgreSQL $version and the tools in it"

@@ -1,6 +1,6 @@
 /* Null arguments, values out of range, unknown names. */
 \ir lib/setup.psql
-SELECT plan(2 * 49 + 3);
+SELECT plan(2 * 55 + 3);
 
 CREATE TABLE lbt_arg (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO lbt_arg SELECT i, i FROM generate_series(1, 10) i;
@@ -21,7 +21,8 @@ BEGIN
 
 		FOREACH call IN ARRAY ARRAY[
 			'lb_rank(1, %s)', 'lb_score(1, %s)', 'lb_percentile(1, %s)',
-			'lb_player(1, %s)', 'lb_top(1, %s)', 'lb_at(1, %s)',
+			'lb_player(1, %s)', 'lb_top(1, %s)',
+			'lb_top_json(1, %s)', 'lb_at(1, %s)',
 			'lb_around(1, %s)', 'lb_count(%s)', 'lb_count_between(1, 2, %s)',
 			'lb_rank_of_score(1, %s)', 'lb_score_at_percentile(1, %s)',
 			'lb_ranks(''{1}'', %s)', 'lb_among(''{1}'', %s)',
@@ -39,10 +40,14 @@ BEGIN
 		FROM (VALUES
 			('SELECT lb_top(NULL, ''lbt_arg'')', '22004', 'n'),
 			('SELECT lb_top(1, ''lbt_arg'', NULL)', '22004', 'skip'),
+			('SELECT lb_top_json(NULL, ''lbt_arg'')', '22004', 'n'),
+			('SELECT lb_top_json(1, ''lbt_arg'', NULL)', '22004', 'skip'),
 			('SELECT lb_around(1, ''lbt_arg'', NULL)', '22004', 'radius'),
 			('SELECT lb_histogram(NULL, ''lbt_arg'')', '22004', 'buckets'),
 			('SELECT lb_top(-1, ''lbt_arg'')', '22...', '-1'),
 			('SELECT lb_top(1, ''lbt_arg'', -2)', '22...', '-2'),
+			('SELECT lb_top_json(-1, ''lbt_arg'')', '22...', '-1'),
+			('SELECT lb_top_json(1, ''lbt_arg'', -2)', '22...', '-2'),
 			('SELECT lb_around(1, ''lbt_arg'', -3)', '22...', '-3'),
 			('SELECT lb_histogram(0, ''lbt_arg'')', '22...', '0'),
 			('SELECT lb_score_at_percentile(-0.5, ''lbt_arg'')', '22...',

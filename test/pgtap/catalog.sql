@@ -22,7 +22,8 @@ SELECT results_eq($$SELECT format('%s(%s)', p.proname,
 	'lb_ranks(members bigint[], board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
 	'lb_score(member bigint, board text DEFAULT ''global''::text)',
 	'lb_score_at_percentile(p double precision, board text DEFAULT ''global''::text)',
-	'lb_top(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)'],
+	'lb_top(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)',
+	'lb_top_json(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)'],
 	'the read functions are these');
 
 CREATE TEMP VIEW functions AS

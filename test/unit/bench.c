@@ -3,10 +3,13 @@
  * bench.c
  *	  How fast and how large the index is: one board of many members.
  *
- * Usage: bench [members [updates [seed]]]
+ * Usage: bench [members [updates [seed [reads]]]]
  *
  * With HUGE set in the environment the region is in huge pages, as a server
  * has it with huge_pages = on.
+ *
+ * Under valgrind --tool=callgrind each line printed has a dump of its own, whose
+ * trigger is the line's name.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,11 +19,20 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#if defined(__has_include)
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#endif
+#endif
+#ifndef CALLGRIND_ZERO_STATS
+#define CALLGRIND_ZERO_STATS ((void) 0)
+#define CALLGRIND_DUMP_STATS_AT(name) ((void) 0)
+#endif
+
 #include "skiplist.h"
 
 #define WIDTH 3
 #define SCORES 1000001
-#define READS 2000000
 
 static uint64 rng;
 
@@ -41,6 +53,25 @@ now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
+}
+
+static double phase_start;
+
+static void
+begin(void)
+{
+	CALLGRIND_ZERO_STATS;
+	phase_start = now();
+}
+
+/* The end of what begin() began, with so many operations. */
+static void
+end(const char *what, uint64 n)
+{
+	double		took = now() - phase_start;
+
+	CALLGRIND_DUMP_STATS_AT(what);
+	printf("%-34s %8.0f ns\n", what, took * 1e9 / (double) Max(n, 1));
 }
 
 static int
@@ -90,6 +121,7 @@ main(int argc, char **argv)
 	uint64		members = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
 	uint64		updates = argc > 2 ? strtoull(argv[2], NULL, 10) : members;
 	uint64		seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	uint64		reads = argc > 4 ? strtoull(argv[4], NULL, 10) : 2000000;
 	uint64		region_size = members * 80 + 64 * 1024 * 1024;
 	LbArena		arena;
 	LbAccount	account = {0};
@@ -124,6 +156,7 @@ main(int argc, char **argv)
 		random_key(keys + i * WIDTH, (int64) i * 7 + 1);
 	qsort(keys, members, WIDTH * sizeof(int64), compare);
 
+	CALLGRIND_ZERO_STATS;
 	start = now();
 	lb_index_init(&index, WIDTH, 1);
 	if (lb_bulk_begin(&bulk, &mem, &index, members) != LB_OK)
@@ -136,13 +169,14 @@ main(int argc, char **argv)
 	added = now();
 	if (lb_bulk_finish(&bulk) != LB_OK)
 		die("bulk finish");
+	CALLGRIND_DUMP_STATS_AT("bulk build from sorted input");
 	printf("%-34s %8.2f s (list %.2f, hash %.2f)\n",
 		   "bulk build from sorted input", now() - start, added - start,
 		   now() - added);
 	print_size(&index, "after build");
 
-	start = now();
-	for (i = 0; i < READS; i++)
+	begin();
+	for (i = 0; i < reads; i++)
 	{
 		int64		member = (int64) (next_random() % members) * 7 + 1;
 		int64		key[LB_MAX_WIDTH];
@@ -154,11 +188,10 @@ main(int argc, char **argv)
 		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
 		sum += m + d;
 	}
-	printf("%-34s %8.0f ns\n", "rank of a member (lookup + spans)",
-		   (now() - start) * 1e9 / READS);
+	end("rank of a member (lookup + spans)", reads);
 
-	start = now();
-	for (i = 0; i < READS; i++)
+	begin();
+	for (i = 0; i < reads; i++)
 	{
 		int64		member = (int64) (next_random() % members) * 7 + 1;
 		int64		key[LB_MAX_WIDTH];
@@ -167,11 +200,10 @@ main(int argc, char **argv)
 			die("lookup");
 		sum += (uint64) key[0];
 	}
-	printf("%-34s %8.0f ns\n", "lookup of a member",
-		   (now() - start) * 1e9 / READS);
+	end("lookup of a member", reads);
 
-	start = now();
-	for (i = 0; i < READS; i += 32)
+	begin();
+	for (i = 0; i < reads; i += 32)
 	{
 		int64		member[32];
 		int64		key[LB_MAX_WIDTH];
@@ -193,11 +225,10 @@ main(int argc, char **argv)
 			sum += (uint64) key[0];
 		}
 	}
-	printf("%-34s %8.0f ns\n", "lookup, 32 at a time",
-		   (now() - start) * 1e9 / READS);
+	end("lookup, 32 at a time", reads);
 
-	start = now();
-	for (i = 0; i < READS; i++)
+	begin();
+	for (i = 0; i < reads; i++)
 	{
 		LbCursor	cursor;
 		int64		key[LB_MAX_WIDTH];
@@ -208,8 +239,27 @@ main(int argc, char **argv)
 		lb_cursor_key(&arena, &index, &cursor, key);
 		sum += (uint64) key[0];
 	}
-	printf("%-34s %8.0f ns\n", "select by place",
-		   (now() - start) * 1e9 / READS);
+	end("select by place", reads);
+
+	begin();
+	for (i = 0; i < reads; i += 100)
+	{
+		LbCursor	cursor;
+		int64		key[LB_MAX_WIDTH];
+		int			j;
+
+		if (!lb_index_seek_place(&arena, &index, next_random() % members,
+								 &cursor))
+			die("select");
+		for (j = 0; j < 100; j++)
+		{
+			lb_cursor_key(&arena, &index, &cursor, key);
+			sum += (uint64) key[0];
+			if (!lb_cursor_next(&arena, &index, &cursor))
+				break;
+		}
+	}
+	end("an entry of a page of 100", reads);
 
 	/* keys[] becomes the current key of each member, by member. */
 	for (i = 0; i < members; i++)
@@ -219,7 +269,7 @@ main(int argc, char **argv)
 		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH))
 			die("lookup");
 	}
-	start = now();
+	begin();
 	for (i = 0; i < updates; i++)
 	{
 		uint64		at = next_random() % members;
@@ -231,12 +281,11 @@ main(int argc, char **argv)
 			die("replace");
 		memcpy(key, new, sizeof(new));
 	}
-	printf("%-34s %8.0f ns\n", "update (replace)",
-		   (now() - start) * 1e9 / (double) Max(updates, 1));
+	end("update (replace)", updates);
 	print_size(&index, "after updates");
 
-	start = now();
-	for (i = 0; i < READS; i++)
+	begin();
+	for (i = 0; i < reads; i++)
 	{
 		int64		member = (int64) (next_random() % members) * 7 + 1;
 		int64		key[LB_MAX_WIDTH];
@@ -248,8 +297,7 @@ main(int argc, char **argv)
 		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
 		sum += m + d;
 	}
-	printf("%-34s %8.0f ns\n", "rank of a member, after updates",
-		   (now() - start) * 1e9 / READS);
+	end("rank of a member, after updates", reads);
 
 	if (lb_index_check(&arena, &index) != NULL)
 		die(lb_index_check(&arena, &index));

@@ -1,0 +1,300 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # variables are for who sources this, and his
+#
+# common.sh
+#	What the scripts that measure share: the server, runs in turns, medians,
+#	and the table that comes of it.
+#
+# What is compared runs in turns, A B C A B C ..., a round beginning one further
+# each time; a ratio is that of the two runs of a round, and of the rounds'
+# ratios the median counts.  The least and the greatest are told too: where they
+# are far apart the machine had something else to do.
+#
+# The script that sources this has sourced test/lib/common.sh, and sets size and
+# rounds.
+
+began=$(date +%s)
+
+say()
+{
+	printf '%5d s  %s\n' $(($(date +%s) - began)) "$*"
+}
+
+# The lines of a Markdown file between which a table goes, by the command that
+# makes it.
+mark()
+{
+	echo "<!-- $1: $2 here -->"
+}
+
+# has_marks FILE COMMAND: so that an hour's work is not lost for want of them.
+has_marks()
+{
+	if [ -e "$1" ] && ! { grep -qxF -e "$(mark "$2" from)" "$1" &&
+		grep -qxF -e "$(mark "$2" to)" "$1"; }; then
+		die "$1 has no lines \"$(mark "$2" from)\" and \"$(mark "$2" to)\" to put the table between"
+	fi
+}
+
+# put_table FILE COMMAND TABLE: between these lines.
+put_table()
+{
+	if [ ! -e "$1" ]; then
+		mkdir -p "$(dirname "$1")"
+		printf '# Performance\n\n%s\n%s\n' "$(mark "$2" from)" \
+			"$(mark "$2" to)" >"$1"
+	fi
+	awk -v start="$(mark "$2" from)" -v end="$(mark "$2" to)" -v table="$3" '
+		$0 == start { print; print ""
+			while ((getline line < table) > 0) print line
+			print ""; skip = 1 }
+		$0 == end { skip = 0 }
+		!skip && $0 != start { print }' "$1" >new.md
+	cat new.md >"$1"
+	echo "written to $1"
+}
+
+# bench_server MEMBERS: a private server to measure boards of that size on.  Sets
+# buffers.
+bench_server()
+{
+	local memory_mb
+
+	say "building and installing into a private copy of PostgreSQL"
+	private_postgres "$WORK/pg"
+	copy_tree "$WORK/tree"
+	as_server make -s -C tree -j"$(nproc)" PG_CONFIG="$BIN/pg_config" install \
+		>make.log 2>&1 || { cat make.log >&2; die "the build has failed"; }
+
+	# The tables that are updated in turns have to stay in memory together, or
+	# the kernel's cache would be measured.
+	memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
+	buffers=$((memory_mb / 4))
+	[ $buffers -le 4096 ] || buffers=4096
+
+	server_init "$WORK/server" <<-END
+		shared_buffers = '${buffers}MB'
+		max_wal_size = '24GB'
+		checkpoint_timeout = '1d'
+		autovacuum = off
+		maintenance_work_mem = '1GB'
+		leaderboard.memory = '$(($1 * 250 / 1000000 + 256))MB'
+	END
+	server_start "$WORK/server"
+	sql <<-END
+		CREATE EXTENSION leaderboard;
+		CREATE EXTENSION pg_prewarm;
+		SET client_min_messages = warning;
+	END
+}
+
+# The machine and the server, for the table's head.
+machine()
+{
+	cat <<-END
+		$(date -u +%F), $(nproc) cores, $(sed -n \
+			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1),
+		$(awk '/^MemTotal/ { printf "%.0f GiB of memory", $2 / 1048576 }' \
+			/proc/meminfo), $(sql -Atc 'SELECT version()' | cut -d, -f1),
+		shared_buffers ${buffers} MB, fsync on
+	END
+}
+
+# bench_table NAME: a table that has a player's score.
+bench_table()
+{
+	sql -c "CREATE TABLE $1 (player_id bigint NOT NULL,
+		score bigint NOT NULL DEFAULT 0,
+		updated_at timestamptz NOT NULL DEFAULT now())
+		WITH (fillfactor = 90)"
+}
+
+# bench_rows NAME N: with so many rows, whose scores are random.
+bench_rows()
+{
+	sql -c "INSERT INTO $1 SELECT i, floor(random() * 1000001),
+		now() - random() * interval '90 days' FROM generate_series(1, $2) i"
+}
+
+# random_updates N: of bench_board, in statements of a hundredth of it.
+random_updates()
+{
+	# Rows are found one by one: 100 joins would read all of the table 100 times.
+	sql <<-SQL
+		SET enable_hashjoin = off;
+		SET enable_mergejoin = off;
+		DO \$\$
+		DECLARE
+			done bigint := 0;
+			n bigint;
+		BEGIN
+			WHILE done < $1 LOOP
+				UPDATE bench_board b SET score = floor(random() * 1000001)
+				FROM (SELECT DISTINCT 1 + floor(random() * $size)::bigint AS id
+					FROM generate_series(1, $1 / 100)) r
+				WHERE b.player_id = r.id;
+				GET DIAGNOSTICS n = ROW_COUNT;
+				done := done + n;
+				COMMIT;
+			END LOOP;
+		END\$\$;
+	SQL
+}
+
+# bytes_per_member: of the board "global", which must be ready.
+bytes_per_member()
+{
+	sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
+		WHERE board = 'global' AND state = 'ready'"
+}
+
+# build_times ARRAY: the seconds of a build of the board "global", several times.
+build_times()
+{
+	local -n times=$1
+	local i
+
+	for ((i = 0; i < rounds; i++)); do
+		sql -o /dev/null -c "SELECT lb_rebuild('global')" \
+			-c 'SELECT lb_wait_ready()'
+		times[i]=$(sql -Atc "SELECT build_seconds FROM lb_stat_board
+			WHERE board = 'global'")
+	done
+}
+
+verify()
+{
+	local problems
+
+	say "comparing index and table"
+	problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
+	[ "$problems" = 0 ] || die "lb_verify() finds $problems problems"
+}
+
+prewarm()
+{
+	local t
+
+	for t in "$@"; do
+		sql -o /dev/null -c "SELECT pg_prewarm('$t')"
+	done
+}
+median()
+{
+	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 }
+		END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+# ratios NAME NAME: of two series of runs, round by round.
+ratios()
+{
+	local -n a=$1 b=$2
+	local i
+
+	for i in "${!a[@]}"; do
+		quotient "${a[i]}" "${b[i]}"
+	done
+}
+
+quotient()
+{
+	awk -v a="$1" -v b="$2" 'BEGIN { print a / b }'
+}
+
+# turns RUN ...: a RUN is "series command argument ..."; each gets an array of
+# the series' name with one value for each round, the first word that the command
+# has printed, and one named series_more with the other words.
+turns()
+{
+	local n=$# i j run series
+
+	for run in "$@"; do
+		read -r series _ <<<"$run"
+		declare -ga "$series=()" "${series}_more=()"
+	done
+	for ((i = 0; i < rounds; i++)); do
+		for ((j = 0; j < n; j++)); do
+			run=$((((i + j) % n) + 1))
+			# shellcheck disable=SC2086 # words
+			set_turn "$i" ${!run}
+		done
+	done
+}
+
+set_turn()
+{
+	local -n series=$2 more=$2_more
+	local round=$1 words
+
+	shift 2
+	words=$("$@") || die "failed: $*"
+	read -r "series[$round]" "more[$round]" <<<"$words"
+}
+
+# Milliseconds of a statement.
+statement_ms()
+{
+	sql -o /dev/null -c '\timing on' -c "$1" |
+		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+# The median of a statement's times.
+median_ms()
+{
+	local times=() i
+
+	for ((i = 0; i < rounds; i++)); do
+		times[i]=$(statement_ms "$1")
+	done
+	median "${times[@]}"
+}
+
+counter()
+{
+	sql -Atc "SELECT $1 FROM lb_stat_board WHERE board = 'global'"
+}
+
+rows=()
+
+number()
+{
+	awk -v x="$1" 'BEGIN {
+		if (x >= 1000) { s = sprintf("%.0f", x); while (s ~ /[0-9][0-9][0-9][0-9]/)
+			sub(/[0-9][0-9][0-9]($|,)/, ",&", s); print s }
+		else if (x >= 100) printf "%.0f\n", x
+		else if (x >= 10) printf "%.1f\n", x
+		else printf "%.2f\n", x }'
+}
+
+# verdict VALUE >=|<= BAR
+verdict()
+{
+	awk -v v="$1" -v op="$2" -v bar="$3" 'BEGIN {
+		ok = op == ">=" ? v >= bar : v <= bar
+		print ok ? "ok" : "MISSED" }'
+}
+
+# row MEASURE OURS THEIRS RATIO BAR VERDICT
+row()
+{
+	rows+=("| $1 | $2 | $3 | $4 | $5 | $6 |")
+	printf '         %-62s %s  vs %s: %s (bar %s) %s\n' "$1" "$2" "${3:--}" \
+		"${4:--}" "${5:--}" "$6"
+}
+
+# ratio_row MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
+ratio_row()
+{
+	local ours theirs ratio each range
+	local -n ours_runs=$2 theirs_runs=$3
+
+	ours=$(median "${ours_runs[@]}")
+	theirs=$(median "${theirs_runs[@]}")
+	mapfile -t each < <(ratios "$2" "$3")
+	ratio=$(median "${each[@]}")
+	mapfile -t each < <(printf '%s\n' "${each[@]}" | sort -g)
+	range="$(number "${each[0]}")–$(number "${each[-1]}")"
+	row "$1" "$(number "$ours") $4" "$(number "$theirs") $4" \
+		"$(number "$ratio") × ($range)" "${5:+≥ $(number "$5") ×}" \
+		"${5:+$(verdict "$ratio" '>=' "${5:-0}")}"
+}
