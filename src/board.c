@@ -1209,12 +1209,14 @@ lb_def_attach(LbDefn *defn, bool create)
 }
 
 void
-lb_def_want_build(LbDef *def, uint64 generation)
+lb_def_want_build(LbDef *def, uint64 generation, bool again)
 {
 	uint32		offline = LB_OFFLINE;
 
 	SpinLockAcquire(&def->mutex);
-	if (def->generation == generation)
+	if (def->generation == generation &&
+		(again || (def->builder == 0 &&
+				   pg_atomic_read_u32(&def->state) != LB_READY)))
 	{
 		def->wanted = true;
 		def->retry = false;

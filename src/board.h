@@ -499,9 +499,10 @@ lb_def_is(const LbDef *def, uint64 generation)
 }
 
 /*
- * Ask for a build and wake the launcher.  Never raises.
+ * Ask for a build and wake the launcher; with again, even if one is running or
+ * done.  Never raises.
  */
-extern void lb_def_want_build(LbDef *def, uint64 generation);
+extern void lb_def_want_build(LbDef *def, uint64 generation, bool again);
 
 /* The reason to give when a definition's memory could not be had. */
 extern const char *lb_memory_reason(const LbDef *def);

@@ -1193,7 +1193,8 @@ lb_worker_main(Datum arg)
 				pg_atomic_read_u32(&def->state) == LB_BUILDING)
 			{
 				SpinLockAcquire(&def->mutex);
-				if (def->builder == 0)
+				if (def->builder == 0 &&
+					pg_atomic_read_u32(&def->state) == LB_BUILDING)
 					def->wanted = true;
 				SpinLockRelease(&def->mutex);
 			}
@@ -1520,7 +1521,7 @@ launcher_round(void)
 				sleep = Min(sleep, 1000);
 				if (due)
 				{
-					lb_def_want_build(def, def->generation);
+					lb_def_want_build(def, def->generation, false);
 					is_wanted = true;
 				}
 			}
@@ -1633,7 +1634,7 @@ lb_wait_build(LbDef *def, uint64 generation, bool rebuild, long timeout_ms)
 	SpinLockAcquire(&def->mutex);
 	target = def->attempts + (rebuild && def->builder != 0 ? 2 : 1);
 	SpinLockRelease(&def->mutex);
-	lb_def_want_build(def, generation);
+	lb_def_want_build(def, generation, rebuild);
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		return LB_WAIT_FAILED;
 

@@ -1363,7 +1363,7 @@ at_commit(void)
 		{
 			case OP_CREATED:
 				if (op->attached)
-					lb_def_want_build(op->def, op->generation);
+					lb_def_want_build(op->def, op->generation, false);
 				break;
 			case OP_DROPPED:
 				lb_def_remove_one(op->defn.catalog, op->defn.id, InvalidOid);

@@ -439,7 +439,7 @@ read_wait(LbRead *r, uint32 state)
 	}
 	if (lb_not_ready == LB_POLICY_ERROR)
 	{
-		lb_def_want_build(r->def, r->generation);
+		lb_def_want_build(r->def, r->generation, false);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("board \"%s\" is being built", defn->name),
@@ -447,7 +447,7 @@ read_wait(LbRead *r, uint32 state)
 	}
 	if (lb_not_ready == LB_POLICY_QUERY)
 	{
-		lb_def_want_build(r->def, r->generation);
+		lb_def_want_build(r->def, r->generation, false);
 		lb_read_by_query(r, LB_CAUSE_BUILDING);
 		return false;
 	}

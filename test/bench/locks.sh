@@ -79,19 +79,21 @@ probes_end()
 	probes_set=
 }
 
-# record_locks PATTERN SECONDS: events of the boards' locks, as "pid time event".
+# record_locks PATTERN COMMAND ...: events of the boards' locks while a command
+# runs, as "pid time event".
 record_locks()
 {
-	local e events=()
+	local e events=() pattern=$1
 
+	shift
 	for e in "$tracing/events/$probes"/*/; do
 		e=$(basename "$e")
-		if [[ $e =~ ^($1)_ ]]; then
+		if [[ $e =~ ^($pattern)_ ]]; then
 			events+=(-e "$probes:$e" --filter 'name == "leaderboard"')
 		fi
 	done
 	perf record -q -a -m 4M -o "$WORK/locks.data" "${events[@]}" \
-		sleep "$2" >/dev/null 2>&1
+		-- "$@" >/dev/null 2>&1
 	perf script -F pid,time,event -i "$WORK/locks.data" 2>/dev/null |
 		tr -d : | sed "s/$probes//; s/_[0-9]* *\$//"
 	rm -f "$WORK/locks.data"
@@ -114,15 +116,15 @@ spans()
 		}'
 }
 
-# lock_waits SECONDS: sleeps for a board's lock.
+# lock_waits COMMAND ...: sleeps for a board's lock while a command runs.
 lock_waits()
 {
-	record_locks 'wait__start|wait__done' "$1" | spans wait__start wait__done
+	record_locks 'wait__start|wait__done' "$@" | spans wait__start wait__done
 }
 
-# lock_holds SECONDS: times that a board's lock was held.
+# lock_holds COMMAND ...: times that a board's lock was held.
 lock_holds()
 {
-	record_locks 'acquire|condacquire|release' "$1" |
+	record_locks 'acquire|condacquire|release' "$@" |
 		spans 'acquire|condacquire' release
 }

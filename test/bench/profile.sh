@@ -192,7 +192,7 @@ if probes_begin; then
 		local how=$1
 
 		shift
-		"${how}" "$((seconds + 2))" >spans.out &
+		"${how}" sleep "$((seconds + 2))" >spans.out &
 		local recorder=$!
 		sleep 1
 		run_script "$@" -T "$seconds" -D size="$size"
@@ -208,6 +208,12 @@ if probes_begin; then
 		v=$(with_load lock_holds $s -c 1)
 		lock_row "$what" "$(transactions)" <<<"$v"
 	done
+	rows=$((size < 1000000 ? size : 1000000))
+	v=$(lock_holds "$BIN/psql" -X -q -c "UPDATE bench_board
+		SET score = score + 1 WHERE player_id <= $rows")
+	lock_row "held: one \`UPDATE\` of $(number "$rows") rows" 1 <<<"$v"
+	v=$(lock_holds "$BIN/psql" -X -q -o /dev/null -c "SELECT lb_rebuild('global')")
+	lock_row 'held: `lb_rebuild`' 1 <<<"$v"
 	v=$(with_load lock_waits update-board -c 32 -j 2)
 	lock_row 'slept for: 32 clients, `UPDATE` of a row' "$(transactions)" <<<"$v"
 	v=$(with_load lock_waits rank@9 -f "$WORK/update-board.sql@1" -c 32 -j 2)
