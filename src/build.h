@@ -15,6 +15,9 @@
 #include "board.h"
 #include "sort.h"
 
+/* How often a table's lock is tried, 10 ms apart. */
+#define LB_LOCK_TRIES 10
+
 /* The values of a family's boards, numbered as they are met. */
 typedef struct LbValues
 {
