@@ -1141,34 +1141,51 @@ build_one(LbDef *def, uint64 generation)
  * ----------------------------------------------------------------
  */
 
-/* Take on a build of this database that nobody works on. */
+/*
+ * Take on a build of this database that nobody works on: the one that was not
+ * tried for longest, lest a table that is locked keep all others waiting.
+ */
 static LbDef *
 claim_build(uint64 *generation)
 {
 	dlist_iter	iter;
-	LbDef	   *claimed = NULL;
+	LbDef	   *oldest;
+	TimestampTz since = 0;
+	bool		claimed = false;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	do
 	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-
-		if (def->database != MyDatabaseId)
-			continue;
-		SpinLockAcquire(&def->mutex);
-		if (def->wanted && def->builder == 0)
+		oldest = NULL;
+		dlist_foreach(iter, &lb_shared->defs)
 		{
-			def->wanted = false;
-			def->builder = MyProcPid;
-			*generation = def->generation;
-			claimed = def;
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+			if (def->database != MyDatabaseId)
+				continue;
+			SpinLockAcquire(&def->mutex);
+			if (def->wanted && def->builder == 0 &&
+				(oldest == NULL || def->build_start < since))
+			{
+				oldest = def;
+				since = def->build_start;
+			}
+			SpinLockRelease(&def->mutex);
 		}
-		SpinLockRelease(&def->mutex);
-		if (claimed != NULL)
+		if (oldest == NULL)
 			break;
-	}
+		SpinLockAcquire(&oldest->mutex);
+		if (oldest->wanted && oldest->builder == 0)
+		{
+			oldest->wanted = false;
+			oldest->builder = MyProcPid;
+			*generation = oldest->generation;
+			claimed = true;
+		}
+		SpinLockRelease(&oldest->mutex);
+	} while (!claimed);			/* another worker was quicker */
 	LWLockRelease(&lb_shared->directory_lock);
-	return claimed;
+	return oldest;
 }
 
 void
