@@ -37,7 +37,7 @@ COMMENT ON TABLE @extschema@.lb_board IS
 COMMENT ON COLUMN @extschema@.lb_board.board IS
 'name of the board, or of the family of boards if board_column is not null';
 COMMENT ON COLUMN @extschema@.lb_board.id IS
-'number of the board, never used again for another';
+'number of the board, never used again for another; renaming its columns gives it a new one';
 COMMENT ON COLUMN @extschema@.lb_board.source IS
 'table whose rows are ranked';
 COMMENT ON COLUMN @extschema@.lb_board.member IS

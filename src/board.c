@@ -499,6 +499,21 @@ find_column(TupleDesc desc, const char *name, Oid *type)
 	return InvalidAttrNumber;
 }
 
+bool
+lb_uses_column(const LbDefn *defn, AttrNumber attno)
+{
+	/* What the definition does not have, or the table not any more, is 0. */
+	if (attno == InvalidAttrNumber)
+		return false;
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].attno == attno)
+			return true;
+	}
+	return defn->member_attno == attno || defn->board_attno == attno ||
+		defn->ranked_attno == attno;
+}
+
 /* Whether a trigger would not find the value of one of the board's columns. */
 static bool
 has_virtual_column(TupleDesc desc, const LbDefn *defn)
@@ -506,16 +521,9 @@ has_virtual_column(TupleDesc desc, const LbDefn *defn)
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		bool		ours;
 
-		if (!LB_VIRTUAL_COLUMN(att->attgenerated))
-			continue;
-		ours = att->attnum == defn->member_attno ||
-			(defn->family && att->attnum == defn->board_attno) ||
-			att->attnum == defn->ranked_attno;
-		for (int j = 0; j < defn->ncolumns; j++)
-			ours |= att->attnum == defn->columns[j].attno;
-		if (ours)
+		if (LB_VIRTUAL_COLUMN(att->attgenerated) &&
+			lb_uses_column(defn, att->attnum))
 			return true;
 	}
 	return false;

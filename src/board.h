@@ -463,6 +463,9 @@ extern LbDefn *lb_part_defn(const LbDefn *defn, Relation part);
 /* All definitions of the database, not resolved. */
 extern int	lb_all_defns(LbDefn ***defns);
 
+/* Whether a resolved definition uses this column of its source. */
+extern bool lb_uses_column(const LbDefn *defn, AttrNumber attno);
+
 /* Whether the caller may read every column the board uses. */
 extern bool lb_may_read(LbDefn *defn);
 

@@ -42,6 +42,7 @@
 #include "storage/procarray.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -67,9 +68,6 @@
 
 /* Milliseconds between two xids that the launcher completes. */
 #define XID_EVERY 200
-
-/* How often the table's lock is tried, 10 ms apart. */
-#define LOCK_TRIES 10
 
 /* A build under way, in the worker. */
 typedef struct Build
@@ -903,16 +901,25 @@ prepare_build(Build *build)
 	Oid			source = InvalidOid;
 	int			n;
 
-	n = lb_all_defns(&defns);
-	for (int i = 0; i < n; i++)
+	/* Who asks for a build in his COMMIT tells of the board right after it. */
+	for (int try = 0;; try++)
 	{
-		if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
-			source = defns[i]->source;
-	}
-	if (!OidIsValid(source))
-	{
-		end_build(build, false);
-		return NULL;
+		n = lb_all_defns(&defns);
+		for (int i = 0; i < n; i++)
+		{
+			if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
+				source = defns[i]->source;
+		}
+		if (OidIsValid(source))
+			break;
+		if (try == LB_LOCK_TRIES || !lb_def_is(def, build->generation))
+		{
+			end_build(build, false);
+			return NULL;
+		}
+		pg_usleep(10000L);
+		CHECK_FOR_INTERRUPTS();
+		AcceptInvalidationMessages();
 	}
 	lb_pause("claim");
 
@@ -924,7 +931,7 @@ prepare_build(Build *build)
 	for (int try = 0; !ConditionalLockRelationOid(source, AccessShareLock);
 		 try++)
 	{
-		if (try == LOCK_TRIES)
+		if (try == LB_LOCK_TRIES)
 		{
 			build_offline(build, LB_TABLE_LOCKED, true);
 			end_build(build, true);
@@ -943,7 +950,7 @@ prepare_build(Build *build)
 		defn->parts_valid = false;	/* for the locks */
 	for (int try = 0; defn != NULL && !lb_resolve_parts(defn, false); try++)
 	{
-		if (try == LOCK_TRIES)
+		if (try == LB_LOCK_TRIES)
 		{
 			build_offline(build, "a partition is locked", true);
 			end_build(build, true);
@@ -1134,34 +1141,51 @@ build_one(LbDef *def, uint64 generation)
  * ----------------------------------------------------------------
  */
 
-/* Take on a build of this database that nobody works on. */
+/*
+ * Take on a build of this database that nobody works on: the one that was not
+ * tried for longest, lest a table that is locked keep all others waiting.
+ */
 static LbDef *
 claim_build(uint64 *generation)
 {
 	dlist_iter	iter;
-	LbDef	   *claimed = NULL;
+	LbDef	   *oldest;
+	TimestampTz since = 0;
+	bool		claimed = false;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	do
 	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-
-		if (def->database != MyDatabaseId)
-			continue;
-		SpinLockAcquire(&def->mutex);
-		if (def->wanted && def->builder == 0)
+		oldest = NULL;
+		dlist_foreach(iter, &lb_shared->defs)
 		{
-			def->wanted = false;
-			def->builder = MyProcPid;
-			*generation = def->generation;
-			claimed = def;
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+			if (def->database != MyDatabaseId)
+				continue;
+			SpinLockAcquire(&def->mutex);
+			if (def->wanted && def->builder == 0 &&
+				(oldest == NULL || def->build_start < since))
+			{
+				oldest = def;
+				since = def->build_start;
+			}
+			SpinLockRelease(&def->mutex);
 		}
-		SpinLockRelease(&def->mutex);
-		if (claimed != NULL)
+		if (oldest == NULL)
 			break;
-	}
+		SpinLockAcquire(&oldest->mutex);
+		if (oldest->wanted && oldest->builder == 0)
+		{
+			oldest->wanted = false;
+			oldest->builder = MyProcPid;
+			*generation = oldest->generation;
+			claimed = true;
+		}
+		SpinLockRelease(&oldest->mutex);
+	} while (!claimed);			/* another worker was quicker */
 	LWLockRelease(&lb_shared->directory_lock);
-	return claimed;
+	return oldest;
 }
 
 void

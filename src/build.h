@@ -18,6 +18,9 @@
 /* Why a build has failed that somebody's lock has kept out. */
 #define LB_TABLE_LOCKED "the table is locked"
 
+/* How often a table's lock is tried, 10 ms apart. */
+#define LB_LOCK_TRIES 10
+
 /* The values of a family's boards, numbered as they are met. */
 typedef struct LbValues
 {

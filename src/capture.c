@@ -28,6 +28,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/partition.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
@@ -114,18 +115,22 @@ typedef enum OpKind
 {
 	OP_CREATED,
 	OP_DROPPED,
+	OP_RENAMED,
 	OP_SOURCE_DROPPED,
 	OP_CATALOG_DROPPED,
 	OP_DATABASE_DROPPED
 } OpKind;
 
-/* A board or a table that comes or goes with the transaction. */
+/*
+ * A board or a table that comes or goes with the transaction, or a board whose
+ * columns get other names.
+ */
 typedef struct XactOp
 {
 	struct XactOp *next;
 	uint64		seq;
 	OpKind		kind;
-	LbDefn		defn;			/* of the first two kinds */
+	LbDefn		defn;			/* of the first three kinds */
 	Oid			relation;		/* of the others: what was dropped */
 	bool		attached;
 	LbDef	   *def;
@@ -811,16 +816,22 @@ lb_note_dropped(const LbDefn *defn)
 	add_op(OP_DROPPED)->defn = *defn;
 }
 
-bool
-lb_created_here(const LbDefn *defn)
+static bool
+has_op(OpKind kind, const LbDefn *defn)
 {
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
-		if (op->kind == OP_CREATED && op->defn.id == defn->id &&
+		if (op->kind == kind && op->defn.id == defn->id &&
 			op->defn.catalog == defn->catalog)
 			return true;
 	}
 	return false;
+}
+
+bool
+lb_created_here(const LbDefn *defn)
+{
+	return has_op(OP_CREATED, defn);
 }
 
 /*
@@ -898,15 +909,81 @@ source_altered(Oid relid, AttrNumber attno)
 				continue;
 			ours = true;
 		}
-		for (int j = 0; j < defn->ncolumns; j++)
-			ours |= attno == defn->columns[j].attno;
-		ours |= attno == defn->member_attno || attno == defn->board_attno ||
-			attno == defn->ranked_attno || !defn->resolved;
+		ours |= lb_uses_column(defn, attno) || !defn->resolved;
 		if (ours)
 			rows_unknown(defn, "the table or its triggers were altered");
 		any |= ours;
 	}
 	return any;
+}
+
+/* Whether the command that runs has given a column another name. */
+static bool
+has_new_name(Oid relid, AttrNumber attno)
+{
+	const char *before = get_attname(relid, attno, true);
+	Relation	rel = table_open(AttributeRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&keys[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber,
+				F_INT2EQ, Int16GetDatum(attno));
+	scan = systable_beginscan(rel, AttributeRelidNumIndexId, true,
+							  SnapshotSelf, 2, keys);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple) && before != NULL)
+	{
+		Form_pg_attribute form = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		result = strcmp(NameStr(form->attname), before) != 0;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * Returns whether a column was renamed, which changes no rows.  The boards that
+ * use it follow when the statement has ended, for the catalogs do not show the
+ * new name before.  Until then, remember where their columns are.  A partition's
+ * columns are renamed with those of its table, whose boards follow.
+ */
+static bool
+column_renamed(Oid relid, AttrNumber attno)
+{
+	const LbCatalog *cat = lb_catalog();
+	LbDefn	  **defns;
+	int			n;
+
+	if (cat == NULL || !cat->version_ok || !has_new_name(relid, attno))
+		return false;
+	n = lb_defns_of(relid, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		/* Once, if an event trigger renames within the statement. */
+		if (lb_uses_column(defns[i], attno) && !has_op(OP_RENAMED, defns[i]))
+			add_op(OP_RENAMED)->defn = *defns[i];
+	}
+	return true;
+}
+
+/*
+ * After a statement.  What earlier ones have renamed is not recorded by its old
+ * number any more; a statement of an event trigger leaves what the one that it
+ * is part of has renamed to that.
+ */
+static void
+follow_renames(void)
+{
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		if (op->kind == OP_RENAMED)
+			lb_follow_rename(&op->defn);
+	}
 }
 
 /*
@@ -1042,7 +1119,11 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		truncate_begins(objectId);
 	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
 			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
-		(void) source_altered(objectId, subId);
+	{
+		if (access != OAT_POST_ALTER || subId == 0 ||
+			!column_renamed(objectId, subId))
+			(void) source_altered(objectId, subId);
+	}
 	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
 	{
 		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
@@ -1083,6 +1164,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				QueryEnvironment *queryEnv, DestReceiver *dest,
 				QueryCompletion *qc)
 {
+	XactOp	   *ops = xact_ops;
+
 	if (lb_shared != NULL && IsA(pstmt->utilityStmt, AlterTableStmt))
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) pstmt->utilityStmt;
@@ -1104,6 +1187,9 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
 								params, queryEnv, dest, qc);
+	/* The statement has added some. */
+	if (xact_ops != ops)
+		follow_renames();
 }
 
 
@@ -1368,6 +1454,8 @@ at_commit(void)
 			case OP_DROPPED:
 				lb_def_remove_one(op->defn.catalog, op->defn.id, InvalidOid);
 				break;
+			case OP_RENAMED:
+				break;
 			case OP_SOURCE_DROPPED:
 				lb_def_remove_one(InvalidOid, 0, op->relation);
 				break;
@@ -1413,7 +1501,7 @@ pre_prepare(void)
 	if (xact_ops != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables")));
+				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables, or renamed their columns")));
 	if (xact_defs != NULL)
 		publish(true);
 }

@@ -41,6 +41,16 @@ extern void lb_note_dropped(const LbDefn *defn);
 /* Whether the transaction has created this board itself. */
 extern bool lb_created_here(const LbDefn *defn);
 
+/*
+ * Columns of a table were renamed: record for the board old, as it was before,
+ * what its columns are called now.  It gets a new number, so that for whoever
+ * knows it, and for the directory, it is another board from then on.  Does
+ * nothing if it is not recorded by its old number any more.  The table must be
+ * locked in AccessExclusiveLock.  Raises what writing to lb_board can raise.
+ * (manage.c)
+ */
+extern void lb_follow_rename(const LbDefn *old);
+
 /* Whether the transaction has changes of this source. */
 extern bool lb_changed_here(Oid source);
 

@@ -17,6 +17,7 @@
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
@@ -85,7 +86,10 @@ require_owner(Oid source)
 					   get_rel_name(source));
 }
 
-/* Write to lb_board, which belongs to the extension's owner. */
+/*
+ * Write to lb_board, which belongs to the extension's owner.  As in DDL it is
+ * the newest state that counts, also for a transaction with an older snapshot.
+ */
 static uint64
 execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 					 const char *nulls, Oid lb_board)
@@ -93,13 +97,17 @@ execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 	Oid			save_user;
 	int			save_context;
 	Relation	rel = table_open(lb_board, RowExclusiveLock);
+	SPIPlanPtr	plan;
 	uint64		n;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   save_context | SECURITY_LOCAL_USERID_CHANGE);
 	table_close(rel, NoLock);
-	if (SPI_execute_with_args(sql, nargs, types, values, nulls, false, 0) < 0)
+	plan = SPI_prepare(sql, nargs, types);
+	if (plan == NULL ||
+		SPI_execute_snapshot(plan, values, nulls, GetLatestSnapshot(),
+							 InvalidSnapshot, false, true, 0) < 0)
 		elog(ERROR, "could not write to lb_board");
 	n = SPI_processed;
 	SetUserIdAndSecContext(save_user, save_context);
@@ -572,30 +580,202 @@ lb_drop_board(PG_FUNCTION_ARGS)
 
 
 /* ----------------------------------------------------------------
+ *		Columns that are renamed
+ * ----------------------------------------------------------------
+ */
+
+/* The name that a column has now.  One that was not there keeps its own. */
+static void
+current_name(char *name, Oid source, AttrNumber attno)
+{
+	HeapTuple	tuple;
+
+	if (attno == InvalidAttrNumber)
+		return;
+	tuple = SearchSysCacheAttNum(source, attno);
+	if (!HeapTupleIsValid(tuple))
+		return;
+	strlcpy(name, NameStr(((Form_pg_attribute) GETSTRUCT(tuple))->attname),
+			NAMEDATALEN);
+	ReleaseSysCache(tuple);
+}
+
+/* Whether the definition is recorded by its number. */
+static bool
+is_recorded(const LbDefn *defn)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == defn->id && defns[i]->catalog == defn->catalog)
+			return true;
+	}
+	return false;
+}
+
+void
+lb_follow_rename(const LbDefn *old)
+{
+	LbDefn		defn = *old;
+	LbDefn	  **defns;
+	int			n;
+	LbDefn	   *recorded = NULL;
+	const LbCatalog *cat;
+	Oid			types[] = {INT4OID, NAMEOID, TEXTOID, NAMEOID, NAMEOID};
+	Datum		values[5];
+	char		nulls[5] = {' ', ' ', ' ', ' ', ' '};
+	NameData	names[3];
+
+	if (!is_recorded(old))
+		return;
+
+	/* The new names are visible to us after this. */
+	CommandCounterIncrement();
+	current_name(defn.member, defn.source, defn.member_attno);
+	for (int i = 0; i < defn.ncolumns; i++)
+		current_name(defn.columns[i].name, defn.source,
+					 defn.columns[i].attno);
+	current_name(defn.board_column, defn.source, defn.board_attno);
+	current_name(defn.ranked_if, defn.source, defn.ranked_attno);
+
+	values[0] = Int32GetDatum(defn.id);
+	namestrcpy(&names[0], defn.member);
+	values[1] = NameGetDatum(&names[0]);
+	values[2] = CStringGetTextDatum(lb_format_rank_by(defn.columns,
+													  defn.ncolumns));
+	/* What could not be parsed stays as it is. */
+	if (defn.columns[0].name[0] == '\0')
+		nulls[2] = 'n';
+	namestrcpy(&names[1], defn.board_column);
+	values[3] = NameGetDatum(&names[1]);
+	if (!defn.family)
+		nulls[3] = 'n';
+	namestrcpy(&names[2], defn.ranked_if);
+	values[4] = NameGetDatum(&names[2]);
+	if (defn.ranked_if[0] == '\0')
+		nulls[4] = 'n';
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	cat = require_catalog();
+	if (execute_as_extension(psprintf("UPDATE %s.lb_board SET id = DEFAULT, member = $2, "
+									  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
+									  "WHERE id OPERATOR(pg_catalog.=) $1",
+									  quote_identifier(get_namespace_name(cat->schema))),
+							 5, types, values, nulls, cat->lb_board) != 1)
+		elog(ERROR, "board \"%s\" is not recorded", defn.name);
+	SPI_finish();
+	CommandCounterIncrement();
+
+	n = lb_defns_of(defn.source, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (strcmp(defns[i]->name, defn.name) == 0)
+			recorded = defns[i];
+	}
+	if (recorded == NULL)
+		elog(ERROR, "board \"%s\" was not recorded", defn.name);
+	lb_note_dropped(old);
+	lb_note_created(recorded);
+}
+
+
+/* ----------------------------------------------------------------
  *		lb_rebuild, lb_wait_ready
  * ----------------------------------------------------------------
  */
 
+/* Names of all boards: while one is waited for, others can get new numbers. */
+static int
+board_names(char ***names)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	*names = palloc(Max(1, n) * sizeof(char *));
+	for (int i = 0; i < n; i++)
+		(*names)[i] = pstrdup(defns[i]->name);
+	return n;
+}
+
+/*
+ * Find a board as it is recorded now, or NULL, and its definition in shared
+ * memory.  Nobody can drop the board or rename its columns as long as we hold
+ * the lock, and only then it is safe to enter what is not there.  Whoever has
+ * locked the table himself is not waited for: then def may be NULL.
+ */
+static LbDefn *
+attach_board(const char *name, LbDef **def, bool *locked)
+{
+	for (;;)
+	{
+		LbDefn	   *defn = find_defn(name);
+		Oid			source;
+
+		*def = NULL;
+		if (defn == NULL)
+			return NULL;
+		source = defn->source;
+		*locked = ConditionalLockRelationOid(source, AccessShareLock);
+
+		/* That may have brought in invalidations. */
+		defn = find_defn(name);
+		if (defn != NULL && defn->source == source)
+			*def = lb_def_attach(defn, *locked && !lb_created_here(defn));
+		if (*locked)
+			UnlockRelationOid(source, AccessShareLock);
+		if (defn == NULL || defn->source == source)
+			return defn;
+	}
+}
+
 static void
-rebuild(LbDefn *defn)
+rebuild(const char *name)
 {
 	LbDef	   *def;
 	char		reason[LB_MAX_REASON];
-	const char *name = pstrdup(defn->name);
+	int			tries = 0;
 
-	require_owner(defn->source);
-	def = lb_def_attach(defn, true);
-	if (def == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("could not build board \"%s\"", name),
-				 errdetail("The shared memory of \"leaderboard.memory\" is used up."),
-				 errhint("Set \"leaderboard.memory\" higher and restart the server.")));
-	if (lb_wait_build(def, defn->generation, true, -1) == LB_WAIT_READY)
-		return;
-	SpinLockAcquire(&def->mutex);
-	strlcpy(reason, def->reason, LB_MAX_REASON);
-	SpinLockRelease(&def->mutex);
+	for (;;)
+	{
+		bool		locked;
+		LbDefn	   *defn = attach_board(name, &def, &locked);
+
+		if (defn == NULL)
+			board_not_found(name);
+		require_owner(defn->source);
+		if (lb_created_here(defn))
+			return;				/* it is built when we commit */
+		if (def == NULL && locked)
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("could not build board \"%s\"", name),
+					 errdetail("The shared memory of \"leaderboard.memory\" is used up."),
+					 errhint("Set \"leaderboard.memory\" higher and restart the server.")));
+		if (def == NULL)
+		{
+			/* He may be about to commit. */
+			if (++tries == LB_LOCK_TRIES)
+			{
+				strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);
+				break;
+			}
+			pg_usleep(10000L);
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		if (lb_wait_build(def, defn->generation, true, -1) == LB_WAIT_READY)
+			return;
+		SpinLockAcquire(&def->mutex);
+		strlcpy(reason, def->reason, LB_MAX_REASON);
+		SpinLockRelease(&def->mutex);
+
+		/* If it is gone, the board may have another one now. */
+		if (def->generation == defn->generation)
+			break;
+	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
 	ereport(ERROR,
@@ -611,41 +791,29 @@ Datum
 lb_rebuild(PG_FUNCTION_ARGS)
 {
 	LbDefn	  **defns;
-	LbDefn	  **copy;
+	char	  **names;
 	int			n;
 
 	(void) require_catalog();
 	PreventCommandDuringRecovery("lb_rebuild()");
 	if (!PG_ARGISNULL(0))
 	{
-		char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-		LbDefn	   *defn = find_defn(board);
-
-		if (defn == NULL)
-			board_not_found(board);
-		if (lb_created_here(defn))
-			PG_RETURN_VOID();	/* it is built when we commit */
-		rebuild(defn);
+		rebuild(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 		PG_RETURN_VOID();
 	}
 	n = lb_all_defns(&defns);
-	copy = palloc(Max(1, n) * sizeof(LbDefn *));
-	memcpy(copy, defns, n * sizeof(LbDefn *));
 	for (int i = 0; i < n; i++)
-		require_owner(copy[i]->source);
+		require_owner(defns[i]->source);
+	n = board_names(&names);
 	for (int i = 0; i < n; i++)
-	{
-		if (!lb_created_here(copy[i]))
-			rebuild(copy[i]);
-	}
+		rebuild(names[i]);
 	PG_RETURN_VOID();
 }
 
 Datum
 lb_wait_ready(PG_FUNCTION_ARGS)
 {
-	LbDefn	  **defns;
-	LbDefn	  **copy;
+	char	  **names;
 	int			n;
 	TimestampTz until = DT_NOEND;
 
@@ -656,28 +824,37 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 		until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 														TimestampTzGetDatum(GetCurrentTimestamp()),
 														PG_GETARG_DATUM(0)));
-	n = lb_all_defns(&defns);
-	copy = palloc(Max(1, n) * sizeof(LbDefn *));
-	memcpy(copy, defns, n * sizeof(LbDefn *));
+	n = board_names(&names);
 	for (int i = 0; i < n; i++)
 	{
-		LbDefn	   *defn = copy[i];
-		LbDef	   *def;
+		LbDefn	   *defn = NULL;
+		LbDef	   *def = NULL;
 
-		if (lb_created_here(defn))
-			PG_RETURN_BOOL(false);
-		def = lb_def_attach(defn, true);
-		if (def == NULL)
-			PG_RETURN_BOOL(false);
 		for (;;)
 		{
-			uint32		state = pg_atomic_read_u32(&def->state);
+			uint32		state = LB_OFFLINE;
+			bool		retry = true;
 			long		left = -1;
-			bool		retry;
 
-			SpinLockAcquire(&def->mutex);
-			retry = def->retry;
-			SpinLockRelease(&def->mutex);
+			if (def == NULL || def->generation != defn->generation)
+			{
+				bool		locked;
+
+				defn = attach_board(names[i], &def, &locked);
+				if (defn == NULL)
+					break;		/* dropped */
+				if (lb_created_here(defn) || (def == NULL && locked))
+					PG_RETURN_BOOL(false);
+			}
+			if (def != NULL)
+			{
+				state = pg_atomic_read_u32(&def->state);
+				SpinLockAcquire(&def->mutex);
+				retry = def->retry;
+				SpinLockRelease(&def->mutex);
+				if (def->generation != defn->generation)
+					continue;
+			}
 
 			/* What nobody will build by himself is not waited for. */
 			if (state == LB_READY)
@@ -702,8 +879,6 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 			if (lb_wait_build(def, defn->generation, false, left) ==
 				LB_WAIT_FAILED)
 			{
-				if (def->generation != defn->generation)
-					PG_RETURN_BOOL(false);
 				pg_usleep(10000L);
 				CHECK_FOR_INTERRUPTS();
 			}

@@ -164,7 +164,7 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 				 errmsg("board \"%s\" does not fit its table any more",
 						defn->name),
 				 errdetail("Reason: %s.", defn->problem),
-				 errhint("Give the columns their names back and use lb_rebuild(), or drop the board and create it again.")));
+				 errhint("Give the table its columns back and use lb_rebuild(), or drop the board and create it again.")));
 	r->method = method_argument(fcinfo, method_arg, defn->method);
 	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
 				  false);
