@@ -4,3 +4,227 @@
  * From 0.1.0 to 0.2.0.  There is no script for 0.2.0 alone: CREATE EXTENSION
  * runs that of 0.1.0 and then this one.
  */
+
+/*
+ * Windows.  Written through lb_open_window() and lb_close_window(); part of a
+ * dump.
+ */
+CREATE TABLE @extschema@.lb_window (
+	name		text COLLATE "C" NOT NULL,
+	period		text,
+	time_zone	text NOT NULL DEFAULT 'UTC',
+	first_day	integer NOT NULL DEFAULT 1,
+	starts		timestamptz,
+	ends		timestamptz,
+	op			text,
+	keep		interval NOT NULL,
+	late		interval,
+	archive_top integer DEFAULT 1000,
+	is_open		boolean NOT NULL DEFAULT true,
+	CONSTRAINT lb_window_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_window_name_check CHECK (
+		name OPERATOR(pg_catalog.<>) ''
+		AND (pg_catalog.strpos(name, ':') OPERATOR(pg_catalog.=) 0)
+			OPERATOR(pg_catalog.=) (period IS NOT NULL)
+		AND pg_catalog.octet_length(name) OPERATOR(pg_catalog.<=) 200),
+	CONSTRAINT lb_window_period_check CHECK (
+		period OPERATOR(pg_catalog.=)
+		ANY (ARRAY['hourly', 'daily', 'weekly', 'monthly'])),
+	CONSTRAINT lb_window_first_day_check CHECK (
+		first_day OPERATOR(pg_catalog.>=) 1
+		AND first_day OPERATOR(pg_catalog.<=) 7),
+	CONSTRAINT lb_window_ends_check CHECK (
+		CASE WHEN period IS NULL
+			THEN starts IS NOT NULL AND ends IS NOT NULL
+				AND starts OPERATOR(pg_catalog.<) ends
+			ELSE starts IS NULL AND ends IS NULL END),
+	CONSTRAINT lb_window_op_check CHECK (
+		op OPERATOR(pg_catalog.=) ANY (ARRAY['incr', 'set', 'best', 'worst'])),
+	CONSTRAINT lb_window_archive_top_check CHECK (
+		archive_top OPERATOR(pg_catalog.>=) 0)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_window', '');
+GRANT SELECT ON TABLE @extschema@.lb_window TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_window IS
+'which windows lb_submit() writes to; written through lb_open_window() and lb_close_window()';
+COMMENT ON COLUMN @extschema@.lb_window.name IS
+'"daily", whose keys are "daily:20260409" and so on; or the key of a window that comes once';
+COMMENT ON COLUMN @extschema@.lb_window.period IS
+'hourly, daily, weekly or monthly; null if it comes once';
+COMMENT ON COLUMN @extschema@.lb_window.time_zone IS
+'whose hours, days, weeks and months they are';
+COMMENT ON COLUMN @extschema@.lb_window.first_day IS
+'first day of the week, from 1, Monday, to 7, Sunday';
+COMMENT ON COLUMN @extschema@.lb_window.starts IS
+'of a window that comes once: its first moment';
+COMMENT ON COLUMN @extschema@.lb_window.ends IS
+'of a window that comes once: the first moment after it';
+COMMENT ON COLUMN @extschema@.lb_window.op IS
+'what a submit does here: incr, set, best or worst; null for the change that "global" gets';
+COMMENT ON COLUMN @extschema@.lb_window.keep IS
+'how long after its end the rows of a window stay';
+COMMENT ON COLUMN @extschema@.lb_window.late IS
+'how long after its end a window is written to by late submits; null as long as its rows stay';
+COMMENT ON COLUMN @extschema@.lb_window.archive_top IS
+'how many places lb_archive keeps; null for all';
+COMMENT ON COLUMN @extschema@.lb_window.is_open IS
+'false: written to no more; what has been written is kept and archived as ever';
+
+CREATE TRIGGER lb_window_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_window
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_window ENABLE ALWAYS TRIGGER lb_window_changed;
+COMMENT ON TRIGGER lb_window_changed ON @extschema@.lb_window IS
+'makes all sessions read the windows again';
+
+/*
+ * Keys that are written to no more.  They are never used again, so this only
+ * grows, by a row for each window.
+ */
+CREATE TABLE @extschema@.lb_closed (
+	board	   text COLLATE "C" NOT NULL,
+	closed_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	members	   bigint,
+	removed_at timestamptz,
+	CONSTRAINT lb_closed_pkey PRIMARY KEY (board)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_closed', '');
+GRANT SELECT ON TABLE @extschema@.lb_closed TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_closed IS
+'windows that have been closed: lb_submit() does not write to them again';
+COMMENT ON COLUMN @extschema@.lb_closed.board IS
+'key of the window, as "daily:20260409"';
+COMMENT ON COLUMN @extschema@.lb_closed.closed_at IS
+'when it was closed and archived';
+COMMENT ON COLUMN @extschema@.lb_closed.members IS
+'how many were on the board';
+COMMENT ON COLUMN @extschema@.lb_closed.removed_at IS
+'when the last of its rows was removed; null if they are still there';
+
+CREATE FUNCTION @extschema@.lb_window_key(
+	period text,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_window_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
+COMMENT ON FUNCTION @extschema@.lb_window_key(text, timestamptz) IS
+'key of the window that contains a moment: "daily:20260409"';
+
+CREATE FUNCTION @extschema@.lb_open_window(
+	name text,
+	period text DEFAULT NULL,
+	time_zone text DEFAULT 'UTC',
+	first_day integer DEFAULT 1,
+	starts timestamptz DEFAULT NULL,
+	ends timestamptz DEFAULT NULL,
+	op text DEFAULT NULL,
+	keep interval DEFAULT NULL,
+	late interval DEFAULT NULL,
+	archive_top integer DEFAULT 1000)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_open_window'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) IS
+'makes lb_submit() write to a window, or changes what is recorded of one';
+
+CREATE FUNCTION @extschema@.lb_close_window(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_close_window'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_close_window(text) IS
+'makes lb_submit() write to a window no more, or ends one that comes once';
+
+/*
+ * Submitting.
+ */
+CREATE TABLE @extschema@.lb_applied (
+	player_id	   bigint NOT NULL,
+	match_id	   text COLLATE "C" NOT NULL,
+	applied_at	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	boards		   text[],
+	scores		   bigint[],
+	ranks		   bigint[],
+	previous_ranks bigint[],
+	CONSTRAINT lb_applied_pkey PRIMARY KEY (player_id, match_id)
+) WITH (fillfactor = 80);
+CREATE INDEX lb_applied_applied_at_idx ON @extschema@.lb_applied
+USING brin (applied_at);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_applied', '');
+
+COMMENT ON TABLE @extschema@.lb_applied IS
+'submits with a match_id, lest one be applied twice; kept for leaderboard.applied_retention';
+COMMENT ON COLUMN @extschema@.lb_applied.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_applied.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_applied.applied_at IS
+'when it was applied';
+COMMENT ON COLUMN @extschema@.lb_applied.boards IS
+'what lb_submit() returned; null for what came by lb_submit_many()';
+COMMENT ON COLUMN @extschema@.lb_applied.scores IS
+'of these boards';
+COMMENT ON COLUMN @extschema@.lb_applied.ranks IS
+'of these boards';
+COMMENT ON COLUMN @extschema@.lb_applied.previous_ranks IS
+'of these boards';
+
+CREATE TABLE @extschema@.lb_event (
+	player_id	 bigint NOT NULL,
+	op			 text NOT NULL,
+	amount		 bigint NOT NULL,
+	match_id	 text,
+	at			 timestamptz NOT NULL,
+	boards		 text[] NOT NULL,
+	scores		 bigint[] NOT NULL,
+	submitted_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+CREATE INDEX lb_event_submitted_at_idx ON @extschema@.lb_event
+USING brin (submitted_at);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_event', '');
+
+COMMENT ON TABLE @extschema@.lb_event IS
+'what has been submitted, unless leaderboard.events is off; kept for leaderboard.event_retention';
+COMMENT ON COLUMN @extschema@.lb_event.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_event.op IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.amount IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.at IS
+'as submitted: when it happened';
+COMMENT ON COLUMN @extschema@.lb_event.boards IS
+'the boards that were written to';
+COMMENT ON COLUMN @extschema@.lb_event.scores IS
+'the scores on these boards afterwards';
+COMMENT ON COLUMN @extschema@.lb_event.submitted_at IS
+'when it arrived';
+
+CREATE FUNCTION @extschema@.lb_submit(
+	player_id bigint,
+	amount bigint,
+	op text DEFAULT 'incr',
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[]) IS
+'changes a player''s score on "global" and in every window that contains a moment';
+
+CREATE FUNCTION @extschema@.lb_submit_many(
+	player_ids bigint[],
+	amounts bigint[],
+	op text DEFAULT 'incr',
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_submit_many'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz) IS
+'lb_submit() of many at once; returns how many of them were applied';

@@ -427,8 +427,16 @@ extern void lb_require_version(void);
  * AccessShareLock to the end of the transaction and resolved.  Raises
  * ERRCODE_UNDEFINED_OBJECT and what locking can raise.  With a name that
  * names a family itself, value is absent; callers that need a board raise.
+ * A name that no board has but a window is taken for the window's key now; the
+ * value then is in the current memory context.
  */
 extern void lb_find_target(const char *name, int len, LbTarget *target);
+
+/*
+ * A number that changes with what lb_board says and what it has been resolved
+ * to: texts that were made from definitions hold as long as it is the same.
+ */
+extern uint64 lb_defns_generation(void);
 
 /* All definitions on a source, resolved; the source must be locked. */
 extern int	lb_defns_of(Oid source, LbDefn ***defns);

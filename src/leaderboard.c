@@ -21,6 +21,7 @@
 #include "capture.h"
 #include "hugepage.h"
 #include "stat.h"
+#include "submit.h"
 
 PG_MODULE_MAGIC;
 
@@ -191,6 +192,13 @@ _PG_init(void)
 							 &lb_enable_index,
 							 true,
 							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.events",
+							 "Enables logging what is submitted in lb_event.",
+							 NULL,
+							 &lb_events,
+							 true,
+							 PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.history_size",
 							"Sets how much memory the settled changes that older snapshots may not see can take.",
