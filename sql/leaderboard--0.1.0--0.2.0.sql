@@ -228,3 +228,222 @@ AS 'MODULE_PATHNAME', 'lb_submit_many'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz) IS
 'lb_submit() of many at once; returns how many of them were applied';
+
+/*
+ * Limits.  Written through lb_set_limit() and lb_drop_limit(); part of a dump.
+ */
+CREATE TABLE @extschema@.lb_limit (
+	name			  text COLLATE "C" NOT NULL,
+	board			  text NOT NULL,
+	max_amount		  bigint,
+	period			  interval,
+	max_period_amount bigint,
+	min_score		  bigint,
+	max_score		  bigint,
+	max_submits		  bigint,
+	action			  text NOT NULL DEFAULT 'reject',
+	CONSTRAINT lb_limit_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_limit_action_check CHECK (
+		action OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'flag'])),
+	CONSTRAINT lb_limit_period_check CHECK (
+		max_period_amount IS NULL OR period IS NOT NULL)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_limit', '');
+GRANT SELECT ON TABLE @extschema@.lb_limit TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_limit IS
+'what may be submitted; written through lb_set_limit() and lb_drop_limit()';
+COMMENT ON COLUMN @extschema@.lb_limit.name IS
+'what the error says, or lb_anomaly';
+COMMENT ON COLUMN @extschema@.lb_limit.board IS
+'"global", or the name of a window';
+COMMENT ON COLUMN @extschema@.lb_limit.max_amount IS
+'largest amount of one submit, up or down';
+COMMENT ON COLUMN @extschema@.lb_limit.period IS
+'time from the first submit in which amounts and submits are counted';
+COMMENT ON COLUMN @extschema@.lb_limit.max_period_amount IS
+'most that the amounts of a player within a period may add up to, up and down';
+COMMENT ON COLUMN @extschema@.lb_limit.min_score IS
+'smallest score after a submit';
+COMMENT ON COLUMN @extschema@.lb_limit.max_score IS
+'largest score after a submit';
+COMMENT ON COLUMN @extschema@.lb_limit.max_submits IS
+'most submits of a player: in a window, and within the period if there is one';
+COMMENT ON COLUMN @extschema@.lb_limit.action IS
+'reject: an error; flag: applied, and entered in lb_anomaly';
+
+CREATE TRIGGER lb_limit_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_limit
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_limit ENABLE ALWAYS TRIGGER lb_limit_changed;
+COMMENT ON TRIGGER lb_limit_changed ON @extschema@.lb_limit IS
+'makes all sessions read the limits again';
+
+CREATE TABLE @extschema@.lb_usage (
+	limit_name text COLLATE "C" NOT NULL,
+	board	   text COLLATE "C" NOT NULL,
+	player_id  bigint NOT NULL,
+	since	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	amount	   numeric NOT NULL,
+	submits	   bigint NOT NULL,
+	CONSTRAINT lb_usage_pkey PRIMARY KEY (limit_name, board, player_id)
+) WITH (fillfactor = 80);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_usage', '');
+
+COMMENT ON TABLE @extschema@.lb_usage IS
+'what players have submitted so far, where a limit needs to know';
+COMMENT ON COLUMN @extschema@.lb_usage.limit_name IS
+'the limit';
+COMMENT ON COLUMN @extschema@.lb_usage.board IS
+'"global", or the key of a window';
+COMMENT ON COLUMN @extschema@.lb_usage.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_usage.since IS
+'beginning of the period';
+COMMENT ON COLUMN @extschema@.lb_usage.amount IS
+'sum of the amounts, without their signs';
+COMMENT ON COLUMN @extschema@.lb_usage.submits IS
+'number of submits';
+
+CREATE TABLE @extschema@.lb_anomaly (
+	id		   bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+	limit_name text NOT NULL,
+	player_id  bigint NOT NULL,
+	board	   text NOT NULL,
+	measure	   text NOT NULL,
+	value	   numeric NOT NULL,
+	bound	   bigint NOT NULL,
+	amount	   bigint NOT NULL,
+	match_id   text,
+	at		   timestamptz NOT NULL,
+	noted_at   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	reviewed   boolean NOT NULL DEFAULT false,
+	CONSTRAINT lb_anomaly_pkey PRIMARY KEY (id)
+);
+CREATE INDEX lb_anomaly_player_id_idx ON @extschema@.lb_anomaly (player_id);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly_id_seq', '');
+
+COMMENT ON TABLE @extschema@.lb_anomaly IS
+'submits that have exceeded a limit which flags them, for review';
+COMMENT ON COLUMN @extschema@.lb_anomaly.id IS
+'number';
+COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
+'the limit';
+COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
+'"global", or the key of a window';
+COMMENT ON COLUMN @extschema@.lb_anomaly.measure IS
+'what was too large or too small';
+COMMENT ON COLUMN @extschema@.lb_anomaly.value IS
+'what it was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.bound IS
+'what the limit was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.amount IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.noted_at IS
+'when it arrived';
+COMMENT ON COLUMN @extschema@.lb_anomaly.reviewed IS
+'to be set by whoever has looked at it';
+
+CREATE FUNCTION @extschema@.lb_set_limit(
+	name text,
+	board text,
+	max_amount bigint DEFAULT NULL,
+	period interval DEFAULT NULL,
+	max_period_amount bigint DEFAULT NULL,
+	min_score bigint DEFAULT NULL,
+	max_score bigint DEFAULT NULL,
+	max_submits bigint DEFAULT NULL,
+	action text DEFAULT 'reject')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_set_limit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) IS
+'limits what lb_submit() takes on a board';
+
+CREATE FUNCTION @extschema@.lb_drop_limit(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_drop_limit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_drop_limit(text) IS
+'removes a limit';
+
+/*
+ * Hiding.  With the caller's privileges; first "global", whose row tells a
+ * submit that is waiting for it whether the player is hidden.
+ */
+CREATE FUNCTION @extschema@.lb_set_ranked(
+	player_id bigint,
+	ranked boolean,
+	boards text[])
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	b record;
+	n bigint;
+	total bigint := 0;
+BEGIN
+	FOR b IN
+		SELECT u.name, l.source, l.member, l.board_column, l.ranked_if,
+			l.board IS NOT NULL AS known
+		FROM unnest(coalesce(boards, ARRAY['global', '*'])) AS u (name)
+			LEFT JOIN @extschema@.lb_board l ON l.board = u.name
+		WHERE boards IS NOT NULL OR l.board IS NOT NULL
+		ORDER BY u.name <> 'global', u.name COLLATE "C"
+	LOOP
+		IF b.name IS NULL THEN
+			RAISE EXCEPTION 'an element of "boards" must not be null'
+				USING ERRCODE = 'null_value_not_allowed';
+		ELSIF NOT b.known THEN
+			RAISE EXCEPTION 'board "%" does not exist', b.name
+				USING ERRCODE = 'undefined_object',
+					HINT = 'The table lb_board lists the boards; of a family, name the family itself.';
+		ELSIF b.ranked_if IS NULL THEN
+			RAISE EXCEPTION 'board "%" has been made without "ranked_if"', b.name
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					DETAIL = 'Players are hidden by a boolean column of the table, which the board is created with.',
+					HINT = 'Add a column to the table, drop the board, and create it again with "ranked_if".';
+		END IF;
+		IF b.board_column IS NOT NULL THEN
+			/* In the order of submits. */
+			EXECUTE format('SELECT 1 FROM %s WHERE %I = $1 ORDER BY %I FOR NO KEY UPDATE',
+				b.source, b.member, b.board_column)
+			USING player_id;
+		END IF;
+		EXECUTE format('UPDATE %s SET %I = $2 WHERE %I = $1 AND %I IS DISTINCT FROM $2',
+			b.source, b.ranked_if, b.member, b.ranked_if)
+		USING player_id, ranked;
+		GET DIAGNOSTICS n = ROW_COUNT;
+		total := total + n;
+	END LOOP;
+	RETURN total;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_set_ranked(bigint, boolean, text[]) IS
+'internal; see lb_hide() and lb_show()';
+
+CREATE FUNCTION @extschema@.lb_hide(
+	player_id bigint,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+AS 'SELECT @extschema@.lb_set_ranked($1, false, $2)';
+COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[]) IS
+'takes a player off "global" and all windows, or other boards; returns how many rows were ranked';
+
+CREATE FUNCTION @extschema@.lb_show(
+	player_id bigint,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+AS 'SELECT @extschema@.lb_set_ranked($1, true, $2)';
+COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
+'puts a player back on the boards that lb_hide() has taken him off';

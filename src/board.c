@@ -46,6 +46,7 @@
 #include "board.h"
 #include "compat.h"
 #include "ledger.h"
+#include "limit.h"
 #include "query.h"
 #include "window.h"
 
@@ -114,6 +115,7 @@ relcache_callback(Datum arg, Oid relid)
 	if (part_valid && hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL)
 		part_valid = false;
 	lb_window_invalidate(relid);
+	lb_limit_invalidate(relid);
 }
 
 /* A schema was renamed, say: names in the queries may be wrong. */
@@ -153,6 +155,7 @@ lb_board_at_xact_end(void)
 	ListCell   *lc;
 
 	lb_window_at_xact_end();
+	lb_limit_at_xact_end();
 	if (old_contexts == NIL)
 		return;
 	foreach(lc, old_contexts)

@@ -47,6 +47,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "limit.h"
 #include "own.h"
 #include "reader.h"
 #include "submit.h"
@@ -1104,13 +1105,15 @@ apply(LbSubmit *s, text *op)
 {
 	if (s->nopen == 0)
 		return;
-	s->need_scores = s->need_scores || lb_events;
+	s->need_scores = s->need_scores || lb_events || lb_limits_need_scores(s);
+	lb_limits_before(s);
 	if (!write_single(s))
 	{
 		if (s->write_global)
 			write_global(s);
 		write_windows(s);
 	}
+	lb_limits_after(s);
 	if (lb_events && s->nitems == 1)
 		log_event(s, op);
 	else if (lb_events)
