@@ -447,3 +447,69 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
 AS 'SELECT @extschema@.lb_set_ranked($1, true, $2)';
 COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
 'puts a player back on the boards that lb_hide() has taken him off';
+
+/*
+ * The end of windows and seasons.
+ */
+CREATE TABLE @extschema@.lb_archive (
+	board	  text COLLATE "C" NOT NULL,
+	season	  text COLLATE "C" NOT NULL DEFAULT '',
+	place	  bigint NOT NULL,
+	rank	  bigint NOT NULL,
+	member	  bigint NOT NULL,
+	score	  bigint NOT NULL,
+	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, place)
+);
+CREATE INDEX lb_archive_member_idx ON @extschema@.lb_archive (member);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive', '');
+
+COMMENT ON TABLE @extschema@.lb_archive IS
+'final standings of windows and seasons';
+COMMENT ON COLUMN @extschema@.lb_archive.board IS
+'key of the window, or name of the board';
+COMMENT ON COLUMN @extschema@.lb_archive.season IS
+'of lb_close_season(); empty for windows';
+COMMENT ON COLUMN @extschema@.lb_archive.place IS
+'place in the board''s order, counted from 1';
+COMMENT ON COLUMN @extschema@.lb_archive.rank IS
+'rank by the board''s method';
+COMMENT ON COLUMN @extschema@.lb_archive.member IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_archive.score IS
+'with which score';
+COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
+'when the window or the season was closed';
+
+CREATE FUNCTION @extschema@.lb_archive_top(
+	board text,
+	n integer DEFAULT 10,
+	season text DEFAULT NULL)
+RETURNS TABLE (rank bigint, member bigint, score bigint)
+AS 'MODULE_PATHNAME', 'lb_archive_top'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_archive_top(text, integer, text) IS
+'the first n of a closed window or season; of a board with seasons, the last one closed';
+
+CREATE FUNCTION @extschema@.lb_close_season(
+	board text,
+	season text,
+	archive_top bigint DEFAULT NULL,
+	reset_to bigint DEFAULT 0)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_close_season'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_close_season(text, text, bigint, bigint) IS
+'archives a board''s standings and resets its scores; returns how many places were archived';
+
+CREATE FUNCTION @extschema@.lb_maintain(
+	max_rows integer DEFAULT 50000,
+	OUT closed bigint,
+	OUT archived bigint,
+	OUT removed bigint,
+	OUT more boolean)
+RETURNS record
+AS 'MODULE_PATHNAME', 'lb_maintain'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
+'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval';

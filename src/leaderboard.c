@@ -20,6 +20,7 @@
 #include "build.h"
 #include "capture.h"
 #include "hugepage.h"
+#include "maintain.h"
 #include "stat.h"
 #include "submit.h"
 
@@ -172,6 +173,13 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
+	DefineCustomIntVariable("leaderboard.applied_retention",
+							"Sets how long lb_applied remembers which matches have been applied.",
+							"-1 is for good.",
+							&lb_applied_retention,
+							7 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.build_workers",
 							"Sets how many boards are built at the same time.",
 							NULL,
@@ -193,6 +201,13 @@ _PG_init(void)
 							 true,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.event_retention",
+							"Sets how long lb_event keeps what has been submitted.",
+							"-1 is for good.",
+							&lb_event_retention,
+							30 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomBoolVariable("leaderboard.events",
 							 "Enables logging what is submitted in lb_event.",
 							 NULL,
@@ -206,6 +221,13 @@ _PG_init(void)
 							&lb_history_size,
 							16 * 1024, 64, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.maintenance_interval",
+							"Sets the time between two visits of a worker that closes windows.",
+							"Zero turns it off: lb_maintain() does the same.",
+							&lb_maintenance_interval,
+							300, 0, 86400,
+							PGC_SIGHUP, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.memory",
 							"Sets the shared memory for all boards of the server.",

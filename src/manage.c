@@ -698,12 +698,14 @@ create_default_board(const char *board, const char *schema, const char *table,
 					 NULL : "ranked");
 }
 
-static void
+/* Returns whether it has been made. */
+static bool
 create_default_table(const char *schema, const char *table,
 					 const char *columns, bool score_index,
 					 const char *index_columns, const char *extension)
 {
 	char	   *name = quote_qualified_identifier(schema, table);
+	bool		made = false;
 
 	if (!OidIsValid(get_relname_relid(table, get_namespace_oid(schema, false))))
 	{
@@ -712,10 +714,12 @@ create_default_table(const char *schema, const char *table,
 		execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
 								 name, quote_identifier(extension)));
+		made = true;
 	}
 	if (score_index)
 		execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
 								 table, name, index_columns));
+	return made;
 }
 
 Datum
@@ -726,6 +730,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	List	   *path = fetch_search_path(false);
 	char	   *schema;
 	bool		score_index;
+	bool		windows;
 	static LbPlan plan;
 
 	if (PG_ARGISNULL(0))
@@ -739,13 +744,13 @@ lb_create_tables(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	create_default_table(schema, "player_scores",
+	(void) create_default_table(schema, "player_scores",
 						 "player_id bigint PRIMARY KEY, "
 						 "score bigint NOT NULL DEFAULT 0, "
 						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
 						 "ranked boolean NOT NULL DEFAULT true",
 						 score_index, "score DESC, updated_at", extension);
-	create_default_table(schema, "player_score_windows",
+	windows = create_default_table(schema, "player_score_windows",
 						 "player_id bigint NOT NULL, "
 						 "window_key pg_catalog.text NOT NULL, "
 						 "score bigint NOT NULL DEFAULT 0, "
@@ -756,13 +761,16 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						 extension);
 	create_default_board("global", schema, "player_scores", NULL);
 	create_default_board("*", schema, "player_score_windows", "window_key");
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_window (name, period, keep) "
-					  "SELECT v.name, v.name, v.keep "
-					  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
-					  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
-					  "WHERE NOT EXISTS (SELECT FROM @.lb_window)",
-					  0, NULL, NULL, NULL);
+
+	/* Not over a table that is there: what is not to be kept is removed. */
+	if (windows)
+		(void) lb_own_run(&plan,
+						  "INSERT INTO @.lb_window (name, period, keep) "
+						  "SELECT v.name, v.name, v.keep "
+						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
+						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
+						  "WHERE NOT EXISTS (SELECT FROM @.lb_window)",
+						  0, NULL, NULL, NULL);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

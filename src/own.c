@@ -165,23 +165,50 @@ own_text(const void *arg)
 	return buf.data;
 }
 
+/* The role that our own tables belong to. */
+static Oid
+own_role(void)
+{
+	Relation	rel = table_open(lb_own_table("lb_board"), AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, NoLock);
+	return owner;
+}
+
 uint64
 lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		   Datum *values, const char *nulls)
 {
 	Oid			save_user;
 	int			save_context;
-	Relation	rel;
-	Oid			owner;
+	Oid			owner = own_role();
 	uint64		n;
 
-	rel = table_open(lb_own_table("lb_board"), AccessShareLock);
-	owner = rel->rd_rel->relowner;
-	table_close(rel, NoLock);
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(owner,
 						   save_context | SECURITY_LOCAL_USERID_CHANGE);
 	n = lb_plan_run(kept, 0, own_text, text, nargs, types, values, nulls);
 	SetUserIdAndSecContext(save_user, save_context);
 	return n;
+}
+
+uint64
+lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
+{
+	Oid			save_user;
+	int			save_context;
+	Oid			owner = own_role();
+	int			rc;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(owner,
+						   save_context | SECURITY_LOCAL_USERID_CHANGE);
+	rc = SPI_execute_with_args(own_text(text), nargs, unconstify(Oid *, types),
+							   values, NULL, false, 0);
+	if (rc < 0)
+		elog(ERROR, "could not run a statement: %s",
+			 SPI_result_code_string(rc));
+	SetUserIdAndSecContext(save_user, save_context);
+	return SPI_processed;
 }

@@ -43,6 +43,13 @@ extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
 						 const Oid *types, Datum *values, const char *nulls);
 
+/*
+ * The same, planned for these values and not kept: which of many rows are old
+ * is to be looked up in an index or not, as it may be.
+ */
+extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
+							  Datum *values);
+
 /* The extension as this database has it; raises 55000 if it cannot be used. */
 extern const LbCatalog *lb_require_catalog(void);
 

@@ -637,15 +637,30 @@ lb_window_alias(const char *name, int len, int *keylen)
  * ----------------------------------------------------------------
  */
 
+/* Two keys with one hash wait for each other, which harms nobody. */
+static void
+key_locktag(const char *key, int len, LOCKTAG *tag)
+{
+	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, lb_own_table("lb_closed"),
+					   hash_bytes((const unsigned char *) key, len), 0);
+}
+
 void
 lb_window_lock(const char *key, int len, LOCKMODE mode)
 {
 	LOCKTAG		tag;
 
-	/* Two keys with one hash wait for each other, which harms nobody. */
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table("lb_closed"),
-					   hash_bytes((const unsigned char *) key, len), 0);
+	key_locktag(key, len, &tag);
 	(void) LockAcquire(&tag, mode, false, false);
+}
+
+bool
+lb_window_try_lock(const char *key, int len, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	key_locktag(key, len, &tag);
+	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 bool

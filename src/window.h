@@ -105,6 +105,9 @@ extern char *lb_window_alias(const char *name, int len, int *keylen);
  */
 extern void lb_window_lock(const char *key, int len, LOCKMODE mode);
 
+/* The same without waiting for long.  Returns whether it was to be had. */
+extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
+
 /*
  * Whether a key has been closed, in the newest state of the database.  The
  * key must be locked for the answer to last.
