@@ -385,20 +385,20 @@ CREATE FUNCTION @extschema@.lb_set_ranked(
 	boards text[])
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
-SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	b record;
 	n bigint;
 	total bigint := 0;
 BEGIN
+	/* No SET search_path: triggers of the user's run in here. */
 	FOR b IN
 		SELECT u.name, l.source, l.member, l.board_column, l.ranked_if,
 			l.board IS NOT NULL AS known
-		FROM unnest(coalesce(boards, ARRAY['global', '*'])) AS u (name)
-			LEFT JOIN @extschema@.lb_board l ON l.board = u.name
+		FROM pg_catalog.unnest(COALESCE(boards, ARRAY['global', '*'])) AS u (name)
+			LEFT JOIN @extschema@.lb_board l ON l.board OPERATOR(pg_catalog.=) u.name
 		WHERE boards IS NOT NULL OR l.board IS NOT NULL
-		ORDER BY u.name <> 'global', u.name COLLATE "C"
+		ORDER BY u.name OPERATOR(pg_catalog.<>) 'global', u.name COLLATE pg_catalog."C"
 	LOOP
 		IF b.name IS NULL THEN
 			RAISE EXCEPTION 'an element of "boards" must not be null'
@@ -415,15 +415,18 @@ BEGIN
 		END IF;
 		IF b.board_column IS NOT NULL THEN
 			/* In the order of submits. */
-			EXECUTE format('SELECT 1 FROM %s WHERE %I = $1 ORDER BY %I FOR NO KEY UPDATE',
+			EXECUTE pg_catalog.format(
+				'SELECT FROM %s WHERE %I OPERATOR(pg_catalog.=) $1 ORDER BY %I FOR NO KEY UPDATE',
 				b.source, b.member, b.board_column)
 			USING player_id;
 		END IF;
-		EXECUTE format('UPDATE %s SET %I = $2 WHERE %I = $1 AND %I IS DISTINCT FROM $2',
-			b.source, b.ranked_if, b.member, b.ranked_if)
+		EXECUTE pg_catalog.format(
+			'UPDATE %s SET %I = $2 WHERE %I OPERATOR(pg_catalog.=) $1'
+			' AND (%I IS NULL OR %I OPERATOR(pg_catalog.<>) $2)',
+			b.source, b.ranked_if, b.member, b.ranked_if, b.ranked_if)
 		USING player_id, ranked;
 		GET DIAGNOSTICS n = ROW_COUNT;
-		total := total + n;
+		total := total OPERATOR(pg_catalog.+) n;
 	END LOOP;
 	RETURN total;
 END $$;
@@ -513,3 +516,272 @@ AS 'MODULE_PATHNAME', 'lb_maintain'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
 'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval';
+
+/*
+ * Watching.
+ */
+CREATE TABLE @extschema@.lb_watched (
+	board		 text COLLATE "C" NOT NULL,
+	member		 bigint,
+	top			 integer,
+	last_key	 text NOT NULL,
+	last_members bigint[] NOT NULL,
+	last_ranks	 bigint[] NOT NULL,
+	last_scores	 bigint[] NOT NULL,
+	CONSTRAINT lb_watched_top_check CHECK (
+		(member IS NULL) OPERATOR(pg_catalog.=) (top IS NOT NULL))
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX lb_watched_board_idx ON @extschema@.lb_watched (board)
+WHERE member IS NULL;
+CREATE UNIQUE INDEX lb_watched_member_idx ON @extschema@.lb_watched (board, member)
+WHERE member IS NOT NULL;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_watched', '');
+
+COMMENT ON TABLE @extschema@.lb_watched IS
+'what lb_watch() and lb_watch_member() watch, and what it was when it was last looked at';
+COMMENT ON COLUMN @extschema@.lb_watched.board IS
+'name of the board';
+COMMENT ON COLUMN @extschema@.lb_watched.member IS
+'the member whose rank is watched; null for the first places of the board';
+COMMENT ON COLUMN @extschema@.lb_watched.top IS
+'how many places are watched; null for a member';
+COMMENT ON COLUMN @extschema@.lb_watched.last_key IS
+'what the name meant: of a window its key';
+COMMENT ON COLUMN @extschema@.lb_watched.last_members IS
+'who was on these places';
+COMMENT ON COLUMN @extschema@.lb_watched.last_ranks IS
+'with which rank';
+COMMENT ON COLUMN @extschema@.lb_watched.last_scores IS
+'with which score';
+
+CREATE FUNCTION @extschema@.lb_watch_changed() RETURNS trigger
+AS 'MODULE_PATHNAME', 'lb_watch_changed'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.lb_watch_changed() IS
+'trigger on lb_watched: has a worker look at what is watched';
+
+CREATE TRIGGER lb_watch_changed
+AFTER INSERT ON @extschema@.lb_watched
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_watch_changed();
+ALTER TABLE @extschema@.lb_watched ENABLE ALWAYS TRIGGER lb_watch_changed;
+COMMENT ON TRIGGER lb_watch_changed ON @extschema@.lb_watched IS
+'has a worker look at what is watched';
+
+CREATE FUNCTION @extschema@.lb_board_key(
+	board text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_board_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_board_key(text) IS
+'what a board''s name means now: "daily:20260409" for "daily", else the name itself';
+
+/* The places of a board that is watched, or a member's; internal. */
+CREATE FUNCTION @extschema@.lb_watch_state(
+	board text,
+	member bigint,
+	top integer,
+	OUT key text,
+	OUT members bigint[],
+	OUT ranks bigint[],
+	OUT scores bigint[])
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	key := @extschema@.lb_board_key(board);
+	IF member IS NULL THEN
+		SELECT coalesce(array_agg(t.m ORDER BY t.o), '{}'),
+			coalesce(array_agg(t.r ORDER BY t.o), '{}'),
+			coalesce(array_agg(t.s ORDER BY t.o), '{}')
+		INTO members, ranks, scores
+		FROM ROWS FROM (@extschema@.lb_top(top, key)) WITH ORDINALITY AS t (r, m, s, o);
+	ELSE
+		SELECT ARRAY[t.m], ARRAY[t.r], ARRAY[t.s] INTO members, ranks, scores
+		FROM @extschema@.lb_ranks(ARRAY[member], key) AS t (m, r, s);
+	END IF;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) IS
+'internal; see lb_watch()';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.lb_watch(
+	board text,
+	top integer DEFAULT 10)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch(text, integer) IS
+'has changes of the first places of a board notified on the channel "leaderboard"';
+
+CREATE FUNCTION @extschema@.lb_unwatch(
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch(text) IS
+'ends lb_watch(); returns whether the board was watched';
+
+CREATE FUNCTION @extschema@.lb_watch_member(
+	member bigint,
+	board text DEFAULT 'global')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch_member'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch_member(bigint, text) IS
+'has changes of a member''s rank notified on the channel "leaderboard"';
+
+CREATE FUNCTION @extschema@.lb_unwatch_member(
+	member bigint,
+	board text DEFAULT 'global')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch_member'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
+'ends lb_watch_member(); returns whether the member was watched';
+
+/*
+ * A round of the worker.  A payload has to stay below 8000 bytes.
+ */
+CREATE FUNCTION @extschema@.lb_notify()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	most CONSTANT integer := 7900;
+	w record;
+	s record;
+	places text;
+	place text;
+	payload text;
+	full_up boolean;
+	sent bigint := 0;
+BEGIN
+	FOR w IN SELECT * FROM @extschema@.lb_watched ORDER BY board, member NULLS FIRST
+	LOOP
+		BEGIN
+			SELECT * INTO s FROM @extschema@.lb_watch_state(w.board, w.member, w.top);
+			CONTINUE WHEN (s.key, s.members, s.ranks, s.scores)
+				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
+			payload := NULL;
+			IF w.member IS NULL THEN
+				payload := format('{"board": %s, "key": %s, "as_of": %s, "places": [',
+					to_json(w.board), to_json(s.key), to_json(now()));
+				places := '';
+				full_up := false;
+				FOR i IN 1 .. greatest(cardinality(s.members), cardinality(w.last_members))
+				LOOP
+					CONTINUE WHEN (s.members[i], s.ranks[i], s.scores[i])
+						IS NOT DISTINCT FROM (w.last_members[i], w.last_ranks[i], w.last_scores[i]);
+					place := format('%s{"place": %s, "rank": %s, "player_id": %s, "score": %s}',
+						CASE WHEN places <> '' THEN ', ' ELSE '' END, i,
+						coalesce(s.ranks[i]::text, 'null'), coalesce(s.members[i]::text, 'null'),
+						coalesce(s.scores[i]::text, 'null'));
+					full_up := octet_length(payload) + octet_length(places) + octet_length(place) > most;
+					EXIT WHEN full_up;
+					places := places || place;
+				END LOOP;
+				payload := payload || places || '], "more": ' || full_up || '}';
+				/* A window that has turned from empty to empty. */
+				IF places = '' AND NOT full_up THEN
+					payload := NULL;
+				END IF;
+			ELSIF s.ranks[1] IS DISTINCT FROM w.last_ranks[1] THEN
+				payload := format('{"board": %s, "key": %s, "as_of": %s, "player_id": %s, "old": %s, "new": %s, "score": %s}',
+					to_json(w.board), to_json(s.key), to_json(now()), w.member,
+					coalesce(w.last_ranks[1]::text, 'null'), coalesce(s.ranks[1]::text, 'null'),
+					coalesce(s.scores[1]::text, 'null'));
+			END IF;
+			IF payload IS NOT NULL THEN
+				PERFORM pg_notify('leaderboard', payload);
+				sent := sent + 1;
+			END IF;
+			UPDATE @extschema@.lb_watched u
+			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores
+			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
+		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
+			OR object_not_in_prerequisite_state THEN
+			/* The board is gone, or not ready: at the next time. */
+			NULL;
+		END;
+	END LOOP;
+	RETURN sent;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_notify() IS
+'notifies what has changed of what is watched, as the worker does at leaderboard.notify_interval';
+REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
+
+/*
+ * Answers in the shape of an HTTP interface.
+ */
+CREATE FUNCTION @extschema@.lb_rank_json(
+	member bigint,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS json
+LANGUAGE sql STABLE PARALLEL RESTRICTED COST 500
+BEGIN ATOMIC
+	SELECT CAST(pg_catalog.format(
+		'{"player_id":%s,"board":%s,"rank":%s,"score":%s,"percentile":%s,"top_percentile":%s,"surrounding_players":[%s]}',
+		member, pg_catalog.to_json(board), p.rank, p.score, p.percentile, 100 - p.percentile,
+		(SELECT pg_catalog.string_agg(pg_catalog.format('{"rank":%s,"player_id":%s,"score":%s}',
+				a.rank, a.member, a.score), ',' ORDER BY a.place)
+			FROM ROWS FROM (@extschema@.lb_around(member, board, radius)) WITH ORDINALITY
+				AS a (rank, member, score, place))) AS pg_catalog.json)
+	FROM @extschema@.lb_player(member, board) AS p
+	WHERE p.rank IS NOT NULL;
+END;
+COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
+'a member with its neighbours as one json object; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 2000
+AS $$
+DECLARE
+	field text;
+	boards text[];
+	answer json;
+BEGIN
+	/* No SET search_path: triggers of the user's run in here. */
+	IF pg_catalog.jsonb_typeof($1) OPERATOR(pg_catalog.<>) 'object' THEN
+		RAISE EXCEPTION 'a submit must be a json object'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT k INTO field FROM pg_catalog.jsonb_object_keys($1) AS k
+	WHERE k OPERATOR(pg_catalog.<>) ALL (ARRAY['player_id', 'amount', 'op', 'match_id', 'at', 'boards']);
+	IF field IS NOT NULL THEN
+		RAISE EXCEPTION 'a submit has no field "%"', field
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Its fields are "player_id", "amount", "op", "match_id", "at" and "boards".';
+	END IF;
+	IF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' THEN
+		boards := ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text(
+			$1 OPERATOR(pg_catalog.->) 'boards') AS e);
+	ELSIF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.<>) 'null' THEN
+		RAISE EXCEPTION 'field "boards" of a submit must be an array'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	/* The score of "global", which comes first, or else of the first window. */
+	SELECT pg_catalog.json_build_object(
+		'player_id', CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
+		'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1],
+		'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1],
+		'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1],
+		'applied', COALESCE(pg_catalog.bool_or(s.applied), false),
+		'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+			'board', s.board, 'score', s.score, 'rank', s.rank,
+			'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]'))
+	INTO answer
+	FROM ROWS FROM (@extschema@.lb_submit(
+		player_id => CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
+		amount => CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8),
+		op => COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'),
+		match_id => $1 OPERATOR(pg_catalog.->>) 'match_id',
+		at => COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()),
+		boards => boards)) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o);
+	RETURN answer;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
+'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';

@@ -48,6 +48,7 @@
 #include "ledger.h"
 #include "limit.h"
 #include "query.h"
+#include "watch.h"
 #include "window.h"
 
 /* Columns of lb_board, as the install script has them. */
@@ -1578,6 +1579,8 @@ lb_def_remove_all(Oid database, Oid cat)
 			def_remove(def);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
+	if (!OidIsValid(cat))
+		lb_watch_forget(database);
 }
 
 

@@ -303,6 +303,9 @@ typedef struct LbShared
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
+	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
+	int			nwatching;
+	Oid			watching[LB_MAX_DATABASES];
 } LbShared;
 
 /* NULL unless the library was preloaded. */

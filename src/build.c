@@ -52,6 +52,7 @@
 #include "hugepage.h"
 #include "ledger.h"
 #include "maintain.h"
+#include "watch.h"
 
 /* Rows between two looks at whether to go on. */
 #define POLL_ROWS 8192
@@ -68,6 +69,9 @@
 
 /* Milliseconds between two xids that the launcher completes. */
 #define XID_EVERY 200
+
+/* Milliseconds before a worker that notifies is started again. */
+#define NOTIFIER_RETRY 2000
 
 /* How often the table's lock is tried, 10 ms apart. */
 #define LOCK_TRIES 10
@@ -268,26 +272,34 @@ lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
  * ----------------------------------------------------------------
  */
 
-void
-lb_give_way(void)
+bool
+lb_must_give_way(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	LOCKTAG		tag;
 
-	CHECK_FOR_INTERRUPTS();
 	if (!TimestampDifferenceExceeds(last, now, 100))
-		return;
+		return false;
 	last = now;
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
 	if (LockAcquire(&tag, RowExclusiveLock, false, true) ==
 		LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, false);
+	return false;
+}
+
+void
+lb_give_way(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (lb_must_give_way())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the %s gives way to a command on the database",
 						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
 						"build" : "maintenance")));
-	LockRelease(&tag, RowExclusiveLock, false);
 }
 
 static void
@@ -1198,6 +1210,8 @@ lb_worker_main(Datum arg)
 			}
 		}
 	}
+	if (cat != NULL && cat->version_ok)
+		lb_watch_look();
 	CommitTransactionCommand();
 
 	while ((def = claim_build(&generation)) != NULL)
@@ -1232,6 +1246,10 @@ static List *visits = NIL;		/* databases not looked at yet */
 static Worker maintainer;
 static List *maintenance = NIL; /* databases that are due */
 static TimestampTz maintenance_last = 0;
+
+/* Workers that notify, one for a database. */
+#define MAX_NOTIFIERS 16
+static Worker notifiers[MAX_NOTIFIERS];
 
 static void
 launcher_exit(int code, Datum arg)
@@ -1631,6 +1649,65 @@ launcher_round(void)
 	return sleep;
 }
 
+/*
+ * Keep a worker for each database that has watches.  One that has left, since
+ * somebody wanted the database or by an error, is not started again at once.
+ * Returns how long to sleep.
+ */
+static long
+start_notifiers(void)
+{
+	static Oid	databases[LB_MAX_DATABASES];
+	TimestampTz now = GetCurrentTimestamp();
+	int			n = lb_watch_list(databases, LB_MAX_DATABASES);
+	long		sleep = 60000;
+
+	for (int i = 0; i < MAX_NOTIFIERS; i++)
+	{
+		pid_t		pid;
+
+		if (notifiers[i].handle != NULL &&
+			GetBackgroundWorkerPid(notifiers[i].handle, &pid) == BGWH_STOPPED)
+		{
+			pfree(notifiers[i].handle);
+			notifiers[i].handle = NULL;
+			notifiers[i].started = now;
+		}
+	}
+	for (int d = 0; d < n; d++)
+	{
+		Worker	   *slot = NULL;
+
+		for (int i = 0; i < MAX_NOTIFIERS; i++)
+		{
+			if (notifiers[i].database == databases[d])
+			{
+				slot = &notifiers[i];
+				break;
+			}
+			if (slot == NULL && notifiers[i].handle == NULL)
+				slot = &notifiers[i];
+		}
+		if (slot == NULL || (slot->database == databases[d] &&
+							 slot->handle != NULL))
+			continue;
+		if (slot->database == databases[d] &&
+			!TimestampDifferenceExceeds(slot->started, now, NOTIFIER_RETRY))
+		{
+			sleep = Min(sleep, NOTIFIER_RETRY);
+			continue;
+		}
+		if (!register_worker(slot, databases[d], "lb_watch_main",
+							 "leaderboard notifier"))
+		{
+			slot->database = databases[d];
+			slot->started = now;
+			sleep = Min(sleep, NOTIFIER_RETRY);
+		}
+	}
+	return sleep;
+}
+
 void
 lb_launcher_main(Datum arg)
 {
@@ -1661,6 +1738,7 @@ lb_launcher_main(Datum arg)
 		sleep = launcher_round();
 		sleep = Min(sleep, complete_xid());
 		sleep = Min(sleep, start_maintenance());
+		sleep = Min(sleep, start_notifiers());
 		if (collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,

@@ -47,6 +47,9 @@ extern PGDLLEXPORT void lb_worker_main(Datum arg);
  */
 extern void lb_give_way(void);
 
+/* The same without an error: whether to leave. */
+extern bool lb_must_give_way(void);
+
 /* How a wait for a build ended. */
 typedef enum LbWait
 {

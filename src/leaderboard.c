@@ -23,6 +23,7 @@
 #include "maintain.h"
 #include "stat.h"
 #include "submit.h"
+#include "watch.h"
 
 PG_MODULE_MAGIC;
 
@@ -103,6 +104,7 @@ shmem_startup(void)
 		dlist_init(&lb_shared->free_defs);
 		lb_shared->next_generation = 1;
 		SpinLockInit(&lb_shared->unknown.mutex);
+		SpinLockInit(&lb_shared->watch_mutex);
 		pg_atomic_init_u64(&lb_shared->versions, 0);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
@@ -243,6 +245,13 @@ _PG_init(void)
 							 LB_POLICY_WAIT, not_ready_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.notify_interval",
+							"Sets the time between two notifications of what is watched.",
+							NULL,
+							&lb_notify_interval,
+							1000, 10, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.offline",
 							 "Sets what a read does when its board is offline, or on a standby.",
 							 NULL,
