@@ -525,6 +525,9 @@ say "comparing index and table"
 problems=$(sql -Atc 'SELECT count(*) FROM lb_verify()')
 [ "$problems" = 0 ] || die "lb_verify() finds $problems problems"
 
+# shellcheck source-path=SCRIPTDIR source=submit.sh
+. "$TREE/test/bench/submit.sh"
+
 #
 # The table.
 #
