@@ -73,6 +73,7 @@ RESET search_path;
 SET client_min_messages = warning;
 DROP SCHEMA mine CASCADE;
 RESET client_min_messages;
+SELECT lb_wait_ready('30 s');
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;

@@ -94,6 +94,7 @@ WHEN (OLD.window_key = 'c:1') EXECUTE FUNCTION keep_it();
 CREATE ROLE regress_lb_owner;
 ALTER TABLE player_score_windows OWNER TO regress_lb_owner;
 INSERT INTO player_score_windows SELECT p, 'c:' || w, p FROM generate_series(1, 4) p, generate_series(1, 2) w;
+SELECT lb_wait_ready('30 s');
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('c:1'), ('c:2');
 SET LOCAL regress.keep = 'on';
@@ -111,6 +112,7 @@ SELECT board FROM lb_closed WHERE removed_at IS NULL;
 COMMIT;
 DROP TRIGGER keep_it ON player_score_windows;
 DROP FUNCTION keep_it();
+SELECT lb_wait_ready('30 s');
 
 -- What is logged and remembered is trimmed by its age.
 SET leaderboard.event_retention = '2d';
