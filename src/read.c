@@ -442,7 +442,7 @@ read_lock_patiently(Read *r, int not_ready)
 
 bool
 lb_rank_now(const char *board, int len, int64 member, int64 *rank,
-			bool *isnull)
+			bool *isnull, int64 *score, bool *has_score)
 {
 	Read		r;
 	int			save_not_ready = lb_not_ready;
@@ -450,6 +450,7 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	volatile bool locked = false;
 	int64		key[LB_MAX_WIDTH];
 
+	*has_score = false;
 	memset(&r, 0, sizeof(r));
 	lb_find_target(board, len, &r.read.target);
 	r.method = r.read.target.defn->method;
@@ -475,6 +476,9 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 		if (!*isnull)
 			*rank = rank_of_key(&r, key);
 		lb_read_unlock(&r.read);
+		*has_score = !*isnull;
+		if (!*isnull)
+			*score = score_of(&r, key);
 		return true;
 	}
 

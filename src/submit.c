@@ -147,7 +147,7 @@ add_board(LbSubmit *s, const char *name)
  * answered even if the moment is not in it.
  */
 static void
-add_window(LbSubmit *s, const LbWindow *window, const char *given)
+add_window(LbSubmit *s, LbWindow *window, const char *given)
 {
 	LbSpan		span;
 	LbSubmitBoard *board;
@@ -340,8 +340,8 @@ append_insert(StringInfo buf, const LbDefn *defn, bool stamp, bool hide)
 }
 
 /*
- * What becomes of a row that is there, and what is returned.  The op
- * LB_OP_CHANGE changes nothing and locks the row; see write_global().
+ * What becomes of a row that is there.  The op LB_OP_CHANGE changes nothing and
+ * locks the row; see write_global().
  */
 static void
 append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp)
@@ -372,8 +372,6 @@ append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp)
 						 score, score,
 						 op == LB_OP_SET ? "<>" :
 						 (op == LB_OP_BEST) == descending ? ">" : "<", score);
-	appendStringInfoString(buf, " RETURNING ");
-	append_returned(buf, defn);
 }
 
 /* $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked. */
@@ -393,13 +391,16 @@ write_text(const void *arg)
 					 defn->family ? ", pg_catalog.unnest($4), pg_catalog.unnest($5)" : "",
 					 defn->family ? ", key, ranked" : "");
 	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp);
+	appendStringInfoString(&buf, " RETURNING ");
+	append_returned(&buf, defn);
 	return buf.data;
 }
 
 /*
  * One player's increment on "global" and in all windows at once: $1 player,
  * $2 amount, $3 at, $4 ... keys.  The windows' rows come from the row of
- * "global", so it is locked first.
+ * "global", so it is locked first.  Nothing is returned: the boards are read
+ * afterwards.
  */
 static char *
 single_text(const void *arg)
@@ -411,16 +412,21 @@ single_text(const void *arg)
 
 	initStringInfo(&buf);
 	if (s->nopen > 1)
-		appendStringInfoString(&buf, "WITH g (member, score, ranked, key) AS (");
+		appendStringInfoString(&buf, "WITH g (ranked) AS (");
 	append_insert(&buf, s->global, stamp, false);
 	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
 	append_conflict(&buf, s->global, LB_OP_INCR, stamp);
 	if (s->nopen == 1)
 		return buf.data;
 
+	appendStringInfoString(&buf, " RETURNING ");
+	if (s->global->ranked_if[0] != '\0')
+		appendStringInfo(&buf, "t.%s", quote_identifier(s->global->ranked_if));
+	else
+		appendStringInfoString(&buf, "true");
 	stamp = has_updated_at(s->windows);
 	hide = s->windows->ranked_if[0] != '\0';
-	appendStringInfoString(&buf, "), w (member, score, ranked, key) AS (");
+	appendStringInfoString(&buf, ") ");
 	append_insert(&buf, s->windows, stamp, hide);
 	appendStringInfo(&buf, "SELECT $1, $2%s, k.key%s FROM g, (VALUES ",
 					 stamp ? ", $3" : "", hide ? ", g.ranked" : "");
@@ -428,8 +434,6 @@ single_text(const void *arg)
 		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
 	appendStringInfoString(&buf, ") AS k (key)");
 	append_conflict(&buf, s->windows, LB_OP_INCR, stamp);
-	appendStringInfoString(&buf, ") SELECT g.member, g.score, g.ranked, g.key FROM g "
-						   "UNION ALL SELECT w.member, w.score, w.ranked, w.key FROM w");
 	return buf.data;
 }
 
@@ -860,7 +864,6 @@ write_single(LbSubmit *s)
 	}
 	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s, n, types,
 					   values, NULL);
-	take_scores(s);
 	return true;
 }
 
@@ -1099,13 +1102,68 @@ prepare_players(LbSubmit *s)
 	}
 }
 
-/* Everything but the ranks.  Between SPI_connect and SPI_finish. */
+/* The player's ranks, in a snapshot of their own. */
 static void
-apply(LbSubmit *s, text *op)
+read_ranks(LbSubmit *s, bool previous)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int b = 0; b < s->nboards; b++)
+	{
+		LbSubmitBoard *board = &s->boards[b];
+		int64		rank = 0;
+		int64		score = 0;
+		bool		isnull = false;
+		bool		has_score;
+		bool		known;
+
+		known = lb_rank_now(board->name, strlen(board->name), s->players[0],
+							&rank, &isnull, &score, &has_score) && !isnull;
+		if (previous)
+		{
+			board->has_previous = known;
+			board->previous = rank;
+			continue;
+		}
+		board->has_rank = known;
+		board->rank = rank;
+		if (has_score && !board->known[0])
+		{
+			board->known[0] = true;
+			board->has_score[0] = true;
+			board->scores[0] = score;
+		}
+	}
+	PopActiveSnapshot();
+}
+
+/* lb_submit()'s answer: ranks and scores as they are now. */
+static void
+read_answer(LbSubmit *s)
+{
+	read_ranks(s, false);
+
+	/* Who is hidden is in the table alone. */
+	for (int b = 0; b < s->nboards; b++)
+	{
+		if (!s->boards[b].known[0])
+			read_missing(s, b, 1);
+	}
+}
+
+/*
+ * Write, and log it; with answer, as lb_submit() does.  Between SPI_connect and
+ * SPI_finish.
+ */
+static void
+apply(LbSubmit *s, text *op, bool answer)
 {
 	if (s->nopen == 0)
+	{
+		if (answer)
+			read_answer(s);
 		return;
-	s->need_scores = s->need_scores || lb_events || lb_limits_need_scores(s);
+	}
+	s->need_scores = answer || lb_events || lb_limits_need_scores(s);
 	lb_limits_before(s);
 	if (!write_single(s))
 	{
@@ -1113,6 +1171,13 @@ apply(LbSubmit *s, text *op)
 			write_global(s);
 		write_windows(s);
 	}
+	else if (!answer && s->need_scores)
+	{
+		for (int b = 0; b < s->nboards; b++)
+			read_missing(s, b, 1);
+	}
+	if (answer)
+		read_answer(s);
 	lb_limits_after(s);
 	if (lb_events && s->nitems == 1)
 		log_event(s, op);
@@ -1166,34 +1231,6 @@ return_row(FunctionCallInfo fcinfo, const char *board, bool has_score,
 	nulls[3] = !has_previous;
 	values[4] = BoolGetDatum(applied);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
-
-/* The player's ranks, in a snapshot of their own. */
-static void
-read_ranks(LbSubmit *s, bool previous)
-{
-	PushActiveSnapshot(GetTransactionSnapshot());
-	for (int b = 0; b < s->nboards; b++)
-	{
-		LbSubmitBoard *board = &s->boards[b];
-		int64		rank = 0;
-		bool		isnull = false;
-		bool		known;
-
-		known = lb_rank_now(board->name, strlen(board->name), s->players[0],
-							&rank, &isnull) && !isnull;
-		if (previous)
-		{
-			board->has_previous = known;
-			board->previous = rank;
-		}
-		else
-		{
-			board->has_rank = known;
-			board->rank = rank;
-		}
-	}
-	PopActiveSnapshot();
 }
 
 /* Keep what is returned, for the same match_id again. */
@@ -1299,7 +1336,6 @@ lb_submit(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" must be finite", "at")));
-	s.need_scores = true;
 	memset(&item, 0, sizeof(item));
 	item.player = PG_GETARG_INT64(0);
 	item.amount = PG_GETARG_INT64(1);
@@ -1329,15 +1365,9 @@ lb_submit(PG_FUNCTION_ARGS)
 	}
 	read_ranks(&s, true);
 	if (applied)
-		apply(&s, op);
-
-	/* What we have not written to. */
-	for (int b = 0; b < s.nboards; b++)
-	{
-		if (!s.boards[b].known[0])
-			read_missing(&s, b, 1);
-	}
-	read_ranks(&s, false);
+		apply(&s, op, true);
+	else
+		read_answer(&s);
 	for (int b = 0; b < s.nboards; b++)
 	{
 		const LbSubmitBoard *board = &s.boards[b];
@@ -1440,7 +1470,7 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	if (s.nitems > 0)
 	{
 		prepare_players(&s);
-		apply(&s, op);
+		apply(&s, op, false);
 	}
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);

@@ -467,8 +467,9 @@ day_span(const LbWindow *window, int julian, int back, LbSpan *span)
 	span->ends = day_begins(window, next);
 }
 
-bool
-lb_window_span(const LbWindow *window, TimestampTz at, int back, LbSpan *span)
+/* A period's span, worked out. */
+static bool
+find_span(const LbWindow *window, TimestampTz at, int back, LbSpan *span)
 {
 	struct pg_tm tm;
 
@@ -495,6 +496,26 @@ lb_window_span(const LbWindow *window, TimestampTz at, int back, LbSpan *span)
 			return true;
 	}
 	return false;
+}
+
+bool
+lb_window_span(LbWindow *window, TimestampTz at, int back, LbSpan *span)
+{
+	if (window->period != LB_ONCE && back == 0 && window->has_last &&
+		at >= window->last.starts && at < window->last.ends)
+	{
+		*span = window->last;
+		return true;
+	}
+	if (!find_span(window, at, back, span))
+		return false;
+	if (back == 0)
+	{
+		window->last = *span;
+		window->has_last = true;
+		window->has_closes = false;
+	}
+	return true;
 }
 
 /* n digits as a number, or -1. */
@@ -589,11 +610,18 @@ after(TimestampTz at, const Interval *interval)
 }
 
 TimestampTz
-lb_window_closes(const LbWindow *window, const LbSpan *span)
+lb_window_closes(LbWindow *window, const LbSpan *span)
 {
-	TimestampTz late = after(span->ends, &window->late);
+	bool		last = window->has_last && span->ends == window->last.ends;
+	TimestampTz late;
 
-	return Min(late, lb_window_goes(window, span));
+	if (last && window->has_closes)
+		return window->closes;
+	late = after(span->ends, &window->late);
+	late = Min(late, lb_window_goes(window, span));
+	window->has_closes = last;
+	window->closes = late;
+	return late;
 }
 
 TimestampTz

@@ -37,6 +37,14 @@ typedef enum LbOp
 	LB_NOPS
 } LbOp;
 
+/* One window of a kind: the day, the week, the tournament. */
+typedef struct LbSpan
+{
+	char		key[LB_MAX_WINDOW_KEY + 1];
+	TimestampTz starts;
+	TimestampTz ends;			/* the first moment that is not in it */
+} LbSpan;
+
 /*
  * A row of lb_window.  Valid to the end of the transaction, and as what is
  * recorded now until the next invalidation.
@@ -55,15 +63,13 @@ typedef struct LbWindow
 	Interval	late;			/* how long it is written to after its end */
 	int			archive_top;	/* how many places are archived; -1 is all */
 	bool		is_open;
-} LbWindow;
 
-/* One window of a kind: the day, the week, the tournament. */
-typedef struct LbSpan
-{
-	char		key[LB_MAX_WINDOW_KEY + 1];
-	TimestampTz starts;
-	TimestampTz ends;			/* the first moment that is not in it */
-} LbSpan;
+	/* The span asked for last, if there is one: submits come for today. */
+	bool		has_last;
+	LbSpan		last;
+	bool		has_closes;
+	TimestampTz closes;			/* of that */
+} LbWindow;
 
 /*
  * All recorded windows, in the order of their names.  The array is the
@@ -79,7 +85,7 @@ extern LbWindow *lb_window_find(const char *name, int len);
  * False if there is none, which is so of LB_ONCE only.  Raises 22008 where the
  * calendar ends.
  */
-extern bool lb_window_span(const LbWindow *window, TimestampTz at, int back,
+extern bool lb_window_span(LbWindow *window, TimestampTz at, int back,
 						   LbSpan *span);
 
 /*
@@ -89,8 +95,7 @@ extern bool lb_window_span(const LbWindow *window, TimestampTz at, int back,
 extern LbWindow *lb_window_of_key(const char *key, int len, LbSpan *span);
 
 /* When a span is written to no more, and when its rows go. */
-extern TimestampTz lb_window_closes(const LbWindow *window,
-									const LbSpan *span);
+extern TimestampTz lb_window_closes(LbWindow *window, const LbSpan *span);
 extern TimestampTz lb_window_goes(const LbWindow *window, const LbSpan *span);
 
 /*
