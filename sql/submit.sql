@@ -127,6 +127,29 @@ SELECT score FROM lb_submit(1, 0, match_id => repeat('x', 1000), at => '2026-04-
 
 -- What has been submitted.
 SELECT player_id, op, amount, left(match_id, 3) AS match, at, boards, scores FROM lb_event ORDER BY submitted_at;
+-- A trigger on it fires.
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'event: % % %', NEW.player_id, NEW.op, NEW.amount;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tell AFTER INSERT ON lb_event FOR EACH ROW EXECUTE FUNCTION tell();
+SELECT score FROM lb_submit(1, -1, match_id => 'm9', at => '2026-04-09', boards => '{global}');
+DROP TRIGGER tell ON lb_event;
+DROP FUNCTION tell();
+-- So do columns and indexes that somebody has added.
+CREATE INDEX event_player ON lb_event (player_id, (amount * 2)) WHERE op = 'incr';
+SELECT score FROM lb_submit(1, 1, at => '2026-04-09', boards => '{global}');
+SET enable_seqscan = off;
+SELECT player_id, amount, match_id, scores FROM lb_event WHERE op = 'incr' AND player_id = 1 AND amount * 2 = 2;
+RESET enable_seqscan;
+DROP INDEX event_player;
+ALTER TABLE lb_event ADD COLUMN note text DEFAULT 'none';
+SELECT score FROM lb_submit(1, 0, at => '2026-04-09', boards => '{global}');
+SELECT count(*) FROM lb_event WHERE note = 'none';
+ALTER TABLE lb_event DROP COLUMN note;
+SELECT score FROM lb_submit(1, 0, 'best', at => '2026-04-09', boards => '{global}');
+SELECT op, scores FROM lb_event WHERE op = 'best';
 SET leaderboard.events = off;
 SELECT score FROM lb_submit(1, 1, at => '2026-04-09', boards => '{global}');
 RESET leaderboard.events;

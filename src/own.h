@@ -53,7 +53,7 @@ extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
 /* The extension as this database has it; raises 55000 if it cannot be used. */
 extern const LbCatalog *lb_require_catalog(void);
 
-/* The OID of one of the extension's own tables. */
+/* The OID of one of the extension's own tables or indexes. */
 extern Oid	lb_own_table(const char *name);
 
 /* Raise 42501 unless the caller owns the relation. */

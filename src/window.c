@@ -695,18 +695,17 @@ bool
 lb_window_is_closed(const char *key, int len)
 {
 	Relation	rel;
-	Oid			index;
+	Oid			index = lb_own_table("lb_closed_pkey");
 	ScanKeyData skey;
 	SysScanDesc scan;
 	bool		closed;
 
 	/* The newest state, whatever the caller's snapshot. */
 	rel = table_open(lb_own_table("lb_closed"), AccessShareLock);
-	index = RelationGetPrimaryKeyIndex(rel);
 	ScanKeyInit(&skey, 1, BTEqualStrategyNumber, F_TEXTEQ,
 				PointerGetDatum(cstring_to_text_with_len(key, len)));
 	skey.sk_collation = C_COLLATION_OID;
-	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &skey);
+	scan = systable_beginscan(rel, index, true, NULL, 1, &skey);
 	closed = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
