@@ -30,6 +30,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -48,6 +49,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -312,6 +314,22 @@ has_updated_at(const LbDefn *defn)
 	return attno > 0 && get_atttype(defn->source, attno) == TIMESTAMPTZOID;
 }
 
+/* Whether the score is never null. */
+static bool
+is_not_null(const LbDefn *defn)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(defn->source,
+											  defn->columns[0].name);
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
 /* What every statement returns of a row t. */
 static void
 append_returned(StringInfo buf, const LbDefn *defn)
@@ -348,10 +366,12 @@ append_insert(StringInfo buf, const LbDefn *defn, bool stamp, bool hide)
 
 /*
  * What becomes of a row that is there.  The op LB_OP_CHANGE changes nothing and
- * locks the row; see write_global().
+ * locks the row; see write_global().  With changes, an increment is known not
+ * to be zero.
  */
 static void
-append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp)
+append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp,
+				bool changes)
 {
 	const char *score = quote_identifier(defn->columns[0].name);
 	bool		descending = defn->columns[0].descending;
@@ -360,7 +380,10 @@ append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp)
 	if (defn->family)
 		appendStringInfo(buf, ", %s", quote_identifier(defn->board_column));
 	appendStringInfo(buf, ") DO UPDATE SET %s = ", score);
-	if (op == LB_OP_INCR)
+	if (op == LB_OP_INCR && is_not_null(defn))
+		appendStringInfo(buf, "t.%s OPERATOR(pg_catalog.+) excluded.%s",
+						 score, score);
+	else if (op == LB_OP_INCR)
 		appendStringInfo(buf, "COALESCE(t.%s, 0) OPERATOR(pg_catalog.+) excluded.%s",
 						 score, score);
 	else
@@ -371,6 +394,8 @@ append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp)
 	/* A score that stays is not written, and keeps its time. */
 	if (op == LB_OP_CHANGE)
 		appendStringInfoString(buf, " WHERE false");
+	else if (op == LB_OP_INCR && changes)
+		return;
 	else if (op == LB_OP_INCR)
 		appendStringInfo(buf, " WHERE excluded.%s OPERATOR(pg_catalog.<>) 0",
 						 score);
@@ -397,7 +422,7 @@ write_text(const void *arg)
 					 defn->family ? ", u.key" : "", hide ? ", u.ranked" : "",
 					 defn->family ? ", pg_catalog.unnest($4), pg_catalog.unnest($5)" : "",
 					 defn->family ? ", key, ranked" : "");
-	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp);
+	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, false);
 	appendStringInfoString(&buf, " RETURNING ");
 	append_returned(&buf, defn);
 	return buf.data;
@@ -422,7 +447,7 @@ single_text(const void *arg)
 		appendStringInfoString(&buf, "WITH g (ranked) AS (");
 	append_insert(&buf, s->global, stamp, false);
 	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
-	append_conflict(&buf, s->global, LB_OP_INCR, stamp);
+	append_conflict(&buf, s->global, LB_OP_INCR, stamp, true);
 	if (s->nopen == 1)
 		return buf.data;
 
@@ -440,7 +465,7 @@ single_text(const void *arg)
 	for (int i = 1; i < s->nopen; i++)
 		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
 	appendStringInfoString(&buf, ") AS k (key)");
-	append_conflict(&buf, s->windows, LB_OP_INCR, stamp);
+	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, true);
 	return buf.data;
 }
 
