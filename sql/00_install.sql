@@ -59,11 +59,15 @@ WHERE d.refclassid = 'pg_extension'::regclass
 	AND obj_description(d.objid, d.classid::regclass::name) IS NULL
 ORDER BY pg_describe_object(d.classid, d.objid, d.objsubid) COLLATE "C";
 
-SELECT attname AS no_comment
-FROM pg_attribute
-WHERE attrelid = 'lb_board'::regclass AND attnum > 0
-	AND col_description(attrelid, attnum) IS NULL
-ORDER BY attnum;
+SELECT a.attrelid::regclass, a.attname AS no_comment
+FROM pg_depend d JOIN pg_class c ON c.oid = d.objid
+	JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE d.refclassid = 'pg_extension'::regclass
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'leaderboard')
+	AND d.deptype = 'e' AND d.classid = 'pg_class'::regclass
+	AND c.relkind = 'r' AND a.attnum > 0
+	AND col_description(a.attrelid, a.attnum) IS NULL
+ORDER BY c.relname COLLATE "C", a.attnum;
 
 -- The columns that monitoring reads.
 SELECT attrelid::regclass AS relation, attname, format_type(atttypid, atttypmod)

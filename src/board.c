@@ -46,7 +46,10 @@
 #include "board.h"
 #include "compat.h"
 #include "ledger.h"
+#include "limit.h"
 #include "query.h"
+#include "watch.h"
+#include "window.h"
 
 /* Columns of lb_board, as the install script has them. */
 enum
@@ -69,6 +72,7 @@ static int	ndefns = 0;
 static bool defns_valid = false;
 static uint64 nloads = 0;
 static uint64 ninvalidations = 0;	/* of lb_board */
+static uint64 generation = 0;	/* of what texts of statements are made from */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
 
@@ -111,6 +115,8 @@ relcache_callback(Datum arg, Oid relid)
 	}
 	if (part_valid && hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL)
 		part_valid = false;
+	lb_window_invalidate(relid);
+	lb_limit_invalidate(relid);
 }
 
 /* A schema was renamed, say: names in the queries may be wrong. */
@@ -120,6 +126,7 @@ namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
 	for (int i = 0; i < ndefns; i++)
 		defns[i]->resolved = false;
 	part_valid = false;
+	generation++;
 }
 
 static void
@@ -148,12 +155,20 @@ lb_board_at_xact_end(void)
 {
 	ListCell   *lc;
 
+	lb_window_at_xact_end();
+	lb_limit_at_xact_end();
 	if (old_contexts == NIL)
 		return;
 	foreach(lc, old_contexts)
 		MemoryContextDelete((MemoryContext) lfirst(lc));
 	list_free(old_contexts);
 	old_contexts = NIL;
+}
+
+uint64
+lb_defns_generation(void)
+{
+	return generation;
 }
 
 
@@ -380,6 +395,7 @@ load_defns(void)
 	/* What came in meanwhile makes what we have read stale again. */
 	defns_valid = ninvalidations == before;
 	lb_query_forget();
+	generation++;
 }
 
 static LbDefn *
@@ -554,6 +570,7 @@ resolve(LbDefn *defn)
 						defn->name),
 				 errhint("Use lb_drop_board() to remove the board.")));
 	lb_query_forget();
+	generation++;
 	defn->checked_user = InvalidOid;
 	defn->resolved = true;
 	defn->parts_valid = false;
@@ -776,6 +793,8 @@ void
 lb_find_target(const char *name, int len, LbTarget *target)
 {
 	Oid			locked = InvalidOid;
+	const char *given = name;
+	int			given_len = len;
 
 	for (;;)
 	{
@@ -787,7 +806,22 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		target->has_value = false;
 		target->hash = 0;
 		if (colon == NULL)
+		{
 			defn = find_defn(name, len);
+			if (defn == NULL)
+			{
+				int			keylen;
+				char	   *key = lb_window_alias(name, len, &keylen);
+
+				/* From here on it is the window's key. */
+				if (key != NULL)
+				{
+					name = key;
+					len = keylen;
+					continue;
+				}
+			}
+		}
 		else
 		{
 			defn = find_defn(name, colon - name);
@@ -809,7 +843,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (defn == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("board \"%.*s\" does not exist", len, name),
+					 errmsg("board \"%.*s\" does not exist", given_len, given),
 					 lb_catalog() == NULL ?
 					 errhint("The extension leaderboard is not installed in this database.") :
 					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
@@ -1558,6 +1592,8 @@ lb_def_remove_all(Oid database, Oid cat)
 			def_remove(def);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
+	if (!OidIsValid(cat))
+		lb_watch_forget(database);
 }
 
 

@@ -307,6 +307,9 @@ typedef struct LbShared
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
+	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
+	int			nwatching;
+	Oid			watching[LB_MAX_DATABASES];
 } LbShared;
 
 /* NULL unless the library was preloaded. */
@@ -431,8 +434,16 @@ extern void lb_require_version(void);
  * AccessShareLock to the end of the transaction and resolved.  Raises
  * ERRCODE_UNDEFINED_OBJECT and what locking can raise.  With a name that
  * names a family itself, value is absent; callers that need a board raise.
+ * A name that no board has but a window is taken for the window's key now; the
+ * value then is in the current memory context.
  */
 extern void lb_find_target(const char *name, int len, LbTarget *target);
+
+/*
+ * A number that changes with what lb_board says and what it has been resolved
+ * to: texts that were made from definitions hold as long as it is the same.
+ */
+extern uint64 lb_defns_generation(void);
 
 /* All definitions on a source, resolved; the source must be locked. */
 extern int	lb_defns_of(Oid source, LbDefn ***defns);

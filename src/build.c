@@ -52,6 +52,8 @@
 #include "capture.h"
 #include "hugepage.h"
 #include "ledger.h"
+#include "maintain.h"
+#include "watch.h"
 
 /* Rows between two looks at whether to go on. */
 #define POLL_ROWS 8192
@@ -68,6 +70,9 @@
 
 /* Milliseconds between two xids that the launcher completes. */
 #define XID_EVERY 200
+
+/* Milliseconds before a worker that notifies is started again. */
+#define NOTIFIER_RETRY 2000
 
 /* A build under way, in the worker. */
 typedef struct Build
@@ -265,28 +270,34 @@ lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot, LbValues *values,
  * ----------------------------------------------------------------
  */
 
-/*
- * Give way to DROP DATABASE and CREATE DATABASE ... TEMPLATE, which hold a
- * lock on the database and wait a few seconds for its connections to go.
- */
-static void
-give_way(void)
+bool
+lb_must_give_way(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	LOCKTAG		tag;
 
-	CHECK_FOR_INTERRUPTS();
 	if (!TimestampDifferenceExceeds(last, now, 100))
-		return;
+		return false;
 	last = now;
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
 	if (LockAcquire(&tag, RowExclusiveLock, false, true) ==
 		LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, false);
+	return false;
+}
+
+void
+lb_give_way(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (lb_must_give_way())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("the build gives way to a command on the database")));
-	LockRelease(&tag, RowExclusiveLock, false);
+				 errmsg("the %s gives way to a command on the database",
+						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
+						"build" : "maintenance")));
 }
 
 static void
@@ -425,7 +436,7 @@ pack(Build *build, LbDefn *defn, LbSort *sort, LbValues *values)
 		{
 			result = lb_bulk_add(&bulk, tuple);
 			if (++n % POLL_ROWS == 0)
-				give_way();
+				lb_give_way();
 		}
 		if (result == LB_OK)
 			result = lb_bulk_finish(&bulk);
@@ -453,7 +464,7 @@ pack(Build *build, LbDefn *defn, LbSort *sort, LbValues *values)
 			if (result == LB_OK)
 				result = lb_bulk_add(&bulk, tuple + 1);
 			if (++n % POLL_ROWS == 0)
-				give_way();
+				lb_give_way();
 		}
 		if (result == LB_OK && current >= 0)
 			result = lb_bulk_finish(&bulk);
@@ -994,7 +1005,7 @@ try_build(Build *build, LbDefn *defn)
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   save_context | SECURITY_RESTRICTED_OPERATION);
 	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
-						&def->build_done, give_way);
+						&def->build_done, lb_give_way);
 	SetUserIdAndSecContext(save_user, save_context);
 	pg_atomic_write_u64(&def->build_total,
 						pg_atomic_read_u64(&def->build_done));
@@ -1008,7 +1019,7 @@ try_build(Build *build, LbDefn *defn)
 
 		for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
 			result = drain_stripe(build, s, false, &napplied);
-		give_way();
+		lb_give_way();
 		if (napplied < FEW_ENTRIES)
 			break;
 	}
@@ -1224,6 +1235,8 @@ lb_worker_main(Datum arg)
 			}
 		}
 	}
+	if (cat != NULL && cat->version_ok)
+		lb_watch_look();
 	CommitTransactionCommand();
 
 	while ((def = claim_build(&generation)) != NULL)
@@ -1253,6 +1266,15 @@ typedef struct Worker
 
 static Worker workers[MAX_WORKERS];
 static List *visits = NIL;		/* databases not looked at yet */
+
+/* Maintenance has a worker of its own, one at a time. */
+static Worker maintainer;
+static List *maintenance = NIL; /* databases that are due */
+static TimestampTz maintenance_last = 0;
+
+/* Workers that notify, one for a database. */
+#define MAX_NOTIFIERS 16
+static Worker notifiers[MAX_NOTIFIERS];
 
 static void
 launcher_exit(int code, Datum arg)
@@ -1312,28 +1334,20 @@ running_workers(Oid database)
 }
 
 static bool
-start_worker(Oid database)
+register_worker(Worker *slot, Oid database, const char *function,
+				const char *type)
 {
 	BackgroundWorker worker;
-	Worker	   *slot = NULL;
 
-	for (int i = 0; i < MAX_WORKERS && slot == NULL; i++)
-	{
-		if (workers[i].handle == NULL)
-			slot = &workers[i];
-	}
-	if (slot == NULL)
-		return false;
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "lb_worker_main", BGW_MAXLEN);
-	snprintf(worker.bgw_name, BGW_MAXLEN,
-			 "leaderboard worker for database %u", database);
-	strlcpy(worker.bgw_type, "leaderboard worker", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, function, BGW_MAXLEN);
+	snprintf(worker.bgw_name, BGW_MAXLEN, "%s for database %u", type, database);
+	strlcpy(worker.bgw_type, type, BGW_MAXLEN);
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
 	worker.bgw_notify_pid = MyProcPid;
 	if (!RegisterDynamicBackgroundWorker(&worker, &slot->handle))
@@ -1344,6 +1358,70 @@ start_worker(Oid database)
 	slot->database = database;
 	slot->started = GetCurrentTimestamp();
 	return true;
+}
+
+static bool
+start_worker(Oid database)
+{
+	for (int i = 0; i < MAX_WORKERS; i++)
+	{
+		if (workers[i].handle == NULL)
+			return register_worker(&workers[i], database, "lb_worker_main",
+								   "leaderboard worker");
+	}
+	return false;
+}
+
+/*
+ * Every so often, visit each database that has boards, one after the other.
+ * Returns how long to sleep, in milliseconds.
+ */
+static long
+start_maintenance(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	dlist_iter	iter;
+	pid_t		pid;
+	long		left;
+
+	if (lb_maintenance_interval == 0)
+		return 60000;
+	if (maintenance_last == 0)
+		maintenance_last = now;
+	if (maintainer.handle != NULL)
+	{
+		/* Its end wakes us. */
+		if (GetBackgroundWorkerPid(maintainer.handle, &pid) != BGWH_STOPPED)
+			return 60000;
+		pfree(maintainer.handle);
+		maintainer.handle = NULL;
+	}
+	left = lb_maintenance_interval * 1000L -
+		TimestampDifferenceMilliseconds(maintenance_last, now);
+	if (maintenance == NIL)
+	{
+		if (left > 0)
+			return left;
+		maintenance_last = now;
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+			maintenance = list_append_unique_oid(maintenance,
+												 dlist_container(LbDef, node, iter.cur)->database);
+		LWLockRelease(&lb_shared->directory_lock);
+	}
+	if (maintenance == NIL)
+		return lb_maintenance_interval * 1000L;
+
+	/* Where no worker is to be had, at the next time. */
+	if (!register_worker(&maintainer, linitial_oid(maintenance),
+						 "lb_maintain_main", "leaderboard maintenance"))
+	{
+		list_free(maintenance);
+		maintenance = NIL;
+		return lb_maintenance_interval * 1000L;
+	}
+	maintenance = list_delete_first(maintenance);
+	return 60000;
 }
 
 /* No worker is to be had: whoever waits runs the query instead. */
@@ -1596,6 +1674,65 @@ launcher_round(void)
 	return sleep;
 }
 
+/*
+ * Keep a worker for each database that has watches.  One that has left, since
+ * somebody wanted the database or by an error, is not started again at once.
+ * Returns how long to sleep.
+ */
+static long
+start_notifiers(void)
+{
+	static Oid	databases[LB_MAX_DATABASES];
+	TimestampTz now = GetCurrentTimestamp();
+	int			n = lb_watch_list(databases, LB_MAX_DATABASES);
+	long		sleep = 60000;
+
+	for (int i = 0; i < MAX_NOTIFIERS; i++)
+	{
+		pid_t		pid;
+
+		if (notifiers[i].handle != NULL &&
+			GetBackgroundWorkerPid(notifiers[i].handle, &pid) == BGWH_STOPPED)
+		{
+			pfree(notifiers[i].handle);
+			notifiers[i].handle = NULL;
+			notifiers[i].started = now;
+		}
+	}
+	for (int d = 0; d < n; d++)
+	{
+		Worker	   *slot = NULL;
+
+		for (int i = 0; i < MAX_NOTIFIERS; i++)
+		{
+			if (notifiers[i].database == databases[d])
+			{
+				slot = &notifiers[i];
+				break;
+			}
+			if (slot == NULL && notifiers[i].handle == NULL)
+				slot = &notifiers[i];
+		}
+		if (slot == NULL || (slot->database == databases[d] &&
+							 slot->handle != NULL))
+			continue;
+		if (slot->database == databases[d] &&
+			!TimestampDifferenceExceeds(slot->started, now, NOTIFIER_RETRY))
+		{
+			sleep = Min(sleep, NOTIFIER_RETRY);
+			continue;
+		}
+		if (!register_worker(slot, databases[d], "lb_watch_main",
+							 "leaderboard notifier"))
+		{
+			slot->database = databases[d];
+			slot->started = now;
+			sleep = Min(sleep, NOTIFIER_RETRY);
+		}
+	}
+	return sleep;
+}
+
 void
 lb_launcher_main(Datum arg)
 {
@@ -1625,6 +1762,8 @@ lb_launcher_main(Datum arg)
 		}
 		sleep = launcher_round();
 		sleep = Min(sleep, complete_xid());
+		sleep = Min(sleep, start_maintenance());
+		sleep = Min(sleep, start_notifiers());
 		if (collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,

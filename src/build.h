@@ -46,6 +46,16 @@ extern LbSort *lb_sort_rows(LbDefn *defn, Relation rel, Snapshot snapshot,
 extern PGDLLEXPORT void lb_launcher_main(Datum arg);
 extern PGDLLEXPORT void lb_worker_main(Datum arg);
 
+/*
+ * In a worker: give way to DROP DATABASE and CREATE DATABASE ... TEMPLATE,
+ * which hold a lock on the database and wait a few seconds for its connections
+ * to go.  Raises 55006 then; looks now and then only.
+ */
+extern void lb_give_way(void);
+
+/* The same without an error: whether to leave. */
+extern bool lb_must_give_way(void);
+
 /* How a wait for a build ended. */
 typedef enum LbWait
 {

@@ -35,4 +35,13 @@
 #define LB_VIRTUAL_COLUMN(generated) false
 #endif
 
+/* Version 16 can do with only the indexes that summarize. */
+#if PG_VERSION_NUM >= 160000
+#define LB_INSERT_INDEX_TUPLES(rri, slot, estate) \
+	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL, false)
+#else
+#define LB_INSERT_INDEX_TUPLES(rri, slot, estate) \
+	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL)
+#endif
+
 #endif							/* LB_COMPAT_H */

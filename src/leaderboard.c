@@ -20,7 +20,10 @@
 #include "build.h"
 #include "capture.h"
 #include "hugepage.h"
+#include "maintain.h"
 #include "stat.h"
+#include "submit.h"
+#include "watch.h"
 
 PG_MODULE_MAGIC;
 
@@ -101,6 +104,7 @@ shmem_startup(void)
 		dlist_init(&lb_shared->free_defs);
 		lb_shared->next_generation = 1;
 		SpinLockInit(&lb_shared->unknown.mutex);
+		SpinLockInit(&lb_shared->watch_mutex);
 		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
@@ -171,6 +175,13 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
+	DefineCustomIntVariable("leaderboard.applied_retention",
+							"Sets how long lb_applied remembers which matches have been applied.",
+							"-1 is for good.",
+							&lb_applied_retention,
+							7 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.build_workers",
 							"Sets how many boards are built at the same time.",
 							NULL,
@@ -192,12 +203,33 @@ _PG_init(void)
 							 true,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.event_retention",
+							"Sets how long lb_event keeps what has been submitted.",
+							"-1 is for good.",
+							&lb_event_retention,
+							30 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.events",
+							 "Enables logging what is submitted in lb_event.",
+							 NULL,
+							 &lb_events,
+							 true,
+							 PGC_SUSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.history_size",
 							"Sets how much memory the settled changes that older snapshots may not see can take.",
 							NULL,
 							&lb_history_size,
 							16 * 1024, 64, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.maintenance_interval",
+							"Sets the time between two visits of a worker that closes windows.",
+							"Zero turns it off: lb_maintain() does the same.",
+							&lb_maintenance_interval,
+							300, 0, 86400,
+							PGC_SIGHUP, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.memory",
 							"Sets the shared memory for all boards of the server.",
@@ -213,6 +245,13 @@ _PG_init(void)
 							 LB_POLICY_WAIT, not_ready_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.notify_interval",
+							"Sets the time between two notifications of what is watched.",
+							NULL,
+							&lb_notify_interval,
+							1000, 10, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.offline",
 							 "Sets what a read does when its board is offline, or on a standby.",
 							 NULL,

@@ -42,6 +42,7 @@
 #include "build.h"
 #include "capture.h"
 #include "compat.h"
+#include "own.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
@@ -51,40 +52,6 @@ PG_FUNCTION_INFO_V1(lb_create_tables);
 PG_FUNCTION_INFO_V1(lb_estimate_memory);
 PG_FUNCTION_INFO_V1(lb_board_changed);
 PG_FUNCTION_INFO_V1(lb_on_drop);
-
-static void
-null_argument(const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("argument \"%s\" must not be null", name)));
-}
-
-/* All that managing needs of the server and the database. */
-static const LbCatalog *
-require_catalog(void)
-{
-	const LbCatalog *cat;
-
-	lb_require_preload();
-	lb_require_version();
-	cat = lb_catalog();
-	if (cat == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the extension leaderboard is not installed in this database"),
-				 errhint("Use CREATE EXTENSION leaderboard.")));
-	return cat;
-}
-
-static void
-require_owner(Oid source)
-{
-	if (!pg_class_ownercheck(source, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(get_rel_relkind(source)),
-					   get_rel_name(source));
-}
 
 /*
  * Write to lb_board, which belongs to the extension's owner.  As in DDL it is
@@ -352,7 +319,7 @@ create_board(const char *board, Oid source, const char *member,
 			 const char *rank_by, const char *board_column,
 			 const char *method, const char *ranked_if)
 {
-	const LbCatalog *cat = require_catalog();
+	const LbCatalog *cat = lb_require_catalog();
 	LbDefn		defn;
 	LbDefn	   *recorded;
 	LbDefn	  **defns;
@@ -391,9 +358,9 @@ create_board(const char *board, Oid source, const char *member,
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", source)));
-	require_owner(source);
+	lb_require_owner(source);
 	rel = relation_open(source, ShareRowExclusiveLock);
-	require_owner(source);
+	lb_require_owner(source);
 	check_source(rel);
 	check_partitions(rel);
 
@@ -415,7 +382,7 @@ create_board(const char *board, Oid source, const char *member,
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	cat = require_catalog();
+	cat = lb_require_catalog();
 	create_triggers(source, cat);
 
 	values[0] = CStringGetTextDatum(board);
@@ -433,7 +400,7 @@ create_board(const char *board, Oid source, const char *member,
 	values[6] = NameGetDatum(&names[2]);
 	if (ranked_if == NULL)
 		nulls[6] = 'n';
-	cat = require_catalog();
+	cat = lb_require_catalog();
 	(void) execute_as_extension(psprintf("INSERT INTO %s.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
 										 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
 										 quote_identifier(get_namespace_name(cat->schema))),
@@ -482,10 +449,10 @@ lb_create_board(PG_FUNCTION_ARGS)
 	for (int i = 0; i < 4; i++)
 	{
 		if (PG_ARGISNULL(i))
-			null_argument(names[i]);
+			lb_null_argument(names[i]);
 	}
 	if (PG_ARGISNULL(5))
-		null_argument("method");
+		lb_null_argument("method");
 	create_board(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_OID(1),
 				 NameStr(*PG_GETARG_NAME(2)),
 				 text_to_cstring(PG_GETARG_TEXT_PP(3)),
@@ -526,10 +493,10 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	Oid			types[] = {INT4OID};
 	Datum		values[1];
 
-	cat = require_catalog();
+	cat = lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_board()");
 	if (PG_ARGISNULL(0))
-		null_argument("board");
+		lb_null_argument("board");
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	found = find_defn(board);
 	if (found == NULL)
@@ -537,7 +504,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
 	if (exists)
 	{
-		require_owner(found->source);
+		lb_require_owner(found->source);
 		LockRelationOid(found->source, AccessExclusiveLock);
 		exists = SearchSysCacheExists1(RELOID,
 									   ObjectIdGetDatum(found->source));
@@ -545,7 +512,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		if (found == NULL)
 			board_not_found(board);
 		if (exists)
-			require_owner(found->source);
+			lb_require_owner(found->source);
 	}
 	else if (!superuser())
 		ereport(ERROR,
@@ -569,7 +536,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 								 LB_TRUNCATE_TRIGGER, table));
 	}
 	values[0] = Int32GetDatum(defn.id);
-	cat = require_catalog();
+	cat = lb_require_catalog();
 	(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
 										 quote_identifier(get_namespace_name(cat->schema))),
 								1, types, values, NULL, cat->lb_board);
@@ -659,7 +626,7 @@ lb_follow_rename(const LbDefn *old)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	cat = require_catalog();
+	cat = lb_require_catalog();
 	if (execute_as_extension(psprintf("UPDATE %s.lb_board SET id = DEFAULT, member = $2, "
 									  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
 									  "WHERE id OPERATOR(pg_catalog.=) $1",
@@ -745,7 +712,7 @@ rebuild(const char *name)
 
 		if (defn == NULL)
 			board_not_found(name);
-		require_owner(defn->source);
+		lb_require_owner(defn->source);
 		if (lb_created_here(defn))
 			return;				/* it is built when we commit */
 		if (def == NULL && locked)
@@ -794,7 +761,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	char	  **names;
 	int			n;
 
-	(void) require_catalog();
+	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_rebuild()");
 	if (!PG_ARGISNULL(0))
 	{
@@ -803,7 +770,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	}
 	n = lb_all_defns(&defns);
 	for (int i = 0; i < n; i++)
-		require_owner(defns[i]->source);
+		lb_require_owner(defns[i]->source);
 	n = board_names(&names);
 	for (int i = 0; i < n; i++)
 		rebuild(names[i]);
@@ -817,7 +784,7 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 	int			n;
 	TimestampTz until = DT_NOEND;
 
-	(void) require_catalog();
+	(void) lb_require_catalog();
 	if (RecoveryInProgress())
 		PG_RETURN_BOOL(false);
 	if (!PG_ARGISNULL(0))
@@ -900,17 +867,22 @@ create_default_board(const char *board, const char *schema, const char *table,
 {
 	Oid			source = get_relname_relid(table, get_namespace_oid(schema, false));
 
+	/* A table of version 0.1.0 does not have the column. */
 	if (find_defn(board) == NULL)
 		create_board(board, source, "player_id", "score DESC, updated_at ASC",
-					 board_column, "row_number", NULL);
+					 board_column, "row_number",
+					 get_attnum(source, "ranked") == InvalidAttrNumber ?
+					 NULL : "ranked");
 }
 
-static void
+/* Returns whether it has been made. */
+static bool
 create_default_table(const char *schema, const char *table,
 					 const char *columns, bool score_index,
 					 const char *index_columns, const char *extension)
 {
 	char	   *name = quote_qualified_identifier(schema, table);
+	bool		made = false;
 
 	if (!OidIsValid(get_relname_relid(table, get_namespace_oid(schema, false))))
 	{
@@ -919,23 +891,27 @@ create_default_table(const char *schema, const char *table,
 		execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
 								 name, quote_identifier(extension)));
+		made = true;
 	}
 	if (score_index)
 		execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
 								 table, name, index_columns));
+	return made;
 }
 
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
-	const LbCatalog *cat = require_catalog();
+	const LbCatalog *cat = lb_require_catalog();
 	char	   *extension = get_namespace_name(cat->schema);
 	List	   *path = fetch_search_path(false);
 	char	   *schema;
 	bool		score_index;
+	bool		windows;
+	static LbPlan plan;
 
 	if (PG_ARGISNULL(0))
-		null_argument("score_index");
+		lb_null_argument("score_index");
 	score_index = PG_GETARG_BOOL(0);
 	if (path == NIL)
 		ereport(ERROR,
@@ -945,21 +921,33 @@ lb_create_tables(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	create_default_table(schema, "player_scores",
+	(void) create_default_table(schema, "player_scores",
 						 "player_id bigint PRIMARY KEY, "
 						 "score bigint NOT NULL DEFAULT 0, "
-						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()",
+						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+						 "ranked boolean NOT NULL DEFAULT true",
 						 score_index, "score DESC, updated_at", extension);
-	create_default_table(schema, "player_score_windows",
+	windows = create_default_table(schema, "player_score_windows",
 						 "player_id bigint NOT NULL, "
 						 "window_key pg_catalog.text NOT NULL, "
 						 "score bigint NOT NULL DEFAULT 0, "
 						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+						 "ranked boolean NOT NULL DEFAULT true, "
 						 "PRIMARY KEY (player_id, window_key)",
 						 score_index, "window_key, score DESC, updated_at",
 						 extension);
 	create_default_board("global", schema, "player_scores", NULL);
 	create_default_board("*", schema, "player_score_windows", "window_key");
+
+	/* Not over a table that is there: what is not to be kept is removed. */
+	if (windows)
+		(void) lb_own_run(&plan,
+						  "INSERT INTO @.lb_window (name, period, keep) "
+						  "SELECT v.name, v.name, v.keep "
+						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
+						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
+						  "WHERE NOT EXISTS (SELECT FROM @.lb_window)",
+						  0, NULL, NULL, NULL);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -28,6 +28,8 @@
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
 
+#include "build.h"
+#include "capture.h"
 #include "query.h"
 #include "reader.h"
 #include "stat.h"
@@ -430,6 +432,76 @@ lb_rank(PG_FUNCTION_ARGS)
 	if (isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(result);
+}
+
+/*
+ * Wait for a board that is being built, as leaderboard.not_ready says, and
+ * lock it.  Returns false if the index does not answer.
+ */
+static bool
+read_lock_patiently(Read *r, int not_ready)
+{
+	if (!r->read.query && not_ready == LB_POLICY_WAIT &&
+		pg_atomic_read_u32(&r->read.def->state) == LB_BUILDING)
+		(void) lb_wait_build(r->read.def, r->read.generation, false,
+							 lb_wait_timeout_ms);
+	return lb_read_lock(&r->read);
+}
+
+bool
+lb_rank_now(const char *board, int len, int64 member, int64 *rank,
+			bool *isnull, int64 *score, bool *has_score)
+{
+	Read		r;
+	int			save_not_ready = lb_not_ready;
+	int			save_offline = lb_offline;
+	volatile bool locked = false;
+	int64		key[LB_MAX_WIDTH];
+
+	*has_score = false;
+	memset(&r, 0, sizeof(r));
+	lb_find_target(board, len, &r.read.target);
+	r.method = r.read.target.defn->method;
+
+	/* A write does not fail because of the index: no errors, please. */
+	PG_TRY();
+	{
+		lb_not_ready = LB_POLICY_QUERY;
+		lb_offline = LB_POLICY_QUERY;
+		lb_read_begin(&r.read, GetActiveSnapshot(),
+					  r.method == LB_DENSE_RANK, false);
+		locked = read_lock_patiently(&r, save_not_ready);
+	}
+	PG_FINALLY();
+	{
+		lb_not_ready = save_not_ready;
+		lb_offline = save_offline;
+	}
+	PG_END_TRY();
+	if (locked)
+	{
+		*isnull = !lb_view_lookup(&r.read.view, &member, key);
+		if (!*isnull)
+			*rank = rank_of_key(&r, key);
+		lb_read_unlock(&r.read);
+		*has_score = !*isnull;
+		if (!*isnull)
+			*score = score_of(&r, key);
+		return true;
+	}
+
+	/* The query of a large table that has no index at all takes too long. */
+	if (r.read.cause == LB_CAUSE_OFFLINE || r.read.cause == LB_CAUSE_TRIGGER ||
+		(r.read.cause == LB_CAUSE_BUILDING &&
+		 !lb_created_here(r.read.target.defn)))
+		return false;
+	{
+		Datum		arg = Int64GetDatum(member);
+
+		*rank = DatumGetInt64(query_value(&r, LB_QUERY_RANK, &arg, NULL,
+										  isnull));
+	}
+	return true;
 }
 
 Datum

@@ -61,4 +61,18 @@ extern void lb_reader_at_xact_end(void);
 /* The query must be run; no lock is held. */
 extern void lb_read_by_query(LbRead *r, LbCause cause);
 
+/* read.c */
+
+/*
+ * What lb_rank() would return in the active snapshot, for those who are in the
+ * middle of a write: false if there is no rank to be had from a board that is
+ * offline, or that has not been built when leaderboard.wait_timeout is up.
+ * *isnull is set if the member is not on the board.  *score is his score if
+ * the index has told, and *has_score says so.  Raises what the query may
+ * raise, and what finding the board may.
+ */
+extern bool lb_rank_now(const char *board, int len, int64 member,
+						int64 *rank, bool *isnull, int64 *score,
+						bool *has_score);
+
 #endif							/* LB_READER_H */

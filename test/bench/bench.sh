@@ -334,6 +334,9 @@ row "build of $(number "$size")" "$(number "$v") s" "" "" "≤ 6 s" \
 
 verify
 
+# shellcheck source-path=SCRIPTDIR source=submit.sh
+. "$TREE/test/bench/submit.sh"
+
 #
 # The table.
 #

@@ -92,6 +92,7 @@ server_settings()
 		log_line_prefix = '%m [%p] %q%a %d '
 		max_prepared_transactions = 20
 		max_worker_processes = 16
+		leaderboard.maintenance_interval = 0
 	END
 }
 

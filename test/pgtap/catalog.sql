@@ -10,20 +10,24 @@ SELECT results_eq($$SELECT format('%s(%s)', p.proname,
 	WHERE p.provolatile = 's' ORDER BY p.proname COLLATE "C"$$,
 	ARRAY[
 	'lb_among(members bigint[], board text DEFAULT ''global''::text)',
+	'lb_archive_top(board text, n integer DEFAULT 10, season text DEFAULT NULL::text)',
 	'lb_around(member bigint, board text DEFAULT ''global''::text, radius integer DEFAULT 5)',
 	'lb_at(place bigint, board text DEFAULT ''global''::text, OUT rank bigint, OUT member bigint, OUT score bigint)',
+	'lb_board_key(board text)',
 	'lb_count(board text DEFAULT ''global''::text)',
 	'lb_count_between(lo bigint, hi bigint, board text DEFAULT ''global''::text)',
 	'lb_histogram(buckets integer, board text DEFAULT ''global''::text)',
 	'lb_percentile(member bigint, board text DEFAULT ''global''::text)',
 	'lb_player(member bigint, board text DEFAULT ''global''::text, OUT rank bigint, OUT score bigint, OUT percentile double precision, OUT total bigint)',
 	'lb_rank(member bigint, board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
+	'lb_rank_json(member bigint, board text DEFAULT ''global''::text, radius integer DEFAULT 5)',
 	'lb_rank_of_score(score bigint, board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
 	'lb_ranks(members bigint[], board text DEFAULT ''global''::text, method text DEFAULT NULL::text)',
 	'lb_score(member bigint, board text DEFAULT ''global''::text)',
 	'lb_score_at_percentile(p double precision, board text DEFAULT ''global''::text)',
 	'lb_top(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)',
-	'lb_top_json(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)'],
+	'lb_top_json(n integer DEFAULT 10, board text DEFAULT ''global''::text, skip bigint DEFAULT 0)',
+	'lb_window_key(period text, at timestamp with time zone DEFAULT now())'],
 	'the read functions are these');
 
 CREATE TEMP VIEW functions AS
@@ -36,9 +40,11 @@ SELECT is_empty($$SELECT proname FROM functions GROUP BY proname
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE obj_description(oid, 'pg_proc') IS NULL$$,
 	'every function has a comment');
-SELECT is_empty($$SELECT proname FROM functions
+SELECT set_eq($$SELECT proname FROM functions
 	WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')$$,
-	'every function is in C');
+	ARRAY['lb_hide', 'lb_notify', 'lb_rank_json', 'lb_set_ranked', 'lb_show',
+		'lb_submit_json', 'lb_watch_state']::name[],
+	'every other function is in C');
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE provolatile = 's' AND (proparallel <> 'r' OR proisstrict)$$,
 	'read functions are parallel restricted and not strict');
@@ -62,8 +68,10 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
 	'query_own_changes', 'query_unsettled', 'query_limit', 'changes']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
-SELECT is(extconfig::regclass[], ARRAY['lb_board'::regclass,
-	'lb_board_id_seq'::regclass], 'pg_dump writes the boards')
+SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
+	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
+	'lb_anomaly', 'lb_anomaly_id_seq', 'lb_archive', 'lb_watched']::regclass[],
+	'pg_dump writes the boards and all that is recorded')
 FROM pg_extension WHERE extname = 'leaderboard';
 SELECT is(evtenabled::text, 'A', 'the event trigger always fires')
 FROM pg_event_trigger WHERE evtname = 'leaderboard_drop';

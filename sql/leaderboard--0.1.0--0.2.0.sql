@@ -1,0 +1,787 @@
+\echo Use "ALTER EXTENSION leaderboard UPDATE" to load this file. \quit
+
+/*
+ * From 0.1.0 to 0.2.0.  There is no script for 0.2.0 alone: CREATE EXTENSION
+ * runs that of 0.1.0 and then this one.
+ */
+
+/*
+ * Windows.  Written through lb_open_window() and lb_close_window(); part of a
+ * dump.
+ */
+CREATE TABLE @extschema@.lb_window (
+	name		text COLLATE "C" NOT NULL,
+	period		text,
+	time_zone	text NOT NULL DEFAULT 'UTC',
+	first_day	integer NOT NULL DEFAULT 1,
+	starts		timestamptz,
+	ends		timestamptz,
+	op			text,
+	keep		interval NOT NULL,
+	late		interval,
+	archive_top integer DEFAULT 1000,
+	is_open		boolean NOT NULL DEFAULT true,
+	CONSTRAINT lb_window_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_window_name_check CHECK (
+		name OPERATOR(pg_catalog.<>) ''
+		AND (pg_catalog.strpos(name, ':') OPERATOR(pg_catalog.=) 0)
+			OPERATOR(pg_catalog.=) (period IS NOT NULL)
+		AND pg_catalog.octet_length(name) OPERATOR(pg_catalog.<=) 200),
+	CONSTRAINT lb_window_period_check CHECK (
+		period OPERATOR(pg_catalog.=)
+		ANY (ARRAY['hourly', 'daily', 'weekly', 'monthly'])),
+	CONSTRAINT lb_window_first_day_check CHECK (
+		first_day OPERATOR(pg_catalog.>=) 1
+		AND first_day OPERATOR(pg_catalog.<=) 7),
+	CONSTRAINT lb_window_ends_check CHECK (
+		CASE WHEN period IS NULL
+			THEN starts IS NOT NULL AND ends IS NOT NULL
+				AND starts OPERATOR(pg_catalog.<) ends
+			ELSE starts IS NULL AND ends IS NULL END),
+	CONSTRAINT lb_window_op_check CHECK (
+		op OPERATOR(pg_catalog.=) ANY (ARRAY['incr', 'set', 'best', 'worst'])),
+	CONSTRAINT lb_window_archive_top_check CHECK (
+		archive_top OPERATOR(pg_catalog.>=) 0)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_window', '');
+GRANT SELECT ON TABLE @extschema@.lb_window TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_window IS
+'which windows lb_submit() writes to; written through lb_open_window() and lb_close_window()';
+COMMENT ON COLUMN @extschema@.lb_window.name IS
+'"daily", whose keys are "daily:20260409" and so on; or the key of a window that comes once';
+COMMENT ON COLUMN @extschema@.lb_window.period IS
+'hourly, daily, weekly or monthly; null if it comes once';
+COMMENT ON COLUMN @extschema@.lb_window.time_zone IS
+'whose hours, days, weeks and months they are';
+COMMENT ON COLUMN @extschema@.lb_window.first_day IS
+'first day of the week, from 1, Monday, to 7, Sunday';
+COMMENT ON COLUMN @extschema@.lb_window.starts IS
+'of a window that comes once: its first moment';
+COMMENT ON COLUMN @extschema@.lb_window.ends IS
+'of a window that comes once: the first moment after it';
+COMMENT ON COLUMN @extschema@.lb_window.op IS
+'what a submit does here: incr, set, best or worst; null for the change that "global" gets';
+COMMENT ON COLUMN @extschema@.lb_window.keep IS
+'how long after its end the rows of a window stay';
+COMMENT ON COLUMN @extschema@.lb_window.late IS
+'how long after its end a window is written to by late submits; null as long as its rows stay';
+COMMENT ON COLUMN @extschema@.lb_window.archive_top IS
+'how many places lb_archive keeps; null for all';
+COMMENT ON COLUMN @extschema@.lb_window.is_open IS
+'false: written to no more; what has been written is kept and archived as ever';
+
+CREATE TRIGGER lb_window_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_window
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_window ENABLE ALWAYS TRIGGER lb_window_changed;
+COMMENT ON TRIGGER lb_window_changed ON @extschema@.lb_window IS
+'makes all sessions read the windows again';
+
+/*
+ * Keys that are written to no more.  They are never used again, so this only
+ * grows, by a row for each window.
+ */
+CREATE TABLE @extschema@.lb_closed (
+	board	   text COLLATE "C" NOT NULL,
+	closed_at  timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	members	   bigint,
+	removed_at timestamptz,
+	CONSTRAINT lb_closed_pkey PRIMARY KEY (board)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_closed', '');
+GRANT SELECT ON TABLE @extschema@.lb_closed TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_closed IS
+'windows that have been closed: lb_submit() does not write to them again';
+COMMENT ON COLUMN @extschema@.lb_closed.board IS
+'key of the window, as "daily:20260409"';
+COMMENT ON COLUMN @extschema@.lb_closed.closed_at IS
+'when it was closed and archived';
+COMMENT ON COLUMN @extschema@.lb_closed.members IS
+'how many were on the board';
+COMMENT ON COLUMN @extschema@.lb_closed.removed_at IS
+'when the last of its rows was removed; null if they are still there';
+
+CREATE FUNCTION @extschema@.lb_window_key(
+	period text,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_window_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
+COMMENT ON FUNCTION @extschema@.lb_window_key(text, timestamptz) IS
+'key of the window that contains a moment: "daily:20260409"';
+
+CREATE FUNCTION @extschema@.lb_open_window(
+	name text,
+	period text DEFAULT NULL,
+	time_zone text DEFAULT 'UTC',
+	first_day integer DEFAULT 1,
+	starts timestamptz DEFAULT NULL,
+	ends timestamptz DEFAULT NULL,
+	op text DEFAULT NULL,
+	keep interval DEFAULT NULL,
+	late interval DEFAULT NULL,
+	archive_top integer DEFAULT 1000)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_open_window'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) IS
+'makes lb_submit() write to a window, or changes what is recorded of one';
+
+CREATE FUNCTION @extschema@.lb_close_window(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_close_window'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_close_window(text) IS
+'makes lb_submit() write to a window no more, or ends one that comes once';
+
+/*
+ * Submitting.
+ */
+CREATE TABLE @extschema@.lb_applied (
+	player_id	   bigint NOT NULL,
+	match_id	   text COLLATE "C" NOT NULL,
+	applied_at	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	boards		   text[],
+	scores		   bigint[],
+	ranks		   bigint[],
+	previous_ranks bigint[],
+	CONSTRAINT lb_applied_pkey PRIMARY KEY (player_id, match_id)
+) WITH (fillfactor = 80);
+CREATE INDEX lb_applied_applied_at_idx ON @extschema@.lb_applied
+USING brin (applied_at);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_applied', '');
+
+COMMENT ON TABLE @extschema@.lb_applied IS
+'submits with a match_id, lest one be applied twice; kept for leaderboard.applied_retention';
+COMMENT ON COLUMN @extschema@.lb_applied.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_applied.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_applied.applied_at IS
+'when it was applied';
+COMMENT ON COLUMN @extschema@.lb_applied.boards IS
+'what lb_submit() returned; null for what came by lb_submit_many()';
+COMMENT ON COLUMN @extschema@.lb_applied.scores IS
+'of these boards';
+COMMENT ON COLUMN @extschema@.lb_applied.ranks IS
+'of these boards';
+COMMENT ON COLUMN @extschema@.lb_applied.previous_ranks IS
+'of these boards';
+
+CREATE TABLE @extschema@.lb_event (
+	player_id	 bigint NOT NULL,
+	op			 text NOT NULL,
+	amount		 bigint NOT NULL,
+	match_id	 text,
+	at			 timestamptz NOT NULL,
+	boards		 text[] NOT NULL,
+	scores		 bigint[] NOT NULL,
+	submitted_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+);
+CREATE INDEX lb_event_submitted_at_idx ON @extschema@.lb_event
+USING brin (submitted_at);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_event', '');
+
+COMMENT ON TABLE @extschema@.lb_event IS
+'what has been submitted, unless leaderboard.events is off; kept for leaderboard.event_retention';
+COMMENT ON COLUMN @extschema@.lb_event.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_event.op IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.amount IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_event.at IS
+'as submitted: when it happened';
+COMMENT ON COLUMN @extschema@.lb_event.boards IS
+'the boards that were written to';
+COMMENT ON COLUMN @extschema@.lb_event.scores IS
+'the scores on these boards afterwards';
+COMMENT ON COLUMN @extschema@.lb_event.submitted_at IS
+'when it arrived';
+
+CREATE FUNCTION @extschema@.lb_submit(
+	player_id bigint,
+	amount bigint,
+	op text DEFAULT 'incr',
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[]) IS
+'changes a player''s score on "global" and in every window that contains a moment';
+
+CREATE FUNCTION @extschema@.lb_submit_many(
+	player_ids bigint[],
+	amounts bigint[],
+	op text DEFAULT 'incr',
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_submit_many'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz) IS
+'lb_submit() of many at once; returns how many of them were applied';
+
+/*
+ * Limits.  Written through lb_set_limit() and lb_drop_limit(); part of a dump.
+ */
+CREATE TABLE @extschema@.lb_limit (
+	name			  text COLLATE "C" NOT NULL,
+	board			  text NOT NULL,
+	max_amount		  bigint,
+	period			  interval,
+	max_period_amount bigint,
+	min_score		  bigint,
+	max_score		  bigint,
+	max_submits		  bigint,
+	action			  text NOT NULL DEFAULT 'reject',
+	CONSTRAINT lb_limit_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_limit_action_check CHECK (
+		action OPERATOR(pg_catalog.=) ANY (ARRAY['reject', 'flag'])),
+	CONSTRAINT lb_limit_period_check CHECK (
+		max_period_amount IS NULL OR period IS NOT NULL)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_limit', '');
+GRANT SELECT ON TABLE @extschema@.lb_limit TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_limit IS
+'what may be submitted; written through lb_set_limit() and lb_drop_limit()';
+COMMENT ON COLUMN @extschema@.lb_limit.name IS
+'what the error says, or lb_anomaly';
+COMMENT ON COLUMN @extschema@.lb_limit.board IS
+'"global", or the name of a window';
+COMMENT ON COLUMN @extschema@.lb_limit.max_amount IS
+'largest amount of one submit, up or down';
+COMMENT ON COLUMN @extschema@.lb_limit.period IS
+'time from the first submit in which amounts and submits are counted';
+COMMENT ON COLUMN @extschema@.lb_limit.max_period_amount IS
+'most that the amounts of a player within a period may add up to, up and down';
+COMMENT ON COLUMN @extschema@.lb_limit.min_score IS
+'smallest score after a submit';
+COMMENT ON COLUMN @extschema@.lb_limit.max_score IS
+'largest score after a submit';
+COMMENT ON COLUMN @extschema@.lb_limit.max_submits IS
+'most submits of a player: in a window, and within the period if there is one';
+COMMENT ON COLUMN @extschema@.lb_limit.action IS
+'reject: an error; flag: applied, and entered in lb_anomaly';
+
+CREATE TRIGGER lb_limit_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_limit
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_limit ENABLE ALWAYS TRIGGER lb_limit_changed;
+COMMENT ON TRIGGER lb_limit_changed ON @extschema@.lb_limit IS
+'makes all sessions read the limits again';
+
+CREATE TABLE @extschema@.lb_usage (
+	limit_name text COLLATE "C" NOT NULL,
+	board	   text COLLATE "C" NOT NULL,
+	player_id  bigint NOT NULL,
+	since	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	amount	   numeric NOT NULL,
+	submits	   bigint NOT NULL,
+	CONSTRAINT lb_usage_pkey PRIMARY KEY (limit_name, board, player_id)
+) WITH (fillfactor = 80);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_usage', '');
+
+COMMENT ON TABLE @extschema@.lb_usage IS
+'what players have submitted so far, where a limit needs to know';
+COMMENT ON COLUMN @extschema@.lb_usage.limit_name IS
+'the limit';
+COMMENT ON COLUMN @extschema@.lb_usage.board IS
+'"global", or the key of a window';
+COMMENT ON COLUMN @extschema@.lb_usage.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_usage.since IS
+'beginning of the period';
+COMMENT ON COLUMN @extschema@.lb_usage.amount IS
+'sum of the amounts, without their signs';
+COMMENT ON COLUMN @extschema@.lb_usage.submits IS
+'number of submits';
+
+CREATE TABLE @extschema@.lb_anomaly (
+	id		   bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+	limit_name text NOT NULL,
+	player_id  bigint NOT NULL,
+	board	   text NOT NULL,
+	measure	   text NOT NULL,
+	value	   numeric NOT NULL,
+	bound	   bigint NOT NULL,
+	amount	   bigint NOT NULL,
+	match_id   text,
+	at		   timestamptz NOT NULL,
+	noted_at   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	reviewed   boolean NOT NULL DEFAULT false,
+	CONSTRAINT lb_anomaly_pkey PRIMARY KEY (id)
+);
+CREATE INDEX lb_anomaly_player_id_idx ON @extschema@.lb_anomaly (player_id);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly_id_seq', '');
+
+COMMENT ON TABLE @extschema@.lb_anomaly IS
+'submits that have exceeded a limit which flags them, for review';
+COMMENT ON COLUMN @extschema@.lb_anomaly.id IS
+'number';
+COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
+'the limit';
+COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
+'"global", or the key of a window';
+COMMENT ON COLUMN @extschema@.lb_anomaly.measure IS
+'what was too large or too small';
+COMMENT ON COLUMN @extschema@.lb_anomaly.value IS
+'what it was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.bound IS
+'what the limit was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.amount IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
+'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.noted_at IS
+'when it arrived';
+COMMENT ON COLUMN @extschema@.lb_anomaly.reviewed IS
+'to be set by whoever has looked at it';
+
+CREATE FUNCTION @extschema@.lb_set_limit(
+	name text,
+	board text,
+	max_amount bigint DEFAULT NULL,
+	period interval DEFAULT NULL,
+	max_period_amount bigint DEFAULT NULL,
+	min_score bigint DEFAULT NULL,
+	max_score bigint DEFAULT NULL,
+	max_submits bigint DEFAULT NULL,
+	action text DEFAULT 'reject')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_set_limit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) IS
+'limits what lb_submit() takes on a board';
+
+CREATE FUNCTION @extschema@.lb_drop_limit(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_drop_limit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_drop_limit(text) IS
+'removes a limit';
+
+/*
+ * Hiding.  With the caller's privileges; first "global", whose row tells a
+ * submit that is waiting for it whether the player is hidden.
+ */
+CREATE FUNCTION @extschema@.lb_set_ranked(
+	player_id bigint,
+	ranked boolean,
+	boards text[])
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
+AS $$
+DECLARE
+	b record;
+	n bigint;
+	total bigint := 0;
+BEGIN
+	/* No SET search_path: triggers of the user's run in here. */
+	FOR b IN
+		SELECT u.name, l.source, l.member, l.board_column, l.ranked_if,
+			l.board IS NOT NULL AS known
+		FROM pg_catalog.unnest(COALESCE(boards, ARRAY['global', '*'])) AS u (name)
+			LEFT JOIN @extschema@.lb_board l ON l.board OPERATOR(pg_catalog.=) u.name
+		WHERE boards IS NOT NULL OR l.board IS NOT NULL
+		ORDER BY u.name OPERATOR(pg_catalog.<>) 'global', u.name COLLATE pg_catalog."C"
+	LOOP
+		IF b.name IS NULL THEN
+			RAISE EXCEPTION 'an element of "boards" must not be null'
+				USING ERRCODE = 'null_value_not_allowed';
+		ELSIF NOT b.known THEN
+			RAISE EXCEPTION 'board "%" does not exist', b.name
+				USING ERRCODE = 'undefined_object',
+					HINT = 'The table lb_board lists the boards; of a family, name the family itself.';
+		ELSIF b.ranked_if IS NULL THEN
+			RAISE EXCEPTION 'board "%" has been made without "ranked_if"', b.name
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					DETAIL = 'Players are hidden by a boolean column of the table, which the board is created with.',
+					HINT = 'Add a column to the table, drop the board, and create it again with "ranked_if".';
+		END IF;
+		IF b.board_column IS NOT NULL THEN
+			/* In the order of submits. */
+			EXECUTE pg_catalog.format(
+				'SELECT FROM %s WHERE %I OPERATOR(pg_catalog.=) $1 ORDER BY %I FOR NO KEY UPDATE',
+				b.source, b.member, b.board_column)
+			USING player_id;
+		END IF;
+		EXECUTE pg_catalog.format(
+			'UPDATE %s SET %I = $2 WHERE %I OPERATOR(pg_catalog.=) $1'
+			' AND (%I IS NULL OR %I OPERATOR(pg_catalog.<>) $2)',
+			b.source, b.ranked_if, b.member, b.ranked_if, b.ranked_if)
+		USING player_id, ranked;
+		GET DIAGNOSTICS n = ROW_COUNT;
+		total := total OPERATOR(pg_catalog.+) n;
+	END LOOP;
+	RETURN total;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_set_ranked(bigint, boolean, text[]) IS
+'internal; see lb_hide() and lb_show()';
+
+CREATE FUNCTION @extschema@.lb_hide(
+	player_id bigint,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+AS 'SELECT @extschema@.lb_set_ranked($1, false, $2)';
+COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[]) IS
+'takes a player off "global" and all windows, or other boards; returns how many rows were ranked';
+
+CREATE FUNCTION @extschema@.lb_show(
+	player_id bigint,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+AS 'SELECT @extschema@.lb_set_ranked($1, true, $2)';
+COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
+'puts a player back on the boards that lb_hide() has taken him off';
+
+/*
+ * The end of windows and seasons.
+ */
+CREATE TABLE @extschema@.lb_archive (
+	board	  text COLLATE "C" NOT NULL,
+	season	  text COLLATE "C" NOT NULL DEFAULT '',
+	place	  bigint NOT NULL,
+	rank	  bigint NOT NULL,
+	member	  bigint NOT NULL,
+	score	  bigint NOT NULL,
+	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, place)
+);
+CREATE INDEX lb_archive_member_idx ON @extschema@.lb_archive (member);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive', '');
+
+COMMENT ON TABLE @extschema@.lb_archive IS
+'final standings of windows and seasons';
+COMMENT ON COLUMN @extschema@.lb_archive.board IS
+'key of the window, or name of the board';
+COMMENT ON COLUMN @extschema@.lb_archive.season IS
+'of lb_close_season(); empty for windows';
+COMMENT ON COLUMN @extschema@.lb_archive.place IS
+'place in the board''s order, counted from 1';
+COMMENT ON COLUMN @extschema@.lb_archive.rank IS
+'rank by the board''s method';
+COMMENT ON COLUMN @extschema@.lb_archive.member IS
+'who';
+COMMENT ON COLUMN @extschema@.lb_archive.score IS
+'with which score';
+COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
+'when the window or the season was closed';
+
+CREATE FUNCTION @extschema@.lb_archive_top(
+	board text,
+	n integer DEFAULT 10,
+	season text DEFAULT NULL)
+RETURNS TABLE (rank bigint, member bigint, score bigint)
+AS 'MODULE_PATHNAME', 'lb_archive_top'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_archive_top(text, integer, text) IS
+'the first n of a closed window or season; of a board with seasons, the last one closed';
+
+CREATE FUNCTION @extschema@.lb_close_season(
+	board text,
+	season text,
+	archive_top bigint DEFAULT NULL,
+	reset_to bigint DEFAULT 0)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_close_season'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_close_season(text, text, bigint, bigint) IS
+'archives a board''s standings and resets its scores; returns how many places were archived';
+
+CREATE FUNCTION @extschema@.lb_maintain(
+	max_rows integer DEFAULT 50000,
+	OUT closed bigint,
+	OUT archived bigint,
+	OUT removed bigint,
+	OUT more boolean)
+RETURNS record
+AS 'MODULE_PATHNAME', 'lb_maintain'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
+'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval';
+
+/*
+ * Watching.
+ */
+CREATE TABLE @extschema@.lb_watched (
+	board		 text COLLATE "C" NOT NULL,
+	member		 bigint,
+	top			 integer,
+	last_key	 text NOT NULL,
+	last_members bigint[] NOT NULL,
+	last_ranks	 bigint[] NOT NULL,
+	last_scores	 bigint[] NOT NULL,
+	CONSTRAINT lb_watched_top_check CHECK (
+		(member IS NULL) OPERATOR(pg_catalog.=) (top IS NOT NULL))
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX lb_watched_board_idx ON @extschema@.lb_watched (board)
+WHERE member IS NULL;
+CREATE UNIQUE INDEX lb_watched_member_idx ON @extschema@.lb_watched (board, member)
+WHERE member IS NOT NULL;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_watched', '');
+
+COMMENT ON TABLE @extschema@.lb_watched IS
+'what lb_watch() and lb_watch_member() watch, and what it was when it was last looked at';
+COMMENT ON COLUMN @extschema@.lb_watched.board IS
+'name of the board';
+COMMENT ON COLUMN @extschema@.lb_watched.member IS
+'the member whose rank is watched; null for the first places of the board';
+COMMENT ON COLUMN @extschema@.lb_watched.top IS
+'how many places are watched; null for a member';
+COMMENT ON COLUMN @extschema@.lb_watched.last_key IS
+'what the name meant: of a window its key';
+COMMENT ON COLUMN @extschema@.lb_watched.last_members IS
+'who was on these places';
+COMMENT ON COLUMN @extschema@.lb_watched.last_ranks IS
+'with which rank';
+COMMENT ON COLUMN @extschema@.lb_watched.last_scores IS
+'with which score';
+
+CREATE FUNCTION @extschema@.lb_watch_changed() RETURNS trigger
+AS 'MODULE_PATHNAME', 'lb_watch_changed'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.lb_watch_changed() IS
+'trigger on lb_watched: has a worker look at what is watched';
+
+CREATE TRIGGER lb_watch_changed
+AFTER INSERT ON @extschema@.lb_watched
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_watch_changed();
+ALTER TABLE @extschema@.lb_watched ENABLE ALWAYS TRIGGER lb_watch_changed;
+COMMENT ON TRIGGER lb_watch_changed ON @extschema@.lb_watched IS
+'has a worker look at what is watched';
+
+CREATE FUNCTION @extschema@.lb_board_key(
+	board text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_board_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_board_key(text) IS
+'what a board''s name means now: "daily:20260409" for "daily", else the name itself';
+
+/* The places of a board that is watched, or a member's; internal. */
+CREATE FUNCTION @extschema@.lb_watch_state(
+	board text,
+	member bigint,
+	top integer,
+	OUT key text,
+	OUT members bigint[],
+	OUT ranks bigint[],
+	OUT scores bigint[])
+RETURNS record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	key := @extschema@.lb_board_key(board);
+	IF member IS NULL THEN
+		SELECT coalesce(array_agg(t.m ORDER BY t.o), '{}'),
+			coalesce(array_agg(t.r ORDER BY t.o), '{}'),
+			coalesce(array_agg(t.s ORDER BY t.o), '{}')
+		INTO members, ranks, scores
+		FROM ROWS FROM (@extschema@.lb_top(top, key)) WITH ORDINALITY AS t (r, m, s, o);
+	ELSE
+		SELECT ARRAY[t.m], ARRAY[t.r], ARRAY[t.s] INTO members, ranks, scores
+		FROM @extschema@.lb_ranks(ARRAY[member], key) AS t (m, r, s);
+	END IF;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) IS
+'internal; see lb_watch()';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) FROM PUBLIC;
+
+CREATE FUNCTION @extschema@.lb_watch(
+	board text,
+	top integer DEFAULT 10)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch(text, integer) IS
+'has changes of the first places of a board notified on the channel "leaderboard"';
+
+CREATE FUNCTION @extschema@.lb_unwatch(
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch(text) IS
+'ends lb_watch(); returns whether the board was watched';
+
+CREATE FUNCTION @extschema@.lb_watch_member(
+	member bigint,
+	board text DEFAULT 'global')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch_member'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch_member(bigint, text) IS
+'has changes of a member''s rank notified on the channel "leaderboard"';
+
+CREATE FUNCTION @extschema@.lb_unwatch_member(
+	member bigint,
+	board text DEFAULT 'global')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch_member'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
+'ends lb_watch_member(); returns whether the member was watched';
+
+/*
+ * A round of the worker.  A payload has to stay below 8000 bytes.
+ */
+CREATE FUNCTION @extschema@.lb_notify()
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 100000
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	most CONSTANT integer := 7900;
+	w record;
+	s record;
+	places text;
+	place text;
+	payload text;
+	full_up boolean;
+	sent bigint := 0;
+BEGIN
+	FOR w IN SELECT * FROM @extschema@.lb_watched ORDER BY board, member NULLS FIRST
+	LOOP
+		BEGIN
+			SELECT * INTO s FROM @extschema@.lb_watch_state(w.board, w.member, w.top);
+			CONTINUE WHEN (s.key, s.members, s.ranks, s.scores)
+				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
+			payload := NULL;
+			IF w.member IS NULL THEN
+				payload := format('{"board": %s, "key": %s, "as_of": %s, "places": [',
+					to_json(w.board), to_json(s.key), to_json(now()));
+				places := '';
+				full_up := false;
+				FOR i IN 1 .. greatest(cardinality(s.members), cardinality(w.last_members))
+				LOOP
+					CONTINUE WHEN (s.members[i], s.ranks[i], s.scores[i])
+						IS NOT DISTINCT FROM (w.last_members[i], w.last_ranks[i], w.last_scores[i]);
+					place := format('%s{"place": %s, "rank": %s, "player_id": %s, "score": %s}',
+						CASE WHEN places <> '' THEN ', ' ELSE '' END, i,
+						coalesce(s.ranks[i]::text, 'null'), coalesce(s.members[i]::text, 'null'),
+						coalesce(s.scores[i]::text, 'null'));
+					full_up := octet_length(payload) + octet_length(places) + octet_length(place) > most;
+					EXIT WHEN full_up;
+					places := places || place;
+				END LOOP;
+				payload := payload || places || '], "more": ' || full_up || '}';
+				/* A window that has turned from empty to empty. */
+				IF places = '' AND NOT full_up THEN
+					payload := NULL;
+				END IF;
+			ELSIF s.ranks[1] IS DISTINCT FROM w.last_ranks[1] THEN
+				payload := format('{"board": %s, "key": %s, "as_of": %s, "player_id": %s, "old": %s, "new": %s, "score": %s}',
+					to_json(w.board), to_json(s.key), to_json(now()), w.member,
+					coalesce(w.last_ranks[1]::text, 'null'), coalesce(s.ranks[1]::text, 'null'),
+					coalesce(s.scores[1]::text, 'null'));
+			END IF;
+			IF payload IS NOT NULL THEN
+				PERFORM pg_notify('leaderboard', payload);
+				sent := sent + 1;
+			END IF;
+			UPDATE @extschema@.lb_watched u
+			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores
+			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
+		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
+			OR object_not_in_prerequisite_state THEN
+			/* The board is gone, or not ready: at the next time. */
+			NULL;
+		END;
+	END LOOP;
+	RETURN sent;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_notify() IS
+'notifies what has changed of what is watched, as the worker does at leaderboard.notify_interval';
+REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
+
+/*
+ * Answers in the shape of an HTTP interface.
+ */
+CREATE FUNCTION @extschema@.lb_rank_json(
+	member bigint,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS json
+LANGUAGE sql STABLE PARALLEL RESTRICTED COST 500
+BEGIN ATOMIC
+	SELECT CAST(pg_catalog.format(
+		'{"player_id":%s,"board":%s,"rank":%s,"score":%s,"percentile":%s,"top_percentile":%s,"surrounding_players":[%s]}',
+		member, pg_catalog.to_json(board), p.rank, p.score, p.percentile, 100 - p.percentile,
+		(SELECT pg_catalog.string_agg(pg_catalog.format('{"rank":%s,"player_id":%s,"score":%s}',
+				a.rank, a.member, a.score), ',' ORDER BY a.place)
+			FROM ROWS FROM (@extschema@.lb_around(member, board, radius)) WITH ORDINALITY
+				AS a (rank, member, score, place))) AS pg_catalog.json)
+	FROM @extschema@.lb_player(member, board) AS p
+	WHERE p.rank IS NOT NULL;
+END;
+COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
+'a member with its neighbours as one json object; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 2000
+AS $$
+DECLARE
+	field text;
+	boards text[];
+	answer json;
+BEGIN
+	/* No SET search_path: triggers of the user's run in here. */
+	IF pg_catalog.jsonb_typeof($1) OPERATOR(pg_catalog.<>) 'object' THEN
+		RAISE EXCEPTION 'a submit must be a json object'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT k INTO field FROM pg_catalog.jsonb_object_keys($1) AS k
+	WHERE k OPERATOR(pg_catalog.<>) ALL (ARRAY['player_id', 'amount', 'op', 'match_id', 'at', 'boards']);
+	IF field IS NOT NULL THEN
+		RAISE EXCEPTION 'a submit has no field "%"', field
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Its fields are "player_id", "amount", "op", "match_id", "at" and "boards".';
+	END IF;
+	IF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' THEN
+		boards := ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text(
+			$1 OPERATOR(pg_catalog.->) 'boards') AS e);
+	ELSIF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.<>) 'null' THEN
+		RAISE EXCEPTION 'field "boards" of a submit must be an array'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	/* The score of "global", which comes first, or else of the first window. */
+	SELECT pg_catalog.json_build_object(
+		'player_id', CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
+		'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1],
+		'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1],
+		'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1],
+		'applied', COALESCE(pg_catalog.bool_or(s.applied), false),
+		'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
+			'board', s.board, 'score', s.score, 'rank', s.rank,
+			'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]'))
+	INTO answer
+	FROM ROWS FROM (@extschema@.lb_submit(
+		player_id => CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
+		amount => CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8),
+		op => COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'),
+		match_id => $1 OPERATOR(pg_catalog.->>) 'match_id',
+		at => COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()),
+		boards => boards)) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o);
+	RETURN answer;
+END $$;
+COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
+'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';

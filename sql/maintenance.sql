@@ -1,0 +1,237 @@
+--
+-- The end of windows and seasons: lb_maintain(), lb_archive, lb_close_season().
+-- What is due is so within transactions only, lest the worker be quicker.
+--
+SELECT lb_create_tables();
+SELECT lb_wait_ready('30 s');
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+CREATE VIEW kept AS SELECT window_key, count(*) FROM player_score_windows GROUP BY 1 ORDER BY 1;
+CREATE VIEW archived AS SELECT board, season, place, rank, member, score FROM lb_archive ORDER BY board, season, place;
+SELECT lb_open_window('daily', keep => '1000 years', late => '999 years', archive_top => 3),
+	lb_open_window('weekly', keep => '1000 years');
+SELECT lb_submit_many('{1,2,3,4,5}', '{10,50,30,20,40}', at => d)
+FROM unnest(ARRAY['2026-04-09', '2026-04-10']::timestamptz[]) d;
+UPDATE player_score_windows SET ranked = false WHERE player_id = 5 AND window_key = 'daily:20260409';
+INSERT INTO player_score_windows VALUES (1, 'other:1', 5);
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
+
+-- No longer written to: archived, and closed.  The rows stay as long as they
+-- are kept.
+BEGIN;
+UPDATE lb_window SET late = '0' WHERE name = 'daily';
+SELECT * FROM lb_maintain();
+SELECT * FROM archived;
+SELECT board, members, closed_at = now() AS now, removed_at FROM lb_closed ORDER BY 1;
+SELECT * FROM kept;
+SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-09');
+SELECT * FROM lb_maintain();
+COMMIT;
+-- Opened for longer, what is closed stays closed.
+UPDATE lb_window SET late = '999 years' WHERE name = 'daily';
+SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-09');
+SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-11');
+
+-- No longer kept: the rows go, in batches, those of the hidden too.
+BEGIN;
+UPDATE lb_window SET keep = '1 day', late = NULL WHERE name = 'daily';
+SELECT * FROM lb_maintain(2);
+SELECT * FROM lb_maintain(2);
+SELECT * FROM kept;
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
+SELECT board, members, removed_at = now() AS now FROM lb_closed ORDER BY 1;
+SELECT * FROM lb_maintain();
+COMMIT;
+SELECT lbt.given_back('player_score_windows');
+SELECT board, members FROM lb_stat_board WHERE source = 'player_score_windows'::regclass ORDER BY 1;
+SELECT * FROM lb_top(10, 'daily:20260409');
+SELECT * FROM lb_archive_top('daily:20260409');
+SELECT * FROM lb_archive_top('daily:20260410', 1);
+SELECT * FROM lb_archive_top('daily:20260412');
+SELECT * FROM lb_archive_top('daily-9999');
+SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-10');
+SELECT * FROM lb_verify();
+
+-- A tournament that is not archived, and one of which all is.  The method is
+-- the board's.
+SELECT lb_drop_board('*');
+SELECT lb_create_board('*', 'player_score_windows', rank_by => 'score DESC', board_column => 'window_key',
+	method => 'dense_rank', ranked_if => 'ranked');
+SELECT lb_wait_ready('30 s');
+SELECT lb_open_window('tourney:a', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => 0),
+	lb_open_window('tourney:b', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => NULL);
+SELECT lb_submit_many('{1,2,3,4,5}', '{10,30,30,20,20}', at => '2026-04-12');
+BEGIN;
+UPDATE lb_window SET keep = '1 day' WHERE name LIKE 'tourney:%';
+SELECT * FROM lb_maintain();
+SELECT * FROM archived WHERE board LIKE 'tourney%';
+SELECT * FROM lb_archive_top('tourney:b', 3);
+COMMIT;
+SELECT * FROM kept;
+
+-- A window whose kind is no longer recorded is left alone until it has been
+-- closed, and then removed.
+BEGIN;
+INSERT INTO lb_closed (board) VALUES ('other:1');
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
+COMMIT;
+
+-- A trigger of the user's that fails, or keeps rows: the others go on.
+CREATE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('regress.keep') = 'off' THEN
+		RETURN OLD;
+	ELSIF OLD.player_id = 2 THEN
+		RAISE EXCEPTION 'player 2 stays (as %)', current_user;
+	END IF;
+	RETURN CASE WHEN OLD.player_id <> 3 THEN OLD END;
+END $$;
+CREATE TRIGGER keep_it BEFORE DELETE ON player_score_windows FOR EACH ROW
+WHEN (OLD.window_key = 'c:1') EXECUTE FUNCTION keep_it();
+CREATE ROLE regress_lb_owner;
+ALTER TABLE player_score_windows OWNER TO regress_lb_owner;
+INSERT INTO player_score_windows SELECT p, 'c:' || w, p FROM generate_series(1, 4) p, generate_series(1, 2) w;
+SELECT lb_wait_ready('30 s');
+BEGIN;
+INSERT INTO lb_closed (board) VALUES ('c:1'), ('c:2');
+SET LOCAL regress.keep = 'on';
+\set VERBOSITY terse
+SELECT * FROM lb_maintain();
+\set VERBOSITY default
+SELECT * FROM kept;
+SET LOCAL regress.keep = 'off';
+DELETE FROM player_score_windows WHERE window_key = 'c:1' AND player_id = 2;
+SET LOCAL regress.keep = 'on';
+-- He is responsible for the one whom it keeps.
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
+SELECT board FROM lb_closed WHERE removed_at IS NULL;
+COMMIT;
+DROP TRIGGER keep_it ON player_score_windows;
+DROP FUNCTION keep_it();
+SELECT lb_wait_ready('30 s');
+
+-- What is logged and remembered is trimmed by its age.
+SET leaderboard.event_retention = '2d';
+SET leaderboard.applied_retention = '1d';
+TRUNCATE lb_event, lb_applied;
+SELECT player_id, applied FROM generate_series(1, 4) player_id, lb_submit(player_id, 1, match_id => 'm', boards => '{global}');
+UPDATE lb_event SET submitted_at = now() - player_id * interval '23 h';
+UPDATE lb_applied SET applied_at = now() - player_id * interval '23 h';
+SELECT lb_set_limit('x', 'global', max_submits => 10, period => '1 h'), lb_set_limit('y', 'global', max_submits => 10);
+SELECT score FROM lb_submit(1, 1, boards => '{global}');
+UPDATE lb_usage SET since = now() - interval '2 h';
+INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) VALUES ('gone', 'global', 1, 1, 1);
+BEGIN;
+SELECT removed, more FROM lb_maintain(1);
+SELECT removed, more FROM lb_maintain(2);
+SELECT removed, more FROM lb_maintain();
+COMMIT;
+SELECT count(*), count(*) FILTER (WHERE submitted_at < now() - interval '1 h') AS old FROM lb_event;
+SELECT player_id FROM lb_applied;
+SELECT limit_name FROM lb_usage;
+SELECT lb_drop_limit('x'), lb_drop_limit('y');
+SET leaderboard.event_retention = -1;
+UPDATE lb_event SET submitted_at = '-infinity';
+SELECT removed, more FROM lb_maintain();
+RESET leaderboard.event_retention;
+RESET leaderboard.applied_retention;
+
+-- A season: archived and reset in one transaction.
+TRUNCATE player_scores, lb_archive;
+INSERT INTO player_scores (player_id, score) SELECT p, p * 10 FROM generate_series(0, 5) p;
+BEGIN;
+SELECT lb_close_season('global', 'spring');
+SELECT * FROM lb_top(2);
+ROLLBACK;
+SELECT * FROM lb_top(2);
+SELECT lb_close_season('global', 'spring');
+SELECT * FROM archived;
+SELECT * FROM lb_top(10);
+SELECT score FROM lb_submit(3, 7, boards => '{global}');
+SELECT lb_close_season('global', 'spring');
+SELECT lb_close_season('global', 'summer', archive_top => 1, reset_to => 100);
+SELECT * FROM lb_archive_top('global');
+SELECT * FROM lb_archive_top('global', 2, 'spring');
+SELECT * FROM lb_archive_top('global', 2, 'winter');
+SELECT lb_score(3), lb_count();
+SELECT lb_close_season('global', 'autumn', 0, NULL);
+SELECT lb_count();
+-- One board of a family.
+INSERT INTO player_score_windows SELECT p, 'guild:' || w, p FROM generate_series(1, 3) p, generate_series(1, 2) w;
+SELECT lb_close_season('guild:1', '2026');
+SELECT * FROM lb_top(3, 'guild:1');
+SELECT * FROM lb_top(3, 'guild:2');
+SELECT * FROM lb_archive_top('guild:1', 1);
+SELECT * FROM lb_verify();
+
+-- What is refused.
+SELECT lb_maintain(0);
+SELECT lb_maintain(NULL);
+SELECT lb_close_season(NULL, 'x');
+SELECT lb_close_season('global', NULL);
+SELECT lb_close_season('global', '');
+SELECT lb_close_season('global', 'x', -1);
+SELECT lb_close_season('nothing', 'x');
+SELECT lb_close_season('*', 'x');
+SELECT lb_close_season('daily', 'x');
+SELECT * FROM lb_archive_top(NULL);
+SELECT * FROM lb_archive_top('global', -1);
+SELECT * FROM lb_archive_top('global', NULL);
+SELECT * FROM lb_archive_top('nothing');
+SELECT * FROM lb_archive_top('*');
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT lb_maintain();
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT lb_close_season('global', 'x');
+ROLLBACK;
+CREATE ROLE regress_lb_player;
+GRANT SELECT ON player_scores TO regress_lb_player;
+SET ROLE regress_lb_player;
+SELECT lb_maintain();
+SELECT lb_close_season('global', 'x');
+SELECT * FROM lb_archive_top('global', 1, 'spring');
+SELECT * FROM lb_archive_top('guild:1', 1);
+SELECT * FROM lb_archive;
+RESET ROLE;
+ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_lb_player;
+SELECT * FROM lb_archive_top('global', 1, 'spring');
+RESET ROLE;
+SET ROLE regress_lb_owner;
+SELECT closed, archived, removed FROM lb_maintain();
+RESET ROLE;
+
+DROP VIEW kept, archived;
+DROP TABLE player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_applied, lb_archive, lb_closed;
+DROP ROLE regress_lb_owner, regress_lb_player;
+
+-- Partitioned by window, its partition is dropped.
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint,
+	PRIMARY KEY (player_id, window_key)) PARTITION BY LIST (window_key);
+CREATE TABLE w1 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260409');
+CREATE TABLE w2 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260410', 'x:1');
+CREATE TABLE w3 PARTITION OF player_score_windows DEFAULT;
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key');
+SELECT lb_open_window('daily', keep => '1000 years', archive_top => 1);
+INSERT INTO player_score_windows SELECT p, 'daily:202604' || d, p FROM generate_series(1, 3) p, unnest('{09,10,11}'::text[]) d;
+SELECT lb_wait_ready('30 s');
+BEGIN;
+UPDATE lb_window SET keep = '1 day';
+SELECT closed, archived, more FROM lb_maintain();
+COMMIT;
+SELECT lb_wait_ready('30 s');
+SELECT relname FROM pg_class WHERE relname IN ('w1', 'w2', 'w3') ORDER BY 1;
+SELECT count(*) FROM player_score_windows;
+SELECT board, members, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY 1;
+SELECT * FROM lb_archive_top('daily:20260409');
+SELECT * FROM lb_verify();
+DROP TABLE player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_archive, lb_closed;

@@ -1,0 +1,95 @@
+--
+-- From version 0.1.0 to this one: the same objects as a fresh installation, and
+-- boards that were there go on.
+--
+CREATE FUNCTION lbt.catalog() RETURNS SETOF text LANGUAGE sql AS $$
+WITH member AS MATERIALIZED (
+	SELECT d.classid, d.objid
+	FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+	WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+		AND e.extname = 'leaderboard'),
+relation AS MATERIALIZED (
+	SELECT c.* FROM pg_class c
+	WHERE c.oid IN (SELECT objid FROM member WHERE classid = 'pg_class'::regclass))
+SELECT pg_describe_object(classid, objid, 0) || ', comment '
+	|| coalesce(obj_description(objid, classid::regclass::name), 'none')
+FROM member WHERE classid <> 'pg_type'::regclass
+UNION ALL
+SELECT concat_ws(', ', pg_get_functiondef(p.oid), p.proacl,
+	pg_get_userbyid(p.proowner))
+FROM pg_proc p
+WHERE p.oid IN (SELECT objid FROM member WHERE classid = 'pg_proc'::regclass)
+UNION ALL
+SELECT concat_ws(', ', c.oid::regclass, c.relkind, c.relacl, c.reloptions, c.relrowsecurity,
+	c.relpersistence, pg_get_userbyid(c.relowner),
+	CASE WHEN c.relkind = 'v' THEN pg_get_viewdef(c.oid) END)
+FROM relation c
+UNION ALL
+SELECT concat_ws(', ', a.attrelid::regclass, a.attnum, a.attname,
+	format_type(a.atttypid, a.atttypmod), a.attcollation::regcollation, a.attnotnull,
+	a.attidentity, pg_get_expr(d.adbin, d.adrelid), a.attacl, a.attstorage,
+	col_description(a.attrelid, a.attnum))
+FROM pg_attribute a JOIN relation c ON c.oid = a.attrelid
+	LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attnum > 0
+UNION ALL
+SELECT concat_ws(', ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+FROM pg_constraint WHERE conrelid IN (SELECT oid FROM relation)
+UNION ALL
+SELECT pg_get_indexdef(indexrelid)
+FROM pg_index WHERE indrelid IN (SELECT oid FROM relation)
+UNION ALL
+SELECT concat_ws(', ', pg_get_triggerdef(oid), tgenabled)
+FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM relation)
+UNION ALL
+SELECT concat_ws(', ', e.evtname, e.evtevent, e.evtfoid::regproc, e.evtenabled)
+FROM pg_event_trigger e
+WHERE e.oid IN (SELECT objid FROM member WHERE classid = 'pg_event_trigger'::regclass)
+UNION ALL
+SELECT concat_ws(', ', 'dumped', c.oid::regclass, x.cond)
+FROM pg_extension e, unnest(e.extconfig, e.extcondition) AS x (oid, cond)
+	JOIN pg_class c ON c.oid = x.oid
+WHERE e.extname = 'leaderboard'
+$$;
+
+DROP EXTENSION leaderboard;
+CREATE EXTENSION leaderboard;
+CREATE TABLE fresh AS SELECT * FROM lbt.catalog() AS line;
+SELECT count(*) > 100 AS enough FROM fresh;
+
+-- A board of 0.1.0, made by hand since this library does not serve that
+-- version's functions.
+DROP EXTENSION leaderboard;
+CREATE EXTENSION leaderboard VERSION '0.1.0';
+CREATE TABLE old (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+CREATE TRIGGER leaderboard_capture AFTER INSERT OR UPDATE OR DELETE ON old
+FOR EACH ROW EXECUTE FUNCTION lb_capture();
+CREATE TRIGGER leaderboard_capture_truncate AFTER TRUNCATE ON old
+FOR EACH STATEMENT EXECUTE FUNCTION lb_capture();
+ALTER TABLE old ENABLE ALWAYS TRIGGER leaderboard_capture;
+ALTER TABLE old ENABLE ALWAYS TRIGGER leaderboard_capture_truncate;
+INSERT INTO lb_board (board, source, member, rank_by, method)
+VALUES ('old', 'old', 'player_id', 'score DESC', 'row_number');
+INSERT INTO old VALUES (1, 10), (2, 30), (3, 20);
+\set VERBOSITY terse
+SELECT lb_rank(1, 'old');
+\set VERBOSITY default
+ALTER EXTENSION leaderboard UPDATE;
+SELECT extversion = (SELECT default_version FROM pg_available_extensions
+	WHERE name = 'leaderboard') AS newest
+FROM pg_extension WHERE extname = 'leaderboard';
+SELECT lb_rank(1, 'old'), lb_rank(2, 'old'), lb_rank(3, 'old');
+UPDATE old SET score = 40 WHERE player_id = 1;
+SELECT * FROM lb_top(10, 'old');
+SELECT * FROM lb_verify();
+
+-- Of the two ways, what only one has.
+SELECT 'fresh' AS only, f.line FROM (SELECT line FROM fresh EXCEPT ALL
+	SELECT lbt.catalog()) f
+UNION ALL
+SELECT 'upgraded', u.line FROM (SELECT lbt.catalog() AS line EXCEPT ALL
+	SELECT line FROM fresh) u;
+
+DROP TABLE old, fresh;
+SELECT * FROM lb_board;
+DROP FUNCTION lbt.catalog();

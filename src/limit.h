@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.h
+ *	  Limits of what may be submitted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_LIMIT_H
+#define LB_LIMIT_H
+
+#include "submit.h"
+
+/*
+ * Hold a submit against the limits of its boards, before it writes: amounts
+ * and numbers of submits; and after it has, for which the scores must be
+ * known: scores.  Between SPI_connect and SPI_finish.  Raises 23514 where a
+ * limit rejects; where it flags, enters the submit in lb_anomaly.
+ */
+extern void lb_limits_before(const LbSubmit *s);
+extern void lb_limits_after(const LbSubmit *s);
+
+/* Whether lb_limits_after() will need the scores of all players. */
+extern bool lb_limits_need_scores(const LbSubmit *s);
+
+/* A relation's cache entry was invalidated; InvalidOid is all. */
+extern void lb_limit_invalidate(Oid relid);
+
+/* End of transaction: forget what earlier invalidations left behind. */
+extern void lb_limit_at_xact_end(void);
+
+#endif							/* LB_LIMIT_H */

@@ -1,0 +1,850 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.c
+ *	  The end of windows and seasons.
+ *
+ * A window that is written to no more is closed: its final standings go to
+ * lb_archive and its key to lb_closed, in one transaction, under the lock on
+ * its key that submits hold (lb_window_lock).  When its rows are no longer to
+ * be kept they go in batches, each a transaction of its own where the worker
+ * does it: no lock is held for long, and a board is never changed by more
+ * than a small commit.  The members of a batch come from the board itself, so
+ * that each row is found by its unique index; what is not on the board goes
+ * in a last pass over the table.  A partition that holds just this window is
+ * dropped instead.
+ *
+ * All of it can stop anywhere and be taken up again: what is to be done next
+ * is read from lb_closed and from the boards.
+ *
+ * Rows of the user's table are removed with the rights of the table's owner,
+ * in a restricted context, as VACUUM would run his functions: triggers of his
+ * fire.  The extension's own tables are written as their owner.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "build.h"
+#include "maintain.h"
+#include "own.h"
+#include "window.h"
+
+/* Rows that the worker removes in a transaction. */
+#define BATCH_ROWS 2000
+
+/* How long dropping a partition may keep others waiting. */
+#define DROP_LOCK_TIMEOUT "50ms"
+
+PG_FUNCTION_INFO_V1(lb_maintain);
+PG_FUNCTION_INFO_V1(lb_close_season);
+PG_FUNCTION_INFO_V1(lb_archive_top);
+
+int			lb_maintenance_interval = 300;
+int			lb_event_retention = 30 * 86400;
+int			lb_applied_retention = 7 * 86400;
+
+/* What a round has done. */
+typedef struct Done
+{
+	int64		closed;
+	int64		archived;
+	int64		removed;
+	bool		more;			/* there is more to do at once */
+} Done;
+
+
+/* ----------------------------------------------------------------
+ *		Statements
+ * ----------------------------------------------------------------
+ */
+
+/* Run a statement with the rights of a table's owner. */
+static uint64
+run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
+			 Datum *values)
+{
+	Oid			save_user;
+	int			save_context;
+	int			save_nestlevel = NewGUCNestLevel();
+	int			rc;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(defn->owner,
+						   save_context | SECURITY_RESTRICTED_OPERATION);
+	rc = SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0);
+	if (rc < 0)
+		elog(ERROR, "could not run a statement: %s",
+			 SPI_result_code_string(rc));
+	AtEOXact_GUC(false, save_nestlevel);
+	SetUserIdAndSecContext(save_user, save_context);
+	return SPI_processed;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Closing
+ * ----------------------------------------------------------------
+ */
+
+/* Copy the first places of a board to lb_archive; all if top is below 0. */
+static int64
+archive(const char *board, const char *season, int64 top)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
+	Datum		values[3];
+
+	if (top == 0)
+		return 0;
+	values[0] = CStringGetTextDatum(board);
+	values[1] = CStringGetTextDatum(season);
+	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
+							  (int32) top);
+	return lb_own_run(&plan,
+					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score) "
+					  "SELECT $1, $2, t.place, t.rank, t.member, t.score "
+					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place)",
+					  3, types, values, NULL);
+}
+
+/*
+ * Close a window whose time has come.  Returns false if somebody who has
+ * written to it is still in his transaction: nobody new can come.
+ */
+static bool
+close_window(const LbWindow *window, const char *key, Done *done)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock))
+		return false;
+	if (lb_window_is_closed(key, strlen(key)))
+		return true;
+	done->archived += archive(key, "", window->archive_top);
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($1))",
+					  1, types, values, NULL);
+	done->closed++;
+	return true;
+}
+
+/* The keys that have rows, as far as the index or else the table knows. */
+static List *
+keys_with_rows(const LbDefn *defn)
+{
+	static LbPlan plan;
+	static const Oid types[] = {OIDOID};
+	List	   *keys = NIL;
+	Datum		values[1];
+	bool		offline = true;
+	bool		ready = false;
+	uint64		n;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	n = lb_own_run(&plan,
+				   "SELECT s.board, s.state FROM @.lb_stat_boards() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) '*')",
+				   1, types, values, NULL);
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *board = SPI_getvalue(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 1);
+		char	   *state = SPI_getvalue(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 2);
+
+		if (strcmp(board, "*") == 0)
+		{
+			ready = strcmp(state, "ready") == 0;
+			offline = strcmp(state, "offline") == 0;
+		}
+		else
+			keys = lappend(keys, board);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	if (ready)
+		return keys;
+	if (!offline)
+		return NIL;				/* when it has been built */
+
+	/* The query that the index saves us. */
+	n = run_as_owner(defn, psprintf("SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
+									quote_identifier(defn->board_column),
+									defn->source_name,
+									quote_identifier(defn->board_column)),
+					 0, NULL, NULL);
+	keys = NIL;
+	for (uint64 i = 0; i < n; i++)
+		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
+										  SPI_tuptable->tupdesc, 1));
+	SPI_freetuptable(SPI_tuptable);
+	return keys;
+}
+
+static bool
+skipped(List *skip, const char *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, skip)
+	{
+		if (strcmp((char *) lfirst(lc), key) == 0)
+			return true;
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Removing
+ * ----------------------------------------------------------------
+ */
+
+/* The partition that holds the rows of one key and nothing else, or none. */
+static Oid
+partition_of(const LbDefn *defn, const char *key)
+{
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[2];
+	bool		isnull;
+	Oid			result = InvalidOid;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+		return InvalidOid;
+	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = CStringGetTextDatum(psprintf("FOR VALUES IN (%s)",
+											 quote_literal_cstr(key)));
+	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
+							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
+							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 "
+							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2",
+							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for a partition");
+	if (SPI_processed > 0)
+		result = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0],
+												SPI_tuptable->tupdesc, 1,
+												&isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
+/*
+ * Drop a partition, which needs the table to itself for a moment.  Whoever
+ * comes while we wait for that waits behind us, so we do not wait for long.
+ */
+static void
+drop_partition(const LbDefn *defn, Oid partition)
+{
+	int			nestlevel = NewGUCNestLevel();
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(partition)),
+												  get_rel_name(partition));
+
+	(void) set_config_option("lock_timeout", DROP_LOCK_TIMEOUT, PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	LockRelationOid(defn->source, AccessExclusiveLock);
+	(void) run_as_owner(defn, psprintf("DROP TABLE %s", name), 0, NULL, NULL);
+	AtEOXact_GUC(true, nestlevel);
+}
+
+static void
+note_removed(const char *key)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plans[0],
+					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+	(void) lb_own_run(&plans[1],
+					  "DELETE FROM @.lb_usage WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+}
+
+/* Remove rows of a closed window, at most so many if it is on the board. */
+static void
+remove_rows(const LbDefn *defn, const char *key, int max_rows, Done *done)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, TEXTOID};
+	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
+	Datum		values[2];
+	Datum		members;
+	bool		isnull;
+	Oid			partition = partition_of(defn, key);
+	uint64		n = 0;
+
+	if (OidIsValid(partition))
+	{
+		drop_partition(defn, partition);
+		note_removed(key);
+		return;
+	}
+	values[0] = Int32GetDatum(max_rows);
+	values[1] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2) t",
+					  2, types, values, NULL);
+	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							&isnull);
+	if (!isnull)
+	{
+		int			asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
+										   ARR_DIMS(DatumGetArrayTypeP(members)));
+
+		values[0] = members;
+		n = run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+										defn->source_name,
+										quote_identifier(defn->member),
+										quote_identifier(defn->board_column)),
+						 2, delete_types, values);
+		done->removed += n;
+
+		/* A trigger of the user's may keep rows; they are left to him. */
+		if (asked == max_rows && n > 0)
+		{
+			done->more = true;
+			return;
+		}
+	}
+
+	/* Who is hidden, or has no score, is not on the board. */
+	n = run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+									defn->source_name,
+									quote_identifier(defn->board_column)),
+					 1, &delete_types[1], &values[1]);
+	done->removed += n;
+	note_removed(key);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Rounds
+ * ----------------------------------------------------------------
+ */
+
+static void
+trim(const char *sql, int retention, int max_rows, Done *done)
+{
+	static const Oid types[] = {TIMESTAMPTZOID, INT4OID};
+	Datum		values[2];
+	uint64		n;
+
+	if (retention < 0)
+		return;
+	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
+									(int64) retention * USECS_PER_SEC);
+	values[1] = Int32GetDatum(max_rows);
+	n = lb_own_run_once(sql, 2, types, values);
+	done->removed += n;
+	if (n == (uint64) max_rows)
+		done->more = true;
+}
+
+static void
+trim_tables(int max_rows, Done *done)
+{
+	static LbPlan plan;
+
+	trim("DELETE FROM @.lb_event WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+		 "SELECT e.ctid FROM @.lb_event e WHERE e.submitted_at OPERATOR(pg_catalog.<) $1 LIMIT $2))",
+		 lb_event_retention, max_rows, done);
+	trim("DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+		 "SELECT a.ctid FROM @.lb_applied a WHERE a.applied_at OPERATOR(pg_catalog.<) $1 LIMIT $2))",
+		 lb_applied_retention, max_rows, done);
+
+	/* What has been counted in a period that is over, or for no limit. */
+	(void) lb_own_run(&plan,
+					  "DELETE FROM @.lb_usage u WHERE NOT EXISTS ("
+					  "SELECT FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) u.limit_name "
+					  "AND (l.period IS NULL OR u.since OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.>) pg_catalog.now()))",
+					  0, NULL, NULL, NULL);
+}
+
+/* The keys that are closed and still have rows. */
+static List *
+keys_to_remove(void)
+{
+	static LbPlan plan;
+	List	   *keys = NIL;
+	uint64		n = lb_own_run(&plan,
+							   "SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
+							   0, NULL, NULL, NULL);
+
+	for (uint64 i = 0; i < n; i++)
+		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
+										  SPI_tuptable->tupdesc, 1));
+	SPI_freetuptable(SPI_tuptable);
+	return keys;
+}
+
+/*
+ * Run one thing that may fail, because of a lock that is not to be had or of
+ * what the user's own triggers do, and go on with the others.
+ */
+static bool
+attempt(void (*action) (const LbDefn *, const LbWindow *, const char *, int, Done *),
+		const LbDefn *defn, const LbWindow *window, const char *key,
+		int max_rows, Done *done)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool ok = true;
+	Done		before = *done;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		action(defn, window, key, max_rows, done);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		*done = before;
+
+		/* Whoever wants us to stop does not want us to go on. */
+		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+			edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+			ReThrowError(edata);
+		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not close or remove window \"%s\": %s", key,
+						edata->message)));
+		ok = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return ok;
+}
+
+static void
+close_action(const LbDefn *defn, const LbWindow *window, const char *key,
+			 int max_rows, Done *done)
+{
+	(void) close_window(window, key, done);
+}
+
+static void
+remove_action(const LbDefn *defn, const LbWindow *window, const char *key,
+			  int max_rows, Done *done)
+{
+	remove_rows(defn, key, max_rows, done);
+}
+
+static LbDefn *
+find_windows(void)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		LbTarget	target;
+
+		if (strcmp(defns[i]->name, "*") != 0)
+			continue;
+		lb_find_target("*", 1, &target);
+		if (target.defn->family && !target.defn->column_missing &&
+			(target.defn->board_type == TEXTOID ||
+			 target.defn->board_type == VARCHAROID))
+			return target.defn;
+	}
+	return NULL;
+}
+
+/*
+ * A round: close what is to be closed, remove at most so many rows, trim our
+ * own tables.  Between SPI_connect and SPI_finish.  With one, for the worker's
+ * transactions, only the first of these that there is.  Keys that have failed
+ * are added to skip, in the context given.
+ */
+static void
+maintain(int max_rows, bool one, List **skip, MemoryContext skip_context,
+		 Done *done)
+{
+	LbDefn	   *defn = find_windows();
+	TimestampTz now = GetCurrentTimestamp();
+	ListCell   *lc;
+
+	if (defn != NULL)
+	{
+		/* It can be invalidated, but not freed before we commit. */
+		foreach(lc, keys_with_rows(defn))
+		{
+			char	   *key = lfirst(lc);
+			LbSpan		span;
+			LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+			MemoryContext old;
+			int64		closed = done->closed;
+
+			if (window == NULL || skipped(*skip, key) ||
+				now < lb_window_closes(window, &span) ||
+				lb_window_is_closed(key, strlen(key)))
+				continue;
+			(void) attempt(close_action, defn, window, key, max_rows, done);
+			if (done->closed > closed && one)
+			{
+				done->more = true;
+				return;
+			}
+			if (done->closed > closed)
+				continue;
+			old = MemoryContextSwitchTo(skip_context);
+			*skip = lappend(*skip, pstrdup(key));
+			MemoryContextSwitchTo(old);
+		}
+		foreach(lc, keys_to_remove())
+		{
+			char	   *key = lfirst(lc);
+			LbSpan		span;
+			LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+			MemoryContext old;
+			int			left = max_rows - (int) Min(done->removed, max_rows);
+			bool		ok;
+
+			/* One whose kind is no longer recorded goes at once. */
+			if (skipped(*skip, key) ||
+				(window != NULL && now < lb_window_goes(window, &span)))
+				continue;
+			if (left == 0)
+			{
+				done->more = true;
+				return;
+			}
+			ok = attempt(remove_action, defn, window, key, left, done);
+			if (ok && one)
+			{
+				done->more = true;
+				return;
+			}
+			if (ok)
+				continue;
+			old = MemoryContextSwitchTo(skip_context);
+			*skip = lappend(*skip, pstrdup(key));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	trim_tables(max_rows, done);
+}
+
+void
+lb_maintain_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	List	   *skip = NIL;
+	MemoryContext context;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	pgstat_report_appname("leaderboard maintenance");
+	context = AllocSetContextCreate(TopMemoryContext, "leaderboard maintenance",
+									ALLOCSET_SMALL_SIZES);
+	for (;;)
+	{
+		Done		done;
+		const LbCatalog *cat;
+
+		memset(&done, 0, sizeof(done));
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		cat = lb_catalog();
+		if (cat != NULL && cat->version_ok && !RecoveryInProgress())
+		{
+			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
+			if (SPI_connect() != SPI_OK_CONNECT)
+				elog(ERROR, "SPI_connect failed");
+			maintain(BATCH_ROWS, true, &skip, context, &done);
+			SPI_finish();
+		}
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+		pgstat_report_stat(true);
+		pgstat_report_activity(STATE_IDLE, NULL);
+		if (!done.more)
+			break;
+		lb_give_way();
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		SQL functions
+ * ----------------------------------------------------------------
+ */
+
+static Datum
+record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
+}
+
+Datum
+lb_maintain(PG_FUNCTION_ARGS)
+{
+	Done		done;
+	List	   *skip = NIL;
+	LbDefn	   *defn;
+	Datum		values[4];
+	bool		nulls[4] = {false, false, false, false};
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_maintain()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("max_rows");
+	if (PG_GETARG_INT32(0) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "max_rows",
+						PG_GETARG_INT32(0)),
+				 errhint("\"%s\" must be at least 1.", "max_rows")));
+
+	/* Final standings are those after the last writer. */
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						"lb_maintain()"),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	defn = find_windows();
+	if (defn != NULL)
+		lb_require_owner(defn->source);
+	else if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser where there is no family \"*\"")));
+	memset(&done, 0, sizeof(done));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	maintain(PG_GETARG_INT32(0), false, &skip, CurrentMemoryContext, &done);
+	SPI_finish();
+	values[0] = Int64GetDatum(done.closed);
+	values[1] = Int64GetDatum(done.archived);
+	values[2] = Int64GetDatum(done.removed);
+	values[3] = BoolGetDatum(done.more);
+	return record(fcinfo, values, nulls);
+}
+
+/* The board that is meant, which must not be a family. */
+static void
+find_board(const char *board, LbTarget *target)
+{
+	lb_find_target(board, strlen(board), target);
+	if (target->defn->family && !target->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", board),
+				 errhint("Name one of its boards, as in \"%s:value\".", board)));
+}
+
+Datum
+lb_close_season(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"board", "season"};
+	static LbPlan plan;
+	static const Oid exists_types[] = {TEXTOID, TEXTOID};
+	char	   *board;
+	char	   *season;
+	LbTarget	target;
+	LbDefn	   *defn;
+	StringInfoData sql;
+	Oid			types[] = {TEXTOID, INT8OID};
+	Datum		values[2];
+	int64		archived;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_close_season()");
+	for (int i = 0; i < 2; i++)
+	{
+		if (PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	season = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	if (season[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a season's name must not be empty")));
+	if (!PG_ARGISNULL(2) && PG_GETARG_INT64(2) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						"archive_top", PG_GETARG_INT64(2)),
+				 errhint("\"%s\" must be at least 0; null is all places.",
+						 "archive_top")));
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						"lb_close_season()"),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	find_board(board, &target);
+	if (target.has_value && strchr(board, ':') == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a window", board),
+				 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
+	lb_require_owner(target.defn->source);
+
+	/* Nobody writes between the standings and the reset. */
+	LockRelationOid(target.defn->source, ShareRowExclusiveLock);
+	find_board(board, &target);
+	lb_require_owner(target.defn->source);
+	defn = target.defn;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	values[0] = PG_GETARG_DATUM(0);
+	values[1] = PG_GETARG_DATUM(1);
+	if (lb_own_run(&plan,
+				   "SELECT FROM @.lb_archive WHERE board OPERATOR(pg_catalog.=) $1 AND season OPERATOR(pg_catalog.=) $2 LIMIT 1",
+				   2, exists_types, values, NULL) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("season \"%s\" of board \"%s\" has been closed",
+						season, board),
+				 errhint("Use another name.")));
+	archived = archive(board, season,
+					   PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2));
+
+	/* With the rights of the caller, who owns the table. */
+	initStringInfo(&sql);
+	values[0] = target.has_value ?
+		PointerGetDatum(cstring_to_text_with_len(target.value.data,
+												 target.value.len)) :
+		CStringGetTextDatum("");
+	values[1] = Int64GetDatum(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3));
+	if (PG_ARGISNULL(3))
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->source_name);
+	else
+		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
+						 defn->source_name,
+						 quote_identifier(defn->columns[0].name),
+						 quote_identifier(defn->columns[0].name));
+	if (target.has_value)
+		appendStringInfo(&sql, "CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
+						 quote_identifier(defn->board_column));
+	else
+		appendStringInfoString(&sql, "true");
+	if (SPI_execute_with_args(sql.data, 2, types, values, NULL, false, 0) < 0)
+		elog(ERROR, "could not reset board \"%s\"", board);
+	SPI_finish();
+	PG_RETURN_INT64(archived);
+}
+
+Datum
+lb_archive_top(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	char	   *board;
+	char	   *key;
+	int			keylen;
+	LbTarget	target;
+	Datum		values[3];
+	char		nulls[] = "   ";
+	uint64		n;
+
+	(void) lb_require_catalog();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	if (PG_ARGISNULL(1))
+		lb_null_argument("n");
+	if (PG_GETARG_INT32(1) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "n",
+						PG_GETARG_INT32(1)),
+				 errhint("\"%s\" must be at least %d.", "n", 0)));
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	find_board(board, &target);
+
+	/* What could be read of the board can be read of its past. */
+	if (!lb_may_read(target.defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(target.defn->source));
+	if (check_enable_rls(target.defn->source, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" does not apply to its archive",
+						get_rel_name(target.defn->source)),
+				 errhint("Grant SELECT on the table lb_archive to who may read all of it.")));
+	if (target.has_value && strchr(board, ':') == NULL)
+	{
+		key = lb_window_alias(board, strlen(board), &keylen);
+		if (key != NULL)
+			board = key;
+	}
+	InitMaterializedSRF(fcinfo, 0);
+	values[0] = CStringGetTextDatum(board);
+	values[1] = PG_GETARG_DATUM(1);
+	values[2] = PG_GETARG_DATUM(2);
+	nulls[2] = PG_ARGISNULL(2) ? 'n' : ' ';
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	n = lb_own_run(&plan,
+				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a "
+				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) COALESCE($3, "
+				   "(SELECT l.season FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+				   "AND l.place OPERATOR(pg_catalog.=) 1 ORDER BY l.closed_at DESC, l.season DESC LIMIT 1)) "
+				   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
+				   3, types, values, nulls);
+	for (uint64 i = 0; i < n; i++)
+	{
+		Datum		columns[3];
+		bool		isnull[3];
+
+		for (int c = 0; c < 3; c++)
+			columns[c] = SPI_getbinval(SPI_tuptable->vals[i],
+									   SPI_tuptable->tupdesc, c + 1,
+									   &isnull[c]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, columns,
+							 isnull);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.h
+ *	  The end of windows and seasons.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_MAINTAIN_H
+#define LB_MAINTAIN_H
+
+#include "postgres.h"
+
+/* Settings; seconds. */
+extern int	lb_maintenance_interval;	/* 0: no worker */
+extern int	lb_event_retention; /* -1: for good */
+extern int	lb_applied_retention;
+
+/* Entry point of the worker that the launcher starts. */
+extern PGDLLEXPORT void lb_maintain_main(Datum arg);
+
+#endif							/* LB_MAINTAIN_H */

@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * own.c
+ *	  Statements on the extension's own tables, and plans that are kept.
+ *
+ * What is done to a user's table is done with the caller's privileges, and
+ * its row-level security.  What is recorded beside it, in tables of the
+ * extension, is written as their owner: callers need no privilege on them,
+ * and have none.  All that such a statement consists of is in this library,
+ * with every name qualified.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "own.h"
+
+/*
+ * Statements under way.  A trigger on the user's table may call us again,
+ * and must not free the plan that fired it.
+ */
+static int	nrunning = 0;
+
+const LbCatalog *
+lb_require_catalog(void)
+{
+	const LbCatalog *cat;
+
+	lb_require_preload();
+	lb_require_version();
+	cat = lb_catalog();
+	if (cat == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the extension leaderboard is not installed in this database"),
+				 errhint("Use CREATE EXTENSION leaderboard.")));
+	return cat;
+}
+
+Oid
+lb_own_table(const char *name)
+{
+	const LbCatalog *cat = lb_require_catalog();
+	Oid			relid = get_relname_relid(name, cat->schema);
+
+	if (!OidIsValid(relid))
+		elog(ERROR, "table \"%s\" of the extension is missing", name);
+	return relid;
+}
+
+void
+lb_require_owner(Oid relid)
+{
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+}
+
+void
+lb_null_argument(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("argument \"%s\" must not be null", name)));
+}
+
+Datum
+lb_make_array(Oid type, Datum *values, bool *nulls, int n)
+{
+	int			lb = 1;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	return PointerGetDatum(construct_md_array(values, nulls, 1, &n, &lb, type,
+											  len, byval, align));
+}
+
+/* Run a plan.  Nobody frees plans meanwhile. */
+static uint64
+run_plan(SPIPlanPtr plan, Datum *values, const char *nulls)
+{
+	volatile int rc = 0;
+
+	nrunning++;
+	PG_TRY();
+	{
+		rc = SPI_execute_plan(plan, values, nulls, false, 0);
+	}
+	PG_FINALLY();
+	{
+		nrunning--;
+	}
+	PG_END_TRY();
+	if (rc < 0)
+		elog(ERROR, "could not run a statement: %s",
+			 SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+uint64
+lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+			int nargs, const Oid *types, Datum *values, const char *nulls)
+{
+	SPIPlanPtr	plan = kept->plan;
+
+	if (plan == NULL || kept->generation != lb_defns_generation() ||
+		kept->key != key)
+	{
+		uint64		generation = lb_defns_generation();
+
+		plan = SPI_prepare_cursor(text(arg), nargs, unconstify(Oid *, types),
+								  CURSOR_OPT_GENERIC_PLAN);
+		if (plan == NULL)
+			elog(ERROR, "could not prepare a statement: %s",
+				 SPI_result_code_string(SPI_result));
+
+		/* One that cannot be kept goes with SPI_finish(). */
+		if (nrunning == 0)
+		{
+			if (kept->plan != NULL)
+				SPI_freeplan(kept->plan);
+			kept->plan = NULL;
+			if (SPI_keepplan(plan) != 0)
+				elog(ERROR, "could not keep a plan");
+			kept->plan = plan;
+			kept->generation = generation;
+			kept->key = key;
+		}
+	}
+	return run_plan(plan, values, nulls);
+}
+
+/* "@." is the extension's schema. */
+static char *
+own_text(const void *arg)
+{
+	const char *text = (const char *) arg;
+	const LbCatalog *cat = lb_require_catalog();
+	const char *schema = quote_identifier(get_namespace_name(cat->schema));
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (const char *p = text; *p != '\0'; p++)
+	{
+		if (p[0] == '@' && p[1] == '.')
+			appendStringInfoString(&buf, schema);
+		else
+			appendStringInfoChar(&buf, *p);
+	}
+	return buf.data;
+}
+
+/* The role that our own tables belong to. */
+static Oid
+own_role(void)
+{
+	Relation	rel = table_open(lb_own_table("lb_board"), AccessShareLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	table_close(rel, NoLock);
+	return owner;
+}
+
+uint64
+lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
+		   Datum *values, const char *nulls)
+{
+	Oid			save_user;
+	int			save_context;
+	Oid			owner = own_role();
+	uint64		n;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(owner,
+						   save_context | SECURITY_LOCAL_USERID_CHANGE);
+	n = lb_plan_run(kept, 0, own_text, text, nargs, types, values, nulls);
+	SetUserIdAndSecContext(save_user, save_context);
+	return n;
+}
+
+uint64
+lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
+{
+	Oid			save_user;
+	int			save_context;
+	Oid			owner = own_role();
+	int			rc;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(owner,
+						   save_context | SECURITY_LOCAL_USERID_CHANGE);
+	rc = SPI_execute_with_args(own_text(text), nargs, unconstify(Oid *, types),
+							   values, NULL, false, 0);
+	if (rc < 0)
+		elog(ERROR, "could not run a statement: %s",
+			 SPI_result_code_string(rc));
+	SetUserIdAndSecContext(save_user, save_context);
+	return SPI_processed;
+}

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * own.h
+ *	  Statements on the extension's own tables, and plans that are kept.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_OWN_H
+#define LB_OWN_H
+
+#include "executor/spi.h"
+
+#include "board.h"
+
+/*
+ * A statement whose plan is kept from call to call, in a static variable.
+ * generation says which state of the definitions its text was made from.
+ */
+typedef struct LbPlan
+{
+	SPIPlanPtr	plan;
+	uint64		generation;
+	uint64		key;			/* of what else the text depends on */
+} LbPlan;
+
+/* Makes the text of a statement, palloc'd. */
+typedef char *(*LbPlanText) (const void *arg);
+
+/*
+ * Run a statement between SPI_connect and SPI_finish, with the caller's
+ * privileges.  text makes its text from arg when there is no plan for this key
+ * yet.  Returns the number of rows; they are in SPI_tuptable.  Raises what the
+ * statement raises.
+ */
+extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
+						  const void *arg, int nargs, const Oid *types,
+						  Datum *values, const char *nulls);
+
+/*
+ * The same on the extension's own tables, as their owner.  text names tables
+ * as @.lb_name.
+ */
+extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
+						 const Oid *types, Datum *values, const char *nulls);
+
+/*
+ * The same, planned for these values and not kept: which of many rows are old
+ * is to be looked up in an index or not, as it may be.
+ */
+extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
+							  Datum *values);
+
+/* The extension as this database has it; raises 55000 if it cannot be used. */
+extern const LbCatalog *lb_require_catalog(void);
+
+/* The OID of one of the extension's own tables or indexes. */
+extern Oid	lb_own_table(const char *name);
+
+/* Raise 42501 unless the caller owns the relation. */
+extern void lb_require_owner(Oid relid);
+
+/* Raise 22004. */
+extern void lb_null_argument(const char *name);
+
+/* An array of bigint, text or boolean; nulls may be NULL. */
+extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
+
+#endif							/* LB_OWN_H */

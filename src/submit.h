@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * submit.h
+ *	  Submitting scores.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SUBMIT_H
+#define LB_SUBMIT_H
+
+#include "window.h"
+
+/* One change of one player, as submitted. */
+typedef struct LbSubmitItem
+{
+	int64		player;
+	int64		amount;
+	const char *match_id;		/* or NULL */
+	int			number;			/* in the order of arrival */
+} LbSubmitItem;
+
+/* A board that is, or would be, written to. */
+typedef struct LbSubmitBoard
+{
+	const char *name;			/* "global", or the key of a window */
+	const char *kind;			/* "global", or the window's name */
+	bool		window;
+	LbOp		op;
+	bool		closed;			/* not written to */
+	bool		once;
+	TimestampTz ends;
+	TimestampTz closes;
+
+	/* Of each player: */
+	bool	   *known;			/* his row was returned or read */
+	bool	   *has_score;
+	int64	   *scores;			/* as they are now */
+
+	/* Of lb_submit()'s only one: */
+	bool		has_previous;
+	int64		previous;
+	bool		has_rank;
+	int64		rank;
+} LbSubmitBoard;
+
+/* A submit under way. */
+typedef struct LbSubmit
+{
+	LbOp		op;
+	TimestampTz at;
+	bool		write_global;
+	LbDefn	   *global;			/* if it is written to */
+	LbDefn	   *windows;		/* the family, if there are windows */
+	int			nboards;
+	int			maxboards;
+	int			nopen;			/* not closed */
+	LbSubmitBoard *boards;		/* "global" first, then windows by key */
+	bool		need_scores;
+	int			nitems;
+	LbSubmitItem *items;		/* by player, in the order of arrival */
+	int			nplayers;
+	int64	   *players;		/* ascending */
+	int		   *first;			/* of his items */
+	int64	   *change;			/* what his score on "global" has changed by */
+	bool	   *ranked;			/* whether new rows of his are ranked */
+} LbSubmit;
+
+/* Settings. */
+extern bool lb_events;
+
+#endif							/* LB_SUBMIT_H */

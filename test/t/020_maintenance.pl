@@ -1,0 +1,138 @@
+# The worker that closes windows: by itself, after a crash, beside commands on
+# the database; what it has done survives dump and restore.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $players = 20000;
+my $node = lb_node('maintenance', "leaderboard.maintenance_interval = '1s'\n");
+$node->start;
+
+sub make
+{
+	my ($db, $n) = @_;
+
+	$node->safe_psql($db, qq{
+		CREATE EXTENSION leaderboard;
+		SELECT lb_create_tables();
+		SELECT lb_open_window('daily', keep => '1000 years', archive_top => 5);
+		SELECT lb_open_window('weekly', keep => '1000 years');
+		SELECT lb_submit_many(array_agg(g), array_agg(g), at => '2026-04-09') FROM generate_series(1, $n) g;
+		SELECT lb_submit_many(array_agg(g), array_agg(g), at => '2026-04-10') FROM generate_series(1, 10) g;
+		UPDATE player_score_windows SET ranked = false WHERE player_id = $n});
+	wait_ready($node, $db);
+	return;
+}
+
+sub over
+{
+	my ($db) = @_;
+
+	$node->safe_psql($db, q{UPDATE lb_window SET keep = '1 day' WHERE name = 'daily'});
+	return;
+}
+
+sub gone
+{
+	my ($db, $what) = @_;
+
+	ok($node->poll_query_until($db, q{SELECT count(*) = 2 FROM lb_closed WHERE removed_at IS NOT NULL}), "$what: removed");
+	is($node->safe_psql($db, q{SELECT board, members FROM lb_closed ORDER BY 1}),
+		'daily:20260409|' . ($players - 1) . "\ndaily:20260410|10", "$what: closed");
+	is($node->safe_psql($db, q{SELECT board, place, member, score FROM lb_archive WHERE place IN (1, 5) ORDER BY 1, 2}),
+		join("\n", 'daily:20260409|1|' . ($players - 1) . '|' . ($players - 1),
+			'daily:20260409|5|' . ($players - 5) . '|' . ($players - 5), 'daily:20260410|1|10|10', 'daily:20260410|5|6|6'),
+		"$what: archived, once");
+	is($node->safe_psql($db, q{SELECT DISTINCT window_key FROM player_score_windows}), 'weekly:202615', "$what: rows");
+	ok($node->poll_query_until($db, q{SELECT NOT EXISTS (SELECT FROM lb_stat_board WHERE board LIKE 'daily:%')}),
+		"$what: the memory is back");
+	is($node->safe_psql($db, q{SELECT * FROM lb_verify()}), '', "$what: index and table are equal");
+	return;
+}
+
+# By itself; what is not due stays.
+make('postgres', $players);
+usleep(2_500_000);
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_closed}), '0', 'nothing is due');
+over('postgres');
+gone('postgres', 'by itself');
+is($node->safe_psql('postgres', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(1, 1, at => '2026-04-09')}),
+	'global true, daily:20260409 false, weekly:202615 true', 'a closed window is not written to');
+
+# A crash in the middle.
+$node->safe_psql('postgres', 'CREATE DATABASE crash');
+make('crash', $players);
+over('crash');
+$node->poll_query_until('crash', q{SELECT count(*) > 0 FROM lb_closed});
+$node->stop('immediate');
+$node->start;
+gone('crash', 'after a crash');
+
+# A command on the database does not wait for it, though it has much to do.
+$node->safe_psql('postgres', 'CREATE DATABASE busy');
+make('busy', $players);
+$node->safe_psql('busy', q{
+	CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.player_id % 20 = 0 THEN PERFORM pg_sleep(0.01); END IF; RETURN OLD; END $$;
+	CREATE TRIGGER slow BEFORE DELETE ON player_score_windows FOR EACH ROW EXECUTE FUNCTION slow()});
+over('busy');
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard maintenance'});
+my ($rc, $out, $err) = $node->psql('postgres', 'CREATE DATABASE copy TEMPLATE busy');
+is($rc, 0, "a copy of the database can be made: $err");
+($rc, $out, $err) = $node->psql('postgres', 'DROP DATABASE busy');
+is($rc, 0, "the database can be dropped: $err");
+$node->safe_psql('copy', 'DROP TRIGGER slow ON player_score_windows');
+wait_ready($node, 'copy');
+gone('copy', 'in the copy');
+
+# A superuser's worker runs a trigger of the owner's as the owner.
+$node->safe_psql('postgres', q{CREATE ROLE owner; CREATE DATABASE owned});
+make('owned', $players);
+$node->safe_psql('owned', q{
+	CREATE TABLE who (name name);
+	GRANT INSERT ON who TO owner;
+	ALTER TABLE player_score_windows OWNER TO owner;
+	CREATE FUNCTION who() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.who VALUES (current_user); RETURN NULL; END $$;
+	CREATE TRIGGER who AFTER DELETE ON player_score_windows EXECUTE FUNCTION who()});
+over('owned');
+gone('owned', 'of another owner');
+is($node->safe_psql('owned', 'SELECT DISTINCT name FROM who'), 'owner', 'triggers run as the owner');
+
+# Windows, what is closed and the archive survive a dump.
+$node->safe_psql('crash', q{
+	SELECT lb_set_limit('x', 'global', max_amount => 100000);
+	SELECT lb_open_window('tourney:x', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years');
+	SELECT lb_submit(7, 7, match_id => 'm', at => '2026-04-11')});
+my $what = q{
+	SELECT * FROM lb_window ORDER BY 1; SELECT * FROM lb_closed ORDER BY 1; SELECT * FROM lb_archive ORDER BY 1, 2, 3;
+	SELECT * FROM lb_limit; SELECT player_id, match_id, boards, scores, ranks FROM lb_applied;
+	SELECT count(*), sum(amount) FROM lb_event; SELECT * FROM lb_top(3); SELECT * FROM lb_top(3, 'tourney:x')};
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+my $before = $node->safe_psql('crash', $what);
+my $dump = $node->basedir . '/crash.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('crash') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'restored');
+wait_ready($node, 'restored');
+is($node->safe_psql('restored', $what), $before, 'the same after the restore');
+is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(7, 7, match_id => 'm', at => '2026-04-11')}),
+	'global false, daily:20260411 false, tourney:x false, weekly:202615 false', 'a match is remembered');
+is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(7, 7, at => '2026-04-09')}),
+	'global true, daily:20260409 false, tourney:x true, weekly:202615 true', 'a closed window stays closed');
+
+# Turned off.
+$node->safe_psql('restored', q{UPDATE lb_window SET keep = '1 day' WHERE name = 'tourney:x'});
+usleep(2_000_000);
+is($node->safe_psql('restored', q{SELECT count(*) FROM lb_closed WHERE board = 'tourney:x'}), '0', 'turned off');
+is($node->safe_psql('restored', q{SELECT closed, archived, removed FROM lb_maintain()}), '1|1|1', 'lb_maintain()');
+
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
+done_testing();

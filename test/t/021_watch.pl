@@ -1,0 +1,177 @@
+# Notification by a worker: what has changed of what is watched.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use JSON::PP;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = lb_node('watch', "leaderboard.notify_interval = '50ms'\nleaderboard.maintenance_interval = 0\n");
+$node->start;
+
+sub make
+{
+	my ($db) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db") if $db ne 'postgres';
+	$node->safe_psql($db, q{
+		CREATE EXTENSION leaderboard;
+		SELECT lb_create_tables();
+		SELECT lb_open_window('daily', keep => '1000 years');
+		SELECT lb_open_window('weekly', keep => '1000 years');
+		CREATE FUNCTION seen(b text, m bigint, s bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+		BEGIN
+			FOR i IN 1 .. 6000 LOOP
+				EXIT WHEN (SELECT last_scores = s FROM lb_watched
+					WHERE board = b AND member IS NOT DISTINCT FROM m);
+				PERFORM pg_sleep(0.01);
+			END LOOP;
+		END $$});
+	wait_ready($node, $db);
+	$node->safe_psql($db, q{SELECT lb_submit_many('{1,2,3,4,5}', '{10,20,30,40,50}', at => '2026-04-09')});
+	return;
+}
+
+sub workers
+{
+	my ($db) = @_;
+
+	return $node->safe_psql('postgres', qq{SELECT count(*) FROM pg_stat_activity
+		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'});
+}
+
+# What a session hears that runs these statements.
+sub heard
+{
+	my ($db, @sql) = @_;
+	my ($rc, $out, $err) = $node->psql($db, join(";\n", 'LISTEN leaderboard', @sql, 'SELECT 1', ''), on_error_stop => 1);
+
+	is($rc, 0, "heard: $err");
+	my @payloads = $out =~ /Asynchronous notification "leaderboard" with payload "(.*)" received/g;
+
+	ok(length($_) < 8000, 'a payload is below 8000 bytes') for @payloads;
+	return map { decode_json($_) } @payloads;
+}
+
+make('postgres');
+usleep(300_000);
+is(workers('postgres'), '0', 'no worker where nobody watches');
+
+# The first places.
+my @got = heard('postgres',
+	q{SELECT lb_watch('global', 3)},
+	q{SELECT applied FROM lb_submit(2, 15, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{50,40,35}')});
+is(scalar @got, 1, 'one notification');
+like($got[0]{as_of}, qr/^2/, 'it has the time');
+delete $got[0]{as_of};
+is_deeply($got[0],
+	{ board => 'global', key => 'global', more => JSON::PP::false,
+		places => [ { place => 3, rank => 3, player_id => 2, score => 35 } ] },
+	'the place that changed');
+is(workers('postgres'), '1', 'a worker');
+
+# What does not change is not told.
+@got = heard('postgres',
+	q{SELECT applied FROM lb_submit(1, 1, boards => '{global}')},
+	q{SELECT applied FROM lb_submit(5, 5, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{55,40,35}')});
+is_deeply([ map { $_->{player_id} } map { @{ $_->{places} } } @got ], [5], 'of two changes, one');
+
+# Rolled back.
+@got = heard('postgres',
+	'BEGIN', q{SELECT applied FROM lb_submit(1, 1000, boards => '{global}')}, 'SELECT pg_sleep(0.2)', 'ROLLBACK',
+	q{SELECT applied FROM lb_submit(5, 1, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{56,40,35}')});
+is_deeply([ map { $_->{score} } map { @{ $_->{places} } } @got ], [56], 'not what is rolled back');
+
+# A member's rank, in a window too.
+@got = heard('postgres',
+	q{SELECT lb_unwatch('global'), lb_watch_member(1, 'weekly:202615'), lb_watch_member(1)},
+	q{SELECT applied FROM lb_submit(1, 90, at => '2026-04-09')},
+	q{SELECT seen('weekly:202615', 1, '{100}'), seen('global', 1, '{101}')});
+delete $_->{as_of} for @got;
+is_deeply([ sort { $a->{board} cmp $b->{board} } @got ],
+	[ { board => 'global', key => 'global', player_id => 1, old => 5, new => 1, score => 101 },
+		{ board => 'weekly:202615', key => 'weekly:202615', player_id => 1, old => 5, new => 1, score => 100 } ],
+	'ranks that changed');
+@got = heard('postgres',
+	q{DELETE FROM player_scores WHERE player_id = 1},
+	q{SELECT seen('global', 1, '{NULL}')});
+is_deeply([ map { [ $_->{old}, $_->{new}, $_->{score} ] } @got ], [ [ 1, undef, undef ] ], 'a member that has left');
+
+# Many changes are few notifications.
+$node->append_conf('postgresql.conf', "leaderboard.notify_interval = '2s'");
+$node->reload;
+@got = heard('postgres',
+	q{SELECT lb_unwatch_member(1), lb_unwatch_member(1, 'weekly:202615'), lb_watch('global', 2)},
+	(map { "SELECT score FROM lb_submit(2, 1000, boards => '{global}')" } 1 .. 100),
+	q{SELECT seen('global', NULL, '{100035,56}')});
+cmp_ok(scalar @got, '<', 50, 'a hundred commits are few notifications');
+is($got[-1]{places}[0]{score}, 100035, 'the last one has the last');
+$node->append_conf('postgresql.conf', "leaderboard.notify_interval = '50ms'");
+$node->reload;
+
+# A large change is cut.
+@got = heard('postgres',
+	q{SELECT lb_watch('global', 1000)},
+	q{INSERT INTO player_scores (player_id, score) SELECT 1000000000 + g, 9000000000000000000 - g FROM generate_series(1, 1000) g},
+	q{DO $$ BEGIN FOR i IN 1 .. 6000 LOOP EXIT WHEN (SELECT last_members[1] = 1000000001 FROM lb_watched); PERFORM pg_sleep(0.01); END LOOP; END $$});
+is(scalar @got, 1, 'one notification for a thousand places');
+ok($got[0]{more}, 'which has been cut');
+cmp_ok(scalar @{ $got[0]{places} }, '>', 50, 'but not to nothing');
+
+# Over a restart, and a crash.
+for my $how ('fast', 'immediate')
+{
+	my $score = $how eq 'fast' ? 1 : 2;
+
+	$node->safe_psql('postgres', q{TRUNCATE player_scores; INSERT INTO player_scores VALUES (1, 1); SELECT lb_watch('global', 1)});
+	$node->stop($how);
+	$node->start;
+	wait_ready($node, 'postgres');
+	@got = heard('postgres',
+		"UPDATE player_scores SET score = 1$score WHERE player_id = 1",
+		"SELECT seen('global', NULL, '{1$score}')");
+	is_deeply([ map { $_->{score} } map { @{ $_->{places} } } @got ], [ "1$score" ], "after $how: notified");
+}
+
+# Commands on a database that is watched.
+make('busy');
+$node->safe_psql('busy', q{SELECT lb_watch('global', 1)});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard notifier'});
+my ($rc, $out, $err) = $node->psql('postgres', 'CREATE DATABASE copy TEMPLATE busy');
+is($rc, 0, "a copy of the database can be made: $err");
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard notifier'});
+ok(1, 'the worker is back');
+($rc, $out, $err) = $node->psql('postgres', 'DROP DATABASE busy');
+is($rc, 0, "the database can be dropped: $err");
+is($node->safe_psql('copy', q{SELECT lb_rank(5)}), '1', 'the copy works');
+@got = heard('copy',
+	q{SELECT applied FROM lb_submit(4, 15, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{55}')});
+is(scalar @got, 1, 'and is watched as well');
+
+# Nobody watches any more.
+$node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
+ok(1, 'the worker has left');
+@got = heard('postgres',
+	q{SELECT lb_watch('global', 1)},
+	q{SELECT applied FROM lb_submit(1, 100, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{112}')});
+is(scalar @got, 1, 'and comes back');
+$node->safe_psql('postgres', 'DROP EXTENSION leaderboard CASCADE');
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
+ok(1, 'gone with the extension');
+
+$node->stop;
+my $log = slurp_file($node->logfile);
+unlike($log, qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
+unlike($log, qr/FATAL:  database .* does not exist/, 'nobody looks for a database that is gone');
+done_testing();
