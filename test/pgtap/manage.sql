@@ -1,6 +1,6 @@
 /* Creating and dropping boards, and what is refused. */
 \ir lib/setup.psql
-SELECT plan(66);
+SELECT plan(71 + 2 * :checks);
 
 CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
@@ -116,6 +116,34 @@ SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 SELECT lb_drop_board('Größe "x"');
 SELECT pg_temp.error_is($$SELECT lb_rank(1, 'Größe "x"')$$, '.....',
 	'Größe', 'a dropped board is unknown');
+
+/* Renamed columns are followed. */
+SELECT lb_create_board('lbt_m', 'lbt_manage', rank_by => '"Odd ""Name", a DESC',
+	method => 'rank', ranked_if => 'ok');
+UPDATE lbt_manage SET ok = player_id > 1, a = 1;
+ALTER TABLE lbt_manage RENAME "Odd ""Name" TO "desc";
+ALTER TABLE lbt_manage RENAME ok TO "not";
+SELECT is((member, rank_by, ranked_if)::text, '(player_id,"""desc"" ASC, a DESC",not)',
+	'renamed columns are recorded')
+FROM lb_board WHERE board = 'lbt_m';
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready');
+SELECT pg_temp.check_board('lbt_m', 'lbt_manage', '"not"', score => '"desc"',
+	dir => 'ASC', ties => 'a DESC', method => 'rank');
+BEGIN;
+ALTER TABLE lbt_manage RENAME player_id TO who;
+UPDATE lbt_manage SET "desc" = who WHERE who < 4;
+ALTER TABLE lbt_manage RENAME "desc" TO gone;
+ALTER TABLE lbt_manage RENAME a TO "desc";
+ALTER TABLE lbt_manage RENAME gone TO a;
+UPDATE lbt_manage SET "desc" = 2 WHERE who = 5;
+SELECT is(lb_rank(2, 'lbt_m'), 3::bigint, 'the transaction itself reads the board');
+COMMIT;
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready again');
+SELECT pg_temp.check_board('lbt_m', 'lbt_manage', '"not"', member => 'who',
+	score => 'a', dir => 'ASC', ties => '"desc" DESC', method => 'rank');
+SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
+SELECT lb_drop_board('lbt_m');
+ALTER TABLE lbt_manage RENAME who TO player_id;
 
 /* A generated column has to be stored: triggers do not see a virtual one. */
 CREATE TABLE lbt_generated (

@@ -1,6 +1,6 @@
 /* Boards over partitioned tables: the rows of all partitions belong to them. */
 \ir lib/setup.psql
-SELECT plan(4 * :checks + 5);
+SELECT plan(5 * :checks + 7);
 
 CREATE TABLE lbt_parts (
 	player_id integer,
@@ -32,6 +32,19 @@ SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', method => 'rank');
 
 SELECT lb_rebuild('lbt_parts');
 SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', method => 'rank');
+SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
+
+/* Columns that are renamed, and change places, in a partition too. */
+BEGIN;
+UPDATE lbt_part1 SET score = 3 WHERE player_id = 8;
+ALTER TABLE lbt_parts RENAME player_id TO t;
+ALTER TABLE lbt_parts RENAME score TO player_id;
+ALTER TABLE lbt_parts RENAME t TO score;
+UPDATE lbt_part2 SET player_id = player_id + 7 WHERE score > 90;
+COMMIT;
+SELECT ok(lb_wait_ready('1 min'), 'the board is ready after renaming');
+SELECT pg_temp.check_board('lbt_parts', 'lbt_parts', member => 'score',
+	score => 'player_id', method => 'rank');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 
 SELECT lb_drop_board('lbt_parts');

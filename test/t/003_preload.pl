@@ -52,6 +52,23 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'leaderboard'"
 $node->restart;
 ready($node, 'postgres', 'preloaded again');
 
+# A column that is renamed meanwhile is not followed: the board is answered again
+# when it has its name back, or is made anew.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+$node->safe_psql('postgres', q{
+	ALTER TABLE player_score_windows RENAME window_key TO span;
+	UPDATE player_score_windows SET span = 'weekly:2' WHERE player_id = 1});
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'leaderboard'");
+$node->restart;
+fails_with($node, 'postgres', q{SELECT lb_rank(1, 'weekly:2');}, '55000',
+	qr/DETAIL:.*board column.*HINT:.*lb_rebuild/s, 'renamed without the library');
+$node->safe_psql('postgres', q{
+	UPDATE player_score_windows SET score = 6;
+	ALTER TABLE player_score_windows RENAME span TO window_key;
+	SELECT lb_rebuild()});
+ready($node, 'postgres', 'with its name back');
+
 # Loaded into one session only it is as good as not loaded.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;

@@ -16,11 +16,10 @@ $node->safe_psql('postgres', 'CREATE DATABASE source');
 fill($node, 'source', 2000);
 $node->safe_psql('source', q{
 	CREATE SCHEMA "My Games";
-	CREATE TABLE "My Games"."Scores" ("Who" integer PRIMARY KEY, "How Much" integer, ok boolean NOT NULL);
+	CREATE TABLE "My Games"."Scores" ("Who" integer PRIMARY KEY, points integer, ok boolean NOT NULL);
 	INSERT INTO "My Games"."Scores" SELECT g, g % 17, g % 3 > 0 FROM generate_series(1, 100) g;
-	SELECT lb_create_board('first', '"My Games"."Scores"', 'Who', '"How Much" ASC', NULL, 'rank', 'ok');
-	SELECT lb_drop_board('first');
-	SELECT lb_create_board('mine', '"My Games"."Scores"', 'Who', '"How Much" ASC', NULL, 'rank', 'ok')});
+	SELECT lb_create_board('mine', '"My Games"."Scores"', 'Who', 'points ASC', NULL, 'rank', 'ok');
+	ALTER TABLE "My Games"."Scores" RENAME points TO "How Much"});
 ready($node, 'source', 'source');
 
 my $answers = q{
