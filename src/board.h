@@ -322,8 +322,12 @@ extern LbShared *lb_shared;
  */
 extern void lb_want_xid(void);
 
-/* Tries before a backend goes to sleep, or a reader goes ahead. */
-#define LB_SPINS 100
+/*
+ * Tries before a writer goes to sleep, about as long as it takes to bring in a
+ * backlog; and before a reader goes ahead.
+ */
+#define LB_WRITE_SPINS 500
+#define LB_READ_SPINS 100
 
 /*
  * Lock a stripe to settle or to publish.  An LWLock that is released goes to
@@ -342,7 +346,7 @@ lb_lock_to_write(LbStripe *stripe)
 	while (!LWLockConditionalAcquire(&stripe->lock, LW_EXCLUSIVE))
 	{
 		pg_spin_delay();
-		if (++spins < LB_SPINS)
+		if (++spins < LB_WRITE_SPINS)
 			continue;
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		break;
@@ -357,7 +361,7 @@ lb_lock_to_write(LbStripe *stripe)
 static inline void
 lb_lock_to_read(LbStripe *stripe, bool again)
 {
-	for (int spins = 0; again && spins < LB_SPINS &&
+	for (int spins = 0; again && spins < LB_READ_SPINS &&
 		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
 		pg_spin_delay();
 	LWLockAcquire(&stripe->lock, LW_SHARED);
