@@ -52,6 +52,7 @@ upsert()
 
 players='\set id 1 + 10 * random(0, (:size - 1) / 10)
 \set d random(1, 100)'
+script one <<<'SELECT 1;'
 script submit <<<"$players
 SELECT * FROM lb_submit(:id, :d, at => '2026-04-09');"
 script hand <<<"$players
