@@ -675,6 +675,9 @@ move_board(uint32 hash, LbRef ref, void *arg)
 		board = new_board_find(build, old->hash, &value, &newref);
 		dlist_delete(&pub->node);
 		pub->board = newref;
+
+		/* The scan or the queue had it, whenever the new board was made. */
+		pub->version = board->applied;
 		dlist_push_tail(&board->history, &pub->node);
 	}
 	board = new_board_find(build, old->hash, &value, &newref);
@@ -1012,6 +1015,7 @@ try_build(Build *build, LbDefn *defn)
 	result = pack(build, defn, sort, &values);
 	lb_sort_end(sort);
 	table_close(rel, NoLock);
+	lb_pause("packed");
 
 	for (int round = 0; result == BUILD_DONE && round < MAX_ROUNDS; round++)
 	{
@@ -1200,6 +1204,17 @@ claim_build(uint64 *generation)
 }
 
 void
+lb_worker_settings(void)
+{
+	SetConfigOption("default_transaction_isolation", "read committed",
+					PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_read_only", "off", PGC_SUSET,
+					PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_deferrable", "off", PGC_SUSET,
+					PGC_S_OVERRIDE);
+}
+
+void
 lb_worker_main(Datum arg)
 {
 	Oid			database = DatumGetObjectId(arg);
@@ -1213,6 +1228,7 @@ lb_worker_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
 	pgstat_report_appname("leaderboard worker");
 
 	/* Enter what is recorded here; that asks for the builds. */

@@ -15,6 +15,12 @@
 #include "board.h"
 #include "sort.h"
 
+/*
+ * What a worker that has just connected must not have from the settings of the
+ * database: read-only transactions, or a snapshot for all of a transaction.
+ */
+extern void lb_worker_settings(void);
+
 /* Why a build has failed that somebody's lock has kept out. */
 #define LB_TABLE_LOCKED "the table is locked"
 

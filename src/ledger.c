@@ -585,7 +585,12 @@ settle_shared(LbPublication *pub)
 	to_history(def, stripe, board, pub);
 	if (board->backlog > Min(MAX_BACKLOG,
 							 board->index.members / BACKLOG_MEMBERS))
+	{
 		lb_apply_backlog(def, board);
+
+		/* Only now can it be given back, if memory is short. */
+		lb_trim_history(def, board, false);
+	}
 }
 
 /* The oldest publication before which the caller has something to do. */

@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -499,6 +500,19 @@ lb_set_limit(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" needs a \"%s\"", "max_period_amount",
 						"period")));
+
+	/* One that is there already may be another owner's. */
+	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
+	load_limits();
+	for (int i = 0; i < nlimits; i++)
+	{
+		if (strcmp(limits[i]->name, text_to_cstring(PG_GETARG_TEXT_PP(0))) == 0 &&
+			!superuser())
+		{
+			require_limit_owner(limits[i]->board);
+			break;
+		}
+	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_own_run(&plan,

@@ -574,6 +574,7 @@ lb_maintain_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
 	pgstat_report_appname("leaderboard maintenance");
 	context = AllocSetContextCreate(TopMemoryContext, "leaderboard maintenance",
 									ALLOCSET_SMALL_SIZES);

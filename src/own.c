@@ -165,6 +165,9 @@ own_text(const void *arg)
 	return buf.data;
 }
 
+/* While lb_own_run() runs a statement: the role that it runs as. */
+static Oid	running_as = InvalidOid;
+
 /* The role that our own tables belong to. */
 static Oid
 own_role(void)
@@ -176,6 +179,12 @@ own_role(void)
 	return owner;
 }
 
+bool
+lb_own_running(void)
+{
+	return OidIsValid(running_as) && GetUserId() == running_as;
+}
+
 uint64
 lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		   Datum *values, const char *nulls)
@@ -183,12 +192,22 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 	Oid			save_user;
 	int			save_context;
 	Oid			owner = own_role();
-	uint64		n;
+	Oid			before = running_as;
+	volatile uint64 n = 0;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(owner,
-						   save_context | SECURITY_LOCAL_USERID_CHANGE);
-	n = lb_plan_run(kept, 0, own_text, text, nargs, types, values, nulls);
+	PG_TRY();
+	{
+		SetUserIdAndSecContext(owner,
+							   save_context | SECURITY_LOCAL_USERID_CHANGE);
+		running_as = owner;
+		n = lb_plan_run(kept, 0, own_text, text, nargs, types, values, nulls);
+	}
+	PG_FINALLY();
+	{
+		running_as = before;
+	}
+	PG_END_TRY();
 	SetUserIdAndSecContext(save_user, save_context);
 	return n;
 }

@@ -37,6 +37,13 @@ extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 						  Datum *values, const char *nulls);
 
 /*
+ * Whether a statement of lb_own_run() is running, as the extension's owner.  A
+ * board's defining query, which can run functions of the user's, must not run
+ * as that role then.
+ */
+extern bool lb_own_running(void);
+
+/*
  * The same on the extension's own tables, as their owner.  text names tables
  * as @.lb_name.
  */

@@ -72,11 +72,14 @@
 #include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "own.h"
 #include "query.h"
 
 #define LB_MAX_OPERANDS 3
@@ -869,6 +872,10 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 {
 	SPIExecuteOptions options;
 	int			rc = 0;
+	bool		as_owner = lb_own_running();
+	Oid			save_user;
+	int			save_context;
+	int			nestlevel = 0;
 
 	memset(&options, 0, sizeof(options));
 	options.params = make_params(defn, kind, args, nulls, value);
@@ -877,6 +884,18 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 
 	if (plans_stale && plans_running == 0)
 		free_plans();
+
+	/*
+	 * What we read for ourselves must not run the functions of a user's
+	 * indexes with the rights of the extension's owner.
+	 */
+	GetUserIdAndSecContext(&save_user, &save_context);
+	if (as_owner)
+	{
+		SetUserIdAndSecContext(defn->owner,
+							   save_context | SECURITY_RESTRICTED_OPERATION);
+		nestlevel = NewGUCNestLevel();
+	}
 
 	plans_running++;
 	PG_TRY();
@@ -890,6 +909,11 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	}
 	PG_END_TRY();
 
+	if (as_owner)
+	{
+		AtEOXact_GUC(false, nestlevel);
+		SetUserIdAndSecContext(save_user, save_context);
+	}
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "could not run the defining query: %s",
 			 SPI_result_code_string(rc));

@@ -48,6 +48,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -274,19 +275,25 @@ find_boards(LbSubmit *s, ArrayType *names)
 	}
 	if (windows)
 		s->windows = find_source("*", true);
+	if (s->nboards == 0)
+		(void) find_source("global", false);	/* for the privileges */
 
-	now = GetCurrentTimestamp();
 	for (int i = first; i < s->nboards; i++)
 	{
 		LbSubmitBoard *board = &s->boards[i];
 
-		if (board->closed || now >= board->closes)
+		if (board->closed || GetCurrentTimestamp() >= board->closes)
 		{
 			board->closed = true;
 			continue;
 		}
 		lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
-		if (board->once || now >= board->ends)
+
+		/* Again: it may have taken a while to get the lock. */
+		now = GetCurrentTimestamp();
+		if (now >= board->closes)
+			board->closed = true;
+		else if (board->once || now >= board->ends)
 			board->closed = lb_window_is_closed(board->name,
 												strlen(board->name));
 	}
@@ -1396,6 +1403,16 @@ return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
 	return n > 0;
 }
 
+/* Whether policies may hide rows of the boards' tables from the caller. */
+static bool
+hides_rows(const LbSubmit *s)
+{
+	return (s->global != NULL &&
+			check_enable_rls(s->global->source, InvalidOid, true) == RLS_ENABLED) ||
+		(s->windows != NULL &&
+		 check_enable_rls(s->windows->source, InvalidOid, true) == RLS_ENABLED);
+}
+
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
@@ -1434,11 +1451,13 @@ lb_submit(PG_FUNCTION_ARGS)
 	s.items = &item;
 	s.nitems = 1;
 	prepare_players(&s);
-	if (item.match_id != NULL)
+	/* What writes nothing uses no match up. */
+	if (item.match_id != NULL && s.nopen > 0)
 	{
 		claim_matches(&s);
 		applied = s.nitems == 1;
-		if (!applied && return_kept(fcinfo, PG_GETARG_DATUM(0),
+		if (!applied && !hides_rows(&s) &&
+			return_kept(fcinfo, PG_GETARG_DATUM(0),
 									PG_GETARG_DATUM(3)))
 		{
 			SPI_finish();
@@ -1458,7 +1477,7 @@ lb_submit(PG_FUNCTION_ARGS)
 				   board->has_rank, board->rank, board->has_previous,
 				   board->previous, applied && !board->closed);
 	}
-	if (applied && item.match_id != NULL)
+	if (applied && item.match_id != NULL && s.nopen > 0)
 		keep_result(&s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3));
 	SPI_finish();
 	return (Datum) 0;
@@ -1548,7 +1567,8 @@ lb_submit_many(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	claim_matches(&s);
+	if (s.nopen > 0)
+		claim_matches(&s);
 	if (s.nitems > 0)
 	{
 		prepare_players(&s);

@@ -385,6 +385,7 @@ lb_watch_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
 	pgstat_report_appname("leaderboard notifier");
 
 	/* A board that has no index now is looked at when it has one. */

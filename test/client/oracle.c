@@ -1935,23 +1935,30 @@ drop_all(void)
 		run_free(format("DROP TABLE IF EXISTS %s", tables[i].name));
 }
 
+/* Roll back what somebody has prepared and was killed before he knew it. */
+static void
+end_prepared(void)
+{
+	PGresult   *res = run_copy("SELECT gid FROM pg_prepared_xacts"
+							   " WHERE database = current_database()"
+							   " AND starts_with(gid, 'oracle ')", NULL);
+
+	for (int i = 0; i < PQntuples(res); i++)
+		run_free(format("ROLLBACK PREPARED '%s'", PQgetvalue(res, i, 0)));
+	PQclear(res);
+}
+
 static void
 set_up(void)
 {
 	char	   *value;
-	PGresult   *res;
 
 	value = run_value("SHOW max_prepared_transactions");
 	can_prepare = atoi(value) >= connections;
 	free(value);
 
 	/* An earlier run that did not come to its end may have left some. */
-	res = run_copy("SELECT gid FROM pg_prepared_xacts"
-				   " WHERE database = current_database()"
-				   " AND starts_with(gid, 'oracle ')", NULL);
-	for (int i = 0; i < PQntuples(res); i++)
-		run_free(format("ROLLBACK PREPARED '%s'", PQgetvalue(res, i, 0)));
-	PQclear(res);
+	end_prepared();
 
 	drop_all();
 	for (int i = 0; i < NTABLES; i++)
@@ -2124,6 +2131,7 @@ final_comparison(void)
 	PGresult   *res;
 	char	   *value;
 
+	end_prepared();
 	value = run_value("SELECT lb_wait_ready('1 min')");
 	if (strcmp(value, "t") != 0)
 	{
