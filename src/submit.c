@@ -1286,13 +1286,25 @@ check_match_id(const char *match_id)
 }
 
 static void
-begin_submit(LbSubmit *s, const char *function)
+begin_submit(FunctionCallInfo fcinfo, LbSubmit *s, const char *function,
+			 const char *const *names)
 {
 	memset(s, 0, sizeof(LbSubmit));
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery(function);
 	PreventCommandIfReadOnly(function);
 	PreventCommandIfParallelMode(function);
+	for (int i = 0; i < 5; i++)
+	{
+		if (names[i] != NULL && PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	s->at = PG_GETARG_TIMESTAMPTZ(4);
+	if (TIMESTAMP_NOT_FINITE(s->at))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("argument \"%s\" must be finite", "at")));
 }
 
 
@@ -1422,19 +1434,8 @@ lb_submit(PG_FUNCTION_ARGS)
 	text	   *op;
 	bool		applied = true;
 
-	begin_submit(&s, "lb_submit()");
-	for (int i = 0; i < 5; i++)
-	{
-		if (names[i] != NULL && PG_ARGISNULL(i))
-			lb_null_argument(names[i]);
-	}
+	begin_submit(fcinfo, &s, "lb_submit()", names);
 	op = PG_GETARG_TEXT_PP(2);
-	s.op = lb_op_from_text(text_to_cstring(op));
-	s.at = PG_GETARG_TIMESTAMPTZ(4);
-	if (TIMESTAMP_NOT_FINITE(s.at))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("argument \"%s\" must be finite", "at")));
 	memset(&item, 0, sizeof(item));
 	item.player = PG_GETARG_INT64(0);
 	item.amount = PG_GETARG_INT64(1);
@@ -1457,8 +1458,7 @@ lb_submit(PG_FUNCTION_ARGS)
 		claim_matches(&s);
 		applied = s.nitems == 1;
 		if (!applied && !hides_rows(&s) &&
-			return_kept(fcinfo, PG_GETARG_DATUM(0),
-									PG_GETARG_DATUM(3)))
+			return_kept(fcinfo, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3)))
 		{
 			SPI_finish();
 			return (Datum) 0;
@@ -1513,19 +1513,8 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	int			namounts;
 	int			nmatches;
 
-	begin_submit(&s, "lb_submit_many()");
-	for (int i = 0; i < 5; i++)
-	{
-		if (names[i] != NULL && PG_ARGISNULL(i))
-			lb_null_argument(names[i]);
-	}
+	begin_submit(fcinfo, &s, "lb_submit_many()", names);
 	op = PG_GETARG_TEXT_PP(2);
-	s.op = lb_op_from_text(text_to_cstring(op));
-	s.at = PG_GETARG_TIMESTAMPTZ(4);
-	if (TIMESTAMP_NOT_FINITE(s.at))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("argument \"%s\" must be finite", "at")));
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
 					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players,
 					  &player_nulls, &n);
