@@ -2599,14 +2599,27 @@ begin_episode(void)
 	}
 }
 
-/* lb_verify() when nothing goes on; a text to be freed, or NULL. */
+/*
+ * lb_verify() when nothing goes on; a text to be freed, or NULL.  Who had no
+ * more statements may have left a prepared transaction, which can keep a
+ * board offline and its table locked.
+ */
 static char *
 verify_all(void)
 {
-	PGresult   *res = PQexec(conn, "SELECT board, member, problem"
-							 " FROM lb_verify()");
+	PGresult   *res;
 	char	   *found = NULL;
+	char	   *ready;
 
+	end_prepared();
+	ready = run_value("SELECT lb_wait_ready('1 min')");
+	if (strcmp(ready, "t") != 0)
+		found = format("the boards do not become ready");
+	free(ready);
+	if (found != NULL)
+		return found;
+
+	res = PQexec(conn, "SELECT board, member, problem FROM lb_verify()");
 	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
 		found = format("lb_verify() returns %d rows, the first: %s, %s, %s",
 					   PQntuples(res), PQgetvalue(res, 0, 0),
