@@ -2189,8 +2189,9 @@ usage(void)
  */
 #define EPISODE_STEPS 500
 #define STACK_SIZE (1024 * 1024)
+#define MAX_FIRST_REPLAYS 20
 #define MAX_REPLAYS 600
-#define MAX_SHRINK_SECONDS 60
+#define MAX_SHRINK_SECONDS 120
 
 typedef struct Client
 {
@@ -3044,6 +3045,7 @@ shrink_and_report(const char *message)
 	static bool reporting = false;
 	Shrink		shrink;
 	int			nall = nhistory;
+	bool		again = false;
 
 	/* A failure on the way there ends everything. */
 	printf("\nFAILED (seed %" PRIu64 ", episode %" PRIu64 "): %s\n", seed,
@@ -3068,8 +3070,14 @@ shrink_and_report(const char *message)
 	shrink.end = now() + MAX_SHRINK_SECONDS;
 	fflush(stdout);
 
-	if (failure_kind[0] == '\0' || strcmp(failure_kind, "stuck") == 0 ||
-		!(try_shorter(&shrink, nall) || try_shorter(&shrink, nall)))
+	/* Those let go on together race with each other, so not at the first. */
+	if (failure_kind[0] != '\0' && strcmp(failure_kind, "stuck") != 0)
+	{
+		while (!again && shrink.replays < MAX_FIRST_REPLAYS &&
+			   !shrink_is_over(&shrink))
+			again = try_shorter(&shrink, nall);
+	}
+	if (!again)
 	{
 		printf("\nDone again it does not fail (%d steps):\n\n", nall);
 		print_steps(shrink.steps, nall);
