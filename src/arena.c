@@ -101,6 +101,7 @@ lb_arena_init(LbArena *arena, void *region, uint64 size, int tranche)
 	arena->nchunks = nchunks;
 	arena->fresh = first_page(nchunks);
 	arena->size = (uint64) (nchunks - arena->fresh) * LB_CHUNK_SIZE;
+	arena->hash_seed = 0;
 	arena->used = 0;
 	arena->high = 0;
 	for (order = 0; order <= LB_MAX_ORDER; order++)

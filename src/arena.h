@@ -37,6 +37,8 @@ typedef struct LbArena
 	uint8	   *state;			/* per chunk: its order and whether it is free */
 	uint64		size;			/* bytes that can be handed out */
 	uint32		nchunks;		/* chunks of the region, chunk 0 included */
+	uint64		hash_seed;		/* of the hashes of all boards' members: the
+								 * caller's, to be set before the first board */
 	char		pad[128];
 
 	LbLock		lock;			/* everything below, and state */

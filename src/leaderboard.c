@@ -119,6 +119,9 @@ shmem_startup(void)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("\"%s\" is too small", "leaderboard.memory")));
+		if (!pg_strong_random(&lb_shared->arena.hash_seed,
+							  sizeof(lb_shared->arena.hash_seed)))
+			lb_shared->arena.hash_seed = (uint64) GetCurrentTimestamp();
 		pg_atomic_init_u64(&lb_shared->warn_at,
 						   lb_shared->arena.size / 100 * 80);
 	}

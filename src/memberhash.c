@@ -38,8 +38,9 @@
  *
  * Disadvantages: a page number costs a division.  A search that fails walks
  * to an empty slot, two cache lines at 80 % fill.  Entries with the same
- * hash cannot be told apart here, and searching them is linear: whoever can
- * choose keys at will can make the table slow, though not wrong.
+ * hash cannot be told apart here, and searching them is linear.  Members are
+ * chosen by users, so their hash has a seed of its own at every start of the
+ * server.
  *
  *-------------------------------------------------------------------------
  */
@@ -1124,9 +1125,9 @@ lb_hash_check(const LbArena *arena, const LbHash *table)
 }
 
 uint32
-lb_hash_words(const int64 *words, int nwords)
+lb_hash_words(uint64 seed, const int64 *words, int nwords)
 {
-	uint64		h = UINT64CONST(0x9e3779b97f4a7c15);
+	uint64		h = seed;
 	int			i;
 
 	/* The finalizer of MurmurHash3 (A. Appleby), chained over the words. */

@@ -92,7 +92,10 @@ extern void lb_hash_free(const LbMem *mem, LbHash *table);
 /* Check the table's invariants: NULL, or a static string. */
 extern const char *lb_hash_check(const LbArena *arena, const LbHash *table);
 
-/* The hash of nwords int64 words (a member). */
-extern uint32 lb_hash_words(const int64 *words, int nwords);
+/*
+ * The hash of nwords int64 words (a member).  Who does not know the seed cannot
+ * choose members that collide.
+ */
+extern uint32 lb_hash_words(uint64 seed, const int64 *words, int nwords);
 
 #endif							/* LB_MEMBERHASH_H */

@@ -575,12 +575,19 @@ leaf_get_member(const LbIndex *index, const Block *leaf, int slot,
 }
 
 static inline uint32
-leaf_hash(const LbIndex *index, const Block *leaf, int slot)
+member_hash(const LbArena *arena, const LbIndex *index, const int64 *member)
+{
+	return lb_hash_words(arena->hash_seed, member, index->member_words);
+}
+
+static inline uint32
+leaf_hash(const LbArena *arena, const LbIndex *index, const Block *leaf,
+		  int slot)
 {
 	int64		member[LB_MAX_WIDTH];
 
 	leaf_get_member(index, leaf, slot, member);
-	return lb_hash_words(member, index->member_words);
+	return member_hash(arena, index, member);
 }
 
 static inline bool
@@ -698,7 +705,7 @@ members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
 
 		for (i = 0; i < batch; i++)
 		{
-			hashes[i] = leaf_hash(index, leaf, slot + i);
+			hashes[i] = leaf_hash(arena, index, leaf, slot + i);
 			lb_hash_prefetch(arena, &index->hash, hashes[i]);
 		}
 		for (i = 0; i < batch; i++)
@@ -729,8 +736,8 @@ build_hash(const LbMem *mem, LbIndex *index)
 
 		for (i = 0; i < leaf->count; i++)
 		{
-			if (lb_hash_insert(mem, &index->hash, leaf_hash(index, leaf, i),
-							   ref) != LB_OK)
+			if (lb_hash_insert(mem, &index->hash,
+							   leaf_hash(arena, index, leaf, i), ref) != LB_OK)
 			{
 				lb_hash_free(mem, &index->hash);
 				return LB_NOMEM;
@@ -1236,7 +1243,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 {
 	LbArena    *arena = mem->arena;
 	const int64 *member = key_member(index, key);
-	uint32		hash = lb_hash_words(member, index->member_words);
+	uint32		hash = member_hash(arena, index, member);
 	Block	   *leaf;
 	Path		path;
 	int			slot;
@@ -1467,7 +1474,7 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 
 	if (index->height == 0)
 		return LB_NOTFOUND;
-	hash = lb_hash_words(key_member(index, key), index->member_words);
+	hash = member_hash(arena, index, key_member(index, key));
 	lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, key, &path);
 	if (!leaf_has_key(leaf, path.slot[0], key))
@@ -1544,7 +1551,7 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 						index->member_words) == 0);
 	if (index->height == 0)
 		return LB_NOTFOUND;
-	hash = lb_hash_words(key_member(index, old), index->member_words);
+	hash = member_hash(arena, index, key_member(index, old));
 	lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, old, &path);
 	if (!leaf_has_key(leaf, path.slot[0], old))
@@ -1599,7 +1606,7 @@ lb_index_lookup(const LbArena *arena, const LbIndex *index,
 	int			slot;
 
 	leaf = find_member(arena, index, member,
-					   lb_hash_words(member, index->member_words), &slot);
+					   member_hash(arena, index, member), &slot);
 	if (leaf == NULL)
 		return false;
 	block_get_key(leaf, slot, key);
@@ -1616,7 +1623,7 @@ lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 {
 	if (index_hashed(index))
 		lb_hash_prefetch(arena, &index->hash,
-						 lb_hash_words(member, index->member_words));
+						 member_hash(arena, index, member));
 }
 
 void
@@ -1631,7 +1638,7 @@ lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
 
 	if (!index_hashed(index))
 		return;
-	hash = lb_hash_words(member, index->member_words);
+	hash = member_hash(arena, index, member);
 	ref = lb_hash_first(arena, &index->hash, hash, &scan);
 	if (ref == LB_NONE)
 		return;
@@ -1656,7 +1663,7 @@ lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
 	if (!index_hashed(index))
 		return;
 	ref = lb_hash_first(arena, &index->hash,
-						lb_hash_words(member, index->member_words), &scan);
+						member_hash(arena, index, member), &scan);
 	if (ref != LB_NONE)
 		prefetch_members(arena, index, ref);
 }
@@ -2057,8 +2064,8 @@ lb_bulk_add(LbBulk *bulk, const int64 *key)
 	}
 	block_set_key(leaf, leaf->count, key);
 	leaf_tags(leaf)[leaf->count] =
-		hash_tag(lb_hash_words(key_member(bulk->index, key),
-							   bulk->index->member_words));
+		hash_tag(member_hash(arena, bulk->index,
+							 key_member(bulk->index, key)));
 	leaf->count++;
 	for (i = 0; i < width; i++)
 		bulk->last[i] = key[i];
@@ -2086,15 +2093,15 @@ bulk_balance(const LbArena *arena, const LbIndex *index)
 
 /* Is there an entry with this member other than the one of this slot? */
 static bool
-bulk_duplicate(const LbIndex *index, const Block *leaf, const Block *own,
-			   int own_slot)
+bulk_duplicate(const LbArena *arena, const LbIndex *index,
+			   const Block *leaf, const Block *own, int own_slot)
 {
 	int64		member[LB_MAX_WIDTH];
 	uint32		hash;
 	int			slot;
 
 	leaf_get_member(index, own, own_slot, member);
-	hash = lb_hash_words(member, index->member_words);
+	hash = member_hash(arena, index, member);
 	slot = leaf_find(index, leaf, 0, member, hash);
 	if (leaf == own && slot == own_slot)
 		slot = leaf_find(index, leaf, slot + 1, member, hash);
@@ -2118,7 +2125,7 @@ bulk_hash(const LbMem *mem, LbIndex *index)
 
 		for (i = 0; i < leaf->count; i++)
 		{
-			hashes[i] = leaf_hash(index, leaf, i);
+			hashes[i] = leaf_hash(arena, index, leaf, i);
 			lb_hash_prefetch(arena, &index->hash, hashes[i]);
 		}
 		if (leaf->next != LB_NONE)
@@ -2132,7 +2139,8 @@ bulk_hash(const LbMem *mem, LbIndex *index)
 				 other != LB_NONE;
 				 other = lb_hash_next(arena, &index->hash, &scan))
 			{
-				if (bulk_duplicate(index, block_ptr(arena, other), leaf, i))
+				if (bulk_duplicate(arena, index, block_ptr(arena, other),
+								   leaf, i))
 					return LB_EXISTS;
 			}
 			if (lb_hash_insert(mem, &index->hash, hashes[i], ref) != LB_OK)
@@ -2198,7 +2206,8 @@ lb_bulk_finish(LbBulk *bulk)
 			for (other = ref; other != LB_NONE;
 				 other = block_ptr(arena, other)->next)
 			{
-				if (bulk_duplicate(index, block_ptr(arena, other), leaf, i))
+				if (bulk_duplicate(arena, index, block_ptr(arena, other),
+								   leaf, i))
 					return LB_EXISTS;
 			}
 		}
@@ -2286,7 +2295,7 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 		int64		member[LB_MAX_WIDTH];
 
 		leaf_get_member(index, leaf, i, member);
-		hashes[i] = lb_hash_words(member, index->member_words);
+		hashes[i] = member_hash(arena, index, member);
 		if (leaf_tags(leaf)[i] != hash_tag(hashes[i]))
 			return "index: a member's tag is wrong";
 		if (leaf_find(index, leaf, i + 1, member, hashes[i]) >= 0)
@@ -2303,7 +2312,8 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 		{
 			for (i = 0; i < leaf->count; i++)
 			{
-				if (bulk_duplicate(index, block_ptr(arena, other), leaf, i))
+				if (bulk_duplicate(arena, index, block_ptr(arena, other),
+								   leaf, i))
 					return "index: a member occurs twice";
 			}
 		}
@@ -2332,7 +2342,8 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 					 block_ptr(arena, other)->cap != leaf->cap ||
 					 block_ptr(arena, other)->count > leaf->cap)
 				return "index: the hash leads to what is no leaf";
-			else if (bulk_duplicate(index, block_ptr(arena, other), leaf, i))
+			else if (bulk_duplicate(arena, index, block_ptr(arena, other),
+									leaf, i))
 				return "index: a member occurs twice";
 		}
 		for (j = 0; j < leaf->count; j++)

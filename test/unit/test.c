@@ -107,7 +107,10 @@ world_open(World *world, uint64 pages)
 	memset(world->region, 0, size);
 	world->mem.arena = &world->arena;
 	world->mem.account = &world->account;
-	return lb_arena_init(&world->arena, world->region, size, 0);
+	if (!lb_arena_init(&world->arena, world->region, size, 0))
+		return false;
+	world->arena.hash_seed = next_random();
+	return true;
 }
 
 /* Nothing may be left, and all pages be whole again. */
@@ -325,7 +328,7 @@ test_hash_of(LbRef ref, uint32 groups)
 {
 	int64		word = groups == 0 ? ref : ref % groups;
 
-	return lb_hash_words(&word, 1);
+	return lb_hash_words(0, &word, 1);
 }
 
 static int
@@ -1470,7 +1473,7 @@ test_list_damage(int n)
 	/* The hash leads to another leaf, or to none. */
 	if (n > HASH_FROM)
 	{
-		uint32		hash = leaf_hash(index, leaf, 0);
+		uint32		hash = leaf_hash(arena, index, leaf, 0);
 		LbRef		wrong[3];
 
 		wrong[0] = index->first;
