@@ -1215,6 +1215,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->retry = false;
 		def->awaiting = false;
 		def->release = false;
+		def->tell = false;
 		def->build_seconds = 0;
 		def->build_start = 0;
 		def->reason[0] = '\0';
@@ -1285,6 +1286,7 @@ lb_def_offline(LbDef *def, const char *reason, bool retry)
 	strlcpy(def->reason, reason, LB_MAX_REASON);
 	def->retry = retry;
 	def->release = true;
+	def->tell = true;
 	SpinLockRelease(&def->mutex);
 	ConditionVariableBroadcast(&def->changed);
 	lb_wake_launcher();

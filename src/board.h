@@ -263,6 +263,7 @@ typedef struct LbDef
 	bool		retry;			/* OFFLINE for a passing reason */
 	bool		awaiting;		/* ... a transaction's end */
 	bool		release;		/* the indexes' memory is to be given back */
+	bool		tell;			/* the log is to be told that it is OFFLINE */
 	double		build_seconds;	/* of the last one that succeeded */
 	TimestampTz build_start;
 	char		reason[LB_MAX_REASON];

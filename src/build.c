@@ -1589,6 +1589,10 @@ launcher_round(void)
 	{
 		LbDef	   *release = NULL;
 		uint64		generation = 0;
+		bool		tell = false;
+		char		name[NAMEDATALEN];
+		char		reason[LB_MAX_REASON];
+		Oid			of_database = InvalidOid;
 
 		list_free(wanted);
 		wanted = NIL;
@@ -1607,6 +1611,14 @@ launcher_round(void)
 				def->release = false;
 				release = def;
 				generation = def->generation;
+			}
+			if (def->tell && !tell)
+			{
+				def->tell = false;
+				tell = true;
+				memcpy(name, def->name, NAMEDATALEN);
+				memcpy(reason, def->reason, LB_MAX_REASON);
+				of_database = def->database;
 			}
 			retry = def->retry && !def->wanted && def->builder == 0 &&
 				pg_atomic_read_u32(&def->state) == LB_OFFLINE;
@@ -1652,9 +1664,17 @@ launcher_round(void)
 			}
 		}
 		LWLockRelease(&lb_shared->directory_lock);
-		if (release == NULL)
+
+		/* Told here, since who takes a board offline must not do I/O. */
+		if (tell)
+			ereport(LOG,
+					(errmsg("board \"%s\" of database %u is offline", name,
+							of_database),
+					 errdetail("Reason: %s.", reason)));
+		if (release != NULL)
+			lb_def_free_indexes(release, generation);
+		else if (!tell)
 			break;
-		lb_def_free_indexes(release, generation);
 	}
 
 	foreach(lc, wanted)

@@ -1155,7 +1155,10 @@ detach_begins(Oid relid, RangeVar *name)
 	part = RangeVarGetRelid(name, NoLock, true);
 	if (OidIsValid(part) && get_rel_relispartition(part) &&
 		get_partition_parent(part, true) == relid)
+	{
+		LockRelationOid(part, ShareLock);
 		list_free(find_all_inheritors(part, ShareLock, NULL));
+	}
 }
 
 static void

@@ -129,6 +129,10 @@ check_server_log()
 		tail -n 100 "$1/log"
 		return 1
 	fi
+	if grep -B 1 'Reason: the index did not hold' "$1/log"; then
+		echo "not ok - an index was wrong"
+		return 1
+	fi
 }
 
 #
