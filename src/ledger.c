@@ -376,7 +376,7 @@ apply_entry(LbDef *def, LbBoard *board, const int64 *entry)
 		lb_def_offline(def, lb_memory_reason(def), false);
 	else if (result != LB_OK)
 	{
-		Assert(false);
+		Assert(LB_PLANT_BUG != 0);
 		lb_def_offline(def, "the index did not hold what a change was to replace",
 					   true);
 	}
