@@ -1121,6 +1121,7 @@ def_allocate(LbMem *mem)
 	SpinLockInit(&def->unknown.mutex);
 	pg_atomic_init_u64(&def->build_done, 0);
 	pg_atomic_init_u64(&def->build_total, 0);
+	pg_atomic_init_u64(&def->looked, 0);
 	pg_atomic_init_u32(&def->queue_lost, 0);
 	pg_atomic_init_u32(&def->nunknown, 0);
 	pg_atomic_init_u32(&def->trim, 0);
@@ -1202,6 +1203,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->unknown.last = 0;
 		pg_atomic_write_u64(&def->build_done, 0);
 		pg_atomic_write_u64(&def->build_total, 0);
+		pg_atomic_write_u64(&def->looked, 0);
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		pg_atomic_write_u32(&def->nunknown, 0);
 		pg_atomic_write_u32(&def->trim, 0);

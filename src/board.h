@@ -249,6 +249,7 @@ typedef struct LbDef
 	pg_atomic_uint32 queue_lost;	/* the running build must start over */
 	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
 	pg_atomic_uint32 nprepared;	/* publications of prepared transactions */
+	pg_atomic_uint64 looked;	/* when maintenance last read all of the table */
 
 	/* Counters of reads that found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];

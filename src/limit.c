@@ -531,7 +531,7 @@ lb_set_limit(PG_FUNCTION_ARGS)
 Datum
 lb_drop_limit(PG_FUNCTION_ARGS)
 {
-	static LbPlan plans[2];
+	static LbPlan plans[3];
 	static const Oid types[] = {TEXTOID};
 	Datum		values[1];
 	char	   *name;
@@ -563,7 +563,13 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	(void) lb_own_run(&plans[0],
 					  "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
+
+	/* Wait for the rows of submits under way in the order that they have. */
 	(void) lb_own_run(&plans[1],
+					  "SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
+					  "ORDER BY board, player_id FOR UPDATE",
+					  1, types, values, NULL);
+	(void) lb_own_run(&plans[2],
 					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
 	SPI_finish();
