@@ -701,8 +701,8 @@ BEGIN
 			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores
 			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
 		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
-			OR object_not_in_prerequisite_state THEN
-			/* The board is gone, or not ready: at the next time. */
+			OR object_not_in_prerequisite_state OR lock_not_available THEN
+			/* The board is gone, locked, or not ready: at the next time. */
 			NULL;
 		END;
 	END LOOP;
