@@ -93,6 +93,7 @@ typedef struct LbDefn
 	int			member_words;
 	int			width;			/* words of a key */
 	bool		captured;		/* all triggers are there and enabled */
+	bool		keeps_rows;		/* a trigger may keep a row from being written */
 	bool		row_security;	/* the source has row-level security */
 	bool		parts_valid;	/* of a partitioned source: */
 	int			nparts;
