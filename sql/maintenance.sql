@@ -74,6 +74,14 @@ SELECT * FROM lb_maintain();
 SELECT board, count(*) FROM lb_archive GROUP BY 1 ORDER BY 1;
 COMMIT;
 
+-- What has been archived stays as it is, should the rest have to be done again.
+BEGIN;
+DELETE FROM lb_closed WHERE board = 'daily:20260410';
+INSERT INTO player_score_windows (player_id, window_key, score) VALUES (7, 'daily:20260410', 7);
+COMMIT;
+SELECT * FROM lb_maintain();
+SELECT * FROM lb_archive_top('daily:20260410', 5);
+
 -- A tournament that is not archived, and one of which all is.  The method is
 -- the board's.
 SELECT lb_drop_board('*');
@@ -187,6 +195,45 @@ SELECT * FROM lb_top(3, 'guild:1');
 SELECT * FROM lb_top(3, 'guild:2');
 SELECT * FROM lb_archive_top('guild:1', 1);
 SELECT * FROM lb_verify();
+
+-- A board of the same name that is another owner's has seasons of its own.  Who
+-- gets the table gets its past; so does who had it, of a new one.
+CREATE ROLE regress_lb_other;
+CREATE TABLE old_guild AS SELECT p AS player_id, p AS score FROM generate_series(1, 3) p;
+CREATE TABLE new_guild AS SELECT p AS player_id, p * 10 AS score FROM generate_series(1, 2) p;
+CREATE TABLE last_guild AS SELECT p AS player_id, p * 100 AS score FROM generate_series(1, 2) p;
+CREATE UNIQUE INDEX ON old_guild (player_id);
+CREATE UNIQUE INDEX ON new_guild (player_id);
+CREATE UNIQUE INDEX ON last_guild (player_id);
+ALTER TABLE old_guild OWNER TO regress_lb_owner;
+ALTER TABLE new_guild OWNER TO regress_lb_other;
+ALTER TABLE last_guild OWNER TO regress_lb_owner;
+SET ROLE regress_lb_owner;
+SELECT lb_create_board('guild', 'old_guild');
+SELECT lb_close_season('guild', 'spring', reset_to => 7), lb_close_season('guild', 'summer', archive_top => 1);
+SELECT lb_drop_board('guild');
+SET ROLE regress_lb_other;
+SELECT lb_create_board('guild', 'new_guild');
+SELECT * FROM lb_archive_top('guild');
+SELECT lb_close_season('guild', 'spring');
+SELECT * FROM lb_archive_top('guild');
+SELECT * FROM lb_archive_top('guild', 10, 'spring');
+SELECT lb_drop_board('guild');
+SET ROLE regress_lb_owner;
+SELECT lb_create_board('guild', 'last_guild');
+SELECT * FROM lb_archive_top('guild', 10, 'spring');
+SELECT lb_close_season('guild', 'spring');
+SELECT lb_drop_board('guild');
+RESET ROLE;
+ALTER TABLE old_guild OWNER TO regress_lb_other;
+SET ROLE regress_lb_other;
+SELECT lb_create_board('guild', 'old_guild');
+SELECT * FROM lb_archive_top('guild', 10, 'summer');
+SELECT lb_close_season('guild', 'summer');
+RESET ROLE;
+SELECT board, season, owner, source, count(*) FROM lb_archive WHERE board = 'guild' GROUP BY 1, 2, 3, 4 ORDER BY 2, 3;
+DROP TABLE old_guild, new_guild, last_guild;
+DROP ROLE regress_lb_other;
 
 -- What is refused.
 SELECT lb_maintain(0);

@@ -166,13 +166,24 @@ run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
  * ----------------------------------------------------------------
  */
 
-/* Copy the first places of a board to lb_archive; all if top is below 0. */
+/* Who owns a board's table, by name. */
+static Datum
+owner_name(const LbDefn *defn)
+{
+	return DirectFunctionCall1(namein,
+							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+}
+
+/*
+ * Copy the first places of a board to lb_archive; all if top is below 0.  Not
+ * again, if they are there: they were final.
+ */
 static int64
-archive(const char *board, const char *season, int64 top)
+archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
-	Datum		values[3];
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, REGCLASSOID};
+	Datum		values[5];
 
 	if (top == 0)
 		return 0;
@@ -180,11 +191,16 @@ archive(const char *board, const char *season, int64 top)
 	values[1] = CStringGetTextDatum(season);
 	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
 							  (int32) top);
+	values[3] = owner_name(defn);
+	values[4] = ObjectIdGetDatum(defn->source);
 	return lb_own_run(&plan,
-					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score) "
-					  "SELECT $1, $2, t.place, t.rank, t.member, t.score "
-					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place)",
-					  3, types, values, NULL);
+					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
+					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
+					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place) "
+					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+					  "ON CONFLICT (board, season, owner, place) DO NOTHING",
+					  5, types, values, NULL);
 }
 
 /*
@@ -202,7 +218,7 @@ close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
 		return;
-	visit->done.archived += archive(key, "", window->archive_top);
+	visit->done.archived += archive(defn, key, "", window->archive_top);
 	values[0] = CStringGetTextDatum(key);
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($1))",
@@ -656,7 +672,8 @@ trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 "SELECT u.ctid FROM @.lb_usage u "
 		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
 		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
-		 "WHERE l.name IS NULL OR c.board IS NOT NULL OR u.since OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) $1 "
+		 "WHERE l.name IS NULL OR c.board IS NOT NULL "
+		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
 		 "ORDER BY u.limit_name, u.board, u.player_id LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
 		 0);
 }
@@ -1005,14 +1022,14 @@ lb_close_season(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"board", "season"};
 	static LbPlan plan;
-	static const Oid exists_types[] = {TEXTOID, TEXTOID};
+	static const Oid exists_types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
 	char	   *board;
 	char	   *season;
 	LbTarget	target;
 	LbDefn	   *defn;
 	StringInfoData sql;
 	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[2];
+	Datum		values[4];
 	int64		archived;
 
 	(void) lb_require_catalog();
@@ -1059,15 +1076,18 @@ lb_close_season(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_connect failed");
 	values[0] = PG_GETARG_DATUM(0);
 	values[1] = PG_GETARG_DATUM(1);
+	values[2] = owner_name(defn);
+	values[3] = ObjectIdGetDatum(defn->source);
 	if (lb_own_run(&plan,
-				   "SELECT FROM @.lb_archive WHERE board OPERATOR(pg_catalog.=) $1 AND season OPERATOR(pg_catalog.=) $2 LIMIT 1",
-				   2, exists_types, values, NULL) > 0)
+				   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) $2 "
+				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   4, exists_types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("season \"%s\" of board \"%s\" has been closed",
 						season, board),
 				 errhint("Use another name.")));
-	archived = archive(board, season,
+	archived = archive(defn, board, season,
 					   PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2));
 
 	/* With the rights of the caller, who owns the table. */
@@ -1099,14 +1119,14 @@ Datum
 lb_archive_top(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID};
+	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID, NAMEOID, REGCLASSOID};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char	   *board;
 	char	   *key;
 	int			keylen;
 	LbTarget	target;
-	Datum		values[3];
-	char		nulls[] = "   ";
+	Datum		values[5];
+	char		nulls[] = "     ";
 	uint64		n;
 
 	(void) lb_require_catalog();
@@ -1144,15 +1164,25 @@ lb_archive_top(PG_FUNCTION_ARGS)
 	values[1] = PG_GETARG_DATUM(1);
 	values[2] = PG_GETARG_DATUM(2);
 	nulls[2] = PG_ARGISNULL(2) ? 'n' : ' ';
+	values[3] = owner_name(target.defn);
+	values[4] = ObjectIdGetDatum(target.defn->source);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+
+	/*
+	 * A board of the same name may have been another owner's, over another
+	 * table: what was archived then is not for readers of this one.
+	 */
 	n = lb_own_run(&plan,
-				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a "
-				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) COALESCE($3, "
-				   "(SELECT l.season FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
-				   "AND l.place OPERATOR(pg_catalog.=) 1 ORDER BY l.closed_at DESC, l.season DESC LIMIT 1)) "
+				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
+				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
+				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) $5) "
+				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
+				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
+				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "
 				   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
-				   3, types, values, nulls);
+				   5, types, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[3];
