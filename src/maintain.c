@@ -674,7 +674,7 @@ trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
 		 "WHERE l.name IS NULL OR c.board IS NOT NULL "
 		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
-		 "ORDER BY u.limit_name, u.board, u.player_id LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
+		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
 		 0);
 }
 
