@@ -1719,6 +1719,7 @@ launcher_round(void)
 	{
 		if (!start_worker(linitial_oid(visits)))
 		{
+			(void) make_room();
 			sleep = Min(sleep, 1000);
 			break;
 		}

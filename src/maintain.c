@@ -262,11 +262,12 @@ keys_of_rows(const LbDefn *defn, bool unranked)
 }
 
 /*
- * The keys that have a board.  *all is set where the index does not know them,
- * and they are those of all rows of the table instead.
+ * The keys that have a board.  *all is set where there is no index to know them,
+ * and they are those of all rows of the table instead.  Returns false while the
+ * index is being built.
  */
-static List *
-keys_of_boards(const LbDefn *defn, bool *all)
+static bool
+keys_of_boards(const LbDefn *defn, List **result, bool *all)
 {
 	static LbPlan plan;
 	static const Oid types[] = {OIDOID};
@@ -298,11 +299,8 @@ keys_of_boards(const LbDefn *defn, bool *all)
 	}
 	SPI_freetuptable(SPI_tuptable);
 	*all = !ready && offline;
-	if (ready)
-		return keys;
-
-	/* While it is being built, they wait until it has been. */
-	return offline ? keys_of_rows(defn, false) : NIL;
+	*result = *all ? keys_of_rows(defn, false) : keys;
+	return ready || offline;
 }
 
 /* Whether the table is to be read for keys that have no board. */
@@ -342,11 +340,14 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
 	bool		thorough = must_look(defn, def);
 	bool		all;
-	List	   *keys = keys_of_boards(defn, &all);
+	List	   *keys;
 	List	   *to_close = NIL;
 	List	   *again = NIL;
 	ListCell   *lc;
 
+	/* When it has been built, then. */
+	if (!keys_of_boards(defn, &keys, &all))
+		return;
 	if (thorough && !all)
 		keys = list_concat(keys, keys_of_rows(defn, true));
 	foreach(lc, keys)
