@@ -414,9 +414,10 @@ BEGIN
 					HINT = 'Add a column to the table, drop the board, and create it again with "ranked_if".';
 		END IF;
 		IF b.board_column IS NOT NULL THEN
-			/* In the order of submits. */
+			/* In the order of submits, whatever the column's collation. */
 			EXECUTE pg_catalog.format(
-				'SELECT FROM %s WHERE %I OPERATOR(pg_catalog.=) $1 ORDER BY %I FOR NO KEY UPDATE',
+				'SELECT FROM %s WHERE %I OPERATOR(pg_catalog.=) $1'
+				' ORDER BY CAST(%I AS pg_catalog.text) COLLATE pg_catalog."C" FOR NO KEY UPDATE',
 				b.source, b.member, b.board_column)
 			USING player_id;
 		END IF;
@@ -462,7 +463,9 @@ CREATE TABLE @extschema@.lb_archive (
 	member	  bigint NOT NULL,
 	score	  bigint NOT NULL,
 	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, place)
+	owner	  name NOT NULL,
+	source	  regclass NOT NULL,
+	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, owner, place)
 );
 CREATE INDEX lb_archive_member_idx ON @extschema@.lb_archive (member);
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive', '');
@@ -483,6 +486,10 @@ COMMENT ON COLUMN @extschema@.lb_archive.score IS
 'with which score';
 COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
 'when the window or the season was closed';
+COMMENT ON COLUMN @extschema@.lb_archive.owner IS
+'who owned the board''s table then: standings are his, should the board become another''s';
+COMMENT ON COLUMN @extschema@.lb_archive.source IS
+'the board''s table: standings are also of whoever owns it now';
 
 CREATE FUNCTION @extschema@.lb_archive_top(
 	board text,
@@ -701,8 +708,8 @@ BEGIN
 			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores
 			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
 		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
-			OR object_not_in_prerequisite_state THEN
-			/* The board is gone, or not ready: at the next time. */
+			OR object_not_in_prerequisite_state OR lock_not_available THEN
+			/* The board is gone, locked, or not ready: at the next time. */
 			NULL;
 		END;
 	END LOOP;

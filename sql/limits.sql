@@ -55,6 +55,24 @@ SELECT score FROM lb_submit(1, 2, boards => '{global}');
 SELECT limit_name, board, player_id, amount, submits, since > now() - interval '1 min' AS new
 FROM lb_usage ORDER BY player_id;
 
+-- A day is 24 hours, also where clocks have been turned since.
+SELECT lb_set_limit('per match', 'global', period => '1 day', max_period_amount => 100);
+DO $$
+DECLARE
+	turned timestamp := (now() - interval '12 hours') AT TIME ZONE 'UTC';
+	n integer := extract(doy FROM turned) - 1;
+BEGIN
+	EXECUTE format('SET timezone = %L', format('AAA0BBB,%s/%s,%s/0', n, extract(hour FROM turned), (n + 180) % 365));
+END $$;
+SELECT extract(timezone FROM now()) - extract(timezone FROM now() - interval '1 day') AS turned_by;
+SELECT score FROM lb_submit(9, 100, boards => '{global}');
+UPDATE lb_usage SET since = now() - interval '23 hours 30 min' WHERE player_id = 9;
+SELECT score FROM lb_submit(9, 1, boards => '{global}');
+SELECT removed FROM lb_maintain();
+UPDATE lb_usage SET since = now() - interval '24 hours' WHERE player_id = 9;
+SELECT score FROM lb_submit(9, 1, boards => '{global}');
+SET timezone = 'UTC';
+
 -- The number of submits, of a player in a window.
 SELECT lb_drop_limit('per match');
 SELECT count(*) FROM lb_usage;
@@ -91,6 +109,8 @@ SELECT lb_set_limit('x', 'nothing');
 SELECT lb_set_limit('x', 'global', max_amount => -1);
 SELECT lb_set_limit('x', 'global', max_submits => -1);
 SELECT lb_set_limit('x', 'global', max_period_amount => 1);
+SELECT lb_set_limit('x', 'global', max_submits => 1, period => '0');
+SELECT lb_set_limit('x', 'global', max_submits => 1, period => '1 day -24 hours');
 SELECT lb_set_limit('x', 'global', action => 'ban');
 SELECT lb_set_limit('x', 'global', action => NULL);
 SELECT lb_drop_limit('x');

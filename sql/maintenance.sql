@@ -54,6 +54,34 @@ SELECT * FROM lb_archive_top('daily-9999');
 SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-10');
 SELECT * FROM lb_verify();
 
+-- A window whose rows are all hidden has no board: it is closed all the same,
+-- and removed in batches.  So is what comes to a window that was removed.
+UPDATE lb_window SET keep = '1000 years' WHERE name = 'daily';
+INSERT INTO player_score_windows (player_id, window_key, score, ranked)
+SELECT p, 'daily:20260401', p, false FROM generate_series(1, 5) p
+UNION ALL SELECT p, 'daily:20260409', p, p < 3 FROM generate_series(1, 3) p;
+SELECT * FROM lb_maintain();
+BEGIN;
+UPDATE lb_window SET keep = '1 day' WHERE name = 'daily';
+SELECT * FROM lb_maintain(2);
+SELECT * FROM kept;
+SELECT * FROM lb_maintain(2);
+SELECT * FROM kept;
+SELECT * FROM lb_maintain(5);
+SELECT * FROM kept;
+SELECT board, members, removed_at = now() AS now FROM lb_closed ORDER BY 1;
+SELECT * FROM lb_maintain();
+SELECT board, count(*) FROM lb_archive GROUP BY 1 ORDER BY 1;
+COMMIT;
+
+-- What has been archived stays as it is, should the rest have to be done again.
+BEGIN;
+DELETE FROM lb_closed WHERE board = 'daily:20260410';
+INSERT INTO player_score_windows (player_id, window_key, score) VALUES (7, 'daily:20260410', 7);
+COMMIT;
+SELECT * FROM lb_maintain();
+SELECT * FROM lb_archive_top('daily:20260410', 5);
+
 -- A tournament that is not archived, and one of which all is.  The method is
 -- the board's.
 SELECT lb_drop_board('*');
@@ -168,6 +196,45 @@ SELECT * FROM lb_top(3, 'guild:2');
 SELECT * FROM lb_archive_top('guild:1', 1);
 SELECT * FROM lb_verify();
 
+-- A board of the same name that is another owner's has seasons of its own.  Who
+-- gets the table gets its past; so does who had it, of a new one.
+CREATE ROLE regress_lb_other;
+CREATE TABLE old_guild AS SELECT p AS player_id, p AS score FROM generate_series(1, 3) p;
+CREATE TABLE new_guild AS SELECT p AS player_id, p * 10 AS score FROM generate_series(1, 2) p;
+CREATE TABLE last_guild AS SELECT p AS player_id, p * 100 AS score FROM generate_series(1, 2) p;
+CREATE UNIQUE INDEX ON old_guild (player_id);
+CREATE UNIQUE INDEX ON new_guild (player_id);
+CREATE UNIQUE INDEX ON last_guild (player_id);
+ALTER TABLE old_guild OWNER TO regress_lb_owner;
+ALTER TABLE new_guild OWNER TO regress_lb_other;
+ALTER TABLE last_guild OWNER TO regress_lb_owner;
+SET ROLE regress_lb_owner;
+SELECT lb_create_board('guild', 'old_guild');
+SELECT lb_close_season('guild', 'spring', reset_to => 7), lb_close_season('guild', 'summer', archive_top => 1);
+SELECT lb_drop_board('guild');
+SET ROLE regress_lb_other;
+SELECT lb_create_board('guild', 'new_guild');
+SELECT * FROM lb_archive_top('guild');
+SELECT lb_close_season('guild', 'spring');
+SELECT * FROM lb_archive_top('guild');
+SELECT * FROM lb_archive_top('guild', 10, 'spring');
+SELECT lb_drop_board('guild');
+SET ROLE regress_lb_owner;
+SELECT lb_create_board('guild', 'last_guild');
+SELECT * FROM lb_archive_top('guild', 10, 'spring');
+SELECT lb_close_season('guild', 'spring');
+SELECT lb_drop_board('guild');
+RESET ROLE;
+ALTER TABLE old_guild OWNER TO regress_lb_other;
+SET ROLE regress_lb_other;
+SELECT lb_create_board('guild', 'old_guild');
+SELECT * FROM lb_archive_top('guild', 10, 'summer');
+SELECT lb_close_season('guild', 'summer');
+RESET ROLE;
+SELECT board, season, owner, source, count(*) FROM lb_archive WHERE board = 'guild' GROUP BY 1, 2, 3, 4 ORDER BY 2, 3;
+DROP TABLE old_guild, new_guild, last_guild;
+DROP ROLE regress_lb_other;
+
 -- What is refused.
 SELECT lb_maintain(0);
 SELECT lb_maintain(NULL);
@@ -212,26 +279,44 @@ DELETE FROM lb_window;
 TRUNCATE lb_event, lb_applied, lb_archive, lb_closed;
 DROP ROLE regress_lb_owner, regress_lb_player;
 
--- Partitioned by window, its partition is dropped.
+-- Partitioned by window, its partition is dropped: one in a call, after all else,
+-- since that locks the table to the end of the transaction.
 CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint,
 	PRIMARY KEY (player_id, window_key)) PARTITION BY LIST (window_key);
+CREATE TABLE w0 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260408');
 CREATE TABLE w1 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260409');
 CREATE TABLE w2 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260410', 'x:1');
 CREATE TABLE w3 PARTITION OF player_score_windows DEFAULT;
+CREATE VIEW partitions AS SELECT relname FROM pg_class WHERE relname IN ('w0', 'w1', 'w2', 'w3') ORDER BY 1;
 SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key');
 SELECT lb_open_window('daily', keep => '1000 years', archive_top => 1);
-INSERT INTO player_score_windows SELECT p, 'daily:202604' || d, p FROM generate_series(1, 3) p, unnest('{09,10,11}'::text[]) d;
+INSERT INTO player_score_windows
+SELECT p, 'daily:202604' || d, p FROM generate_series(1, 3) p, unnest('{08,09,10,11}'::text[]) d;
+CREATE FUNCTION locked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'the table is locked: %', EXISTS (SELECT FROM pg_locks WHERE pid = pg_backend_pid()
+		AND relation = 'player_score_windows'::regclass AND mode = 'AccessExclusiveLock');
+	RETURN NULL;
+END $$;
+CREATE TRIGGER locked AFTER DELETE ON player_score_windows EXECUTE FUNCTION locked();
+INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
+VALUES (1, 'set', 1, now(), '{}', '{}', '-infinity');
 SELECT lb_wait_ready('30 s');
 BEGIN;
 UPDATE lb_window SET keep = '1 day';
-SELECT closed, archived, more FROM lb_maintain();
+SELECT * FROM lb_maintain();
+SELECT * FROM partitions;
+SELECT count(*) FROM lb_event;
+SELECT * FROM lb_maintain();
+SELECT * FROM partitions;
 COMMIT;
 SELECT lb_wait_ready('30 s');
-SELECT relname FROM pg_class WHERE relname IN ('w1', 'w2', 'w3') ORDER BY 1;
 SELECT count(*) FROM player_score_windows;
 SELECT board, members, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY 1;
 SELECT * FROM lb_archive_top('daily:20260409');
 SELECT * FROM lb_verify();
+DROP VIEW partitions;
 DROP TABLE player_score_windows;
+DROP FUNCTION locked();
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;

@@ -345,6 +345,51 @@ SELECT * FROM lb_ranks('{10,11}', 'weekly:202615');
 DROP TABLE kills;
 DROP FUNCTION kills();
 
+-- A trigger that keeps a board's row from being written: the others go on.
+CREATE FUNCTION keep_out() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN CASE WHEN NEW.score <= TG_ARGV[0]::bigint THEN NEW END;
+END $$;
+CREATE TRIGGER keep_out BEFORE INSERT OR UPDATE ON player_scores
+FOR EACH ROW EXECUTE FUNCTION keep_out('10');
+SELECT * FROM lb_submit(20, 8, at => '2026-04-09');
+SELECT * FROM lb_submit(20, 8, at => '2026-04-09');
+SELECT * FROM lb_submit(21, 11, at => '2026-04-09');
+SELECT board, score, applied FROM lb_submit(20, 8, 'set', at => '2026-04-09');
+SELECT board, score, applied FROM lb_submit(20, 7, 'best', at => '2026-04-09');
+SELECT board, score, applied FROM lb_submit(20, 12, 'best', at => '2026-04-09');
+SELECT lb_submit_many('{20,21}', '{2,3}', at => '2026-04-09');
+SELECT * FROM lb_ranks('{20,21}');
+SELECT * FROM lb_ranks('{20,21}', 'weekly:202615');
+DROP TRIGGER keep_out ON player_scores;
+CREATE TRIGGER keep_out BEFORE INSERT OR UPDATE ON player_score_windows
+FOR EACH ROW WHEN (NEW.window_key LIKE 'daily:%') EXECUTE FUNCTION keep_out('0');
+SELECT * FROM lb_submit(22, 5, at => '2026-04-09');
+DROP TRIGGER keep_out ON player_score_windows;
+DROP FUNCTION keep_out();
+
+-- What somebody has made of the log is written to by the names of its columns.
+SET leaderboard.events = on;
+TRUNCATE lb_event;
+BEGIN;
+ALTER TABLE lb_event ALTER amount TYPE numeric, ALTER op TYPE varchar;
+SELECT score FROM lb_submit(22, 5, 'incr', 'a', at => '2026-04-09', boards => '{global}');
+SELECT player_id, op, amount, match_id, boards, scores FROM lb_event;
+ROLLBACK;
+BEGIN;
+ALTER TABLE lb_event RENAME player_id TO x;
+ALTER TABLE lb_event RENAME amount TO player_id;
+ALTER TABLE lb_event RENAME x TO amount;
+SELECT score FROM lb_submit(22, 5, 'incr', 'a', at => '2026-04-09', boards => '{global}');
+SELECT player_id, op, amount, match_id, boards, scores FROM lb_event;
+ROLLBACK;
+BEGIN;
+ALTER TABLE lb_event ALTER match_id SET NOT NULL;
+\set VERBOSITY terse
+SELECT score FROM lb_submit(22, 5, at => '2026-04-09', boards => '{global}');
+\set VERBOSITY default
+ROLLBACK;
+
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_applied;

@@ -130,6 +130,24 @@ SELECT lb_rank(1);
 ROLLBACK;
 SELECT lb_rank(1);
 
+-- Windows are not opened over a family that is there, nor over a table: what they
+-- hold would be removed.
+BEGIN;
+DELETE FROM lb_window;
+CREATE TABLE past (player_id bigint, key text, score bigint, PRIMARY KEY (player_id, key));
+INSERT INTO past VALUES (1, 'daily:20200101', 5);
+SELECT lb_create_board('*', 'past', board_column => 'key');
+SELECT lb_create_tables();
+SELECT name FROM lb_window;
+ROLLBACK;
+BEGIN;
+DELETE FROM lb_window;
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint,
+	updated_at timestamptz DEFAULT now(), PRIMARY KEY (player_id, window_key));
+SELECT lb_create_tables();
+SELECT name FROM lb_window;
+ROLLBACK;
+
 -- The trigger is for tables that have what it sets.
 CREATE TABLE other (player_id bigint PRIMARY KEY, score integer,
 	updated_at timestamptz);

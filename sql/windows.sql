@@ -147,6 +147,8 @@ SELECT lb_open_window('weekly', first_day => 0);
 SELECT lb_open_window('weekly', first_day => NULL);
 SELECT lb_open_window('daily', op => 'add');
 SELECT lb_open_window('daily', keep => '-1 day');
+SELECT lb_open_window('daily', keep => '1 month -30 days');
+SELECT lb_open_window('daily', keep => '290000 years');
 SELECT lb_open_window('daily', late => '-1 s');
 SELECT lb_open_window('daily', archive_top => -1);
 SELECT lb_open_window('global', 'daily');

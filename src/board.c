@@ -498,6 +498,35 @@ has_triggers(Relation rel, Oid capture, bool part)
 	return rows == all && truncate;
 }
 
+/* Whether a row trigger of the user's comes before what is written. */
+static bool
+may_keep_rows(Relation rel, const LbCatalog *cat)
+{
+	TriggerDesc *desc = rel->trigdesc;
+
+	if (desc == NULL ||
+		(!desc->trig_insert_before_row && !desc->trig_update_before_row))
+		return false;
+	for (int i = 0; i < desc->numtriggers; i++)
+	{
+		Trigger    *trigger = &desc->triggers[i];
+		char	   *name;
+
+		if (trigger->tgenabled == TRIGGER_DISABLED ||
+			!TRIGGER_FOR_ROW(trigger->tgtype) ||
+			!TRIGGER_FOR_BEFORE(trigger->tgtype) ||
+			(!TRIGGER_FOR_INSERT(trigger->tgtype) &&
+			 !TRIGGER_FOR_UPDATE(trigger->tgtype)))
+			continue;
+		name = get_func_name(trigger->tgfoid);
+		if (cat == NULL || name == NULL ||
+			strcmp(name, "lb_set_updated_at") != 0 ||
+			get_func_namespace(trigger->tgfoid) != cat->schema)
+			return true;
+	}
+	return false;
+}
+
 static AttrNumber
 find_column(TupleDesc desc, const char *name, Oid *type)
 {
@@ -633,6 +662,7 @@ resolve(LbDefn *defn)
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = "there is no valid unique index on the member";
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
+	defn->keeps_rows = may_keep_rows(rel, cat);
 	RelationClose(rel);
 }
 
@@ -725,6 +755,7 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 			}
 			if (cat == NULL || !has_triggers(rel, cat->capture, true))
 				defn->captured = false;
+			defn->keeps_rows |= may_keep_rows(rel, cat);
 		}
 		relation_close(rel, NoLock);
 	}
@@ -1121,6 +1152,7 @@ def_allocate(LbMem *mem)
 	SpinLockInit(&def->unknown.mutex);
 	pg_atomic_init_u64(&def->build_done, 0);
 	pg_atomic_init_u64(&def->build_total, 0);
+	pg_atomic_init_u64(&def->looked, 0);
 	pg_atomic_init_u32(&def->queue_lost, 0);
 	pg_atomic_init_u32(&def->nunknown, 0);
 	pg_atomic_init_u32(&def->trim, 0);
@@ -1202,6 +1234,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->unknown.last = 0;
 		pg_atomic_write_u64(&def->build_done, 0);
 		pg_atomic_write_u64(&def->build_total, 0);
+		pg_atomic_write_u64(&def->looked, 0);
 		pg_atomic_write_u32(&def->queue_lost, 0);
 		pg_atomic_write_u32(&def->nunknown, 0);
 		pg_atomic_write_u32(&def->trim, 0);

@@ -93,6 +93,7 @@ typedef struct LbDefn
 	int			member_words;
 	int			width;			/* words of a key */
 	bool		captured;		/* all triggers are there and enabled */
+	bool		keeps_rows;		/* a trigger may keep a row from being written */
 	bool		row_security;	/* the source has row-level security */
 	bool		parts_valid;	/* of a partitioned source: */
 	int			nparts;
@@ -249,6 +250,7 @@ typedef struct LbDef
 	pg_atomic_uint32 queue_lost;	/* the running build must start over */
 	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
 	pg_atomic_uint32 nprepared;	/* publications of prepared transactions */
+	pg_atomic_uint64 looked;	/* when maintenance last read all of the table */
 
 	/* Counters of reads that found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];

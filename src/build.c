@@ -74,6 +74,9 @@
 /* Milliseconds before a worker that notifies is started again. */
 #define NOTIFIER_RETRY 2000
 
+/* Milliseconds before the log is told again that no worker is to be had. */
+#define TELL_AGAIN (3600 * 1000)
+
 /* A build under way, in the worker. */
 typedef struct Build
 {
@@ -1353,6 +1356,8 @@ static bool
 register_worker(Worker *slot, Oid database, const char *function,
 				const char *type)
 {
+	static TimestampTz told = 0;
+	TimestampTz now = GetCurrentTimestamp();
 	BackgroundWorker worker;
 
 	memset(&worker, 0, sizeof(worker));
@@ -1369,11 +1374,44 @@ register_worker(Worker *slot, Oid database, const char *function,
 	if (!RegisterDynamicBackgroundWorker(&worker, &slot->handle))
 	{
 		slot->handle = NULL;
+
+		/* It is tried again and again, and told once. */
+		if (told == 0 || TimestampDifferenceExceeds(told, now, TELL_AGAIN))
+		{
+			told = now;
+			ereport(WARNING,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("could not start a %s for database %u", type,
+							database),
+					 errdetail("As many background workers are running as there may be."),
+					 errhint("Increase \"max_worker_processes\". It is tried again until one has left.")));
+		}
 		return false;
 	}
 	slot->database = database;
-	slot->started = GetCurrentTimestamp();
+	slot->started = now;
 	return true;
+}
+
+/*
+ * No worker is to be had.  Those that notify stay for good, so one of them has
+ * to leave; it comes back when there is room.  Returns whether there is one
+ * that does.
+ */
+static bool
+make_room(void)
+{
+	for (int i = 0; i < MAX_NOTIFIERS; i++)
+	{
+		pid_t		pid;
+
+		if (notifiers[i].handle == NULL ||
+			GetBackgroundWorkerPid(notifiers[i].handle, &pid) != BGWH_STARTED)
+			continue;
+		TerminateBackgroundWorker(notifiers[i].handle);
+		return true;			/* its end wakes us */
+	}
+	return false;
 }
 
 static bool
@@ -1428,13 +1466,11 @@ start_maintenance(void)
 	if (maintenance == NIL)
 		return lb_maintenance_interval * 1000L;
 
-	/* Where no worker is to be had, at the next time. */
 	if (!register_worker(&maintainer, linitial_oid(maintenance),
 						 "lb_maintain_main", "leaderboard maintenance"))
 	{
-		list_free(maintenance);
-		maintenance = NIL;
-		return lb_maintenance_interval * 1000L;
+		(void) make_room();
+		return 1000;
 	}
 	maintenance = list_delete_first(maintenance);
 	return 60000;
@@ -1691,7 +1727,8 @@ launcher_round(void)
 			break;
 		if (!start_worker(database))
 		{
-			release_waiters(database);
+			if (!make_room())
+				release_waiters(database);
 			sleep = Min(sleep, 1000);
 		}
 	}
@@ -1702,6 +1739,7 @@ launcher_round(void)
 	{
 		if (!start_worker(linitial_oid(visits)))
 		{
+			(void) make_room();
 			sleep = Min(sleep, 1000);
 			break;
 		}
@@ -1719,6 +1757,7 @@ static long
 start_notifiers(void)
 {
 	static Oid	databases[LB_MAX_DATABASES];
+	static TimestampTz told = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	int			n = lb_watch_list(databases, LB_MAX_DATABASES);
 	long		sleep = 60000;
@@ -1746,11 +1785,27 @@ start_notifiers(void)
 				slot = &notifiers[i];
 				break;
 			}
-			if (slot == NULL && notifiers[i].handle == NULL)
+			/* Rather one that nobody waits to be started in again. */
+			if (notifiers[i].handle == NULL &&
+				(slot == NULL || OidIsValid(slot->database)))
 				slot = &notifiers[i];
 		}
-		if (slot == NULL || (slot->database == databases[d] &&
-							 slot->handle != NULL))
+		if (slot == NULL)
+		{
+			if (told == 0 || TimestampDifferenceExceeds(told, now, TELL_AGAIN))
+			{
+				told = now;
+				ereport(WARNING,
+						(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+						 errmsg("could not start a %s for database %u",
+								"leaderboard notifier", databases[d]),
+						 errdetail("There are %d of them, which is as many as there may be.",
+								   MAX_NOTIFIERS)));
+			}
+			sleep = Min(sleep, NOTIFIER_RETRY);
+			continue;
+		}
+		if (slot->database == databases[d] && slot->handle != NULL)
 			continue;
 		if (slot->database == databases[d] &&
 			!TimestampDifferenceExceeds(slot->started, now, NOTIFIER_RETRY))

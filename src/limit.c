@@ -256,7 +256,10 @@ size_of(int64 amount)
 		-amount;
 }
 
-/* Add to what each player has submitted so far, and look at the sums. */
+/*
+ * Add to what each player has submitted so far, and look at the sums.  A period
+ * is over at the same time in all sessions, whatever their time zones.
+ */
 static void
 count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
 {
@@ -306,7 +309,8 @@ count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
 				   "(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, "
 				   "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
 				   "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
-				   "FROM (SELECT t.since OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) excluded.since AS over) AS o) "
+				   "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+				   "pg_catalog.timezone('UTC', excluded.since) AS over) AS o) "
 				   "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
 				   "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
 				   8, types, values, nulls);
@@ -495,6 +499,16 @@ lb_set_limit(PG_FUNCTION_ARGS)
 							sizes[i].name, PG_GETARG_INT64(sizes[i].arg)),
 					 errhint("\"%s\" must be at least 0.", sizes[i].name)));
 	}
+	if (!PG_ARGISNULL(3))
+	{
+		Interval   *period = PG_GETARG_INTERVAL_P(3);
+
+		lb_check_interval("period", period);
+		if (period->month == 0 && period->day == 0 && period->time == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" must not be zero", "period")));
+	}
 	if (!PG_ARGISNULL(4) && PG_ARGISNULL(3))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -531,7 +545,7 @@ lb_set_limit(PG_FUNCTION_ARGS)
 Datum
 lb_drop_limit(PG_FUNCTION_ARGS)
 {
-	static LbPlan plans[2];
+	static LbPlan plans[3];
 	static const Oid types[] = {TEXTOID};
 	Datum		values[1];
 	char	   *name;
@@ -563,7 +577,13 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	(void) lb_own_run(&plans[0],
 					  "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
+
+	/* Wait for the rows of submits under way in the order that they have. */
 	(void) lb_own_run(&plans[1],
+					  "SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
+					  "ORDER BY board, player_id FOR UPDATE",
+					  1, types, values, NULL);
+	(void) lb_own_run(&plans[2],
 					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
 	SPI_finish();

@@ -9,12 +9,19 @@
  * be kept they go in batches, each a transaction of its own where the worker
  * does it: no lock is held for long, and a board is never changed by more
  * than a small commit.  The members of a batch come from the board itself, so
- * that each row is found by its unique index; what is not on the board goes
- * in a last pass over the table.  A partition that holds just this window is
- * dropped instead.
+ * that each row is found by its unique index; what is not on the board is
+ * looked for in the table when the board is empty, and goes in batches too.
+ * A partition that holds just this window is dropped instead, as the last
+ * thing that a transaction does.
+ *
+ * Which windows have rows is known from the boards.  One whose rows are all
+ * hidden has no board, so the table itself is read now and then as well.
  *
  * All of it can stop anywhere and be taken up again: what is to be done next
- * is read from lb_closed and from the boards.
+ * is read from lb_closed, from the boards and from the table.
+ *
+ * The extension's own tables are trimmed without waiting for anybody's row:
+ * a submit locks rows of lb_usage in an order that a scan does not have.
  *
  * Rows of the user's table are removed with the rights of the table's owner,
  * in a restricted context, as VACUUM would run his functions: triggers of his
@@ -29,6 +36,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -36,6 +44,8 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
+#include "storage/bufmgr.h"
+#include "storage/itemptr.h"
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -57,8 +67,24 @@
 /* Rows that the worker removes in a transaction. */
 #define BATCH_ROWS 2000
 
+/* Rows that are on no board, found in one pass over the table. */
+#define LEFT_ROWS 100000
+
 /* How long dropping a partition may keep others waiting. */
 #define DROP_LOCK_TIMEOUT "50ms"
+
+/*
+ * How long the worker waits for any lock.  What it does not get by then it
+ * tries again at its next visit.
+ */
+#define LOCK_TIMEOUT "1s"
+
+/*
+ * A table is read for windows that have no board at every visit while it has
+ * no more than so many blocks, and else after so many hours.
+ */
+#define LOOK_BLOCKS 4096
+#define LOOK_HOURS 24
 
 PG_FUNCTION_INFO_V1(lb_maintain);
 PG_FUNCTION_INFO_V1(lb_close_season);
@@ -68,7 +94,7 @@ int			lb_maintenance_interval = 300;
 int			lb_event_retention = 30 * 86400;
 int			lb_applied_retention = 7 * 86400;
 
-/* What a round has done. */
+/* What a transaction has done. */
 typedef struct Done
 {
 	int64		closed;
@@ -76,6 +102,35 @@ typedef struct Done
 	int64		removed;
 	bool		more;			/* there is more to do at once */
 } Done;
+
+/* Rows of a key that are on no board, where they were when we looked. */
+typedef struct Left
+{
+	char	   *key;			/* NULL: nobody has looked */
+	ItemPointerData *rows;
+	int			nrows;
+	int			next;			/* the first that has not been tried */
+	int64		removed;
+	bool		all;			/* there were no others */
+} Left;
+
+/* A visit of the worker to a database, or a call of lb_maintain(). */
+typedef struct Visit
+{
+	bool		one;			/* a transaction for each thing that is done */
+	int			max_rows;		/* to be removed in a transaction */
+	MemoryContext context;		/* of what outlives a transaction */
+	LbDefn	   *defn;			/* the family "*", or NULL */
+	bool		looked;			/* which keys are to be closed */
+	List	   *to_close;
+	List	   *skip;			/* keys that could not be removed */
+	Left		left;
+	Done		done;
+} Visit;
+
+/* Something that may fail; the others go on. */
+typedef void (*Action) (Visit *visit, const LbDefn *defn,
+						const LbWindow *window, const char *key);
 
 
 /* ----------------------------------------------------------------
@@ -111,13 +166,24 @@ run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
  * ----------------------------------------------------------------
  */
 
-/* Copy the first places of a board to lb_archive; all if top is below 0. */
+/* Who owns a board's table, by name. */
+static Datum
+owner_name(const LbDefn *defn)
+{
+	return DirectFunctionCall1(namein,
+							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+}
+
+/*
+ * Copy the first places of a board to lb_archive; all if top is below 0.  Not
+ * again, if they are there: they were final.
+ */
 static int64
-archive(const char *board, const char *season, int64 top)
+archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
-	Datum		values[3];
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, REGCLASSOID};
+	Datum		values[5];
 
 	if (top == 0)
 		return 0;
@@ -125,40 +191,83 @@ archive(const char *board, const char *season, int64 top)
 	values[1] = CStringGetTextDatum(season);
 	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
 							  (int32) top);
+	values[3] = owner_name(defn);
+	values[4] = ObjectIdGetDatum(defn->source);
 	return lb_own_run(&plan,
-					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score) "
-					  "SELECT $1, $2, t.place, t.rank, t.member, t.score "
-					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place)",
-					  3, types, values, NULL);
+					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
+					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
+					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place) "
+					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+					  "ON CONFLICT (board, season, owner, place) DO NOTHING",
+					  5, types, values, NULL);
 }
 
 /*
- * Close a window whose time has come.  Returns false if somebody who has
- * written to it is still in his transaction: nobody new can come.
+ * Close a window whose time has come, unless somebody who has written to it is
+ * still in his transaction: nobody new can come.
  */
-static bool
-close_window(const LbWindow *window, const char *key, Done *done)
+static void
+close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			 const char *key)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 	Datum		values[1];
 
-	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock))
-		return false;
-	if (lb_window_is_closed(key, strlen(key)))
-		return true;
-	done->archived += archive(key, "", window->archive_top);
+	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
+		lb_window_is_closed(key, strlen(key)))
+		return;
+	visit->done.archived += archive(defn, key, "", window->archive_top);
 	values[0] = CStringGetTextDatum(key);
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($1))",
 					  1, types, values, NULL);
-	done->closed++;
-	return true;
+	visit->done.closed++;
 }
 
-/* The keys that have rows, as far as the index or else the table knows. */
+/*
+ * The keys of the table's rows; with unranked, only of those that are on no
+ * board.  Reads all of the table.
+ */
 static List *
-keys_with_rows(const LbDefn *defn)
+keys_of_rows(const LbDefn *defn, bool unranked)
+{
+	const char *column = quote_identifier(defn->board_column);
+	StringInfoData sql;
+	List	   *keys = NIL;
+	uint64		n;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
+					 column, defn->source_name, column);
+	if (unranked)
+	{
+		appendStringInfo(&sql, " AND (%s IS NULL",
+						 quote_identifier(defn->member));
+		for (int i = 0; i < defn->ncolumns; i++)
+			appendStringInfo(&sql, " OR %s IS NULL",
+							 quote_identifier(defn->columns[i].name));
+		if (defn->ranked_if[0] != '\0')
+			appendStringInfo(&sql, " OR %s IS NOT TRUE",
+							 quote_identifier(defn->ranked_if));
+		appendStringInfoChar(&sql, ')');
+	}
+	n = run_as_owner(defn, sql.data, 0, NULL, NULL);
+	for (uint64 i = 0; i < n; i++)
+		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
+										  SPI_tuptable->tupdesc, 1));
+	SPI_freetuptable(SPI_tuptable);
+	return keys;
+}
+
+/*
+ * The keys that have a board.  *all is set where there is no index to know them,
+ * and they are those of all rows of the table instead.  Returns false while the
+ * index is being built.
+ */
+static bool
+keys_of_boards(const LbDefn *defn, List **result, bool *all)
 {
 	static LbPlan plan;
 	static const Oid types[] = {OIDOID};
@@ -189,23 +298,93 @@ keys_with_rows(const LbDefn *defn)
 			keys = lappend(keys, board);
 	}
 	SPI_freetuptable(SPI_tuptable);
-	if (ready)
-		return keys;
-	if (!offline)
-		return NIL;				/* when it has been built */
+	*all = !ready && offline;
+	*result = *all ? keys_of_rows(defn, false) : keys;
+	return ready || offline;
+}
 
-	/* The query that the index saves us. */
-	n = run_as_owner(defn, psprintf("SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
-									quote_identifier(defn->board_column),
-									defn->source_name,
-									quote_identifier(defn->board_column)),
-					 0, NULL, NULL);
-	keys = NIL;
-	for (uint64 i = 0; i < n; i++)
-		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1));
-	SPI_freetuptable(SPI_tuptable);
-	return keys;
+/* Whether the table is to be read for keys that have no board. */
+static bool
+must_look(const LbDefn *defn, LbDef *def)
+{
+	BlockNumber blocks = 0;
+	ListCell   *lc;
+
+	if (def == NULL ||
+		TimestampDifferenceExceeds((TimestampTz) pg_atomic_read_u64(&def->looked),
+								   GetCurrentTimestamp(),
+								   LOOK_HOURS * 3600 * 1000))
+		return true;
+	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			blocks += RelationGetNumberOfBlocks(rel);
+		table_close(rel, NoLock);
+	}
+	return blocks <= LOOK_BLOCKS;
+}
+
+/*
+ * Find out which windows are to be closed.  Rows of a window that had been
+ * removed, by whomever they were written, are removed again.
+ */
+static void
+look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+	 const char *no_key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID};
+	TimestampTz now = GetCurrentTimestamp();
+	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
+	bool		thorough = must_look(defn, def);
+	bool		all;
+	List	   *keys;
+	List	   *to_close = NIL;
+	List	   *again = NIL;
+	ListCell   *lc;
+
+	/* When it has been built, then. */
+	if (!keys_of_boards(defn, &keys, &all))
+		return;
+	if (thorough && !all)
+		keys = list_concat(keys, keys_of_rows(defn, true));
+	foreach(lc, keys)
+	{
+		char	   *key = lfirst(lc);
+		LbSpan		span;
+		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+
+		if (window == NULL || now < lb_window_closes(window, &span))
+			continue;
+		if (!lb_window_is_closed(key, strlen(key)))
+		{
+			MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+			to_close = lappend(to_close, pstrdup(key));
+			MemoryContextSwitchTo(old);
+		}
+		else if (now >= lb_window_goes(window, &span))
+			again = lappend(again, key);
+	}
+	if (thorough && again != NIL)
+	{
+		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
+		Datum		values[1];
+		int			n = 0;
+
+		foreach(lc, again)
+			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
+		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
+		(void) lb_own_run(&plan,
+						  "UPDATE @.lb_closed SET removed_at = NULL "
+						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at IS NOT NULL",
+						  1, types, values, NULL);
+	}
+	if (thorough && def != NULL)
+		pg_atomic_write_u64(&def->looked, (uint64) now);
+	visit->to_close = to_close;
 }
 
 static bool
@@ -276,26 +455,122 @@ drop_partition(const LbDefn *defn, Oid partition)
 static void
 note_removed(const char *key)
 {
-	static LbPlan plans[2];
+	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 	Datum		values[1];
 
 	values[0] = CStringGetTextDatum(key);
-	(void) lb_own_run(&plans[0],
+	(void) lb_own_run(&plan,
 					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
-	(void) lb_own_run(&plans[1],
-					  "DELETE FROM @.lb_usage WHERE board OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
 }
 
-/* Remove rows of a closed window, at most so many if it is on the board. */
 static void
-remove_rows(const LbDefn *defn, const char *key, int max_rows, Done *done)
+forget_left(Left *left)
+{
+	if (left->key != NULL)
+		pfree(left->key);
+	if (left->rows != NULL)
+		pfree(left->rows);
+	memset(left, 0, sizeof(Left));
+}
+
+/* Look for the rows of a key that has no board (any more). */
+static void
+find_left(Visit *visit, const LbDefn *defn, const char *key)
+{
+	Left	   *left = &visit->left;
+	Oid			types[] = {TEXTOID, INT4OID};
+	Datum		values[2];
+	Datum		array;
+	Datum	   *tids;
+	bool		isnull;
+
+	forget_left(left);
+	values[0] = CStringGetTextDatum(key);
+	values[1] = Int32GetDatum(LEFT_ROWS);
+	(void) run_as_owner(defn, psprintf("SELECT pg_catalog.array_agg(t.tid) FROM (SELECT ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 LIMIT $2) t",
+									   defn->source_name,
+									   quote_identifier(defn->board_column)),
+						2, types, values);
+	left->key = MemoryContextStrdup(visit->context, key);
+	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	if (!isnull)
+	{
+		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
+						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
+						  &tids, NULL, &left->nrows);
+		left->rows = MemoryContextAlloc(visit->context,
+										left->nrows * sizeof(ItemPointerData));
+		for (int i = 0; i < left->nrows; i++)
+			left->rows[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+		pfree(tids);
+	}
+	left->all = left->nrows < LEFT_ROWS;
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/*
+ * Remove at most so many rows of a closed window that are not on its board:
+ * who is hidden, or has no score.
+ */
+static void
+remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
+{
+	Left	   *left = &visit->left;
+	Oid			types[] = {TIDARRAYOID, TEXTOID};
+	Datum		values[2];
+	Datum	   *tids;
+	uint64		removed;
+	int			n;
+
+	if (left->key == NULL || strcmp(left->key, key) != 0)
+		find_left(visit, defn, key);
+	n = Min(left->nrows - left->next, max_rows);
+	if (n > 0)
+	{
+		/* One that has got another row meanwhile has one of another key. */
+		tids = palloc(n * sizeof(Datum));
+		for (int i = 0; i < n; i++)
+			tids[i] = PointerGetDatum(&left->rows[left->next + i]);
+		values[0] = lb_make_array(TIDOID, tids, NULL, n);
+		values[1] = CStringGetTextDatum(key);
+		removed = run_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+											  defn->source_name,
+											  quote_identifier(defn->board_column)),
+							   2, types, values);
+		visit->done.removed += removed;
+		left->removed += removed;
+		left->next += n;
+	}
+	if (left->next < left->nrows)
+	{
+		visit->done.more = true;
+		return;
+	}
+
+	/*
+	 * What a trigger of the user's keeps is left to him.  If only some have
+	 * gone, the others may have been updated meanwhile.
+	 */
+	if (left->removed == 0 || (left->all && left->removed >= left->nrows))
+		note_removed(key);
+	else
+		visit->done.more = true;
+	forget_left(left);
+}
+
+/* Remove rows of a closed window, as many as the transaction may yet. */
+static void
+remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			const char *key)
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT4OID, TEXTOID};
 	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
+	int			max_rows = visit->max_rows -
+		(int) Min(visit->done.removed, visit->max_rows);
 	Datum		values[2];
 	Datum		members;
 	bool		isnull;
@@ -326,33 +601,30 @@ remove_rows(const LbDefn *defn, const char *key, int max_rows, Done *done)
 										quote_identifier(defn->member),
 										quote_identifier(defn->board_column)),
 						 2, delete_types, values);
-		done->removed += n;
+		visit->done.removed += n;
 
 		/* A trigger of the user's may keep rows; they are left to him. */
 		if (asked == max_rows && n > 0)
 		{
-			done->more = true;
+			visit->done.more = true;
 			return;
 		}
 	}
-
-	/* Who is hidden, or has no score, is not on the board. */
-	n = run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
-									defn->source_name,
-									quote_identifier(defn->board_column)),
-					 1, &delete_types[1], &values[1]);
-	done->removed += n;
-	note_removed(key);
+	remove_left(visit, defn, key, max_rows - (int) n);
 }
 
 
 /* ----------------------------------------------------------------
- *		Rounds
+ *		The extension's own tables
  * ----------------------------------------------------------------
  */
 
+/*
+ * Remove old rows of one table, at most so many, and no row that somebody else
+ * has locked.
+ */
 static void
-trim(const char *sql, int retention, int max_rows, Done *done)
+trim(Visit *visit, const char *sql, int retention)
 {
 	static const Oid types[] = {TIMESTAMPTZOID, INT4OID};
 	Datum		values[2];
@@ -362,32 +634,56 @@ trim(const char *sql, int retention, int max_rows, Done *done)
 		return;
 	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
 									(int64) retention * USECS_PER_SEC);
-	values[1] = Int32GetDatum(max_rows);
+	values[1] = Int32GetDatum(visit->max_rows);
 	n = lb_own_run_once(sql, 2, types, values);
-	done->removed += n;
-	if (n == (uint64) max_rows)
-		done->more = true;
+	visit->done.removed += n;
+	if (n >= (uint64) visit->max_rows)
+		visit->done.more = true;
 }
 
 static void
-trim_tables(int max_rows, Done *done)
+trim_events(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			const char *key)
 {
-	static LbPlan plan;
-
-	trim("DELETE FROM @.lb_event WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT e.ctid FROM @.lb_event e WHERE e.submitted_at OPERATOR(pg_catalog.<) $1 LIMIT $2))",
-		 lb_event_retention, max_rows, done);
-	trim("DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT a.ctid FROM @.lb_applied a WHERE a.applied_at OPERATOR(pg_catalog.<) $1 LIMIT $2))",
-		 lb_applied_retention, max_rows, done);
-
-	/* What has been counted in a period that is over, or for no limit. */
-	(void) lb_own_run(&plan,
-					  "DELETE FROM @.lb_usage u WHERE NOT EXISTS ("
-					  "SELECT FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) u.limit_name "
-					  "AND (l.period IS NULL OR u.since OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.>) pg_catalog.now()))",
-					  0, NULL, NULL, NULL);
+	trim(visit,
+		 "DELETE FROM @.lb_event WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+		 "SELECT e.ctid FROM @.lb_event e WHERE e.submitted_at OPERATOR(pg_catalog.<) $1 "
+		 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND submitted_at OPERATOR(pg_catalog.<) $1",
+		 lb_event_retention);
 }
+
+static void
+trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			 const char *key)
+{
+	trim(visit,
+		 "DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+		 "SELECT a.ctid FROM @.lb_applied a WHERE a.applied_at OPERATOR(pg_catalog.<) $1 "
+		 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND applied_at OPERATOR(pg_catalog.<) $1",
+		 lb_applied_retention);
+}
+
+/* What has been counted in a period or a window that is over, or for no limit. */
+static void
+trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
+		   const char *key)
+{
+	trim(visit,
+		 "DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+		 "SELECT u.ctid FROM @.lb_usage u "
+		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
+		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
+		 "WHERE l.name IS NULL OR c.board IS NOT NULL "
+		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
+		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
+		 0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Rounds
+ * ----------------------------------------------------------------
+ */
 
 /* The keys that are closed and still have rows. */
 static List *
@@ -411,20 +707,19 @@ keys_to_remove(void)
  * what the user's own triggers do, and go on with the others.
  */
 static bool
-attempt(void (*action) (const LbDefn *, const LbWindow *, const char *, int, Done *),
-		const LbDefn *defn, const LbWindow *window, const char *key,
-		int max_rows, Done *done)
+attempt(Action action, const char *what, Visit *visit, const LbDefn *defn,
+		const LbWindow *window, const char *key)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool ok = true;
-	Done		before = *done;
+	Done		before = visit->done;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		action(defn, window, key, max_rows, done);
+		action(visit, defn, window, key);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -435,7 +730,7 @@ attempt(void (*action) (const LbDefn *, const LbWindow *, const char *, int, Don
 		edata = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		*done = before;
+		visit->done = before;
 
 		/* Whoever wants us to stop does not want us to go on. */
 		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
@@ -443,8 +738,7 @@ attempt(void (*action) (const LbDefn *, const LbWindow *, const char *, int, Don
 			ReThrowError(edata);
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),
-				 errmsg("could not close or remove window \"%s\": %s", key,
-						edata->message)));
+				 errmsg("could not %s: %s", what, edata->message)));
 		ok = false;
 	}
 	PG_END_TRY();
@@ -453,18 +747,12 @@ attempt(void (*action) (const LbDefn *, const LbWindow *, const char *, int, Don
 	return ok;
 }
 
-static void
-close_action(const LbDefn *defn, const LbWindow *window, const char *key,
-			 int max_rows, Done *done)
+static bool
+attempt_key(Action action, Visit *visit, const LbDefn *defn,
+			const LbWindow *window, const char *key)
 {
-	(void) close_window(window, key, done);
-}
-
-static void
-remove_action(const LbDefn *defn, const LbWindow *window, const char *key,
-			  int max_rows, Done *done)
-{
-	remove_rows(defn, key, max_rows, done);
+	return attempt(action, psprintf("close or remove window \"%s\"", key),
+				   visit, defn, window, key);
 }
 
 static LbDefn *
@@ -488,102 +776,150 @@ find_windows(void)
 	return NULL;
 }
 
-/*
- * A round: close what is to be closed, remove at most so many rows, trim our
- * own tables.  Between SPI_connect and SPI_finish.  With one, for the worker's
- * transactions, only the first of these that there is.  Keys that have failed
- * are added to skip, in the context given.
- */
 static void
-maintain(int max_rows, bool one, List **skip, MemoryContext skip_context,
-		 Done *done)
+find_family(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			const char *key)
 {
-	LbDefn	   *defn = find_windows();
+	visit->defn = find_windows();
+}
+
+/* Close what is to be closed.  Returns whether the transaction is to end. */
+static bool
+close_windows(Visit *visit, const LbDefn *defn)
+{
+	if (!visit->looked)
+		(void) attempt(look, "look for windows that are over", visit, defn,
+					   NULL, NULL);
+	visit->looked = true;
+	while (visit->to_close != NIL)
+	{
+		char	   *key = linitial(visit->to_close);
+		LbSpan		span;
+		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+		int64		closed = visit->done.closed;
+
+		visit->to_close = list_delete_first(visit->to_close);
+		if (window == NULL ||
+			GetCurrentTimestamp() < lb_window_closes(window, &span))
+			continue;
+		(void) attempt_key(close_window, visit, defn, window, key);
+		if (visit->one && visit->done.closed > closed)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Remove what is not to be kept.  Partitions that are to be dropped are left
+ * for the end of a transaction that goes on.  Returns whether it is to end.
+ */
+static bool
+remove_windows(Visit *visit, const LbDefn *defn, List **drops)
+{
 	TimestampTz now = GetCurrentTimestamp();
 	ListCell   *lc;
 
-	if (defn != NULL)
+	foreach(lc, keys_to_remove())
 	{
-		/* It can be invalidated, but not freed before we commit. */
-		foreach(lc, keys_with_rows(defn))
-		{
-			char	   *key = lfirst(lc);
-			LbSpan		span;
-			LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
-			MemoryContext old;
-			int64		closed = done->closed;
+		char	   *key = lfirst(lc);
+		LbSpan		span;
+		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+		MemoryContext old;
+		bool		ok;
 
-			if (window == NULL || skipped(*skip, key) ||
-				now < lb_window_closes(window, &span) ||
-				lb_window_is_closed(key, strlen(key)))
-				continue;
-			(void) attempt(close_action, defn, window, key, max_rows, done);
-			if (done->closed > closed && one)
-			{
-				done->more = true;
-				return;
-			}
-			if (done->closed > closed)
-				continue;
-			old = MemoryContextSwitchTo(skip_context);
-			*skip = lappend(*skip, pstrdup(key));
-			MemoryContextSwitchTo(old);
+		/* One whose kind is no longer recorded goes at once. */
+		if (skipped(visit->skip, key) ||
+			(window != NULL && now < lb_window_goes(window, &span)))
+			continue;
+		if (!visit->one && OidIsValid(partition_of(defn, key)))
+		{
+			*drops = lappend(*drops, key);
+			continue;
 		}
-		foreach(lc, keys_to_remove())
+		if (visit->done.removed >= visit->max_rows)
 		{
-			char	   *key = lfirst(lc);
-			LbSpan		span;
-			LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
-			MemoryContext old;
-			int			left = max_rows - (int) Min(done->removed, max_rows);
-			bool		ok;
+			visit->done.more = true;
+			return true;
+		}
+		ok = attempt_key(remove_rows, visit, defn, window, key);
+		if (ok && visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		if (ok)
+			continue;
+		old = MemoryContextSwitchTo(visit->context);
+		visit->skip = lappend(visit->skip, pstrdup(key));
+		MemoryContextSwitchTo(old);
+	}
+	return false;
+}
 
-			/* One whose kind is no longer recorded goes at once. */
-			if (skipped(*skip, key) ||
-				(window != NULL && now < lb_window_goes(window, &span)))
-				continue;
-			if (left == 0)
-			{
-				done->more = true;
-				return;
-			}
-			ok = attempt(remove_action, defn, window, key, left, done);
-			if (ok && one)
-			{
-				done->more = true;
-				return;
-			}
-			if (ok)
-				continue;
-			old = MemoryContextSwitchTo(skip_context);
-			*skip = lappend(*skip, pstrdup(key));
-			MemoryContextSwitchTo(old);
+/*
+ * Close what is to be closed, remove at most so many rows, trim our own tables.
+ * Between SPI_connect and SPI_finish.  Where each thing is to have a
+ * transaction of its own, only the first of these that there is.
+ */
+static void
+maintain(Visit *visit)
+{
+	List	   *drops = NIL;
+	ListCell   *lc;
+
+	/* It can be invalidated, but not freed before we commit. */
+	visit->defn = NULL;
+	(void) attempt(find_family, "look for windows", visit, NULL, NULL, NULL);
+	if (visit->defn != NULL &&
+		(close_windows(visit, visit->defn) ||
+		 remove_windows(visit, visit->defn, &drops)))
+		return;
+	(void) attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL, NULL);
+	(void) attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL, NULL);
+	(void) attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL, NULL);
+
+	/*
+	 * The last thing, and just once: whoever wants the table waits from here
+	 * to the end of the transaction.
+	 */
+	foreach(lc, drops)
+	{
+		if (attempt_key(remove_rows, visit, visit->defn, NULL, lfirst(lc)))
+		{
+			visit->done.more |= lnext(drops, lc) != NULL;
+			break;
 		}
 	}
-	trim_tables(max_rows, done);
 }
 
 void
 lb_maintain_main(Datum arg)
 {
 	Oid			database = DatumGetObjectId(arg);
-	List	   *skip = NIL;
-	MemoryContext context;
+	Visit		visit;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
+	SetConfigOption("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
+					PGC_S_OVERRIDE);
 	pgstat_report_appname("leaderboard maintenance");
-	context = AllocSetContextCreate(TopMemoryContext, "leaderboard maintenance",
-									ALLOCSET_SMALL_SIZES);
+	memset(&visit, 0, sizeof(visit));
+	visit.one = true;
+	visit.max_rows = BATCH_ROWS;
+	visit.context = AllocSetContextCreate(TopMemoryContext,
+										  "leaderboard maintenance",
+										  ALLOCSET_SMALL_SIZES);
 	for (;;)
 	{
-		Done		done;
 		const LbCatalog *cat;
 
-		memset(&done, 0, sizeof(done));
+		memset(&visit.done, 0, sizeof(visit.done));
 		SetCurrentStatementStartTimestamp();
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -593,14 +929,14 @@ lb_maintain_main(Datum arg)
 			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
 			if (SPI_connect() != SPI_OK_CONNECT)
 				elog(ERROR, "SPI_connect failed");
-			maintain(BATCH_ROWS, true, &skip, context, &done);
+			maintain(&visit);
 			SPI_finish();
 		}
 		PopActiveSnapshot();
 		CommitTransactionCommand();
 		pgstat_report_stat(true);
 		pgstat_report_activity(STATE_IDLE, NULL);
-		if (!done.more)
+		if (!visit.done.more)
 			break;
 		lb_give_way();
 	}
@@ -626,8 +962,7 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 Datum
 lb_maintain(PG_FUNCTION_ARGS)
 {
-	Done		done;
-	List	   *skip = NIL;
+	Visit		visit;
 	LbDefn	   *defn;
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
@@ -657,15 +992,17 @@ lb_maintain(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser where there is no family \"*\"")));
-	memset(&done, 0, sizeof(done));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	maintain(PG_GETARG_INT32(0), false, &skip, CurrentMemoryContext, &done);
+	memset(&visit, 0, sizeof(visit));
+	visit.max_rows = PG_GETARG_INT32(0);
+	visit.context = CurrentMemoryContext;
+	maintain(&visit);
 	SPI_finish();
-	values[0] = Int64GetDatum(done.closed);
-	values[1] = Int64GetDatum(done.archived);
-	values[2] = Int64GetDatum(done.removed);
-	values[3] = BoolGetDatum(done.more);
+	values[0] = Int64GetDatum(visit.done.closed);
+	values[1] = Int64GetDatum(visit.done.archived);
+	values[2] = Int64GetDatum(visit.done.removed);
+	values[3] = BoolGetDatum(visit.done.more);
 	return record(fcinfo, values, nulls);
 }
 
@@ -686,14 +1023,14 @@ lb_close_season(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"board", "season"};
 	static LbPlan plan;
-	static const Oid exists_types[] = {TEXTOID, TEXTOID};
+	static const Oid exists_types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
 	char	   *board;
 	char	   *season;
 	LbTarget	target;
 	LbDefn	   *defn;
 	StringInfoData sql;
 	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[2];
+	Datum		values[4];
 	int64		archived;
 
 	(void) lb_require_catalog();
@@ -740,15 +1077,18 @@ lb_close_season(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_connect failed");
 	values[0] = PG_GETARG_DATUM(0);
 	values[1] = PG_GETARG_DATUM(1);
+	values[2] = owner_name(defn);
+	values[3] = ObjectIdGetDatum(defn->source);
 	if (lb_own_run(&plan,
-				   "SELECT FROM @.lb_archive WHERE board OPERATOR(pg_catalog.=) $1 AND season OPERATOR(pg_catalog.=) $2 LIMIT 1",
-				   2, exists_types, values, NULL) > 0)
+				   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) $2 "
+				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   4, exists_types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("season \"%s\" of board \"%s\" has been closed",
 						season, board),
 				 errhint("Use another name.")));
-	archived = archive(board, season,
+	archived = archive(defn, board, season,
 					   PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2));
 
 	/* With the rights of the caller, who owns the table. */
@@ -780,14 +1120,14 @@ Datum
 lb_archive_top(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID};
+	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID, NAMEOID, REGCLASSOID};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char	   *board;
 	char	   *key;
 	int			keylen;
 	LbTarget	target;
-	Datum		values[3];
-	char		nulls[] = "   ";
+	Datum		values[5];
+	char		nulls[] = "     ";
 	uint64		n;
 
 	(void) lb_require_catalog();
@@ -825,15 +1165,25 @@ lb_archive_top(PG_FUNCTION_ARGS)
 	values[1] = PG_GETARG_DATUM(1);
 	values[2] = PG_GETARG_DATUM(2);
 	nulls[2] = PG_ARGISNULL(2) ? 'n' : ' ';
+	values[3] = owner_name(target.defn);
+	values[4] = ObjectIdGetDatum(target.defn->source);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+
+	/*
+	 * A board of the same name may have been another owner's, over another
+	 * table: what was archived then is not for readers of this one.
+	 */
 	n = lb_own_run(&plan,
-				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a "
-				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) COALESCE($3, "
-				   "(SELECT l.season FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
-				   "AND l.place OPERATOR(pg_catalog.=) 1 ORDER BY l.closed_at DESC, l.season DESC LIMIT 1)) "
+				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
+				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
+				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) $5) "
+				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
+				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
+				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "
 				   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
-				   3, types, values, nulls);
+				   5, types, values, nulls);
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[3];

@@ -937,9 +937,15 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						 score_index, "window_key, score DESC, updated_at",
 						 extension);
 	create_default_board("global", schema, "player_scores", NULL);
+
+	/*
+	 * Windows are opened over a table that has just been made, lest what
+	 * somebody has be removed: not over one that was there, nor over another
+	 * that has the family.
+	 */
+	windows = windows && find_defn("*") == NULL;
 	create_default_board("*", schema, "player_score_windows", "window_key");
 
-	/* Not over a table that is there: what is not to be kept is removed. */
 	if (windows)
 		(void) lb_own_run(&plan,
 						  "INSERT INTO @.lb_window (name, period, keep) "

@@ -69,7 +69,7 @@ extern void lb_require_owner(Oid relid);
 /* Raise 22004. */
 extern void lb_null_argument(const char *name);
 
-/* An array of bigint, text or boolean; nulls may be NULL. */
+/* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
 
 #endif							/* LB_OWN_H */

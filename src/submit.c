@@ -61,7 +61,23 @@
 #include "window.h"
 
 /* Columns of lb_event, as the script has them. */
-#define Natts_lb_event 8
+static const struct
+{
+	const char *name;
+	Oid			type;
+	bool		nullable;
+}			event_columns[] =
+{
+	{"player_id", INT8OID, false},
+	{"op", TEXTOID, false},
+	{"amount", INT8OID, false},
+	{"match_id", TEXTOID, true},
+	{"at", TIMESTAMPTZOID, false},
+	{"boards", TEXTARRAYOID, false},
+	{"scores", INT8ARRAYOID, false},
+	{"submitted_at", TIMESTAMPTZOID, false},
+};
+#define Natts_lb_event ((int) lengthof(event_columns))
 
 /* The longest match_id, in bytes: it must fit into an index. */
 #define MAX_MATCH_ID 1000
@@ -539,9 +555,9 @@ int8_array(const int64 *values, int n)
 	return lb_make_array(INT8OID, datums, NULL, n);
 }
 
-/* Remember the scores that a statement has returned. */
+/* Remember the scores that a statement has returned, of what it wrote or read. */
 static void
-take_scores(LbSubmit *s)
+take_scores(LbSubmit *s, bool written)
 {
 	SPITupleTable *table = SPI_tuptable;
 	LbSubmitBoard *board = NULL;
@@ -579,6 +595,7 @@ take_scores(LbSubmit *s)
 		if (p < 0 || board == NULL)
 			continue;
 		board->known[p] = true;
+		board->written |= written;
 		board->has_score[p] = !isnull;
 		board->scores[p] = isnull ? 0 : DatumGetInt64(score);
 		if (global)
@@ -622,7 +639,7 @@ read_missing(LbSubmit *s, int first, int n)
 	arg.op = LB_OP_CHANGE;
 	(void) lb_plan_run(&plans[global], arg.defn->id, read_text, &arg,
 					   global ? 1 : 2, types, values, NULL);
-	take_scores(s);
+	take_scores(s, false);
 }
 
 /* Several changes of one player are one, by what the operation does. */
@@ -685,7 +702,7 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	arg.op = op;
 	(void) lb_plan_run(&plans[op], s->global->id, write_text, &arg, 3, types,
 					   values, NULL);
-	take_scores(s);
+	take_scores(s, true);
 }
 
 /*
@@ -838,7 +855,7 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	(void) lb_plan_run(&plans[op], s->windows->id, write_text, &arg, 5, types,
 					   values, NULL);
-	take_scores(s);
+	take_scores(s, true);
 	if (s->need_scores)
 		read_missing(s, first, n);
 }
@@ -873,7 +890,8 @@ write_windows(LbSubmit *s)
 
 /*
  * The usual submit is one statement: an increment that all boards get.
- * Returns false if it is not that.
+ * Returns false if it is not that.  A trigger that keeps the row of "global"
+ * from being written would keep the windows' rows as well, which come from it.
  */
 static bool
 write_single(LbSubmit *s)
@@ -887,6 +905,8 @@ write_single(LbSubmit *s)
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
 	if (s->nitems != 1 || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
+		s->global->keeps_rows ||
+		(s->windows != NULL && s->windows->keeps_rows) ||
 		(s->windows != NULL && s->windows->ranked_if[0] != '\0' &&
 		 s->global->ranked_if[0] == '\0'))
 		return false;
@@ -1006,10 +1026,33 @@ open_boards(const LbSubmit *s)
 	return lb_make_array(TEXTOID, names, NULL, n);
 }
 
+/* Whether a row of lb_event can be formed, and inserted, as it stands. */
+static bool
+event_table_is_ours(Relation rel)
+{
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relispartition || rel->rd_rel->relrowsecurity ||
+		rel->rd_rel->relhasrules || rel->trigdesc != NULL ||
+		RelationGetNumberOfAttributes(rel) != Natts_lb_event ||
+		rel->rd_att->constr == NULL || rel->rd_att->constr->num_check > 0)
+		return false;
+	for (int i = 0; i < Natts_lb_event; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(rel->rd_att, i);
+
+		if (attr->attisdropped || attr->attgenerated != '\0' ||
+			attr->atttypid != event_columns[i].type ||
+			(attr->attnotnull && event_columns[i].nullable) ||
+			strcmp(NameStr(attr->attname), event_columns[i].name) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Append to lb_event without a statement, which would cost more than all else
  * that a submit does beside its writes.  Returns false where somebody has made
- * more of the table than the script did.
+ * something else of the table than the script did.
  */
 static bool
 append_event(const Datum *values, const char *nulls)
@@ -1019,12 +1062,7 @@ append_event(const Datum *values, const char *nulls)
 	TupleTableSlot *slot;
 	EState	   *estate;
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relrowsecurity || rel->rd_rel->relhasrules ||
-		rel->trigdesc != NULL ||
-		RelationGetNumberOfAttributes(rel) != Natts_lb_event ||
-		rel->rd_att->constr == NULL || rel->rd_att->constr->num_check > 0 ||
-		rel->rd_att->constr->has_generated_stored)
+	if (!event_table_is_ours(rel))
 	{
 		table_close(rel, NoLock);
 		return false;
@@ -1415,6 +1453,43 @@ return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
 	return n > 0;
 }
 
+/*
+ * Whether a trigger of the user's has kept lb_submit()'s change from being
+ * written: no row was, and the score is not what the change would leave as it
+ * is.
+ */
+static bool
+kept_out(const LbSubmit *s, const LbSubmitBoard *board)
+{
+	const LbDefn *defn = board->window ? s->windows : s->global;
+	bool		change = board->window && board->op == LB_OP_CHANGE &&
+		s->write_global;
+	int64		amount;
+	int64		score = board->scores[0];
+
+	if (!defn->keeps_rows || board->written)
+		return false;
+	if (!board->has_score[0])
+		return true;
+	amount = change ? s->change[0] : s->items[0].amount;
+	switch (board->window ? effective_op(s, board) : s->op)
+	{
+		case LB_OP_SET:
+			return score != amount;
+		case LB_OP_BEST:
+			return defn->columns[0].descending ? amount > score :
+				amount < score;
+		case LB_OP_WORST:
+			return defn->columns[0].descending ? amount < score :
+				amount > score;
+		case LB_OP_INCR:
+		case LB_OP_CHANGE:
+		case LB_NOPS:
+			break;
+	}
+	return amount != 0;
+}
+
 /* Whether policies may hide rows of the boards' tables from the caller. */
 static bool
 hides_rows(const LbSubmit *s)
@@ -1475,7 +1550,8 @@ lb_submit(PG_FUNCTION_ARGS)
 
 		return_row(fcinfo, board->name, board->has_score[0], board->scores[0],
 				   board->has_rank, board->rank, board->has_previous,
-				   board->previous, applied && !board->closed);
+				   board->previous,
+				   applied && !board->closed && !kept_out(&s, board));
 	}
 	if (applied && item.match_id != NULL && s.nopen > 0)
 		keep_result(&s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3));
@@ -1488,6 +1564,20 @@ lb_submit(PG_FUNCTION_ARGS)
  *		lb_submit_many
  * ----------------------------------------------------------------
  */
+
+/* What is to be written must fit into arrays. */
+static void
+check_size(int nchanges, int nboards)
+{
+	if (nchanges > (int) (MaxAllocSize / sizeof(LbSubmitItem)) ||
+		(int64) nchanges * nboards > (int64) (MaxAllocSize / sizeof(Datum)))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many changes for one call"),
+				 errdetail("There are %d changes on %d boards.", nchanges,
+						   nboards),
+				 errhint("Submit them in several calls.")));
+}
 
 static void
 null_element(const char *name)
@@ -1535,6 +1625,7 @@ lb_submit_many(PG_FUNCTION_ARGS)
 						   n != namounts ? namounts : nmatches)));
 	if (n == 0)
 		PG_RETURN_INT64(0);
+	check_size(n, 1);
 	s.items = palloc0(n * sizeof(LbSubmitItem));
 	for (int i = 0; i < n; i++)
 	{
@@ -1553,6 +1644,7 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	}
 	s.nitems = n;
 	find_boards(&s, NULL);
+	check_size(n, s.nboards);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

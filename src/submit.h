@@ -41,6 +41,7 @@ typedef struct LbSubmitBoard
 	int64		previous;
 	bool		has_rank;
 	int64		rank;
+	bool		written;		/* ... by a statement that returns it */
 } LbSubmitBoard;
 
 /* A submit under way. */

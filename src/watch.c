@@ -11,10 +11,15 @@
  * nothing is lost when a worker ends, and writers pay nothing at all.
  *
  * The launcher keeps a worker for each database that is listed in shared
- * memory.  A database is entered when a transaction commits that has written
- * to lb_watched, and by the first worker that visits it after a start.  The
- * worker of a database where nobody watches any more leaves.  It leaves as well
- * when somebody wants the database to itself, and is started again later.
+ * memory.  A database is entered when a transaction commits or is prepared that
+ * has written to lb_watched, and by the first worker that visits it after a
+ * start.  The worker of a database where nobody watches any more leaves.  It
+ * leaves as well when somebody wants the database to itself, and is started
+ * again later.
+ *
+ * COMMIT PREPARED runs no callback of ours, so the worker stays while somebody
+ * has a lock to write to lb_watched, prepared transactions included: what he
+ * has written may become visible at any time.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +36,7 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -53,6 +59,9 @@ PG_FUNCTION_INFO_V1(lb_unwatch_member);
 
 /* The most places that are watched. */
 #define MAX_TOP 1000
+
+/* How long the worker waits for a lock. */
+#define LOCK_TIMEOUT "1s"
 
 int			lb_notify_interval = 1000;
 
@@ -323,30 +332,44 @@ lb_unwatch_member(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* The number of watches, or -1 if it is not known. */
-static int64
-count_watches(void)
+/*
+ * Whether there are watches, or may be when a transaction that is open has
+ * committed.  Takes its own snapshots.
+ */
+static bool
+anybody_watches(void)
 {
 	const LbCatalog *cat = lb_catalog();
-	int64		n = 0;
+	Oid			relid;
+	LOCKTAG		tag;
+	int			writers;
+	uint64		n;
 
-	if (cat == NULL || !cat->version_ok || RecoveryInProgress() ||
-		!OidIsValid(get_relname_relid("lb_watched", cat->schema)))
-		return 0;
+	if (cat == NULL || !cat->version_ok || RecoveryInProgress())
+		return false;
+	relid = get_relname_relid("lb_watched", cat->schema);
+	if (!OidIsValid(relid))
+		return false;
+
+	/* First: who has no lock any more is visible. */
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	(void) GetLockConflicts(&tag, ShareLock, &writers);
+	if (writers > 0)
+		return true;
+	PushActiveSnapshot(GetTransactionSnapshot());
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	n = lb_own_run_once("SELECT FROM @.lb_watched LIMIT 1", 0, NULL, NULL);
 	SPI_finish();
-	return n;
+	PopActiveSnapshot();
+	return n > 0;
 }
 
 void
 lb_watch_look(void)
 {
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (count_watches() > 0)
+	if (anybody_watches())
 		lb_watch_enter(MyDatabaseId);
-	PopActiveSnapshot();
 }
 
 /* Send what has changed.  Returns whether anybody watches. */
@@ -358,17 +381,17 @@ notify_round(void)
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	any = count_watches() > 0;
+	any = anybody_watches();
 	if (any)
 	{
 		pgstat_report_activity(STATE_RUNNING, "comparing what is watched");
+		PushActiveSnapshot(GetTransactionSnapshot());
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");
 		(void) lb_own_run(&plan, "SELECT @.lb_notify()", 0, NULL, NULL, NULL);
 		SPI_finish();
+		PopActiveSnapshot();
 	}
-	PopActiveSnapshot();
 	CommitTransactionCommand();
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
@@ -387,6 +410,10 @@ lb_watch_main(Datum arg)
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
 	pgstat_report_appname("leaderboard notifier");
+
+	/* A table that is locked is looked at later: others are watched as well. */
+	SetConfigOption("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
+					PGC_S_OVERRIDE);
 
 	/* A board that has no index now is looked at when it has one. */
 	SetConfigOption("leaderboard.not_ready", "error", PGC_USERSET,

@@ -601,12 +601,16 @@ lb_window_of_key(const char *key, int len, LbSpan *span)
 	return window;
 }
 
+/*
+ * Days are of 24 hours and months those of UTC: what a window's end is must not
+ * depend on the time zone of the session that asks.
+ */
 static TimestampTz
 after(TimestampTz at, const Interval *interval)
 {
-	return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
-												   TimestampTzGetDatum(at),
-												   IntervalPGetDatum(interval)));
+	return DatumGetTimestamp(DirectFunctionCall2(timestamp_pl_interval,
+												 TimestampGetDatum(at),
+												 IntervalPGetDatum(interval)));
 }
 
 TimestampTz
@@ -804,16 +808,19 @@ check_window_name(const char *name, LbPeriod period)
 	}
 }
 
-/* An interval of lb_window, not negative. */
-static void
-check_interval(const char *name, const Interval *interval)
+void
+lb_check_interval(const char *name, const Interval *interval)
 {
-	TimestampTz epoch = 0;
-
-	if (after(epoch, interval) < epoch)
+	/* A month less 30 days is now one thing, now another. */
+	if (interval->month < 0 || interval->day < 0 || interval->time < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" must not be negative", name)));
+				 errmsg("argument \"%s\" must not be negative", name),
+				 errdetail("Neither its months nor its days nor its time may be.")));
+
+	/* Submits add it to the ends of windows. */
+	(void) after((TimestampTz) (date2j(10000, 1, 1) - POSTGRES_EPOCH_JDATE) * USECS_PER_DAY,
+				 interval);
 }
 
 Datum
@@ -909,9 +916,11 @@ lb_open_window(PG_FUNCTION_ARGS)
 										Int32GetDatum(-1));
 		nulls[7] = ' ';
 	}
-	check_interval("keep", DatumGetIntervalP(values[7]));
+	lb_check_interval("keep", DatumGetIntervalP(values[7]));
 	if (!PG_ARGISNULL(8))
-		check_interval("late", PG_GETARG_INTERVAL_P(8));
+		lb_check_interval("late", PG_GETARG_INTERVAL_P(8));
+	if (period == LB_ONCE)
+		(void) after(PG_GETARG_TIMESTAMPTZ(5), DatumGetIntervalP(values[7]));
 	if (!PG_ARGISNULL(9) && PG_GETARG_INT32(9) < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -119,6 +119,12 @@ extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
  */
 extern bool lb_window_is_closed(const char *key, int len);
 
+/*
+ * Raise 22023 if an interval is negative in any part, or 22008 if it reaches
+ * from the last of windows beyond what a timestamp can be.
+ */
+extern void lb_check_interval(const char *name, const Interval *interval);
+
 /* The op that a text names; raises 22023.  change is allowed for windows. */
 extern LbOp lb_op_from_text(const char *s);
 

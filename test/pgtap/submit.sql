@@ -1,6 +1,6 @@
 /* Windows' keys against to_char(), and random submits against a model in SQL. */
 \ir lib/setup.psql
-SELECT plan(18);
+SELECT plan(20);
 
 SELECT lb_create_tables();
 SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
@@ -145,6 +145,14 @@ END $$;
 SELECT is_empty('SELECT pg_temp.random_batches(80)', 'lb_submit_many returns how many were applied');
 SELECT is_empty('SELECT pg_temp.differences()', 'lb_submit_many does what the model does');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree after batches');
+
+/* More than fits into arrays. */
+SELECT lb_open_window('many:' || g, starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years')
+FROM generate_series(1, 300) g;
+SELECT throws_ok($$SELECT lb_submit_many(array_agg(g), array_agg(g), at => '2026-04-09')
+	FROM generate_series(1::bigint, 450000) g$$, '54000', 'too many changes for one call',
+	'a batch that is too large is refused');
+SELECT lives_ok($$SELECT lb_submit_many('{1,2}', '{1,2}', at => '2026-04-09')$$, 'one that is not is taken');
 
 DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;

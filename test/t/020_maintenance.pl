@@ -104,6 +104,27 @@ over('owned');
 gone('owned', 'of another owner');
 is($node->safe_psql('owned', 'SELECT DISTINCT name FROM who'), 'owner', 'triggers run as the owner');
 
+# A table that somebody has locked is not waited for, but tried again; and what
+# is on no board, for all are hidden, is closed and removed as well.
+$node->safe_psql('postgres', 'CREATE DATABASE hidden');
+make('hidden', $players);
+$node->safe_psql('hidden', q{
+	UPDATE player_score_windows SET ranked = false WHERE window_key LIKE 'daily:%';
+	BEGIN;
+	LOCK TABLE player_score_windows;
+	PREPARE TRANSACTION 'lock'});
+over('hidden');
+my $waited = 0;
+while (slurp_file($node->logfile) !~ /LOG:  could not .*lock timeout/ && $waited++ < 600)
+{
+	usleep(100_000);
+}
+cmp_ok($waited, '<', 600, 'the worker does not wait for a lock for long');
+$node->safe_psql('hidden', q{COMMIT PREPARED 'lock'});
+ok($node->poll_query_until('hidden', q{SELECT count(*) = 2 FROM lb_closed WHERE removed_at IS NOT NULL AND members = 0}),
+	'windows without a board are removed');
+is($node->safe_psql('hidden', q{SELECT DISTINCT window_key FROM player_score_windows}), 'weekly:202615', 'with all rows');
+
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
 	SELECT lb_set_limit('x', 'global', max_amount => 100000);

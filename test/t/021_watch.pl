@@ -126,6 +126,15 @@ is(scalar @got, 1, 'one notification for a thousand places');
 ok($got[0]{more}, 'which has been cut');
 cmp_ok(scalar @{ $got[0]{places} }, '>', 50, 'but not to nothing');
 
+# A board whose table is locked keeps nobody from hearing of the others.
+@got = heard('postgres',
+	q{SELECT lb_watch('global', 1), lb_watch('weekly:202615', 1)},
+	q{BEGIN; LOCK TABLE player_score_windows; PREPARE TRANSACTION 'lock'},
+	q{UPDATE player_scores SET score = 1 WHERE player_id = 1000000001},
+	q{SELECT seen('global', NULL, '{8999999999999999998}')});
+is(scalar @got, 1, 'notified beside a table that is locked');
+$node->safe_psql('postgres', q{COMMIT PREPARED 'lock'; SELECT lb_unwatch('weekly:202615')});
+
 # Over a restart, and a crash.
 for my $how ('fast', 'immediate')
 {
@@ -139,6 +148,28 @@ for my $how ('fast', 'immediate')
 		"UPDATE player_scores SET score = 1$score WHERE player_id = 1",
 		"SELECT seen('global', NULL, '{1$score}')");
 	is_deeply([ map { $_->{score} } map { @{ $_->{places} } } @got ], [ "1$score" ], "after $how: notified");
+}
+
+# A watch that is prepared is there once it is committed, however long that takes
+# and whatever happens meanwhile.
+$node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
+for my $restart (0, 1)
+{
+	$node->safe_psql('postgres', q{SELECT lb_unwatch('global'); UPDATE player_scores SET score = 1 WHERE player_id = 1;
+		BEGIN; SELECT lb_watch('global', 1); PREPARE TRANSACTION 'watch'});
+	usleep(1_000_000);
+	if ($restart)
+	{
+		$node->restart;
+		wait_ready($node, 'postgres');
+		usleep(1_000_000);
+	}
+	$node->safe_psql('postgres', q{COMMIT PREPARED 'watch'});
+	@got = heard('postgres',
+		q{UPDATE player_scores SET score = 5 WHERE player_id = 1},
+		q{SELECT seen('global', NULL, '{5}')});
+	is_deeply([ map { $_->{score} } map { @{ $_->{places} } } @got ], [5], 'prepared: notified');
 }
 
 # Commands on a database that is watched.
@@ -174,4 +205,24 @@ $node->stop;
 my $log = slurp_file($node->logfile);
 unlike($log, qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 unlike($log, qr/FATAL:  database .* does not exist/, 'nobody looks for a database that is gone');
+
+# Where there are too few workers, it is said once, tried until one has left, and
+# no build has to wait for good.
+$node = lb_node('few', "max_worker_processes = 4\nleaderboard.notify_interval = '50ms'\n"
+	. "leaderboard.maintenance_interval = 0\n");
+$node->start;
+make($_) for ('postgres', 'one', 'two');
+$node->safe_psql($_, q{SELECT lb_watch('global', 1)}) for ('postgres', 'one', 'two');
+usleep(7_000_000);
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'leaderboard notifier'}),
+	'2', 'as many workers as there may be');
+is(scalar(() = slurp_file($node->logfile) =~ /WARNING:  could not start a leaderboard notifier/g), 1, 'said once');
+is($node->safe_psql('one', q{SELECT lb_rebuild('global'); SELECT lb_wait_ready('1 min')}), "\nt", 'a board is built');
+$node->safe_psql($_, q{SELECT lb_unwatch('global')}) for ('postgres', 'one');
+@got = heard('two',
+	q{SELECT applied FROM lb_submit(5, 5, boards => '{global}')},
+	q{SELECT seen('global', NULL, '{55}')});
+is(scalar @got, 1, 'notified when there is room');
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 done_testing();
