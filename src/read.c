@@ -421,7 +421,7 @@ lb_rank(PG_FUNCTION_ARGS)
 		int64		key[LB_MAX_WIDTH];
 		int64		rank = 0;
 
-		isnull = !lb_view_lookup(&r.read.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!isnull)
 			rank = rank_of_key(&r, key);
 		lb_read_unlock(&r.read);
@@ -480,7 +480,7 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	PG_END_TRY();
 	if (locked)
 	{
-		*isnull = !lb_view_lookup(&r.read.view, &member, key);
+		*isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!*isnull)
 			*rank = rank_of_key(&r, key);
 		lb_read_unlock(&r.read);
@@ -520,7 +520,7 @@ lb_score(PG_FUNCTION_ARGS)
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
 
-		isnull = !lb_view_lookup(&r.read.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		lb_read_unlock(&r.read);
 		if (!isnull)
 			result = Int64GetDatum(score_of(&r, key));
@@ -549,7 +549,7 @@ lb_percentile(PG_FUNCTION_ARGS)
 		int64		key[LB_MAX_WIDTH];
 		double		percentile = 0;
 
-		isnull = !lb_view_lookup(&r.read.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!isnull)
 			percentile = percentile_of_key(&r, key);
 		lb_read_unlock(&r.read);
@@ -580,7 +580,7 @@ lb_player(PG_FUNCTION_ARGS)
 		int64		total = 0;
 		double		percentile = 0;
 
-		isnull = !lb_view_lookup(&r.read.view, &member, key);
+		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!isnull)
 		{
 			rank = rank_of_key(&r, key);
@@ -803,7 +803,7 @@ lb_around(PG_FUNCTION_ARGS)
 		int64		key[LB_MAX_WIDTH];
 		int			got = 0;
 
-		if (lb_view_lookup(&r.read.view, &member, key))
+		if (lb_view_lookup(&r.read.view, &member, key, NULL))
 		{
 			uint64		place;
 			uint64		first;
@@ -1016,6 +1016,7 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 			 Ranked *ranked)
 {
 	const int64 *keys[LB_BATCH] = {NULL};
+	LbCursor	places[LB_BATCH];
 	uint64		before[LB_BATCH];
 	uint64		distinct[LB_BATCH];
 	bool		dense = r->method == LB_DENSE_RANK;
@@ -1027,15 +1028,16 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 		int64		member = DatumGetInt64(members[i]);
 
 		if (nulls[i] ||
-			!lb_view_lookup(&r->read.view, &member, ranked[got].key))
+			!lb_view_lookup(&r->read.view, &member, ranked[got].key,
+							&places[got]))
 			continue;
 		ranked[got].number = i;
 		keys[got] = ranked[got].key;
 		got++;
 	}
-	lb_view_spans_many(&r->read.view, keys, got, r->method == LB_ROW_NUMBER ?
-					   r->read.view.width : 1, before,
-					   dense ? distinct : NULL);
+	lb_view_spans_many(&r->read.view, keys, places, got,
+					   r->method == LB_ROW_NUMBER ? r->read.view.width : 1,
+					   before, dense ? distinct : NULL);
 	for (int i = 0; i < got; i++)
 		ranked[i].rank = (dense ? distinct[i] : before[i]) + 1;
 	return got;

@@ -124,6 +124,12 @@ block_ptr(const LbArena *arena, LbRef ref)
 	return (Block *) lb_ptr(arena, ref);
 }
 
+static inline LbRef
+block_ref(const LbArena *arena, const Block *block)
+{
+	return (LbRef) (((const char *) block - arena->base) / LB_CHUNK_SIZE);
+}
+
 /* Where the keys of a leaf with this capacity start. */
 static inline Size
 leaf_offset(int cap)
@@ -1600,7 +1606,7 @@ lb_index_init(LbIndex *index, int width, int member_words)
 
 bool
 lb_index_lookup(const LbArena *arena, const LbIndex *index,
-				const int64 *member, int64 *key)
+				const int64 *member, int64 *key, LbCursor *cursor)
 {
 	const Block *leaf;
 	int			slot;
@@ -1612,7 +1618,12 @@ lb_index_lookup(const LbArena *arena, const LbIndex *index,
 	block_get_key(leaf, slot, key);
 
 	/* Many callers go on to lb_index_spans, which ends in this leaf. */
-	if (index->height > 1)
+	if (cursor != NULL)
+	{
+		cursor->leaf = block_ref(arena, leaf);
+		cursor->slot = slot;
+	}
+	else if (index->height > 1)
 		prefetch_words(leaf_words(leaf, 0), Max(slot, leaf->count / 2) + 1);
 	return true;
 }
@@ -1647,10 +1658,8 @@ lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
 	if (slot == NULL)
 		return;
 
-	/* All words of the key, and the scores that a search for it reads. */
-	for (int i = 1; i < index->width; i++)
+	for (int i = 0; i < index->width; i++)
 		lb_prefetch(leaf_words(leaf, i) + (slot - leaf_tags(leaf)));
-	prefetch_words(leaf_words(leaf, 0), leaf->count);
 }
 
 void
@@ -1754,10 +1763,26 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		*distinct = before.distinct;
 }
 
+/* The first of the entries of a leaf up to slot that begin as slot's does. */
+static int
+first_equal(const Block *leaf, int slot, int nwords)
+{
+	while (slot > 0)
+	{
+		for (int i = 0; i < nwords; i++)
+		{
+			if (leaf_words(leaf, i)[slot - 1] != leaf_words(leaf, i)[slot])
+				return slot;
+		}
+		slot--;
+	}
+	return slot;
+}
+
 void
 lb_index_spans_many(const LbArena *arena, const LbIndex *index,
-					const int64 *const *prefixes, int n, int nwords,
-					uint64 *members, uint64 *distinct)
+					const int64 *const *prefixes, const LbCursor *places,
+					int n, int nwords, uint64 *members, uint64 *distinct)
 {
 	const Block *blocks[LB_PREFETCH_KEYS];
 	int			level;
@@ -1778,6 +1803,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 		for (i = 0; i < n; i++)
 		{
 			const Block *block = blocks[i];
+			LbRef		child;
 			int			at;
 
 			at = search_keys(link_words(block, 0), block->cap, 1,
@@ -1785,7 +1811,10 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 			members[i] += link_members(block)[at];
 			if (distinct != NULL)
 				distinct[i] += link_distinct(block)[at];
-			blocks[i] = block_ptr(arena, link_children(block)[at]);
+			child = link_children(block)[at];
+			blocks[i] = block_ptr(arena, child);
+			if (child == places[i].leaf && distinct == NULL)
+				continue;
 			prefetch_words(blocks[i], level > 1 ?
 						   (int) sizeof(LinkBlock) / 8 + block->cap :
 						   LB_PAGE_SIZE / (index->width * 8) + 2);
@@ -1794,10 +1823,13 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 	for (i = 0; index->height > 0 && i < n; i++)
 	{
 		const Block *leaf = blocks[i];
-		int			slot = search_keys(leaf_words(leaf, 0), leaf->cap, 0,
-									   leaf->count, prefixes[i], nwords,
-									   false);
+		int			slot;
 
+		if (block_ref(arena, leaf) == places[i].leaf)
+			slot = first_equal(leaf, places[i].slot, nwords);
+		else
+			slot = search_keys(leaf_words(leaf, 0), leaf->cap, 0, leaf->count,
+							   prefixes[i], nwords, false);
 		members[i] += (uint64) slot;
 		if (distinct != NULL)
 			distinct[i] += leaf_distinct(leaf, 0, slot);

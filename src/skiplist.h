@@ -78,9 +78,13 @@ extern LbResult lb_index_remove(const LbMem *mem, LbIndex *index,
 extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
 								 const int64 *old, const int64 *new);
 
-/* Copy the key of member to key.  Returns false if it is not there. */
+/*
+ * Copy the key of member to key, and its place to cursor if that is not NULL.
+ * Returns false if it is not there.
+ */
 extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
-							const int64 *member, int64 *key);
+							const int64 *member, int64 *key,
+							LbCursor *cursor);
 
 /*
  * lb_index_lookup in steps for many members at once: call each of these, in
@@ -116,10 +120,13 @@ extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
 /*
  * The same, not inclusive, for n prefixes at once, at most LB_PREFETCH_KEYS:
  * level by level, so that their cache misses overlap.  distinct may be NULL.
+ * Where is known of a prefix that an entry begins with it, places has that
+ * entry, and else LB_NONE as its leaf; then less of the leaf is read.
  */
 extern void lb_index_spans_many(const LbArena *arena, const LbIndex *index,
-								const int64 *const *prefixes, int n,
-								int nwords, uint64 *members, uint64 *distinct);
+								const int64 *const *prefixes,
+								const LbCursor *places, int n, int nwords,
+								uint64 *members, uint64 *distinct);
 
 /* Move to the entry with so many before it.  Returns false past the end. */
 extern bool lb_index_seek_place(const LbArena *arena, const LbIndex *index,

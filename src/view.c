@@ -112,7 +112,8 @@ lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 			found = false;
 		}
 		if (index != NULL)
-			found = lb_index_lookup(&lb_shared->arena, index, member, key);
+			found = lb_index_lookup(&lb_shared->arena, index, member, key,
+									NULL);
 		if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
 			(found && lb_words_cmp(key, entry + 1, width) != 0))
 			return false;
@@ -168,7 +169,8 @@ lb_view_members(const LbView *view)
 }
 
 bool
-lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
+lb_view_lookup(const LbView *view, const int64 *member, int64 *key,
+			   LbCursor *cursor)
 {
 	LbOverlay  *overlay = view->overlay;
 
@@ -186,11 +188,13 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key)
 				return false;
 			memcpy(key, lb_entry_new(entry, view->width),
 				   view->width * sizeof(int64));
+			if (cursor != NULL)
+				cursor->leaf = LB_NONE;
 			return true;
 		}
 	}
 	return view->index != NULL &&
-		lb_index_lookup(view->arena, view->index, member, key);
+		lb_index_lookup(view->arena, view->index, member, key, cursor);
 }
 
 /* What the corrections add to spans before a prefix, which are the index's. */
@@ -251,12 +255,13 @@ lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 }
 
 void
-lb_view_spans_many(const LbView *view, const int64 *const *prefixes, int n,
-				   int nwords, uint64 *members, uint64 *distinct)
+lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
+				   const LbCursor *places, int n, int nwords,
+				   uint64 *members, uint64 *distinct)
 {
 	if (view->index != NULL)
-		lb_index_spans_many(view->arena, view->index, prefixes, n, nwords,
-							members, distinct);
+		lb_index_spans_many(view->arena, view->index, prefixes, places, n,
+							nwords, members, distinct);
 	for (int i = 0; i < n; i++)
 	{
 		if (view->index == NULL)

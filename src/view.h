@@ -70,16 +70,20 @@ extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 
 extern uint64 lb_view_members(const LbView *view);
 
-/* As lb_index_lookup, lb_index_spans; prefix of one word or a whole key. */
+/*
+ * As lb_index_lookup, lb_index_spans; prefix of one word or a whole key.  The
+ * cursor's leaf is LB_NONE if the key is not the index's.
+ */
 extern bool lb_view_lookup(const LbView *view, const int64 *member,
-						   int64 *key);
+						   int64 *key, LbCursor *cursor);
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 
 /* As lb_index_spans_many. */
 extern void lb_view_spans_many(const LbView *view,
-							   const int64 *const *prefixes, int n,
-							   int nwords, uint64 *members, uint64 *distinct);
+							   const int64 *const *prefixes,
+							   const LbCursor *places, int n, int nwords,
+							   uint64 *members, uint64 *distinct);
 
 /* Move to the entry with so many before it.  Returns false past the end. */
 extern bool lb_view_seek(const LbView *view, uint64 before,

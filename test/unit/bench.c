@@ -183,7 +183,7 @@ main(int argc, char **argv)
 		uint64		m;
 		uint64		d;
 
-		if (!lb_index_lookup(&arena, &index, &member, key))
+		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
 			die("lookup");
 		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
 		sum += m + d;
@@ -196,7 +196,7 @@ main(int argc, char **argv)
 		int64		member = (int64) (next_random() % members) * 7 + 1;
 		int64		key[LB_MAX_WIDTH];
 
-		if (!lb_index_lookup(&arena, &index, &member, key))
+		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
 			die("lookup");
 		sum += (uint64) key[0];
 	}
@@ -220,7 +220,7 @@ main(int argc, char **argv)
 			lb_index_prefetch_key(&arena, &index, &member[j]);
 		for (j = 0; j < 32; j++)
 		{
-			if (!lb_index_lookup(&arena, &index, &member[j], key))
+			if (!lb_index_lookup(&arena, &index, &member[j], key, NULL))
 				die("lookup");
 			sum += (uint64) key[0];
 		}
@@ -266,7 +266,7 @@ main(int argc, char **argv)
 	{
 		int64		member = (int64) i * 7 + 1;
 
-		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH))
+		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH, NULL))
 			die("lookup");
 	}
 	begin();
@@ -292,7 +292,7 @@ main(int argc, char **argv)
 		uint64		m;
 		uint64		d;
 
-		if (!lb_index_lookup(&arena, &index, &member, key))
+		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
 			die("lookup");
 		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
 		sum += m + d;

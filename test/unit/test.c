@@ -906,6 +906,7 @@ ask_many(Model *model, int nwords)
 	const LbIndex *index = &model->index;
 	int64		keys[5][LB_MAX_WIDTH];
 	const int64 *prefixes[5];
+	LbCursor	places[5];
 	uint64		members[5];
 	uint64		distinct[5];
 	int			n = 1 + (int) random_below(5);
@@ -915,12 +916,20 @@ ask_many(Model *model, int nwords)
 	for (i = 0; i < n; i++)
 	{
 		make_key(model, (int) random_below(model->universe), keys[i]);
+		places[i].leaf = LB_NONE;
 		if (random_below(8) == 0)
 			keys[i][random_below(model->width)] = extreme();
+		else if (random_below(4) > 0)
+		{
+			const int64 *member = key_member(index, keys[i]);
+
+			if (!lb_index_lookup(arena, index, member, keys[i], &places[i]))
+				places[i].leaf = LB_NONE;
+		}
 		prefixes[i] = keys[i];
 	}
 	lb_index_prefetch_changes(arena, index, prefixes, n);
-	lb_index_spans_many(arena, index, prefixes, n, nwords, members,
+	lb_index_spans_many(arena, index, prefixes, places, n, nwords, members,
 						count_distinct ? distinct : NULL);
 	for (i = 0; i < n; i++)
 	{
@@ -962,7 +971,7 @@ ask(Model *model)
 			lb_index_prefetch_leaf(arena, index, key_member(index, key));
 			lb_index_prefetch_key(arena, index, key_member(index, key));
 			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
-									got) == model->there[member]);
+									got, NULL) == model->there[member]);
 			if (model->there[member])
 				REQUIRE(lb_words_cmp(key, got, model->width) == 0);
 			break;
