@@ -79,20 +79,20 @@ events()
 
 say "lb_submit, 2 clients"
 events off
-turns "submit 2 submit" "hand 2 hand"
+turns "submit pgb 2 submit" "hand pgb 2 hand"
 ratio_row "\`lb_submit\`, three boards, against three upserts in one statement" \
 	submit hand /s 0.8
 export PGOPTIONS='-c synchronous_commit=off'
-turns "submit 2 submit" "hand 2 hand"
+turns "submit pgb 2 submit" "hand pgb 2 hand"
 ratio_row "the same, \`synchronous_commit = off\`" submit hand /s ""
 unset PGOPTIONS
 events on
-turns "submit 2 submit" "hand 2 hand"
+turns "submit pgb 2 submit" "hand pgb 2 hand"
 ratio_row "the same with \`lb_event\`, which the upserts do not write" submit hand /s ""
 
 say "lb_submit_many in batches of 1,000, 2 clients"
 events off
-turns "many 2 many" "manyhand 2 manyhand"
+turns "many pgb 2 many" "manyhand pgb 2 manyhand"
 thousands()
 {
 	local -n series=$1
