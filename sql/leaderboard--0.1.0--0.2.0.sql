@@ -709,8 +709,14 @@ BEGIN
 			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
 		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
 			OR object_not_in_prerequisite_state OR lock_not_available THEN
-			/* The board is gone, locked, or not ready: at the next time. */
-			NULL;
+			/*
+			 * The board is gone, locked, or not ready: at the next time.  All
+			 * that is watched waits for one lock in all, not for one each:
+			 * others may wait for those that this transaction has got.
+			 */
+			IF SQLSTATE = '55P03' THEN
+				PERFORM set_config('lock_timeout', '1ms', true);
+			END IF;
 		END;
 	END LOOP;
 	RETURN sent;

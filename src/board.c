@@ -222,6 +222,11 @@ lb_catalog(void)
 									CStringGetDatum("lb_capture"),
 									PointerGetDatum(buildoidvector(NULL, 0)),
 									ObjectIdGetDatum(found.schema));
+	found.set_updated_at =
+		GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						CStringGetDatum("lb_set_updated_at"),
+						PointerGetDatum(buildoidvector(NULL, 0)),
+						ObjectIdGetDatum(found.schema));
 	catalog = found;
 	catalog_valid = true;
 	return &catalog;
@@ -510,18 +515,14 @@ may_keep_rows(Relation rel, const LbCatalog *cat)
 	for (int i = 0; i < desc->numtriggers; i++)
 	{
 		Trigger    *trigger = &desc->triggers[i];
-		char	   *name;
 
-		if (trigger->tgenabled == TRIGGER_DISABLED ||
-			!TRIGGER_FOR_ROW(trigger->tgtype) ||
-			!TRIGGER_FOR_BEFORE(trigger->tgtype) ||
-			(!TRIGGER_FOR_INSERT(trigger->tgtype) &&
-			 !TRIGGER_FOR_UPDATE(trigger->tgtype)))
-			continue;
-		name = get_func_name(trigger->tgfoid);
-		if (cat == NULL || name == NULL ||
-			strcmp(name, "lb_set_updated_at") != 0 ||
-			get_func_namespace(trigger->tgfoid) != cat->schema)
+		/* No look-ups here: they could have the descriptor made anew. */
+		if (trigger->tgenabled != TRIGGER_DISABLED &&
+			TRIGGER_FOR_ROW(trigger->tgtype) &&
+			TRIGGER_FOR_BEFORE(trigger->tgtype) &&
+			(TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
+			(cat == NULL || trigger->tgfoid != cat->set_updated_at))
 			return true;
 	}
 	return false;
@@ -1316,10 +1317,12 @@ lb_def_offline(LbDef *def, const char *reason, bool retry)
 {
 	SpinLockAcquire(&def->mutex);
 	pg_atomic_write_u32(&def->state, LB_OFFLINE);
+
+	/* A ready board has no reason; each commit may come here from then on. */
+	def->tell |= strncmp(def->reason, reason, LB_MAX_REASON - 1) != 0;
 	strlcpy(def->reason, reason, LB_MAX_REASON);
 	def->retry = retry;
 	def->release = true;
-	def->tell = true;
 	SpinLockRelease(&def->mutex);
 	ConditionVariableBroadcast(&def->changed);
 	lb_wake_launcher();

@@ -424,6 +424,7 @@ typedef struct LbCatalog
 	Oid			schema;
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
+	Oid			set_updated_at; /* function lb_set_updated_at */
 	bool		version_ok;		/* script and library are of one version */
 } LbCatalog;
 

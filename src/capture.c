@@ -1156,8 +1156,28 @@ detach_begins(Oid relid, RangeVar *name)
 	if (OidIsValid(part) && get_rel_relispartition(part) &&
 		get_partition_parent(part, true) == relid)
 	{
-		LockRelationOid(part, ShareLock);
-		list_free(find_all_inheritors(part, ShareLock, NULL));
+		List	   *parts;
+		List	   *tags = NIL;
+		ListCell   *lc;
+
+		/*
+		 * Waiting in line for a ShareLock keeps all later writers waiting as
+		 * well.  So wait for those who are there without being in line,
+		 * VACUUM and the like first, and get in line behind the few who have
+		 * come meanwhile.
+		 */
+		LockRelationOid(part, ShareUpdateExclusiveLock);
+		parts = find_all_inheritors(part, ShareUpdateExclusiveLock, NULL);
+		foreach(lc, parts)
+		{
+			LOCKTAG    *tag = palloc(sizeof(LOCKTAG));
+
+			SET_LOCKTAG_RELATION(*tag, MyDatabaseId, lfirst_oid(lc));
+			tags = lappend(tags, tag);
+		}
+		WaitForLockersMultiple(tags, ShareLock, false);
+		foreach(lc, parts)
+			LockRelationOid(lfirst_oid(lc), ShareLock);
 	}
 }
 

@@ -37,6 +37,7 @@
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -60,8 +61,8 @@ PG_FUNCTION_INFO_V1(lb_unwatch_member);
 /* The most places that are watched. */
 #define MAX_TOP 1000
 
-/* How long the worker waits for a lock. */
-#define LOCK_TIMEOUT "1s"
+/* How long the worker waits for a lock, in milliseconds. */
+#define LOCK_TIMEOUT 100
 
 int			lb_notify_interval = 1000;
 
@@ -411,9 +412,13 @@ lb_watch_main(Datum arg)
 	lb_worker_settings();
 	pgstat_report_appname("leaderboard notifier");
 
-	/* A table that is locked is looked at later: others are watched as well. */
-	SetConfigOption("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
-					PGC_S_OVERRIDE);
+	/*
+	 * A table that is locked is looked at later: others are watched as well.
+	 * Nor is anybody to become the victim of a deadlock with us.
+	 */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", Max(1, Min(LOCK_TIMEOUT, DeadlockTimeout / 2))),
+					PGC_USERSET, PGC_S_OVERRIDE);
 
 	/* A board that has no index now is looked at when it has one. */
 	SetConfigOption("leaderboard.not_ready", "error", PGC_USERSET,
