@@ -188,8 +188,33 @@ is_right($node, 'other', 't', 't', 'back within the share');
 is_verified($node, 'other');
 is_verified($node, 'postgres');
 
+# Each commit finds no memory; the log is told once.
+$node->safe_psql('other', <<'END');
+CREATE TABLE u (player_id bigint PRIMARY KEY, score int NOT NULL);
+INSERT INTO u SELECT i, i FROM generate_series(1, 10) i;
+SELECT lb_create_board('u', 'u');
+END
+wait_state($node, 'other', 'u', 'ready');
+$node->safe_psql('postgres',
+	"ALTER DATABASE other SET leaderboard.database_memory = '64kB'");
+$node->safe_psql('other', <<'END');
+DO $$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		UPDATE u SET score = score + 1 WHERE player_id = i % 10 + 1;
+		COMMIT;
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+END $$;
+END
+is_offline('other', 'u', 'leaderboard.database_memory', 'far beyond the share');
+is_right($node, 'other', 'u', 'u', 'far beyond the share');
+
 $node->stop;
 $log = slurp_file($node->logfile);
+my @told = $log =~ /LOG:  board "u" of database \d+ is offline/g;
+cmp_ok(scalar @told, '>=', 1, 'the log is told of a board that is offline');
+cmp_ok(scalar @told, '<=', 10, 'and not again at each of 200 commits');
 like($log, qr/WARNING:  95 % of the shared memory/, 'a warning at 95 %');
 unlike($log, qr/PANIC|TRAP:|terminated by signal|did not hold/,
 	'nothing bad in the log');
