@@ -99,13 +99,22 @@ SELECT * FROM lb_archive_top('tourney:b', 3);
 COMMIT;
 SELECT * FROM kept;
 
--- A window whose kind is no longer recorded is left alone until it has been
--- closed, and then removed.
+-- A window whose kind is not recorded is left alone, though it has been closed:
+-- so comes a dump that has lb_closed before lb_window.
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('other:1');
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
+INSERT INTO lb_window (name, starts, ends, keep) VALUES ('other:1', '2026-04-01', '2026-05-01', '1 day');
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
 COMMIT;
+
+-- What has been counted for a limit is left alone while there is no limit.
+BEGIN;
+INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) VALUES ('gone', 'global', 1, 1, 1);
+SELECT * FROM lb_maintain();
+ROLLBACK;
 
 -- A trigger of the user's that fails, or keeps rows: the others go on.
 CREATE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -125,6 +134,7 @@ INSERT INTO player_score_windows SELECT p, 'c:' || w, p FROM generate_series(1, 
 SELECT lb_wait_ready('30 s');
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('c:1'), ('c:2');
+INSERT INTO lb_window (name, starts, ends, keep) SELECT 'c:' || w, '2026-04-01', '2026-05-01', '1 day' FROM generate_series(1, 2) w;
 SET LOCAL regress.keep = 'on';
 \set VERBOSITY terse
 SELECT * FROM lb_maintain();
@@ -137,6 +147,7 @@ SET LOCAL regress.keep = 'on';
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SELECT board FROM lb_closed WHERE removed_at IS NULL;
+DELETE FROM lb_window WHERE name LIKE 'c:%';
 COMMIT;
 DROP TRIGGER keep_it ON player_score_windows;
 DROP FUNCTION keep_it();

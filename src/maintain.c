@@ -663,7 +663,10 @@ trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 lb_applied_retention);
 }
 
-/* What has been counted in a period or a window that is over, or for no limit. */
+/*
+ * What has been counted in a period or a window that is over, or for no limit:
+ * unless there are none at all, as while a dump is restored.
+ */
 static void
 trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		   const char *key)
@@ -673,7 +676,7 @@ trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 "SELECT u.ctid FROM @.lb_usage u "
 		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
 		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
-		 "WHERE l.name IS NULL OR c.board IS NOT NULL "
+		 "WHERE (l.name IS NULL AND EXISTS (SELECT FROM @.lb_limit)) OR c.board IS NOT NULL "
 		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
 		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
 		 0);
@@ -830,9 +833,13 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		MemoryContext old;
 		bool		ok;
 
-		/* One whose kind is no longer recorded goes at once. */
-		if (skipped(visit->skip, key) ||
-			(window != NULL && now < lb_window_goes(window, &span)))
+		/*
+		 * How long one of no recorded kind is to be kept nobody knows: it is
+		 * so too while a dump is restored that has lb_closed before
+		 * lb_window.
+		 */
+		if (skipped(visit->skip, key) || window == NULL ||
+			now < lb_window_goes(window, &span))
 			continue;
 		if (!visit->one && OidIsValid(partition_of(defn, key)))
 		{
