@@ -122,6 +122,7 @@ typedef struct Visit
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefn	   *defn;			/* the family "*", or NULL */
 	bool		looked;			/* which keys are to be closed */
+	TimestampTz looked_at;		/* if all of the table was read, else 0 */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
 	Left		left;
@@ -382,9 +383,23 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at IS NOT NULL",
 						  1, types, values, NULL);
 	}
-	if (thorough && def != NULL)
-		pg_atomic_write_u64(&def->looked, (uint64) now);
 	visit->to_close = to_close;
+	if (thorough)
+		visit->looked_at = now;
+}
+
+/*
+ * Remember that all of the table was read.  Not before what was found has been
+ * committed: it would not be found again.
+ */
+static void
+note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+			const char *no_key)
+{
+	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
+
+	if (def != NULL)
+		pg_atomic_write_u64(&def->looked, (uint64) visit->looked_at);
 }
 
 static bool
@@ -791,9 +806,21 @@ static bool
 close_windows(Visit *visit, const LbDefn *defn)
 {
 	if (!visit->looked)
+	{
 		(void) attempt(look, "look for windows that are over", visit, defn,
 					   NULL, NULL);
-	visit->looked = true;
+		visit->looked = true;
+
+		/* There is a transaction after those that do what was found. */
+		if (visit->one && visit->looked_at != 0)
+			visit->done.more = true;
+	}
+	else if (visit->looked_at != 0 && visit->to_close == NIL)
+	{
+		(void) attempt(note_looked, "look for windows that are over", visit,
+					   defn, NULL, NULL);
+		visit->looked_at = 0;
+	}
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
@@ -806,7 +833,9 @@ close_windows(Visit *visit, const LbDefn *defn)
 			GetCurrentTimestamp() < lb_window_closes(window, &span))
 			continue;
 		(void) attempt_key(close_window, visit, defn, window, key);
-		if (visit->one && visit->done.closed > closed)
+		if (visit->done.closed == closed)
+			visit->looked_at = 0;	/* to be found again */
+		else if (visit->one)
 		{
 			visit->done.more = true;
 			return true;
