@@ -450,21 +450,35 @@ partition_of(const LbDefn *defn, const char *key)
 }
 
 /*
- * Drop a partition, which needs the table to itself for a moment.  Whoever
+ * Drop a key's partition, which needs the table to itself for a moment.  Whoever
  * comes while we wait for that waits behind us, so we do not wait for long.
+ * Returns false if it is no longer the key's when we have the locks.
  */
-static void
-drop_partition(const LbDefn *defn, Oid partition)
+static bool
+drop_partition(const LbDefn *defn, Oid partition, const char *key)
 {
 	int			nestlevel = NewGUCNestLevel();
-	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(partition)),
-												  get_rel_name(partition));
+	bool		same;
 
 	(void) set_config_option("lock_timeout", DROP_LOCK_TIMEOUT, PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	LockRelationOid(defn->source, AccessExclusiveLock);
-	(void) run_as_owner(defn, psprintf("DROP TABLE %s", name), 0, NULL, NULL);
+	LockRelationOid(partition, AccessExclusiveLock);
+
+	/* What it is called now, it is called until it is dropped. */
+	same = partition_of(defn, key) == partition;
+	if (same)
+	{
+		char	   *schema = get_namespace_name(get_rel_namespace(partition));
+
+		(void) run_as_owner(defn,
+							psprintf("DROP TABLE %s",
+									 quote_qualified_identifier(schema,
+																get_rel_name(partition))),
+							0, NULL, NULL);
+	}
 	AtEOXact_GUC(true, nestlevel);
+	return same;
 }
 
 static void
@@ -594,8 +608,10 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 
 	if (OidIsValid(partition))
 	{
-		drop_partition(defn, partition);
-		note_removed(key);
+		if (drop_partition(defn, partition, key))
+			note_removed(key);
+		else
+			visit->done.more = true;
 		return;
 	}
 	values[0] = Int32GetDatum(max_rows);
