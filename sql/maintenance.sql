@@ -331,3 +331,24 @@ DROP TABLE player_score_windows;
 DROP FUNCTION locked();
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;
+
+-- Partitioned by something else, a row is found by its partition as well: no
+-- more are removed than were asked for.
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint, ranked boolean,
+	PRIMARY KEY (player_id, window_key)) PARTITION BY RANGE (player_id);
+CREATE TABLE w0 PARTITION OF player_score_windows FOR VALUES FROM (0) TO (4);
+CREATE TABLE w1 PARTITION OF player_score_windows FOR VALUES FROM (4) TO (8);
+CREATE TABLE w2 PARTITION OF player_score_windows FOR VALUES FROM (8) TO (12);
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', ranked_if => 'ranked');
+SELECT lb_open_window('daily', keep => '1000 years');
+INSERT INTO player_score_windows SELECT p, 'daily:20260409', p, false FROM generate_series(1, 10) p;
+SELECT lb_wait_ready('30 s');
+BEGIN;
+UPDATE lb_window SET keep = '1 day';
+SELECT * FROM lb_maintain(2);
+SELECT * FROM lb_maintain(5);
+SELECT * FROM lb_maintain();
+COMMIT;
+DROP TABLE player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_archive, lb_closed;

@@ -107,6 +107,7 @@ typedef struct Done
 typedef struct Left
 {
 	char	   *key;			/* NULL: nobody has looked */
+	Oid		   *tables;			/* a ctid is one of each partition */
 	ItemPointerData *rows;
 	int			nrows;
 	int			next;			/* the first that has not been tried */
@@ -500,7 +501,10 @@ forget_left(Left *left)
 	if (left->key != NULL)
 		pfree(left->key);
 	if (left->rows != NULL)
+	{
+		pfree(left->tables);
 		pfree(left->rows);
+	}
 	memset(left, 0, sizeof(Left));
 }
 
@@ -512,13 +516,15 @@ find_left(Visit *visit, const LbDefn *defn, const char *key)
 	Oid			types[] = {TEXTOID, INT4OID};
 	Datum		values[2];
 	Datum		array;
+	Datum	   *tables;
 	Datum	   *tids;
+	int			n;
 	bool		isnull;
 
 	forget_left(left);
 	values[0] = CStringGetTextDatum(key);
 	values[1] = Int32GetDatum(LEFT_ROWS);
-	(void) run_as_owner(defn, psprintf("SELECT pg_catalog.array_agg(t.tid) FROM (SELECT ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 LIMIT $2) t",
+	(void) run_as_owner(defn, psprintf("SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 LIMIT $2) t",
 									   defn->source_name,
 									   quote_identifier(defn->board_column)),
 						2, types, values);
@@ -527,13 +533,23 @@ find_left(Visit *visit, const LbDefn *defn, const char *key)
 						  &isnull);
 	if (!isnull)
 	{
+		deconstruct_array(DatumGetArrayTypeP(array), OIDOID, sizeof(Oid), true,
+						  TYPALIGN_INT, &tables, NULL, &n);
+		array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+							  &isnull);
 		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
 						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
-						  &tids, NULL, &left->nrows);
+						  &tids, NULL, &n);
+		left->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
 		left->rows = MemoryContextAlloc(visit->context,
-										left->nrows * sizeof(ItemPointerData));
-		for (int i = 0; i < left->nrows; i++)
+										n * sizeof(ItemPointerData));
+		for (int i = 0; i < n; i++)
+		{
+			left->tables[i] = DatumGetObjectId(tables[i]);
 			left->rows[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+		}
+		left->nrows = n;
+		pfree(tables);
 		pfree(tids);
 	}
 	left->all = left->nrows < LEFT_ROWS;
@@ -548,30 +564,34 @@ static void
 remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 {
 	Left	   *left = &visit->left;
-	Oid			types[] = {TIDARRAYOID, TEXTOID};
-	Datum		values[2];
+	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
+	Datum		values[3];
 	Datum	   *tids;
-	uint64		removed;
-	int			n;
+	int			end;
 
 	if (left->key == NULL || strcmp(left->key, key) != 0)
 		find_left(visit, defn, key);
-	n = Min(left->nrows - left->next, max_rows);
-	if (n > 0)
+	end = left->next + Min(left->nrows - left->next, max_rows);
+	tids = palloc(Max(end - left->next, 1) * sizeof(Datum));
+	while (left->next < end)
 	{
+		Oid			table = left->tables[left->next];
+		uint64		removed;
+		int			n = 0;
+
+		while (left->next < end && left->tables[left->next] == table)
+			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
+
 		/* One that has got another row meanwhile has one of another key. */
-		tids = palloc(n * sizeof(Datum));
-		for (int i = 0; i < n; i++)
-			tids[i] = PointerGetDatum(&left->rows[left->next + i]);
 		values[0] = lb_make_array(TIDOID, tids, NULL, n);
 		values[1] = CStringGetTextDatum(key);
-		removed = run_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+		values[2] = ObjectIdGetDatum(table);
+		removed = run_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
 											  defn->source_name,
 											  quote_identifier(defn->board_column)),
-							   2, types, values);
+							   3, types, values);
 		visit->done.removed += removed;
 		left->removed += removed;
-		left->next += n;
 	}
 	if (left->next < left->nrows)
 	{
