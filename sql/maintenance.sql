@@ -55,7 +55,7 @@ SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-10');
 SELECT * FROM lb_verify();
 
 -- A window whose rows are all hidden has no board: it is closed all the same,
--- and removed in batches.  So is what comes to a window that was removed.
+-- and removed in batches.  So is, a day later, what comes to one that was removed.
 UPDATE lb_window SET keep = '1000 years' WHERE name = 'daily';
 INSERT INTO player_score_windows (player_id, window_key, score, ranked)
 SELECT p, 'daily:20260401', p, false FROM generate_series(1, 5) p
@@ -63,6 +63,7 @@ UNION ALL SELECT p, 'daily:20260409', p, p < 3 FROM generate_series(1, 3) p;
 SELECT * FROM lb_maintain();
 BEGIN;
 UPDATE lb_window SET keep = '1 day' WHERE name = 'daily';
+UPDATE lb_closed SET removed_at = removed_at - interval '25 h';
 SELECT * FROM lb_maintain(2);
 SELECT * FROM kept;
 SELECT * FROM lb_maintain(2);
@@ -123,8 +124,12 @@ BEGIN
 		RETURN OLD;
 	ELSIF OLD.player_id = 2 THEN
 		RAISE EXCEPTION 'player 2 stays (as %)', current_user;
+	ELSIF OLD.player_id <> 3 THEN
+		RETURN OLD;
+	ELSIF current_setting('regress.keep') = 'tell' THEN
+		RAISE NOTICE 'player 3 is kept';
 	END IF;
-	RETURN CASE WHEN OLD.player_id <> 3 THEN OLD END;
+	RETURN NULL;
 END $$;
 CREATE TRIGGER keep_it BEFORE DELETE ON player_score_windows FOR EACH ROW
 WHEN (OLD.window_key = 'c:1') EXECUTE FUNCTION keep_it();
@@ -142,11 +147,14 @@ SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SET LOCAL regress.keep = 'off';
 DELETE FROM player_score_windows WHERE window_key = 'c:1' AND player_id = 2;
-SET LOCAL regress.keep = 'on';
--- He is responsible for the one whom it keeps.
+SET LOCAL regress.keep = 'tell';
+-- He is responsible for the one whom it keeps, and is asked once a day.
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SELECT board FROM lb_closed WHERE removed_at IS NULL;
+SELECT * FROM lb_maintain();
+UPDATE lb_closed SET removed_at = removed_at - interval '25 h';
+SELECT * FROM lb_maintain();
 DELETE FROM lb_window WHERE name LIKE 'c:%';
 COMMIT;
 DROP TRIGGER keep_it ON player_score_windows;

@@ -330,14 +330,15 @@ must_look(const LbDefn *defn, LbDef *def)
 
 /*
  * Find out which windows are to be closed.  Rows of a window that had been
- * removed, by whomever they were written, are removed again.
+ * removed, by whomever they were written, are removed again; but those that a
+ * trigger of the user's keeps are not asked for at every visit.
  */
 static void
 look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	 const char *no_key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
 	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
 	bool		thorough = must_look(defn, def);
@@ -373,16 +374,17 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	if (thorough && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
-		Datum		values[1];
+		Datum		values[2];
 		int			n = 0;
 
 		foreach(lc, again)
 			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
 		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
+		values[1] = TimestampTzGetDatum(now - LOOK_HOURS * USECS_PER_HOUR);
 		(void) lb_own_run(&plan,
 						  "UPDATE @.lb_closed SET removed_at = NULL "
-						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at IS NOT NULL",
-						  1, types, values, NULL);
+						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
+						  2, types, values, NULL);
 	}
 	visit->to_close = to_close;
 	if (thorough)
@@ -508,13 +510,17 @@ forget_left(Left *left)
 	memset(left, 0, sizeof(Left));
 }
 
-/* Look for the rows of a key that has no board (any more). */
+/*
+ * Look for the rows of a key that has no board (any more), but not for those of
+ * members whom a trigger of the user's has just kept, an array or 0.
+ */
 static void
-find_left(Visit *visit, const LbDefn *defn, const char *key)
+find_left(Visit *visit, const LbDefn *defn, const char *key, Datum kept)
 {
 	Left	   *left = &visit->left;
-	Oid			types[] = {TEXTOID, INT4OID};
-	Datum		values[2];
+	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
+	Datum		values[3];
+	StringInfoData sql;
 	Datum		array;
 	Datum	   *tables;
 	Datum	   *tids;
@@ -524,10 +530,15 @@ find_left(Visit *visit, const LbDefn *defn, const char *key)
 	forget_left(left);
 	values[0] = CStringGetTextDatum(key);
 	values[1] = Int32GetDatum(LEFT_ROWS);
-	(void) run_as_owner(defn, psprintf("SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 LIMIT $2) t",
-									   defn->source_name,
-									   quote_identifier(defn->board_column)),
-						2, types, values);
+	values[2] = kept;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+					 defn->source_name, quote_identifier(defn->board_column));
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 quote_identifier(defn->member));
+	appendStringInfoString(&sql, " LIMIT $2) t");
+	(void) run_as_owner(defn, sql.data, kept != 0 ? 3 : 2, types, values);
 	left->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
@@ -557,8 +568,8 @@ find_left(Visit *visit, const LbDefn *defn, const char *key)
 }
 
 /*
- * Remove at most so many rows of a closed window that are not on its board:
- * who is hidden, or has no score.
+ * Remove at most so many of the rows that find_left() has found: of who is
+ * hidden, or has no score.
  */
 static void
 remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
@@ -566,13 +577,9 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	Left	   *left = &visit->left;
 	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
 	Datum		values[3];
-	Datum	   *tids;
-	int			end;
+	int			end = left->next + Min(left->nrows - left->next, max_rows);
+	Datum	   *tids = palloc(left->nrows * sizeof(Datum));
 
-	if (left->key == NULL || strcmp(left->key, key) != 0)
-		find_left(visit, defn, key);
-	end = left->next + Min(left->nrows - left->next, max_rows);
-	tids = palloc(Max(end - left->next, 1) * sizeof(Datum));
 	while (left->next < end)
 	{
 		Oid			table = left->tables[left->next];
@@ -610,30 +617,22 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	forget_left(left);
 }
 
-/* Remove rows of a closed window, as many as the transaction may yet. */
-static void
-remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
-			const char *key)
+/*
+ * Remove at most so many rows of a closed window that are on its board.  Returns
+ * whether they were so many; else it has looked for the others.
+ */
+static bool
+remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT4OID, TEXTOID};
 	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
-	int			max_rows = visit->max_rows -
-		(int) Min(visit->done.removed, visit->max_rows);
 	Datum		values[2];
 	Datum		members;
 	bool		isnull;
-	Oid			partition = partition_of(defn, key);
-	uint64		n = 0;
+	int			asked = 0;
+	int			removed = 0;
 
-	if (OidIsValid(partition))
-	{
-		if (drop_partition(defn, partition, key))
-			note_removed(key);
-		else
-			visit->done.more = true;
-		return;
-	}
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = CStringGetTextDatum(key);
 	(void) lb_own_run(&plan,
@@ -643,25 +642,49 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 							&isnull);
 	if (!isnull)
 	{
-		int			asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
-										   ARR_DIMS(DatumGetArrayTypeP(members)));
-
+		asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
+							   ARR_DIMS(DatumGetArrayTypeP(members)));
 		values[0] = members;
-		n = run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-										defn->source_name,
-										quote_identifier(defn->member),
-										quote_identifier(defn->board_column)),
-						 2, delete_types, values);
-		visit->done.removed += n;
-
-		/* A trigger of the user's may keep rows; they are left to him. */
-		if (asked == max_rows && n > 0)
+		removed = (int) run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+													defn->source_name,
+													quote_identifier(defn->member),
+													quote_identifier(defn->board_column)),
+									 2, delete_types, values);
+		visit->done.removed += removed;
+		if (asked == max_rows && removed >= asked)
 		{
 			visit->done.more = true;
-			return;
+			return true;
 		}
 	}
-	remove_left(visit, defn, key, max_rows - (int) n);
+	find_left(visit, defn, key, removed < asked ? members : 0);
+	return false;
+}
+
+/* Remove rows of a closed window, as many as the transaction may yet. */
+static void
+remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			const char *key)
+{
+	Left	   *left = &visit->left;
+	int			max_rows = visit->max_rows -
+		(int) Min(visit->done.removed, visit->max_rows);
+	int64		before = visit->done.removed;
+	Oid			partition = partition_of(defn, key);
+
+	if (OidIsValid(partition))
+	{
+		if (drop_partition(defn, partition, key))
+			note_removed(key);
+		else
+			visit->done.more = true;
+		return;
+	}
+	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
+		remove_ranked(visit, defn, key, max_rows))
+		return;
+	remove_left(visit, defn, key,
+				max_rows - (int) (visit->done.removed - before));
 }
 
 
