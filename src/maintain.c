@@ -47,6 +47,7 @@
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -78,6 +79,12 @@
  * tries again at its next visit.
  */
 #define LOCK_TIMEOUT "1s"
+
+/*
+ * For a user's row, in ms: less than it takes until the deadlock of one who
+ * waits for ours is found, so that it is not he who is cancelled.
+ */
+#define ROW_LOCK_TIMEOUT Min(Max(DeadlockTimeout / 2, 1), 1000)
 
 /*
  * A table is read for windows that have no board at every visit while it has
@@ -160,6 +167,24 @@ run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 	AtEOXact_GUC(false, save_nestlevel);
 	SetUserIdAndSecContext(save_user, save_context);
 	return SPI_processed;
+}
+
+/* The same of a DELETE, which does not wait for long for anybody's row. */
+static uint64
+delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
+				Datum *values)
+{
+	int			nestlevel = NewGUCNestLevel();
+	uint64		n;
+
+	if (LockTimeout == 0 || LockTimeout > ROW_LOCK_TIMEOUT)
+		(void) set_config_option("lock_timeout",
+								 psprintf("%d", ROW_LOCK_TIMEOUT), PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	n = run_as_owner(defn, sql, nargs, types, values);
+	AtEOXact_GUC(true, nestlevel);
+	return n;
 }
 
 
@@ -593,10 +618,10 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		values[0] = lb_make_array(TIDOID, tids, NULL, n);
 		values[1] = CStringGetTextDatum(key);
 		values[2] = ObjectIdGetDatum(table);
-		removed = run_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
-											  defn->source_name,
-											  quote_identifier(defn->board_column)),
-							   3, types, values);
+		removed = delete_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+												 defn->source_name,
+												 quote_identifier(defn->board_column)),
+								  3, types, values);
 		visit->done.removed += removed;
 		left->removed += removed;
 	}
@@ -645,11 +670,11 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
 							   ARR_DIMS(DatumGetArrayTypeP(members)));
 		values[0] = members;
-		removed = (int) run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-													defn->source_name,
-													quote_identifier(defn->member),
-													quote_identifier(defn->board_column)),
-									 2, delete_types, values);
+		removed = (int) delete_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+													   defn->source_name,
+													   quote_identifier(defn->member),
+													   quote_identifier(defn->board_column)),
+										2, delete_types, values);
 		visit->done.removed += removed;
 		if (asked == max_rows && removed >= asked)
 		{

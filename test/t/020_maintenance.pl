@@ -165,6 +165,16 @@ is($node->safe_psql('restored', q{BEGIN; SELECT closed, removed FROM lb_maintain
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '1|1', 'hidden, once more');
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|0', 'there was no other');
 
+# A row that somebody has locked is left for the next time.
+$node->safe_psql('restored', q{
+	INSERT INTO player_score_windows (player_id, window_key, score) SELECT g, 'daily:20260402', g FROM generate_series(1, 3) g;
+	BEGIN;
+	SELECT FROM player_score_windows WHERE player_id = 2 AND window_key = 'daily:20260402' FOR UPDATE;
+	PREPARE TRANSACTION 'row'});
+is($node->safe_psql('restored', q{SET statement_timeout = '60s'; SELECT closed, removed FROM lb_maintain()}), '1|0', 'a row is locked');
+$node->safe_psql('restored', q{COMMIT PREPARED 'row'});
+is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|3', 'and then not');
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 done_testing();
