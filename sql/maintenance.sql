@@ -55,7 +55,7 @@ SELECT board, applied FROM lb_submit(1, 1, at => '2026-04-10');
 SELECT * FROM lb_verify();
 
 -- A window whose rows are all hidden has no board: it is closed all the same,
--- and removed in batches.  So is what comes to a window that was removed.
+-- and removed in batches.  So is, a day later, what comes to one that was removed.
 UPDATE lb_window SET keep = '1000 years' WHERE name = 'daily';
 INSERT INTO player_score_windows (player_id, window_key, score, ranked)
 SELECT p, 'daily:20260401', p, false FROM generate_series(1, 5) p
@@ -63,6 +63,7 @@ UNION ALL SELECT p, 'daily:20260409', p, p < 3 FROM generate_series(1, 3) p;
 SELECT * FROM lb_maintain();
 BEGIN;
 UPDATE lb_window SET keep = '1 day' WHERE name = 'daily';
+UPDATE lb_closed SET removed_at = removed_at - interval '25 h';
 SELECT * FROM lb_maintain(2);
 SELECT * FROM kept;
 SELECT * FROM lb_maintain(2);
@@ -99,13 +100,22 @@ SELECT * FROM lb_archive_top('tourney:b', 3);
 COMMIT;
 SELECT * FROM kept;
 
--- A window whose kind is no longer recorded is left alone until it has been
--- closed, and then removed.
+-- A window whose kind is not recorded is left alone, though it has been closed:
+-- so comes a dump that has lb_closed before lb_window.
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('other:1');
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
+INSERT INTO lb_window (name, starts, ends, keep) VALUES ('other:1', '2026-04-01', '2026-05-01', '1 day');
+SELECT * FROM lb_maintain();
+SELECT * FROM kept;
 COMMIT;
+
+-- What has been counted for a limit is left alone while there is no limit.
+BEGIN;
+INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) VALUES ('gone', 'global', 1, 1, 1);
+SELECT * FROM lb_maintain();
+ROLLBACK;
 
 -- A trigger of the user's that fails, or keeps rows: the others go on.
 CREATE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -114,8 +124,12 @@ BEGIN
 		RETURN OLD;
 	ELSIF OLD.player_id = 2 THEN
 		RAISE EXCEPTION 'player 2 stays (as %)', current_user;
+	ELSIF OLD.player_id <> 3 THEN
+		RETURN OLD;
+	ELSIF current_setting('regress.keep') = 'tell' THEN
+		RAISE NOTICE 'player 3 is kept';
 	END IF;
-	RETURN CASE WHEN OLD.player_id <> 3 THEN OLD END;
+	RETURN NULL;
 END $$;
 CREATE TRIGGER keep_it BEFORE DELETE ON player_score_windows FOR EACH ROW
 WHEN (OLD.window_key = 'c:1') EXECUTE FUNCTION keep_it();
@@ -125,6 +139,7 @@ INSERT INTO player_score_windows SELECT p, 'c:' || w, p FROM generate_series(1, 
 SELECT lb_wait_ready('30 s');
 BEGIN;
 INSERT INTO lb_closed (board) VALUES ('c:1'), ('c:2');
+INSERT INTO lb_window (name, starts, ends, keep) SELECT 'c:' || w, '2026-04-01', '2026-05-01', '1 day' FROM generate_series(1, 2) w;
 SET LOCAL regress.keep = 'on';
 \set VERBOSITY terse
 SELECT * FROM lb_maintain();
@@ -132,11 +147,15 @@ SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SET LOCAL regress.keep = 'off';
 DELETE FROM player_score_windows WHERE window_key = 'c:1' AND player_id = 2;
-SET LOCAL regress.keep = 'on';
--- He is responsible for the one whom it keeps.
+SET LOCAL regress.keep = 'tell';
+-- He is responsible for the one whom it keeps, and is asked once a day.
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SELECT board FROM lb_closed WHERE removed_at IS NULL;
+SELECT * FROM lb_maintain();
+UPDATE lb_closed SET removed_at = removed_at - interval '25 h';
+SELECT * FROM lb_maintain();
+DELETE FROM lb_window WHERE name LIKE 'c:%';
 COMMIT;
 DROP TRIGGER keep_it ON player_score_windows;
 DROP FUNCTION keep_it();
@@ -318,5 +337,26 @@ SELECT * FROM lb_verify();
 DROP VIEW partitions;
 DROP TABLE player_score_windows;
 DROP FUNCTION locked();
+DELETE FROM lb_window;
+TRUNCATE lb_archive, lb_closed;
+
+-- Partitioned by something else, a row is found by its partition as well: no
+-- more are removed than were asked for.
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint, ranked boolean,
+	PRIMARY KEY (player_id, window_key)) PARTITION BY RANGE (player_id);
+CREATE TABLE w0 PARTITION OF player_score_windows FOR VALUES FROM (0) TO (4);
+CREATE TABLE w1 PARTITION OF player_score_windows FOR VALUES FROM (4) TO (8);
+CREATE TABLE w2 PARTITION OF player_score_windows FOR VALUES FROM (8) TO (12);
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', ranked_if => 'ranked');
+SELECT lb_open_window('daily', keep => '1000 years');
+INSERT INTO player_score_windows SELECT p, 'daily:20260409', p, false FROM generate_series(1, 10) p;
+SELECT lb_wait_ready('30 s');
+BEGIN;
+UPDATE lb_window SET keep = '1 day';
+SELECT * FROM lb_maintain(2);
+SELECT * FROM lb_maintain(5);
+SELECT * FROM lb_maintain();
+COMMIT;
+DROP TABLE player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;

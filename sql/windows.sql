@@ -150,6 +150,8 @@ SELECT lb_open_window('daily', keep => '-1 day');
 SELECT lb_open_window('daily', keep => '1 month -30 days');
 SELECT lb_open_window('daily', keep => '290000 years');
 SELECT lb_open_window('daily', late => '-1 s');
+SELECT lb_open_window('a:b', starts => '2026-01-01', ends => '290000-01-01', keep => '10000 years');
+SELECT lb_open_window('a:b', starts => '2026-01-01', ends => '290000-01-01', late => '10000 years');
 SELECT lb_open_window('daily', archive_top => -1);
 SELECT lb_open_window('global', 'daily');
 \set VERBOSITY terse

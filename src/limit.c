@@ -580,8 +580,8 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 
 	/* Wait for the rows of submits under way in the order that they have. */
 	(void) lb_own_run(&plans[1],
-					  "SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
-					  "ORDER BY board, player_id FOR UPDATE",
+					  "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
+					  "ORDER BY board, player_id FOR UPDATE) u",
 					  1, types, values, NULL);
 	(void) lb_own_run(&plans[2],
 					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",

@@ -47,6 +47,7 @@
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -80,6 +81,12 @@
 #define LOCK_TIMEOUT "1s"
 
 /*
+ * For a user's row, in ms: less than it takes until the deadlock of one who
+ * waits for ours is found, so that it is not he who is cancelled.
+ */
+#define ROW_LOCK_TIMEOUT Min(Max(DeadlockTimeout / 2, 1), 1000)
+
+/*
  * A table is read for windows that have no board at every visit while it has
  * no more than so many blocks, and else after so many hours.
  */
@@ -107,6 +114,7 @@ typedef struct Done
 typedef struct Left
 {
 	char	   *key;			/* NULL: nobody has looked */
+	Oid		   *tables;			/* a ctid is one of each partition */
 	ItemPointerData *rows;
 	int			nrows;
 	int			next;			/* the first that has not been tried */
@@ -122,6 +130,7 @@ typedef struct Visit
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefn	   *defn;			/* the family "*", or NULL */
 	bool		looked;			/* which keys are to be closed */
+	TimestampTz looked_at;		/* if all of the table was read, else 0 */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
 	Left		left;
@@ -158,6 +167,24 @@ run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 	AtEOXact_GUC(false, save_nestlevel);
 	SetUserIdAndSecContext(save_user, save_context);
 	return SPI_processed;
+}
+
+/* The same of a DELETE, which does not wait for long for anybody's row. */
+static uint64
+delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
+				Datum *values)
+{
+	int			nestlevel = NewGUCNestLevel();
+	uint64		n;
+
+	if (LockTimeout == 0 || LockTimeout > ROW_LOCK_TIMEOUT)
+		(void) set_config_option("lock_timeout",
+								 psprintf("%d", ROW_LOCK_TIMEOUT), PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	n = run_as_owner(defn, sql, nargs, types, values);
+	AtEOXact_GUC(true, nestlevel);
+	return n;
 }
 
 
@@ -328,14 +355,15 @@ must_look(const LbDefn *defn, LbDef *def)
 
 /*
  * Find out which windows are to be closed.  Rows of a window that had been
- * removed, by whomever they were written, are removed again.
+ * removed, by whomever they were written, are removed again; but those that a
+ * trigger of the user's keeps are not asked for at every visit.
  */
 static void
 look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	 const char *no_key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
 	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
 	bool		thorough = must_look(defn, def);
@@ -371,20 +399,35 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	if (thorough && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
-		Datum		values[1];
+		Datum		values[2];
 		int			n = 0;
 
 		foreach(lc, again)
 			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
 		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
+		values[1] = TimestampTzGetDatum(now - LOOK_HOURS * USECS_PER_HOUR);
 		(void) lb_own_run(&plan,
 						  "UPDATE @.lb_closed SET removed_at = NULL "
-						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at IS NOT NULL",
-						  1, types, values, NULL);
+						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
+						  2, types, values, NULL);
 	}
-	if (thorough && def != NULL)
-		pg_atomic_write_u64(&def->looked, (uint64) now);
 	visit->to_close = to_close;
+	if (thorough)
+		visit->looked_at = now;
+}
+
+/*
+ * Remember that all of the table was read.  Not before what was found has been
+ * committed: it would not be found again.
+ */
+static void
+note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+			const char *no_key)
+{
+	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
+
+	if (def != NULL)
+		pg_atomic_write_u64(&def->looked, (uint64) visit->looked_at);
 }
 
 static bool
@@ -435,21 +478,35 @@ partition_of(const LbDefn *defn, const char *key)
 }
 
 /*
- * Drop a partition, which needs the table to itself for a moment.  Whoever
+ * Drop a key's partition, which needs the table to itself for a moment.  Whoever
  * comes while we wait for that waits behind us, so we do not wait for long.
+ * Returns false if it is no longer the key's when we have the locks.
  */
-static void
-drop_partition(const LbDefn *defn, Oid partition)
+static bool
+drop_partition(const LbDefn *defn, Oid partition, const char *key)
 {
 	int			nestlevel = NewGUCNestLevel();
-	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(partition)),
-												  get_rel_name(partition));
+	bool		same;
 
 	(void) set_config_option("lock_timeout", DROP_LOCK_TIMEOUT, PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	LockRelationOid(defn->source, AccessExclusiveLock);
-	(void) run_as_owner(defn, psprintf("DROP TABLE %s", name), 0, NULL, NULL);
+	LockRelationOid(partition, AccessExclusiveLock);
+
+	/* What it is called now, it is called until it is dropped. */
+	same = partition_of(defn, key) == partition;
+	if (same)
+	{
+		char	   *schema = get_namespace_name(get_rel_namespace(partition));
+
+		(void) run_as_owner(defn,
+							psprintf("DROP TABLE %s",
+									 quote_qualified_identifier(schema,
+																get_rel_name(partition))),
+							0, NULL, NULL);
+	}
 	AtEOXact_GUC(true, nestlevel);
+	return same;
 }
 
 static void
@@ -471,40 +528,64 @@ forget_left(Left *left)
 	if (left->key != NULL)
 		pfree(left->key);
 	if (left->rows != NULL)
+	{
+		pfree(left->tables);
 		pfree(left->rows);
+	}
 	memset(left, 0, sizeof(Left));
 }
 
-/* Look for the rows of a key that has no board (any more). */
+/*
+ * Look for the rows of a key that has no board (any more), but not for those of
+ * members whom a trigger of the user's has just kept, an array or 0.
+ */
 static void
-find_left(Visit *visit, const LbDefn *defn, const char *key)
+find_left(Visit *visit, const LbDefn *defn, const char *key, Datum kept)
 {
 	Left	   *left = &visit->left;
-	Oid			types[] = {TEXTOID, INT4OID};
-	Datum		values[2];
+	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
+	Datum		values[3];
+	StringInfoData sql;
 	Datum		array;
+	Datum	   *tables;
 	Datum	   *tids;
+	int			n;
 	bool		isnull;
 
 	forget_left(left);
 	values[0] = CStringGetTextDatum(key);
 	values[1] = Int32GetDatum(LEFT_ROWS);
-	(void) run_as_owner(defn, psprintf("SELECT pg_catalog.array_agg(t.tid) FROM (SELECT ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 LIMIT $2) t",
-									   defn->source_name,
-									   quote_identifier(defn->board_column)),
-						2, types, values);
+	values[2] = kept;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+					 defn->source_name, quote_identifier(defn->board_column));
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 quote_identifier(defn->member));
+	appendStringInfoString(&sql, " LIMIT $2) t");
+	(void) run_as_owner(defn, sql.data, kept != 0 ? 3 : 2, types, values);
 	left->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
 	if (!isnull)
 	{
+		deconstruct_array(DatumGetArrayTypeP(array), OIDOID, sizeof(Oid), true,
+						  TYPALIGN_INT, &tables, NULL, &n);
+		array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+							  &isnull);
 		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
 						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
-						  &tids, NULL, &left->nrows);
+						  &tids, NULL, &n);
+		left->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
 		left->rows = MemoryContextAlloc(visit->context,
-										left->nrows * sizeof(ItemPointerData));
-		for (int i = 0; i < left->nrows; i++)
+										n * sizeof(ItemPointerData));
+		for (int i = 0; i < n; i++)
+		{
+			left->tables[i] = DatumGetObjectId(tables[i]);
 			left->rows[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+		}
+		left->nrows = n;
+		pfree(tables);
 		pfree(tids);
 	}
 	left->all = left->nrows < LEFT_ROWS;
@@ -512,37 +593,37 @@ find_left(Visit *visit, const LbDefn *defn, const char *key)
 }
 
 /*
- * Remove at most so many rows of a closed window that are not on its board:
- * who is hidden, or has no score.
+ * Remove at most so many of the rows that find_left() has found: of who is
+ * hidden, or has no score.
  */
 static void
 remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 {
 	Left	   *left = &visit->left;
-	Oid			types[] = {TIDARRAYOID, TEXTOID};
-	Datum		values[2];
-	Datum	   *tids;
-	uint64		removed;
-	int			n;
+	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
+	Datum		values[3];
+	int			end = left->next + Min(left->nrows - left->next, max_rows);
+	Datum	   *tids = palloc(left->nrows * sizeof(Datum));
 
-	if (left->key == NULL || strcmp(left->key, key) != 0)
-		find_left(visit, defn, key);
-	n = Min(left->nrows - left->next, max_rows);
-	if (n > 0)
+	while (left->next < end)
 	{
+		Oid			table = left->tables[left->next];
+		uint64		removed;
+		int			n = 0;
+
+		while (left->next < end && left->tables[left->next] == table)
+			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
+
 		/* One that has got another row meanwhile has one of another key. */
-		tids = palloc(n * sizeof(Datum));
-		for (int i = 0; i < n; i++)
-			tids[i] = PointerGetDatum(&left->rows[left->next + i]);
 		values[0] = lb_make_array(TIDOID, tids, NULL, n);
 		values[1] = CStringGetTextDatum(key);
-		removed = run_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-											  defn->source_name,
-											  quote_identifier(defn->board_column)),
-							   2, types, values);
+		values[2] = ObjectIdGetDatum(table);
+		removed = delete_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+												 defn->source_name,
+												 quote_identifier(defn->board_column)),
+								  3, types, values);
 		visit->done.removed += removed;
 		left->removed += removed;
-		left->next += n;
 	}
 	if (left->next < left->nrows)
 	{
@@ -561,28 +642,22 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	forget_left(left);
 }
 
-/* Remove rows of a closed window, as many as the transaction may yet. */
-static void
-remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
-			const char *key)
+/*
+ * Remove at most so many rows of a closed window that are on its board.  Returns
+ * whether they were so many; else it has looked for the others.
+ */
+static bool
+remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT4OID, TEXTOID};
 	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
-	int			max_rows = visit->max_rows -
-		(int) Min(visit->done.removed, visit->max_rows);
 	Datum		values[2];
 	Datum		members;
 	bool		isnull;
-	Oid			partition = partition_of(defn, key);
-	uint64		n = 0;
+	int			asked = 0;
+	int			removed = 0;
 
-	if (OidIsValid(partition))
-	{
-		drop_partition(defn, partition);
-		note_removed(key);
-		return;
-	}
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = CStringGetTextDatum(key);
 	(void) lb_own_run(&plan,
@@ -592,25 +667,49 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 							&isnull);
 	if (!isnull)
 	{
-		int			asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
-										   ARR_DIMS(DatumGetArrayTypeP(members)));
-
+		asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
+							   ARR_DIMS(DatumGetArrayTypeP(members)));
 		values[0] = members;
-		n = run_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-										defn->source_name,
-										quote_identifier(defn->member),
-										quote_identifier(defn->board_column)),
-						 2, delete_types, values);
-		visit->done.removed += n;
-
-		/* A trigger of the user's may keep rows; they are left to him. */
-		if (asked == max_rows && n > 0)
+		removed = (int) delete_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+													   defn->source_name,
+													   quote_identifier(defn->member),
+													   quote_identifier(defn->board_column)),
+										2, delete_types, values);
+		visit->done.removed += removed;
+		if (asked == max_rows && removed >= asked)
 		{
 			visit->done.more = true;
-			return;
+			return true;
 		}
 	}
-	remove_left(visit, defn, key, max_rows - (int) n);
+	find_left(visit, defn, key, removed < asked ? members : 0);
+	return false;
+}
+
+/* Remove rows of a closed window, as many as the transaction may yet. */
+static void
+remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			const char *key)
+{
+	Left	   *left = &visit->left;
+	int			max_rows = visit->max_rows -
+		(int) Min(visit->done.removed, visit->max_rows);
+	int64		before = visit->done.removed;
+	Oid			partition = partition_of(defn, key);
+
+	if (OidIsValid(partition))
+	{
+		if (drop_partition(defn, partition, key))
+			note_removed(key);
+		else
+			visit->done.more = true;
+		return;
+	}
+	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
+		remove_ranked(visit, defn, key, max_rows))
+		return;
+	remove_left(visit, defn, key,
+				max_rows - (int) (visit->done.removed - before));
 }
 
 
@@ -663,7 +762,10 @@ trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 lb_applied_retention);
 }
 
-/* What has been counted in a period or a window that is over, or for no limit. */
+/*
+ * What has been counted in a period or a window that is over, or for no limit:
+ * unless there are none at all, as while a dump is restored.
+ */
 static void
 trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		   const char *key)
@@ -673,7 +775,7 @@ trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 "SELECT u.ctid FROM @.lb_usage u "
 		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
 		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
-		 "WHERE l.name IS NULL OR c.board IS NOT NULL "
+		 "WHERE (l.name IS NULL AND EXISTS (SELECT FROM @.lb_limit)) OR c.board IS NOT NULL "
 		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
 		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
 		 0);
@@ -788,9 +890,21 @@ static bool
 close_windows(Visit *visit, const LbDefn *defn)
 {
 	if (!visit->looked)
+	{
 		(void) attempt(look, "look for windows that are over", visit, defn,
 					   NULL, NULL);
-	visit->looked = true;
+		visit->looked = true;
+
+		/* There is a transaction after those that do what was found. */
+		if (visit->one && visit->looked_at != 0)
+			visit->done.more = true;
+	}
+	else if (visit->looked_at != 0 && visit->to_close == NIL)
+	{
+		(void) attempt(note_looked, "look for windows that are over", visit,
+					   defn, NULL, NULL);
+		visit->looked_at = 0;
+	}
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
@@ -803,7 +917,9 @@ close_windows(Visit *visit, const LbDefn *defn)
 			GetCurrentTimestamp() < lb_window_closes(window, &span))
 			continue;
 		(void) attempt_key(close_window, visit, defn, window, key);
-		if (visit->one && visit->done.closed > closed)
+		if (visit->done.closed == closed)
+			visit->looked_at = 0;	/* to be found again */
+		else if (visit->one)
 		{
 			visit->done.more = true;
 			return true;
@@ -830,9 +946,13 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		MemoryContext old;
 		bool		ok;
 
-		/* One whose kind is no longer recorded goes at once. */
-		if (skipped(visit->skip, key) ||
-			(window != NULL && now < lb_window_goes(window, &span)))
+		/*
+		 * How long one of no recorded kind is to be kept nobody knows: it is
+		 * so too while a dump is restored that has lb_closed before
+		 * lb_window.
+		 */
+		if (skipped(visit->skip, key) || window == NULL ||
+			now < lb_window_goes(window, &span))
 			continue;
 		if (!visit->one && OidIsValid(partition_of(defn, key)))
 		{

@@ -920,7 +920,11 @@ lb_open_window(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(8))
 		lb_check_interval("late", PG_GETARG_INTERVAL_P(8));
 	if (period == LB_ONCE)
+	{
 		(void) after(PG_GETARG_TIMESTAMPTZ(5), DatumGetIntervalP(values[7]));
+		if (!PG_ARGISNULL(8))
+			(void) after(PG_GETARG_TIMESTAMPTZ(5), PG_GETARG_INTERVAL_P(8));
+	}
 	if (!PG_ARGISNULL(9) && PG_GETARG_INT32(9) < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

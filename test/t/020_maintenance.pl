@@ -154,6 +154,27 @@ usleep(2_000_000);
 is($node->safe_psql('restored', q{SELECT count(*) FROM lb_closed WHERE board = 'tourney:x'}), '0', 'turned off');
 is($node->safe_psql('restored', q{SELECT closed, archived, removed FROM lb_maintain()}), '1|1|1', 'lb_maintain()');
 
+# What a large table was read for is found again, if that was rolled back.
+$node->safe_psql('restored', q{
+	ALTER TABLE player_score_windows ADD pad text, ALTER pad SET STORAGE PLAIN;
+	INSERT INTO player_score_windows (player_id, window_key, score, pad)
+	SELECT g, 'other:1', g, repeat('x', 7000) FROM generate_series(1, 4200) g;
+	INSERT INTO player_score_windows (player_id, window_key, score, ranked) VALUES (1, 'daily:20260401', 1, false)});
+wait_ready($node, 'restored');
+is($node->safe_psql('restored', q{BEGIN; SELECT closed, removed FROM lb_maintain(); ROLLBACK}), '1|1', 'hidden, rolled back');
+is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '1|1', 'hidden, once more');
+is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|0', 'there was no other');
+
+# A row that somebody has locked is left for the next time.
+$node->safe_psql('restored', q{
+	INSERT INTO player_score_windows (player_id, window_key, score) SELECT g, 'daily:20260402', g FROM generate_series(1, 3) g;
+	BEGIN;
+	SELECT FROM player_score_windows WHERE player_id = 2 AND window_key = 'daily:20260402' FOR UPDATE;
+	PREPARE TRANSACTION 'row'});
+is($node->safe_psql('restored', q{SET statement_timeout = '60s'; SELECT closed, removed FROM lb_maintain()}), '1|0', 'a row is locked');
+$node->safe_psql('restored', q{COMMIT PREPARED 'row'});
+is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|3', 'and then not');
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 done_testing();
