@@ -1438,7 +1438,7 @@ test_list_damage(int n)
 	DAMAGE(leaf_words(leaf, 0)[3], INT64_MAX);
 	DAMAGE(leaf_words(leaf, 0)[0], INT64_MIN);
 	DAMAGE(leaf_words(leaf, 0)[leaf->count - 1], INT64_MAX);
-	DAMAGE(leaf_words(leaf, 2)[3], leaf_words(leaf, 2)[3] + 1);
+	DAMAGE(leaf_words(leaf, 2)[3], leaf_words(leaf, 2)[3] ^ 1);
 	DAMAGE(leaf_words(leaf, 2)[3], leaf_words(leaf, 2)[4]);
 	DAMAGE(leaf_tags(leaf)[0], leaf_tags(leaf)[0] ^ 1);
 	DAMAGE(link_words(links, 0)[1], INT64_MIN);
