@@ -1016,7 +1016,7 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 			 Ranked *ranked)
 {
 	const int64 *keys[LB_BATCH] = {NULL};
-	LbCursor	places[LB_BATCH];
+	LbCursor	places[LB_BATCH] = {{LB_NONE, 0}};
 	uint64		before[LB_BATCH];
 	uint64		distinct[LB_BATCH];
 	bool		dense = r->method == LB_DENSE_RANK;
