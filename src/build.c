@@ -77,6 +77,16 @@
 /* Milliseconds before the log is told again that no worker is to be had. */
 #define TELL_AGAIN (3600 * 1000)
 
+/* Is the log to be told (again) of what was told at *told, or never (0)? */
+static bool
+is_to_tell(TimestampTz *told, TimestampTz now)
+{
+	if (*told != 0 && !TimestampDifferenceExceeds(*told, now, TELL_AGAIN))
+		return false;
+	*told = now;
+	return true;
+}
+
 /* A build under way, in the worker. */
 typedef struct Build
 {
@@ -1376,16 +1386,13 @@ register_worker(Worker *slot, Oid database, const char *function,
 		slot->handle = NULL;
 
 		/* It is tried again and again, and told once. */
-		if (told == 0 || TimestampDifferenceExceeds(told, now, TELL_AGAIN))
-		{
-			told = now;
+		if (is_to_tell(&told, now))
 			ereport(WARNING,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("could not start a %s for database %u", type,
 							database),
 					 errdetail("As many background workers are running as there may be."),
 					 errhint("Increase \"max_worker_processes\". It is tried again until one has left.")));
-		}
 		return false;
 	}
 	slot->database = database;
@@ -1792,16 +1799,13 @@ start_notifiers(void)
 		}
 		if (slot == NULL)
 		{
-			if (told == 0 || TimestampDifferenceExceeds(told, now, TELL_AGAIN))
-			{
-				told = now;
+			if (is_to_tell(&told, now))
 				ereport(WARNING,
 						(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 						 errmsg("could not start a %s for database %u",
 								"leaderboard notifier", databases[d]),
 						 errdetail("There are %d of them, which is as many as there may be.",
 								   MAX_NOTIFIERS)));
-			}
 			sleep = Min(sleep, NOTIFIER_RETRY);
 			continue;
 		}

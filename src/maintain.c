@@ -253,6 +253,19 @@ close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
 	visit->done.closed++;
 }
 
+/* The first column of the n rows that SPI has just returned, which go. */
+static List *
+keys_of_result(uint64 n)
+{
+	List	   *keys = NIL;
+
+	for (uint64 i = 0; i < n; i++)
+		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
+										  SPI_tuptable->tupdesc, 1));
+	SPI_freetuptable(SPI_tuptable);
+	return keys;
+}
+
 /*
  * The keys of the table's rows; with unranked, only of those that are on no
  * board.  Reads all of the table.
@@ -262,7 +275,6 @@ keys_of_rows(const LbDefn *defn, bool unranked)
 {
 	const char *column = quote_identifier(defn->board_column);
 	StringInfoData sql;
-	List	   *keys = NIL;
 	uint64		n;
 
 	initStringInfo(&sql);
@@ -281,11 +293,7 @@ keys_of_rows(const LbDefn *defn, bool unranked)
 		appendStringInfoChar(&sql, ')');
 	}
 	n = run_as_owner(defn, sql.data, 0, NULL, NULL);
-	for (uint64 i = 0; i < n; i++)
-		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1));
-	SPI_freetuptable(SPI_tuptable);
-	return keys;
+	return keys_of_result(n);
 }
 
 /*
@@ -740,26 +748,30 @@ trim(Visit *visit, const char *sql, int retention)
 		visit->done.more = true;
 }
 
+/* The same of a table of which a row's age alone decides. */
+static void
+trim_old(Visit *visit, const char *table, const char *column, int retention)
+{
+	trim(visit,
+		 psprintf("DELETE FROM @.%s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+				  "SELECT t.ctid FROM @.%s t WHERE t.%s OPERATOR(pg_catalog.<) $1 "
+				  "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND %s OPERATOR(pg_catalog.<) $1",
+				  table, table, column, column),
+		 retention);
+}
+
 static void
 trim_events(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			const char *key)
 {
-	trim(visit,
-		 "DELETE FROM @.lb_event WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT e.ctid FROM @.lb_event e WHERE e.submitted_at OPERATOR(pg_catalog.<) $1 "
-		 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND submitted_at OPERATOR(pg_catalog.<) $1",
-		 lb_event_retention);
+	trim_old(visit, "lb_event", "submitted_at", lb_event_retention);
 }
 
 static void
 trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			 const char *key)
 {
-	trim(visit,
-		 "DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT a.ctid FROM @.lb_applied a WHERE a.applied_at OPERATOR(pg_catalog.<) $1 "
-		 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND applied_at OPERATOR(pg_catalog.<) $1",
-		 lb_applied_retention);
+	trim_old(visit, "lb_applied", "applied_at", lb_applied_retention);
 }
 
 /*
@@ -792,16 +804,11 @@ static List *
 keys_to_remove(void)
 {
 	static LbPlan plan;
-	List	   *keys = NIL;
 	uint64		n = lb_own_run(&plan,
 							   "SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
 							   0, NULL, NULL, NULL);
 
-	for (uint64 i = 0; i < n; i++)
-		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1));
-	SPI_freetuptable(SPI_tuptable);
-	return keys;
+	return keys_of_result(n);
 }
 
 /*
