@@ -978,35 +978,6 @@ typedef struct Ranked
 	int64		key[LB_MAX_WIDTH];
 } Ranked;
 
-/* Have the memory of the next members on its way. */
-static void
-prefetch_members(const Read *r, const Datum *members, const bool *nulls, int n)
-{
-	if (r->read.view.index == NULL)
-		return;
-	for (int i = 0; i < n; i++)
-	{
-		int64		member = DatumGetInt64(members[i]);
-
-		if (!nulls[i])
-			lb_index_prefetch_hash(r->read.view.arena, r->read.view.index, &member);
-	}
-	for (int i = 0; i < n; i++)
-	{
-		int64		member = DatumGetInt64(members[i]);
-
-		if (!nulls[i])
-			lb_index_prefetch_leaf(r->read.view.arena, r->read.view.index, &member);
-	}
-	for (int i = 0; i < n; i++)
-	{
-		int64		member = DatumGetInt64(members[i]);
-
-		if (!nulls[i])
-			lb_index_prefetch_key(r->read.view.arena, r->read.view.index, &member);
-	}
-}
-
 /*
  * The keys and ranks of those of n members, LB_BATCH at most, that are on the
  * board.  Returns how many.
@@ -1015,28 +986,38 @@ static int
 rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 			 Ranked *ranked)
 {
-	const int64 *keys[LB_BATCH] = {NULL};
+	int64		wanted[LB_BATCH] = {0};
+	int			numbers[LB_BATCH];
+	int64		keys[LB_BATCH * LB_MAX_WIDTH];
+	bool		found[LB_BATCH];
 	LbCursor	places[LB_BATCH] = {{LB_NONE, 0}};
+	const int64 *prefixes[LB_BATCH] = {NULL};
 	uint64		before[LB_BATCH];
 	uint64		distinct[LB_BATCH];
 	bool		dense = r->method == LB_DENSE_RANK;
+	int			width = r->read.view.width;
+	int			nwanted = 0;
 	int			got = 0;
 
-	prefetch_members(r, members, nulls, n);
 	for (int i = 0; i < n; i++)
 	{
-		int64		member = DatumGetInt64(members[i]);
-
-		if (nulls[i] ||
-			!lb_view_lookup(&r->read.view, &member, ranked[got].key,
-							&places[got]))
+		if (nulls[i])
 			continue;
-		ranked[got].number = i;
-		keys[got] = ranked[got].key;
-		got++;
+		wanted[nwanted] = DatumGetInt64(members[i]);
+		numbers[nwanted++] = i;
 	}
-	lb_view_spans_many(&r->read.view, keys, places, got,
-					   r->method == LB_ROW_NUMBER ? r->read.view.width : 1,
+	lb_view_lookup_many(&r->read.view, wanted, nwanted, keys, found, places);
+	for (int i = 0; i < nwanted; i++)
+	{
+		if (!found[i])
+			continue;
+		ranked[got].number = numbers[i];
+		memcpy(ranked[got].key, keys + i * width, width * sizeof(int64));
+		prefixes[got] = ranked[got].key;
+		places[got++] = places[i];
+	}
+	lb_view_spans_many(&r->read.view, prefixes, places, got,
+					   r->method == LB_ROW_NUMBER ? width : 1,
 					   before, dense ? distinct : NULL);
 	for (int i = 0; i < got; i++)
 		ranked[i].rank = (dense ? distinct[i] : before[i]) + 1;

@@ -658,6 +658,29 @@ prefetch_members(const LbArena *arena, const LbIndex *index, LbRef ref)
 		lb_prefetch(p + i);
 }
 
+/*
+ * The leaf of a member, and its slot; NULL if there is none.  ref is where a
+ * search of the hash stands; no slot before *slot of that leaf has the member.
+ */
+static inline const Block *
+find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
+			  LbRef ref, LbHashScan *scan, int *slot)
+{
+	while (ref != LB_NONE)
+	{
+		const Block *leaf = block_ptr(arena, ref);
+
+		*slot = leaf_find(index, leaf, *slot, member, scan->hash);
+		if (*slot >= 0)
+			return leaf;
+		*slot = 0;
+		ref = lb_hash_next(arena, &index->hash, scan);
+		if (ref != LB_NONE)
+			prefetch_members(arena, index, ref);
+	}
+	return NULL;
+}
+
 /* Where a member is: its leaf, or NULL; the slot, if there is one. */
 static const Block *
 find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
@@ -669,17 +692,11 @@ find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
 
 	if (index_hashed(index))
 	{
-		for (ref = lb_hash_first(arena, &index->hash, hash, &scan);
-			 ref != LB_NONE;
-			 ref = lb_hash_next(arena, &index->hash, &scan))
-		{
+		ref = lb_hash_first(arena, &index->hash, hash, &scan);
+		if (ref != LB_NONE)
 			prefetch_members(arena, index, ref);
-			leaf = block_ptr(arena, ref);
-			*slot = leaf_find(index, leaf, 0, member, hash);
-			if (*slot >= 0)
-				return leaf;
-		}
-		return NULL;
+		*slot = 0;
+		return find_in_chain(arena, index, member, ref, &scan, slot);
 	}
 
 	/* A small board: look everywhere. */
@@ -1638,43 +1655,68 @@ lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 }
 
 void
-lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
-					  const int64 *member)
+lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
+					 const int64 *members, int n, int64 *keys, bool *found,
+					 LbCursor *places)
 {
-	uint32		hash;
-	LbHashScan	scan;
-	LbRef		ref;
-	const Block *leaf;
-	const uint8 *slot;
+	uint32		hashes[LB_PREFETCH_KEYS];
+	LbHashScan	scans[LB_PREFETCH_KEYS];
+	LbRef		refs[LB_PREFETCH_KEYS];
+	int			slots[LB_PREFETCH_KEYS];
+	int			i;
 
+	Assert(n <= LB_PREFETCH_KEYS);
 	if (!index_hashed(index))
+	{
+		for (i = 0; i < n; i++)
+			found[i] = lb_index_lookup(arena, index,
+									   members + i * index->member_words,
+									   keys + i * index->width, &places[i]);
 		return;
-	hash = member_hash(arena, index, member);
-	ref = lb_hash_first(arena, &index->hash, hash, &scan);
-	if (ref == LB_NONE)
-		return;
-	leaf = block_ptr(arena, ref);
-	slot = memchr(leaf_tags(leaf), hash_tag(hash), leaf->count);
-	if (slot == NULL)
-		return;
+	}
+	for (i = 0; i < n; i++)
+	{
+		hashes[i] = member_hash(arena, index,
+								members + i * index->member_words);
+		lb_hash_prefetch(arena, &index->hash, hashes[i]);
+	}
+	for (i = 0; i < n; i++)
+	{
+		refs[i] = lb_hash_first(arena, &index->hash, hashes[i], &scans[i]);
+		if (refs[i] != LB_NONE)
+			prefetch_members(arena, index, refs[i]);
+	}
 
-	for (int i = 0; i < index->width; i++)
-		lb_prefetch(leaf_words(leaf, i) + (slot - leaf_tags(leaf)));
-}
+	/* Where the member is, unless another one has its tag. */
+	for (i = 0; i < n; i++)
+	{
+		const Block *leaf;
+		const uint8 *tag;
 
-void
-lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
-					   const int64 *member)
-{
-	LbHashScan	scan;
-	LbRef		ref;
+		slots[i] = 0;
+		if (refs[i] == LB_NONE)
+			continue;
+		leaf = block_ptr(arena, refs[i]);
+		tag = memchr(leaf_tags(leaf), hash_tag(hashes[i]), leaf->count);
+		if (tag == NULL)
+			continue;
+		slots[i] = (int) (tag - leaf_tags(leaf));
+		for (int j = 0; j < index->width; j++)
+			lb_prefetch(leaf_words(leaf, j) + slots[i]);
+	}
+	for (i = 0; i < n; i++)
+	{
+		const Block *leaf = find_in_chain(arena, index,
+										  members + i * index->member_words,
+										  refs[i], &scans[i], &slots[i]);
 
-	if (!index_hashed(index))
-		return;
-	ref = lb_hash_first(arena, &index->hash,
-						member_hash(arena, index, member), &scan);
-	if (ref != LB_NONE)
-		prefetch_members(arena, index, ref);
+		found[i] = leaf != NULL;
+		if (leaf == NULL)
+			continue;
+		block_get_key(leaf, slots[i], keys + i * index->width);
+		places[i].leaf = block_ref(arena, leaf);
+		places[i].slot = slots[i];
+	}
 }
 
 /* Ask for the cache lines of n words that will be written. */

@@ -86,24 +86,25 @@ extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key,
 							LbCursor *cursor);
 
-/*
- * lb_index_lookup in steps for many members at once: call each of these, in
- * this order, for all of them before the next, so that their cache misses
- * overlap.
- */
+/* Have the memory on its way that a look-up of member reads first. */
 extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
-extern void lb_index_prefetch_leaf(const LbArena *arena, const LbIndex *index,
-								   const int64 *member);
-extern void lb_index_prefetch_key(const LbArena *arena, const LbIndex *index,
-								  const int64 *member);
+
+/*
+ * lb_index_lookup for n members at once, at most LB_PREFETCH_KEYS: step by
+ * step, so that their cache misses overlap.  members, keys and places have a
+ * member, a key and a place for each, the latter two only where found says so.
+ */
+#define LB_PREFETCH_KEYS 64
+extern void lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
+								 const int64 *members, int n, int64 *keys,
+								 bool *found, LbCursor *places);
 
 /*
  * Have the memory on its way that inserting or removing these keys is going to
  * touch, at most LB_PREFETCH_KEYS of them: level by level, so that the misses
  * of all overlap.
  */
-#define LB_PREFETCH_KEYS 64
 extern void lb_index_prefetch_changes(const LbArena *arena,
 									  const LbIndex *index,
 									  const int64 *const *keys, int nkeys);

@@ -168,33 +168,65 @@ lb_view_members(const LbView *view)
 	return n;
 }
 
+/*
+ * Whether the corrections have a member; then *there tells whether it is on
+ * the board, and key is its key.
+ */
+static bool
+corrected_member(const LbView *view, const int64 *member, int64 *key,
+				 bool *there)
+{
+	LbOverlay  *overlay = view->overlay;
+	int64	   *entry;
+	bool		found;
+	int			at;
+
+	if (overlay == NULL || overlay->nentries == 0)
+		return false;
+	at = lb_overlay_find(overlay, member, &found);
+	if (!found)
+		return false;
+	entry = overlay->entries + (Size) at * lb_entry_words(view->width);
+	*there = (entry[0] & LB_HAS_NEW) != 0;
+	if (*there)
+		memcpy(key, lb_entry_new(entry, view->width),
+			   view->width * sizeof(int64));
+	return true;
+}
+
 bool
 lb_view_lookup(const LbView *view, const int64 *member, int64 *key,
 			   LbCursor *cursor)
 {
-	LbOverlay  *overlay = view->overlay;
+	bool		there;
 
-	if (overlay != NULL && overlay->nentries > 0)
+	if (corrected_member(view, member, key, &there))
 	{
-		bool		found;
-		int			at = lb_overlay_find(overlay, member, &found);
-
-		if (found)
-		{
-			int64	   *entry = overlay->entries +
-			(Size) at * lb_entry_words(view->width);
-
-			if (!(entry[0] & LB_HAS_NEW))
-				return false;
-			memcpy(key, lb_entry_new(entry, view->width),
-				   view->width * sizeof(int64));
-			if (cursor != NULL)
-				cursor->leaf = LB_NONE;
-			return true;
-		}
+		if (cursor != NULL)
+			cursor->leaf = LB_NONE;
+		return there;
 	}
 	return view->index != NULL &&
 		lb_index_lookup(view->arena, view->index, member, key, cursor);
+}
+
+void
+lb_view_lookup_many(const LbView *view, const int64 *members, int n,
+					int64 *keys, bool *found, LbCursor *places)
+{
+	if (view->index != NULL)
+		lb_index_lookup_many(view->arena, view->index, members, n, keys,
+							 found, places);
+	else
+		memset(found, false, n * sizeof(bool));
+	if (view->overlay == NULL || view->overlay->nentries == 0)
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		if (corrected_member(view, members + i * view->member_words,
+							 keys + i * view->width, &found[i]))
+			places[i].leaf = LB_NONE;
+	}
 }
 
 /* What the corrections add to spans before a prefix, which are the index's. */

@@ -71,11 +71,14 @@ extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 extern uint64 lb_view_members(const LbView *view);
 
 /*
- * As lb_index_lookup, lb_index_spans; prefix of one word or a whole key.  The
- * cursor's leaf is LB_NONE if the key is not the index's.
+ * As lb_index_lookup, lb_index_lookup_many, lb_index_spans; prefix of one word
+ * or a whole key.  The cursor's leaf is LB_NONE if the key is not the index's.
  */
 extern bool lb_view_lookup(const LbView *view, const int64 *member,
 						   int64 *key, LbCursor *cursor);
+extern void lb_view_lookup_many(const LbView *view, const int64 *members,
+								int n, int64 *keys, bool *found,
+								LbCursor *places);
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 

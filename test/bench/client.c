@@ -57,6 +57,7 @@ typedef struct Statement
 	const char *text;
 	int			weight;
 	bool		many;			/* has {M} */
+	bool		scores;			/* has {S}: rows are written */
 
 	/* for PostgreSQL: $1 ... and what each of them is, one of msdMS */
 	char	   *sql;
@@ -173,7 +174,7 @@ compare(const void *a, const void *b)
 
 /* A parameter in the server's binary format.  Returns its length. */
 static int
-put_param(Client *c, char what, char *buffer)
+put_param(Client *c, const Statement *s, char what, char *buffer)
 {
 	char	   *p = buffer;
 
@@ -186,7 +187,7 @@ put_param(Client *c, char what, char *buffer)
 		c->members[i] = random_value(c, what == 'M' ? 'm' : 's');
 
 	/* Batches that lock rows in one order do not deadlock. */
-	if (what == 'M')
+	if (what == 'M' && s->scores)
 		qsort(c->members, batch, sizeof(int64_t), compare);
 	put32(&p, 1);				/* dimensions */
 	put32(&p, 0);				/* no null */
@@ -218,6 +219,7 @@ parse_statement(Statement *s)
 			if (s->nparams == MAX_WORDS)
 				die(s->text, "too many parameters");
 			s->many = s->many || p[1] == 'M';
+			s->scores = s->scores || p[1] == 'S';
 			s->params[s->nparams++] = p[1];
 			out += sprintf(out, "$%d", s->nparams);
 			p += 2;
@@ -330,7 +332,7 @@ send_pg(Client *c, const Statement *s)
 	for (int i = 0; i < s->nparams; i++)
 	{
 		values[i] = c->buffers[i];
-		lens[i] = put_param(c, s->params[i], c->buffers[i]);
+		lens[i] = put_param(c, s, s->params[i], c->buffers[i]);
 		formats[i] = 1;
 	}
 	sprintf(name, "s%d", (int) (s - statements));

@@ -206,23 +206,19 @@ main(int argc, char **argv)
 	for (i = 0; i < reads; i += 32)
 	{
 		int64		member[32];
-		int64		key[LB_MAX_WIDTH];
+		int64		keys[32 * WIDTH];
+		bool		found[32];
+		LbCursor	places[32];
 		int			j;
 
 		for (j = 0; j < 32; j++)
-		{
 			member[j] = (int64) (next_random() % members) * 7 + 1;
-			lb_index_prefetch_hash(&arena, &index, &member[j]);
-		}
-		for (j = 0; j < 32; j++)
-			lb_index_prefetch_leaf(&arena, &index, &member[j]);
-		for (j = 0; j < 32; j++)
-			lb_index_prefetch_key(&arena, &index, &member[j]);
+		lb_index_lookup_many(&arena, &index, member, 32, keys, found, places);
 		for (j = 0; j < 32; j++)
 		{
-			if (!lb_index_lookup(&arena, &index, &member[j], key, NULL))
+			if (!found[j])
 				die("lookup");
-			sum += (uint64) key[0];
+			sum += (uint64) keys[j * WIDTH];
 		}
 	}
 	end("lookup, 32 at a time", reads);

@@ -943,6 +943,43 @@ ask_many(Model *model, int nwords)
 	return true;
 }
 
+/* Several members looked for at once. */
+static bool
+look_up_many(Model *model)
+{
+	const LbIndex *index = &model->index;
+	int			who[LB_PREFETCH_KEYS];
+	int64		members[LB_PREFETCH_KEYS * LB_MAX_WIDTH] = {0};
+	int64		keys[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
+	bool		found[LB_PREFETCH_KEYS];
+	LbCursor	places[LB_PREFETCH_KEYS];
+	int			n = (int) random_below(LB_PREFETCH_KEYS + 1);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		who[i] = (int) random_below(model->universe);
+		memcpy(members + i * index->member_words,
+			   key_member(index, model_key(model, who[i])),
+			   index->member_words * sizeof(int64));
+	}
+	lb_index_lookup_many(&model->world.arena, index, members, n, keys, found,
+						 places);
+	for (i = 0; i < n; i++)
+	{
+		int64		at[LB_MAX_WIDTH];
+
+		REQUIRE(found[i] == model->there[who[i]]);
+		if (!found[i])
+			continue;
+		REQUIRE(lb_words_cmp(keys + i * model->width,
+							 model_key(model, who[i]), model->width) == 0);
+		lb_cursor_key(&model->world.arena, index, &places[i], at);
+		REQUIRE(lb_words_cmp(keys + i * model->width, at, model->width) == 0);
+	}
+	return true;
+}
+
 /* One random question, answered by index and model. */
 static bool
 ask(Model *model)
@@ -963,13 +1000,14 @@ ask(Model *model)
 	operations++;
 	memcpy(key, model_key(model, member), sizeof(key));
 	if (random_below(8) == 0)
+	{
 		REQUIRE(ask_many(model, nwords));
+		REQUIRE(look_up_many(model));
+	}
 	switch (random_below(4))
 	{
 		case 0:					/* where is this member? */
 			lb_index_prefetch_hash(arena, index, key_member(index, key));
-			lb_index_prefetch_leaf(arena, index, key_member(index, key));
-			lb_index_prefetch_key(arena, index, key_member(index, key));
 			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
 									got, NULL) == model->there[member]);
 			if (model->there[member])
