@@ -7,6 +7,7 @@
 #	SIZE		members of the large boards, 10000000
 #	RUN_SECONDS	length of a pgbench run, 6 (make bench SECONDS=...)
 #	ROUNDS		runs of each side, 5, or 3 where SIZE is small
+#	AWAKE		"no" lets processors sleep
 #	OUT			Markdown file with marker comments between which the table goes;
 #				docs/performance.md where SIZE is the default, else none
 #
@@ -214,6 +215,8 @@ for t in $tables; do
 	prewarm "$t" "${t}_pkey"
 done
 prewarm bench_btree_score
+# shellcheck disable=SC2086 # words
+log_pages $tables
 
 reads=$(counter query_reads)
 [ "$reads" = 0 ] || die "$reads reads did not use the index"
@@ -242,7 +245,7 @@ for ((i = 0; i < rounds; i++)); do
 	latencies rest rank "$seconds"
 	rest[i]=$(wc -l <rest.us)
 	rest_p99[i]=$(percentile rest 99)
-	alone[i]=$(statement_ms 'SELECT sum(lb_rank(player_id)) FROM bench_few')
+	alone[i]=$(repeated_ms 20 'SELECT sum(lb_rank(player_id)) FROM bench_few')
 	"$BIN/pgbench" -n -M prepared -c 2 -j 2 -T $((seconds + 3)) -D size="$size" \
 		-f "$WORK/update-bench_board.sql" >writers.out 2>&1 &
 	writers=$!
@@ -252,12 +255,13 @@ for ((i = 0; i < rounds; i++)); do
 	beside_p99[i]=$(percentile beside 99)
 	kill $writers
 	wait $writers || true
-	"$BIN/pgbench" -n -M prepared -c 1 -T 3 -D size="$size" \
+	"$BIN/pgbench" -n -M prepared -c 1 -T 60 -D size="$size" \
 		-f "$WORK/update-bench_board.sql" >writers.out 2>&1 &
 	writers=$!
 	sleep 1
-	busy[i]=$(statement_ms 'SELECT sum(lb_rank(player_id)) FROM bench_few')
-	wait $writers
+	busy[i]=$(repeated_ms 20 'SELECT sum(lb_rank(player_id)) FROM bench_few')
+	kill $writers || die "the statements have taken longer than a minute"
+	wait $writers || true
 done
 v=$(median "${rest[@]}")
 w=$(median "${beside[@]}")

@@ -54,8 +54,32 @@ put_table()
 	echo "written to $1"
 }
 
+# A virtual processor that has nothing to do is given back, and to get it again
+# takes longer than a rank does: with a single client, who waits as long as the
+# server works, that is all one would see.  So a loop for each processor runs
+# whenever nothing else wants to.  AWAKE=no does without.
+#
+# They end with this script, and are not its children: it waits for those.
+stay_awake()
+{
+	local cpu
+
+	[ "${AWAKE:-yes}" = yes ] || return 0
+	command -v chrt >/dev/null && command -v taskset >/dev/null || return 0
+	for cpu in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status |
+		tr , '\n' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }'); do
+		# shellcheck disable=SC2016 # the inner shell's
+		(chrt --idle 0 taskset -c "$cpu" bash -c '
+			while kill -0 "$0" 2>/dev/null; do
+				for ((i = 0; i < 100000; i++)); do :; done
+			done' $$ </dev/null >/dev/null 2>&1 &)
+	done
+	awake="processors kept awake by idle loops"
+}
+
 # bench_server MEMBERS: a private server to measure boards of that size on.  Sets
-# buffers.
+# buffers and awake.
+awake="processors may sleep"
 bench_server()
 {
 	local memory_mb
@@ -86,6 +110,7 @@ bench_server()
 		CREATE EXTENSION pg_prewarm;
 		SET client_min_messages = warning;
 	END
+	stay_awake
 }
 
 # The machine and the server, for the table's head.
@@ -96,7 +121,7 @@ machine()
 			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1),
 		$(awk '/^MemTotal/ { printf "%.0f GiB of memory", $2 / 1048576 }' \
 			/proc/meminfo), $(sql -Atc 'SELECT version()' | cut -d, -f1),
-		shared_buffers ${buffers} MB, fsync on
+		shared_buffers ${buffers} MB, fsync on, $awake
 	END
 }
 
@@ -179,6 +204,19 @@ prewarm()
 		sql -o /dev/null -c "SELECT pg_prewarm('$t')"
 	done
 }
+
+# log_pages TABLE ...: changes a row on each page, so that it has been logged
+# whole, as is its first change after a checkpoint.  Else that, which is most of
+# what a change costs and meets those who are measured early, would be measured.
+log_pages()
+{
+	local t
+
+	for t in "$@"; do
+		sql -c "UPDATE $t SET score = score + 1 WHERE player_id % 50 = 1"
+	done
+}
+
 median()
 {
 	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 }
@@ -236,6 +274,22 @@ statement_ms()
 {
 	sql -o /dev/null -c '\timing on' -c "$1" |
 		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p'
+}
+
+# repeated_ms N STATEMENT: the median of so many times in one session, which has
+# run it before.
+repeated_ms()
+{
+	local times i
+
+	mapfile -t times < <({
+		printf '%s;\n\\timing on\n' "$2"
+		for ((i = 0; i < $1; i++)); do
+			printf '%s;\n' "$2"
+		done
+	} | sql -o /dev/null | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p')
+	[ ${#times[@]} -eq "$1" ] || die "failed: $2"
+	median "${times[@]}"
 }
 
 # The median of a statement's times.

@@ -17,6 +17,7 @@
 #	OUT			Markdown file with marker comments between which the table goes,
 #				with the plots beside it; docs/performance.md where SIZE is the
 #				default, else none
+#	AWAKE		"no" lets processors sleep
 #	VALKEY_DIR	where the chroot with Valkey is, or is to be kept
 #	MIRROR		Debian's mirror
 #
@@ -591,6 +592,7 @@ say "updates"
 for t in "${tables[@]}"; do
 	prewarm "$t" "${t}_pkey"
 done
+log_pages "${tables[@]}"
 export PGOPTIONS='-c synchronous_commit=off'
 updates=("board bench_board" "plain bench_plain" "btree bench_btree"
 	"counts bench_counts")
@@ -678,17 +680,17 @@ stores_ratio '`UPDATE` of a score, synchronous_commit on, 1 client,' synced \
 stores_ratio '`UPDATE` of a score, synchronous_commit off, 1 client,' update_board1 \
 	zincrby_everysec /s "" "" 'ZINCRBY, appendfsync everysec'
 
-# bulk TABLE: rows per second of a statement that updates a tenth of the table,
+# bulk TABLE: rows per second of a statement that updates a tenth of the players,
 # each time another tenth.
 bulk()
 {
-	local n ms count=$((size / 10))
+	local n ms
 
 	n=$(cat "bulk.$1" 2>/dev/null || echo 0)
 	echo $(((n + 1) % 10)) >"bulk.$1"
 	ms=$(statement_ms "UPDATE $1 SET score = floor(random() * 1000001)
-		WHERE player_id BETWEEN $((count * n + 1)) AND $((count * (n + 1)))")
-	awk -v n=$count -v ms="$ms" 'BEGIN { print n / ms * 1000 }'
+		WHERE player_id % 10 = $n")
+	awk -v n=$((size / 10)) -v ms="$ms" 'BEGIN { print n / ms * 1000 }'
 }
 
 say "updates of $((size / 10)) rows in one statement"
@@ -770,6 +772,7 @@ sql -c 'CREATE TABLE bench_many_plain (LIKE bench_many INCLUDING INDEXES)
 	-c 'INSERT INTO bench_many_plain TABLE bench_many' \
 	-c 'VACUUM (FREEZE, ANALYZE) bench_many, bench_many_plain' -c CHECKPOINT
 prewarm bench_many bench_many_pkey bench_many_plain bench_many_plain_pkey
+log_pages bench_many bench_many_plain
 v=$(sql -Atc "SELECT bytes::float8 / $boards FROM lb_stat_board WHERE board = 'many'")
 row "$(number "$boards") boards of 50 members: memory of a board" \
 	"$(number "$v") bytes" "" "" "≤ 4,096 bytes" "$(verdict "$v" '<=' 4096)"

@@ -41,6 +41,7 @@ sql -c 'VACUUM (FREEZE, ANALYZE)' -c CHECKPOINT
 prewarm player_scores player_scores_pkey player_score_windows \
 	player_score_windows_pkey plain_scores plain_scores_pkey plain_windows \
 	plain_windows_pkey
+log_pages player_scores player_score_windows plain_scores plain_windows
 
 # upsert TABLE KEYS ROWS: an increment by $3, of players and amounts.
 upsert()
