@@ -979,12 +979,12 @@ typedef struct Ranked
 } Ranked;
 
 /*
- * The keys and ranks of those of n members, LB_BATCH at most, that are on the
- * board.  Returns how many.
+ * The ranks of those of n members, LB_BATCH at most, that are on the board, and
+ * of their keys the first nwords words or more.  Returns how many.
  */
 static int
 rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
-			 Ranked *ranked)
+			 int nwords, Ranked *ranked)
 {
 	int64		wanted[LB_BATCH] = {0};
 	int			numbers[LB_BATCH];
@@ -996,9 +996,11 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 	uint64		distinct[LB_BATCH];
 	bool		dense = r->method == LB_DENSE_RANK;
 	int			width = r->read.view.width;
+	int			ranked_by = r->method == LB_ROW_NUMBER ? width : 1;
 	int			nwanted = 0;
 	int			got = 0;
 
+	nwords = Max(nwords, ranked_by);
 	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
@@ -1006,19 +1008,19 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 		wanted[nwanted] = DatumGetInt64(members[i]);
 		numbers[nwanted++] = i;
 	}
-	lb_view_lookup_many(&r->read.view, wanted, nwanted, keys, found, places);
+	lb_view_lookup_many(&r->read.view, wanted, nwanted, nwords, keys, found,
+						places);
 	for (int i = 0; i < nwanted; i++)
 	{
 		if (!found[i])
 			continue;
 		ranked[got].number = numbers[i];
-		memcpy(ranked[got].key, keys + i * width, width * sizeof(int64));
+		memcpy(ranked[got].key, keys + i * width, nwords * sizeof(int64));
 		prefixes[got] = ranked[got].key;
 		places[got++] = places[i];
 	}
-	lb_view_spans_many(&r->read.view, prefixes, places, got,
-					   r->method == LB_ROW_NUMBER ? width : 1,
-					   before, dense ? distinct : NULL);
+	lb_view_spans_many(&r->read.view, prefixes, places, got, ranked_by, before,
+					   dense ? distinct : NULL);
 	for (int i = 0; i < got; i++)
 		ranked[i].rank = (dense ? distinct[i] : before[i]) + 1;
 	return got;
@@ -1046,7 +1048,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 		for (int i = 0; i < n; i += LB_BATCH)
 		{
 			int			batch = Min(LB_BATCH, n - i);
-			int			got = rank_members(&r, members + i, nulls + i, batch,
+			int			got = rank_members(&r, members + i, nulls + i, batch, 1,
 										   ranked);
 
 			for (int j = 0; j < batch; j++)
@@ -1127,7 +1129,8 @@ lb_among(PG_FUNCTION_ARGS)
 		for (int i = 0; i < n; i += LB_BATCH)
 		{
 			int			got = rank_members(&r, members + i, nulls + i,
-										   Min(LB_BATCH, n - i), ranked);
+										   Min(LB_BATCH, n - i), width,
+										   ranked);
 
 			for (int j = 0; j < got; j++)
 			{

@@ -1656,9 +1656,10 @@ lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 
 void
 lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
-					 const int64 *members, int n, int64 *keys, bool *found,
-					 LbCursor *places)
+					 const int64 *members, int n, int nwords, int64 *keys,
+					 bool *found, LbCursor *places)
 {
+	int			first_member = index->width - index->member_words;
 	uint32		hashes[LB_PREFETCH_KEYS];
 	LbHashScan	scans[LB_PREFETCH_KEYS];
 	LbRef		refs[LB_PREFETCH_KEYS];
@@ -1702,7 +1703,10 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 			continue;
 		slots[i] = (int) (tag - leaf_tags(leaf));
 		for (int j = 0; j < index->width; j++)
-			lb_prefetch(leaf_words(leaf, j) + slots[i]);
+		{
+			if (j < nwords || j >= first_member)
+				lb_prefetch(leaf_words(leaf, j) + slots[i]);
+		}
 	}
 	for (i = 0; i < n; i++)
 	{
@@ -1713,7 +1717,8 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 		found[i] = leaf != NULL;
 		if (leaf == NULL)
 			continue;
-		block_get_key(leaf, slots[i], keys + i * index->width);
+		for (int j = 0; j < nwords; j++)
+			keys[i * index->width + j] = leaf_words(leaf, j)[slots[i]];
 		places[i].leaf = block_ref(arena, leaf);
 		places[i].slot = slots[i];
 	}

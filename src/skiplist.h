@@ -93,12 +93,13 @@ extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 /*
  * lb_index_lookup for n members at once, at most LB_PREFETCH_KEYS: step by
  * step, so that their cache misses overlap.  members, keys and places have a
- * member, a key and a place for each, the latter two only where found says so.
+ * member, a key and a place for each, the latter two only where found says so;
+ * of the keys no more than the first nwords words are needed.
  */
 #define LB_PREFETCH_KEYS 64
 extern void lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
-								 const int64 *members, int n, int64 *keys,
-								 bool *found, LbCursor *places);
+								 const int64 *members, int n, int nwords,
+								 int64 *keys, bool *found, LbCursor *places);
 
 /*
  * Have the memory on its way that inserting or removing these keys is going to

@@ -212,11 +212,11 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key,
 
 void
 lb_view_lookup_many(const LbView *view, const int64 *members, int n,
-					int64 *keys, bool *found, LbCursor *places)
+					int nwords, int64 *keys, bool *found, LbCursor *places)
 {
 	if (view->index != NULL)
-		lb_index_lookup_many(view->arena, view->index, members, n, keys,
-							 found, places);
+		lb_index_lookup_many(view->arena, view->index, members, n, nwords,
+							 keys, found, places);
 	else
 		memset(found, false, n * sizeof(bool));
 	if (view->overlay == NULL || view->overlay->nentries == 0)

@@ -213,7 +213,8 @@ main(int argc, char **argv)
 
 		for (j = 0; j < 32; j++)
 			member[j] = (int64) (next_random() % members) * 7 + 1;
-		lb_index_lookup_many(&arena, &index, member, 32, keys, found, places);
+		lb_index_lookup_many(&arena, &index, member, 32, WIDTH, keys,
+							 found, places);
 		for (j = 0; j < 32; j++)
 		{
 			if (!found[j])

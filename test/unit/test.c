@@ -945,7 +945,7 @@ ask_many(Model *model, int nwords)
 
 /* Several members looked for at once. */
 static bool
-look_up_many(Model *model)
+look_up_many(Model *model, int nwords)
 {
 	const LbIndex *index = &model->index;
 	int			who[LB_PREFETCH_KEYS];
@@ -963,8 +963,8 @@ look_up_many(Model *model)
 			   key_member(index, model_key(model, who[i])),
 			   index->member_words * sizeof(int64));
 	}
-	lb_index_lookup_many(&model->world.arena, index, members, n, keys, found,
-						 places);
+	lb_index_lookup_many(&model->world.arena, index, members, n, nwords, keys,
+						 found, places);
 	for (i = 0; i < n; i++)
 	{
 		int64		at[LB_MAX_WIDTH];
@@ -973,9 +973,9 @@ look_up_many(Model *model)
 		if (!found[i])
 			continue;
 		REQUIRE(lb_words_cmp(keys + i * model->width,
-							 model_key(model, who[i]), model->width) == 0);
+							 model_key(model, who[i]), nwords) == 0);
 		lb_cursor_key(&model->world.arena, index, &places[i], at);
-		REQUIRE(lb_words_cmp(keys + i * model->width, at, model->width) == 0);
+		REQUIRE(lb_words_cmp(model_key(model, who[i]), at, model->width) == 0);
 	}
 	return true;
 }
@@ -1002,7 +1002,7 @@ ask(Model *model)
 	if (random_below(8) == 0)
 	{
 		REQUIRE(ask_many(model, nwords));
-		REQUIRE(look_up_many(model));
+		REQUIRE(look_up_many(model, nwords));
 	}
 	switch (random_below(4))
 	{
