@@ -42,7 +42,7 @@
 #                           SECONDS=3600 CONNECTIONS=8 SEED=random
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file,
-#                           AWAKE=no lets idle processors sleep;
+#                           AWAKE=no (see docs/peers.md);
 #                           SIZE=100000 SECONDS=2 takes two minutes
 #   make bench-peers        the same beside Redis, Valkey, a B-tree, a materialized
 #                           view and counts that a trigger keeps, with plots:

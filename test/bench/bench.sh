@@ -7,7 +7,7 @@
 #	SIZE		members of the large boards, 10000000
 #	RUN_SECONDS	length of a pgbench run, 6 (make bench SECONDS=...)
 #	ROUNDS		runs of each side, 5, or 3 where SIZE is small
-#	AWAKE		"no" lets processors sleep
+#	AWAKE		"no" lets processors sleep between the answers to a single client
 #	OUT			Markdown file with marker comments between which the table goes;
 #				docs/performance.md where SIZE is the default, else none
 #
@@ -88,8 +88,8 @@ pgb()
 {
 	local clients=$1 script=$2
 
-	"$BIN/pgbench" -n -M prepared -c "$clients" -j "$clients" -T "$seconds" \
-		-D size="$size" -f "$WORK/$script.sql" >pgbench.log 2>&1 ||
+	awake "$clients" "$BIN/pgbench" -n -M prepared -c "$clients" -j "$clients" \
+		-T "$seconds" -D size="$size" -f "$WORK/$script.sql" >pgbench.log 2>&1 ||
 		{ cat pgbench.log >&2; die "pgbench has failed: $script"; }
 	# A statement that failed would make the others look faster.
 	if grep -q 'number of failed transactions: [1-9]' pgbench.log; then
@@ -242,7 +242,7 @@ sql -c "CREATE TABLE bench_few AS SELECT * FROM bench_sample LIMIT 10000" \
 prewarm bench_few bench_board bench_board_pkey
 rest=() beside=() rest_p99=() beside_p99=() alone=() busy=()
 for ((i = 0; i < rounds; i++)); do
-	latencies rest rank "$seconds"
+	awake 1 latencies rest rank "$seconds"
 	rest[i]=$(wc -l <rest.us)
 	rest_p99[i]=$(percentile rest 99)
 	alone[i]=$(repeated_ms 20 'SELECT sum(lb_rank(player_id)) FROM bench_few')

@@ -54,32 +54,39 @@ put_table()
 	echo "written to $1"
 }
 
-# A virtual processor that has nothing to do is given back, and to get it again
-# takes longer than a rank does: with a single client, who waits as long as the
-# server works, that is all one would see.  So a loop for each processor runs
-# whenever nothing else wants to.  AWAKE=no does without.
-#
-# They end with this script, and are not its children: it waits for those.
-stay_awake()
+# awake CLIENTS COMMAND ...: runs it.  A virtual processor that has nothing to do
+# is given back, and to get it again takes longer than a rank does: with fewer
+# clients than processors, who wait as long as the server works, that is most of
+# what one would see.  So then a loop for each processor runs whenever nothing
+# else wants to.  AWAKE=no does without.
+awake()
 {
-	local cpu
+	local clients=$1 cpu loops=() rc=0
 
-	[ "${AWAKE:-yes}" = yes ] || return 0
-	command -v chrt >/dev/null && command -v taskset >/dev/null || return 0
-	for cpu in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status |
-		tr , '\n' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }'); do
-		# shellcheck disable=SC2016 # the inner shell's
-		(chrt --idle 0 taskset -c "$cpu" bash -c '
-			while kill -0 "$0" 2>/dev/null; do
-				for ((i = 0; i < 100000; i++)); do :; done
-			done' $$ </dev/null >/dev/null 2>&1 &)
-	done
-	awake="processors kept awake by idle loops"
+	shift
+	if [ "${AWAKE:-yes}" = yes ] && [ "$clients" -lt "$(nproc)" ] &&
+		command -v chrt >/dev/null && command -v taskset >/dev/null; then
+		for cpu in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status |
+			tr , '\n' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }'); do
+			# Should this script be killed, they end by themselves.
+			# shellcheck disable=SC2016 # the inner shell's
+			chrt --idle 0 taskset -c "$cpu" bash -c '
+				while kill -0 "$0" 2>/dev/null; do
+					for ((i = 0; i < 100000; i++)); do :; done
+				done' $$ </dev/null >/dev/null 2>&1 &
+			loops+=($!)
+		done
+	fi
+	"$@" || rc=$?
+	if [ ${#loops[@]} -gt 0 ]; then
+		kill "${loops[@]}"
+		wait "${loops[@]}" 2>/dev/null || true
+	fi
+	return $rc
 }
 
 # bench_server MEMBERS: a private server to measure boards of that size on.  Sets
-# buffers and awake.
-awake="processors may sleep"
+# buffers.
 bench_server()
 {
 	local memory_mb
@@ -110,7 +117,6 @@ bench_server()
 		CREATE EXTENSION pg_prewarm;
 		SET client_min_messages = warning;
 	END
-	stay_awake
 }
 
 # The machine and the server, for the table's head.
@@ -121,7 +127,7 @@ machine()
 			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1),
 		$(awk '/^MemTotal/ { printf "%.0f GiB of memory", $2 / 1048576 }' \
 			/proc/meminfo), $(sql -Atc 'SELECT version()' | cut -d, -f1),
-		shared_buffers ${buffers} MB, fsync on, $awake
+		shared_buffers ${buffers} MB, fsync on
 	END
 }
 

@@ -17,7 +17,7 @@
 #	OUT			Markdown file with marker comments between which the table goes,
 #				with the plots beside it; docs/performance.md where SIZE is the
 #				default, else none
-#	AWAKE		"no" lets processors sleep
+#	AWAKE		"no" lets processors sleep between the answers to a single client
 #	VALKEY_DIR	where the chroot with Valkey is, or is to be kept
 #	MIRROR		Debian's mirror
 #
@@ -362,7 +362,7 @@ ask()
 		[[ $name = *:* ]] || name=$name:1
 		args+=(-w "${name#*:}" -q "${text[${name%:*}]}")
 	done
-	"$client" "${args[@]}" -c "$clients" -t "$seconds" -n "$members" "$@"
+	awake "$clients" "$client" "${args[@]}" -c "$clients" -t "$seconds" -n "$members" "$@"
 }
 
 # of NAME_more: the median of the runs' medians and 99th percentiles, in us.
