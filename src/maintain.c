@@ -201,6 +201,33 @@ owner_name(const LbDefn *defn)
 							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
 }
 
+/* The number of a board's table in lb_archive_source. */
+static Datum
+source_number(const LbDefn *defn)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {REGCLASSOID};
+	Datum		values[1];
+	Datum		result;
+	bool		isnull;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	(void) lb_own_run(&plans[0],
+					  "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
+					  1, types, values, NULL);
+
+	/* In a snapshot of its own: somebody else may have entered it. */
+	if (lb_own_run(&plans[1],
+				   "SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
+				   1, types, values, NULL) != 1)
+		elog(ERROR, "table %u is missing in \"lb_archive_source\"",
+			 defn->source);
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						   &isnull);
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
 /*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Not
  * again, if they are there: they were final.
@@ -209,7 +236,7 @@ static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, REGCLASSOID};
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID};
 	Datum		values[5];
 
 	if (top == 0)
@@ -219,7 +246,7 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
 							  (int32) top);
 	values[3] = owner_name(defn);
-	values[4] = ObjectIdGetDatum(defn->source);
+	values[4] = source_number(defn);
 	return lb_own_run(&plan,
 					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
 					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
@@ -1208,7 +1235,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 	values[3] = ObjectIdGetDatum(defn->source);
 	if (lb_own_run(&plan,
 				   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) $2 "
-				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
+				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) LIMIT 1",
 				   4, exists_types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -1305,7 +1333,8 @@ lb_archive_top(PG_FUNCTION_ARGS)
 				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
 				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
 				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
-				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) $5) "
+				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
+				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
 				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
 				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
 				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "

@@ -148,6 +148,38 @@ is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', 
 is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(7, 7, at => '2026-04-09')}),
 	'global true, daily:20260409 false, tourney:x true, weekly:202615 true', 'a closed window stays closed');
 
+# The archive is there whatever has become of the table: dropped, or renamed
+# and given to another, whose past it is then in the restored database as well.
+my $past = q{SELECT board, season, place, member, score, owner FROM lb_archive WHERE board LIKE 'old%' ORDER BY 1, 3};
+$node->safe_psql('crash', q{
+	CREATE ROLE heir;
+	GRANT CREATE ON SCHEMA public TO heir;
+	CREATE TABLE gone (player_id bigint PRIMARY KEY, score bigint);
+	CREATE TABLE given (player_id bigint PRIMARY KEY, score bigint);
+	INSERT INTO gone VALUES (1, 10), (2, 20);
+	INSERT INTO given VALUES (3, 30);
+	SELECT lb_create_board('old_gone', 'gone'), lb_create_board('old_given', 'given');
+	SELECT lb_close_season('old_gone', 'x'), lb_close_season('old_given', 'x');
+	DROP TABLE gone;
+	ALTER TABLE given RENAME TO "The Heir's";
+	ALTER TABLE "The Heir's" OWNER TO heir});
+is($node->safe_psql('crash', $past), "old_given|x|1|3|30|postgres\nold_gone|x|1|2|20|postgres\nold_gone|x|2|1|10|postgres", 'archived');
+$node->command_ok([ 'pg_dump', '-f', "$dump.2", $node->connstr('crash') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE without');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2", $node->connstr('without') ], 'restored');
+for my $db ('crash', 'without')
+{
+	is($node->safe_psql($db, $past), $node->safe_psql('crash', $past), "$db: the same archive");
+	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_given')}), '1|3|30', "$db: of who has the table now");
+	$node->safe_psql($db, q{
+		SET ROLE heir;
+		CREATE TABLE gone (player_id bigint PRIMARY KEY, score bigint);
+		SELECT lb_create_board('old_gone', 'gone')});
+	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_gone')}), '', "$db: another table of the same name");
+}
+is($node->safe_psql('without', q{SELECT count(*) FROM lb_archive_source s WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.source)}),
+	'0', 'no number of a table that is gone has been restored');
+
 # Turned off.
 $node->safe_psql('restored', q{UPDATE lb_window SET keep = '1 day' WHERE name = 'tourney:x'});
 usleep(2_000_000);
