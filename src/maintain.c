@@ -21,7 +21,8 @@
  * is read from lb_closed, from the boards and from the table.
  *
  * The extension's own tables are trimmed without waiting for anybody's row:
- * a submit locks rows of lb_usage in an order that a scan does not have.
+ * a submit locks rows of lb_usage in an order that a scan does not have.  They
+ * are read once in a visit: a batch goes on where the one before it ended.
  *
  * Rows of the user's table are removed with the rights of the table's owner,
  * in a restricted context, as VACUUM would run his functions: triggers of his
@@ -122,6 +123,22 @@ typedef struct Left
 	bool		all;			/* there were no others */
 } Left;
 
+/* The extension's own tables that are trimmed. */
+typedef enum Trimmed
+{
+	TRIM_EVENT,
+	TRIM_APPLIED,
+	TRIM_USAGE,
+	NTRIMMED
+} Trimmed;
+
+/* Where the next batch of one begins. */
+typedef struct Trim
+{
+	ItemPointerData after;		/* the last row that was removed */
+	bool		ended;			/* there was no other */
+} Trim;
+
 /* A visit of the worker to a database, or a call of lb_maintain(). */
 typedef struct Visit
 {
@@ -134,6 +151,7 @@ typedef struct Visit
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
 	Left		left;
+	Trim		trims[NTRIMMED];
 	Done		done;
 } Visit;
 
@@ -755,50 +773,68 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 
 /*
  * Remove old rows of one table, at most so many, and no row that somebody else
- * has locked.
+ * has locked.  What is old of a row t is told by a condition, in which $1 is
+ * the oldest time that is kept.  One that is updated meanwhile may make us
+ * overlook others, which are found at the next visit.
  */
 static void
-trim(Visit *visit, const char *sql, int retention)
+trim(Visit *visit, Trimmed number, const char *table, const char *condition,
+	 int retention)
 {
-	static const Oid types[] = {TIMESTAMPTZOID, INT4OID};
-	Datum		values[2];
-	uint64		n;
+	static const Oid types[] = {TIMESTAMPTZOID, INT4OID, TIDOID};
+	Trim	   *trim = &visit->trims[number];
+	Datum		values[3];
+	Datum		last;
+	int64		n;
+	int			nestlevel;
+	bool		isnull;
 
-	if (retention < 0)
+	if (retention < 0 || trim->ended)
 		return;
+
+	/* Rows come in their order, from the first one on. */
+	nestlevel = NewGUCNestLevel();
+	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
 									(int64) retention * USECS_PER_SEC);
 	values[1] = Int32GetDatum(visit->max_rows);
-	n = lb_own_run_once(sql, 2, types, values);
+	values[2] = PointerGetDatum(&trim->after);
+	(void) lb_own_run_once(psprintf("WITH d AS (DELETE FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+									"SELECT t.ctid FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.>) $3 AND (%s) "
+									"LIMIT $2 FOR UPDATE SKIP LOCKED)) AND (%s) RETURNING t.ctid) "
+									"SELECT pg_catalog.count(*), pg_catalog.max(d.ctid) FROM d",
+									table, table, condition, condition),
+						   3, types, values);
+	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									SPI_tuptable->tupdesc, 1, &isnull));
+	last = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+						 &isnull);
+	if (!isnull)
+		trim->after = *(ItemPointer) DatumGetPointer(last);
+	SPI_freetuptable(SPI_tuptable);
+	AtEOXact_GUC(true, nestlevel);
 	visit->done.removed += n;
-	if (n >= (uint64) visit->max_rows)
+	if (n >= visit->max_rows)
 		visit->done.more = true;
-}
-
-/* The same of a table of which a row's age alone decides. */
-static void
-trim_old(Visit *visit, const char *table, const char *column, int retention)
-{
-	trim(visit,
-		 psprintf("DELETE FROM @.%s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-				  "SELECT t.ctid FROM @.%s t WHERE t.%s OPERATOR(pg_catalog.<) $1 "
-				  "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND %s OPERATOR(pg_catalog.<) $1",
-				  table, table, column, column),
-		 retention);
+	else
+		trim->ended = true;
 }
 
 static void
 trim_events(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			const char *key)
 {
-	trim_old(visit, "lb_event", "submitted_at", lb_event_retention);
+	trim(visit, TRIM_EVENT, "lb_event",
+		 "t.submitted_at OPERATOR(pg_catalog.<) $1", lb_event_retention);
 }
 
 static void
 trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			 const char *key)
 {
-	trim_old(visit, "lb_applied", "applied_at", lb_applied_retention);
+	trim(visit, TRIM_APPLIED, "lb_applied",
+		 "t.applied_at OPERATOR(pg_catalog.<) $1", lb_applied_retention);
 }
 
 /*
@@ -809,14 +845,13 @@ static void
 trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		   const char *key)
 {
-	trim(visit,
-		 "DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT u.ctid FROM @.lb_usage u "
-		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
-		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
-		 "WHERE (l.name IS NULL AND EXISTS (SELECT FROM @.lb_limit)) OR c.board IS NOT NULL "
-		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
-		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
+	trim(visit, TRIM_USAGE, "lb_usage",
+		 "(NOT EXISTS (SELECT FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) t.limit_name) "
+		 "AND EXISTS (SELECT FROM @.lb_limit)) "
+		 "OR EXISTS (SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.=) t.board) "
+		 "OR pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) "
+		 "(SELECT l.period FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) t.limit_name) "
+		 "OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1)",
 		 0);
 }
 

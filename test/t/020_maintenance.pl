@@ -125,6 +125,19 @@ ok($node->poll_query_until('hidden', q{SELECT count(*) = 2 FROM lb_closed WHERE 
 	'windows without a board are removed');
 is($node->safe_psql('hidden', q{SELECT DISTINCT window_key FROM player_score_windows}), 'weekly:202615', 'with all rows');
 
+# What has been counted for limits is trimmed in batches, and read once, not from
+# its beginning for each of them.
+$node->safe_psql('postgres', 'CREATE DATABASE counted');
+make('counted', 10);
+$node->safe_psql('counted', q{
+	SELECT lb_set_limit('stays', 'global', max_submits => 10);
+	INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) SELECT 'stays', 'global', g, 1, 1 FROM generate_series(1, 40000) g;
+	INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) SELECT 'gone', 'global', g, 1, 1 FROM generate_series(1, 60000) g});
+ok($node->poll_query_until('counted', q{SELECT n_tup_del = 60000 FROM pg_stat_user_tables WHERE relname = 'lb_usage'}), 'counts are trimmed');
+my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'lb_usage'});
+cmp_ok($read, '<', 800000, 'they have not been read for each batch');
+is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
+
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
 	SELECT lb_set_limit('x', 'global', max_amount => 100000);
