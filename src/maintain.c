@@ -15,7 +15,9 @@
  * thing that a transaction does.
  *
  * Which windows have rows is known from the boards.  One whose rows are all
- * hidden has no board, so the table itself is read now and then as well.
+ * hidden has no board, so the table itself is read now and then as well, by
+ * the worker a part in each transaction: nobody waits for long who wants the
+ * table, or the database, to himself.
  *
  * All of it can stop anywhere and be taken up again: what is to be done next
  * is read from lb_closed, from the boards and from the table.
@@ -89,7 +91,8 @@
 
 /*
  * A table is read for windows that have no board at every visit while it has
- * no more than so many blocks, and else after so many hours.
+ * no more than so many blocks, and else after so many hours, so many blocks in
+ * a transaction.
  */
 #define LOOK_BLOCKS 4096
 #define LOOK_HOURS 24
@@ -147,7 +150,10 @@ typedef struct Visit
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefn	   *defn;			/* the family "*", or NULL */
 	bool		looked;			/* which keys are to be closed */
-	TimestampTz looked_at;		/* if all of the table was read, else 0 */
+	TimestampTz looked_at;		/* if all of the table is read, else 0 */
+	Oid			reading;		/* the table, if it has not all been read */
+	bool		read_all;		/* for what is on boards as well */
+	BlockNumber next_block;		/* where to read on */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
 	Left		left;
@@ -312,19 +318,26 @@ keys_of_result(uint64 n)
 }
 
 /*
- * The keys of the table's rows; with unranked, only of those that are on no
- * board.  Reads all of the table.
+ * The keys of the rows in some blocks of the table, of each of its partitions;
+ * with unranked, only of those that are on no board.  All blocks if there is no
+ * end.
  */
 static List *
-keys_of_rows(const LbDefn *defn, bool unranked)
+keys_of_rows(const LbDefn *defn, bool unranked, BlockNumber begin,
+			 BlockNumber end)
 {
 	const char *column = quote_identifier(defn->board_column);
+	ItemPointerData tids[2];
+	Oid			types[] = {TIDOID, TIDOID};
+	Datum		values[2];
 	StringInfoData sql;
 	uint64		n;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
 					 column, defn->source_name, column);
+	if (BlockNumberIsValid(end))
+		appendStringInfoString(&sql, " AND ctid OPERATOR(pg_catalog.>=) $1 AND ctid OPERATOR(pg_catalog.<) $2");
 	if (unranked)
 	{
 		appendStringInfo(&sql, " AND (%s IS NULL",
@@ -337,13 +350,18 @@ keys_of_rows(const LbDefn *defn, bool unranked)
 							 quote_identifier(defn->ranked_if));
 		appendStringInfoChar(&sql, ')');
 	}
-	n = run_as_owner(defn, sql.data, 0, NULL, NULL);
+	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);
+	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
+	values[0] = PointerGetDatum(&tids[0]);
+	values[1] = PointerGetDatum(&tids[1]);
+	n = run_as_owner(defn, sql.data, BlockNumberIsValid(end) ? 2 : 0, types,
+					 values);
 	return keys_of_result(n);
 }
 
 /*
- * The keys that have a board.  *all is set where there is no index to know them,
- * and they are those of all rows of the table instead.  Returns false while the
+ * The keys that have a board.  *all is set where there is no index to know them:
+ * those of all rows of the table are needed instead.  Returns false while the
  * index is being built.
  */
 static bool
@@ -379,77 +397,102 @@ keys_of_boards(const LbDefn *defn, List **result, bool *all)
 	}
 	SPI_freetuptable(SPI_tuptable);
 	*all = !ready && offline;
-	*result = *all ? keys_of_rows(defn, false) : keys;
+	*result = *all ? NIL : keys;
 	return ready || offline;
+}
+
+/*
+ * The blocks of the table; of a partitioned one those of its largest partition,
+ * and *npartitions of them.
+ */
+static BlockNumber
+blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
+{
+	BlockNumber most = 0;
+	ListCell   *lc;
+
+	*npartitions = 0;
+	*total = 0;
+	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+		{
+			BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+			most = Max(most, blocks);
+			*total += blocks;
+			(*npartitions)++;
+		}
+		table_close(rel, NoLock);
+	}
+	return most;
 }
 
 /* Whether the table is to be read for keys that have no board. */
 static bool
 must_look(const LbDefn *defn, LbDef *def)
 {
-	BlockNumber blocks = 0;
-	ListCell   *lc;
+	int			npartitions;
+	uint64		total;
 
 	if (def == NULL ||
 		TimestampDifferenceExceeds((TimestampTz) pg_atomic_read_u64(&def->looked),
 								   GetCurrentTimestamp(),
 								   LOOK_HOURS * 3600 * 1000))
 		return true;
-	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+	(void) blocks_of(defn, &npartitions, &total);
+	return total <= LOOK_BLOCKS;
+}
 
-		if (rel->rd_rel->relkind == RELKIND_RELATION)
-			blocks += RelationGetNumberOfBlocks(rel);
-		table_close(rel, NoLock);
+static bool
+listed(List *list, const char *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		if (strcmp((char *) lfirst(lc), key) == 0)
+			return true;
 	}
-	return blocks <= LOOK_BLOCKS;
+	return false;
 }
 
 /*
- * Find out which windows are to be closed.  Rows of a window that had been
+ * Find out which of these keys are to be closed.  Rows of a window that had been
  * removed, by whomever they were written, are removed again; but those that a
  * trigger of the user's keeps are not asked for at every visit.
  */
 static void
-look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
-	 const char *no_key)
+sort_out(Visit *visit, List *keys)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
-	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
-	bool		thorough = must_look(defn, def);
-	bool		all;
-	List	   *keys;
-	List	   *to_close = NIL;
 	List	   *again = NIL;
 	ListCell   *lc;
 
-	/* When it has been built, then. */
-	if (!keys_of_boards(defn, &keys, &all))
-		return;
-	if (thorough && !all)
-		keys = list_concat(keys, keys_of_rows(defn, true));
 	foreach(lc, keys)
 	{
 		char	   *key = lfirst(lc);
 		LbSpan		span;
 		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 
-		if (window == NULL || now < lb_window_closes(window, &span))
+		if (window == NULL || now < lb_window_closes(window, &span) ||
+			listed(visit->to_close, key))
 			continue;
 		if (!lb_window_is_closed(key, strlen(key)))
 		{
 			MemoryContext old = MemoryContextSwitchTo(visit->context);
 
-			to_close = lappend(to_close, pstrdup(key));
+			visit->to_close = lappend(visit->to_close, pstrdup(key));
 			MemoryContextSwitchTo(old);
 		}
 		else if (now >= lb_window_goes(window, &span))
 			again = lappend(again, key);
 	}
-	if (thorough && again != NIL)
+	if (visit->looked_at != 0 && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
 		Datum		values[2];
@@ -464,9 +507,56 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
 						  2, types, values, NULL);
 	}
-	visit->to_close = to_close;
+}
+
+/* Look at the boards, and find out whether to read the table as well. */
+static void
+look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+	 const char *no_key)
+{
+	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
+	bool		thorough = must_look(defn, def);
+	List	   *keys;
+
+	/* When it has been built, then. */
+	if (!keys_of_boards(defn, &keys, &visit->read_all))
+		return;
 	if (thorough)
-		visit->looked_at = now;
+		visit->looked_at = GetCurrentTimestamp();
+	if (thorough || visit->read_all)
+		visit->reading = defn->source;
+	sort_out(visit, keys);
+}
+
+/*
+ * Read some of the table, or all of it where there is one transaction only.  A
+ * row that is updated between two parts may be overlooked: it is found at the
+ * next time.
+ */
+static void
+read_table(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+		   const char *no_key)
+{
+	BlockNumber begin = visit->next_block;
+	BlockNumber end = InvalidBlockNumber;
+	BlockNumber most;
+	int			npartitions;
+	uint64		total;
+
+	/* It is not the family's any more. */
+	if (defn->source != visit->reading)
+	{
+		visit->reading = InvalidOid;
+		visit->looked_at = 0;
+		return;
+	}
+	most = blocks_of(defn, &npartitions, &total);
+	if (visit->one && total > LOOK_BLOCKS)
+		end = begin + Max(1, LOOK_BLOCKS / npartitions);
+	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
+	visit->next_block = end;
+	if (end >= most)
+		visit->reading = InvalidOid;
 }
 
 /*
@@ -481,19 +571,6 @@ note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 
 	if (def != NULL)
 		pg_atomic_write_u64(&def->looked, (uint64) visit->looked_at);
-}
-
-static bool
-skipped(List *skip, const char *key)
-{
-	ListCell   *lc;
-
-	foreach(lc, skip)
-	{
-		if (strcmp((char *) lfirst(lc), key) == 0)
-			return true;
-	}
-	return false;
 }
 
 
@@ -739,15 +816,19 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	return false;
 }
 
-/* Remove rows of a closed window, as many as the transaction may yet. */
+/* How many rows the transaction may yet remove. */
+static int
+rows_left(const Visit *visit)
+{
+	return visit->max_rows - (int) Min(visit->done.removed, visit->max_rows);
+}
+
+/* Remove rows of a closed window. */
 static void
 remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			const char *key)
 {
 	Left	   *left = &visit->left;
-	int			max_rows = visit->max_rows -
-		(int) Min(visit->done.removed, visit->max_rows);
-	int64		before = visit->done.removed;
 	Oid			partition = partition_of(defn, key);
 
 	if (OidIsValid(partition))
@@ -759,10 +840,9 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		return;
 	}
 	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
-		remove_ranked(visit, defn, key, max_rows))
+		remove_ranked(visit, defn, key, rows_left(visit)))
 		return;
-	remove_left(visit, defn, key,
-				max_rows - (int) (visit->done.removed - before));
+	remove_left(visit, defn, key, rows_left(visit));
 }
 
 
@@ -954,26 +1034,10 @@ find_family(Visit *visit, const LbDefn *defn, const LbWindow *window,
 	visit->defn = find_windows();
 }
 
-/* Close what is to be closed.  Returns whether the transaction is to end. */
+/* Close what has been found.  Returns whether the transaction is to end. */
 static bool
-close_windows(Visit *visit, const LbDefn *defn)
+close_found(Visit *visit, const LbDefn *defn)
 {
-	if (!visit->looked)
-	{
-		(void) attempt(look, "look for windows that are over", visit, defn,
-					   NULL, NULL);
-		visit->looked = true;
-
-		/* There is a transaction after those that do what was found. */
-		if (visit->one && visit->looked_at != 0)
-			visit->done.more = true;
-	}
-	else if (visit->looked_at != 0 && visit->to_close == NIL)
-	{
-		(void) attempt(note_looked, "look for windows that are over", visit,
-					   defn, NULL, NULL);
-		visit->looked_at = 0;
-	}
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
@@ -993,6 +1057,45 @@ close_windows(Visit *visit, const LbDefn *defn)
 			visit->done.more = true;
 			return true;
 		}
+	}
+	return false;
+}
+
+/* Close what is to be closed.  Returns whether the transaction is to end. */
+static bool
+close_windows(Visit *visit, const LbDefn *defn)
+{
+	static const char *const what = "look for windows that are over";
+
+	if (!visit->looked)
+	{
+		if (!attempt(look, what, visit, defn, NULL, NULL))
+			visit->looked_at = 0;
+		visit->looked = true;
+	}
+	else if (visit->looked_at != 0 && !OidIsValid(visit->reading) &&
+			 visit->to_close == NIL)
+	{
+		(void) attempt(note_looked, what, visit, defn, NULL, NULL);
+		visit->looked_at = 0;
+	}
+	if (close_found(visit, defn))
+		return true;
+	if (OidIsValid(visit->reading))
+	{
+		if (!attempt(read_table, what, visit, defn, NULL, NULL))
+		{
+			visit->reading = InvalidOid;
+			visit->looked_at = 0;
+		}
+
+		/* There is a transaction after those that do what was found. */
+		if (visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		return close_found(visit, defn);
 	}
 	return false;
 }
@@ -1020,7 +1123,7 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		 * so too while a dump is restored that has lb_closed before
 		 * lb_window.
 		 */
-		if (skipped(visit->skip, key) || window == NULL ||
+		if (listed(visit->skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
 		if (!visit->one && OidIsValid(partition_of(defn, key)))
@@ -1028,7 +1131,7 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 			*drops = lappend(*drops, key);
 			continue;
 		}
-		if (visit->done.removed >= visit->max_rows)
+		if (rows_left(visit) == 0)
 		{
 			visit->done.more = true;
 			return true;

@@ -138,6 +138,26 @@ my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_t
 cmp_ok($read, '<', 800000, 'they have not been read for each batch');
 is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
 
+# A large table is read in parts for windows without a board: never all of it in
+# one transaction.
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE large');
+make('large', 10);
+$node->safe_psql('large', q{
+	UPDATE lb_window SET late = '1 day';
+	ALTER TABLE player_score_windows ADD pad text, ALTER pad SET STORAGE PLAIN;
+	INSERT INTO player_score_windows (player_id, window_key, score, pad)
+	SELECT g, 'other:1', g, repeat('x', 7000) FROM generate_series(1, 9000) g;
+	INSERT INTO player_score_windows (player_id, window_key, score, ranked) VALUES (1, 'daily:20260401', 1, false)});
+wait_ready($node, 'large');
+my $scans = q{SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'player_score_windows'};
+my $scanned = $node->safe_psql('large', $scans);
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'");
+$node->reload;
+ok($node->poll_query_until('large', q{SELECT count(*) = 1 FROM lb_closed WHERE board = 'daily:20260401'}), 'the last row is found');
+is($node->safe_psql('large', $scans), $scanned, 'and there was no scan of the whole table');
+
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
 	SELECT lb_set_limit('x', 'global', max_amount => 100000);
