@@ -78,16 +78,10 @@
 #define DROP_LOCK_TIMEOUT "50ms"
 
 /*
- * How long the worker waits for any lock.  What it does not get by then it
- * tries again at its next visit.
+ * How long the worker waits for any lock, in milliseconds; for a user's row at
+ * most.  What it does not get by then it tries again at its next visit.
  */
-#define LOCK_TIMEOUT "1s"
-
-/*
- * For a user's row, in ms: less than it takes until the deadlock of one who
- * waits for ours is found, so that it is not he who is cancelled.
- */
-#define ROW_LOCK_TIMEOUT Min(Max(DeadlockTimeout / 2, 1), 1000)
+#define LOCK_TIMEOUT 1000
 
 /*
  * A table is read for windows that have no board at every visit while it has
@@ -199,13 +193,13 @@ delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 				Datum *values)
 {
 	int			nestlevel = NewGUCNestLevel();
+	int			timeout = lb_lock_timeout(LOCK_TIMEOUT);
 	uint64		n;
 
-	if (LockTimeout == 0 || LockTimeout > ROW_LOCK_TIMEOUT)
-		(void) set_config_option("lock_timeout",
-								 psprintf("%d", ROW_LOCK_TIMEOUT), PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+	if (LockTimeout == 0 || LockTimeout > timeout)
+		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
 	n = run_as_owner(defn, sql, nargs, types, values);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
@@ -1198,7 +1192,7 @@ lb_maintain_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
-	SetConfigOption("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
+	SetConfigOption("lock_timeout", psprintf("%d", LOCK_TIMEOUT), PGC_USERSET,
 					PGC_S_OVERRIDE);
 	pgstat_report_appname("leaderboard maintenance");
 	memset(&visit, 0, sizeof(visit));
