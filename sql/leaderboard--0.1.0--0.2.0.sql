@@ -103,6 +103,13 @@ COMMENT ON COLUMN @extschema@.lb_closed.members IS
 COMMENT ON COLUMN @extschema@.lb_closed.removed_at IS
 'when the last of its rows was removed; null if they are still there';
 
+CREATE TRIGGER lb_closed_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_closed
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_closed ENABLE ALWAYS TRIGGER lb_closed_changed;
+COMMENT ON TRIGGER lb_closed_changed ON @extschema@.lb_closed IS
+'makes all sessions look again which windows have been closed';
+
 CREATE FUNCTION @extschema@.lb_window_key(
 	period text,
 	at timestamptz DEFAULT pg_catalog.now())

@@ -310,8 +310,8 @@ find_boards(LbSubmit *s, ArrayType *names)
 		if (now >= board->closes)
 			board->closed = true;
 		else if (board->once || now >= board->ends)
-			board->closed = lb_window_is_closed(board->name,
-												strlen(board->name));
+			board->closed = lb_window_locked_is_closed(board->name,
+													   strlen(board->name));
 	}
 	for (int i = 0; i < s->nboards; i++)
 		s->nopen += !s->boards[i].closed;
