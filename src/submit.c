@@ -1534,7 +1534,8 @@ lb_submit(PG_FUNCTION_ARGS)
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(3));
 		check_match_id(item.match_id);
 	}
-	InitMaterializedSRF(fcinfo, 0);
+	/* Columns as the caller has found them, not looked up once more. */
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	find_boards(&s, PG_ARGISNULL(5) ? NULL : PG_GETARG_ARRAYTYPE_P(5));
 
 	if (SPI_connect() != SPI_OK_CONNECT)
