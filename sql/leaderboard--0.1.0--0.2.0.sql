@@ -103,6 +103,13 @@ COMMENT ON COLUMN @extschema@.lb_closed.members IS
 COMMENT ON COLUMN @extschema@.lb_closed.removed_at IS
 'when the last of its rows was removed; null if they are still there';
 
+CREATE TRIGGER lb_closed_changed
+AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_closed
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_closed ENABLE ALWAYS TRIGGER lb_closed_changed;
+COMMENT ON TRIGGER lb_closed_changed ON @extschema@.lb_closed IS
+'makes all sessions look again which windows have been closed';
+
 CREATE FUNCTION @extschema@.lb_window_key(
 	period text,
 	at timestamptz DEFAULT pg_catalog.now())
@@ -464,7 +471,7 @@ CREATE TABLE @extschema@.lb_archive (
 	score	  bigint NOT NULL,
 	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	owner	  name NOT NULL,
-	source	  regclass NOT NULL,
+	source	  integer NOT NULL,
 	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, owner, place)
 );
 CREATE INDEX lb_archive_member_idx ON @extschema@.lb_archive (member);
@@ -489,7 +496,29 @@ COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
 COMMENT ON COLUMN @extschema@.lb_archive.owner IS
 'who owned the board''s table then: standings are his, should the board become another''s';
 COMMENT ON COLUMN @extschema@.lb_archive.source IS
-'the board''s table: standings are also of whoever owns it now';
+'number of the board''s table in lb_archive_source: standings are also of whoever owns it now';
+
+/*
+ * Standings outlive their table.  A dump names those tables only that are still
+ * there, since the others would be numbers, which mean another table wherever
+ * it is restored.
+ */
+CREATE TABLE @extschema@.lb_archive_source (
+	id	   integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+	source regclass NOT NULL,
+	CONSTRAINT lb_archive_source_pkey PRIMARY KEY (id),
+	CONSTRAINT lb_archive_source_source_key UNIQUE (source)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive_source',
+	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source)');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive_source_id_seq', '');
+
+COMMENT ON TABLE @extschema@.lb_archive_source IS
+'tables whose standings have been archived';
+COMMENT ON COLUMN @extschema@.lb_archive_source.id IS
+'number, never used again';
+COMMENT ON COLUMN @extschema@.lb_archive_source.source IS
+'the table, whatever it is called now';
 
 CREATE FUNCTION @extschema@.lb_archive_top(
 	board text,

@@ -250,9 +250,20 @@ SELECT lb_create_board('guild', 'old_guild');
 SELECT * FROM lb_archive_top('guild', 10, 'summer');
 SELECT lb_close_season('guild', 'summer');
 RESET ROLE;
-SELECT board, season, owner, source, count(*) FROM lb_archive WHERE board = 'guild' GROUP BY 1, 2, 3, 4 ORDER BY 2, 3;
+SELECT board, season, owner, s.source, count(*) FROM lb_archive JOIN lb_archive_source s ON s.id = lb_archive.source
+WHERE board = 'guild' GROUP BY 1, 2, 3, 4 ORDER BY 2, 3;
+-- A table of the same name is another table.
 DROP TABLE old_guild, new_guild, last_guild;
-DROP ROLE regress_lb_other;
+CREATE TABLE old_guild (player_id bigint PRIMARY KEY, score bigint);
+CREATE ROLE regress_lb_third;
+ALTER TABLE old_guild OWNER TO regress_lb_third;
+SET ROLE regress_lb_third;
+SELECT lb_create_board('guild', 'old_guild');
+SELECT * FROM lb_archive_top('guild', 10, 'summer');
+SELECT lb_close_season('guild', 'summer');
+RESET ROLE;
+DROP TABLE old_guild;
+DROP ROLE regress_lb_other, regress_lb_third;
 
 -- What is refused.
 SELECT lb_maintain(0);

@@ -1305,6 +1305,10 @@ static TimestampTz maintenance_last = 0;
 #define MAX_NOTIFIERS 16
 static Worker notifiers[MAX_NOTIFIERS];
 
+/* No worker was to be had for these: what is free next is not for notifiers. */
+static bool builds_wait = false;
+static bool maintenance_waits = false;
+
 static void
 launcher_exit(int code, Datum arg)
 {
@@ -1402,8 +1406,8 @@ register_worker(Worker *slot, Oid database, const char *function,
 
 /*
  * No worker is to be had.  Those that notify stay for good, so one of them has
- * to leave; it comes back when there is room.  Returns whether there is one
- * that does.
+ * to leave, the same one until it has; it comes back when there is room and
+ * nobody waits for it.  Returns whether there is one that does.
  */
 static bool
 make_room(void)
@@ -1427,8 +1431,12 @@ start_worker(Oid database)
 	for (int i = 0; i < MAX_WORKERS; i++)
 	{
 		if (workers[i].handle == NULL)
-			return register_worker(&workers[i], database, "lb_worker_main",
-								   "leaderboard worker");
+		{
+			builds_wait = !register_worker(&workers[i], database,
+										   "lb_worker_main",
+										   "leaderboard worker");
+			return !builds_wait;
+		}
 	}
 	return false;
 }
@@ -1445,6 +1453,7 @@ start_maintenance(void)
 	pid_t		pid;
 	long		left;
 
+	maintenance_waits = false;
 	if (lb_maintenance_interval == 0)
 		return 60000;
 	if (maintenance_last == 0)
@@ -1476,6 +1485,7 @@ start_maintenance(void)
 	if (!register_worker(&maintainer, linitial_oid(maintenance),
 						 "lb_maintain_main", "leaderboard maintenance"))
 	{
+		maintenance_waits = true;
 		(void) make_room();
 		return 1000;
 	}
@@ -1624,6 +1634,7 @@ launcher_round(void)
 	long		sleep = tidy_ledger();
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *wanted = NIL;	/* a database for each build */
+	bool		any_wanted = false; /* at once or later */
 	ListCell   *lc;
 	dlist_iter	iter;
 
@@ -1639,6 +1650,7 @@ launcher_round(void)
 
 		list_free(wanted);
 		wanted = NIL;
+		any_wanted = false;
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 		dlist_foreach(iter, &lb_shared->defs)
 		{
@@ -1698,6 +1710,7 @@ launcher_round(void)
 					is_wanted = true;
 				}
 			}
+			any_wanted |= is_wanted;
 			if (is_wanted)
 			{
 				if (due)
@@ -1720,6 +1733,8 @@ launcher_round(void)
 			break;
 	}
 
+	if (!any_wanted && visits == NIL)
+		builds_wait = false;
 	foreach(lc, wanted)
 	{
 		Oid			database = lfirst_oid(lc);
@@ -1757,8 +1772,8 @@ launcher_round(void)
 
 /*
  * Keep a worker for each database that has watches.  One that has left, since
- * somebody wanted the database or by an error, is not started again at once.
- * Returns how long to sleep.
+ * somebody wanted the database or by an error, is not started again at once,
+ * and none while something else waits for a worker.  Returns how long to sleep.
  */
 static long
 start_notifiers(void)
@@ -1813,6 +1828,11 @@ start_notifiers(void)
 			continue;
 		if (slot->database == databases[d] &&
 			!TimestampDifferenceExceeds(slot->started, now, NOTIFIER_RETRY))
+		{
+			sleep = Min(sleep, NOTIFIER_RETRY);
+			continue;
+		}
+		if (builds_wait || maintenance_waits)
 		{
 			sleep = Min(sleep, NOTIFIER_RETRY);
 			continue;

@@ -15,13 +15,16 @@
  * thing that a transaction does.
  *
  * Which windows have rows is known from the boards.  One whose rows are all
- * hidden has no board, so the table itself is read now and then as well.
+ * hidden has no board, so the table itself is read now and then as well, by
+ * the worker a part in each transaction: nobody waits for long who wants the
+ * table, or the database, to himself.
  *
  * All of it can stop anywhere and be taken up again: what is to be done next
  * is read from lb_closed, from the boards and from the table.
  *
  * The extension's own tables are trimmed without waiting for anybody's row:
- * a submit locks rows of lb_usage in an order that a scan does not have.
+ * a submit locks rows of lb_usage in an order that a scan does not have.  They
+ * are read once in a visit: a batch goes on where the one before it ended.
  *
  * Rows of the user's table are removed with the rights of the table's owner,
  * in a restricted context, as VACUUM would run his functions: triggers of his
@@ -75,20 +78,15 @@
 #define DROP_LOCK_TIMEOUT "50ms"
 
 /*
- * How long the worker waits for any lock.  What it does not get by then it
- * tries again at its next visit.
+ * How long the worker waits for any lock, in milliseconds; for a user's row at
+ * most.  What it does not get by then it tries again at its next visit.
  */
-#define LOCK_TIMEOUT "1s"
-
-/*
- * For a user's row, in ms: less than it takes until the deadlock of one who
- * waits for ours is found, so that it is not he who is cancelled.
- */
-#define ROW_LOCK_TIMEOUT Min(Max(DeadlockTimeout / 2, 1), 1000)
+#define LOCK_TIMEOUT 1000
 
 /*
  * A table is read for windows that have no board at every visit while it has
- * no more than so many blocks, and else after so many hours.
+ * no more than so many blocks, and else after so many hours, so many blocks in
+ * a transaction.
  */
 #define LOOK_BLOCKS 4096
 #define LOOK_HOURS 24
@@ -122,6 +120,22 @@ typedef struct Left
 	bool		all;			/* there were no others */
 } Left;
 
+/* The extension's own tables that are trimmed. */
+typedef enum Trimmed
+{
+	TRIM_EVENT,
+	TRIM_APPLIED,
+	TRIM_USAGE,
+	NTRIMMED
+} Trimmed;
+
+/* Where the next batch of one begins. */
+typedef struct Trim
+{
+	ItemPointerData after;		/* the last row that was removed */
+	bool		ended;			/* there was no other */
+} Trim;
+
 /* A visit of the worker to a database, or a call of lb_maintain(). */
 typedef struct Visit
 {
@@ -130,10 +144,14 @@ typedef struct Visit
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefn	   *defn;			/* the family "*", or NULL */
 	bool		looked;			/* which keys are to be closed */
-	TimestampTz looked_at;		/* if all of the table was read, else 0 */
+	TimestampTz looked_at;		/* if all of the table is read, else 0 */
+	Oid			reading;		/* the table, if it has not all been read */
+	bool		read_all;		/* for what is on boards as well */
+	BlockNumber next_block;		/* where to read on */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
 	Left		left;
+	Trim		trims[NTRIMMED];
 	Done		done;
 } Visit;
 
@@ -175,13 +193,13 @@ delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 				Datum *values)
 {
 	int			nestlevel = NewGUCNestLevel();
+	int			timeout = lb_lock_timeout(LOCK_TIMEOUT);
 	uint64		n;
 
-	if (LockTimeout == 0 || LockTimeout > ROW_LOCK_TIMEOUT)
-		(void) set_config_option("lock_timeout",
-								 psprintf("%d", ROW_LOCK_TIMEOUT), PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+	if (LockTimeout == 0 || LockTimeout > timeout)
+		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
 	n = run_as_owner(defn, sql, nargs, types, values);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
@@ -201,6 +219,33 @@ owner_name(const LbDefn *defn)
 							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
 }
 
+/* The number of a board's table in lb_archive_source. */
+static Datum
+source_number(const LbDefn *defn)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {REGCLASSOID};
+	Datum		values[1];
+	Datum		result;
+	bool		isnull;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	(void) lb_own_run(&plans[0],
+					  "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
+					  1, types, values, NULL);
+
+	/* In a snapshot of its own: somebody else may have entered it. */
+	if (lb_own_run(&plans[1],
+				   "SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
+				   1, types, values, NULL) != 1)
+		elog(ERROR, "table %u is missing in \"lb_archive_source\"",
+			 defn->source);
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						   &isnull);
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
 /*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Not
  * again, if they are there: they were final.
@@ -209,7 +254,7 @@ static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, REGCLASSOID};
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID};
 	Datum		values[5];
 
 	if (top == 0)
@@ -219,7 +264,7 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
 							  (int32) top);
 	values[3] = owner_name(defn);
-	values[4] = ObjectIdGetDatum(defn->source);
+	values[4] = source_number(defn);
 	return lb_own_run(&plan,
 					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
 					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
@@ -267,19 +312,26 @@ keys_of_result(uint64 n)
 }
 
 /*
- * The keys of the table's rows; with unranked, only of those that are on no
- * board.  Reads all of the table.
+ * The keys of the rows in some blocks of the table, of each of its partitions;
+ * with unranked, only of those that are on no board.  All blocks if there is no
+ * end.
  */
 static List *
-keys_of_rows(const LbDefn *defn, bool unranked)
+keys_of_rows(const LbDefn *defn, bool unranked, BlockNumber begin,
+			 BlockNumber end)
 {
 	const char *column = quote_identifier(defn->board_column);
+	ItemPointerData tids[2];
+	Oid			types[] = {TIDOID, TIDOID};
+	Datum		values[2];
 	StringInfoData sql;
 	uint64		n;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
 					 column, defn->source_name, column);
+	if (BlockNumberIsValid(end))
+		appendStringInfoString(&sql, " AND ctid OPERATOR(pg_catalog.>=) $1 AND ctid OPERATOR(pg_catalog.<) $2");
 	if (unranked)
 	{
 		appendStringInfo(&sql, " AND (%s IS NULL",
@@ -292,13 +344,18 @@ keys_of_rows(const LbDefn *defn, bool unranked)
 							 quote_identifier(defn->ranked_if));
 		appendStringInfoChar(&sql, ')');
 	}
-	n = run_as_owner(defn, sql.data, 0, NULL, NULL);
+	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);
+	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
+	values[0] = PointerGetDatum(&tids[0]);
+	values[1] = PointerGetDatum(&tids[1]);
+	n = run_as_owner(defn, sql.data, BlockNumberIsValid(end) ? 2 : 0, types,
+					 values);
 	return keys_of_result(n);
 }
 
 /*
- * The keys that have a board.  *all is set where there is no index to know them,
- * and they are those of all rows of the table instead.  Returns false while the
+ * The keys that have a board.  *all is set where there is no index to know them:
+ * those of all rows of the table are needed instead.  Returns false while the
  * index is being built.
  */
 static bool
@@ -334,77 +391,102 @@ keys_of_boards(const LbDefn *defn, List **result, bool *all)
 	}
 	SPI_freetuptable(SPI_tuptable);
 	*all = !ready && offline;
-	*result = *all ? keys_of_rows(defn, false) : keys;
+	*result = *all ? NIL : keys;
 	return ready || offline;
+}
+
+/*
+ * The blocks of the table; of a partitioned one those of its largest partition,
+ * and *npartitions of them.
+ */
+static BlockNumber
+blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
+{
+	BlockNumber most = 0;
+	ListCell   *lc;
+
+	*npartitions = 0;
+	*total = 0;
+	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+		{
+			BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+			most = Max(most, blocks);
+			*total += blocks;
+			(*npartitions)++;
+		}
+		table_close(rel, NoLock);
+	}
+	return most;
 }
 
 /* Whether the table is to be read for keys that have no board. */
 static bool
 must_look(const LbDefn *defn, LbDef *def)
 {
-	BlockNumber blocks = 0;
-	ListCell   *lc;
+	int			npartitions;
+	uint64		total;
 
 	if (def == NULL ||
 		TimestampDifferenceExceeds((TimestampTz) pg_atomic_read_u64(&def->looked),
 								   GetCurrentTimestamp(),
 								   LOOK_HOURS * 3600 * 1000))
 		return true;
-	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
-	{
-		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+	(void) blocks_of(defn, &npartitions, &total);
+	return total <= LOOK_BLOCKS;
+}
 
-		if (rel->rd_rel->relkind == RELKIND_RELATION)
-			blocks += RelationGetNumberOfBlocks(rel);
-		table_close(rel, NoLock);
+static bool
+listed(List *list, const char *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		if (strcmp((char *) lfirst(lc), key) == 0)
+			return true;
 	}
-	return blocks <= LOOK_BLOCKS;
+	return false;
 }
 
 /*
- * Find out which windows are to be closed.  Rows of a window that had been
+ * Find out which of these keys are to be closed.  Rows of a window that had been
  * removed, by whomever they were written, are removed again; but those that a
  * trigger of the user's keeps are not asked for at every visit.
  */
 static void
-look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
-	 const char *no_key)
+sort_out(Visit *visit, List *keys)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
-	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
-	bool		thorough = must_look(defn, def);
-	bool		all;
-	List	   *keys;
-	List	   *to_close = NIL;
 	List	   *again = NIL;
 	ListCell   *lc;
 
-	/* When it has been built, then. */
-	if (!keys_of_boards(defn, &keys, &all))
-		return;
-	if (thorough && !all)
-		keys = list_concat(keys, keys_of_rows(defn, true));
 	foreach(lc, keys)
 	{
 		char	   *key = lfirst(lc);
 		LbSpan		span;
 		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 
-		if (window == NULL || now < lb_window_closes(window, &span))
+		if (window == NULL || now < lb_window_closes(window, &span) ||
+			listed(visit->to_close, key))
 			continue;
 		if (!lb_window_is_closed(key, strlen(key)))
 		{
 			MemoryContext old = MemoryContextSwitchTo(visit->context);
 
-			to_close = lappend(to_close, pstrdup(key));
+			visit->to_close = lappend(visit->to_close, pstrdup(key));
 			MemoryContextSwitchTo(old);
 		}
 		else if (now >= lb_window_goes(window, &span))
 			again = lappend(again, key);
 	}
-	if (thorough && again != NIL)
+	if (visit->looked_at != 0 && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
 		Datum		values[2];
@@ -419,9 +501,56 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
 						  2, types, values, NULL);
 	}
-	visit->to_close = to_close;
+}
+
+/* Look at the boards, and find out whether to read the table as well. */
+static void
+look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+	 const char *no_key)
+{
+	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
+	bool		thorough = must_look(defn, def);
+	List	   *keys;
+
+	/* When it has been built, then. */
+	if (!keys_of_boards(defn, &keys, &visit->read_all))
+		return;
 	if (thorough)
-		visit->looked_at = now;
+		visit->looked_at = GetCurrentTimestamp();
+	if (thorough || visit->read_all)
+		visit->reading = defn->source;
+	sort_out(visit, keys);
+}
+
+/*
+ * Read some of the table, or all of it where there is one transaction only.  A
+ * row that is updated between two parts may be overlooked: it is found at the
+ * next time.
+ */
+static void
+read_table(Visit *visit, const LbDefn *defn, const LbWindow *unused,
+		   const char *no_key)
+{
+	BlockNumber begin = visit->next_block;
+	BlockNumber end = InvalidBlockNumber;
+	BlockNumber most;
+	int			npartitions;
+	uint64		total;
+
+	/* It is not the family's any more. */
+	if (defn->source != visit->reading)
+	{
+		visit->reading = InvalidOid;
+		visit->looked_at = 0;
+		return;
+	}
+	most = blocks_of(defn, &npartitions, &total);
+	if (visit->one && total > LOOK_BLOCKS)
+		end = begin + Max(1, LOOK_BLOCKS / npartitions);
+	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
+	visit->next_block = end;
+	if (end >= most)
+		visit->reading = InvalidOid;
 }
 
 /*
@@ -436,19 +565,6 @@ note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 
 	if (def != NULL)
 		pg_atomic_write_u64(&def->looked, (uint64) visit->looked_at);
-}
-
-static bool
-skipped(List *skip, const char *key)
-{
-	ListCell   *lc;
-
-	foreach(lc, skip)
-	{
-		if (strcmp((char *) lfirst(lc), key) == 0)
-			return true;
-	}
-	return false;
 }
 
 
@@ -694,15 +810,19 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	return false;
 }
 
-/* Remove rows of a closed window, as many as the transaction may yet. */
+/* How many rows the transaction may yet remove. */
+static int
+rows_left(const Visit *visit)
+{
+	return visit->max_rows - (int) Min(visit->done.removed, visit->max_rows);
+}
+
+/* Remove rows of a closed window. */
 static void
 remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			const char *key)
 {
 	Left	   *left = &visit->left;
-	int			max_rows = visit->max_rows -
-		(int) Min(visit->done.removed, visit->max_rows);
-	int64		before = visit->done.removed;
 	Oid			partition = partition_of(defn, key);
 
 	if (OidIsValid(partition))
@@ -714,10 +834,9 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		return;
 	}
 	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
-		remove_ranked(visit, defn, key, max_rows))
+		remove_ranked(visit, defn, key, rows_left(visit)))
 		return;
-	remove_left(visit, defn, key,
-				max_rows - (int) (visit->done.removed - before));
+	remove_left(visit, defn, key, rows_left(visit));
 }
 
 
@@ -728,50 +847,68 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 
 /*
  * Remove old rows of one table, at most so many, and no row that somebody else
- * has locked.
+ * has locked.  What is old of a row t is told by a condition, in which $1 is
+ * the oldest time that is kept.  One that is updated meanwhile may make us
+ * overlook others, which are found at the next visit.
  */
 static void
-trim(Visit *visit, const char *sql, int retention)
+trim(Visit *visit, Trimmed number, const char *table, const char *condition,
+	 int retention)
 {
-	static const Oid types[] = {TIMESTAMPTZOID, INT4OID};
-	Datum		values[2];
-	uint64		n;
+	static const Oid types[] = {TIMESTAMPTZOID, INT4OID, TIDOID};
+	Trim	   *trim = &visit->trims[number];
+	Datum		values[3];
+	Datum		last;
+	int64		n;
+	int			nestlevel;
+	bool		isnull;
 
-	if (retention < 0)
+	if (retention < 0 || trim->ended)
 		return;
+
+	/* Rows come in their order, from the first one on. */
+	nestlevel = NewGUCNestLevel();
+	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
 									(int64) retention * USECS_PER_SEC);
 	values[1] = Int32GetDatum(visit->max_rows);
-	n = lb_own_run_once(sql, 2, types, values);
+	values[2] = PointerGetDatum(&trim->after);
+	(void) lb_own_run_once(psprintf("WITH d AS (DELETE FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+									"SELECT t.ctid FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.>) $3 AND (%s) "
+									"LIMIT $2 FOR UPDATE SKIP LOCKED)) AND (%s) RETURNING t.ctid) "
+									"SELECT pg_catalog.count(*), pg_catalog.max(d.ctid) FROM d",
+									table, table, condition, condition),
+						   3, types, values);
+	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									SPI_tuptable->tupdesc, 1, &isnull));
+	last = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+						 &isnull);
+	if (!isnull)
+		trim->after = *(ItemPointer) DatumGetPointer(last);
+	SPI_freetuptable(SPI_tuptable);
+	AtEOXact_GUC(true, nestlevel);
 	visit->done.removed += n;
-	if (n >= (uint64) visit->max_rows)
+	if (n >= visit->max_rows)
 		visit->done.more = true;
-}
-
-/* The same of a table of which a row's age alone decides. */
-static void
-trim_old(Visit *visit, const char *table, const char *column, int retention)
-{
-	trim(visit,
-		 psprintf("DELETE FROM @.%s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-				  "SELECT t.ctid FROM @.%s t WHERE t.%s OPERATOR(pg_catalog.<) $1 "
-				  "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND %s OPERATOR(pg_catalog.<) $1",
-				  table, table, column, column),
-		 retention);
+	else
+		trim->ended = true;
 }
 
 static void
 trim_events(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			const char *key)
 {
-	trim_old(visit, "lb_event", "submitted_at", lb_event_retention);
+	trim(visit, TRIM_EVENT, "lb_event",
+		 "t.submitted_at OPERATOR(pg_catalog.<) $1", lb_event_retention);
 }
 
 static void
 trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			 const char *key)
 {
-	trim_old(visit, "lb_applied", "applied_at", lb_applied_retention);
+	trim(visit, TRIM_APPLIED, "lb_applied",
+		 "t.applied_at OPERATOR(pg_catalog.<) $1", lb_applied_retention);
 }
 
 /*
@@ -782,14 +919,13 @@ static void
 trim_usage(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		   const char *key)
 {
-	trim(visit,
-		 "DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-		 "SELECT u.ctid FROM @.lb_usage u "
-		 "LEFT JOIN @.lb_limit l ON l.name OPERATOR(pg_catalog.=) u.limit_name "
-		 "LEFT JOIN @.lb_closed c ON c.board OPERATOR(pg_catalog.=) u.board "
-		 "WHERE (l.name IS NULL AND EXISTS (SELECT FROM @.lb_limit)) OR c.board IS NOT NULL "
-		 "OR pg_catalog.timezone('UTC', u.since) OPERATOR(pg_catalog.+) l.period OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1) "
-		 "LIMIT $2 FOR UPDATE OF u SKIP LOCKED))",
+	trim(visit, TRIM_USAGE, "lb_usage",
+		 "(NOT EXISTS (SELECT FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) t.limit_name) "
+		 "AND EXISTS (SELECT FROM @.lb_limit)) "
+		 "OR EXISTS (SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.=) t.board) "
+		 "OR pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) "
+		 "(SELECT l.period FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) t.limit_name) "
+		 "OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $1)",
 		 0);
 }
 
@@ -892,26 +1028,10 @@ find_family(Visit *visit, const LbDefn *defn, const LbWindow *window,
 	visit->defn = find_windows();
 }
 
-/* Close what is to be closed.  Returns whether the transaction is to end. */
+/* Close what has been found.  Returns whether the transaction is to end. */
 static bool
-close_windows(Visit *visit, const LbDefn *defn)
+close_found(Visit *visit, const LbDefn *defn)
 {
-	if (!visit->looked)
-	{
-		(void) attempt(look, "look for windows that are over", visit, defn,
-					   NULL, NULL);
-		visit->looked = true;
-
-		/* There is a transaction after those that do what was found. */
-		if (visit->one && visit->looked_at != 0)
-			visit->done.more = true;
-	}
-	else if (visit->looked_at != 0 && visit->to_close == NIL)
-	{
-		(void) attempt(note_looked, "look for windows that are over", visit,
-					   defn, NULL, NULL);
-		visit->looked_at = 0;
-	}
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
@@ -931,6 +1051,45 @@ close_windows(Visit *visit, const LbDefn *defn)
 			visit->done.more = true;
 			return true;
 		}
+	}
+	return false;
+}
+
+/* Close what is to be closed.  Returns whether the transaction is to end. */
+static bool
+close_windows(Visit *visit, const LbDefn *defn)
+{
+	static const char *const what = "look for windows that are over";
+
+	if (!visit->looked)
+	{
+		if (!attempt(look, what, visit, defn, NULL, NULL))
+			visit->looked_at = 0;
+		visit->looked = true;
+	}
+	else if (visit->looked_at != 0 && !OidIsValid(visit->reading) &&
+			 visit->to_close == NIL)
+	{
+		(void) attempt(note_looked, what, visit, defn, NULL, NULL);
+		visit->looked_at = 0;
+	}
+	if (close_found(visit, defn))
+		return true;
+	if (OidIsValid(visit->reading))
+	{
+		if (!attempt(read_table, what, visit, defn, NULL, NULL))
+		{
+			visit->reading = InvalidOid;
+			visit->looked_at = 0;
+		}
+
+		/* There is a transaction after those that do what was found. */
+		if (visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		return close_found(visit, defn);
 	}
 	return false;
 }
@@ -958,7 +1117,7 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		 * so too while a dump is restored that has lb_closed before
 		 * lb_window.
 		 */
-		if (skipped(visit->skip, key) || window == NULL ||
+		if (listed(visit->skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
 		if (!visit->one && OidIsValid(partition_of(defn, key)))
@@ -966,7 +1125,7 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 			*drops = lappend(*drops, key);
 			continue;
 		}
-		if (visit->done.removed >= visit->max_rows)
+		if (rows_left(visit) == 0)
 		{
 			visit->done.more = true;
 			return true;
@@ -1033,7 +1192,7 @@ lb_maintain_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
-	SetConfigOption("lock_timeout", LOCK_TIMEOUT, PGC_USERSET,
+	SetConfigOption("lock_timeout", psprintf("%d", LOCK_TIMEOUT), PGC_USERSET,
 					PGC_S_OVERRIDE);
 	pgstat_report_appname("leaderboard maintenance");
 	memset(&visit, 0, sizeof(visit));
@@ -1208,7 +1367,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 	values[3] = ObjectIdGetDatum(defn->source);
 	if (lb_own_run(&plan,
 				   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) $2 "
-				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
+				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) LIMIT 1",
 				   4, exists_types, values, NULL) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -1305,7 +1465,8 @@ lb_archive_top(PG_FUNCTION_ARGS)
 				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
 				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
 				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
-				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) $5) "
+				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
+				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
 				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
 				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
 				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "

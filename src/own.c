@@ -18,6 +18,7 @@
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -47,6 +48,12 @@ lb_require_catalog(void)
 				 errmsg("the extension leaderboard is not installed in this database"),
 				 errhint("Use CREATE EXTENSION leaderboard.")));
 	return cat;
+}
+
+int
+lb_lock_timeout(int most)
+{
+	return Max(1, Min(most, DeadlockTimeout / 2));
 }
 
 Oid

@@ -57,6 +57,13 @@ extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
 extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
 							  Datum *values);
 
+/*
+ * A lock_timeout in milliseconds, at most so many: shorter than it takes until
+ * the deadlock of one who waits for our lock is found, so that it is not he who
+ * is cancelled.
+ */
+extern int	lb_lock_timeout(int most);
+
 /* The extension as this database has it; raises 55000 if it cannot be used. */
 extern const LbCatalog *lb_require_catalog(void);
 

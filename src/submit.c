@@ -310,8 +310,8 @@ find_boards(LbSubmit *s, ArrayType *names)
 		if (now >= board->closes)
 			board->closed = true;
 		else if (board->once || now >= board->ends)
-			board->closed = lb_window_is_closed(board->name,
-												strlen(board->name));
+			board->closed = lb_window_locked_is_closed(board->name,
+													   strlen(board->name));
 	}
 	for (int i = 0; i < s->nboards; i++)
 		s->nopen += !s->boards[i].closed;
@@ -327,6 +327,7 @@ typedef struct TextArg
 {
 	const LbDefn *defn;
 	LbOp		op;
+	bool		returning;		/* the scores of what is written */
 } TextArg;
 
 static bool
@@ -429,7 +430,11 @@ append_conflict(StringInfo buf, const LbDefn *defn, LbOp op, bool stamp,
 						 (op == LB_OP_BEST) == descending ? ">" : "<", score);
 }
 
-/* $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked. */
+/*
+ * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked.  The
+ * arrays are unnested in a target list: as functions in FROM each of them would
+ * be put in a tuplestore first.
+ */
 static char *
 write_text(const void *arg)
 {
@@ -440,14 +445,18 @@ write_text(const void *arg)
 
 	initStringInfo(&buf);
 	append_insert(&buf, defn, stamp, hide);
-	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)%s) AS u (member, amount%s)",
+	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s FROM (SELECT pg_catalog.unnest($1), pg_catalog.unnest($2)%s%s) AS u (member, amount%s%s)",
 					 stamp ? ", $3" : "",
 					 defn->family ? ", u.key" : "", hide ? ", u.ranked" : "",
-					 defn->family ? ", pg_catalog.unnest($4), pg_catalog.unnest($5)" : "",
-					 defn->family ? ", key, ranked" : "");
+					 defn->family ? ", pg_catalog.unnest($4)" : "",
+					 hide ? ", pg_catalog.unnest($5)" : "",
+					 defn->family ? ", key" : "", hide ? ", ranked" : "");
 	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, false);
-	appendStringInfoString(&buf, " RETURNING ");
-	append_returned(&buf, defn);
+	if (((const TextArg *) arg)->returning)
+	{
+		appendStringInfoString(&buf, " RETURNING ");
+		append_returned(&buf, defn);
+	}
 	return buf.data;
 }
 
@@ -700,6 +709,7 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	values[2] = TimestampTzGetDatum(s->at);
 	arg.defn = s->global;
 	arg.op = op;
+	arg.returning = true;
 	(void) lb_plan_run(&plans[op], s->global->id, write_text, &arg, 3, types,
 					   values, NULL);
 	take_scores(s, true);
@@ -808,11 +818,14 @@ effective_op(const LbSubmit *s, const LbSubmitBoard *board)
 	return s->write_global ? LB_OP_INCR : s->op;
 }
 
-/* Write to n windows, beginning with one, that have the same operation. */
+/*
+ * Write to n windows, beginning with one, that have the same operation.  What
+ * their scores are then is asked for only where somebody wants to know.
+ */
 static void
 run_windows(LbSubmit *s, int first, int n)
 {
-	static LbPlan plans[LB_NOPS];
+	static LbPlan plans[2][LB_NOPS];
 	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID,
 	TEXTARRAYOID, BOOLARRAYOID};
 	LbOp		op = effective_op(s, &s->boards[first]);
@@ -853,11 +866,13 @@ run_windows(LbSubmit *s, int first, int n)
 	values[4] = lb_make_array(BOOLOID, ranked, NULL, total);
 	arg.defn = s->windows;
 	arg.op = op;
-	(void) lb_plan_run(&plans[op], s->windows->id, write_text, &arg, 5, types,
-					   values, NULL);
+	arg.returning = s->need_scores;
+	(void) lb_plan_run(&plans[s->need_scores][op], s->windows->id, write_text,
+					   &arg, 5, types, values, NULL);
+	if (!s->need_scores)
+		return;
 	take_scores(s, true);
-	if (s->need_scores)
-		read_missing(s, first, n);
+	read_missing(s, first, n);
 }
 
 /* Write to all windows that are open, in the order of their keys. */
@@ -1519,7 +1534,8 @@ lb_submit(PG_FUNCTION_ARGS)
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(3));
 		check_match_id(item.match_id);
 	}
-	InitMaterializedSRF(fcinfo, 0);
+	/* Columns as the caller has found them, not looked up once more. */
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	find_boards(&s, PG_ARGISNULL(5) ? NULL : PG_GETARG_ARRAYTYPE_P(5));
 
 	if (SPI_connect() != SPI_OK_CONNECT)

@@ -37,7 +37,6 @@
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
-#include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -61,7 +60,7 @@ PG_FUNCTION_INFO_V1(lb_unwatch_member);
 /* The most places that are watched. */
 #define MAX_TOP 1000
 
-/* How long the worker waits for a lock, in milliseconds. */
+/* How long the worker waits for a lock at most, in milliseconds. */
 #define LOCK_TIMEOUT 100
 
 int			lb_notify_interval = 1000;
@@ -417,7 +416,7 @@ lb_watch_main(Datum arg)
 	 * Nor is anybody to become the victim of a deadlock with us.
 	 */
 	SetConfigOption("lock_timeout",
-					psprintf("%d", Max(1, Min(LOCK_TIMEOUT, DeadlockTimeout / 2))),
+					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
 					PGC_USERSET, PGC_S_OVERRIDE);
 
 	/* A board that has no index now is looked at when it has one. */

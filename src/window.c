@@ -96,6 +96,13 @@ static uint64 ninvalidations = 0;
 static MemoryContext windows_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
 
+/* Keys that lb_closed did not hold when it was last changed; all of them go. */
+#define MAX_NOT_CLOSED 64
+static Oid	closed_relid = InvalidOid;
+static char not_closed[MAX_NOT_CLOSED][LB_MAX_WINDOW_KEY + 1];
+static int	nnot_closed = 0;
+static uint64 nclosings = 0;	/* invalidations of lb_closed */
+
 
 /* ----------------------------------------------------------------
  *		The cache
@@ -109,6 +116,11 @@ lb_window_invalidate(Oid relid)
 	{
 		windows_valid = false;
 		ninvalidations++;
+	}
+	if (relid == InvalidOid || relid == closed_relid)
+	{
+		nnot_closed = 0;
+		nclosings++;
 	}
 }
 
@@ -714,6 +726,40 @@ lb_window_is_closed(const char *key, int len)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return closed;
+}
+
+/*
+ * Whoever closes a key sends an invalidation of lb_closed before he releases
+ * the lock on it.
+ */
+bool
+lb_window_locked_is_closed(const char *key, int len)
+{
+	Oid			relid = lb_own_table("lb_closed");
+	uint64		before;
+
+	AcceptInvalidationMessages();
+	if (closed_relid != relid)
+	{
+		closed_relid = relid;
+		nnot_closed = 0;
+	}
+	for (int i = 0; i < nnot_closed; i++)
+	{
+		if (strncmp(not_closed[i], key, len) == 0 && not_closed[i][len] == '\0')
+			return false;
+	}
+	before = nclosings;
+	if (lb_window_is_closed(key, len))
+		return true;
+	if (len <= LB_MAX_WINDOW_KEY && before == nclosings)
+	{
+		if (nnot_closed == MAX_NOT_CLOSED)
+			nnot_closed = 0;
+		memcpy(not_closed[nnot_closed], key, len);
+		not_closed[nnot_closed++][len] = '\0';
+	}
+	return false;
 }
 
 

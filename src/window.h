@@ -120,6 +120,12 @@ extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
 extern bool lb_window_is_closed(const char *key, int len);
 
 /*
+ * The same of a key that the transaction has locked, which is remembered to be
+ * open from one transaction to the next.
+ */
+extern bool lb_window_locked_is_closed(const char *key, int len);
+
+/*
  * Raise 22023 if an interval is negative in any part, or 22008 if it reaches
  * from the last of windows beyond what a timestamp can be.
  */

@@ -70,7 +70,8 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
-	'lb_anomaly', 'lb_anomaly_id_seq', 'lb_archive', 'lb_watched']::regclass[],
+	'lb_anomaly', 'lb_anomaly_id_seq', 'lb_archive', 'lb_archive_source',
+	'lb_archive_source_id_seq', 'lb_watched']::regclass[],
 	'pg_dump writes the boards and all that is recorded')
 FROM pg_extension WHERE extname = 'leaderboard';
 SELECT is(evtenabled::text, 'A', 'the event trigger always fires')

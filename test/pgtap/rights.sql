@@ -69,7 +69,7 @@ SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 SELECT lb_drop_limit('lbt_cap');
 DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;
-TRUNCATE lb_window, lb_event, lb_applied, lb_watched, lb_archive;
+TRUNCATE lb_window, lb_event, lb_applied, lb_watched, lb_archive, lb_archive_source;
 DROP SCHEMA lbt_m CASCADE;
 DROP ROLE lbt_mallory, lbt_nobody;
 SELECT finish();

@@ -125,6 +125,39 @@ ok($node->poll_query_until('hidden', q{SELECT count(*) = 2 FROM lb_closed WHERE 
 	'windows without a board are removed');
 is($node->safe_psql('hidden', q{SELECT DISTINCT window_key FROM player_score_windows}), 'weekly:202615', 'with all rows');
 
+# What has been counted for limits is trimmed in batches, and read once, not from
+# its beginning for each of them.
+$node->safe_psql('postgres', 'CREATE DATABASE counted');
+make('counted', 10);
+$node->safe_psql('counted', q{
+	SELECT lb_set_limit('stays', 'global', max_submits => 10);
+	INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) SELECT 'stays', 'global', g, 1, 1 FROM generate_series(1, 40000) g;
+	INSERT INTO lb_usage (limit_name, board, player_id, amount, submits) SELECT 'gone', 'global', g, 1, 1 FROM generate_series(1, 60000) g});
+ok($node->poll_query_until('counted', q{SELECT n_tup_del = 60000 FROM pg_stat_user_tables WHERE relname = 'lb_usage'}), 'counts are trimmed');
+my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'lb_usage'});
+cmp_ok($read, '<', 800000, 'they have not been read for each batch');
+is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
+
+# A large table is read in parts for windows without a board: never all of it in
+# one transaction.
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE large');
+make('large', 10);
+$node->safe_psql('large', q{
+	UPDATE lb_window SET late = '1 day';
+	ALTER TABLE player_score_windows ADD pad text, ALTER pad SET STORAGE PLAIN;
+	INSERT INTO player_score_windows (player_id, window_key, score, pad)
+	SELECT g, 'other:1', g, repeat('x', 7000) FROM generate_series(1, 9000) g;
+	INSERT INTO player_score_windows (player_id, window_key, score, ranked) VALUES (1, 'daily:20260401', 1, false)});
+wait_ready($node, 'large');
+my $scans = q{SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'player_score_windows'};
+my $scanned = $node->safe_psql('large', $scans);
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'");
+$node->reload;
+ok($node->poll_query_until('large', q{SELECT count(*) = 1 FROM lb_closed WHERE board = 'daily:20260401'}), 'the last row is found');
+is($node->safe_psql('large', $scans), $scanned, 'and there was no scan of the whole table');
+
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
 	SELECT lb_set_limit('x', 'global', max_amount => 100000);
@@ -147,6 +180,38 @@ is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', 
 	'global false, daily:20260411 false, tourney:x false, weekly:202615 false', 'a match is remembered');
 is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(7, 7, at => '2026-04-09')}),
 	'global true, daily:20260409 false, tourney:x true, weekly:202615 true', 'a closed window stays closed');
+
+# The archive is there whatever has become of the table: dropped, or renamed
+# and given to another, whose past it is then in the restored database as well.
+my $past = q{SELECT board, season, place, member, score, owner FROM lb_archive WHERE board LIKE 'old%' ORDER BY 1, 3};
+$node->safe_psql('crash', q{
+	CREATE ROLE heir;
+	GRANT CREATE ON SCHEMA public TO heir;
+	CREATE TABLE gone (player_id bigint PRIMARY KEY, score bigint);
+	CREATE TABLE given (player_id bigint PRIMARY KEY, score bigint);
+	INSERT INTO gone VALUES (1, 10), (2, 20);
+	INSERT INTO given VALUES (3, 30);
+	SELECT lb_create_board('old_gone', 'gone'), lb_create_board('old_given', 'given');
+	SELECT lb_close_season('old_gone', 'x'), lb_close_season('old_given', 'x');
+	DROP TABLE gone;
+	ALTER TABLE given RENAME TO "The Heir's";
+	ALTER TABLE "The Heir's" OWNER TO heir});
+is($node->safe_psql('crash', $past), "old_given|x|1|3|30|postgres\nold_gone|x|1|2|20|postgres\nold_gone|x|2|1|10|postgres", 'archived');
+$node->command_ok([ 'pg_dump', '-f', "$dump.2", $node->connstr('crash') ], 'pg_dump');
+$node->safe_psql('postgres', 'CREATE DATABASE without');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2", $node->connstr('without') ], 'restored');
+for my $db ('crash', 'without')
+{
+	is($node->safe_psql($db, $past), $node->safe_psql('crash', $past), "$db: the same archive");
+	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_given')}), '1|3|30', "$db: of who has the table now");
+	$node->safe_psql($db, q{
+		SET ROLE heir;
+		CREATE TABLE gone (player_id bigint PRIMARY KEY, score bigint);
+		SELECT lb_create_board('old_gone', 'gone')});
+	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_gone')}), '', "$db: another table of the same name");
+}
+is($node->safe_psql('without', q{SELECT count(*) FROM lb_archive_source s WHERE NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.source)}),
+	'0', 'no number of a table that is gone has been restored');
 
 # Turned off.
 $node->safe_psql('restored', q{UPDATE lb_window SET keep = '1 day' WHERE name = 'tourney:x'});

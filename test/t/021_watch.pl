@@ -217,7 +217,11 @@ usleep(7_000_000);
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'leaderboard notifier'}),
 	'2', 'as many workers as there may be');
 is(scalar(() = slurp_file($node->logfile) =~ /WARNING:  could not start a leaderboard notifier/g), 1, 'said once');
-is($node->safe_psql('one', q{SELECT lb_rebuild('global'); SELECT lb_wait_ready('1 min')}), "\nt", 'a board is built');
+my $ended = qr/FATAL:  terminating background worker "leaderboard notifier/;
+my $before = () = slurp_file($node->logfile) =~ /$ended/g;
+is($node->safe_psql('one', q{SELECT lb_rebuild('global'); SELECT lb_wait_ready('1 min')}), "\nt", 'a board is built') for (1 .. 5);
+my $after = () = slurp_file($node->logfile) =~ /$ended/g;
+cmp_ok($after - $before, '<=', 5, 'no build has ended more than one notifier');
 $node->safe_psql($_, q{SELECT lb_unwatch('global')}) for ('postgres', 'one');
 @got = heard('two',
 	q{SELECT applied FROM lb_submit(5, 5, boards => '{global}')},
