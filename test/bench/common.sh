@@ -5,7 +5,7 @@
 #	What the scripts that measure share: the server, runs in turns, medians,
 #	and the table that comes of it.
 #
-# What is compared runs in turns, A B C A B C ..., a round beginning one further
+# What is compared runs in turns, A B C C B A ..., a round beginning one further
 # each time; a ratio is that of the two runs of a round, and of the rounds'
 # ratios the median counts.  The least and the greatest are told too: where they
 # are far apart the machine had something else to do.
@@ -54,6 +54,13 @@ put_table()
 	echo "written to $1"
 }
 
+# The numbers of the processors that we may use.
+processors()
+{
+	sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status |
+		tr , '\n' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }'
+}
+
 # awake CLIENTS COMMAND ...: runs it.  A virtual processor that has nothing to do
 # is given back, and to get it again takes longer than a rank does: with fewer
 # clients than processors, who wait as long as the server works, that is most of
@@ -66,8 +73,7 @@ awake()
 	shift
 	if [ "${AWAKE:-yes}" = yes ] && [ "$clients" -lt "$(nproc)" ] &&
 		command -v chrt >/dev/null && command -v taskset >/dev/null; then
-		for cpu in $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status |
-			tr , '\n' | awk -F - '{ for (i = $1; i <= $NF; i++) print i }'); do
+		for cpu in $(processors); do
 			# Should this script be killed, they end by themselves.
 			# shellcheck disable=SC2016 # the inner shell's
 			chrt --idle 0 taskset -c "$cpu" bash -c '
@@ -236,6 +242,8 @@ ratios()
 	local i
 
 	for i in "${!a[@]}"; do
+		# Some are run more often than others.
+		[ -n "${b[i]:-}" ] || break
 		quotient "${a[i]}" "${b[i]}"
 	done
 }
@@ -258,11 +266,26 @@ turns()
 	done
 	for ((i = 0; i < rounds; i++)); do
 		for ((j = 0; j < n; j++)); do
-			run=$((((i + j) % n) + 1))
+			# Every other round backwards: nobody always comes after the same.
+			run=$(((i % 2 ? n - j + i : i + j) % n + 1))
 			# shellcheck disable=SC2086 # words
 			set_turn "$i" ${!run}
 		done
 	done
+}
+
+# more_turns RUN ...: four times as many runs of a quarter of the time, for what is
+# so near to each other that what the machine does in between would decide.
+more_turns()
+{
+	local all=$seconds n=$rounds
+
+	seconds=$(awk -v s="$seconds" 'BEGIN {
+		print s < 1 ? s : s < 6 ? 1 : int(s / 4 + 0.5) }')
+	rounds=$((rounds * 4))
+	turns "$@"
+	seconds=$all
+	rounds=$n
 }
 
 set_turn()
@@ -283,17 +306,20 @@ statement_ms()
 }
 
 # repeated_ms N STATEMENT: the median of so many times in one session, which has
-# run it before.
+# run it before, on the last processor.
 repeated_ms()
 {
 	local times i
 
+	# shellcheck disable=SC2016 # psql's and its shell's
 	mapfile -t times < <({
-		printf '%s;\n\\timing on\n' "$2"
+		printf '%s\n' 'SELECT pg_backend_pid() AS pid \gset' '\setenv PID :pid' \
+			'\! taskset -cp "$CPU" "$PID"' "$2;" '\timing on'
 		for ((i = 0; i < $1; i++)); do
 			printf '%s;\n' "$2"
 		done
-	} | sql -o /dev/null | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p')
+	} | CPU=$(processors | tail -n 1) sql -o /dev/null |
+		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p')
 	[ ${#times[@]} -eq "$1" ] || die "failed: $2"
 	median "${times[@]}"
 }

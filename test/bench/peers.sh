@@ -603,7 +603,7 @@ for c in 1 2 32; do
 		turn+=("update_${v% *}$c ask pg $c update-${v#* }")
 	done
 	mapfile -t -O ${#turn[@]} turn < <(per_store "zincrby${c}_{} ask {} $c zincrby")
-	turns "${turn[@]}"
+	more_turns "${turn[@]}"
 done
 for c in 1 2; do
 	what="\`UPDATE\` of a score, synchronous_commit off, $c client$([ $c = 1 ] || echo s),"
