@@ -355,8 +355,8 @@ table()
 	cat <<-END
 		\`$command\`, $(machine); $(number "$size") members with random
 		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`.
-		Medians of $rounds runs of $seconds s in turns; of the ratios also the least and
-		the greatest.
+		Medians of $rounds runs of $seconds s in turns, for updates of four times as many
+		that are shorter; of the ratios also the least and the greatest.
 
 		| measure | leaderboard | against it | ratio | bar | |
 		|---|---:|---:|---:|---:|---|

@@ -926,8 +926,8 @@ table()
 		\`$command\`, $(machine); $(number "$size") members with random
 		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`; ${name_of[redis]}${missing[redis]:+ (left out: ${missing[redis]})},
 		${name_of[valkey]}${missing[valkey]:+ (left out: ${missing[valkey]})}, both with their defaults but without a file where nothing else
-		is said. Medians of $rounds runs of $seconds s in turns; of the ratios also the least and the
-		greatest.
+		is said. Medians of $rounds runs of $seconds s in turns, for updates of four times as many
+		that are shorter; of the ratios also the least and the greatest.
 
 		| measure | leaderboard | against it | ratio | bar | |
 		|---|---:|---:|---:|---:|---|
