@@ -866,9 +866,14 @@ trim(Visit *visit, Trimmed number, const char *table, const char *condition,
 	if (retention < 0 || trim->ended)
 		return;
 
-	/* Rows come in their order, from the first one on. */
+	/*
+	 * Rows come in their order, from the first one on: not in that of an index
+	 * which somebody has made.
+	 */
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("enable_indexscan", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
 									(int64) retention * USECS_PER_SEC);

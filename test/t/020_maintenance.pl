@@ -138,6 +138,23 @@ my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_t
 cmp_ok($read, '<', 800000, 'they have not been read for each batch');
 is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
 
+# One visit removes all that is old, also where an index of somebody's has it in
+# another order than the table.
+$node->safe_psql('counted', q{
+	BEGIN;
+	CREATE INDEX ON lb_event (submitted_at);
+	CREATE TABLE visits (pid integer, removed bigint);
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.visits SELECT pg_backend_pid(), count(*) FROM gone; RETURN NULL; END $$;
+	CREATE TRIGGER note AFTER DELETE ON lb_event REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note();
+	INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
+	SELECT g, 'incr', 1, now(), '{global}', '{1}', now() - interval '1 day' - g * interval '1 s' FROM generate_series(1, 100000) g;
+	INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
+	SELECT g, 'incr', 1, now(), '{global}', '{1}', now() - interval '31 days' - g * interval '1 s' FROM generate_series(1, 10000) g;
+	ANALYZE lb_event;
+	COMMIT});
+ok($node->poll_query_until('counted', q{SELECT min(submitted_at) > now() - interval '30 days' FROM lb_event}), 'events are trimmed');
+is($node->safe_psql('counted', q{SELECT count(DISTINCT pid), sum(removed) FROM visits WHERE removed > 0}), '1|10000', 'all of them at once');
+
 # A large table is read in parts for windows without a board: never all of it in
 # one transaction.
 $node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
