@@ -74,12 +74,13 @@
 /* Rows that are on no board, found in one pass over the table. */
 #define LEFT_ROWS 100000
 
-/* How long dropping a partition may keep others waiting. */
-#define DROP_LOCK_TIMEOUT "50ms"
+/* How long dropping a partition may keep others waiting at most. */
+#define DROP_LOCK_TIMEOUT 50
 
 /*
- * How long the worker waits for any lock, in milliseconds; for a user's row at
- * most.  What it does not get by then it tries again at its next visit.
+ * How long the worker waits for any lock at most, and everybody for a user's
+ * row, in milliseconds.  What it does not get by then it tries again at its next
+ * visit.
  */
 #define LOCK_TIMEOUT 1000
 
@@ -612,8 +613,10 @@ drop_partition(const LbDefn *defn, Oid partition, const char *key)
 	int			nestlevel = NewGUCNestLevel();
 	bool		same;
 
-	(void) set_config_option("lock_timeout", DROP_LOCK_TIMEOUT, PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("lock_timeout",
+							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
 	LockRelationOid(defn->source, AccessExclusiveLock);
 	LockRelationOid(partition, AccessExclusiveLock);
 
@@ -1197,8 +1200,11 @@ lb_maintain_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
-	SetConfigOption("lock_timeout", psprintf("%d", LOCK_TIMEOUT), PGC_USERSET,
-					PGC_S_OVERRIDE);
+
+	/* Nobody is to become the victim of a deadlock with us. */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
+					PGC_USERSET, PGC_S_OVERRIDE);
 	pgstat_report_appname("leaderboard maintenance");
 	memset(&visit, 0, sizeof(visit));
 	visit.one = true;

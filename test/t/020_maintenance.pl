@@ -155,6 +155,35 @@ $node->safe_psql('counted', q{
 ok($node->poll_query_until('counted', q{SELECT min(submitted_at) > now() - interval '30 days' FROM lb_event}), 'events are trimmed');
 is($node->safe_psql('counted', q{SELECT count(DISTINCT pid), sum(removed) FROM visits WHERE removed > 0}), '1|10000', 'all of them at once');
 
+# Nobody becomes the victim of a deadlock with the worker, which gives up before.
+$node->append_conf('postgresql.conf', "deadlock_timeout = '100ms'");
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE parted');
+$node->safe_psql('parted', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE w (player_id bigint, window_key text, score bigint, PRIMARY KEY (player_id, window_key)) PARTITION BY HASH (player_id);
+	CREATE TABLE w0 PARTITION OF w FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE w1 PARTITION OF w FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	SELECT lb_create_board('*', 'w', board_column => 'window_key')});
+wait_ready($node, 'parted');
+for my $time (1 .. 3)
+{
+	my ($rc, $out, $err) = $node->psql('parted', q{
+		BEGIN;
+		LOCK TABLE w1;
+		DO $$ BEGIN
+			WHILE NOT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+				WHERE NOT l.granted AND l.relation = 'w1'::regclass AND a.backend_type = 'leaderboard maintenance') LOOP
+				PERFORM pg_stat_clear_snapshot(), pg_sleep(0.001);
+			END LOOP;
+		END $$;
+		LOCK TABLE w0;
+		COMMIT}, on_error_stop => 1);
+	is($rc, 0, "locked in the other order: $err");
+}
+unlike(slurp_file($node->logfile), qr/deadlock detected/, 'nor the worker');
+$node->append_conf('postgresql.conf', "deadlock_timeout = '1s'");
+
 # A large table is read in parts for windows without a board: never all of it in
 # one transaction.
 $node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
