@@ -398,10 +398,11 @@ keys_of_boards(const LbDefn *defn, List **result, bool *all)
 
 /*
  * The blocks of the table; of a partitioned one those of its largest partition,
- * and *npartitions of them.
+ * *total of all of them, and *npartitions of them that have more than begin.
  */
 static BlockNumber
-blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
+blocks_of(const LbDefn *defn, BlockNumber begin, int *npartitions,
+		  uint64 *total)
 {
 	BlockNumber most = 0;
 	ListCell   *lc;
@@ -418,7 +419,7 @@ blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
 
 			most = Max(most, blocks);
 			*total += blocks;
-			(*npartitions)++;
+			*npartitions += blocks > begin;
 		}
 		table_close(rel, NoLock);
 	}
@@ -437,7 +438,7 @@ must_look(const LbDefn *defn, LbDef *def)
 								   GetCurrentTimestamp(),
 								   LOOK_HOURS * 3600 * 1000))
 		return true;
-	(void) blocks_of(defn, &npartitions, &total);
+	(void) blocks_of(defn, 0, &npartitions, &total);
 	return total <= LOOK_BLOCKS;
 }
 
@@ -545,9 +546,9 @@ read_table(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 		visit->looked_at = 0;
 		return;
 	}
-	most = blocks_of(defn, &npartitions, &total);
+	most = blocks_of(defn, begin, &npartitions, &total);
 	if (visit->one && total > LOOK_BLOCKS)
-		end = begin + Max(1, LOOK_BLOCKS / npartitions);
+		end = begin + Max(1, LOOK_BLOCKS / Max(1, npartitions));
 	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
 	visit->next_block = end;
 	if (end >= most)

@@ -204,6 +204,40 @@ $node->reload;
 ok($node->poll_query_until('large', q{SELECT count(*) = 1 FROM lb_closed WHERE board = 'daily:20260401'}), 'the last row is found');
 is($node->safe_psql('large', $scans), $scanned, 'and there was no scan of the whole table');
 
+# Where most of a partitioned table is in one partition, the parts are not smaller
+# for the others: so many transactions have begun from one window to the next.
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE skewed');
+$node->safe_psql('skewed', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE w (player_id bigint, window_key text, score bigint, ranked boolean, pad text, PRIMARY KEY (player_id, window_key)) PARTITION BY LIST (window_key);
+	ALTER TABLE w ALTER pad SET STORAGE PLAIN;
+	CREATE TABLE w0 PARTITION OF w DEFAULT;
+	DO $$ BEGIN
+		FOR i IN 1 .. 100 LOOP
+			EXECUTE format('CREATE TABLE w%s PARTITION OF w FOR VALUES IN (%L)', i, 'other:' || i);
+		END LOOP;
+	END $$;
+	SELECT lb_create_board('*', 'w', board_column => 'window_key', ranked_if => 'ranked');
+	SELECT lb_open_window('daily', keep => '1000 years', late => '0');
+	CREATE TABLE visits (transaction bigint);
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO public.visits SELECT DISTINCT split_part(virtualtransaction, '/', 2)::bigint FROM pg_locks WHERE pid = pg_backend_pid();
+		RETURN NULL;
+	END $$;
+	CREATE TRIGGER note AFTER INSERT ON lb_closed FOR EACH ROW EXECUTE FUNCTION note();
+	INSERT INTO w VALUES (1, 'daily:20260401', 1, false);
+	INSERT INTO w SELECT g, 'other:0', g, true, repeat('x', 7000) FROM generate_series(1, 9000) g;
+	INSERT INTO w VALUES (1, 'daily:20260402', 1, false)});
+wait_ready($node, 'skewed');
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'");
+$node->reload;
+ok($node->poll_query_until('skewed', q{SELECT count(*) = 2 FROM lb_closed}), 'the first and the last row are found');
+my $begun = $node->safe_psql('skewed', q{SELECT max(transaction) - min(transaction) FROM visits});
+cmp_ok($begun, '>', 0, 'in parts');
+cmp_ok($begun, '<', 20, 'that are large');
+
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
 	SELECT lb_set_limit('x', 'global', max_amount => 100000);
