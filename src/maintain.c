@@ -74,12 +74,13 @@
 /* Rows that are on no board, found in one pass over the table. */
 #define LEFT_ROWS 100000
 
-/* How long dropping a partition may keep others waiting. */
-#define DROP_LOCK_TIMEOUT "50ms"
+/* How long dropping a partition may keep others waiting at most. */
+#define DROP_LOCK_TIMEOUT 50
 
 /*
- * How long the worker waits for any lock, in milliseconds; for a user's row at
- * most.  What it does not get by then it tries again at its next visit.
+ * How long the worker waits for any lock at most, and everybody for a user's
+ * row, in milliseconds.  What it does not get by then it tries again at its next
+ * visit.
  */
 #define LOCK_TIMEOUT 1000
 
@@ -397,10 +398,11 @@ keys_of_boards(const LbDefn *defn, List **result, bool *all)
 
 /*
  * The blocks of the table; of a partitioned one those of its largest partition,
- * and *npartitions of them.
+ * *total of all of them, and *npartitions of them that have more than begin.
  */
 static BlockNumber
-blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
+blocks_of(const LbDefn *defn, BlockNumber begin, int *npartitions,
+		  uint64 *total)
 {
 	BlockNumber most = 0;
 	ListCell   *lc;
@@ -417,7 +419,7 @@ blocks_of(const LbDefn *defn, int *npartitions, uint64 *total)
 
 			most = Max(most, blocks);
 			*total += blocks;
-			(*npartitions)++;
+			*npartitions += blocks > begin;
 		}
 		table_close(rel, NoLock);
 	}
@@ -436,7 +438,7 @@ must_look(const LbDefn *defn, LbDef *def)
 								   GetCurrentTimestamp(),
 								   LOOK_HOURS * 3600 * 1000))
 		return true;
-	(void) blocks_of(defn, &npartitions, &total);
+	(void) blocks_of(defn, 0, &npartitions, &total);
 	return total <= LOOK_BLOCKS;
 }
 
@@ -544,9 +546,9 @@ read_table(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 		visit->looked_at = 0;
 		return;
 	}
-	most = blocks_of(defn, &npartitions, &total);
+	most = blocks_of(defn, begin, &npartitions, &total);
 	if (visit->one && total > LOOK_BLOCKS)
-		end = begin + Max(1, LOOK_BLOCKS / npartitions);
+		end = begin + Max(1, LOOK_BLOCKS / Max(1, npartitions));
 	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
 	visit->next_block = end;
 	if (end >= most)
@@ -612,8 +614,10 @@ drop_partition(const LbDefn *defn, Oid partition, const char *key)
 	int			nestlevel = NewGUCNestLevel();
 	bool		same;
 
-	(void) set_config_option("lock_timeout", DROP_LOCK_TIMEOUT, PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("lock_timeout",
+							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
 	LockRelationOid(defn->source, AccessExclusiveLock);
 	LockRelationOid(partition, AccessExclusiveLock);
 
@@ -866,9 +870,14 @@ trim(Visit *visit, Trimmed number, const char *table, const char *condition,
 	if (retention < 0 || trim->ended)
 		return;
 
-	/* Rows come in their order, from the first one on. */
+	/*
+	 * Rows come in their order, from the first one on: not in that of an index
+	 * which somebody has made.
+	 */
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("enable_indexscan", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
 									(int64) retention * USECS_PER_SEC);
@@ -1192,8 +1201,11 @@ lb_maintain_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
-	SetConfigOption("lock_timeout", psprintf("%d", LOCK_TIMEOUT), PGC_USERSET,
-					PGC_S_OVERRIDE);
+
+	/* Nobody is to become the victim of a deadlock with us. */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
+					PGC_USERSET, PGC_S_OVERRIDE);
 	pgstat_report_appname("leaderboard maintenance");
 	memset(&visit, 0, sizeof(visit));
 	visit.one = true;

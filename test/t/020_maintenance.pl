@@ -138,6 +138,52 @@ my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_t
 cmp_ok($read, '<', 800000, 'they have not been read for each batch');
 is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
 
+# One visit removes all that is old, also where an index of somebody's has it in
+# another order than the table.
+$node->safe_psql('counted', q{
+	BEGIN;
+	CREATE INDEX ON lb_event (submitted_at);
+	CREATE TABLE visits (pid integer, removed bigint);
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.visits SELECT pg_backend_pid(), count(*) FROM gone; RETURN NULL; END $$;
+	CREATE TRIGGER note AFTER DELETE ON lb_event REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note();
+	INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
+	SELECT g, 'incr', 1, now(), '{global}', '{1}', now() - interval '1 day' - g * interval '1 s' FROM generate_series(1, 100000) g;
+	INSERT INTO lb_event (player_id, op, amount, at, boards, scores, submitted_at)
+	SELECT g, 'incr', 1, now(), '{global}', '{1}', now() - interval '31 days' - g * interval '1 s' FROM generate_series(1, 10000) g;
+	ANALYZE lb_event;
+	COMMIT});
+ok($node->poll_query_until('counted', q{SELECT min(submitted_at) > now() - interval '30 days' FROM lb_event}), 'events are trimmed');
+is($node->safe_psql('counted', q{SELECT count(DISTINCT pid), sum(removed) FROM visits WHERE removed > 0}), '1|10000', 'all of them at once');
+
+# Nobody becomes the victim of a deadlock with the worker, which gives up before.
+$node->append_conf('postgresql.conf', "deadlock_timeout = '100ms'");
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE parted');
+$node->safe_psql('parted', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE w (player_id bigint, window_key text, score bigint, PRIMARY KEY (player_id, window_key)) PARTITION BY HASH (player_id);
+	CREATE TABLE w0 PARTITION OF w FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+	CREATE TABLE w1 PARTITION OF w FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+	SELECT lb_create_board('*', 'w', board_column => 'window_key')});
+wait_ready($node, 'parted');
+for my $time (1 .. 3)
+{
+	my ($rc, $out, $err) = $node->psql('parted', q{
+		BEGIN;
+		LOCK TABLE w1;
+		DO $$ BEGIN
+			WHILE NOT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+				WHERE NOT l.granted AND l.relation = 'w1'::regclass AND a.backend_type = 'leaderboard maintenance') LOOP
+				PERFORM pg_stat_clear_snapshot(), pg_sleep(0.001);
+			END LOOP;
+		END $$;
+		LOCK TABLE w0;
+		COMMIT}, on_error_stop => 1);
+	is($rc, 0, "locked in the other order: $err");
+}
+unlike(slurp_file($node->logfile), qr/deadlock detected/, 'nor the worker');
+$node->append_conf('postgresql.conf', "deadlock_timeout = '1s'");
+
 # A large table is read in parts for windows without a board: never all of it in
 # one transaction.
 $node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
@@ -157,6 +203,40 @@ $node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'")
 $node->reload;
 ok($node->poll_query_until('large', q{SELECT count(*) = 1 FROM lb_closed WHERE board = 'daily:20260401'}), 'the last row is found');
 is($node->safe_psql('large', $scans), $scanned, 'and there was no scan of the whole table');
+
+# Where most of a partitioned table is in one partition, the parts are not smaller
+# for the others: so many transactions have begun from one window to the next.
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE DATABASE skewed');
+$node->safe_psql('skewed', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE w (player_id bigint, window_key text, score bigint, ranked boolean, pad text, PRIMARY KEY (player_id, window_key)) PARTITION BY LIST (window_key);
+	ALTER TABLE w ALTER pad SET STORAGE PLAIN;
+	CREATE TABLE w0 PARTITION OF w DEFAULT;
+	DO $$ BEGIN
+		FOR i IN 1 .. 100 LOOP
+			EXECUTE format('CREATE TABLE w%s PARTITION OF w FOR VALUES IN (%L)', i, 'other:' || i);
+		END LOOP;
+	END $$;
+	SELECT lb_create_board('*', 'w', board_column => 'window_key', ranked_if => 'ranked');
+	SELECT lb_open_window('daily', keep => '1000 years', late => '0');
+	CREATE TABLE visits (transaction bigint);
+	CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		INSERT INTO public.visits SELECT DISTINCT split_part(virtualtransaction, '/', 2)::bigint FROM pg_locks WHERE pid = pg_backend_pid();
+		RETURN NULL;
+	END $$;
+	CREATE TRIGGER note AFTER INSERT ON lb_closed FOR EACH ROW EXECUTE FUNCTION note();
+	INSERT INTO w VALUES (1, 'daily:20260401', 1, false);
+	INSERT INTO w SELECT g, 'other:0', g, true, repeat('x', 7000) FROM generate_series(1, 9000) g;
+	INSERT INTO w VALUES (1, 'daily:20260402', 1, false)});
+wait_ready($node, 'skewed');
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'");
+$node->reload;
+ok($node->poll_query_until('skewed', q{SELECT count(*) = 2 FROM lb_closed}), 'the first and the last row are found');
+my $begun = $node->safe_psql('skewed', q{SELECT max(transaction) - min(transaction) FROM visits});
+cmp_ok($begun, '>', 0, 'in parts');
+cmp_ok($begun, '<', 20, 'that are large');
 
 # Windows, what is closed and the archive survive a dump.
 $node->safe_psql('crash', q{
