@@ -113,25 +113,50 @@ row "the same in score changes per second" "$(number "$v") /s" "" "" \
 events on
 
 # The key that submits write to changes in the middle of a run.  What is
-# before the turn and after it is told by the times in pgbench's log.
+# before the turn and after it is told by the times in pgbench's log.  Beside
+# it somebody commits a change of one row, which waits for the disk as they do.
 turn=$((size < 1000000 ? seconds * 3 : 60))
 say "the turn of a day, $turn s before it and after it"
 at=$(($(date +%s) + turn))
 script turn <<<"$players
 SELECT * FROM lb_submit(:id, :d, at => CASE WHEN clock_timestamp() <
 	to_timestamp($at) THEN timestamptz '2026-04-09' ELSE '2026-04-10' END);"
-rm -f "$WORK"/turn.log.*
-"$BIN/pgbench" -n -M prepared -c 2 -j 2 -T $((2 * turn)) -D size="$size" \
-	-l --log-prefix="$WORK/turn.log" -f "$WORK/turn.sql" >turn.out 2>&1 ||
-	{ cat turn.out >&2; die "pgbench has failed: turn"; }
-cat "$WORK"/turn.log.* | awk -v at=$at '$5 < at { print $3 }' | sort -n >before.us
-cat "$WORK"/turn.log.* | awk -v at=$at '$5 >= at { print $3 }' | sort -n >after.us
-v=$(percentile after 99)
-w=$(percentile before 99)
-r=$(awk -v a="$v" -v b="$w" 'BEGIN { print a / b }')
-row "p99 of \`lb_submit\` in the $turn s after the turn of a day, against before" \
-	"$(number "$v") ms" "$(number "$w") ms" "$(number "$r") ×" "≤ 1.5 ×" \
-	"$(verdict "$r" '<=' 1.5)"
+script commit <<<'UPDATE bench_commit SET n = n + 1;'
+sql -c 'CREATE TABLE bench_commit AS SELECT 1 AS n'
+# turned NAME CLIENTS option ...: runs NAME.sql, and leaves its latencies in
+# NAME-before.us and NAME-after.us.
+turned()
+{
+	local name=$1 clients=$2
+
+	shift 2
+	rm -f "$WORK/$name".log.*
+	"$BIN/pgbench" -n -M prepared -c "$clients" -j "$clients" -T $((2 * turn)) \
+		-D size="$size" -l --log-prefix="$WORK/$name.log" "$@" \
+		-f "$WORK/$name.sql" >"$name.out" 2>&1 ||
+		{ cat "$name.out" >&2; die "pgbench has failed: $name"; }
+	cat "$WORK/$name".log.* | awk -v at=$at '$5 < at { print $3 }' |
+		sort -n >"$name-before.us"
+	cat "$WORK/$name".log.* | awk -v at=$at '$5 >= at { print $3 }' |
+		sort -n >"$name-after.us"
+	rm -f "$WORK/$name".log.*
+}
+turned commit 1 -R 100 &
+turned turn 2
+wait $!
+turn_row()
+{
+	local v w r
+
+	v=$(percentile "$2-after" 99)
+	w=$(percentile "$2-before" 99)
+	r=$(quotient "$v" "$w")
+	row "$1" "$(number "$v") ms" "$(number "$w") ms" "$(number "$r") ×" \
+		"${3:+≤ $3 ×}" "${3:+$(verdict "$r" '<=' "$3")}"
+}
+turn_row "p99 of \`lb_submit\` in the $turn s after the turn of a day, against before" \
+	turn 1.5
+turn_row "the same of an \`UPDATE\` of a row of its own, beside it" commit ""
 
 closing=$((size / 10))
 say "closing a window of $closing rows"
