@@ -1321,7 +1321,9 @@ lb_def_offline(LbDef *def, const char *reason, bool retry)
 	/* A ready board has no reason; each commit may come here from then on. */
 	def->tell |= strncmp(def->reason, reason, LB_MAX_REASON - 1) != 0;
 	strlcpy(def->reason, reason, LB_MAX_REASON);
-	def->retry = retry;
+
+	/* A build does not take back what was asked for while it was at work. */
+	def->retry = retry || (def->retry && def->builder == MyProcPid);
 	def->release = true;
 	SpinLockRelease(&def->mutex);
 	ConditionVariableBroadcast(&def->changed);

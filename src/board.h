@@ -532,7 +532,8 @@ extern const char *lb_memory_reason(const LbDef *def);
 /*
  * Take the index out of service.  Caller holds a stripe's exclusive lock, or
  * knows that def lives.  Never raises; memory is given back by the launcher.
- * retry says that the launcher may try again by itself.
+ * retry says that the launcher may try again by itself; a build that says no
+ * leaves it at what others have said since it began.
  */
 extern void lb_def_offline(LbDef *def, const char *reason, bool retry);
 

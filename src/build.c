@@ -986,6 +986,7 @@ prepare_build(Build *build)
 		pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 	}
+	lb_pause("resolved");
 	if (defn != NULL && (defn->problem != NULL || !defn->captured))
 	{
 		lb_def_offline(def, defn->problem ? defn->problem :
@@ -1105,7 +1106,10 @@ build_claimed(Build *build)
 			/* Both do not fit: without the old one, then. */
 			lb_def_offline(def, "its index is being built again", true);
 			lb_def_free_indexes(def, build->generation);
+			SpinLockAcquire(&def->mutex);
+			def->retry = false;
 			pg_atomic_write_u32(&def->state, LB_BUILDING);
+			SpinLockRelease(&def->mutex);
 			continue;
 		}
 		if (result == BUILD_AGAIN && attempt < 3 &&
