@@ -1256,6 +1256,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		for (int i = 0; i < LB_STRIPES; i++)
 		{
 			def->stripes[i].queueing = false;
+			def->stripes[i].sending = false;
 			memset(&def->stripes[i].floor, 0, sizeof(LbFloor));
 			def->stripes[i].single = LB_NONE;
 			lb_hash_init(&def->stripes[i].boards);

@@ -505,7 +505,8 @@ apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
 
 			if (lb_had_ended(&build->snapshot, xid))
 				continue;
-			result = lb_apply_entry(&build->mem, &board->index, entry);
+			result = lb_apply_entry(&build->mem, &board->index, entry, NULL,
+									NULL);
 			if (result == LB_NOMEM)
 				return BUILD_NOMEM;
 			if (result != LB_OK)

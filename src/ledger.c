@@ -19,7 +19,8 @@
  * A settled publication stays with its board, as history, so that a snapshot
  * that does not see it can undo it, until no snapshot can be so old or memory
  * is short; then the board's floor moves past it.  What settled last may not be
- * in the index yet: the history's last entries are the board's backlog.
+ * in the index yet: the history's last entries are the board's backlog.  Who
+ * brings it in waits for memory first, without the lock.
  *
  * Large publications stay with their owner, who alone can settle them.  A
  * follower waits for that at his own PRE_COMMIT.
@@ -51,6 +52,12 @@
  */
 #define MAX_BACKLOG 16
 #define BACKLOG_MEMBERS 16
+
+/* Entries that are brought in together. */
+#define MAX_BATCH (LB_PREFETCH_KEYS / 2)
+
+/* Times MAX_BACKLOG that gather at most while somebody sends for memory. */
+#define BACKLOG_EXCESS 4
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -355,9 +362,13 @@ queue_entries(LbDef *def, LbBoard *board, FullTransactionId xid,
 	page->used += stride;
 }
 
-/* Bring one change into the index.  The stripe's lock is held exclusively. */
+/*
+ * Bring one change into the index.  The stripe's lock is held exclusively.  The
+ * hints are where the ways to its two keys may lead, or NULL.
+ */
 static void
-apply_entry(LbDef *def, LbBoard *board, const int64 *entry)
+apply_entry(LbDef *def, LbBoard *board, const int64 *entry,
+			const LbPath *old_hint, const LbPath *new_hint)
 {
 	LbResult	result;
 	LbMem		mem;
@@ -366,7 +377,7 @@ apply_entry(LbDef *def, LbBoard *board, const int64 *entry)
 		return;
 
 	mem = lb_mem(def);
-	result = lb_apply_entry(&mem, &board->index, entry);
+	result = lb_apply_entry(&mem, &board->index, entry, old_hint, new_hint);
 
 	/*
 	 * What could not be applied is in the table all the same: the queries
@@ -382,47 +393,100 @@ apply_entry(LbDef *def, LbBoard *board, const int64 *entry)
 	}
 }
 
-/* The same with several, whose memory is sent for first. */
-static void
-apply_entries(LbDef *def, LbBoard *board, const int64 *const *entries, int n)
+/*
+ * Several changes on their way into the index, and where the ways to their keys
+ * lead: the old ones and the new ones.
+ */
+typedef struct Batch
 {
-	const LbArena *arena = &lb_shared->arena;
-	const LbIndex *index = &board->index;
-	const int64 *keys[LB_PREFETCH_KEYS] = {NULL};
-	int			nkeys = 0;
+	int			n;
+	int			nkeys;
+	const int64 *entries[MAX_BATCH];
+	const int64 *keys[LB_PREFETCH_KEYS];
+	LbPath		paths[LB_PREFETCH_KEYS];
+} Batch;
 
-	Assert(n <= LB_PREFETCH_KEYS / 2);
-	if (pg_atomic_read_u32(&def->state) != LB_READY)
-		return;
-	for (int i = 0; i < n; i++)
-	{
-		lb_index_prefetch_hash(arena, index,
-							   lb_entry_member(entries[i], def->width,
+static void
+batch_begin(Batch *batch)
+{
+	batch->n = 0;
+	batch->nkeys = 0;
+}
+
+static void
+batch_add(Batch *batch, const LbDef *def, const int64 *entry)
+{
+	Assert(batch->n < MAX_BATCH);
+	batch->entries[batch->n++] = entry;
+	if (entry[0] & LB_HAS_OLD)
+		batch->keys[batch->nkeys++] = entry + 1;
+	if (entry[0] & LB_HAS_NEW)
+		batch->keys[batch->nkeys++] = entry + 1 + def->width;
+}
+
+/* Send for what their members' look-ups need.  Needs the stripe's lock. */
+static void
+batch_send_for_members(const Batch *batch, const LbDef *def,
+					   const LbIndex *index)
+{
+	for (int i = 0; i < batch->n; i++)
+		lb_index_prefetch_hash(&lb_shared->arena, index,
+							   lb_entry_member(batch->entries[i], def->width,
 											   def->member_words));
-		if (entries[i][0] & LB_HAS_OLD)
-			keys[nkeys++] = entries[i] + 1;
-		if (entries[i][0] & LB_HAS_NEW)
-			keys[nkeys++] = entries[i] + 1 + def->width;
+}
+
+static void
+batch_apply(const Batch *batch, LbDef *def, LbBoard *board)
+{
+	const LbPath *path = batch->paths;
+
+	for (int i = 0; i < batch->n; i++)
+	{
+		const int64 *entry = batch->entries[i];
+		const LbPath *first = path;
+
+		path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
+		apply_entry(def, board, entry, first, path - 1);
 	}
-	lb_index_prefetch_changes(arena, index, keys, nkeys);
-	for (int i = 0; i < n; i++)
-		apply_entry(def, board, entries[i]);
+}
+
+/* All of it, under the lock, which is held exclusively. */
+static void
+batch_bring_in(Batch *batch, LbDef *def, LbBoard *board)
+{
+	if (pg_atomic_read_u32(&def->state) == LB_READY)
+	{
+		batch_send_for_members(batch, def, &board->index);
+		lb_index_prefetch_changes(&lb_shared->arena, &board->index,
+								  batch->keys, batch->nkeys, batch->paths);
+		batch_apply(batch, def, board);
+	}
+	batch_begin(batch);
+}
+
+/* The oldest publication of the backlog, which is not empty. */
+static dlist_node *
+backlog_first(LbBoard *board)
+{
+	dlist_node *node = dlist_tail_node(&board->history);
+
+	while (dlist_has_prev(&board->history, node) &&
+		   dlist_container(LbPublication, node, node->prev)->version >
+		   board->applied)
+		node = node->prev;
+	return node;
 }
 
 void
 lb_apply_backlog(LbDef *def, LbBoard *board)
 {
-	const int64 *entries[LB_PREFETCH_KEYS / 2];
-	int			n = 0;
-	dlist_node *node = &board->history.head;
+	Batch		batch;
 
 	if (board->backlog == 0)
 		return;
-	while (dlist_has_prev(&board->history, node) &&
-		   dlist_container(LbPublication, node, node->prev)->version >
-		   board->applied)
-		node = node->prev;
-	for (; node != &board->history.head; node = node->next)
+	batch_begin(&batch);
+	for (dlist_node *node = backlog_first(board);
+		 node != &board->history.head; node = node->next)
 	{
 		EntryScan	scan;
 		const int64 *entry;
@@ -431,15 +495,12 @@ lb_apply_backlog(LbDef *def, LbBoard *board)
 				   def->width);
 		while ((entry = scan_next(&scan)) != NULL)
 		{
-			entries[n++] = entry;
-			if (n == lengthof(entries))
-			{
-				apply_entries(def, board, entries, n);
-				n = 0;
-			}
+			batch_add(&batch, def, entry);
+			if (batch.n == MAX_BATCH)
+				batch_bring_in(&batch, def, board);
 		}
 	}
-	apply_entries(def, board, entries, n);
+	batch_bring_in(&batch, def, board);
 	board->applied = ++board->version;
 	board->backlog = 0;
 }
@@ -563,7 +624,16 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 	lb_trim_history(def, board, false);
 }
 
-/* Settle a publication that is in shared memory. */
+static uint32
+backlog_limit(const LbBoard *board)
+{
+	return Min(MAX_BACKLOG, board->index.members / BACKLOG_MEMBERS);
+}
+
+/*
+ * Settle a publication that is in shared memory.  Whether the backlog is to be
+ * brought in is for the caller, as long as it is not far too long.
+ */
 static void
 settle_shared(LbPublication *pub)
 {
@@ -583,14 +653,92 @@ settle_shared(LbPublication *pub)
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
 	to_history(def, stripe, board, pub);
-	if (board->backlog > Min(MAX_BACKLOG,
-							 board->index.members / BACKLOG_MEMBERS))
+	if (board->backlog > BACKLOG_EXCESS * backlog_limit(board))
 	{
 		lb_apply_backlog(def, board);
 
 		/* Only now can it be given back, if memory is short. */
 		lb_trim_history(def, board, false);
 	}
+}
+
+/*
+ * Bring in a backlog that has become too long; pub is on the same board.  What
+ * takes most of the time, waiting for memory, does not need the stripe's lock:
+ * it is let go of meanwhile, and others who settle leave this to us.  Returns
+ * false if the board may be gone.
+ */
+static bool
+bring_in_backlog(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbBoard    *board = lb_board_at(pub->board);
+	uint64		applied = board->applied;
+	uint64		last = 0;
+	LbIndex		index;
+	Batch		batch;
+	int64		words[MAX_BATCH][2 * LB_MAX_WIDTH + 1];
+
+	if (board->backlog <= backlog_limit(board) || stripe->sending ||
+		pg_atomic_read_u32(&def->state) != LB_READY)
+		return true;
+
+	/* Copies, since the publications may be gone while the lock is. */
+	batch_begin(&batch);
+	for (dlist_node *node = backlog_first(board);
+		 node != &board->history.head; node = node->next)
+	{
+		LbPublication *next = dlist_container(LbPublication, node, node);
+		EntryScan	scan;
+		const int64 *entry;
+
+		if (batch.n + next->nentries > MAX_BATCH)
+			break;
+		scan_begin(&scan, next, def->width);
+		while ((entry = scan_next(&scan)) != NULL)
+		{
+			memcpy(words[batch.n], entry,
+				   lb_entry_words(def->width) * sizeof(int64));
+			batch_add(&batch, def, words[batch.n]);
+		}
+		last = next->version;
+	}
+	if (last == 0)
+	{
+		/* The first one is too large for that. */
+		lb_apply_backlog(def, board);
+		lb_trim_history(def, board, false);
+		return true;
+	}
+	index = board->index;
+	batch_send_for_members(&batch, def, &index);
+	stripe->sending = true;
+	LWLockRelease(&stripe->lock);
+	lb_index_prefetch_changes(&lb_shared->arena, &index, batch.keys,
+							  batch.nkeys, batch.paths);
+	lb_pause("backlog");
+	lb_lock_to_write(stripe);
+
+	if (!lb_def_is(def, pub->generation))
+		return false;
+	stripe->sending = false;
+	if (!pub->linked)
+		return false;
+
+	/*
+	 * It may be on another board, if a build has ended.  And somebody who needed
+	 * the backlog may have brought it in, but then all of it.
+	 */
+	board = lb_board_at(pub->board);
+	if (board->applied != applied)
+		return true;
+	batch_apply(&batch, def, board);
+	board->applied = last;
+	board->version++;
+	board->backlog -= batch.n;
+	lb_trim_history(def, board, false);
+	return true;
 }
 
 /* The oldest publication before which the caller has something to do. */
@@ -858,7 +1006,7 @@ take_step(LbDef *def, LbStripe *stripe, LbBoard *board, FullTransactionId xid,
 {
 	if (stripe->queueing)
 		queue_entries(def, board, xid, entry);
-	apply_entry(def, board, entry);
+	apply_entry(def, board, entry, NULL, NULL);
 }
 
 /* Take steps n .. end - 1 of the owner's large publication. */
@@ -978,7 +1126,8 @@ lb_settle(LbPublication *pub)
 		else
 		{
 			settle_shared(pub);
-			lb_board_release(def, stripe, pub->board);
+			if (!pub->linked || bring_in_backlog(pub))
+				lb_board_release(def, stripe, pub->board);
 		}
 	}
 	disown(pub);

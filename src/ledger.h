@@ -213,16 +213,18 @@ extern void lb_stripe_reset(LbDef *def, LbStripe *stripe);
 
 /*
  * Bring an entry into an index.  LB_EXISTS or LB_NOTFOUND: the index does not
- * hold what the entry was to replace.  Never raises.
+ * hold what the entry was to replace.  The hints are of an entry that has both
+ * keys, or NULL.  Never raises.
  */
 static inline LbResult
-lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry)
+lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
+			   const LbPath *old_hint, const LbPath *new_hint)
 {
 	const int64 *old = entry + 1;
 	const int64 *new = entry + 1 + index->width;
 
 	if ((entry[0] & LB_HAS_OLD) && (entry[0] & LB_HAS_NEW))
-		return lb_index_replace(mem, index, old, new);
+		return lb_index_replace(mem, index, old, new, old_hint, new_hint);
 	if (entry[0] & LB_HAS_OLD)
 		return lb_index_remove(mem, index, old);
 	return lb_index_insert(mem, index, new);

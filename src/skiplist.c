@@ -99,13 +99,6 @@ typedef struct LinkBlock
 StaticAssertDecl(sizeof(Block) == 16 && sizeof(LinkBlock) == 32,
 				 "block headers have no padding");
 
-/* The way from the top to an entry; index 0 is the leaf. */
-typedef struct Path
-{
-	LbRef		ref[LB_MAX_HEIGHT];
-	int			slot[LB_MAX_HEIGHT];
-} Path;
-
 /* An amount of members and of distinct scores. */
 typedef struct Span
 {
@@ -468,19 +461,46 @@ prefetch_words(const void *start, int n)
 		lb_prefetch(p + i);
 }
 
+/* Whether the key of a link is above this one. */
+static inline bool
+link_above(const Block *block, int slot, const int64 *key)
+{
+	const int64 *words = link_words(block, 0) + slot;
+	int			i;
+
+	for (i = 0; i < block->width; i++, words += block->cap)
+	{
+		if (*words != key[i])
+			return *words > key[i];
+	}
+	return false;
+}
+
+/* Whether the way to key goes by this link of a block, which may not exist. */
+static inline bool
+link_leads(const Block *block, int slot, const int64 *key)
+{
+	return slot >= 0 && slot < block->count &&
+		(slot == 0 || !link_above(block, slot, key)) &&
+		(slot + 1 == block->count || link_above(block, slot + 1, key));
+}
+
 /*
  * Find the first place whose key is not before prefix (see search_keys) and
  * return its leaf and slot, which may be one past the leaf's last entry.
- * Optionally note the way, and what lies before the leaf.
+ * Optionally note the way, and what lies before the leaf.  Of a whole key,
+ * inclusive, hint says where the way has led before.
  */
 static inline const Block *
 descend(const LbArena *arena, const LbIndex *index, const int64 *prefix,
-		int nwords, bool inclusive, Path *path, Span *before, int *slot)
+		int nwords, bool inclusive, const LbPath *hint, LbPath *path,
+		Span *before, int *slot)
 {
 	LbRef		ref = index->root;
 	const Block *block = block_ptr(arena, ref);
 	int			level;
 
+	Assert(hint == NULL || (inclusive && nwords == index->width));
 	for (level = index->height - 1; level > 0; level--)
 	{
 		const Block *next;
@@ -489,18 +509,24 @@ descend(const LbArena *arena, const LbIndex *index, const int64 *prefix,
 		Assert(block->level == level);
 
 		/* The key of the first link is a lower bound by itself. */
-		at = search_keys(link_words(block, 0), block->cap, 1, block->count,
-						 prefix, nwords, inclusive) - 1;
+		if (hint != NULL && hint->ref[level] == ref &&
+			link_leads(block, hint->slot[level], prefix))
+			at = hint->slot[level];
+		else
+			at = search_keys(link_words(block, 0), block->cap, 1, block->count,
+							 prefix, nwords, inclusive) - 1;
 		if (path != NULL)
 		{
 			path->ref[level] = ref;
 			path->slot[level] = at;
 		}
 		ref = link_children(block)[at];
-
-		/* All scores of the next block. */
 		next = (const Block *) lb_ptr(arena, ref);
-		if (level > 1)
+
+		/* All scores of the next block, if they are not on their way. */
+		if (hint != NULL && hint->ref[level - 1] == ref)
+			;
+		else if (level > 1)
 			prefetch_words(next, sizeof(LinkBlock) / 8 + block->cap);
 		else
 			prefetch_words(next, LB_PAGE_SIZE / (index->width * 8) + 2);
@@ -541,16 +567,18 @@ leaf_has_key(const Block *leaf, int slot, const int64 *key)
 
 /*
  * The leaf and slot where key is or belongs, with the way there.  The way
- * goes by the links whose key is not above this one.
+ * goes by the links whose key is not above this one; hint, if not NULL, says
+ * where to look for them first.
  */
 static inline Block *
 descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
-			   Path *path)
+			   const LbPath *hint, LbPath *path)
 {
 	const Block *leaf;
 	int			slot;
 
-	leaf = descend(arena, index, key, index->width, true, path, NULL, &slot);
+	leaf = descend(arena, index, key, index->width, true, hint, path, NULL,
+				   &slot);
 
 	/* The slot found is behind the key itself, if that is there. */
 	if (slot > 0 && leaf_has_key(leaf, slot - 1, key))
@@ -1024,7 +1052,7 @@ grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
  * it is set right.
  */
 static void
-split_block(const LbArena *arena, LbIndex *index, Path *path, int level,
+split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 			const LbRef *spare, int *nspare)
 {
 	Block	   *block = block_ptr(arena, path->ref[level]);
@@ -1085,7 +1113,7 @@ split_block(const LbArena *arena, LbIndex *index, Path *path, int level,
  * afterwards.
  */
 static bool
-make_room(const LbMem *mem, LbIndex *index, Path *path)
+make_room(const LbMem *mem, LbIndex *index, LbPath *path)
 {
 	LbArena    *arena = mem->arena;
 	LbRef		spare[LB_MAX_HEIGHT + 1];
@@ -1156,7 +1184,7 @@ make_room(const LbMem *mem, LbIndex *index, Path *path)
 
 /* Add to the spans along a path. */
 static inline void
-add_along(const LbArena *arena, const LbIndex *index, const Path *path,
+add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
 		  Span by)
 {
 	int			level;
@@ -1170,12 +1198,12 @@ add_along(const LbArena *arena, const LbIndex *index, const Path *path,
  * has ceased to be.
  */
 static void
-change_next(const LbArena *arena, LbIndex *index, const Path *path,
+change_next(const LbArena *arena, LbIndex *index, const LbPath *path,
 			bool continues)
 {
 	LbRef		ref = block_ptr(arena, path->ref[0])->next;
 	Block	   *leaf = block_ptr(arena, ref);
-	Path		next = *path;
+	LbPath		next = *path;
 	Span		by = {0, 0};
 	int			level;
 
@@ -1223,7 +1251,7 @@ score_before(const LbArena *arena, const Block *leaf, int64 *score)
  * Returns what the links along the path span more.
  */
 static Span
-insert_entry(const LbArena *arena, LbIndex *index, const Path *path,
+insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
 			 Block *leaf, const int64 *key, uint32 hash)
 {
 	int			slot = path->slot[0];
@@ -1268,7 +1296,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 	const int64 *member = key_member(index, key);
 	uint32		hash = member_hash(arena, index, member);
 	Block	   *leaf;
-	Path		path;
+	LbPath		path;
 	int			slot;
 
 	if (index->height == 0)
@@ -1287,7 +1315,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 
 	/* Find the place first, while the hash's cache lines are on their way. */
 	lb_hash_prefetch(arena, &index->hash, hash);
-	leaf = descend_to_key(arena, index, key, &path);
+	leaf = descend_to_key(arena, index, key, NULL, &path);
 	if (find_member(arena, index, member, hash, &slot) != NULL)
 		return LB_EXISTS;
 	if (index->members >= HASH_FROM && !index_hashed(index) &&
@@ -1311,7 +1339,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 			}
 			return LB_NOMEM;
 		}
-		leaf = descend_to_key(arena, index, key, &path);
+		leaf = descend_to_key(arena, index, key, NULL, &path);
 		if (index_hashed(index) && path.ref[0] != before)
 		{
 			done = lb_hash_replace(arena, &index->hash, hash, before,
@@ -1391,7 +1419,7 @@ child_count(const LbArena *arena, const Block *parent, int slot)
 
 /* Something went from the leaf of a path: see to the fill of blocks. */
 static void
-tidy(const LbMem *mem, LbIndex *index, const Path *path)
+tidy(const LbMem *mem, LbIndex *index, const LbPath *path)
 {
 	LbArena    *arena = mem->arena;
 	int			level;
@@ -1452,7 +1480,7 @@ tidy(const LbMem *mem, LbIndex *index, const Path *path)
  * path span more (amounts wrap around).
  */
 static Span
-remove_entry(const LbArena *arena, LbIndex *index, const Path *path,
+remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
 			 Block *leaf)
 {
 	int			slot = path->slot[0];
@@ -1492,14 +1520,14 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 {
 	LbArena    *arena = mem->arena;
 	Block	   *leaf;
-	Path		path;
+	LbPath		path;
 	uint32		hash;
 
 	if (index->height == 0)
 		return LB_NOTFOUND;
 	hash = member_hash(arena, index, key_member(index, key));
 	lb_hash_prefetch(arena, &index->hash, hash);
-	leaf = descend_to_key(arena, index, key, &path);
+	leaf = descend_to_key(arena, index, key, NULL, &path);
 	if (!leaf_has_key(leaf, path.slot[0], key))
 		return LB_NOTFOUND;
 
@@ -1533,8 +1561,8 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
  * nothing, and then those blocks, which all writers share, stay as they are.
  */
 static void
-add_along_two(const LbArena *arena, const LbIndex *index, const Path *a,
-			  Span by_a, const Path *b, Span by_b)
+add_along_two(const LbArena *arena, const LbIndex *index, const LbPath *a,
+			  Span by_a, const LbPath *b, Span by_b)
 {
 	Span		both;
 	int			level;
@@ -1559,13 +1587,14 @@ add_along_two(const LbArena *arena, const LbIndex *index, const Path *a,
 
 LbResult
 lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
-				 const int64 *new)
+				 const int64 *new, const LbPath *old_hint,
+				 const LbPath *new_hint)
 {
 	LbArena    *arena = mem->arena;
 	Block	   *leaf;
 	Block	   *to;
-	Path		path;
-	Path		to_path;
+	LbPath		path;
+	LbPath		to_path;
 	Span		less;
 	uint32		hash;
 	LbResult	result;
@@ -1575,11 +1604,12 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 	if (index->height == 0)
 		return LB_NOTFOUND;
 	hash = member_hash(arena, index, key_member(index, old));
-	lb_hash_prefetch(arena, &index->hash, hash);
-	leaf = descend_to_key(arena, index, old, &path);
+	if (old_hint == NULL)
+		lb_hash_prefetch(arena, &index->hash, hash);
+	leaf = descend_to_key(arena, index, old, old_hint, &path);
 	if (!leaf_has_key(leaf, path.slot[0], old))
 		return LB_NOTFOUND;
-	to = descend_to_key(arena, index, new, &to_path);
+	to = descend_to_key(arena, index, new, new_hint, &to_path);
 
 	/* Where blocks come or go, one after the other. */
 	if (leaf->count == 1 || (to != leaf && to->count == to->cap))
@@ -1735,53 +1765,88 @@ prefetch_to_write(const void *start, int n)
 		lb_prefetch_write(p + i);
 }
 
+/*
+ * A block as somebody may read it who has no lock: what it holds may be
+ * anything.  NULL if it cannot be a block.
+ */
+static inline const Block *
+any_block(const LbArena *arena, LbRef ref)
+{
+	if (ref == LB_NONE || ref > arena->nchunks - LB_PAGE_SIZE / LB_CHUNK_SIZE)
+		return NULL;
+	return block_ptr(arena, ref);
+}
+
 void
 lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
-						  const int64 *const *keys, int nkeys)
+						  const int64 *const *keys, int nkeys, LbPath *paths)
 {
-	LbRef		refs[LB_PREFETCH_KEYS];
+	int			width = index->width;
+	int			link_cap = link_capacity(width);
+	int			leaf_cap = leaf_capacity(width, LB_MAX_ORDER);
 	int			level;
 	int			i;
 	int			j;
 
 	Assert(nkeys <= LB_PREFETCH_KEYS);
+	memset(paths, 0, nkeys * sizeof(LbPath));
 	if (index->height < 2)
 		return;
 	for (i = 0; i < nkeys; i++)
-		refs[i] = index->root;
+		paths[i].ref[index->height - 1] = index->root;
 	for (level = index->height - 1; level > 0; level--)
 	{
 		for (i = 0; i < nkeys; i++)
 		{
-			const Block *block = block_ptr(arena, refs[i]);
+			const Block *block = any_block(arena, paths[i].ref[level]);
+			const char *words = (const char *) block + sizeof(LinkBlock);
+			const LbRef *children;
+			const uint64 *members;
+			const Block *next;
+			int			count;
 			int			at;
 
-			at = search_keys(link_words(block, 0), block->cap, 1,
-							 block->count, keys[i], index->width, true) - 1;
-			refs[i] = link_children(block)[at];
-			prefetch_words(lb_ptr(arena, refs[i]), level > 1 ?
-						   (int) sizeof(LinkBlock) / 8 + block->cap :
-						   LB_PAGE_SIZE / (index->width * 8) + 2);
+			if (block == NULL)
+				continue;
+			count = Min(*(const volatile uint16 *) &block->count, link_cap);
+			at = search_keys((const int64 *) words, link_cap, 1, count,
+							 keys[i], width, true) - 1;
+			members = (const uint64 *) words + width * link_cap;
+			children = (const LbRef *) (members + 2 * link_cap);
+			paths[i].slot[level] = at;
+			paths[i].ref[level - 1] = *(const volatile LbRef *) &children[at];
+			next = any_block(arena, paths[i].ref[level - 1]);
+			if (next == NULL)
+				continue;
+			prefetch_words(next, level > 1 ?
+						   (int) sizeof(LinkBlock) / 8 + link_cap :
+						   LB_PAGE_SIZE / (width * 8) + 2);
 			if (level > 1)
 				continue;
 
 			/* The sums behind it change: of members, of distinct scores. */
-			prefetch_to_write(link_members(block) + at, block->count - at);
-			prefetch_to_write(link_distinct(block) + at, block->count - at);
+			prefetch_to_write(members + at, count - at);
+			prefetch_to_write(members + link_cap + at, count - at);
 		}
 	}
 	for (i = 0; i < nkeys; i++)
 	{
-		const Block *leaf = block_ptr(arena, refs[i]);
-		int			slot = array_lower(leaf_words(leaf, 0), 0, leaf->count,
-									   keys[i][0]);
+		const Block *leaf = any_block(arena, paths[i].ref[0]);
+		const int64 *words;
+		int			count;
+		int			slot;
+
+		if (leaf == NULL)
+			continue;
+		count = Min(*(const volatile uint16 *) &leaf->count, leaf_cap);
+		words = (const int64 *) ((const char *) leaf + leaf_offset(leaf_cap));
+		slot = array_lower(words, 0, count, keys[i][0]);
 
 		/* What comes after the key moves. */
-		prefetch_to_write(leaf_tags(leaf) + slot,
-						  (leaf->count - slot) / 8 + 1);
-		for (j = 0; j < index->width; j++)
-			prefetch_to_write(leaf_words(leaf, j) + slot,
-							  leaf->count - slot + 1);
+		prefetch_to_write((const char *) leaf + sizeof(Block) + slot,
+						  (count - slot) / 8 + 1);
+		for (j = 0; j < width; j++)
+			prefetch_to_write(words + j * leaf_cap + slot, count - slot + 1);
 	}
 }
 
@@ -1798,7 +1863,7 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		const Block *leaf;
 		int			slot;
 
-		leaf = descend(arena, index, prefix, nwords, inclusive, NULL, &before,
+		leaf = descend(arena, index, prefix, nwords, inclusive, NULL, NULL, &before,
 					   &slot);
 		before.members += (uint64) slot;
 		if (distinct != NULL)
@@ -1927,7 +1992,7 @@ lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 				  const int64 *prefix, int nwords, LbCursor *cursor)
 {
 	const Block *leaf;
-	Path		path;
+	LbPath		path;
 	int			slot;
 
 	Assert(nwords >= 1 && nwords <= index->width);
@@ -1935,7 +2000,8 @@ lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 	cursor->slot = 0;
 	if (index->height == 0)
 		return false;
-	leaf = descend(arena, index, prefix, nwords, false, &path, NULL, &slot);
+	leaf = descend(arena, index, prefix, nwords, false, NULL, &path, NULL,
+				   &slot);
 	if (slot < leaf->count)
 	{
 		cursor->leaf = path.ref[0];

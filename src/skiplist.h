@@ -43,6 +43,16 @@ typedef struct LbCursor
 	int			slot;
 } LbCursor;
 
+/*
+ * The way from the top to a key's place, by blocks and slots; index 0 is the
+ * leaf.  Process-local.
+ */
+typedef struct LbPath
+{
+	LbRef		ref[LB_MAX_HEIGHT];
+	int			slot[LB_MAX_HEIGHT];
+} LbPath;
+
 /* A bulk build under way.  Process-local; no cleanup of its own needed. */
 typedef struct LbBulk
 {
@@ -74,9 +84,13 @@ extern LbResult lb_index_remove(const LbMem *mem, LbIndex *index,
 /*
  * Remove exactly old and insert new, of the same member.  LB_OK; LB_NOTFOUND
  * as for lb_index_remove; LB_NOMEM, and then old is gone and new not there.
+ * The hints are where the ways to old and new may lead, or NULL: wrong ones
+ * only cost time.  Who has them has sent for the hash's memory, too.
  */
 extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
-								 const int64 *old, const int64 *new);
+								 const int64 *old, const int64 *new,
+								 const LbPath *old_hint,
+								 const LbPath *new_hint);
 
 /*
  * Copy the key of member to key, and its place to cursor if that is not NULL.
@@ -104,11 +118,15 @@ extern void lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 /*
  * Have the memory on its way that inserting or removing these keys is going to
  * touch, at most LB_PREFETCH_KEYS of them: level by level, so that the misses
- * of all overlap.
+ * of all overlap.  paths gets the way to each key, as hints.
+ *
+ * Needs no lock, if index is a copy that was made under it: what others change
+ * meanwhile makes the hints worthless and nothing worse.
  */
 extern void lb_index_prefetch_changes(const LbArena *arena,
 									  const LbIndex *index,
-									  const int64 *const *keys, int nkeys);
+									  const int64 *const *keys, int nkeys,
+									  LbPath *paths);
 
 /*
  * How many entries, and how many distinct scores, come before prefix, the

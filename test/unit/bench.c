@@ -274,7 +274,7 @@ main(int argc, char **argv)
 		int64		new[WIDTH];
 
 		random_key(new, key[2]);
-		if (lb_index_replace(&mem, &index, key, new) != LB_OK)
+		if (lb_index_replace(&mem, &index, key, new, NULL, NULL) != LB_OK)
 			die("replace");
 		memcpy(key, new, sizeof(new));
 	}

@@ -692,6 +692,7 @@ typedef struct Model
 {
 	World		world;
 	LbIndex		index;
+	LbIndex		before;			/* as it was some time ago */
 	int			width;
 	int			member_words;
 	Scores		scores;
@@ -779,6 +780,7 @@ model_open(Model *model, int width, int member_words, int universe,
 					   (uint64) universe * (width * 4 + 40) / LB_PAGE_SIZE +
 					   (uint64) universe * width * 8 / LB_PAGE_SIZE + 64));
 	lb_index_init(&model->index, width, member_words);
+	model->before = model->index;
 	return true;
 }
 
@@ -906,6 +908,7 @@ ask_many(Model *model, int nwords)
 	const LbIndex *index = &model->index;
 	int64		keys[5][LB_MAX_WIDTH];
 	const int64 *prefixes[5];
+	LbPath		paths[5];
 	LbCursor	places[5];
 	uint64		members[5];
 	uint64		distinct[5];
@@ -928,7 +931,7 @@ ask_many(Model *model, int nwords)
 		}
 		prefixes[i] = keys[i];
 	}
-	lb_index_prefetch_changes(arena, index, prefixes, n);
+	lb_index_prefetch_changes(arena, index, prefixes, n, paths);
 	lb_index_spans_many(arena, index, prefixes, places, n, nwords, members,
 						count_distinct ? distinct : NULL);
 	for (i = 0; i < n; i++)
@@ -1120,6 +1123,37 @@ insert(Model *model, int member, bool starve)
 	return true;
 }
 
+/*
+ * Where the way to a key may lead, or NULL: as it is, as it was for the index
+ * some time ago, or anything.
+ */
+static const LbPath *
+make_hint(Model *model, const int64 *key, LbPath *path)
+{
+	const LbIndex *index = &model->index;
+
+	if (random_below(20) == 0)
+		model->before = *index;
+	switch (random_below(4))
+	{
+		case 0:
+			return NULL;
+		case 1:
+			index = &model->before;
+			break;
+		case 2:
+			for (int i = 0; i < LB_MAX_HEIGHT; i++)
+			{
+				path->ref[i] = i == (int) index->height - 1 ? index->root :
+					(LbRef) random_below(model->world.arena.nchunks * 2);
+				path->slot[i] = (int) random_below(200) - 50;
+			}
+			return path;
+	}
+	lb_index_prefetch_changes(&model->world.arena, index, &key, 1, path);
+	return path;
+}
+
 /* Give a member another key, sometimes with little memory. */
 static bool
 replace(Model *model, int member, bool starve)
@@ -1128,6 +1162,9 @@ replace(Model *model, int member, bool starve)
 	LbIndex    *index = &model->index;
 	int64		old[LB_MAX_WIDTH];
 	int64		key[LB_MAX_WIDTH];
+	LbPath		paths[2];
+	const LbPath *old_hint;
+	const LbPath *new_hint;
 	LbResult	result;
 
 	operations++;
@@ -1141,20 +1178,24 @@ replace(Model *model, int member, bool starve)
 	}
 	if (memcmp(old, key, model->width * sizeof(int64)) == 0)
 		return true;
+	old_hint = make_hint(model, old, &paths[0]);
+	new_hint = make_hint(model, key, &paths[1]);
 	if (random_below(8) == 0)
 	{
 		old[random_below(model->width - model->member_words)] ^= 5;
-		REQUIRE(lb_index_replace(mem, index, old, key) == LB_NOTFOUND);
+		REQUIRE(lb_index_replace(mem, index, old, key, old_hint,
+								 new_hint) == LB_NOTFOUND);
 		memcpy(old, model_key(model, member), sizeof(old));
 	}
 	if (!model->there[member])
 	{
-		REQUIRE(lb_index_replace(mem, index, old, key) == LB_NOTFOUND);
+		REQUIRE(lb_index_replace(mem, index, old, key, old_hint,
+								 new_hint) == LB_NOTFOUND);
 		return true;
 	}
 	if (starve)
 		world_limit(&model->world, 0);
-	result = lb_index_replace(mem, index, old, key);
+	result = lb_index_replace(mem, index, old, key, old_hint, new_hint);
 	mem->limit = 0;
 	REQUIRE(result == LB_OK || (starve && result == LB_NOMEM));
 	model_remove(model, member);
