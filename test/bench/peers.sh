@@ -210,9 +210,10 @@ start_stores
 #
 
 # bench_counts: how many have a score in each thousand, kept by a trigger; who
-# is better in one's own thousand is counted by the B-tree.
-say "$size rows into each of four tables"
-tables=(bench_board bench_plain bench_btree bench_counts)
+# is better in one's own thousand is counted by the B-tree.  bench_empty has a
+# trigger that does nothing.
+say "$size rows into each of five tables"
+tables=(bench_board bench_plain bench_btree bench_counts bench_empty)
 for t in "${tables[@]}"; do
 	bench_table "$t"
 done
@@ -226,6 +227,8 @@ done
 sql -c 'CREATE INDEX bench_btree_score ON bench_btree (score DESC)' \
 	-c 'CREATE INDEX bench_btree_top ON bench_btree (score DESC, updated_at)' \
 	-c 'CREATE INDEX bench_counts_score ON bench_counts (score DESC)'
+
+empty_trigger bench_empty
 
 # What makes the view and the counts of a table.
 make_view()
@@ -317,6 +320,8 @@ declare -A text=(
 	[json]='SELECT lb_top_json(100)'
 	[ztop]='ZREVRANGE global 0 99 WITHSCORES'
 	[batch]='UPDATE bench_board SET score = v.s FROM unnest({M}, {S}) AS v (m, s)
+		WHERE player_id = v.m'
+	[batch_plain]='UPDATE bench_plain SET score = v.s FROM unnest({M}, {S}) AS v (m, s)
 		WHERE player_id = v.m'
 	[zadd]='ZADD global {s} {m}'
 	[zincrby]='ZINCRBY global {d} {m}'
@@ -596,7 +601,7 @@ done
 log_pages "${tables[@]}"
 export PGOPTIONS='-c synchronous_commit=off'
 updates=("board bench_board" "plain bench_plain" "btree bench_btree"
-	"counts bench_counts")
+	"counts bench_counts" "empty bench_empty")
 for c in 1 2 32; do
 	turn=()
 	for v in "${updates[@]}"; do
@@ -609,6 +614,8 @@ for c in 1 2; do
 	what="\`UPDATE\` of a score, synchronous_commit off, $c client$([ $c = 1 ] || echo s),"
 	ratio_row "$what against no index and no trigger" update_board$c \
 		update_plain$c /s 0.93
+	ratio_row "the same with a row trigger in C that does nothing instead of the board" \
+		update_empty$c update_plain$c /s ""
 	ratio_row "$what against btree (score DESC)" update_board$c update_btree$c /s 1.2
 	ratio_row "$what against counts that a trigger keeps" update_board$c \
 		update_counts$c /s ""
@@ -621,6 +628,8 @@ turns "mixed ask pg 32 rank:9,update-bench_board:1" \
 	"mixed_key ask pg 32 key_plain:9,update-bench_plain:1"
 ratio_row "32 clients: \`UPDATE\` of a score against no index and no trigger" \
 	update_board32 update_plain32 /s 0.85
+ratio_row "the same with a row trigger in C that does nothing instead of the board" \
+	update_empty32 update_plain32 /s ""
 ratio_row "32 clients, nine reads to one update: \`lb_rank\` against the score by primary key" \
 	mixed mixed_key /s 1.0
 row "the same: 99th percentile of a statement" \
@@ -648,11 +657,17 @@ unset PGOPTIONS
 # Who waits for the disk waits for the host, whom idle loops would keep busy.
 AWAKE=no
 say "updates that are on disk"
-mapfile -t turn < <(per_store "zadd_{} ask {} 1 zadd -P 100")
-turns "batch ask pg 1 batch -b 1000" "synced ask pg 1 update-bench_board" \
-	"${turn[@]}"
-stores_ratio 'score changes in batches of 1,000, synchronous_commit on,' batch \
-	zadd /s "" 1.2 'ZADD in pipelines of 100, not durable'
+mapfile -t turn < <(per_store "zadd_{} ask {} 1 zadd -P 100"
+	per_store "zadd4_{} ask {} 4 zadd -P 100")
+turns "batch ask pg 1 batch -b 1000" "batch4 ask pg 4 batch -b 1000" \
+	"batch_plain4 ask pg 4 batch_plain -b 1000" \
+	"synced ask pg 1 update-bench_board" "${turn[@]}"
+stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 1 client,' \
+	batch zadd /s "" 1.2 'ZADD in pipelines of 100, not durable'
+stores_ratio 'the same with 4 clients,' batch4 zadd4 /s "" 1.2 \
+	'ZADD in pipelines of 100, not durable'
+ratio_row 'the same with 4 clients, against no index and no trigger' batch4 \
+	batch_plain4 /s ""
 
 # From here on the stores write a file too, first with one fsync a second.
 for s in "${systems[@]}"; do
@@ -675,8 +690,8 @@ for v in everysec always; do
 done
 turns "${turn[@]}"
 for v in everysec always; do
-	stores_ratio 'score changes in batches of 1,000, synchronous_commit on,' batch \
-		"zadd_$v" /s "" "" "ZADD in pipelines of 100, appendfsync $v"
+	stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 1 client,' \
+		batch "zadd_$v" /s "" "" "ZADD in pipelines of 100, appendfsync $v"
 done
 stores_ratio '`UPDATE` of a score, synchronous_commit on, 1 client,' synced \
 	zincrby_always /s "" "" 'ZINCRBY, appendfsync always'
@@ -698,9 +713,11 @@ bulk()
 
 say "updates of $((size / 10)) rows in one statement"
 turns "bulk_board bulk bench_board" "bulk_plain bulk bench_plain" \
-	"bulk_btree bulk bench_btree"
+	"bulk_btree bulk bench_btree" "bulk_empty bulk bench_empty"
 what="\`UPDATE\` of $(number $((size / 10))) rows in one statement"
 ratio_row "$what against no index and no trigger" bulk_board bulk_plain "rows/s" 0.45
+ratio_row "the same with a row trigger in C that does nothing instead of the board" \
+	bulk_empty bulk_plain "rows/s" ""
 ratio_row "$what against btree (score DESC)" bulk_board bulk_btree "rows/s" 1.8
 
 say "$size random updates in statements of $((size / 100))"
