@@ -154,10 +154,17 @@ radix_sort(int64 *tuples, uint64 n, int nwords, int word)
 	}
 }
 
+void
+lb_sort_words(int64 *tuples, uint64 n, int nwords)
+{
+	if (n > 1)
+		radix_sort(tuples, n, nwords, 0);
+}
+
 static void
 sort_memory(LbSort *sort)
 {
-	radix_sort(sort->tuples, sort->ntuples, sort->nwords, 0);
+	lb_sort_words(sort->tuples, sort->ntuples, sort->nwords);
 }
 
 LbSort *
