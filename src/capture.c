@@ -89,7 +89,6 @@ typedef struct Piece
 typedef struct XactDef
 {
 	struct XactDef *next;
-	LbDefn		defn;			/* a copy; its pointers may be stale */
 	bool		unknown;		/* changes were lost, or made behind us */
 	const char *reason;			/* ... if not for want of memory */
 	uint64		truncate_began; /* first number after the last one began */
@@ -103,6 +102,7 @@ typedef struct XactDef
 	bool		counted;		/* in def's nunknown */
 	LbDef	   *def;
 	uint64		generation;
+	LbDefn		defn;			/* a copy; its pointers may be stale */
 } XactDef;
 
 /* ... and with one board. */
@@ -288,7 +288,8 @@ make_xact_def(LbDefn *defn)
 
 	/* The copy will need it at PRE_COMMIT; the cache keeps it. */
 	(void) lb_def_attach(defn, false);
-	xdef = MemoryContextAllocZero(xact_context, sizeof(XactDef));
+	xdef = MemoryContextAlloc(xact_context, sizeof(XactDef));
+	memset(xdef, 0, offsetof(XactDef, defn));
 	xdef->defn = *defn;
 	xdef->next = xact_defs;
 	xact_defs = xdef;
@@ -407,6 +408,7 @@ add_change(LbDefn *defn, const LbValue *value, const int64 *old,
 		   const int64 *new, CommandId cid)
 {
 	XactBoard  *board = make_xact_board(defn, value);
+	uint64		seq = take_seq();	/* can raise, so first */
 	int			width = board->width;
 	Piece	   *piece = board->last;
 	Change	   *change;
@@ -421,7 +423,7 @@ add_change(LbDefn *defn, const LbValue *value, const int64 *old,
 		piece = board->last;
 	}
 	change = change_at(piece, width, piece->nchanges);
-	change->seq = take_seq();
+	change->seq = seq;
 	change->cid = cid;
 	change->flags = (old != NULL ? LB_HAS_OLD : 0) |
 		(new != NULL ? LB_HAS_NEW : 0);
