@@ -177,17 +177,14 @@ lb_defns_generation(void)
  * ----------------------------------------------------------------
  */
 
-const LbCatalog *
-lb_catalog(void)
+static pg_noinline const LbCatalog *
+find_catalog(void)
 {
 	Relation	rel;
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
 	LbCatalog	found;
-
-	if (catalog_valid)
-		return &catalog;
 
 	lb_board_init();
 	memset(&found, 0, sizeof(found));
@@ -230,6 +227,13 @@ lb_catalog(void)
 	catalog = found;
 	catalog_valid = true;
 	return &catalog;
+}
+
+const LbCatalog *
+lb_catalog(void)
+{
+	/* Asked for each row that is written. */
+	return catalog_valid ? &catalog : find_catalog();
 }
 
 void

@@ -3,8 +3,8 @@
  * capture.c
  *	  The row triggers, and the transaction's own list.
  *
- * The triggers append signed changes to a list per board: -(old key) and
- * +(new key), each with the command id of the tuple.  They are summed per
+ * The triggers append changes to a list per board: an old key less, a new key
+ * more, or both, with the command id of the tuples.  They are summed per
  * member and never replayed as assignments, because a user's own trigger that
  * updates a row of the same statement makes captures arrive out of order.
  *
@@ -60,20 +60,35 @@
 #include "reader.h"
 #include "stat.h"
 
-/* A captured change; the key follows. */
+/* A captured change: the old key and the new key, as the flags say. */
 typedef struct Change
 {
 	uint64		seq;
 	CommandId	cid;
-	int32		sign;
-	int64		key[FLEXIBLE_ARRAY_MEMBER];
+	int32		flags;			/* as an entry's: LB_HAS_OLD, LB_HAS_NEW */
+	int64		keys[FLEXIBLE_ARRAY_MEMBER];
 } Change;
+
+/*
+ * The list of a board's changes is in pieces, each twice as long as the one
+ * before up to a limit, so that it grows without being copied.
+ */
+typedef struct Piece
+{
+	struct Piece *prev;
+	struct Piece *next;
+	int			nchanges;
+	int			maxchanges;
+	int64		changes[FLEXIBLE_ARRAY_MEMBER];
+} Piece;
+
+#define FIRST_PIECE 2
+#define MAX_PIECE 8192
 
 /* What the transaction has to do with one definition. */
 typedef struct XactDef
 {
 	struct XactDef *next;
-	LbDefn		defn;			/* a copy; its pointers may be stale */
 	bool		unknown;		/* changes were lost, or made behind us */
 	const char *reason;			/* ... if not for want of memory */
 	uint64		truncate_began; /* first number after the last one began */
@@ -87,6 +102,7 @@ typedef struct XactDef
 	bool		counted;		/* in def's nunknown */
 	LbDef	   *def;
 	uint64		generation;
+	LbDefn		defn;			/* a copy; its pointers may be stale */
 } XactDef;
 
 /* ... and with one board. */
@@ -98,9 +114,9 @@ typedef struct XactBoard
 	LbValue		value;
 	uint32		hash;
 	int			width;
-	int			nchanges;
-	int			maxchanges;
-	char	   *changes;
+	int			nchanges;		/* of all pieces */
+	Piece	   *first;
+	Piece	   *last;			/* none but the first is empty */
 	LbPublication *pub;
 
 	/* The overlay made last, and for which state of the list. */
@@ -171,13 +187,20 @@ static void captured_late(XactDef *xdef);
 static inline Size
 change_size(int width)
 {
-	return offsetof(Change, key) + width * sizeof(int64);
+	return offsetof(Change, keys) + 2 * width * sizeof(int64);
 }
 
 static inline Change *
-change_at(const XactBoard *board, int n)
+change_at(const Piece *piece, int width, int n)
 {
-	return (Change *) (board->changes + (Size) n * change_size(board->width));
+	return (Change *) ((char *) piece->changes + n * change_size(width));
+}
+
+/* The number of the last change, of which there must be one. */
+static inline uint64
+last_seq(const XactBoard *board)
+{
+	return change_at(board->last, board->width, board->last->nchanges - 1)->seq;
 }
 
 
@@ -265,7 +288,8 @@ make_xact_def(LbDefn *defn)
 
 	/* The copy will need it at PRE_COMMIT; the cache keeps it. */
 	(void) lb_def_attach(defn, false);
-	xdef = MemoryContextAllocZero(xact_context, sizeof(XactDef));
+	xdef = MemoryContextAlloc(xact_context, sizeof(XactDef));
+	memset(xdef, 0, offsetof(XactDef, defn));
 	xdef->defn = *defn;
 	xdef->next = xact_defs;
 	xact_defs = xdef;
@@ -351,42 +375,79 @@ make_xact_board(LbDefn *defn, const LbValue *value)
 	return last_board = board;
 }
 
+/* Room for more changes.  Returns false if there is no memory. */
+static bool
+add_piece(XactBoard *board)
+{
+	int			max = board->last == NULL ? FIRST_PIECE :
+	Min(board->last->maxchanges * 2, MAX_PIECE);
+	Piece	   *piece = NULL;
+
+	if (board->nchanges <= INT_MAX - max)
+		piece = MemoryContextAllocExtended(xact_context,
+										   offsetof(Piece, changes) +
+										   max * change_size(board->width),
+										   MCXT_ALLOC_NO_OOM);
+	if (piece == NULL)
+		return false;
+	piece->prev = board->last;
+	piece->next = NULL;
+	piece->nchanges = 0;
+	piece->maxchanges = max;
+	if (board->last == NULL)
+		board->first = piece;
+	else
+		board->last->next = piece;
+	board->last = piece;
+	return true;
+}
+
+/* Append a change; old or new may be NULL. */
 static void
-add_change(LbDefn *defn, const LbValue *value, const int64 *key, int sign,
-		   CommandId cid)
+add_change(LbDefn *defn, const LbValue *value, const int64 *old,
+		   const int64 *new, CommandId cid)
 {
 	XactBoard  *board = make_xact_board(defn, value);
+	uint64		seq = take_seq();	/* can raise, so first */
+	int			width = board->width;
+	Piece	   *piece = board->last;
 	Change	   *change;
 
-	if (board->nchanges == board->maxchanges)
+	if (piece == NULL || piece->nchanges == piece->maxchanges)
 	{
-		Size		size = change_size(board->width);
-		int			newmax = Max(2, board->maxchanges * 2);
-		char	   *grown = NULL;
-
-		if (board->maxchanges <= INT_MAX / 2)
-			grown = MemoryContextAllocExtended(xact_context, newmax * size,
-											   MCXT_ALLOC_HUGE |
-											   MCXT_ALLOC_NO_OOM);
-		if (grown == NULL)
+		if (!add_piece(board))
 		{
 			board->xdef->unknown = true;
 			return;
 		}
-		if (board->changes != NULL)
-		{
-			memcpy(grown, board->changes, board->nchanges * size);
-			pfree(board->changes);
-		}
-		board->changes = grown;
-		board->maxchanges = newmax;
+		piece = board->last;
 	}
-	change = change_at(board, board->nchanges);
-	change->seq = take_seq();
+	change = change_at(piece, width, piece->nchanges);
+	change->seq = seq;
 	change->cid = cid;
-	change->sign = sign;
-	memcpy(change->key, key, board->width * sizeof(int64));
+	change->flags = (old != NULL ? LB_HAS_OLD : 0) |
+		(new != NULL ? LB_HAS_NEW : 0);
+	for (int i = 0; i < width; i++)
+	{
+		change->keys[i] = old != NULL ? old[i] : 0;
+		change->keys[width + i] = new != NULL ? new[i] : 0;
+	}
+	piece->nchanges++;
 	board->nchanges++;
+}
+
+/* Drop the last change. */
+static void
+drop_change(XactBoard *board)
+{
+	Piece	   *piece = board->last;
+
+	board->nchanges--;
+	if (--piece->nchanges > 0 || piece->prev == NULL)
+		return;
+	board->last = piece->prev;
+	board->last->next = NULL;
+	pfree(piece);
 }
 
 static uint64
@@ -401,9 +462,8 @@ cut_off(uint64 seq)
 {
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
-		while (board->nchanges > 0 &&
-			   change_at(board, board->nchanges - 1)->seq >= seq)
-			board->nchanges--;
+		while (board->nchanges > 0 && last_seq(board) >= seq)
+			drop_change(board);
 		if (board->overlay != NULL && board->overlay_seq >= seq)
 			board->overlay = NULL;
 	}
@@ -431,24 +491,34 @@ counted_changes(const XactBoard *board, CommandId curcid,
 				MemoryContext context, LbChanges *changes)
 {
 	uint64		from = last_truncate(board->xdef);
+	int			width = board->width;
+	int64	   *entry;
 
-	changes->width = board->width;
+	changes->width = width;
 	changes->n = 0;
 	changes->max = board->nchanges;
 	changes->words = MemoryContextAllocExtended(context,
 												(Size) Max(1, board->nchanges) *
-												lb_change_words(board->width) *
+												lb_entry_words(width) *
 												sizeof(int64),
 												MCXT_ALLOC_HUGE |
 												MCXT_ALLOC_NO_OOM);
 	if (changes->words == NULL)
 		return false;
-	for (int i = 0; i < board->nchanges; i++)
+	entry = changes->words;
+	for (Piece *piece = board->first; piece != NULL; piece = piece->next)
 	{
-		Change	   *change = change_at(board, i);
+		for (int i = 0; i < piece->nchanges; i++)
+		{
+			Change	   *change = change_at(piece, width, i);
 
-		if (change->cid < curcid && change->seq > from)
-			lb_add_change(changes, change->sign, change->key);
+			if (change->cid >= curcid || change->seq <= from)
+				continue;
+			*entry++ = change->flags;
+			for (int j = 0; j < 2 * width; j++)
+				*entry++ = change->keys[j];
+			changes->n++;
+		}
 	}
 	return true;
 }
@@ -488,7 +558,7 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 		return overlay;
 	}
 
-	seq = change_at(board, board->nchanges - 1)->seq;
+	seq = last_seq(board);
 	if (board->overlay != NULL && board->overlay_seq == seq &&
 		board->overlay_truncate == truncate && board->overlay_cid == curcid)
 		return board->overlay;
@@ -606,6 +676,9 @@ capture_row(LbDefn *defn, TriggerData *trigger)
 	char		newdigits[32];
 	bool		had;
 	bool		has;
+	bool		same_board;
+	CommandId	oldcid = InvalidCommandId;
+	CommandId	newcid = InvalidCommandId;
 
 	if (defn->problem != NULL)
 	{
@@ -625,24 +698,33 @@ capture_row(LbDefn *defn, TriggerData *trigger)
 		lb_row_key(defn, oldslot, oldkey, &oldvalue, olddigits);
 	has = newslot != NULL &&
 		lb_row_key(defn, newslot, newkey, &newvalue, newdigits);
-	if (had && has &&
-		memcmp(oldkey, newkey, defn->width * sizeof(int64)) == 0 &&
-		oldvalue.len == newvalue.len &&
-		memcmp(oldvalue.data, newvalue.data, oldvalue.len) == 0)
+	same_board = had && has && oldvalue.len == newvalue.len &&
+		memcmp(oldvalue.data, newvalue.data, oldvalue.len) == 0;
+	if (same_board && lb_words_cmp(oldkey, newkey, defn->width) == 0)
 		return;
 
 	if (had)
-		add_change(defn, &oldvalue, oldkey, -1,
-				   HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data));
+		oldcid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
 	if (has)
 	{
 		HeapTupleHeader tuple = newslot == trigger->tg_trigslot ?
 		trigger->tg_trigtuple->t_data : trigger->tg_newtuple->t_data;
 
 		/* COPY FREEZE rows are there for everybody at once. */
-		add_change(defn, &newvalue, newkey, 1,
-				   HeapTupleHeaderXminFrozen(tuple) ? FirstCommandId :
-				   HeapTupleHeaderGetCmin(tuple));
+		newcid = HeapTupleHeaderXminFrozen(tuple) ? FirstCommandId :
+			HeapTupleHeaderGetCmin(tuple);
+	}
+
+	/* An entry is of one member, and of one board. */
+	if (same_board && oldcid == newcid &&
+		oldkey[defn->ncolumns] == newkey[defn->ncolumns])
+		add_change(defn, &oldvalue, oldkey, newkey, oldcid);
+	else
+	{
+		if (had)
+			add_change(defn, &oldvalue, oldkey, NULL, oldcid);
+		if (has)
+			add_change(defn, &newvalue, NULL, newkey, newcid);
 	}
 }
 
@@ -658,7 +740,7 @@ capture_truncate(LbDefn *defn)
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		if (board->xdef == xdef && board->nchanges > 0 &&
-			change_at(board, board->nchanges - 1)->seq >= xdef->truncate_began)
+			last_seq(board) >= xdef->truncate_began)
 		{
 			xdef->unknown = true;
 			xdef->reason = "another trigger has written to the table in a TRUNCATE";
@@ -1300,17 +1382,26 @@ publish_board(XactBoard *board, FullTransactionId xid, bool prepare)
 		return false;
 	if (changes.n == 0)
 		return true;
-	entries = MemoryContextAllocExtended(xact_context,
-										 (Size) changes.n *
-										 lb_entry_words(board->width) *
-										 sizeof(int64),
-										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (entries == NULL)
-		return false;
-	n = lb_net_changes(&changes, entries, &ambiguous);
-	pfree(changes.words);
-	if (ambiguous)
-		return false;
+	if (lb_changes_are_net(&changes))
+	{
+		entries = changes.words;
+		n = changes.n;
+	}
+	else
+	{
+		entries = MemoryContextAllocExtended(xact_context,
+											 (Size) changes.n *
+											 lb_entry_words(board->width) *
+											 sizeof(int64),
+											 MCXT_ALLOC_HUGE |
+											 MCXT_ALLOC_NO_OOM);
+		if (entries == NULL)
+			return false;
+		n = lb_net_changes(&changes, entries, &ambiguous);
+		pfree(changes.words);
+		if (ambiguous)
+			return false;
+	}
 	if (n == 0)
 		return true;
 	board->pub = lb_publish(board->xdef->def, board->xdef->generation,

@@ -39,8 +39,15 @@
 #include "ledger.h"
 #include "sort.h"
 
-/* Entries of a large publication that are settled under one hold. */
+/*
+ * Steps of a large publication that are taken under one hold, and of how many
+ * one is looked up ahead.
+ */
 #define LB_SLICE 256
+#define PREFETCH_EVERY 8
+
+StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
+				 "one call looks ahead for a slice");
 
 #define PUB_WORDS(size) \
 	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
@@ -283,6 +290,7 @@ init_publication(LbDef *def, uint64 generation, int stripe, LbRef self,
 	pub->nentries = nentries;
 	pub->large = large ? entries : NULL;
 	pub->steps = NULL;
+	pub->nremoved = 0;
 	pub->nsteps = 0;
 	if (!large)
 		memcpy(pub->entries, entries,
@@ -882,70 +890,57 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
 }
 
 /*
- * The order in which a large publication is brought into the index: all old
+ * The steps by which a large publication is brought into the index: all old
  * keys are taken out, then all new ones put in, both in their order, so that
- * neighbours come after each other.  A step is an entry's number, doubled, and
- * one more for its new key.  Returns NULL if there is no memory for that.
+ * neighbours come after each other.  Returns NULL if there is no memory for
+ * that.  Raises only when interrupted.
  */
-static uint32 *
-order_steps(const LbDef *def, const int64 *entries, uint32 nentries,
-			uint64 *nsteps)
+static const int64 *
+make_steps(const LbDef *def, const int64 *entries, uint32 nentries,
+		   uint32 *nremoved, uint64 *nsteps)
 {
-	int			stride = lb_entry_words(def->width);
-	MemoryContext old = CurrentMemoryContext;
-	volatile MemoryContext context = NULL;
-	uint32	   *volatile steps = NULL;
-	volatile uint64 n = 0;
+	int			width = def->width;
+	int			stride = lb_entry_words(width);
+	Size		size = width * sizeof(int64);
+	uint64		n[2] = {0, 0};	/* old keys, new keys */
+	int64	   *keys[2];
+	int64	   *steps;
 
-	PG_TRY();
+	for (uint32 i = 0; i < nentries; i++)
 	{
-		context = AllocSetContextCreate(TopTransactionContext,
-										"leaderboard large transaction",
-										ALLOCSET_DEFAULT_SIZES);
-		MemoryContextSwitchTo(context);
-		steps = MemoryContextAllocHuge(TopTransactionContext,
-									   2 * (Size) nentries * sizeof(uint32));
-		for (int new = 0; new <= 1; new++)
+		int64		flags = entries[(Size) i * stride];
+
+		n[0] += (flags & LB_HAS_OLD) != 0;
+		n[1] += (flags & LB_HAS_NEW) != 0;
+	}
+	*nremoved = (uint32) n[0];
+	*nsteps = n[0] + n[1];
+	steps = MemoryContextAllocExtended(TopTransactionContext, *nsteps * size,
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (steps == NULL)
+	{
+		*nsteps = nentries;
+		return NULL;
+	}
+	keys[0] = steps;
+	keys[1] = steps + n[0] * width;
+	for (uint32 i = 0; i < nentries; i++)
+	{
+		const int64 *entry = entries + (Size) i * stride;
+
+		if (entry[0] & LB_HAS_OLD)
 		{
-			LbSort	   *sort = lb_sort_begin(def->width + 1,
-											 (Size) maintenance_work_mem * 1024);
-			const int64 *tuple;
-
-			for (uint32 i = 0; i < nentries; i++)
-			{
-				const int64 *entry = entries + (Size) i * stride;
-				int64		words[LB_MAX_WIDTH + 1];
-
-				if (!(entry[0] & (new ? LB_HAS_NEW : LB_HAS_OLD)))
-					continue;
-				memcpy(words, entry + 1 + (new ? def->width : 0),
-					   def->width * sizeof(int64));
-				words[def->width] = (int64) i * 2 + new;
-				lb_sort_add(sort, words);
-			}
-			lb_sort_perform(sort);
-			while ((tuple = lb_sort_next(sort)) != NULL)
-				steps[n++] = (uint32) tuple[def->width];
-			lb_sort_end(sort);
+			memcpy(keys[0], entry + 1, size);
+			keys[0] += width;
+		}
+		if (entry[0] & LB_HAS_NEW)
+		{
+			memcpy(keys[1], entry + 1 + width, size);
+			keys[1] += width;
 		}
 	}
-	PG_CATCH();
-	{
-		/* It goes without; but not when somebody wants us to stop. */
-		if (geterrcode() == ERRCODE_QUERY_CANCELED ||
-			geterrcode() == ERRCODE_ADMIN_SHUTDOWN)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(old);
-		FlushErrorState();
-		if (steps != NULL)
-			pfree(steps);
-		steps = NULL;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(old);
-	if (context != NULL)
-		MemoryContextDelete(context);
-	*nsteps = steps == NULL ? nentries : n;
+	lb_sort_words(steps, n[0], width);
+	lb_sort_words(steps + n[0] * width, n[1], width);
 	return steps;
 }
 
@@ -961,7 +956,8 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	LbRef		pages = LB_NONE;
 	Resolved	resolved;
 	FullTransactionId other;
-	const uint32 *steps = NULL;
+	const int64 *steps = NULL;
+	uint32		nremoved = 0;
 	uint64		nsteps = 0;
 	bool		wait;
 
@@ -969,7 +965,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 							  nentries, &pages))
 		return NULL;
 	if (large)
-		steps = order_steps(def, entries, nentries, &nsteps);
+		steps = make_steps(def, entries, nentries, &nremoved, &nsteps);
 	memset(&resolved, 0, sizeof(resolved));
 	for (;;)
 	{
@@ -992,6 +988,7 @@ lb_publish(LbDef *def, uint64 generation, const LbValue *value, uint32 hash,
 	if (pub != NULL)
 	{
 		pub->steps = steps;
+		pub->nremoved = nremoved;
 		pub->nsteps = nsteps;
 	}
 	LWLockRelease(&stripe->lock);
@@ -1014,28 +1011,39 @@ static void
 take_steps(LbDef *def, LbStripe *stripe, LbBoard *board,
 		   const LbPublication *pub, uint64 n, uint64 end)
 {
+	const LbArena *arena = &lb_shared->arena;
 	int			width = def->width;
-	int			stride = lb_entry_words(width);
+	const int64 *keys[LB_SLICE / PREFETCH_EVERY] = {NULL};
+	LbPath		paths[LB_SLICE / PREFETCH_EVERY];
+	int			nkeys = 0;
 
 	if (pub->steps == NULL)
 	{
 		for (; n < end; n++)
-			take_step(def, stripe, board, pub->xid, pub->large + n * stride);
+			take_step(def, stripe, board, pub->xid,
+					  pub->large + n * lb_entry_words(width));
 		return;
 	}
+
+	/* Keys in order are near each other: not all of them are needed. */
 	for (uint64 i = n; i < end; i++)
-		lb_index_prefetch_hash(&lb_shared->arena, &board->index,
-							   lb_entry_member(pub->large +
-											   (Size) (pub->steps[i] / 2) * stride,
-											   width, def->member_words));
+	{
+		const int64 *key = pub->steps + i * width;
+
+		lb_index_prefetch_hash(arena, &board->index,
+							   key + width - def->member_words);
+		if ((i - n) % PREFETCH_EVERY == 0)
+			keys[nkeys++] = key;
+	}
+	lb_index_prefetch_changes(arena, &board->index, keys, nkeys, paths);
 	for (; n < end; n++)
 	{
-		const int64 *entry = pub->large + (Size) (pub->steps[n] / 2) * stride;
-		int			offset = 1 + (pub->steps[n] % 2) * width;
+		bool		new = n >= pub->nremoved;
 		int64		half[1 + 2 * LB_MAX_WIDTH];
 
-		half[0] = pub->steps[n] % 2 ? LB_HAS_NEW : LB_HAS_OLD;
-		memcpy(half + offset, entry + offset, width * sizeof(int64));
+		half[0] = new ? LB_HAS_NEW : LB_HAS_OLD;
+		memcpy(half + 1 + (new ? width : 0), pub->steps + n * width,
+			   width * sizeof(int64));
 		take_step(def, stripe, board, pub->xid, half);
 	}
 }
@@ -1378,19 +1386,13 @@ add_publication(const LbPublication *pub, bool undo, int *need,
 {
 	EntryScan	scan;
 	const int64 *entry;
-	int			width = changes->width;
 
-	*need += 2 * pub->nentries;
+	*need += pub->nentries;
 	if (*need > changes->max)
 		return;
-	scan_begin(&scan, pub, width);
+	scan_begin(&scan, pub, changes->width);
 	while ((entry = scan_next(&scan)) != NULL)
-	{
-		if (entry[0] & LB_HAS_OLD)
-			lb_add_change(changes, undo ? 1 : -1, entry + 1);
-		if (entry[0] & LB_HAS_NEW)
-			lb_add_change(changes, undo ? -1 : 1, entry + 1 + width);
-	}
+		lb_add_change(changes, entry, undo);
 }
 
 static void

@@ -45,8 +45,9 @@ typedef struct LbPublication
 	bool		prepared;		/* ... never will, it was prepared */
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
+	uint32		nremoved;		/* of the steps, old keys; the rest are new */
 	const int64 *large;			/* owner's memory, not to be followed by others */
-	const uint32 *steps;		/* likewise; NULL: entry after entry */
+	const int64 *steps;			/* likewise: keys; NULL: entry after entry */
 	uint64		nsteps;
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;

@@ -13,81 +13,179 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "overlay.h"
+#include "sort.h"
+
+static uint64 serials = 0;
 
 /* qsort's comparison has no argument, and qsort_arg is no faster. */
 static int	cmp_width;
 
-static uint64 serials = 0;
-
-/* By member, which is the key's last word, then by the rest of the key. */
+/* Entries by their old keys; first those that have none. */
 static int
-change_cmp(const void *a, const void *b)
+old_cmp(const void *a, const void *b)
 {
-	const int64 *ca = (const int64 *) a;
-	const int64 *cb = (const int64 *) b;
+	const int64 *ea = (const int64 *) a;
+	const int64 *eb = (const int64 *) b;
+	int			c = (int) (ea[0] & LB_HAS_OLD) - (int) (eb[0] & LB_HAS_OLD);
 
-	if (ca[cmp_width] != cb[cmp_width])
-		return ca[cmp_width] < cb[cmp_width] ? -1 : 1;
-	return lb_words_cmp(ca + 1, cb + 1, cmp_width - 1);
+	if (c != 0 || !(ea[0] & LB_HAS_OLD))
+		return c;
+	return lb_words_cmp(ea + 1, eb + 1, cmp_width);
 }
 
-static int
-key_cmp(const void *a, const void *b)
+/*
+ * While entries are summed up, the flags of the first of those with an old key
+ * count, from this bit on, how many of these keys are taken.
+ */
+#define TAKEN_SHIFT 2
+
+/*
+ * Sum up n entries of a member and leave the sum in the first.  Returns false
+ * if it is not one key less and one key more at most.
+ *
+ * Mostly each change begins where another one ended, but they need not be in
+ * that order.  What is new in one and old in another is neither in the sum.
+ */
+static bool
+sum_entries(int64 *entries, int n, int width)
 {
-	return lb_words_cmp((const int64 *) a, (const int64 *) b, cmp_width);
+	int			words = lb_entry_words(width);
+	int			first = 0;
+	int			nolds = 0;
+	int			nnews = 0;
+	int64		sum[1 + 2 * LB_MAX_WIDTH] = {0};
+
+	cmp_width = width;
+	qsort(entries, n, words * sizeof(int64), old_cmp);
+	while (first < n && !(entries[(Size) first * words] & LB_HAS_OLD))
+		first++;
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *entry = entries + (Size) i * words;
+		const int64 *key = lb_entry_new(entry, width);
+		int64	   *old;
+		int			lo = first;
+		int			hi = n;
+
+		if (!(entry[0] & LB_HAS_NEW))
+			continue;
+		while (lo < hi)
+		{
+			int			mid = lo + (hi - lo) / 2;
+
+			if (lb_words_cmp(entries + (Size) mid * words + 1, key, width) < 0)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (lo == n)
+			continue;
+
+		/* The first with this old key knows which one is left. */
+		old = entries + (Size) lo * words;
+		hi = lo + (int) (old[0] >> TAKEN_SHIFT);
+		if (hi == n ||
+			lb_words_cmp(entries + (Size) hi * words + 1, key, width) != 0)
+			continue;
+		old[0] += 1 << TAKEN_SHIFT;
+		entries[(Size) hi * words] &= ~LB_HAS_OLD;
+		entry[0] &= ~LB_HAS_NEW;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *entry = entries + (Size) i * words;
+
+		if ((entry[0] & LB_HAS_OLD) && nolds++ == 0)
+			memcpy(lb_entry_old(sum), lb_entry_old(entry),
+				   width * sizeof(int64));
+		if ((entry[0] & LB_HAS_NEW) && nnews++ == 0)
+			memcpy(lb_entry_new(sum, width), lb_entry_new(entry, width),
+				   width * sizeof(int64));
+	}
+	sum[0] = (nolds > 0 ? LB_HAS_OLD : 0) | (nnews > 0 ? LB_HAS_NEW : 0);
+	memcpy(entries, sum, words * sizeof(int64));
+	return nolds <= 1 && nnews <= 1;
+}
+
+/* Sort without being interrupted: where this is done, nobody can raise. */
+static void
+sort_words(int64 *tuples, int n, int nwords)
+{
+	HOLD_INTERRUPTS();
+	lb_sort_words(tuples, n, nwords);
+	RESUME_INTERRUPTS();
+}
+
+bool
+lb_changes_are_net(const LbChanges *changes)
+{
+	int			width = changes->width;
+	int			words = lb_entry_words(width);
+	const int64 *entry = changes->words;
+
+	for (int i = 1; i < changes->n; i++, entry += words)
+	{
+		if (*lb_entry_member(entry, width, 1) >=
+			*lb_entry_member(entry + words, width, 1))
+			return false;
+	}
+	return true;
 }
 
 int
 lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 {
 	int			width = changes->width;
-	int			stride = lb_change_words(width);
+	int			words = lb_entry_words(width);
+	Size		size = words * sizeof(int64);
+	int			n = changes->n;
 	int			nentries = 0;
-	int64	   *at = changes->words;
-	int64	   *end = at + (Size) changes->n * stride;
+	int			next = 0;
+	int64	   *order;
 
 	*ambiguous = false;
-	cmp_width = width;
-	if (changes->n > 1)
-		qsort(changes->words, changes->n, stride * sizeof(int64), change_cmp);
-
-	while (at < end)
+	if (lb_changes_are_net(changes))
 	{
-		int64		member = at[width];
-		int64	   *entry = entries + (Size) nentries * lb_entry_words(width);
+		memcpy(entries, changes->words, n * size);
+		return n;
+	}
 
-		memset(entry, 0, lb_entry_words(width) * sizeof(int64));
-		while (at < end && at[width] == member)
+	/*
+	 * Put in order is only where they are, a member and a number for each.
+	 * That fits behind the entries that have been made so far: an entry takes
+	 * the place of a number that was used.
+	 */
+	order = entries + (Size) n * (words - 2);
+	for (int i = 0; i < n; i++)
+	{
+		order[(Size) i * 2] = *lb_entry_member(changes->words +
+											   (Size) i * words, width, 1);
+		order[(Size) i * 2 + 1] = i;
+	}
+	sort_words(order, n, 2);
+
+	while (next < n)
+	{
+		int64	   *sum = entries + (Size) nentries * words;
+		int64		member = order[(Size) next * 2];
+		int			count = 0;
+
+		while (next < n && order[(Size) next * 2] == member)
 		{
-			int64	   *key = at + 1;
-			int64		sum = 0;
+			int64		number = order[(Size) next * 2 + 1];
 
-			/* Equal keys are neighbours. */
-			while (at < end && lb_words_cmp(at + 1, key, width) == 0)
-			{
-				sum += at[0];
-				at += stride;
-			}
-			if (sum == 0)
-				continue;
-			if (sum == -1 && !(entry[0] & LB_HAS_OLD))
-			{
-				entry[0] |= LB_HAS_OLD;
-				memcpy(lb_entry_old(entry), key, width * sizeof(int64));
-			}
-			else if (sum == 1 && !(entry[0] & LB_HAS_NEW))
-			{
-				entry[0] |= LB_HAS_NEW;
-				memcpy(lb_entry_new(entry, width), key,
-					   width * sizeof(int64));
-			}
-			else
-				*ambiguous = true;
+			memcpy(sum + (Size) count * words,
+				   changes->words + (Size) number * words, size);
+			count++;
+			next++;
 		}
-		if (entry[0] != 0)
+		if (count > 1 && !sum_entries(sum, count, width))
+			*ambiguous = true;
+		if (sum[0] != 0)
 			nentries++;
 	}
 	return nentries;
@@ -138,13 +236,8 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 			memcpy(overlay->added + (Size) width * overlay->nadded++,
 				   lb_entry_new(entry, width), width * sizeof(int64));
 	}
-	cmp_width = width;
-	if (overlay->nremoved > 1)
-		qsort(overlay->removed, overlay->nremoved, width * sizeof(int64),
-			  key_cmp);
-	if (overlay->nadded > 1)
-		qsort(overlay->added, overlay->nadded, width * sizeof(int64),
-			  key_cmp);
+	sort_words(overlay->removed, overlay->nremoved, width);
+	sort_words(overlay->added, overlay->nadded, width);
 }
 
 int
@@ -220,53 +313,6 @@ change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
 	}
 }
 
-/*
- * Sum up two entries of a member into sum.  Returns false if that is not one
- * key less and one key more at most.
- */
-static bool
-add_entries(int64 *sum, const int64 *a, const int64 *b, int width)
-{
-	const int64 *terms[2] = {a, b};
-	const int64 *olds[2];
-	const int64 *news[2];
-	int			nolds = 0;
-	int			nnews = 0;
-
-	for (int i = 0; i < 2; i++)
-	{
-		if (terms[i][0] & LB_HAS_OLD)
-			olds[nolds++] = terms[i] + 1;
-		if (terms[i][0] & LB_HAS_NEW)
-			news[nnews++] = terms[i] + 1 + width;
-	}
-	for (int o = 0; o < nolds; o++)
-	{
-		for (int n = 0; n < nnews; n++)
-		{
-			if (lb_words_cmp(olds[o], news[n], width) != 0)
-				continue;
-			olds[o--] = olds[--nolds];
-			news[n] = news[--nnews];
-			break;
-		}
-	}
-	memset(sum, 0, lb_entry_words(width) * sizeof(int64));
-	if (nolds > 1 || nnews > 1)
-		return false;
-	if (nolds == 1)
-	{
-		sum[0] |= LB_HAS_OLD;
-		memcpy(lb_entry_old(sum), olds[0], width * sizeof(int64));
-	}
-	if (nnews == 1)
-	{
-		sum[0] |= LB_HAS_NEW;
-		memcpy(lb_entry_new(sum, width), news[0], width * sizeof(int64));
-	}
-	return true;
-}
-
 int
 lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
 {
@@ -281,7 +327,7 @@ lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
 	for (int i = 0; i < n; i++)
 	{
 		const int64 *entry = delta + (Size) i * words;
-		int64		sum[1 + 2 * LB_MAX_WIDTH];
+		int64		sum[2 * (1 + 2 * LB_MAX_WIDTH)];
 		bool		found;
 		int			at = lb_overlay_find(overlay,
 										 lb_entry_member(entry, width,
@@ -292,7 +338,8 @@ lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
 		memcpy(sum, entry, size);
 		if (found)
 		{
-			if (!add_entries(sum, place, entry, width))
+			memcpy(sum + words, place, size);
+			if (!sum_entries(sum, 2, width))
 				overlay->ambiguous = true;
 			if (place[0] & LB_HAS_OLD)
 				change_keys(overlay->removed, &overlay->nremoved, width,

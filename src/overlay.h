@@ -45,8 +45,8 @@ lb_entry_member(const int64 *entry, int width, int member_words)
 }
 
 /*
- * Signed changes in the order in which they were gathered: each a sign, +1 or
- * -1, and a key.
+ * Entries in the order in which they were gathered, of which a member may have
+ * several.
  */
 typedef struct LbChanges
 {
@@ -56,22 +56,21 @@ typedef struct LbChanges
 	int64	   *words;
 } LbChanges;
 
-static inline int
-lb_change_words(int width)
-{
-	return 1 + width;
-}
-
-/* Add a change, for which there is room. */
+/* Add an entry, for which there is room; undo turns it round. */
 static inline void
-lb_add_change(LbChanges *changes, int sign, const int64 *key)
+lb_add_change(LbChanges *changes, const int64 *entry, bool undo)
 {
+	int			width = changes->width;
 	int64	   *at;
 
 	Assert(changes->n < changes->max);
-	at = changes->words + (Size) changes->n * lb_change_words(changes->width);
-	at[0] = sign;
-	memcpy(at + 1, key, changes->width * sizeof(int64));
+	at = changes->words + (Size) changes->n * lb_entry_words(width);
+	at[0] = entry[0];
+	if (undo && entry[0] != (LB_HAS_OLD | LB_HAS_NEW))
+		at[0] ^= LB_HAS_OLD | LB_HAS_NEW;
+	memcpy(at + 1, entry + (undo ? 1 + width : 1), width * sizeof(int64));
+	memcpy(at + 1 + width, entry + (undo ? 1 : 1 + width),
+		   width * sizeof(int64));
 	changes->n++;
 }
 
@@ -96,11 +95,14 @@ typedef struct LbOverlay
 	int64	   *added;			/* keys that count beside the index */
 } LbOverlay;
 
+/* Whether changes are their own sums: members ascend, none is there twice. */
+extern bool lb_changes_are_net(const LbChanges *changes);
+
 /*
- * Sum up n changes, which are put in order of their members, into entries,
- * which have room for n.  Returns how many entries there are.  A member whose
- * sum is not at most one key less and one key more makes it ambiguous.
- * Allocates nothing.
+ * Sum up changes into entries, which have room for so many, in order of their
+ * members.  Returns how many entries there are.  A member whose sum is not at
+ * most one key less and one key more makes it ambiguous.  Allocates nothing,
+ * raises nothing.
  */
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);

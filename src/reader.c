@@ -244,7 +244,7 @@ make_room(int n)
 	n = Max(n * 2, 64);
 	corrections.changes.words =
 		MemoryContextAllocHuge(CurrentMemoryContext,
-							   (Size) n * lb_change_words(LB_MAX_WIDTH) *
+							   (Size) n * lb_entry_words(LB_MAX_WIDTH) *
 							   sizeof(int64));
 	lb_overlay_init(&corrections.overlay, LB_MAX_WIDTH, 1, n);
 	corrections.delta = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -361,19 +361,12 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 		/* Own changes and those of others correct each other. */
 		if (r->own != NULL)
 		{
-			*room += 2 * r->own->nentries;
+			*room += r->own->nentries;
 			if (*room > c->changes.max)
 				return LB_COLLECT_ROOM;
 			for (int i = 0; i < r->own->nentries; i++)
-			{
-				int64	   *entry = r->own->entries +
-				(Size) i * lb_entry_words(width);
-
-				if (entry[0] & LB_HAS_OLD)
-					lb_add_change(&c->changes, -1, lb_entry_old(entry));
-				if (entry[0] & LB_HAS_NEW)
-					lb_add_change(&c->changes, 1, lb_entry_new(entry, width));
-			}
+				lb_add_change(&c->changes, r->own->entries +
+							  (Size) i * lb_entry_words(width), false);
 		}
 		c->overlay.width = width;
 		c->overlay.member_words = defn->member_words;

@@ -67,7 +67,7 @@ swap_words(int64 *a, int64 *b, int n)
 	}
 }
 
-static void
+static pg_attribute_always_inline void
 insertion_sort(int64 *tuples, uint64 n, int nwords)
 {
 	for (uint64 i = 1; i < n; i++)
@@ -92,9 +92,13 @@ insertion_sort(int64 *tuples, uint64 n, int nwords)
  * the first bits in which the tuples differ at all, so that narrow ranges
  * (scores, dates) take few passes.  Each level of recursion settles a bit at
  * least, but in practice eight.
+ *
+ * Inlined into functions for the widths that matter most, each of which calls
+ * itself: tuples of a known width are compared and moved without loops.
  */
-static void
-radix_sort(int64 *tuples, uint64 n, int nwords, int word)
+static pg_attribute_always_inline void
+sort_digits(int64 *tuples, uint64 n, int nwords, int word,
+			void (*recurse) (int64 *tuples, uint64 n, int nwords, int word))
 {
 	uint64		starts[RADIX];
 	uint64		ends[RADIX];
@@ -149,15 +153,48 @@ radix_sort(int64 *tuples, uint64 n, int nwords, int word)
 	for (int d = 0; d < RADIX; d++)
 	{
 		if (ends[d] - sum > 1)
-			radix_sort(tuples + sum * nwords, ends[d] - sum, nwords, word);
+			recurse(tuples + sum * nwords, ends[d] - sum, nwords, word);
 		sum = ends[d];
 	}
+}
+
+/* Members and numbers. */
+static void
+radix_sort_2(int64 *tuples, uint64 n, int nwords, int word)
+{
+	sort_digits(tuples, n, 2, word, radix_sort_2);
+}
+
+/* Keys of a score, a time and a member. */
+static void
+radix_sort_3(int64 *tuples, uint64 n, int nwords, int word)
+{
+	sort_digits(tuples, n, 3, word, radix_sort_3);
+}
+
+static void
+radix_sort(int64 *tuples, uint64 n, int nwords, int word)
+{
+	sort_digits(tuples, n, nwords, word, radix_sort);
+}
+
+void
+lb_sort_words(int64 *tuples, uint64 n, int nwords)
+{
+	if (n <= 1)
+		return;
+	if (nwords == 2)
+		radix_sort_2(tuples, n, nwords, 0);
+	else if (nwords == 3)
+		radix_sort_3(tuples, n, nwords, 0);
+	else
+		radix_sort(tuples, n, nwords, 0);
 }
 
 static void
 sort_memory(LbSort *sort)
 {
-	radix_sort(sort->tuples, sort->ntuples, sort->nwords, 0);
+	lb_sort_words(sort->tuples, sort->ntuples, sort->nwords);
 }
 
 LbSort *

@@ -38,4 +38,10 @@ extern uint64 lb_sort_count(const LbSort *sort);
 /* Free memory and files. */
 extern void lb_sort_end(LbSort *sort);
 
+/*
+ * Sort n tuples of nwords words, at least 1, in place.  Allocates nothing;
+ * raises only when interrupted.
+ */
+extern void lb_sort_words(int64 *tuples, uint64 n, int nwords);
+
 #endif							/* LB_SORT_H */
