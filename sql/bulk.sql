@@ -97,10 +97,10 @@ BEGIN
 END $$;
 
 CALL many(3000);
-SELECT state, reason, query_reads FROM lb_stat_board;
+SELECT state, reason, query_own_changes FROM lb_stat_board;
 SELECT * FROM lb_verify();
 CALL many(9000);
-SELECT state, reason, query_reads FROM lb_stat_board;
+SELECT state, reason, query_own_changes FROM lb_stat_board;
 SELECT * FROM lb_verify();
 
 -- One member, changed by each of many statements.
