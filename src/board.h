@@ -202,8 +202,9 @@ typedef struct LbStripe
 	LWLock		lock;			/* all below, and the boards themselves */
 	pg_atomic_uint32 nwaiting;	/* backends about to write */
 	bool		queueing;		/* a build wants what is settled from now on */
-	bool		sending;		/* somebody brings a backlog in, and has let go
-								 * of the lock to send for memory */
+	bool		sending;		/* somebody brings in part of a backlog, and has
+								 * let go of the lock to send for memory: others
+								 * bring in all of one or nothing */
 	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */

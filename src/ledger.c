@@ -63,7 +63,10 @@ StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 /* Entries that are brought in together. */
 #define MAX_BATCH (LB_PREFETCH_KEYS / 2)
 
-/* Times MAX_BACKLOG that gather at most while somebody sends for memory. */
+/*
+ * Times the limit of a backlog that gather at most where who settles cannot bring
+ * it in, or leaves that to somebody who sends for memory.
+ */
 #define BACKLOG_EXCESS 4
 
 /* Chunks that a stripe keeps for publications. */
@@ -453,6 +456,7 @@ batch_apply(const Batch *batch, LbDef *def, LbBoard *board)
 		const int64 *entry = batch->entries[i];
 		const LbPath *first = path;
 
+		/* From the first to the last: the same where there is one key. */
 		path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
 		apply_entry(def, board, entry, first, path - 1);
 	}
@@ -736,7 +740,8 @@ bring_in_backlog(LbPublication *pub)
 
 	/*
 	 * It may be on another board, if a build has ended.  And somebody who needed
-	 * the backlog may have brought it in, but then all of it.
+	 * the backlog may have brought it in, but then all of it: nobody else brings
+	 * in a part while we are sending.
 	 */
 	board = lb_board_at(pub->board);
 	if (board->applied != applied)
@@ -1133,8 +1138,12 @@ lb_settle(LbPublication *pub)
 			settle_large(pub);
 		else
 		{
+			bool		board_is_there = true;
+
 			settle_shared(pub);
-			if (!pub->linked || bring_in_backlog(pub))
+			if (pub->linked)
+				board_is_there = bring_in_backlog(pub);
+			if (board_is_there)
 				lb_board_release(def, stripe, pub->board);
 		}
 	}

@@ -214,8 +214,8 @@ extern void lb_stripe_reset(LbDef *def, LbStripe *stripe);
 
 /*
  * Bring an entry into an index.  LB_EXISTS or LB_NOTFOUND: the index does not
- * hold what the entry was to replace.  The hints are of an entry that has both
- * keys, or NULL.  Never raises.
+ * hold what the entry was to replace.  The hints, or NULL, are for an entry that
+ * has both keys; else they are not looked at.  Never raises.
  */
 static inline LbResult
 lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,

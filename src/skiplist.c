@@ -1777,6 +1777,16 @@ any_block(const LbArena *arena, LbRef ref)
 	return block_ptr(arena, ref);
 }
 
+/* How many entries or links it has, as far as there can be so many. */
+static inline int
+any_count(const Block *block, int cap)
+{
+	/* Read once: what is compared has to be what is used. */
+	int			count = *(const volatile uint16 *) &block->count;
+
+	return Min(count, cap);
+}
+
 void
 lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 						  const int64 *const *keys, int nkeys, LbPath *paths)
@@ -1799,18 +1809,19 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 		for (i = 0; i < nkeys; i++)
 		{
 			const Block *block = any_block(arena, paths[i].ref[level]);
-			const char *words = (const char *) block + sizeof(LinkBlock);
-			const LbRef *children;
+			const int64 *words;
 			const uint64 *members;
+			const LbRef *children;
 			const Block *next;
 			int			count;
 			int			at;
 
 			if (block == NULL)
 				continue;
-			count = Min(*(const volatile uint16 *) &block->count, link_cap);
-			at = search_keys((const int64 *) words, link_cap, 1, count,
-							 keys[i], width, true) - 1;
+			count = any_count(block, link_cap);
+			words = (const int64 *) ((const char *) block + sizeof(LinkBlock));
+			at = search_keys(words, link_cap, 1, count, keys[i], width,
+							 true) - 1;
 			members = (const uint64 *) words + width * link_cap;
 			children = (const LbRef *) (members + 2 * link_cap);
 			paths[i].slot[level] = at;
@@ -1838,7 +1849,7 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 
 		if (leaf == NULL)
 			continue;
-		count = Min(*(const volatile uint16 *) &leaf->count, leaf_cap);
+		count = any_count(leaf, leaf_cap);
 		words = (const int64 *) ((const char *) leaf + leaf_offset(leaf_cap));
 		slot = array_lower(words, 0, count, keys[i][0]);
 
@@ -1863,8 +1874,8 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		const Block *leaf;
 		int			slot;
 
-		leaf = descend(arena, index, prefix, nwords, inclusive, NULL, NULL, &before,
-					   &slot);
+		leaf = descend(arena, index, prefix, nwords, inclusive, NULL, NULL,
+					   &before, &slot);
 		before.members += (uint64) slot;
 		if (distinct != NULL)
 			before.distinct += leaf_distinct(leaf, 0, slot);

@@ -361,7 +361,8 @@ static SharedLog *shared_logs;
 /* Where a server with pause points makes a scheduled transaction stop. */
 static bool can_pause = false;
 static const char *const pause_points[] = {
-	"settle", "settle", "publish", "publish,settle", "publish,drop", "drop"
+	"settle", "settle", "publish", "publish,settle", "publish,drop", "drop",
+	"backlog"
 };
 
 #define NPAUSE_POINTS \

@@ -1599,6 +1599,74 @@ test_list_damage(int n)
 }
 
 /*--------------------------------------------------------------------------
+ * Looking ahead without a lock
+ *--------------------------------------------------------------------------
+ */
+
+/* What somebody else may have written meanwhile: anything, anywhere. */
+static void
+scribble(const LbArena *arena)
+{
+	uint32		pages = arena->nchunks / (LB_PAGE_SIZE / LB_CHUNK_SIZE);
+	uint64	   *page = (uint64 *) (arena->base +
+								   (uint64) random_below(pages) * LB_PAGE_SIZE);
+
+	/* Mostly a header, with the count. */
+	page[random_below(2) == 0 ? 0 : random_below(LB_PAGE_SIZE / 8)] =
+		random_below(4) == 0 ? random_below(arena->nchunks) : next_random();
+}
+
+/* Whatever it reads, it stays within the region, and its slots within blocks. */
+static bool
+test_look_ahead(int width, int rounds)
+{
+	World		world;
+	LbIndex		index;
+	LbIndex		copy;
+	int			i;
+
+	if (!world_open(&world, 400))
+		return false;
+	lb_index_init(&index, width, 1);
+	for (i = 0; i < 6000; i++)
+	{
+		int64		key[LB_MAX_WIDTH] = {0};
+
+		key[0] = (int64) random_below(1000000);
+		key[width - 1] = i;
+		REQUIRE(lb_index_insert(&world.mem, &index, key) == LB_OK);
+	}
+	REQUIRE(index.height >= 3);
+	copy = index;
+	for (i = 0; i < rounds; i++)
+	{
+		int64		keys[8][LB_MAX_WIDTH] = {{0}};
+		const int64 *pointers[8];
+		LbPath		paths[8];
+		int			j;
+
+		for (j = 0; j < 8; j++)
+		{
+			keys[j][0] = (int64) random_below(1000000);
+			pointers[j] = keys[j];
+		}
+		scribble(&world.arena);
+		lb_index_prefetch_changes(&world.arena, &copy, pointers, 8, paths);
+		for (j = 0; j < 8; j++)
+		{
+			int			level;
+
+			for (level = 1; level < copy.height; level++)
+				REQUIRE(paths[j].slot[level] >= 0 &&
+						paths[j].slot[level] < link_capacity(width));
+		}
+		operations += 8;
+	}
+	free(world.region);
+	return true;
+}
+
+/*--------------------------------------------------------------------------
  * All of it
  *--------------------------------------------------------------------------
  */
@@ -1709,6 +1777,11 @@ main(int argc, char **argv)
 		   short_run || test_bulk(3, 1, 30011, 30011, 1, 3000, 30000));
 	report("bulk: large, one score",
 		   short_run || test_bulk(5, 2, 20001, 20001, 1, 1, 20000));
+
+	report("list: looking ahead at anything",
+		   test_look_ahead(3, 1000000 / part));
+	report("list: looking ahead at anything, width 8",
+		   test_look_ahead(8, 1000000 / part));
 
 	report("list: damage is seen, two levels", test_list_damage(400));
 	report("list: damage is seen, three levels", test_list_damage(6000));
