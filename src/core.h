@@ -38,6 +38,7 @@ typedef size_t Size;
 #define FLEXIBLE_ARRAY_MEMBER
 #define UINT64CONST(x) UINT64_C(x)
 #define StaticAssertDecl(cond, msg) _Static_assert(cond, msg)
+#define pg_attribute_always_inline __attribute__((always_inline)) inline
 #ifndef pg_attribute_unused
 #define pg_attribute_unused() __attribute__((unused))
 #endif

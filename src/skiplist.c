@@ -489,9 +489,10 @@ link_leads(const Block *block, int slot, const int64 *key)
  * Find the first place whose key is not before prefix (see search_keys) and
  * return its leaf and slot, which may be one past the leaf's last entry.
  * Optionally note the way, and what lies before the leaf.  Of a whole key,
- * inclusive, hint says where the way has led before.
+ * inclusive, hint says where the way has led before.  Always inlined, so that
+ * who has no hint does not pay for it.
  */
-static inline const Block *
+static pg_attribute_always_inline const Block *
 descend(const LbArena *arena, const LbIndex *index, const int64 *prefix,
 		int nwords, bool inclusive, const LbPath *hint, LbPath *path,
 		Span *before, int *slot)

@@ -6,8 +6,8 @@
  * See src/README for the algorithm.  All functions need the lock of the board
  * unless the index is not yet reachable by others, or their comment says
  * otherwise: shared for those that take a const LbIndex, exclusive for the
- * others.  None raises and none allocates
- * process-local memory, so all may be called after the commit record.
+ * others.  None raises and none allocates process-local memory, so all may be
+ * called after the commit record.
  *
  *-------------------------------------------------------------------------
  */
