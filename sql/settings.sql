@@ -45,6 +45,8 @@ SELECT index_reads, query_reads, query_disabled FROM lb_stat_board WHERE board =
 ALTER TABLE t DROP CONSTRAINT pk;
 SELECT lb_rank(5, 't'), lb_count('t');
 SELECT * FROM lbt.differences('t', 't', query_reads => true);
+-- A build has been tried, in vain.
+SELECT lb_wait_ready();
 SELECT board, state, reason, members, query_offline > 0 AS offline FROM lb_stat_board
 WHERE board = 't';
 SET leaderboard.offline = error;
@@ -71,6 +73,7 @@ ALTER TABLE t DISABLE TRIGGER leaderboard_capture;
 SELECT lb_rank(5, 't');
 UPDATE t SET score = 1000 WHERE player_id = 5;
 SELECT lb_rank(5, 't'), lb_score(5, 't');
+SELECT lb_wait_ready();
 SELECT state, reason FROM lb_stat_board WHERE board = 't';
 SET leaderboard.offline = error;
 SELECT * FROM lbt.error($$SELECT lb_rank(5, 't')$$);
@@ -85,6 +88,7 @@ DROP TRIGGER leaderboard_capture_truncate ON t;
 SELECT lb_rank(5, 't');
 TRUNCATE t;
 SELECT lb_rank(5, 't'), lb_count('t');
+SELECT lb_wait_ready();
 SELECT state FROM lb_stat_board WHERE board = 't';
 -- Made again by another board of the table, or by hand.
 SELECT lb_create_board('again', 't');

@@ -53,6 +53,10 @@ for n in ${SIZES:-1000 10000 100000 1000000 10000000}; do
 	[ "$n" -ge "$size" ] || sizes+=("$n")
 done
 sizes+=("$size")
+# The large board is compared with one of 10,000.
+if [ "$large" != 0 ]; then
+	mapfile -t sizes < <(printf '%s\n' "${sizes[@]}" 10000 | sort -nu)
+fi
 read -ra client_counts <<<"${CLIENTS:-1 2 4 8 16 32}"
 valkey_dir=${VALKEY_DIR:-}
 [ -z "$valkey_dir" ] || valkey_dir=$(realpath -m -- "$valkey_dir")
@@ -567,6 +571,7 @@ if [ "$large" != 0 ]; then
 	turns "n${large}_board rank_large" "small rank_small"
 	ratio_row "\`lb_rank\`, $(number "$large") against 10,000 members" \
 		"n${large}_board" small /s 0.75
+	sql -c 'DROP TABLE bench_large'
 fi
 
 #

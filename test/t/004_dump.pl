@@ -78,6 +78,7 @@ $node->command_ok([ 'pg_restore', '--section=data', '--disable-triggers', '-d', 
 # It enables all triggers afterwards, but not as those that always fire: that is
 # not enough, and it is said so.
 is($node->safe_psql('apart', $answers), $expected, 'sections, triggers disabled: same answers');
+$node->safe_psql('apart', 'SELECT lb_wait_ready()');
 is($node->safe_psql('apart', q{SELECT count(*), bool_and(state = 'offline' AND reason LIKE '%trigger%') FROM lb_stat_board WHERE board IN ('global', '*', 'mine')}),
 	'3|t', 'sections, triggers disabled: offline');
 $node->safe_psql('apart', qq{
