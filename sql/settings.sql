@@ -43,10 +43,11 @@ SELECT index_reads, query_reads, query_disabled FROM lb_stat_board WHERE board =
 
 -- offline: without its unique index a board answers by the query, or not at all.
 ALTER TABLE t DROP CONSTRAINT pk;
+SELECT lb_rank(5, 't');
+-- It has been tried to build it, in vain.
+SELECT lb_wait_ready();
 SELECT lb_rank(5, 't'), lb_count('t');
 SELECT * FROM lbt.differences('t', 't', query_reads => true);
--- A build has been tried, in vain.
-SELECT lb_wait_ready();
 SELECT board, state, reason, members, query_offline > 0 AS offline FROM lb_stat_board
 WHERE board = 't';
 SET leaderboard.offline = error;
@@ -71,9 +72,9 @@ SELECT * FROM lb_verify();
 -- A capture trigger that is gone, or does not fire.
 ALTER TABLE t DISABLE TRIGGER leaderboard_capture;
 SELECT lb_rank(5, 't');
+SELECT lb_wait_ready();
 UPDATE t SET score = 1000 WHERE player_id = 5;
 SELECT lb_rank(5, 't'), lb_score(5, 't');
-SELECT lb_wait_ready();
 SELECT state, reason FROM lb_stat_board WHERE board = 't';
 SET leaderboard.offline = error;
 SELECT * FROM lbt.error($$SELECT lb_rank(5, 't')$$);
@@ -86,9 +87,9 @@ SELECT lb_rebuild('t');
 SELECT * FROM lbt.differences('t', 't');
 DROP TRIGGER leaderboard_capture_truncate ON t;
 SELECT lb_rank(5, 't');
+SELECT lb_wait_ready();
 TRUNCATE t;
 SELECT lb_rank(5, 't'), lb_count('t');
-SELECT lb_wait_ready();
 SELECT state FROM lb_stat_board WHERE board = 't';
 -- Made again by another board of the table, or by hand.
 SELECT lb_create_board('again', 't');
