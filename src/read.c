@@ -34,8 +34,11 @@
 #include "reader.h"
 #include "stat.h"
 
-/* The most rows that are copied out under one hold of a lock. */
+/* The most rows that are copied out. */
 #define LB_MAX_ROWS 1000000
+
+/* Rows, members or buckets after which writers get the lock. */
+#define LB_GIVE_WAY 1024
 
 /* Rows that there is room for at first: most lists take the lock only once. */
 #define LB_FIRST_ROWS 256
@@ -304,9 +307,9 @@ count_between(const Read *r, bool has_lo, int64 lo, bool has_hi, int64 hi)
 	return upto - before;
 }
 
-/* Copy n entries after the first before ones, which exist. */
+/* Copy n entries after the first before ones, which exist, at one go. */
 static int
-copy_rows(const Read *r, uint64 before, int n, Row *rows)
+copy_slice(const Read *r, uint64 before, int n, Row *rows)
 {
 	LbViewCursor cursor;
 	int64		key[LB_MAX_WIDTH];
@@ -330,6 +333,28 @@ copy_rows(const Read *r, uint64 before, int n, Row *rows)
 		rows[i].score = score_of(r, key);
 	}
 	return i;
+}
+
+/*
+ * Copy n entries after the first before ones, which exist.  Returns their
+ * number, or -1 if the query must be run: then the lock is gone.
+ */
+static int
+copy_rows(Read *r, uint64 before, int n, Row *rows)
+{
+	int			got = 0;
+
+	for (;;)
+	{
+		int			slice = Min(n - got, LB_GIVE_WAY);
+		int			copied = copy_slice(r, before + got, slice, rows + got);
+
+		got += copied;
+		if (copied < slice || got == n)
+			return got;
+		if (!lb_read_give_way(&r->read))
+			return -1;
+	}
 }
 
 static void
@@ -653,7 +678,8 @@ top_rows(Read *r, int64 n, int64 skip, Row **rows)
 		return -1;
 	if ((uint64) skip < lb_view_members(&r->read.view))
 		got = copy_rows(r, skip, Min(n, room), *rows);
-	lb_read_unlock(&r->read);
+	if (got >= 0)
+		lb_read_unlock(&r->read);
 	return got;
 }
 
@@ -792,6 +818,7 @@ lb_around(PG_FUNCTION_ARGS)
 	int64		radius = int_argument(fcinfo, 2, "radius", false, 0);
 	Row		   *rows;
 	int			room;
+	int			got = -1;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
@@ -801,8 +828,8 @@ lb_around(PG_FUNCTION_ARGS)
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
-		int			got = 0;
 
+		got = 0;
 		if (lb_view_lookup(&r.read.view, &member, key, NULL))
 		{
 			uint64		place;
@@ -814,9 +841,11 @@ lb_around(PG_FUNCTION_ARGS)
 							Min((int64) (place - first) + radius + 1, room),
 							rows);
 		}
-		lb_read_unlock(&r.read);
-		return_rows(&r, rows, got);
+		if (got >= 0)
+			lb_read_unlock(&r.read);
 	}
+	if (got >= 0)
+		return_rows(&r, rows, got);
 	else
 	{
 		Datum		args[2];
@@ -1035,30 +1064,37 @@ lb_ranks(PG_FUNCTION_ARGS)
 	int			n;
 	Row		   *rows;
 	Ranked		ranked[LB_BATCH];
+	bool		locked;
 
 	read_begin(&r, fcinfo, 1, 2);
 	InitMaterializedSRF(fcinfo, 0);
 	n = array_argument(fcinfo, 0, &members, &nulls);
 	rows = MemoryContextAllocHuge(CurrentMemoryContext,
 								  Max(1, n) * sizeof(Row));
-	if (lb_read_lock(&r.read))
+	locked = lb_read_lock(&r.read);
+	for (int i = 0; locked && i < n; i += LB_BATCH)
+	{
+		int			batch = Min(LB_BATCH, n - i);
+		int			got;
+
+		if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
+		{
+			locked = false;
+			break;
+		}
+		got = rank_members(&r, members + i, nulls + i, batch, 1, ranked);
+		for (int j = 0; j < batch; j++)
+			rows[i + j].rank = 0;
+		for (int j = 0; j < got; j++)
+		{
+			rows[i + ranked[j].number].rank = ranked[j].rank;
+			rows[i + ranked[j].number].score = score_of(&r, ranked[j].key);
+		}
+	}
+	if (locked)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-		for (int i = 0; i < n; i += LB_BATCH)
-		{
-			int			batch = Min(LB_BATCH, n - i);
-			int			got = rank_members(&r, members + i, nulls + i, batch, 1,
-										   ranked);
-
-			for (int j = 0; j < batch; j++)
-				rows[i + j].rank = 0;
-			for (int j = 0; j < got; j++)
-			{
-				rows[i + ranked[j].number].rank = ranked[j].rank;
-				rows[i + ranked[j].number].score = score_of(&r, ranked[j].key);
-			}
-		}
 		lb_read_unlock(&r.read);
 		for (int i = 0; i < n; i++)
 		{
@@ -1109,7 +1145,9 @@ lb_among(PG_FUNCTION_ARGS)
 	int			n;
 	int64	   *found;
 	int			width;
+	int			nfound = 0;
 	Ranked		ranked[LB_BATCH];
+	bool		locked;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
@@ -1120,27 +1158,32 @@ lb_among(PG_FUNCTION_ARGS)
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   (Size) Max(1, n) * (width + 1) *
 								   sizeof(int64));
-	if (lb_read_lock(&r.read))
+	locked = lb_read_lock(&r.read);
+	for (int i = 0; locked && i < n; i += LB_BATCH)
+	{
+		int			got;
+
+		if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
+		{
+			locked = false;
+			break;
+		}
+		got = rank_members(&r, members + i, nulls + i, Min(LB_BATCH, n - i),
+						   width, ranked);
+		for (int j = 0; j < got; j++)
+		{
+			int64	   *key = found + (Size) nfound * (width + 1);
+
+			memcpy(key, ranked[j].key, width * sizeof(int64));
+			key[width] = ranked[j].rank;
+			nfound++;
+		}
+	}
+	if (locked)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-		int			nfound = 0;
 		int			place = 0;
 
-		for (int i = 0; i < n; i += LB_BATCH)
-		{
-			int			got = rank_members(&r, members + i, nulls + i,
-										   Min(LB_BATCH, n - i), width,
-										   ranked);
-
-			for (int j = 0; j < got; j++)
-			{
-				int64	   *key = found + (Size) nfound * (width + 1);
-
-				memcpy(key, ranked[j].key, width * sizeof(int64));
-				key[width] = ranked[j].rank;
-				nfound++;
-			}
-		}
 		lb_read_unlock(&r.read);
 		among_width = width;
 		qsort(found, nfound, (width + 1) * sizeof(int64), among_cmp);
@@ -1229,9 +1272,13 @@ lb_histogram(PG_FUNCTION_ARGS)
 			int64		near = SCORE(DISTANCE(i));
 			int64		far = SCORE(DISTANCE(i + 1) - 1);
 
+			if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
+				break;
 			counts[i] = count_between(&r, true, Min(near, far),
 									  true, Max(near, far));
 		}
+		if (r.read.query)
+			break;
 		lb_read_unlock(&r.read);
 		for (int64 i = 0; i < (int64) k; i++)
 		{

@@ -34,6 +34,12 @@
 /* The most changes by which a snapshot may differ from the index. */
 #define LB_MAX_CORRECTIONS 1000000
 
+/*
+ * The most own changes, all of which are looked up in the index under one hold
+ * of the lock.
+ */
+#define LB_MAX_OWN 100000
+
 /* How long a read waits for a large transaction to be settled. */
 #define LARGE_WAIT_MS 100
 
@@ -198,6 +204,11 @@ lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
 	r->generation = defn->generation;
 	r->stripe = &r->def->stripes[r->target.stripe];
 	r->own = lb_own_changes(&r->target, snapshot->curcid);
+	if (r->own != NULL && r->own->nentries > LB_MAX_OWN)
+	{
+		lb_read_by_query(r, LB_CAUSE_OWN_CHANGES);
+		return;
+	}
 	lb_snapshot_init(&r->snapshot, snapshot);
 	memset(&r->outcomes, 0, sizeof(r->outcomes));
 	memset(&r->unseen, 0, sizeof(r->unseen));
@@ -527,16 +538,19 @@ lb_read_lock(LbRead *r)
 			lb_read_by_query(r, LB_CAUSE_OFFLINE);
 			return false;
 		}
-		if (pg_atomic_read_u32(&r->def->state) != LB_READY)
-		{
-			LWLockRelease(&r->stripe->lock);
-			continue;
-		}
 		if (pg_atomic_read_u32(&r->def->nunknown) > 0)
 		{
 			LWLockRelease(&r->stripe->lock);
 			lb_read_by_query(r, LB_CAUSE_UNSETTLED);
 			return false;
+		}
+
+		/* In this order: who is not counted any more has said offline before. */
+		pg_read_barrier();
+		if (pg_atomic_read_u32(&r->def->state) != LB_READY)
+		{
+			LWLockRelease(&r->stripe->lock);
+			continue;
 		}
 		board = lb_board_find(r->def, r->stripe, r->target.hash,
 							  &r->target.value, &ref);
@@ -643,9 +657,24 @@ lb_read_unlock(LbRead *r)
 	}
 }
 
+bool
+lb_read_give_way(LbRead *r)
+{
+	LWLockRelease(&r->stripe->lock);
+	CHECK_FOR_INTERRUPTS();
+	return lb_read_lock(r);
+}
+
 void
 lb_reader_at_xact_end(void)
 {
+	/*
+	 * Snapshots that look alike are the same as long as the transactions that
+	 * were running only end.  But ours have left out our own xid; those that
+	 * we take while it goes on as a prepared transaction's do not, nor do
+	 * others' that we may import.
+	 */
+	corrections.valid = false;
 	if (corrections.changes.max <= KEEP_ROOM)
 		return;
 	MemoryContextDelete(corrections.context);

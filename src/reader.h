@@ -52,6 +52,13 @@ extern void lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct,
  */
 extern bool lb_read_lock(LbRead *r);
 
+/*
+ * In the midst of a long read: let go of the lock, let interrupts in, and lock
+ * again.  Returns false if the query must be run; what has been read is right
+ * either way.  The view is opened anew.  As lb_read_lock.
+ */
+extern bool lb_read_give_way(LbRead *r);
+
 /* Release the lock, and tell SSI what the snapshot did not see. */
 extern void lb_read_unlock(LbRead *r);
 

@@ -185,5 +185,29 @@ is($node->safe_psql('postgres', q{SELECT lb_rank(1, 'p')}), '1', 'the first row'
 $node->safe_psql('postgres', 'DROP TABLE p');
 ready($node, 'postgres', 'at the end');
 
+# A snapshot leaves out the transaction that takes it.  Prepared, that runs on
+# and is in the next snapshot, which looks like the first if another has ended.
+for my $rows (10, 1000)
+{
+	$node->safe_psql('postgres', qq{
+		CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint) WITH (autovacuum_enabled = off);
+		INSERT INTO p SELECT g, g FROM generate_series(1, $rows) g;
+		SELECT lb_create_board('p', 'p')});
+	wait_ready($node, 'postgres');
+	my ($one, $other) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 2;
+
+	$one->query('BEGIN; SELECT pg_current_xact_id()');
+	$other->query('BEGIN; UPDATE p SET score = 1000000 WHERE player_id = 1');
+	$node->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+	$one->query(q{DECLARE c CURSOR FOR SELECT lb_rank(1, 'p')});
+	$other->query('COMMIT');
+	is($one->query('FETCH c'), $rows, "$rows rows: the snapshot of before");
+	$one->query(q{CLOSE c; PREPARE TRANSACTION 'p'});
+	is($one->query(q{SELECT lb_rank(1, 'p')}), '1', "$rows rows: the snapshot of after");
+	$_->quit for $one, $other;
+	finish('ROLLBACK', 'p');
+	$node->safe_psql('postgres', 'DROP TABLE p');
+}
+
 $node->stop;
 done_testing();
