@@ -111,6 +111,63 @@ SELECT state, members FROM lb_stat_board WHERE board = 'pt';
 INSERT INTO pt SELECT i, i % 11 FROM generate_series(0, 299, 9) i;
 SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
 
+-- What was rolled back, or was not allowed, is as if it had not been.
+CREATE ROLE regress_lb_nobody;
+SET ROLE regress_lb_nobody;
+DO $$ BEGIN
+	TRUNCATE pt1;
+EXCEPTION WHEN insufficient_privilege THEN
+	RAISE WARNING '%', SQLERRM;
+END $$;
+RESET ROLE;
+DROP ROLE regress_lb_nobody;
+BEGIN;
+UPDATE pt SET score = score + 1 WHERE player_id = 9;
+SAVEPOINT a;
+TRUNCATE pt1;
+SAVEPOINT b;
+ALTER TABLE pt DISABLE TRIGGER leaderboard_capture;
+UPDATE pt SET score = 0;
+ROLLBACK TO b;
+RELEASE b;
+ROLLBACK TO a;
+UPDATE pt SET score = score + 1 WHERE player_id = 9;
+SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
+COMMIT;
+SELECT state, members FROM lb_stat_board WHERE board = 'pt';
+SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
+-- ... and what was kept is, whatever was rolled back after it.
+BEGIN;
+SAVEPOINT a;
+ALTER TABLE pt DISABLE TRIGGER leaderboard_capture;
+UPDATE pt SET score = score + 2;
+ALTER TABLE pt ENABLE ALWAYS TRIGGER leaderboard_capture;
+RELEASE a;
+SAVEPOINT b;
+TRUNCATE pt1;
+ROLLBACK TO b;
+SELECT * FROM lbt.differences('pt', 'pt', ties => 'other', query_reads => true);
+COMMIT;
+SELECT lb_wait_ready();
+SELECT state, members FROM lb_stat_board WHERE board = 'pt';
+SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
+-- A TRUNCATE of a table in between
+CREATE TABLE pm (player_id bigint PRIMARY KEY, score int) PARTITION BY RANGE (player_id);
+CREATE TABLE pm1 PARTITION OF pm FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (player_id);
+CREATE TABLE pm11 PARTITION OF pm1 FOR VALUES FROM (0) TO (50);
+CREATE TABLE pm12 PARTITION OF pm1 FOR VALUES FROM (50) TO (100);
+CREATE TABLE pm2 PARTITION OF pm FOR VALUES FROM (100) TO (200);
+INSERT INTO pm SELECT i, i FROM generate_series(0, 199) i;
+SELECT lb_create_board('pm', 'pm');
+SELECT lb_wait_ready();
+BEGIN;
+SAVEPOINT a;
+TRUNCATE pm1;
+ROLLBACK TO a;
+COMMIT;
+SELECT state, members FROM lb_stat_board WHERE board = 'pm';
+DROP TABLE pm;
+
 -- One row trigger of ours for each partition.
 SELECT lb_create_board('one', 'pt1');
 CREATE TABLE q (player_id bigint PRIMARY KEY, score int) PARTITION BY LIST (player_id);

@@ -90,6 +90,7 @@ typedef struct XactDef
 {
 	struct XactDef *next;
 	bool		unknown;		/* changes were lost, or made behind us */
+	uint64		unknown_seq;	/* ... from this number on */
 	const char *reason;			/* ... if not for want of memory */
 	uint64		truncate_began; /* first number after the last one began */
 	CommandId	truncate_cid;	/* ... in this command */
@@ -296,6 +297,17 @@ make_xact_def(LbDefn *defn)
 	return xdef;
 }
 
+/* From a number on: what is rolled back with it was not lost. */
+static void
+set_unknown(XactDef *xdef, uint64 seq, const char *reason)
+{
+	if (xdef->unknown)
+		return;
+	xdef->unknown = true;
+	xdef->unknown_seq = seq;
+	xdef->reason = reason;
+}
+
 static bool
 is_board(const XactBoard *board, const LbDefn *defn, const LbValue *value)
 {
@@ -417,7 +429,7 @@ add_change(LbDefn *defn, const LbValue *value, const int64 *old,
 	{
 		if (!add_piece(board))
 		{
-			board->xdef->unknown = true;
+			set_unknown(board->xdef, seq, NULL);
 			return;
 		}
 		piece = board->last;
@@ -471,6 +483,8 @@ cut_off(uint64 seq)
 	{
 		while (xdef->ntruncates > 0 && last_truncate(xdef) >= seq)
 			xdef->ntruncates--;
+		if (xdef->unknown && xdef->unknown_seq >= seq)
+			xdef->unknown = false;
 	}
 	while (xact_ops != NULL && xact_ops->seq >= seq)
 		xact_ops = xact_ops->next;
@@ -664,6 +678,15 @@ lb_datum_value(Oid type, Datum d, LbValue *value, char *digits)
 }
 
 static void
+rows_unknown(LbDefn *defn, const char *reason)
+{
+	XactDef    *xdef = make_xact_def(defn);
+
+	if (!xdef->unknown)
+		set_unknown(xdef, take_seq(), reason);
+}
+
+static void
 capture_row(LbDefn *defn, TriggerData *trigger)
 {
 	TupleTableSlot *oldslot = NULL;
@@ -682,7 +705,7 @@ capture_row(LbDefn *defn, TriggerData *trigger)
 
 	if (defn->problem != NULL)
 	{
-		make_xact_def(defn)->unknown = true;
+		rows_unknown(defn, NULL);
 		return;
 	}
 	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
@@ -741,10 +764,7 @@ capture_truncate(LbDefn *defn)
 	{
 		if (board->xdef == xdef && board->nchanges > 0 &&
 			last_seq(board) >= xdef->truncate_began)
-		{
-			xdef->unknown = true;
-			xdef->reason = "another trigger has written to the table in a TRUNCATE";
-		}
+			rows_unknown(defn, "another trigger has written to the table in a TRUNCATE");
 	}
 	if (xdef->ntruncates == xdef->maxtruncates)
 	{
@@ -801,7 +821,7 @@ lb_capture(PG_FUNCTION_ARGS)
 		if (published)
 			captured_late(make_xact_def(defns[i]));
 		else if (cat == NULL || !cat->version_ok)
-			make_xact_def(defns[i])->unknown = true;
+			rows_unknown(defns[i], NULL);
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
 		else if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
@@ -946,15 +966,6 @@ trigger_table(Oid trigger, Oid *parent, NameData *name)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return table;
-}
-
-static void
-rows_unknown(LbDefn *defn, const char *reason)
-{
-	XactDef    *xdef = make_xact_def(defn);
-
-	xdef->unknown = true;
-	xdef->reason = reason;
 }
 
 /*
@@ -1129,6 +1140,7 @@ truncate_begins(Oid relid)
 	List	   *ancestors = NIL;
 	CommandId	cid = GetCurrentCommandId(false);
 	SubTransactionId subid = GetCurrentSubTransactionId();
+	uint64		began = next_seq;
 
 	if (lb_catalog() == NULL)
 		return;
@@ -1154,6 +1166,16 @@ truncate_begins(Oid relid)
 				xdef->truncate_cid != cid || xdef->truncate_subid != subid)
 				rows_unknown(defns[i], "a partition was truncated");
 		}
+	}
+	if (next_seq == began)
+		return;
+
+	/* That has taken a number, but the TRUNCATE goes on. */
+	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	{
+		if (xdef->truncate_began == began && xdef->truncate_cid == cid &&
+			xdef->truncate_subid == subid)
+			xdef->truncate_began = next_seq;
 	}
 }
 
@@ -1465,6 +1487,10 @@ publish(bool prepare)
 	FullTransactionId xid = GetTopFullTransactionIdIfAny();
 
 	xact_xid = xid;
+
+	/* What has begun has failed, or was rolled back, and nothing was written. */
+	if (!FullTransactionIdIsValid(xid))
+		return;
 
 	/* A subtransaction that was rolled back may have left nothing to do. */
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
