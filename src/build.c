@@ -62,6 +62,8 @@
 #define FEW_ENTRIES 1000
 #define MAX_ROUNDS 50
 
+#define LB_UNKNOWN_CHANGES "a transaction whose changes are unknown has not ended"
+
 /* Milliseconds before something that failed is tried again. */
 #define RETRY_SOON 200
 #define RETRY_LATER 5000
@@ -93,6 +95,7 @@ typedef struct Build
 	LbDef	   *def;
 	uint64		generation;
 	LbMem		mem;
+	LbSnapshot	before;			/* from before the definition was resolved */
 	LbSnapshot	snapshot;
 	LbFloor		floor;			/* of the new boards */
 	bool		installed;
@@ -520,7 +523,7 @@ apply_queue(Build *build, LbBoard *board, LbRef page_ref, uint64 *napplied)
 
 /*
  * Apply what a stripe has queued, a bunch of boards at a time.  With locked
- * the caller holds the stripe's lock.
+ * the caller holds the stripe's lock; else more may have come when we are done.
  */
 static BuildResult
 drain_stripe(Build *build, int s, bool locked, uint64 *napplied)
@@ -577,7 +580,10 @@ drain_stripe(Build *build, int s, bool locked, uint64 *napplied)
 				lb_free(&build->mem, page, LB_MAX_ORDER);
 			}
 		}
-	} while (scan.n > 0 && result == BUILD_DONE);
+		if (!locked)
+			lb_give_way();
+	} while (result == BUILD_DONE &&
+			 (locked ? scan.n > 0 : scan.n == lengthof(scan.boards)));
 	return result;
 }
 
@@ -712,7 +718,8 @@ move_board(uint32 hash, LbRef ref, void *arg)
 
 /*
  * Whether a transaction whose changes are nowhere to be found may have been
- * running when the snapshot was taken.
+ * running when the snapshot was taken.  Or before: what it has done to the
+ * triggers may have come after we looked at them.
  */
 static bool
 misses_changes(Build *build)
@@ -730,7 +737,7 @@ misses_changes(Build *build)
 		first = unknown[i]->first;
 		last = unknown[i]->last;
 		SpinLockRelease(&unknown[i]->mutex);
-		if (last != 0 && lb_any_running(&build->snapshot, first, last))
+		if (last != 0 && lb_any_running(&build->before, first, last))
 			return true;
 	}
 	return false;
@@ -773,7 +780,7 @@ forget_unknown(Build *build)
 
 	SpinLockAcquire(&unknown->mutex);
 	if (unknown->last != 0 &&
-		!lb_any_running(&build->snapshot, unknown->first, unknown->last))
+		!lb_any_running(&build->before, unknown->first, unknown->last))
 	{
 		unknown->first = 0;
 		unknown->last = 0;
@@ -797,6 +804,7 @@ install(Build *build)
 	else if (pg_atomic_read_u32(&def->queue_lost) != 0 ||
 			 misses_changes(build))
 		result = BUILD_AGAIN;
+	lb_pause("install");
 	for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
 		result = drain_stripe(build, s, true, &napplied);
 	if (result == BUILD_DONE)
@@ -853,11 +861,20 @@ install(Build *build)
 			} while (def->family && inherit.n > 0);
 		}
 		build->installed = true;
+
 		SpinLockAcquire(&def->mutex);
 		pg_atomic_write_u32(&def->state, LB_READY);
 		def->reason[0] = '\0';
 		def->retry = false;
 		SpinLockRelease(&def->mutex);
+
+		/*
+		 * Who has changes that are unknown takes no stripe's lock: he may have
+		 * come meanwhile, and what he said of the state is overwritten.  But
+		 * he has noted them before that.
+		 */
+		if (misses_changes(build))
+			lb_def_offline(def, LB_UNKNOWN_CHANGES, true);
 	}
 	for (int s = LB_STRIPES - 1; s >= 0; s--)
 		LWLockRelease(&def->stripes[s].lock);
@@ -1051,8 +1068,11 @@ static void
 build_claimed(Build *build)
 {
 	LbDef	   *def = build->def;
-	LbDefn	   *defn = prepare_build(build);
+	Snapshot	before = RegisterSnapshot(GetLatestSnapshot());
+	LbDefn	   *defn;
 
+	lb_snapshot_init(&build->before, before);
+	defn = prepare_build(build);
 	for (int attempt = 0; !build->ended; attempt++)
 	{
 		MemoryContext context;
@@ -1096,7 +1116,7 @@ build_claimed(Build *build)
 			 * next snapshots would stay at our floor.
 			 */
 			(void) GetTopTransactionId();
-			return;
+			break;
 		}
 		set_queueing(build, false);
 		free_new_boards(build);
@@ -1126,8 +1146,7 @@ build_claimed(Build *build)
 							   false);
 				break;
 			case BUILD_AGAIN:
-				build_offline(build, "a transaction whose changes are unknown has not ended",
-							  true);
+				build_offline(build, LB_UNKNOWN_CHANGES, true);
 				break;
 			case BUILD_GONE:
 			case BUILD_DONE:
@@ -1135,6 +1154,7 @@ build_claimed(Build *build)
 		}
 		end_build(build, false);
 	}
+	UnregisterSnapshot(before);
 }
 
 /*
@@ -1868,6 +1888,7 @@ lb_launcher_main(Datum arg)
 
 	lb_shared->launcher_latch = MyLatch;
 	before_shmem_exit(launcher_exit, (Datum) 0);
+	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
 	list_databases();
 

@@ -153,8 +153,10 @@ lb_mem(const LbDef *def)
 void
 lb_wake_launcher(void)
 {
-	if (pg_atomic_read_u32(&lb_shared->launcher_pid) != 0)
-		SetLatch(lb_shared->launcher_latch);
+	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
+		return;
+	pg_read_barrier();
+	SetLatch(lb_shared->launcher_latch);
 }
 
 void
