@@ -72,6 +72,7 @@ static int	ndefns = 0;
 static bool defns_valid = false;
 static uint64 nloads = 0;
 static uint64 ninvalidations = 0;	/* of lb_board */
+static uint64 nrole_changes = 0;
 static uint64 generation = 0;	/* of what texts of statements are made from */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
@@ -85,6 +86,7 @@ typedef struct PartDefns
 } PartDefns;
 
 static HTAB *part_defns = NULL;
+static HTAB *part_ancestors = NULL; /* what they are partitions of */
 static MemoryContext part_context = NULL;
 static bool part_valid = false;
 static uint64 part_load = 0;	/* nloads at that time */
@@ -113,7 +115,9 @@ relcache_callback(Datum arg, Oid relid)
 			part_valid = false;
 		}
 	}
-	if (part_valid && hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL)
+	if (part_valid &&
+		(hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL ||
+		 hash_search(part_ancestors, &relid, HASH_FIND, NULL) != NULL))
 		part_valid = false;
 	lb_window_invalidate(relid);
 	lb_limit_invalidate(relid);
@@ -134,6 +138,7 @@ role_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
 	for (int i = 0; i < ndefns; i++)
 		defns[i]->checked_user = InvalidOid;
+	nrole_changes++;
 }
 
 void
@@ -185,8 +190,10 @@ find_catalog(void)
 	ScanKeyData key;
 	HeapTuple	tuple;
 	LbCatalog	found;
+	uint64		before;
 
 	lb_board_init();
+	before = ninvalidations;
 	memset(&found, 0, sizeof(found));
 
 	rel = table_open(ExtensionRelationId, AccessShareLock);
@@ -225,7 +232,9 @@ find_catalog(void)
 						PointerGetDatum(buildoidvector(NULL, 0)),
 						ObjectIdGetDatum(found.schema));
 	catalog = found;
-	catalog_valid = true;
+
+	/* As load_defns() does. */
+	catalog_valid = ninvalidations == before;
 	return &catalog;
 }
 
@@ -589,7 +598,7 @@ resolve(LbDefn *defn)
 	const LbCatalog *cat = lb_catalog();
 	Relation	rel;
 	TupleDesc	desc;
-	MemoryContext old;
+	char	   *name;
 	Oid			type;
 
 	if (defn->resolved)
@@ -614,11 +623,12 @@ resolve(LbDefn *defn)
 	defn->relkind = rel->rd_rel->relkind;
 	defn->owner = rel->rd_rel->relowner;
 	defn->row_security = rel->rd_rel->relrowsecurity;
-	old = MemoryContextSwitchTo(defns_context);
-	defn->source_name =
-		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-								   RelationGetRelationName(rel));
-	MemoryContextSwitchTo(old);
+
+	/* The old one may be in use. */
+	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+									  RelationGetRelationName(rel));
+	if (defn->source_name == NULL || strcmp(defn->source_name, name) != 0)
+		defn->source_name = MemoryContextStrdup(defns_context, name);
 
 	defn->member_attno = find_column(desc, defn->member, &defn->member_type);
 	defn->column_missing |= defn->member_attno == InvalidAttrNumber;
@@ -977,6 +987,7 @@ lb_defns_of_rows(Relation rel, LbDefn ***result)
 			old = MemoryContextSwitchTo(TopMemoryContext);
 			old_contexts = lappend(old_contexts, part_context);
 			MemoryContextSwitchTo(old);
+			part_context = NULL;
 		}
 		part_valid = false;
 		part_context = AllocSetContextCreate(TopMemoryContext,
@@ -988,6 +999,10 @@ lb_defns_of_rows(Relation rel, LbDefn ***result)
 		ctl.hcxt = part_context;
 		part_defns = hash_create("leaderboard partitions", 32, &ctl,
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		ctl.entrysize = sizeof(Oid);
+		part_ancestors = hash_create("leaderboard partitioned tables", 32,
+									 &ctl,
+									 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		part_load = nloads;
 		part_valid = true;
 	}
@@ -1009,6 +1024,9 @@ lb_defns_of_rows(Relation rel, LbDefn ***result)
 		entry->defns = palloc(Max(1, ndefns) * sizeof(LbDefn *));
 		foreach(lc, ancestors)
 		{
+			if (lfirst_oid(lc) != relid)
+				(void) hash_search(part_ancestors, &lfirst_oid(lc),
+								   HASH_ENTER, NULL);
 			n = lb_defns_of(lfirst_oid(lc), &theirs);
 			for (int i = 0; i < n; i++)
 				entry->defns[entry->n++] = lb_part_defn(theirs[i], rel);
@@ -1037,6 +1055,7 @@ bool
 lb_may_read(LbDefn *defn)
 {
 	Oid			user = GetUserId();
+	uint64		before = nrole_changes;
 	bool		ok;
 
 	if (defn->checked_user == user)
@@ -1061,7 +1080,7 @@ lb_may_read(LbDefn *defn)
 	if (ok)
 		ok = pg_namespace_aclcheck(get_rel_namespace(defn->source), user,
 								   ACL_USAGE) == ACLCHECK_OK;
-	defn->checked_user = user;
+	defn->checked_user = nrole_changes == before ? user : InvalidOid;
 	defn->checked_ok = ok;
 	return ok;
 }

@@ -467,9 +467,12 @@ extern int	lb_defns_of(Oid source, LbDefn ***defns);
 extern int	lb_defns_of_rows(Relation rel, LbDefn ***defns);
 
 /*
- * Look up the partitions of a partitioned source, and lock them in
- * AccessShareLock to the end of the transaction.  Returns false if, without
- * wait, a lock was not to be had.  The source must be locked.
+ * Look up the partitions of a partitioned source, if that is not known, and then
+ * lock them in AccessShareLock to the end of the transaction.  Returns false if,
+ * without wait, a lock was not to be had.  The source must be locked.
+ *
+ * So a read mostly locks the source alone: what others do to a partition
+ * meanwhile gets into the board with their commit.
  */
 extern bool lb_resolve_parts(LbDefn *defn, bool wait);
 

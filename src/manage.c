@@ -506,6 +506,11 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	{
 		lb_require_owner(found->source);
 		LockRelationOid(found->source, AccessExclusiveLock);
+
+		/* Who writes to a partition itself has no lock on the source. */
+		if (get_rel_relkind(found->source) == RELKIND_PARTITIONED_TABLE)
+			list_free(find_all_inheritors(found->source, AccessExclusiveLock,
+										  NULL));
 		exists = SearchSysCacheExists1(RELOID,
 									   ObjectIdGetDatum(found->source));
 		found = find_defn(board);
