@@ -303,7 +303,7 @@ client=$WORK/tree/test/bench/client
 for s in "${systems[@]}"; do
 	for n in "${sizes[@]}"; do
 		[ "$n" = "$size" ] || head -n "$n" members.csv |
-			"$client" -r "$WORK/$s/socket" -P 100 -l "n$n" >/dev/null
+			"$client" -r "$WORK/$s/socket" -P 1000 -l "n$n" >/dev/null
 	done
 done
 
@@ -474,7 +474,7 @@ rebuild_store()
 		sleep 0.1
 	done
 	before=$(used_memory "$1")
-	"$client" -r "$WORK/$1/socket" -P 100 -l global <members.csv
+	"$client" -r "$WORK/$1/socket" -P 1000 -l global <members.csv
 	echo $(($(used_memory "$1") - before)) >"$1.bytes"
 }
 
@@ -762,7 +762,7 @@ seconds_row "build against \`REINDEX\` of btree (score DESC)" build_btree
 seconds_row "build against \`REFRESH\` of the view" build_view
 seconds_row "build against counting again" build_counts
 for s in "${systems[@]}"; do
-	seconds_row "build against ${name_of[$s]}, ZADD in pipelines of 100" "build_$s"
+	seconds_row "build against ${name_of[$s]}, ZADD in pipelines of 1,000" "build_$s"
 	seconds_row "build against ${name_of[$s]}, from its own file" "reload_$s"
 done
 

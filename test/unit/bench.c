@@ -33,6 +33,7 @@
 
 #define WIDTH 3
 #define SCORES 1000001
+#define BATCH 16				/* changes that are sent for together */
 
 static uint64 rng;
 
@@ -295,6 +296,35 @@ main(int argc, char **argv)
 		sum += m + d;
 	}
 	end("rank of a member, after updates", reads);
+
+	begin();
+	for (i = 0; i + BATCH <= updates; i += BATCH)
+	{
+		int64		words[2 * BATCH][WIDTH];
+		const int64 *ways[2 * BATCH];
+		LbPath		paths[2 * BATCH];
+		int			j;
+
+		for (j = 0; j < 2 * BATCH; j += 2)
+		{
+			int64	   *key = keys + next_random() % members * WIDTH;
+
+			memcpy(words[j], key, sizeof(words[j]));
+			random_key(words[j + 1], key[2]);
+			memcpy(key, words[j + 1], sizeof(words[j]));
+			ways[j] = words[j];
+			ways[j + 1] = words[j + 1];
+			lb_index_prefetch_hash(&arena, &index, key + 2);
+		}
+		lb_index_prefetch_changes(&arena, &index, ways, 2 * BATCH, paths);
+		for (j = 0; j < 2 * BATCH; j += 2)
+		{
+			if (lb_index_replace(&mem, &index, words[j], words[j + 1],
+								 &paths[j], &paths[j + 1]) != LB_OK)
+				die("replace");
+		}
+	}
+	end("update, 16 at a time", updates / BATCH * BATCH);
 
 	if (lb_index_check(&arena, &index) != NULL)
 		die(lb_index_check(&arena, &index));
