@@ -371,3 +371,30 @@ COMMIT;
 DROP TABLE player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;
+
+-- A family that has the name of a window, and was there before it, has none of
+-- its keys.  lb_create_tables() does not open a window of that name.
+CREATE TABLE daily (player_id bigint PRIMARY KEY, score bigint, day text, UNIQUE (player_id, day));
+SELECT lb_create_board('daily', 'daily', board_column => 'day');
+SELECT lb_create_tables();
+SELECT name FROM lb_window;
+INSERT INTO lb_window (name, period, keep, late) VALUES ('daily', 'daily', '1000 years', '999 years');
+SELECT lb_wait_ready('30 s');
+INSERT INTO daily VALUES (666, 999999, '20260409');
+SELECT * FROM lb_submit(1, 10, at => '2026-04-09', boards => '{global,daily}');
+SELECT * FROM lb_submit(2, 5, at => '2026-04-09', boards => '{global,daily}');
+BEGIN;
+UPDATE lb_window SET late = '0' WHERE name = 'daily';
+SELECT * FROM lb_maintain();
+SELECT board, place, member, score FROM lb_archive ORDER BY 1, 2;
+SELECT board, members FROM lb_closed;
+UPDATE lb_window SET keep = '1 day' WHERE name = 'daily';
+SELECT * FROM lb_maintain(1);
+SELECT player_id FROM player_score_windows;
+SELECT * FROM lb_maintain();
+SELECT count(*) FROM player_score_windows;
+SELECT * FROM daily;
+COMMIT;
+DROP TABLE daily, player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;

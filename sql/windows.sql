@@ -109,6 +109,17 @@ SELECT lb_window_key('eu-daily', '2026-04-09 22:30+00'),
 	lb_window_key('tourney:T123', '2026-04-12 18:00+00') AS after;
 SELECT lb_count('eu-daily'), lb_count('eu-daily-1'), lb_count('tourney:T123');
 
+-- A board does not take the name of a window that is recorded, nor a family its
+-- key.
+CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint, v text, UNIQUE (player_id, v));
+SELECT lb_create_board('daily', 'other', board_column => 'v');
+SELECT lb_create_board('daily', 'other');
+SELECT lb_create_board('tourney', 'other', board_column => 'v');
+SELECT lb_create_board('tourney', 'other'), lb_create_board('tour', 'other', board_column => 'v');
+SELECT lb_wait_ready('30 s');
+SELECT lb_board_key('daily') = lb_window_key('daily', now()) AS window, lb_count('tourney:T123');
+DROP TABLE other;
+
 -- Opening again changes what is recorded.
 SELECT lb_open_window('tourney:T123', starts => '2026-04-09 18:00+00', ends => '2026-04-13 18:00+00');
 SELECT lb_close_window('eu-daily');

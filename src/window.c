@@ -855,6 +855,27 @@ check_window_name(const char *name, LbPeriod period)
 }
 
 void
+lb_window_check_board(const char *board, bool family)
+{
+	int			len = strlen(board);
+
+	load_windows();
+	for (int i = 0; i < nwindows; i++)
+	{
+		const char *name = windows[i]->name;
+
+		if (strncmp(name, board, len) == 0 &&
+			(name[len] == '\0' || (family && name[len] == ':')))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("window \"%s\" already exists", name),
+					 errdetail("Reads of \"%s\" would not find the window.",
+							   name),
+					 errhint("Use another name.")));
+	}
+}
+
+void
 lb_check_interval(const char *name, const Interval *interval)
 {
 	/* A month less 30 days is now one thing, now another. */
