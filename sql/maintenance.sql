@@ -398,3 +398,28 @@ COMMIT;
 DROP TABLE daily, player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
+
+-- A key that has been closed is not written to again, though it be the present one
+-- of another time zone: the day that was the last to end in the first of them has
+-- not ended in the last.
+SELECT lb_create_tables();
+SELECT lb_wait_ready('30 s');
+SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '999 years');
+SELECT lb_window_key('daily', now() - interval '1 day') AS key \gset
+SELECT (substr(:'key', 7)::date + time '12:00') AT TIME ZONE 'UTC' AS at \gset
+INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, :'key', 10);
+BEGIN;
+SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '0');
+SELECT * FROM lb_maintain();
+SELECT lb_open_window('daily', time_zone => 'Etc/GMT+12', keep => '1000 years', late => '0');
+SELECT lb_window_key('daily', :'at') = :'key' AS same;
+SELECT score, applied FROM lb_submit(1, 5, at => :'at', boards => '{daily}');
+SELECT lb_submit_many('{1,2}', '{5,5}', at => :'at');
+SELECT player_id, score FROM player_score_windows WHERE window_key = :'key';
+COMMIT;
+SELECT board = :'key' AS key, place, member, score FROM lb_archive;
+-- The next day is written to.
+SELECT score, applied FROM lb_submit(1, 5, at => :'at'::timestamptz + interval '1 day', boards => '{daily}');
+DROP TABLE player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;

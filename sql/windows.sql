@@ -149,6 +149,7 @@ SELECT lb_open_window('a:', starts => '2026-01-01', ends => '2026-01-02');
 SELECT lb_open_window('a:b', starts => '2026-01-02', ends => '2026-01-02');
 SELECT lb_open_window('a:b', starts => '-infinity', ends => '2026-01-02');
 SELECT lb_open_window('daily:20260409', starts => '2026-01-01', ends => '2026-01-02');
+SELECT lb_open_window('tourney', 'daily');
 SELECT lb_open_window('eu-daily:x', starts => '2026-01-01', ends => '2026-01-02');
 SELECT lb_open_window('daily', starts => '2026-01-01');
 SELECT lb_open_window('x', 'yearly');

@@ -202,8 +202,6 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 		return;
 	board->kind = pstrdup(window->name);
 	board->op = window->op;
-	board->once = window->period == LB_ONCE;
-	board->ends = span.ends;
 	board->closes = lb_window_closes(window, &span);
 	board->closed = !contains || !window->is_open;
 }
@@ -244,7 +242,6 @@ board_cmp(const void *a, const void *b)
 static void
 find_boards(LbSubmit *s, ArrayType *names)
 {
-	TimestampTz now;
 	int			first = 0;
 	bool		windows = false;
 
@@ -310,13 +307,13 @@ find_boards(LbSubmit *s, ArrayType *names)
 		}
 		lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
 
-		/* Again: it may have taken a while to get the lock. */
-		now = GetCurrentTimestamp();
-		if (now >= board->closes)
-			board->closed = true;
-		else if (board->once || now >= board->ends)
-			board->closed = lb_window_locked_is_closed(board->name,
-													   strlen(board->name));
+		/*
+		 * Again: it may have taken a while to get the lock.  A key can have
+		 * been closed though its end is ahead: when the window was opened
+		 * with another time zone, or another period.
+		 */
+		board->closed = GetCurrentTimestamp() >= board->closes ||
+			lb_window_locked_is_closed(board->name, strlen(board->name));
 	}
 	for (int i = 0; i < s->nboards; i++)
 		s->nopen += !s->boards[i].closed;

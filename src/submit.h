@@ -28,8 +28,6 @@ typedef struct LbSubmitBoard
 	bool		window;
 	LbOp		op;
 	bool		closed;			/* not written to */
-	bool		once;
-	TimestampTz ends;
 	TimestampTz closes;
 
 	/* Of each player: */

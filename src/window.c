@@ -839,6 +839,18 @@ check_window_name(const char *name, LbPeriod period)
 					 errdetail("Reads of \"%s\" would not find the window.",
 							   name)));
 	}
+	load_windows();
+	for (int i = 0; i < nwindows && period != LB_ONCE; i++)
+	{
+		if (strncmp(windows[i]->name, name, len) == 0 &&
+			windows[i]->name[len] == ':')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Of the keys that begin with \"%s:\", \"%s\" is another window.",
+							   name, windows[i]->name),
+					 errhint("Use another name.")));
+	}
 	if (period == LB_ONCE)
 	{
 		LbPeriod	builtin;
