@@ -52,7 +52,17 @@ SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('hourly', h)
 FROM generate_series(timestamptz '2026-03-29 00:00+00', '2026-03-29 02:00+00', '1 hour') AS h;
 SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('hourly', h)
 FROM generate_series(timestamptz '2026-10-24 23:00+00', '2026-10-25 02:00+00', '30 min') AS h;
-SELECT lb_open_window('daily');
+-- A day, and a week, whose first hour there is twice; whatever was asked before.
+SELECT lb_open_window('daily', time_zone => 'America/Havana'),
+	lb_open_window('weekly', time_zone => 'America/Havana', first_day => 7),
+	lb_open_window('hourly', time_zone => 'America/Havana');
+SELECT lb_window_key('daily', '2025-11-02 04:30+00') AS day, lb_window_key('weekly', '2025-11-02 04:30+00') AS week;
+SELECT lb_window_key('daily', '2025-11-01 12:00+00') AS day, lb_window_key('weekly', '2025-11-01 12:00+00') AS week;
+SELECT lb_window_key('daily', '2025-11-02 04:30+00') AS day, lb_window_key('weekly', '2025-11-02 04:30+00') AS week;
+SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('daily', h) AS day, lb_window_key('hourly', h) AS hour
+FROM generate_series(timestamptz '2025-11-02 03:30+00', '2025-11-02 06:00+00', '30 min') AS h;
+SELECT lb_open_window('daily'), lb_open_window('weekly');
+SELECT lb_window_key('daily', '0001-01-01 00:00+00');
 
 -- Names that mean a window of now, in every function; now() stays in a transaction.
 SELECT lb_open_window('hourly');

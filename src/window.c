@@ -358,11 +358,15 @@ local_time(const LbWindow *window, TimestampTz at, struct pg_tm *tm)
 		out_of_range();
 }
 
-/* The moment at which a local day begins. */
+/*
+ * The moment at which a local day begins: the first of two where clocks are
+ * turned back to midnight.
+ */
 static TimestampTz
 day_begins(const LbWindow *window, int julian)
 {
 	struct pg_tm tm;
+	fsec_t		fsec;
 	TimestampTz result;
 	int			offset;
 
@@ -371,6 +375,10 @@ day_begins(const LbWindow *window, int julian)
 	offset = DetermineTimeZoneOffset(&tm, zone_of(window));
 	if (tm2timestamp(&tm, 0, &offset, &result) != 0)
 		out_of_range();
+	while (timestamp2tm(result - QUARTER, &offset, &tm, &fsec, NULL,
+						zone_of(window)) == 0 &&
+		   date2j(tm.tm_year, tm.tm_mon, tm.tm_mday) >= julian)
+		result -= QUARTER;
 	return result;
 }
 
