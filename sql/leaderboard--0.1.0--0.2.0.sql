@@ -564,6 +564,7 @@ CREATE TABLE @extschema@.lb_watched (
 	last_members bigint[] NOT NULL,
 	last_ranks	 bigint[] NOT NULL,
 	last_scores	 bigint[] NOT NULL,
+	problem		 text,
 	CONSTRAINT lb_watched_top_check CHECK (
 		(member IS NULL) OPERATOR(pg_catalog.=) (top IS NOT NULL))
 ) WITH (fillfactor = 70);
@@ -589,6 +590,8 @@ COMMENT ON COLUMN @extschema@.lb_watched.last_ranks IS
 'with which rank';
 COMMENT ON COLUMN @extschema@.lb_watched.last_scores IS
 'with which score';
+COMMENT ON COLUMN @extschema@.lb_watched.problem IS
+'error that keeps it from being compared or notified; null if there is none';
 
 CREATE FUNCTION @extschema@.lb_watch_changed() RETURNS trigger
 AS 'MODULE_PATHNAME', 'lb_watch_changed'
@@ -692,13 +695,14 @@ DECLARE
 	place text;
 	payload text;
 	full_up boolean;
+	failed text;
 	sent bigint := 0;
 BEGIN
 	FOR w IN SELECT * FROM @extschema@.lb_watched ORDER BY board, member NULLS FIRST
 	LOOP
 		BEGIN
 			SELECT * INTO s FROM @extschema@.lb_watch_state(w.board, w.member, w.top);
-			CONTINUE WHEN (s.key, s.members, s.ranks, s.scores)
+			CONTINUE WHEN w.problem IS NULL AND (s.key, s.members, s.ranks, s.scores)
 				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
 			payload := NULL;
 			IF w.member IS NULL THEN
@@ -734,18 +738,32 @@ BEGIN
 				sent := sent + 1;
 			END IF;
 			UPDATE @extschema@.lb_watched u
-			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores
+			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores,
+				problem = NULL
 			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
-		EXCEPTION WHEN undefined_object OR undefined_table OR wrong_object_type
-			OR object_not_in_prerequisite_state OR lock_not_available THEN
-			/*
-			 * The board is gone, locked, or not ready: at the next time.  All
-			 * that is watched waits for one lock in all, not for one each:
-			 * others may wait for those that this transaction has got.
-			 */
-			IF SQLSTATE = '55P03' THEN
-				PERFORM set_config('lock_timeout', '1ms', true);
-			END IF;
+		EXCEPTION
+			WHEN undefined_object OR undefined_table OR wrong_object_type
+				OR object_not_in_prerequisite_state OR lock_not_available THEN
+				/*
+				 * The board is gone, locked, or not ready: at the next time.  All
+				 * that is watched waits for one lock in all, not for one each:
+				 * others may wait for those that this transaction has got.
+				 */
+				IF SQLSTATE = '55P03' THEN
+					PERFORM set_config('lock_timeout', '1ms', true);
+				END IF;
+			WHEN OTHERS THEN
+				/* The others are looked at all the same.  It is told once. */
+				failed := SQLERRM;
+				IF failed IS DISTINCT FROM w.problem THEN
+					BEGIN
+						UPDATE @extschema@.lb_watched u SET problem = failed
+						WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
+						RAISE WARNING 'could not notify of board "%": %', left(w.board, 100), failed;
+					EXCEPTION WHEN lock_not_available THEN
+						PERFORM set_config('lock_timeout', '1ms', true);
+					END;
+				END IF;
 		END;
 	END LOOP;
 	RETURN sent;

@@ -371,3 +371,55 @@ COMMIT;
 DROP TABLE player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;
+
+-- A family that has the name of a window, and was there before it, has none of
+-- its keys.  lb_create_tables() does not open a window of that name.
+CREATE TABLE daily (player_id bigint PRIMARY KEY, score bigint, day text, UNIQUE (player_id, day));
+SELECT lb_create_board('daily', 'daily', board_column => 'day');
+SELECT lb_create_tables();
+SELECT name FROM lb_window;
+INSERT INTO lb_window (name, period, keep, late) VALUES ('daily', 'daily', '1000 years', '999 years');
+SELECT lb_wait_ready('30 s');
+INSERT INTO daily VALUES (666, 999999, '20260409');
+SELECT * FROM lb_submit(1, 10, at => '2026-04-09', boards => '{global,daily}');
+SELECT * FROM lb_submit(2, 5, at => '2026-04-09', boards => '{global,daily}');
+BEGIN;
+UPDATE lb_window SET late = '0' WHERE name = 'daily';
+SELECT * FROM lb_maintain();
+SELECT board, place, member, score FROM lb_archive ORDER BY 1, 2;
+SELECT board, members FROM lb_closed;
+UPDATE lb_window SET keep = '1 day' WHERE name = 'daily';
+SELECT * FROM lb_maintain(1);
+SELECT player_id FROM player_score_windows;
+SELECT * FROM lb_maintain();
+SELECT count(*) FROM player_score_windows;
+SELECT * FROM daily;
+COMMIT;
+DROP TABLE daily, player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;
+
+-- A key that has been closed is not written to again, though it be the present one
+-- of another time zone: the day that was the last to end in the first of them has
+-- not ended in the last.
+SELECT lb_create_tables();
+SELECT lb_wait_ready('30 s');
+SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '999 years');
+SELECT lb_window_key('daily', now() - interval '1 day') AS key \gset
+SELECT (substr(:'key', 7)::date + time '12:00') AT TIME ZONE 'UTC' AS at \gset
+INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, :'key', 10);
+BEGIN;
+SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '0');
+SELECT * FROM lb_maintain();
+SELECT lb_open_window('daily', time_zone => 'Etc/GMT+12', keep => '1000 years', late => '0');
+SELECT lb_window_key('daily', :'at') = :'key' AS same;
+SELECT score, applied FROM lb_submit(1, 5, at => :'at', boards => '{daily}');
+SELECT lb_submit_many('{1,2}', '{5,5}', at => :'at');
+SELECT player_id, score FROM player_score_windows WHERE window_key = :'key';
+COMMIT;
+SELECT board = :'key' AS key, place, member, score FROM lb_archive;
+-- The next day is written to.
+SELECT score, applied FROM lb_submit(1, 5, at => :'at'::timestamptz + interval '1 day', boards => '{daily}');
+DROP TABLE player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;

@@ -75,7 +75,27 @@ SELECT * FROM round();
 SELECT lb_unwatch('weekly:202615');
 ROLLBACK;
 
+-- Nor does one that fails in any other way: that is told once, and recorded
+-- until it works.
+BEGIN;
+INSERT INTO player_score_windows VALUES (1, 'long' || repeat('"', 2100), 1);
+INSERT INTO lb_watched (board, top, last_key, last_members, last_ranks, last_scores)
+VALUES ('*:long' || repeat('"', 2100), 1, '', '{}', '{}', '{}');
+SELECT lb_watch('global', 1);
+UPDATE player_scores SET score = 1000 WHERE player_id = 3;
+SELECT lb_notify();
+UPDATE player_scores SET score = 2000 WHERE player_id = 3;
+SELECT lb_notify();
+SELECT left(board, 6) AS board, last_scores, problem FROM lb_watched ORDER BY board;
+DELETE FROM player_score_windows WHERE window_key LIKE 'long%';
+SELECT lb_notify();
+SELECT left(board, 6) AS board, last_key = board AS key, last_scores, problem FROM lb_watched ORDER BY board;
+SELECT lb_unwatch('*:long' || repeat('"', 2100));
+ROLLBACK;
+
 -- What is refused.
+SELECT lb_watch('*:long' || repeat('"', 2100));
+SELECT lb_watch_member(1, '*:' || repeat(E'\x01', 700));
 SELECT lb_watch(NULL);
 SELECT lb_watch('global', NULL);
 SELECT lb_watch('global', 0);

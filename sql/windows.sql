@@ -52,7 +52,17 @@ SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('hourly', h)
 FROM generate_series(timestamptz '2026-03-29 00:00+00', '2026-03-29 02:00+00', '1 hour') AS h;
 SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('hourly', h)
 FROM generate_series(timestamptz '2026-10-24 23:00+00', '2026-10-25 02:00+00', '30 min') AS h;
-SELECT lb_open_window('daily');
+-- A day, and a week, whose first hour there is twice; whatever was asked before.
+SELECT lb_open_window('daily', time_zone => 'America/Havana'),
+	lb_open_window('weekly', time_zone => 'America/Havana', first_day => 7),
+	lb_open_window('hourly', time_zone => 'America/Havana');
+SELECT lb_window_key('daily', '2025-11-02 04:30+00') AS day, lb_window_key('weekly', '2025-11-02 04:30+00') AS week;
+SELECT lb_window_key('daily', '2025-11-01 12:00+00') AS day, lb_window_key('weekly', '2025-11-01 12:00+00') AS week;
+SELECT lb_window_key('daily', '2025-11-02 04:30+00') AS day, lb_window_key('weekly', '2025-11-02 04:30+00') AS week;
+SELECT h AT TIME ZONE 'UTC' AS utc, lb_window_key('daily', h) AS day, lb_window_key('hourly', h) AS hour
+FROM generate_series(timestamptz '2025-11-02 03:30+00', '2025-11-02 06:00+00', '30 min') AS h;
+SELECT lb_open_window('daily'), lb_open_window('weekly');
+SELECT lb_window_key('daily', '0001-01-01 00:00+00');
 
 -- Names that mean a window of now, in every function; now() stays in a transaction.
 SELECT lb_open_window('hourly');
@@ -109,6 +119,17 @@ SELECT lb_window_key('eu-daily', '2026-04-09 22:30+00'),
 	lb_window_key('tourney:T123', '2026-04-12 18:00+00') AS after;
 SELECT lb_count('eu-daily'), lb_count('eu-daily-1'), lb_count('tourney:T123');
 
+-- A board does not take the name of a window that is recorded, nor a family its
+-- key.
+CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint, v text, UNIQUE (player_id, v));
+SELECT lb_create_board('daily', 'other', board_column => 'v');
+SELECT lb_create_board('daily', 'other');
+SELECT lb_create_board('tourney', 'other', board_column => 'v');
+SELECT lb_create_board('tourney', 'other'), lb_create_board('tour', 'other', board_column => 'v');
+SELECT lb_wait_ready('30 s');
+SELECT lb_board_key('daily') = lb_window_key('daily', now()) AS window, lb_count('tourney:T123');
+DROP TABLE other;
+
 -- Opening again changes what is recorded.
 SELECT lb_open_window('tourney:T123', starts => '2026-04-09 18:00+00', ends => '2026-04-13 18:00+00');
 SELECT lb_close_window('eu-daily');
@@ -138,6 +159,7 @@ SELECT lb_open_window('a:', starts => '2026-01-01', ends => '2026-01-02');
 SELECT lb_open_window('a:b', starts => '2026-01-02', ends => '2026-01-02');
 SELECT lb_open_window('a:b', starts => '-infinity', ends => '2026-01-02');
 SELECT lb_open_window('daily:20260409', starts => '2026-01-01', ends => '2026-01-02');
+SELECT lb_open_window('tourney', 'daily');
 SELECT lb_open_window('eu-daily:x', starts => '2026-01-01', ends => '2026-01-02');
 SELECT lb_open_window('daily', starts => '2026-01-01');
 SELECT lb_open_window('x', 'yearly');

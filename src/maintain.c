@@ -248,15 +248,26 @@ source_number(const LbDefn *defn)
 }
 
 /*
+ * A window's board is asked for as one of the family "*", whose rows they are
+ * that are removed: another family may have the name that the key begins with.
+ */
+static Datum
+window_board(const char *key)
+{
+	return CStringGetTextDatum(psprintf("*:%s", key));
+}
+
+/*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Not
- * again, if they are there: they were final.
+ * again, if they are there: they were final.  A window has no season.
  */
 static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID};
-	Datum		values[5];
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID,
+	TEXTOID};
+	Datum		values[6];
 
 	if (top == 0)
 		return 0;
@@ -266,14 +277,15 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 							  (int32) top);
 	values[3] = owner_name(defn);
 	values[4] = source_number(defn);
+	values[5] = season[0] == '\0' ? window_board(board) : values[0];
 	return lb_own_run(&plan,
 					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
 					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
-					  "FROM ROWS FROM (@.lb_top($3, $1)) WITH ORDINALITY AS t (rank, member, score, place) "
+					  "FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) "
 					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
 					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
 					  "ON CONFLICT (board, season, owner, place) DO NOTHING",
-					  5, types, values, NULL);
+					  6, types, values, NULL);
 }
 
 /*
@@ -285,17 +297,18 @@ close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
 			 const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
 
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
 		return;
 	visit->done.archived += archive(defn, key, "", window->archive_top);
 	values[0] = CStringGetTextDatum(key);
+	values[1] = window_board(key);
 	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($1))",
-					  1, types, values, NULL);
+					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($2))",
+					  2, types, values, NULL);
 	visit->done.closed++;
 }
 
@@ -787,7 +800,7 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	int			removed = 0;
 
 	values[0] = Int32GetDatum(max_rows);
-	values[1] = CStringGetTextDatum(key);
+	values[1] = window_board(key);
 	(void) lb_own_run(&plan,
 					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2) t",
 					  2, types, values, NULL);
@@ -798,6 +811,7 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
 							   ARR_DIMS(DatumGetArrayTypeP(members)));
 		values[0] = members;
+		values[1] = CStringGetTextDatum(key);
 		removed = (int) delete_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 													   defn->source_name,
 													   quote_identifier(defn->member),

@@ -43,6 +43,7 @@
 #include "capture.h"
 #include "compat.h"
 #include "own.h"
+#include "window.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
@@ -379,6 +380,7 @@ create_board(const char *board, Oid source, const char *member,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("board \"%s\" already exists", board),
 				 errhint("Use lb_drop_board() first, or another name.")));
+	lb_window_check_board(board, defn.family);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -946,7 +948,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	/*
 	 * Windows are opened over a table that has just been made, lest what
 	 * somebody has be removed: not over one that was there, nor over another
-	 * that has the family.
+	 * that has the family.  Nor is one that a board's name hides.
 	 */
 	windows = windows && find_defn("*") == NULL;
 	create_default_board("*", schema, "player_score_windows", "window_key");
@@ -957,7 +959,8 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						  "SELECT v.name, v.name, v.keep "
 						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
 						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
-						  "WHERE NOT EXISTS (SELECT FROM @.lb_window)",
+						  "WHERE NOT EXISTS (SELECT FROM @.lb_window) "
+						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.=) v.name)",
 						  0, NULL, NULL, NULL);
 	SPI_finish();
 	PG_RETURN_VOID();

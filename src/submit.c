@@ -144,8 +144,12 @@ find_source(const char *name, bool family)
 	return defn;
 }
 
+/*
+ * A window is read as a board of the family "*", which its rows are written to:
+ * another family may have the name that its key begins with.
+ */
 static LbSubmitBoard *
-add_board(LbSubmit *s, const char *name)
+add_board(LbSubmit *s, const char *name, bool window)
 {
 	LbSubmitBoard *board;
 
@@ -165,6 +169,8 @@ add_board(LbSubmit *s, const char *name)
 	memset(board, 0, sizeof(LbSubmitBoard));
 	board->name = pstrdup(name);
 	board->kind = board->name;
+	board->read_as = window ? psprintf("*:%s", name) : board->name;
+	board->window = window;
 	return board;
 }
 
@@ -186,19 +192,16 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	if (given != NULL && strcmp(given, window->name) != 0 &&
 		strcmp(given, span.key) != 0)
 	{
-		board = add_board(s, given);
+		board = add_board(s, given, true);
 		if (board != NULL)
 			board->closed = true;
 		return;
 	}
-	board = add_board(s, span.key);
+	board = add_board(s, span.key, true);
 	if (board == NULL)
 		return;
-	board->window = true;
 	board->kind = pstrdup(window->name);
 	board->op = window->op;
-	board->once = window->period == LB_ONCE;
-	board->ends = span.ends;
 	board->closes = lb_window_closes(window, &span);
 	board->closed = !contains || !window->is_open;
 }
@@ -239,7 +242,6 @@ board_cmp(const void *a, const void *b)
 static void
 find_boards(LbSubmit *s, ArrayType *names)
 {
-	TimestampTz now;
 	int			first = 0;
 	bool		windows = false;
 
@@ -275,7 +277,7 @@ find_boards(LbSubmit *s, ArrayType *names)
 		qsort(s->boards, s->nboards, sizeof(LbSubmitBoard), board_cmp);
 	if (s->write_global)
 	{
-		LbSubmitBoard *board = add_board(s, "global");
+		LbSubmitBoard *board = add_board(s, "global", false);
 		LbSubmitBoard global;
 
 		/* It comes first. */
@@ -305,13 +307,13 @@ find_boards(LbSubmit *s, ArrayType *names)
 		}
 		lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
 
-		/* Again: it may have taken a while to get the lock. */
-		now = GetCurrentTimestamp();
-		if (now >= board->closes)
-			board->closed = true;
-		else if (board->once || now >= board->ends)
-			board->closed = lb_window_locked_is_closed(board->name,
-													   strlen(board->name));
+		/*
+		 * Again: it may have taken a while to get the lock.  A key can have
+		 * been closed though its end is ahead: when the window was opened
+		 * with another time zone, or another period.
+		 */
+		board->closed = GetCurrentTimestamp() >= board->closes ||
+			lb_window_locked_is_closed(board->name, strlen(board->name));
 	}
 	for (int i = 0; i < s->nboards; i++)
 		s->nopen += !s->boards[i].closed;
@@ -1258,8 +1260,9 @@ read_ranks(LbSubmit *s, bool previous)
 		bool		has_score;
 		bool		known;
 
-		known = lb_rank_now(board->name, strlen(board->name), s->players[0],
-							&rank, &isnull, &score, &has_score) && !isnull;
+		known = lb_rank_now(board->read_as, strlen(board->read_as),
+							s->players[0], &rank, &isnull, &score,
+							&has_score) && !isnull;
 		if (previous)
 		{
 			board->has_previous = known;

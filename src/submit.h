@@ -24,11 +24,10 @@ typedef struct LbSubmitBoard
 {
 	const char *name;			/* "global", or the key of a window */
 	const char *kind;			/* "global", or the window's name */
+	const char *read_as;		/* what reads find it by */
 	bool		window;
 	LbOp		op;
 	bool		closed;			/* not written to */
-	bool		once;
-	TimestampTz ends;
 	TimestampTz closes;
 
 	/* Of each player: */

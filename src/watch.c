@@ -8,7 +8,8 @@
  * something in lb_watched: at every leaderboard.notify_interval it runs
  * lb_notify(), which compares what is watched with what it was at the last
  * time, sends what is different, and records it in the same transaction.  So
- * nothing is lost when a worker ends, and writers pay nothing at all.
+ * nothing is lost when a worker ends, and writers pay nothing at all.  What
+ * cannot be compared, for whatever error, is recorded as well and told once.
  *
  * The launcher keeps a worker for each database that is listed in shared
  * memory.  A database is entered when a transaction commits or is prepared that
@@ -31,6 +32,7 @@
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -40,6 +42,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -59,6 +62,12 @@ PG_FUNCTION_INFO_V1(lb_unwatch_member);
 
 /* The most places that are watched. */
 #define MAX_TOP 1000
+
+/*
+ * The longest name in JSON, in bytes.  A payload has it twice, where its key is
+ * not shorter, and must have room for a few places as well.
+ */
+#define MAX_JSON_NAME 3500
 
 /* How long the worker waits for a lock at most, in milliseconds. */
 #define LOCK_TIMEOUT 100
@@ -205,6 +214,22 @@ require_watch(const char *board)
 	lb_require_owner(target.defn->source);
 }
 
+static void
+require_short_name(const char *board)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	escape_json(&buf, board);
+	if (buf.len > MAX_JSON_NAME)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("board name is too long to be watched"),
+				 errdetail("A notification has it in JSON, as %d bytes; the most is %d.",
+						   buf.len, MAX_JSON_NAME)));
+	pfree(buf.data);
+}
+
 static const Oid watch_types[] = {TEXTOID, INT8OID, INT4OID};
 
 /* Forget a watch; member is null for a board's first places. */
@@ -255,6 +280,7 @@ lb_watch(PG_FUNCTION_ARGS)
 						PG_GETARG_INT32(1)),
 				 errhint("\"%s\" must be from 1 to %d.", "top", MAX_TOP)));
 	require_watch(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	require_short_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	values[0] = PG_GETARG_DATUM(0);
 	values[1] = (Datum) 0;
 	values[2] = PG_GETARG_DATUM(1);
@@ -274,6 +300,7 @@ lb_watch_member(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		lb_null_argument("board");
 	require_watch(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	require_short_name(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	values[0] = PG_GETARG_DATUM(1);
 	values[1] = PG_GETARG_DATUM(0);
 	values[2] = (Datum) 0;

@@ -358,11 +358,15 @@ local_time(const LbWindow *window, TimestampTz at, struct pg_tm *tm)
 		out_of_range();
 }
 
-/* The moment at which a local day begins. */
+/*
+ * The moment at which a local day begins: the first of two where clocks are
+ * turned back to midnight.
+ */
 static TimestampTz
 day_begins(const LbWindow *window, int julian)
 {
 	struct pg_tm tm;
+	fsec_t		fsec;
 	TimestampTz result;
 	int			offset;
 
@@ -371,6 +375,10 @@ day_begins(const LbWindow *window, int julian)
 	offset = DetermineTimeZoneOffset(&tm, zone_of(window));
 	if (tm2timestamp(&tm, 0, &offset, &result) != 0)
 		out_of_range();
+	while (timestamp2tm(result - QUARTER, &offset, &tm, &fsec, NULL,
+						zone_of(window)) == 0 &&
+		   date2j(tm.tm_year, tm.tm_mon, tm.tm_mday) >= julian)
+		result -= QUARTER;
 	return result;
 }
 
@@ -839,6 +847,18 @@ check_window_name(const char *name, LbPeriod period)
 					 errdetail("Reads of \"%s\" would not find the window.",
 							   name)));
 	}
+	load_windows();
+	for (int i = 0; i < nwindows && period != LB_ONCE; i++)
+	{
+		if (strncmp(windows[i]->name, name, len) == 0 &&
+			windows[i]->name[len] == ':')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Of the keys that begin with \"%s:\", \"%s\" is another window.",
+							   name, windows[i]->name),
+					 errhint("Use another name.")));
+	}
 	if (period == LB_ONCE)
 	{
 		LbPeriod	builtin;
@@ -851,6 +871,27 @@ check_window_name(const char *name, LbPeriod period)
 					 errmsg("invalid name of a window: \"%s\"", name),
 					 errdetail("Keys that begin with \"%s:\" belong to the window \"%s\".",
 							   before, before)));
+	}
+}
+
+void
+lb_window_check_board(const char *board, bool family)
+{
+	int			len = strlen(board);
+
+	load_windows();
+	for (int i = 0; i < nwindows; i++)
+	{
+		const char *name = windows[i]->name;
+
+		if (strncmp(name, board, len) == 0 &&
+			(name[len] == '\0' || (family && name[len] == ':')))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("window \"%s\" already exists", name),
+					 errdetail("Reads of \"%s\" would not find the window.",
+							   name),
+					 errhint("Use another name.")));
 	}
 }
 

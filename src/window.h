@@ -126,6 +126,12 @@ extern bool lb_window_is_closed(const char *key, int len);
 extern bool lb_window_locked_is_closed(const char *key, int len);
 
 /*
+ * Raise 42710 if a board of that name would be found where a recorded window is
+ * meant: one of the window's name, or a family that its key seems to be of.
+ */
+extern void lb_window_check_board(const char *board, bool family);
+
+/*
  * Raise 22023 if an interval is negative in any part, or 22008 if it reaches
  * from the last of windows beyond what a timestamp can be.
  */

@@ -135,6 +135,33 @@ cmp_ok(scalar @{ $got[0]{places} }, '>', 50, 'but not to nothing');
 is(scalar @got, 1, 'notified beside a table that is locked');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'lock'; SELECT lb_unwatch('weekly:202615')});
 
+# Nor does one that fails: its value is too long for the index, and its table's
+# owner may not read it.
+$node->safe_psql('postgres', q{
+	CREATE ROLE g_owner;
+	CREATE TABLE g (id bigint PRIMARY KEY, score bigint, v text, UNIQUE (id, v));
+	SELECT lb_create_board('g', 'g', 'id', board_column => 'v')});
+wait_ready($node, 'postgres');
+$node->safe_psql('postgres', q{
+	SELECT lb_watch('g:' || repeat('x', 1025));
+	ALTER TABLE g OWNER TO g_owner;
+	REVOKE SELECT ON g FROM g_owner;
+	INSERT INTO g VALUES (1, 1, repeat('x', 1025))});
+wait_ready($node, 'postgres');
+$node->poll_query_until('postgres', q{SELECT problem IS NOT NULL FROM lb_watched WHERE board LIKE 'g:%'});
+@got = heard('postgres', map {
+	("UPDATE player_scores SET score = $_ WHERE player_id = 1000000001",
+		"SELECT seen('global', NULL, '{$_}')",
+		'UPDATE player_scores SET score = 1 WHERE player_id = 1000000001',
+		q{SELECT seen('global', NULL, '{8999999999999999998}')}) } map { '900000000000000000' . $_ } 1 .. 3);
+is(scalar @got, 6, 'notified beside a board that fails');
+is(scalar(() = slurp_file($node->logfile) =~ /WARNING:  could not notify of board "g:x+": permission denied/g),
+	1, 'which is told once');
+$node->safe_psql('postgres', 'GRANT SELECT ON g TO g_owner');
+$node->poll_query_until('postgres', q{SELECT problem IS NULL AND last_scores = '{1}' FROM lb_watched WHERE board LIKE 'g:%'});
+ok(1, 'until it works');
+$node->safe_psql('postgres', q{SELECT lb_unwatch('g:' || repeat('x', 1025)); DROP TABLE g});
+
 # Over a restart, and a crash.
 for my $how ('fast', 'immediate')
 {
