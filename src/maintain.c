@@ -1365,9 +1365,18 @@ lb_close_season(PG_FUNCTION_ARGS)
 				 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 	lb_require_owner(target.defn->source);
 
-	/* Nobody writes between the standings and the reset. */
+	/*
+	 * Nobody writes between the standings and the reset.  Who writes to a
+	 * partition itself holds no lock on the source.
+	 */
 	LockRelationOid(target.defn->source, ShareRowExclusiveLock);
 	find_board(board, &target);
+	if (target.defn->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		list_free(find_all_inheritors(target.defn->source,
+									  ShareRowExclusiveLock, NULL));
+		find_board(board, &target);
+	}
 	lb_require_owner(target.defn->source);
 	defn = target.defn;
 
