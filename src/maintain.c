@@ -166,7 +166,10 @@ typedef void (*Action) (Visit *visit, const LbDefn *defn,
  * ----------------------------------------------------------------
  */
 
-/* Run a statement with the rights of a table's owner. */
+/*
+ * Run a statement with the rights of a table's owner.  Rows that policies hide
+ * from him, by FORCE ROW LEVEL SECURITY, are not removed.
+ */
 static uint64
 run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 			 Datum *values)
