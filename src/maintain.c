@@ -578,7 +578,11 @@ note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
  * ----------------------------------------------------------------
  */
 
-/* The partition that holds the rows of one key and nothing else, or none. */
+/*
+ * The partition that holds the rows of one key and nothing else, or none.  One
+ * that is being detached, or whose DETACH ... CONCURRENTLY was interrupted, is
+ * the user's.
+ */
 static Oid
 partition_of(const LbDefn *defn, const char *key)
 {
@@ -594,7 +598,7 @@ partition_of(const LbDefn *defn, const char *key)
 											 quote_literal_cstr(key)));
 	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
 							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
-							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 "
+							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
 							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2",
 							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for a partition");
