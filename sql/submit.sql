@@ -328,6 +328,22 @@ SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09', boards => '{d
 RESET ROLE;
 SELECT player_id, match_id FROM lb_applied WHERE match_id IN ('m', 'n') ORDER BY 1, 2;
 \set VERBOSITY terse
+-- What a match was answered with is for who may read those boards.
+CREATE ROLE regress_lb_writer;
+GRANT INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09');
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
+GRANT SELECT ON player_score_windows TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09');
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
+GRANT SELECT ON player_scores TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
 -- Who submits to windows only needs nothing on "global", which tells who is hidden.
 CREATE ROLE regress_lb_windows;
 GRANT SELECT, INSERT, UPDATE ON player_score_windows TO regress_lb_windows;
@@ -422,5 +438,5 @@ ROLLBACK;
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_applied;
-DROP ROLE regress_lb_server, regress_lb_client, regress_lb_windows;
+DROP ROLE regress_lb_server, regress_lb_client, regress_lb_writer, regress_lb_windows;
 SELECT * FROM lb_verify();

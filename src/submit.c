@@ -1494,18 +1494,30 @@ keep_result(const LbSubmit *s, Datum player, Datum match_id)
 					  6, types, values, NULL);
 }
 
+/* Whether the caller may be told what a board's scores and ranks were. */
+static bool
+may_be_told(LbDefn *defn)
+{
+	return defn != NULL && lb_may_read(defn) &&
+		check_enable_rls(defn->source, InvalidOid, true) != RLS_ENABLED;
+}
+
 /*
  * The match has been submitted before: the rows of that time.  False if they
- * have not been kept.
+ * have not been kept, or are not for the caller: they can be of boards that he
+ * has not named now.
  */
 static bool
-return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
+return_kept(FunctionCallInfo fcinfo, const LbSubmit *s, Datum player,
+			Datum match_id)
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT8OID, TEXTOID};
 	Datum		values[2];
 	SPITupleTable *table;
 	uint64		n;
+	bool		global = false;
+	bool		windows = false;
 
 	values[0] = player;
 	values[1] = match_id;
@@ -1516,6 +1528,20 @@ return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
 				   "WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2",
 				   2, types, values, NULL);
 	table = SPI_tuptable;
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *board = SPI_getvalue(table->vals[i], table->tupdesc, 1);
+
+		if (strcmp(board, "global") == 0)
+			global = true;
+		else
+			windows = true;
+	}
+	if ((global && !may_be_told(s->global != NULL ? s->global :
+								find_recorded("global"))) ||
+		(windows && !may_be_told(s->windows != NULL ? s->windows :
+								 find_recorded("*"))))
+		n = 0;
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[4];
@@ -1571,16 +1597,6 @@ kept_out(const LbSubmit *s, const LbSubmitBoard *board)
 	return amount != 0;
 }
 
-/* Whether policies may hide rows of the boards' tables from the caller. */
-static bool
-hides_rows(const LbSubmit *s)
-{
-	return (s->global != NULL &&
-			check_enable_rls(s->global->source, InvalidOid, true) == RLS_ENABLED) ||
-		(s->windows != NULL &&
-		 check_enable_rls(s->windows->source, InvalidOid, true) == RLS_ENABLED);
-}
-
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
@@ -1614,8 +1630,8 @@ lb_submit(PG_FUNCTION_ARGS)
 	{
 		claim_matches(&s);
 		applied = s.nitems == 1;
-		if (!applied && !hides_rows(&s) &&
-			return_kept(fcinfo, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3)))
+		if (!applied &&
+			return_kept(fcinfo, &s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3)))
 		{
 			SPI_finish();
 			return (Datum) 0;
