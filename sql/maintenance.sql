@@ -215,6 +215,52 @@ SELECT * FROM lb_top(3, 'guild:2');
 SELECT * FROM lb_archive_top('guild:1', 1);
 SELECT * FROM lb_verify();
 
+-- Where the index cannot tell the standings, and policies apply to the table's
+-- owner, they would lack rows: nothing is closed or reset, until the index can.
+ALTER TABLE player_scores OWNER TO regress_lb_owner;
+CREATE POLICY odd ON player_scores USING (player_id % 2 = 1);
+CREATE POLICY odd ON player_score_windows USING (player_id % 2 = 1);
+ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE player_score_windows ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+INSERT INTO player_scores (player_id, score) SELECT p, p * 10 FROM generate_series(1, 3) p;
+INSERT INTO player_score_windows SELECT p, 'c:3', p FROM generate_series(1, 3) p;
+SELECT lb_wait_ready('30 s');
+\set SHOW_CONTEXT never
+SET leaderboard.enable_index = off;
+SELECT lb_close_season('global', 'winter');
+SELECT player_id, score FROM player_scores ORDER BY 1;
+SET ROLE regress_lb_owner;
+SELECT lb_close_season('global', 'winter');
+SELECT * FROM lb_top(3);
+RESET ROLE;
+BEGIN;
+INSERT INTO lb_window (name, starts, ends, keep, late) VALUES ('c:3', '2026-04-01', '2026-05-01', '1000 years', '0');
+SELECT closed, archived FROM lb_maintain();
+RESET leaderboard.enable_index;
+SELECT closed, archived FROM lb_maintain();
+SELECT * FROM archived WHERE board = 'c:3';
+ROLLBACK;
+\set SHOW_CONTEXT errors
+RESET leaderboard.enable_index;
+SELECT lb_close_season('global', 'winter');
+SELECT * FROM archived WHERE season = 'winter';
+SELECT player_id, score FROM player_scores ORDER BY 1;
+-- ... who may be exempted.
+ALTER ROLE regress_lb_owner BYPASSRLS;
+UPDATE player_scores SET score = player_id;
+SET leaderboard.enable_index = off;
+SELECT lb_close_season('global', 'thaw', reset_to => NULL);
+RESET leaderboard.enable_index;
+SELECT * FROM archived WHERE season = 'thaw';
+ALTER ROLE regress_lb_owner NOBYPASSRLS;
+DELETE FROM player_score_windows WHERE window_key = 'c:3';
+DROP POLICY odd ON player_scores;
+DROP POLICY odd ON player_score_windows;
+ALTER TABLE player_scores DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY, OWNER TO CURRENT_USER;
+ALTER TABLE player_score_windows DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
+SELECT lb_wait_ready('30 s');
+SELECT * FROM lb_verify();
+
 -- A board of the same name that is another owner's has seasons of its own.  Who
 -- gets the table gets its past; so does who had it, of a new one.
 CREATE ROLE regress_lb_other;

@@ -192,6 +192,24 @@ SELECT * FROM lb_submit(1, 5, 'best', at => '2026-04-17', boards => '{daily}');
 SELECT lb_submit_many('{1,2}', '{1,1}', 'set', at => '2026-04-18');
 SELECT player_id, window_key, ranked FROM player_score_windows WHERE window_key > 'daily:20260409' ORDER BY 2, 1;
 SELECT * FROM lb_top(5, 'daily:20260418');
+-- ... also where only "global" tells, and is not submitted to.
+SELECT count(*) FROM lb_submit(6, 10, boards => '{global}');
+SELECT lb_hide(6);
+SELECT * FROM lb_submit(6, 100, at => '2026-04-19', boards => '{daily}');
+SELECT window_key, score, ranked FROM player_score_windows WHERE player_id = 6;
+SELECT lb_show(6);
+SELECT * FROM lb_submit(6, 100, at => '2026-04-19', boards => '{daily,weekly}');
+-- Where "global" has no column for it, or is no board, the windows tell.
+BEGIN;
+UPDATE player_score_windows SET ranked = false WHERE player_id = 6 AND window_key = 'daily:20260419';
+SELECT lb_drop_board('global');
+SELECT * FROM lb_submit(6, 1, at => '2026-04-20', boards => '{daily}');
+SELECT lb_create_board('global', 'player_scores', rank_by => 'score DESC, updated_at');
+SELECT * FROM lb_submit(6, 1, at => '2026-04-21', boards => '{daily}');
+ROLLBACK;
+SELECT lb_wait_ready('30 s');
+DELETE FROM player_scores WHERE player_id = 6;
+DELETE FROM player_score_windows WHERE player_id = 6;
 
 -- Arithmetic has an end.
 \set VERBOSITY terse
@@ -309,6 +327,33 @@ SELECT lb_submit_many('{1,2}', '{1,2}', match_ids => '{n,n}', at => '2026-04-09'
 SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09', boards => '{daily:20260408}');
 RESET ROLE;
 SELECT player_id, match_id FROM lb_applied WHERE match_id IN ('m', 'n') ORDER BY 1, 2;
+\set VERBOSITY terse
+-- What a match was answered with is for who may read those boards.
+CREATE ROLE regress_lb_writer;
+GRANT INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09');
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
+GRANT SELECT ON player_score_windows TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09');
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
+GRANT SELECT ON player_scores TO regress_lb_writer;
+SET ROLE regress_lb_writer;
+SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
+RESET ROLE;
+-- Who submits to windows only needs nothing on "global", which tells who is hidden.
+CREATE ROLE regress_lb_windows;
+GRANT SELECT, INSERT, UPDATE ON player_score_windows TO regress_lb_windows;
+SELECT lb_hide(2);
+SET ROLE regress_lb_windows;
+SELECT * FROM lb_submit(2, 5, at => '2026-04-10', boards => '{daily}');
+SELECT lb_rank(2);
+RESET ROLE;
+SELECT lb_show(2);
+\set VERBOSITY default
 
 -- What somebody has put before pg_catalog changes nothing.
 CREATE SCHEMA before;
@@ -393,5 +438,5 @@ ROLLBACK;
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_applied;
-DROP ROLE regress_lb_server, regress_lb_client;
+DROP ROLE regress_lb_server, regress_lb_client, regress_lb_writer, regress_lb_windows;
 SELECT * FROM lb_verify();

@@ -166,7 +166,10 @@ typedef void (*Action) (Visit *visit, const LbDefn *defn,
  * ----------------------------------------------------------------
  */
 
-/* Run a statement with the rights of a table's owner. */
+/*
+ * Run a statement with the rights of a table's owner.  Rows that policies hide
+ * from him, by FORCE ROW LEVEL SECURITY, are not removed.
+ */
 static uint64
 run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 			 Datum *values)
@@ -588,7 +591,11 @@ note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
  * ----------------------------------------------------------------
  */
 
-/* The partition that holds the rows of one key and nothing else, or none. */
+/*
+ * The partition that holds the rows of one key and nothing else, or none.  One
+ * that is being detached, or whose DETACH ... CONCURRENTLY was interrupted, is
+ * the user's.
+ */
 static Oid
 partition_of(const LbDefn *defn, const char *key)
 {
@@ -604,7 +611,7 @@ partition_of(const LbDefn *defn, const char *key)
 											 quote_literal_cstr(key)));
 	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
 							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
-							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 "
+							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
 							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2",
 							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for a partition");
@@ -1379,9 +1386,18 @@ lb_close_season(PG_FUNCTION_ARGS)
 				 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 	lb_require_owner(target.defn->source);
 
-	/* Nobody writes between the standings and the reset. */
+	/*
+	 * Nobody writes between the standings and the reset.  Who writes to a
+	 * partition itself holds no lock on the source.
+	 */
 	LockRelationOid(target.defn->source, ShareRowExclusiveLock);
 	find_board(board, &target);
+	if (target.defn->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		list_free(find_all_inheritors(target.defn->source,
+									  ShareRowExclusiveLock, NULL));
+		find_board(board, &target);
+	}
 	lb_require_owner(target.defn->source);
 	defn = target.defn;
 

@@ -39,7 +39,8 @@ extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 /*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A
  * board's defining query, which can run functions of the user's, must not run
- * as that role then.
+ * as that role then, but as the owner of the board's table; it raises 42501 if
+ * policies apply to him.
  */
 extern bool lb_own_running(void);
 

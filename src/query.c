@@ -887,7 +887,9 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 
 	/*
 	 * What we read for ourselves must not run the functions of a user's
-	 * indexes with the rights of the extension's owner.
+	 * indexes with the rights of the extension's owner.  Policies that apply
+	 * to the table's owner, by FORCE ROW LEVEL SECURITY, make it an error: we
+	 * act on all rows, and standings without some would be taken for final.
 	 */
 	GetUserIdAndSecContext(&save_user, &save_context);
 	if (as_owner)
@@ -895,6 +897,9 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 		SetUserIdAndSecContext(defn->owner,
 							   save_context | SECURITY_RESTRICTED_OPERATION);
 		nestlevel = NewGUCNestLevel();
+		(void) set_config_option("row_security", "off", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
 	}
 
 	plans_running++;

@@ -19,9 +19,11 @@
  *	4. rows of "global", by player
  *	5. rows of windows, by key and player
  *
- * A row that does not exist yet counts as well: its unique index makes others
- * wait.  So rows are locked and inserted in one pass, by ON CONFLICT, and the
- * order is that of the arrays that the statement unnests.
+ * A row of "global" is locked also where only windows are written to, for it
+ * tells who is hidden.  A row that does not exist yet counts as well: its
+ * unique index makes others wait.  So rows are locked and inserted in one pass,
+ * by ON CONFLICT, and the order is that of the arrays that the statement
+ * unnests.
  *
  * Ranks are read between the statements, in snapshots of their own: while a
  * statement is running, its changes are not known to the index.
@@ -46,6 +48,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
@@ -142,6 +145,25 @@ find_source(const char *name, bool family)
 						   format_type_be(defn->board_type))));
 	require_write(defn);
 	return defn;
+}
+
+/* A board that is recorded by that very name, or NULL. */
+static LbDefn *
+find_recorded(const char *name)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		LbTarget	target;
+
+		if (strcmp(defns[i]->name, name) != 0)
+			continue;
+		lb_find_target(name, strlen(name), &target);
+		return target.defn;
+	}
+	return NULL;
 }
 
 /*
@@ -293,6 +315,14 @@ find_boards(LbSubmit *s, ArrayType *names)
 	}
 	if (windows)
 		s->windows = find_source("*", true);
+	if (windows && !s->write_global && s->windows->ranked_if[0] != '\0')
+	{
+		s->hides = find_recorded("global");
+		if (s->hides != NULL &&
+			(s->hides->family || s->hides->column_missing ||
+			 s->hides->ranked_if[0] == '\0'))
+			s->hides = NULL;
+	}
 	if (s->nboards == 0)
 		(void) find_source("global", false);	/* for the privileges */
 
@@ -521,18 +551,26 @@ read_text(const void *arg)
 	return buf.data;
 }
 
-/* The players that have a row that is not ranked.  $1 players. */
+/*
+ * The players that have a row, and whether it is ranked; of windows only those
+ * that are hidden.  $1 players.  Rows of "global" are locked, as lb_hide() does
+ * first.
+ */
 static char *
 hidden_text(const void *arg)
 {
 	const LbDefn *defn = ((const TextArg *) arg)->defn;
+	const char *member = quote_identifier(defn->member);
+	const char *ranked = quote_identifier(defn->ranked_if);
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1) AND NOT t.%s",
-					 quote_identifier(defn->member), defn->source_name,
-					 quote_identifier(defn->member),
-					 quote_identifier(defn->ranked_if));
+	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.int8), t.%s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
+					 member, ranked, defn->source_name, member);
+	if (defn->family)
+		appendStringInfo(&buf, " AND NOT t.%s", ranked);
+	else
+		appendStringInfo(&buf, " ORDER BY t.%s FOR NO KEY UPDATE", member);
 	return buf.data;
 }
 
@@ -776,17 +814,49 @@ write_global(LbSubmit *s)
 		run_global(s, LB_OP_SET, players, targets, n);
 }
 
+/* Note who is hidden by rows of "global", or of windows. */
+static void
+run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	SPITupleTable *table;
+	TextArg		arg;
+	Datum		values[1];
+
+	values[0] = int8_array(s->players, s->nplayers);
+	arg.defn = defn;
+	arg.op = LB_OP_CHANGE;
+	(void) lb_plan_run(plan, defn->id, hidden_text, &arg, 1, types, values,
+					   NULL);
+	table = SPI_tuptable;
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		int			p = player_number(s, DatumGetInt64(SPI_getbinval(table->vals[i],
+																	 table->tupdesc, 1, &isnull)));
+		Datum		ranked = SPI_getbinval(table->vals[i], table->tupdesc, 2,
+										   &isnull);
+
+		if (p >= 0 && (isnull || !DatumGetBool(ranked)))
+			s->ranked[p] = false;
+	}
+	SPI_freetuptable(table);
+}
+
 /*
  * New rows of a player who has been hidden are not ranked either.  What the
- * row of "global" says is known, and locked; else the other windows tell.
+ * row of "global" says is known, and locked; else the other windows tell, and
+ * the row of "global" all the same.  That is locked too: who is being hidden
+ * is hidden here as well, or the new row is there when his others are hidden.
+ * The caller need not be allowed to read it, so its table's owner does.
  */
 static void
 find_hidden(LbSubmit *s)
 {
-	static LbPlan plan;
-	static const Oid types[] = {INT8ARRAYOID};
-	TextArg		arg;
-	Datum		values[1];
+	static LbPlan plans[2];
+	Oid			save_user;
+	int			save_context;
+	int			nestlevel;
 
 	if (s->windows->ranked_if[0] == '\0')
 		return;
@@ -795,21 +865,17 @@ find_hidden(LbSubmit *s)
 		read_missing(s, 0, 1);
 		return;
 	}
-	values[0] = int8_array(s->players, s->nplayers);
-	arg.defn = s->windows;
-	arg.op = LB_OP_CHANGE;
-	(void) lb_plan_run(&plan, s->windows->id, hidden_text, &arg, 1, types,
-					   values, NULL);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	if (s->hides != NULL)
 	{
-		bool		isnull;
-		int			p = player_number(s, DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
-																	 SPI_tuptable->tupdesc, 1, &isnull)));
-
-		if (p >= 0)
-			s->ranked[p] = false;
+		GetUserIdAndSecContext(&save_user, &save_context);
+		SetUserIdAndSecContext(s->hides->owner,
+							   save_context | SECURITY_RESTRICTED_OPERATION);
+		nestlevel = NewGUCNestLevel();
+		run_hidden(s, &plans[0], s->hides);
+		AtEOXact_GUC(false, nestlevel);
+		SetUserIdAndSecContext(save_user, save_context);
 	}
-	SPI_freetuptable(SPI_tuptable);
+	run_hidden(s, &plans[1], s->windows);
 }
 
 static LbOp
@@ -1431,18 +1497,30 @@ keep_result(const LbSubmit *s, Datum player, Datum match_id)
 					  6, types, values, NULL);
 }
 
+/* Whether the caller may be told what a board's scores and ranks were. */
+static bool
+may_be_told(LbDefn *defn)
+{
+	return defn != NULL && lb_may_read(defn) &&
+		check_enable_rls(defn->source, InvalidOid, true) != RLS_ENABLED;
+}
+
 /*
  * The match has been submitted before: the rows of that time.  False if they
- * have not been kept.
+ * have not been kept, or are not for the caller: they can be of boards that he
+ * has not named now.
  */
 static bool
-return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
+return_kept(FunctionCallInfo fcinfo, const LbSubmit *s, Datum player,
+			Datum match_id)
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT8OID, TEXTOID};
 	Datum		values[2];
 	SPITupleTable *table;
 	uint64		n;
+	bool		global = false;
+	bool		windows = false;
 
 	values[0] = player;
 	values[1] = match_id;
@@ -1453,6 +1531,20 @@ return_kept(FunctionCallInfo fcinfo, Datum player, Datum match_id)
 				   "WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2",
 				   2, types, values, NULL);
 	table = SPI_tuptable;
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *board = SPI_getvalue(table->vals[i], table->tupdesc, 1);
+
+		if (strcmp(board, "global") == 0)
+			global = true;
+		else
+			windows = true;
+	}
+	if ((global && !may_be_told(s->global != NULL ? s->global :
+								find_recorded("global"))) ||
+		(windows && !may_be_told(s->windows != NULL ? s->windows :
+								 find_recorded("*"))))
+		n = 0;
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[4];
@@ -1508,16 +1600,6 @@ kept_out(const LbSubmit *s, const LbSubmitBoard *board)
 	return amount != 0;
 }
 
-/* Whether policies may hide rows of the boards' tables from the caller. */
-static bool
-hides_rows(const LbSubmit *s)
-{
-	return (s->global != NULL &&
-			check_enable_rls(s->global->source, InvalidOid, true) == RLS_ENABLED) ||
-		(s->windows != NULL &&
-		 check_enable_rls(s->windows->source, InvalidOid, true) == RLS_ENABLED);
-}
-
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
@@ -1551,8 +1633,8 @@ lb_submit(PG_FUNCTION_ARGS)
 	{
 		claim_matches(&s);
 		applied = s.nitems == 1;
-		if (!applied && !hides_rows(&s) &&
-			return_kept(fcinfo, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3)))
+		if (!applied &&
+			return_kept(fcinfo, &s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3)))
 		{
 			SPI_finish();
 			return (Datum) 0;

@@ -51,6 +51,8 @@ typedef struct LbSubmit
 	bool		write_global;
 	LbDefn	   *global;			/* if it is written to */
 	LbDefn	   *windows;		/* the family, if there are windows */
+	LbDefn	   *hides;			/* "global", if it is not written to but tells
+								 * who is hidden */
 	int			nboards;
 	int			maxboards;
 	int			nopen;			/* not closed */
