@@ -57,6 +57,7 @@ SAVEPOINT s;
 INSERT INTO l SELECT i, i % 5000 FROM generate_series(105001, 110000) i;
 SELECT rows, same FROM boards, by_both(format('SELECT lb_rank(30000, %L)', board));
 SELECT sum(index_reads) AS index, sum(query_own_changes) AS query FROM lb_stat_board;
+SELECT * FROM lb_verify('dense_rank');
 ROLLBACK TO s;
 SELECT rows, same FROM boards, by_both(format('SELECT lb_rank(30000, %L)', board));
 SELECT sum(index_reads) AS index, sum(query_own_changes) AS query FROM lb_stat_board;

@@ -237,8 +237,8 @@ typedef struct LbDef
 	char		name[NAMEDATALEN];
 
 	/*
-	 * LbState.  Leaves LB_READY under any stripe's exclusive lock; becomes
-	 * LB_READY under all of them.
+	 * LbState.  Becomes LB_READY under all stripes' exclusive locks; what is
+	 * offline is said without one.
 	 */
 	pg_atomic_uint32 state;
 

@@ -1016,6 +1016,28 @@ prepare_build(Build *build)
 	return defn;
 }
 
+/*
+ * Whether the source still has what a build has found there.  Its column's
+ * types and triggers may have been altered by somebody who had ended before
+ * that, but who has told of it only since.
+ */
+static bool
+is_as_resolved(const Build *build, const LbDefn *defn)
+{
+	LbDefn	  **defns;
+	int			n;
+
+	AcceptInvalidationMessages();
+	n = lb_defns_of(defn->source, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == build->def->id &&
+			defns[i]->catalog == build->def->catalog)
+			return defns[i]->problem == NULL && defns[i]->captured;
+	}
+	return false;
+}
+
 /* Scan, sort, pack, catch up, install. */
 static BuildResult
 try_build(Build *build, LbDefn *defn)
@@ -1059,6 +1081,8 @@ try_build(Build *build, LbDefn *defn)
 		if (napplied < FEW_ENTRIES)
 			break;
 	}
+	if (result == BUILD_DONE && !is_as_resolved(build, defn))
+		result = BUILD_AGAIN;
 	if (result == BUILD_DONE)
 		result = install(build);
 	return result;

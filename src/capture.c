@@ -484,7 +484,10 @@ cut_off(uint64 seq)
 		while (xdef->ntruncates > 0 && last_truncate(xdef) >= seq)
 			xdef->ntruncates--;
 		if (xdef->unknown && xdef->unknown_seq >= seq)
+		{
 			xdef->unknown = false;
+			xdef->reason = NULL;
+		}
 	}
 	while (xact_ops != NULL && xact_ops->seq >= seq)
 		xact_ops = xact_ops->next;

@@ -508,11 +508,6 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	{
 		lb_require_owner(found->source);
 		LockRelationOid(found->source, AccessExclusiveLock);
-
-		/* Who writes to a partition itself has no lock on the source. */
-		if (get_rel_relkind(found->source) == RELKIND_PARTITIONED_TABLE)
-			list_free(find_all_inheritors(found->source, AccessExclusiveLock,
-										  NULL));
 		exists = SearchSysCacheExists1(RELOID,
 									   ObjectIdGetDatum(found->source));
 		found = find_defn(board);
@@ -541,6 +536,16 @@ lb_drop_board(PG_FUNCTION_ARGS)
 								 LB_ROW_TRIGGER, table));
 		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
 								 LB_TRUNCATE_TRIGGER, table));
+	}
+	else if (exists &&
+			 get_rel_relkind(defn.source) == RELKIND_PARTITIONED_TABLE)
+	{
+		/*
+		 * Who writes to a partition itself has no lock on the source.  With
+		 * the triggers he would have been waited for.
+		 */
+		list_free(find_all_inheritors(defn.source, ShareRowExclusiveLock,
+									  NULL));
 	}
 	values[0] = Int32GetDatum(defn.id);
 	cat = lb_require_catalog();

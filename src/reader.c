@@ -204,7 +204,7 @@ lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
 	r->generation = defn->generation;
 	r->stripe = &r->def->stripes[r->target.stripe];
 	r->own = lb_own_changes(&r->target, snapshot->curcid);
-	if (r->own != NULL && r->own->nentries > LB_MAX_OWN)
+	if (r->own != NULL && r->own->nentries > LB_MAX_OWN && !verify)
 	{
 		lb_read_by_query(r, LB_CAUSE_OWN_CHANGES);
 		return;
