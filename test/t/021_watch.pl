@@ -45,11 +45,12 @@ sub workers
 		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'});
 }
 
-# What a session hears that runs these statements.
+# What a session hears that runs these statements.  What it sends itself comes
+# after all that was committed before, of which it need not know yet.
 sub heard
 {
 	my ($db, @sql) = @_;
-	my ($rc, $out, $err) = $node->psql($db, join(";\n", 'LISTEN leaderboard', @sql, 'SELECT 1', ''), on_error_stop => 1);
+	my ($rc, $out, $err) = $node->psql($db, join(";\n", 'LISTEN leaderboard; LISTEN heard', @sql, 'NOTIFY heard', 'SELECT 1', ''), on_error_stop => 1);
 
 	is($rc, 0, "heard: $err");
 	my @payloads = $out =~ /Asynchronous notification "leaderboard" with payload "(.*)" received/g;
