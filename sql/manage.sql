@@ -168,6 +168,7 @@ DROP SCHEMA "S 2";
 ALTER TABLE t RENAME grp TO grp2;
 ALTER TABLE t ADD COLUMN extra integer DEFAULT 5, DROP COLUMN grp2;
 UPDATE t SET score = score + 1;
+SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('other', 't', ties => 'other');
 SELECT * FROM lb_verify();
 
