@@ -1043,6 +1043,13 @@ lb_defns_of_rows(Relation rel, LbDefn ***result)
 	return entry->n;
 }
 
+LbDefn *
+lb_find_defn(const char *name)
+{
+	load_defns();
+	return find_defn(name, strlen(name));
+}
+
 int
 lb_all_defns(LbDefn ***result)
 {

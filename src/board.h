@@ -485,6 +485,9 @@ extern bool lb_is_part(const LbDefn *defn, Oid relid);
  */
 extern LbDefn *lb_part_defn(const LbDefn *defn, Relation part);
 
+/* The definition that is recorded by that very name, not resolved, or NULL. */
+extern LbDefn *lb_find_defn(const char *name);
+
 /* All definitions of the database, not resolved. */
 extern int	lb_all_defns(LbDefn ***defns);
 

@@ -933,6 +933,22 @@ build_offline(Build *build, const char *reason, bool retry)
 		lb_def_offline(build->def, reason, retry);
 }
 
+/* What is to be built, resolved, or NULL.  Its source must be locked. */
+static LbDefn *
+resolve_build(const Build *build, Oid source)
+{
+	LbDefn	  **defns;
+	int			n = lb_defns_of(source, &defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == build->def->id &&
+			defns[i]->catalog == build->def->catalog)
+			return defns[i];
+	}
+	return NULL;
+}
+
 /*
  * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
  * then the build has ended.
@@ -942,7 +958,7 @@ prepare_build(Build *build)
 {
 	LbDef	   *def = build->def;
 	LbDefn	  **defns;
-	LbDefn	   *defn = NULL;
+	LbDefn	   *defn;
 	Oid			source = InvalidOid;
 	int			n;
 
@@ -985,12 +1001,7 @@ prepare_build(Build *build)
 		pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 	}
-	n = lb_defns_of(source, &defns);
-	for (int i = 0; i < n; i++)
-	{
-		if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
-			defn = defns[i];
-	}
+	defn = resolve_build(build, source);
 	if (defn != NULL)
 		defn->parts_valid = false;	/* for the locks */
 	for (int try = 0; defn != NULL && !lb_resolve_parts(defn, false); try++)
@@ -1024,18 +1035,9 @@ prepare_build(Build *build)
 static bool
 is_as_resolved(const Build *build, const LbDefn *defn)
 {
-	LbDefn	  **defns;
-	int			n;
-
 	AcceptInvalidationMessages();
-	n = lb_defns_of(defn->source, &defns);
-	for (int i = 0; i < n; i++)
-	{
-		if (defns[i]->id == build->def->id &&
-			defns[i]->catalog == build->def->catalog)
-			return defns[i]->problem == NULL && defns[i]->captured;
-	}
-	return false;
+	defn = resolve_build(build, defn->source);
+	return defn != NULL && defn->problem == NULL && defn->captured;
 }
 
 /* Scan, sort, pack, catch up, install. */

@@ -301,20 +301,6 @@ create_triggers(Oid source, const LbCatalog *cat)
 	}
 }
 
-static LbDefn *
-find_defn(const char *name)
-{
-	LbDefn	  **defns;
-	int			n = lb_all_defns(&defns);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (strcmp(defns[i]->name, name) == 0)
-			return defns[i];
-	}
-	return NULL;
-}
-
 static void
 create_board(const char *board, Oid source, const char *member,
 			 const char *rank_by, const char *board_column,
@@ -375,7 +361,7 @@ create_board(const char *board, Oid source, const char *member,
 	relation_close(rel, NoLock);
 
 	LockRelationOid(cat->lb_board, RowExclusiveLock);
-	if (find_defn(board) != NULL)
+	if (lb_find_defn(board) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("board \"%s\" already exists", board),
@@ -500,7 +486,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	found = find_defn(board);
+	found = lb_find_defn(board);
 	if (found == NULL)
 		board_not_found(board);
 	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
@@ -510,7 +496,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		LockRelationOid(found->source, AccessExclusiveLock);
 		exists = SearchSysCacheExists1(RELOID,
 									   ObjectIdGetDatum(found->source));
-		found = find_defn(board);
+		found = lb_find_defn(board);
 		if (found == NULL)
 			board_not_found(board);
 		if (exists)
@@ -690,7 +676,7 @@ attach_board(const char *name, LbDef **def, bool *locked)
 {
 	for (;;)
 	{
-		LbDefn	   *defn = find_defn(name);
+		LbDefn	   *defn = lb_find_defn(name);
 		Oid			source;
 
 		*def = NULL;
@@ -700,7 +686,7 @@ attach_board(const char *name, LbDef **def, bool *locked)
 		*locked = ConditionalLockRelationOid(source, AccessShareLock);
 
 		/* That may have brought in invalidations. */
-		defn = find_defn(name);
+		defn = lb_find_defn(name);
 		if (defn != NULL && defn->source == source)
 			*def = lb_def_attach(defn, *locked && !lb_created_here(defn));
 		if (*locked)
@@ -880,7 +866,7 @@ create_default_board(const char *board, const char *schema, const char *table,
 	Oid			source = get_relname_relid(table, get_namespace_oid(schema, false));
 
 	/* A table of version 0.1.0 does not have the column. */
-	if (find_defn(board) == NULL)
+	if (lb_find_defn(board) == NULL)
 		create_board(board, source, "player_id", "score DESC, updated_at ASC",
 					 board_column, "row_number",
 					 get_attnum(source, "ranked") == InvalidAttrNumber ?
@@ -955,7 +941,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	 * somebody has be removed: not over one that was there, nor over another
 	 * that has the family.  Nor is one that a board's name hides.
 	 */
-	windows = windows && find_defn("*") == NULL;
+	windows = windows && lb_find_defn("*") == NULL;
 	create_default_board("*", schema, "player_score_windows", "window_key");
 
 	if (windows)

@@ -307,6 +307,16 @@ count_between(const Read *r, bool has_lo, int64 lo, bool has_hi, int64 hi)
 	return upto - before;
 }
 
+/*
+ * Whether a long read goes on after so many rows, members or buckets; now and
+ * then others get the lock.  If not, the query must be run, and the lock is gone.
+ */
+static inline bool
+go_on(Read *r, int64 done)
+{
+	return done == 0 || done % LB_GIVE_WAY != 0 || lb_read_give_way(&r->read);
+}
+
 /* Copy n entries after the first before ones, which exist, at one go. */
 static int
 copy_slice(const Read *r, uint64 before, int n, Row *rows)
@@ -352,7 +362,7 @@ copy_rows(Read *r, uint64 before, int n, Row *rows)
 		got += copied;
 		if (copied < slice || got == n)
 			return got;
-		if (!lb_read_give_way(&r->read))
+		if (!go_on(r, got))
 			return -1;
 	}
 }
@@ -1064,25 +1074,19 @@ lb_ranks(PG_FUNCTION_ARGS)
 	int			n;
 	Row		   *rows;
 	Ranked		ranked[LB_BATCH];
-	bool		locked;
 
 	read_begin(&r, fcinfo, 1, 2);
 	InitMaterializedSRF(fcinfo, 0);
 	n = array_argument(fcinfo, 0, &members, &nulls);
 	rows = MemoryContextAllocHuge(CurrentMemoryContext,
 								  Max(1, n) * sizeof(Row));
-	locked = lb_read_lock(&r.read);
-	for (int i = 0; locked && i < n; i += LB_BATCH)
+	(void) lb_read_lock(&r.read);
+	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
 	{
 		int			batch = Min(LB_BATCH, n - i);
-		int			got;
+		int			got = rank_members(&r, members + i, nulls + i, batch, 1,
+									   ranked);
 
-		if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
-		{
-			locked = false;
-			break;
-		}
-		got = rank_members(&r, members + i, nulls + i, batch, 1, ranked);
 		for (int j = 0; j < batch; j++)
 			rows[i + j].rank = 0;
 		for (int j = 0; j < got; j++)
@@ -1091,7 +1095,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 			rows[i + ranked[j].number].score = score_of(&r, ranked[j].key);
 		}
 	}
-	if (locked)
+	if (!r.read.query)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -1147,7 +1151,6 @@ lb_among(PG_FUNCTION_ARGS)
 	int			width;
 	int			nfound = 0;
 	Ranked		ranked[LB_BATCH];
-	bool		locked;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
@@ -1158,18 +1161,12 @@ lb_among(PG_FUNCTION_ARGS)
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   (Size) Max(1, n) * (width + 1) *
 								   sizeof(int64));
-	locked = lb_read_lock(&r.read);
-	for (int i = 0; locked && i < n; i += LB_BATCH)
+	(void) lb_read_lock(&r.read);
+	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
 	{
-		int			got;
+		int			got = rank_members(&r, members + i, nulls + i,
+									   Min(LB_BATCH, n - i), width, ranked);
 
-		if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
-		{
-			locked = false;
-			break;
-		}
-		got = rank_members(&r, members + i, nulls + i, Min(LB_BATCH, n - i),
-						   width, ranked);
 		for (int j = 0; j < got; j++)
 		{
 			int64	   *key = found + (Size) nfound * (width + 1);
@@ -1179,7 +1176,7 @@ lb_among(PG_FUNCTION_ARGS)
 			nfound++;
 		}
 	}
-	if (locked)
+	if (!r.read.query)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 		int			place = 0;
@@ -1267,13 +1264,11 @@ lb_histogram(PG_FUNCTION_ARGS)
 #define DISTANCE(i) (((uint128) (i) * range + k - 1) / k)
 #define SCORE(d) (descending ? (int64) ((int128) worst + (int128) (d)) : \
 				  (int64) ((int128) worst - (int128) (d)))
-		for (int64 i = 0; i < (int64) k; i++)
+		for (int64 i = 0; i < (int64) k && go_on(&r, i); i++)
 		{
 			int64		near = SCORE(DISTANCE(i));
 			int64		far = SCORE(DISTANCE(i + 1) - 1);
 
-			if (i > 0 && i % LB_GIVE_WAY == 0 && !lb_read_give_way(&r.read))
-				break;
 			counts[i] = count_between(&r, true, Min(near, far),
 									  true, Max(near, far));
 		}

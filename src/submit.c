@@ -151,19 +151,12 @@ find_source(const char *name, bool family)
 static LbDefn *
 find_recorded(const char *name)
 {
-	LbDefn	  **defns;
-	int			n = lb_all_defns(&defns);
+	LbTarget	target;
 
-	for (int i = 0; i < n; i++)
-	{
-		LbTarget	target;
-
-		if (strcmp(defns[i]->name, name) != 0)
-			continue;
-		lb_find_target(name, strlen(name), &target);
-		return target.defn;
-	}
-	return NULL;
+	if (lb_find_defn(name) == NULL)
+		return NULL;
+	lb_find_target(name, strlen(name), &target);
+	return target.defn;
 }
 
 /*
