@@ -266,7 +266,7 @@ typedef struct LbDef
 	uint32		attempts;		/* builds that ended, either way */
 	bool		failed;			/* ... and how the last one did */
 	bool		retry;			/* OFFLINE for a passing reason */
-	bool		awaiting;		/* ... a transaction's end */
+	bool		awaiting;		/* ... the end of transactions */
 	bool		release;		/* the indexes' memory is to be given back */
 	bool		tell;			/* the log is to be told that it is OFFLINE */
 	double		build_seconds;	/* of the last one that succeeded */

@@ -717,16 +717,15 @@ move_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * Whether a transaction whose changes are nowhere to be found may have been
- * running when the snapshot was taken.  Or before: what it has done to the
- * triggers may have come after we looked at them.
+ * Whether a transaction whose changes are nowhere to be found, or one between
+ * such, is running: in a snapshot, or now.
  */
 static bool
-misses_changes(Build *build)
+unknown_running(LbDef *def, const LbSnapshot *snapshot)
 {
 	LbUnknown  *unknown[2];
 
-	unknown[0] = &build->def->unknown;
+	unknown[0] = &def->unknown;
 	unknown[1] = &lb_shared->unknown;
 	for (int i = 0; i < 2; i++)
 	{
@@ -737,10 +736,22 @@ misses_changes(Build *build)
 		first = unknown[i]->first;
 		last = unknown[i]->last;
 		SpinLockRelease(&unknown[i]->mutex);
-		if (last != 0 && lb_any_running(&build->before, first, last))
+		if (last != 0 && (snapshot != NULL ?
+						  lb_any_running(snapshot, first, last) :
+						  lb_any_in_progress(first, last)))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Whether one may have been running when the snapshot was taken.  Or before:
+ * what it has done to the triggers may have come after we looked at them.
+ */
+static bool
+misses_changes(const Build *build)
+{
+	return unknown_running(build->def, &build->before);
 }
 
 /*
@@ -1053,7 +1064,13 @@ try_build(Build *build, LbDefn *defn)
 	int			save_context;
 
 	if (misses_changes(build))
+	{
+		/* Nothing has been done in vain: again as soon as they have ended. */
+		SpinLockAcquire(&def->mutex);
+		def->awaiting = true;
+		SpinLockRelease(&def->mutex);
 		return BUILD_AGAIN;
+	}
 
 	rel = table_open(defn->source, NoLock);
 	pg_atomic_write_u64(&def->build_total,
@@ -1737,16 +1754,9 @@ launcher_round(void)
 
 			if (retry)
 			{
-				uint64		unknown;
-				bool		running;
+				bool		running = unknown_running(def, NULL);
 
-				SpinLockAcquire(&def->unknown.mutex);
-				unknown = def->unknown.last;
-				SpinLockRelease(&def->unknown.mutex);
-				running = unknown != 0 &&
-					TransactionIdIsInProgress(XidFromFullTransactionId(FullTransactionIdFromU64(unknown)));
-
-				/* As soon as the transaction that we wait for has ended. */
+				/* As soon as those that we wait for have ended. */
 				SpinLockAcquire(&def->mutex);
 				if (running)
 					due = false;

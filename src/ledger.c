@@ -1367,6 +1367,25 @@ lb_any_running(const LbSnapshot *s, uint64 first, uint64 last)
 	return false;
 }
 
+bool
+lb_any_in_progress(uint64 first, uint64 last)
+{
+	uint64		next = lb_next_xid();
+	RunningTransactions running = GetRunningTransactionData();
+	bool		found = false;
+
+	/* Top-level ones come first. */
+	for (int i = 0; !found && i < running->xcnt; i++)
+	{
+		uint64		xid = full_xid(running->xids[i], next);
+
+		found = xid >= first && xid <= last;
+	}
+	LWLockRelease(ProcArrayLock);
+	LWLockRelease(XidGenLock);
+	return found;
+}
+
 void
 lb_look_up_outcome(LbOutcomes *outcomes)
 {

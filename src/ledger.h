@@ -130,6 +130,9 @@ extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
  */
 extern bool lb_any_running(const LbSnapshot *s, uint64 first, uint64 last);
 
+/* Whether a transaction with an xid from first to last is running now. */
+extern bool lb_any_in_progress(uint64 first, uint64 last);
+
 /* Transactions whose outcome a read has looked up. */
 typedef struct LbOutcomes
 {

@@ -1909,6 +1909,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 					int n, int nwords, uint64 *members, uint64 *distinct)
 {
 	const Block *blocks[LB_PREFETCH_KEYS];
+	int			slots[LB_PREFETCH_KEYS];
 	int			level;
 	int			i;
 
@@ -1927,15 +1928,24 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 		for (i = 0; i < n; i++)
 		{
 			const Block *block = blocks[i];
-			LbRef		child;
-			int			at;
 
-			at = search_keys(link_words(block, 0), block->cap, 1,
-							 block->count, prefixes[i], nwords, false) - 1;
-			members[i] += link_members(block)[at];
+			/* What lies there is a miss as well: sent for, before it is read. */
+			slots[i] = search_keys(link_words(block, 0), block->cap, 1,
+								   block->count, prefixes[i], nwords,
+								   false) - 1;
+			lb_prefetch(link_members(block) + slots[i]);
 			if (distinct != NULL)
-				distinct[i] += link_distinct(block)[at];
-			child = link_children(block)[at];
+				lb_prefetch(link_distinct(block) + slots[i]);
+			lb_prefetch(link_children(block) + slots[i]);
+		}
+		for (i = 0; i < n; i++)
+		{
+			const Block *block = blocks[i];
+			LbRef		child = link_children(block)[slots[i]];
+
+			members[i] += link_members(block)[slots[i]];
+			if (distinct != NULL)
+				distinct[i] += link_distinct(block)[slots[i]];
 			blocks[i] = block_ptr(arena, child);
 			if (child == places[i].leaf && distinct == NULL)
 				continue;

@@ -226,6 +226,34 @@ main(int argc, char **argv)
 	end("lookup, 32 at a time", reads);
 
 	begin();
+	for (i = 0; i < reads; i += 32)
+	{
+		int64		member[32];
+		int64		keys[32 * WIDTH];
+		bool		found[32];
+		LbCursor	places[32];
+		const int64 *prefixes[32];
+		uint64		before[32];
+		int			j;
+
+		for (j = 0; j < 32; j++)
+			member[j] = (int64) (next_random() % members) * 7 + 1;
+		lb_index_lookup_many(&arena, &index, member, 32, 1, keys,
+							 found, places);
+		for (j = 0; j < 32; j++)
+		{
+			if (!found[j])
+				die("lookup");
+			prefixes[j] = keys + j * WIDTH;
+		}
+		lb_index_spans_many(&arena, &index, prefixes, places, 32, 1, before,
+							NULL);
+		for (j = 0; j < 32; j++)
+			sum += before[j];
+	}
+	end("rank, 32 at a time", reads);
+
+	begin();
 	for (i = 0; i < reads; i++)
 	{
 		LbCursor	cursor;
