@@ -196,9 +196,25 @@ SELECT lb_wait_ready();
 SELECT * FROM lbt.differences('r:1', 'r', 'season = 1');
 SELECT * FROM lbt.differences('r:2', 'r', 'season = 2');
 
+-- Members beyond all bounds, in the default partition, where they may be null.
+CREATE TABLE d (id bigint UNIQUE, score int) PARTITION BY RANGE (id);
+CREATE TABLE d1 PARTITION OF d FOR VALUES FROM (10) TO (20);
+CREATE TABLE d2 PARTITION OF d DEFAULT;
+INSERT INTO d SELECT i, i FROM generate_series(1, 30) i;
+INSERT INTO d VALUES (NULL, 15);
+SELECT lb_create_board('d', 'd', member => 'id', rank_by => 'score ASC');
+SELECT lb_wait_ready();
+SELECT * FROM lb_ranks('{15,29,5}', 'd');
+SELECT * FROM lbt.differences('d', 'd', 'id IS NOT NULL', member => 'id', dir => 'ASC');
+SET leaderboard.enable_index = off;
+SELECT * FROM lb_ranks('{15,29,5}', 'd');
+SELECT * FROM lb_ranks('{29}', 'd');
+SELECT member, place FROM lb_among('{15,29,5}', 'd');
+RESET leaderboard.enable_index;
+
 SELECT * FROM lb_verify();
 DROP FUNCTION follows;
-DROP TABLE q, r;
+DROP TABLE d, q, r;
 SELECT lb_drop_board('pt');
 SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'leaderboard%';
 DROP TABLE pt, pt5;

@@ -99,11 +99,17 @@ SELECT * FROM lbt.differences('t', 't');
 SELECT * FROM lbt.differences('again', 't');
 SELECT lb_drop_board('again');
 
--- A column changes its type.
+-- A column changes its type: the query would rank in another order than the index.
 ALTER TABLE t ALTER score TYPE numeric;
-SELECT state FROM lbt.error($$SELECT lb_rank(5, 't')$$);
+SELECT * FROM lbt.error($$SELECT lb_rank(5, 't')$$);
+SELECT state, message FROM lbt.error($$SELECT lb_close_season('t', 's')$$);
 UPDATE t SET score = score + 1;
-ALTER TABLE t ALTER score TYPE bigint;
+ALTER TABLE t ALTER score TYPE text, ALTER player_id TYPE numeric;
+SELECT state, detail FROM lbt.error($$SELECT * FROM lb_top(5, 't')$$);
+SET leaderboard.enable_index = off;
+SELECT state, detail FROM lbt.error($$SELECT lb_count_between(1, 5, 't')$$);
+RESET leaderboard.enable_index;
+ALTER TABLE t ALTER score TYPE bigint USING score::bigint, ALTER player_id TYPE bigint;
 SELECT lb_rebuild('t');
 SELECT * FROM lbt.differences('t', 't');
 

@@ -600,6 +600,7 @@ resolve(LbDefn *defn)
 	TupleDesc	desc;
 	char	   *name;
 	Oid			type;
+	const char *misfit = NULL;
 
 	if (defn->resolved)
 		return;
@@ -618,7 +619,6 @@ resolve(LbDefn *defn)
 	defn->resolved = true;
 	defn->parts_valid = false;
 	defn->problem = NULL;
-	defn->column_missing = false;
 	desc = RelationGetDescr(rel);
 	defn->relkind = rel->rd_rel->relkind;
 	defn->owner = rel->rd_rel->relowner;
@@ -631,26 +631,23 @@ resolve(LbDefn *defn)
 		defn->source_name = MemoryContextStrdup(defns_context, name);
 
 	defn->member_attno = find_column(desc, defn->member, &defn->member_type);
-	defn->column_missing |= defn->member_attno == InvalidAttrNumber;
 	if (!lb_member_type_ok(defn->member_type))
-		defn->problem = "the member column is missing or of another type";
+		misfit = "the member column is missing or of another type";
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		LbRankColumn *column = &defn->columns[i];
 
 		column->attno = find_column(desc, column->name, &column->type);
-		defn->column_missing |= column->attno == InvalidAttrNumber;
 		if (i == 0 ? !lb_score_type_ok(column->type)
 			: !lb_tie_type_ok(column->type))
-			defn->problem = "a rank_by column is missing or of another type";
+			misfit = "a rank_by column is missing or of another type";
 	}
 	if (defn->family)
 	{
 		defn->board_attno = find_column(desc, defn->board_column,
 										&defn->board_type);
-		defn->column_missing |= defn->board_attno == InvalidAttrNumber;
 		if (!lb_board_type_ok(defn->board_type))
-			defn->problem = "the board column is missing or of another type";
+			misfit = "the board column is missing or of another type";
 		else
 		{
 			Oid			collation;
@@ -665,20 +662,34 @@ resolve(LbDefn *defn)
 	if (defn->ranked_if[0] != '\0')
 	{
 		defn->ranked_attno = find_column(desc, defn->ranked_if, &type);
-		defn->column_missing |= defn->ranked_attno == InvalidAttrNumber;
 		if (type != BOOLOID)
-			defn->problem = "the ranked_if column is missing or of another type";
+			misfit = "the ranked_if column is missing or of another type";
 	}
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
 		defn->problem = "the source is not a table";
 	if (has_virtual_column(desc, defn))
 		defn->problem = "a column of the board is a virtual generated column";
+	defn->misfit = misfit != NULL;
+	if (defn->misfit)
+		defn->problem = misfit;
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = "there is no valid unique index on the member";
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
 	defn->keeps_rows = may_keep_rows(rel, cat);
 	RelationClose(rel);
+}
+
+void
+lb_require_fit(const LbDefn *defn)
+{
+	if (defn->misfit)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" does not fit its table any more",
+						defn->name),
+				 errdetail("Reason: %s.", defn->problem),
+				 errhint("Give the table its columns back and use lb_rebuild(), or drop the board and create it again.")));
 }
 
 bool

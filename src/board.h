@@ -99,7 +99,7 @@ typedef struct LbDefn
 	int			nparts;
 	Oid		   *parts;			/* all below it, in order of their OIDs */
 	const char *problem;		/* why no index can be kept, or NULL */
-	bool		column_missing;	/* ... and there is no query either */
+	bool		misfit;			/* ... and there is no query either */
 	struct LbDef *def;			/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of def */
 	Oid			checked_user;	/* whose privileges were last looked up ... */
@@ -245,7 +245,10 @@ typedef struct LbDef
 	/* Transactions whose changes the ledger does not hold: first and last. */
 	LbUnknown	unknown;
 
-	/* How many of these are between their PRE_COMMIT and their callback. */
+	/*
+	 * How many of these are between their PRE_COMMIT and the release of their
+	 * locks: what others have in their caches may be of before.
+	 */
 	pg_atomic_uint32 nunknown;
 
 	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
@@ -475,6 +478,12 @@ extern int	lb_defns_of_rows(Relation rel, LbDefn ***defns);
  * meanwhile gets into the board with their commit.
  */
 extern bool lb_resolve_parts(LbDefn *defn, bool wait);
+
+/*
+ * Raise an error if a column of a resolved definition is missing or of another
+ * type: then there is not even a query.
+ */
+extern void lb_require_fit(const LbDefn *defn);
 
 /* Whether relid is among the partitions found. */
 extern bool lb_is_part(const LbDefn *defn, Oid relid);

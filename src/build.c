@@ -756,7 +756,8 @@ misses_changes(const Build *build)
 
 /*
  * Whether a transaction that was prepared before the server started may have
- * changed the source.
+ * changed the source, or one that was prepared has ended and has not told yet
+ * of what it has altered.
  */
 static bool
 is_prepared_for(Oid source)
@@ -773,8 +774,9 @@ is_prepared_for(Oid source)
 
 		/* What was prepared since is in the ledger. */
 		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]) &&
-			TransactionIdPrecedes(holders[i].localTransactionId,
-								  (TransactionId) first))
+			(TransactionIdPrecedes(holders[i].localTransactionId,
+								   (TransactionId) first) ||
+			 !TransactionIdIsInProgress(holders[i].localTransactionId)))
 			return true;
 	}
 	return false;
@@ -1044,11 +1046,16 @@ prepare_build(Build *build)
  * that, but who has told of it only since.
  */
 static bool
-is_as_resolved(const Build *build, const LbDefn *defn)
+is_as_resolved(const Build *build, Oid source)
 {
+	LbDefn	   *defn;
+
 	AcceptInvalidationMessages();
-	defn = resolve_build(build, defn->source);
-	return defn != NULL && defn->problem == NULL && defn->captured;
+	defn = resolve_build(build, source);
+
+	/* A partition may have been altered by itself: its triggers count too. */
+	return defn != NULL && lb_resolve_parts(defn, false) &&
+		defn->problem == NULL && defn->captured;
 }
 
 /* Scan, sort, pack, catch up, install. */
@@ -1063,7 +1070,11 @@ try_build(Build *build, LbDefn *defn)
 	Oid			save_user;
 	int			save_context;
 
-	if (misses_changes(build))
+	/*
+	 * Or one that had ended before has not told of it: after this, whoever has
+	 * altered triggers has either done so, or is running in our snapshot.
+	 */
+	if (misses_changes(build) || pg_atomic_read_u32(&def->nunknown) > 0)
 	{
 		/* Nothing has been done in vain: again as soon as they have ended. */
 		SpinLockAcquire(&def->mutex);
@@ -1071,6 +1082,7 @@ try_build(Build *build, LbDefn *defn)
 		SpinLockRelease(&def->mutex);
 		return BUILD_AGAIN;
 	}
+	pg_read_barrier();
 
 	rel = table_open(defn->source, NoLock);
 	pg_atomic_write_u64(&def->build_total,
@@ -1100,7 +1112,7 @@ try_build(Build *build, LbDefn *defn)
 		if (napplied < FEW_ENTRIES)
 			break;
 	}
-	if (result == BUILD_DONE && !is_as_resolved(build, defn))
+	if (result == BUILD_DONE && !is_as_resolved(build, defn->source))
 		result = BUILD_AGAIN;
 	if (result == BUILD_DONE)
 		result = install(build);
@@ -1754,7 +1766,8 @@ launcher_round(void)
 
 			if (retry)
 			{
-				bool		running = unknown_running(def, NULL);
+				bool		running = unknown_running(def, NULL) ||
+					pg_atomic_read_u32(&def->nunknown) > 0;
 
 				/* As soon as those that we wait for have ended. */
 				SpinLockAcquire(&def->mutex);

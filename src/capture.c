@@ -53,6 +53,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 
 #include "capture.h"
 #include "compat.h"
@@ -176,6 +177,17 @@ static uint32 nxact_boards = 0;
 static Mark *marks = NULL;
 static int	nmarks = 0;
 static int	maxmarks = 0;
+
+/* Definitions in whose nunknown we are.  Outlives the transaction's memory. */
+typedef struct Counted
+{
+	LbDef	   *def;
+	uint64		generation;
+} Counted;
+
+static Counted *counted = NULL;
+static int	ncounted = 0;
+static int	max_counted = 0;
 
 static object_access_hook_type prev_object_access_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility = NULL;
@@ -1454,14 +1466,50 @@ check_serializable(XactDef *xdef)
 	RelationClose(rel);
 }
 
-/* From here to the callback, readers of the definition run their queries. */
+/*
+ * From here to the transaction's end, readers of the definition run their
+ * queries.
+ */
 static void
 count_unknown(XactDef *xdef)
 {
 	note_unknown(&xdef->def->unknown, xact_xid);
-	if (!xdef->counted)
-		pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
+	if (xdef->counted)
+		return;
+	if (ncounted == max_counted)
+	{
+		int			n = Max(8, max_counted * 2);
+
+		counted = counted == NULL ?
+			MemoryContextAlloc(TopMemoryContext, n * sizeof(Counted)) :
+			repalloc(counted, n * sizeof(Counted));
+		max_counted = n;
+	}
+	counted[ncounted].def = xdef->def;
+	counted[ncounted].generation = xdef->generation;
+	ncounted++;
+	pg_atomic_fetch_add_u32(&xdef->def->nunknown, 1);
 	xdef->counted = true;
+}
+
+/*
+ * The transaction has ended, and others have been told what it has done to
+ * triggers, which comes after the callbacks: who builds looks at the count, for
+ * what his relcache has may be of before.
+ */
+static void
+resources_released(ResourceReleasePhase phase, bool isCommit,
+				   bool isTopLevel, void *arg)
+{
+	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel)
+		return;
+	while (ncounted > 0)
+	{
+		const Counted *c = &counted[--ncounted];
+
+		if (c->def->generation == c->generation)
+			pg_atomic_fetch_sub_u32(&c->def->nunknown, 1);
+	}
 }
 
 /*
@@ -1584,7 +1632,6 @@ at_commit(void)
 			continue;
 		lb_def_offline(xdef->def, xdef->reason != NULL ? xdef->reason :
 					   "changes of a transaction could not be kept", true);
-		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
@@ -1610,6 +1657,7 @@ at_commit(void)
 				break;
 		}
 	}
+	lb_pause("ended");
 }
 
 static void
@@ -1625,11 +1673,6 @@ at_abort(void)
 	{
 		if (board->pub != NULL)
 			lb_drop(board->pub);
-	}
-	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
-	{
-		if (xdef->counted && xdef->def->generation == xdef->generation)
-			pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
@@ -1664,7 +1707,6 @@ at_prepare(void)
 			continue;
 		lb_def_offline(xdef->def,
 					   "a prepared transaction has changed the table", true);
-		pg_atomic_fetch_sub_u32(&xdef->def->nunknown, 1);
 	}
 	lb_wake_launcher();
 }
@@ -1759,6 +1801,7 @@ lb_capture_init(void)
 {
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
+	RegisterResourceReleaseCallback(resources_released, NULL);
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_access;
 	prev_process_utility = ProcessUtility_hook;

@@ -400,7 +400,8 @@ apply_entry(LbDef *def, LbBoard *board, const int64 *entry,
 	{
 		/* Before us came somebody whose changes are unknown, if all is well. */
 		Assert(LB_PLANT_BUG != 0 ||
-			   pg_atomic_read_u32(&def->nunknown) > 0);
+			   pg_atomic_read_u32(&def->nunknown) > 0 ||
+			   pg_atomic_read_u32(&def->state) != LB_READY);
 		lb_def_offline(def, "the index did not hold what a change was to replace",
 					   true);
 	}

@@ -1043,7 +1043,7 @@ find_windows(void)
 		if (strcmp(defns[i]->name, "*") != 0)
 			continue;
 		lb_find_target("*", 1, &target);
-		if (target.defn->family && !target.defn->column_missing &&
+		if (target.defn->family && !target.defn->misfit &&
 			(target.defn->board_type == TEXTOID ||
 			 target.defn->board_type == VARCHAROID))
 			return target.defn;
@@ -1400,6 +1400,7 @@ lb_close_season(PG_FUNCTION_ARGS)
 	}
 	lb_require_owner(target.defn->source);
 	defn = target.defn;
+	lb_require_fit(defn);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

@@ -159,7 +159,7 @@ static bool expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 static const char *template_of(LbQueryKind kind, LbMethod method,
 							   bool descending);
 static void append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
-						const char *alias);
+						const char *alias, bool of_members);
 static void append_order(StringInfo buf, const LbDefn *defn,
 						 const char *alias, bool reverse, int first);
 static void append_key_order(StringInfo buf, const LbDefn *defn);
@@ -490,7 +490,9 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 	}
 
 	if (WORD_IS("from"))
-		append_from(buf, defn, kind, "t");
+		append_from(buf, defn, kind, "t", false);
+	else if (WORD_IS("from_listed"))
+		append_from(buf, defn, kind, "t", true);
 	else if (WORD_IS("score"))
 		appendStringInfo(buf, "t.%s", quote_identifier(defn->columns[0].name));
 	else if (WORD_IS("member"))
@@ -550,7 +552,7 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 		expand(buf, defn, kind, method,
 			   "(SELECT DISTINCT ON (v.m) v.* FROM"
 			   " (SELECT {rankfn} AS r, s.* FROM (SELECT {keys} {from}"
-			   " AND {score} {notworse} (SELECT {worst}({score}) {from}"
+			   " AND {score} {notworse} (SELECT {worst}({score}) {from_listed}"
 			   " AND {member} {=} ANY ($1))) s) v"
 			   " WHERE v.m {=} ANY ($1) ORDER BY v.m, {korder})");
 	}
@@ -566,14 +568,15 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 }
 
 /*
- * FROM source WHERE the row is in B.  More conditions can follow with AND.
+ * FROM source WHERE the row is in B.  More conditions can follow with AND; the
+ * member is compared with some of them if of_members.
  *
  * Children of a plain table by inheritance are not part of the board: neither
  * its unique index nor its triggers reach them.
  */
 static void
 append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
-			const char *alias)
+			const char *alias, bool of_members)
 {
 	bool		notnull;
 	Oid			collation;
@@ -595,7 +598,12 @@ append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 							 quote_identifier(defn->columns[i].name));
 	}
 	column_facts(defn, defn->member_attno, &notnull, NULL);
-	if (!notnull)
+
+	/*
+	 * Nor where the comparison implies it: from IS NOT NULL together with
+	 * = ANY the planner infers that the default partition has no such row.
+	 */
+	if (!notnull && !of_members)
 		appendStringInfo(buf, " AND %s.%s IS NOT NULL", alias,
 						 quote_identifier(defn->member));
 
@@ -684,7 +692,7 @@ append_lookup(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 {
 	appendStringInfo(buf, "(SELECT p.%s ",
 					 quote_identifier(defn->columns[column].name));
-	append_from(buf, defn, kind, "p");
+	append_from(buf, defn, kind, "p", true);
 	appendStringInfo(buf, " AND p.%s OPERATOR(pg_catalog.=) $1 ORDER BY ",
 					 quote_identifier(defn->member));
 	append_order(buf, defn, "p", false, 0);

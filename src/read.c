@@ -163,13 +163,7 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 				 errmsg("\"%s\" is a family of boards", defn->name),
 				 errhint("Name one of its boards, as in \"%s:value\".",
 						 defn->name)));
-	if (defn->column_missing)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("board \"%s\" does not fit its table any more",
-						defn->name),
-				 errdetail("Reason: %s.", defn->problem),
-				 errhint("Give the table its columns back and use lb_rebuild(), or drop the board and create it again.")));
+	lb_require_fit(defn);
 	r->method = method_argument(fcinfo, method_arg, defn->method);
 	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
 				  false);

@@ -20,6 +20,7 @@
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
+#include "storage/procarray.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
@@ -63,6 +64,7 @@ typedef struct Corrections
 	uint64		xmin;			/* of the snapshot ... */
 	uint64		xmax;
 	uint32		xcnt;
+	TransactionId *xip;
 	CommandId	curcid;
 	uint64		own;			/* ... and what it was merged with: its serial */
 	bool		pending;		/* has something of what is not settled */
@@ -209,6 +211,10 @@ lb_read_begin(LbRead *r, Snapshot snapshot, bool distinct, bool verify)
 		lb_read_by_query(r, LB_CAUSE_OWN_CHANGES);
 		return;
 	}
+	if (corrections.xip == NULL)
+		corrections.xip = MemoryContextAlloc(TopMemoryContext,
+											 GetMaxSnapshotXidCount() *
+											 sizeof(TransactionId));
 	lb_snapshot_init(&r->snapshot, snapshot);
 	memset(&r->outcomes, 0, sizeof(r->outcomes));
 	memset(&r->unseen, 0, sizeof(r->unseen));
@@ -282,13 +288,15 @@ static bool
 same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 {
 	const Corrections *c = &corrections;
+	Snapshot	snapshot = r->snapshot.snapshot;
 
 	return c->valid && board != NULL && c->def == r->def &&
 		c->generation == r->generation && c->board == ref &&
 		c->xmin == r->snapshot.xmin &&
 		c->xmax == r->snapshot.xmax &&
-		c->xcnt == r->snapshot.snapshot->xcnt &&
-		c->curcid == r->snapshot.snapshot->curcid &&
+		c->xcnt == snapshot->xcnt &&
+		memcmp(c->xip, snapshot->xip, c->xcnt * sizeof(TransactionId)) == 0 &&
+		c->curcid == snapshot->curcid &&
 		c->own == own_serial(r) &&
 		r->serializable == NULL &&
 		lb_above_floor(&r->snapshot, &board->floor);
@@ -395,6 +403,9 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	c->xmin = r->snapshot.xmin;
 	c->xmax = r->snapshot.xmax;
 	c->xcnt = r->snapshot.snapshot->xcnt;
+	Assert(c->xcnt <= (uint32) GetMaxSnapshotXidCount());
+	memcpy(c->xip, r->snapshot.snapshot->xip,
+		   c->xcnt * sizeof(TransactionId));
 	c->curcid = r->snapshot.snapshot->curcid;
 	c->own = own_serial(r);
 	return LB_COLLECTED;

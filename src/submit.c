@@ -129,12 +129,7 @@ find_source(const char *name, bool family)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a family of boards", name),
 				 errdetail("Scores are submitted to the board \"global\" and to the windows in the family \"*\".")));
-	if (defn->column_missing)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("board \"%s\" does not fit its table any more",
-						defn->name),
-				 errdetail("Reason: %s.", defn->problem)));
+	lb_require_fit(defn);
 	if (family && defn->board_type != TEXTOID &&
 		defn->board_type != VARCHAROID)
 		ereport(ERROR,
@@ -312,7 +307,7 @@ find_boards(LbSubmit *s, ArrayType *names)
 	{
 		s->hides = find_recorded("global");
 		if (s->hides != NULL &&
-			(s->hides->family || s->hides->column_missing ||
+			(s->hides->family || s->hides->misfit ||
 			 s->hides->ranked_if[0] == '\0'))
 			s->hides = NULL;
 	}

@@ -38,7 +38,8 @@ valgrind -q --tool=callgrind --callgrind-out-file=out --cache-sim=yes \
 
 # A dump has the line "desc: Trigger: Client Request: NAME" and at its end the
 # sums: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw.
-for dump in out.*; do
+mapfile -t dumps < <(printf '%s\n' out.* | sort -V)
+for dump in "${dumps[@]}"; do
 	awk -v members=$members -v updates=$updates -v reads=$reads '
 		/^desc: Trigger: Client Request: / {
 			name = substr($0, length("desc: Trigger: Client Request: ") + 1)

@@ -164,6 +164,30 @@ for my $ending (sort keys %endings)
 	}
 }
 
+# While it is being prepared a transaction runs twice: the next snapshot has as
+# many running ones as the first, though another has ended.
+$node->safe_psql('postgres', 'CREATE TABLE other (x integer)');
+my ($one, $other, $reader) = map { $node->background_psql('postgres', on_error_stop => 0, timeout => 60) } 1 .. 3;
+
+$one->query('BEGIN; INSERT INTO other VALUES (1)');
+$other->query('BEGIN; UPDATE player_scores SET score = 5000 WHERE player_id = 7');
+$node->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+$reader->query('BEGIN; DECLARE c CURSOR FOR SELECT lb_rank(7), pg_snapshot_xmax(pg_current_snapshot())');
+$other->query('COMMIT');
+my ($rank, $xmax) = split /\|/, $reader->query('FETCH c');
+isnt($rank, '1', 'the snapshot of before');
+$one->query_until(qr/now/, "SET LOCAL synchronous_commit = on;\n\\echo now\nPREPARE TRANSACTION 'twice';\n");
+waiting('being prepared', 1);
+is( $reader->query('SELECT lb_rank(7), pg_snapshot_xmax(pg_current_snapshot())'),
+	"1|$xmax", 'the snapshot of after');
+$endings{cancelled}->();
+waiting('prepared', 0);
+is($reader->query('SELECT lb_rank(7)'), '1', 'and of later');
+$_->quit for $reader, $other, $one;
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'twice'");
+$node->safe_psql('postgres', $put_back);
+ready($node, 'postgres', 'prepared in two places');
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log');
 done_testing();
