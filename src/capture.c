@@ -1501,8 +1501,11 @@ static void
 resources_released(ResourceReleasePhase phase, bool isCommit,
 				   bool isTopLevel, void *arg)
 {
-	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel)
+	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel || ncounted == 0)
 		return;
+
+	/* No lock of ours keeps the definition from being removed any more. */
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	while (ncounted > 0)
 	{
 		const Counted *c = &counted[--ncounted];
@@ -1510,6 +1513,8 @@ resources_released(ResourceReleasePhase phase, bool isCommit,
 		if (c->def->generation == c->generation)
 			pg_atomic_fetch_sub_u32(&c->def->nunknown, 1);
 	}
+	LWLockRelease(&lb_shared->directory_lock);
+	lb_wake_launcher();
 }
 
 /*
