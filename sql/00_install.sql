@@ -331,11 +331,11 @@ BEGIN
 		asked := lbt.query_reads(regexp_replace(source, '^ONLY ', '')) - queries;
 		IF enable_index = 'on' AND (asked > 0) <> query_reads THEN
 			what := 'reads';
-			-- Why, since the counters were reset
+			-- Why it did not, since the counters were reset
 			SELECT string_agg(c.key || ' ' || c.value, ', ' ORDER BY c.key) INTO operand
 			FROM lb_stat_board s, jsonb_each_text(to_jsonb(s)) c
 			WHERE s.source = regexp_replace(source, '^ONLY ', '')::regclass
-				AND c.key ~ '^query_' AND c.value <> '0';
+				AND c.key ~ '^query_' AND c.value <> '0' AND asked > 0;
 			got := CASE WHEN asked > 0 THEN 'queries' ELSE 'index' END;
 			want := CASE WHEN query_reads THEN 'queries' ELSE 'index' END;
 			RETURN NEXT;
