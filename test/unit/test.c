@@ -1399,7 +1399,7 @@ test_estimate(int width, int universe, int step)
 		REQUIRE(model_open(&model, width, 1, size, SCORES_RANDOM, 1000000));
 		for (i = 0; i < size; i++)
 			REQUIRE(insert(&model, i, false));
-		for (i = 0; i < size * 10; i++)
+		for (i = 0; i < size * 5; i++)
 		{
 			REQUIRE(replace(&model, random_below(size), false));
 			most = Max(most, lb_index_bytes(&model.index));
@@ -1765,11 +1765,11 @@ main(int argc, char **argv)
 	report("hash: damage is seen", test_hash_damage());
 
 	report("list: small boards", test_small());
-	report("list: estimate", test_estimate(3, short_run ? 400 : 9000, 40));
+	report("list: estimate", test_estimate(3, short_run ? 400 : 3000, 20));
 	report("list: estimate, width 2",
-		   test_estimate(2, short_run ? 400 : 3000, 20));
+		   test_estimate(2, short_run ? 400 : 1500, 12));
 	report("list: estimate, width 8",
-		   test_estimate(8, short_run ? 400 : 3000, 20));
+		   test_estimate(8, short_run ? 400 : 1500, 12));
 	for (width = 2; width <= LB_MAX_WIDTH; width++)
 	{
 		run_list("random scores", width, 1 + width % 2, 2000, SCORES_RANDOM,
