@@ -5,6 +5,9 @@
  * runs that of 0.1.0 and then this one.
  */
 
+COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
+'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
+
 /*
  * Windows.  Written through lb_open_window() and lb_close_window(); part of a
  * dump.
@@ -134,7 +137,7 @@ RETURNS void
 AS 'MODULE_PATHNAME', 'lb_open_window'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) IS
-'makes lb_submit() write to a window, or changes what is recorded of one';
+'makes lb_submit() write to a window; of one that is recorded it replaces everything, by the default where an argument is left out';
 
 CREATE FUNCTION @extschema@.lb_close_window(
 	name text)
@@ -551,7 +554,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'lb_maintain'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
-'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval';
+'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval; more: call it again';
 
 /*
  * Watching.

@@ -213,6 +213,21 @@ SELECT lb_close_season('guild:1', '2026');
 SELECT * FROM lb_top(3, 'guild:1');
 SELECT * FROM lb_top(3, 'guild:2');
 SELECT * FROM lb_archive_top('guild:1', 1);
+-- A window is not a season, whatever it is called, and closed or not.
+SELECT lb_close_season('daily', 's');
+SELECT lb_close_season('daily:20260412', 's');
+SELECT lb_close_season('*:daily:20260412', 's', reset_to => NULL);
+BEGIN;
+SELECT lb_open_window('guild:2', starts => '2026-04-01', ends => '2026-04-02', late => '0', keep => '1000 years');
+SELECT closed, archived FROM lb_maintain();
+SELECT player_id, score FROM player_score_windows WHERE window_key = 'guild:2' ORDER BY 1;
+SAVEPOINT a;
+SELECT lb_close_season('guild:2', 's');
+ROLLBACK TO a;
+DELETE FROM lb_window WHERE name = 'guild:2';
+SELECT lb_close_season('guild:2', 's');
+ROLLBACK;
+SELECT count(*) FROM lb_archive WHERE season = 's';
 SELECT * FROM lb_verify();
 
 -- Where the index cannot tell the standings, and policies apply to the table's
@@ -442,6 +457,21 @@ SELECT count(*) FROM player_score_windows;
 SELECT * FROM daily;
 COMMIT;
 DROP TABLE daily, player_scores, player_score_windows;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;
+
+-- While the windows' board is being built, as here to the end of the transaction,
+-- there is more to do.  Else it is waited for.
+BEGIN;
+SELECT lb_create_tables();
+INSERT INTO lb_window (name, starts, ends, keep, late)
+VALUES ('c:1', '2026-04-01', '2026-05-01', '1000 years', '0');
+INSERT INTO player_score_windows VALUES (1, 'c:1', 5), (2, 'c:1', 6);
+SELECT * FROM lb_maintain();
+COMMIT;
+SELECT * FROM lb_maintain();
+SELECT board, place, member, score FROM lb_archive ORDER BY 1, 2;
+DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
 

@@ -99,6 +99,21 @@ RESET leaderboard.database_memory;
 TRUNCATE t, f;
 SELECT board, members, distinct_scores, bytes <= 1024 AS small FROM lb_stat_board
 ORDER BY board;
+-- Small boards take what has been estimated for them, after updates at random as well.
+CREATE TABLE sizes (size int, player_id int, score int, at int DEFAULT 0, PRIMARY KEY (size, player_id))
+WITH (fillfactor = 30);
+SELECT lb_create_board('sizes', 'sizes', rank_by => 'score DESC, at', board_column => 'size');
+SELECT lb_wait_ready();
+INSERT INTO sizes SELECT n, i, hashint4(i + n) FROM unnest('{1,5,9,10,19,20,40,41,81,82,96,97,100,150,216,217,
+	240,300,480,500,1000,2000}'::int[]) n, generate_series(1, n) i;
+UPDATE sizes SET score = hashint4(score);
+UPDATE sizes SET score = hashint4(score);
+UPDATE sizes SET score = hashint4(score);
+SELECT members, bytes, lb_estimate_memory(members) FROM lb_stat_board
+WHERE board LIKE 'sizes:%' AND (bytes > lb_estimate_memory(members) OR bytes < lb_estimate_memory(members) * 0.6);
+SELECT members, bytes, lb_estimate_memory(members) FROM lb_stat_board
+WHERE board LIKE 'sizes:%' AND members < 120 ORDER BY members;
+DROP TABLE sizes;
 -- What was never committed leaves nothing.
 SELECT used AS before FROM lb_stat_memory WHERE datname = current_database() \gset
 BEGIN;

@@ -148,6 +148,15 @@ SELECT lb_create_tables();
 SELECT name FROM lb_window;
 ROLLBACK;
 
+-- Nor such as a board hides.
+BEGIN;
+DELETE FROM lb_window;
+CREATE TABLE past (player_id bigint PRIMARY KEY, score bigint);
+SELECT lb_create_board('daily-1', 'past'), lb_create_board('weekly-x', 'past');
+SELECT lb_create_tables();
+SELECT name FROM lb_window;
+ROLLBACK;
+
 -- The trigger is for tables that have what it sets.
 CREATE TABLE other (player_id bigint PRIMARY KEY, score integer,
 	updated_at timestamptz);

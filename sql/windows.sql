@@ -96,10 +96,10 @@ SELECT lb_rank(1, '-1');
 -- A board of that name wins.
 CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO other VALUES (77, 7);
-SELECT lb_create_board('monthly', 'other'), lb_create_board('daily-1', 'other');
+SELECT lb_create_board('monthly', 'other'), lb_create_board('monthly-1', 'other');
 SELECT lb_wait_ready('30 s');
 SELECT * FROM lb_top(2, 'monthly');
-SELECT * FROM lb_top(2, 'daily-1');
+SELECT * FROM lb_top(2, 'monthly-1');
 SELECT count(*) <= 1 AS window FROM lb_top(1, 'daily-2');
 SELECT lb_open_window('monthly');
 DROP TABLE other;
@@ -176,6 +176,34 @@ SELECT lb_open_window('a:b', starts => '2026-01-01', ends => '290000-01-01', kee
 SELECT lb_open_window('a:b', starts => '2026-01-01', ends => '290000-01-01', late => '10000 years');
 SELECT lb_open_window('daily', archive_top => -1);
 SELECT lb_open_window('global', 'daily');
+-- Names that count back from a window are the window's.
+CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
+BEGIN;
+SELECT lb_open_window('top-10', 'daily');
+SELECT lb_create_board('best-9999', 'other'), lb_create_board('daily-01', 'other'),
+	lb_create_board('daily-10000', 'other'), lb_create_board('monthly-', 'other');
+SELECT lb_open_window('weekly-x', 'daily'), lb_open_window('top-10', 'daily', late => '0');
+SAVEPOINT a;
+SELECT lb_open_window('daily-1', 'daily');
+ROLLBACK TO a;
+SELECT lb_open_window('daily-0', 'weekly');
+ROLLBACK TO a;
+SELECT lb_create_board('daily-2', 'other');
+ROLLBACK TO a;
+SELECT lb_create_board('daily-2', 'other', board_column => 'score');
+ROLLBACK TO a;
+SELECT lb_open_window('top', 'daily');
+ROLLBACK TO a;
+SELECT lb_open_window('best', 'daily');
+ROLLBACK TO a;
+SELECT lb_open_window('best:9998', starts => now(), ends => now() + interval '1 hour');
+ROLLBACK;
+-- What was there before can be altered.
+BEGIN;
+INSERT INTO lb_window (name, period, keep) VALUES ('daily-1', 'weekly', '1 day');
+SELECT lb_open_window('daily'), lb_open_window('daily-1', 'weekly', 'Asia/Tokyo');
+ROLLBACK;
+DROP TABLE other;
 \set VERBOSITY terse
 SELECT lb_open_window(repeat('x', 64), 'daily');
 SELECT lb_open_window('t:' || repeat('x', 200), starts => '2026-01-01', ends => '2026-01-02');

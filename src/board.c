@@ -73,6 +73,10 @@ static bool defns_valid = false;
 static uint64 nloads = 0;
 static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 nrole_changes = 0;
+const char lb_collation_problem[] = "the board column has a nondeterministic collation";
+const char lb_partition_problem[] = "a partition is not a plain table";
+const char lb_index_problem[] = "there is no valid unique index on the member";
+
 static uint64 generation = 0;	/* of what texts of statements are made from */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
@@ -655,7 +659,7 @@ resolve(LbDefn *defn)
 			collation = TupleDescAttr(desc, defn->board_attno - 1)->attcollation;
 			if (OidIsValid(collation) &&
 				!get_collation_isdeterministic(collation))
-				defn->problem = "the board column has a nondeterministic collation";
+				defn->problem = lb_collation_problem;
 		}
 	}
 	defn->ranked_attno = InvalidAttrNumber;
@@ -674,7 +678,7 @@ resolve(LbDefn *defn)
 	if (defn->misfit)
 		defn->problem = misfit;
 	if (defn->problem == NULL && !has_member_index(rel, defn))
-		defn->problem = "there is no valid unique index on the member";
+		defn->problem = lb_index_problem;
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
 	defn->keeps_rows = may_keep_rows(rel, cat);
 	RelationClose(rel);
@@ -777,7 +781,7 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 				rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 			{
 				if (defn->problem == NULL)
-					defn->problem = "a partition is not a plain table";
+					defn->problem = lb_partition_problem;
 			}
 			if (cat == NULL || !has_triggers(rel, cat->capture, true))
 				defn->captured = false;

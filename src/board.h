@@ -479,6 +479,11 @@ extern int	lb_defns_of_rows(Relation rel, LbDefn ***defns);
  */
 extern bool lb_resolve_parts(LbDefn *defn, bool wait);
 
+/* Problems of a definition that can be told apart. */
+extern const char lb_collation_problem[];
+extern const char lb_partition_problem[];
+extern const char lb_index_problem[];
+
 /*
  * Raise an error if a column of a resolved definition is missing or of another
  * type: then there is not even a query.

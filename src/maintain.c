@@ -64,6 +64,7 @@
 #include "utils/timestamp.h"
 
 #include "build.h"
+#include "capture.h"
 #include "maintain.h"
 #include "own.h"
 #include "window.h"
@@ -530,9 +531,18 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	bool		thorough = must_look(defn, def);
 	List	   *keys;
 
+	/* As reads do; the worker comes again by itself. */
+	if (!visit->one && def != NULL && lb_not_ready == LB_POLICY_WAIT &&
+		pg_atomic_read_u32(&def->state) == LB_BUILDING &&
+		!lb_created_here(defn))
+		(void) lb_wait_build(def, defn->generation, false, lb_wait_timeout_ms);
+
 	/* When it has been built, then. */
 	if (!keys_of_boards(defn, &keys, &visit->read_all))
+	{
+		visit->done.more = !visit->one;
 		return;
+	}
 	if (thorough)
 		visit->looked_at = GetCurrentTimestamp();
 	if (thorough || visit->read_all)
@@ -1337,6 +1347,34 @@ find_board(const char *board, LbTarget *target)
 				 errhint("Name one of its boards, as in \"%s:value\".", board)));
 }
 
+/*
+ * A window ends by itself.  The season of one would take its rows, or come
+ * before its final standings in the archive.
+ */
+static void
+refuse_window(const char *board, const LbTarget *target)
+{
+	const LbValue *value = &target->value;
+	LbSpan		span;
+	bool		closed;
+
+	if (!target->has_value || strcmp(target->defn->name, "*") != 0)
+		return;
+	closed = lb_window_is_closed(value->data, value->len);
+	if (!closed && strchr(board, ':') != NULL &&
+		lb_window_of_key(value->data, value->len, &span) == NULL)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is a window", board),
+			 closed ?
+			 errdetail("It has been closed; lb_archive_top() returns its final standings.") :
+			 errdetail("It is archived when it is over, and its rows are removed when they are no longer to be kept."),
+			 closed ?
+			 errhint("DELETE what rows it still has, if they are not to be kept.") :
+			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
+}
+
 Datum
 lb_close_season(PG_FUNCTION_ARGS)
 {
@@ -1379,11 +1417,7 @@ lb_close_season(PG_FUNCTION_ARGS)
 						"lb_close_season()"),
 				 errhint("Use the isolation level READ COMMITTED.")));
 	find_board(board, &target);
-	if (target.has_value && strchr(board, ':') == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a window", board),
-				 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
+	refuse_window(board, &target);
 	lb_require_owner(target.defn->source);
 
 	/*

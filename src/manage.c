@@ -301,6 +301,24 @@ create_triggers(Oid source, const LbCatalog *cat)
 	}
 }
 
+/* What to do about what keeps a new board from having an index. */
+static int
+problem_hint(const LbDefn *defn)
+{
+	if (defn->problem == lb_collation_problem)
+		return errhint("Give column \"%s\" a deterministic collation.",
+					   defn->board_column);
+	if (defn->problem == lb_partition_problem)
+		return errhint("All partitions must be tables of the access method heap.");
+	if (defn->problem != lb_index_problem)
+		return 0;
+	return defn->family ?
+		errhint("A unique index on (\"%s\", \"%s\") is needed: immediate, valid, and not partial.",
+				defn->member, defn->board_column) :
+		errhint("A unique index on \"%s\" alone is needed: immediate, valid, and not partial.",
+				defn->member);
+}
+
 static void
 create_board(const char *board, Oid source, const char *member,
 			 const char *rank_by, const char *board_column,
@@ -413,11 +431,7 @@ create_board(const char *board, Oid source, const char *member,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot make board \"%s\": %s", board,
 						recorded->problem),
-				 recorded->family ?
-				 errhint("A unique index on (\"%s\", \"%s\") is needed: immediate, valid, and not partial.",
-						 recorded->member, recorded->board_column) :
-				 errhint("A unique index on \"%s\" alone is needed: immediate, valid, and not partial.",
-						 recorded->member)));
+				 problem_hint(recorded)));
 	if (!recorded->captured)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -939,7 +953,8 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	/*
 	 * Windows are opened over a table that has just been made, lest what
 	 * somebody has be removed: not over one that was there, nor over another
-	 * that has the family.  Nor is one that a board's name hides.
+	 * that has the family.  Nor is one that a board's name hides, as "daily"
+	 * does or "daily-1".
 	 */
 	windows = windows && lb_find_defn("*") == NULL;
 	create_default_board("*", schema, "player_score_windows", "window_key");
@@ -951,24 +966,19 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
 						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
 						  "WHERE NOT EXISTS (SELECT FROM @.lb_window) "
-						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.=) v.name)",
+						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.~) "
+						  "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
 						  0, NULL, NULL, NULL);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
 
-/*
- * What a board is going to take, when its blocks are as full as random updates
- * leave them.
- */
+/* What a board takes at most, whatever updates there have been. */
 Datum
 lb_estimate_memory(PG_FUNCTION_ARGS)
 {
 	int64		members = PG_GETARG_INT64(0);
 	int32		columns = PG_GETARG_INT32(1);
-	double		bytes;
-	double		leaf;
-	double		link;
 
 	if (members < 0)
 		ereport(ERROR,
@@ -983,17 +993,13 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
 				 errhint("A board ranks by 1 to %d columns.",
 						 LB_MAX_RANK_COLUMNS)));
 
-	/* Keys of a block, two thirds full; links above it; a slot of the hash. */
-	leaf = (double) LB_PAGE_SIZE / ((LB_PAGE_SIZE - 32) / (8 * (columns + 1)) * 0.67);
-	link = leaf / ((LB_PAGE_SIZE - 32) / (8 * (columns + 1) + 20) * 0.67);
-	bytes = LB_CHUNK_SIZE + members * (leaf + link + 8 / 0.75);
-	if (members <= 64)
-		bytes = LB_CHUNK_SIZE + Max(LB_CHUNK_SIZE, members * 8 * (columns + 1) * 2.0);
-	if (!FLOAT8_FITS_IN_INT64(bytes))
+	/* With all columns a member takes about half of that. */
+	if (members > PG_INT64_MAX / 256)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("bigint out of range")));
-	PG_RETURN_INT64((int64) bytes);
+	PG_RETURN_INT64((LB_CHUNK_SIZE << LB_BOARD_ORDER) +
+					(int64) lb_index_estimate(members, columns + 1));
 }
 
 

@@ -742,6 +742,34 @@ maybe_rehash(const LbMem *mem, LbHash *table)
  *--------------------------------------------------------------------------
  */
 
+uint64
+lb_hash_estimate(uint64 entries)
+{
+	uint64		n;
+	uint64		pages;
+	uint64		all;
+	int			order = 0;
+
+	if (entries == 0)
+		return 0;
+	if (entries <= FULL_PAGE_SLOTS * SPLIT_FROM / 100)
+	{
+		while (PAGE_SLOTS(order) < entries)
+			order++;
+		return (uint64) LB_CHUNK_SIZE << order;
+	}
+
+	/* At worst, all pages of a round have just been split. */
+	n = entries * 100 / (FULL_PAGE_SLOTS * SPLIT_UP_TO);
+	pages = Max(n * 2, n + 1 + splits_wanted(n + 1, entries));
+	pages = Max(pages, entries * 100 / (FULL_PAGE_SLOTS * RESERVE_LOAD) + 1);
+	for (all = pages; pages > 1; all += pages)
+		pages = (pages + DIR_FANOUT - 1) / DIR_FANOUT;
+
+	/* One of a few may have overflowed before it is split. */
+	return all * LB_PAGE_SIZE + 2 * LB_CHUNK_SIZE;
+}
+
 void
 lb_hash_init(LbHash *table)
 {

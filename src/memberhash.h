@@ -89,6 +89,12 @@ extern void lb_hash_walk(const LbArena *arena, const LbHash *table,
 /* Give all memory back and leave an empty table. */
 extern void lb_hash_free(const LbMem *mem, LbHash *table);
 
+/*
+ * The most memory, in bytes, that a table of so many entries takes which has not
+ * had more: built at that size, or grown to it from any other.
+ */
+extern uint64 lb_hash_estimate(uint64 entries);
+
 /* Check the table's invariants: NULL, or a static string. */
 extern const char *lb_hash_check(const LbArena *arena, const LbHash *table);
 

@@ -24,6 +24,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/float.h"
 #include "utils/json.h"
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
@@ -950,7 +951,8 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 		if (isnan(p) || p < 0 || p > 100)
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("percentile %g is not between 0 and 100", p),
+					 errmsg("percentile %s is not between 0 and 100",
+							float8out_internal(p)),
 					 errhint("The best score is at percentile 100, the worst at 0.")));
 	}
 	read_begin(&r, fcinfo, 1, -1);

@@ -93,6 +93,8 @@ offline_error(const LbDefn *defn, const char *reason)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("board \"%s\" is offline", defn->name),
 			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 RecoveryInProgress() ?
+			 errhint("Ask the primary server, or set \"leaderboard.offline\" to \"query\".") :
 			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
 }
 

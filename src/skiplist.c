@@ -2401,6 +2401,33 @@ free_links(const LbMem *mem, LbIndex *index, LbRef ref)
 	block_free(mem, index, ref, LB_MAX_ORDER);
 }
 
+uint64
+lb_index_estimate(uint64 members, int width)
+{
+	uint64		bytes = members > HASH_FROM ? lb_hash_estimate(members) : 0;
+	uint64		cap = leaf_capacity(width, LB_MAX_ORDER);
+	uint64		n = members;
+	int			order = 0;
+
+	if (members == 0)
+		return 0;
+	if (members <= cap)
+	{
+		while ((uint64) leaf_capacity(width, order) < members)
+			order++;
+		return bytes + ((uint64) LB_CHUNK_SIZE << order);
+	}
+
+	/* Blocks are about two thirds full. */
+	while (n > 1)
+	{
+		n = (n * 3 + cap * 2 - 1) / (cap * 2);
+		bytes += n * LB_PAGE_SIZE;
+		cap = link_capacity(width);
+	}
+	return bytes;
+}
+
 void
 lb_index_free(const LbMem *mem, LbIndex *index)
 {

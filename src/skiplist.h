@@ -194,6 +194,12 @@ lb_index_bytes(const LbIndex *index)
 }
 
 /*
+ * About the most memory, in bytes, that an index of so many entries takes which
+ * has not had more, after as many changes at random as you like.
+ */
+extern uint64 lb_index_estimate(uint64 members, int width);
+
+/*
  * Recompute everything that is stored: order, spans, distinct scores, first
  * keys, neighbours, fill, hash, memory.  NULL, or a static string that says
  * what is wrong first.

@@ -654,25 +654,61 @@ lb_window_goes(const LbWindow *window, const LbSpan *span)
 	return after(span->ends, &window->keep);
 }
 
+/*
+ * The length of a window's name in one that counts back from it, "daily-1", and
+ * how far back; -1 if it is no such name.
+ */
+static int
+split_alias(const char *name, int len, int *back)
+{
+	int			n = len;
+
+	while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	if (n < 2 || name[n - 1] != '-' || n == len || len - n > 4 ||
+		(name[n] == '0' && len - n > 1))
+		return -1;
+	*back = digits(name + n, len - n);
+	return n - 1;
+}
+
+/* The recorded window that a name counts back from, or NULL. */
+static LbWindow *
+window_of_alias(const char *name, int len)
+{
+	int			back;
+	int			n = split_alias(name, len, &back);
+	LbWindow   *window = n < 0 ? NULL : lb_window_find(name, n);
+
+	return window != NULL && window->period != LB_ONCE ? window : NULL;
+}
+
+/* Whether a name would count back from a window of that name. */
+static bool
+is_alias_of(const char *name, const char *window)
+{
+	int			back;
+	int			n = split_alias(name, strlen(name), &back);
+
+	return n >= 0 && n == (int) strlen(window) &&
+		strncmp(name, window, n) == 0;
+}
+
 char *
 lb_window_alias(const char *name, int len, int *keylen)
 {
 	LbWindow   *window;
 	LbSpan		span;
 	int			back = 0;
-	int			n = len;
 
 	/* A recorded name first, or nobody could name one "top-10". */
 	window = find_or_default(name, len);
 	if (window == NULL)
 	{
-		while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
-			n--;
-		if (n < 2 || name[n - 1] != '-' || n == len || len - n > 4 ||
-			(name[n] == '0' && len - n > 1))
-			return NULL;
-		back = digits(name + n, len - n);
-		window = find_or_default(name, n - 1);
+		int			n = split_alias(name, len, &back);
+
+		if (n >= 0)
+			window = find_or_default(name, n);
 	}
 	if (window == NULL || window->period == LB_ONCE)
 		return NULL;
@@ -812,6 +848,51 @@ require_window_owner(void)
 	}
 }
 
+/*
+ * A new window must neither hide what the name "daily-1" means nor come to mean
+ * what a board or a window of such a name is.
+ */
+static void
+check_alias(const char *name, LbPeriod period)
+{
+	LbWindow   *window;
+	LbDefn	  **defns;
+	int			n;
+
+	if (period == LB_ONCE || lb_window_find(name, strlen(name)) != NULL)
+		return;
+	window = window_of_alias(name, strlen(name));
+	if (window != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a window: \"%s\"", name),
+				 errdetail("Reads of \"%s\" are of the window \"%s\" as it was before.",
+						   name, window->name),
+				 errhint("Use another name.")));
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (is_alias_of(defns[i]->name, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("board \"%s\" already exists", defns[i]->name),
+					 errdetail("Reads of \"%s\" would not find the window \"%s\" as it was before.",
+							   defns[i]->name, name),
+					 errhint("Use another name.")));
+	}
+	load_windows();
+	for (int i = 0; i < nwindows; i++)
+	{
+		if (is_alias_of(windows[i]->name, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Reads of \"%s\" are of a window of that name.",
+							   windows[i]->name),
+					 errhint("Use another name.")));
+	}
+}
+
 static void
 check_window_name(const char *name, LbPeriod period)
 {
@@ -847,6 +928,7 @@ check_window_name(const char *name, LbPeriod period)
 					 errdetail("Reads of \"%s\" would not find the window.",
 							   name)));
 	}
+	check_alias(name, period);
 	load_windows();
 	for (int i = 0; i < nwindows && period != LB_ONCE; i++)
 	{
@@ -878,6 +960,7 @@ void
 lb_window_check_board(const char *board, bool family)
 {
 	int			len = strlen(board);
+	LbWindow   *window;
 
 	load_windows();
 	for (int i = 0; i < nwindows; i++)
@@ -893,6 +976,14 @@ lb_window_check_board(const char *board, bool family)
 							   name),
 					 errhint("Use another name.")));
 	}
+	window = window_of_alias(board, len);
+	if (window != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("window \"%s\" already exists", window->name),
+				 errdetail("Reads of \"%s\" are of that window as it was before.",
+						   board),
+				 errhint("Use another name.")));
 }
 
 void

@@ -127,7 +127,8 @@ extern bool lb_window_locked_is_closed(const char *key, int len);
 
 /*
  * Raise 42710 if a board of that name would be found where a recorded window is
- * meant: one of the window's name, or a family that its key seems to be of.
+ * meant: one of the window's name, or of one that counts back from it, or a
+ * family that its key seems to be of.
  */
 extern void lb_window_check_board(const char *board, bool family);
 

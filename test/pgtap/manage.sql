@@ -1,6 +1,6 @@
 /* Creating and dropping boards, and what is refused. */
 \ir lib/setup.psql
-SELECT plan(71 + 2 * :checks);
+SELECT plan(72 + 2 * :checks);
 
 CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
@@ -178,6 +178,32 @@ SELECT lb_create_board('lbt_m', 'lbt_manage');
 DROP TABLE lbt_manage;
 SELECT is_empty($$SELECT board FROM lb_board WHERE board = 'lbt_m'$$,
 	'a dropped table takes its boards along');
+
+/* What keeps a board from having an index has a hint of its own. */
+SELECT EXISTS (SELECT FROM pg_collation WHERE collprovider = 'i') AS icu \gset
+\if :icu
+CREATE COLLATION lbt_nocase (provider = icu, locale = 'und-u-ks-level2',
+	deterministic = false);
+CREATE TABLE lbt_collated (player_id bigint, part text COLLATE lbt_nocase,
+	score bigint, PRIMARY KEY (player_id, part));
+CREATE FUNCTION pg_temp.hint_of(query text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	EXECUTE query;
+	RETURN NULL;
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN hint;
+END $$;
+SELECT is(pg_temp.hint_of($$SELECT lb_create_board('lbt_m', 'lbt_collated',
+	board_column => 'part')$$), 'Give column "part" a deterministic collation.',
+	'the hint is about the collation');
+DROP TABLE lbt_collated;
+\else
+SELECT skip('there is no ICU', 1);
+\endif
 
 SELECT ok(lb_estimate_memory(1000000) BETWEEN 16000000 AND 200000000,
 	'a million members take tens of megabytes');

@@ -38,7 +38,7 @@ for my $call (@calls)
 
 	is($standby->safe_psql('postgres', "SELECT $call"), $expected, "standby: $call");
 	fails_with($standby, 'postgres', "SET leaderboard.offline = 'error'; SELECT $call;", '55000',
-		qr/board ".*" is offline.*DETAIL:  Reason: the server is a standby/s, "standby, offline = error: $call");
+		qr/board ".*" is offline.*DETAIL:  Reason: the server is a standby\.\nHINT:  Ask the primary server/s, "standby, offline = error: $call");
 }
 right($standby, 'postgres', 'standby');
 is( $standby->safe_psql('postgres', q{

@@ -1380,6 +1380,37 @@ test_small(void)
 	return model_close(&model);
 }
 
+/*
+ * What indexes of many sizes take at most while they are updated at random is
+ * what has been foretold, and nearly all of that.
+ */
+static bool
+test_estimate(int width, int universe, int step)
+{
+	int			size;
+
+	for (size = 1; size <= universe; size += 1 + size / step)
+	{
+		Model		model;
+		uint64		estimate = lb_index_estimate(size, width);
+		uint64		most = 0;
+		int			i;
+
+		REQUIRE(model_open(&model, width, 1, size, SCORES_RANDOM, 1000000));
+		for (i = 0; i < size; i++)
+			REQUIRE(insert(&model, i, false));
+		for (i = 0; i < size * 5; i++)
+		{
+			REQUIRE(replace(&model, random_below(size), false));
+			most = Max(most, lb_index_bytes(&model.index));
+		}
+		REQUIRE(most <= estimate);
+		REQUIRE(estimate <= most * 3 / 2);
+		REQUIRE(model_close(&model));
+	}
+	return true;
+}
+
 /* A bulk build of the first n members of a model. */
 static LbResult
 bulk_build(Model *model, uint64 expected)
@@ -1734,6 +1765,11 @@ main(int argc, char **argv)
 	report("hash: damage is seen", test_hash_damage());
 
 	report("list: small boards", test_small());
+	report("list: estimate", test_estimate(3, short_run ? 400 : 3000, 20));
+	report("list: estimate, width 2",
+		   test_estimate(2, short_run ? 400 : 1500, 12));
+	report("list: estimate, width 8",
+		   test_estimate(8, short_run ? 400 : 1500, 12));
 	for (width = 2; width <= LB_MAX_WIDTH; width++)
 	{
 		run_list("random scores", width, 1 + width % 2, 2000, SCORES_RANDOM,
