@@ -67,16 +67,16 @@ enum
 static LbCatalog catalog;
 static bool catalog_valid = false;
 
+const char lb_collation_problem[] = "the board column has a nondeterministic collation";
+const char lb_partition_problem[] = "a partition is not a plain table";
+const char lb_index_problem[] = "there is no valid unique index on the member";
+
 static LbDefn **defns = NULL;	/* in order of their names */
 static int	ndefns = 0;
 static bool defns_valid = false;
 static uint64 nloads = 0;
 static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 nrole_changes = 0;
-const char lb_collation_problem[] = "the board column has a nondeterministic collation";
-const char lb_partition_problem[] = "a partition is not a plain table";
-const char lb_index_problem[] = "there is no valid unique index on the member";
-
 static uint64 generation = 0;	/* of what texts of statements are made from */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
