@@ -62,6 +62,7 @@ CREATE FUNCTION read_errors(state text) RETURNS SETOF text LANGUAGE sql AS $$
 		'SELECT lb_score_at_percentile(100.1, ''t'')',
 		'SELECT lb_score_at_percentile(100.0001, ''t'')',
 		'SELECT lb_score_at_percentile(-1e-300, ''t'')',
+		'SELECT lb_score_at_percentile(1e-323, ''t'')',
 		'SELECT lb_score_at_percentile(''NaN'', ''t'')',
 		'SELECT lb_score_at_percentile(''-Infinity'', ''t'')',
 		'SELECT lb_score_at_percentile(1, NULL)',

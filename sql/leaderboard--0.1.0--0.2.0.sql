@@ -404,9 +404,12 @@ BEGIN
 	/* No SET search_path: triggers of the user's run in here. */
 	FOR b IN
 		SELECT u.name, l.source, l.member, l.board_column, l.ranked_if,
-			l.board IS NOT NULL AS known
+			l.board IS NOT NULL AS known,
+			/* What inherits from it is not on the board. */
+			CASE WHEN c.relkind OPERATOR(pg_catalog.=) 'p' THEN '' ELSE 'ONLY ' END AS only_it
 		FROM pg_catalog.unnest(COALESCE(boards, ARRAY['global', '*'])) AS u (name)
 			LEFT JOIN @extschema@.lb_board l ON l.board OPERATOR(pg_catalog.=) u.name
+			LEFT JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.source
 		WHERE boards IS NOT NULL OR l.board IS NOT NULL
 		ORDER BY u.name OPERATOR(pg_catalog.<>) 'global', u.name COLLATE pg_catalog."C"
 	LOOP
@@ -426,15 +429,15 @@ BEGIN
 		IF b.board_column IS NOT NULL THEN
 			/* In the order of submits, whatever the column's collation. */
 			EXECUTE pg_catalog.format(
-				'SELECT FROM %s WHERE %I OPERATOR(pg_catalog.=) $1'
+				'SELECT FROM %s%s WHERE %I OPERATOR(pg_catalog.=) $1'
 				' ORDER BY CAST(%I AS pg_catalog.text) COLLATE pg_catalog."C" FOR NO KEY UPDATE',
-				b.source, b.member, b.board_column)
+				b.only_it, b.source, b.member, b.board_column)
 			USING player_id;
 		END IF;
 		EXECUTE pg_catalog.format(
-			'UPDATE %s SET %I = $2 WHERE %I OPERATOR(pg_catalog.=) $1'
+			'UPDATE %s%s SET %I = $2 WHERE %I OPERATOR(pg_catalog.=) $1'
 			' AND (%I IS NULL OR %I OPERATOR(pg_catalog.<>) $2)',
-			b.source, b.ranked_if, b.member, b.ranked_if, b.ranked_if)
+			b.only_it, b.source, b.ranked_if, b.member, b.ranked_if, b.ranked_if)
 		USING player_id, ranked;
 		GET DIAGNOSTICS n = ROW_COUNT;
 		total := total OPERATOR(pg_catalog.+) n;

@@ -475,6 +475,30 @@ DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
 
+-- What inherits from a board's table is not on the board: its rows stay.
+BEGIN;
+SELECT lb_create_tables();
+CREATE TABLE kid (PRIMARY KEY (player_id)) INHERITS (player_scores);
+CREATE TABLE window_kid (PRIMARY KEY (player_id, window_key)) INHERITS (player_score_windows);
+INSERT INTO player_scores VALUES (1, 100), (2, 200);
+INSERT INTO kid VALUES (1, 111), (3, 300), (4, 400);
+INSERT INTO player_score_windows VALUES (1, 'c:1', 10);
+INSERT INTO window_kid VALUES (1, 'c:1', 11), (2, 'c:1', 20);
+SELECT lb_open_window('c:1', starts => '2026-04-01', ends => '2026-05-01', keep => '0', late => '0');
+SELECT lb_hide(3), lb_hide(1), lb_show(1);
+COMMIT;
+SELECT lb_wait_ready();
+SELECT * FROM lb_maintain();
+SELECT lb_close_season('global', 's1'), lb_close_season('global', 's2', reset_to => NULL);
+SELECT board, season, place, member, score FROM lb_archive ORDER BY 1, 2, 3;
+SELECT player_id, score, ranked FROM player_scores;
+SELECT player_id, score FROM ONLY player_score_windows;
+SELECT player_id, window_key, score FROM window_kid;
+SELECT * FROM lb_verify();
+DROP TABLE player_scores, player_score_windows CASCADE;
+DELETE FROM lb_window;
+TRUNCATE lb_event, lb_archive, lb_closed;
+
 -- A key that has been closed is not written to again, though it be the present one
 -- of another time zone: the day that was the last to end in the first of them has
 -- not ended in the last.

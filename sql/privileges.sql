@@ -326,6 +326,34 @@ DROP SCHEMA evil CASCADE;
 RESET client_min_messages;
 DROP TABLE pg_temp.t;
 
+-- USAGE of the schema is asked for though somebody else has read before, and what
+-- comes of owning the database goes with it.
+CREATE SCHEMA hidden;
+CREATE TABLE hidden.u (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+INSERT INTO hidden.u SELECT i, i FROM generate_series(1, 9) i;
+SELECT lb_create_board('u', 'hidden.u');
+SELECT lb_wait_ready();
+GRANT SELECT ON hidden.u TO regress_lb_reader, pg_database_owner;
+SET leaderboard.enable_index = off;
+SELECT lb_rank(3, 'u');
+SET ROLE regress_lb_reader;
+SELECT lb_rank(3, 'u');
+RESET leaderboard.enable_index;
+SELECT lb_rank(3, 'u');
+RESET ROLE;
+GRANT USAGE ON SCHEMA hidden TO PUBLIC;
+SELECT pg_get_userbyid(datdba) AS owner FROM pg_database WHERE datname = current_database() \gset
+ALTER DATABASE :"DBNAME" OWNER TO regress_lb_owner;
+SET ROLE regress_lb_owner;
+SELECT lb_rank(3, 'u');
+RESET ROLE;
+ALTER DATABASE :"DBNAME" OWNER TO :"owner";
+SET ROLE regress_lb_owner;
+SELECT lb_rank(3, 'u');
+RESET ROLE;
+DROP TABLE hidden.u;
+DROP SCHEMA hidden;
+
 DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results;
 REVOKE USAGE ON SCHEMA lbt FROM PUBLIC;
 DROP TABLE t, f;

@@ -156,6 +156,9 @@ lb_board_init(void)
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
+
+	/* Its owner is a member of pg_database_owner. */
+	CacheRegisterSyscacheCallback(DATABASEOID, role_callback, (Datum) 0);
 	installed = true;
 }
 
@@ -632,7 +635,14 @@ resolve(LbDefn *defn)
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
 	if (defn->source_name == NULL || strcmp(defn->source_name, name) != 0)
-		defn->source_name = MemoryContextStrdup(defns_context, name);
+	{
+		char	   *only = MemoryContextStrdup(defns_context,
+											   psprintf("ONLY %s", name));
+
+		defn->source_name = only + strlen("ONLY ");
+		defn->from_name = defn->relkind == RELKIND_PARTITIONED_TABLE ?
+			defn->source_name : only;
+	}
 
 	defn->member_attno = find_column(desc, defn->member, &defn->member_type);
 	if (!lb_member_type_ok(defn->member_type))
@@ -974,6 +984,20 @@ lb_defns_of(Oid source, LbDefn ***result)
 		resolve(found[i]);
 	*result = found;
 	return n;
+}
+
+LbDefn *
+lb_defn_of(Oid source, Oid catalog, int32 id)
+{
+	LbDefn	  **defns;
+	int			n = lb_defns_of(source, &defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (defns[i]->id == id && defns[i]->catalog == catalog)
+			return defns[i];
+	}
+	return NULL;
 }
 
 int

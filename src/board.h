@@ -74,7 +74,8 @@ typedef struct LbDefn
 	Oid			source;
 	Oid			owner;			/* of the source */
 	char		relkind;
-	char	   *source_name;	/* qualified and quoted, for the queries */
+	char	   *source_name;	/* qualified and quoted, for the queries ... */
+	char	   *from_name;		/* ... without what inherits from it */
 	char		member[NAMEDATALEN];
 	AttrNumber	member_attno;
 	Oid			member_type;
@@ -461,6 +462,9 @@ extern uint64 lb_defns_generation(void);
 
 /* All definitions on a source, resolved; the source must be locked. */
 extern int	lb_defns_of(Oid source, LbDefn ***defns);
+
+/* The one of these that a catalog has by that number, or NULL. */
+extern LbDefn *lb_defn_of(Oid source, Oid catalog, int32 id);
 
 /*
  * All definitions that rows of rel belong to, which is a source or a partition

@@ -946,22 +946,6 @@ build_offline(Build *build, const char *reason, bool retry)
 		lb_def_offline(build->def, reason, retry);
 }
 
-/* What is to be built, resolved, or NULL.  Its source must be locked. */
-static LbDefn *
-resolve_build(const Build *build, Oid source)
-{
-	LbDefn	  **defns;
-	int			n = lb_defns_of(source, &defns);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (defns[i]->id == build->def->id &&
-			defns[i]->catalog == build->def->catalog)
-			return defns[i];
-	}
-	return NULL;
-}
-
 /*
  * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
  * then the build has ended.
@@ -1014,7 +998,7 @@ prepare_build(Build *build)
 		pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 	}
-	defn = resolve_build(build, source);
+	defn = lb_defn_of(source, build->def->catalog, build->def->id);
 	if (defn != NULL)
 		defn->parts_valid = false;	/* for the locks */
 	for (int try = 0; defn != NULL && !lb_resolve_parts(defn, false); try++)
@@ -1051,7 +1035,7 @@ is_as_resolved(const Build *build, Oid source)
 	LbDefn	   *defn;
 
 	AcceptInvalidationMessages();
-	defn = resolve_build(build, source);
+	defn = lb_defn_of(source, build->def->catalog, build->def->id);
 
 	/* A partition may have been altered by itself: its triggers count too. */
 	return defn != NULL && lb_resolve_parts(defn, false) &&

@@ -168,28 +168,26 @@ typedef void (*Action) (Visit *visit, const LbDefn *defn,
  */
 
 /*
- * Run a statement with the rights of a table's owner.  Rows that policies hide
- * from him, by FORCE ROW LEVEL SECURITY, are not removed.
+ * Run a statement on a table, or InvalidOid, with the rights of the source's
+ * owner.  Rows that policies hide from him, by FORCE ROW LEVEL SECURITY, are not
+ * removed.
  */
 static uint64
-run_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
-			 Datum *values)
+run_as_owner(const LbDefn *defn, const char *sql, Oid table, int nargs,
+			 const Oid *types, Datum *values)
 {
 	Oid			save_user;
 	int			save_context;
 	int			save_nestlevel = NewGUCNestLevel();
-	int			rc;
+	uint64		n;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(defn->owner,
 						   save_context | SECURITY_RESTRICTED_OPERATION);
-	rc = SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0);
-	if (rc < 0)
-		elog(ERROR, "could not run a statement: %s",
-			 SPI_result_code_string(rc));
+	n = lb_run_once(sql, table, nargs, types, values);
 	AtEOXact_GUC(false, save_nestlevel);
 	SetUserIdAndSecContext(save_user, save_context);
-	return SPI_processed;
+	return n;
 }
 
 /* The same of a DELETE, which does not wait for long for anybody's row. */
@@ -205,7 +203,7 @@ delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
 								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 								 true, 0, false);
-	n = run_as_owner(defn, sql, nargs, types, values);
+	n = run_as_owner(defn, sql, defn->source, nargs, types, values);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
 }
@@ -347,7 +345,7 @@ keys_of_rows(const LbDefn *defn, bool unranked, BlockNumber begin,
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
-					 column, defn->source_name, column);
+					 column, defn->from_name, column);
 	if (BlockNumberIsValid(end))
 		appendStringInfoString(&sql, " AND ctid OPERATOR(pg_catalog.>=) $1 AND ctid OPERATOR(pg_catalog.<) $2");
 	if (unranked)
@@ -366,8 +364,8 @@ keys_of_rows(const LbDefn *defn, bool unranked, BlockNumber begin,
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
 	values[0] = PointerGetDatum(&tids[0]);
 	values[1] = PointerGetDatum(&tids[1]);
-	n = run_as_owner(defn, sql.data, BlockNumberIsValid(end) ? 2 : 0, types,
-					 values);
+	n = run_as_owner(defn, sql.data, defn->source,
+					 BlockNumberIsValid(end) ? 2 : 0, types, values);
 	return keys_of_result(n);
 }
 
@@ -661,7 +659,11 @@ drop_partition(const LbDefn *defn, Oid partition, const char *key)
 							psprintf("DROP TABLE %s",
 									 quote_qualified_identifier(schema,
 																get_rel_name(partition))),
-							0, NULL, NULL);
+							InvalidOid, 0, NULL, NULL);
+
+		/* Its schema's name may have led to another. */
+		if (get_rel_name(partition) != NULL)
+			lb_wrong_table(partition);
 	}
 	AtEOXact_GUC(true, nestlevel);
 	return same;
@@ -716,12 +718,13 @@ find_left(Visit *visit, const LbDefn *defn, const char *key, Datum kept)
 	values[2] = kept;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
-					 defn->source_name, quote_identifier(defn->board_column));
+					 defn->from_name, quote_identifier(defn->board_column));
 	if (kept != 0)
 		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
 						 quote_identifier(defn->member));
 	appendStringInfoString(&sql, " LIMIT $2) t");
-	(void) run_as_owner(defn, sql.data, kept != 0 ? 3 : 2, types, values);
+	(void) run_as_owner(defn, sql.data, defn->source, kept != 0 ? 3 : 2, types,
+						values);
 	left->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
@@ -777,7 +780,7 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		values[1] = CStringGetTextDatum(key);
 		values[2] = ObjectIdGetDatum(table);
 		removed = delete_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
-												 defn->source_name,
+												 defn->from_name,
 												 quote_identifier(defn->board_column)),
 								  3, types, values);
 		visit->done.removed += removed;
@@ -830,7 +833,7 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		values[0] = members;
 		values[1] = CStringGetTextDatum(key);
 		removed = (int) delete_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-													   defn->source_name,
+													   defn->from_name,
 													   quote_identifier(defn->member),
 													   quote_identifier(defn->board_column)),
 										2, delete_types, values);
@@ -1463,10 +1466,10 @@ lb_close_season(PG_FUNCTION_ARGS)
 		CStringGetTextDatum("");
 	values[1] = Int64GetDatum(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3));
 	if (PG_ARGISNULL(3))
-		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->source_name);
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
 	else
 		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
-						 defn->source_name,
+						 defn->from_name,
 						 quote_identifier(defn->columns[0].name),
 						 quote_identifier(defn->columns[0].name));
 	if (target.has_value)
@@ -1474,8 +1477,7 @@ lb_close_season(PG_FUNCTION_ARGS)
 						 quote_identifier(defn->board_column));
 	else
 		appendStringInfoString(&sql, "true");
-	if (SPI_execute_with_args(sql.data, 2, types, values, NULL, false, 0) < 0)
-		elog(ERROR, "could not reset board \"%s\"", board);
+	(void) lb_run_once(sql.data, defn->source, 2, types, values);
 	SPI_finish();
 	PG_RETURN_INT64(archived);
 }

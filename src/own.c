@@ -97,6 +97,33 @@ lb_make_array(Oid type, Datum *values, bool *nulls, int n)
 											  len, byval, align));
 }
 
+bool
+lb_plan_has(SPIPlanPtr plan, Oid table)
+{
+	ListCell   *lc;
+
+	foreach(lc, SPI_plan_get_plan_sources(plan))
+	{
+		if (list_member_oid(((CachedPlanSource *) lfirst(lc))->relationOids,
+							table))
+			return true;
+	}
+	return false;
+}
+
+void
+lb_wrong_table(Oid table)
+{
+	char	   *name = get_rel_name(table);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not find table \"%s\" by its name",
+					name == NULL ? "" : name),
+			 errdetail("Its schema is being renamed."),
+			 errhint("The transaction might succeed if retried.")));
+}
+
 /* Run a plan.  Nobody frees plans meanwhile. */
 static uint64
 run_plan(SPIPlanPtr plan, Datum *values, const char *nulls)
@@ -121,9 +148,11 @@ run_plan(SPIPlanPtr plan, Datum *values, const char *nulls)
 
 uint64
 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			int nargs, const Oid *types, Datum *values, const char *nulls)
+			Oid table, Oid other, int nargs, const Oid *types, Datum *values,
+			const char *nulls)
 {
 	SPIPlanPtr	plan = kept->plan;
+	uint64		n;
 
 	if (plan == NULL || kept->generation != lb_defns_generation() ||
 		kept->key != key)
@@ -149,7 +178,31 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			kept->key = key;
 		}
 	}
-	return run_plan(plan, values, nulls);
+	n = run_plan(plan, values, nulls);
+
+	/* Only now is it known what it was made for at last. */
+	if (OidIsValid(table) && !lb_plan_has(plan, table))
+		lb_wrong_table(table);
+	if (OidIsValid(other) && !lb_plan_has(plan, other))
+		lb_wrong_table(other);
+	return n;
+}
+
+uint64
+lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
+			Datum *values)
+{
+	SPIPlanPtr	plan = SPI_prepare(text, nargs, unconstify(Oid *, types));
+	uint64		n;
+
+	if (plan == NULL)
+		elog(ERROR, "could not prepare a statement: %s",
+			 SPI_result_code_string(SPI_result));
+	n = run_plan(plan, values, NULL);
+	if (OidIsValid(table) && !lb_plan_has(plan, table))
+		lb_wrong_table(table);
+	SPI_freeplan(plan);
+	return n;
 }
 
 /* "@." is the extension's schema. */
@@ -208,7 +261,8 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		SetUserIdAndSecContext(owner,
 							   save_context | SECURITY_LOCAL_USERID_CHANGE);
 		running_as = owner;
-		n = lb_plan_run(kept, 0, own_text, text, nargs, types, values, nulls);
+		n = lb_plan_run(kept, 0, own_text, text, InvalidOid, InvalidOid, nargs,
+						types, values, nulls);
 	}
 	PG_FINALLY();
 	{

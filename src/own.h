@@ -29,12 +29,27 @@ typedef char *(*LbPlanText) (const void *arg);
 /*
  * Run a statement between SPI_connect and SPI_finish, with the caller's
  * privileges.  text makes its text from arg when there is no plan for this key
- * yet.  Returns the number of rows; they are in SPI_tuptable.  Raises what the
- * statement raises.
+ * yet; it names two tables, either of which may be InvalidOid, by their names.
+ * Returns the number of rows; they are in SPI_tuptable.  Raises what the
+ * statement raises, and 40001 if a name has led to another table: to rename a
+ * schema takes no lock that a lock on the table would keep away.
  */
 extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
-						  const void *arg, int nargs, const Oid *types,
-						  Datum *values, const char *nulls);
+						  const void *arg, Oid table, Oid other, int nargs,
+						  const Oid *types, Datum *values, const char *nulls);
+
+/*
+ * The same of a text that is run once, planned for these values.  table may be
+ * InvalidOid.
+ */
+extern uint64 lb_run_once(const char *text, Oid table, int nargs,
+						  const Oid *types, Datum *values);
+
+/* Whether a table is among those that a plan which has been run was made for. */
+extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
+
+/* Raise 40001: a name has led to another table than this one. */
+extern void lb_wrong_table(Oid table) pg_attribute_noreturn();
 
 /*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A

@@ -65,6 +65,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -76,6 +77,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -83,6 +85,9 @@
 #include "query.h"
 
 #define LB_MAX_OPERANDS 3
+
+/* So often a query is run, should schemas be renamed each time. */
+#define MAX_TRIES 10
 
 /* The types of the operands of each kind of query. */
 static const struct
@@ -159,7 +164,7 @@ static bool expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 static const char *template_of(LbQueryKind kind, LbMethod method,
 							   bool descending);
 static void append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
-						const char *alias, bool of_members);
+						const char *alias);
 static void append_order(StringInfo buf, const LbDefn *defn,
 						 const char *alias, bool reverse, int first);
 static void append_key_order(StringInfo buf, const LbDefn *defn);
@@ -171,11 +176,11 @@ static void append_beside(StringInfo buf, const LbDefn *defn,
 static void column_facts(const LbDefn *defn, AttrNumber attno,
 						 bool *notnull, Oid *collation);
 static SPIPlanPtr get_plan(const LbDefn *defn, LbQueryKind kind,
-						   LbMethod method);
+						   LbMethod method, bool shared);
 static uint64 run_query(const LbDefn *defn, LbQueryKind kind,
 						LbMethod method, const Datum *args,
 						const char *nulls, const LbValue *value,
-						DestReceiver *dest);
+						DestReceiver *dest, Tuplestorestate *rows);
 static ParamListInfo make_params(const LbDefn *defn, LbQueryKind kind,
 								 const Datum *args, const char *nulls,
 								 const LbValue *value);
@@ -490,9 +495,7 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 	}
 
 	if (WORD_IS("from"))
-		append_from(buf, defn, kind, "t", false);
-	else if (WORD_IS("from_listed"))
-		append_from(buf, defn, kind, "t", true);
+		append_from(buf, defn, kind, "t");
 	else if (WORD_IS("score"))
 		appendStringInfo(buf, "t.%s", quote_identifier(defn->columns[0].name));
 	else if (WORD_IS("member"))
@@ -548,13 +551,18 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 		/*
 		 * For many members one sort beats a count for each.  Rows worse than
 		 * all of them rank nobody and stay out of it.
+		 *
+		 * They are compared with a subselect, which can be hashed whatever
+		 * the types.  With the array itself, = ANY, and IS NOT NULL the
+		 * planner would also leave out a default partition that has some.
 		 */
 		expand(buf, defn, kind, method,
 			   "(SELECT DISTINCT ON (v.m) v.* FROM"
 			   " (SELECT {rankfn} AS r, s.* FROM (SELECT {keys} {from}"
-			   " AND {score} {notworse} (SELECT {worst}({score}) {from_listed}"
-			   " AND {member} {=} ANY ($1))) s) v"
-			   " WHERE v.m {=} ANY ($1) ORDER BY v.m, {korder})");
+			   " AND {score} {notworse} (SELECT {worst}({score}) {from}"
+			   " AND {member} {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)))"
+			   " s) v WHERE v.m {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)"
+			   " ORDER BY v.m, {korder})");
 	}
 	else if (WORD_IS("top"))
 		expand(buf, defn, kind, method,
@@ -568,23 +576,20 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 }
 
 /*
- * FROM source WHERE the row is in B.  More conditions can follow with AND; the
- * member is compared with some of them if of_members.
+ * FROM source WHERE the row is in B.  More conditions can follow with AND.
  *
  * Children of a plain table by inheritance are not part of the board: neither
  * its unique index nor its triggers reach them.
  */
 static void
 append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
-			const char *alias, bool of_members)
+			const char *alias)
 {
 	bool		notnull;
 	Oid			collation;
 	int			i;
 
-	appendStringInfo(buf, "FROM %s%s %s WHERE true",
-					 defn->relkind == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
-					 defn->source_name, alias);
+	appendStringInfo(buf, "FROM %s %s WHERE true", defn->from_name, alias);
 
 	/*
 	 * A test that can never fail would still keep the planner from reading an
@@ -598,12 +603,7 @@ append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 							 quote_identifier(defn->columns[i].name));
 	}
 	column_facts(defn, defn->member_attno, &notnull, NULL);
-
-	/*
-	 * Nor where the comparison implies it: from IS NOT NULL together with
-	 * = ANY the planner infers that the default partition has no such row.
-	 */
-	if (!notnull && !of_members)
+	if (!notnull)
 		appendStringInfo(buf, " AND %s.%s IS NOT NULL", alias,
 						 quote_identifier(defn->member));
 
@@ -692,7 +692,7 @@ append_lookup(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 {
 	appendStringInfo(buf, "(SELECT p.%s ",
 					 quote_identifier(defn->columns[column].name));
-	append_from(buf, defn, kind, "p", true);
+	append_from(buf, defn, kind, "p");
 	appendStringInfo(buf, " AND p.%s OPERATOR(pg_catalog.=) $1 ORDER BY ",
 					 quote_identifier(defn->member));
 	append_order(buf, defn, "p", false, 0);
@@ -807,7 +807,7 @@ lb_query_value(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	SPI_connect();
 
 	*isnull = true;
-	if (run_query(defn, kind, method, args, nulls, value, NULL) > 0)
+	if (run_query(defn, kind, method, args, nulls, value, NULL, NULL) > 0)
 	{
 		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
 		Form_pg_attribute att = TupleDescAttr(tupdesc, 0);
@@ -845,7 +845,7 @@ lb_query_rows(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(dest, tupstore, caller, false, tupdesc,
 									gettext_noop("the defining query does not return the function's columns"));
-	nrows = run_query(defn, kind, method, args, nulls, value, dest);
+	nrows = run_query(defn, kind, method, args, nulls, value, dest, tupstore);
 	dest->rDestroy(dest);
 
 	SPI_finish();
@@ -867,19 +867,20 @@ lb_query_forget(void)
 }
 
 /*
- * Execute a query between SPI_connect and SPI_finish and return the number of
- * its rows.  They are sent to dest, or are in SPI_tuptable if that is NULL.
+ * Execute a query.  Returns false if what it has read is not the source.
  *
  * Anything from the planning on can process an invalidation, after which defn
  * may be gone: it is not touched after the plan has been found.
  */
-static uint64
-run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
-		  const Datum *args, const char *nulls, const LbValue *value,
-		  DestReceiver *dest)
+static bool
+execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
+		const Datum *args, const char *nulls, const LbValue *value,
+		DestReceiver *dest)
 {
 	SPIExecuteOptions options;
+	SPIPlanPtr	volatile plan = NULL;
 	int			rc = 0;
+	Oid			source = defn->source;
 	bool		as_owner = lb_own_running();
 	Oid			save_user;
 	int			save_context;
@@ -913,8 +914,10 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	plans_running++;
 	PG_TRY();
 	{
-		rc = SPI_execute_plan_extended(get_plan(defn, kind, method),
-									   &options);
+		/* Who has no privileges is told so by the parser, too. */
+		plan = get_plan(defn, kind, method, as_owner ||
+						lb_may_read(unconstify(LbDefn *, defn)));
+		rc = SPI_execute_plan_extended(plan, &options);
 	}
 	PG_FINALLY();
 	{
@@ -931,14 +934,62 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 		elog(ERROR, "could not run the defining query: %s",
 			 SPI_result_code_string(rc));
 
-	return SPI_processed;
+	return lb_plan_has(plan, source);
 }
 
 /*
- * The plan of a query, prepared unless it is there.
+ * Whether the text would name the source.  To rename a schema takes no lock that
+ * ours on the source keeps away.
+ */
+static bool
+names_source(const LbDefn *defn)
+{
+	char	   *schema = get_namespace_name(get_rel_namespace(defn->source));
+	char	   *name = get_rel_name(defn->source);
+
+	return schema != NULL && name != NULL &&
+		strcmp(quote_qualified_identifier(schema, name),
+			   defn->source_name) == 0 &&
+		get_relname_relid(name, get_namespace_oid(schema, true)) == defn->source;
+}
+
+/*
+ * Execute a query between SPI_connect and SPI_finish and return the number of
+ * its rows.  They are sent to dest, which puts them into rows, or are in
+ * SPI_tuptable if that is NULL.
+ */
+static uint64
+run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
+		  const Datum *args, const char *nulls, const LbValue *value,
+		  DestReceiver *dest, Tuplestorestate *rows)
+{
+	Oid			source = defn->source;
+	Oid			catalog = defn->catalog;
+	int32		id = defn->id;
+
+	for (int try = 0; try < MAX_TRIES; try++)
+	{
+		if (names_source(defn) &&
+			execute(defn, kind, method, args, nulls, value, dest))
+			return SPI_processed;
+
+		/* Another table has that name now. */
+		if (rows != NULL)
+			tuplestore_clear(rows);
+		lb_query_forget();
+		AcceptInvalidationMessages();
+		defn = lb_defn_of(source, catalog, id);
+		if (defn == NULL)
+			break;
+	}
+	lb_wrong_table(source);
+}
+
+/*
+ * The plan of a query, prepared unless it is there and may be shared.
  */
 static SPIPlanPtr
-get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method)
+get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared)
 {
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
@@ -951,7 +1002,7 @@ get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method)
 	 * Plans that are out of date but cannot be freed yet are passed over: a
 	 * query in a query, as a policy could make one, gets a plan for itself.
 	 */
-	if (!plans_stale)
+	if (shared && !plans_stale)
 	{
 		if (plans == NULL)
 		{

@@ -944,6 +944,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 	bool		isnull = true;
 	Datum		result = (Datum) 0;
 	double		p = 0;
+	double		fraction;
 
 	if (!PG_ARGISNULL(0))
 	{
@@ -959,6 +960,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 	r.read.distinct = false;
 	if (null_operand(&r))
 		PG_RETURN_NULL();
+	fraction = float8_div(p, 100);	/* can raise, as the query's does */
 	if (lb_read_lock(&r.read))
 	{
 		int64		total = lb_view_members(&r.read.view);
@@ -967,7 +969,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 		if (total > 0)
 		{
 			/* As percentile_disc() finds its row. */
-			int64		row = (int64) ceil(p / 100 * total);
+			int64		row = (int64) ceil(fraction * total);
 			LbViewCursor cursor;
 			int64		key[LB_MAX_WIDTH];
 

@@ -532,7 +532,7 @@ read_text(const void *arg)
 	appendStringInfoString(&buf, "SELECT ");
 	append_returned(&buf, defn);
 	appendStringInfo(&buf, " FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
-					 defn->source_name, quote_identifier(defn->member));
+					 defn->from_name, quote_identifier(defn->member));
 	if (defn->family)
 		appendStringInfo(&buf, " AND t.%s OPERATOR(pg_catalog.=) ANY ($2)",
 						 quote_identifier(defn->board_column));
@@ -554,7 +554,7 @@ hidden_text(const void *arg)
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.int8), t.%s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
-					 member, ranked, defn->source_name, member);
+					 member, ranked, defn->from_name, member);
 	if (defn->family)
 		appendStringInfo(&buf, " AND NOT t.%s", ranked);
 	else
@@ -675,7 +675,8 @@ read_missing(LbSubmit *s, int first, int n)
 	arg.defn = global ? s->global : s->windows;
 	arg.op = LB_OP_CHANGE;
 	(void) lb_plan_run(&plans[global], arg.defn->id, read_text, &arg,
-					   global ? 1 : 2, types, values, NULL);
+					   arg.defn->source, InvalidOid, global ? 1 : 2, types,
+					   values, NULL);
 	take_scores(s, false);
 }
 
@@ -738,8 +739,8 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	arg.defn = s->global;
 	arg.op = op;
 	arg.returning = true;
-	(void) lb_plan_run(&plans[op], s->global->id, write_text, &arg, 3, types,
-					   values, NULL);
+	(void) lb_plan_run(&plans[op], s->global->id, write_text, &arg,
+					   s->global->source, InvalidOid, 3, types, values, NULL);
 	take_scores(s, true);
 }
 
@@ -814,8 +815,8 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn)
 	values[0] = int8_array(s->players, s->nplayers);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
-	(void) lb_plan_run(plan, defn->id, hidden_text, &arg, 1, types, values,
-					   NULL);
+	(void) lb_plan_run(plan, defn->id, hidden_text, &arg, defn->source,
+					   InvalidOid, 1, types, values, NULL);
 	table = SPI_tuptable;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -924,7 +925,8 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	arg.returning = s->need_scores;
 	(void) lb_plan_run(&plans[s->need_scores][op], s->windows->id, write_text,
-					   &arg, 5, types, values, NULL);
+					   &arg, s->windows->source, InvalidOid, 5, types, values,
+					   NULL);
 	if (!s->need_scores)
 		return;
 	take_scores(s, true);
@@ -992,8 +994,10 @@ write_single(LbSubmit *s)
 			return false;
 		values[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s, n, types,
-					   values, NULL);
+	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s,
+					   s->global->source,
+					   n > 3 ? s->windows->source : InvalidOid, n, types, values,
+					   NULL);
 	return true;
 }
 

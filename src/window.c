@@ -61,7 +61,7 @@ enum
 	Natts_lb_window = Anum_lb_window_is_open
 };
 
-/* All offsets from UTC and all turns of clocks are multiples of this. */
+/* All turns of clocks are multiples of this. */
 #define QUARTER (15 * USECS_PER_MINUTE)
 
 /* How far back a name such as "daily-1" may reach. */
@@ -392,28 +392,53 @@ hour_key(const LbWindow *window, TimestampTz at, char *key, Size size)
 			 tm.tm_mon, tm.tm_mday, tm.tm_hour);
 }
 
+/*
+ * Between a moment of a key and one that is not of it, both of whole seconds,
+ * the second from which on, or up to which, it is.
+ */
+static TimestampTz
+key_bound(const LbWindow *window, const char *key, TimestampTz of_key,
+		  TimestampTz other)
+{
+	while (Abs(other - of_key) > USECS_PER_SEC)
+	{
+		TimestampTz mid = of_key +
+			(other - of_key) / 2 / USECS_PER_SEC * USECS_PER_SEC;
+		char		its[LB_MAX_WINDOW_KEY + 1];
+
+		hour_key(window, mid, its, sizeof(its));
+		if (strcmp(its, key) == 0)
+			of_key = mid;
+		else
+			other = mid;
+	}
+	return Max(of_key, other);
+}
+
 /* Clocks are turned within hours: feel for where this one begins and ends. */
 static void
 hour_span(const LbWindow *window, TimestampTz at, LbSpan *span)
 {
 	char		other[sizeof(span->key)];
-	TimestampTz quarter = at - at % QUARTER - (at % QUARTER < 0 ? QUARTER : 0);
+	TimestampTz second = at - at % USECS_PER_SEC -
+		(at % USECS_PER_SEC < 0 ? USECS_PER_SEC : 0);
+	TimestampTz bound;
 
 	hour_key(window, at, span->key, sizeof(span->key));
-	span->starts = quarter;
-	for (;;)
-	{
-		hour_key(window, span->starts - QUARTER, other, sizeof(other));
-		if (strcmp(other, span->key) != 0)
-			break;
-		span->starts -= QUARTER;
-	}
-	span->ends = quarter;
+	bound = second;
 	do
 	{
-		span->ends += QUARTER;
-		hour_key(window, span->ends, other, sizeof(other));
+		bound -= QUARTER;
+		hour_key(window, bound, other, sizeof(other));
 	} while (strcmp(other, span->key) == 0);
+	span->starts = key_bound(window, span->key, bound + QUARTER, bound);
+	bound = second;
+	do
+	{
+		bound += QUARTER;
+		hour_key(window, bound, other, sizeof(other));
+	} while (strcmp(other, span->key) == 0);
+	span->ends = key_bound(window, span->key, bound - QUARTER, bound);
 }
 
 /*
