@@ -4,6 +4,13 @@
 SELECT lb_create_tables();
 SELECT lb_wait_ready('30 s');
 
+-- What comes too late for its windows closes none of those that follow.
+SELECT split_part(board, ':', 1) AS board, applied FROM lb_submit(1, 10, at => '2020-04-09');
+SELECT split_part(board, ':', 1) AS board, score, applied FROM lb_submit(1, 10);
+SELECT split_part(board, ':', 1) AS board, applied FROM lb_submit(1, 10, at => '2020-04-09');
+SELECT split_part(board, ':', 1) AS board, score, applied FROM lb_submit(1, 10);
+TRUNCATE player_scores, player_score_windows;
+
 -- Days long ago, so that nothing here depends on the clock.
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SET timezone = 'UTC';
