@@ -418,6 +418,7 @@ SELECT lb_submit_many('{20,21}', '{2,3}', at => '2026-04-09');
 SELECT * FROM lb_ranks('{20,21}');
 SELECT * FROM lb_ranks('{20,21}', 'weekly:202615');
 DROP TRIGGER keep_out ON player_scores;
+SELECT lb_wait_ready('30 s');
 CREATE TRIGGER keep_out BEFORE INSERT OR UPDATE ON player_score_windows
 FOR EACH ROW WHEN (NEW.window_key LIKE 'daily:%') EXECUTE FUNCTION keep_out('0');
 SELECT * FROM lb_submit(22, 5, at => '2026-04-09');
@@ -489,6 +490,7 @@ BEGIN
 END $$;
 CREATE TRIGGER more AFTER INSERT OR UPDATE ON player_scores
 FOR EACH ROW EXECUTE FUNCTION more();
+SELECT lb_wait_ready('30 s');
 SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
 SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
 SELECT lb_submit_many('{30}', '{5}', at => '2026-04-09');
