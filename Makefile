@@ -62,6 +62,11 @@
 EXTENSION = leaderboard
 MODULE_big = leaderboard
 
+# Neither make nor PGXS can tell a blank within a name from one between two.
+ifneq ($(words $(MAKEFILE_LIST) $(CURDIR)),2)
+$(error there is a blank in the path of this tree, or of the directory to build in: $(strip $(MAKEFILE_LIST)), $(CURDIR))
+endif
+
 # Where this file is, which is not where make runs in a build outside the tree.
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 

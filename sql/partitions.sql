@@ -50,6 +50,26 @@ SELECT lb_rank(player_id, 'pt') = (SELECT 1 + count(*) FROM pt, pt p
 	WHERE p.player_id = 105 AND (-pt.score, pt.other, pt.player_id)
 		< (-p.score, p.other, p.player_id)) FROM w;
 
+-- So does a trigger of somebody's that fires before ours: rows of the statement
+-- are still to come, in this partition and in others.
+CREATE TABLE seen (player_id int, by_index bigint, by_query bigint);
+CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO seen SELECT NEW.player_id, lb_rank(NEW.player_id, 'pt'), r
+	FROM (SELECT player_id, row_number() OVER (ORDER BY score DESC, other, player_id) AS r FROM pt) s
+	WHERE player_id = NEW.player_id;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a_look AFTER UPDATE ON pt FOR EACH ROW EXECUTE FUNCTION look();
+UPDATE pt SET score = 300 - score WHERE player_id IN (10, 20, 110, 115, 210, 220);
+UPDATE pt2 SET score = 300 - score WHERE player_id IN (135, 140);
+SELECT *, by_index = by_query AS same FROM seen ORDER BY player_id;
+DROP TRIGGER a_look ON pt;
+DROP FUNCTION look;
+DROP TABLE seen;
+SELECT lb_wait_ready('30 s');
+SELECT * FROM lbt.differences('pt', 'pt', ties => 'other');
+
 -- A new partition is nothing new.
 CREATE TABLE pt4 PARTITION OF pt FOR VALUES FROM (400) TO (500);
 SELECT state FROM lb_stat_board WHERE board = 'pt';

@@ -246,6 +246,31 @@ RESET ROLE;
 ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 SELECT * FROM lbt.differences('t', 't', ties => 'tie');
 
+-- Who closes a season reads the board as the table's owner would, and what the
+-- owner's functions read meanwhile is read by the owner.
+SET ROLE regress_lb_owner;
+CREATE TABLE m (player_id bigint PRIMARY KEY, score bigint);
+INSERT INTO m SELECT i, i FROM generate_series(1, 3) i;
+SELECT lb_create_board('m', 'm');
+CREATE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE INDEX m_spy ON m ((score + spy(1)));
+CREATE OR REPLACE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'read: %', (SELECT array_agg(x) FROM lb_top(2, 'f:abc') x);
+	RETURN $1;
+END $$;
+ALTER INDEX m_spy SET (fillfactor = 50);	-- nothing is kept of what it was
+ALTER TABLE m DISABLE TRIGGER leaderboard_capture;
+RESET ROLE;
+SELECT lb_close_season('m', 'first');
+GRANT SELECT ON f TO regress_lb_owner;
+SELECT lb_close_season('m', 'first');
+SELECT place, member, score FROM lb_archive WHERE board = 'm' ORDER BY 1;
+REVOKE SELECT ON f FROM regress_lb_owner;
+DROP TABLE m;
+DROP FUNCTION spy;
+DELETE FROM lb_archive WHERE board = 'm';
+
 -- Objects in front of the system's own change nothing.
 CREATE SCHEMA evil;
 CREATE FUNCTION evil.lt(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS

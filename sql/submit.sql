@@ -4,6 +4,13 @@
 SELECT lb_create_tables();
 SELECT lb_wait_ready('30 s');
 
+-- What comes too late for its windows closes none of those that follow.
+SELECT split_part(board, ':', 1) AS board, applied FROM lb_submit(1, 10, at => '2020-04-09');
+SELECT split_part(board, ':', 1) AS board, score, applied FROM lb_submit(1, 10);
+SELECT split_part(board, ':', 1) AS board, applied FROM lb_submit(1, 10, at => '2020-04-09');
+SELECT split_part(board, ':', 1) AS board, score, applied FROM lb_submit(1, 10);
+TRUNCATE player_scores, player_score_windows;
+
 -- Days long ago, so that nothing here depends on the clock.
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SET timezone = 'UTC';
@@ -144,12 +151,16 @@ SET enable_seqscan = off;
 SELECT player_id, amount, match_id, scores FROM lb_event WHERE op = 'incr' AND player_id = 1 AND amount * 2 = 2;
 RESET enable_seqscan;
 DROP INDEX event_player;
+-- Undone, for a column that has been dropped is a column: what follows would not
+-- write to the log as it was made.
+BEGIN;
 ALTER TABLE lb_event ADD COLUMN note text DEFAULT 'none';
 SELECT score FROM lb_submit(1, 0, at => '2026-04-09', boards => '{global}');
 SELECT count(*) FROM lb_event WHERE note = 'none';
 ALTER TABLE lb_event DROP COLUMN note;
 SELECT score FROM lb_submit(1, 0, 'best', at => '2026-04-09', boards => '{global}');
 SELECT op, scores FROM lb_event WHERE op = 'best';
+ROLLBACK;
 SET leaderboard.events = off;
 SELECT score FROM lb_submit(1, 1, at => '2026-04-09', boards => '{global}');
 RESET leaderboard.events;
@@ -407,6 +418,7 @@ SELECT lb_submit_many('{20,21}', '{2,3}', at => '2026-04-09');
 SELECT * FROM lb_ranks('{20,21}');
 SELECT * FROM lb_ranks('{20,21}', 'weekly:202615');
 DROP TRIGGER keep_out ON player_scores;
+SELECT lb_wait_ready('30 s');
 CREATE TRIGGER keep_out BEFORE INSERT OR UPDATE ON player_score_windows
 FOR EACH ROW WHEN (NEW.window_key LIKE 'daily:%') EXECUTE FUNCTION keep_out('0');
 SELECT * FROM lb_submit(22, 5, at => '2026-04-09');
@@ -434,6 +446,59 @@ ALTER TABLE lb_event ALTER match_id SET NOT NULL;
 SELECT score FROM lb_submit(22, 5, at => '2026-04-09', boards => '{global}');
 \set VERBOSITY default
 ROLLBACK;
+
+-- A policy that holds for whom the log belongs to holds for what is logged.
+\set VERBOSITY terse
+BEGIN;
+CREATE ROLE regress_lb_keeper;
+GRANT USAGE, CREATE ON SCHEMA public TO regress_lb_keeper;
+DO $$
+DECLARE
+	t regclass;
+BEGIN
+	FOR t IN SELECT c.oid::regclass FROM pg_depend d JOIN pg_class c ON c.oid = d.objid
+		WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind = 'r'
+			AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'leaderboard') LOOP
+		EXECUTE format('ALTER TABLE %s OWNER TO regress_lb_keeper', t);
+	END LOOP;
+END $$;
+SELECT score FROM lb_submit(23, 5, at => '2026-04-09', boards => '{global}');
+ALTER TABLE lb_event ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY small ON lb_event USING (true) WITH CHECK (amount < 100);
+SELECT score FROM lb_submit(23, 5, at => '2026-04-09', boards => '{global}');
+SELECT lb_submit_many('{23,24}', '{5,6}', at => '2026-04-09');
+SAVEPOINT a;
+SELECT score FROM lb_submit(23, 100, at => '2026-04-09', boards => '{global}');
+ROLLBACK TO a;
+SELECT lb_submit_many('{23,24}', '{99,100}', at => '2026-04-09');
+ROLLBACK TO a;
+SELECT player_id, amount FROM lb_event WHERE player_id > 22 ORDER BY 1, 2;
+ROLLBACK;
+\set VERBOSITY default
+
+-- A trigger within a submit that makes its own statement stale, and submits.
+CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
+CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.player_id < 35 THEN
+		PERFORM lb_create_board('other' || NEW.player_id, 'other');
+		PERFORM lb_submit(NEW.player_id + 1, 1, at => '2026-04-09');
+		PERFORM lb_drop_board('other' || NEW.player_id);
+		PERFORM lb_submit(NEW.player_id + 100, 1, at => '2026-04-09');
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER more AFTER INSERT OR UPDATE ON player_scores
+FOR EACH ROW EXECUTE FUNCTION more();
+SELECT lb_wait_ready('30 s');
+SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
+SELECT * FROM lb_submit(30, 5, at => '2026-04-09');
+SELECT lb_submit_many('{30}', '{5}', at => '2026-04-09');
+SELECT * FROM lb_ranks('{30,31,32,33,34,35,130,134,135}');
+SELECT * FROM lb_ranks('{30,31,32,33,34,35,130,134,135}', 'weekly:202615');
+DROP TRIGGER more ON player_scores;
+DROP FUNCTION more();
+DROP TABLE other;
 
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;

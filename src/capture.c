@@ -1822,17 +1822,25 @@ lb_capture_init(void)
 #ifdef LB_PAUSE_POINTS
 
 static char *pause_at = NULL;
+static int	pause_key = 0;
 
 void
 lb_pause_init(void)
 {
 	DefineCustomStringVariable("leaderboard.pause_at",
 							   "Names the points at which this session waits.",
-							   "For tests; the lock is advisory lock 20260411.",
+							   "For tests; the lock is an advisory lock.",
 							   &pause_at,
 							   "",
 							   PGC_USERSET, 0,
 							   NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.pause_key",
+							"Sets the advisory lock that this session waits for.",
+							"For tests that let one session go on before another.",
+							&pause_key,
+							20260411, 0, INT_MAX,
+							PGC_USERSET, 0,
+							NULL, NULL, NULL);
 }
 
 /*
@@ -1847,7 +1855,7 @@ lb_pause(const char *point)
 	/* No point's name is part of another's. */
 	if (pause_at == NULL || strstr(pause_at, point) == NULL)
 		return;
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 20260411, 1);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, pause_key, 1);
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	LockRelease(&tag, ShareLock, false);
 }

@@ -40,12 +40,16 @@ esac
 
 if [ -e "$running" ]; then
 	dir=$(cat "$running")
-	if [ -e "$dir/server/data/postmaster.pid" ]; then
+	if server_pid "$dir/server/data/postmaster.pid" "$dir" >/dev/null; then
 		echo "A demo server is running already, in $dir."
 		die 'Stop it with "make demo-stop" first.'
 	fi
 	stop						# it has gone with a reboot, say
 fi
+
+# Rather now than when all is done.
+[ -w "$here" ] ||
+	die "cannot write to \"$here\", where it is noted which server to stop"
 
 players=${PLAYERS:-1000000}
 csv=${CSV:-}
@@ -109,10 +113,13 @@ if [ -n "$csv" ]; then
 	step "Loading $csv"
 	header=
 	if ! head -n 1 "$csv" | grep -Eq '^"?-?[0-9]+"?,'; then
-		header=', HEADER'
+		# PostgreSQL 14 reads over it, whatever it says.
+		header=$(sql -Atc "SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 THEN ', HEADER MATCH' ELSE ', HEADER' END")
 	fi
 	# Read here, by who gave the file: the server may not be allowed to.
 	show -c '\timing on' -c "COPY player_scores (player_id, score) FROM STDIN (FORMAT csv$header)" <"$csv"
+	[ "$(sql -Atc 'SELECT count(*) FROM player_scores')" != 0 ] ||
+		die "there is no player in \"$csv\""
 else
 	step "Loading $players players; most scores are low, a few are very high"
 	show -v players="$players" -f "$here/load.sql"
@@ -130,8 +137,8 @@ echo "The server was restarted in $((($(date +%s%N) - began) / 1000000)) ms."
 show -f "$here/restart.sql"
 
 # It is to be left running: forget that it was to be removed.
-trap - EXIT
 echo "$WORK" >"$running"
+trap - EXIT
 
 as=
 [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ] && as='sudo '

@@ -6,10 +6,10 @@ SELECT lb_rank(1), lb_count(), (lb_player(1)).rank
 SELECT count(*) FROM lb_top(1), lb_around(1), lb_among('{1}')
 \gset warm_
 -- A player in the upper third, and friends of his all over the board.
-SELECT member AS player FROM lb_at((SELECT lb_count() * 3 / 10))
+SELECT member AS player FROM lb_at((SELECT greatest(1, lb_count() * 3 / 10)))
 \gset
 SELECT (array_agg(a.member) || :player::bigint)::text AS friends
-FROM generate_series(1, 9, 2) AS i, lb_at(lb_count() * i / 9) AS a
+FROM generate_series(1, 9, 2) AS i, lb_at(greatest(1, lb_count() * i / 9)) AS a
 \gset
 \set ECHO queries
 \timing on
@@ -70,9 +70,9 @@ SELECT lb_rank(:player);
 \echo :bold'-- A board for each week, tournament or country is a value in a column':plain
 \echo
 INSERT INTO player_score_windows (player_id, window_key, score)
-SELECT player_id, 'weekly:202615', score / 10 FROM player_scores
+SELECT player_id, lb_window_key('weekly'), score / 10 FROM player_scores
 ORDER BY player_id LIMIT 100000;
-SELECT * FROM lb_top(3, 'weekly:202615');
+SELECT * FROM lb_top(3, 'weekly');
 
 \echo
 \echo :bold'-- Index and table, compared entry by entry; no row means equal':plain

@@ -45,7 +45,7 @@ fi
 as_server()
 {
 	if [ "$(id -u)" = 0 ]; then
-		HOME=$WORK runuser -u "$SERVER_USER" -- "$@"
+		HOME=${WORK:-/} runuser -u "$SERVER_USER" -- "$@"
 	else
 		"$@"
 	fi
@@ -58,6 +58,11 @@ lb_begin()
 	if [ "$(id -u)" = 0 ] && ! id "$SERVER_USER" >/dev/null 2>&1; then
 		die "there is no user $SERVER_USER"
 	fi
+	# PostgreSQL's own makefiles and scripts take them for two.
+	[[ $TREE != *[[:space:]]* ]] ||
+		die "The path of this tree has a blank in it, which make cannot cope with: \"$TREE\""
+	[[ ${TMPDIR:-/tmp} != *[[:space:]]* ]] ||
+		die "TMPDIR must not have a blank in it: \"$TMPDIR\""
 	WORK=$(mktemp -d "${TMPDIR:-/tmp}/leaderboard-$1.XXXXXX")
 	# A socket's path has to fit into 107 bytes.
 	[ ${#WORK} -le 70 ] || { rmdir "$WORK"; die "TMPDIR is too long a path"; }
@@ -70,19 +75,38 @@ lb_begin()
 	cd "$WORK" || exit
 }
 
+# runs_from PID DIR: whether that process runs a program below DIR.  Who owns it
+# may always ask; in a container root may not.
+runs_from()
+{
+	local exe
+
+	exe=$(as_server readlink "/proc/$1/exe") && [[ $exe = "$(realpath "$2")"/* ]]
+}
+
+# server_pid PIDFILE DIR: the pid of the server that wrote the file, if it is
+# still there: a program of a copy below DIR.  After a reboot, say, that pid can
+# be anybody's.
+server_pid()
+{
+	local pid
+
+	{ read -r pid <"$1"; } 2>/dev/null && runs_from "$pid" "$2" && echo "$pid"
+}
+
 # Stops every server in a directory, by the pid that it wrote itself.
 stop_servers()
 {
 	local pidfile pid i
 
 	find "$1" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
-		read -r pid <"$pidfile" || continue
+		pid=$(server_pid "$pidfile" "$1") || continue
 		kill -INT "$pid" 2>/dev/null || continue
 		for ((i = 0; i < 100; i++)); do
 			kill -0 "$pid" 2>/dev/null || break
 			sleep 0.1
 		done
-		kill -QUIT "$pid" 2>/dev/null || true
+		! runs_from "$pid" "$1" || kill -QUIT "$pid" 2>/dev/null || true
 	done
 }
 

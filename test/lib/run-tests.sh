@@ -139,7 +139,10 @@ check_server_log()
 # The parts.
 #
 
-# One check of a part that is no test program itself.
+# One check of a part that is no test program itself.  Such a part goes on after
+# one that has failed, and ends with checks_passed.
+checks_failed=0
+
 check()
 {
 	local title=$1 rc
@@ -157,7 +160,13 @@ check()
 		echo "ok - $title"
 	else
 		echo "not ok - $title"
+		checks_failed=$((checks_failed + 1))
 	fi
+}
+
+checks_passed()
+{
+	[ "$checks_failed" = 0 ]
 }
 
 # Everything must compile with this compiler and these options; what comes out
@@ -205,6 +214,7 @@ part_build()
 	check "gcc with assertions" compile COPT=-DUSE_ASSERT_CHECKING
 	check "make clean leaves nothing" clean_leaves_nothing
 	check "one version everywhere" same_version
+	checks_passed
 }
 
 part_unit()
@@ -378,17 +388,18 @@ part_soak()
 }
 
 # finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's
-# server has, and say so.
+# server has, and say so.  What it says instead is indented: its sums are not
+# this part's.
 finds_bug()
 {
 	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle \
 		-d dbname=oracle -s "$seed" -S -c 5 -t 0 -n "$1" >planted.out 2>&1
 	then
-		tail -n 20 planted.out
+		tail -n 20 planted.out | sed 's/^/   /'
 		return 1
 	fi
 	if ! grep -q "$2" planted.out; then
-		cat planted.out
+		sed 's/^/   /' planted.out
 		return 1
 	fi
 	grep -E '^seed|^FAILED|are enough' planted.out
@@ -419,6 +430,7 @@ part_planted()
 		check "planted bug $n is found, and its history made short" \
 			finds_bug 20000 'steps are enough'
 	done
+	checks_passed
 }
 
 #
@@ -429,7 +441,8 @@ part_planted()
 count_tests()
 {
 	awk '
-		# The stand-alone tests and the client have a line of their own.
+		# The stand-alone tests and the client have a line of their own, which
+		# has all of their passes; what else has failed comes on top of it.
 		/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; line = 1 }
 		# TAP; what is indented belongs to a subtest.
 		/^ok / { tap_p++ }
@@ -438,7 +451,7 @@ count_tests()
 		/^test .* \.\.\. ok/ { tap_p++ }
 		/^test .* \.\.\. FAILED/ { tap_f++ }
 		END {
-			if (line) print p + 0, f + 0
+			if (line) print p + 0, f + tap_f
 			else print tap_p + 0, tap_f + 0
 		}' "$1"
 }

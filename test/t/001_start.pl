@@ -48,8 +48,9 @@ for my $mode ('fast', 'immediate')
 # While the launcher is stopped nothing is built.
 $node->safe_psql('a', q{CREATE TABLE p AS SELECT g AS player_id, g % 10 AS score FROM generate_series(1, 100) g;
 ALTER TABLE p ADD PRIMARY KEY (player_id)});
-$node->poll_query_until('postgres',
-	q{SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'});
+ok( $node->poll_query_until(
+		'postgres', q{SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'}),
+	'the launcher sleeps');
 my $launcher = launcher_pid($node);
 kill 'STOP', $launcher;
 $node->safe_psql('a', q{SELECT lb_create_board('p', 'p')});

@@ -95,7 +95,7 @@ ready($node, 'postgres', 'with more memory');
 # The limit of a database
 $node->append_conf('postgresql.conf', "leaderboard.database_memory = '1MB'");
 $node->reload;
-$node->poll_query_until('postgres', q{SELECT current_setting('leaderboard.database_memory') = '1MB'});
+ok($node->poll_query_until('postgres', q{SELECT current_setting('leaderboard.database_memory') = '1MB'}), 'a limit');
 $node->safe_psql('postgres', 'DELETE FROM player_scores WHERE player_id > 100000; VACUUM player_scores');
 $node->safe_psql('postgres', q{SELECT lb_rebuild()});
 $node->safe_psql('postgres', 'CREATE DATABASE other');
@@ -108,7 +108,7 @@ is($node->safe_psql('postgres', q{SELECT bool_and(used <= 1024 * 1024) FROM lb_s
 	't', 'it takes no more than it may');
 $node->append_conf('postgresql.conf', 'leaderboard.database_memory = 0');
 $node->reload;
-$node->poll_query_until('postgres', q{SELECT current_setting('leaderboard.database_memory') = '0'});
+ok($node->poll_query_until('postgres', q{SELECT current_setting('leaderboard.database_memory') = '0'}), 'no limit');
 $node->safe_psql('postgres', 'SELECT lb_rebuild()');
 ready($node, 'postgres', 'without the limit');
 

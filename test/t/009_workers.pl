@@ -20,8 +20,8 @@ for my $n (1, 2)
 {
 	$node->append_conf('postgresql.conf', "max_worker_processes = $n");
 	$node->restart;
-	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'}),
-		$n - 1, "$n: launchers");
+	ok($node->poll_query_until('postgres', qq{SELECT count(*) = $n - 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'}),
+		"$n: launchers");
 
 	my $start = time;
 

@@ -51,7 +51,8 @@ is($_->query(q{SELECT 'done'}) =~ s/\s//gr, 'done', 'lb_rebuild() at the same ti
 $_->quit for @sessions;
 ready($node, 'postgres', 'after all of them');
 
-# Large transactions
+# Large transactions.  Two of the same rows can come to wait for each other, for
+# they update them in the order in which each finds them.
 my $script = $node->basedir . '/large.sql';
 append_to_file($script, q{
 \set from random(0, 1)
@@ -64,7 +65,7 @@ COMMIT;
 });
 my %large = (out => '');
 my $run = IPC::Run::start(
-	[ 'pgbench', '-n', '-h', $node->host, '-p', $node->port, '-t', 6, '-c', 2, '-f', $script, 'postgres' ],
+	[ 'pgbench', '-n', '-h', $node->host, '-p', $node->port, '-t', 6, '-c', 2, '--max-tries=100', '-f', $script, 'postgres' ],
 	'<', \undef, '&>', \$large{out});
 $writers = start_writers($node, 'postgres', 10000, 5);
 my $rounds = 0;

@@ -38,8 +38,11 @@ sub subscribe
 	$subscriber->safe_psql('postgres',
 		"CREATE SUBSCRIPTION s$n CONNECTION '$connstr' PUBLICATION p WITH ($options)");
 	$subscriber->wait_for_subscription_sync($publisher, "s$n");
-	$publisher->poll_query_until('postgres', "SELECT two_phase FROM pg_replication_slots WHERE slot_name = 's$n'")
-	  if $options =~ /two_phase = on/;
+	if ($options =~ /two_phase = on/)
+	{
+		$publisher->poll_query_until('postgres', "SELECT two_phase FROM pg_replication_slots WHERE slot_name = 's$n'")
+		  or die 'two_phase is not on';
+	}
 	return;
 }
 

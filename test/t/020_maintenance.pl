@@ -70,7 +70,7 @@ is($node->safe_psql('postgres', q{SELECT string_agg(board || ' ' || applied, ', 
 $node->safe_psql('postgres', 'CREATE DATABASE crash');
 make('crash', $players);
 over('crash');
-$node->poll_query_until('crash', q{SELECT count(*) > 0 FROM lb_closed});
+ok($node->poll_query_until('crash', q{SELECT count(*) > 0 FROM lb_closed}), 'it has begun');
 $node->stop('immediate');
 $node->start;
 gone('crash', 'after a crash');
@@ -82,7 +82,8 @@ $node->safe_psql('busy', q{
 	CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF OLD.player_id % 20 = 0 THEN PERFORM pg_sleep(0.01); END IF; RETURN OLD; END $$;
 	CREATE TRIGGER slow BEFORE DELETE ON player_score_windows FOR EACH ROW EXECUTE FUNCTION slow()});
 over('busy');
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard maintenance'});
+ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard maintenance'}),
+	'the worker is at work');
 my ($rc, $out, $err) = $node->psql('postgres', 'CREATE DATABASE copy TEMPLATE busy');
 is($rc, 0, "a copy of the database can be made: $err");
 ($rc, $out, $err) = $node->psql('postgres', 'DROP DATABASE busy');

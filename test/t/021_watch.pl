@@ -45,6 +45,16 @@ sub workers
 		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'});
 }
 
+# There come to be so many.
+sub until_workers
+{
+	my ($db, $n, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return ok($node->poll_query_until('postgres', qq{SELECT count(*) = $n FROM pg_stat_activity
+		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'}), $what);
+}
+
 # What a session hears that runs these statements.  What it sends itself comes
 # after all that was committed before, of which it need not know yet.
 sub heard
@@ -149,7 +159,7 @@ $node->safe_psql('postgres', q{
 	REVOKE SELECT ON g FROM g_owner;
 	INSERT INTO g VALUES (1, 1, repeat('x', 1025))});
 wait_ready($node, 'postgres');
-$node->poll_query_until('postgres', q{SELECT problem IS NOT NULL FROM lb_watched WHERE board LIKE 'g:%'});
+ok($node->poll_query_until('postgres', q{SELECT problem IS NOT NULL FROM lb_watched WHERE board LIKE 'g:%'}), 'a board fails');
 @got = heard('postgres', map {
 	("UPDATE player_scores SET score = $_ WHERE player_id = 1000000001",
 		"SELECT seen('global', NULL, '{$_}')",
@@ -159,8 +169,8 @@ is(scalar @got, 6, 'notified beside a board that fails');
 is(scalar(() = slurp_file($node->logfile) =~ /WARNING:  could not notify of board "g:x+": permission denied/g),
 	1, 'which is told once');
 $node->safe_psql('postgres', 'GRANT SELECT ON g TO g_owner');
-$node->poll_query_until('postgres', q{SELECT problem IS NULL AND last_scores = '{1}' FROM lb_watched WHERE board LIKE 'g:%'});
-ok(1, 'until it works');
+ok($node->poll_query_until('postgres', q{SELECT problem IS NULL AND last_scores = '{1}' FROM lb_watched WHERE board LIKE 'g:%'}),
+	'until it works');
 $node->safe_psql('postgres', q{SELECT lb_unwatch('g:' || repeat('x', 1025)); DROP TABLE g});
 
 # Over a restart, and a crash.
@@ -181,7 +191,7 @@ for my $how ('fast', 'immediate')
 # A watch that is prepared is there once it is committed, however long that takes
 # and whatever happens meanwhile.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
-$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
+until_workers('postgres', 0, 'nobody watches');
 for my $restart (0, 1)
 {
 	$node->safe_psql('postgres', q{SELECT lb_unwatch('global'); UPDATE player_scores SET score = 1 WHERE player_id = 1;
@@ -203,11 +213,10 @@ for my $restart (0, 1)
 # Commands on a database that is watched.
 make('busy');
 $node->safe_psql('busy', q{SELECT lb_watch('global', 1)});
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard notifier'});
+until_workers('busy', 1, 'a worker before');
 my ($rc, $out, $err) = $node->psql('postgres', 'CREATE DATABASE copy TEMPLATE busy');
 is($rc, 0, "a copy of the database can be made: $err");
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'busy' AND backend_type = 'leaderboard notifier'});
-ok(1, 'the worker is back');
+until_workers('busy', 1, 'the worker is back');
 ($rc, $out, $err) = $node->psql('postgres', 'DROP DATABASE busy');
 is($rc, 0, "the database can be dropped: $err");
 is($node->safe_psql('copy', q{SELECT lb_rank(5)}), '1', 'the copy works');
@@ -218,16 +227,14 @@ is(scalar @got, 1, 'and is watched as well');
 
 # Nobody watches any more.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
-$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
-ok(1, 'the worker has left');
+until_workers('postgres', 0, 'the worker has left');
 @got = heard('postgres',
 	q{SELECT lb_watch('global', 1)},
 	q{SELECT applied FROM lb_submit(1, 100, boards => '{global}')},
 	q{SELECT seen('global', NULL, '{112}')});
 is(scalar @got, 1, 'and comes back');
 $node->safe_psql('postgres', 'DROP EXTENSION leaderboard CASCADE');
-$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = 'postgres' AND backend_type = 'leaderboard notifier'});
-ok(1, 'gone with the extension');
+until_workers('postgres', 0, 'gone with the extension');
 
 $node->stop;
 my $log = slurp_file($node->logfile);
@@ -241,10 +248,18 @@ $node = lb_node('few', "max_worker_processes = 4\nleaderboard.notify_interval = 
 $node->start;
 make($_) for ('postgres', 'one', 'two');
 $node->safe_psql($_, q{SELECT lb_watch('global', 1)}) for ('postgres', 'one', 'two');
-usleep(7_000_000);
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'leaderboard notifier'}),
-	'2', 'as many workers as there may be');
-is(scalar(() = slurp_file($node->logfile) =~ /WARNING:  could not start a leaderboard notifier/g), 1, 'said once');
+my $notifiers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'leaderboard notifier'};
+ok($node->poll_query_until('postgres', $notifiers, '2'), 'as many workers as there may be');
+my $refused = qr/WARNING:  could not start a leaderboard notifier/;
+my $waited = 0;
+while (slurp_file($node->logfile) !~ $refused && $waited++ < 1800)
+{
+	usleep(100_000);
+}
+cmp_ok($waited, '<', 1800, 'it is said');
+usleep(5_000_000);	# it is tried every two seconds
+is(scalar(() = slurp_file($node->logfile) =~ /$refused/g), 1, 'said once');
+is($node->safe_psql('postgres', $notifiers), '2', 'they stay');
 my $ended = qr/FATAL:  terminating background worker "leaderboard notifier/;
 my $before = () = slurp_file($node->logfile) =~ /$ended/g;
 is($node->safe_psql('one', q{SELECT lb_rebuild('global'); SELECT lb_wait_ready('1 min')}), "\nt", 'a board is built') for (1 .. 5);

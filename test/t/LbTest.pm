@@ -124,7 +124,7 @@ sub fails_with
 sub start_writers
 {
 	my ($node, $db, $players, $seconds, $clients) = @_;
-	my $script = $node->basedir . "/writers_$db.sql";
+	my $script = $node->basedir . "/writers_${db}_$players.sql";
 
 	PostgreSQL::Test::Utils::append_to_file($script, <<"END")
 \\set a random(1, $players)
