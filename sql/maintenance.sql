@@ -495,7 +495,7 @@ SELECT player_id, score, ranked FROM player_scores;
 SELECT player_id, score FROM ONLY player_score_windows;
 SELECT player_id, window_key, score FROM window_kid;
 SELECT * FROM lb_verify();
-DROP TABLE player_scores, player_score_windows CASCADE;
+DROP TABLE kid, window_kid, player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
 

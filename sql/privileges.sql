@@ -362,9 +362,9 @@ GRANT SELECT ON hidden.u TO regress_lb_reader, pg_database_owner;
 SET leaderboard.enable_index = off;
 SELECT lb_rank(3, 'u');
 SET ROLE regress_lb_reader;
-SELECT lb_rank(3, 'u');
+SELECT state, message FROM lbt.error($$SELECT lb_rank(3, 'u')$$);
 RESET leaderboard.enable_index;
-SELECT lb_rank(3, 'u');
+SELECT state, message FROM lbt.error($$SELECT lb_rank(3, 'u')$$);
 RESET ROLE;
 GRANT USAGE ON SCHEMA hidden TO PUBLIC;
 SELECT pg_get_userbyid(datdba) AS owner FROM pg_database WHERE datname = current_database() \gset
