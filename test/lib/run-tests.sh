@@ -282,7 +282,8 @@ part_tap()
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		prove --verbose tree/test/t/*.pl ||
-		{ tail -n 60 tap/tmp_check/log/*; false; }
+		{ grep -A 20 'not ok ' tap/tmp_check/log/regress_log_*
+			tail -n 20 tap/tmp_check/log/*; false; }
 }
 
 # Races, stopped at points that only this build has.
