@@ -63,7 +63,7 @@ EXTENSION = leaderboard
 MODULE_big = leaderboard
 
 # Neither make nor PGXS can tell a blank within a name from one between two.
-ifneq ($(words $(MAKEFILE_LIST) $(CURDIR)),2)
+ifneq ($(words $(CURDIR))$(wildcard $(lastword $(MAKEFILE_LIST))),1$(lastword $(MAKEFILE_LIST)))
 $(error there is a blank in the path of this tree, or of the directory to build in: $(strip $(MAKEFILE_LIST)), $(CURDIR))
 endif
 

@@ -460,8 +460,8 @@ DROP TABLE daily, player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
 
--- While the windows' board is being built, as here to the end of the transaction,
--- there is more to do.  Else it is waited for.
+-- While the windows' board is being built it is waited for, but not where that is
+-- in vain, as here to the end of the transaction.
 BEGIN;
 SELECT lb_create_tables();
 INSERT INTO lb_window (name, starts, ends, keep, late)
@@ -498,6 +498,17 @@ SELECT * FROM lb_verify();
 DROP TABLE kid, window_kid, player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;
+
+-- A rule that leaves nothing to be run: the rows stay.
+CREATE TABLE ruled (player_id bigint PRIMARY KEY, score bigint);
+CREATE RULE keep AS ON DELETE TO ruled DO INSTEAD NOTHING;
+INSERT INTO ruled VALUES (1, 10), (2, 20);
+SELECT lb_create_board('ruled', 'ruled');
+SELECT lb_wait_ready();
+SELECT lb_close_season('ruled', 's', reset_to => NULL);
+SELECT * FROM ruled;
+DROP TABLE ruled;
+TRUNCATE lb_archive;
 
 -- A key that has been closed is not written to again, though it be the present one
 -- of another time zone: the day that was the last to end in the first of them has

@@ -756,8 +756,7 @@ misses_changes(const Build *build)
 
 /*
  * Whether a transaction that was prepared before the server started may have
- * changed the source, or one that was prepared has ended and has not told yet
- * of what it has altered.
+ * changed the source.
  */
 static bool
 is_prepared_for(Oid source)
@@ -774,9 +773,8 @@ is_prepared_for(Oid source)
 
 		/* What was prepared since is in the ledger. */
 		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]) &&
-			(TransactionIdPrecedes(holders[i].localTransactionId,
-								   (TransactionId) first) ||
-			 !TransactionIdIsInProgress(holders[i].localTransactionId)))
+			TransactionIdPrecedes(holders[i].localTransactionId,
+								  (TransactionId) first))
 			return true;
 	}
 	return false;
@@ -1060,9 +1058,12 @@ try_build(Build *build, LbDefn *defn)
 	 */
 	if (misses_changes(build) || pg_atomic_read_u32(&def->nunknown) > 0)
 	{
-		/* Nothing has been done in vain: again as soon as they have ended. */
+		/*
+		 * Nothing has been done in vain: again as soon as they have ended, but
+		 * not time after time.
+		 */
 		SpinLockAcquire(&def->mutex);
-		def->awaiting = true;
+		def->awaiting = !def->failed;
 		SpinLockRelease(&def->mutex);
 		return BUILD_AGAIN;
 	}
@@ -1750,16 +1751,19 @@ launcher_round(void)
 
 			if (retry)
 			{
-				bool		running = unknown_running(def, NULL) ||
-					pg_atomic_read_u32(&def->nunknown) > 0;
+				bool		ending = pg_atomic_read_u32(&def->nunknown) > 0;
+				bool		running = unknown_running(def, NULL);
 
-				/* As soon as those that we wait for have ended. */
+				/*
+				 * As soon as those that we wait for have ended, and others
+				 * know what they did.
+				 */
 				SpinLockAcquire(&def->mutex);
-				if (running)
+				if (running || ending)
 					due = false;
 				else if (def->awaiting)
 					due = true;
-				def->awaiting = running;
+				def->awaiting = running || (ending && def->awaiting);
 				SpinLockRelease(&def->mutex);
 				sleep = Min(sleep, 1000);
 				if (due)

@@ -1479,10 +1479,23 @@ count_unknown(XactDef *xdef)
 	if (ncounted == max_counted)
 	{
 		int			n = Max(8, max_counted * 2);
+		Counted    *more = MemoryContextAllocExtended(TopMemoryContext,
+													  n * sizeof(Counted),
+													  MCXT_ALLOC_NO_OOM);
 
-		counted = counted == NULL ?
-			MemoryContextAlloc(TopMemoryContext, n * sizeof(Counted)) :
-			repalloc(counted, n * sizeof(Counted));
+		/* No reason for the commit to fail. */
+		if (more == NULL)
+		{
+			lb_def_offline(xdef->def, "changes of a transaction could not be kept",
+						   true);
+			return;
+		}
+		if (counted != NULL)
+		{
+			memcpy(more, counted, ncounted * sizeof(Counted));
+			pfree(counted);
+		}
+		counted = more;
 		max_counted = n;
 	}
 	counted[ncounted].def = xdef->def;

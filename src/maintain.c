@@ -528,17 +528,18 @@ look(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 	LbDef	   *def = lb_def_attach(unconstify(LbDefn *, defn), false);
 	bool		thorough = must_look(defn, def);
 	List	   *keys;
+	LbWait		wait = LB_WAIT_READY;
 
-	/* As reads do; the worker comes again by itself. */
-	if (!visit->one && def != NULL && lb_not_ready == LB_POLICY_WAIT &&
+	/* The worker comes again by itself. */
+	if (!visit->one && def != NULL &&
 		pg_atomic_read_u32(&def->state) == LB_BUILDING &&
 		!lb_created_here(defn))
-		(void) lb_wait_build(def, defn->generation, false, lb_wait_timeout_ms);
+		wait = lb_wait_build(def, defn->generation, false, lb_wait_timeout_ms);
 
 	/* When it has been built, then. */
 	if (!keys_of_boards(defn, &keys, &visit->read_all))
 	{
-		visit->done.more = !visit->one;
+		visit->done.more = wait == LB_WAIT_TIMEOUT;
 		return;
 	}
 	if (thorough)

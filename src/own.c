@@ -104,8 +104,11 @@ lb_plan_has(SPIPlanPtr plan, Oid table)
 
 	foreach(lc, SPI_plan_get_plan_sources(plan))
 	{
-		if (list_member_oid(((CachedPlanSource *) lfirst(lc))->relationOids,
-							table))
+		const CachedPlanSource *source = (const CachedPlanSource *) lfirst(lc);
+
+		/* A rule may have left nothing of it to run. */
+		if (source->query_list == NIL ||
+			list_member_oid(source->relationOids, table))
 			return true;
 	}
 	return false;

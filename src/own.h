@@ -45,7 +45,10 @@ extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 extern uint64 lb_run_once(const char *text, Oid table, int nargs,
 						  const Oid *types, Datum *values);
 
-/* Whether a table is among those that a plan which has been run was made for. */
+/*
+ * Whether a table is among those that a plan which has been run was made for, or
+ * nothing was run.
+ */
 extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
 
 /* Raise 40001: a name has led to another table than this one. */

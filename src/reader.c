@@ -297,7 +297,9 @@ same_corrections(const LbRead *r, LbRef ref, const LbBoard *board)
 		c->xmin == r->snapshot.xmin &&
 		c->xmax == r->snapshot.xmax &&
 		c->xcnt == snapshot->xcnt &&
-		memcmp(c->xip, snapshot->xip, c->xcnt * sizeof(TransactionId)) == 0 &&
+		(c->xcnt == 0 ||
+		 memcmp(c->xip, snapshot->xip,
+				c->xcnt * sizeof(TransactionId)) == 0) &&
 		c->curcid == snapshot->curcid &&
 		c->own == own_serial(r) &&
 		r->serializable == NULL &&
@@ -406,8 +408,9 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	c->xmax = r->snapshot.xmax;
 	c->xcnt = r->snapshot.snapshot->xcnt;
 	Assert(c->xcnt <= (uint32) GetMaxSnapshotXidCount());
-	memcpy(c->xip, r->snapshot.snapshot->xip,
-		   c->xcnt * sizeof(TransactionId));
+	if (c->xcnt > 0)
+		memcpy(c->xip, r->snapshot.snapshot->xip,
+			   c->xcnt * sizeof(TransactionId));
 	c->curcid = r->snapshot.snapshot->curcid;
 	c->own = own_serial(r);
 	return LB_COLLECTED;

@@ -422,23 +422,34 @@ hour_span(const LbWindow *window, TimestampTz at, LbSpan *span)
 	char		other[sizeof(span->key)];
 	TimestampTz second = at - at % USECS_PER_SEC -
 		(at % USECS_PER_SEC < 0 ? USECS_PER_SEC : 0);
+	TimestampTz quarter = at - at % QUARTER - (at % QUARTER < 0 ? QUARTER : 0);
+	TimestampTz same;
 	TimestampTz bound;
 
+	/* By quarters, whatever moment is asked for: its hour may come again. */
 	hour_key(window, at, span->key, sizeof(span->key));
-	bound = second;
-	do
+	same = second;
+	bound = quarter < second ? quarter : quarter - QUARTER;
+	for (;;)
 	{
+		hour_key(window, bound, other, sizeof(other));
+		if (strcmp(other, span->key) != 0)
+			break;
+		same = bound;
 		bound -= QUARTER;
-		hour_key(window, bound, other, sizeof(other));
-	} while (strcmp(other, span->key) == 0);
-	span->starts = key_bound(window, span->key, bound + QUARTER, bound);
-	bound = second;
-	do
+	}
+	span->starts = key_bound(window, span->key, same, bound);
+	same = second;
+	bound = quarter + QUARTER;
+	for (;;)
 	{
-		bound += QUARTER;
 		hour_key(window, bound, other, sizeof(other));
-	} while (strcmp(other, span->key) == 0);
-	span->ends = key_bound(window, span->key, bound - QUARTER, bound);
+		if (strcmp(other, span->key) != 0)
+			break;
+		same = bound;
+		bound += QUARTER;
+	}
+	span->ends = key_bound(window, span->key, same, bound);
 }
 
 /*
