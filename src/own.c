@@ -127,6 +127,14 @@ lb_wrong_table(Oid table)
 			 errhint("The transaction might succeed if retried.")));
 }
 
+/* A plan that has been run must have been of this table, if any. */
+static void
+check_table(SPIPlanPtr plan, Oid table)
+{
+	if (OidIsValid(table) && !lb_plan_has(plan, table))
+		lb_wrong_table(table);
+}
+
 /* Run a plan.  Nobody frees plans meanwhile. */
 static uint64
 run_plan(SPIPlanPtr plan, Datum *values, const char *nulls)
@@ -184,10 +192,8 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	n = run_plan(plan, values, nulls);
 
 	/* Only now is it known what it was made for at last. */
-	if (OidIsValid(table) && !lb_plan_has(plan, table))
-		lb_wrong_table(table);
-	if (OidIsValid(other) && !lb_plan_has(plan, other))
-		lb_wrong_table(other);
+	check_table(plan, table);
+	check_table(plan, other);
 	return n;
 }
 
@@ -202,8 +208,7 @@ lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 		elog(ERROR, "could not prepare a statement: %s",
 			 SPI_result_code_string(SPI_result));
 	n = run_plan(plan, values, NULL);
-	if (OidIsValid(table) && !lb_plan_has(plan, table))
-		lb_wrong_table(table);
+	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;
 }
@@ -282,16 +287,12 @@ lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
 	Oid			save_user;
 	int			save_context;
 	Oid			owner = own_role();
-	int			rc;
+	uint64		n;
 
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(owner,
 						   save_context | SECURITY_LOCAL_USERID_CHANGE);
-	rc = SPI_execute_with_args(own_text(text), nargs, unconstify(Oid *, types),
-							   values, NULL, false, 0);
-	if (rc < 0)
-		elog(ERROR, "could not run a statement: %s",
-			 SPI_result_code_string(rc));
+	n = lb_run_once(own_text(text), InvalidOid, nargs, types, values);
 	SetUserIdAndSecContext(save_user, save_context);
-	return SPI_processed;
+	return n;
 }

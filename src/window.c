@@ -392,64 +392,57 @@ hour_key(const LbWindow *window, TimestampTz at, char *key, Size size)
 			 tm.tm_mon, tm.tm_mday, tm.tm_hour);
 }
 
+/* Whether a moment is in the hour with this key. */
+static bool
+is_hour(const LbWindow *window, TimestampTz at, const char *key)
+{
+	char		its[LB_MAX_WINDOW_KEY + 1];
+
+	hour_key(window, at, its, sizeof(its));
+	return strcmp(its, key) == 0;
+}
+
 /*
- * Between a moment of a key and one that is not of it, both of whole seconds,
- * the second from which on, or up to which, it is.
+ * From a second of an hour on in steps of a quarter, which lead to bound first
+ * and may be backwards, until it is another: the second at which it changes.
  */
 static TimestampTz
-key_bound(const LbWindow *window, const char *key, TimestampTz of_key,
-		  TimestampTz other)
+hour_bound(const LbWindow *window, const char *key, TimestampTz same,
+		   TimestampTz bound, int64 step)
 {
-	while (Abs(other - of_key) > USECS_PER_SEC)
+	while (is_hour(window, bound, key))
 	{
-		TimestampTz mid = of_key +
-			(other - of_key) / 2 / USECS_PER_SEC * USECS_PER_SEC;
-		char		its[LB_MAX_WINDOW_KEY + 1];
-
-		hour_key(window, mid, its, sizeof(its));
-		if (strcmp(its, key) == 0)
-			of_key = mid;
-		else
-			other = mid;
+		same = bound;
+		bound += step;
 	}
-	return Max(of_key, other);
+	while (Abs(bound - same) > USECS_PER_SEC)
+	{
+		TimestampTz mid = same +
+			(bound - same) / 2 / USECS_PER_SEC * USECS_PER_SEC;
+
+		if (is_hour(window, mid, key))
+			same = mid;
+		else
+			bound = mid;
+	}
+	return Max(same, bound);
 }
 
 /* Clocks are turned within hours: feel for where this one begins and ends. */
 static void
 hour_span(const LbWindow *window, TimestampTz at, LbSpan *span)
 {
-	char		other[sizeof(span->key)];
 	TimestampTz second = at - at % USECS_PER_SEC -
 		(at % USECS_PER_SEC < 0 ? USECS_PER_SEC : 0);
 	TimestampTz quarter = at - at % QUARTER - (at % QUARTER < 0 ? QUARTER : 0);
-	TimestampTz same;
-	TimestampTz bound;
 
 	/* By quarters, whatever moment is asked for: its hour may come again. */
 	hour_key(window, at, span->key, sizeof(span->key));
-	same = second;
-	bound = quarter < second ? quarter : quarter - QUARTER;
-	for (;;)
-	{
-		hour_key(window, bound, other, sizeof(other));
-		if (strcmp(other, span->key) != 0)
-			break;
-		same = bound;
-		bound -= QUARTER;
-	}
-	span->starts = key_bound(window, span->key, same, bound);
-	same = second;
-	bound = quarter + QUARTER;
-	for (;;)
-	{
-		hour_key(window, bound, other, sizeof(other));
-		if (strcmp(other, span->key) != 0)
-			break;
-		same = bound;
-		bound += QUARTER;
-	}
-	span->ends = key_bound(window, span->key, same, bound);
+	span->starts = hour_bound(window, span->key, second,
+							  quarter < second ? quarter : quarter - QUARTER,
+							  -QUARTER);
+	span->ends = hour_bound(window, span->key, second, quarter + QUARTER,
+							QUARTER);
 }
 
 /*

@@ -116,6 +116,45 @@ print_size(const LbIndex *index, const char *when)
 		   when, (blocks + hash) / n, blocks / n, hash / n, index->height);
 }
 
+/* Look members up, 32 at a time, and rank them. */
+static uint64
+read_many(const LbArena *arena, const LbIndex *index, uint64 members,
+		  uint64 reads, bool rank)
+{
+	uint64		sum = 0;
+	uint64		i;
+
+	for (i = 0; i < reads; i += 32)
+	{
+		int64		member[32];
+		int64		keys[32 * WIDTH];
+		bool		found[32];
+		LbCursor	places[32];
+		const int64 *prefixes[32];
+		uint64		before[32];
+		int			j;
+
+		for (j = 0; j < 32; j++)
+			member[j] = (int64) (next_random() % members) * 7 + 1;
+		lb_index_lookup_many(arena, index, member, 32, rank ? 1 : WIDTH, keys,
+							 found, places);
+		for (j = 0; j < 32; j++)
+		{
+			if (!found[j])
+				die("lookup");
+			prefixes[j] = keys + j * WIDTH;
+			sum += (uint64) keys[j * WIDTH];
+		}
+		if (!rank)
+			continue;
+		lb_index_spans_many(arena, index, prefixes, places, 32, 1, before,
+							NULL);
+		for (j = 0; j < 32; j++)
+			sum += before[j];
+	}
+	return sum;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -204,53 +243,11 @@ main(int argc, char **argv)
 	end("lookup of a member", reads);
 
 	begin();
-	for (i = 0; i < reads; i += 32)
-	{
-		int64		member[32];
-		int64		keys[32 * WIDTH];
-		bool		found[32];
-		LbCursor	places[32];
-		int			j;
-
-		for (j = 0; j < 32; j++)
-			member[j] = (int64) (next_random() % members) * 7 + 1;
-		lb_index_lookup_many(&arena, &index, member, 32, WIDTH, keys,
-							 found, places);
-		for (j = 0; j < 32; j++)
-		{
-			if (!found[j])
-				die("lookup");
-			sum += (uint64) keys[j * WIDTH];
-		}
-	}
+	sum += read_many(&arena, &index, members, reads, false);
 	end("lookup, 32 at a time", reads);
 
 	begin();
-	for (i = 0; i < reads; i += 32)
-	{
-		int64		member[32];
-		int64		keys[32 * WIDTH];
-		bool		found[32];
-		LbCursor	places[32];
-		const int64 *prefixes[32];
-		uint64		before[32];
-		int			j;
-
-		for (j = 0; j < 32; j++)
-			member[j] = (int64) (next_random() % members) * 7 + 1;
-		lb_index_lookup_many(&arena, &index, member, 32, 1, keys,
-							 found, places);
-		for (j = 0; j < 32; j++)
-		{
-			if (!found[j])
-				die("lookup");
-			prefixes[j] = keys + j * WIDTH;
-		}
-		lb_index_spans_many(&arena, &index, prefixes, places, 32, 1, before,
-							NULL);
-		for (j = 0; j < 32; j++)
-			sum += before[j];
-	}
+	sum += read_many(&arena, &index, members, reads, true);
 	end("rank, 32 at a time", reads);
 
 	begin();
