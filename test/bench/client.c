@@ -13,6 +13,8 @@
  *	-b N	members in {M} and {S} (1000)
  *	-P N	statements on their way at once: a pipeline (1)
  *	-w N	how often, among several, the next statement is chosen (1)
+ *	-T S	takes several statements in turns of so many seconds instead, the
+ *			next turn in the other direction, each of them for -t seconds
  *	-q S	a statement, in which {m} is a random member, {s} a random score, {d}
  *			a random change of one, and {M} and {S} arrays of members, in order,
  *			and of scores
@@ -25,7 +27,7 @@
  *
  *	things per second, median and 99th percentile in us, statements
  *
- * where a thing is a member of {M}, if the statement has that, and else a
+ * (with -T a line for each statement), where a thing is a member of {M}, if the statement has that, and else a
  * statement.  The time is that of a statement or of a whole pipeline.
  *
  *-------------------------------------------------------------------------
@@ -43,7 +45,7 @@
 #include <hiredis/hiredis.h>
 #include <libpq-fe.h>
 
-#define MAX_STATEMENTS 4
+#define MAX_STATEMENTS 8
 #define MAX_WORDS 16
 #define MAX_SCORE 1000000
 #define MAX_CHANGE 1000
@@ -69,6 +71,16 @@ typedef struct Statement
 	char	   *words[MAX_WORDS];
 } Statement;
 
+/* What has been answered, in all or to one statement. */
+typedef struct Tally
+{
+	uint64_t	things;
+	double		took;			/* in s */
+	uint32_t   *times;			/* in ns */
+	size_t		ntimes;
+	size_t		room;
+} Tally;
+
 typedef struct Client
 {
 	pthread_t	thread;
@@ -78,10 +90,7 @@ typedef struct Client
 	const Statement **sent;		/* of a pipeline */
 	int64_t    *members;		/* of one array */
 	char	   *buffers[MAX_WORDS];
-	uint64_t	things;
-	uint32_t   *times;			/* in ns */
-	size_t		ntimes;
-	size_t		room;
+	Tally		tallies[MAX_STATEMENTS];	/* the first only, without -T */
 } Client;
 
 static const char *conninfo;
@@ -89,6 +98,7 @@ static const char *socket_path;
 static const char *load_key;
 static int	nclients = 1;
 static double seconds = 1;
+static double turn = 0;			/* of -T */
 static int64_t members = 1000;
 static int	batch = 1000;
 static int	pipeline = 1;
@@ -96,6 +106,7 @@ static Statement statements[MAX_STATEMENTS];
 static int	nstatements = 0;
 static int	total_weight = 0;
 static pthread_barrier_t ready;
+static pthread_barrier_t next_turn;
 
 static void
 die(const char *what, const char *why)
@@ -382,13 +393,18 @@ choose(Client *c)
 	return s;
 }
 
-/* As many statements as a pipeline holds, and their answers. */
-static void
-run_once(Client *c)
+/*
+ * As many statements as a pipeline holds, and their answers: s, or what is
+ * chosen where that is NULL.  Returns how many things they have done.
+ */
+static uint64_t
+run_once(Client *c, const Statement *s)
 {
+	uint64_t	things = 0;
+
 	for (int i = 0; i < pipeline; i++)
 	{
-		c->sent[i] = choose(c);
+		c->sent[i] = s != NULL ? s : choose(c);
 		if (c->redis != NULL)
 			send_redis(c, c->sent[i]);
 		else
@@ -397,7 +413,7 @@ run_once(Client *c)
 	if (c->pg != NULL && pipeline > 1 && PQpipelineSync(c->pg) != 1)
 		die(conninfo, PQerrorMessage(c->pg));
 	for (int i = 0; i < pipeline; i++)
-		c->things += c->redis != NULL ? receive_redis(c) :
+		things += c->redis != NULL ? receive_redis(c) :
 			receive_pg(c, c->sent[i]);
 	if (c->pg != NULL && pipeline > 1)
 	{
@@ -407,15 +423,40 @@ run_once(Client *c)
 			die(conninfo, PQerrorMessage(c->pg));
 		PQclear(res);
 	}
+	return things;
+}
+
+/* Again and again for so many seconds: s, or what is chosen. */
+static void
+run_for(Client *c, const Statement *s, double length, Tally *tally)
+{
+	double		start = now();
+	double		before = start;
+	double		after;
+
+	do
+	{
+		tally->things += run_once(c, s);
+		after = now();
+		if (tally->ntimes == tally->room)
+		{
+			tally->room = tally->room ? tally->room * 2 : 65536;
+			tally->times = realloc(tally->times,
+								   tally->room * sizeof(uint32_t));
+			if (tally->times == NULL)
+				die("realloc", "out of memory");
+		}
+		tally->times[tally->ntimes++] = after - before >= 4 ? UINT32_MAX :
+			(uint32_t) ((after - before) * 1e9);
+		before = after;
+	} while (after - start < length);
+	tally->took += after - start;
 }
 
 static void *
 run(void *arg)
 {
 	Client	   *c = arg;
-	double		start;
-	double		before;
-	double		after;
 
 	c->sent = alloc(pipeline * sizeof(Statement *));
 	c->members = alloc(batch * sizeof(int64_t));
@@ -428,25 +469,29 @@ run(void *arg)
 
 	/* The first may have to make plans and fill caches. */
 	for (int i = 0; i < 7; i++)
-		run_once(c);
-	c->things = 0;
-	pthread_barrier_wait(&ready);
-	start = before = now();
-	do
 	{
-		run_once(c);
-		after = now();
-		if (c->ntimes == c->room)
-		{
-			c->room = c->room ? c->room * 2 : 65536;
-			c->times = realloc(c->times, c->room * sizeof(uint32_t));
-			if (c->times == NULL)
-				die("realloc", "out of memory");
-		}
-		c->times[c->ntimes++] = after - before >= 4 ? UINT32_MAX :
-			(uint32_t) ((after - before) * 1e9);
-		before = after;
-	} while (after - start < seconds);
+		if (turn == 0)
+			run_once(c, NULL);
+		for (int j = 0; turn > 0 && j < nstatements; j++)
+			run_once(c, &statements[j]);
+	}
+	pthread_barrier_wait(&ready);
+	if (turn == 0)
+		run_for(c, NULL, seconds, &c->tallies[0]);
+	else
+	{
+		int			rounds = (int) (seconds / turn + 0.5);
+
+		for (int i = 0; i < rounds; i++)
+			for (int j = 0; j < nstatements; j++)
+			{
+				int			k = i % 2 ? nstatements - 1 - j : j;
+
+				/* What one client still does is not beside the next one's. */
+				pthread_barrier_wait(&next_turn);
+				run_for(c, &statements[k], turn, &c->tallies[k]);
+			}
+	}
 
 	if (c->redis != NULL)
 		redisFree(c->redis);
@@ -464,20 +509,41 @@ compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Prints what all clients have in one place of their tallies. */
+static void
+print_tally(const Client *clients, int which)
+{
+	double		rate = 0;
+	uint32_t   *times;
+	size_t		n = 0;
+	size_t		at = 0;
+
+	for (int i = 0; i < nclients; i++)
+		n += clients[i].tallies[which].ntimes;
+	times = alloc(n * sizeof(uint32_t));
+	for (int i = 0; i < nclients; i++)
+	{
+		const Tally *tally = &clients[i].tallies[which];
+
+		rate += (double) tally->things / tally->took;
+		memcpy(times + at, tally->times, tally->ntimes * sizeof(uint32_t));
+		at += tally->ntimes;
+	}
+	qsort(times, n, sizeof(uint32_t), compare_times);
+	printf("%.2f %.1f %.1f %zu\n", rate,
+		   times[n / 2] / 1e3, times[n - 1 - n / 100] / 1e3, n);
+	free(times);
+}
+
 static void
 measure(void)
 {
 	Client	   *clients = calloc((size_t) nclients, sizeof(Client));
-	uint64_t	things = 0;
-	uint32_t   *times;
-	size_t		n = 0;
-	size_t		at = 0;
-	double		start;
-	double		took;
 
 	if (clients == NULL)
 		die("calloc", "out of memory");
-	pthread_barrier_init(&ready, NULL, (unsigned) nclients + 1);
+	pthread_barrier_init(&ready, NULL, (unsigned) nclients);
+	pthread_barrier_init(&next_turn, NULL, (unsigned) nclients);
 	for (int i = 0; i < nclients; i++)
 	{
 		clients[i].rng = (uint64_t) time(NULL) * 1000 + (uint64_t) i +
@@ -486,27 +552,10 @@ measure(void)
 		if (errno != 0)
 			die("pthread_create", strerror(errno));
 	}
-	pthread_barrier_wait(&ready);
-	start = now();
 	for (int i = 0; i < nclients; i++)
 		pthread_join(clients[i].thread, NULL);
-	took = now() - start;
-
-	for (int i = 0; i < nclients; i++)
-	{
-		things += clients[i].things;
-		n += clients[i].ntimes;
-	}
-	times = alloc(n * sizeof(uint32_t));
-	for (int i = 0; i < nclients; i++)
-	{
-		memcpy(times + at, clients[i].times,
-			   clients[i].ntimes * sizeof(uint32_t));
-		at += clients[i].ntimes;
-	}
-	qsort(times, n, sizeof(uint32_t), compare_times);
-	printf("%.2f %.1f %.1f %zu\n", (double) things / took,
-		   times[n / 2] / 1e3, times[n - 1 - n / 100] / 1e3, n);
+	for (int i = 0; i < (turn > 0 ? nstatements : 1); i++)
+		print_tally(clients, i);
 }
 
 static void
@@ -565,7 +614,7 @@ main(int argc, char **argv)
 	int			weight = 1;
 	int			opt;
 
-	while ((opt = getopt(argc, argv, "p:r:c:t:n:b:P:w:q:l:")) != -1)
+	while ((opt = getopt(argc, argv, "p:r:c:t:T:n:b:P:w:q:l:")) != -1)
 	{
 		switch (opt)
 		{
@@ -580,6 +629,9 @@ main(int argc, char **argv)
 				break;
 			case 't':
 				seconds = atof(optarg);
+				break;
+			case 'T':
+				turn = atof(optarg);
 				break;
 			case 'n':
 				members = atoll(optarg);
@@ -608,7 +660,7 @@ main(int argc, char **argv)
 		}
 	}
 	if ((conninfo == NULL) == (socket_path == NULL) || nclients < 1 ||
-		members < 1 || batch < 1 || pipeline < 1 || optind != argc ||
+		members < 1 || batch < 1 || pipeline < 1 || turn < 0 || optind != argc ||
 		(load_key == NULL ? nstatements < 1 || total_weight < 1 :
 		 socket_path == NULL))
 	{

@@ -263,14 +263,17 @@ quotient()
 
 # turns RUN ...: a RUN is "series command argument ..."; each gets an array of
 # the series' name with one value for each round, the first word that the command
-# has printed, and one named series_more with the other words.
+# has printed, and one named series_more with the other words.  A command that
+# measures several things in turns of its own prints a line for each: their series
+# are named with commas in between.
 turns()
 {
 	local n=$# i j run series
 
 	for run in "$@"; do
-		read -r series _ <<<"$run"
-		declare -ga "$series=()" "${series}_more=()"
+		for series in $(cut -d ' ' -f 1 <<<"$run" | tr , ' '); do
+			declare -ga "$series=()" "${series}_more=()"
+		done
 	done
 	for ((i = 0; i < rounds; i++)); do
 		for ((j = 0; j < n; j++)); do
@@ -298,12 +301,13 @@ more_turns()
 
 set_turn()
 {
-	local -n series=$2 more=$2_more
-	local round=$1 words
+	local round=$1 names=$2 name lines
 
 	shift 2
-	words=$("$@") || die "failed: $*"
-	read -r "series[$round]" "more[$round]" <<<"$words"
+	lines=$("$@") || die "failed: $*"
+	for name in ${names//,/ }; do
+		read -r "${name}[$round]" "${name}_more[$round]"
+	done <<<"$lines"
 }
 
 # Milliseconds of a statement.
