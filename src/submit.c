@@ -90,6 +90,8 @@ static const struct
 
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_many);
+PG_FUNCTION_INFO_V1(lb_hide);
+PG_FUNCTION_INFO_V1(lb_show);
 
 bool		lb_events = true;
 
@@ -1750,4 +1752,126 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_hide, lb_show
+ * ----------------------------------------------------------------
+ */
+
+/* Set ranked_if in a player's rows of a board, and count those that had not. */
+static uint64
+set_ranked(const char *board, Datum player, bool ranked)
+{
+	static const Oid types[] = {INT8OID, BOOLOID};
+	LbDefn	   *defn = find_recorded(board);
+	Datum		values[2];
+	Oid			source;
+	const char *member;
+	const char *column;
+	char	   *lock = NULL;
+	char	   *update;
+
+	if (defn == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", board),
+				 errhint("The table lb_board lists the boards; of a family, name the family itself.")));
+	if (defn->ranked_if[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" has been made without \"ranked_if\"",
+						board),
+				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
+				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
+	source = defn->source;
+	member = quote_identifier(defn->member);
+	column = quote_identifier(defn->ranked_if);
+
+	/* In the order of submits, whatever the column's collation. */
+	if (defn->family)
+		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
+						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
+						defn->from_name, member,
+						quote_identifier(defn->board_column));
+	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
+					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
+					  defn->from_name, column, member, column, column);
+	values[0] = player;
+	values[1] = BoolGetDatum(ranked);
+	if (lock != NULL)
+		(void) lb_run_once(lock, source, 1, types, values);
+	return lb_run_once(update, source, 2, types, values);
+}
+
+/* "global" first, whose row tells a submit that waits for it who is hidden. */
+static int
+hide_cmp(const void *a, const void *b)
+{
+	const char *na = *(const char *const *) a;
+	const char *nb = *(const char *const *) b;
+	bool		ga = strcmp(na, "global") == 0;
+	bool		gb = strcmp(nb, "global") == 0;
+
+	return ga != gb ? (ga ? -1 : 1) : strcmp(na, nb);
+}
+
+/* With the caller's privileges, and triggers of the user's. */
+static int64
+set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
+{
+	const char **names;
+	int			n = 0;
+	uint64		total = 0;
+
+	if (PG_ARGISNULL(1))
+	{
+		static const char *const all[] = {"global", "*"};
+
+		names = palloc(lengthof(all) * sizeof(char *));
+		for (int i = 0; i < (int) lengthof(all); i++)
+		{
+			if (lb_find_defn(all[i]) != NULL)
+				names[n++] = all[i];
+		}
+	}
+	else
+	{
+		Datum	   *elements;
+		bool	   *nulls;
+
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
+						  TYPALIGN_INT, &elements, &nulls, &n);
+		names = palloc(Max(1, n) * sizeof(char *));
+		for (int i = 0; i < n; i++)
+		{
+			if (nulls[i])
+				null_element("boards");
+			names[i] = TextDatumGetCString(elements[i]);
+		}
+		qsort(names, n, sizeof(char *), hide_cmp);
+	}
+
+	/* Nobody's rows. */
+	if (PG_ARGISNULL(0))
+		return 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int i = 0; i < n; i++)
+		total += set_ranked(names[i], PG_GETARG_DATUM(0), ranked);
+	SPI_finish();
+	return (int64) total;
+}
+
+Datum
+lb_hide(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false));
+}
+
+Datum
+lb_show(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true));
 }
