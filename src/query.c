@@ -81,6 +81,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "capture.h"
 #include "own.h"
 #include "query.h"
 
@@ -176,7 +177,8 @@ static void append_beside(StringInfo buf, const LbDefn *defn,
 static void column_facts(const LbDefn *defn, AttrNumber attno,
 						 bool *notnull, Oid *collation);
 static SPIPlanPtr get_plan(const LbDefn *defn, LbQueryKind kind,
-						   LbMethod method, bool shared);
+						   LbMethod method, bool shared,
+						   const char *volatile *text);
 static uint64 run_query(const LbDefn *defn, LbQueryKind kind,
 						LbMethod method, const Datum *args,
 						const char *nulls, const LbValue *value,
@@ -867,7 +869,22 @@ lb_query_forget(void)
 }
 
 /*
- * Execute a query.  Returns false if what it has read is not the source.
+ * Whether an error says that a name in a query's text leads to no table.  What
+ * something else raises that the query runs is of another text.  So it comes from
+ * parsing this one, before anything was opened or pushed that would have to be
+ * undone.
+ */
+static bool
+is_gone(const ErrorData *error, const char *text)
+{
+	return error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
+		error->internalquery != NULL &&
+		strcmp(error->internalquery, text) == 0;
+}
+
+/*
+ * Execute a query.  Returns false if what it has read is not the source, or if
+ * it has found nothing by the source's name.
  *
  * Anything from the planning on can process an invalidation, after which defn
  * may be gone: it is not touched after the plan has been found.
@@ -879,12 +896,15 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 {
 	SPIExecuteOptions options;
 	SPIPlanPtr	volatile plan = NULL;
-	int			rc = 0;
+	const char *volatile text = "";
+	volatile int rc = 0;
+	volatile bool gone = false;
 	Oid			source = defn->source;
 	bool		as_owner = lb_own_running();
 	Oid			save_user;
 	int			save_context;
 	int			nestlevel = 0;
+	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
 	options.params = make_params(defn, kind, args, nulls, value);
@@ -911,17 +931,27 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 								 false);
 	}
 
+	lb_pause("named");
 	plans_running++;
 	PG_TRY();
 	{
 		/* Who has no privileges is told so by the parser, too. */
 		plan = get_plan(defn, kind, method, as_owner ||
-						lb_may_read(unconstify(LbDefn *, defn)));
+						lb_may_read(unconstify(LbDefn *, defn)), &text);
 		rc = SPI_execute_plan_extended(plan, &options);
-	}
-	PG_FINALLY();
-	{
 		plans_running--;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		plans_running--;
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_gone(error, text))
+			PG_RE_THROW();
+		FlushErrorState();
+		gone = true;
 	}
 	PG_END_TRY();
 
@@ -930,6 +960,8 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 		AtEOXact_GUC(false, nestlevel);
 		SetUserIdAndSecContext(save_user, save_context);
 	}
+	if (gone)
+		return false;
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "could not run the defining query: %s",
 			 SPI_result_code_string(rc));
@@ -973,7 +1005,7 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 			execute(defn, kind, method, args, nulls, value, dest))
 			return SPI_processed;
 
-		/* Another table has that name now. */
+		/* Another table has that name now, or none. */
 		if (rows != NULL)
 			tuplestore_clear(rows);
 		lb_query_forget();
@@ -985,11 +1017,21 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	lb_wrong_table(source);
 }
 
+static const char *
+plan_text(SPIPlanPtr plan)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	return source->query_string;
+}
+
 /*
- * The plan of a query, prepared unless it is there and may be shared.
+ * The plan of a query, prepared unless it is there and may be shared, and the
+ * text that it is of.
  */
 static SPIPlanPtr
-get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared)
+get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared,
+		 const char *volatile *text)
 {
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
@@ -1022,15 +1064,18 @@ get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared)
 		if (!found)
 			entry->plan = NULL;
 		if (entry->plan != NULL)
+		{
+			*text = plan_text(entry->plan);
 			return entry->plan;
+		}
 	}
 
 	memcpy(argtypes, operands[kind].types, nargs * sizeof(Oid));
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	plan = SPI_prepare_cursor(lb_query_text(defn, kind, method),
-							  nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
+	*text = lb_query_text(defn, kind, method);
+	plan = SPI_prepare_cursor(*text, nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the defining query: %s",
 			 SPI_result_code_string(SPI_result));
