@@ -224,6 +224,7 @@ lb_query_text(const LbDefn *defn, LbQueryKind kind, LbMethod method)
  *	ranked		for an array of members: those on the board, with their keys
  *				and r, their rank
  *	top			the query of the top list
+ *	search		t's bucket in a histogram, counted from the least score, or null
  */
 static const char *
 template_of(LbQueryKind kind, LbMethod method, bool descending)
@@ -392,7 +393,8 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 			/*
 			 * The least distance in bucket i is ceil((i - 1) * R / k); from
 			 * these the bounds, in exact numeric arithmetic, and then one
-			 * pass that finds each row's bucket by binary search.
+			 * pass that finds each row's bucket by binary search; or works it
+			 * out, where there are too many bounds for an array.
 			 */
 			if (descending)
 				return "WITH x AS MATERIALIZED (SELECT e.lo,"
@@ -409,9 +411,10 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 					" {+} (x.k {-} 1), x.k)) {-} 1 AS {int8}) AS hi"
 					" FROM x, pg_catalog.generate_series("
 					"CAST(1 AS {numeric}), x.k) AS b (i)),"
-					" c AS MATERIALIZED (SELECT pg_catalog.width_bucket("
-					"CAST({score} AS {int8}), (SELECT"
-					" pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g)) AS j,"
+					" c AS MATERIALIZED (SELECT COALESCE({search},"
+					" CAST(pg_catalog.div((CAST({score} AS {numeric})"
+					" {-} (SELECT x.lo FROM x)) {*} (SELECT x.k FROM x),"
+					" (SELECT x.r FROM x)) {+} 1 AS {int4})) AS j,"
 					" {count} AS n {from} GROUP BY 1)"
 					" SELECT CAST(g.i AS {int4}), g.lo, g.hi,"
 					" COALESCE(c.n, 0)"
@@ -431,9 +434,11 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 				" {+} (x.k {-} 1), x.k) AS {int8}) AS hi"
 				" FROM x, pg_catalog.generate_series("
 				"CAST(1 AS {numeric}), x.k) AS b (i)),"
-				" c AS MATERIALIZED (SELECT pg_catalog.width_bucket("
-				"CAST({score} AS {int8}), (SELECT"
-				" pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g)) AS j,"
+				" c AS MATERIALIZED (SELECT COALESCE({search},"
+				" CAST((SELECT x.k FROM x) {-} pg_catalog.div(("
+				"(SELECT x.hi FROM x) {-} CAST({score} AS {numeric}))"
+				" {*} (SELECT x.k FROM x),"
+				" (SELECT x.r FROM x)) AS {int4})) AS j,"
 				" {count} AS n {from} GROUP BY 1)"
 				" SELECT CAST(g.i AS {int4}), g.lo, g.hi,"
 				" COALESCE(c.n, 0)"
@@ -566,6 +571,11 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 			   " s) v WHERE v.m {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)"
 			   " ORDER BY v.m, {korder})");
 	}
+	else if (WORD_IS("search"))
+		expand(buf, defn, kind, method,
+			   "pg_catalog.width_bucket(CAST({score} AS {int8}),"
+			   " (SELECT pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g"
+			   " WHERE (SELECT x.k FROM x) {<=} 100000))");
 	else if (WORD_IS("top"))
 		expand(buf, defn, kind, method,
 			   template_of(LB_QUERY_TOP, method, descending));
