@@ -34,6 +34,19 @@ SELECT * FROM lb_histogram(3, 'h');
 SELECT * FROM lb_histogram(3, 'h_asc');
 SELECT * FROM lbt.differences('h', 'h', functions => 'histogram');
 SELECT * FROM lbt.differences('h_asc', 'h', dir => 'ASC', functions => 'histogram');
+-- More buckets than the query searches the bounds of.
+SET leaderboard.enable_index = off;
+CREATE TEMP TABLE wide AS SELECT * FROM lb_histogram(100001, 'h');
+SELECT count(*), sum(members), min(lo), max(hi) FROM wide;
+SELECT w.bucket, w.lo, w.hi, w.members, (SELECT count(*) FROM h WHERE score BETWEEN w.lo AND w.hi) AS by_query
+FROM wide w WHERE members > 0 ORDER BY 1;
+TRUNCATE wide;
+INSERT INTO wide SELECT * FROM lb_histogram(100001, 'h_asc');
+SELECT count(*), sum(members), min(lo), max(hi) FROM wide;
+SELECT w.bucket, w.lo, w.hi, w.members, (SELECT count(*) FROM h WHERE score BETWEEN w.lo AND w.hi) AS by_query
+FROM wide w WHERE members > 0 ORDER BY 1;
+DROP TABLE wide;
+RESET leaderboard.enable_index;
 DROP TABLE h;
 
 DROP TABLE game;

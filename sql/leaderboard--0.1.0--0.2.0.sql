@@ -389,70 +389,12 @@ COMMENT ON FUNCTION @extschema@.lb_drop_limit(text) IS
  * Hiding.  With the caller's privileges; first "global", whose row tells a
  * submit that is waiting for it whether the player is hidden.
  */
-CREATE FUNCTION @extschema@.lb_set_ranked(
-	player_id bigint,
-	ranked boolean,
-	boards text[])
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
-AS $$
-DECLARE
-	b record;
-	n bigint;
-	total bigint := 0;
-BEGIN
-	/* No SET search_path: triggers of the user's run in here. */
-	FOR b IN
-		SELECT u.name, l.source, l.member, l.board_column, l.ranked_if,
-			l.board IS NOT NULL AS known,
-			/* What inherits from it is not on the board. */
-			CASE WHEN c.relkind OPERATOR(pg_catalog.=) 'p' THEN '' ELSE 'ONLY ' END AS only_it
-		FROM pg_catalog.unnest(COALESCE(boards, ARRAY['global', '*'])) AS u (name)
-			LEFT JOIN @extschema@.lb_board l ON l.board OPERATOR(pg_catalog.=) u.name
-			LEFT JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.source
-		WHERE boards IS NOT NULL OR l.board IS NOT NULL
-		ORDER BY u.name OPERATOR(pg_catalog.<>) 'global', u.name COLLATE pg_catalog."C"
-	LOOP
-		IF b.name IS NULL THEN
-			RAISE EXCEPTION 'an element of "boards" must not be null'
-				USING ERRCODE = 'null_value_not_allowed';
-		ELSIF NOT b.known THEN
-			RAISE EXCEPTION 'board "%" does not exist', b.name
-				USING ERRCODE = 'undefined_object',
-					HINT = 'The table lb_board lists the boards; of a family, name the family itself.';
-		ELSIF b.ranked_if IS NULL THEN
-			RAISE EXCEPTION 'board "%" has been made without "ranked_if"', b.name
-				USING ERRCODE = 'object_not_in_prerequisite_state',
-					DETAIL = 'Players are hidden by a boolean column of the table, which the board is created with.',
-					HINT = 'Add a column to the table, drop the board, and create it again with "ranked_if".';
-		END IF;
-		IF b.board_column IS NOT NULL THEN
-			/* In the order of submits, whatever the column's collation. */
-			EXECUTE pg_catalog.format(
-				'SELECT FROM %s%s WHERE %I OPERATOR(pg_catalog.=) $1'
-				' ORDER BY CAST(%I AS pg_catalog.text) COLLATE pg_catalog."C" FOR NO KEY UPDATE',
-				b.only_it, b.source, b.member, b.board_column)
-			USING player_id;
-		END IF;
-		EXECUTE pg_catalog.format(
-			'UPDATE %s%s SET %I = $2 WHERE %I OPERATOR(pg_catalog.=) $1'
-			' AND (%I IS NULL OR %I OPERATOR(pg_catalog.<>) $2)',
-			b.only_it, b.source, b.ranked_if, b.member, b.ranked_if, b.ranked_if)
-		USING player_id, ranked;
-		GET DIAGNOSTICS n = ROW_COUNT;
-		total := total OPERATOR(pg_catalog.+) n;
-	END LOOP;
-	RETURN total;
-END $$;
-COMMENT ON FUNCTION @extschema@.lb_set_ranked(bigint, boolean, text[]) IS
-'internal; see lb_hide() and lb_show()';
-
 CREATE FUNCTION @extschema@.lb_hide(
 	player_id bigint,
 	boards text[] DEFAULT NULL)
 RETURNS bigint
-LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
-AS 'SELECT @extschema@.lb_set_ranked($1, false, $2)';
+AS 'MODULE_PATHNAME', 'lb_hide'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[]) IS
 'takes a player off "global" and all windows, or other boards; returns how many rows were ranked';
 
@@ -460,8 +402,8 @@ CREATE FUNCTION @extschema@.lb_show(
 	player_id bigint,
 	boards text[] DEFAULT NULL)
 RETURNS bigint
-LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
-AS 'SELECT @extschema@.lb_set_ranked($1, true, $2)';
+AS 'MODULE_PATHNAME', 'lb_show'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
 'puts a player back on the boards that lb_hide() has taken him off';
 

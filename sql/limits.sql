@@ -150,6 +150,30 @@ SELECT count(*) FROM (SELECT player_id, score, updated_at FROM player_scores
 	UNION ALL SELECT player_id, score, updated_at FROM player_score_windows WHERE window_key <> 'daily:20260410'
 	EXCEPT ALL TABLE was) d;
 DROP TABLE was;
+-- Who has no row on "global" yet when he is hidden.
+CREATE TABLE rest AS SELECT player_id, ranked, score FROM player_scores;
+SELECT board, score, rank FROM lb_submit(8, 50, at => '2026-04-09', boards => '{daily}');
+SELECT lb_submit_many('{9,10,11}', '{1,2,3}', at => '2026-04-09');
+DELETE FROM player_scores WHERE player_id IN (9, 10);
+SELECT lb_hide(8), lb_hide(9), lb_hide(10);
+SELECT board, score, rank FROM lb_submit(8, 5, at => '2026-04-09');
+SELECT lb_submit_many('{11,10,12,9,10}', '{1,2,3,4,5}', 'best', at => '2026-04-09');
+SELECT player_id, score, ranked FROM player_scores WHERE player_id > 7 ORDER BY 1;
+SELECT DISTINCT player_id, ranked FROM player_score_windows WHERE player_id > 7 ORDER BY 1;
+SELECT lb_show(8);
+SELECT lb_rank(8) > 0 AS ranked;
+-- Only what is known of his windows, and only where he has no row.
+UPDATE player_scores SET ranked = true WHERE player_id = 9;
+SELECT board, score, rank > 0 AS ranked FROM lb_submit(9, 5, at => '2026-04-09', boards => '{global}');
+SELECT lb_drop_board('*');
+DELETE FROM player_scores WHERE player_id = 10;
+SELECT board, score, rank > 0 AS ranked FROM lb_submit(10, 5, boards => '{global}');
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', rank_by => 'score DESC, updated_at ASC', ranked_if => 'ranked');
+SELECT lb_wait_ready('30 s');
+DELETE FROM player_scores WHERE player_id > 7;
+DELETE FROM player_score_windows WHERE player_id > 7;
+SELECT count(*) FROM (TABLE rest EXCEPT SELECT player_id, ranked, score FROM player_scores) d;
+DROP TABLE rest;
 -- Undone.
 BEGIN;
 SELECT lb_hide(3);

@@ -40,6 +40,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "storage/sinval.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
@@ -945,6 +946,30 @@ build_offline(Build *build, const char *reason, bool retry)
 }
 
 /*
+ * Forget what earlier builds have left in the relcache of a source.  Who has left
+ * the proc array tells of what he did to its triggers only after that, COMMIT
+ * PREPARED after it has removed files.  But he who is not running in the snapshot
+ * of before is seen by what is read from here on.
+ */
+static void
+forget_source(Oid source)
+{
+	List	   *rels = find_all_inheritors(source, NoLock, NULL);
+	ListCell   *lc;
+
+	foreach(lc, rels)
+	{
+		SharedInvalidationMessage msg;
+
+		msg.rc.id = SHAREDINVALRELCACHE_ID;
+		msg.rc.dbId = MyDatabaseId;
+		msg.rc.relId = lfirst_oid(lc);
+		LocalExecuteInvalidationMessage(&msg);
+	}
+	list_free(rels);
+}
+
+/*
  * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
  * then the build has ended.
  */
@@ -977,6 +1002,7 @@ prepare_build(Build *build)
 		CHECK_FOR_INTERRUPTS();
 		AcceptInvalidationMessages();
 	}
+	forget_source(source);
 	lb_pause("claim");
 
 	/*

@@ -379,6 +379,7 @@ create_board(const char *board, Oid source, const char *member,
 	relation_close(rel, NoLock);
 
 	LockRelationOid(cat->lb_board, RowExclusiveLock);
+	lb_window_lock_name(board);
 	if (lb_find_defn(board) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -960,6 +961,9 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	create_default_board("*", schema, "player_score_windows", "window_key");
 
 	if (windows)
+	{
+		lb_window_lock_name("daily");
+		lb_window_lock_name("weekly");
 		(void) lb_own_run(&plan,
 						  "INSERT INTO @.lb_window (name, period, keep) "
 						  "SELECT v.name, v.name, v.keep "
@@ -969,6 +973,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.~) "
 						  "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
 						  0, NULL, NULL, NULL);
+	}
 	SPI_finish();
 	PG_RETURN_VOID();
 }

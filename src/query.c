@@ -81,6 +81,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "capture.h"
 #include "own.h"
 #include "query.h"
 
@@ -176,7 +177,8 @@ static void append_beside(StringInfo buf, const LbDefn *defn,
 static void column_facts(const LbDefn *defn, AttrNumber attno,
 						 bool *notnull, Oid *collation);
 static SPIPlanPtr get_plan(const LbDefn *defn, LbQueryKind kind,
-						   LbMethod method, bool shared);
+						   LbMethod method, bool shared,
+						   const char *volatile *text);
 static uint64 run_query(const LbDefn *defn, LbQueryKind kind,
 						LbMethod method, const Datum *args,
 						const char *nulls, const LbValue *value,
@@ -222,6 +224,7 @@ lb_query_text(const LbDefn *defn, LbQueryKind kind, LbMethod method)
  *	ranked		for an array of members: those on the board, with their keys
  *				and r, their rank
  *	top			the query of the top list
+ *	search		t's bucket in a histogram, counted from the least score, or null
  */
 static const char *
 template_of(LbQueryKind kind, LbMethod method, bool descending)
@@ -390,7 +393,8 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 			/*
 			 * The least distance in bucket i is ceil((i - 1) * R / k); from
 			 * these the bounds, in exact numeric arithmetic, and then one
-			 * pass that finds each row's bucket by binary search.
+			 * pass that finds each row's bucket by binary search; or works it
+			 * out, where there are too many bounds for an array.
 			 */
 			if (descending)
 				return "WITH x AS MATERIALIZED (SELECT e.lo,"
@@ -407,9 +411,10 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 					" {+} (x.k {-} 1), x.k)) {-} 1 AS {int8}) AS hi"
 					" FROM x, pg_catalog.generate_series("
 					"CAST(1 AS {numeric}), x.k) AS b (i)),"
-					" c AS MATERIALIZED (SELECT pg_catalog.width_bucket("
-					"CAST({score} AS {int8}), (SELECT"
-					" pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g)) AS j,"
+					" c AS MATERIALIZED (SELECT COALESCE({search},"
+					" CAST(pg_catalog.div((CAST({score} AS {numeric})"
+					" {-} (SELECT x.lo FROM x)) {*} (SELECT x.k FROM x),"
+					" (SELECT x.r FROM x)) {+} 1 AS {int4})) AS j,"
 					" {count} AS n {from} GROUP BY 1)"
 					" SELECT CAST(g.i AS {int4}), g.lo, g.hi,"
 					" COALESCE(c.n, 0)"
@@ -429,9 +434,11 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 				" {+} (x.k {-} 1), x.k) AS {int8}) AS hi"
 				" FROM x, pg_catalog.generate_series("
 				"CAST(1 AS {numeric}), x.k) AS b (i)),"
-				" c AS MATERIALIZED (SELECT pg_catalog.width_bucket("
-				"CAST({score} AS {int8}), (SELECT"
-				" pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g)) AS j,"
+				" c AS MATERIALIZED (SELECT COALESCE({search},"
+				" CAST((SELECT x.k FROM x) {-} pg_catalog.div(("
+				"(SELECT x.hi FROM x) {-} CAST({score} AS {numeric}))"
+				" {*} (SELECT x.k FROM x),"
+				" (SELECT x.r FROM x)) AS {int4})) AS j,"
 				" {count} AS n {from} GROUP BY 1)"
 				" SELECT CAST(g.i AS {int4}), g.lo, g.hi,"
 				" COALESCE(c.n, 0)"
@@ -564,6 +571,11 @@ expand_word(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 			   " s) v WHERE v.m {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)"
 			   " ORDER BY v.m, {korder})");
 	}
+	else if (WORD_IS("search"))
+		expand(buf, defn, kind, method,
+			   "pg_catalog.width_bucket(CAST({score} AS {int8}),"
+			   " (SELECT pg_catalog.array_agg(g.lo ORDER BY g.lo) FROM g"
+			   " WHERE (SELECT x.k FROM x) {<=} 100000))");
 	else if (WORD_IS("top"))
 		expand(buf, defn, kind, method,
 			   template_of(LB_QUERY_TOP, method, descending));
@@ -867,7 +879,22 @@ lb_query_forget(void)
 }
 
 /*
- * Execute a query.  Returns false if what it has read is not the source.
+ * Whether an error says that a name in a query's text leads to no table.  What
+ * something else raises that the query runs is of another text.  So it comes from
+ * parsing this one, before anything was opened or pushed that would have to be
+ * undone.
+ */
+static bool
+is_gone(const ErrorData *error, const char *text)
+{
+	return error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
+		error->internalquery != NULL &&
+		strcmp(error->internalquery, text) == 0;
+}
+
+/*
+ * Execute a query.  Returns false if what it has read is not the source, or if
+ * it has found nothing by the source's name.
  *
  * Anything from the planning on can process an invalidation, after which defn
  * may be gone: it is not touched after the plan has been found.
@@ -879,12 +906,15 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 {
 	SPIExecuteOptions options;
 	SPIPlanPtr	volatile plan = NULL;
-	int			rc = 0;
+	const char *volatile text = "";
+	volatile int rc = 0;
+	volatile bool gone = false;
 	Oid			source = defn->source;
 	bool		as_owner = lb_own_running();
 	Oid			save_user;
 	int			save_context;
 	int			nestlevel = 0;
+	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
 	options.params = make_params(defn, kind, args, nulls, value);
@@ -911,17 +941,27 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 								 false);
 	}
 
+	lb_pause("named");
 	plans_running++;
 	PG_TRY();
 	{
 		/* Who has no privileges is told so by the parser, too. */
 		plan = get_plan(defn, kind, method, as_owner ||
-						lb_may_read(unconstify(LbDefn *, defn)));
+						lb_may_read(unconstify(LbDefn *, defn)), &text);
 		rc = SPI_execute_plan_extended(plan, &options);
-	}
-	PG_FINALLY();
-	{
 		plans_running--;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		plans_running--;
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_gone(error, text))
+			PG_RE_THROW();
+		FlushErrorState();
+		gone = true;
 	}
 	PG_END_TRY();
 
@@ -930,6 +970,8 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 		AtEOXact_GUC(false, nestlevel);
 		SetUserIdAndSecContext(save_user, save_context);
 	}
+	if (gone)
+		return false;
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "could not run the defining query: %s",
 			 SPI_result_code_string(rc));
@@ -973,7 +1015,7 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 			execute(defn, kind, method, args, nulls, value, dest))
 			return SPI_processed;
 
-		/* Another table has that name now. */
+		/* Another table has that name now, or none. */
 		if (rows != NULL)
 			tuplestore_clear(rows);
 		lb_query_forget();
@@ -985,11 +1027,21 @@ run_query(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	lb_wrong_table(source);
 }
 
+static const char *
+plan_text(SPIPlanPtr plan)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	return source->query_string;
+}
+
 /*
- * The plan of a query, prepared unless it is there and may be shared.
+ * The plan of a query, prepared unless it is there and may be shared, and the
+ * text that it is of.
  */
 static SPIPlanPtr
-get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared)
+get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared,
+		 const char *volatile *text)
 {
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
@@ -1022,15 +1074,18 @@ get_plan(const LbDefn *defn, LbQueryKind kind, LbMethod method, bool shared)
 		if (!found)
 			entry->plan = NULL;
 		if (entry->plan != NULL)
+		{
+			*text = plan_text(entry->plan);
 			return entry->plan;
+		}
 	}
 
 	memcpy(argtypes, operands[kind].types, nargs * sizeof(Oid));
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	plan = SPI_prepare_cursor(lb_query_text(defn, kind, method),
-							  nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
+	*text = lb_query_text(defn, kind, method);
+	plan = SPI_prepare_cursor(*text, nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the defining query: %s",
 			 SPI_result_code_string(SPI_result));

@@ -16,7 +16,7 @@
  *	1. keys of windows, against being closed (lb_window_lock, shared)
  *	2. rows of lb_applied, by player and match
  *	3. rows of lb_usage, by limit, board and player
- *	4. rows of "global", by player
+ *	4. rows of "global", by player (new ones that are hidden come first)
  *	5. rows of windows, by key and player
  *
  * A row of "global" is locked also where only windows are written to, for it
@@ -90,6 +90,8 @@ static const struct
 
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_many);
+PG_FUNCTION_INFO_V1(lb_hide);
+PG_FUNCTION_INFO_V1(lb_show);
 
 bool		lb_events = true;
 
@@ -348,6 +350,7 @@ typedef struct TextArg
 	const LbDefn *defn;
 	LbOp		op;
 	bool		returning;		/* the scores of what is written */
+	bool		hidden;			/* new rows of "global" are not ranked */
 } TextArg;
 
 static bool
@@ -461,13 +464,14 @@ write_text(const void *arg)
 	const LbDefn *defn = ((const TextArg *) arg)->defn;
 	bool		stamp = has_updated_at(defn);
 	bool		hide = defn->family && defn->ranked_if[0] != '\0';
+	bool		hidden = ((const TextArg *) arg)->hidden;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	append_insert(&buf, defn, stamp, hide);
+	append_insert(&buf, defn, stamp, hide || hidden);
 	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s FROM (SELECT pg_catalog.unnest($1), pg_catalog.unnest($2)%s%s) AS u (member, amount%s%s)",
-					 stamp ? ", $3" : "",
-					 defn->family ? ", u.key" : "", hide ? ", u.ranked" : "",
+					 stamp ? ", $3" : "", defn->family ? ", u.key" : "",
+					 hide ? ", u.ranked" : hidden ? ", false" : "",
 					 defn->family ? ", pg_catalog.unnest($4)" : "",
 					 hide ? ", pg_catalog.unnest($5)" : "",
 					 defn->family ? ", key" : "", hide ? ", ranked" : "");
@@ -726,9 +730,9 @@ coalesce(const LbSubmit *s, LbOp op, bool descending)
 
 static void
 run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
-		   int n)
+		   int n, bool hidden)
 {
-	static LbPlan plans[LB_NOPS];
+	static LbPlan plans[2][LB_NOPS];
 	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID};
 	TextArg		arg;
 	Datum		values[3];
@@ -739,9 +743,33 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	arg.defn = s->global;
 	arg.op = op;
 	arg.returning = true;
-	(void) lb_plan_run(&plans[op], s->global->id, write_text, &arg,
+	arg.hidden = hidden;
+	(void) lb_plan_run(&plans[hidden][op], s->global->id, write_text, &arg,
 					   s->global->source, InvalidOid, 3, types, values, NULL);
 	take_scores(s, true);
+}
+
+/* First those who come to be hidden, if there are any. */
+static void
+run_enter(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts)
+{
+	int64	   *some = palloc(s->nplayers * sizeof(int64));
+	int64	   *theirs = palloc(s->nplayers * sizeof(int64));
+
+	for (int hidden = 1; hidden >= 0; hidden--)
+	{
+		int			n = 0;
+
+		for (int p = 0; p < s->nplayers; p++)
+		{
+			if (s->enters[p] == hidden)
+				continue;
+			some[n] = players[p];
+			theirs[n++] = amounts[p];
+		}
+		if (n > 0)
+			run_global(s, op, some, theirs, n, hidden);
+	}
 }
 
 /*
@@ -763,14 +791,14 @@ write_global(LbSubmit *s)
 		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
 	if (s->op == LB_OP_INCR || !change)
 	{
-		run_global(s, s->op, s->players, amounts, s->nplayers);
+		run_enter(s, s->op, s->players, amounts);
 		s->change = amounts;
 		if (s->need_scores)
 			read_missing(s, 0, 1);
 		return;
 	}
 
-	run_global(s, LB_OP_CHANGE, s->players, amounts, s->nplayers);
+	run_enter(s, LB_OP_CHANGE, s->players, amounts);
 	inserted = palloc(s->nplayers * sizeof(bool));
 	memcpy(inserted, s->boards[0].known, s->nplayers * sizeof(bool));
 	read_missing(s, 0, 1);
@@ -800,19 +828,20 @@ write_global(LbSubmit *s)
 		targets[n++] = new;
 	}
 	if (n > 0)
-		run_global(s, LB_OP_SET, players, targets, n);
+		run_global(s, LB_OP_SET, players, targets, n, false);
 }
 
-/* Note who is hidden by rows of "global", or of windows. */
+/* Note which of some players are hidden by rows of "global", or of windows. */
 static void
-run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn)
+run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn,
+		   const int64 *players, int n, bool *ranked)
 {
 	static const Oid types[] = {INT8ARRAYOID};
 	SPITupleTable *table;
 	TextArg		arg;
 	Datum		values[1];
 
-	values[0] = int8_array(s->players, s->nplayers);
+	values[0] = int8_array(players, n);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
 	(void) lb_plan_run(plan, defn->id, hidden_text, &arg, defn->source,
@@ -823,13 +852,72 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn)
 		bool		isnull;
 		int			p = player_number(s, DatumGetInt64(SPI_getbinval(table->vals[i],
 																	 table->tupdesc, 1, &isnull)));
-		Datum		ranked = SPI_getbinval(table->vals[i], table->tupdesc, 2,
-										   &isnull);
+		Datum		value = SPI_getbinval(table->vals[i], table->tupdesc, 2,
+										  &isnull);
 
-		if (p >= 0 && (isnull || !DatumGetBool(ranked)))
-			s->ranked[p] = false;
+		if (p >= 0 && (isnull || !DatumGetBool(value)))
+			ranked[p] = false;
 	}
 	SPI_freetuptable(table);
+}
+
+/*
+ * The same for who need not be allowed to read the table: its owner does.
+ */
+static void
+run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefn *defn,
+					const int64 *players, int n, bool *ranked)
+{
+	Oid			save_user;
+	int			save_context;
+	int			nestlevel;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	SetUserIdAndSecContext(defn->owner,
+						   save_context | SECURITY_RESTRICTED_OPERATION);
+	nestlevel = NewGUCNestLevel();
+	run_hidden(s, plan, defn, players, n, ranked);
+	AtEOXact_GUC(false, nestlevel);
+	SetUserIdAndSecContext(save_user, save_context);
+}
+
+/*
+ * Who has been hidden when he had no row of "global" is not ranked there when he
+ * gets one: his windows tell.  Who is known to be on the board has a row.
+ */
+static void
+find_entering(LbSubmit *s)
+{
+	static LbPlan plan;
+	LbSubmitBoard *global = &s->boards[0];
+	LbDefn	   *windows = s->windows;
+	int64	   *players;
+	int			n = 0;
+
+	if (!s->write_global || global->has_previous ||
+		s->global->ranked_if[0] == '\0')
+		return;
+	if (windows == NULL)
+		windows = find_recorded("*");
+	if (windows == NULL || !windows->family || windows->misfit ||
+		windows->ranked_if[0] == '\0')
+		return;
+
+	read_missing(s, 0, 1);
+	players = palloc(s->nplayers * sizeof(int64));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		if (!global->known[p])
+			players[n++] = s->players[p];
+
+		/* Nothing has been written yet. */
+		global->known[p] = false;
+		global->has_score[p] = false;
+		global->scores[p] = 0;
+		s->ranked[p] = true;
+	}
+	if (n > 0)
+		run_hidden_as_owner(s, &plan, windows, players, n, s->enters);
 }
 
 /*
@@ -837,15 +925,11 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn)
  * row of "global" says is known, and locked; else the other windows tell, and
  * the row of "global" all the same.  That is locked too: who is being hidden
  * is hidden here as well, or the new row is there when his others are hidden.
- * The caller need not be allowed to read it, so its table's owner does.
  */
 static void
 find_hidden(LbSubmit *s)
 {
 	static LbPlan plans[2];
-	Oid			save_user;
-	int			save_context;
-	int			nestlevel;
 
 	if (s->windows->ranked_if[0] == '\0')
 		return;
@@ -855,16 +939,9 @@ find_hidden(LbSubmit *s)
 		return;
 	}
 	if (s->hides != NULL)
-	{
-		GetUserIdAndSecContext(&save_user, &save_context);
-		SetUserIdAndSecContext(s->hides->owner,
-							   save_context | SECURITY_RESTRICTED_OPERATION);
-		nestlevel = NewGUCNestLevel();
-		run_hidden(s, &plans[0], s->hides);
-		AtEOXact_GUC(false, nestlevel);
-		SetUserIdAndSecContext(save_user, save_context);
-	}
-	run_hidden(s, &plans[1], s->windows);
+		run_hidden_as_owner(s, &plans[0], s->hides, s->players, s->nplayers,
+							s->ranked);
+	run_hidden(s, &plans[1], s->windows, s->players, s->nplayers, s->ranked);
 }
 
 static LbOp
@@ -924,6 +1001,7 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.defn = s->windows;
 	arg.op = op;
 	arg.returning = s->need_scores;
+	arg.hidden = false;
 	(void) lb_plan_run(&plans[s->need_scores][op], s->windows->id, write_text,
 					   &arg, s->windows->source, InvalidOid, 5, types, values,
 					   NULL);
@@ -978,6 +1056,7 @@ write_single(LbSubmit *s)
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
 	if (s->nitems != 1 || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
+		!s->enters[0] ||
 		s->global->keeps_rows ||
 		(s->windows != NULL && s->windows->keeps_rows) ||
 		(s->windows != NULL && s->windows->ranked_if[0] != '\0' &&
@@ -1296,6 +1375,8 @@ prepare_players(LbSubmit *s)
 	}
 	s->ranked = palloc(s->nplayers * sizeof(bool));
 	memset(s->ranked, true, s->nplayers * sizeof(bool));
+	s->enters = palloc(s->nplayers * sizeof(bool));
+	memset(s->enters, true, s->nplayers * sizeof(bool));
 	for (int b = 0; b < s->nboards; b++)
 	{
 		s->boards[b].scores = palloc0(s->nplayers * sizeof(int64));
@@ -1368,6 +1449,7 @@ apply(LbSubmit *s, text *op, bool answer)
 	}
 	s->need_scores = answer || lb_events || lb_limits_need_scores(s);
 	lb_limits_before(s);
+	find_entering(s);
 	if (!write_single(s))
 	{
 		if (s->write_global)
@@ -1750,4 +1832,126 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_hide, lb_show
+ * ----------------------------------------------------------------
+ */
+
+/* Set ranked_if in a player's rows of a board, and count those that had not. */
+static uint64
+set_ranked(const char *board, Datum player, bool ranked)
+{
+	static const Oid types[] = {INT8OID, BOOLOID};
+	LbDefn	   *defn = find_recorded(board);
+	Datum		values[2];
+	Oid			source;
+	const char *member;
+	const char *column;
+	char	   *lock = NULL;
+	char	   *update;
+
+	if (defn == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", board),
+				 errhint("The table lb_board lists the boards; of a family, name the family itself.")));
+	if (defn->ranked_if[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" has been made without \"ranked_if\"",
+						board),
+				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
+				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
+	source = defn->source;
+	member = quote_identifier(defn->member);
+	column = quote_identifier(defn->ranked_if);
+
+	/* In the order of submits, whatever the column's collation. */
+	if (defn->family)
+		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
+						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
+						defn->from_name, member,
+						quote_identifier(defn->board_column));
+	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
+					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
+					  defn->from_name, column, member, column, column);
+	values[0] = player;
+	values[1] = BoolGetDatum(ranked);
+	if (lock != NULL)
+		(void) lb_run_once(lock, source, 1, types, values);
+	return lb_run_once(update, source, 2, types, values);
+}
+
+/* "global" first, whose row tells a submit that waits for it who is hidden. */
+static int
+hide_cmp(const void *a, const void *b)
+{
+	const char *na = *(const char *const *) a;
+	const char *nb = *(const char *const *) b;
+	bool		ga = strcmp(na, "global") == 0;
+	bool		gb = strcmp(nb, "global") == 0;
+
+	return ga != gb ? (ga ? -1 : 1) : strcmp(na, nb);
+}
+
+/* With the caller's privileges, and triggers of the user's. */
+static int64
+set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
+{
+	const char **names;
+	int			n = 0;
+	uint64		total = 0;
+
+	if (PG_ARGISNULL(1))
+	{
+		static const char *const all[] = {"global", "*"};
+
+		names = palloc(lengthof(all) * sizeof(char *));
+		for (int i = 0; i < (int) lengthof(all); i++)
+		{
+			if (lb_find_defn(all[i]) != NULL)
+				names[n++] = all[i];
+		}
+	}
+	else
+	{
+		Datum	   *elements;
+		bool	   *nulls;
+
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
+						  TYPALIGN_INT, &elements, &nulls, &n);
+		names = palloc(Max(1, n) * sizeof(char *));
+		for (int i = 0; i < n; i++)
+		{
+			if (nulls[i])
+				null_element("boards");
+			names[i] = TextDatumGetCString(elements[i]);
+		}
+		qsort(names, n, sizeof(char *), hide_cmp);
+	}
+
+	/* Nobody's rows. */
+	if (PG_ARGISNULL(0))
+		return 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int i = 0; i < n; i++)
+		total += set_ranked(names[i], PG_GETARG_DATUM(0), ranked);
+	SPI_finish();
+	return (int64) total;
+}
+
+Datum
+lb_hide(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false));
+}
+
+Datum
+lb_show(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true));
 }

@@ -65,6 +65,7 @@ typedef struct LbSubmit
 	int		   *first;			/* of his items */
 	int64	   *change;			/* what his score on "global" has changed by */
 	bool	   *ranked;			/* whether new rows of his are ranked */
+	bool	   *enters;			/* ... and a new one of "global" is */
 } LbSubmit;
 
 /* Settings. */

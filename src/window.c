@@ -877,6 +877,38 @@ require_window_owner(void)
 	}
 }
 
+static void
+lock_name(uint32 hash)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table("lb_window"), hash, 0);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/*
+ * Names clash where they are the same up to a colon, or where one counts back
+ * from the other.
+ */
+void
+lb_window_lock_name(const char *name)
+{
+	int			len = strcspn(name, ":");
+	uint32		hash = hash_bytes((const unsigned char *) name, len);
+	uint32		other = hash;
+	int			back;
+
+	len = split_alias(name, len, &back);
+	if (len >= 0)
+		other = hash_bytes((const unsigned char *) name, len);
+
+	/* In one order, lest two wait for each other. */
+	lock_name(Min(hash, other));
+	if (other != hash)
+		lock_name(Max(hash, other));
+	AcceptInvalidationMessages();
+}
+
 /*
  * A new window must neither hide what the name "daily-1" means nor come to mean
  * what a board or a window of such a name is.
@@ -1075,6 +1107,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 		values[1] = values[0];
 		nulls[1] = ' ';
 	}
+	lb_window_lock_name(name);
 	check_window_name(name, period);
 
 	time_zone = text_to_cstring(PG_GETARG_TEXT_PP(2));

@@ -126,6 +126,14 @@ extern bool lb_window_is_closed(const char *key, int len);
 extern bool lb_window_locked_is_closed(const char *key, int len);
 
 /*
+ * Keep others from recording a board or a window whose name could be taken for
+ * this one, to the end of the transaction; after it, what they have recorded
+ * before is known.  Who has recorded two that clash would not have seen each
+ * other: they are in two tables.
+ */
+extern void lb_window_lock_name(const char *name);
+
+/*
  * Raise 42710 if a board of that name would be found where a recorded window is
  * meant: one of the window's name, or of one that counts back from it, or a
  * family that its key seems to be of.

@@ -1,0 +1,113 @@
+# COMMIT PREPARED makes a transaction's changes visible, removes the files of what
+# it has dropped, and only then tells others that it has disabled a trigger.  A
+# build that looks between these must not go by what an earlier build of the same
+# worker has left in its caches.
+#
+# A lease on such a file keeps COMMIT PREPARED waiting there.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use Fcntl;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Whoever is kept waiting has a signal sent to us.
+local $SIG{IO} = 'IGNORE';
+
+sub lease
+{
+	my ($file) = @_;
+
+	open my $fh, '<', $file or die "$file: $!";
+	return eval { fcntl($fh, Fcntl::F_SETLEASE(), F_RDLCK) } ? $fh : undef;
+}
+
+my $try = PostgreSQL::Test::Utils::tempdir() . '/lease';
+append_to_file($try, '');
+plan skip_all => 'no leases on files here' unless lease($try);
+
+my $node = lb_node('commit_prepared', <<'END');
+autovacuum = off
+leaderboard.build_workers = 1
+leaderboard.maintenance_interval = 0
+END
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE one (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+	INSERT INTO one SELECT g, g FROM generate_series(1, 5) g;
+	CREATE TABLE parted (player_id bigint PRIMARY KEY, score bigint NOT NULL) PARTITION BY RANGE (player_id);
+	CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (1) TO (3);
+	CREATE TABLE parted_2 PARTITION OF parted DEFAULT;
+	INSERT INTO parted SELECT g, g FROM generate_series(1, 5) g;
+	CREATE TABLE q (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+	INSERT INTO q SELECT g, g FROM generate_series(1, 2000000) g;
+	SELECT lb_create_board(t, t::regclass) FROM unnest('{one,parted,q}'::text[]) t});
+wait_ready($node, 'postgres');
+
+# A board, and the table whose trigger is disabled
+sub window
+{
+	my ($board, $table) = @_;
+
+	$node->safe_psql('postgres', 'CREATE TABLE dropped ()');
+	my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('dropped')});
+
+	# One worker builds all, and this board before that of q
+	$node->restart;
+	my $worker = $node->safe_psql('postgres', qq{
+		DO \$\$
+		BEGIN
+			WHILE NOT EXISTS (SELECT FROM lb_stat_board b, lb_stat_board q
+					WHERE b.board = '$board' AND b.state = 'ready'
+						AND q.board = 'q' AND q.state = 'building' AND q.build_done > 0) LOOP
+				PERFORM pg_sleep(0.001);
+			END LOOP;
+		END
+		\$\$;
+		SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard worker'});
+	kill 'STOP', $worker if $worker;
+	is(state($node, 'postgres', 'q'), 'building', "$board: the worker is at another board");
+
+	$node->safe_psql('postgres', qq{
+		BEGIN;
+		DROP TABLE dropped;
+		ALTER TABLE $table DISABLE TRIGGER leaderboard_capture;
+		PREPARE TRANSACTION 'disable'});
+	my $fh = lease($file) or die "no lease on $file: $!";
+	my $committer = $node->background_psql('postgres', on_error_stop => 1, timeout => 60);
+	$committer->query_until(qr/now/, "\\echo now\nCOMMIT PREPARED 'disable';\n");
+	$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_prepared_xacts')
+	  or die 'it does not commit';
+
+	# The build that the launcher wants is the same worker's next one
+	$node->poll_query_until('postgres', "SELECT state = 'building' FROM lb_stat_board WHERE board = '$board'")
+	  or die 'nobody wants a build';
+	kill 'CONT', $worker;
+	$node->poll_query_until('postgres', "SELECT state <> 'building' FROM lb_stat_board WHERE board = '$board'")
+	  or die 'nobody builds';
+	is( $node->safe_psql('postgres', "SELECT state, reason FROM lb_stat_board WHERE board = '$board'"),
+		'offline|a capture trigger is missing or disabled', "$board: the build sees that the trigger is disabled");
+	is( $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE relation = '$table'::regclass AND mode = 'ShareRowExclusiveLock'"),
+		'1', "$board: COMMIT PREPARED has not ended");
+	fcntl($fh, Fcntl::F_SETLEASE(), F_UNLCK) or die $!;
+	close $fh;
+	$committer->quit;
+
+	$node->safe_psql('postgres', "UPDATE $board SET score = 100 WHERE player_id = 1");
+	is($node->safe_psql('postgres', "SELECT lb_rank(1, '$board')"), '1', "$board: what nobody has captured is ranked");
+	$node->safe_psql('postgres', "ALTER TABLE $table ENABLE ALWAYS TRIGGER leaderboard_capture");
+	wait_ready($node, 'postgres');
+	is($node->safe_psql('postgres', "SELECT * FROM lb_verify('$board')"), '', "$board: enabled again, index and table are equal");
+	return;
+}
+
+window('one', 'one');
+window('parted', 'parted_1');
+
+$node->stop;
+done_testing();
