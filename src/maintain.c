@@ -56,6 +56,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -291,19 +292,28 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 }
 
 /*
- * Close a window whose time has come, unless somebody who has written to it is
- * still in his transaction: nobody new can come.
+ * Close a window whose time has come, unless somebody who has written to it, or
+ * opened it anew, is still in his transaction: nobody new can come.
  */
 static void
-close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
+close_window(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 			 const char *key)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID};
 	Datum		values[2];
+	LbSpan		span;
+	LbWindow   *window;
 
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
+		return;
+
+	/* What is recorded now, and not when we looked. */
+	AcceptInvalidationMessages();
+	window = lb_window_of_key(key, strlen(key), &span);
+	if (window == NULL ||
+		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
 	visit->done.archived += archive(defn, key, "", window->archive_top);
 	values[0] = CStringGetTextDatum(key);
@@ -1079,15 +1089,10 @@ close_found(Visit *visit, const LbDefn *defn)
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
-		LbSpan		span;
-		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 		int64		closed = visit->done.closed;
 
 		visit->to_close = list_delete_first(visit->to_close);
-		if (window == NULL ||
-			GetCurrentTimestamp() < lb_window_closes(window, &span))
-			continue;
-		(void) attempt_key(close_window, visit, defn, window, key);
+		(void) attempt_key(close_window, visit, defn, NULL, key);
 		if (visit->done.closed == closed)
 			visit->looked_at = 0;	/* to be found again */
 		else if (visit->one)
