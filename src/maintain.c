@@ -459,9 +459,8 @@ must_look(const LbDefn *defn, LbDef *def)
 	uint64		total;
 
 	if (def == NULL ||
-		TimestampDifferenceExceeds((TimestampTz) pg_atomic_read_u64(&def->looked),
-								   GetCurrentTimestamp(),
-								   LOOK_HOURS * 3600 * 1000))
+		lb_have_passed((TimestampTz) pg_atomic_read_u64(&def->looked),
+					   GetCurrentTimestamp(), LOOK_HOURS * 3600 * 1000))
 		return true;
 	(void) blocks_of(defn, 0, &npartitions, &total);
 	return total <= LOOK_BLOCKS;

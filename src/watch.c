@@ -458,15 +458,14 @@ lb_watch_main(Datum arg)
 					PGC_S_OVERRIDE);
 	for (;;)
 	{
-		TimestampTz until;
+		TimestampTz begun;
 
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											lb_notify_interval);
+		begun = GetCurrentTimestamp();
 		if (!notify_round())
 		{
 			/* Whoever commits from here on enters the database again. */
@@ -477,17 +476,19 @@ lb_watch_main(Datum arg)
 		}
 		for (;;)
 		{
-			long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-															   until);
+			TimestampTz now = GetCurrentTimestamp();
+			long		left;
 
 			CHECK_FOR_INTERRUPTS();
 			if (lb_must_give_way())
 				return;
-			if (left <= 0)
+			if (lb_have_passed(begun, now, lb_notify_interval))
 				break;
+			left = lb_notify_interval -
+				TimestampDifferenceMilliseconds(begun, now);
 			(void) WaitLatch(MyLatch,
 							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 Min(left, 500), PG_WAIT_EXTENSION);
+							 Max(1, Min(left, 500)), PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 		}
 	}
