@@ -153,6 +153,7 @@ typedef struct Visit
 	BlockNumber next_block;		/* where to read on */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
+	bool		in_use;			/* the table: nothing is dropped of it */
 	Left		left;
 	Trim		trims[NTRIMMED];
 	Done		done;
@@ -643,11 +644,13 @@ partition_of(const LbDefn *defn, const char *key)
 
 /*
  * Drop a key's partition, which needs the table to itself for a moment.  Whoever
- * comes while we wait for that waits behind us, so we do not wait for long.
+ * comes while we wait for that waits behind us, so we do not wait for long, and
+ * not once more for each partition.
  * Returns false if it is no longer the key's when we have the locks.
  */
 static bool
-drop_partition(const LbDefn *defn, Oid partition, const char *key)
+drop_partition(Visit *visit, const LbDefn *defn, Oid partition,
+			   const char *key)
 {
 	int			nestlevel = NewGUCNestLevel();
 	bool		same;
@@ -656,7 +659,9 @@ drop_partition(const LbDefn *defn, Oid partition, const char *key)
 							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
+	visit->in_use = true;
 	LockRelationOid(defn->source, AccessExclusiveLock);
+	visit->in_use = false;
 	LockRelationOid(partition, AccessExclusiveLock);
 
 	/* What it is called now, it is called until it is dropped. */
@@ -875,7 +880,7 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 
 	if (OidIsValid(partition))
 	{
-		if (drop_partition(defn, partition, key))
+		if (drop_partition(visit, defn, partition, key))
 			note_removed(key);
 		else
 			visit->done.more = true;
@@ -1168,7 +1173,8 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		if (listed(visit->skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
-		if (!visit->one && OidIsValid(partition_of(defn, key)))
+		if ((!visit->one || visit->in_use) &&
+			OidIsValid(partition_of(defn, key)))
 		{
 			*drops = lappend(*drops, key);
 			continue;
@@ -1221,6 +1227,8 @@ maintain(Visit *visit)
 	 */
 	foreach(lc, drops)
 	{
+		if (visit->in_use)
+			break;
 		if (attempt_key(remove_rows, visit, visit->defn, NULL, lfirst(lc)))
 		{
 			visit->done.more |= lnext(drops, lc) != NULL;
