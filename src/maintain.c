@@ -261,19 +261,30 @@ window_board(const char *key)
 	return CStringGetTextDatum(psprintf("*:%s", key));
 }
 
+#define ARCHIVE \
+	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
+	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
+	"FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) " \
+	"WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 " \
+	"AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) " \
+	"ON CONFLICT (board, season, owner, place) DO NOTHING"
+
 /*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Not
- * again, if they are there: they were final.  A window has no season.
+ * again, if they are there: they were final.  A window has no season, and is
+ * entered in lb_closed by the same statement: who hides a player meanwhile is
+ * seen by both or by neither.
  */
 static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
-	static LbPlan plan;
+	static LbPlan plans[2];
 	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID,
 	TEXTOID};
+	bool		window = season[0] == '\0';
 	Datum		values[6];
 
-	if (top == 0)
+	if (top == 0 && !window)
 		return 0;
 	values[0] = CStringGetTextDatum(board);
 	values[1] = CStringGetTextDatum(season);
@@ -281,14 +292,10 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 							  (int32) top);
 	values[3] = owner_name(defn);
 	values[4] = source_number(defn);
-	values[5] = season[0] == '\0' ? window_board(board) : values[0];
-	return lb_own_run(&plan,
-					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
-					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
-					  "FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) "
-					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
-					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
-					  "ON CONFLICT (board, season, owner, place) DO NOTHING",
+	values[5] = window ? window_board(board) : values[0];
+	return lb_own_run(&plans[window], window ?
+					  "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
+					  ARCHIVE : ARCHIVE,
 					  6, types, values, NULL);
 }
 
@@ -300,9 +307,6 @@ static void
 close_window(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 			 const char *key)
 {
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
 	LbSpan		span;
 	LbWindow   *window;
 
@@ -317,11 +321,6 @@ close_window(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
 	visit->done.archived += archive(defn, key, "", window->archive_top);
-	values[0] = CStringGetTextDatum(key);
-	values[1] = window_board(key);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($2))",
-					  2, types, values, NULL);
 	visit->done.closed++;
 }
 
