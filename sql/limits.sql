@@ -54,6 +54,13 @@ SELECT score FROM lb_submit(1, 99, boards => '{global}');
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
 SELECT limit_name, board, player_id, amount, submits, since > now() - interval '1 min' AS new
 FROM lb_usage ORDER BY player_id;
+-- The clock was ahead and has been set back: a period that is yet to come, for as
+-- long as it lasts at least, is none.
+UPDATE lb_usage SET since = now() + interval '59 min' WHERE player_id = 1;
+SELECT score FROM lb_submit(1, 2, boards => '{global}');
+UPDATE lb_usage SET since = now() + interval '61 min' WHERE player_id = 1;
+SELECT score FROM lb_submit(1, 2, boards => '{global}');
+SELECT amount, submits, since > now() - interval '1 min' AND since <= now() AS new FROM lb_usage WHERE player_id = 1;
 
 -- A day is 24 hours, also where clocks have been turned since.
 SELECT lb_set_limit('per match', 'global', period => '1 day', max_period_amount => 100);

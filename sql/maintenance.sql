@@ -531,6 +531,21 @@ COMMIT;
 SELECT board = :'key' AS key, place, member, score FROM lb_archive;
 -- The next day is written to.
 SELECT score, applied FROM lb_submit(1, 5, at => :'at'::timestamptz + interval '1 day', boards => '{daily}');
+-- What is archived and how many there are is of one moment.
+CREATE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE public.player_score_windows SET ranked = false WHERE window_key = 'tourney:moment' AND player_id = 1;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER meanwhile AFTER INSERT ON lb_archive FOR EACH STATEMENT EXECUTE FUNCTION meanwhile();
+SELECT lb_open_window('tourney:moment', starts => '2026-04-09', ends => '2026-04-10', late => '0', keep => '1000 years');
+INSERT INTO player_score_windows (player_id, window_key, score) SELECT g, 'tourney:moment', g FROM generate_series(1, 3) g;
+SELECT closed, archived FROM lb_maintain();
+SELECT c.members, a.n FROM lb_closed c, (SELECT count(*) AS n FROM lb_archive WHERE board = 'tourney:moment') a
+WHERE c.board = 'tourney:moment';
+DROP TRIGGER meanwhile ON lb_archive;
+DROP FUNCTION meanwhile();
+
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_archive, lb_closed;

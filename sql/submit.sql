@@ -500,6 +500,16 @@ DROP TRIGGER more ON player_scores;
 DROP FUNCTION more();
 DROP TABLE other;
 
+-- Who is on "global" with a null for the column by which players are hidden is not
+-- ranked in new windows either, by whichever function.
+BEGIN;
+ALTER TABLE player_scores ALTER ranked DROP NOT NULL;
+INSERT INTO player_scores (player_id, ranked) VALUES (41, NULL), (42, NULL);
+SELECT board, score, rank, applied FROM lb_submit(41, 5, at => '2026-04-09');
+SELECT lb_submit_many('{42}', '{5}', at => '2026-04-09');
+SELECT player_id, window_key, score, ranked FROM player_score_windows WHERE player_id IN (41, 42) ORDER BY 1, 2;
+ROLLBACK;
+
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_event, lb_applied;

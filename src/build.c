@@ -80,11 +80,18 @@
 /* Milliseconds before the log is told again that no worker is to be had. */
 #define TELL_AGAIN (3600 * 1000)
 
+bool
+lb_have_passed(TimestampTz since, TimestampTz now, int msec)
+{
+	return TimestampDifferenceExceeds(since, now, msec) ||
+		TimestampDifferenceExceeds(now, since, msec);
+}
+
 /* Is the log to be told (again) of what was told at *told, or never (0)? */
 static bool
 is_to_tell(TimestampTz *told, TimestampTz now)
 {
-	if (*told != 0 && !TimestampDifferenceExceeds(*told, now, TELL_AGAIN))
+	if (*told != 0 && !lb_have_passed(*told, now, TELL_AGAIN))
 		return false;
 	*told = now;
 	return true;
@@ -294,7 +301,7 @@ lb_must_give_way(void)
 	TimestampTz now = GetCurrentTimestamp();
 	LOCKTAG		tag;
 
-	if (!TimestampDifferenceExceeds(last, now, 100))
+	if (!lb_have_passed(last, now, 100))
 		return false;
 	last = now;
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
@@ -1547,7 +1554,8 @@ start_maintenance(void)
 	maintenance_waits = false;
 	if (lb_maintenance_interval == 0)
 		return 60000;
-	if (maintenance_last == 0)
+	/* The clock may have been set back. */
+	if (maintenance_last == 0 || maintenance_last > now)
 		maintenance_last = now;
 	if (maintainer.handle != NULL)
 	{
@@ -1655,7 +1663,7 @@ complete_xid(void)
 
 	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0)
 		return 60000;
-	if (!TimestampDifferenceExceeds(last, GetCurrentTimestamp(), XID_EVERY))
+	if (!lb_have_passed(last, GetCurrentTimestamp(), XID_EVERY))
 		return XID_EVERY;
 	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
 	pg_memory_barrier();
@@ -1772,7 +1780,7 @@ launcher_round(void)
 			wait = def->attempts == 0 || !def->failed ? 0 :
 				retry ? RETRY_LATER : RETRY_SOON;
 			due = wait == 0 ||
-				TimestampDifferenceExceeds(def->build_start, now, wait);
+				lb_have_passed(def->build_start, now, wait);
 			SpinLockRelease(&def->mutex);
 
 			if (retry)
@@ -1915,7 +1923,7 @@ start_notifiers(void)
 		if (slot->database == databases[d] && slot->handle != NULL)
 			continue;
 		if (slot->database == databases[d] &&
-			!TimestampDifferenceExceeds(slot->started, now, NOTIFIER_RETRY))
+			!lb_have_passed(slot->started, now, NOTIFIER_RETRY))
 		{
 			sleep = Min(sleep, NOTIFIER_RETRY);
 			continue;

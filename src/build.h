@@ -62,6 +62,13 @@ extern void lb_give_way(void);
 /* The same without an error: whether to leave. */
 extern bool lb_must_give_way(void);
 
+/*
+ * Whether it is so many milliseconds since a moment.  It is as well if that lies
+ * as far ahead: the clock has been set back, and need not get there again for
+ * long.
+ */
+extern bool lb_have_passed(TimestampTz since, TimestampTz now, int msec);
+
 /* How a wait for a build ended. */
 typedef enum LbWait
 {

@@ -258,7 +258,8 @@ size_of(int64 amount)
 
 /*
  * Add to what each player has submitted so far, and look at the sums.  A period
- * is over at the same time in all sessions, whatever their time zones.
+ * is over at the same time in all sessions, whatever their time zones; and if it
+ * begins a period from now or later, since the clock has been set back.
  */
 static void
 count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
@@ -310,7 +311,9 @@ count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
 				   "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
 				   "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
 				   "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
-				   "pg_catalog.timezone('UTC', excluded.since) AS over) AS o) "
+				   "pg_catalog.timezone('UTC', excluded.since) "
+				   "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+				   "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
 				   "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
 				   "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
 				   8, types, values, nulls);

@@ -56,6 +56,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -152,6 +153,7 @@ typedef struct Visit
 	BlockNumber next_block;		/* where to read on */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */
+	bool		in_use;			/* the table: nothing is dropped of it */
 	Left		left;
 	Trim		trims[NTRIMMED];
 	Done		done;
@@ -259,19 +261,30 @@ window_board(const char *key)
 	return CStringGetTextDatum(psprintf("*:%s", key));
 }
 
+#define ARCHIVE \
+	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
+	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
+	"FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) " \
+	"WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 " \
+	"AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) " \
+	"ON CONFLICT (board, season, owner, place) DO NOTHING"
+
 /*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Not
- * again, if they are there: they were final.  A window has no season.
+ * again, if they are there: they were final.  A window has no season, and is
+ * entered in lb_closed by the same statement: who hides a player meanwhile is
+ * seen by both or by neither.
  */
 static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 {
-	static LbPlan plan;
+	static LbPlan plans[2];
 	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID,
 	TEXTOID};
+	bool		window = season[0] == '\0';
 	Datum		values[6];
 
-	if (top == 0)
+	if (top == 0 && !window)
 		return 0;
 	values[0] = CStringGetTextDatum(board);
 	values[1] = CStringGetTextDatum(season);
@@ -279,38 +292,35 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 							  (int32) top);
 	values[3] = owner_name(defn);
 	values[4] = source_number(defn);
-	values[5] = season[0] == '\0' ? window_board(board) : values[0];
-	return lb_own_run(&plan,
-					  "INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) "
-					  "SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 "
-					  "FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) "
-					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
-					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
-					  "ON CONFLICT (board, season, owner, place) DO NOTHING",
+	values[5] = window ? window_board(board) : values[0];
+	return lb_own_run(&plans[window], window ?
+					  "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
+					  ARCHIVE : ARCHIVE,
 					  6, types, values, NULL);
 }
 
 /*
- * Close a window whose time has come, unless somebody who has written to it is
- * still in his transaction: nobody new can come.
+ * Close a window whose time has come, unless somebody who has written to it, or
+ * opened it anew, is still in his transaction: nobody new can come.
  */
 static void
-close_window(Visit *visit, const LbDefn *defn, const LbWindow *window,
+close_window(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 			 const char *key)
 {
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
+	LbSpan		span;
+	LbWindow   *window;
 
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
 		return;
+
+	/* What is recorded now, and not when we looked. */
+	AcceptInvalidationMessages();
+	window = lb_window_of_key(key, strlen(key), &span);
+	if (window == NULL ||
+		GetCurrentTimestamp() < lb_window_closes(window, &span))
+		return;
 	visit->done.archived += archive(defn, key, "", window->archive_top);
-	values[0] = CStringGetTextDatum(key);
-	values[1] = window_board(key);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($2))",
-					  2, types, values, NULL);
 	visit->done.closed++;
 }
 
@@ -449,9 +459,8 @@ must_look(const LbDefn *defn, LbDef *def)
 	uint64		total;
 
 	if (def == NULL ||
-		TimestampDifferenceExceeds((TimestampTz) pg_atomic_read_u64(&def->looked),
-								   GetCurrentTimestamp(),
-								   LOOK_HOURS * 3600 * 1000))
+		lb_have_passed((TimestampTz) pg_atomic_read_u64(&def->looked),
+					   GetCurrentTimestamp(), LOOK_HOURS * 3600 * 1000))
 		return true;
 	(void) blocks_of(defn, 0, &npartitions, &total);
 	return total <= LOOK_BLOCKS;
@@ -634,11 +643,13 @@ partition_of(const LbDefn *defn, const char *key)
 
 /*
  * Drop a key's partition, which needs the table to itself for a moment.  Whoever
- * comes while we wait for that waits behind us, so we do not wait for long.
+ * comes while we wait for that waits behind us, so we do not wait for long, and
+ * not once more for each partition.
  * Returns false if it is no longer the key's when we have the locks.
  */
 static bool
-drop_partition(const LbDefn *defn, Oid partition, const char *key)
+drop_partition(Visit *visit, const LbDefn *defn, Oid partition,
+			   const char *key)
 {
 	int			nestlevel = NewGUCNestLevel();
 	bool		same;
@@ -647,7 +658,9 @@ drop_partition(const LbDefn *defn, Oid partition, const char *key)
 							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
+	visit->in_use = true;
 	LockRelationOid(defn->source, AccessExclusiveLock);
+	visit->in_use = false;
 	LockRelationOid(partition, AccessExclusiveLock);
 
 	/* What it is called now, it is called until it is dropped. */
@@ -866,7 +879,7 @@ remove_rows(Visit *visit, const LbDefn *defn, const LbWindow *window,
 
 	if (OidIsValid(partition))
 	{
-		if (drop_partition(defn, partition, key))
+		if (drop_partition(visit, defn, partition, key))
 			note_removed(key);
 		else
 			visit->done.more = true;
@@ -1079,15 +1092,10 @@ close_found(Visit *visit, const LbDefn *defn)
 	while (visit->to_close != NIL)
 	{
 		char	   *key = linitial(visit->to_close);
-		LbSpan		span;
-		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 		int64		closed = visit->done.closed;
 
 		visit->to_close = list_delete_first(visit->to_close);
-		if (window == NULL ||
-			GetCurrentTimestamp() < lb_window_closes(window, &span))
-			continue;
-		(void) attempt_key(close_window, visit, defn, window, key);
+		(void) attempt_key(close_window, visit, defn, NULL, key);
 		if (visit->done.closed == closed)
 			visit->looked_at = 0;	/* to be found again */
 		else if (visit->one)
@@ -1164,7 +1172,8 @@ remove_windows(Visit *visit, const LbDefn *defn, List **drops)
 		if (listed(visit->skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
-		if (!visit->one && OidIsValid(partition_of(defn, key)))
+		if ((!visit->one || visit->in_use) &&
+			OidIsValid(partition_of(defn, key)))
 		{
 			*drops = lappend(*drops, key);
 			continue;
@@ -1217,6 +1226,8 @@ maintain(Visit *visit)
 	 */
 	foreach(lc, drops)
 	{
+		if (visit->in_use)
+			break;
 		if (attempt_key(remove_rows, visit, visit->defn, NULL, lfirst(lc)))
 		{
 			visit->done.more |= lnext(drops, lc) != NULL;

@@ -509,7 +509,8 @@ single_text(const void *arg)
 
 	appendStringInfoString(&buf, " RETURNING ");
 	if (s->global->ranked_if[0] != '\0')
-		appendStringInfo(&buf, "t.%s", quote_identifier(s->global->ranked_if));
+		appendStringInfo(&buf, "t.%s IS TRUE",
+						 quote_identifier(s->global->ranked_if));
 	else
 		appendStringInfoString(&buf, "true");
 	stamp = has_updated_at(s->windows);

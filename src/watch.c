@@ -232,33 +232,30 @@ require_short_name(const char *board)
 
 static const Oid watch_types[] = {TEXTOID, INT8OID, INT4OID};
 
-/* Forget a watch; member is null for a board's first places. */
-static uint64
-unwatch(Datum *values, const char *nulls)
-{
-	static LbPlan plan;
-
-	return lb_own_run(&plan,
-					  "DELETE FROM @.lb_watched w WHERE w.board OPERATOR(pg_catalog.=) $1 "
-					  "AND CASE WHEN $2 IS NULL THEN w.member IS NULL "
-					  "ELSE w.member OPERATOR(pg_catalog.=) $2 END",
-					  2, watch_types, values, nulls);
-}
+/* What a row of lb_watched is told by, as its unique indexes have it. */
+#define WATCH(key) \
+	"INSERT INTO @.lb_watched (board, member, top, last_key, last_members, last_ranks, last_scores) " \
+	"SELECT $1, $2, $3, s.key, s.members, s.ranks, s.scores " \
+	"FROM @.lb_watch_state($1, $2, $3) s ON CONFLICT " key " " \
+	"DO UPDATE SET top = excluded.top, last_key = excluded.last_key, " \
+	"last_members = excluded.last_members, last_ranks = excluded.last_ranks, " \
+	"last_scores = excluded.last_scores, problem = NULL"
 
 /* Watch from what there is now on. */
 static void
 watch(Datum *values, const char *nulls)
 {
-	static LbPlan plan;
+	static LbPlan plans[2];
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) unwatch(values, nulls);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_watched (board, member, top, last_key, last_members, last_ranks, last_scores) "
-					  "SELECT $1, $2, $3, s.key, s.members, s.ranks, s.scores "
-					  "FROM @.lb_watch_state($1, $2, $3) s",
-					  3, watch_types, values, nulls);
+	if (nulls[1] == 'n')
+		(void) lb_own_run(&plans[0], WATCH("(board) WHERE member IS NULL"),
+						  3, watch_types, values, nulls);
+	else
+		(void) lb_own_run(&plans[1],
+						  WATCH("(board, member) WHERE member IS NOT NULL"),
+						  3, watch_types, values, nulls);
 	SPI_finish();
 }
 
@@ -308,17 +305,25 @@ lb_watch_member(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* A board that is gone can be no longer watched by a superuser. */
+/*
+ * Forget a watch; member is null for a board's first places.  A board that is
+ * gone can be no longer watched by a superuser.
+ */
 static bool
 end_watch(Datum *values, const char *nulls)
 {
+	static LbPlan plan;
 	uint64		n;
 
 	if (!superuser())
 		require_watch(TextDatumGetCString(values[0]));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	n = unwatch(values, nulls);
+	n = lb_own_run(&plan,
+				   "DELETE FROM @.lb_watched w WHERE w.board OPERATOR(pg_catalog.=) $1 "
+				   "AND CASE WHEN $2 IS NULL THEN w.member IS NULL "
+				   "ELSE w.member OPERATOR(pg_catalog.=) $2 END",
+				   2, watch_types, values, nulls);
 	SPI_finish();
 	return n > 0;
 }
@@ -453,15 +458,14 @@ lb_watch_main(Datum arg)
 					PGC_S_OVERRIDE);
 	for (;;)
 	{
-		TimestampTz until;
+		TimestampTz begun;
 
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 		}
-		until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											lb_notify_interval);
+		begun = GetCurrentTimestamp();
 		if (!notify_round())
 		{
 			/* Whoever commits from here on enters the database again. */
@@ -472,17 +476,19 @@ lb_watch_main(Datum arg)
 		}
 		for (;;)
 		{
-			long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-															   until);
+			TimestampTz now = GetCurrentTimestamp();
+			long		left;
 
 			CHECK_FOR_INTERRUPTS();
 			if (lb_must_give_way())
 				return;
-			if (left <= 0)
+			if (lb_have_passed(begun, now, lb_notify_interval))
 				break;
+			left = lb_notify_interval -
+				TimestampDifferenceMilliseconds(begun, now);
 			(void) WaitLatch(MyLatch,
 							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 Min(left, 500), PG_WAIT_EXTENSION);
+							 Max(1, Min(left, 500)), PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 		}
 	}

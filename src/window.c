@@ -1134,6 +1134,9 @@ lb_open_window(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("window \"%s\" must end after it starts", name)));
+
+		/* Nor is it closed before we have committed. */
+		lb_window_lock(name, strlen(name), RowExclusiveLock);
 		if (lb_window_is_closed(name, strlen(name)))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
