@@ -1795,6 +1795,7 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 	int			width = index->width;
 	int			link_cap = link_capacity(width);
 	int			leaf_cap = leaf_capacity(width, LB_MAX_ORDER);
+	const LbRef *children[LB_PREFETCH_KEYS];
 	int			level;
 	int			i;
 	int			j;
@@ -1812,8 +1813,6 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 			const Block *block = any_block(arena, paths[i].ref[level]);
 			const int64 *words;
 			const uint64 *members;
-			const LbRef *children;
-			const Block *next;
 			int			count;
 			int			at;
 
@@ -1824,21 +1823,30 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 			at = search_keys(words, link_cap, 1, count, keys[i], width,
 							 true) - 1;
 			members = (const uint64 *) words + width * link_cap;
-			children = (const LbRef *) (members + 2 * link_cap);
 			paths[i].slot[level] = at;
-			paths[i].ref[level - 1] = *(const volatile LbRef *) &children[at];
-			next = any_block(arena, paths[i].ref[level - 1]);
-			if (next == NULL)
-				continue;
-			prefetch_words(next, level > 1 ?
-						   (int) sizeof(LinkBlock) / 8 + link_cap :
-						   LB_PAGE_SIZE / (width * 8) + 2);
+
+			/* Where to go on is a miss as well: sent for, before it is read. */
+			children[i] = (const LbRef *) (members + 2 * link_cap) + at;
+			lb_prefetch(children[i]);
 			if (level > 1)
 				continue;
 
 			/* The sums behind it change: of members, of distinct scores. */
 			prefetch_to_write(members + at, count - at);
 			prefetch_to_write(members + link_cap + at, count - at);
+		}
+		for (i = 0; i < nkeys; i++)
+		{
+			const Block *next;
+
+			if (any_block(arena, paths[i].ref[level]) == NULL)
+				continue;
+			paths[i].ref[level - 1] = *(const volatile LbRef *) children[i];
+			next = any_block(arena, paths[i].ref[level - 1]);
+			if (next != NULL)
+				prefetch_words(next, level > 1 ?
+							   (int) sizeof(LinkBlock) / 8 + link_cap :
+							   LB_PAGE_SIZE / (width * 8) + 2);
 		}
 	}
 	for (i = 0; i < nkeys; i++)

@@ -125,6 +125,14 @@ bench_server()
 	END
 }
 
+# bench_client: the program that asks PostgreSQL and the stores alike.
+bench_client()
+{
+	as_server make -s -C tree/test/bench PG_CONFIG="$(find_postgres)" \
+		>make.log 2>&1 || { cat make.log >&2; die "the client does not build"; }
+	client=$WORK/tree/test/bench/client
+}
+
 # The machine and the server, for the table's head.
 machine()
 {

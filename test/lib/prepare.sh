@@ -1,10 +1,10 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|peers|profile|quick
-#	Installs what "make demo" (or "make bench"), "make test", "make
-#	test-cassert", "make bench-peers", "make bench-profile" or "make bench-quick" needs
-#	and is not there yet, from Debian's packages, as root or through sudo.  On other
-#	systems it only says what is missing.  PG_MAJOR is the version of
+# prepare.sh demo|test|cassert|bench|peers|profile|quick
+#	Installs what "make demo", "make test", "make test-cassert", "make bench", "make
+#	bench-peers", "make bench-profile" or "make bench-quick" needs and is not there
+#	yet, from Debian's packages, as root or through sudo.  On other systems it only
+#	says what is missing.  PG_MAJOR is the version of
 #	PostgreSQL, PG_CONFIG one that is installed.
 #
 set -eu
@@ -27,9 +27,13 @@ case $purpose in
 	cassert)
 		packages+=(dpkg-dev bison flex)
 		;;
+	bench | peers)
+		# What the client is built with.
+		packages+=(libpq-dev libhiredis-dev)
+		;;&
 	peers)
 		# redis-tools has the server's program, and starts none.
-		packages+=(libpq-dev libhiredis-dev redis-tools gnuplot-nox)
+		packages+=(redis-tools gnuplot-nox)
 		commands+=(redis-cli gnuplot)
 		;;
 	profile)
@@ -54,9 +58,12 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 	pgxs=$("${PG_CONFIG:-pg_config}" --pgxs 2>/dev/null) || pgxs=
 	[ "$purpose" = quick ] || [ -e "$pgxs" ] ||
 		missing+=("PostgreSQL with its server development files (pg_config in PATH, or PG_CONFIG=/path/to/it)")
-	if [ "$purpose" = peers ] && [ ! -e /usr/include/hiredis/hiredis.h ]; then
-		missing+=("hiredis with its header")
-	fi
+	case $purpose in
+		bench | peers)
+			[ -e /usr/include/hiredis/hiredis.h ] ||
+				missing+=("hiredis with its header")
+			;;
+	esac
 	if [ "$purpose" = test ] || [ "$purpose" = cassert ]; then
 		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
