@@ -9,6 +9,26 @@ COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
 'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
 
 /*
+ * What is written to these tables by a worker of logical replication fires row
+ * triggers alone.  TRUNCATE makes every session look again by itself, but has
+ * to be known before the rows are gone.
+ */
+DROP TRIGGER lb_board_changed ON @extschema@.lb_board;
+CREATE TRIGGER lb_board_changed
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_board
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_board ENABLE ALWAYS TRIGGER lb_board_changed;
+COMMENT ON TRIGGER lb_board_changed ON @extschema@.lb_board IS
+'makes all sessions read the definitions again';
+
+CREATE TRIGGER lb_board_truncated
+BEFORE TRUNCATE ON @extschema@.lb_board
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_board ENABLE ALWAYS TRIGGER lb_board_truncated;
+COMMENT ON TRIGGER lb_board_truncated ON @extschema@.lb_board IS
+'takes the indexes of all boards away';
+
+/*
  * Windows.  Written through lb_open_window() and lb_close_window(); part of a
  * dump.
  */
@@ -75,8 +95,8 @@ COMMENT ON COLUMN @extschema@.lb_window.is_open IS
 'false: written to no more; what has been written is kept and archived as ever';
 
 CREATE TRIGGER lb_window_changed
-AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_window
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_window
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
 ALTER TABLE @extschema@.lb_window ENABLE ALWAYS TRIGGER lb_window_changed;
 COMMENT ON TRIGGER lb_window_changed ON @extschema@.lb_window IS
 'makes all sessions read the windows again';
@@ -107,8 +127,8 @@ COMMENT ON COLUMN @extschema@.lb_closed.removed_at IS
 'when the last of its rows was removed; null if they are still there';
 
 CREATE TRIGGER lb_closed_changed
-AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_closed
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_closed
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
 ALTER TABLE @extschema@.lb_closed ENABLE ALWAYS TRIGGER lb_closed_changed;
 COMMENT ON TRIGGER lb_closed_changed ON @extschema@.lb_closed IS
 'makes all sessions look again which windows have been closed';
@@ -283,8 +303,8 @@ COMMENT ON COLUMN @extschema@.lb_limit.action IS
 'reject: an error; flag: applied, and entered in lb_anomaly';
 
 CREATE TRIGGER lb_limit_changed
-AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON @extschema@.lb_limit
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_board_changed();
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_limit
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
 ALTER TABLE @extschema@.lb_limit ENABLE ALWAYS TRIGGER lb_limit_changed;
 COMMENT ON TRIGGER lb_limit_changed ON @extschema@.lb_limit IS
 'makes all sessions read the limits again';
@@ -549,7 +569,7 @@ COMMENT ON FUNCTION @extschema@.lb_watch_changed() IS
 
 CREATE TRIGGER lb_watch_changed
 AFTER INSERT ON @extschema@.lb_watched
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.lb_watch_changed();
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_watch_changed();
 ALTER TABLE @extschema@.lb_watched ENABLE ALWAYS TRIGGER lb_watch_changed;
 COMMENT ON TRIGGER lb_watch_changed ON @extschema@.lb_watched IS
 'has a worker look at what is watched';

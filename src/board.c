@@ -423,6 +423,16 @@ load_defns(void)
 	generation++;
 }
 
+int32
+lb_recorded_id(TupleTableSlot *slot, Oid *source)
+{
+	bool		isnull;
+
+	*source = DatumGetObjectId(slot_getattr(slot, Anum_lb_board_source,
+											&isnull));
+	return DatumGetInt32(slot_getattr(slot, Anum_lb_board_id, &isnull));
+}
+
 static LbDefn *
 find_defn(const char *name, int len)
 {
@@ -521,6 +531,26 @@ has_triggers(Relation rel, Oid capture, bool part)
 			truncate = true;
 	}
 	return rows == all && truncate;
+}
+
+bool
+lb_has_row_trigger(Oid source)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel = RelationIdGetRelation(source);
+	bool		result = false;
+
+	if (rel == NULL)
+		return false;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		result |= cat != NULL && trigger->tgfoid == cat->capture &&
+			TRIGGER_FOR_ROW(trigger->tgtype);
+	}
+	RelationClose(rel);
+	return result;
 }
 
 /* Whether a row trigger of the user's comes before what is written. */

@@ -509,6 +509,12 @@ extern LbDefn *lb_find_defn(const char *name);
 /* All definitions of the database, not resolved. */
 extern int	lb_all_defns(LbDefn ***defns);
 
+/* Number and source of a row of lb_board. */
+extern int32 lb_recorded_id(struct TupleTableSlot *slot, Oid *source);
+
+/* Whether what is written to a table is captured, for whatever boards. */
+extern bool lb_has_row_trigger(Oid source);
+
 /* Whether a resolved definition uses this column of its source. */
 extern bool lb_uses_column(const LbDefn *defn, AttrNumber attno);
 

@@ -933,6 +933,17 @@ lb_note_dropped(const LbDefn *defn)
 	add_op(OP_DROPPED)->defn = *defn;
 }
 
+/*
+ * Its table is locked against writers, but not against readers: until the
+ * definition is gone they must not find an index that has not followed us.
+ */
+void
+lb_note_erased(LbDefn *defn)
+{
+	rows_unknown(defn, "lb_board was changed by hand");
+	lb_note_dropped(defn);
+}
+
 static bool
 has_op(OpKind kind, const LbDefn *defn)
 {
@@ -949,6 +960,12 @@ bool
 lb_created_here(const LbDefn *defn)
 {
 	return has_op(OP_CREATED, defn);
+}
+
+bool
+lb_dropped_here(const LbDefn *defn)
+{
+	return has_op(OP_DROPPED, defn);
 }
 
 /*

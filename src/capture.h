@@ -38,8 +38,12 @@ extern void lb_datum_value(Oid type, Datum d, LbValue *value, char *digits);
 extern void lb_note_created(const LbDefn *defn);
 extern void lb_note_dropped(const LbDefn *defn);
 
-/* Whether the transaction has created this board itself. */
+/* ... or that somebody took away what is recorded of a board, by hand. */
+extern void lb_note_erased(LbDefn *defn);
+
+/* Whether the transaction has created, or dropped, this board itself. */
 extern bool lb_created_here(const LbDefn *defn);
+extern bool lb_dropped_here(const LbDefn *defn);
 
 /*
  * Columns of a table were renamed: record for the board old, as it was before,

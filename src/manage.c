@@ -82,6 +82,23 @@ execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 	return n;
 }
 
+/*
+ * Rows that have come by replication have numbers which our sequence has not
+ * given, for sequences are not replicated.
+ */
+static void
+skip_used_numbers(const LbCatalog *cat)
+{
+	const char *schema = quote_identifier(get_namespace_name(cat->schema));
+	const char *sequence = psprintf("%s.lb_board_id_seq", schema);
+
+	(void) execute_as_extension(psprintf("SELECT pg_catalog.setval(%s, pg_catalog.max(id)) FROM %s.lb_board "
+										 "HAVING pg_catalog.max(id) OPERATOR(pg_catalog.>=) (SELECT last_value FROM %s)",
+										 quote_literal_cstr(sequence), schema,
+										 sequence),
+								0, NULL, NULL, NULL, cat->lb_board);
+}
+
 static void
 execute_utility(const char *sql)
 {
@@ -408,6 +425,7 @@ create_board(const char *board, Oid source, const char *member,
 	if (ranked_if == NULL)
 		nulls[6] = 'n';
 	cat = lb_require_catalog();
+	skip_used_numbers(cat);
 	(void) execute_as_extension(psprintf("INSERT INTO %s.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
 										 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
 										 quote_identifier(get_namespace_name(cat->schema))),
@@ -550,11 +568,11 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	}
 	values[0] = Int32GetDatum(defn.id);
 	cat = lb_require_catalog();
+	lb_note_dropped(&defn);
 	(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
 										 quote_identifier(get_namespace_name(cat->schema))),
 								1, types, values, NULL, cat->lb_board);
 	SPI_finish();
-	lb_note_dropped(&defn);
 	PG_RETURN_VOID();
 }
 
@@ -640,6 +658,8 @@ lb_follow_rename(const LbDefn *old)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	cat = lb_require_catalog();
+	skip_used_numbers(cat);
+	lb_note_dropped(old);
 	if (execute_as_extension(psprintf("UPDATE %s.lb_board SET id = DEFAULT, member = $2, "
 									  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
 									  "WHERE id OPERATOR(pg_catalog.=) $1",
@@ -657,7 +677,6 @@ lb_follow_rename(const LbDefn *old)
 	}
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", defn.name);
-	lb_note_dropped(old);
 	lb_note_created(recorded);
 }
 
@@ -1013,16 +1032,92 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* lb_board was written to: every backend must read it again. */
+/*
+ * Who writes to the source without knowing what is recorded of it captures
+ * nothing for its boards: wait until he has ended, and let the next one wait
+ * for us.  In a restore there are no triggers yet, and COPY may take hours.
+ */
+static void
+lock_captured(Oid source)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
+		!lb_has_row_trigger(source))
+		return;
+	LockRelationOid(source, ShareRowExclusiveLock);
+	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+}
+
+/*
+ * A definition is taken away or replaced.  If that is not the doing of our
+ * functions, its index must not be found again by a row with the same number.
+ */
+static void
+erase_recorded(int32 id)
+{
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (id != 0 && defns[i]->id != id)
+			continue;
+		if (lb_dropped_here(defns[i]) ||
+			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defns[i]->source)))
+			continue;
+		lb_note_erased(defns[i]);
+	}
+}
+
+/*
+ * The extension's table was written to: every backend must read it again.  For
+ * each row, since no other triggers are fired for what a worker of logical
+ * replication applies.
+ */
 Datum
 lb_board_changed(PG_FUNCTION_ARGS)
 {
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	const LbCatalog *cat;
+
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"lb_board_changed")));
-	CacheInvalidateRelcache(((TriggerData *) fcinfo->context)->tg_relation);
+	cat = lb_shared == NULL ? NULL : lb_catalog();
+	if (cat != NULL && cat->version_ok &&
+		cat->lb_board == RelationGetRelid(trigger->tg_relation))
+	{
+		if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
+		{
+			LbDefn	  **defns;
+			int			n = lb_all_defns(&defns);
+			Oid		   *sources = palloc(Max(1, n) * sizeof(Oid));
+
+			/* A lock can make the definitions be read again. */
+			for (int i = 0; i < n; i++)
+				sources[i] = defns[i]->source;
+			for (int i = 0; i < n; i++)
+				lock_captured(sources[i]);
+			erase_recorded(0);
+		}
+		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		{
+			Oid			source;
+			int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
+
+			lock_captured(source);
+			if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+				erase_recorded(id);
+			if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+			{
+				(void) lb_recorded_id(trigger->tg_newslot, &source);
+				lock_captured(source);
+			}
+		}
+	}
+	CacheInvalidateRelcache(trigger->tg_relation);
 	PG_RETURN_POINTER(NULL);
 }
 

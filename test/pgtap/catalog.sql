@@ -1,6 +1,6 @@
 /* What the extension consists of, and who may do what. */
 \ir lib/setup.psql
-SELECT plan(22);
+SELECT plan(23);
 
 SELECT results_eq($$SELECT format('%s(%s)', p.proname,
 		pg_get_function_arguments(p.oid)) COLLATE "default"
@@ -76,8 +76,8 @@ SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 FROM pg_extension WHERE extname = 'leaderboard';
 SELECT is(evtenabled::text, 'A', 'the event trigger always fires')
 FROM pg_event_trigger WHERE evtname = 'leaderboard_drop';
-SELECT is(tgenabled::text, 'A', 'so does that of lb_board')
-FROM pg_trigger WHERE tgrelid = 'lb_board'::regclass;
+SELECT is(tgenabled::text, 'A', 'so does ' || tgname)
+FROM pg_trigger WHERE tgrelid = 'lb_board'::regclass ORDER BY tgname;
 
 CREATE ROLE lbt_user;
 SELECT ok(has_table_privilege('lbt_user', 'lb_board', 'SELECT'),
