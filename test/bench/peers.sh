@@ -205,8 +205,7 @@ find_redis
 find_valkey
 # The large board is not changed, and built once.
 bench_server $((size + size / 5 + boards * 50 + large / 4))
-as_server make -s -C tree/test/bench PG_CONFIG="$(find_postgres)" \
-	>make.log 2>&1 || { cat make.log >&2; die "the client does not build"; }
+bench_client
 start_stores
 
 #
@@ -299,7 +298,6 @@ prewarm "${tables[@]}" bench_view
 say "the same into ${systems[*]:-nothing else}"
 sql -c "COPY (SELECT player_id, score FROM bench_board ORDER BY player_id)
 	TO STDOUT (FORMAT csv)" >members.csv
-client=$WORK/tree/test/bench/client
 for s in "${systems[@]}"; do
 	for n in "${sizes[@]}"; do
 		[ "$n" = "$size" ] || head -n "$n" members.csv |
