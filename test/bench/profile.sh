@@ -208,10 +208,10 @@ if probes_begin; then
 		v=$(with_load lock_holds $s -c 1)
 		lock_row "$what" "$(transactions)" <<<"$v"
 	done
-	rows=$((size < 1000000 ? size : 1000000))
+	nrows=$((size < 1000000 ? size : 1000000))
 	v=$(lock_holds "$BIN/psql" -X -q -c "UPDATE bench_board
-		SET score = score + 1 WHERE player_id <= $rows")
-	lock_row "held: one \`UPDATE\` of $(number "$rows") rows" 1 <<<"$v"
+		SET score = score + 1 WHERE player_id <= $nrows")
+	lock_row "held: one \`UPDATE\` of $(number "$nrows") rows" 1 <<<"$v"
 	v=$(lock_holds "$BIN/psql" -X -q -o /dev/null -c "SELECT lb_rebuild('global')")
 	lock_row 'held: `lb_rebuild`' 1 <<<"$v"
 	v=$(with_load lock_waits update-board -c 32 -j 2)
