@@ -2033,6 +2033,8 @@ main(int argc, char **argv)
 		   test_bulk(2, 1, 0, 2000, short_run ? 499 : 41, 300, 2000));
 	report("bulk: sizes, width 8, random operations after",
 		   test_bulk(8, 2, 0, 2000, short_run ? 499 : 41, 10, 2000));
+	report("bulk: the last block of links has a single one at first",
+		   test_bulk(8, 1, 616, 646, short_run ? 10 : 3, 100, 200));
 	report("bulk: large, random operations after",
 		   short_run || test_bulk(3, 1, 30011, 30011, 1, 3000, 30000));
 	report("bulk: large, one score",
