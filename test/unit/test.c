@@ -157,8 +157,15 @@ test_arena_small(void)
 	memset(region, 0, 2 * LB_PAGE_SIZE);
 	REQUIRE(!lb_arena_init(&arena, region, 0, 0));
 	REQUIRE(!lb_arena_init(&arena, region, 2 * LB_PAGE_SIZE - 1, 0));
+	REQUIRE(!lb_arena_init(&arena, region, LB_PAGE_SIZE, 0));
 	REQUIRE(lb_arena_init(&arena, region, 2 * LB_PAGE_SIZE, 0));
 	REQUIRE(arena.size == LB_PAGE_SIZE);
+
+	/* Of more than can be referred to, a part is used. */
+	REQUIRE(lb_arena_init(&arena, region, (uint64) 1 << 42, 0));
+	REQUIRE(arena.nchunks > UINT32_MAX - 8 && arena.nchunks % 8 == 0);
+	REQUIRE(arena.size > ((uint64) 1 << 40) / 100 * 99 &&
+			arena.size < (uint64) 1 << 40);
 	free(region);
 
 	/* A page is eight chunks, and comes together again. */
@@ -179,7 +186,9 @@ test_arena_small(void)
 	for (i = 1; i < 8; i += 2)
 		lb_free(&world.mem, ref[i], 0);
 	REQUIRE(lb_alloc(&world.mem, LB_MAX_ORDER) != LB_NONE);
+	world.account.limited = true;
 	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+	REQUIRE(!world.account.limited);
 	REQUIRE(world.arena.used == world.arena.size);
 	REQUIRE(world.arena.high == world.arena.size);
 	REQUIRE_NULL(lb_arena_check(&world.arena));
@@ -190,7 +199,9 @@ test_arena_small(void)
 	world.mem.limit = LB_PAGE_SIZE + LB_CHUNK_SIZE;
 	ref[0] = lb_alloc(&world.mem, LB_MAX_ORDER);
 	REQUIRE(ref[0] != LB_NONE);
+	REQUIRE(!world.account.limited);
 	REQUIRE(lb_alloc(&world.mem, 1) == LB_NONE);
+	REQUIRE(world.account.limited);
 	ref[1] = lb_alloc(&world.mem, 0);
 	REQUIRE(ref[1] != LB_NONE);
 	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
@@ -308,6 +319,13 @@ test_arena_damage(void)
 	world.arena.fresh++;
 	REQUIRE(lb_arena_check(&world.arena) != NULL);
 	world.arena.fresh--;
+	unlink_free(&world.arena, a + 2, 1);
+	push_free(&world.arena, a + 2, 0);
+	push_free(&world.arena, a + 3, 0);
+	REQUIRE(lb_arena_check(&world.arena) != NULL);
+	unlink_free(&world.arena, a + 2, 0);
+	unlink_free(&world.arena, a + 3, 0);
+	push_free(&world.arena, a + 2, 1);
 	REQUIRE_NULL(lb_arena_check(&world.arena));
 
 	lb_free(&world.mem, a, 0);
@@ -450,7 +468,11 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 		}
 		else if (at[ref] >= 0)
 		{
+			/* Getting smaller takes memory; without, it stays as it is. */
+			if (starve)
+				world_limit(&world, random_below(40));
 			REQUIRE(lb_hash_delete(&world.mem, &table, hash, ref));
+			world.mem.limit = 0;
 			refs[at[ref]] = refs[--n];
 			at[refs[n]] = at[ref];
 			at[ref] = -1;
@@ -504,8 +526,11 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 	while (n > 0)
 	{
 		n--;
+		if (starve)
+			world_limit(&world, random_below(40));
 		REQUIRE(lb_hash_delete(&world.mem, &table,
 							   test_hash_of(refs[n], groups), refs[n]));
+		world.mem.limit = 0;
 		operations++;
 		if (groups == 0 && !starve)
 			REQUIRE(table.chunks * LB_CHUNK_SIZE <=
@@ -557,28 +582,30 @@ test_hash_reserve(void)
 }
 
 /*
- * Where the directory becomes a level deeper, up and down, with memory for a
- * part of what that takes.
+ * Where the directory gets a page more, and with it perhaps a level, up and
+ * down, with memory for a part of what that takes.
  */
 static bool
-test_hash_directory(void)
+test_hash_directory(uint32 parts)
 {
-	uint32		n = DIR_FANOUT * FULL_PAGE_SLOTS / 100 * RESERVE_LOAD;
-	uint32		full = DIR_FANOUT * FULL_PAGE_SLOTS / 100 * SPLIT_FROM;
+	uint32		pages = parts * DIR_FANOUT;
+	uint32		depth = parts == 1 ? 1 : 2;
+	uint32		n = pages * FULL_PAGE_SLOTS / 100 * RESERVE_LOAD;
+	uint32		full = pages * FULL_PAGE_SLOTS / 100 * SPLIT_FROM;
 	uint32		top;
 	World		world;
 	LbHash		table;
 	LbRef		i;
 
-	REQUIRE(world_open(&world, 1000));
+	REQUIRE(world_open(&world, parts * 600 + 400));
 	lb_hash_init(&table);
 	REQUIRE(lb_hash_reserve(&world.mem, &table, n) == LB_OK);
-	REQUIRE(table_pages(&table) == DIR_FANOUT && table.depth == 1);
+	REQUIRE(table_pages(&table) == pages && table.depth == depth);
 	for (i = 1; i <= full - 5; i++)
 		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
 							   i) == LB_OK);
-	REQUIRE(table_pages(&table) == DIR_FANOUT);
-	for (; table.depth == 1; i++)
+	REQUIRE(table_pages(&table) == pages);
+	for (; table_pages(&table) == pages; i++)
 	{
 		LbResult	result;
 
@@ -590,21 +617,23 @@ test_hash_directory(void)
 		if (result == LB_NOMEM)
 			i--;
 	}
+	REQUIRE(table.depth == 2);
 	top = i + 2000;
 	for (; i < top; i++)
 		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
 							   i) == LB_OK);
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
-	while (table.depth == 2)
+	while (table_pages(&table) > pages)
 	{
 		i--;
 		if (i % 2 == 0)
 			world_limit(&world, random_below(30));
 		REQUIRE(lb_hash_delete(&world.mem, &table, test_hash_of(i, 0), i));
 		world.mem.limit = 0;
-		if (table_pages(&table) < DIR_FANOUT + 3 && i % 16 == 0)
+		if (table_pages(&table) < pages + 3 && i % 16 == 0)
 			REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 	}
+	REQUIRE(table.depth == depth);
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 	while (--i > 0)
 	{
@@ -666,8 +695,56 @@ test_hash_damage(void)
 	*entry = UINT32_MAX;
 	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
 	*entry = ref;
+	REQUIRE(table.depth == 1);
+	entry = (LbRef *) lb_ptr(&world.arena, table.root) + DIR_FANOUT - 1;
+	*entry = ref;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	*entry = LB_NONE;
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 
+	/* A page of the least size, which only a table of one page may have. */
+	entry = dir_entry(&world.arena, &table, 5);
+	table.entries -= chain_count(&world.arena, *entry);
+	chain_free(&world.mem, &table, *entry);
+	*entry = chunk_new(&world.mem, &table, 0);
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	lb_hash_free(&world.mem, &table);
+
+	/*
+	 * Entries of a single hash follow each other from its home slot on.  What
+	 * goes is no longer counted either, so that only its place is missed.
+	 */
+	for (i = 1; i <= FULL_PAGE_SLOTS + 9; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, 0, i) == LB_OK);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	page = page_ptr(&world.arena, dir_get(&world.arena, &table,
+										  page_of(&table, 0)));
+	slot = home_slot(0, FULL_PAGE_SLOTS) + FULL_PAGE_SLOTS - 1;
+	slot %= FULL_PAGE_SLOTS;
+	saved = page->slots[slot];
+	page->slots[slot].ref = LB_NONE;
+	page->count--;
+	table.entries--;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	page->slots[slot] = saved;
+	page->count++;
+	table.entries++;
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	page = page_ptr(&world.arena, page->overflow);
+	slot = home_slot(0, PAGE_SLOTS(page->order));
+	saved = page->slots[slot];
+	page->slots[slot].ref = LB_NONE;
+	page->count--;
+	table.entries--;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	page->slots[slot] = saved;
+	page->count++;
+	table.entries++;
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	table.entries -= page->count;
+	page->count = 0;
+	memset(page->slots, 0, PAGE_SLOTS(page->order) * sizeof(HashSlot));
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
 	lb_hash_free(&world.mem, &table);
 	return world_close(&world);
 }
@@ -704,6 +781,26 @@ typedef struct Model
 	bool	   *there;			/* by member */
 	int		   *order;			/* members in order of key */
 } Model;
+
+/* So many members of a model have the same hash; 0: as it comes. */
+static int	same_hash = 0;
+
+/*
+ * The nth of the words that have this hash: lb_hash_words, step by step
+ * backwards.
+ */
+static int64
+word_of_hash(uint64 hash_seed, uint32 hash, uint32 n)
+{
+	uint64		h = (uint64) n << 32 | (n ^ hash);
+
+	h ^= h >> 33;
+	h *= UINT64CONST(0x9cb4b2f8129337db);
+	h ^= h >> 33;
+	h *= UINT64CONST(0x4f74430c22a54005);
+	h ^= h >> 33;
+	return (int64) (h ^ hash_seed);
+}
 
 static int64 *
 model_key(const Model *model, int member)
@@ -757,6 +854,14 @@ make_key(Model *model, int member, int64 *key)
 	if (model->member_words == 1)
 		key[model->width - 1] = member == 0 ? INT64_MIN :
 			member == 1 ? INT64_MAX : (int64) member * 3 - 100;
+	if (same_hash > 0)
+	{
+		Assert(model->member_words == 1);
+		key[model->width - 1] =
+			word_of_hash(model->world.arena.hash_seed,
+						 (uint32) (member / same_hash) * 2654435769U,
+						 (uint32) (member % same_hash));
+	}
 }
 
 static bool
@@ -774,11 +879,11 @@ model_open(Model *model, int width, int member_words, int universe,
 	model->keys = allocate((Size) universe * LB_MAX_WIDTH * sizeof(int64));
 	model->there = allocate(universe * sizeof(bool));
 	model->order = allocate(universe * sizeof(int));
-	for (i = 0; i < universe; i++)
-		make_key(model, i, model_key(model, i));
 	REQUIRE(world_open(&model->world,
 					   (uint64) universe * (width * 4 + 40) / LB_PAGE_SIZE +
 					   (uint64) universe * width * 8 / LB_PAGE_SIZE + 64));
+	for (i = 0; i < universe; i++)
+		make_key(model, i, model_key(model, i));
 	lb_index_init(&model->index, width, member_words);
 	model->before = model->index;
 	return true;
@@ -1381,6 +1486,52 @@ test_small(void)
 }
 
 /*
+ * New memory holds anything, even what looks like the key at hand just beside
+ * where a block's keys are.
+ */
+static bool
+test_any_memory(int width)
+{
+	static const uint8 patterns[] = {0, 1, 0x80, 0xff};
+	int			i;
+
+	for (i = 0; i < 4; i++)
+	{
+		World		world;
+		LbIndex		index;
+		int64		key[LB_MAX_WIDTH];
+		int64		above[LB_MAX_WIDTH];
+		int			step;
+
+		REQUIRE(world_open(&world, 8));
+		memset(lb_ptr(&world.arena, world.arena.fresh), patterns[i],
+			   (Size) (world.arena.nchunks - world.arena.fresh) *
+			   LB_CHUNK_SIZE);
+		lb_index_init(&index, width, 1);
+		memset(key, patterns[i], sizeof(key));
+		memcpy(above, key, sizeof(above));
+		above[0] ^= 2;
+		above[width - 1] ^= 2;
+		for (step = 0; step < 2; step++)
+		{
+			REQUIRE(lb_index_remove(&world.mem, &index, key) == LB_NOTFOUND);
+			REQUIRE(lb_index_insert(&world.mem, &index, key) == LB_OK);
+			REQUIRE_NULL(lb_index_check(&world.arena, &index));
+			REQUIRE(lb_index_insert(&world.mem, &index, above) == LB_OK);
+			REQUIRE(lb_index_insert(&world.mem, &index, above) == LB_EXISTS);
+			REQUIRE_NULL(lb_index_check(&world.arena, &index));
+			REQUIRE(lb_index_remove(&world.mem, &index, key) == LB_OK);
+			REQUIRE(lb_index_remove(&world.mem, &index, key) == LB_NOTFOUND);
+			REQUIRE_NULL(lb_index_check(&world.arena, &index));
+			REQUIRE(lb_index_remove(&world.mem, &index, above) == LB_OK);
+			operations += 8;
+		}
+		REQUIRE(world_close(&world));
+	}
+	return true;
+}
+
+/*
  * What indexes of many sizes take at most while they are updated at random is
  * what has been foretold, and nearly all of that.
  */
@@ -1504,9 +1655,57 @@ test_bulk(int width, int member_words, int from, int to, int step,
 	return true;
 }
 
+/*
+ * Changes on both sides of where the links of the root part, of scores near by:
+ * what they do to the next leaf goes up and down all of four levels.
+ */
+static bool
+test_top(int n, int rounds)
+{
+	Model		model;
+	int			i;
+
+	REQUIRE(model_open(&model, 8, 1, n, SCORES_RANDOM, n / 5));
+	for (i = 0; i < n; i++)
+		model_insert(&model, i);
+	REQUIRE(bulk_build(&model, n) == LB_OK);
+	REQUIRE(model.index.height == 4);
+	for (i = 0; i < rounds; i++)
+	{
+		const Block *root = block_ptr(&model.world.arena, model.index.root);
+		int			part = 1 + (int) random_below(root->count - 1);
+		int			place = (int) link_members(root)[part] - 3;
+		int			member = model.order[place + random_below(6)];
+		int			like = model.order[place + random_below(6)];
+		int64		key[LB_MAX_WIDTH];
+
+		operations++;
+		make_key(&model, member, key);
+		key[0] = model_key(&model, like)[0] + (int64) random_below(3) - 1;
+		if (random_below(2) == 0)
+			REQUIRE(lb_index_replace(&model.world.mem, &model.index,
+									 model_key(&model, member), key, NULL,
+									 NULL) == LB_OK);
+		else
+		{
+			REQUIRE(lb_index_remove(&model.world.mem, &model.index,
+									model_key(&model, member)) == LB_OK);
+			REQUIRE(lb_index_insert(&model.world.mem, &model.index,
+									key) == LB_OK);
+		}
+		model_remove(&model, member);
+		memcpy(model_key(&model, member), key, sizeof(key));
+		model_insert(&model, member);
+		if (i % 50 == 0)
+			REQUIRE_NULL(lb_index_check(&model.world.arena, &model.index));
+	}
+	REQUIRE(compare_index(&model));
+	return model_close(&model);
+}
+
 /* Each kind of damage must be seen. */
 static bool
-test_list_damage(int n)
+test_list_damage(int width, int n)
 {
 	Model		model;
 	LbIndex    *index = &model.index;
@@ -1514,20 +1713,22 @@ test_list_damage(int n)
 	Block	   *root;
 	Block	   *links;
 	Block	   *leaf;
+	const Block *other;
 	LbRef		ref;
 	int			i;
 
-	REQUIRE(model_open(&model, 3, 1, n, SCORES_RANDOM, n / 3));
+	REQUIRE(model_open(&model, width, 1, n, SCORES_RANDOM, n / 3));
 	for (i = 0; i < n; i++)
 		REQUIRE(insert(&model, i, false));
 	REQUIRE(compare_index(&model));
-	REQUIRE(index->height > 1);
+	REQUIRE(index->height > 1 && index->chunks >= 4 << LB_MAX_ORDER);
 	root = block_ptr(arena, index->root);
 	links = root;
 	while (links->level > 1)
 		links = block_ptr(arena, link_children(links)[1]);
 	ref = link_children(links)[1];
 	leaf = block_ptr(arena, ref);
+	other = block_ptr(arena, link_children(links)[0]);
 
 #define DAMAGE(place, value) \
 	do { \
@@ -1539,7 +1740,7 @@ test_list_damage(int n)
 		REQUIRE_NULL(lb_index_check(arena, index)); \
 	} while (0)
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < width; i++)
 	{
 		DAMAGE(link_words(root, i)[0], 7);
 		DAMAGE(link_words(links, i)[0], 7);
@@ -1548,8 +1749,11 @@ test_list_damage(int n)
 	DAMAGE(leaf_words(leaf, 0)[3], INT64_MAX);
 	DAMAGE(leaf_words(leaf, 0)[0], INT64_MIN);
 	DAMAGE(leaf_words(leaf, 0)[leaf->count - 1], INT64_MAX);
-	DAMAGE(leaf_words(leaf, 2)[3], leaf_words(leaf, 2)[3] ^ 1);
-	DAMAGE(leaf_words(leaf, 2)[3], leaf_words(leaf, 2)[4]);
+	if (n > HASH_FROM)
+		DAMAGE(leaf_words(leaf, width - 1)[3],
+			   leaf_words(leaf, width - 1)[3] ^ 1);
+	DAMAGE(leaf_words(leaf, width - 1)[3], leaf_words(leaf, width - 1)[4]);
+	DAMAGE(leaf_words(leaf, width - 1)[3], leaf_words(other, width - 1)[4]);
 	DAMAGE(leaf_tags(leaf)[0], leaf_tags(leaf)[0] ^ 1);
 	DAMAGE(link_words(links, 0)[1], INT64_MIN);
 	DAMAGE(link_words(links, 0)[1], INT64_MAX);
@@ -1587,7 +1791,8 @@ test_list_damage(int n)
 	DAMAGE(index->chunks, index->chunks - 1);
 	DAMAGE(index->height, index->height - 1);
 	DAMAGE(index->height, 0);
-	DAMAGE(index->hash.entries, 0);
+	if (n > HASH_FROM)
+		DAMAGE(index->hash.entries, 0);
 
 	/* The hash leads to another leaf, or to none. */
 	if (n > HASH_FROM)
@@ -1608,7 +1813,7 @@ test_list_damage(int n)
 	}
 
 	/* Whatever bit is turned over, the check must not run wild. */
-	for (i = 0; i < (short_run ? 200 : 2000); i++)
+	for (i = 0; same_hash == 0 && i < (short_run ? 200 : 2000); i++)
 	{
 		uint32		first = first_page(arena->nchunks);
 		uint64		bytes = (uint64) (arena->fresh - first) * LB_CHUNK_SIZE;
@@ -1759,12 +1964,18 @@ main(int argc, char **argv)
 												   false));
 	report("hash: few hashes, little memory",
 		   test_hash_random(1500, 3, 6000 / part, 0, true));
+	report("hash: a single hash, reserved, little memory",
+		   test_hash_random(3000, 1, 2000 / part, 3000, true));
 	report("hash: reserve", short_run || test_hash_reserve());
 	report("hash: directory, little memory",
-		   short_run || test_hash_directory());
+		   short_run || test_hash_directory(1));
+	report("hash: larger directory, little memory",
+		   short_run || test_hash_directory(2));
 	report("hash: damage is seen", test_hash_damage());
 
 	report("list: small boards", test_small());
+	for (width = 2; width <= LB_MAX_WIDTH; width++)
+		report("list: in memory that holds anything", test_any_memory(width));
 	report("list: estimate", test_estimate(3, short_run ? 400 : 3000, 20));
 	report("list: estimate, width 2",
 		   test_estimate(2, short_run ? 400 : 1500, 12));
@@ -1794,6 +2005,19 @@ main(int argc, char **argv)
 	run_list("large", 3, 1, 40000, SCORES_RANDOM, 1000000, 300000, false);
 	run_list("large, ties", 3, 2, 40000, SCORES_RANDOM, 2000, 100000, true);
 
+	/* In a large board, members with the same hash are common. */
+	same_hash = 3;
+	run_list("three to a hash", 3, 1, 1000, SCORES_RANDOM, 1000, 100000, true);
+	run_list("three to a hash", 8, 1, 3000, SCORES_RANDOM, 100, 100000, false);
+	report("bulk: three to a hash, random operations after",
+		   test_bulk(3, 1, 90, 1000, short_run ? 499 : 13, 300, 300));
+	same_hash = 150;
+	run_list("a single hash", 3, 1, 150, SCORES_RANDOM, 100, 20000, true);
+	report("list: damage is seen, a single hash", test_list_damage(8, 150));
+	same_hash = 90;
+	report("list: damage is seen, no hash", test_list_damage(8, 90));
+	same_hash = 0;
+
 	report("list: ascending", test_in_order(SCORES_ASCENDING, 1,
 											20000 / part));
 	report("list: descending", test_in_order(SCORES_DESCENDING, 1,
@@ -1809,18 +2033,23 @@ main(int argc, char **argv)
 		   test_bulk(2, 1, 0, 2000, short_run ? 499 : 41, 300, 2000));
 	report("bulk: sizes, width 8, random operations after",
 		   test_bulk(8, 2, 0, 2000, short_run ? 499 : 41, 10, 2000));
+	report("bulk: the last block of links has a single one at first",
+		   test_bulk(8, 1, 616, 646, short_run ? 10 : 3, 100, 200));
 	report("bulk: large, random operations after",
 		   short_run || test_bulk(3, 1, 30011, 30011, 1, 3000, 30000));
 	report("bulk: large, one score",
 		   short_run || test_bulk(5, 2, 20001, 20001, 1, 1, 20000));
+
+	report("list: where the way parts at the top",
+		   test_top(30000, short_run ? 300 : 5000));
 
 	report("list: looking ahead at anything",
 		   test_look_ahead(3, 1000000 / part));
 	report("list: looking ahead at anything, width 8",
 		   test_look_ahead(8, 1000000 / part));
 
-	report("list: damage is seen, two levels", test_list_damage(400));
-	report("list: damage is seen, three levels", test_list_damage(6000));
+	report("list: damage is seen, two levels", test_list_damage(3, 400));
+	report("list: damage is seen, three levels", test_list_damage(3, 6000));
 
 	printf("%" PRIu64 " operations\n", operations);
 	printf("%d passed, %d failed\n", passed, failed);
