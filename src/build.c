@@ -46,6 +46,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -956,7 +957,8 @@ build_offline(Build *build, const char *reason, bool retry)
  * Forget what earlier builds have left in the relcache of a source.  Who has left
  * the proc array tells of what he did to its triggers only after that, COMMIT
  * PREPARED after it has removed files.  But he who is not running in the snapshot
- * of before is seen by what is read from here on.
+ * of before is seen by what is read from here on.  The source is locked, lest it
+ * or a partition is dropped meanwhile.
  */
 static void
 forget_source(Oid source)
@@ -1009,7 +1011,6 @@ prepare_build(Build *build)
 		CHECK_FOR_INTERRUPTS();
 		AcceptInvalidationMessages();
 	}
-	forget_source(source);
 	lb_pause("claim");
 
 	/*
@@ -1029,6 +1030,15 @@ prepare_build(Build *build)
 		pg_usleep(10000L);
 		CHECK_FOR_INTERRUPTS();
 	}
+
+	/* Dropped while the library was not loaded, or recorded by hand. */
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+	{
+		build_offline(build, "the source table does not exist", false);
+		end_build(build, false);
+		return NULL;
+	}
+	forget_source(source);
 	defn = lb_defn_of(source, build->def->catalog, build->def->id);
 	if (defn != NULL)
 		defn->parts_valid = false;	/* for the locks */

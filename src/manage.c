@@ -84,7 +84,8 @@ execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 
 /*
  * Rows that have come by replication have numbers which our sequence has not
- * given, for sequences are not replicated.
+ * given, for sequences are not replicated.  Numbers that it has given stay given:
+ * others may have taken more meanwhile.
  */
 static void
 skip_used_numbers(const LbCatalog *cat)
@@ -93,7 +94,8 @@ skip_used_numbers(const LbCatalog *cat)
 	const char *sequence = psprintf("%s.lb_board_id_seq", schema);
 
 	(void) execute_as_extension(psprintf("SELECT pg_catalog.setval(%s, pg_catalog.max(id)) FROM %s.lb_board "
-										 "HAVING pg_catalog.max(id) OPERATOR(pg_catalog.>=) (SELECT last_value FROM %s)",
+										 "HAVING pg_catalog.max(id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN is_called "
+										 "THEN last_value OPERATOR(pg_catalog.+) 1 ELSE last_value END FROM %s)",
 										 quote_literal_cstr(sequence), schema,
 										 sequence),
 								0, NULL, NULL, NULL, cat->lb_board);

@@ -16,7 +16,7 @@
  *	1. keys of windows, against being closed (lb_window_lock, shared)
  *	2. rows of lb_applied, by player and match
  *	3. rows of lb_usage, by limit, board and player
- *	4. rows of "global", by player (new ones that are hidden come first)
+ *	4. rows of "global", by player
  *	5. rows of windows, by key and player
  *
  * A row of "global" is locked also where only windows are written to, for it
@@ -750,26 +750,20 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	take_scores(s, true);
 }
 
-/* First those who come to be hidden, if there are any. */
+/* Who comes to be hidden needs a statement of his own, in the same order. */
 static void
-run_enter(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts)
+run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 {
-	int64	   *some = palloc(s->nplayers * sizeof(int64));
-	int64	   *theirs = palloc(s->nplayers * sizeof(int64));
+	int			n;
 
-	for (int hidden = 1; hidden >= 0; hidden--)
+	for (int p = 0; p < s->nplayers; p += n)
 	{
-		int			n = 0;
-
-		for (int p = 0; p < s->nplayers; p++)
+		for (n = 1; p + n < s->nplayers; n++)
 		{
-			if (s->enters[p] == hidden)
-				continue;
-			some[n] = players[p];
-			theirs[n++] = amounts[p];
+			if (s->enters[p + n] != s->enters[p])
+				break;
 		}
-		if (n > 0)
-			run_global(s, op, some, theirs, n, hidden);
+		run_global(s, op, s->players + p, amounts + p, n, !s->enters[p]);
 	}
 }
 
@@ -792,14 +786,14 @@ write_global(LbSubmit *s)
 		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
 	if (s->op == LB_OP_INCR || !change)
 	{
-		run_enter(s, s->op, s->players, amounts);
+		run_enter(s, s->op, amounts);
 		s->change = amounts;
 		if (s->need_scores)
 			read_missing(s, 0, 1);
 		return;
 	}
 
-	run_enter(s, LB_OP_CHANGE, s->players, amounts);
+	run_enter(s, LB_OP_CHANGE, amounts);
 	inserted = palloc(s->nplayers * sizeof(bool));
 	memcpy(inserted, s->boards[0].known, s->nplayers * sizeof(bool));
 	read_missing(s, 0, 1);

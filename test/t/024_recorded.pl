@@ -164,9 +164,17 @@ is($node->safe_psql('postgres', wrong('more', 'score')), '0|t', 'the writer know
 is($node->safe_psql('postgres', 'SELECT * FROM lb_verify()'), '', 'index and table are equal');
 $_->quit for ($writer, $recorder);
 
+# A table that is not there is no reason to try again and again.
+$node->safe_psql('postgres', q{INSERT INTO lb_board (board, source, member, rank_by, method)
+	VALUES ('gone', 999999::oid::regclass, 'player_id', 'score ASC', 'row_number')});
+is($node->safe_psql('postgres', q{SELECT lb_wait_ready('60 s')}), 'f', 'a board without its table is not ready');
+is( $node->safe_psql('postgres', q{SELECT state, reason FROM lb_stat_board WHERE board = 'gone'}),
+	'offline|the source table does not exist', 'it is offline');
+$node->safe_psql('postgres', q{SELECT lb_drop_board('gone')});
+
 $node->stop;
 for my $server ($publisher, $subscriber, $node)
 {
-	unlike(slurp_file($server->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, $server->name . ': nothing bad in the log');
+	unlike(slurp_file($server->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold|cache lookup failed/, $server->name . ': nothing bad in the log');
 }
 done_testing();
