@@ -1333,6 +1333,10 @@ lb_worker_settings(void)
 					PGC_S_OVERRIDE);
 	SetConfigOption("default_transaction_deferrable", "off", PGC_SUSET,
 					PGC_S_OVERRIDE);
+#if PG_VERSION_NUM >= 170000
+	/* One meant for users would end builds of large tables. */
+	SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+#endif
 }
 
 void
