@@ -17,7 +17,8 @@
 
 /*
  * What a worker that has just connected must not have from the settings of the
- * database: read-only transactions, or a snapshot for all of a transaction.
+ * database: read-only transactions, a snapshot for all of a transaction, or a
+ * limit on its time.
  */
 extern void lb_worker_settings(void);
 
