@@ -415,7 +415,7 @@ hour_bound(const LbWindow *window, const char *key, TimestampTz same,
 		same = bound;
 		bound += step;
 	}
-	while (Abs(bound - same) > USECS_PER_SEC)
+	while (llabs(bound - same) > USECS_PER_SEC)
 	{
 		TimestampTz mid = same +
 			(bound - same) / 2 / USECS_PER_SEC * USECS_PER_SEC;
