@@ -11,6 +11,7 @@
 #include "executor/spi.h"
 
 #include "board.h"
+#include "compat.h"
 
 /*
  * A statement whose plan is kept from call to call, in a static variable.
@@ -52,7 +53,7 @@ extern uint64 lb_run_once(const char *text, Oid table, int nargs,
 extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
 
 /* Raise 40001: a name has led to another table than this one. */
-extern void lb_wrong_table(Oid table) pg_attribute_noreturn();
+pg_noreturn extern void lb_wrong_table(Oid table);
 
 /*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A
