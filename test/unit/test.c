@@ -645,6 +645,26 @@ test_hash_directory(uint32 parts)
 	return world_close(&world);
 }
 
+/*
+ * Does the check see that an entry is gone from its slot, and from the counts?
+ * It is put back.
+ */
+static bool
+lacks_entry(const LbArena *arena, LbHash *table, HashPage *page, uint32 slot)
+{
+	HashSlot	saved = page->slots[slot];
+	bool		seen;
+
+	page->slots[slot].ref = LB_NONE;
+	page->count--;
+	table->entries--;
+	seen = lb_hash_check(arena, table) != NULL;
+	page->slots[slot] = saved;
+	page->count++;
+	table->entries++;
+	return seen;
+}
+
 static bool
 test_hash_damage(void)
 {
@@ -721,25 +741,11 @@ test_hash_damage(void)
 										  page_of(&table, 0)));
 	slot = home_slot(0, FULL_PAGE_SLOTS) + FULL_PAGE_SLOTS - 1;
 	slot %= FULL_PAGE_SLOTS;
-	saved = page->slots[slot];
-	page->slots[slot].ref = LB_NONE;
-	page->count--;
-	table.entries--;
-	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
-	page->slots[slot] = saved;
-	page->count++;
-	table.entries++;
+	REQUIRE(lacks_entry(&world.arena, &table, page, slot));
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 	page = page_ptr(&world.arena, page->overflow);
 	slot = home_slot(0, PAGE_SLOTS(page->order));
-	saved = page->slots[slot];
-	page->slots[slot].ref = LB_NONE;
-	page->count--;
-	table.entries--;
-	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
-	page->slots[slot] = saved;
-	page->count++;
-	table.entries++;
+	REQUIRE(lacks_entry(&world.arena, &table, page, slot));
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 	table.entries -= page->count;
 	page->count = 0;
