@@ -1257,6 +1257,7 @@ def_allocate(LbMem *mem)
 	pg_atomic_init_u32(&def->nunknown, 0);
 	pg_atomic_init_u32(&def->trim, 0);
 	pg_atomic_init_u32(&def->nprepared, 0);
+	pg_atomic_init_u32(&def->asked, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&def->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)

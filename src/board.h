@@ -27,6 +27,8 @@
 #include "keys.h"
 #include "skiplist.h"
 
+struct TupleTableSlot;
+
 /* A recorded board's name fits a name; a value of a family may be longer. */
 #define LB_MAX_NAME (NAMEDATALEN - 1)
 
@@ -204,8 +206,11 @@ typedef struct LbStripe
 	pg_atomic_uint32 nwaiting;	/* backends about to write */
 	bool		queueing;		/* a build wants what is settled from now on */
 	bool		sending;		/* somebody brings in part of a backlog, and has
-								 * let go of the lock to send for memory: others
-								 * bring in all of one or nothing */
+								 * let go of the lock: others bring in all of
+								 * one or nothing */
+	uint32		asked;			/* hash of the board whose backlog the applier
+								 * was asked to bring in, while LbDef.asked has
+								 * this stripe */
 	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */
@@ -251,6 +256,10 @@ typedef struct LbDef
 	 * locks: what others have in their caches may be of before.
 	 */
 	pg_atomic_uint32 nunknown;
+
+	/* Stripes that the applier is to look at, one bit each; see applier.c. */
+	pg_atomic_uint32 asked;
+	struct LbDef *next_asked;
 
 	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
 	pg_atomic_uint64 build_total;
@@ -312,6 +321,9 @@ typedef struct LbShared
 	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint32 applier_pid;	/* 0: everybody brings in backlogs himself */
+	Latch	   *applier_latch;	/* set while applier_pid is */
+	pg_atomic_uint64 asked;		/* address of the first of a list of LbDefs */
 	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
@@ -364,6 +376,15 @@ lb_lock_to_write(LbStripe *stripe)
 	pg_atomic_fetch_sub_u32(&stripe->nwaiting, 1);
 }
 
+/* Let writers go first who want the stripe's lock, which is not held. */
+static inline void
+lb_let_writers_go(LbStripe *stripe)
+{
+	for (int spins = 0; spins < LB_READ_SPINS &&
+		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
+		pg_spin_delay();
+}
+
 /*
  * Lock a stripe to read.  With again, the caller has just read it, and lets
  * writers go first.
@@ -371,9 +392,8 @@ lb_lock_to_write(LbStripe *stripe)
 static inline void
 lb_lock_to_read(LbStripe *stripe, bool again)
 {
-	for (int spins = 0; again && spins < LB_READ_SPINS &&
-		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
-		pg_spin_delay();
+	if (again)
+		lb_let_writers_go(stripe);
 	LWLockAcquire(&stripe->lock, LW_SHARED);
 }
 

@@ -16,6 +16,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "applier.h"
 #include "board.h"
 #include "build.h"
 #include "capture.h"
@@ -110,6 +111,8 @@ shmem_startup(void)
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
+		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
+		pg_atomic_init_u64(&lb_shared->asked, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
 		region = lb_huge_prepare((char *) lb_shared +
 								 MAXALIGN(sizeof(LbShared)),
@@ -180,6 +183,13 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
+	DefineCustomBoolVariable("leaderboard.applier",
+							 "Enables bringing changes into large boards' indexes by a process of its own.",
+							 "When off, who commits does it.",
+							 &lb_applier,
+							 true,
+							 PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.applied_retention",
 							"Sets how long lb_applied remembers which matches have been applied.",
 							"-1 is for good.",
@@ -296,5 +306,9 @@ _PG_init(void)
 	strlcpy(worker.bgw_function_name, "lb_launcher_main", BGW_MAXLEN);
 	strlcpy(worker.bgw_name, "leaderboard launcher", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "leaderboard launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+	strlcpy(worker.bgw_function_name, "lb_applier_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "leaderboard applier", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "leaderboard applier", BGW_MAXLEN);
 	RegisterBackgroundWorker(&worker);
 }

@@ -35,6 +35,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+#include "applier.h"
 #include "capture.h"
 #include "ledger.h"
 #include "sort.h"
@@ -68,6 +69,21 @@ StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
  * it in, or leaves that to somebody who sends for memory.
  */
 #define BACKLOG_EXCESS 4
+
+/*
+ * Entries at which the applier is asked, since waking it takes as long as
+ * bringing in some.  A reader that comes first has to bring in what is there.
+ * Tests have it asked sooner, and of smaller boards.
+ */
+#ifndef LB_ASK_BACKLOG
+#define LB_ASK_BACKLOG 64
+#endif
+
+/*
+ * Entries beyond which who settles does not wait for the applier any more.  As
+ * many have always been brought in at one hold of the lock.
+ */
+#define MAX_LEFT LB_LARGE
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -449,32 +465,35 @@ batch_send_for_members(const Batch *batch, const LbDef *def,
 											   def->member_words));
 }
 
+/*
+ * Entry i of a batch gets into the index.  *path is where the ways begin that
+ * were found for it and those after it.
+ */
 static void
-batch_apply(const Batch *batch, LbDef *def, LbBoard *board)
+batch_apply_one(const Batch *batch, LbDef *def, LbBoard *board, int i,
+				const LbPath **path)
 {
-	const LbPath *path = batch->paths;
+	const int64 *entry = batch->entries[i];
+	const LbPath *first = *path;
 
-	for (int i = 0; i < batch->n; i++)
-	{
-		const int64 *entry = batch->entries[i];
-		const LbPath *first = path;
-
-		/* From the first to the last: the same where there is one key. */
-		path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
-		apply_entry(def, board, entry, first, path - 1);
-	}
+	/* From the first to the last: the same where there is one key. */
+	*path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
+	apply_entry(def, board, entry, first, *path - 1);
 }
 
 /* All of it, under the lock, which is held exclusively. */
 static void
 batch_bring_in(Batch *batch, LbDef *def, LbBoard *board)
 {
+	const LbPath *path = batch->paths;
+
 	if (pg_atomic_read_u32(&def->state) == LB_READY)
 	{
 		batch_send_for_members(batch, def, &board->index);
 		lb_index_prefetch_changes(&lb_shared->arena, &board->index,
 								  batch->keys, batch->nkeys, batch->paths);
-		batch_apply(batch, def, board);
+		for (int i = 0; i < batch->n; i++)
+			batch_apply_one(batch, def, board, i, &path);
 	}
 	batch_begin(batch);
 }
@@ -492,8 +511,9 @@ backlog_first(LbBoard *board)
 	return node;
 }
 
-void
-lb_apply_backlog(LbDef *def, LbBoard *board)
+/* Bring in a backlog, all of it or its first publication. */
+static void
+apply_backlog(LbDef *def, LbBoard *board, bool all)
 {
 	Batch		batch;
 
@@ -503,21 +523,37 @@ lb_apply_backlog(LbDef *def, LbBoard *board)
 	for (dlist_node *node = backlog_first(board);
 		 node != &board->history.head; node = node->next)
 	{
+		LbPublication *pub = dlist_container(LbPublication, node, node);
 		EntryScan	scan;
 		const int64 *entry;
 
-		scan_begin(&scan, dlist_container(LbPublication, node, node),
-				   def->width);
+		scan_begin(&scan, pub, def->width);
 		while ((entry = scan_next(&scan)) != NULL)
 		{
 			batch_add(&batch, def, entry);
 			if (batch.n == MAX_BATCH)
 				batch_bring_in(&batch, def, board);
 		}
+		if (!all)
+		{
+			board->applied = pub->version;
+			board->backlog -= pub->nentries;
+			break;
+		}
 	}
 	batch_bring_in(&batch, def, board);
-	board->applied = ++board->version;
-	board->backlog = 0;
+	board->version++;
+	if (all)
+	{
+		board->applied = board->version;
+		board->backlog = 0;
+	}
+}
+
+void
+lb_apply_backlog(LbDef *def, LbBoard *board)
+{
+	apply_backlog(def, board, true);
 }
 
 bool
@@ -645,6 +681,15 @@ backlog_limit(const LbBoard *board)
 	return Min(MAX_BACKLOG, board->index.members / BACKLOG_MEMBERS);
 }
 
+/* Whether this is for the applier, while there is one. */
+static bool
+leave_to_applier(const LbBoard *board)
+{
+	return lb_applier_is_there() &&
+		board->index.members >= LB_ASK_BACKLOG * BACKLOG_MEMBERS &&
+		board->backlog <= MAX_LEFT;
+}
+
 /*
  * Settle a publication that is in shared memory.  Whether the backlog is to be
  * brought in is for the caller, as long as it is not far too long.
@@ -668,7 +713,8 @@ settle_shared(LbPublication *pub)
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
 	to_history(def, stripe, board, pub);
-	if (board->backlog > BACKLOG_EXCESS * backlog_limit(board))
+	if (board->backlog > BACKLOG_EXCESS * backlog_limit(board) &&
+		!leave_to_applier(board))
 	{
 		lb_apply_backlog(def, board);
 
@@ -677,27 +723,51 @@ settle_shared(LbPublication *pub)
 	}
 }
 
+/* The board of a hash whose index is as of version applied, or NULL. */
+static LbBoard *
+board_as_of(LbDef *def, LbStripe *stripe, uint32 hash, uint64 applied)
+{
+	LbHashScan	scan;
+
+	if (!def->family)
+	{
+		LbBoard    *board = lb_board_at(stripe->single);
+
+		return board->applied == applied ? board : NULL;
+	}
+	for (LbRef ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash,
+								   &scan);
+		 ref != LB_NONE;
+		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
+	{
+		/* Versions are never the same, not even of two boards. */
+		if (lb_board_at(ref)->applied == applied)
+			return lb_board_at(ref);
+	}
+	return NULL;
+}
+
 /*
- * Bring in a backlog that has become too long; pub is on the same board.  What
- * takes most of the time, waiting for memory, does not need the stripe's lock:
- * it is let go of meanwhile, and others who settle leave this to us.  Returns
- * false if the board may be gone.
+ * Bring in the first entries of a backlog.  What takes most of the time, waiting
+ * for memory, does not need the stripe's lock: it is let go of meanwhile, and
+ * others who settle leave this to us.  Returns false if there is nothing left to
+ * do or the board may be gone.
  */
 static bool
-bring_in_backlog(LbPublication *pub)
+bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board)
 {
-	LbDef	   *def = pub->def;
-	LbStripe   *stripe = &def->stripes[pub->stripe];
-	LbBoard    *board = lb_board_at(pub->board);
+	uint64		generation = def->generation;
+	uint32		hash = board->hash;
 	uint64		applied = board->applied;
-	uint64		last = 0;
+	uint64		versions[MAX_BATCH];
+	int64		words[MAX_BATCH][2 * LB_MAX_WIDTH + 1];
+	const LbPath *path;
 	LbIndex		index;
 	Batch		batch;
-	int64		words[MAX_BATCH][2 * LB_MAX_WIDTH + 1];
 
-	if (board->backlog <= backlog_limit(board) || stripe->sending ||
+	if (board->backlog == 0 || stripe->sending ||
 		pg_atomic_read_u32(&def->state) != LB_READY)
-		return true;
+		return false;
 
 	/* Copies, since the publications may be gone while the lock is. */
 	batch_begin(&batch);
@@ -715,14 +785,14 @@ bring_in_backlog(LbPublication *pub)
 		{
 			memcpy(words[batch.n], entry,
 				   lb_entry_words(def->width) * sizeof(int64));
+			versions[batch.n] = next->version;
 			batch_add(&batch, def, words[batch.n]);
 		}
-		last = next->version;
 	}
-	if (last == 0)
+	if (batch.n == 0)
 	{
 		/* The first one is too large for that. */
-		lb_apply_backlog(def, board);
+		apply_backlog(def, board, false);
 		lb_trim_history(def, board, false);
 		return true;
 	}
@@ -735,26 +805,129 @@ bring_in_backlog(LbPublication *pub)
 	lb_pause("backlog");
 	lb_lock_to_write(stripe);
 
-	if (!lb_def_is(def, pub->generation))
-		return false;
-	stripe->sending = false;
-	if (!pub->linked)
-		return false;
+	path = batch.paths;
+	for (int i = 0; i < batch.n; i++)
+	{
+		/*
+		 * Whenever the lock was let go of, it may be another board, if a build
+		 * has ended.  And somebody who needed the backlog may have brought it in,
+		 * but then all of it: nobody else brings in a part while we are sending.
+		 */
+		if (i == 0 || versions[i] != versions[i - 1])
+		{
+			if (!lb_def_is(def, generation))
+				return false;
+			board = board_as_of(def, stripe, hash, applied);
+			if (board == NULL)
+			{
+				stripe->sending = false;
+				return false;
+			}
+		}
 
-	/*
-	 * It may be on another board, if a build has ended.  And somebody who needed
-	 * the backlog may have brought it in, but then all of it: nobody else brings
-	 * in a part while we are sending.
-	 */
-	board = lb_board_at(pub->board);
-	if (board->applied != applied)
-		return true;
-	batch_apply(&batch, def, board);
-	board->applied = last;
-	board->version++;
-	board->backlog -= batch.n;
+		batch_apply_one(&batch, def, board, i, &path);
+		board->backlog--;
+		if (i + 1 < batch.n && versions[i] == versions[i + 1])
+			continue;
+		applied = versions[i];
+		board->applied = applied;
+		board->version++;
+
+		/* All of them take longer than who settles would wait, awake. */
+		if (i + 1 < batch.n && pg_atomic_read_u32(&stripe->nwaiting) > 0)
+		{
+			LWLockRelease(&stripe->lock);
+			lb_let_writers_go(stripe);
+			lb_lock_to_write(stripe);
+		}
+	}
+	stripe->sending = false;
 	lb_trim_history(def, board, false);
 	return true;
+}
+
+/* A board of a hash whose backlog is too long, or LB_NONE. */
+static LbRef
+backlogged_board(LbDef *def, LbStripe *stripe, uint32 hash)
+{
+	LbHashScan	scan;
+	LbRef		ref;
+
+	if (!def->family)
+	{
+		LbBoard    *board = lb_board_at(stripe->single);
+
+		return board->backlog > backlog_limit(board) ? stripe->single : LB_NONE;
+	}
+	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
+		 ref != LB_NONE;
+		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
+	{
+		if (lb_board_at(ref)->backlog > backlog_limit(lb_board_at(ref)))
+			break;
+	}
+	return ref;
+}
+
+void
+lb_bring_in_asked(LbDef *def, LbStripe *stripe)
+{
+	uint64		generation;
+	uint32		hash;
+
+	lb_lock_to_write(stripe);
+	generation = def->generation;
+	hash = stripe->asked;
+
+	/* Not for ever: other boards wait, and who settles asks again. */
+	for (int i = 0; i < MAX_LEFT / MAX_BATCH; i++)
+	{
+		LbRef		ref = LB_NONE;
+
+		if (generation != 0 && lb_def_is(def, generation))
+			ref = backlogged_board(def, stripe, hash);
+		if (ref == LB_NONE || !bring_in_some(def, stripe, lb_board_at(ref)))
+			break;
+		lb_board_release(def, stripe, ref);
+		LWLockRelease(&stripe->lock);
+		lb_let_writers_go(stripe);
+		lb_lock_to_write(stripe);
+	}
+	LWLockRelease(&stripe->lock);
+}
+
+/*
+ * A publication has been settled that is history now: its board's backlog may
+ * have become too long.  Sets *wake if the applier is to be woken.  Returns false
+ * if the board may be gone.
+ */
+static bool
+look_at_backlog(LbPublication *pub, bool *wake)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbBoard    *board = lb_board_at(pub->board);
+
+	if (board->backlog <= backlog_limit(board) || stripe->sending ||
+		pg_atomic_read_u32(&def->state) != LB_READY)
+		return true;
+	if (leave_to_applier(board))
+	{
+		if (!lb_is_asked(def, pub->stripe))
+		{
+			if (board->backlog <= LB_ASK_BACKLOG)
+				return true;
+			stripe->asked = board->hash;
+			*wake = lb_ask_applier(def, pub->stripe);
+		}
+
+		/* It may be asked for another board of the stripe. */
+		if (stripe->asked == board->hash)
+			return true;
+	}
+	if (bring_in_some(def, stripe, board))
+		return true;
+	return lb_def_is(def, pub->generation) && pub->linked;
 }
 
 /* The oldest publication before which the caller has something to do. */
@@ -1133,6 +1306,7 @@ lb_settle(LbPublication *pub)
 	LbDef	   *def = pub->def;
 	LbStripe   *stripe = &def->stripes[pub->stripe];
 	bool		large = pub->large != NULL;
+	bool		wake = false;
 
 	lb_lock_to_write(stripe);
 	if (!pub->done && lb_def_is(def, pub->generation))
@@ -1145,13 +1319,15 @@ lb_settle(LbPublication *pub)
 
 			settle_shared(pub);
 			if (pub->linked)
-				board_is_there = bring_in_backlog(pub);
+				board_is_there = look_at_backlog(pub, &wake);
 			if (board_is_there)
 				lb_board_release(def, stripe, pub->board);
 		}
 	}
 	disown(pub);
 	LWLockRelease(&stripe->lock);
+	if (wake)
+		lb_wake_applier();
 	if (large)
 		ConditionVariableBroadcast(&def->changed);
 }

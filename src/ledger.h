@@ -203,6 +203,13 @@ extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
  */
 extern void lb_apply_backlog(LbDef *def, LbBoard *board);
 
+/*
+ * For the applier: the same for the board that the stripe has asked for, as far as
+ * its backlog reached when we began, a few entries at a time and with the lock
+ * let go of in between.  Takes the stripe's lock; never raises.
+ */
+extern void lb_bring_in_asked(LbDef *def, LbStripe *stripe);
+
 /* Whether a snapshot sees something of that.  Needs the stripe's lock, shared. */
 extern bool lb_sees_backlog(const LbBoard *board, const LbSnapshot *snapshot);
 

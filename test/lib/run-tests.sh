@@ -79,7 +79,7 @@ prepare_debug_install()
 	as_server mkdir build-debug
 	as_server make -s -C build-debug -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" with_llvm=no \
-		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS" install
+		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_ASK_BACKLOG=4" install
 	touch debug-installed
 }
 
@@ -297,6 +297,8 @@ part_pause()
 	prepare_debug_server
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p pause
+	# They stop who brings in a backlog, which is who commits.
+	set_applier off
 	limited "$lib/test/isolation/pg_isolation_regress" --bindir="$BIN" \
 		--inputdir=tree/test/pause --outputdir=pause --dbname=pause \
 		"${specs[@]}" ||
@@ -312,9 +314,21 @@ prepare_oracle()
 	as_server make -s -C tree/test/client PG_CONFIG="$(find_postgres)" WERROR=1
 }
 
+# set_applier on|off: whether the server's applier is to work.
+set_applier()
+{
+	sql -c "ALTER SYSTEM SET leaderboard.applier = $1" \
+		-c 'SELECT pg_reload_conf()' >/dev/null
+}
+
 # oracle OPTION ...: random connections, for how long is one of the options.
 oracle()
 {
+	local applier=on
+
+	# What is scheduled is to happen in the same order again.
+	[[ " $* " != *" -S "* ]] || applier=off
+	set_applier $applier
 	limited tree/test/client/oracle -d "dbname=oracle" -n "$transactions" "$@"
 }
 
@@ -422,6 +436,7 @@ part_planted()
 			server_settings | server_init "$WORK/planted"
 			server_start "$WORK/planted"
 			prepare_oracle
+			set_applier off
 			check "a server that does without the index is found out" \
 				finds_bug 2000 'used the index' '-c leaderboard.enable_index=off'
 			continue

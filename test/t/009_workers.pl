@@ -15,13 +15,14 @@ $node->start;
 fill($node, 'postgres', 300);
 ready($node, 'postgres', 'made');
 
-# One worker is the launcher of logical replication, two are our launcher too.
-for my $n (1, 2)
+# One worker is the launcher of logical replication, two are our launcher too,
+# three our applier.
+for my $n (1, 2, 3)
 {
 	$node->append_conf('postgresql.conf', "max_worker_processes = $n");
 	$node->restart;
-	ok($node->poll_query_until('postgres', qq{SELECT count(*) = $n - 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard launcher'}),
-		"$n: launchers");
+	ok($node->poll_query_until('postgres', qq{SELECT count(*) = $n - 1 FROM pg_stat_activity WHERE backend_type IN ('leaderboard launcher', 'leaderboard applier')}),
+		"$n: launcher and applier");
 
 	my $start = time;
 
@@ -52,14 +53,14 @@ for my $n (1, 2)
 	cmp_ok(time - $start, '<', 30, "$n: nothing has hung");
 }
 
-$node->append_conf('postgresql.conf', 'max_worker_processes = 3');
+$node->append_conf('postgresql.conf', 'max_worker_processes = 4');
 $node->restart;
 ready($node, 'postgres', 'one worker is enough');
 $node->safe_psql('postgres', 'SELECT lb_rebuild()');
 ready($node, 'postgres', 'and rebuilds');
 
 # Others hold it for a while: the build comes when it is free.
-$node->append_conf('postgresql.conf', "max_worker_processes = 2");
+$node->append_conf('postgresql.conf', "max_worker_processes = 3");
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT lb_rank(7)'), '1', 'none again');
 $node->append_conf('postgresql.conf', "max_worker_processes = 12\nleaderboard.build_workers = 1");

@@ -243,7 +243,7 @@ unlike($log, qr/FATAL:  database .* does not exist/, 'nobody looks for a databas
 
 # Where there are too few workers, it is said once, tried until one has left, and
 # no build has to wait for good.
-$node = lb_node('few', "max_worker_processes = 4\nleaderboard.notify_interval = '50ms'\n"
+$node = lb_node('few', "max_worker_processes = 5\nleaderboard.notify_interval = '50ms'\n"
 	. "leaderboard.maintenance_interval = 0\n");
 $node->start;
 make($_) for ('postgres', 'one', 'two');
