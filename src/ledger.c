@@ -855,9 +855,12 @@ backlogged_board(LbDef *def, LbStripe *stripe, uint32 hash)
 
 	if (!def->family)
 	{
-		LbBoard    *board = lb_board_at(stripe->single);
-
-		return board->backlog > backlog_limit(board) ? stripe->single : LB_NONE;
+		/* The stripe may have been asked for when this was a family's memory. */
+		if (stripe->single == LB_NONE ||
+			lb_board_at(stripe->single)->backlog <=
+			backlog_limit(lb_board_at(stripe->single)))
+			return LB_NONE;
+		return stripe->single;
 	}
 	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
 		 ref != LB_NONE;
@@ -878,6 +881,9 @@ lb_bring_in_asked(LbDef *def, LbStripe *stripe)
 	lb_lock_to_write(stripe);
 	generation = def->generation;
 	hash = stripe->asked;
+
+	/* It may be one that somebody has just made, without the stripes' locks. */
+	pg_read_barrier();
 
 	/* Not for ever: other boards wait, and who settles asks again. */
 	for (int i = 0; i < MAX_LEFT / MAX_BATCH; i++)

@@ -45,7 +45,17 @@ sub applier
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
 }
 
-sub right
+# Every board is ready, and equal to its table.
+sub ready_all
+{
+	my ($node, $what) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($node->safe_psql('postgres', 'SELECT lb_wait_ready(); SELECT * FROM lb_verify()'), 't', "$what: equal");
+	return;
+}
+
+sub all_right
 {
 	my ($what) = @_;
 
@@ -87,13 +97,13 @@ like($pid, qr/^\d+$/, 'it is there');
 # Stopped, it leaves everything to who reads.
 kill 'STOP', $pid;
 ok(!undone(1000), 'stopped, it has brought in nothing');
-right('stopped');
+all_right('stopped');
 
 # ... or others do, when it is too much.
 ok(undone(6000), 'others have brought it in');
 $node->safe_psql('postgres', 'CALL commits(300); CALL commits_f(3000)');
 kill 'CONT', $pid;
-right('it goes on');
+all_right('it goes on');
 
 # Running, it brings in what nobody has read.
 my $brought_in = 0;
@@ -103,7 +113,7 @@ for my $round (1 .. 200)
 }
 ok($brought_in, 'running, it has brought in changes');
 $node->safe_psql('postgres', 'CALL commits_f(3000)');
-right('running');
+all_right('running');
 
 # Terminated, beside writers, it comes back.
 my $script = $node->basedir . '/applier.sql';
@@ -115,11 +125,11 @@ my $writers = IPC::Run::start(
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 $writers->finish;
 unlike($out, qr/ERROR|FATAL|aborted in command/, 'no write has failed') or diag($out);
-right('terminated');
+all_right('terminated');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard applier' AND pid <> $pid"),
 	'it comes back');
 $node->safe_psql('postgres', 'CALL commits(500); CALL commits_f(500)');
-right('back');
+all_right('back');
 
 # Turned off: who commits brings in a backlog that is too long.  From when it has
 # heard of that.
@@ -134,11 +144,11 @@ for my $round (1 .. 200)
 	last if $brought_in;
 }
 ok($brought_in, 'turned off, others bring in');
-right('turned off');
+all_right('turned off');
 $node->append_conf('postgresql.conf', 'leaderboard.applier = on');
 $node->reload;
 $node->safe_psql('postgres', 'CALL commits(1000); CALL commits_f(500)');
-right('turned on');
+all_right('turned on');
 
 # A board that goes while it is asked for; and the next one in its place
 for my $round (1 .. 5)
@@ -149,7 +159,7 @@ for my $round (1 .. 5)
 	kill 'CONT', applier();
 	$node->safe_psql('postgres', q{SELECT lb_create_board('p', 'p')}) if $round % 2 == 1;
 	$node->safe_psql('postgres', q{SELECT lb_wait_ready(); CALL commits(300)});
-	right("board $round");
+	all_right("board $round");
 }
 
 # The same of a family's board
@@ -157,9 +167,36 @@ kill 'STOP', applier();
 $node->safe_psql('postgres', q{CALL commits_f(3000); DELETE FROM f WHERE board = 5; DELETE FROM f WHERE board = 6});
 $node->safe_psql('postgres', q{INSERT INTO f SELECT i, 6, i FROM generate_series(1, 2000) i; INSERT INTO f SELECT i, 5, i FROM generate_series(1, 2000) i});
 kill 'CONT', applier();
-right('boards that have gone and come');
+all_right('boards that have gone and come');
 
 $session->quit;
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
+
+# A family goes while its boards are asked for, and its memory becomes a plain
+# definition's, which has one stripe.  That is an assertion's to notice.
+$node = lb_node('reused');
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION leaderboard;
+	CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+	INSERT INTO p SELECT i, i % 1000 FROM generate_series(1, 2000) i;
+	CREATE TABLE f (player_id bigint, board bigint, score bigint NOT NULL, PRIMARY KEY (board, player_id));
+	INSERT INTO f SELECT i, b, i % 1000 FROM generate_series(1, 1100) i, generate_series(1, 20) b;
+	SELECT lb_create_board('f', 'f', board_column => 'board');
+	SELECT lb_wait_ready()});
+$pid = applier();
+kill 'STOP', $pid;
+$node->safe_psql('postgres', $_)
+	for ('UPDATE f SET score = score + 1 WHERE player_id <= 100', q{SELECT lb_drop_board('f')}, q{SELECT lb_create_board('p', 'p')});
+ready_all($node, 'in the memory of a family');
+kill 'CONT', $pid;
+
+# The next one begins with what this one has left.
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard applier' AND pid <> $pid AND wait_event = 'Extension'"),
+	'it comes back');
+ready_all($node, 'in the memory of a family, looked at');
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal/, 'nothing has crashed');
 done_testing();
