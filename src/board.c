@@ -1258,6 +1258,7 @@ def_allocate(LbMem *mem)
 	pg_atomic_init_u32(&def->trim, 0);
 	pg_atomic_init_u32(&def->nprepared, 0);
 	pg_atomic_init_u32(&def->asked, 0);
+	pg_atomic_init_u32(&def->memory_kb, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&def->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
@@ -1340,6 +1341,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		pg_atomic_write_u32(&def->nunknown, 0);
 		pg_atomic_write_u32(&def->trim, 0);
 		pg_atomic_write_u32(&def->nprepared, 0);
+		pg_atomic_write_u32(&def->memory_kb, lb_database_memory_kb);
 		for (int i = 0; i < LB_NCOUNTERS; i++)
 			pg_atomic_write_u64(&def->counters[i], 0);
 		def->wanted = false;

@@ -257,6 +257,12 @@ typedef struct LbDef
 	 */
 	pg_atomic_uint32 nunknown;
 
+	/*
+	 * leaderboard.database_memory as who published last has it, for processes
+	 * that are in no database.
+	 */
+	pg_atomic_uint32 memory_kb;
+
 	/* Stripes that the applier is to look at, one bit each; see applier.c. */
 	pg_atomic_uint32 asked;
 	struct LbDef *next_asked;
@@ -432,7 +438,10 @@ typedef struct LbTarget
  */
 extern void lb_require_preload(void);
 
-/* Where a definition's memory comes from. */
+/*
+ * Where a definition's memory comes from, with this process's limit, or if it is
+ * in no database, that of who published last.
+ */
 extern LbMem lb_mem(const LbDef *def);
 
 /* Wake the launcher, if there is one.  Safe after the commit record. */

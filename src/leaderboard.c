@@ -149,7 +149,9 @@ lb_mem(const LbDef *def)
 
 	mem.arena = &lb_shared->arena;
 	mem.account = def->account;
-	mem.limit = (uint64) lb_database_memory_kb * 1024;
+	mem.limit = (uint64) 1024 *
+		(OidIsValid(MyDatabaseId) ? (uint32) lb_database_memory_kb :
+		 pg_atomic_read_u32((pg_atomic_uint32 *) &def->memory_kb));
 	return mem;
 }
 

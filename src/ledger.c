@@ -1073,6 +1073,10 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
 	dlist_push_tail(&board->pending, &(*pub)->node);
 	(*pub)->linked = true;
 	board->version++;
+
+	/* Whoever brings it in is to heed it. */
+	if (pg_atomic_read_u32(&def->memory_kb) != (uint32) lb_database_memory_kb)
+		pg_atomic_write_u32(&def->memory_kb, lb_database_memory_kb);
 	return true;
 }
 

@@ -210,6 +210,44 @@ END
 is_offline('other', 'u', 'leaderboard.database_memory', 'far beyond the share');
 is_right($node, 'other', 'u', 'u', 'far beyond the share');
 
+# The applier heeds the share, though it is in no database.  While it stands
+# still, a backlog grows that the index has no room for; an old snapshot keeps
+# the history, whose memory it would do with.
+$node->safe_psql('postgres', 'ALTER DATABASE other RESET leaderboard.database_memory');
+$node->safe_psql('other', <<'END');
+DROP TABLE t, u;
+CREATE TABLE v (player_id bigint PRIMARY KEY, score int NOT NULL);
+INSERT INTO v SELECT i, i FROM generate_series(1, 2000) i;
+SELECT lb_create_board('v', 'v');
+END
+wait_state($node, 'other', 'v', 'ready');
+my $applier = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
+my $old = $node->background_psql('other', on_error_stop => 1);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM v');
+kill 'STOP', $applier;
+$node->safe_psql('other', <<'END');
+DO $$
+BEGIN
+	FOR i IN 1 .. 60 LOOP
+		INSERT INTO v SELECT 10000 + i * 100 + j, hashint4(i * 100 + j) % 2000 FROM generate_series(1, 50) j;
+		COMMIT;
+	END LOOP;
+END $$;
+END
+my $used = 'SELECT used FROM lb_stat_memory WHERE datname = current_database()';
+my $before = $node->safe_psql('other', $used);
+my $share = int($before / 1024) + 8;
+$node->safe_psql('postgres', "ALTER DATABASE other SET leaderboard.database_memory = '${share}kB'");
+$node->safe_psql('other', "INSERT INTO v VALUES (9999, 9999)");
+kill 'CONT', $applier;
+ok($node->poll_query_until('other', "SELECT used < $before / 2 OR used > $share * 1024 FROM ($used) u"),
+	'the backlog is brought in, or not');
+cmp_ok($node->safe_psql('other', $used), '<=', $share * 1024, 'and not beyond the share');
+is_offline('other', 'v', 'leaderboard.database_memory', 'by the applier');
+is_right($node, 'other', 'v', 'v', 'beyond the share, by the applier');
+$old->quit;
+
 $node->stop;
 $log = slurp_file($node->logfile);
 my @told = $log =~ /LOG:  board "u" of database \d+ is offline/g;
