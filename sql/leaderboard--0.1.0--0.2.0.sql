@@ -592,22 +592,22 @@ CREATE FUNCTION @extschema@.lb_watch_state(
 	OUT ranks bigint[],
 	OUT scores bigint[])
 RETURNS record
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-	key := @extschema@.lb_board_key(board);
-	IF member IS NULL THEN
-		SELECT coalesce(array_agg(t.m ORDER BY t.o), '{}'),
-			coalesce(array_agg(t.r ORDER BY t.o), '{}'),
-			coalesce(array_agg(t.s ORDER BY t.o), '{}')
-		INTO members, ranks, scores
-		FROM ROWS FROM (@extschema@.lb_top(top, key)) WITH ORDINALITY AS t (r, m, s, o);
-	ELSE
-		SELECT ARRAY[t.m], ARRAY[t.r], ARRAY[t.s] INTO members, ranks, scores
-		FROM @extschema@.lb_ranks(ARRAY[member], key) AS t (m, r, s);
-	END IF;
-END $$;
+LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+BEGIN ATOMIC
+	SELECT k.key, p.members, p.ranks, p.scores
+	FROM (SELECT @extschema@.lb_board_key(board) AS key) AS k,
+		LATERAL (
+			SELECT COALESCE(pg_catalog.array_agg(t.m ORDER BY t.o), '{}') AS members,
+				COALESCE(pg_catalog.array_agg(t.r ORDER BY t.o), '{}') AS ranks,
+				COALESCE(pg_catalog.array_agg(t.s ORDER BY t.o), '{}') AS scores
+			FROM ROWS FROM (@extschema@.lb_top(top, k.key)) WITH ORDINALITY AS t (r, m, s, o)
+			WHERE member IS NULL
+			HAVING member IS NULL
+			UNION ALL
+			SELECT ARRAY[t.m], ARRAY[t.r], ARRAY[t.s]
+			FROM @extschema@.lb_ranks(ARRAY[member], k.key) AS t (m, r, s)
+			WHERE member IS NOT NULL) AS p;
+END;
 COMMENT ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) IS
 'internal; see lb_watch()';
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) FROM PUBLIC;
@@ -648,7 +648,8 @@ COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
 'ends lb_watch_member(); returns whether the member was watched';
 
 /*
- * A round of the worker.  A payload has to stay below 8000 bytes.
+ * A round of the worker.  A payload has to stay below 8000 bytes.  The schema is
+ * looked up, for it may have been renamed.
  */
 CREATE FUNCTION @extschema@.lb_notify()
 RETURNS bigint
@@ -657,6 +658,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	most CONSTANT integer := 7900;
+	home CONSTANT name := (SELECT n.nspname FROM pg_extension e
+		JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'leaderboard');
 	w record;
 	s record;
 	places text;
@@ -666,10 +669,11 @@ DECLARE
 	failed text;
 	sent bigint := 0;
 BEGIN
-	FOR w IN SELECT * FROM @extschema@.lb_watched ORDER BY board, member NULLS FIRST
+	FOR w IN EXECUTE format('SELECT * FROM %I.lb_watched ORDER BY board, member NULLS FIRST', home)
 	LOOP
 		BEGIN
-			SELECT * INTO s FROM @extschema@.lb_watch_state(w.board, w.member, w.top);
+			EXECUTE format('SELECT * FROM %I.lb_watch_state($1, $2, $3)', home)
+			INTO s USING w.board, w.member, w.top;
 			CONTINUE WHEN w.problem IS NULL AND (s.key, s.members, s.ranks, s.scores)
 				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
 			payload := NULL;
@@ -705,10 +709,10 @@ BEGIN
 				PERFORM pg_notify('leaderboard', payload);
 				sent := sent + 1;
 			END IF;
-			UPDATE @extschema@.lb_watched u
-			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores,
-				problem = NULL
-			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
+			EXECUTE format('UPDATE %I.lb_watched u
+				SET last_key = $3, last_members = $4, last_ranks = $5, last_scores = $6, problem = NULL
+				WHERE u.board = $1 AND u.member IS NOT DISTINCT FROM $2', home)
+			USING w.board, w.member, s.key, s.members, s.ranks, s.scores;
 		EXCEPTION
 			WHEN undefined_object OR undefined_table OR wrong_object_type
 				OR object_not_in_prerequisite_state OR lock_not_available THEN
@@ -725,8 +729,9 @@ BEGIN
 				failed := SQLERRM;
 				IF failed IS DISTINCT FROM w.problem THEN
 					BEGIN
-						UPDATE @extschema@.lb_watched u SET problem = failed
-						WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
+						EXECUTE format('UPDATE %I.lb_watched u SET problem = $3
+							WHERE u.board = $1 AND u.member IS NOT DISTINCT FROM $2', home)
+						USING w.board, w.member, failed;
 						RAISE WARNING 'could not notify of board "%": %', left(w.board, 100), failed;
 					EXCEPTION WHEN lock_not_available THEN
 						PERFORM set_config('lock_timeout', '1ms', true);
@@ -765,51 +770,7 @@ COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
 
 CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
 RETURNS json
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 2000
-AS $$
-DECLARE
-	field text;
-	boards text[];
-	answer json;
-BEGIN
-	/* No SET search_path: triggers of the user's run in here. */
-	IF pg_catalog.jsonb_typeof($1) OPERATOR(pg_catalog.<>) 'object' THEN
-		RAISE EXCEPTION 'a submit must be a json object'
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	SELECT k INTO field FROM pg_catalog.jsonb_object_keys($1) AS k
-	WHERE k OPERATOR(pg_catalog.<>) ALL (ARRAY['player_id', 'amount', 'op', 'match_id', 'at', 'boards']);
-	IF field IS NOT NULL THEN
-		RAISE EXCEPTION 'a submit has no field "%"', field
-			USING ERRCODE = 'invalid_parameter_value',
-				HINT = 'Its fields are "player_id", "amount", "op", "match_id", "at" and "boards".';
-	END IF;
-	IF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' THEN
-		boards := ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text(
-			$1 OPERATOR(pg_catalog.->) 'boards') AS e);
-	ELSIF pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.<>) 'null' THEN
-		RAISE EXCEPTION 'field "boards" of a submit must be an array'
-			USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	/* The score of "global", which comes first, or else of the first window. */
-	SELECT pg_catalog.json_build_object(
-		'player_id', CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
-		'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1],
-		'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1],
-		'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1],
-		'applied', COALESCE(pg_catalog.bool_or(s.applied), false),
-		'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object(
-			'board', s.board, 'score', s.score, 'rank', s.rank,
-			'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]'))
-	INTO answer
-	FROM ROWS FROM (@extschema@.lb_submit(
-		player_id => CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8),
-		amount => CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8),
-		op => COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'),
-		match_id => $1 OPERATOR(pg_catalog.->>) 'match_id',
-		at => COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()),
-		boards => boards)) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o);
-	RETURN answer;
-END $$;
+AS 'MODULE_PATHNAME', 'lb_submit_json'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
 'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';

@@ -213,9 +213,8 @@ lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 	return n;
 }
 
-/* "@." is the extension's schema. */
-static char *
-own_text(const void *arg)
+char *
+lb_own_text(const void *arg)
 {
 	const char *text = (const char *) arg;
 	const LbCatalog *cat = lb_require_catalog();
@@ -269,7 +268,7 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		SetUserIdAndSecContext(owner,
 							   save_context | SECURITY_LOCAL_USERID_CHANGE);
 		running_as = owner;
-		n = lb_plan_run(kept, 0, own_text, text, InvalidOid, InvalidOid, nargs,
+		n = lb_plan_run(kept, 0, lb_own_text, text, InvalidOid, InvalidOid, nargs,
 						types, values, nulls);
 	}
 	PG_FINALLY();
@@ -292,7 +291,7 @@ lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
 	GetUserIdAndSecContext(&save_user, &save_context);
 	SetUserIdAndSecContext(owner,
 						   save_context | SECURITY_LOCAL_USERID_CHANGE);
-	n = lb_run_once(own_text(text), InvalidOid, nargs, types, values);
+	n = lb_run_once(lb_own_text(text), InvalidOid, nargs, types, values);
 	SetUserIdAndSecContext(save_user, save_context);
 	return n;
 }

@@ -56,6 +56,12 @@ extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
 pg_noreturn extern void lb_wrong_table(Oid table);
 
 /*
+ * An LbPlanText: the text arg with the extension's schema for "@", where a dot
+ * follows.  Raises as lb_require_catalog().
+ */
+extern char *lb_own_text(const void *arg);
+
+/*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A
  * board's defining query, which can run functions of the user's, must not run
  * as that role then, but as the owner of the board's table; it raises 42501 if

@@ -49,6 +49,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
@@ -89,6 +90,7 @@ static const struct
 #define MAX_SINGLE 5
 
 PG_FUNCTION_INFO_V1(lb_submit);
+PG_FUNCTION_INFO_V1(lb_submit_json);
 PG_FUNCTION_INFO_V1(lb_submit_many);
 PG_FUNCTION_INFO_V1(lb_hide);
 PG_FUNCTION_INFO_V1(lb_show);
@@ -1727,6 +1729,99 @@ lb_submit(PG_FUNCTION_ARGS)
 		keep_result(&s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3));
 	SPI_finish();
 	return (Datum) 0;
+}
+
+
+/*
+ * The statement of lb_submit_json(): $1 is what it has got.  The score is that of
+ * "global", which comes first, or else of the first window.  Triggers of the
+ * user's run in it, so it is qualified instead of having a search_path.
+ */
+static const char json_text[] =
+"SELECT pg_catalog.json_build_object("
+"'player_id', CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
+"'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1], "
+"'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1], "
+"'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1], "
+"'applied', COALESCE(pg_catalog.bool_or(s.applied), false), "
+"'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object("
+"'board', s.board, 'score', s.score, 'rank', s.rank, "
+"'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]')) "
+"FROM ROWS FROM (@.lb_submit("
+"player_id => CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
+"amount => CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
+"op => COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'), "
+"match_id => $1 OPERATOR(pg_catalog.->>) 'match_id', "
+"at => COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()), "
+"boards => CASE WHEN pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' "
+"THEN ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text($1 OPERATOR(pg_catalog.->) 'boards') AS e) END"
+")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)";
+
+/* Raise 22023 unless it is an object with no fields but those that we know. */
+static void
+check_fields(Jsonb *submit)
+{
+	static const char *const names[] = {"player_id", "amount", "op", "match_id",
+	"at", "boards"};
+	JsonbIterator *it = JsonbIteratorInit(&submit->root);
+	JsonbIteratorToken token;
+	JsonbValue	v;
+	bool		is_boards = false;
+	bool		no_array = false;
+
+	if (!JB_ROOT_IS_OBJECT(submit))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a submit must be a json object")));
+	while ((token = JsonbIteratorNext(&it, &v, true)) != WJB_DONE)
+	{
+		size_t		n = 0;
+
+		if (token == WJB_VALUE && is_boards)
+			no_array = v.type != jbvNull &&
+				!(v.type == jbvBinary && JsonContainerIsArray(v.val.binary.data));
+		if (token != WJB_KEY)
+			continue;
+		while (n < lengthof(names) &&
+			   (strlen(names[n]) != (size_t) v.val.string.len ||
+				memcmp(names[n], v.val.string.val, v.val.string.len) != 0))
+			n++;
+		if (n == lengthof(names))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("a submit has no field \"%s\"",
+							pnstrdup(v.val.string.val, v.val.string.len)),
+					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\" and \"boards\".")));
+		is_boards = strcmp(names[n], "boards") == 0;
+	}
+	if (no_array)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"boards\" of a submit must be an array")));
+}
+
+Datum
+lb_submit_json(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {JSONBOID};
+	Datum		values[] = {PG_GETARG_DATUM(0)};
+	bool		isnull;
+	Datum		answer;
+
+	(void) lb_require_catalog();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("player_id");
+	check_fields(PG_GETARG_JSONB_P(0));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_plan_run(&plan, 0, lb_own_text, json_text, InvalidOid, InvalidOid,
+					   lengthof(types), types, values, NULL);
+	answer = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						   &isnull);
+	answer = SPI_datumTransfer(answer, false, -1);
+	SPI_finish();
+	return answer;
 }
 
 
