@@ -62,7 +62,9 @@ bring_in(void)
 {
 	uint64		head;
 
-	while ((head = pg_atomic_exchange_u64(&lb_shared->asked, 0)) != 0)
+	/* What is on the list stays there if there is something else to do. */
+	while (!ShutdownRequestPending && !ConfigReloadPending &&
+		   (head = pg_atomic_exchange_u64(&lb_shared->asked, 0)) != 0)
 	{
 		LbDef	   *def = (LbDef *) (uintptr_t) head;
 

@@ -31,8 +31,9 @@ lb_is_asked(LbDef *def, int n)
 }
 
 /*
- * Ask it.  Returns whether it is to be woken, by lb_wake_applier(), which is
- * better done without the lock.  Needs the stripe's exclusive lock; never raises.
+ * Ask it.  Returns whether it is to be woken, by lb_wake_applier(), which needs no
+ * lock and is better done without.  Asking needs the stripe's exclusive lock.
+ * Neither raises or allocates: both are called after the commit record.
  */
 extern bool lb_ask_applier(LbDef *def, int n);
 extern void lb_wake_applier(void);

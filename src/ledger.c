@@ -80,10 +80,10 @@ StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 #endif
 
 /*
- * Entries beyond which who settles does not wait for the applier any more.  As
- * many have always been brought in at one hold of the lock.
+ * Entries beyond which who settles does not wait for the applier any more: a
+ * reader would bring in so many at one hold of the lock.
  */
-#define MAX_LEFT LB_LARGE
+#define MAX_LEFT 1024
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -681,13 +681,18 @@ backlog_limit(const LbBoard *board)
 	return Min(MAX_BACKLOG, board->index.members / BACKLOG_MEMBERS);
 }
 
-/* Whether this is for the applier, while there is one. */
+/*
+ * Whether this is for the applier, while there is one.  What waits for it cannot
+ * leave the history, so not if that is too long.
+ */
 static bool
 leave_to_applier(const LbBoard *board)
 {
 	return lb_applier_is_there() &&
 		board->index.members >= LB_ASK_BACKLOG * BACKLOG_MEMBERS &&
-		board->backlog <= MAX_LEFT;
+		board->backlog <= MAX_LEFT &&
+		pg_atomic_read_u64(&lb_shared->history_bytes) <=
+		(uint64) lb_history_size * 1024;
 }
 
 /*
@@ -751,7 +756,8 @@ board_as_of(LbDef *def, LbStripe *stripe, uint32 hash, uint64 applied)
  * Bring in the first entries of a backlog.  What takes most of the time, waiting
  * for memory, does not need the stripe's lock: it is let go of meanwhile, and
  * others who settle leave this to us.  Returns false if there is nothing left to
- * do or the board may be gone.
+ * do or the board may be gone.  The stripe's lock is held exclusively, and again
+ * when we return.
  */
 static bool
 bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board)
