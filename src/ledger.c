@@ -682,15 +682,14 @@ backlog_limit(const LbBoard *board)
 }
 
 /*
- * Whether this is for the applier, while there is one.  What waits for it cannot
+ * Whether what settles on a board is for the applier.  What waits for it cannot
  * leave the history, so not if that is too long.
  */
 static bool
-leave_to_applier(const LbBoard *board)
+is_for_applier(const LbBoard *board)
 {
 	return lb_applier_is_there() &&
 		board->index.members >= LB_ASK_BACKLOG * BACKLOG_MEMBERS &&
-		board->backlog <= MAX_LEFT &&
 		pg_atomic_read_u64(&lb_shared->history_bytes) <=
 		(uint64) lb_history_size * 1024;
 }
@@ -718,8 +717,8 @@ settle_shared(LbPublication *pub)
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
 	to_history(def, stripe, board, pub);
-	if (board->backlog > BACKLOG_EXCESS * backlog_limit(board) &&
-		!leave_to_applier(board))
+	if (board->backlog > BACKLOG_EXCESS *
+		(is_for_applier(board) ? MAX_LEFT : backlog_limit(board)))
 	{
 		lb_apply_backlog(def, board);
 
@@ -923,7 +922,7 @@ look_at_backlog(LbPublication *pub, bool *wake)
 	if (board->backlog <= backlog_limit(board) || stripe->sending ||
 		pg_atomic_read_u32(&def->state) != LB_READY)
 		return true;
-	if (leave_to_applier(board))
+	if (board->backlog <= MAX_LEFT && is_for_applier(board))
 	{
 		if (!lb_is_asked(def, pub->stripe))
 		{

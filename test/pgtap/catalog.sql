@@ -42,8 +42,7 @@ SELECT is_empty($$SELECT proname FROM functions
 	'every function has a comment');
 SELECT set_eq($$SELECT proname FROM functions
 	WHERE prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')$$,
-	ARRAY['lb_notify', 'lb_rank_json', 'lb_submit_json',
-		'lb_watch_state']::name[],
+	ARRAY['lb_notify', 'lb_rank_json', 'lb_watch_state']::name[],
 	'every other function is in C');
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE provolatile = 's' AND (proparallel <> 'r' OR proisstrict)$$,
