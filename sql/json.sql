@@ -74,6 +74,12 @@ SET client_min_messages = warning;
 DROP SCHEMA mine CASCADE;
 RESET client_min_messages;
 SELECT lb_wait_ready('30 s');
+-- The statements that lb_submit() keeps are kept as well when it is called by this.
+\c -
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "match_id": "n", "at": "2026-04-09"}') ->> 'new_score' AS new_score;
+SELECT count(*) AS kept FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' \gset
+SELECT board, score FROM lb_submit(2, 5, match_id => 'o', at => '2026-04-09');
+SELECT count(*) - :kept AS more FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource';
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;

@@ -593,6 +593,7 @@ CREATE FUNCTION @extschema@.lb_watch_state(
 	OUT scores bigint[])
 RETURNS record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
+SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	SELECT k.key, p.members, p.ranks, p.scores
 	FROM (SELECT @extschema@.lb_board_key(board) AS key) AS k,
@@ -649,7 +650,7 @@ COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
 
 /*
  * A round of the worker.  A payload has to stay below 8000 bytes.  The schema is
- * looked up, for it may have been renamed.
+ * looked up and put on the path, for it may have been renamed.
  */
 CREATE FUNCTION @extschema@.lb_notify()
 RETURNS bigint
@@ -658,8 +659,6 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
 	most CONSTANT integer := 7900;
-	home CONSTANT name := (SELECT n.nspname FROM pg_extension e
-		JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'leaderboard');
 	w record;
 	s record;
 	places text;
@@ -669,11 +668,13 @@ DECLARE
 	failed text;
 	sent bigint := 0;
 BEGIN
-	FOR w IN EXECUTE format('SELECT * FROM %I.lb_watched ORDER BY board, member NULLS FIRST', home)
+	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
+	FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+	WHERE e.extname = 'leaderboard';
+	FOR w IN SELECT * FROM lb_watched ORDER BY board, member NULLS FIRST
 	LOOP
 		BEGIN
-			EXECUTE format('SELECT * FROM %I.lb_watch_state($1, $2, $3)', home)
-			INTO s USING w.board, w.member, w.top;
+			SELECT * INTO s FROM lb_watch_state(w.board, w.member, w.top);
 			CONTINUE WHEN w.problem IS NULL AND (s.key, s.members, s.ranks, s.scores)
 				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
 			payload := NULL;
@@ -709,10 +710,10 @@ BEGIN
 				PERFORM pg_notify('leaderboard', payload);
 				sent := sent + 1;
 			END IF;
-			EXECUTE format('UPDATE %I.lb_watched u
-				SET last_key = $3, last_members = $4, last_ranks = $5, last_scores = $6, problem = NULL
-				WHERE u.board = $1 AND u.member IS NOT DISTINCT FROM $2', home)
-			USING w.board, w.member, s.key, s.members, s.ranks, s.scores;
+			UPDATE lb_watched u
+			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores,
+				problem = NULL
+			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
 		EXCEPTION
 			WHEN undefined_object OR undefined_table OR wrong_object_type
 				OR object_not_in_prerequisite_state OR lock_not_available THEN
@@ -729,9 +730,8 @@ BEGIN
 				failed := SQLERRM;
 				IF failed IS DISTINCT FROM w.problem THEN
 					BEGIN
-						EXECUTE format('UPDATE %I.lb_watched u SET problem = $3
-							WHERE u.board = $1 AND u.member IS NOT DISTINCT FROM $2', home)
-						USING w.board, w.member, failed;
+						UPDATE lb_watched u SET problem = failed
+						WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
 						RAISE WARNING 'could not notify of board "%": %', left(w.board, 100), failed;
 					EXCEPTION WHEN lock_not_available THEN
 						PERFORM set_config('lock_timeout', '1ms', true);

@@ -351,8 +351,8 @@ extern LbShared *lb_shared;
 extern void lb_want_xid(void);
 
 /*
- * Tries before a writer goes to sleep, about as long as it takes to bring in a
- * backlog; and before a reader goes ahead.
+ * Tries before a writer goes to sleep, about as long as it takes to bring in some
+ * entries of a backlog; and before a reader goes ahead.
  */
 #define LB_WRITE_SPINS 500
 #define LB_READ_SPINS 100

@@ -151,7 +151,7 @@ lb_mem(const LbDef *def)
 	mem.account = def->account;
 	mem.limit = (uint64) 1024 *
 		(OidIsValid(MyDatabaseId) ? (uint32) lb_database_memory_kb :
-		 pg_atomic_read_u32((pg_atomic_uint32 *) &def->memory_kb));
+		 pg_atomic_read_u32(&unconstify(LbDef *, def)->memory_kb));
 	return mem;
 }
 
@@ -185,13 +185,6 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	DefineCustomBoolVariable("leaderboard.applier",
-							 "Enables bringing changes into large boards' indexes by a process of its own.",
-							 "When off, who commits does it.",
-							 &lb_applier,
-							 true,
-							 PGC_SIGHUP, 0,
-							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.applied_retention",
 							"Sets how long lb_applied remembers which matches have been applied.",
 							"-1 is for good.",
@@ -199,6 +192,13 @@ _PG_init(void)
 							7 * 86400, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.applier",
+							 "Enables bringing changes into large boards' indexes by a process of its own.",
+							 "When off, who commits does it.",
+							 &lb_applier,
+							 true,
+							 PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.build_workers",
 							"Sets how many boards are built at the same time.",
 							NULL,

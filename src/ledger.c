@@ -81,7 +81,7 @@ StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 
 /*
  * Entries beyond which who settles does not wait for the applier any more: a
- * reader would bring in so many at one hold of the lock.
+ * reader brings in all there are at one hold of the lock.
  */
 #define MAX_LEFT 1024
 
@@ -695,6 +695,31 @@ is_for_applier(const LbBoard *board)
 }
 
 /*
+ * Leave a backlog that has become too long to the applier.  Sets *wake if that is
+ * to be woken.  Returns false if who settles is to bring it in.  The stripe's lock
+ * is held exclusively.
+ */
+static bool
+leave_to_applier(LbDef *def, LbStripe *stripe, const LbBoard *board,
+				 bool *wake)
+{
+	int			n = stripe - def->stripes;
+
+	if (board->backlog > MAX_LEFT || !is_for_applier(board))
+		return false;
+	if (!lb_is_asked(def, n))
+	{
+		if (board->backlog <= LB_ASK_BACKLOG)
+			return true;
+		stripe->asked = board->hash;
+		*wake = lb_ask_applier(def, n);
+	}
+
+	/* It may be asked for another board of the stripe. */
+	return stripe->asked == board->hash;
+}
+
+/*
  * Settle a publication that is in shared memory.  Whether the backlog is to be
  * brought in is for the caller, as long as it is not far too long.
  */
@@ -727,6 +752,22 @@ settle_shared(LbPublication *pub)
 	}
 }
 
+/* The same of a publication whose owner will not look at the backlog. */
+static void
+settle_for_another(LbPublication *pub)
+{
+	LbDef	   *def = pub->def;
+	LbStripe   *stripe = &def->stripes[pub->stripe];
+	LbBoard    *board = lb_board_at(pub->board);
+	bool		wake = false;
+
+	settle_shared(pub);
+	if (board->backlog > backlog_limit(board))
+		(void) leave_to_applier(def, stripe, board, &wake);
+	if (wake)
+		lb_wake_applier();
+}
+
 /* The board of a hash whose index is as of version applied, or NULL. */
 static LbBoard *
 board_as_of(LbDef *def, LbStripe *stripe, uint32 hash, uint64 applied)
@@ -754,12 +795,13 @@ board_as_of(LbDef *def, LbStripe *stripe, uint32 hash, uint64 applied)
 /*
  * Bring in the first entries of a backlog.  What takes most of the time, waiting
  * for memory, does not need the stripe's lock: it is let go of meanwhile, and
- * others who settle leave this to us.  Returns false if there is nothing left to
+ * others who settle leave this to us.  With give_way it is also let go of between
+ * two publications, if a writer waits.  Returns false if there is nothing left to
  * do or the board may be gone.  The stripe's lock is held exclusively, and again
  * when we return.
  */
 static bool
-bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board)
+bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board, bool give_way)
 {
 	uint64		generation = def->generation;
 	uint32		hash = board->hash;
@@ -838,8 +880,9 @@ bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board)
 		board->applied = applied;
 		board->version++;
 
-		/* All of them take longer than who settles would wait, awake. */
-		if (i + 1 < batch.n && pg_atomic_read_u32(&stripe->nwaiting) > 0)
+		/* All of them take longer than a writer would wait, awake. */
+		if (give_way && i + 1 < batch.n &&
+			pg_atomic_read_u32(&stripe->nwaiting) > 0)
 		{
 			LWLockRelease(&stripe->lock);
 			lb_let_writers_go(stripe);
@@ -897,7 +940,7 @@ lb_bring_in_asked(LbDef *def, LbStripe *stripe)
 
 		if (generation != 0 && lb_def_is(def, generation))
 			ref = backlogged_board(def, stripe, hash);
-		if (ref == LB_NONE || !bring_in_some(def, stripe, lb_board_at(ref)))
+		if (ref == LB_NONE || !bring_in_some(def, stripe, lb_board_at(ref), true))
 			break;
 		lb_board_release(def, stripe, ref);
 		LWLockRelease(&stripe->lock);
@@ -922,21 +965,9 @@ look_at_backlog(LbPublication *pub, bool *wake)
 	if (board->backlog <= backlog_limit(board) || stripe->sending ||
 		pg_atomic_read_u32(&def->state) != LB_READY)
 		return true;
-	if (board->backlog <= MAX_LEFT && is_for_applier(board))
-	{
-		if (!lb_is_asked(def, pub->stripe))
-		{
-			if (board->backlog <= LB_ASK_BACKLOG)
-				return true;
-			stripe->asked = board->hash;
-			*wake = lb_ask_applier(def, pub->stripe);
-		}
-
-		/* It may be asked for another board of the stripe. */
-		if (stripe->asked == board->hash)
-			return true;
-	}
-	if (bring_in_some(def, stripe, board))
+	if (leave_to_applier(def, stripe, board, wake))
+		return true;
+	if (bring_in_some(def, stripe, board, false))
 		return true;
 	return lb_def_is(def, pub->generation) && pub->linked;
 }
@@ -1062,7 +1093,7 @@ try_publish(LbDef *def, uint64 generation, LbStripe *stripe,
 			return false;
 		}
 		board_ref = before->board;
-		settle_shared(before);
+		settle_for_another(before);
 		lb_board_release(def, stripe, board_ref);
 	}
 
@@ -1443,7 +1474,7 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 		}
 		changed = true;
 		if (scan->committed[i])
-			settle_shared(pub);
+			settle_for_another(pub);
 		else
 		{
 			lb_board_at(ref)->version++;

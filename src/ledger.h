@@ -205,9 +205,9 @@ extern void lb_apply_backlog(LbDef *def, LbBoard *board);
 
 /*
  * For the applier: the same for a board of the hash that the stripe has asked for,
- * until its backlog is not too long any more, but not for more than LB_LARGE
- * entries or while others bring in part of one; a few entries at a time and with
- * the lock let go of in between.  A board that is empty then is given back.  The
+ * until its backlog is not too long any more, but not for more than 32 times, and
+ * not while others bring in part of one; a few entries at a time, or a publication
+ * that is larger, with the lock let go of in between.  A board that is empty then is given back.  The
  * definition may have gone meanwhile, or be another one.  Takes the stripe's lock;
  * never raises.
  */

@@ -28,12 +28,6 @@
 #include "compat.h"
 #include "own.h"
 
-/*
- * Statements under way.  A trigger on the user's table may call us again,
- * and must not free the plan that fired it.
- */
-static int	nrunning = 0;
-
 const LbCatalog *
 lb_require_catalog(void)
 {
@@ -135,20 +129,23 @@ check_table(SPIPlanPtr plan, Oid table)
 		lb_wrong_table(table);
 }
 
-/* Run a plan.  Nobody frees plans meanwhile. */
+/*
+ * Run a plan, and count that in *running.  A trigger on the user's table may call
+ * us again, and must not free the plan that fired it.
+ */
 static uint64
-run_plan(SPIPlanPtr plan, Datum *values, const char *nulls)
+run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls)
 {
 	volatile int rc = 0;
 
-	nrunning++;
+	(*running)++;
 	PG_TRY();
 	{
 		rc = SPI_execute_plan(plan, values, nulls, false, 0);
 	}
 	PG_FINALLY();
 	{
-		nrunning--;
+		(*running)--;
 	}
 	PG_END_TRY();
 	if (rc < 0)
@@ -177,7 +174,7 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 				 SPI_result_code_string(SPI_result));
 
 		/* One that cannot be kept goes with SPI_finish(). */
-		if (nrunning == 0)
+		if (kept->running == 0)
 		{
 			if (kept->plan != NULL)
 				SPI_freeplan(kept->plan);
@@ -189,7 +186,7 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			kept->key = key;
 		}
 	}
-	n = run_plan(plan, values, nulls);
+	n = run_plan(plan, &kept->running, values, nulls);
 
 	/* Only now is it known what it was made for at last. */
 	check_table(plan, table);
@@ -202,12 +199,13 @@ lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 			Datum *values)
 {
 	SPIPlanPtr	plan = SPI_prepare(text, nargs, unconstify(Oid *, types));
+	int			running = 0;
 	uint64		n;
 
 	if (plan == NULL)
 		elog(ERROR, "could not prepare a statement: %s",
 			 SPI_result_code_string(SPI_result));
-	n = run_plan(plan, values, NULL);
+	n = run_plan(plan, &running, values, NULL);
 	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;

@@ -22,6 +22,7 @@ typedef struct LbPlan
 	SPIPlanPtr	plan;
 	uint64		generation;
 	uint64		key;			/* of what else the text depends on */
+	int			running;		/* how often it is under way */
 } LbPlan;
 
 /* Makes the text of a statement, palloc'd. */

@@ -1806,17 +1806,17 @@ lb_submit_json(PG_FUNCTION_ARGS)
 	static LbPlan plan;
 	static const Oid types[] = {JSONBOID};
 	Datum		values[] = {PG_GETARG_DATUM(0)};
-	bool		isnull;
+	bool		isnull = PG_ARGISNULL(0);
 	Datum		answer;
 
+	/* With nothing it is lb_submit() that says so. */
 	(void) lb_require_catalog();
-	if (PG_ARGISNULL(0))
-		lb_null_argument("player_id");
-	check_fields(PG_GETARG_JSONB_P(0));
+	if (!isnull)
+		check_fields(PG_GETARG_JSONB_P(0));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_plan_run(&plan, 0, lb_own_text, json_text, InvalidOid, InvalidOid,
-					   lengthof(types), types, values, NULL);
+					   lengthof(types), types, values, isnull ? "n" : NULL);
 	answer = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						   &isnull);
 	answer = SPI_datumTransfer(answer, false, -1);

@@ -14,7 +14,7 @@ my $node = lb_node('applier');
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION leaderboard;
-	CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint NOT NULL);
+	CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint NOT NULL) WITH (autovacuum_enabled = off);
 	INSERT INTO p SELECT i, i % 1000 FROM generate_series(1, 5000) i;
 	SELECT lb_create_board('p', 'p');
 	CREATE PROCEDURE commits(n int) LANGUAGE plpgsql AS $$
@@ -46,6 +46,16 @@ sub applier
 {
 	return $node->safe_psql('postgres',
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
+}
+
+# Stop it, not in the midst of something: it could hold a lock.
+sub stop_applier
+{
+	ok($node->poll_query_until('postgres', "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'"),
+		'it sleeps');
+	my $pid = applier();
+	kill 'STOP', $pid;
+	return $pid;
 }
 
 # Every board is ready, and equal to its table.
@@ -102,7 +112,7 @@ my $pid = applier();
 like($pid, qr/^\d+$/, 'it is there');
 
 # Stopped, it leaves everything to who reads.
-kill 'STOP', $pid;
+stop_applier();
 cmp_ok(kept(800), '>', 150_000, 'stopped, it has brought in nothing');
 all_right('stopped');
 
@@ -146,7 +156,7 @@ $node->append_conf('postgresql.conf', 'leaderboard.applier = off');
 $node->reload;
 for my $round (1 .. 200)
 {
-	kill 'STOP', applier();
+	stop_applier();
 	$kept = kept(900);
 	kill 'CONT', applier();
 	last if $kept < 100_000;
@@ -162,7 +172,7 @@ all_right('turned on');
 # A board that goes while it is asked for; and the next one in its place
 for my $round (1 .. 5)
 {
-	kill 'STOP', applier();
+	stop_applier();
 	$node->safe_psql('postgres', q{CALL commits(200); SELECT lb_drop_board('p')});
 	$node->safe_psql('postgres', q{SELECT lb_create_board('p', 'p')}) if $round % 2 == 0;
 	kill 'CONT', applier();
@@ -172,7 +182,7 @@ for my $round (1 .. 5)
 }
 
 # The same of a family's board
-kill 'STOP', applier();
+stop_applier();
 $node->safe_psql('families', q{CALL commits_f(3000); DELETE FROM f WHERE board = 5; DELETE FROM f WHERE board = 6});
 $node->safe_psql('families', q{INSERT INTO f SELECT i, 6, i FROM generate_series(1, 2000) i; INSERT INTO f SELECT i, 5, i FROM generate_series(1, 2000) i});
 kill 'CONT', applier();
@@ -194,8 +204,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO f SELECT i, b, i % 1000 FROM generate_series(1, 1100) i, generate_series(1, 20) b;
 	SELECT lb_create_board('f', 'f', board_column => 'board');
 	SELECT lb_wait_ready()});
-$pid = applier();
-kill 'STOP', $pid;
+$pid = stop_applier();
 $node->safe_psql('postgres', $_)
 	for ('UPDATE f SET score = score + 1 WHERE player_id <= 100', q{SELECT lb_drop_board('f')}, q{SELECT lb_create_board('p', 'p')});
 ready_all($node, 'in the memory of a family');
