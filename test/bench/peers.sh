@@ -916,17 +916,18 @@ plot_bars()
 		set encoding utf8
 		set terminal svg size 800,400 dynamic background "white" font "sans-serif,13"
 		set output "$plots/$1.svg"
-		set title "$2"
+		set title "$2" noenhanced
 		set ylabel "$3"
 		set style fill solid 0.8
 		set boxwidth 0.6
 		set yrange [0:*]
+		set offsets 0, 0, graph 0.06, 0
 		set format y "%.0f"
 		set grid y
 		set xtics font ",11"
 		unset key
 		plot '$plots/${1#peers-}' using 0:2:xtic(1) with boxes lc rgb "#4472a8", \
-			'' using 0:2:(sprintf("%.4g", \$2)) with labels offset 0,0.7
+			'' using 0:2:(sprintf(\$2 < 1000 ? "%.4g" : "%.0f", \$2)) with labels offset 0,0.7
 	END
 }
 
