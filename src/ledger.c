@@ -705,7 +705,7 @@ leave_to_applier(LbDef *def, LbStripe *stripe, const LbBoard *board,
 {
 	int			n = stripe - def->stripes;
 
-	if (board->backlog > MAX_LEFT || !is_for_applier(board))
+	if (!is_for_applier(board))
 		return false;
 	if (!lb_is_asked(def, n))
 	{
@@ -715,8 +715,8 @@ leave_to_applier(LbDef *def, LbStripe *stripe, const LbBoard *board,
 		*wake = lb_ask_applier(def, n);
 	}
 
-	/* It may be asked for another board of the stripe. */
-	return stripe->asked == board->hash;
+	/* It may be asked for another board of the stripe, or be slow. */
+	return stripe->asked == board->hash && board->backlog <= MAX_LEFT;
 }
 
 /*
