@@ -204,12 +204,12 @@ extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
 extern void lb_apply_backlog(LbDef *def, LbBoard *board);
 
 /*
- * For the applier: the same for a board of the hash that the stripe has asked for,
- * until its backlog is not too long any more, but not for more than 32 times, and
- * not while others bring in part of one; a few entries at a time, or a publication
- * that is larger, with the lock let go of in between.  A board that is empty then is given back.  The
- * definition may have gone meanwhile, or be another one.  Takes the stripe's lock;
- * never raises.
+ * For the applier: the same for a board of the hash that the stripe has asked
+ * for, until its backlog is not too long any more, but not for more than 32
+ * times, and not while others bring in part of one; a few entries at a time, or
+ * a publication that is larger, with the lock let go of in between.  A board
+ * that is empty then is given back.  The definition may have gone meanwhile, or
+ * be another one.  Takes the stripe's lock; never raises.
  */
 extern void lb_bring_in_asked(LbDef *def, LbStripe *stripe);
 
