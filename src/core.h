@@ -70,6 +70,21 @@ typedef LWLock LbLock;
 #define lb_prefetch_write(addr) ((void) 0)
 #endif
 
+/* The number of the lowest bit that is set in a word, which is not zero. */
+static inline int
+lb_lowest_bit(uint64 word)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	return __builtin_ctzll(word);
+#else
+	int			n = 0;
+
+	for (; (word & 1) == 0; word >>= 1)
+		n++;
+	return n;
+#endif
+}
+
 /*
  * A key is a tuple of int64 words, mapped so that ascending order is rank
  * order.  The first word is the score, the last LbIndex.member_words words

@@ -796,18 +796,40 @@ lb_hash_reserve(const LbMem *mem, LbHash *table, uint64 entries)
 	return reserve_pages(mem, table, (uint32) pages, level, entries);
 }
 
-/*
- * Look on for scan->hash; the scan stands before scan->slot in a chunk of so
- * many slots.
- */
-static inline LbRef
-scan_on(const LbArena *arena, LbHashScan *scan, uint32 nslots)
+/* Where the search for a hash begins. */
+static inline void
+scan_begin(const LbArena *arena, const LbHash *table, uint32 hash,
+		   LbHashScan *scan)
 {
-	const HashPage *page = page_ptr(arena, scan->page);
+	scan->hash = hash;
+	scan->page = LB_NONE;
+	if (table->root == LB_NONE)
+		return;
+	scan->page = dir_get(arena, table, page_of(table, hash));
+
+	/*
+	 * Pages of a table that has several are whole, so that there is no need
+	 * to wait for the page's header before its slots can be read.
+	 */
+	scan->nslots = table->depth > 0 ? FULL_PAGE_SLOTS :
+		PAGE_SLOTS(page_ptr(arena, scan->page)->order);
+	scan->slot = home_slot(hash, scan->nslots);
+	scan->probed = 0;
+}
+
+/* Look on for scan->hash. */
+static inline LbRef
+scan_on(const LbArena *arena, LbHashScan *scan)
+{
+	const HashPage *page;
 	uint32		hash = scan->hash;
 
+	if (scan->page == LB_NONE)
+		return LB_NONE;
+	page = page_ptr(arena, scan->page);
 	for (;;)
 	{
+		uint32		nslots = scan->nslots;
 		uint32		at = scan->slot;
 		uint32		probed;
 
@@ -830,8 +852,8 @@ scan_on(const LbArena *arena, LbHashScan *scan, uint32 nslots)
 			return LB_NONE;
 		scan->page = page->overflow;
 		page = page_ptr(arena, scan->page);
-		nslots = PAGE_SLOTS(page->order);
-		scan->slot = home_slot(scan->hash, nslots);
+		scan->nslots = PAGE_SLOTS(page->order);
+		scan->slot = home_slot(hash, scan->nslots);
 		scan->probed = 0;
 	}
 }
@@ -840,34 +862,33 @@ LbRef
 lb_hash_first(const LbArena *arena, const LbHash *table, uint32 hash,
 			  LbHashScan *scan)
 {
-	const HashPage *page;
-	uint32		nslots;
-
-	scan->hash = hash;
-	scan->page = LB_NONE;
-	if (table->root == LB_NONE)
-		return LB_NONE;
-	scan->page = dir_get(arena, table, page_of(table, hash));
-	page = page_ptr(arena, scan->page);
-
-	/*
-	 * Pages of a table that has several are whole, so that there is no need
-	 * to wait for the page's header before its slots can be read.
-	 */
-	nslots = table->depth > 0 ? FULL_PAGE_SLOTS : PAGE_SLOTS(page->order);
-	scan->slot = home_slot(hash, nslots);
-	scan->probed = 0;
-	return scan_on(arena, scan, nslots);
+	scan_begin(arena, table, hash, scan);
+	return scan_on(arena, scan);
 }
 
 LbRef
 lb_hash_next(const LbArena *arena, const LbHash *table, LbHashScan *scan)
 {
 	(void) table;
-	if (scan->page == LB_NONE)
-		return LB_NONE;
-	return scan_on(arena, scan,
-				   PAGE_SLOTS(page_ptr(arena, scan->page)->order));
+	return scan_on(arena, scan);
+}
+
+void
+lb_hash_begin(const LbArena *arena, const LbHash *table, uint32 hash,
+			  LbHashScan *scan)
+{
+	const HashSlot *home;
+
+	scan_begin(arena, table, hash, scan);
+
+	/* A single page is likely to be at hand. */
+	if (table->depth == 0)
+		return;
+
+	/* At 80 % fill a third of the searches go on in the next cache line. */
+	home = &page_ptr(arena, scan->page)->slots[scan->slot];
+	lb_prefetch(home);
+	lb_prefetch(home + 4);
 }
 
 void

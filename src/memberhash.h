@@ -35,8 +35,9 @@ typedef struct LbHash
 typedef struct LbHashScan
 {
 	uint32		hash;
-	LbRef		page;
-	uint32		slot;
+	LbRef		page;			/* a chunk, LB_NONE: of an empty table */
+	uint32		nslots;			/* of that */
+	uint32		slot;			/* the next to look at */
 	uint32		probed;
 } LbHashScan;
 
@@ -59,7 +60,14 @@ extern LbRef lb_hash_first(const LbArena *arena, const LbHash *table,
 extern LbRef lb_hash_next(const LbArena *arena, const LbHash *table,
 						  LbHashScan *scan);
 
-/* Ask the processor for the cache lines that lb_hash_first will read. */
+/*
+ * lb_hash_first in two steps: where the search for hash begins, with the cache
+ * lines there asked for, and then by lb_hash_next the first reference.
+ */
+extern void lb_hash_begin(const LbArena *arena, const LbHash *table,
+						  uint32 hash, LbHashScan *scan);
+
+/* Ask the processor for the cache lines that a change of hash will need. */
 extern void lb_hash_prefetch(const LbArena *arena, const LbHash *table,
 							 uint32 hash);
 

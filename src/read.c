@@ -45,7 +45,7 @@
 #define LB_FIRST_ROWS 256
 
 /* Members whose cache misses overlap. */
-#define LB_BATCH 16
+#define LB_BATCH 64
 
 PG_FUNCTION_INFO_V1(lb_rank);
 PG_FUNCTION_INFO_V1(lb_score);
@@ -78,6 +78,17 @@ typedef struct Row
 	int64		member;
 	int64		score;
 } Row;
+
+/* Columns of the functions that return rows of numbers only. */
+#define MAX_COLUMNS 4
+
+/* Where such a function puts its rows. */
+typedef struct Output
+{
+	Tuplestorestate *store;
+	TupleTableSlot *slot;
+	int64	   *values;			/* of the row to be put next */
+} Output;
 
 
 /* ----------------------------------------------------------------
@@ -362,22 +373,60 @@ copy_rows(Read *r, uint64 before, int n, Row *rows)
 	}
 }
 
+/*
+ * Rows of numbers without NULLs are as long as each other: the first is formed,
+ * and then only its values change.
+ */
+static void
+output_begin(Output *out, FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	TupleDesc	desc = rsinfo->setDesc;
+	Datum		values[MAX_COLUMNS];
+	bool		nulls[MAX_COLUMNS] = {false};
+	MinimalTuple tuple;
+
+	Assert(desc->natts <= MAX_COLUMNS);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Assert(TupleDescAttr(desc, i)->atttypid == INT8OID);
+		values[i] = Int64GetDatum(0);
+	}
+	tuple = heap_form_minimal_tuple(desc, values, nulls);
+	out->store = rsinfo->setResult;
+	out->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	ExecStoreMinimalTuple(tuple, out->slot, true);
+	out->values = (int64 *) ((char *) tuple + tuple->t_hoff -
+							 MINIMAL_TUPLE_OFFSET);
+}
+
+/* Add a row of out->values. */
+static inline void
+output_put(Output *out)
+{
+	tuplestore_puttupleslot(out->store, out->slot);
+}
+
+static void
+output_end(Output *out)
+{
+	ExecDropSingleTupleTableSlot(out->slot);
+}
+
 static void
 return_rows(Read *r, const Row *rows, int n)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) r->fcinfo->resultinfo;
-	bool		nulls[3] = {false, false, false};
+	Output		out;
 
+	output_begin(&out, r->fcinfo);
 	for (int i = 0; i < n; i++)
 	{
-		Datum		values[3];
-
-		values[0] = Int64GetDatum(rows[i].rank);
-		values[1] = Int64GetDatum(rows[i].member);
-		values[2] = Int64GetDatum(rows[i].score);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-							 nulls);
+		out.values[0] = rows[i].rank;
+		out.values[1] = rows[i].member;
+		out.values[2] = rows[i].score;
+		output_put(&out);
 	}
+	output_end(&out);
 }
 
 /* The result of a function that returns one record. */
@@ -1007,60 +1056,56 @@ array_argument(FunctionCallInfo fcinfo, int argno, Datum **elements,
 	return n;
 }
 
-/* A member of an array that is on the board. */
+/* Those of LB_BATCH members that are on the board. */
 typedef struct Ranked
 {
-	int			number;			/* in the array */
-	int64		rank;
-	int64		key[LB_MAX_WIDTH];
+	int			n;
+	int			numbers[LB_BATCH];	/* in the array */
+	uint64		ranks[LB_BATCH];
+	const int64 *keys[LB_BATCH];
+	int64		words[LB_BATCH * LB_MAX_WIDTH]; /* of the keys */
 } Ranked;
 
 /*
  * The ranks of those of n members, LB_BATCH at most, that are on the board, and
- * of their keys the first nwords words or more.  Returns how many.
+ * of their keys the first nwords words or more.
  */
-static int
+static void
 rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 			 int nwords, Ranked *ranked)
 {
 	int64		wanted[LB_BATCH] = {0};
-	int			numbers[LB_BATCH];
-	int64		keys[LB_BATCH * LB_MAX_WIDTH];
 	bool		found[LB_BATCH];
 	LbCursor	places[LB_BATCH] = {{LB_NONE, 0}};
-	const int64 *prefixes[LB_BATCH] = {NULL};
 	uint64		before[LB_BATCH];
-	uint64		distinct[LB_BATCH];
 	bool		dense = r->method == LB_DENSE_RANK;
 	int			width = r->read.view.width;
 	int			ranked_by = r->method == LB_ROW_NUMBER ? width : 1;
 	int			nwanted = 0;
-	int			got = 0;
 
-	nwords = Max(nwords, ranked_by);
 	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			continue;
 		wanted[nwanted] = DatumGetInt64(members[i]);
-		numbers[nwanted++] = i;
+		ranked->numbers[nwanted++] = i;
 	}
-	lb_view_lookup_many(&r->read.view, wanted, nwanted, nwords, keys, found,
-						places);
+	lb_view_lookup_many(&r->read.view, wanted, nwanted, Max(nwords, ranked_by),
+						ranked->words, found, places);
+	ranked->n = 0;
 	for (int i = 0; i < nwanted; i++)
 	{
 		if (!found[i])
 			continue;
-		ranked[got].number = numbers[i];
-		memcpy(ranked[got].key, keys + i * width, nwords * sizeof(int64));
-		prefixes[got] = ranked[got].key;
-		places[got++] = places[i];
+		ranked->numbers[ranked->n] = ranked->numbers[i];
+		ranked->keys[ranked->n] = ranked->words + i * width;
+		places[ranked->n++] = places[i];
 	}
-	lb_view_spans_many(&r->read.view, prefixes, places, got, ranked_by, before,
-					   dense ? distinct : NULL);
-	for (int i = 0; i < got; i++)
-		ranked[i].rank = (dense ? distinct[i] : before[i]) + 1;
-	return got;
+	lb_view_spans_many(&r->read.view, ranked->keys, places, ranked->n,
+					   ranked_by, dense ? before : ranked->ranks,
+					   dense ? ranked->ranks : NULL);
+	for (int i = 0; i < ranked->n; i++)
+		ranked->ranks[i]++;
 }
 
 Datum
@@ -1071,7 +1116,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 	bool	   *nulls = NULL;
 	int			n;
 	Row		   *rows;
-	Ranked		ranked[LB_BATCH];
+	Ranked		ranked;
 
 	read_begin(&r, fcinfo, 1, 2);
 	InitMaterializedSRF(fcinfo, 0);
@@ -1082,35 +1127,44 @@ lb_ranks(PG_FUNCTION_ARGS)
 	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
 	{
 		int			batch = Min(LB_BATCH, n - i);
-		int			got = rank_members(&r, members + i, nulls + i, batch, 1,
-									   ranked);
 
+		rank_members(&r, members + i, nulls + i, batch, 1, &ranked);
 		for (int j = 0; j < batch; j++)
 			rows[i + j].rank = 0;
-		for (int j = 0; j < got; j++)
+		for (int j = 0; j < ranked.n; j++)
 		{
-			rows[i + ranked[j].number].rank = ranked[j].rank;
-			rows[i + ranked[j].number].score = score_of(&r, ranked[j].key);
+			Row		   *row = &rows[i + ranked.numbers[j]];
+
+			row->rank = (int64) ranked.ranks[j];
+			row->score = score_of(&r, ranked.keys[j]);
 		}
 	}
 	if (!r.read.query)
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+		Output		out;
 
 		lb_read_unlock(&r.read);
+		output_begin(&out, fcinfo);
 		for (int i = 0; i < n; i++)
 		{
-			Datum		values[3];
-			bool		isnull[3];
+			if (rows[i].rank != 0)
+			{
+				out.values[0] = DatumGetInt64(members[i]);
+				out.values[1] = rows[i].rank;
+				out.values[2] = rows[i].score;
+				output_put(&out);
+			}
+			else
+			{
+				Datum		values[3] = {members[i], (Datum) 0, (Datum) 0};
+				bool		isnull[3] = {nulls[i], true, true};
 
-			values[0] = members[i];
-			isnull[0] = nulls[i];
-			isnull[1] = isnull[2] = rows[i].rank == 0;
-			values[1] = Int64GetDatum(rows[i].rank);
-			values[2] = isnull[2] ? (Datum) 0 : Int64GetDatum(rows[i].score);
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-								 isnull);
+				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+									 isnull);
+			}
 		}
+		output_end(&out);
 	}
 	else
 	{
@@ -1148,7 +1202,7 @@ lb_among(PG_FUNCTION_ARGS)
 	int64	   *found;
 	int			width;
 	int			nfound = 0;
-	Ranked		ranked[LB_BATCH];
+	Ranked		ranked;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
@@ -1162,43 +1216,41 @@ lb_among(PG_FUNCTION_ARGS)
 	(void) lb_read_lock(&r.read);
 	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
 	{
-		int			got = rank_members(&r, members + i, nulls + i,
-									   Min(LB_BATCH, n - i), width, ranked);
-
-		for (int j = 0; j < got; j++)
+		rank_members(&r, members + i, nulls + i, Min(LB_BATCH, n - i), width,
+					 &ranked);
+		for (int j = 0; j < ranked.n; j++)
 		{
 			int64	   *key = found + (Size) nfound * (width + 1);
 
-			memcpy(key, ranked[j].key, width * sizeof(int64));
-			key[width] = ranked[j].rank;
+			memcpy(key, ranked.keys[j], width * sizeof(int64));
+			key[width] = (int64) ranked.ranks[j];
 			nfound++;
 		}
 	}
 	if (!r.read.query)
 	{
-		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-		int			place = 0;
+		Output		out;
+		int64		place = 0;
 
 		lb_read_unlock(&r.read);
+		output_begin(&out, fcinfo);
 		among_width = width;
 		qsort(found, nfound, (width + 1) * sizeof(int64), among_cmp);
 		for (int i = 0; i < nfound; i++)
 		{
 			int64	   *key = found + (Size) i * (width + 1);
-			Datum		values[4];
-			bool		isnull[4] = {false, false, false, false};
 
 			/* The same member twice in the array counts once. */
 			if (i > 0 && member_of(&r, key) ==
 				member_of(&r, key - (width + 1)))
 				continue;
-			values[0] = Int64GetDatum(++place);
-			values[1] = Int64GetDatum(member_of(&r, key));
-			values[2] = Int64GetDatum(score_of(&r, key));
-			values[3] = Int64GetDatum(key[width]);
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-								 isnull);
+			out.values[0] = ++place;
+			out.values[1] = member_of(&r, key);
+			out.values[2] = score_of(&r, key);
+			out.values[3] = key[width];
+			output_put(&out);
 		}
+		output_end(&out);
 	}
 	else
 	{

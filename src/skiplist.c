@@ -62,6 +62,10 @@
  *
  *-------------------------------------------------------------------------
  */
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "skiplist.h"
 
 /* Members from which on there is a hash, and below which it is dropped. */
@@ -631,43 +635,76 @@ index_hashed(const LbIndex *index)
 	return index->hash.root != LB_NONE;
 }
 
+/*
+ * Which of a leaf's entries from .. from + 63 have a tag, as bits.  There is no
+ * branch that depends on it: where the tag is cannot be predicted.
+ */
+static inline uint64
+leaf_matches(const Block *leaf, int from, uint8 tag)
+{
+	const uint8 *tags = leaf_tags(leaf) + from;
+	int			n = Min(leaf->count - from, 64);
+	uint64		matches = 0;
+
+	/* What follows the tags in the block may be read and is masked out. */
+#ifdef __SSE2__
+	__m128i		pattern = _mm_set1_epi8((char) tag);
+
+	for (int i = 0; i < n; i += 16)
+	{
+		__m128i		equal = _mm_cmpeq_epi8(pattern, _mm_loadu_si128((const __m128i *)
+																	(tags + i)));
+
+		matches |= (uint64) (uint32) _mm_movemask_epi8(equal) << i;
+	}
+#else
+	uint64		low = UINT64CONST(0x7f7f7f7f7f7f7f7f);
+
+	for (int i = 0; i < n; i += 8)
+	{
+		uint64		word = 0;
+
+		for (int j = 0; j < 8; j++)
+			word |= (uint64) (tags[i + j] ^ tag) << (8 * j);
+
+		/* The highest bit of each byte that is zero, and then all in one. */
+		word = ~(((word & low) + low) | word | low);
+		matches |= ((word >> 7) * UINT64CONST(0x0102040810204080) >> 56) << i;
+	}
+#endif
+	return n < 64 ? matches & ((UINT64CONST(1) << n) - 1) : matches;
+}
+
+/* Whether a slot of a leaf is a member's. */
+static inline bool
+leaf_has_member(const LbIndex *index, const Block *leaf, int slot,
+				const int64 *member)
+{
+	int			first = index->width - index->member_words;
+
+	for (int i = 0; i < index->member_words; i++)
+	{
+		if (leaf_words(leaf, first + i)[slot] != member[i])
+			return false;
+	}
+	return true;
+}
+
 /* The slot of a member in a leaf from a slot on, or -1. */
 static inline int
 leaf_find(const LbIndex *index, const Block *leaf, int slot,
 		  const int64 *member, uint32 hash)
 {
-	const uint8 *tags = leaf_tags(leaf);
-	uint64		ones = UINT64CONST(0x0101010101010101);
-	uint64		pattern = ones * hash_tag(hash);
-	int			first = index->width - index->member_words;
-	int			count = leaf->count;
-	int			i = slot;
-
-	while (i < count)
+	for (int from = slot; from < leaf->count; from += 64)
 	{
-		int			j = 0;
+		uint64		matches = leaf_matches(leaf, from, hash_tag(hash));
 
-		/* Eight at a time: does a byte of the difference vanish? */
-		while (i + 8 <= count)
+		for (; matches != 0; matches &= matches - 1)
 		{
-			uint64		word;
-
-			memcpy(&word, tags + i, sizeof(word));
-			word ^= pattern;
-			if (((word - ones) & ~word & (ones << 7)) != 0)
-				break;
-			i += 8;
+			slot = from + lb_lowest_bit(matches);
+			if (leaf_has_member(index, leaf, slot, member))
+				return slot;
 		}
-		while (i < count && tags[i] != hash_tag(hash))
-			i++;
-		if (i == count)
-			break;
-		while (j < index->member_words &&
-			   leaf_words(leaf, first + j)[i] == member[j])
-			j++;
-		if (j == index->member_words)
-			return i;
-		i++;
 	}
 	return -1;
 }
@@ -687,9 +724,21 @@ prefetch_members(const LbArena *arena, const LbIndex *index, LbRef ref)
 		lb_prefetch(p + i);
 }
 
+/* The same by reading them; see lb_index_lookup_many. */
+static inline void
+read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
+{
+	const volatile char *p = (const volatile char *) lb_ptr(arena, ref);
+	Size		size = (Size) LB_CHUNK_SIZE << block_order(index);
+	Size		i;
+
+	for (i = 0; i < sizeof(Block) + size / (index->width * 8); i += 64)
+		(void) p[i];
+}
+
 /*
  * The leaf of a member, and its slot; NULL if there is none.  ref is where a
- * search of the hash stands; no slot before *slot of that leaf has the member.
+ * search of the hash stands.
  */
 static inline const Block *
 find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
@@ -699,10 +748,9 @@ find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
 	{
 		const Block *leaf = block_ptr(arena, ref);
 
-		*slot = leaf_find(index, leaf, *slot, member, scan->hash);
+		*slot = leaf_find(index, leaf, 0, member, scan->hash);
 		if (*slot >= 0)
 			return leaf;
-		*slot = 0;
 		ref = lb_hash_next(arena, &index->hash, scan);
 		if (ref != LB_NONE)
 			prefetch_members(arena, index, ref);
@@ -724,7 +772,6 @@ find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
 		ref = lb_hash_first(arena, &index->hash, hash, &scan);
 		if (ref != LB_NONE)
 			prefetch_members(arena, index, ref);
-		*slot = 0;
 		return find_in_chain(arena, index, member, ref, &scan, slot);
 	}
 
@@ -1690,11 +1737,10 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 					 const int64 *members, int n, int nwords, int64 *keys,
 					 bool *found, LbCursor *places)
 {
-	int			first_member = index->width - index->member_words;
-	uint32		hashes[LB_PREFETCH_KEYS];
+	int			width = index->width;
+	int			member_words = index->member_words;
 	LbHashScan	scans[LB_PREFETCH_KEYS];
 	LbRef		refs[LB_PREFETCH_KEYS];
-	int			slots[LB_PREFETCH_KEYS];
 	int			i;
 
 	Assert(n <= LB_PREFETCH_KEYS);
@@ -1702,56 +1748,83 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 	{
 		for (i = 0; i < n; i++)
 			found[i] = lb_index_lookup(arena, index,
-									   members + i * index->member_words,
-									   keys + i * index->width, &places[i]);
+									   members + i * member_words,
+									   keys + i * width, &places[i]);
 		return;
 	}
 	for (i = 0; i < n; i++)
-	{
-		hashes[i] = member_hash(arena, index,
-								members + i * index->member_words);
-		lb_hash_prefetch(arena, &index->hash, hashes[i]);
-	}
+		lb_hash_begin(arena, &index->hash,
+					  member_hash(arena, index, members + i * member_words),
+					  &scans[i]);
+	for (i = 0; i < n; i++)
+		refs[i] = lb_hash_next(arena, &index->hash, &scans[i]);
+
+	/*
+	 * The header and the tags are not asked for but read, before any of them is
+	 * used: the processor goes on to the next while it waits, as long as no
+	 * branch depends on them, and leaves no one out, as it does with requests.
+	 */
 	for (i = 0; i < n; i++)
 	{
-		refs[i] = lb_hash_first(arena, &index->hash, hashes[i], &scans[i]);
 		if (refs[i] != LB_NONE)
-			prefetch_members(arena, index, refs[i]);
+			read_members(arena, index, refs[i]);
 	}
 
 	/* Where the member is, unless another one has its tag. */
 	for (i = 0; i < n; i++)
 	{
 		const Block *leaf;
-		const uint8 *tag;
+		const int64 *words;
+		uint64		matches;
+		int			slot;
 
-		slots[i] = 0;
+		places[i].leaf = refs[i];
+		places[i].slot = -1;
 		if (refs[i] == LB_NONE)
 			continue;
 		leaf = block_ptr(arena, refs[i]);
-		tag = memchr(leaf_tags(leaf), hash_tag(hashes[i]), leaf->count);
-		if (tag == NULL)
-			continue;
-		slots[i] = (int) (tag - leaf_tags(leaf));
-		for (int j = 0; j < index->width; j++)
+		matches = leaf_matches(leaf, 0, hash_tag(scans[i].hash));
+		slot = 0;
+		if (matches == 0 && leaf->count > 64)
 		{
-			if (j < nwords || j >= first_member)
-				lb_prefetch(leaf_words(leaf, j) + slots[i]);
+			matches = leaf_matches(leaf, 64, hash_tag(scans[i].hash));
+			slot = 64;
+		}
+		if (matches == 0)
+			continue;
+		slot += lb_lowest_bit(matches);
+		places[i].slot = slot;
+		words = leaf_words(leaf, 0) + slot;
+		for (int j = 0; j < width; j++, words += leaf->cap)
+		{
+			if (j < nwords || j >= width - member_words)
+				lb_prefetch(words);
 		}
 	}
 	for (i = 0; i < n; i++)
 	{
-		const Block *leaf = find_in_chain(arena, index,
-										  members + i * index->member_words,
-										  refs[i], &scans[i], &slots[i]);
+		const Block *leaf = NULL;
+		const int64 *member = members + i * member_words;
+		const int64 *words;
 
+		if (refs[i] != LB_NONE)
+		{
+			leaf = block_ptr(arena, refs[i]);
+			if (places[i].slot < 0 ||
+				!leaf_has_member(index, leaf, places[i].slot, member))
+			{
+				leaf = find_in_chain(arena, index, member, refs[i], &scans[i],
+									 &places[i].slot);
+				if (leaf != NULL)
+					places[i].leaf = block_ref(arena, leaf);
+			}
+		}
 		found[i] = leaf != NULL;
 		if (leaf == NULL)
 			continue;
-		for (int j = 0; j < nwords; j++)
-			keys[i * index->width + j] = leaf_words(leaf, j)[slots[i]];
-		places[i].leaf = block_ref(arena, leaf);
-		places[i].slot = slots[i];
+		words = leaf_words(leaf, 0) + places[i].slot;
+		for (int j = 0; j < nwords; j++, words += leaf->cap)
+			keys[i * width + j] = *words;
 	}
 }
 
@@ -1899,6 +1972,9 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 static int
 first_equal(const Block *leaf, int slot, int nwords)
 {
+	/* No two keys are the same. */
+	if (nwords == leaf->width)
+		return slot;
 	while (slot > 0)
 	{
 		for (int i = 0; i < nwords; i++)

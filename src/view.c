@@ -294,17 +294,15 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
 	if (view->index != NULL)
 		lb_index_spans_many(view->arena, view->index, prefixes, places, n,
 							nwords, members, distinct);
-	for (int i = 0; i < n; i++)
+	else
 	{
-		if (view->index == NULL)
-		{
-			members[i] = 0;
-			if (distinct != NULL)
-				distinct[i] = 0;
-		}
+		memset(members, 0, n * sizeof(uint64));
+		if (distinct != NULL)
+			memset(distinct, 0, n * sizeof(uint64));
+	}
+	for (int i = 0; view->overlay != NULL && i < n; i++)
 		correct_spans(view, prefixes[i], nwords, false, &members[i],
 					  distinct == NULL ? NULL : &distinct[i]);
-	}
 }
 
 /* Move the cursor to an entry that is not removed, and read it. */
