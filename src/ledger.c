@@ -742,8 +742,9 @@ settle_shared(LbPublication *pub)
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
 	to_history(def, stripe, board, pub);
-	if (board->backlog > BACKLOG_EXCESS *
-		(is_for_applier(board) ? MAX_LEFT : backlog_limit(board)))
+	if (board->backlog > BACKLOG_EXCESS * backlog_limit(board) &&
+		(board->backlog > BACKLOG_EXCESS * MAX_LEFT ||
+		 !is_for_applier(board)))
 	{
 		lb_apply_backlog(def, board);
 
