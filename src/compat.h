@@ -44,4 +44,13 @@
 	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL)
 #endif
 
+/* Version 18 can leave room before it. */
+#if PG_VERSION_NUM >= 180000
+#define LB_FORM_MINIMAL_TUPLE(desc, values, nulls) \
+	heap_form_minimal_tuple(desc, values, nulls, 0)
+#else
+#define LB_FORM_MINIMAL_TUPLE(desc, values, nulls) \
+	heap_form_minimal_tuple(desc, values, nulls)
+#endif
+
 #endif							/* LB_COMPAT_H */

@@ -31,6 +31,7 @@
 
 #include "build.h"
 #include "capture.h"
+#include "compat.h"
 #include "query.h"
 #include "reader.h"
 #include "stat.h"
@@ -392,7 +393,7 @@ output_begin(Output *out, FunctionCallInfo fcinfo)
 		Assert(TupleDescAttr(desc, i)->atttypid == INT8OID);
 		values[i] = Int64GetDatum(0);
 	}
-	tuple = heap_form_minimal_tuple(desc, values, nulls);
+	tuple = LB_FORM_MINIMAL_TUPLE(desc, values, nulls);
 	out->store = rsinfo->setResult;
 	out->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	ExecStoreMinimalTuple(tuple, out->slot, true);
