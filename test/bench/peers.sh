@@ -622,6 +622,8 @@ for c in 1 2; do
 	ratio_row "the same with a row trigger in C that does nothing instead of the board" \
 		update_empty$c update_plain$c /s ""
 	ratio_row "$what against btree (score DESC)" update_board$c update_btree$c /s 1.2
+	ratio_row "the same with no index and no trigger instead of the board" \
+		update_plain$c update_btree$c /s ""
 	ratio_row "$what against counts that a trigger keeps" update_board$c \
 		update_counts$c /s ""
 	stores_ratio "$what" update_board$c zincrby$c /s "" "" \
@@ -665,14 +667,19 @@ say "updates that are on disk"
 mapfile -t turn < <(per_store "zadd_{} ask {} 1 zadd -P 100"
 	per_store "zadd4_{} ask {} 4 zadd -P 100")
 turns "batch ask pg 1 batch -b 1000" "batch4 ask pg 4 batch -b 1000" \
+	"batch_plain ask pg 1 batch_plain -b 1000" \
 	"batch_plain4 ask pg 4 batch_plain -b 1000" \
 	"synced ask pg 1 update-bench_board" "${turn[@]}"
 stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 1 client,' \
 	batch zadd /s "" 1.2 'ZADD in pipelines of 100, not durable'
-stores_ratio 'the same with 4 clients,' batch4 zadd4 /s "" 1.2 \
+stores_ratio 'the same with no index and no trigger instead of the board,' \
+	batch_plain zadd /s "" "" 'ZADD in pipelines of 100, not durable'
+stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 4 clients,' batch4 zadd4 /s "" 1.2 \
 	'ZADD in pipelines of 100, not durable'
-ratio_row 'the same with 4 clients, against no index and no trigger' batch4 \
+ratio_row 'the same, against no index and no trigger' batch4 \
 	batch_plain4 /s ""
+stores_ratio 'the same with no index and no trigger instead of the board,' \
+	batch_plain4 zadd4 /s "" "" 'ZADD in pipelines of 100, not durable'
 
 # From here on the stores write a file too, first with one fsync a second.
 for s in "${systems[@]}"; do
