@@ -1540,7 +1540,7 @@ empty_indexes(LbDef *def, uint64 generation, FullTransactionId truncating)
 				if (truncate)
 					forget_others_pending(def, board, truncating);
 				if (collect.history)
-					lb_trim_history(def, board, true);
+					(void) lb_trim_history(def, board, LB_TRIM_ALL);
 				board->applied = ++board->version;
 				board->backlog = 0;
 				lb_raise_floor(&board->floor, collect.floor.note,
@@ -1567,10 +1567,14 @@ lb_def_clear(LbDef *def, uint64 generation, FullTransactionId xid)
 	lb_want_xid();
 }
 
+/* Changes brought in or given back under one hold of a stripe, about. */
+#define MAX_TRIM_STEPS 1024
+
 typedef struct Trim
 {
 	LbDef	   *def;
 	Collect		empty;			/* boards to release */
+	uint64		steps;
 	bool		left;
 } Trim;
 
@@ -1580,8 +1584,10 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 	Trim	   *trim = (Trim *) arg;
 	LbBoard    *board = lb_board_at(ref);
 
+	trim->steps += board->backlog;
 	lb_apply_backlog(trim->def, board);
-	lb_trim_history(trim->def, board, false);
+	while (lb_trim_history(trim->def, board, LB_TRIM_UNNEEDED))
+		trim->steps += LB_MAX_TRIM;
 	if (!dlist_is_empty(&board->history))
 		trim->left = true;
 	else if (trim->def->family && board->index.members == 0 &&
@@ -1589,9 +1595,10 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 			 board->queue_first == LB_NONE)
 	{
 		trim->empty.refs[trim->empty.n++] = ref;
-		return trim->empty.n < (int) lengthof(trim->empty.refs);
+		if (trim->empty.n == (int) lengthof(trim->empty.refs))
+			trim->steps = MAX_TRIM_STEPS;
 	}
-	return true;
+	return trim->steps < MAX_TRIM_STEPS;
 }
 
 bool
@@ -1608,6 +1615,7 @@ lb_def_trim(LbDef *def, uint64 generation)
 		do
 		{
 			trim.empty.n = 0;
+			trim.steps = 0;
 			trim.left = false;
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 			if (lb_def_is(def, generation))
@@ -1615,7 +1623,7 @@ lb_def_trim(LbDef *def, uint64 generation)
 			for (int i = 0; i < trim.empty.n; i++)
 				lb_board_release(def, stripe, trim.empty.refs[i]);
 			LWLockRelease(&stripe->lock);
-		} while (trim.empty.n == (int) lengthof(trim.empty.refs));
+		} while (trim.steps >= MAX_TRIM_STEPS);
 		left |= trim.left;
 	}
 	return left;
@@ -1895,7 +1903,7 @@ lb_board_release(LbDef *def, LbStripe *stripe, LbRef ref)
 		return;
 	if (!dlist_is_empty(&board->history))
 	{
-		lb_trim_history(def, board, false);
+		(void) lb_trim_history(def, board, LB_TRIM_TO_LIMIT);
 		if (!dlist_is_empty(&board->history))
 		{
 			/* The launcher looks after it when snapshots have gone. */

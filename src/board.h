@@ -332,6 +332,7 @@ typedef struct LbShared
 	pg_atomic_uint64 asked;		/* address of the first of a list of LbDefs */
 	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
+	pg_atomic_uint32 histories_full;	/* the launcher is to look through all */
 	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
 	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */

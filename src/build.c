@@ -1353,6 +1353,7 @@ lb_worker_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_pause_settings();
 	lb_worker_settings();
 	pgstat_report_appname("leaderboard worker");
 
@@ -1703,13 +1704,14 @@ collapse_pages(void)
 
 /*
  * Settle what prepared transactions have left, and give back histories that
- * were still needed when their boards were emptied.  Returns how long to
- * sleep.
+ * were still needed when their boards were emptied, or all that are not needed,
+ * if they take too much.  Returns how long to sleep.
  */
 static long
 tidy_ledger(void)
 {
 	long		sleep = 60000;
+	bool		full = pg_atomic_read_u32(&lb_shared->histories_full) != 0;
 	bool		looked = false;
 	dlist_iter	iter;
 
@@ -1717,23 +1719,31 @@ tidy_ledger(void)
 	dlist_foreach(iter, &lb_shared->defs)
 	{
 		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		bool		trim;
 
 		if (pg_atomic_read_u32(&def->nprepared) > 0 &&
 			lb_def_settle_prepared(def, def->generation))
 			sleep = Min(sleep, 500);
-		if (!pg_atomic_read_u32(&def->trim))
+		trim = pg_atomic_read_u32(&def->trim) != 0;
+		if (!trim && !full)
 			continue;
 		if (!looked)
 			lb_update_horizon(true);
 		looked = true;
 		pg_atomic_write_u32(&def->trim, 0);
-		if (lb_def_trim(def, def->generation))
+		if (lb_def_trim(def, def->generation) && trim)
 		{
 			pg_atomic_write_u32(&def->trim, 1);
 			sleep = Min(sleep, 500);
 		}
 	}
 	LWLockRelease(&lb_shared->directory_lock);
+
+	/* As long as old snapshots need them, from time to time. */
+	if (full && lb_histories_full())
+		sleep = Min(sleep, 5000);
+	else if (full)
+		pg_atomic_write_u32(&lb_shared->histories_full, 0);
 	return sleep;
 }
 

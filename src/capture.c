@@ -31,6 +31,9 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#ifdef LB_PAUSE_POINTS
+#include "catalog/pg_db_role_setting.h"
+#endif
 #include "catalog/pg_extension.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
@@ -54,6 +57,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 
 #include "capture.h"
 #include "compat.h"
@@ -1871,6 +1875,27 @@ lb_pause_init(void)
 							20260411, 0, INT_MAX,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
+}
+
+/*
+ * A process reads its database's settings before others see that it is there.
+ * Who has altered them and then sees no worker could be wrong about one that
+ * starts; so it reads them again.
+ */
+void
+lb_pause_settings(void)
+{
+	Relation	settings;
+	Snapshot	snapshot;
+
+	StartTransactionCommand();
+	settings = table_open(DbRoleSettingRelationId, AccessShareLock);
+	snapshot = RegisterSnapshot(GetCatalogSnapshot(DbRoleSettingRelationId));
+	ApplySetting(snapshot, MyDatabaseId, InvalidOid, settings,
+				 PGC_S_DATABASE);
+	UnregisterSnapshot(snapshot);
+	table_close(settings, AccessShareLock);
+	CommitTransactionCommand();
 }
 
 /*

@@ -66,9 +66,13 @@ extern bool lb_changed_here(Oid source);
 #ifdef LB_PAUSE_POINTS
 extern void lb_pause(const char *point);
 extern void lb_pause_init(void);
+
+/* Read the database's settings again, in no transaction. */
+extern void lb_pause_settings(void);
 #else
 #define lb_pause(point) ((void) 0)
 #define lb_pause_init() ((void) 0)
+#define lb_pause_settings() ((void) 0)
 #endif
 
 #endif							/* LB_CAPTURE_H */

@@ -108,6 +108,7 @@ shmem_startup(void)
 		SpinLockInit(&lb_shared->watch_mutex);
 		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
+		pg_atomic_init_u32(&lb_shared->histories_full, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);

@@ -88,9 +88,6 @@ StaticAssertDecl(LB_SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
 
-/* Publications that one settle takes out of a history at most. */
-#define MAX_TRIM 64
-
 /* Bytes of history that a stripe may have and not have told, or fewer. */
 #define HISTORY_STEP 8192
 
@@ -231,6 +228,13 @@ count_history(LbStripe *stripe, int64 bytes, bool all)
 		return;
 	pg_atomic_fetch_add_u64(&lb_shared->history_bytes, stripe->history_bytes);
 	stripe->history_bytes = 0;
+}
+
+bool
+lb_histories_full(void)
+{
+	return pg_atomic_read_u64(&lb_shared->history_bytes) >
+		(uint64) lb_history_size * 1024;
 }
 
 void
@@ -611,31 +615,42 @@ lb_forget_publication(LbDef *def, LbPublication *pub)
 		free_publication(def, pub);
 }
 
-void
-lb_trim_history(LbDef *def, LbBoard *board, bool all)
+bool
+lb_trim_history(LbDef *def, LbBoard *board, LbTrim what)
 {
 	uint64		horizon = pg_atomic_read_u64(&lb_shared->horizon);
-	uint64		limit = (uint64) lb_history_size * 1024;
+	bool		all = what == LB_TRIM_ALL;
 
 	/* Not all at once, when an old snapshot has gone: others wait. */
-	for (int n = 0; (all || n < MAX_TRIM) && !dlist_is_empty(&board->history);
-		 n++)
+	for (int n = 0; all || n < LB_MAX_TRIM; n++)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node,
-											 dlist_head_node(&board->history));
-		uint64		xid = U64FromFullTransactionId(pub->xid);
+		LbPublication *pub;
+		uint64		xid;
 
-		if (!all && xid >= horizon &&
-			pg_atomic_read_u64(&lb_shared->history_bytes) <= limit)
-			break;
+		if (dlist_is_empty(&board->history))
+			return false;
+		pub = dlist_container(LbPublication, node,
+							  dlist_head_node(&board->history));
+		xid = U64FromFullTransactionId(pub->xid);
+		if (!all && xid >= horizon)
+		{
+			if (what == LB_TRIM_UNNEEDED || !lb_histories_full())
+				return false;
+
+			/* Boards that nobody comes to may have histories for nothing. */
+			if (pg_atomic_read_u32(&lb_shared->histories_full) == 0 &&
+				pg_atomic_exchange_u32(&lb_shared->histories_full, 1) == 0)
+				lb_wake_launcher();
+		}
 		if (!all && pub->version > board->applied)
-			break;
+			return false;
 		lb_raise_floor(&board->floor, pub->note, xid);
 		if (xid >= horizon)
 			lb_want_xid();
 		board->version++;
 		lb_forget_publication(def, pub);
 	}
+	return true;
 }
 
 /*
@@ -672,7 +687,7 @@ to_history(LbDef *def, LbStripe *stripe, LbBoard *board, LbPublication *pub)
 		board->applied = board->version;
 		board->backlog = 0;
 	}
-	lb_trim_history(def, board, false);
+	(void) lb_trim_history(def, board, LB_TRIM_TO_LIMIT);
 }
 
 static uint32
@@ -690,8 +705,7 @@ is_for_applier(const LbBoard *board)
 {
 	return lb_applier_is_there() &&
 		board->index.members >= LB_ASK_BACKLOG * BACKLOG_MEMBERS &&
-		pg_atomic_read_u64(&lb_shared->history_bytes) <=
-		(uint64) lb_history_size * 1024;
+		!lb_histories_full();
 }
 
 /*
@@ -749,7 +763,7 @@ settle_shared(LbPublication *pub)
 		lb_apply_backlog(def, board);
 
 		/* Only now can it be given back, if memory is short. */
-		lb_trim_history(def, board, false);
+		(void) lb_trim_history(def, board, LB_TRIM_TO_LIMIT);
 	}
 }
 
@@ -841,7 +855,7 @@ bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board, bool give_way)
 	{
 		/* The first one is too large for that. */
 		apply_backlog(def, board, false);
-		lb_trim_history(def, board, false);
+		(void) lb_trim_history(def, board, LB_TRIM_TO_LIMIT);
 		return true;
 	}
 	index = board->index;
@@ -891,7 +905,7 @@ bring_in_some(LbDef *def, LbStripe *stripe, LbBoard *board, bool give_way)
 		}
 	}
 	stripe->sending = false;
-	lb_trim_history(def, board, false);
+	(void) lb_trim_history(def, board, LB_TRIM_TO_LIMIT);
 	return true;
 }
 

@@ -191,11 +191,24 @@ lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
 	return snapshot->xmax > floor->note || snapshot->xmin > floor->xid;
 }
 
+/* Whether the histories of all boards take more than they are to. */
+extern bool lb_histories_full(void);
+
+/* What lb_trim_history gives back. */
+typedef enum LbTrim
+{
+	LB_TRIM_UNNEEDED,			/* what no snapshot needs */
+	LB_TRIM_TO_LIMIT,			/* that, and more while histories are full */
+	LB_TRIM_ALL
+} LbTrim;
+
 /*
- * Give back what no snapshot needs of a board's history, or with all, all of
- * it, raising its floor.  Needs the stripe's exclusive lock.
+ * Give back a part of a board's history, oldest first, raising its floor.  But
+ * for LB_TRIM_ALL it is LB_MAX_TRIM publications at most; returns whether there
+ * may be more.  Needs the stripe's exclusive lock.
  */
-extern void lb_trim_history(LbDef *def, LbBoard *board, bool all);
+#define LB_MAX_TRIM 64
+extern bool lb_trim_history(LbDef *def, LbBoard *board, LbTrim what);
 
 /*
  * Bring into the index what has settled and is not in it yet.  Needs the

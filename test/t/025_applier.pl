@@ -189,6 +189,24 @@ kill 'CONT', applier();
 all_right('boards that have gone and come');
 
 $session->quit;
+
+# Boards that are left alone with backlogs take all that histories may take, so
+# that those of others are given back at once, and their older snapshots are
+# answered by queries; but not for long.
+$pid = stop_applier();
+$node->safe_psql('families', 'CALL commits_f(1200)');
+$kept = $node->safe_psql('families', $used);
+$node->append_conf('postgresql.conf', 'leaderboard.history_size = 64kB');
+$node->reload;
+my $less = 0;
+for my $round (1 .. 200)
+{
+	$node->safe_psql('families', "UPDATE f SET score = score + 1 WHERE board = 1 AND player_id = $round");
+	last if ($less = $kept - $node->safe_psql('families', $used)) > 150_000;
+}
+cmp_ok($less, '>', 150_000, 'those of all boards are brought in when histories are full');
+kill 'CONT', $pid;
+all_right('histories full');
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 
