@@ -37,6 +37,9 @@ typedef size_t Size;
 #define unlikely(x) __builtin_expect((x) != 0, 0)
 #define FLEXIBLE_ARRAY_MEMBER
 #define UINT64CONST(x) UINT64_C(x)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define WORDS_BIGENDIAN 1
+#endif
 #define StaticAssertDecl(cond, msg) _Static_assert(cond, msg)
 #define pg_attribute_always_inline __attribute__((always_inline)) inline
 #ifndef pg_attribute_unused

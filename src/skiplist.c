@@ -62,11 +62,11 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "skiplist.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-#include "skiplist.h"
 
 /* Members from which on there is a hash, and below which it is dropped. */
 #define HASH_FROM 96
@@ -635,6 +635,13 @@ index_hashed(const LbIndex *index)
 	return index->hash.root != LB_NONE;
 }
 
+/* Has the lowest bits of a word's bytes, multiplied by it, in the highest byte. */
+#ifdef WORDS_BIGENDIAN
+#define GATHER UINT64CONST(0x8040201008040201)
+#else
+#define GATHER UINT64CONST(0x0102040810204080)
+#endif
+
 /*
  * Which of a leaf's entries from .. from + 63 have a tag, as bits.  There is no
  * branch that depends on it: where the tag is cannot be predicted.
@@ -658,18 +665,22 @@ leaf_matches(const Block *leaf, int from, uint8 tag)
 		matches |= (uint64) (uint32) _mm_movemask_epi8(equal) << i;
 	}
 #else
-	uint64		low = UINT64CONST(0x7f7f7f7f7f7f7f7f);
+	uint64		ones = UINT64CONST(0x0101010101010101);
+	uint64		low = ones * 0x7f;
 
 	for (int i = 0; i < n; i += 8)
 	{
-		uint64		word = 0;
+		uint64		word;
 
-		for (int j = 0; j < 8; j++)
-			word |= (uint64) (tags[i + j] ^ tag) << (8 * j);
+		memcpy(&word, tags + i, sizeof(word));
+		word ^= ones * tag;
 
-		/* The highest bit of each byte that is zero, and then all in one. */
+		/*
+		 * The highest bit of each byte that is zero, and then all in one byte,
+		 * that of the first entry lowest.
+		 */
 		word = ~(((word & low) + low) | word | low);
-		matches |= ((word >> 7) * UINT64CONST(0x0102040810204080) >> 56) << i;
+		matches |= ((word >> 7) * GATHER >> 56) << i;
 	}
 #endif
 	return n < 64 ? matches & ((UINT64CONST(1) << n) - 1) : matches;
