@@ -48,6 +48,9 @@
 /* Members whose cache misses overlap. */
 #define LB_BATCH 64
 
+StaticAssertDecl(LB_BATCH <= LB_PREFETCH_KEYS && LB_GIVE_WAY % LB_BATCH == 0,
+				 "a batch is for one look-up, and the lock is let go of between two");
+
 PG_FUNCTION_INFO_V1(lb_rank);
 PG_FUNCTION_INFO_V1(lb_score);
 PG_FUNCTION_INFO_V1(lb_percentile);
