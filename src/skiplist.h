@@ -101,7 +101,7 @@ extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key,
 							LbCursor *cursor);
 
-/* Have the memory on its way that a look-up of member reads first. */
+/* Have the memory on its way that a change of member reads first in the hash. */
 extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 
