@@ -1567,7 +1567,7 @@ lb_def_clear(LbDef *def, uint64 generation, FullTransactionId xid)
 	lb_want_xid();
 }
 
-/* Changes brought in or given back under one hold of a stripe, about. */
+/* Entries brought in, and publications given back, under one hold, about. */
 #define MAX_TRIM_STEPS 1024
 
 typedef struct Trim
@@ -1583,15 +1583,20 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 {
 	Trim	   *trim = (Trim *) arg;
 	LbBoard    *board = lb_board_at(ref);
+	bool		empty = trim->def->family && board->index.members == 0;
 
-	trim->steps += board->backlog;
-	lb_apply_backlog(trim->def, board);
-	while (lb_trim_history(trim->def, board, LB_TRIM_UNNEEDED))
+	if (lb_backlog_unneeded(board))
+	{
+		trim->steps += board->backlog;
+		lb_apply_backlog(trim->def, board);
+	}
+	while (trim->steps < MAX_TRIM_STEPS &&
+		   lb_trim_history(trim->def, board,
+						   empty ? LB_TRIM_TO_LIMIT : LB_TRIM_UNNEEDED))
 		trim->steps += LB_MAX_TRIM;
 	if (!dlist_is_empty(&board->history))
 		trim->left = true;
-	else if (trim->def->family && board->index.members == 0 &&
-			 dlist_is_empty(&board->pending) &&
+	else if (empty && dlist_is_empty(&board->pending) &&
 			 board->queue_first == LB_NONE)
 	{
 		trim->empty.refs[trim->empty.n++] = ref;
@@ -1612,18 +1617,25 @@ lb_def_trim(LbDef *def, uint64 generation)
 		Trim		trim;
 
 		trim.def = def;
-		do
+		lb_lock_to_write(stripe);
+		for (;;)
 		{
 			trim.empty.n = 0;
 			trim.steps = 0;
 			trim.left = false;
-			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 			if (lb_def_is(def, generation))
 				lb_stripe_walk(stripe, def->family, trim_board, &trim);
 			for (int i = 0; i < trim.empty.n; i++)
 				lb_board_release(def, stripe, trim.empty.refs[i]);
+			if (trim.steps < MAX_TRIM_STEPS)
+				break;
 			LWLockRelease(&stripe->lock);
-		} while (trim.steps >= MAX_TRIM_STEPS);
+			lb_let_writers_go(stripe);
+			lb_lock_to_write(stripe);
+		}
+		if (lb_def_is(def, generation))
+			lb_tell_history(stripe);
+		LWLockRelease(&stripe->lock);
 		left |= trim.left;
 	}
 	return left;

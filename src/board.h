@@ -623,8 +623,10 @@ extern void lb_def_clear(LbDef *def, uint64 generation,
 						 FullTransactionId xid);
 
 /*
- * Give back the histories that no snapshot needs any more, and the family's
- * boards that wait for that.  Returns whether some are left.
+ * Give back the histories that no snapshot needs any more, having brought in the
+ * backlogs among them, and the family's boards that wait for that.  Returns
+ * whether some are left.  Takes one stripe's lock after the other, each several
+ * times if there is much to do.
  */
 extern bool lb_def_trim(LbDef *def, uint64 generation);
 

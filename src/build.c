@@ -1702,6 +1702,9 @@ collapse_pages(void)
 	return lb_huge_collapse(arena->base, used);
 }
 
+/* The least time between two looks through all histories, in milliseconds. */
+#define TRIM_INTERVAL_MS 5000
+
 /*
  * Settle what prepared transactions have left, and give back histories that
  * were still needed when their boards were emptied, or all that are not needed,
@@ -1710,40 +1713,75 @@ collapse_pages(void)
 static long
 tidy_ledger(void)
 {
+	static TimestampTz all_trimmed = 0;
 	long		sleep = 60000;
-	bool		full = pg_atomic_read_u32(&lb_shared->histories_full) != 0;
-	bool		looked = false;
+	bool		full = false;
+	uint64		done = 0;
 	dlist_iter	iter;
+
+	/*
+	 * Where old snapshots need the histories, they are full again at once: from
+	 * time to time is enough.
+	 */
+	if (pg_atomic_read_u32(&lb_shared->histories_full) != 0)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		long		passed = TimestampDifferenceMilliseconds(all_trimmed, now);
+
+		full = passed >= TRIM_INTERVAL_MS;
+		if (full)
+		{
+			all_trimmed = now;
+			pg_atomic_write_u32(&lb_shared->histories_full, 0);
+		}
+		else
+			sleep = TRIM_INTERVAL_MS - passed;
+	}
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	dlist_foreach(iter, &lb_shared->defs)
 	{
 		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-		bool		trim;
 
 		if (pg_atomic_read_u32(&def->nprepared) > 0 &&
 			lb_def_settle_prepared(def, def->generation))
 			sleep = Min(sleep, 500);
-		trim = pg_atomic_read_u32(&def->trim) != 0;
-		if (!trim && !full)
-			continue;
-		if (!looked)
-			lb_update_horizon(true);
-		looked = true;
-		pg_atomic_write_u32(&def->trim, 0);
-		if (lb_def_trim(def, def->generation) && trim)
-		{
-			pg_atomic_write_u32(&def->trim, 1);
-			sleep = Min(sleep, 500);
-		}
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 
-	/* As long as old snapshots need them, from time to time. */
-	if (full && lb_histories_full())
-		sleep = Min(sleep, 5000);
-	else if (full)
-		pg_atomic_write_u32(&lb_shared->histories_full, 0);
+	/* One after the other, in the order of their generations. */
+	for (;;)
+	{
+		LbDef	   *next = NULL;
+		uint64		generation = PG_UINT64_MAX;
+		bool		trim = false;
+
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+		{
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+			if (def->generation > done && def->generation < generation &&
+				(full || pg_atomic_read_u32(&def->trim) != 0))
+			{
+				next = def;
+				generation = def->generation;
+			}
+		}
+		if (next != NULL)
+			trim = pg_atomic_exchange_u32(&next->trim, 0) != 0;
+		LWLockRelease(&lb_shared->directory_lock);
+		if (next == NULL)
+			break;
+		if (done == 0)
+			lb_update_horizon(true);
+		done = generation;
+		if (lb_def_trim(next, generation) && trim)
+		{
+			pg_atomic_write_u32(&next->trim, 1);
+			sleep = Min(sleep, 500);
+		}
+	}
 	return sleep;
 }
 

@@ -31,9 +31,7 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#ifdef LB_PAUSE_POINTS
 #include "catalog/pg_db_role_setting.h"
-#endif
 #include "catalog/pg_extension.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"

@@ -230,6 +230,12 @@ count_history(LbStripe *stripe, int64 bytes, bool all)
 	stripe->history_bytes = 0;
 }
 
+void
+lb_tell_history(LbStripe *stripe)
+{
+	count_history(stripe, 0, true);
+}
+
 bool
 lb_histories_full(void)
 {
@@ -242,7 +248,7 @@ lb_stripe_reset(LbDef *def, LbStripe *stripe)
 {
 	LbMem		mem = lb_mem(def);
 
-	count_history(stripe, 0, true);
+	lb_tell_history(stripe);
 	while (stripe->spare != LB_NONE)
 	{
 		LbRef		ref = take_chunk(&mem, stripe);
@@ -513,6 +519,18 @@ backlog_first(LbBoard *board)
 		   board->applied)
 		node = node->prev;
 	return node;
+}
+
+bool
+lb_backlog_unneeded(LbBoard *board)
+{
+	LbPublication *pub;
+
+	if (board->backlog == 0)
+		return false;
+	pub = dlist_container(LbPublication, node, backlog_first(board));
+	return U64FromFullTransactionId(pub->xid) <
+		pg_atomic_read_u64(&lb_shared->horizon);
 }
 
 /* Bring in a backlog, all of it or its first publication. */

@@ -194,6 +194,18 @@ lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
 /* Whether the histories of all boards take more than they are to. */
 extern bool lb_histories_full(void);
 
+/*
+ * Have the sum of histories, which learns of a stripe's in steps, agree with it.
+ * Needs the stripe's exclusive lock.
+ */
+extern void lb_tell_history(LbStripe *stripe);
+
+/*
+ * Whether a board has a backlog of which no snapshot needs the first, so that it
+ * could be given back were it in the index.  Needs the stripe's lock.
+ */
+extern bool lb_backlog_unneeded(LbBoard *board);
+
 /* What lb_trim_history gives back. */
 typedef enum LbTrim
 {

@@ -202,9 +202,9 @@ my $less = 0;
 for my $round (1 .. 3000)
 {
 	$node->safe_psql('families', "UPDATE f SET score = score + 1 WHERE board = 1 AND player_id = $round % 2000 + 1");
-	last if ($less = $kept - $node->safe_psql('families', $used)) > 150_000;
+	last if ($less = $kept - $node->safe_psql('families', $used)) > 80_000;
 }
-cmp_ok($less, '>', 150_000, 'those of all boards are brought in when histories are full');
+cmp_ok($less, '>', 80_000, 'those of all boards are brought in when histories are full');
 kill 'CONT', $pid;
 all_right('histories full');
 $node->stop;
