@@ -1583,17 +1583,20 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 {
 	Trim	   *trim = (Trim *) arg;
 	LbBoard    *board = lb_board_at(ref);
-	bool		empty = trim->def->family && board->index.members == 0;
+	bool		empty;
 
-	if (lb_backlog_unneeded(board))
+	for (;;)
 	{
+		empty = trim->def->family && board->index.members == 0;
+		while (trim->steps < MAX_TRIM_STEPS &&
+			   lb_trim_history(trim->def, board,
+							   empty ? LB_TRIM_TO_LIMIT : LB_TRIM_UNNEEDED))
+			trim->steps += LB_MAX_TRIM;
+		if (!lb_history_waits(board))
+			break;
 		trim->steps += board->backlog;
 		lb_apply_backlog(trim->def, board);
 	}
-	while (trim->steps < MAX_TRIM_STEPS &&
-		   lb_trim_history(trim->def, board,
-						   empty ? LB_TRIM_TO_LIMIT : LB_TRIM_UNNEEDED))
-		trim->steps += LB_MAX_TRIM;
 	if (!dlist_is_empty(&board->history))
 		trim->left = true;
 	else if (empty && dlist_is_empty(&board->pending) &&

@@ -81,6 +81,9 @@
 /* Milliseconds before the log is told again that no worker is to be had. */
 #define TELL_AGAIN (3600 * 1000)
 
+/* The least time between two looks through all histories, in milliseconds. */
+#define TRIM_INTERVAL 5000
+
 bool
 lb_have_passed(TimestampTz since, TimestampTz now, int msec)
 {
@@ -1702,9 +1705,6 @@ collapse_pages(void)
 	return lb_huge_collapse(arena->base, used);
 }
 
-/* The least time between two looks through all histories, in milliseconds. */
-#define TRIM_INTERVAL_MS 5000
-
 /*
  * Settle what prepared transactions have left, and give back histories that
  * were still needed when their boards were emptied, or all that are not needed,
@@ -1726,16 +1726,15 @@ tidy_ledger(void)
 	if (pg_atomic_read_u32(&lb_shared->histories_full) != 0)
 	{
 		TimestampTz now = GetCurrentTimestamp();
-		long		passed = TimestampDifferenceMilliseconds(all_trimmed, now);
 
-		full = passed >= TRIM_INTERVAL_MS;
+		full = lb_have_passed(all_trimmed, now, TRIM_INTERVAL);
 		if (full)
 		{
 			all_trimmed = now;
 			pg_atomic_write_u32(&lb_shared->histories_full, 0);
 		}
 		else
-			sleep = TRIM_INTERVAL_MS - passed;
+			sleep = TRIM_INTERVAL;
 	}
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);

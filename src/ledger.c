@@ -521,18 +521,6 @@ backlog_first(LbBoard *board)
 	return node;
 }
 
-bool
-lb_backlog_unneeded(LbBoard *board)
-{
-	LbPublication *pub;
-
-	if (board->backlog == 0)
-		return false;
-	pub = dlist_container(LbPublication, node, backlog_first(board));
-	return U64FromFullTransactionId(pub->xid) <
-		pg_atomic_read_u64(&lb_shared->horizon);
-}
-
 /* Bring in a backlog, all of it or its first publication. */
 static void
 apply_backlog(LbDef *def, LbBoard *board, bool all)
@@ -631,6 +619,20 @@ lb_forget_publication(LbDef *def, LbPublication *pub)
 	/* Its owner holds its address until he has called back. */
 	if (!pub->owned)
 		free_publication(def, pub);
+}
+
+bool
+lb_history_waits(LbBoard *board)
+{
+	LbPublication *pub;
+
+	if (board->backlog == 0)
+		return false;
+	pub = dlist_container(LbPublication, node,
+						  dlist_head_node(&board->history));
+	return pub->version > board->applied &&
+		U64FromFullTransactionId(pub->xid) <
+		pg_atomic_read_u64(&lb_shared->horizon);
 }
 
 bool

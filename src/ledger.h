@@ -201,10 +201,11 @@ extern bool lb_histories_full(void);
 extern void lb_tell_history(LbStripe *stripe);
 
 /*
- * Whether a board has a backlog of which no snapshot needs the first, so that it
- * could be given back were it in the index.  Needs the stripe's lock.
+ * Whether the oldest of a board's history is needed by no snapshot, and stays only
+ * because it is not in the index yet, as the rest of the backlog.  Needs the
+ * stripe's lock.
  */
-extern bool lb_backlog_unneeded(LbBoard *board);
+extern bool lb_history_waits(LbBoard *board);
 
 /* What lb_trim_history gives back. */
 typedef enum LbTrim

@@ -720,22 +720,7 @@ leaf_find(const LbIndex *index, const Block *leaf, int slot,
 	return -1;
 }
 
-/*
- * Ask for the cache lines that looking for a member in a leaf reads first.
- */
-static inline void
-prefetch_members(const LbArena *arena, const LbIndex *index, LbRef ref)
-{
-	const char *p = (const char *) lb_ptr(arena, ref);
-	Size		size = (Size) LB_CHUNK_SIZE << block_order(index);
-	Size		i;
-
-	/* The header and the tags. */
-	for (i = 0; i < sizeof(Block) + size / (index->width * 8); i += 64)
-		lb_prefetch(p + i);
-}
-
-/* The same by reading them; see lb_index_lookup_many. */
+/* Read the cache lines in which looking for a member in a leaf begins. */
 static inline void
 read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
 {
@@ -743,6 +728,7 @@ read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
 	Size		size = (Size) LB_CHUNK_SIZE << block_order(index);
 	Size		i;
 
+	/* The header and the tags. */
 	for (i = 0; i < sizeof(Block) + size / (index->width * 8); i += 64)
 		(void) p[i];
 }
@@ -764,7 +750,7 @@ find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
 			return leaf;
 		ref = lb_hash_next(arena, &index->hash, scan);
 		if (ref != LB_NONE)
-			prefetch_members(arena, index, ref);
+			read_members(arena, index, ref);
 	}
 	return NULL;
 }
@@ -782,7 +768,7 @@ find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
 	{
 		ref = lb_hash_first(arena, &index->hash, hash, &scan);
 		if (ref != LB_NONE)
-			prefetch_members(arena, index, ref);
+			read_members(arena, index, ref);
 		return find_in_chain(arena, index, member, ref, &scan, slot);
 	}
 

@@ -674,8 +674,8 @@ stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 1 client
 	batch zadd /s "" 1.2 'ZADD in pipelines of 100, not durable'
 stores_ratio 'the same with no index and no trigger instead of the board,' \
 	batch_plain zadd /s "" "" 'ZADD in pipelines of 100, not durable'
-stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 4 clients,' batch4 zadd4 /s "" 1.2 \
-	'ZADD in pipelines of 100, not durable'
+stores_ratio 'score changes in batches of 1,000, synchronous_commit on, 4 clients,' \
+	batch4 zadd4 /s "" 1.2 'ZADD in pipelines of 100, not durable'
 ratio_row 'the same, against no index and no trigger' batch4 \
 	batch_plain4 /s ""
 stores_ratio 'the same with no index and no trigger instead of the board,' \
