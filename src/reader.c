@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
@@ -112,6 +113,14 @@ cause_before_index(LbRead *r, Snapshot snapshot)
 			offline_error(defn, "the server is a standby");
 		return LB_CAUSE_RECOVERY;
 	}
+
+	/*
+	 * A worker of a parallel query has the leader's snapshot, but not its list
+	 * of own changes, nor that of the boards and tables that it has altered.
+	 * A read gets here where a user's function is wrongly marked PARALLEL SAFE.
+	 */
+	if (IsParallelWorker())
+		return LB_CAUSE_OWN_CHANGES;
 
 	if (snapshot->takenDuringRecovery ||
 		snapshot->snapshot_type != SNAPSHOT_MVCC)

@@ -417,6 +417,7 @@ lb_verify(PG_FUNCTION_ARGS)
 	lb_require_preload();
 	lb_require_version();
 	PreventCommandDuringRecovery("lb_verify()");
+	PreventCommandIfParallelMode("lb_verify()");
 	InitMaterializedSRF(fcinfo, 0);
 	if (!PG_ARGISNULL(0))
 	{
