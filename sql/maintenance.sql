@@ -530,7 +530,9 @@ SELECT player_id, score FROM player_score_windows WHERE window_key = :'key';
 COMMIT;
 SELECT board = :'key' AS key, place, member, score FROM lb_archive;
 -- The next day is written to.
+SET leaderboard.max_clock_skew = '2 d';
 SELECT score, applied FROM lb_submit(1, 5, at => :'at'::timestamptz + interval '1 day', boards => '{daily}');
+RESET leaderboard.max_clock_skew;
 -- What is archived and how many there are is of one moment.
 CREATE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -82,6 +82,16 @@ SELECT * FROM lb_submit(1, 15, at => '2026-04-09', boards => '{monthly}');
 SELECT * FROM lb_submit(1, 15, boards => '{dayly}');
 SELECT * FROM lb_submit(1, 15, boards => '{daily:20260431}');
 SELECT * FROM lb_submit(1, 15, boards => '{global,NULL}');
+-- As many names as one likes are not looked up; each is looked up once.
+SELECT state, message, detail, hint FROM lbt.error(
+	$$SELECT lb_submit(1, 15, boards => array_agg('daily:' || i)) FROM generate_series(1, 1001) i$$);
+SELECT * FROM lb_submit(1, 15, at => '2026-04-09', boards => array_fill('daily'::text, '{1000}'));
+SELECT state, detail FROM lbt.error(
+	$$SELECT lb_hide(1, array_fill('global'::text, '{1001}'))$$);
+SELECT state, detail FROM lbt.error(
+	$$SELECT lb_show(1, array_fill('global'::text, '{1001}'))$$);
+SELECT lb_hide(1, array_fill('*'::text, '{1000}')), lb_show(1, array_fill('*'::text, '{1000}'));
+SELECT * FROM lb_submit(1, 15, boards => ARRAY(SELECT 'dayly' || i FROM generate_series(1, 1000) i));
 SELECT * FROM scores;
 TRUNCATE player_scores, player_score_windows;
 
@@ -240,6 +250,19 @@ SELECT * FROM lb_submit(1, 1, at => NULL);
 SELECT * FROM lb_submit(1, 1, 'add');
 SELECT * FROM lb_submit(1, 1, 'change');
 SELECT * FROM lb_submit(1, 1, at => 'infinity');
+-- Clocks differ, but not by years: neither windows nor times come from the future.
+SELECT state, detail, hint FROM lbt.error($$SELECT lb_submit(1, 1, at => now() + interval '6 min')$$);
+SELECT state, detail FROM lbt.error($$SELECT lb_submit_many('{1}', '{1}', at => '2099-01-01')$$);
+SELECT state, detail FROM lbt.error(
+	$$SELECT lb_submit_json('{"player_id": 1, "amount": 1, "at": "2099-01-01", "match_id": "m2099"}')$$);
+SELECT count(*) FROM lb_applied WHERE match_id = 'm2099';
+SELECT board, applied FROM lb_submit(1, 0, at => now() + interval '4 min', boards => '{global}');
+SET leaderboard.max_clock_skew = 0;
+SELECT board, applied FROM lb_submit(1, 0, boards => '{global}');
+SELECT state, detail FROM lbt.error($$SELECT lb_submit(1, 0, at => now() + interval '1 min')$$);
+SET leaderboard.max_clock_skew = -1;
+SELECT board, applied FROM lb_submit(1, 0, at => now() + interval '1 year', boards => '{global}');
+RESET leaderboard.max_clock_skew;
 SELECT lb_submit_many(NULL, '{1}');
 SELECT lb_submit_many('{1}', NULL);
 SELECT lb_submit_many('{1,NULL}', '{1,1}');
@@ -334,6 +357,9 @@ SET ROLE regress_lb_client;
 SELECT lb_rank(1);
 SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09');
 SELECT lb_submit_many('{1,2}', '{1,2}', match_ids => '{n,n}', at => '2026-04-09');
+-- ... and is told so before anything is done with what he hands in.
+SELECT lb_submit(1, 5, boards => array_agg('x' || i)) FROM generate_series(1, 84000) i;
+SELECT lb_submit_many('{1,NULL}', '{1}');
 -- ... nor does a closed window tell a client anything, or let him spoil a match.
 SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09', boards => '{daily:20260408}');
 RESET ROLE;

@@ -249,6 +249,13 @@ _PG_init(void)
 							300, 0, 86400,
 							PGC_SIGHUP, GUC_UNIT_S,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.max_clock_skew",
+							"Sets how far ahead of the server's clock the time of a submit may be.",
+							"-1 is any time.",
+							&lb_max_clock_skew,
+							300, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.memory",
 							"Sets the shared memory for all boards of the server.",
 							NULL,

@@ -517,20 +517,6 @@ lb_rank(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
-/*
- * Wait for a board that is being built, as leaderboard.not_ready says, and
- * lock it.  Returns false if the index does not answer.
- */
-static bool
-read_lock_patiently(Read *r, int not_ready)
-{
-	if (!r->read.query && not_ready == LB_POLICY_WAIT &&
-		pg_atomic_read_u32(&r->read.def->state) == LB_BUILDING)
-		(void) lb_wait_build(r->read.def, r->read.generation, false,
-							 lb_wait_timeout_ms);
-	return lb_read_lock(&r->read);
-}
-
 bool
 lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 			bool *isnull, int64 *score, bool *has_score)
@@ -538,6 +524,7 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	Read		r;
 	int			save_not_ready = lb_not_ready;
 	int			save_offline = lb_offline;
+	int			save_timeout = lb_wait_timeout_ms;
 	volatile bool locked = false;
 	int64		key[LB_MAX_WIDTH];
 
@@ -546,19 +533,21 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	lb_find_target(board, len, &r.read.target);
 	r.method = r.read.target.defn->method;
 
-	/* A write does not fail because of the index: no errors, please. */
+	/* A write neither fails nor waits because of the index. */
 	PG_TRY();
 	{
 		lb_not_ready = LB_POLICY_QUERY;
 		lb_offline = LB_POLICY_QUERY;
+		lb_wait_timeout_ms = 0;
 		lb_read_begin(&r.read, GetActiveSnapshot(),
 					  r.method == LB_DENSE_RANK, false);
-		locked = read_lock_patiently(&r, save_not_ready);
+		locked = lb_read_lock(&r.read);
 	}
 	PG_FINALLY();
 	{
 		lb_not_ready = save_not_ready;
 		lb_offline = save_offline;
+		lb_wait_timeout_ms = save_timeout;
 	}
 	PG_END_TRY();
 	if (locked)
@@ -573,8 +562,9 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 		return true;
 	}
 
-	/* The query of a large table that has no index at all takes too long. */
+	/* The query of a large table that has no index takes too long. */
 	if (r.read.cause == LB_CAUSE_OFFLINE || r.read.cause == LB_CAUSE_TRIGGER ||
+		r.read.cause == LB_CAUSE_UNSETTLED ||
 		(r.read.cause == LB_CAUSE_BUILDING &&
 		 !lb_created_here(r.read.target.defn)))
 		return false;
@@ -1152,6 +1142,7 @@ lb_ranks(PG_FUNCTION_ARGS)
 		output_begin(&out, fcinfo);
 		for (int i = 0; i < n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (rows[i].rank != 0)
 			{
 				out.values[0] = DatumGetInt64(members[i]);
@@ -1180,15 +1171,15 @@ lb_ranks(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-static int	among_width;
-
+/* Compare two keys of *arg words. */
 static int
-among_cmp(const void *a, const void *b)
+among_cmp(const void *a, const void *b, void *arg)
 {
 	const int64 *ka = (const int64 *) a;
 	const int64 *kb = (const int64 *) b;
+	int			width = *(const int *) arg;
 
-	for (int i = 0; i < among_width; i++)
+	for (int i = 0; i < width; i++)
 	{
 		if (ka[i] != kb[i])
 			return ka[i] < kb[i] ? -1 : 1;
@@ -1238,11 +1229,13 @@ lb_among(PG_FUNCTION_ARGS)
 
 		lb_read_unlock(&r.read);
 		output_begin(&out, fcinfo);
-		among_width = width;
-		qsort(found, nfound, (width + 1) * sizeof(int64), among_cmp);
+		qsort_interruptible(found, nfound, (width + 1) * sizeof(int64),
+							among_cmp, &width);
 		for (int i = 0; i < nfound; i++)
 		{
 			int64	   *key = found + (Size) i * (width + 1);
+
+			CHECK_FOR_INTERRUPTS();
 
 			/* The same member twice in the array counts once. */
 			if (i > 0 && member_of(&r, key) ==

@@ -72,8 +72,8 @@ extern void lb_read_by_query(LbRead *r, LbCause cause);
 
 /*
  * What lb_rank() would return in the active snapshot, for those who are in the
- * middle of a write: false if there is no rank to be had from a board that is
- * offline, or that has not been built when leaderboard.wait_timeout is up.
+ * middle of a write: false, at once, if the board is offline, is being built, or
+ * is bringing in a large transaction.
  * *isnull is set if the member is not on the board.  *score is his score if
  * the index has told, and *has_score says so.  Raises what the query may
  * raise, and what finding the board may.

@@ -89,6 +89,9 @@ static const struct
 /* Windows that one statement writes to with "global". */
 #define MAX_SINGLE 5
 
+/* The most boards that a caller names: each window is a lock. */
+#define MAX_NAMED_BOARDS 1000
+
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_json);
 PG_FUNCTION_INFO_V1(lb_submit_many);
@@ -96,6 +99,7 @@ PG_FUNCTION_INFO_V1(lb_hide);
 PG_FUNCTION_INFO_V1(lb_show);
 
 bool		lb_events = true;
+int			lb_max_clock_skew = 300;
 
 
 /* ----------------------------------------------------------------
@@ -103,9 +107,17 @@ bool		lb_events = true;
  * ----------------------------------------------------------------
  */
 
-/* Raise 42501 unless the caller may write scores to the board's table. */
 static void
-require_write(const LbDefn *defn)
+null_element(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("an element of \"%s\" must not be null", name)));
+}
+
+/* Whether the caller may write scores to the board's table. */
+static bool
+may_write(const LbDefn *defn)
 {
 	static const AclMode modes[] = {ACL_INSERT, ACL_UPDATE};
 
@@ -115,9 +127,18 @@ require_write(const LbDefn *defn)
 		if (pg_class_aclcheck(defn->source, GetUserId(), modes[i]) != ACLCHECK_OK &&
 			pg_attribute_aclcheck(defn->source, defn->columns[0].attno,
 								  GetUserId(), modes[i]) != ACLCHECK_OK)
-			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-						   get_rel_name(defn->source));
+			return false;
 	}
+	return true;
+}
+
+/* Raise 42501 unless the caller may write scores to the board's table. */
+static void
+require_write(const LbDefn *defn)
+{
+	if (!may_write(defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(defn->source));
 }
 
 static LbDefn *
@@ -159,19 +180,67 @@ find_recorded(const char *name)
 }
 
 /*
+ * Raise 42501 if the caller may write to no board that scores are submitted to:
+ * then nothing is done with what the caller has handed in.
+ */
+static void
+require_some_write(void)
+{
+	static const char *const names[] = {"global", "*"};
+	const LbDefn *denied = NULL;
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		const LbDefn *defn = find_recorded(names[i]);
+
+		if (defn == NULL)
+			continue;
+		if (may_write(defn))
+			return;
+		if (denied == NULL)
+			denied = defn;
+	}
+	if (denied != NULL)
+		require_write(denied);
+}
+
+/*
+ * Raise 54000 if an array of boards' names is too long, and 22004 for a null in
+ * it.  Returns its elements.
+ */
+static int
+named_boards(ArrayType *names, Datum **elements)
+{
+	bool	   *nulls;
+	int			n = ArrayGetNItems(ARR_NDIM(names), ARR_DIMS(names));
+
+	if (n > MAX_NAMED_BOARDS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many boards for one call"),
+				 errdetail("\"%s\" has %d elements; the most is %d.", "boards",
+						   n, MAX_NAMED_BOARDS),
+				 errhint("Name them in several calls.")));
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, elements,
+					  &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			null_element("boards");
+	}
+	return n;
+}
+
+/*
  * A window is read as a board of the family "*", which its rows are written to:
- * another family may have the name that its key begins with.
+ * another family may have the name that its key begins with.  The same board
+ * may be added twice, until sort_boards().
  */
 static LbSubmitBoard *
 add_board(LbSubmit *s, const char *name, bool window)
 {
 	LbSubmitBoard *board;
 
-	for (int i = 0; i < s->nboards; i++)
-	{
-		if (strcmp(s->boards[i].name, name) == 0)
-			return NULL;
-	}
 	if (s->nboards == s->maxboards)
 	{
 		s->maxboards = Max(8, s->maxboards * 2);
@@ -207,19 +276,17 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 		strcmp(given, span.key) != 0)
 	{
 		board = add_board(s, given, true);
-		if (board != NULL)
-			board->closed = true;
+		board->closed = true;
 		return;
 	}
 	board = add_board(s, span.key, true);
-	if (board == NULL)
-		return;
 	board->kind = pstrdup(window->name);
 	board->op = window->op;
 	board->closes = lb_window_closes(window, &span);
 	board->closed = !contains || !window->is_open;
 }
 
+/* Whoever may not write to a board learns nothing of it, and does no work. */
 static void
 named_board(LbSubmit *s, const char *name)
 {
@@ -228,9 +295,13 @@ named_board(LbSubmit *s, const char *name)
 
 	if (strcmp(name, "global") == 0)
 	{
+		if (s->global == NULL)
+			s->global = find_source("global", false);
 		s->write_global = true;
 		return;
 	}
+	if (s->windows == NULL && lb_find_defn("*") != NULL)
+		s->windows = find_source("*", true);
 	window = lb_window_find(name, strlen(name));
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
@@ -247,6 +318,29 @@ board_cmp(const void *a, const void *b)
 {
 	return strcmp(((const LbSubmitBoard *) a)->name,
 				  ((const LbSubmitBoard *) b)->name);
+}
+
+/* Sort the windows by key, each once, and put "global" before them. */
+static void
+sort_boards(LbSubmit *s)
+{
+	int			n = 0;
+
+	if (s->nboards > 1)
+		qsort(s->boards, s->nboards, sizeof(LbSubmitBoard), board_cmp);
+	for (int i = 0; i < s->nboards; i++)
+	{
+		if (n == 0 || board_cmp(&s->boards[i], &s->boards[n - 1]) != 0)
+			s->boards[n++] = s->boards[i];
+	}
+	s->nboards = n;
+	if (s->write_global)
+	{
+		LbSubmitBoard global = *add_board(s, "global", false);
+
+		memmove(s->boards + 1, s->boards, n * sizeof(LbSubmitBoard));
+		s->boards[0] = global;
+	}
 }
 
 /*
@@ -271,41 +365,25 @@ find_boards(LbSubmit *s, ArrayType *names)
 	else
 	{
 		Datum	   *elements;
-		bool	   *nulls;
 		int			n;
 
-		deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements,
-						  &nulls, &n);
+		require_some_write();
+		n = named_boards(names, &elements);
 		for (int i = 0; i < n; i++)
 		{
-			if (nulls[i])
-				ereport(ERROR,
-						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						 errmsg("an element of \"%s\" must not be null",
-								"boards")));
+			CHECK_FOR_INTERRUPTS();
 			named_board(s, TextDatumGetCString(elements[i]));
 		}
 	}
 	windows = s->nboards > 0;
-	if (s->nboards > 1)
-		qsort(s->boards, s->nboards, sizeof(LbSubmitBoard), board_cmp);
+	sort_boards(s);
 	if (s->write_global)
-	{
-		LbSubmitBoard *board = add_board(s, "global", false);
-		LbSubmitBoard global;
-
-		/* It comes first. */
-		if (board != NULL)
-		{
-			global = *board;
-			memmove(s->boards + 1, s->boards,
-					(s->nboards - 1) * sizeof(LbSubmitBoard));
-			s->boards[0] = global;
-		}
-		s->global = find_source("global", false);
 		first = 1;
-	}
-	if (windows)
+	if (s->write_global && s->global == NULL)
+		s->global = find_source("global", false);
+	if (!windows)
+		s->windows = NULL;
+	else if (s->windows == NULL)
 		s->windows = find_source("*", true);
 	if (windows && !s->write_global && s->windows->ranked_if[0] != '\0')
 	{
@@ -322,6 +400,7 @@ find_boards(LbSubmit *s, ArrayType *names)
 	{
 		LbSubmitBoard *board = &s->boards[i];
 
+		CHECK_FOR_INTERRUPTS();
 		if (board->closed || GetCurrentTimestamp() >= board->closes)
 		{
 			board->closed = true;
@@ -589,6 +668,18 @@ player_number(const LbSubmit *s, int64 player)
 	return -1;
 }
 
+/* The window with this key, or NULL. */
+static LbSubmitBoard *
+find_window(LbSubmit *s, const char *key, int len)
+{
+	int			first = s->write_global ? 1 : 0;
+	LbSubmitBoard wanted;
+
+	wanted.name = pnstrdup(key, len);
+	return bsearch(&wanted, s->boards + first, s->nboards - first,
+				   sizeof(LbSubmitBoard), board_cmp);
+}
+
 static Datum
 int8_array(const int64 *values, int n)
 {
@@ -626,15 +717,7 @@ take_scores(LbSubmit *s, bool written)
 			/* Mostly the board of the row before. */
 			if (board == NULL || (int) strlen(board->name) != len ||
 				memcmp(board->name, VARDATA_ANY(key), len) != 0)
-			{
-				board = NULL;
-				for (int b = 0; b < s->nboards && board == NULL; b++)
-				{
-					if ((int) strlen(s->boards[b].name) == len &&
-						memcmp(s->boards[b].name, VARDATA_ANY(key), len) == 0)
-						board = &s->boards[b];
-				}
-			}
+				board = find_window(s, VARDATA_ANY(key), len);
 		}
 		if (p < 0 || board == NULL)
 			continue;
@@ -1119,7 +1202,7 @@ claim_matches(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
-	qsort_arg(order, n, sizeof(int), match_cmp, s->items);
+	qsort_interruptible(order, n, sizeof(int), match_cmp, s->items);
 	for (int i = 0; i < n; i++)
 	{
 		players[i] = Int64GetDatum(s->items[order[i]].player);
@@ -1346,7 +1429,7 @@ log_events(LbSubmit *s, text *op)
  */
 
 static int
-item_cmp(const void *a, const void *b)
+item_cmp(const void *a, const void *b, void *unused)
 {
 	const LbSubmitItem *ia = (const LbSubmitItem *) a;
 	const LbSubmitItem *ib = (const LbSubmitItem *) b;
@@ -1360,7 +1443,8 @@ item_cmp(const void *a, const void *b)
 static void
 prepare_players(LbSubmit *s)
 {
-	qsort(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp);
+	qsort_interruptible(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp,
+						NULL);
 	s->players = palloc(s->nitems * sizeof(int64));
 	s->first = palloc(s->nitems * sizeof(int));
 	for (int i = 0; i < s->nitems; i++)
@@ -1498,6 +1582,15 @@ begin_submit(FunctionCallInfo fcinfo, LbSubmit *s, const char *function,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" must be finite", "at")));
+	if (lb_max_clock_skew >= 0 &&
+		s->at - lb_max_clock_skew * USECS_PER_SEC > GetCurrentTimestamp())
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("argument \"%s\" is in the future: \"%s\"", "at",
+						timestamptz_to_str(s->at)),
+				 errdetail("It is more than %d seconds ahead of the server's clock.",
+						   lb_max_clock_skew),
+				 errhint("Submit scores when they have been made; \"leaderboard.max_clock_skew\" sets how far ahead another clock may be.")));
 }
 
 
@@ -1844,14 +1937,6 @@ check_size(int nchanges, int nboards)
 				 errhint("Submit them in several calls.")));
 }
 
-static void
-null_element(const char *name)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("an element of \"%s\" must not be null", name)));
-}
-
 Datum
 lb_submit_many(PG_FUNCTION_ARGS)
 {
@@ -1870,6 +1955,8 @@ lb_submit_many(PG_FUNCTION_ARGS)
 
 	begin_submit(fcinfo, &s, "lb_submit_many()", names);
 	op = PG_GETARG_TEXT_PP(2);
+
+	require_some_write();
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
 					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players,
 					  &player_nulls, &n);
@@ -1894,6 +1981,7 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	s.items = palloc0(n * sizeof(LbSubmitItem));
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (player_nulls[i])
 			null_element("player_ids");
 		if (amount_nulls[i])
@@ -2009,18 +2097,18 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
 	else
 	{
 		Datum	   *elements;
-		bool	   *nulls;
+		int			nelements = named_boards(PG_GETARG_ARRAYTYPE_P(1),
+											 &elements);
 
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
-						  TYPALIGN_INT, &elements, &nulls, &n);
-		names = palloc(Max(1, n) * sizeof(char *));
-		for (int i = 0; i < n; i++)
-		{
-			if (nulls[i])
-				null_element("boards");
+		names = palloc(Max(1, nelements) * sizeof(char *));
+		for (int i = 0; i < nelements; i++)
 			names[i] = TextDatumGetCString(elements[i]);
+		qsort(names, nelements, sizeof(char *), hide_cmp);
+		for (int i = 0; i < nelements; i++)
+		{
+			if (n == 0 || strcmp(names[i], names[n - 1]) != 0)
+				names[n++] = names[i];
 		}
-		qsort(names, n, sizeof(char *), hide_cmp);
 	}
 
 	/* Nobody's rows. */

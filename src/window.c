@@ -288,12 +288,22 @@ lb_windows(LbWindow ***result)
 LbWindow *
 lb_window_find(const char *name, int len)
 {
+	int			lo = 0;
+	int			hi;
+
 	load_windows();
-	for (int i = 0; i < nwindows; i++)
+	hi = nwindows;
+	while (lo < hi)
 	{
-		if (strncmp(windows[i]->name, name, len) == 0 &&
-			windows[i]->name[len] == '\0')
-			return windows[i];
+		int			mid = lo + (hi - lo) / 2;
+		int			c = strncmp(windows[mid]->name, name, len);
+
+		if (c == 0 && windows[mid]->name[len] == '\0')
+			return windows[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
 	return NULL;
 }
