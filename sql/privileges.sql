@@ -271,6 +271,116 @@ DROP TABLE m;
 DROP FUNCTION spy;
 DELETE FROM lb_archive WHERE board = 'm';
 
+-- What an owner has written runs with the owner's rights at most: triggers when
+-- somebody else closes a season, functions in indexes when a superuser reads.
+SET ROLE regress_lb_owner;
+CREATE TABLE m (player_id bigint PRIMARY KEY, score bigint, secret boolean NOT NULL DEFAULT true);
+INSERT INTO m SELECT i, i FROM generate_series(1, 3) i;
+SELECT lb_create_board('m', 'm');
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% as %', tg_op, current_user;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tell AFTER UPDATE OR DELETE ON m EXECUTE FUNCTION tell();
+SELECT lb_close_season('m', 's1');
+RESET ROLE;
+SELECT lb_close_season('m', 's2');
+SELECT lb_close_season('m', 's3', 0, NULL);
+GRANT regress_lb_owner TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT lb_close_season('m', 's4');
+RESET ROLE;
+REVOKE regress_lb_owner FROM regress_lb_reader;
+-- Nor is a trigger left to whoever commits, but by the owner.
+SET ROLE regress_lb_owner;
+INSERT INTO m VALUES (1, 1), (2, 2), (3, 3);
+CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON m DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
+BEGIN;
+SELECT lb_close_season('m', 's5', NULL, 1);
+COMMIT;
+RESET ROLE;
+BEGIN;
+SELECT lb_close_season('m', 's6');
+UPDATE m SET score = 2 WHERE player_id = 1;
+COMMIT;
+SELECT score FROM m ORDER BY player_id;
+SELECT lb_wait_ready();
+SET ROLE regress_lb_owner;
+CREATE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE INDEX m_spy ON m ((score + spy(1)));
+CREATE OR REPLACE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'planned as %', current_user;
+	RETURN $1;
+END $$;
+SELECT lb_wait_ready();
+SET leaderboard.enable_index = off;
+ALTER INDEX m_spy SET (fillfactor = 51);
+SELECT lb_rank(1, 'm');
+RESET ROLE;
+ALTER INDEX m_spy SET (fillfactor = 52);
+SELECT lb_rank(1, 'm');
+GRANT SELECT ON m TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT lb_rank(1, 'm');
+RESET ROLE;
+DROP INDEX m_spy;
+-- Policies do not apply to a superuser, who reads what the owner does not.
+SET ROLE regress_lb_owner;
+UPDATE m SET score = player_id;
+CREATE POLICY one ON m USING (player_id = 1);
+ALTER TABLE m ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT lb_count('m');
+RESET ROLE;
+SELECT lb_count('m');
+SET ROLE regress_lb_owner;
+SELECT lb_count('m');
+SET row_security = off;
+SELECT lb_count('m');
+RESET row_security;
+RESET ROLE;
+SELECT lb_count('m');
+RESET leaderboard.enable_index;
+DROP TABLE m;
+DROP FUNCTION tell, spy;
+DELETE FROM lb_archive WHERE board = 'm';
+-- Nor does a submit lead the owner's functions to other objects, where it reads
+-- the owner's table with the owner's rights.
+SELECT lb_create_tables();
+ALTER TABLE player_score_windows OWNER TO regress_lb_owner;
+GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_reader;
+CREATE SCHEMA evil AUTHORIZATION regress_lb_reader;
+GRANT USAGE ON SCHEMA evil TO PUBLIC;
+SET ROLE regress_lb_owner;
+CREATE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+CREATE INDEX w_spy ON player_score_windows ((score + spy(1)));
+CREATE OR REPLACE FUNCTION public.spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regproc('helper') IS NOT NULL THEN
+		PERFORM helper();
+	END IF;
+	RETURN $1;
+END $$;
+SET ROLE regress_lb_reader;
+CREATE FUNCTION evil.helper() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE 'evil as %', current_user;
+END $$;
+RESET ROLE;
+SELECT lb_wait_ready();
+ALTER INDEX w_spy SET (fillfactor = 51);
+SET ROLE regress_lb_reader;
+SET search_path = evil, public;
+SELECT board, score, rank FROM lb_submit(1, 5, boards => '{global}');
+RESET search_path;
+RESET ROLE;
+DROP TABLE player_scores, player_score_windows;
+DROP FUNCTION spy;
+DROP SCHEMA evil CASCADE;
+DELETE FROM lb_window;
+TRUNCATE lb_event;
+
 -- Objects in front of the system's own change nothing.
 CREATE SCHEMA evil;
 CREATE FUNCTION evil.lt(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS

@@ -55,6 +55,7 @@
 #include "hugepage.h"
 #include "ledger.h"
 #include "maintain.h"
+#include "own.h"
 #include "watch.h"
 
 /* Rows between two looks at whether to go on. */
@@ -1095,8 +1096,7 @@ try_build(Build *build, LbDefn *defn)
 	LbSort	   *sort;
 	LbValues	values;
 	BuildResult result;
-	Oid			save_user;
-	int			save_context;
+	LbUser		saved;
 
 	/*
 	 * Or one that had ended before has not told of it: after this, whoever has
@@ -1120,12 +1120,10 @@ try_build(Build *build, LbDefn *defn)
 						rel->rd_rel->reltuples < 0 ? 0 : (uint64) rel->rd_rel->reltuples);
 
 	/* Nothing of the user's runs here, but keep it that way. */
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(rel->rd_rel->relowner,
-						   save_context | SECURITY_RESTRICTED_OPERATION);
+	lb_switch_to_owner(&saved, rel->rd_rel->relowner, false);
 	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
 						&def->build_done, lb_give_way);
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 	pg_atomic_write_u64(&def->build_total,
 						pg_atomic_read_u64(&def->build_done));
 	result = pack(build, defn, sort, &values);

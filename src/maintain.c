@@ -28,7 +28,8 @@
  *
  * Rows of the user's table are removed with the rights of the table's owner,
  * in a restricted context, as VACUUM would run his functions: triggers of his
- * fire.  The extension's own tables are written as their owner.
+ * fire.  So are seasons reset, unless the owner does it.  The extension's own
+ * tables are written as their owner.
  *
  *-------------------------------------------------------------------------
  */
@@ -171,25 +172,66 @@ typedef void (*Action) (Visit *visit, const LbDefn *defn,
 
 /*
  * Run a statement on a table, or InvalidOid, with the rights of the source's
- * owner.  Rows that policies hide from him, by FORCE ROW LEVEL SECURITY, are not
- * removed.
+ * owner.  Rows that policies hide from the owner, by FORCE ROW LEVEL SECURITY,
+ * are left out unless all rows are meant.
  */
 static uint64
-run_as_owner(const LbDefn *defn, const char *sql, Oid table, int nargs,
-			 const Oid *types, Datum *values)
+run_as_owner(const LbDefn *defn, bool all_rows, const char *sql, Oid table,
+			 int nargs, const Oid *types, Datum *values)
 {
-	Oid			save_user;
-	int			save_context;
-	int			save_nestlevel = NewGUCNestLevel();
+	LbUser		saved;
 	uint64		n;
 
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(defn->owner,
-						   save_context | SECURITY_RESTRICTED_OPERATION);
+	lb_switch_to_owner(&saved, defn->owner, all_rows);
 	n = lb_run_once(sql, table, nargs, types, values);
-	AtEOXact_GUC(false, save_nestlevel);
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 	return n;
+}
+
+/*
+ * The constraints of a table and its partitions that are checked at commit, as a
+ * list for SET CONSTRAINTS; NULL if there is none.
+ */
+static char *
+deferred_constraints(const LbDefn *defn)
+{
+	Oid			types[] = {OIDARRAYOID};
+	Datum	   *tables = palloc((defn->nparts + 1) * sizeof(Datum));
+	Datum		values[1];
+	char	   *names;
+
+	tables[0] = ObjectIdGetDatum(defn->source);
+	for (int i = 0; i < defn->nparts; i++)
+		tables[i + 1] = ObjectIdGetDatum(defn->parts[i]);
+	values[0] = lb_make_array(OIDOID, tables, NULL, defn->nparts + 1);
+	(void) lb_run_once("SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%I.%I', n.nspname, c.conname), ', ') "
+					   "FROM pg_catalog.pg_trigger t "
+					   "JOIN pg_catalog.pg_constraint c ON c.oid OPERATOR(pg_catalog.=) t.tgconstraint "
+					   "JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.connamespace "
+					   "WHERE t.tgrelid OPERATOR(pg_catalog.=) ANY ($1) AND t.tginitdeferred",
+					   InvalidOid, 1, types, values);
+	names = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	SPI_freetuptable(SPI_tuptable);
+	return names;
+}
+
+/*
+ * The same of an UPDATE or a DELETE.  The owner's rights end with the statement,
+ * so nothing of it can be left to the commit: constraints are checked at once,
+ * from here to the end of the transaction.
+ */
+static uint64
+write_as_owner(const LbDefn *defn, bool all_rows, const char *sql, int nargs,
+			   const Oid *types, Datum *values)
+{
+	char	   *constraints = deferred_constraints(defn);
+
+	if (constraints != NULL)
+		(void) run_as_owner(defn, false, psprintf("SET CONSTRAINTS %s IMMEDIATE",
+												  constraints),
+							InvalidOid, 0, NULL, NULL);
+	return run_as_owner(defn, all_rows, sql, defn->source, nargs, types,
+						values);
 }
 
 /* The same of a DELETE, which does not wait for long for anybody's row. */
@@ -205,7 +247,7 @@ delete_as_owner(const LbDefn *defn, const char *sql, int nargs, Oid *types,
 		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
 								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 								 true, 0, false);
-	n = run_as_owner(defn, sql, defn->source, nargs, types, values);
+	n = write_as_owner(defn, false, sql, nargs, types, values);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
 }
@@ -374,7 +416,7 @@ keys_of_rows(const LbDefn *defn, bool unranked, BlockNumber begin,
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
 	values[0] = PointerGetDatum(&tids[0]);
 	values[1] = PointerGetDatum(&tids[1]);
-	n = run_as_owner(defn, sql.data, defn->source,
+	n = run_as_owner(defn, false, sql.data, defn->source,
 					 BlockNumberIsValid(end) ? 2 : 0, types, values);
 	return keys_of_result(n);
 }
@@ -669,7 +711,7 @@ drop_partition(Visit *visit, const LbDefn *defn, Oid partition,
 	{
 		char	   *schema = get_namespace_name(get_rel_namespace(partition));
 
-		(void) run_as_owner(defn,
+		(void) run_as_owner(defn, false,
 							psprintf("DROP TABLE %s",
 									 quote_qualified_identifier(schema,
 																get_rel_name(partition))),
@@ -737,7 +779,7 @@ find_left(Visit *visit, const LbDefn *defn, const char *key, Datum kept)
 		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
 						 quote_identifier(defn->member));
 	appendStringInfoString(&sql, " LIMIT $2) t");
-	(void) run_as_owner(defn, sql.data, defn->source, kept != 0 ? 3 : 2, types,
+	(void) run_as_owner(defn, false, sql.data, defn->source, kept != 0 ? 3 : 2, types,
 						values);
 	left->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
@@ -1470,7 +1512,11 @@ lb_close_season(PG_FUNCTION_ARGS)
 	archived = archive(defn, board, season,
 					   PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2));
 
-	/* With the rights of the caller, who owns the table. */
+	/*
+	 * The owner resets the table by a statement of the owner's own.  For anybody
+	 * else who may, a superuser or a member of the owner's role, the triggers of
+	 * the table run with the owner's rights.
+	 */
 	initStringInfo(&sql);
 	values[0] = target.has_value ?
 		PointerGetDatum(cstring_to_text_with_len(target.value.data,
@@ -1489,7 +1535,11 @@ lb_close_season(PG_FUNCTION_ARGS)
 						 quote_identifier(defn->board_column));
 	else
 		appendStringInfoString(&sql, "true");
-	(void) lb_run_once(sql.data, defn->source, 2, types, values);
+	if (defn->owner == GetUserId())
+		(void) lb_run_once(sql.data, defn->source, 2, types, values);
+	else
+		(void) write_as_owner(defn, has_bypassrls_privilege(GetUserId()),
+							  sql.data, 2, types, values);
 	SPI_finish();
 	PG_RETURN_INT64(archived);
 }

@@ -62,23 +62,19 @@ static uint64
 execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
 					 const char *nulls, Oid lb_board)
 {
-	Oid			save_user;
-	int			save_context;
-	Relation	rel = table_open(lb_board, RowExclusiveLock);
+	LbUser		saved;
 	SPIPlanPtr	plan;
 	uint64		n;
 
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(rel->rd_rel->relowner,
-						   save_context | SECURITY_LOCAL_USERID_CHANGE);
-	table_close(rel, NoLock);
+	LockRelationOid(lb_board, RowExclusiveLock);
+	lb_switch_to_extension(&saved, lb_own_role());
 	plan = SPI_prepare(sql, nargs, types);
 	if (plan == NULL ||
 		SPI_execute_snapshot(plan, values, nulls, GetLatestSnapshot(),
 							 InvalidSnapshot, false, true, 0) < 0)
 		elog(ERROR, "could not write to lb_board");
 	n = SPI_processed;
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 	return n;
 }
 

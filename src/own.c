@@ -22,6 +22,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -233,9 +234,45 @@ lb_own_text(const void *arg)
 /* While lb_own_run() runs a statement: the role that it runs as. */
 static Oid	running_as = InvalidOid;
 
-/* The role that our own tables belong to. */
-static Oid
-own_role(void)
+static void
+switch_user(LbUser *saved, Oid user, int context)
+{
+	GetUserIdAndSecContext(&saved->user, &saved->context);
+	saved->nestlevel = 0;
+	SetUserIdAndSecContext(user, saved->context | context);
+}
+
+void
+lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows)
+{
+	bool		same_path = has_privs_of_role(GetUserId(), owner) &&
+		!(IsBackgroundWorker && superuser_arg(owner));
+
+	switch_user(saved, owner, SECURITY_RESTRICTED_OPERATION |
+				(all_rows ? SECURITY_NOFORCE_RLS : 0));
+	saved->nestlevel = NewGUCNestLevel();
+	if (!same_path)
+		(void) set_config_option("search_path", "pg_catalog, pg_temp",
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+}
+
+void
+lb_switch_to_extension(LbUser *saved, Oid owner)
+{
+	switch_user(saved, owner, SECURITY_LOCAL_USERID_CHANGE);
+}
+
+void
+lb_restore_user(const LbUser *saved)
+{
+	if (saved->nestlevel > 0)
+		AtEOXact_GUC(false, saved->nestlevel);
+	SetUserIdAndSecContext(saved->user, saved->context);
+}
+
+Oid
+lb_own_role(void)
 {
 	Relation	rel = table_open(lb_own_table("lb_board"), AccessShareLock);
 	Oid			owner = rel->rd_rel->relowner;
@@ -254,17 +291,14 @@ uint64
 lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		   Datum *values, const char *nulls)
 {
-	Oid			save_user;
-	int			save_context;
-	Oid			owner = own_role();
+	LbUser		saved;
+	Oid			owner = lb_own_role();
 	Oid			before = running_as;
 	volatile uint64 n = 0;
 
-	GetUserIdAndSecContext(&save_user, &save_context);
+	lb_switch_to_extension(&saved, owner);
 	PG_TRY();
 	{
-		SetUserIdAndSecContext(owner,
-							   save_context | SECURITY_LOCAL_USERID_CHANGE);
 		running_as = owner;
 		n = lb_plan_run(kept, 0, lb_own_text, text, InvalidOid, InvalidOid, nargs,
 						types, values, nulls);
@@ -274,22 +308,18 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		running_as = before;
 	}
 	PG_END_TRY();
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 	return n;
 }
 
 uint64
 lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
 {
-	Oid			save_user;
-	int			save_context;
-	Oid			owner = own_role();
+	LbUser		saved;
 	uint64		n;
 
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(owner,
-						   save_context | SECURITY_LOCAL_USERID_CHANGE);
+	lb_switch_to_extension(&saved, lb_own_role());
 	n = lb_run_once(lb_own_text(text), InvalidOid, nargs, types, values);
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 	return n;
 }

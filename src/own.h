@@ -25,6 +25,14 @@ typedef struct LbPlan
 	int			running;		/* how often it is under way */
 } LbPlan;
 
+/* Who ran, and with which settings, before another user's rights were taken. */
+typedef struct LbUser
+{
+	Oid			user;
+	int			context;
+	int			nestlevel;		/* of settings; 0 if they were not saved */
+} LbUser;
+
 /* Makes the text of a statement, palloc'd. */
 typedef char *(*LbPlanText) (const void *arg);
 
@@ -61,6 +69,40 @@ pg_noreturn extern void lb_wrong_table(Oid table);
  * follows.  Raises as lb_require_catalog().
  */
 extern char *lb_own_text(const void *arg);
+
+/*
+ * Go on with the rights of a table's owner, for a statement in which code of that
+ * owner can run (triggers, index expressions, policies) but which the owner has not
+ * given: in a security-restricted operation, as VACUUM runs index expressions.
+ * Such code cannot change the role back, make temporary objects, or leave a
+ * deferred trigger to whoever commits (42501).  What it sets is undone by
+ * lb_restore_user().
+ *
+ * search_path stays what it was if the current user has the owner's rights
+ * anyway; else it becomes pg_catalog, pg_temp, since the current user could lead
+ * the owner's code to other objects.  A background worker has the path that the
+ * database's owner has given to the database, so there it stays only for owners
+ * who are no superusers.
+ *
+ * Policies apply to the owner by FORCE ROW LEVEL SECURITY only, and not with
+ * all_rows: for a current user whom policies do not apply to.
+ *
+ * Can raise.  An error needs no lb_restore_user(): the end of the transaction
+ * or subtransaction does the same.
+ */
+extern void lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows);
+
+/*
+ * Go on with the rights of the extension's owner, for a statement that consists
+ * of this library's own text and touches the extension's own tables only.
+ */
+extern void lb_switch_to_extension(LbUser *saved, Oid owner);
+
+/* Back to what lb_switch_to_owner() or lb_switch_to_extension() has saved. */
+extern void lb_restore_user(const LbUser *saved);
+
+/* The role that the extension's own tables belong to.  Can raise. */
+extern Oid	lb_own_role(void);
 
 /*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A

@@ -910,10 +910,11 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	volatile int rc = 0;
 	volatile bool gone = false;
 	Oid			source = defn->source;
-	bool		as_owner = lb_own_running();
-	Oid			save_user;
-	int			save_context;
-	int			nestlevel = 0;
+	bool		own = lb_own_running();
+	bool		as_owner = own ||
+		(superuser() && GetUserId() != defn->owner);
+	bool		shared;
+	LbUser		saved;
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
@@ -929,16 +930,21 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	 * indexes with the rights of the extension's owner.  Policies that apply
 	 * to the table's owner, by FORCE ROW LEVEL SECURITY, make it an error: we
 	 * act on all rows, and standings without some would be taken for final.
+	 *
+	 * Nor do such functions run as a superuser who reads the board: the owner
+	 * reads the same rows, if policies apply to neither.  With them a plan is
+	 * of no use to the owner, whom policies apply to.
 	 */
-	GetUserIdAndSecContext(&save_user, &save_context);
+	shared = own || lb_may_read(unconstify(LbDefn *, defn));
 	if (as_owner)
 	{
-		SetUserIdAndSecContext(defn->owner,
-							   save_context | SECURITY_RESTRICTED_OPERATION);
-		nestlevel = NewGUCNestLevel();
-		(void) set_config_option("row_security", "off", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_switch_to_owner(&saved, defn->owner, !own);
+		if (own)
+			(void) set_config_option("row_security", "off", PGC_USERSET,
+									 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+									 false);
+		else
+			shared = shared && !defn->row_security;
 	}
 
 	lb_pause("named");
@@ -946,8 +952,7 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	PG_TRY();
 	{
 		/* Who has no privileges is told so by the parser, too. */
-		plan = get_plan(defn, kind, method, as_owner ||
-						lb_may_read(unconstify(LbDefn *, defn)), &text);
+		plan = get_plan(defn, kind, method, shared, &text);
 		rc = SPI_execute_plan_extended(plan, &options);
 		plans_running--;
 	}
@@ -966,10 +971,7 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	PG_END_TRY();
 
 	if (as_owner)
-	{
-		AtEOXact_GUC(false, nestlevel);
-		SetUserIdAndSecContext(save_user, save_context);
-	}
+		lb_restore_user(&saved);
 	if (gone)
 		return false;
 	if (rc != SPI_OK_SELECT)

@@ -948,17 +948,11 @@ static void
 run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefn *defn,
 					const int64 *players, int n, bool *ranked)
 {
-	Oid			save_user;
-	int			save_context;
-	int			nestlevel;
+	LbUser		saved;
 
-	GetUserIdAndSecContext(&save_user, &save_context);
-	SetUserIdAndSecContext(defn->owner,
-						   save_context | SECURITY_RESTRICTED_OPERATION);
-	nestlevel = NewGUCNestLevel();
+	lb_switch_to_owner(&saved, defn->owner, false);
 	run_hidden(s, plan, defn, players, n, ranked);
-	AtEOXact_GUC(false, nestlevel);
-	SetUserIdAndSecContext(save_user, save_context);
+	lb_restore_user(&saved);
 }
 
 /*
