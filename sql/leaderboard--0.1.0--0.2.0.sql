@@ -9,6 +9,19 @@ COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
 'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
 
 /*
+ * Who makes a board takes a name that others read and write by.  It is the
+ * database's owner who says who may: GRANT EXECUTE ON FUNCTION.
+ */
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean) TO pg_database_owner;
+
+/* These are for triggers of the extension's own. */
+REVOKE ALL ON FUNCTION @extschema@.lb_board_changed() FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.lb_on_drop() FROM PUBLIC;
+
+/*
  * What is written to these tables by a worker of logical replication fires row
  * triggers alone.  TRUNCATE makes every session look again by itself, but has
  * to be known before the rows are gone.
@@ -158,6 +171,8 @@ AS 'MODULE_PATHNAME', 'lb_open_window'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) IS
 'makes lb_submit() write to a window; of one that is recorded it replaces everything, by the default where an argument is left out';
+REVOKE ALL ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_close_window(
 	name text)
@@ -396,6 +411,8 @@ AS 'MODULE_PATHNAME', 'lb_set_limit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) IS
 'limits what lb_submit() takes on a board';
+REVOKE ALL ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_limit(
 	name text)
@@ -566,6 +583,7 @@ AS 'MODULE_PATHNAME', 'lb_watch_changed'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.lb_watch_changed() IS
 'trigger on lb_watched: has a worker look at what is watched';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_changed() FROM PUBLIC;
 
 CREATE TRIGGER lb_watch_changed
 AFTER INSERT ON @extschema@.lb_watched
@@ -621,6 +639,8 @@ AS 'MODULE_PATHNAME', 'lb_watch'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch(text, integer) IS
 'has changes of the first places of a board notified on the channel "leaderboard"';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch(text, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch(text, integer) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_unwatch(
 	board text)
@@ -638,6 +658,8 @@ AS 'MODULE_PATHNAME', 'lb_watch_member'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_watch_member(bigint, text) IS
 'has changes of a member''s rank notified on the channel "leaderboard"';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_member(bigint, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member(bigint, text) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_unwatch_member(
 	member bigint,

@@ -279,6 +279,7 @@ SELECT * FROM lb_verify();
 -- A board of the same name that is another owner's has seasons of its own.  Who
 -- gets the table gets its past; so does who had it, of a new one.
 CREATE ROLE regress_lb_other;
+GRANT EXECUTE ON FUNCTION lb_create_board TO regress_lb_owner, regress_lb_other;
 CREATE TABLE old_guild AS SELECT p AS player_id, p AS score FROM generate_series(1, 3) p;
 CREATE TABLE new_guild AS SELECT p AS player_id, p * 10 AS score FROM generate_series(1, 2) p;
 CREATE TABLE last_guild AS SELECT p AS player_id, p * 100 AS score FROM generate_series(1, 2) p;
@@ -317,6 +318,7 @@ WHERE board = 'guild' GROUP BY 1, 2, 3, 4 ORDER BY 2, 3;
 DROP TABLE old_guild, new_guild, last_guild;
 CREATE TABLE old_guild (player_id bigint PRIMARY KEY, score bigint);
 CREATE ROLE regress_lb_third;
+GRANT EXECUTE ON FUNCTION lb_create_board TO regress_lb_third;
 ALTER TABLE old_guild OWNER TO regress_lb_third;
 SET ROLE regress_lb_third;
 SELECT lb_create_board('guild', 'old_guild');
@@ -324,6 +326,7 @@ SELECT * FROM lb_archive_top('guild', 10, 'summer');
 SELECT lb_close_season('guild', 'summer');
 RESET ROLE;
 DROP TABLE old_guild;
+REVOKE EXECUTE ON FUNCTION lb_create_board FROM regress_lb_owner, regress_lb_other, regress_lb_third;
 DROP ROLE regress_lb_other, regress_lb_third;
 
 -- What is refused.

@@ -11,6 +11,35 @@ CREATE ROLE regress_lb_monitor IN ROLE pg_monitor;
 CREATE ROLE regress_lb_bypass BYPASSRLS;
 GRANT USAGE ON SCHEMA lbt TO PUBLIC;
 GRANT CREATE ON SCHEMA public TO regress_lb_owner;
+-- Names are given by whom the owner of the database has authorised.
+CREATE FUNCTION lbt.creators() RETURNS TABLE (function text, state text, message text) LANGUAGE sql AS $$
+	SELECT s, e.state, e.message FROM unnest(ARRAY[
+		'lb_create_board(''x'', ''pg_class'')', 'lb_create_tables()', 'lb_open_window(''x'', ''daily'')',
+		'lb_set_limit(''x'', ''global'')', 'lb_watch(''x'')', 'lb_watch_member(1, ''x'')']) s,
+		lbt.error('SELECT ' || s) e
+$$;
+SELECT p.proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'leaderboard')
+	AND has_function_privilege('pg_database_owner', p.oid, 'EXECUTE')
+	AND NOT has_function_privilege('regress_lb_reader', p.oid, 'EXECUTE')
+ORDER BY 1;
+SET ROLE regress_lb_owner;
+SELECT * FROM lbt.creators();
+RESET ROLE;
+BEGIN;
+ALTER DATABASE :"DBNAME" OWNER TO regress_lb_owner;
+SET ROLE regress_lb_owner;
+SELECT * FROM lbt.creators();
+ROLLBACK;
+-- The extension's own trigger functions are for nobody's triggers.
+CREATE TEMP TABLE own (i integer);
+GRANT ALL ON own TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT f, e.message FROM unnest('{lb_board_changed,lb_watch_changed}'::text[]) f,
+	lbt.error(format('CREATE TRIGGER x AFTER INSERT ON own EXECUTE FUNCTION %I()', f)) e;
+RESET ROLE;
+DROP TABLE own;
+GRANT EXECUTE ON FUNCTION lb_create_board, lb_create_tables TO regress_lb_owner, regress_lb_reader;
 SET ROLE regress_lb_owner;
 CREATE TABLE t (player_id bigint PRIMARY KEY, score bigint, tie date, grp text,
 	ok boolean, secret text);
@@ -489,7 +518,8 @@ RESET ROLE;
 DROP TABLE hidden.u;
 DROP SCHEMA hidden;
 
-DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results;
+DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results, lbt.creators;
+REVOKE EXECUTE ON FUNCTION lb_create_board, lb_create_tables FROM regress_lb_owner, regress_lb_reader;
 REVOKE USAGE ON SCHEMA lbt FROM PUBLIC;
 DROP TABLE t, f;
 REVOKE CREATE ON SCHEMA public FROM regress_lb_owner;

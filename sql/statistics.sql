@@ -124,3 +124,24 @@ SELECT used - :before AS left FROM lb_stat_memory WHERE datname = current_databa
 DROP TABLE t, f;
 SELECT * FROM lb_stat_board;
 SELECT * FROM lb_verify();
+
+-- What other databases take is shown to who may see all statistics.
+CREATE ROLE regress_lb_reader;
+CREATE ROLE regress_lb_monitor IN ROLE pg_read_all_stats;
+CREATE DATABASE regress_lb_tenant;
+\set here :DBNAME
+\c regress_lb_tenant
+CREATE EXTENSION leaderboard;
+CREATE TABLE t (player_id bigint PRIMARY KEY, score bigint);
+SELECT lb_create_board('t', 't');
+SELECT lb_wait_ready();
+\c :here
+SELECT datname FROM lb_stat_memory WHERE datname LIKE 'regress_lb%';
+SET ROLE regress_lb_monitor;
+SELECT datname FROM lb_stat_memory WHERE datname LIKE 'regress_lb%';
+RESET ROLE;
+SET ROLE regress_lb_reader;
+SELECT datname IS NULL AS server, datname = current_database() AS here, used > 0 AS used FROM lb_stat_memory ORDER BY 1;
+RESET ROLE;
+DROP DATABASE regress_lb_tenant;
+DROP ROLE regress_lb_reader, regress_lb_monitor;

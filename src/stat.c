@@ -448,6 +448,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	int			n = 0;
 	Datum		values[3];
 	bool		nulls[3] = {true, false, false};
+	bool		all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
 	lb_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
@@ -472,9 +473,13 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	nulls[0] = false;
 	for (int i = 0; i < n; i++)
 	{
-		char	   *name = get_database_name(databases[i]);
+		char	   *name;
 		NameData	datname;
 
+		/* What others' databases hold is not for everybody. */
+		if (!all && databases[i] != MyDatabaseId)
+			continue;
+		name = get_database_name(databases[i]);
 		if (name == NULL)
 			continue;
 		namestrcpy(&datname, name);

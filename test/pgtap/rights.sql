@@ -4,6 +4,7 @@ SELECT plan(13);
 
 CREATE ROLE lbt_mallory;
 CREATE ROLE lbt_nobody;
+GRANT EXECUTE ON FUNCTION lb_create_board, lb_set_limit, lb_watch TO lbt_mallory;
 CREATE FUNCTION pg_temp.state_as(role text, command text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('SET LOCAL ROLE %I', role);
@@ -72,5 +73,6 @@ DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;
 TRUNCATE lb_window, lb_event, lb_applied, lb_watched, lb_archive, lb_archive_source;
 DROP SCHEMA lbt_m CASCADE;
+REVOKE EXECUTE ON FUNCTION lb_create_board, lb_set_limit, lb_watch FROM lbt_mallory;
 DROP ROLE lbt_mallory, lbt_nobody;
 SELECT finish();

@@ -19,7 +19,10 @@ $node->safe_psql('source', q{
 	CREATE TABLE "My Games"."Scores" ("Who" integer PRIMARY KEY, points integer, ok boolean NOT NULL);
 	INSERT INTO "My Games"."Scores" SELECT g, g % 17, g % 3 > 0 FROM generate_series(1, 100) g;
 	SELECT lb_create_board('mine', '"My Games"."Scores"', 'Who', 'points ASC', NULL, 'rank', 'ok');
-	ALTER TABLE "My Games"."Scores" RENAME points TO "How Much"});
+	ALTER TABLE "My Games"."Scores" RENAME points TO "How Much";
+	CREATE ROLE maker;
+	CREATE ROLE reader;
+	GRANT EXECUTE ON FUNCTION lb_create_board TO maker});
 ready($node, 'source', 'source');
 
 my $answers = q{
@@ -40,6 +43,9 @@ sub same
 	is( $node->safe_psql($db, q{SELECT string_agg(board || ' ' || source::text, ', ' ORDER BY board) FROM lb_board}),
 		'* player_score_windows, global player_scores, mine "My Games"."Scores"',
 		"$what: same boards");
+	is( $node->safe_psql($db, q{SELECT string_agg(r, ' ') FROM unnest('{maker,pg_database_owner,reader}'::name[]) r
+			WHERE has_function_privilege(r, (SELECT oid FROM pg_proc WHERE proname = 'lb_create_board'), 'EXECUTE')}),
+		'maker pg_database_owner', "$what: the same roles may make boards");
 
 	# Numbers go on where they were.
 	is( $node->safe_psql($db, q{

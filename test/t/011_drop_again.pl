@@ -130,6 +130,7 @@ boards_work('work', 'after DROP and CREATE under another session');
 $node->safe_psql('work', <<'END');
 CREATE ROLE owner;
 CREATE SCHEMA games AUTHORIZATION owner;
+GRANT EXECUTE ON FUNCTION lb_create_board TO owner;
 SET ROLE owner;
 CREATE TABLE games.t (player_id int PRIMARY KEY, score int);
 INSERT INTO games.t SELECT i, i FROM generate_series(1, 1000) i;
