@@ -5,6 +5,9 @@
  * runs that of 0.1.0 and then this one.
  */
 
+/* Whether a table that loses a board has others. */
+CREATE INDEX lb_board_source_idx ON @extschema@.lb_board (source);
+
 COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
 'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
 

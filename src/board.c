@@ -5,13 +5,15 @@
  *
  * What lb_board records is read into a cache of the backend and resolved
  * against the source table when it is first used.  An invalidation only marks
- * what it concerns; memory that a caller may still look at is kept until the
- * transaction ends.
+ * what it concerns.  When lb_board is read again, a definition whose row is
+ * still the same keeps its place in memory and all that it was resolved to, so
+ * that one more of thousands of boards costs one more, not all of them anew.
+ * Memory that a caller may still look at is kept until the transaction ends.
  *
- * The directory is a list of LbDefs in shared memory, keyed by database,
- * lb_board relation and lb_board.id.  An LbDef holds its boards in stripes; a
- * plain board is the single one of stripe 0, a family's boards are found by
- * a hash of their value.
+ * The directory is a list of LbDefs in shared memory, with hash tables by
+ * lb_board.id, by source and by lb_board relation.  An LbDef holds its boards
+ * in stripes; a plain board is the single one of stripe 0, a family's boards
+ * are found by a hash of their value.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,15 +73,41 @@ const char lb_collation_problem[] = "the board column has a nondeterministic col
 const char lb_partition_problem[] = "a partition is not a plain table";
 const char lb_index_problem[] = "there is no valid unique index on the member";
 
-static LbDefn **defns = NULL;	/* in order of their names */
+/* Definitions removed under one hold of the directory's lock. */
+#define REMOVED_AT_ONCE 64
+
+/* A definition in the cache. */
+typedef struct CachedDefn
+{
+	LbDefn		defn;			/* must be first */
+	uint64		load;			/* number of the load that found it last */
+	int			place;			/* where that was, counted from 0 */
+	uint32		row_len;
+	char	   *row;			/* the row of lb_board that it was made from */
+	struct CachedDefn *next;	/* of those that are unfinished or retired */
+} CachedDefn;
+
+StaticAssertDecl(sizeof(CachedDefn) <= 1024,
+				 "an allocation set gives a definition no more than it needs");
+
+/* The same definitions in several orders. */
+static LbDefn **defns = NULL;	/* of their names */
+static LbDefn **defns_by_id = NULL;
+static LbDefn **defns_by_source = NULL; /* ... and those of one, of their names */
+static LbDefn **defns_as_read = NULL;	/* in which lb_board had them */
 static int	ndefns = 0;
 static bool defns_valid = false;
+static bool any_parts = false;	/* may one of them know its partitions? */
+static uint64 nscans = 0;
+static CachedDefn *unfinished = NULL;	/* of a load that is not complete */
+static CachedDefn *retired = NULL;	/* not recorded any more */
 static uint64 nloads = 0;
 static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 nrole_changes = 0;
 static uint64 generation = 0;	/* of what texts of statements are made from */
 static MemoryContext defns_context = NULL;
 static List *old_contexts = NIL;	/* in TopMemoryContext */
+static List *old_names = NIL;	/* likewise; in defns_context */
 
 /* Definitions by partition, for the trigger. */
 typedef struct PartDefns
@@ -101,6 +129,25 @@ static uint64 part_load = 0;	/* nloads at that time */
  * ----------------------------------------------------------------
  */
 
+/* Where the definitions on a source begin in defns_by_source. */
+static int
+first_of_source(Oid source)
+{
+	int			lo = 0;
+	int			hi = ndefns;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (defns_by_source[mid]->source < source)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static void
 relcache_callback(Datum arg, Oid relid)
 {
@@ -110,9 +157,18 @@ relcache_callback(Datum arg, Oid relid)
 		defns_valid = false;
 		ninvalidations++;
 	}
-	for (int i = 0; i < ndefns; i++)
+	if (relid != InvalidOid)
 	{
-		if (relid == InvalidOid || defns[i]->source == relid ||
+		for (int i = first_of_source(relid);
+			 i < ndefns && defns_by_source[i]->source == relid; i++)
+		{
+			defns_by_source[i]->resolved = false;
+			part_valid = false;
+		}
+	}
+	for (int i = 0; i < ndefns && (relid == InvalidOid || any_parts); i++)
+	{
+		if (relid == InvalidOid ||
 			(defns[i]->parts_valid && lb_is_part(defns[i], relid)))
 		{
 			defns[i]->resolved = false;
@@ -162,6 +218,23 @@ lb_board_init(void)
 	installed = true;
 }
 
+static void
+free_cached(CachedDefn *list)
+{
+	while (list != NULL)
+	{
+		CachedDefn *next = list->next;
+
+		if (list->defn.source_name != NULL)
+			pfree(list->defn.source_name - strlen("ONLY "));
+		if (list->defn.parts != NULL)
+			pfree(list->defn.parts);
+		pfree(list->row);
+		pfree(list);
+		list = next;
+	}
+}
+
 void
 lb_board_at_xact_end(void)
 {
@@ -169,6 +242,10 @@ lb_board_at_xact_end(void)
 
 	lb_window_at_xact_end();
 	lb_limit_at_xact_end();
+	free_cached(retired);
+	retired = NULL;
+	list_free_deep(old_names);
+	old_names = NIL;
 	if (old_contexts == NIL)
 		return;
 	foreach(lc, old_contexts)
@@ -238,6 +315,10 @@ find_catalog(void)
 						CStringGetDatum("lb_set_updated_at"),
 						PointerGetDatum(buildoidvector(NULL, 0)),
 						ObjectIdGetDatum(found.schema));
+
+	/* Texts name what is in its schema. */
+	if (memcmp(&catalog, &found, sizeof(found)) != 0)
+		generation++;
 	catalog = found;
 
 	/* As load_defns() does. */
@@ -267,9 +348,27 @@ lb_require_version(void)
 }
 
 static int
-defn_cmp(const void *a, const void *b)
+name_cmp(const void *a, const void *b)
 {
 	return strcmp((*(LbDefn *const *) a)->name, (*(LbDefn *const *) b)->name);
+}
+
+static int
+id_cmp(const void *a, const void *b)
+{
+	int32		x = (*(LbDefn *const *) a)->id;
+	int32		y = (*(LbDefn *const *) b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+source_cmp(const void *a, const void *b)
+{
+	Oid			x = (*(LbDefn *const *) a)->source;
+	Oid			y = (*(LbDefn *const *) b)->source;
+
+	return x < y ? -1 : x > y ? 1 : name_cmp(a, b);
 }
 
 static LbMethod
@@ -326,6 +425,195 @@ fingerprint(const LbDefn *defn, const char *rank_by)
 	return hash;
 }
 
+/* What lb_board says of a board in a row. */
+static void
+read_row(LbDefn *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
+{
+	bool		isnull;
+	char	   *string;
+	Datum		d;
+
+	memset(defn, 0, sizeof(LbDefn));
+	defn->catalog = lb_board;
+	d = heap_getattr(tuple, Anum_lb_board_board, desc, &isnull);
+	string = TextDatumGetCString(d);
+	strlcpy(defn->name, string, NAMEDATALEN);
+	pfree(string);
+	defn->id = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+										  desc, &isnull));
+	defn->source = DatumGetObjectId(heap_getattr(tuple, Anum_lb_board_source,
+												 desc, &isnull));
+	d = heap_getattr(tuple, Anum_lb_board_member, desc, &isnull);
+	strlcpy(defn->member, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
+	defn->family = !isnull;
+	if (!isnull)
+		strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
+	string = TextDatumGetCString(d);
+	defn->method = method_from_text(string);
+	pfree(string);
+	d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
+	if (!isnull)
+		strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_rank_by, desc, &isnull);
+	string = TextDatumGetCString(d);
+	defn->ncolumns = parse_recorded(string, defn->columns);
+	defn->member_words = 1;
+	defn->width = defn->ncolumns + defn->member_words;
+	defn->fingerprint = fingerprint(defn, string);
+	pfree(string);
+}
+
+/* A row without what tells who wrote it, and where it is. */
+static const char *
+row_data(HeapTuple tuple, uint32 *len)
+{
+	*len = tuple->t_len - offsetof(HeapTupleHeaderData, t_bits);
+	return (char *) tuple->t_data + offsetof(HeapTupleHeaderData, t_bits);
+}
+
+/* Whether a definition was made from a row that was just like this one. */
+static bool
+is_of_row(const LbDefn *defn, HeapTuple tuple, Oid lb_board)
+{
+	const CachedDefn *cached = (const CachedDefn *) defn;
+	uint32		len;
+	const char *row = row_data(tuple, &len);
+
+	return cached->load != nscans && defn->catalog == lb_board &&
+		cached->row_len == len && memcmp(cached->row, row, len) == 0;
+}
+
+/* The cached definition with a number, or NULL. */
+static LbDefn *
+find_by_id(int32 id)
+{
+	LbDefn		key;
+	LbDefn	   *keyp = &key;
+	LbDefn	  **found;
+
+	if (ndefns == 0)
+		return NULL;
+	key.id = id;
+	found = bsearch(&keyp, defns_by_id, ndefns, sizeof(LbDefn *), id_cmp);
+	return found == NULL ? NULL : *found;
+}
+
+/*
+ * The cached definition of a row, or NULL if it is new or has changed.  Mostly
+ * it is the one after that of the row before.
+ */
+static LbDefn *
+known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
+{
+	LbDefn	   *defn;
+	bool		isnull;
+
+	if (*next < ndefns && is_of_row(defns_as_read[*next], tuple, lb_board))
+		return defns_as_read[(*next)++];
+	defn = find_by_id(DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+												 desc, &isnull)));
+	if (defn == NULL || !is_of_row(defn, tuple, lb_board))
+		return NULL;
+	*next = ((CachedDefn *) defn)->place + 1;
+	return defn;
+}
+
+/* A definition of a row, in the cache's memory. */
+static LbDefn *
+cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
+{
+	CachedDefn *cached;
+	uint32		len;
+	const char *row = row_data(tuple, &len);
+
+	cached = MemoryContextAllocZero(defns_context, sizeof(CachedDefn));
+	cached->row = MemoryContextAlloc(defns_context, len);
+	cached->next = unfinished;
+	unfinished = cached;
+	memcpy(cached->row, row, len);
+	cached->row_len = len;
+	read_row(&cached->defn, tuple, desc, lb_board);
+	return &cached->defn;
+}
+
+/*
+ * An order of the definitions as it is now: of the ones before those that are
+ * still there, and the added ones, which are sorted here.
+ */
+static LbDefn **
+merge_defns(LbDefn **before, LbDefn **added, int nadded, int n,
+			int (*cmp) (const void *, const void *))
+{
+	LbDefn	  **result;
+	int			a = 0;
+	int			k = 0;
+
+	result = MemoryContextAllocHuge(defns_context,
+									Max(1, n) * sizeof(LbDefn *));
+	qsort(added, nadded, sizeof(LbDefn *), cmp);
+	for (int b = 0; b < ndefns; b++)
+	{
+		if (((CachedDefn *) before[b])->load != nscans)
+			continue;
+		while (a < nadded && cmp(&added[a], &before[b]) < 0)
+			result[k++] = added[a++];
+		result[k++] = before[b];
+	}
+	while (a < nadded)
+		result[k++] = added[a++];
+	Assert(k == n);
+	return result;
+}
+
+/* lb_board was read: these are the definitions, as it has them. */
+static void
+replace_defns(LbDefn **as_read, int n, LbDefn **added, int nadded)
+{
+	LbDefn	  **orders[4];
+	LbDefn	  **before[4];
+
+	before[0] = defns;
+	before[1] = defns_by_id;
+	before[2] = defns_by_source;
+	before[3] = defns_as_read;
+	orders[0] = merge_defns(defns, added, nadded, n, name_cmp);
+	orders[1] = merge_defns(defns_by_id, added, nadded, n, id_cmp);
+	orders[2] = merge_defns(defns_by_source, added, nadded, n, source_cmp);
+	orders[3] = MemoryContextAllocHuge(defns_context,
+									   Max(1, n) * sizeof(LbDefn *));
+	if (n > 0)
+		memcpy(orders[3], as_read, n * sizeof(LbDefn *));
+
+	/* Nothing fails from here on. */
+	for (int i = 0; i < ndefns; i++)
+	{
+		CachedDefn *cached = (CachedDefn *) defns[i];
+
+		if (cached->load == nscans)
+			continue;
+		cached->next = retired;
+		retired = cached;
+	}
+	for (int i = 0; i < n; i++)
+		((CachedDefn *) as_read[i])->place = i;
+	unfinished = NULL;
+	defns = orders[0];
+	defns_by_id = orders[1];
+	defns_by_source = orders[2];
+	defns_as_read = orders[3];
+	ndefns = n;
+	nloads++;
+	generation++;
+	lb_query_forget();
+	for (int i = 0; i < 4; i++)
+	{
+		if (before[i] != NULL)
+			pfree(before[i]);
+	}
+}
+
 /* Read lb_board anew, if need be. */
 static void
 load_defns(void)
@@ -334,28 +622,33 @@ load_defns(void)
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	MemoryContext context;
-	MemoryContext old;
 	LbDefn	  **found;
+	LbDefn	  **added;
 	int			n = 0;
-	int			size = 16;
+	int			nadded = 0;
+	int			next = 0;
+	int			size = ndefns + 16;
 	uint64		before = ninvalidations;
 
 	if (cat != NULL && defns_valid)
 		return;
 
+	if (defns_context == NULL)
+		defns_context = AllocSetContextCreate(TopMemoryContext,
+											  "leaderboard boards",
+											  ALLOCSET_DEFAULT_SIZES);
+	free_cached(unfinished);
+	unfinished = NULL;
+	nscans++;
 	if (cat == NULL)
 	{
-		ndefns = 0;
-		nloads++;
+		if (ndefns > 0)
+			replace_defns(NULL, 0, NULL, 0);
 		return;
 	}
 
-	context = AllocSetContextCreate(TopMemoryContext, "leaderboard boards",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
 	found = palloc(size * sizeof(LbDefn *));
-
+	added = palloc(size * sizeof(LbDefn *));
 	rel = table_open(cat->lb_board, AccessShareLock);
 
 	/* A catalog scan: the newest state, also in parallel mode. */
@@ -363,64 +656,84 @@ load_defns(void)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		TupleDesc	desc = RelationGetDescr(rel);
-		LbDefn	   *defn = palloc0(sizeof(LbDefn));
-		bool		isnull;
-		char	   *rank_by;
-		Datum		d;
-
-		defn->catalog = cat->lb_board;
-		strlcpy(defn->name,
-				TextDatumGetCString(heap_getattr(tuple, Anum_lb_board_board,
-												 desc, &isnull)),
-				NAMEDATALEN);
-		defn->id = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
-											  desc, &isnull));
-		defn->source = DatumGetObjectId(heap_getattr(tuple,
-													 Anum_lb_board_source,
-													 desc, &isnull));
-		d = heap_getattr(tuple, Anum_lb_board_member, desc, &isnull);
-		strlcpy(defn->member, NameStr(*DatumGetName(d)), NAMEDATALEN);
-		rank_by = TextDatumGetCString(heap_getattr(tuple,
-												   Anum_lb_board_rank_by,
-												   desc, &isnull));
-		defn->ncolumns = parse_recorded(rank_by, defn->columns);
-		d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
-		defn->family = !isnull;
-		if (!isnull)
-			strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
-		d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
-		defn->method = method_from_text(TextDatumGetCString(d));
-		d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
-		if (!isnull)
-			strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
-		defn->member_words = 1;
-		defn->width = defn->ncolumns + defn->member_words;
-		defn->fingerprint = fingerprint(defn, rank_by);
+		LbDefn	   *defn = known_row(tuple, desc, cat->lb_board, &next);
 
 		if (n == size)
 		{
 			size *= 2;
-			found = repalloc(found, size * sizeof(LbDefn *));
+			found = repalloc_huge(found, size * sizeof(LbDefn *));
+			added = repalloc_huge(added, size * sizeof(LbDefn *));
 		}
+		if (defn == NULL)
+			defn = added[nadded++] = cache_row(tuple, desc, cat->lb_board);
+		((CachedDefn *) defn)->load = nscans;
 		found[n++] = defn;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	qsort(found, n, sizeof(LbDefn *), defn_cmp);
-
-	MemoryContextSwitchTo(TopMemoryContext);
-	if (defns_context)
-		old_contexts = lappend(old_contexts, defns_context);
-	MemoryContextSwitchTo(old);
-	defns_context = context;
-	defns = found;
-	ndefns = n;
-	nloads++;
+	if (nadded > 0 || n < ndefns)
+		replace_defns(found, n, added, nadded);
+	pfree(found);
+	pfree(added);
 
 	/* What came in meanwhile makes what we have read stale again. */
 	defns_valid = ninvalidations == before;
-	lb_query_forget();
-	generation++;
+}
+
+LbDefn *
+lb_read_defn(const char *name)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+	Oid			index;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	LbDefn	   *defn = NULL;
+
+	if (cat == NULL)
+		return NULL;
+	rel = table_open(cat->lb_board, AccessShareLock);
+	index = get_relname_relid("lb_board_pkey", RelationGetNamespace(rel));
+	ScanKeyInit(&key, Anum_lb_board_board, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		defn = palloc(sizeof(LbDefn));
+		read_row(defn, tuple, RelationGetDescr(rel), RelationGetRelid(rel));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return defn;
+}
+
+bool
+lb_has_others(const LbDefn *defn)
+{
+	Relation	rel = table_open(defn->catalog, AccessShareLock);
+	Oid			index = get_relname_relid("lb_board_source_idx",
+										  RelationGetNamespace(rel));
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_lb_board_source, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(defn->source));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+
+		found = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+										   RelationGetDescr(rel),
+										   &isnull)) != defn->id;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
 }
 
 int32
@@ -625,6 +938,19 @@ has_virtual_column(TupleDesc desc, const LbDefn *defn)
 	return false;
 }
 
+/* Free a name at the end of the transaction, if it is of the cache. */
+static void
+retire_name(char *name)
+{
+	MemoryContext old;
+
+	if (GetMemoryChunkContext(name) != defns_context)
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	old_names = lappend(old_names, name);
+	MemoryContextSwitchTo(old);
+}
+
 /*
  * Look up what the definition names in its source.  Raises only if the source
  * is gone; what keeps the board from having an index becomes its problem.
@@ -661,14 +987,16 @@ resolve(LbDefn *defn)
 	defn->owner = rel->rd_rel->relowner;
 	defn->row_security = rel->rd_rel->relrowsecurity;
 
-	/* The old one may be in use. */
+	/* The old one may be in use: the transaction frees it. */
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
 	if (defn->source_name == NULL || strcmp(defn->source_name, name) != 0)
 	{
-		char	   *only = MemoryContextStrdup(defns_context,
+		char	   *only = MemoryContextStrdup(GetMemoryChunkContext(defn),
 											   psprintf("ONLY %s", name));
 
+		if (defn->source_name != NULL)
+			retire_name(defn->source_name - strlen("ONLY "));
 		defn->source_name = only + strlen("ONLY ");
 		defn->from_name = defn->relkind == RELKIND_PARTITIONED_TABLE ?
 			defn->source_name : only;
@@ -794,7 +1122,7 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 	defn->nparts = 0;
 	if (defn->parts != NULL)
 		pfree(defn->parts);
-	defn->parts = MemoryContextAlloc(defns_context,
+	defn->parts = MemoryContextAlloc(GetMemoryChunkContext(defn),
 									 list_length(parts) * sizeof(Oid));
 	foreach(lc, parts)
 	{
@@ -806,6 +1134,7 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 
 	/* From here on an invalidation of one of them is noticed. */
 	defn->parts_valid = true;
+	any_parts = true;
 	foreach(lc, parts)
 	{
 		Relation	rel;
@@ -991,10 +1320,9 @@ lb_defns_of(Oid source, LbDefn ***result)
 		n = 0;
 		last_source = InvalidOid;
 	}
-	for (int i = 0; i < ndefns && source != last_source; i++)
+	for (int i = source == last_source ? ndefns : first_of_source(source);
+		 i < ndefns && defns_by_source[i]->source == source; i++)
 	{
-		if (defns[i]->source != source)
-			continue;
 		if (n == size)
 		{
 			int			newsize = Max(8, size * 2);
@@ -1006,7 +1334,7 @@ lb_defns_of(Oid source, LbDefn ***result)
 				found = repalloc(found, newsize * sizeof(LbDefn *));
 			size = newsize;
 		}
-		found[n++] = defns[i];
+		found[n++] = defns_by_source[i];
 	}
 	last_source = source;
 	last_load = nloads;
@@ -1019,15 +1347,25 @@ lb_defns_of(Oid source, LbDefn ***result)
 LbDefn *
 lb_defn_of(Oid source, Oid catalog, int32 id)
 {
-	LbDefn	  **defns;
-	int			n = lb_defns_of(source, &defns);
+	LbDefn	   *defn = lb_defn_by_id(id);
 
-	for (int i = 0; i < n; i++)
-	{
-		if (defns[i]->id == id && defns[i]->catalog == catalog)
-			return defns[i];
-	}
-	return NULL;
+	if (defn == NULL || defn->source != source || defn->catalog != catalog)
+		return NULL;
+	resolve(defn);
+	return defn;
+}
+
+LbDefn *
+lb_defn_by_id(int32 id)
+{
+	load_defns();
+	return find_by_id(id);
+}
+
+void
+lb_resolve_defn(LbDefn *defn)
+{
+	resolve(defn);
 }
 
 int
@@ -1100,6 +1438,8 @@ lb_defns_of_rows(Relation rel, LbDefn ***result)
 			for (int i = 0; i < n; i++)
 				entry->defns[entry->n++] = lb_part_defn(theirs[i], rel);
 		}
+		entry->defns = repalloc(entry->defns,
+								Max(1, entry->n) * sizeof(LbDefn *));
 		MemoryContextSwitchTo(old);
 	}
 	PG_CATCH();
@@ -1123,7 +1463,9 @@ int
 lb_all_defns(LbDefn ***result)
 {
 	load_defns();
-	*result = defns;
+	*result = palloc(Max(1, ndefns) * sizeof(LbDefn *));
+	if (ndefns > 0)
+		memcpy(*result, defns, ndefns * sizeof(LbDefn *));
 	return ndefns;
 }
 
@@ -1173,19 +1515,116 @@ lb_value_hash(const LbValue *value)
  * ----------------------------------------------------------------
  */
 
+static inline dlist_head *
+bucket(dlist_head *table, uint32 a, uint32 b)
+{
+	return &table[hash_combine(murmurhash32(a), murmurhash32(b)) %
+				  LB_DIRECTORY_BUCKETS];
+}
+
+static inline dlist_head *
+bucket_of_id(Oid database, int32 id)
+{
+	return bucket(lb_shared->defs_by_id, database, (uint32) id);
+}
+
+static inline dlist_head *
+bucket_of_source(Oid database, Oid source)
+{
+	return bucket(lb_shared->defs_by_source, database, source);
+}
+
+static inline dlist_head *
+bucket_of_catalog(Oid database, Oid cat)
+{
+	return bucket(lb_shared->defs_by_catalog, database, cat);
+}
+
 static LbDef *
 directory_find(Oid database, Oid cat, int32 id)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, bucket_of_id(database, id))
 	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		LbDef	   *def = dlist_container(LbDef, node_by_id, iter.cur);
 
 		if (def->database == database && def->catalog == cat && def->id == id)
 			return def;
 	}
 	return NULL;
+}
+
+static LbDef *
+directory_find_source(Oid database, Oid source)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, bucket_of_source(database, source))
+	{
+		LbDef	   *def = dlist_container(LbDef, node_by_source, iter.cur);
+
+		if (def->database == database && def->source == source)
+			return def;
+	}
+	return NULL;
+}
+
+static LbDef *
+directory_find_catalog(Oid database, Oid cat)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, bucket_of_catalog(database, cat))
+	{
+		LbDef	   *def = dlist_container(LbDef, node_by_catalog, iter.cur);
+
+		if (def->database == database && def->catalog == cat)
+			return def;
+	}
+	return NULL;
+}
+
+static void
+directory_enter(LbDef *def)
+{
+	dlist_push_tail(&lb_shared->defs, &def->node);
+	dlist_push_head(bucket_of_id(def->database, def->id), &def->node_by_id);
+	dlist_push_head(bucket_of_source(def->database, def->source),
+					&def->node_by_source);
+	dlist_push_head(bucket_of_catalog(def->database, def->catalog),
+					&def->node_by_catalog);
+}
+
+static void
+directory_delete(LbDef *def)
+{
+	dlist_delete(&def->node);
+	dlist_delete(&def->node_by_id);
+	dlist_delete(&def->node_by_source);
+	dlist_delete(&def->node_by_catalog);
+}
+
+void
+lb_directory_init(void)
+{
+	dlist_init(&lb_shared->defs);
+	dlist_init(&lb_shared->free_defs);
+	for (int i = 0; i < LB_DIRECTORY_BUCKETS; i++)
+	{
+		dlist_init(&lb_shared->defs_by_id[i]);
+		dlist_init(&lb_shared->defs_by_source[i]);
+		dlist_init(&lb_shared->defs_by_catalog[i]);
+	}
+}
+
+void
+lb_def_look_up(Oid relation, bool *source, bool *cat)
+{
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	*source = directory_find_source(MyDatabaseId, relation) != NULL;
+	*cat = directory_find_catalog(MyDatabaseId, relation) != NULL;
+	LWLockRelease(&lb_shared->directory_lock);
 }
 
 /*
@@ -1380,7 +1819,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		}
 		pg_write_barrier();
 		def->generation = lb_shared->next_generation++;
-		dlist_push_tail(&lb_shared->defs, &def->node);
+		directory_enter(def);
 	}
 	defn->generation = def->generation;
 	defn->def = def;
@@ -1660,12 +2099,13 @@ forget_publications(uint32 hash, LbRef ref, void *arg)
 	return true;
 }
 
-/* Directory's lock is held exclusively; def is in its list. */
+/*
+ * Take a definition out of the directory, whose lock is held exclusively, and
+ * put it into a list of the caller's.  finish_removal() does the rest.
+ */
 static void
-def_remove(LbDef *def)
+def_remove(LbDef *def, dlist_head *removed)
 {
-	LbMem		mem = lb_mem(def);
-
 	for (int s = 0; s < LB_STRIPES; s++)
 		LWLockAcquire(&def->stripes[s].lock, LW_EXCLUSIVE);
 	SpinLockAcquire(&def->mutex);
@@ -1681,85 +2121,155 @@ def_remove(LbDef *def)
 					   def);
 	for (int s = LB_STRIPES - 1; s >= 0; s--)
 		LWLockRelease(&def->stripes[s].lock);
-	dlist_delete(&def->node);
+	directory_delete(def);
+	dlist_push_tail(removed, &def->node);
+}
 
-	/* Nobody looks at the boards of a definition without a generation. */
-	for (int s = 0; s < LB_STRIPES; s++)
+/*
+ * Give back the memory of definitions that are in the directory no more, with
+ * no lock held.
+ */
+static void
+finish_removal(dlist_head *removed)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, removed)
 	{
-		LbStripe   *stripe = &def->stripes[s];
-		Collect		collect;
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		LbMem		mem = lb_mem(def);
 
-		do
+		/* Nobody looks at the boards of a definition without a generation. */
+		for (int s = 0; s < LB_STRIPES; s++)
 		{
-			collect.n = 0;
-			collect.all = true;
-			collect.history = false;
-			collect.emptied = false;
-			lb_stripe_walk(stripe, def->family, collect_board, &collect);
-			for (int i = 0; i < collect.n; i++)
-			{
-				LbBoard    *board = lb_board_at(collect.refs[i]);
+			LbStripe   *stripe = &def->stripes[s];
+			Collect		collect;
 
-				if (def->family)
-					lb_hash_delete(&mem, &stripe->boards, board->hash,
-								   collect.refs[i]);
-				else
-					stripe->single = LB_NONE;
-				lb_board_free(&mem, collect.refs[i]);
-			}
-		} while (collect.n > 0);
-		lb_hash_free(&mem, &stripe->boards);
-		lb_stripe_reset(def, stripe);
-		stripe->queueing = false;
+			do
+			{
+				collect.n = 0;
+				collect.all = true;
+				collect.history = false;
+				collect.emptied = false;
+				lb_stripe_walk(stripe, def->family, collect_board, &collect);
+				for (int i = 0; i < collect.n; i++)
+				{
+					LbBoard    *board = lb_board_at(collect.refs[i]);
+
+					if (def->family)
+						lb_hash_delete(&mem, &stripe->boards, board->hash,
+									   collect.refs[i]);
+					else
+						stripe->single = LB_NONE;
+					lb_board_free(&mem, collect.refs[i]);
+				}
+			} while (collect.n > 0);
+			lb_hash_free(&mem, &stripe->boards);
+			lb_stripe_reset(def, stripe);
+			stripe->queueing = false;
+		}
+		ConditionVariableBroadcast(&def->changed);
 	}
-	ConditionVariableBroadcast(&def->changed);
-	dlist_push_head(&lb_shared->free_defs, &def->node);
+	if (dlist_is_empty(removed))
+		return;
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	while (!dlist_is_empty(removed))
+		dlist_push_head(&lb_shared->free_defs, dlist_pop_head_node(removed));
+	LWLockRelease(&lb_shared->directory_lock);
 }
 
 void
 lb_def_remove(LbDef *def, uint64 generation)
 {
+	dlist_head	removed;
+
+	dlist_init(&removed);
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	if (def->generation == generation)
-		def_remove(def);
+		def_remove(def, &removed);
 	LWLockRelease(&lb_shared->directory_lock);
+	finish_removal(&removed);
 }
 
 void
-lb_def_remove_one(Oid cat, int32 id, Oid source)
+lb_def_remove_id(Oid cat, int32 id)
 {
-	dlist_mutable_iter iter;
+	LbDef	   *def;
+	dlist_head	removed;
 
+	dlist_init(&removed);
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
-	dlist_foreach_modify(iter, &lb_shared->defs)
-	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-
-		if (def->database == MyDatabaseId &&
-			(OidIsValid(source) ? def->source == source :
-			 def->catalog == cat && def->id == id))
-			def_remove(def);
-	}
+	def = directory_find(MyDatabaseId, cat, id);
+	if (def != NULL)
+		def_remove(def, &removed);
 	LWLockRelease(&lb_shared->directory_lock);
+	finish_removal(&removed);
+}
+
+/*
+ * Remove what a lookup finds, again and again.  There can be thousands: let go
+ * of the directory's lock now and then.
+ */
+static void
+remove_found(LbDef *(*find) (Oid database, Oid relation), Oid database,
+			 Oid relation)
+{
+	LbDef	   *def;
+	dlist_head	removed;
+
+	do
+	{
+		dlist_init(&removed);
+		LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+		for (int i = 0; i < REMOVED_AT_ONCE; i++)
+		{
+			def = find(database, relation);
+			if (def == NULL)
+				break;
+			def_remove(def, &removed);
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		finish_removal(&removed);
+	} while (def != NULL);
 }
 
 void
-lb_def_remove_all(Oid database, Oid cat)
+lb_def_remove_source(Oid source)
 {
-	dlist_mutable_iter iter;
+	remove_found(directory_find_source, MyDatabaseId, source);
+}
 
-	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
-	dlist_foreach_modify(iter, &lb_shared->defs)
+void
+lb_def_remove_catalog(Oid cat)
+{
+	remove_found(directory_find_catalog, MyDatabaseId, cat);
+}
+
+void
+lb_def_remove_database(Oid database)
+{
+	for (;;)
 	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		Oid			cat = InvalidOid;
+		dlist_iter	iter;
 
-		if (def->database == database &&
-			(!OidIsValid(cat) || def->catalog == cat))
-			def_remove(def);
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+		{
+			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+			if (def->database == database)
+			{
+				cat = def->catalog;
+				break;
+			}
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		if (!OidIsValid(cat))
+			break;
+		remove_found(directory_find_catalog, database, cat);
 	}
-	LWLockRelease(&lb_shared->directory_lock);
-	if (!OidIsValid(cat))
-		lb_watch_forget(database);
+	lb_watch_forget(database);
 }
 
 

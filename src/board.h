@@ -227,7 +227,11 @@ typedef struct LbStripe
  */
 typedef struct LbDef
 {
-	dlist_node	node;			/* directory's list; directory's lock */
+	/* In the directory's list and hash tables; directory's lock. */
+	dlist_node	node;
+	dlist_node	node_by_id;
+	dlist_node	node_by_source;
+	dlist_node	node_by_catalog;
 	uint64		generation;		/* 0: not in use */
 
 	/* Fixed while the generation lasts. */
@@ -309,12 +313,18 @@ typedef struct LbDatabase
 	LbAccount	account;
 } LbDatabase;
 
+/* Chains of each hash table of the directory. */
+#define LB_DIRECTORY_BUCKETS 2048
+
 /* The fixed part of shared memory. */
 typedef struct LbShared
 {
 	LWLock		directory_lock; /* the lists of definitions, databases */
-	dlist_head	defs;
+	dlist_head	defs;			/* in order of their generations */
 	dlist_head	free_defs;
+	dlist_head	defs_by_id[LB_DIRECTORY_BUCKETS];	/* and database */
+	dlist_head	defs_by_source[LB_DIRECTORY_BUCKETS];
+	dlist_head	defs_by_catalog[LB_DIRECTORY_BUCKETS];
 	uint64		next_generation;
 
 	/*
@@ -493,8 +503,28 @@ extern uint64 lb_defns_generation(void);
 /* All definitions on a source, resolved; the source must be locked. */
 extern int	lb_defns_of(Oid source, LbDefn ***defns);
 
-/* The one of these that a catalog has by that number, or NULL. */
+/* The one of these that a catalog has by that number, resolved, or NULL. */
 extern LbDefn *lb_defn_of(Oid source, Oid catalog, int32 id);
+
+/* The definition that is recorded by that number, not resolved, or NULL. */
+extern LbDefn *lb_defn_by_id(int32 id);
+
+/*
+ * Read the definition that is recorded by that very name from lb_board, in the
+ * current memory context and not resolved, or NULL.  For those who have just
+ * written to it, or are about to: a look at one row where the cache would have
+ * to look at all.
+ */
+extern LbDefn *lb_read_defn(const char *name);
+
+/* Whether others than a recorded definition are on its source. */
+extern bool lb_has_others(const LbDefn *defn);
+
+/*
+ * Resolve a definition against its source, which must be locked.  Raises
+ * ERRCODE_UNDEFINED_TABLE if that is gone.
+ */
+extern void lb_resolve_defn(LbDefn *defn);
 
 /*
  * All definitions that rows of rel belong to, which is a source or a partition
@@ -536,7 +566,10 @@ extern LbDefn *lb_part_defn(const LbDefn *defn, Relation part);
 /* The definition that is recorded by that very name, not resolved, or NULL. */
 extern LbDefn *lb_find_defn(const char *name);
 
-/* All definitions of the database, not resolved. */
+/*
+ * All definitions of the database in the order of their names, not resolved.
+ * The array is in the current memory context.
+ */
 extern int	lb_all_defns(LbDefn ***defns);
 
 /* Number and source of a row of lb_board. */
@@ -568,6 +601,9 @@ extern void lb_board_at_xact_end(void);
 extern void lb_board_init(void);
 
 /* board.c: directory */
+
+/* Make the directory empty, in shared memory that nobody else can reach. */
+extern void lb_directory_init(void);
 
 /*
  * The shared definition of defn, entered if it is not there (create).  NULL
@@ -604,13 +640,21 @@ extern void lb_def_offline(LbDef *def, const char *reason, bool retry);
 extern void lb_def_remove(LbDef *def, uint64 generation);
 
 /*
- * Remove the definitions with this lb_board and id, or of this source, in the
- * current database.  Never raises.
+ * Remove what the current database has of a number of lb_board, of a source, or
+ * of lb_board, or remove all of a database.  Where there are many, the
+ * directory's lock is let go of in between.  Never raises.
  */
-extern void lb_def_remove_one(Oid cat, int32 id, Oid source);
+extern void lb_def_remove_id(Oid catalog, int32 id);
+extern void lb_def_remove_source(Oid source);
+extern void lb_def_remove_catalog(Oid catalog);
+extern void lb_def_remove_database(Oid database);
 
-/* Remove all of a database, or of one lb_board in it (catalog valid). */
-extern void lb_def_remove_all(Oid database, Oid catalog);
+/*
+ * Whether a relation of the current database is the source of definitions in
+ * the directory, and whether it is the lb_board of some.  Takes the directory's
+ * lock.
+ */
+extern void lb_def_look_up(Oid relation, bool *source, bool *catalog);
 
 /* Give back the memory of a definition's indexes; it must not be ready. */
 extern void lb_def_free_indexes(LbDef *def, uint64 generation);

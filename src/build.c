@@ -82,6 +82,9 @@
 /* Milliseconds before the log is told again that no worker is to be had. */
 #define TELL_AGAIN (3600 * 1000)
 
+/* Definitions that the launcher takes from one look through the directory. */
+#define AT_ONCE 64
+
 /* The least time between two looks through all histories, in milliseconds. */
 #define TRIM_INTERVAL 5000
 
@@ -990,22 +993,18 @@ static LbDefn *
 prepare_build(Build *build)
 {
 	LbDef	   *def = build->def;
-	LbDefn	  **defns;
 	LbDefn	   *defn;
 	Oid			source = InvalidOid;
-	int			n;
 
 	/* Who asks for a build in his COMMIT tells of the board right after it. */
 	for (int try = 0;; try++)
 	{
-		n = lb_all_defns(&defns);
-		for (int i = 0; i < n; i++)
+		defn = lb_defn_by_id(def->id);
+		if (defn != NULL && defn->catalog == def->catalog)
 		{
-			if (defns[i]->id == def->id && defns[i]->catalog == def->catalog)
-				source = defns[i]->source;
-		}
-		if (OidIsValid(source))
+			source = defn->source;
 			break;
+		}
 		if (try == LB_LOCK_TRIES || !lb_def_is(def, build->generation))
 		{
 			end_build(build, false);
@@ -1298,7 +1297,8 @@ claim_build(uint64 *generation)
 		{
 			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
 
-			if (def->database != MyDatabaseId)
+			/* A glance without the lock: whoever wants a build wakes us. */
+			if (def->database != MyDatabaseId || !def->wanted)
 				continue;
 			SpinLockAcquire(&def->mutex);
 			if (def->wanted && def->builder == 0 &&
@@ -1715,6 +1715,7 @@ tidy_ledger(void)
 	long		sleep = 60000;
 	bool		full = false;
 	uint64		done = 0;
+	int			n;
 	dlist_iter	iter;
 
 	/*
@@ -1746,39 +1747,44 @@ tidy_ledger(void)
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 
-	/* One after the other, in the order of their generations. */
-	for (;;)
+	/* Some after others, in the order of their generations. */
+	do
 	{
-		LbDef	   *next = NULL;
-		uint64		generation = PG_UINT64_MAX;
-		bool		trim = false;
+		struct
+		{
+			LbDef	   *def;
+			uint64		generation;
+			bool		trim;
+		}			some[AT_ONCE];
 
+		n = 0;
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 		dlist_foreach(iter, &lb_shared->defs)
 		{
 			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
 
-			if (def->generation > done && def->generation < generation &&
-				(full || pg_atomic_read_u32(&def->trim) != 0))
+			if (def->generation <= done ||
+				(!full && pg_atomic_read_u32(&def->trim) == 0))
+				continue;
+			some[n].def = def;
+			some[n].generation = def->generation;
+			some[n].trim = pg_atomic_exchange_u32(&def->trim, 0) != 0;
+			if (++n == AT_ONCE)
+				break;
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		if (n > 0 && done == 0)
+			lb_update_horizon(true);
+		for (int i = 0; i < n; i++)
+		{
+			done = some[i].generation;
+			if (lb_def_trim(some[i].def, some[i].generation) && some[i].trim)
 			{
-				next = def;
-				generation = def->generation;
+				pg_atomic_write_u32(&some[i].def->trim, 1);
+				sleep = Min(sleep, 500);
 			}
 		}
-		if (next != NULL)
-			trim = pg_atomic_exchange_u32(&next->trim, 0) != 0;
-		LWLockRelease(&lb_shared->directory_lock);
-		if (next == NULL)
-			break;
-		if (done == 0)
-			lb_update_horizon(true);
-		done = generation;
-		if (lb_def_trim(next, generation) && trim)
-		{
-			pg_atomic_write_u32(&next->trim, 1);
-			sleep = Min(sleep, 500);
-		}
-	}
+	} while (n == AT_ONCE);
 	return sleep;
 }
 
@@ -1793,19 +1799,28 @@ launcher_round(void)
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *wanted = NIL;	/* a database for each build */
 	bool		any_wanted = false; /* at once or later */
+	int			nrelease;
+	int			ntell;
 	ListCell   *lc;
 	dlist_iter	iter;
 
 	warn_memory();
-	for (;;)
+	do
 	{
-		LbDef	   *release = NULL;
-		uint64		generation = 0;
-		bool		tell = false;
-		char		name[NAMEDATALEN];
-		char		reason[LB_MAX_REASON];
-		Oid			of_database = InvalidOid;
+		struct
+		{
+			LbDef	   *def;
+			uint64		generation;
+		}			release[AT_ONCE];
+		struct
+		{
+			Oid			database;
+			char		name[NAMEDATALEN];
+			char		reason[LB_MAX_REASON];
+		}			tell[AT_ONCE];
 
+		nrelease = 0;
+		ntell = 0;
 		list_free(wanted);
 		wanted = NIL;
 		any_wanted = false;
@@ -1819,19 +1834,18 @@ launcher_round(void)
 			long		wait;
 
 			SpinLockAcquire(&def->mutex);
-			if (def->release && def->builder == 0 && release == NULL)
+			if (def->release && def->builder == 0 && nrelease < AT_ONCE)
 			{
 				def->release = false;
-				release = def;
-				generation = def->generation;
+				release[nrelease].def = def;
+				release[nrelease++].generation = def->generation;
 			}
-			if (def->tell && !tell)
+			if (def->tell && ntell < AT_ONCE)
 			{
 				def->tell = false;
-				tell = true;
-				memcpy(name, def->name, NAMEDATALEN);
-				memcpy(reason, def->reason, LB_MAX_REASON);
-				of_database = def->database;
+				memcpy(tell[ntell].name, def->name, NAMEDATALEN);
+				memcpy(tell[ntell].reason, def->reason, LB_MAX_REASON);
+				tell[ntell++].database = def->database;
 			}
 			retry = def->retry && !def->wanted && def->builder == 0 &&
 				pg_atomic_read_u32(&def->state) == LB_OFFLINE;
@@ -1877,16 +1891,14 @@ launcher_round(void)
 		LWLockRelease(&lb_shared->directory_lock);
 
 		/* Told here, since who takes a board offline must not do I/O. */
-		if (tell)
+		for (int i = 0; i < ntell; i++)
 			ereport(LOG,
-					(errmsg("board \"%s\" of database %u is offline", name,
-							of_database),
-					 errdetail("Reason: %s.", reason)));
-		if (release != NULL)
-			lb_def_free_indexes(release, generation);
-		else if (!tell)
-			break;
-	}
+					(errmsg("board \"%s\" of database %u is offline",
+							tell[i].name, tell[i].database),
+					 errdetail("Reason: %s.", tell[i].reason)));
+		for (int i = 0; i < nrelease; i++)
+			lb_def_free_indexes(release[i].def, release[i].generation);
+	} while (nrelease > 0 || ntell > 0);
 
 	if (!any_wanted && visits == NIL)
 		builds_wait = false;

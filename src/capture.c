@@ -91,7 +91,9 @@ typedef struct Piece
 /* What the transaction has to do with one definition. */
 typedef struct XactDef
 {
-	struct XactDef *next;
+	struct XactDef *next;		/* all of the transaction */
+	struct XactDef *chain;		/* same bucket, once there are some */
+	struct XactBoard *boards;	/* linked by next_of_def */
 	bool		unknown;		/* changes were lost, or made behind us */
 	uint64		unknown_seq;	/* ... from this number on */
 	const char *reason;			/* ... if not for want of memory */
@@ -114,6 +116,7 @@ typedef struct XactBoard
 {
 	struct XactBoard *next;		/* all of the transaction */
 	struct XactBoard *chain;	/* same bucket */
+	struct XactBoard *next_of_def;
 	XactDef    *xdef;
 	LbValue		value;
 	uint32		hash;
@@ -147,7 +150,8 @@ typedef enum OpKind
  */
 typedef struct XactOp
 {
-	struct XactOp *next;
+	struct XactOp *next;		/* the one before */
+	struct XactOp *chain;		/* same bucket, once there are some */
 	uint64		seq;
 	OpKind		kind;
 	LbDefn		defn;			/* of the first three kinds */
@@ -172,7 +176,13 @@ static MemoryContext xact_context = NULL;	/* the same, once it is used */
 static XactDef *xact_defs = NULL;
 static XactBoard *xact_boards = NULL;
 static XactBoard *last_board = NULL;
-static XactOp *xact_ops = NULL;
+static XactDef **def_buckets = NULL;	/* NULL while there are few */
+static uint32 ndef_buckets = 0;
+static uint32 nxact_defs = 0;
+static XactOp *xact_ops = NULL; /* the last one first */
+static XactOp **op_buckets = NULL;	/* NULL while there are few */
+static uint32 nop_buckets = 0;
+static uint32 nxact_ops = 0;
 static XactBoard **buckets = NULL;
 static uint32 nbuckets = 0;
 static uint32 nxact_boards = 0;
@@ -248,7 +258,13 @@ xact_reset(void)
 	xact_defs = NULL;
 	xact_boards = NULL;
 	last_board = NULL;
+	def_buckets = NULL;
+	ndef_buckets = 0;
+	nxact_defs = 0;
 	xact_ops = NULL;
+	op_buckets = NULL;
+	nop_buckets = 0;
+	nxact_ops = 0;
 	buckets = NULL;
 	nbuckets = 0;
 	nxact_boards = 0;
@@ -281,15 +297,63 @@ take_seq(void)
 	return next_seq++;
 }
 
+/* As many are found quickly enough without a hash table. */
+#define FEW 16
+
 static XactDef *
 find_xact_def(const LbDefn *defn)
 {
-	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+	XactDef    *xdef;
+
+	if (def_buckets == NULL)
+	{
+		for (xdef = xact_defs; xdef != NULL; xdef = xdef->next)
+		{
+			if (xdef->defn.id == defn->id &&
+				xdef->defn.catalog == defn->catalog)
+				return xdef;
+		}
+		return NULL;
+	}
+	for (xdef = def_buckets[defn->id & (ndef_buckets - 1)]; xdef != NULL;
+		 xdef = xdef->chain)
 	{
 		if (xdef->defn.id == defn->id && xdef->defn.catalog == defn->catalog)
 			return xdef;
 	}
 	return NULL;
+}
+
+/* One more in the list; can raise, and then it is not. */
+static void
+enter_xact_def(XactDef *xdef)
+{
+	if (nxact_defs >= Max(FEW, ndef_buckets))
+	{
+		uint32		n = nxact_defs * 4;
+		XactDef   **table = MemoryContextAllocZero(xact_context,
+												   n * sizeof(XactDef *));
+
+		for (XactDef *each = xact_defs; each != NULL; each = each->next)
+		{
+			each->chain = table[each->defn.id & (n - 1)];
+			table[each->defn.id & (n - 1)] = each;
+		}
+		if (def_buckets != NULL)
+			pfree(def_buckets);
+		def_buckets = table;
+		ndef_buckets = n;
+	}
+	if (def_buckets != NULL)
+	{
+		XactDef   **head = &def_buckets[xdef->defn.id & (ndef_buckets - 1)];
+
+		xdef->chain = *head;
+		*head = xdef;
+	}
+	xdef->next = xact_defs;
+	xact_defs = xdef;
+	nxact_defs++;
 }
 
 static XactDef *
@@ -306,8 +370,7 @@ make_xact_def(LbDefn *defn)
 	xdef = MemoryContextAlloc(xact_context, sizeof(XactDef));
 	memset(xdef, 0, offsetof(XactDef, defn));
 	xdef->defn = *defn;
-	xdef->next = xact_defs;
-	xact_defs = xdef;
+	enter_xact_def(xdef);
 	return xdef;
 }
 
@@ -394,6 +457,8 @@ make_xact_board(LbDefn *defn, const LbValue *value)
 		board->value.data = "";
 	board->next = xact_boards;
 	xact_boards = board;
+	board->next_of_def = board->xdef->boards;
+	board->xdef->boards = board;
 	bucket = (hash ^ defn->id) & (nbuckets - 1);
 	board->chain = buckets[bucket];
 	buckets[bucket] = board;
@@ -504,7 +569,13 @@ cut_off(uint64 seq)
 		}
 	}
 	while (xact_ops != NULL && xact_ops->seq >= seq)
+	{
+		/* The newest is the first in its bucket. */
+		if (op_buckets != NULL)
+			op_buckets[xact_ops->defn.id & (nop_buckets - 1)] = xact_ops->chain;
 		xact_ops = xact_ops->next;
+		nxact_ops--;
+	}
 }
 
 
@@ -777,10 +848,10 @@ capture_truncate(LbDefn *defn)
 	 * Other triggers of the TRUNCATE, fired before ours, may have written rows
 	 * after the table was emptied, or before.
 	 */
-	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
+	for (XactBoard *board = xdef->boards; board != NULL;
+		 board = board->next_of_def)
 	{
-		if (board->xdef == xdef && board->nchanges > 0 &&
-			last_seq(board) >= xdef->truncate_began)
+		if (board->nchanges > 0 && last_seq(board) >= xdef->truncate_began)
 			rows_unknown(defn, "another trigger has written to the table in a TRUNCATE");
 	}
 	if (xdef->ntruncates == xdef->maxtruncates)
@@ -909,30 +980,78 @@ lb_set_updated_at(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-static XactOp *
-add_op(OpKind kind)
+/*
+ * Enter what comes after all others; can raise, and then it is not entered.
+ * Those without a definition are in a bucket too, where nobody looks for them.
+ */
+static void
+enter_op(XactOp *op)
+{
+	XactOp	  **head;
+
+	if (nxact_ops >= Max(FEW, nop_buckets))
+	{
+		uint32		n = nxact_ops * 4;
+		XactOp	  **table = MemoryContextAllocZero(xact_context,
+												   n * sizeof(XactOp *));
+		XactOp	  **tails = MemoryContextAllocZero(xact_context,
+												   n * sizeof(XactOp *));
+
+		for (XactOp *each = xact_ops; each != NULL; each = each->next)
+		{
+			uint32		b = each->defn.id & (n - 1);
+
+			/* The newest stays the first. */
+			each->chain = NULL;
+			if (tails[b] == NULL)
+				table[b] = each;
+			else
+				tails[b]->chain = each;
+			tails[b] = each;
+		}
+		pfree(tails);
+		if (op_buckets != NULL)
+			pfree(op_buckets);
+		op_buckets = table;
+		nop_buckets = n;
+	}
+	if (op_buckets != NULL)
+	{
+		head = &op_buckets[op->defn.id & (nop_buckets - 1)];
+		op->chain = *head;
+		*head = op;
+	}
+	op->next = xact_ops;
+	xact_ops = op;
+	nxact_ops++;
+}
+
+/* defn is NULL where relation is what was dropped. */
+static void
+add_op(OpKind kind, const LbDefn *defn, Oid relation)
 {
 	XactOp	   *op;
 
 	xact_begin();
 	op = MemoryContextAllocZero(xact_context, sizeof(XactOp));
 	op->kind = kind;
+	op->relation = relation;
+	if (defn != NULL)
+		op->defn = *defn;
 	op->seq = take_seq();
-	op->next = xact_ops;
-	xact_ops = op;
-	return op;
+	enter_op(op);
 }
 
 void
 lb_note_created(const LbDefn *defn)
 {
-	add_op(OP_CREATED)->defn = *defn;
+	add_op(OP_CREATED, defn, InvalidOid);
 }
 
 void
 lb_note_dropped(const LbDefn *defn)
 {
-	add_op(OP_DROPPED)->defn = *defn;
+	add_op(OP_DROPPED, defn, InvalidOid);
 }
 
 /*
@@ -947,12 +1066,15 @@ lb_note_erased(LbDefn *defn)
 }
 
 static bool
-has_op(OpKind kind, const LbDefn *defn)
+has_op(OpKind kind, Oid catalog, int32 id)
 {
-	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	XactOp	   *op = op_buckets == NULL ? xact_ops :
+	op_buckets[id & (nop_buckets - 1)];
+
+	for (; op != NULL; op = op_buckets == NULL ? op->next : op->chain)
 	{
-		if (op->kind == kind && op->defn.id == defn->id &&
-			op->defn.catalog == defn->catalog)
+		if (op->kind == kind && op->defn.id == id &&
+			op->defn.catalog == catalog)
 			return true;
 	}
 	return false;
@@ -961,13 +1083,13 @@ has_op(OpKind kind, const LbDefn *defn)
 bool
 lb_created_here(const LbDefn *defn)
 {
-	return has_op(OP_CREATED, defn);
+	return has_op(OP_CREATED, defn->catalog, defn->id);
 }
 
 bool
-lb_dropped_here(const LbDefn *defn)
+lb_dropped_here(Oid catalog, int32 id)
 {
-	return has_op(OP_DROPPED, defn);
+	return has_op(OP_DROPPED, catalog, id);
 }
 
 /*
@@ -1092,8 +1214,9 @@ column_renamed(Oid relid, AttrNumber attno)
 	for (int i = 0; i < n; i++)
 	{
 		/* Once, if an event trigger renames within the statement. */
-		if (lb_uses_column(defns[i], attno) && !has_op(OP_RENAMED, defns[i]))
-			add_op(OP_RENAMED)->defn = *defns[i];
+		if (lb_uses_column(defns[i], attno) &&
+			!has_op(OP_RENAMED, defns[i]->catalog, defns[i]->id))
+			add_op(OP_RENAMED, defns[i], InvalidOid);
 	}
 	return true;
 }
@@ -1226,28 +1349,17 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 	if (access == OAT_DROP && classId == RelationRelationId && subId == 0 &&
 		!dlist_is_empty(&lb_shared->defs))
 	{
-		dlist_iter	iter;
-		bool		source = false;
-		bool		cat = false;
+		bool		source;
+		bool		cat;
 
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->defs)
-		{
-			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-
-			if (def->database != MyDatabaseId)
-				continue;
-			source |= def->source == objectId;
-			cat |= def->catalog == objectId;
-		}
-		LWLockRelease(&lb_shared->directory_lock);
+		lb_def_look_up(objectId, &source, &cat);
 		if (source)
-			add_op(OP_SOURCE_DROPPED)->relation = objectId;
+			add_op(OP_SOURCE_DROPPED, NULL, objectId);
 		if (cat)
-			add_op(OP_CATALOG_DROPPED)->relation = objectId;
+			add_op(OP_CATALOG_DROPPED, NULL, objectId);
 	}
 	else if (access == OAT_DROP && classId == DatabaseRelationId)
-		add_op(OP_DATABASE_DROPPED)->relation = objectId;
+		add_op(OP_DATABASE_DROPPED, NULL, objectId);
 	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
 			 classId == TriggerRelationId)
 		trigger_altered(objectId);
@@ -1679,18 +1791,18 @@ at_commit(void)
 					lb_def_want_build(op->def, op->generation, false);
 				break;
 			case OP_DROPPED:
-				lb_def_remove_one(op->defn.catalog, op->defn.id, InvalidOid);
+				lb_def_remove_id(op->defn.catalog, op->defn.id);
 				break;
 			case OP_RENAMED:
 				break;
 			case OP_SOURCE_DROPPED:
-				lb_def_remove_one(InvalidOid, 0, op->relation);
+				lb_def_remove_source(op->relation);
 				break;
 			case OP_CATALOG_DROPPED:
-				lb_def_remove_all(MyDatabaseId, op->relation);
+				lb_def_remove_catalog(op->relation);
 				break;
 			case OP_DATABASE_DROPPED:
-				lb_def_remove_all(op->relation, InvalidOid);
+				lb_def_remove_database(op->relation);
 				break;
 		}
 	}

@@ -43,7 +43,7 @@ extern void lb_note_erased(LbDefn *defn);
 
 /* Whether the transaction has created, or dropped, this board itself. */
 extern bool lb_created_here(const LbDefn *defn);
-extern bool lb_dropped_here(const LbDefn *defn);
+extern bool lb_dropped_here(Oid catalog, int32 id);
 
 /*
  * Columns of a table were renamed: record for the board old, as it was before,

@@ -101,8 +101,7 @@ shmem_startup(void)
 		tranche = GetNamedLWLockTranche(LB_TRANCHE)->lock.tranche;
 		memset(lb_shared, 0, sizeof(LbShared));
 		LWLockInitialize(&lb_shared->directory_lock, tranche);
-		dlist_init(&lb_shared->defs);
-		dlist_init(&lb_shared->free_defs);
+		lb_directory_init();
 		lb_shared->next_generation = 1;
 		SpinLockInit(&lb_shared->unknown.mutex);
 		SpinLockInit(&lb_shared->watch_mutex);

@@ -189,8 +189,12 @@ check_partitions(Relation rel)
 {
 	List	   *above = NIL;
 	LbDefn	  **defns;
-	int			n = lb_all_defns(&defns);
+	int			n;
 
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
+		!rel->rd_rel->relispartition)
+		return;
+	n = lb_all_defns(&defns);
 	if (rel->rd_rel->relispartition)
 		above = get_partition_ancestors(RelationGetRelid(rel));
 	for (int i = 0; i < n; i++)
@@ -342,8 +346,6 @@ create_board(const char *board, Oid source, const char *member,
 	const LbCatalog *cat = lb_require_catalog();
 	LbDefn		defn;
 	LbDefn	   *recorded;
-	LbDefn	  **defns;
-	int			n;
 	Relation	rel;
 	Oid			types[] = {TEXTOID, REGCLASSOID, NAMEOID, TEXTOID, NAMEOID,
 	TEXTOID, NAMEOID};
@@ -395,7 +397,7 @@ create_board(const char *board, Oid source, const char *member,
 
 	LockRelationOid(cat->lb_board, RowExclusiveLock);
 	lb_window_lock_name(board);
-	if (lb_find_defn(board) != NULL)
+	if (lb_read_defn(board) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("board \"%s\" already exists", board),
@@ -433,15 +435,10 @@ create_board(const char *board, Oid source, const char *member,
 	/* Our own changes are visible to us after this. */
 	CommandCounterIncrement();
 
-	n = lb_defns_of(source, &defns);
-	recorded = NULL;
-	for (int i = 0; i < n; i++)
-	{
-		if (strcmp(defns[i]->name, board) == 0)
-			recorded = defns[i];
-	}
+	recorded = lb_read_defn(board);
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", board);
+	lb_resolve_defn(recorded);
 	(void) lb_resolve_parts(recorded, true);
 	if (recorded->problem != NULL)
 		ereport(ERROR,
@@ -505,10 +502,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	char	   *board;
 	LbDefn	   *found;
 	LbDefn		defn;
-	LbDefn	  **defns;
-	int			n;
-	int			others = 0;
 	bool		exists;
+	bool		others;
 	Oid			types[] = {INT4OID};
 	Datum		values[1];
 
@@ -517,7 +512,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	found = lb_find_defn(board);
+	found = lb_read_defn(board);
 	if (found == NULL)
 		board_not_found(board);
 	exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(found->source));
@@ -527,7 +522,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		LockRelationOid(found->source, AccessExclusiveLock);
 		exists = SearchSysCacheExists1(RELOID,
 									   ObjectIdGetDatum(found->source));
-		found = lb_find_defn(board);
+		found = lb_read_defn(board);
 		if (found == NULL)
 			board_not_found(board);
 		if (exists)
@@ -541,10 +536,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	n = lb_all_defns(&defns);
-	for (int i = 0; i < n; i++)
-		others += defns[i]->source == defn.source && defns[i]->id != defn.id;
-	if (exists && others == 0)
+	others = lb_has_others(&defn);
+	if (exists && !others)
 	{
 		char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn.source)),
 													   get_rel_name(defn.source));
@@ -596,35 +589,19 @@ current_name(char *name, Oid source, AttrNumber attno)
 	ReleaseSysCache(tuple);
 }
 
-/* Whether the definition is recorded by its number. */
-static bool
-is_recorded(const LbDefn *defn)
-{
-	LbDefn	  **defns;
-	int			n = lb_all_defns(&defns);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (defns[i]->id == defn->id && defns[i]->catalog == defn->catalog)
-			return true;
-	}
-	return false;
-}
-
 void
 lb_follow_rename(const LbDefn *old)
 {
 	LbDefn		defn = *old;
-	LbDefn	  **defns;
-	int			n;
-	LbDefn	   *recorded = NULL;
+	LbDefn	   *recorded = lb_read_defn(old->name);
 	const LbCatalog *cat;
 	Oid			types[] = {INT4OID, NAMEOID, TEXTOID, NAMEOID, NAMEOID};
 	Datum		values[5];
 	char		nulls[5] = {' ', ' ', ' ', ' ', ' '};
 	NameData	names[3];
 
-	if (!is_recorded(old))
+	if (recorded == NULL || recorded->id != old->id ||
+		recorded->catalog != old->catalog)
 		return;
 
 	/* The new names are visible to us after this. */
@@ -667,12 +644,7 @@ lb_follow_rename(const LbDefn *old)
 	SPI_finish();
 	CommandCounterIncrement();
 
-	n = lb_defns_of(defn.source, &defns);
-	for (int i = 0; i < n; i++)
-	{
-		if (strcmp(defns[i]->name, defn.name) == 0)
-			recorded = defns[i];
-	}
+	recorded = lb_read_defn(defn.name);
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", defn.name);
 	lb_note_created(recorded);
@@ -1051,20 +1023,23 @@ lock_captured(Oid source)
  * functions, its index must not be found again by a row with the same number.
  */
 static void
-erase_recorded(int32 id)
+erase_defn(LbDefn *defn)
 {
-	LbDefn	  **defns;
-	int			n = lb_all_defns(&defns);
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
+		lb_note_erased(defn);
+}
 
-	for (int i = 0; i < n; i++)
-	{
-		if (id != 0 && defns[i]->id != id)
-			continue;
-		if (lb_dropped_here(defns[i]) ||
-			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defns[i]->source)))
-			continue;
-		lb_note_erased(defns[i]);
-	}
+static void
+erase_recorded(Oid lb_board, int32 id)
+{
+	LbDefn	   *defn;
+
+	/* First, since it does not need the cache. */
+	if (lb_dropped_here(lb_board, id))
+		return;
+	defn = lb_defn_by_id(id);
+	if (defn != NULL)
+		erase_defn(defn);
 }
 
 /*
@@ -1098,7 +1073,12 @@ lb_board_changed(PG_FUNCTION_ARGS)
 				sources[i] = defns[i]->source;
 			for (int i = 0; i < n; i++)
 				lock_captured(sources[i]);
-			erase_recorded(0);
+			n = lb_all_defns(&defns);
+			for (int i = 0; i < n; i++)
+			{
+				if (!lb_dropped_here(defns[i]->catalog, defns[i]->id))
+					erase_defn(defns[i]);
+			}
 		}
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		{
@@ -1107,7 +1087,7 @@ lb_board_changed(PG_FUNCTION_ARGS)
 
 			lock_captured(source);
 			if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-				erase_recorded(id);
+				erase_recorded(RelationGetRelid(trigger->tg_relation), id);
 			if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 			{
 				(void) lb_recorded_id(trigger->tg_newslot, &source);
@@ -1131,6 +1111,8 @@ lb_on_drop(PG_FUNCTION_ARGS)
 	int			n;
 	Datum	   *gone;
 	int			ngone = 0;
+	Oid			looked = InvalidOid;
+	bool		exists = false;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -1144,21 +1126,29 @@ lb_on_drop(PG_FUNCTION_ARGS)
 	gone = palloc(Max(1, n) * sizeof(Datum));
 	for (int i = 0; i < n; i++)
 	{
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defns[i]->source)))
+		/* Boards of one table often have names that are alike. */
+		if (defns[i]->source != looked)
+		{
+			looked = defns[i]->source;
+			exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(looked));
+		}
+		if (!exists)
 			gone[ngone++] = Int32GetDatum(defns[i]->id);
 	}
 	if (ngone > 0)
 	{
-		Oid			types[] = {INT4OID};
+		Oid			types[] = {INT4ARRAYOID};
+		Datum		values[1];
 		char	   *schema = get_namespace_name(cat->schema);
-		Oid			lb_board = cat->lb_board;
 
+		values[0] = lb_make_array(INT4OID, gone, NULL, ngone);
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");
-		for (int i = 0; i < ngone; i++)
-			(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
-												 quote_identifier(schema)),
-										1, types, &gone[i], NULL, lb_board);
+
+		/* All at once: each statement has every session read lb_board again. */
+		(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
+											 quote_identifier(schema)),
+									1, types, values, NULL, cat->lb_board);
 		SPI_finish();
 	}
 	PG_RETURN_NULL();
