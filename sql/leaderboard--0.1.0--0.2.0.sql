@@ -354,50 +354,54 @@ COMMENT ON COLUMN @extschema@.lb_usage.submits IS
 'number of submits';
 
 CREATE TABLE @extschema@.lb_anomaly (
-	id		   bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
-	limit_name text NOT NULL,
-	player_id  bigint NOT NULL,
-	board	   text NOT NULL,
-	measure	   text NOT NULL,
-	value	   numeric NOT NULL,
-	bound	   bigint NOT NULL,
-	amount	   bigint NOT NULL,
-	match_id   text,
-	at		   timestamptz NOT NULL,
-	noted_at   timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	reviewed   boolean NOT NULL DEFAULT false,
-	CONSTRAINT lb_anomaly_pkey PRIMARY KEY (id)
-);
-CREATE INDEX lb_anomaly_player_id_idx ON @extschema@.lb_anomaly (player_id);
+	player_id	   bigint NOT NULL,
+	limit_name	   text COLLATE "C" NOT NULL,
+	board		   text COLLATE "C" NOT NULL,
+	submits		   bigint NOT NULL,
+	first_noted_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	noted_at	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	max_amount	   bigint NOT NULL,
+	measure		   text NOT NULL,
+	value		   numeric NOT NULL,
+	bound		   bigint NOT NULL,
+	amount		   bigint NOT NULL,
+	match_id	   text,
+	at			   timestamptz NOT NULL,
+	reviewed	   boolean NOT NULL DEFAULT false,
+	CONSTRAINT lb_anomaly_pkey PRIMARY KEY (player_id, limit_name, board)
+) WITH (fillfactor = 80);
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly', '');
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly_id_seq', '');
 
 COMMENT ON TABLE @extschema@.lb_anomaly IS
-'submits that have exceeded a limit which flags them, for review';
-COMMENT ON COLUMN @extschema@.lb_anomaly.id IS
-'number';
-COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
-'the limit';
+'players whose submits have exceeded a limit which flags them, for review; kept for leaderboard.anomaly_retention';
 COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
 'who';
+COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
+'the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
 '"global", or the key of a window';
-COMMENT ON COLUMN @extschema@.lb_anomaly.measure IS
-'what was too large or too small';
-COMMENT ON COLUMN @extschema@.lb_anomaly.value IS
-'what it was';
-COMMENT ON COLUMN @extschema@.lb_anomaly.bound IS
-'what the limit was';
-COMMENT ON COLUMN @extschema@.lb_anomaly.amount IS
-'as submitted';
-COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
-'as submitted';
-COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
-'as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.submits IS
+'how many of the player''s submits have exceeded it';
+COMMENT ON COLUMN @extschema@.lb_anomaly.first_noted_at IS
+'when the first of them arrived';
 COMMENT ON COLUMN @extschema@.lb_anomaly.noted_at IS
-'when it arrived';
+'when the last of them arrived';
+COMMENT ON COLUMN @extschema@.lb_anomaly.max_amount IS
+'largest amount of them, without its sign';
+COMMENT ON COLUMN @extschema@.lb_anomaly.measure IS
+'of the last of them: what was too large or too small';
+COMMENT ON COLUMN @extschema@.lb_anomaly.value IS
+'of the last of them: what that was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.bound IS
+'of the last of them: what the limit was';
+COMMENT ON COLUMN @extschema@.lb_anomaly.amount IS
+'of the last of them: as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
+'of the last of them: as submitted';
+COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
+'of the last of them: as submitted';
 COMMENT ON COLUMN @extschema@.lb_anomaly.reviewed IS
-'to be set by whoever has looked at it';
+'to be set by whoever has looked at it; false again when another submit exceeds the limit';
 
 CREATE FUNCTION @extschema@.lb_set_limit(
 	name text,
@@ -799,3 +803,15 @@ AS 'MODULE_PATHNAME', 'lb_submit_json'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
 'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';
+
+/*
+ * pg_dump by the database's owner, who need not be a superuser, reads all that is
+ * part of a dump, sequences too.
+ */
+GRANT SELECT ON TABLE @extschema@.lb_applied, @extschema@.lb_event,
+	@extschema@.lb_usage, @extschema@.lb_anomaly, @extschema@.lb_archive,
+	@extschema@.lb_archive_source, @extschema@.lb_watched
+TO pg_database_owner;
+GRANT SELECT ON SEQUENCE @extschema@.lb_board_id_seq,
+	@extschema@.lb_archive_source_id_seq
+TO pg_database_owner;

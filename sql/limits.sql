@@ -7,8 +7,8 @@ SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', k
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE VIEW anomalies AS
-SELECT limit_name, player_id, board, measure, value, bound, amount, match_id, reviewed
-FROM lb_anomaly ORDER BY id;
+SELECT limit_name, player_id, board, submits, max_amount, measure, value, bound, amount, match_id, reviewed
+FROM lb_anomaly ORDER BY 1, 2, 3;
 
 -- The largest amount of a submit, up or down.
 SELECT lb_set_limit('per match', 'global', max_amount => 500);
@@ -35,7 +35,18 @@ SELECT lb_set_limit('per match', 'global', max_amount => 500, action => 'flag');
 SELECT board, score FROM lb_submit(1, 1000, match_id => 'm', at => '2026-04-09');
 SELECT lb_submit_many('{3,1,2,3}', '{501,1,600,502}', at => '2026-04-09');
 SELECT * FROM anomalies;
-UPDATE lb_anomaly SET reviewed = true WHERE player_id = 1;
+UPDATE lb_anomaly SET reviewed = true;
+-- It is one row, however often: the last submit, and how many there were.
+SELECT count(*) FROM generate_series(1, 1000) i, lb_submit(1, 500 + i * (1 - 2 * (i % 2)), match_id => 'm' || i, boards => '{global}');
+SELECT lb_submit_many(array_fill(2::bigint, '{1000}'), array_fill(700::bigint, '{1000}'));
+SELECT * FROM anomalies;
+SELECT player_id, first_noted_at <= noted_at AS in_order, noted_at > now() - interval '1 min' AS now FROM lb_anomaly ORDER BY 1;
+-- What exceeds several bounds of a limit is counted once.
+SELECT lb_set_limit('per match', 'global', max_amount => 500, max_submits => 2, max_score => 9, action => 'flag');
+TRUNCATE lb_anomaly;
+SELECT lb_submit_many('{4,4,4,5}', '{501,1,502,10}', match_ids => '{a,b,c,NULL}');
+SELECT * FROM anomalies;
+TRUNCATE lb_usage;
 TRUNCATE player_scores, player_score_windows, lb_anomaly;
 
 -- Within a period, which begins with the first submit.

@@ -181,6 +181,16 @@ SELECT count(*), count(*) FILTER (WHERE submitted_at < now() - interval '1 h') A
 SELECT player_id FROM lb_applied;
 SELECT limit_name FROM lb_usage;
 SELECT lb_drop_limit('x'), lb_drop_limit('y');
+SET leaderboard.anomaly_retention = '1d';
+INSERT INTO lb_anomaly (player_id, limit_name, board, submits, first_noted_at, noted_at, max_amount, measure, value, bound, amount, at)
+SELECT i, 'x', 'global', 1, now() - interval '9 d', now() - i * interval '20 h', 1, 'the amount', 1, 0, 1, now() FROM generate_series(1, 4) i;
+SELECT removed, more FROM lb_maintain();
+SELECT player_id FROM lb_anomaly ORDER BY 1;
+SET leaderboard.anomaly_retention = -1;
+UPDATE lb_anomaly SET noted_at = '-infinity';
+SELECT removed, more FROM lb_maintain();
+RESET leaderboard.anomaly_retention;
+TRUNCATE lb_anomaly;
 SET leaderboard.event_retention = -1;
 UPDATE lb_event SET submitted_at = '-infinity';
 SELECT removed, more FROM lb_maintain();

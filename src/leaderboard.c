@@ -185,6 +185,13 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
+	DefineCustomIntVariable("leaderboard.anomaly_retention",
+							"Sets how long lb_anomaly keeps what has exceeded a limit.",
+							"-1 is for good.",
+							&lb_anomaly_retention,
+							90 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.applied_retention",
 							"Sets how long lb_applied remembers which matches have been applied.",
 							"-1 is for good.",

@@ -7,6 +7,10 @@
  * nothing for a board, a submit costs nothing for it.  What has been submitted
  * so far, where a limit needs that, is counted in lb_usage.
  *
+ * What exceeds a limit that flags is gathered while the limits are looked at, and
+ * counted in lb_anomaly at the end: rows that are locked in between, those of
+ * players among them, would be locked in another order by each batch.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -201,53 +205,6 @@ limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
  * ----------------------------------------------------------------
  */
 
-/*
- * A limit has been exceeded.  item is what was submitted, of a batch the
- * player's first change.
- */
-static void
-exceeded(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board,
-		 const LbSubmitItem *item, const char *measure, const char *value,
-		 int64 bound)
-{
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, TEXTOID, TEXTOID,
-		INT8OID, INT8OID, TEXTOID, TIMESTAMPTZOID,
-	};
-	Datum		values[9];
-	char		nulls[] = "         ";
-
-	if (limit->reject)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("submit of player " INT64_FORMAT " exceeds limit \"%s\"",
-						item->player, limit->name),
-				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
-						   board->name, measure, value, bound),
-				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
-	values[0] = CStringGetTextDatum(limit->name);
-	values[1] = Int64GetDatum(item->player);
-	values[2] = CStringGetTextDatum(board->name);
-	values[3] = CStringGetTextDatum(measure);
-	values[4] = CStringGetTextDatum(value);
-	values[5] = Int64GetDatum(bound);
-	values[6] = Int64GetDatum(item->amount);
-	values[7] = item->match_id == NULL ? (Datum) 0 :
-		CStringGetTextDatum(item->match_id);
-	nulls[7] = item->match_id == NULL ? 'n' : ' ';
-	values[8] = TimestampTzGetDatum(s->at);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_anomaly (limit_name, player_id, board, measure, value, bound, amount, match_id, at) "
-					  "VALUES ($1, $2, $3, $4, CAST($5 AS pg_catalog.numeric), $6, $7, $8, $9)",
-					  9, types, values, nulls);
-}
-
-static char *
-int64_text(int64 value)
-{
-	return psprintf(INT64_FORMAT, value);
-}
-
 /* The size of an amount, up or down. */
 static int64
 size_of(int64 amount)
@@ -256,13 +213,172 @@ size_of(int64 amount)
 		-amount;
 }
 
+/* A limit has been exceeded by a change. */
+static void
+exceeded(const LbLimit *limit, LbSubmit *s, int board,
+		 const LbSubmitItem *item, const char *measure, const char *value,
+		 int64 bound)
+{
+	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
+		&s->anomalies[s->nanomalies - 1];
+
+	if (limit->reject)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("submit of player " INT64_FORMAT " exceeds limit \"%s\"",
+						item->player, limit->name),
+				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
+						   s->boards[board].name, measure, value, bound),
+				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
+
+	/* Changes of one player come one after the other. */
+	if (last == NULL || last->limit != limit->name || last->board != board ||
+		last->measure != measure || last->item->player != item->player)
+	{
+		if (s->nanomalies == s->maxanomalies)
+		{
+			s->maxanomalies = Max(8, s->maxanomalies * 2);
+			s->anomalies = s->anomalies == NULL ?
+				palloc(s->maxanomalies * sizeof(LbAnomaly)) :
+				repalloc_huge(s->anomalies,
+							  s->maxanomalies * sizeof(LbAnomaly));
+		}
+		last = &s->anomalies[s->nanomalies++];
+		memset(last, 0, sizeof(LbAnomaly));
+		last->limit = limit->name;
+		last->board = board;
+		last->measure = measure;
+	}
+	last->item = item;
+	last->submits++;
+	last->max_amount = Max(last->max_amount, size_of(item->amount));
+	last->value = value;
+	last->bound = bound;
+}
+
+/* The same by what all changes of player number p come to. */
+static void
+player_exceeded(const LbLimit *limit, LbSubmit *s, int board, int p,
+				const char *measure, const char *value, int64 bound)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+	for (int i = s->first[p]; i < end; i++)
+		exceeded(limit, s, board, &s->items[i], measure, value, bound);
+}
+
+/* In the order of lb_anomaly's key; "global" comes before all windows. */
+static int
+row_cmp(const LbAnomaly *a, const LbAnomaly *b)
+{
+	int			c;
+
+	if (a->item->player != b->item->player)
+		return a->item->player < b->item->player ? -1 : 1;
+	c = strcmp(a->limit, b->limit);
+	return c != 0 ? c : a->board - b->board;
+}
+
+static int
+anomaly_cmp(const void *a, const void *b, void *unused)
+{
+	const LbAnomaly *aa = (const LbAnomaly *) a;
+	const LbAnomaly *ab = (const LbAnomaly *) b;
+	int			c = row_cmp(aa, ab);
+
+	return c != 0 ? c : strcmp(aa->measure, ab->measure);
+}
+
+/* Count in lb_anomaly what has been gathered, a row for each player and limit. */
+static void
+count_anomalies(LbSubmit *s)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
+		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
+	};
+	Datum	   *columns[10];
+	bool	   *no_match;
+	Datum		values[11];
+	int			n = 0;
+
+	if (s->nanomalies == 0)
+		return;
+	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
+						anomaly_cmp, NULL);
+
+	/* Several measures of one limit are exceeded by the same changes. */
+	for (int i = 1; i < s->nanomalies; i++)
+	{
+		LbAnomaly  *to = &s->anomalies[n];
+		const LbAnomaly *from = &s->anomalies[i];
+
+		if (row_cmp(to, from) != 0)
+			s->anomalies[++n] = *from;
+		else
+		{
+			to->submits = Max(to->submits, from->submits);
+			to->max_amount = Max(to->max_amount, from->max_amount);
+		}
+	}
+	n++;
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		columns[c] = MemoryContextAllocHuge(CurrentMemoryContext,
+											n * sizeof(Datum));
+	no_match = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		const LbAnomaly *anomaly = &s->anomalies[i];
+		const LbSubmitItem *item = anomaly->item;
+
+		CHECK_FOR_INTERRUPTS();
+		columns[0][i] = Int64GetDatum(item->player);
+		columns[1][i] = CStringGetTextDatum(anomaly->limit);
+		columns[2][i] = CStringGetTextDatum(s->boards[anomaly->board].name);
+		columns[3][i] = Int64GetDatum(anomaly->submits);
+		columns[4][i] = Int64GetDatum(anomaly->max_amount);
+		columns[5][i] = CStringGetTextDatum(anomaly->measure);
+		columns[6][i] = CStringGetTextDatum(anomaly->value);
+		columns[7][i] = Int64GetDatum(anomaly->bound);
+		columns[8][i] = Int64GetDatum(item->amount);
+		no_match[i] = item->match_id == NULL;
+		columns[9][i] = no_match[i] ? (Datum) 0 :
+			CStringGetTextDatum(item->match_id);
+	}
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
+								  columns[c], c == 9 ? no_match : NULL, n);
+	values[10] = TimestampTzGetDatum(s->at);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_anomaly AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) "
+					  "SELECT u.player, u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 "
+					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), "
+					  "pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), "
+					  "pg_catalog.unnest($9), pg_catalog.unnest($10)) "
+					  "AS u (player, name, board, submits, max_amount, measure, value, bound, amount, match) "
+					  "ON CONFLICT (player_id, limit_name, board) DO UPDATE SET "
+					  "submits = t.submits OPERATOR(pg_catalog.+) excluded.submits, "
+					  "noted_at = GREATEST(t.noted_at, excluded.noted_at), "
+					  "max_amount = GREATEST(t.max_amount, excluded.max_amount), "
+					  "measure = excluded.measure, value = excluded.value, bound = excluded.bound, "
+					  "amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false",
+					  11, types, values, NULL);
+}
+
+static char *
+int64_text(int64 value)
+{
+	return psprintf(INT64_FORMAT, value);
+}
+
 /*
  * Add to what each player has submitted so far, and look at the sums.  A period
  * is over at the same time in all sessions, whatever their time zones; and if it
  * begins a period from now or later, since the clock has been set back.
  */
 static void
-count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
+count_usage(const LbLimit *limit, LbSubmit *s, int board)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
@@ -292,7 +408,7 @@ count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
 		submits[p] = Int64GetDatum(end - s->first[p]);
 	}
 	values[0] = CStringGetTextDatum(limit->name);
-	values[1] = CStringGetTextDatum(board->name);
+	values[1] = CStringGetTextDatum(s->boards[board].name);
 	values[2] = lb_make_array(INT8OID, players, NULL, s->nplayers);
 	values[3] = lb_make_array(INT8OID, amounts, NULL, s->nplayers);
 	values[4] = lb_make_array(INT8OID, submits, NULL, s->nplayers);
@@ -330,21 +446,20 @@ count_usage(const LbLimit *limit, const LbSubmit *s, const LbSubmitBoard *board)
 		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
 		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 5, &isnull)) && !isnull;
 		if (too_much)
-			exceeded(limit, s, board, &s->items[s->first[row]],
-					 "the amount within the period",
-					 TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull)),
-					 limit->max_period_amount.value);
+			player_exceeded(limit, s, board, row,
+							"the amount within the period",
+							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull)),
+							limit->max_period_amount.value);
 		if (too_many)
-			exceeded(limit, s, board, &s->items[s->first[row]],
-					 "the number of submits",
-					 TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)),
-					 limit->max_submits.value);
+			player_exceeded(limit, s, board, row, "the number of submits",
+							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)),
+							limit->max_submits.value);
 	}
 	SPI_freetuptable(table);
 }
 
 void
-lb_limits_before(const LbSubmit *s)
+lb_limits_before(LbSubmit *s)
 {
 	LbLimit   **all;
 	int			n;
@@ -366,13 +481,14 @@ lb_limits_before(const LbSubmit *s)
 				continue;
 			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
 			{
+				CHECK_FOR_INTERRUPTS();
 				if (size_of(s->items[i].amount) > limit->max_amount.value)
-					exceeded(limit, s, board, &s->items[i], "the amount",
+					exceeded(limit, s, b, &s->items[i], "the amount",
 							 int64_text(s->items[i].amount),
 							 limit->max_amount.value);
 			}
 			if (limit->max_period_amount.set || limit->max_submits.set)
-				count_usage(limit, s, board);
+				count_usage(limit, s, b);
 		}
 	}
 }
@@ -395,7 +511,7 @@ lb_limits_need_scores(const LbSubmit *s)
 }
 
 void
-lb_limits_after(const LbSubmit *s)
+lb_limits_after(LbSubmit *s)
 {
 	LbLimit   **all;
 	int			n;
@@ -419,19 +535,21 @@ lb_limits_after(const LbSubmit *s)
 			{
 				int64		score = board->scores[p];
 
+				CHECK_FOR_INTERRUPTS();
 				if (!board->has_score[p])
 					continue;
 				if (limit->min_score.set && score < limit->min_score.value)
-					exceeded(limit, s, board, &s->items[s->first[p]],
-							 "the score", int64_text(score),
-							 limit->min_score.value);
+					player_exceeded(limit, s, b, p, "the score",
+									int64_text(score),
+									limit->min_score.value);
 				if (limit->max_score.set && score > limit->max_score.value)
-					exceeded(limit, s, board, &s->items[s->first[p]],
-							 "the score", int64_text(score),
-							 limit->max_score.value);
+					player_exceeded(limit, s, b, p, "the score",
+									int64_text(score),
+									limit->max_score.value);
 			}
 		}
 	}
+	count_anomalies(s);
 }
 
 

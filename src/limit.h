@@ -14,10 +14,11 @@
  * Hold a submit against the limits of its boards, before it writes: amounts
  * and numbers of submits; and after it has, for which the scores must be
  * known: scores.  Between SPI_connect and SPI_finish.  Raises 23514 where a
- * limit rejects; where it flags, enters the submit in lb_anomaly.
+ * limit rejects.  What a limit flags is counted in lb_anomaly, by
+ * lb_limits_after().
  */
-extern void lb_limits_before(const LbSubmit *s);
-extern void lb_limits_after(const LbSubmit *s);
+extern void lb_limits_before(LbSubmit *s);
+extern void lb_limits_after(LbSubmit *s);
 
 /* Whether lb_limits_after() will need the scores of all players. */
 extern bool lb_limits_need_scores(const LbSubmit *s);

@@ -102,6 +102,7 @@ PG_FUNCTION_INFO_V1(lb_archive_top);
 int			lb_maintenance_interval = 300;
 int			lb_event_retention = 30 * 86400;
 int			lb_applied_retention = 7 * 86400;
+int			lb_anomaly_retention = 90 * 86400;
 
 /* What a transaction has done. */
 typedef struct Done
@@ -129,6 +130,7 @@ typedef enum Trimmed
 {
 	TRIM_EVENT,
 	TRIM_APPLIED,
+	TRIM_ANOMALY,
 	TRIM_USAGE,
 	NTRIMMED
 } Trimmed;
@@ -1010,6 +1012,14 @@ trim_applied(Visit *visit, const LbDefn *defn, const LbWindow *window,
 		 "t.applied_at OPERATOR(pg_catalog.<) $1", lb_applied_retention);
 }
 
+static void
+trim_anomalies(Visit *visit, const LbDefn *defn, const LbWindow *window,
+			   const char *key)
+{
+	trim(visit, TRIM_ANOMALY, "lb_anomaly",
+		 "t.noted_at OPERATOR(pg_catalog.<) $1", lb_anomaly_retention);
+}
+
 /*
  * What has been counted in a period or a window that is over, or for no limit:
  * unless there are none at all, as while a dump is restored.
@@ -1260,6 +1270,7 @@ maintain(Visit *visit)
 		return;
 	(void) attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL, NULL);
 	(void) attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL, NULL);
+	(void) attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL, NULL);
 	(void) attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL, NULL);
 
 	/*

@@ -14,6 +14,7 @@
 extern int	lb_maintenance_interval;	/* 0: no worker */
 extern int	lb_event_retention; /* -1: for good */
 extern int	lb_applied_retention;
+extern int	lb_anomaly_retention;
 
 /* Entry point of the worker that the launcher starts. */
 extern PGDLLEXPORT void lb_maintain_main(Datum arg);

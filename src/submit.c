@@ -18,6 +18,7 @@
  *	3. rows of lb_usage, by limit, board and player
  *	4. rows of "global", by player
  *	5. rows of windows, by key and player
+ *	6. rows of lb_anomaly, by player, limit and board
  *
  * A row of "global" is locked also where only windows are written to, for it
  * tells who is hidden.  A row that does not exist yet counts as well: its

@@ -43,6 +43,19 @@ typedef struct LbSubmitBoard
 	bool		written;		/* ... by a statement that returns it */
 } LbSubmitBoard;
 
+/* Changes of a player that have exceeded a limit which flags them. */
+typedef struct LbAnomaly
+{
+	const char *limit;			/* its name */
+	int			board;			/* number of the board */
+	const LbSubmitItem *item;	/* the last of them */
+	int64		submits;		/* how many */
+	int64		max_amount;		/* of them, without its sign */
+	const char *measure;
+	const char *value;
+	int64		bound;
+} LbAnomaly;
+
 /* A submit under way. */
 typedef struct LbSubmit
 {
@@ -66,6 +79,9 @@ typedef struct LbSubmit
 	int64	   *change;			/* what his score on "global" has changed by */
 	bool	   *ranked;			/* whether new rows of his are ranked */
 	bool	   *enters;			/* ... and a new one of "global" is */
+	int			nanomalies;
+	int			maxanomalies;
+	LbAnomaly  *anomalies;		/* in the order in which they were found */
 } LbSubmit;
 
 /* Settings. */

@@ -1,6 +1,6 @@
 /* What the extension consists of, and who may do what. */
 \ir lib/setup.psql
-SELECT plan(23);
+SELECT plan(24);
 
 SELECT results_eq($$SELECT format('%s(%s)', p.proname,
 		pg_get_function_arguments(p.oid)) COLLATE "default"
@@ -69,10 +69,17 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
-	'lb_anomaly', 'lb_anomaly_id_seq', 'lb_archive', 'lb_archive_source',
+	'lb_anomaly', 'lb_archive', 'lb_archive_source',
 	'lb_archive_source_id_seq', 'lb_watched']::regclass[],
 	'pg_dump writes the boards and all that is recorded')
 FROM pg_extension WHERE extname = 'leaderboard';
+SELECT is(string_agg(c.oid::regclass::text, ', '), NULL,
+	'and the database''s owner may read all of it')
+FROM pg_extension x, unnest(x.extconfig) AS e (oid)
+	JOIN pg_class c ON c.oid = e.oid
+WHERE x.extname = 'leaderboard' AND NOT CASE c.relkind
+	WHEN 'S' THEN has_sequence_privilege('pg_database_owner', c.oid, 'SELECT')
+	ELSE has_table_privilege('pg_database_owner', c.oid, 'SELECT') END;
 SELECT is(evtenabled::text, 'A', 'the event trigger always fires')
 FROM pg_event_trigger WHERE evtname = 'leaderboard_drop';
 SELECT is(tgenabled::text, 'A', 'so does ' || tgname)

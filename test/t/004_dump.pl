@@ -127,5 +127,33 @@ for my $i (1 .. 3)
 ready($node, 'big', 'template');
 ready($node, 'big3', 'copy');
 
+# By the database's owner, who is no superuser
+$node->safe_psql('postgres', q{CREATE ROLE landlord LOGIN; CREATE DATABASE rented OWNER landlord});
+$node->safe_psql('rented', q{
+	CREATE EXTENSION leaderboard;
+	SET ROLE landlord;
+	SELECT lb_create_tables();
+	SELECT lb_wait_ready();
+	SELECT lb_set_limit('x', 'global', max_amount => 5, max_submits => 1000, action => 'flag');
+	SELECT lb_submit_many(array_agg(g), array_agg(g), match_ids => array_agg('m' || g)) FROM generate_series(1, 10) g;
+	SELECT lb_hide(7);
+	SELECT lb_close_season('global', 'S1', reset_to => 1);
+	SELECT lb_submit_many(array_agg(g), array_agg(g)) FROM generate_series(1, 10) g;
+	SELECT lb_watch('global', 3)});
+$node->command_ok([ 'pg_dump', '-f', "$dump.3", '-d', $node->connstr('rented') . ' user=landlord' ], 'pg_dump by the owner');
+$node->safe_psql('postgres', 'CREATE DATABASE moved OWNER landlord');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.3", '-d', $node->connstr('moved') ], 'restored');
+wait_ready($node, 'moved');
+is($node->safe_psql('moved', 'SELECT count(*) FROM lb_verify()'), '0', 'dump by the owner: index and table are equal');
+my $recorded = q{
+	SELECT * FROM lb_top(20); SELECT board FROM lb_board ORDER BY 1; SELECT * FROM lb_window ORDER BY 1; SELECT * FROM lb_limit;
+	SELECT player_id, match_id, applied_at FROM lb_applied ORDER BY 1; SELECT count(*), sum(amount) FROM lb_event;
+	SELECT limit_name, board, player_id, amount, submits FROM lb_usage ORDER BY 3; SELECT * FROM lb_anomaly ORDER BY 1;
+	SELECT board, season, place, member, score, owner FROM lb_archive ORDER BY 1, 2, 3, 4; SELECT * FROM lb_archive_top('global', 20);
+	SELECT board, top FROM lb_watched};
+is($node->safe_psql('moved', $recorded), $node->safe_psql('rented', $recorded), 'dump by the owner: all that was recorded');
+is($node->safe_psql('moved', q{SET ROLE landlord; SELECT count(*) FROM lb_submit(3, 100); SELECT lb_rank(3); SELECT lb_close_season('global', 'S2')}),
+	"3\n1\n9", 'and the boards work');
+
 $node->stop;
 done_testing();
