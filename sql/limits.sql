@@ -237,6 +237,7 @@ SELECT lb_drop_board('global'), lb_drop_board('*');
 ALTER TABLE player_scores DROP COLUMN ranked;
 ALTER TABLE player_score_windows DROP COLUMN ranked;
 SELECT lb_create_tables();
+SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT lb_wait_ready('30 s');
 SELECT board, ranked_if FROM lb_board ORDER BY 1;
 SELECT * FROM lb_submit(1, 5, at => '2026-04-09');

@@ -89,6 +89,7 @@ SELECT lb_drop_board('*');
 SELECT lb_create_board('*', 'player_score_windows', rank_by => 'score DESC', board_column => 'window_key',
 	method => 'dense_rank', ranked_if => 'ranked');
 SELECT lb_wait_ready('30 s');
+SELECT lb_open_window('daily', keep => '1 day', archive_top => 3), lb_open_window('weekly', keep => '1000 years');
 SELECT lb_open_window('tourney:a', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => 0),
 	lb_open_window('tourney:b', starts => '2026-04-01', ends => '2026-05-01', keep => '1000 years', archive_top => NULL);
 SELECT lb_submit_many('{1,2,3,4,5}', '{10,30,30,20,20}', at => '2026-04-12');

@@ -295,6 +295,7 @@ DROP TABLE player_scores, player_score_windows;
 SELECT * FROM lb_submit(1, 1);
 BEGIN;
 SELECT lb_create_tables();
+SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT * FROM lb_submit(1, 10, at => '2026-04-09');
 SELECT * FROM lb_submit(2, 20, at => '2026-04-09');
 SELECT lb_drop_board('*');
@@ -308,7 +309,7 @@ CREATE TABLE "My Game"."Windows" ("Who" integer, "Key" varchar NOT NULL, "Time" 
 SELECT lb_create_board('global', '"My Game"."Runs"', 'Who', '"Time"'),
 	lb_create_board('*', '"My Game"."Windows"', 'Who', '"Time"', 'Key');
 SELECT lb_wait_ready('30 s');
-SELECT lb_open_window('weekly', keep => '1000 years', op => 'best');
+SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years', op => 'best');
 INSERT INTO "My Game"."Runs" VALUES (9, NULL, 'old');
 SELECT * FROM lb_submit(1, 300, 'best', at => '2026-04-09');
 SELECT * FROM lb_submit(2, 200, 'best', at => '2026-04-09');

@@ -746,6 +746,15 @@ lb_recorded_id(TupleTableSlot *slot, Oid *source)
 	return DatumGetInt32(slot_getattr(slot, Anum_lb_board_id, &isnull));
 }
 
+char *
+lb_recorded_name(TupleTableSlot *slot)
+{
+	bool		isnull;
+
+	return TextDatumGetCString(slot_getattr(slot, Anum_lb_board_board,
+											&isnull));
+}
+
 static LbDefn *
 find_defn(const char *name, int len)
 {

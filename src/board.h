@@ -575,6 +575,9 @@ extern int	lb_all_defns(LbDefn ***defns);
 /* Number and source of a row of lb_board. */
 extern int32 lb_recorded_id(struct TupleTableSlot *slot, Oid *source);
 
+/* Name of a row of lb_board, palloc'd. */
+extern char *lb_recorded_name(struct TupleTableSlot *slot);
+
 /* Whether what is written to a table is captured, for whatever boards. */
 extern bool lb_has_row_trigger(Oid source);
 

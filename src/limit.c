@@ -710,3 +710,19 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	SPI_finish();
 	PG_RETURN_VOID();
 }
+
+void
+lb_limits_end(bool windows)
+{
+	static LbPlan plan;
+	static const Oid types[] = {BOOLOID};
+	Datum		values[1];
+
+	values[0] = BoolGetDatum(windows);
+	(void) lb_own_run(&plan,
+					  "WITH l AS (DELETE FROM @.lb_limit t "
+					  "WHERE (t.board OPERATOR(pg_catalog.<>) 'global') OPERATOR(pg_catalog.=) $1 "
+					  "RETURNING t.name) "
+					  "DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name",
+					  1, types, values, NULL);
+}

@@ -23,6 +23,13 @@ extern void lb_limits_after(LbSubmit *s);
 /* Whether lb_limits_after() will need the scores of all players. */
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
+/*
+ * The board "global" (windows false) or the family "*" (true) is gone, or is
+ * another table's: remove the limits of "global", or of windows, and what has
+ * been counted for them.  Between SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_limits_end(bool windows);
+
 /* A relation's cache entry was invalidated; InvalidOid is all. */
 extern void lb_limit_invalidate(Oid relid);
 

@@ -14,6 +14,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/catalog.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -42,6 +43,8 @@
 #include "build.h"
 #include "capture.h"
 #include "compat.h"
+#include "ledger.h"
+#include "limit.h"
 #include "own.h"
 #include "window.h"
 
@@ -338,6 +341,172 @@ problem_hint(const LbDefn *defn)
 				defn->member);
 }
 
+/* Boards of a family whose values begin with a prefix are looked for. */
+typedef struct PrefixScan
+{
+	LbDef	   *def;
+	const char *prefix;
+	int			len;
+	bool		found;
+} PrefixScan;
+
+static bool
+find_prefix(uint32 hash, LbRef ref, void *arg)
+{
+	PrefixScan *scan = (PrefixScan *) arg;
+	LbBoard    *board = lb_board_at(ref);
+	LbValue		value = lb_board_value(board);
+
+	if (value.len < scan->len ||
+		memcmp(value.data, scan->prefix, scan->len) != 0)
+		return true;
+	lb_apply_backlog(scan->def, board);
+	scan->found = board->index.members > 0;
+	return !scan->found;
+}
+
+/*
+ * Whether a family has boards that begin with a prefix, by its index.  Returns
+ * false if the index cannot tell: it is not ready, or the transaction may have
+ * written rows that are not in it.
+ */
+static bool
+has_boards(LbDefn *family, const char *prefix, bool *result)
+{
+	PrefixScan	scan;
+
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return false;
+	scan.def = lb_def_attach(family, false);
+	scan.prefix = prefix;
+	scan.len = strlen(prefix);
+	scan.found = false;
+	if (scan.def == NULL)
+		return false;
+	for (int s = 0; s < LB_STRIPES && !scan.found; s++)
+	{
+		LbStripe   *stripe = &scan.def->stripes[s];
+		bool		ready;
+
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		ready = lb_def_is(scan.def, family->generation) &&
+			pg_atomic_read_u32(&scan.def->state) == LB_READY;
+		if (ready)
+			lb_stripe_walk(stripe, true, find_prefix, &scan);
+		LWLockRelease(&stripe->lock);
+		if (!ready)
+			return false;
+	}
+	*result = scan.found;
+	return true;
+}
+
+/* The same by the table's rows, hidden ones included, as their owner. */
+static bool
+has_rows(const LbDefn *family, const char *prefix)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[1];
+	char	   *sql = psprintf("SELECT FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
+							   family->from_name,
+							   quote_identifier(family->board_column));
+	LbUser		saved;
+	uint64		n;
+
+	values[0] = CStringGetTextDatum(prefix);
+	lb_switch_to_owner(&saved, family->owner, true);
+	n = lb_run_once(sql, family->source, 1, types, values);
+	lb_restore_user(&saved);
+	return n > 0;
+}
+
+/*
+ * Whether keys that begin with a prefix have been closed, or have standings that
+ * are read through the family.
+ */
+static bool
+has_past(const LbDefn *family, const char *prefix)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
+	NameData	owner;
+	Datum		values[4];
+	char	   *end = pstrdup(prefix);
+
+	/* These columns are in C order: so up to the next character. */
+	end[strlen(end) - 1]++;
+	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
+	values[0] = CStringGetTextDatum(prefix);
+	values[1] = CStringGetTextDatum(end);
+	values[2] = NameGetDatum(&owner);
+	values[3] = ObjectIdGetDatum(family->source);
+	return lb_own_run(&plan,
+					  "SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.>=) $1 "
+					  "AND c.board OPERATOR(pg_catalog.<) $2 "
+					  "UNION ALL "
+					  "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.>=) $1 "
+					  "AND a.board OPERATOR(pg_catalog.<) $2 "
+					  "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) "
+					  "LIMIT 1",
+					  4, types, values, NULL) > 0;
+}
+
+static void
+check_prefix(LbDefn *family, const char *board, const char *name, int len)
+{
+	char	   *prefix = psprintf("%.*s:", len, name);
+	bool		found;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!has_boards(family, prefix, &found))
+		found = has_rows(family, prefix);
+	if (!found)
+		found = has_past(family, prefix);
+	SPI_finish();
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("names of board \"%s\" are in use", board),
+				 errdetail("The family \"*\" has boards, or has had windows, whose names begin with \"%s\".",
+						   prefix),
+				 errhint("Use another name.")));
+}
+
+/*
+ * A board must not take names that the family "*" answers: "country:FR", which
+ * a family "country" would answer, nor "monthly" and "monthly-1", which mean
+ * windows that need not be recorded.
+ */
+static void
+check_answers(const char *board, bool family)
+{
+	LbDefn	   *star;
+	LbTarget	target;
+	char	   *key;
+	int			keylen;
+
+	if (strcmp(board, "*") == 0)
+		return;
+	key = lb_window_alias(board, strlen(board), &keylen);
+	if (key == NULL && !family)
+		return;
+	star = lb_read_defn("*");
+	if (star == NULL ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(star->source)))
+		return;
+	lb_find_target("*", 1, &target);
+	if (!target.defn->family || target.defn->misfit ||
+		(target.defn->board_type != TEXTOID &&
+		 target.defn->board_type != VARCHAROID))
+		return;
+	if (family)
+		check_prefix(target.defn, board, board, strlen(board));
+	if (key != NULL)
+		check_prefix(target.defn, board, key, strcspn(key, ":"));
+}
+
 static void
 create_board(const char *board, Oid source, const char *member,
 			 const char *rank_by, const char *board_column,
@@ -381,6 +550,10 @@ create_board(const char *board, Oid source, const char *member,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", source)));
 	lb_require_owner(source);
+
+	/* This can take as long as reading a table, so before the lock as well. */
+	lb_window_check_board(board, defn.family);
+	check_answers(board, defn.family);
 	rel = relation_open(source, ShareRowExclusiveLock);
 	lb_require_owner(source);
 	check_source(rel);
@@ -453,6 +626,13 @@ create_board(const char *board, Oid source, const char *member,
 						board),
 				 errhint("Use ALTER TABLE ... ENABLE ALWAYS TRIGGER %s.",
 						 LB_ROW_TRIGGER)));
+	if (strcmp(board, "*") == 0)
+	{
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "SPI_connect failed");
+		lb_windows_begin(recorded);
+		SPI_finish();
+	}
 	lb_note_created(recorded);
 }
 
@@ -862,43 +1042,164 @@ lb_wait_ready(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* Make a board unless there is one of that name. */
-static void
-create_default_board(const char *board, const char *schema, const char *table,
-					 const char *board_column)
+/* A default table, and its board. */
+typedef struct DefaultTable
 {
-	Oid			source = get_relname_relid(table, get_namespace_oid(schema, false));
+	const char *name;
+	const char *columns;		/* as CREATE TABLE has them */
+	const char *index_columns;
+	const char *board;
+	const char *board_column;	/* or NULL */
+} DefaultTable;
 
-	/* A table of version 0.1.0 does not have the column. */
-	if (lb_find_defn(board) == NULL)
-		create_board(board, source, "player_id", "score DESC, updated_at ASC",
-					 board_column, "row_number",
-					 get_attnum(source, "ranked") == InvalidAttrNumber ?
-					 NULL : "ranked");
+static const DefaultTable default_scores = {
+	"player_scores",
+	"player_id bigint PRIMARY KEY, "
+	"score bigint NOT NULL DEFAULT 0, "
+	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+	"ranked boolean NOT NULL DEFAULT true",
+	"score DESC, updated_at",
+	"global", NULL
+};
+
+static const DefaultTable default_windows = {
+	"player_score_windows",
+	"player_id bigint NOT NULL, "
+	"window_key pg_catalog.text NOT NULL, "
+	"score bigint NOT NULL DEFAULT 0, "
+	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+	"ranked boolean NOT NULL DEFAULT true, "
+	"PRIMARY KEY (player_id, window_key)",
+	"window_key, score DESC, updated_at",
+	"*", "window_key"
+};
+
+/*
+ * Raise 42P07 unless a table that has the name of a default table could have
+ * been made by the caller's lb_create_tables(): whoever else owns it has its
+ * triggers run when the caller submits.
+ */
+static void
+check_default_table(const DefaultTable *table, Oid relid)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;
+	}			columns[] = {
+		{"player_id", INT8OID},
+		{"score", INT8OID},
+		{"updated_at", TIMESTAMPTZOID},
+		{"window_key", TEXTOID},
+	};
+	int			ncolumns = table->board_column != NULL ? 4 : 3;
+	Relation	rel = relation_open(relid, AccessShareLock);
+	char	   *problem = NULL;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		problem = psprintf("It is not a table.");
+	else if (rel->rd_rel->relowner != GetUserId())
+		problem = psprintf("It belongs to role \"%s\".",
+						   GetUserNameFromId(rel->rd_rel->relowner, false));
+	for (int i = 0; i < ncolumns && problem == NULL; i++)
+	{
+		AttrNumber	attno = get_attnum(relid, columns[i].name);
+
+		if (attno == InvalidAttrNumber ||
+			get_atttype(relid, attno) != columns[i].type)
+			problem = psprintf("It has no column \"%s\" of type %s.",
+							   columns[i].name,
+							   format_type_be(columns[i].type));
+	}
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists",
+						RelationGetRelationName(rel)),
+				 errdetail_internal("%s", problem),
+				 errhint("Rename it, use another schema, or make boards over tables of your own with lb_create_board().")));
+	relation_close(rel, NoLock);
 }
 
-/* Returns whether it has been made. */
-static bool
-create_default_table(const char *schema, const char *table,
-					 const char *columns, bool score_index,
-					 const char *index_columns, const char *extension)
+/* Raise 42710 if the board's name is taken by a board of something else. */
+static void
+check_default_board(const DefaultTable *table, Oid relid)
 {
-	char	   *name = quote_qualified_identifier(schema, table);
-	bool		made = false;
+	LbDefn	   *defn = lb_find_defn(table->board);
+	char	   *name;
 
-	if (!OidIsValid(get_relname_relid(table, get_namespace_oid(schema, false))))
+	if (defn == NULL)
+		return;
+	if (OidIsValid(relid) && defn->source == relid &&
+		defn->family == (table->board_column != NULL) &&
+		(!defn->family || strcmp(defn->board_column, table->board_column) == 0))
+		return;
+	name = get_rel_name(defn->source);
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("board \"%s\" already exists", table->board),
+			 name == NULL ? errdetail("Its table is gone.") :
+			 errdetail("It ranks rows of table \"%s\".",
+					   quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)),
+												  name)),
+			 errhint("Use lb_drop_board() first, or make boards over tables of your own with lb_create_board().")));
+}
+
+/*
+ * What there is of a default table: its OID, or InvalidOid.  Raises if something
+ * else has one of the names.
+ */
+static Oid
+find_default_table(const DefaultTable *table, Oid schema, bool score_index)
+{
+	Oid			relid = get_relname_relid(table->name, schema);
+	Oid			index = get_relname_relid(psprintf("%s_score_idx", table->name),
+										  schema);
+
+	if (OidIsValid(relid))
+		check_default_table(table, relid);
+	if (score_index && OidIsValid(index) &&
+		(get_rel_relkind(index) != RELKIND_INDEX ||
+		 IndexGetRelation(index, true) != relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists",
+						get_rel_name(index)),
+				 errdetail("It is not an index of table \"%s\".", table->name),
+				 errhint("Rename it, or use another schema.")));
+	check_default_board(table, relid);
+	return relid;
+}
+
+/* Make what there is not. */
+static void
+make_default_table(const DefaultTable *table, Oid schema, Oid relid,
+				   bool score_index, const char *extension)
+{
+	char	   *name = quote_qualified_identifier(get_namespace_name(schema),
+												  table->name);
+
+	if (!OidIsValid(relid))
 	{
 		execute_utility(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)",
-								 name, columns));
+								 name, table->columns));
 		execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
 								 name, quote_identifier(extension)));
-		made = true;
+		relid = get_relname_relid(table->name, schema);
 	}
 	if (score_index)
 		execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
-								 table, name, index_columns));
-	return made;
+								 table->name, name, table->index_columns));
+
+	/* A table of version 0.1.0 does not have the column. */
+	if (lb_find_defn(table->board) == NULL)
+		create_board(table->board, relid, "player_id",
+					 "score DESC, updated_at ASC", table->board_column,
+					 "row_number",
+					 get_attnum(relid, "ranked") == InvalidAttrNumber ?
+					 NULL : "ranked");
 }
 
 Datum
@@ -907,9 +1208,10 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	const LbCatalog *cat = lb_require_catalog();
 	char	   *extension = get_namespace_name(cat->schema);
 	List	   *path = fetch_search_path(false);
-	char	   *schema;
+	Oid			schema;
+	Oid			scores;
+	Oid			windows;
 	bool		score_index;
-	bool		windows;
 	static LbPlan plan;
 
 	if (PG_ARGISNULL(0))
@@ -919,37 +1221,22 @@ lb_create_tables(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_SCHEMA),
 				 errmsg("no schema has been selected to create in")));
-	schema = get_namespace_name(linitial_oid(path));
+	schema = linitial_oid(path);
+	scores = find_default_table(&default_scores, schema, score_index);
+	windows = find_default_table(&default_windows, schema, score_index);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) create_default_table(schema, "player_scores",
-						 "player_id bigint PRIMARY KEY, "
-						 "score bigint NOT NULL DEFAULT 0, "
-						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
-						 "ranked boolean NOT NULL DEFAULT true",
-						 score_index, "score DESC, updated_at", extension);
-	windows = create_default_table(schema, "player_score_windows",
-						 "player_id bigint NOT NULL, "
-						 "window_key pg_catalog.text NOT NULL, "
-						 "score bigint NOT NULL DEFAULT 0, "
-						 "updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
-						 "ranked boolean NOT NULL DEFAULT true, "
-						 "PRIMARY KEY (player_id, window_key)",
-						 score_index, "window_key, score DESC, updated_at",
-						 extension);
-	create_default_board("global", schema, "player_scores", NULL);
+	make_default_table(&default_scores, schema, scores, score_index, extension);
+	make_default_table(&default_windows, schema, windows, score_index,
+					   extension);
 
 	/*
 	 * Windows are opened over a table that has just been made, lest what
-	 * somebody has be removed: not over one that was there, nor over another
-	 * that has the family.  Nor is one that a board's name hides, as "daily"
-	 * does or "daily-1".
+	 * somebody has be removed: not over one that was there.  Nor is one that a
+	 * board's name hides, as "daily" does or "daily-1".
 	 */
-	windows = windows && lb_find_defn("*") == NULL;
-	create_default_board("*", schema, "player_score_windows", "window_key");
-
-	if (windows)
+	if (!OidIsValid(windows))
 	{
 		lb_window_lock_name("daily");
 		lb_window_lock_name("weekly");
@@ -1043,6 +1330,25 @@ erase_recorded(Oid lb_board, int32 id)
 }
 
 /*
+ * A board is gone, or has another table: what its name stood for in other tables
+ * of the extension goes too.
+ */
+static void
+end_name(const char *board)
+{
+	bool		windows = strcmp(board, "*") == 0;
+
+	if (!windows && strcmp(board, "global") != 0)
+		return;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lb_limits_end(windows);
+	if (windows)
+		lb_windows_end();
+	SPI_finish();
+}
+
+/*
  * The extension's table was written to: every backend must read it again.  For
  * each row, since no other triggers are fired for what a worker of logical
  * replication applies.
@@ -1079,20 +1385,29 @@ lb_board_changed(PG_FUNCTION_ARGS)
 				if (!lb_dropped_here(defns[i]->catalog, defns[i]->id))
 					erase_defn(defns[i]);
 			}
+			end_name("global");
+			end_name("*");
 		}
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		{
 			Oid			source;
+			Oid			new_source;
 			int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
+			char	   *name = lb_recorded_name(trigger->tg_trigslot);
 
 			lock_captured(source);
 			if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 				erase_recorded(RelationGetRelid(trigger->tg_relation), id);
 			if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 			{
-				(void) lb_recorded_id(trigger->tg_newslot, &source);
-				lock_captured(source);
+				(void) lb_recorded_id(trigger->tg_newslot, &new_source);
+				lock_captured(new_source);
+				if (new_source != source ||
+					strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
+					end_name(name);
 			}
+			else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+				end_name(name);
 		}
 	}
 	CacheInvalidateRelcache(trigger->tg_relation);

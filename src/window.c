@@ -1235,3 +1235,31 @@ lb_close_window(PG_FUNCTION_ARGS)
 				 errhint("The table lb_window lists the windows.")));
 	PG_RETURN_VOID();
 }
+
+void
+lb_windows_end(void)
+{
+	static LbPlan plan;
+
+	(void) lb_own_run(&plan, "DELETE FROM @.lb_window", 0, NULL, NULL, NULL);
+}
+
+void
+lb_windows_begin(const LbDefn *family)
+{
+	static LbPlan plan;
+	static const Oid types[] = {NAMEOID, REGCLASSOID};
+	NameData	owner;
+	Datum		values[2];
+
+	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
+	values[0] = NameGetDatum(&owner);
+	values[1] = ObjectIdGetDatum(family->source);
+	(void) lb_own_run(&plan,
+					  "DELETE FROM @.lb_closed c WHERE NOT EXISTS "
+					  "(SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) c.board "
+					  "AND a.season OPERATOR(pg_catalog.=) '' "
+					  "AND (a.owner OPERATOR(pg_catalog.=) $1 OR a.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2)))",
+					  2, types, values, NULL);
+}

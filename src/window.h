@@ -141,6 +141,19 @@ extern void lb_window_lock_name(const char *name);
 extern void lb_window_check_board(const char *board, bool family);
 
 /*
+ * The family "*" is gone, or is another table's: remove all windows.  Between
+ * SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_windows_end(void);
+
+/*
+ * The family "*" has been made: keys can be used again that an earlier one had
+ * closed, but not those whose final standings are of the same table or owner.
+ * Between SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_windows_begin(const LbDefn *family);
+
+/*
  * Raise 22023 if an interval is negative in any part, or 22008 if it reaches
  * from the last of windows beyond what a timestamp can be.
  */
