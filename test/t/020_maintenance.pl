@@ -272,6 +272,7 @@ $node->safe_psql('crash', q{
 	CREATE TABLE given (player_id bigint PRIMARY KEY, score bigint);
 	INSERT INTO gone VALUES (1, 10), (2, 20);
 	INSERT INTO given VALUES (3, 30);
+	GRANT EXECUTE ON FUNCTION lb_create_board TO heir;
 	SELECT lb_create_board('old_gone', 'gone'), lb_create_board('old_given', 'given');
 	SELECT lb_close_season('old_gone', 'x'), lb_close_season('old_given', 'x');
 	DROP TABLE gone;
