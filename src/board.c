@@ -398,6 +398,12 @@ parse_recorded(const char *rank_by, LbRankColumn *columns)
 	}
 	PG_CATCH();
 	{
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		/* That there is no memory, say, is nothing about what is recorded. */
+		if (category == ERRCODE_INSUFFICIENT_RESOURCES ||
+			category == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
 		memset(columns, 0, sizeof(LbRankColumn));
@@ -960,38 +966,18 @@ retire_name(char *name)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Look up what the definition names in its source.  Raises only if the source
- * is gone; what keeps the board from having an index becomes its problem.
- */
+/* Fill in what resolve() looks up, from the definition's source. */
 static void
-resolve(LbDefn *defn)
+look_up_source(LbDefn *defn, Relation rel, const LbCatalog *cat)
 {
-	const LbCatalog *cat = lb_catalog();
-	Relation	rel;
-	TupleDesc	desc;
+	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *name;
 	Oid			type;
 	const char *misfit = NULL;
 
-	if (defn->resolved)
-		return;
-
-	/* Who writes to a partition itself has no lock on the source. */
-	rel = RelationIdGetRelation(defn->source);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the source table of board \"%s\" does not exist",
-						defn->name),
-				 errhint("Use lb_drop_board() to remove the board.")));
-	lb_query_forget();
-	generation++;
 	defn->checked_user = InvalidOid;
-	defn->resolved = true;
 	defn->parts_valid = false;
 	defn->problem = NULL;
-	desc = RelationGetDescr(rel);
 	defn->relkind = rel->rd_rel->relkind;
 	defn->owner = rel->rd_rel->relowner;
 	defn->row_security = rel->rd_rel->relrowsecurity;
@@ -1058,6 +1044,45 @@ resolve(LbDefn *defn)
 		defn->problem = lb_index_problem;
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
 	defn->keeps_rows = may_keep_rows(rel, cat);
+}
+
+/*
+ * Look up what the definition names in its source.  Raises if the source is
+ * gone, or what a look-up can raise; what keeps the board from having an index
+ * becomes its problem.
+ */
+static void
+resolve(LbDefn *defn)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+
+	if (defn->resolved)
+		return;
+
+	/* Who writes to a partition itself has no lock on the source. */
+	rel = RelationIdGetRelation(defn->source);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the source table of board \"%s\" does not exist",
+						defn->name),
+				 errhint("Use lb_drop_board() to remove the board.")));
+	lb_query_forget();
+	generation++;
+
+	/* Said first, so that an invalidation meanwhile takes it back. */
+	defn->resolved = true;
+	PG_TRY();
+	{
+		look_up_source(defn, rel, cat);
+	}
+	PG_CATCH();
+	{
+		defn->resolved = false;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	RelationClose(rel);
 }
 
@@ -1107,43 +1132,12 @@ lock_parts(Oid source, bool wait, List **parts)
 	}
 }
 
-bool
-lb_resolve_parts(LbDefn *defn, bool wait)
+/* What the partitions, which lb_resolve_parts() has locked, say of the board. */
+static void
+look_up_parts(LbDefn *defn, List *parts, const LbCatalog *cat)
 {
-	const LbCatalog *cat;
-	List	   *parts;
 	ListCell   *lc;
-	MemoryContext context;
-	int			n = 0;
 
-	if (defn->relkind != RELKIND_PARTITIONED_TABLE || defn->parts_valid)
-		return true;
-	context = AllocSetContextCreate(CurrentMemoryContext,
-									"leaderboard partitions",
-									ALLOCSET_SMALL_SIZES);
-	context = MemoryContextSwitchTo(context);
-	if (!lock_parts(defn->source, wait, &parts))
-	{
-		MemoryContextDelete(MemoryContextSwitchTo(context));
-		return false;
-	}
-	cat = lb_catalog();
-	defn->nparts = 0;
-	if (defn->parts != NULL)
-		pfree(defn->parts);
-	defn->parts = MemoryContextAlloc(GetMemoryChunkContext(defn),
-									 list_length(parts) * sizeof(Oid));
-	foreach(lc, parts)
-	{
-		if (lfirst_oid(lc) != defn->source)
-			defn->parts[n++] = lfirst_oid(lc);
-	}
-	qsort(defn->parts, n, sizeof(Oid), oid_cmp);
-	defn->nparts = n;
-
-	/* From here on an invalidation of one of them is noticed. */
-	defn->parts_valid = true;
-	any_parts = true;
 	foreach(lc, parts)
 	{
 		Relation	rel;
@@ -1167,6 +1161,56 @@ lb_resolve_parts(LbDefn *defn, bool wait)
 		}
 		relation_close(rel, NoLock);
 	}
+}
+
+bool
+lb_resolve_parts(LbDefn *defn, bool wait)
+{
+	const LbCatalog *cat;
+	List	   *parts;
+	ListCell   *lc;
+	MemoryContext context;
+	Oid		   *oids;
+	int			n = 0;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE || defn->parts_valid)
+		return true;
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"leaderboard partitions",
+									ALLOCSET_SMALL_SIZES);
+	context = MemoryContextSwitchTo(context);
+	if (!lock_parts(defn->source, wait, &parts))
+	{
+		MemoryContextDelete(MemoryContextSwitchTo(context));
+		return false;
+	}
+	cat = lb_catalog();
+	oids = MemoryContextAlloc(GetMemoryChunkContext(defn),
+							  list_length(parts) * sizeof(Oid));
+	foreach(lc, parts)
+	{
+		if (lfirst_oid(lc) != defn->source)
+			oids[n++] = lfirst_oid(lc);
+	}
+	qsort(oids, n, sizeof(Oid), oid_cmp);
+	if (defn->parts != NULL)
+		pfree(defn->parts);
+	defn->parts = oids;
+	defn->nparts = n;
+
+	/* From here on an invalidation of one of them is noticed. */
+	defn->parts_valid = true;
+	any_parts = true;
+	PG_TRY();
+	{
+		look_up_parts(defn, parts, cat);
+	}
+	PG_CATCH();
+	{
+		defn->parts_valid = false;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	MemoryContextDelete(MemoryContextSwitchTo(context));
 	return true;
 }
