@@ -71,6 +71,9 @@
 #define RETRY_SOON 200
 #define RETRY_LATER 5000
 
+/* The reason of a board whose worker could not even begin. */
+#define LB_WORKER_FAILED "a build worker has failed: the server's log has the cause"
+
 #define MAX_WORKERS 64
 
 /* Milliseconds between two xids that the launcher completes. */
@@ -1325,6 +1328,49 @@ claim_build(uint64 *generation)
 	return oldest;
 }
 
+/* No worker builds what is wanted: whoever waits runs the query instead. */
+static void
+release_waiters(Oid database, const char *reason)
+{
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		if (def->database != database)
+			continue;
+		SpinLockAcquire(&def->mutex);
+		if (def->wanted && def->builder == 0)
+		{
+			def->attempts++;
+			def->failed = true;
+			def->build_start = GetCurrentTimestamp();
+			if (pg_atomic_read_u32(&def->state) == LB_READY)
+				def->wanted = false;
+			strlcpy(def->reason, reason, LB_MAX_REASON);
+		}
+		SpinLockRelease(&def->mutex);
+		ConditionVariableBroadcast(&def->changed);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+/*
+ * A worker that has failed before it could take on a build, when it connected or
+ * read lb_board: without this the launcher would start the next one at once, and
+ * whoever waits would wait for it.
+ */
+static bool took_a_build = false;
+
+static void
+worker_exit(int code, Datum database)
+{
+	if (code != 0 && !took_a_build)
+		release_waiters(DatumGetObjectId(database), LB_WORKER_FAILED);
+}
+
 void
 lb_worker_settings(void)
 {
@@ -1352,6 +1398,7 @@ lb_worker_main(Datum arg)
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
+	before_shmem_exit(worker_exit, arg);
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_pause_settings();
@@ -1386,6 +1433,7 @@ lb_worker_main(Datum arg)
 	{
 		uint32		attempts = def->attempts;
 
+		took_a_build = true;
 		build_one(def, generation);
 
 		/* What failed is tried again later, by the launcher. */
@@ -1606,36 +1654,6 @@ start_maintenance(void)
 	}
 	maintenance = list_delete_first(maintenance);
 	return 60000;
-}
-
-/* No worker is to be had: whoever waits runs the query instead. */
-static void
-release_waiters(Oid database)
-{
-	dlist_iter	iter;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
-	{
-		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
-
-		if (def->database != database)
-			continue;
-		SpinLockAcquire(&def->mutex);
-		if (def->wanted && def->builder == 0)
-		{
-			def->attempts++;
-			def->failed = true;
-			def->build_start = GetCurrentTimestamp();
-			if (pg_atomic_read_u32(&def->state) == LB_READY)
-				def->wanted = false;
-			strlcpy(def->reason, "no background worker is free",
-					LB_MAX_REASON);
-		}
-		SpinLockRelease(&def->mutex);
-		ConditionVariableBroadcast(&def->changed);
-	}
-	LWLockRelease(&lb_shared->directory_lock);
 }
 
 /* Tell the log when memory runs low: at 80 and at 95 per cent. */
@@ -1917,7 +1935,7 @@ launcher_round(void)
 		if (!start_worker(database))
 		{
 			if (!make_room())
-				release_waiters(database);
+				release_waiters(database, "no background worker is free");
 			sleep = Min(sleep, 1000);
 		}
 	}
