@@ -40,6 +40,14 @@
 #   make soak               the same in all ways in turn, as long as one likes,
 #                           with killed backends and assertions
 #                           SECONDS=3600 CONNECTIONS=8 SEED=random
+#   make chaos              random transactions on 8 connections while another
+#                           program terminates and kills processes, cancels,
+#                           reloads settings, rewrites tables, copies databases,
+#                           has memory run short, and more.  Every answer compared
+#                           SECONDS=600 CONNECTIONS=8 SEED=random
+#   make faults             each call that can run out of memory does so once, in
+#                           turn, through a scenario that touches every function
+#                           EVERY=1 (7: every seventh call only) SEED=random
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file,
 #                           AWAKE=no (see docs/peers.md);
@@ -71,8 +79,8 @@ endif
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak bench \
-	bench-peers bench-profile bench-quick
+SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak chaos \
+	faults bench bench-peers bench-profile bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -90,6 +98,12 @@ oracle:
 
 soak:
 	@$(TREE)/test/lib/run-tests.sh soak
+
+chaos:
+	@RUN_SECONDS=$${RUN_SECONDS:-600} $(TREE)/test/lib/run-tests.sh chaos
+
+faults:
+	@EVERY=$${EVERY:-1} $(TREE)/test/lib/run-tests.sh faults
 
 demo:
 	@$(TREE)/test/demo/demo.sh start
@@ -111,7 +125,7 @@ bench-quick:
 
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
-export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS
+export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY
 export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
 export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
 ifneq ($(origin SECONDS),undefined)
@@ -137,6 +151,12 @@ REGRESS = $(patsubst sql/%.sql,%,$(filter-out $(DATA),$(call local,sql/*.sql)))
 ISOLATION = $(patsubst test/isolation/specs/%.spec,%,$(call local,test/isolation/specs/*.spec))
 ISOLATION_OPTS = --inputdir=$(TREE)/test/isolation
 
+# A library whose memory can be made to run out: test/fault/fault.c.
+ifdef LB_FAULTS
+OBJS += test/fault/fault.o
+SHLIB_LINK += -Wl,@$(TREE)/test/fault/wrap.opts
+endif
+
 PG_CPPFLAGS = -DLB_VERSION='"$(LB_VERSION)"'
 # PostgreSQL's own headers have unused parameters, and so have callbacks.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter
@@ -144,7 +164,8 @@ ifdef WERROR
 PG_CFLAGS += -Werror
 endif
 
-EXTRA_CLEAN = .deps test/unit/build test/client/oracle test/bench/client
+EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle chaos faults load) \
+	test/bench/client test/fault/fault.o
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -160,8 +181,8 @@ include $(PGXS)
 
 # PGXS knows no headers, and outside the tree there is no src to write to.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard $(TREE)/src/*.h) $(TREE)/leaderboard.control
-$(OBJS) $(OBJS:.o=.bc): | $(CURDIR)/src
-$(CURDIR)/src:
+$(OBJS) $(OBJS:.o=.bc): | $(CURDIR)/src $(CURDIR)/test/fault
+$(CURDIR)/src $(CURDIR)/test/fault:
 	mkdir -p $@
 
 endif

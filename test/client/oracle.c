@@ -5,6 +5,7 @@
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
  *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p]
+ *		   [-X command]
  *
  * The extension must exist in the database, which needs nothing else; tables
  * of earlier runs are dropped.  Several connections, each with random numbers
@@ -62,6 +63,12 @@
  *
  * With -p one of the tables is partitioned.
  *
+ * With -X a shell command runs beside the connections, from when the tables are
+ * there until all connections have ended; then it gets a SIGTERM, and must exit
+ * with 0.  It may cancel, terminate, run short of memory, stop workers: errors
+ * that this explains are no failures any more.  Wrong answers are.  Not in the
+ * scheduled mode.
+ *
  * The last line is "N passed, N failed", in comparisons.
  *
  *-------------------------------------------------------------------------
@@ -72,17 +79,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "libpq-fe.h"
+
+#include "client.h"
 
 #define MAX_CONNECTIONS 256
 #define MAX_LOG 60				/* statements remembered for a report */
@@ -324,6 +329,8 @@ static bool scheduled = false;
 static bool terminates = false;
 static bool kills = false;
 static int	least_share = 50;	/* percent of the reads by index */
+static const char *disturber = NULL;	/* the command of -X */
+static pid_t disturber_pid = 0;
 
 typedef struct Result
 {
@@ -338,7 +345,6 @@ typedef struct Result
 static int	me = -1;			/* number of the process; -1 is the parent */
 static pid_t pids[MAX_CONNECTIONS];	/* of the processes */
 static PGconn *conn;
-static uint64_t random_state;
 static Result result;
 
 static char *statement_log[MAX_LOG];
@@ -385,62 +391,6 @@ static void set_scheduled_connection(int number, PGconn *new_conn);
  *	Small things
  * ----------------------------------------------------------------
  */
-static uint64_t
-random64(void)
-{
-	/* splitmix64 */
-	uint64_t	z = (random_state += UINT64_C(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return z ^ (z >> 31);
-}
-
-/* 0 ... n - 1 */
-static int
-rnd(int n)
-{
-	return (int) (random64() % (uint64_t) n);
-}
-
-/* True in so many of a hundred cases. */
-static bool
-percent(int p)
-{
-	return rnd(100) < p;
-}
-
-static double
-now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
-static void
-out_of_memory(void)
-{
-	fprintf(stderr, "out of memory\n");
-	exit(1);
-}
-
-static char *format(const char *fmt,...) __attribute__((format(printf, 1, 2)));
-
-static char *
-format(const char *fmt,...)
-{
-	va_list		args;
-	char	   *s;
-
-	va_start(args, fmt);
-	if (vasprintf(&s, fmt, args) < 0)
-		out_of_memory();
-	va_end(args);
-	return s;
-}
-
 static void
 remember(const char *statement)
 {
@@ -520,6 +470,8 @@ fail(const char *fmt,...)
 			if (pids[i] > 0)
 				kill(pids[i], SIGTERM);
 		}
+		if (disturber_pid > 0)
+			kill(disturber_pid, SIGTERM);
 	}
 
 	/* All at once, for others write to the same place. */
@@ -553,7 +505,7 @@ connect_tested(void)
 	"SET deadlock_timeout = '%s';"
 	"SET lock_timeout = '%s';"
 	"SET statement_timeout = '%s'";
-	double		end = now() + (kills || scheduled ? 60 : 0);
+	double		end = now() + (kills || scheduled || disturber != NULL ? 60 : 0);
 	PGconn	   *c;
 	char	   *s;
 	PGresult   *res;
@@ -616,6 +568,29 @@ expected_error(const char *sqlstate)
 	return false;
 }
 
+/*
+ * Errors that a disturber explains.  A cancel is one, but the statement timeout
+ * is not: whatever takes that long waits for good.  A read may find no index for
+ * longer than it waits for one, and a rebuild no worker, no lock or no memory.
+ * A write has no such excuse.
+ */
+static bool
+disturbed_error(const char *sqlstate, const char *statement,
+				const char *message)
+{
+	if (disturber == NULL)
+		return false;
+	if (strcmp(sqlstate, "57014") == 0)
+		return strstr(message, "user request") != NULL;
+	if (strncmp(statement, "SELECT lb_rebuild(", 18) == 0 &&
+		strcmp(sqlstate, "53200") == 0)
+		return true;
+	return strcmp(sqlstate, "55000") == 0 &&
+		strstr(statement, "lb_") != NULL &&
+		(strstr(message, "was not built within") != NULL ||
+		 strstr(message, "could not build board") != NULL);
+}
+
 static PGresult *
 exec_copy(const char *statement, const char *copy_data)
 {
@@ -665,7 +640,7 @@ run_copy(const char *statement, const char *copy_data)
 	sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
 	if (sqlstate == NULL)
 		sqlstate = "";
-	if (me >= 0 && (terminates || kills) &&
+	if (me >= 0 && (terminates || kills || disturber != NULL) &&
 		(lost || PQstatus(conn) == CONNECTION_BAD ||
 		 strncmp(sqlstate, "57P0", 4) == 0))
 	{
@@ -676,9 +651,11 @@ run_copy(const char *statement, const char *copy_data)
 		PQclear(res);
 		return NULL;
 	}
-	/* Nobody cancels in the free running mode. */
-	if (!expected_error(sqlstate) ||
-		(!scheduled && strcmp(sqlstate, "57014") == 0))
+	/* Only a disturber cancels in the free running mode. */
+	if ((!expected_error(sqlstate) ||
+		 (!scheduled && strcmp(sqlstate, "57014") == 0)) &&
+		!(me >= 0 && disturbed_error(sqlstate, statement,
+									 PQresultErrorMessage(res))))
 	{
 		snprintf(failure_kind, sizeof(failure_kind), "%s",
 				 PQstatus(conn) == CONNECTION_BAD ? "lost" : sqlstate);
@@ -1714,12 +1691,14 @@ prepare(void)
 		tx_failed = false;
 	}
 	/* Whoever had to wait for our locks gets an error; we must not. */
-	if (!run_free(format("%s PREPARED 'oracle %d'",
-						 commits ? "COMMIT" : "ROLLBACK", me)))
+	while (!run_free(format("%s PREPARED 'oracle %d'",
+							commits ? "COMMIT" : "ROLLBACK", me)))
 	{
 		if (lost)
 			return;
-		fail("a prepared transaction could not be ended");
+		if (disturber == NULL)
+			fail("a prepared transaction could not be ended");
+		/* Cancelled: it is still prepared. */
 	}
 	tx_failed = false;
 	/* Nobody may have met its changes yet. */
@@ -2171,7 +2150,8 @@ usage(void)
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
 			"              [-s seed] [-m members] [-i percent]"
-			" [-S] [-x] [-k] [-l] [-p]\n");
+			" [-S] [-x] [-k] [-l] [-p]\n"
+			"              [-X command]\n");
 	exit(2);
 }
 
@@ -3145,6 +3125,38 @@ disturb(void)
 	last_kill = now();
 }
 
+/* The command of -X, in a process of its own. */
+static void
+start_disturber(void)
+{
+	fflush(stdout);
+	disturber_pid = fork();
+	if (disturber_pid < 0)
+		fail("fork: %s", strerror(errno));
+	if (disturber_pid == 0)
+	{
+		char	   *command = format("exec %s", disturber);
+
+		execl("/bin/sh", "sh", "-c", command, (char *) NULL);
+		_exit(127);
+	}
+}
+
+/* Returns whether it has done well. */
+static bool
+stop_disturber(void)
+{
+	pid_t		pid = disturber_pid;
+	int			status;
+
+	if (pid == 0)
+		return true;
+	disturber_pid = 0;
+	kill(pid, SIGTERM);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 0;
+}
+
 static void
 run_free_mode(void)
 {
@@ -3176,6 +3188,8 @@ run_free_mode(void)
 		}
 	}
 	close(pipes[1]);
+	if (disturber != NULL)
+		start_disturber();
 
 	for (int left = connections; left > 0;)
 	{
@@ -3189,7 +3203,10 @@ run_free_mode(void)
 				disturb();
 			continue;
 		}
-		left--;
+		if (pid == disturber_pid)
+			disturber_pid = 0;
+		else
+			left--;
 		for (int i = 0; i < connections; i++)
 		{
 			if (pids[i] == pid)
@@ -3205,6 +3222,8 @@ run_free_mode(void)
 				kill(pids[i], SIGTERM);
 		}
 	}
+	if (!stop_disturber())
+		failed = true;
 	while (read(pipes[0], &part, sizeof(part)) == sizeof(part))
 	{
 		result.committed += part.committed;
@@ -3245,7 +3264,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:i:klt:n:s:Sm:px")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:i:klt:n:s:Sm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -3286,13 +3305,16 @@ main(int argc, char **argv)
 			case 'x':
 				terminates = true;
 				break;
+			case 'X':
+				disturber = optarg;
+				break;
 			default:
 				usage();
 		}
 	}
 	if (optind < argc || connections < 1 || connections > MAX_CONNECTIONS ||
 		(members != 0 && members < 10) || (seconds <= 0 && transactions <= 0) ||
-		(scheduled && kills))
+		(scheduled && (kills || disturber != NULL)))
 		usage();
 
 	/* Where connections take turns, few members make more of them meet. */

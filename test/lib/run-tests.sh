@@ -11,7 +11,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults"
 # Only when named: as long as one likes.
 EXTRA="soak"
 
@@ -19,6 +19,8 @@ EXTRA="soak"
 seconds=${RUN_SECONDS:-20}
 connections=${CONNECTIONS:-8}
 transactions=${TRANSACTIONS:-0}
+# Which of the calls that can run out of memory do: every seventh.
+every=${EVERY:-7}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 
 parts=("$@")
@@ -52,6 +54,10 @@ jobs=$(nproc)
 server=$WORK/server
 debug_server=$WORK/debug-server
 kill_server=$WORK/kill-server
+chaos_server=$WORK/chaos-server
+chaos_debug_server=$WORK/chaos-debug-server
+chaos_kill_server=$WORK/chaos-kill-server
+fault_server=$WORK/fault-server
 
 #
 # Builds and servers, each made when the first part asks for it.
@@ -81,6 +87,19 @@ prepare_debug_install()
 		PG_CONFIG="$BIN/pg_config" with_llvm=no \
 		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_ASK_BACKLOG=4" install
 	touch debug-installed
+}
+
+# With the calls that can be made to fail, too.
+prepare_fault_install()
+{
+	[ ! -e fault-installed ] || return 0
+	private_postgres "$WORK/pg-fault"
+	echo "$BIN" >fault-bin
+	as_server mkdir build-fault
+	as_server make -s -C build-fault -f ../tree/Makefile -j"$jobs" \
+		PG_CONFIG="$BIN/pg_config" with_llvm=no LB_FAULTS=1 \
+		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS" install
+	touch fault-installed
 }
 
 server_settings()
@@ -306,12 +325,17 @@ part_pause()
 	check_server_log "$debug_server"
 }
 
+prepare_clients()
+{
+	as_server make -s -C tree/test/client PG_CONFIG="$(find_postgres)" WERROR=1
+}
+
 prepare_oracle()
 {
 	"$BIN/dropdb" --if-exists oracle
 	"$BIN/createdb" oracle
 	sql -d oracle -c 'CREATE EXTENSION leaderboard'
-	as_server make -s -C tree/test/client PG_CONFIG="$(find_postgres)" WERROR=1
+	prepare_clients
 }
 
 # set_applier on|off: whether the server's applier is to work.
@@ -400,6 +424,64 @@ part_soak()
 		fi
 		round=$((round + 1))
 	done
+}
+
+# The random client while another program disturbs the server (chaos.c): in turn
+# on a server as it is, on one with assertions, and on one where processes are
+# killed as well, at most a minute each time.
+part_chaos()
+{
+	local left=${RUN_SECONDS:-24} round=0 part most chaos_seed kill least
+
+	most=$(((left + 2) / 3))
+	[ "$most" -le 60 ] || most=60
+	while [ "$left" -gt 0 ]; do
+		part=$((left < most ? left : most))
+		left=$((left - part))
+		chaos_seed=$((seed + round))
+		kill=
+		# What has been read by index before a crash is not counted.
+		least=20
+		case $((round % 3)) in
+			0)
+				prepare_install
+				use_server bin "$chaos_server"
+				;;
+			1)
+				prepare_debug_install
+				use_server debug-bin "$chaos_debug_server"
+				;;
+			2)
+				prepare_install
+				use_server bin "$chaos_kill_server"
+				kill=-k
+				least=0
+				;;
+		esac
+		prepare_oracle
+		limited tree/test/client/oracle -d dbname=oracle -x -p $kill -i $least \
+			-c "$connections" -s $chaos_seed -t $part \
+			-X "tree/test/client/chaos -d dbname=oracle -s $chaos_seed $kill" \
+			>chaos.out 2>&1 || { cat chaos.out; return 1; }
+		cat chaos.out
+		echo "   seed $chaos_seed${kill:+, killed}: $(tail -n 1 chaos.out)," \
+			"$(grep -o 'by index: .*' chaos.out), $(grep -o '[0-9]* actions' chaos.out)" >&3
+		check_server_log "$PGHOST" ${kill:+'signal 9: Killed'}
+		round=$((round + 1))
+	done
+}
+
+# Calls that can run out of memory do (faults.c, test/fault/fault.c).
+part_faults()
+{
+	prepare_fault_install
+	use_server fault-bin "$fault_server"
+	prepare_clients
+	"$BIN/dropdb" --if-exists faults
+	"$BIN/createdb" faults
+	sql -d faults -c 'CREATE EXTENSION leaderboard'
+	limited tree/test/client/faults -d dbname=faults -e "$every" -s "$seed"
+	check_server_log "$fault_server"
 }
 
 # finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's
