@@ -48,6 +48,10 @@
 #   make faults             each call that can run out of memory does so once, in
 #                           turn, through a scenario that touches every function
 #                           EVERY=1 (7: every seventh call only) SEED=random
+#   make test-load          64 connections submit while all processes of the server
+#                           are killed every minute: nothing that was acknowledged
+#                           is lost, and ranks are right after each restart
+#                           SECONDS=1800 CONNECTIONS=64 SEED=random
 #   make bench              measures what docs/performance.md says
 #                           SIZE=10000000 SECONDS=6 ROUNDS=5 OUT=file,
 #                           AWAKE=no (see docs/peers.md);
@@ -80,7 +84,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak chaos \
-	faults bench bench-peers bench-profile bench-quick
+	faults test-load bench bench-peers bench-profile bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -101,6 +105,9 @@ soak:
 
 chaos:
 	@RUN_SECONDS=$${RUN_SECONDS:-600} $(TREE)/test/lib/run-tests.sh chaos
+
+test-load:
+	@RUN_SECONDS=$${RUN_SECONDS:-1800} $(TREE)/test/lib/run-tests.sh load
 
 faults:
 	@EVERY=$${EVERY:-1} $(TREE)/test/lib/run-tests.sh faults

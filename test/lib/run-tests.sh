@@ -13,7 +13,7 @@ set -eu
 
 ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults"
 # Only when named: as long as one likes.
-EXTRA="soak"
+EXTRA="soak load"
 
 # How long the random client runs, and on how many connections.
 seconds=${RUN_SECONDS:-20}
@@ -482,6 +482,39 @@ part_faults()
 	sql -d faults -c 'CREATE EXTENSION leaderboard'
 	limited tree/test/client/faults -d dbname=faults -e "$every" -s "$seed"
 	check_server_log "$fault_server"
+}
+
+# Submits on many connections while the server is killed every minute (load.c),
+# or, in a short run, four times.  What has been written to a file outlives that
+# kill without fsync.
+part_load()
+{
+	local time=${RUN_SECONDS:-60} kill_every
+
+	prepare_install
+	BIN=$(cat bin)
+	prepare_clients
+	{
+		server_settings
+		cat <<-END
+			max_connections = $((${CONNECTIONS:-64} + 20))
+			checkpoint_timeout = 30s
+			max_wal_size = 4GB
+			leaderboard.maintenance_interval = 2
+		END
+	} | server_init "$WORK/load-server"
+	server_start "$WORK/load-server"
+	"$BIN/createdb" load
+	sql -d load -c 'CREATE EXTENSION leaderboard; SELECT lb_create_tables()'
+	kill_every=$((time / 4))
+	[ "$kill_every" -le 60 ] || kill_every=60
+	as_server env PGDATABASE=load timeout -k 30 $((time + 1200)) \
+		tree/test/client/load -b "$BIN" -D "$WORK/load-server/data" \
+		-c "${CONNECTIONS:-64}" -t "$time" -k "$kill_every" -s "$seed" \
+		>load.out 2>&1 || { tail -n 50 load.out; return 1; }
+	grep -v '^FATAL\|^pg_ctl' load.out
+	grep -E 'acknowledged, none lost' load.out | sed 's/^/   /' >&3
+	check_server_log "$WORK/load-server" 'signal 9: Killed'
 }
 
 # finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's
