@@ -129,7 +129,10 @@ CREATE TABLE @extschema@.lb_closed (
 	CONSTRAINT lb_closed_pkey PRIMARY KEY (board)
 );
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_closed', '');
-GRANT SELECT ON TABLE @extschema@.lb_closed TO PUBLIC;
+
+/* How many there were is for who may read the board: lb_archive_top(). */
+GRANT SELECT (board, closed_at, removed_at) ON TABLE @extschema@.lb_closed TO PUBLIC;
+GRANT SELECT ON TABLE @extschema@.lb_closed TO pg_database_owner;
 
 COMMENT ON TABLE @extschema@.lb_closed IS
 'windows that have been closed: lb_submit() does not write to them again';

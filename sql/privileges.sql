@@ -31,6 +31,11 @@ ALTER DATABASE :"DBNAME" OWNER TO regress_lb_owner;
 SET ROLE regress_lb_owner;
 SELECT * FROM lbt.creators();
 ROLLBACK;
+-- How many a closed window had is not for everybody.
+SET ROLE regress_lb_reader;
+SELECT board, closed_at, removed_at FROM lb_closed;
+SELECT e.message FROM lbt.error('SELECT members FROM lb_closed') e;
+RESET ROLE;
 -- The extension's own trigger functions are for nobody's triggers.
 CREATE TEMP TABLE own (i integer);
 GRANT ALL ON own TO regress_lb_reader;

@@ -238,7 +238,7 @@ load_windows(void)
 		return;
 	before = ninvalidations;
 	cat = lb_catalog();
-	windows_relid = cat == NULL ? InvalidOid :
+	windows_relid = cat == NULL || !cat->version_ok ? InvalidOid :
 		get_relname_relid("lb_window", cat->schema);
 	if (!OidIsValid(windows_relid))
 	{
