@@ -555,6 +555,8 @@ CREATE TABLE @extschema@.lb_watched (
 	board		 text COLLATE "C" NOT NULL,
 	member		 bigint,
 	top			 integer,
+	board_id	 integer NOT NULL,
+	watcher		 name NOT NULL,
 	last_key	 text NOT NULL,
 	last_members bigint[] NOT NULL,
 	last_ranks	 bigint[] NOT NULL,
@@ -567,6 +569,7 @@ CREATE UNIQUE INDEX lb_watched_board_idx ON @extschema@.lb_watched (board)
 WHERE member IS NULL;
 CREATE UNIQUE INDEX lb_watched_member_idx ON @extschema@.lb_watched (board, member)
 WHERE member IS NOT NULL;
+CREATE INDEX lb_watched_board_id_idx ON @extschema@.lb_watched (board_id);
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_watched', '');
 
 COMMENT ON TABLE @extschema@.lb_watched IS
@@ -577,6 +580,10 @@ COMMENT ON COLUMN @extschema@.lb_watched.member IS
 'the member whose rank is watched; null for the first places of the board';
 COMMENT ON COLUMN @extschema@.lb_watched.top IS
 'how many places are watched; null for a member';
+COMMENT ON COLUMN @extschema@.lb_watched.board_id IS
+'number in lb_board of the board, or of its family: no other board of that name is notified';
+COMMENT ON COLUMN @extschema@.lb_watched.watcher IS
+'role that watches, by name: notified while it owns the board''s table and may read it';
 COMMENT ON COLUMN @extschema@.lb_watched.last_key IS
 'what the name meant: of a window its key';
 COMMENT ON COLUMN @extschema@.lb_watched.last_members IS
@@ -602,6 +609,21 @@ ALTER TABLE @extschema@.lb_watched ENABLE ALWAYS TRIGGER lb_watch_changed;
 COMMENT ON TRIGGER lb_watch_changed ON @extschema@.lb_watched IS
 'has a worker look at what is watched';
 
+/* Watches end with their board, and follow it to its new number. */
+CREATE FUNCTION @extschema@.lb_watch_follow() RETURNS trigger
+AS 'MODULE_PATHNAME', 'lb_watch_follow'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.lb_watch_follow() IS
+'trigger on lb_board: removes the watches of a board that is dropped';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_follow() FROM PUBLIC;
+
+CREATE TRIGGER lb_watch_follow
+AFTER UPDATE OR DELETE ON @extschema@.lb_board
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_watch_follow();
+ALTER TABLE @extschema@.lb_board ENABLE ALWAYS TRIGGER lb_watch_follow;
+COMMENT ON TRIGGER lb_watch_follow ON @extschema@.lb_board IS
+'removes the watches of a board that is dropped';
+
 CREATE FUNCTION @extschema@.lb_board_key(
 	board text)
 RETURNS text
@@ -609,37 +631,6 @@ AS 'MODULE_PATHNAME', 'lb_board_key'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
 COMMENT ON FUNCTION @extschema@.lb_board_key(text) IS
 'what a board''s name means now: "daily:20260409" for "daily", else the name itself';
-
-/* The places of a board that is watched, or a member's; internal. */
-CREATE FUNCTION @extschema@.lb_watch_state(
-	board text,
-	member bigint,
-	top integer,
-	OUT key text,
-	OUT members bigint[],
-	OUT ranks bigint[],
-	OUT scores bigint[])
-RETURNS record
-LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000
-SET search_path = pg_catalog, pg_temp
-BEGIN ATOMIC
-	SELECT k.key, p.members, p.ranks, p.scores
-	FROM (SELECT @extschema@.lb_board_key(board) AS key) AS k,
-		LATERAL (
-			SELECT COALESCE(pg_catalog.array_agg(t.m ORDER BY t.o), '{}') AS members,
-				COALESCE(pg_catalog.array_agg(t.r ORDER BY t.o), '{}') AS ranks,
-				COALESCE(pg_catalog.array_agg(t.s ORDER BY t.o), '{}') AS scores
-			FROM ROWS FROM (@extschema@.lb_top(top, k.key)) WITH ORDINALITY AS t (r, m, s, o)
-			WHERE member IS NULL
-			HAVING member IS NULL
-			UNION ALL
-			SELECT ARRAY[t.m], ARRAY[t.r], ARRAY[t.s]
-			FROM @extschema@.lb_ranks(ARRAY[member], k.key) AS t (m, r, s)
-			WHERE member IS NOT NULL) AS p;
-END;
-COMMENT ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) IS
-'internal; see lb_watch()';
-REVOKE ALL ON FUNCTION @extschema@.lb_watch_state(text, bigint, integer) FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.lb_watch(
 	board text,
@@ -680,99 +671,11 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
 'ends lb_watch_member(); returns whether the member was watched';
 
-/*
- * A round of the worker.  A payload has to stay below 8000 bytes.  The schema is
- * looked up and put on the path, for it may have been renamed.
- */
+/* A round of the worker. */
 CREATE FUNCTION @extschema@.lb_notify()
 RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 100000
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-	most CONSTANT integer := 7900;
-	w record;
-	s record;
-	places text;
-	place text;
-	payload text;
-	full_up boolean;
-	failed text;
-	sent bigint := 0;
-BEGIN
-	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
-	FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-	WHERE e.extname = 'leaderboard';
-	FOR w IN SELECT * FROM lb_watched ORDER BY board, member NULLS FIRST
-	LOOP
-		BEGIN
-			SELECT * INTO s FROM lb_watch_state(w.board, w.member, w.top);
-			CONTINUE WHEN w.problem IS NULL AND (s.key, s.members, s.ranks, s.scores)
-				IS NOT DISTINCT FROM (w.last_key, w.last_members, w.last_ranks, w.last_scores);
-			payload := NULL;
-			IF w.member IS NULL THEN
-				payload := format('{"board": %s, "key": %s, "as_of": %s, "places": [',
-					to_json(w.board), to_json(s.key), to_json(now()));
-				places := '';
-				full_up := false;
-				FOR i IN 1 .. greatest(cardinality(s.members), cardinality(w.last_members))
-				LOOP
-					CONTINUE WHEN (s.members[i], s.ranks[i], s.scores[i])
-						IS NOT DISTINCT FROM (w.last_members[i], w.last_ranks[i], w.last_scores[i]);
-					place := format('%s{"place": %s, "rank": %s, "player_id": %s, "score": %s}',
-						CASE WHEN places <> '' THEN ', ' ELSE '' END, i,
-						coalesce(s.ranks[i]::text, 'null'), coalesce(s.members[i]::text, 'null'),
-						coalesce(s.scores[i]::text, 'null'));
-					full_up := octet_length(payload) + octet_length(places) + octet_length(place) > most;
-					EXIT WHEN full_up;
-					places := places || place;
-				END LOOP;
-				payload := payload || places || '], "more": ' || full_up || '}';
-				/* A window that has turned from empty to empty. */
-				IF places = '' AND NOT full_up THEN
-					payload := NULL;
-				END IF;
-			ELSIF s.ranks[1] IS DISTINCT FROM w.last_ranks[1] THEN
-				payload := format('{"board": %s, "key": %s, "as_of": %s, "player_id": %s, "old": %s, "new": %s, "score": %s}',
-					to_json(w.board), to_json(s.key), to_json(now()), w.member,
-					coalesce(w.last_ranks[1]::text, 'null'), coalesce(s.ranks[1]::text, 'null'),
-					coalesce(s.scores[1]::text, 'null'));
-			END IF;
-			IF payload IS NOT NULL THEN
-				PERFORM pg_notify('leaderboard', payload);
-				sent := sent + 1;
-			END IF;
-			UPDATE lb_watched u
-			SET last_key = s.key, last_members = s.members, last_ranks = s.ranks, last_scores = s.scores,
-				problem = NULL
-			WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
-		EXCEPTION
-			WHEN undefined_object OR undefined_table OR wrong_object_type
-				OR object_not_in_prerequisite_state OR lock_not_available THEN
-				/*
-				 * The board is gone, locked, or not ready: at the next time.  All
-				 * that is watched waits for one lock in all, not for one each:
-				 * others may wait for those that this transaction has got.
-				 */
-				IF SQLSTATE = '55P03' THEN
-					PERFORM set_config('lock_timeout', '1ms', true);
-				END IF;
-			WHEN OTHERS THEN
-				/* The others are looked at all the same.  It is told once. */
-				failed := SQLERRM;
-				IF failed IS DISTINCT FROM w.problem THEN
-					BEGIN
-						UPDATE lb_watched u SET problem = failed
-						WHERE u.board = w.board AND u.member IS NOT DISTINCT FROM w.member;
-						RAISE WARNING 'could not notify of board "%": %', left(w.board, 100), failed;
-					EXCEPTION WHEN lock_not_available THEN
-						PERFORM set_config('lock_timeout', '1ms', true);
-					END;
-				END IF;
-		END;
-	END LOOP;
-	RETURN sent;
-END $$;
+AS 'MODULE_PATHNAME', 'lb_notify'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_notify() IS
 'notifies what has changed of what is watched, as the worker does at leaderboard.notify_interval';
 REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
@@ -785,18 +688,8 @@ CREATE FUNCTION @extschema@.lb_rank_json(
 	board text DEFAULT 'global',
 	radius integer DEFAULT 5)
 RETURNS json
-LANGUAGE sql STABLE PARALLEL RESTRICTED COST 500
-BEGIN ATOMIC
-	SELECT CAST(pg_catalog.format(
-		'{"player_id":%s,"board":%s,"rank":%s,"score":%s,"percentile":%s,"top_percentile":%s,"surrounding_players":[%s]}',
-		member, pg_catalog.to_json(board), p.rank, p.score, p.percentile, 100 - p.percentile,
-		(SELECT pg_catalog.string_agg(pg_catalog.format('{"rank":%s,"player_id":%s,"score":%s}',
-				a.rank, a.member, a.score), ',' ORDER BY a.place)
-			FROM ROWS FROM (@extschema@.lb_around(member, board, radius)) WITH ORDINALITY
-				AS a (rank, member, score, place))) AS pg_catalog.json)
-	FROM @extschema@.lb_player(member, board) AS p
-	WHERE p.rank IS NOT NULL;
-END;
+AS 'MODULE_PATHNAME', 'lb_rank_json'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
 COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
 'a member with its neighbours as one json object; null if it is not on the board';
 

@@ -290,7 +290,7 @@ CREATE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1'
 CREATE INDEX m_spy ON m ((score + spy(1)));
 CREATE OR REPLACE FUNCTION spy(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
-	RAISE NOTICE 'read: %', (SELECT array_agg(x) FROM lb_top(2, 'f:abc') x);
+	RAISE NOTICE 'read: %', (SELECT array_agg(x) FROM public.lb_top(2, 'f:abc') x);
 	RETURN $1;
 END $$;
 ALTER INDEX m_spy SET (fillfactor = 50);	-- nothing is kept of what it was

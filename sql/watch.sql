@@ -66,7 +66,7 @@ RESET search_path;
 DROP FUNCTION trap.pg_notify(text, text);
 ROLLBACK;
 
--- A board that is gone does not keep the others from being told.
+-- Watches go with their board, and keep no others from being told.
 BEGIN;
 SELECT lb_watch('global', 1), lb_watch('weekly:202615', 1);
 SELECT lb_drop_board('*');
@@ -79,8 +79,8 @@ ROLLBACK;
 -- until it works.
 BEGIN;
 INSERT INTO player_score_windows VALUES (1, 'long' || repeat('"', 2100), 1);
-INSERT INTO lb_watched (board, top, last_key, last_members, last_ranks, last_scores)
-VALUES ('*:long' || repeat('"', 2100), 1, '', '{}', '{}', '{}');
+INSERT INTO lb_watched (board, top, board_id, watcher, last_key, last_members, last_ranks, last_scores)
+SELECT '*:long' || repeat('"', 2100), 1, id, current_user, '', '{}', '{}', '{}' FROM lb_board WHERE board = '*';
 SELECT lb_watch('global', 1);
 UPDATE player_scores SET score = 1000 WHERE player_id = 3;
 SELECT lb_notify();
@@ -121,8 +121,119 @@ SELECT lb_watch_member(1);
 SELECT lb_unwatch('global');
 SELECT lb_notify();
 SELECT * FROM lb_watched;
-SELECT * FROM lb_watch_state('global', NULL, 1);
 RESET ROLE;
+
+-- A watch is of one board, whatever has its name later.
+CREATE ROLE regress_lb_owner;
+CREATE ROLE regress_lb_friend IN ROLE regress_lb_owner;
+GRANT EXECUTE ON FUNCTION lb_watch, lb_watch_member TO regress_lb_owner;
+CREATE TABLE mine (id bigint PRIMARY KEY, points bigint, secret boolean);
+ALTER TABLE mine OWNER TO regress_lb_owner;
+SELECT lb_create_board('mine', 'mine', 'id', 'points DESC');
+SET ROLE regress_lb_owner;
+SELECT lb_watch('mine', 1), lb_watch_member(1, 'mine');
+RESET ROLE;
+SELECT w.board, w.member, w.board_id = b.id AS same, w.watcher FROM lb_watched w JOIN lb_board b USING (board)
+ORDER BY member NULLS FIRST;
+BEGIN;
+SELECT lb_drop_board('mine');
+SELECT count(*) FROM lb_watched;
+CREATE TABLE private (id bigint PRIMARY KEY, points bigint);
+SELECT lb_create_board('mine', 'private', 'id', 'points DESC');
+INSERT INTO private VALUES (1, 100);
+SELECT lb_notify();
+ROLLBACK;
+BEGIN;
+DROP TABLE mine;
+SELECT count(*) FROM lb_watched;
+ROLLBACK;
+-- One that is written by hand, or by a restore of data, goes unheard as well.
+BEGIN;
+UPDATE lb_watched SET board_id = board_id - 1;
+INSERT INTO mine VALUES (1, 100);
+SELECT * FROM round();
+SELECT problem FROM lb_watched;
+ROLLBACK;
+-- A column that is renamed gives the board another number, and its watches too.
+BEGIN;
+ALTER TABLE mine RENAME points TO score;
+SELECT w.board_id = b.id AS same FROM lb_watched w JOIN lb_board b USING (board);
+INSERT INTO mine VALUES (1, 100);
+SELECT lb_notify();
+ROLLBACK;
+-- A trigger of the same function on another table takes nobody's watches.
+CREATE TABLE trap (board text, id integer, source regclass);
+CREATE TRIGGER trap AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION lb_watch_follow();
+INSERT INTO trap SELECT board, id, source FROM lb_board;
+DELETE FROM trap;
+SELECT count(*) FROM lb_watched;
+DROP TABLE trap;
+
+-- Who watches must have the rights to at every round.
+SET ROLE regress_lb_friend;
+SELECT lb_watch('mine', 1);
+RESET ROLE;
+SELECT watcher FROM lb_watched WHERE member IS NULL;
+BEGIN;
+INSERT INTO mine VALUES (1, 100);
+SELECT lb_notify();
+REVOKE regress_lb_owner FROM regress_lb_friend;
+INSERT INTO mine VALUES (2, 200);
+SELECT * FROM round();
+SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
+-- It is told once.
+INSERT INTO mine VALUES (3, 300);
+SELECT lb_notify();
+GRANT regress_lb_owner TO regress_lb_friend;
+SELECT * FROM round();
+-- The owner's own right.
+REVOKE SELECT ON mine FROM regress_lb_owner;
+INSERT INTO mine VALUES (4, 400);
+SELECT * FROM round();
+SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
+ROLLBACK;
+-- A policy that applies to the owner.
+BEGIN;
+ALTER TABLE mine ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mine FORCE ROW LEVEL SECURITY;
+CREATE POLICY hidden ON mine USING (secret IS NOT TRUE);
+INSERT INTO mine VALUES (1, 100);
+SELECT * FROM round();
+SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
+SAVEPOINT a;
+SET LOCAL ROLE regress_lb_owner;
+SELECT lb_watch('mine', 1);
+ROLLBACK;
+-- A role that is gone.
+BEGIN;
+DROP ROLE regress_lb_friend;
+INSERT INTO mine VALUES (1, 100);
+SELECT * FROM round();
+SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
+SET LOCAL ROLE regress_lb_owner;
+SELECT lb_watch('mine', 1);
+RESET ROLE;
+SELECT member, watcher, problem FROM lb_watched ORDER BY member NULLS FIRST;
+ROLLBACK;
+-- Who owns the table but may not read it.
+BEGIN;
+REVOKE SELECT ON mine FROM regress_lb_owner;
+SET LOCAL ROLE regress_lb_owner;
+SELECT lb_watch('mine', 1);
+ROLLBACK;
+DROP TABLE mine;
+SELECT count(*) FROM lb_watched;
+REVOKE EXECUTE ON FUNCTION lb_watch, lb_watch_member FROM regress_lb_owner;
+DROP ROLE regress_lb_friend, regress_lb_owner;
+
+-- Many members, of which some change.
+BEGIN;
+SELECT count(lb_watch_member(g)) FROM generate_series(1, 200) g;
+UPDATE player_scores SET score = 1000 WHERE player_id = 1;
+SELECT lb_notify();
+SELECT array_agg(member ORDER BY member) AS ranked FROM lb_watched WHERE last_ranks <> '{NULL}';
+SELECT lb_notify();
+ROLLBACK;
 DROP FUNCTION round();
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;

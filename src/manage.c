@@ -58,46 +58,21 @@ PG_FUNCTION_INFO_V1(lb_board_changed);
 PG_FUNCTION_INFO_V1(lb_on_drop);
 
 /*
- * Write to lb_board, which belongs to the extension's owner.  As in DDL it is
- * the newest state that counts, also for a transaction with an older snapshot.
- */
-static uint64
-execute_as_extension(const char *sql, int nargs, Oid *types, Datum *values,
-					 const char *nulls, Oid lb_board)
-{
-	LbUser		saved;
-	SPIPlanPtr	plan;
-	uint64		n;
-
-	LockRelationOid(lb_board, RowExclusiveLock);
-	lb_switch_to_extension(&saved, lb_own_role());
-	plan = SPI_prepare(sql, nargs, types);
-	if (plan == NULL ||
-		SPI_execute_snapshot(plan, values, nulls, GetLatestSnapshot(),
-							 InvalidSnapshot, false, true, 0) < 0)
-		elog(ERROR, "could not write to lb_board");
-	n = SPI_processed;
-	lb_restore_user(&saved);
-	return n;
-}
-
-/*
  * Rows that have come by replication have numbers which our sequence has not
  * given, for sequences are not replicated.  Numbers that it has given stay given:
  * others may have taken more meanwhile.
  */
 static void
-skip_used_numbers(const LbCatalog *cat)
+skip_used_numbers(void)
 {
-	const char *schema = quote_identifier(get_namespace_name(cat->schema));
-	const char *sequence = psprintf("%s.lb_board_id_seq", schema);
+	Oid			types[] = {REGCLASSOID};
+	Datum		values[1];
 
-	(void) execute_as_extension(psprintf("SELECT pg_catalog.setval(%s, pg_catalog.max(id)) FROM %s.lb_board "
-										 "HAVING pg_catalog.max(id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN is_called "
-										 "THEN last_value OPERATOR(pg_catalog.+) 1 ELSE last_value END FROM %s)",
-										 quote_literal_cstr(sequence), schema,
-										 sequence),
-								0, NULL, NULL, NULL, cat->lb_board);
+	values[0] = ObjectIdGetDatum(lb_own_table("lb_board_id_seq"));
+	(void) lb_own_run_latest("SELECT pg_catalog.setval($1, CAST(pg_catalog.max(b.id) AS pg_catalog.int8)) FROM @.lb_board AS b "
+							 "HAVING pg_catalog.max(b.id) OPERATOR(pg_catalog.>=) (SELECT CASE WHEN s.is_called "
+							 "THEN s.last_value OPERATOR(pg_catalog.+) 1 ELSE s.last_value END FROM @.lb_board_id_seq AS s)",
+							 1, types, values, NULL);
 }
 
 static void
@@ -597,12 +572,10 @@ create_board(const char *board, Oid source, const char *member,
 	values[6] = NameGetDatum(&names[2]);
 	if (ranked_if == NULL)
 		nulls[6] = 'n';
-	cat = lb_require_catalog();
-	skip_used_numbers(cat);
-	(void) execute_as_extension(psprintf("INSERT INTO %s.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
-										 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-										 quote_identifier(get_namespace_name(cat->schema))),
-								7, types, values, nulls, cat->lb_board);
+	skip_used_numbers();
+	(void) lb_own_run_latest("INSERT INTO @.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
+							 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
+							 7, types, values, nulls);
 	SPI_finish();
 
 	/* Our own changes are visible to us after this. */
@@ -678,7 +651,6 @@ board_not_found(const char *board)
 Datum
 lb_drop_board(PG_FUNCTION_ARGS)
 {
-	const LbCatalog *cat;
 	char	   *board;
 	LbDefn	   *found;
 	LbDefn		defn;
@@ -687,7 +659,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	Oid			types[] = {INT4OID};
 	Datum		values[1];
 
-	cat = lb_require_catalog();
+	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_board()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
@@ -738,11 +710,9 @@ lb_drop_board(PG_FUNCTION_ARGS)
 									  NULL));
 	}
 	values[0] = Int32GetDatum(defn.id);
-	cat = lb_require_catalog();
 	lb_note_dropped(&defn);
-	(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
-										 quote_identifier(get_namespace_name(cat->schema))),
-								1, types, values, NULL, cat->lb_board);
+	(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
+							 1, types, values, NULL);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -774,7 +744,6 @@ lb_follow_rename(const LbDefn *old)
 {
 	LbDefn		defn = *old;
 	LbDefn	   *recorded = lb_read_defn(old->name);
-	const LbCatalog *cat;
 	Oid			types[] = {INT4OID, NAMEOID, TEXTOID, NAMEOID, NAMEOID};
 	Datum		values[5];
 	char		nulls[5] = {' ', ' ', ' ', ' ', ' '};
@@ -812,14 +781,12 @@ lb_follow_rename(const LbDefn *old)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	cat = lb_require_catalog();
-	skip_used_numbers(cat);
+	skip_used_numbers();
 	lb_note_dropped(old);
-	if (execute_as_extension(psprintf("UPDATE %s.lb_board SET id = DEFAULT, member = $2, "
-									  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
-									  "WHERE id OPERATOR(pg_catalog.=) $1",
-									  quote_identifier(get_namespace_name(cat->schema))),
-							 5, types, values, nulls, cat->lb_board) != 1)
+	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = $2, "
+						  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
+						  "WHERE id OPERATOR(pg_catalog.=) $1",
+						  5, types, values, nulls) != 1)
 		elog(ERROR, "board \"%s\" is not recorded", defn.name);
 	SPI_finish();
 	CommandCounterIncrement();
@@ -1454,16 +1421,14 @@ lb_on_drop(PG_FUNCTION_ARGS)
 	{
 		Oid			types[] = {INT4ARRAYOID};
 		Datum		values[1];
-		char	   *schema = get_namespace_name(cat->schema);
 
 		values[0] = lb_make_array(INT4OID, gone, NULL, ngone);
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");
 
 		/* All at once: each statement has every session read lb_board again. */
-		(void) execute_as_extension(psprintf("DELETE FROM %s.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
-											 quote_identifier(schema)),
-									1, types, values, NULL, cat->lb_board);
+		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
+								 1, types, values, NULL);
 		SPI_finish();
 	}
 	PG_RETURN_NULL();

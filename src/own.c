@@ -9,40 +9,61 @@
  * and have none.  All that such a statement consists of is in this library,
  * with every name qualified.
  *
+ * The owner is mostly a superuser, and the extension's schema mostly belongs
+ * to somebody else: a database's owner may create functions and operators in
+ * it, rename it, and put another in its place.  So a statement that runs as
+ * our owner is made safe three times over.  Its names are qualified, its
+ * search_path is pg_catalog and pg_temp, and check_objects() looks through the
+ * parsed statement before it runs: all that it refers to must have come with
+ * PostgreSQL or with this extension, whatever name has led there.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/table.h"
-#include "catalog/pg_type.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "compat.h"
 #include "own.h"
 
-const LbCatalog *
-lb_require_catalog(void)
+/* A trigger may need this where the library is not preloaded. */
+static const LbCatalog *
+require_installed(void)
 {
-	const LbCatalog *cat;
+	const LbCatalog *cat = lb_catalog();
 
-	lb_require_preload();
-	lb_require_version();
-	cat = lb_catalog();
 	if (cat == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the extension leaderboard is not installed in this database"),
 				 errhint("Use CREATE EXTENSION leaderboard.")));
 	return cat;
+}
+
+const LbCatalog *
+lb_require_catalog(void)
+{
+	lb_require_preload();
+	lb_require_version();
+	return require_installed();
 }
 
 int
@@ -54,7 +75,7 @@ lb_lock_timeout(int most)
 Oid
 lb_own_table(const char *name)
 {
-	const LbCatalog *cat = lb_require_catalog();
+	const LbCatalog *cat = require_installed();
 	Oid			relid = get_relname_relid(name, cat->schema);
 
 	if (!OidIsValid(relid))
@@ -132,17 +153,20 @@ check_table(SPIPlanPtr plan, Oid table)
 
 /*
  * Run a plan, and count that in *running.  A trigger on the user's table may call
- * us again, and must not free the plan that fired it.
+ * us again, and must not free the plan that fired it.  snapshot may be
+ * InvalidSnapshot, for one that is taken now.
  */
 static uint64
-run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls)
+run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
+		 Snapshot snapshot)
 {
 	volatile int rc = 0;
 
 	(*running)++;
 	PG_TRY();
 	{
-		rc = SPI_execute_plan(plan, values, nulls, false, 0);
+		rc = SPI_execute_snapshot(plan, values, nulls, snapshot,
+								  InvalidSnapshot, false, true, 0);
 	}
 	PG_FINALLY();
 	{
@@ -155,13 +179,12 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls)
 	return SPI_processed;
 }
 
-uint64
-lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			Oid table, Oid other, int nargs, const Oid *types, Datum *values,
-			const char *nulls)
+/* The plan of a text that is to be run more than once. */
+static SPIPlanPtr
+find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+		  int nargs, const Oid *types)
 {
 	SPIPlanPtr	plan = kept->plan;
-	uint64		n;
 
 	if (plan == NULL || kept->generation != lb_defns_generation() ||
 		kept->key != key)
@@ -185,9 +208,20 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			kept->plan = plan;
 			kept->generation = generation;
 			kept->key = key;
+			kept->checked = 0;
 		}
 	}
-	n = run_plan(plan, &kept->running, values, nulls);
+	return plan;
+}
+
+uint64
+lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+			Oid table, Oid other, int nargs, const Oid *types, Datum *values,
+			const char *nulls)
+{
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, nargs, types);
+	uint64		n = run_plan(plan, &kept->running, values, nulls,
+							 InvalidSnapshot);
 
 	/* Only now is it known what it was made for at last. */
 	check_table(plan, table);
@@ -195,18 +229,26 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	return n;
 }
 
-uint64
-lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
-			Datum *values)
+static SPIPlanPtr
+make_plan(const char *text, int nargs, const Oid *types)
 {
 	SPIPlanPtr	plan = SPI_prepare(text, nargs, unconstify(Oid *, types));
-	int			running = 0;
-	uint64		n;
 
 	if (plan == NULL)
 		elog(ERROR, "could not prepare a statement: %s",
 			 SPI_result_code_string(SPI_result));
-	n = run_plan(plan, &running, values, NULL);
+	return plan;
+}
+
+uint64
+lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
+			Datum *values)
+{
+	SPIPlanPtr	plan = make_plan(text, nargs, types);
+	int			running = 0;
+	uint64		n;
+
+	n = run_plan(plan, &running, values, NULL, InvalidSnapshot);
 	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;
@@ -216,7 +258,7 @@ char *
 lb_own_text(const void *arg)
 {
 	const char *text = (const char *) arg;
-	const LbCatalog *cat = lb_require_catalog();
+	const LbCatalog *cat = require_installed();
 	const char *schema = quote_identifier(get_namespace_name(cat->schema));
 	StringInfoData buf;
 
@@ -261,6 +303,10 @@ void
 lb_switch_to_extension(LbUser *saved, Oid owner)
 {
 	switch_user(saved, owner, SECURITY_LOCAL_USERID_CHANGE);
+	saved->nestlevel = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
 }
 
 void
@@ -287,39 +333,169 @@ lb_own_running(void)
 	return OidIsValid(running_as) && GetUserId() == running_as;
 }
 
+/* Whether an object came with PostgreSQL or with this extension. */
+static bool
+is_trusted(Oid classid, Oid object)
+{
+	return object < FirstUnpinnedObjectId ||
+		getExtensionOfObject(classid, object) == require_installed()->extension;
+}
+
+static void
+not_trusted(const char *kind, const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("a statement of the extension would use %s \"%s\"", kind,
+					name == NULL ? "" : name),
+			 errdetail("It belongs neither to PostgreSQL nor to the extension.")));
+}
+
+static bool
+check_function(Oid function, void *context)
+{
+	if (!is_trusted(ProcedureRelationId, function))
+		not_trusted("function", get_func_name(function));
+	return false;
+}
+
+static bool
+check_node(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		ListCell   *lc;
+
+		foreach(lc, ((Query *) node)->rtable)
+		{
+			RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+			if (rte->rtekind == RTE_RELATION &&
+				!is_trusted(RelationRelationId, rte->relid))
+				not_trusted("relation", get_rel_name(rte->relid));
+		}
+		return query_tree_walker((Query *) node, check_node, context, 0);
+	}
+	if (IsA(node, CoerceToDomain) &&
+		!is_trusted(TypeRelationId, ((CoerceToDomain *) node)->resulttype))
+		not_trusted("type",
+					format_type_be(((CoerceToDomain *) node)->resulttype));
+	(void) check_functions_in_node(node, check_function, context);
+	return expression_tree_walker(node, check_node, context);
+}
+
+/*
+ * See to it that a statement which is going to run as our owner refers to
+ * nothing that others have made.  Returns the plan with its locks, which the
+ * caller releases after the statement has run.  It is planned beforehand here,
+ * since whoever renames our schema could otherwise still give its names
+ * another meaning: with all relations locked, no invalidation is processed
+ * between this and the run that could have it parsed anew.
+ */
+static CachedPlan *
+check_objects(SPIPlanPtr plan, int *checked)
+{
+	CachedPlan *cplan = SPI_plan_get_cached_plan(plan);
+	CachedPlanSource *source;
+
+	if (cplan == NULL)
+		elog(ERROR, "a statement of the extension must be one statement");
+	source = linitial(SPI_plan_get_plan_sources(plan));
+	if (*checked != cplan->generation)
+	{
+		ListCell   *lc;
+
+		foreach(lc, source->query_list)
+			(void) check_node((Node *) lfirst(lc), NULL);
+		*checked = cplan->generation;
+	}
+	return cplan;
+}
+
+/*
+ * Begin to run statements as our owner; the caller puts back running_as, and
+ * restores the user unless there is an error.
+ */
+static Oid
+own_begin(LbUser *saved)
+{
+	Oid			owner = lb_own_role();
+	Oid			before = running_as;
+
+	lb_switch_to_extension(saved, owner);
+	running_as = owner;
+	return before;
+}
+
 uint64
 lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 		   Datum *values, const char *nulls)
 {
-	LbUser		saved;
-	Oid			owner = lb_own_role();
-	Oid			before = running_as;
+	LbUser		user;
+	Oid			before = own_begin(&user);
 	volatile uint64 n = 0;
 
-	lb_switch_to_extension(&saved, owner);
 	PG_TRY();
 	{
-		running_as = owner;
-		n = lb_plan_run(kept, 0, lb_own_text, text, InvalidOid, InvalidOid, nargs,
-						types, values, nulls);
+		SPIPlanPtr	plan = find_plan(kept, 0, lb_own_text, text, nargs, types);
+		bool		saved = plan == kept->plan;
+		int			unchecked = 0;
+		CachedPlan *cplan = check_objects(plan,
+										  saved ? &kept->checked : &unchecked);
+
+		n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot);
+		ReleaseCachedPlan(cplan, saved ? CurrentResourceOwner : NULL);
 	}
 	PG_FINALLY();
 	{
 		running_as = before;
 	}
 	PG_END_TRY();
-	lb_restore_user(&saved);
+	lb_restore_user(&user);
+	return n;
+}
+
+/* The same with a plan that is not kept. */
+static uint64
+run_once_as_owner(const char *text, int nargs, const Oid *types,
+				  Datum *values, const char *nulls, bool latest)
+{
+	LbUser		user;
+	Oid			before = own_begin(&user);
+	volatile uint64 n = 0;
+
+	PG_TRY();
+	{
+		SPIPlanPtr	plan = make_plan(lb_own_text(text), nargs, types);
+		int			checked = 0;
+		int			running = 0;
+		CachedPlan *cplan = check_objects(plan, &checked);
+
+		n = run_plan(plan, &running, values, nulls,
+					 latest ? GetLatestSnapshot() : InvalidSnapshot);
+		ReleaseCachedPlan(cplan, NULL);
+		SPI_freeplan(plan);
+	}
+	PG_FINALLY();
+	{
+		running_as = before;
+	}
+	PG_END_TRY();
+	lb_restore_user(&user);
 	return n;
 }
 
 uint64
 lb_own_run_once(const char *text, int nargs, const Oid *types, Datum *values)
 {
-	LbUser		saved;
-	uint64		n;
+	return run_once_as_owner(text, nargs, types, values, NULL, false);
+}
 
-	lb_switch_to_extension(&saved, lb_own_role());
-	n = lb_run_once(lb_own_text(text), InvalidOid, nargs, types, values);
-	lb_restore_user(&saved);
-	return n;
+uint64
+lb_own_run_latest(const char *text, int nargs, const Oid *types,
+				  Datum *values, const char *nulls)
+{
+	return run_once_as_owner(text, nargs, types, values, nulls, true);
 }

@@ -23,6 +23,8 @@ typedef struct LbPlan
 	uint64		generation;
 	uint64		key;			/* of what else the text depends on */
 	int			running;		/* how often it is under way */
+	int			checked;		/* lb_own_run: the plan that was found to refer
+								 * to nothing of others', by its number */
 } LbPlan;
 
 /* Who ran, and with which settings, before another user's rights were taken. */
@@ -95,6 +97,7 @@ extern void lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows);
 /*
  * Go on with the rights of the extension's owner, for a statement that consists
  * of this library's own text and touches the extension's own tables only.
+ * search_path becomes pg_catalog, pg_temp.
  */
 extern void lb_switch_to_extension(LbUser *saved, Oid owner);
 
@@ -113,8 +116,10 @@ extern Oid	lb_own_role(void);
 extern bool lb_own_running(void);
 
 /*
- * The same on the extension's own tables, as their owner.  text names tables
- * as @.lb_name.
+ * The same on the extension's own tables, as their owner, with search_path
+ * pg_catalog and pg_temp.  text names tables as @.lb_name.  Raises 42501 if a
+ * name in it has led to an object that is neither PostgreSQL's nor the
+ * extension's.
  */
 extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
 						 const Oid *types, Datum *values, const char *nulls);
@@ -125,6 +130,11 @@ extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
  */
 extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
 							  Datum *values);
+
+/* The same in the newest snapshot, whatever the transaction's isolation. */
+extern uint64 lb_own_run_latest(const char *text, int nargs,
+								const Oid *types, Datum *values,
+								const char *nulls);
 
 /*
  * A lock_timeout in milliseconds, at most so many: shorter than it takes until

@@ -66,6 +66,7 @@ PG_FUNCTION_INFO_V1(lb_score_at_percentile);
 PG_FUNCTION_INFO_V1(lb_ranks);
 PG_FUNCTION_INFO_V1(lb_among);
 PG_FUNCTION_INFO_V1(lb_histogram);
+PG_FUNCTION_INFO_V1(lb_rank_json);
 
 /* A call under way. */
 typedef struct Read
@@ -75,13 +76,7 @@ typedef struct Read
 	LbRead		read;
 } Read;
 
-/* A row of lb_top and its like. */
-typedef struct Row
-{
-	int64		rank;
-	int64		member;
-	int64		score;
-} Row;
+typedef LbRow Row;
 
 /* Columns of the functions that return rows of numbers only. */
 #define MAX_COLUMNS 4
@@ -153,25 +148,13 @@ method_argument(FunctionCallInfo fcinfo, int argno, LbMethod otherwise)
 }
 
 
-/*
- * Find the board that argument board names, and see whether its index may be
- * asked.
- */
+/* Find a board by its name.  r->method is the board's then. */
 static void
-read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
+find_board(Read *r, const char *name, int len)
 {
-	text	   *name;
 	LbDefn	   *defn;
 
-	lb_require_preload();
-	if (PG_ARGISNULL(board_arg))
-		null_argument("board");
-	lb_require_version();
-	name = PG_GETARG_TEXT_PP(board_arg);
-
-	r->fcinfo = fcinfo;
-	lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name),
-				   &r->read.target);
+	lb_find_target(name, len, &r->read.target);
 	defn = r->read.target.defn;
 	if (defn->family && !r->read.target.has_value)
 		ereport(ERROR,
@@ -180,7 +163,27 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 				 errhint("Name one of its boards, as in \"%s:value\".",
 						 defn->name)));
 	lb_require_fit(defn);
-	r->method = method_argument(fcinfo, method_arg, defn->method);
+	r->method = defn->method;
+}
+
+/*
+ * Find the board that argument board names, and see whether its index may be
+ * asked.
+ */
+static void
+read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
+{
+	text	   *name;
+
+	lb_require_preload();
+	if (PG_ARGISNULL(board_arg))
+		null_argument("board");
+	lb_require_version();
+	name = PG_GETARG_TEXT_PP(board_arg);
+
+	r->fcinfo = fcinfo;
+	find_board(r, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	r->method = method_argument(fcinfo, method_arg, r->method);
 	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
 				  false);
 }
@@ -219,6 +222,63 @@ query_rows(Read *r, LbQueryKind kind, const Datum *args, const char *nulls)
 	lb_query_rows(r->read.target.defn, kind, r->method, args, nulls,
 				  r->read.target.has_value ? &r->read.target.value : NULL,
 				  rsinfo->setResult, rsinfo->setDesc);
+}
+
+/*
+ * The rows of a query whose columns are of these types, as slots to be fetched
+ * from the tuplestore that is returned.
+ */
+static Tuplestorestate *
+query_store(Read *r, LbQueryKind kind, const Datum *args, const char *nulls,
+			const Oid *types, int ntypes, TupleTableSlot **slot)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(ntypes);
+	Tuplestorestate *store;
+
+	for (int i = 0; i < ntypes; i++)
+		TupleDescInitEntry(desc, i + 1, NULL, types[i], -1, 0);
+	if (r->read.cause != LB_CAUSE_NONE)
+		lb_count_read(&r->read.target, r->read.def, r->read.cause);
+	store = tuplestore_begin_heap(false, false, work_mem);
+	lb_query_rows(r->read.target.defn, kind, r->method, args, nulls,
+				  r->read.target.has_value ? &r->read.target.value : NULL,
+				  store, desc);
+	*slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	return store;
+}
+
+/*
+ * The same of a query that returns three numbers a row, of which the rank is
+ * in one column and the member in another.  Returns how many rows there are.
+ */
+static int
+query_numbers(Read *r, LbQueryKind kind, const Datum *args, const char *nulls,
+			  int rank, int member, Row **rows)
+{
+	static const Oid types[] = {INT8OID, INT8OID, INT8OID};
+	TupleTableSlot *slot;
+	Tuplestorestate *store = query_store(r, kind, args, nulls, types,
+										 lengthof(types), &slot);
+	int			n = 0;
+
+	*rows = MemoryContextAllocHuge(CurrentMemoryContext,
+								   Max(1, tuplestore_tuple_count(store)) *
+								   sizeof(Row));
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		Row		   *row = &(*rows)[n++];
+
+		slot_getallattrs(slot);
+		row->rank = slot->tts_isnull[rank] ? 0 :
+			DatumGetInt64(slot->tts_values[rank]);
+		row->member = slot->tts_isnull[member] ? 0 :
+			DatumGetInt64(slot->tts_values[member]);
+		row->score = slot->tts_isnull[2] ? 0 :
+			DatumGetInt64(slot->tts_values[2]);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
+	return n;
 }
 
 /* The query of a function with one operand. */
@@ -731,6 +791,25 @@ top_rows(Read *r, int64 n, int64 skip, Row **rows)
 	return got;
 }
 
+int
+lb_read_top(const char *board, int len, int n, LbRow **rows)
+{
+	Read		r;
+	Datum		args[2];
+	int			got;
+
+	memset(&r, 0, sizeof(r));
+	find_board(&r, board, len);
+	lb_read_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
+				  false);
+	got = top_rows(&r, n, 0, rows);
+	if (got >= 0)
+		return got;
+	args[0] = Int32GetDatum(n);
+	args[1] = Int64GetDatum(0);
+	return query_numbers(&r, LB_QUERY_TOP, args, NULL, 0, 1, rows);
+}
+
 Datum
 lb_top(PG_FUNCTION_ARGS)
 {
@@ -859,39 +938,49 @@ lb_at(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(result);
 }
 
+/*
+ * The rows of a member, the call's first argument, and of its neighbours.
+ * Returns their number, or -1 if the query must be run.
+ */
+static int
+around_rows(Read *r, int64 radius, Row **rows)
+{
+	int64		member = DatumGetInt64(r->fcinfo->args[0].value);
+	int64		key[LB_MAX_WIDTH];
+	int			room;
+	int			got = 0;
+
+	if (!read_lock_rows(r, 2 * radius + 1, rows, &room))
+		return -1;
+	if (lb_view_lookup(&r->read.view, &member, key, NULL))
+	{
+		uint64		place;
+		uint64		first;
+
+		lb_view_spans(&r->read.view, key, r->read.view.width, false, &place, NULL);
+		first = place < (uint64) radius ? 0 : place - radius;
+		got = copy_rows(r, first,
+						Min((int64) (place - first) + radius + 1, room),
+						*rows);
+	}
+	if (got >= 0)
+		lb_read_unlock(&r->read);
+	return got;
+}
+
 Datum
 lb_around(PG_FUNCTION_ARGS)
 {
 	Read		r;
 	int64		radius = int_argument(fcinfo, 2, "radius", false, 0);
 	Row		   *rows;
-	int			room;
-	int			got = -1;
+	int			got;
 
 	read_begin(&r, fcinfo, 1, -1);
 	InitMaterializedSRF(fcinfo, 0);
 	if (null_operand(&r))
 		return (Datum) 0;
-	if (read_lock_rows(&r, 2 * radius + 1, &rows, &room))
-	{
-		int64		member = PG_GETARG_INT64(0);
-		int64		key[LB_MAX_WIDTH];
-
-		got = 0;
-		if (lb_view_lookup(&r.read.view, &member, key, NULL))
-		{
-			uint64		place;
-			uint64		first;
-
-			lb_view_spans(&r.read.view, key, r.read.view.width, false, &place, NULL);
-			first = place < (uint64) radius ? 0 : place - radius;
-			got = copy_rows(&r, first,
-							Min((int64) (place - first) + radius + 1, room),
-							rows);
-		}
-		if (got >= 0)
-			lb_read_unlock(&r.read);
-	}
+	got = around_rows(&r, radius, &rows);
 	if (got >= 0)
 		return_rows(&r, rows, got);
 	else
@@ -906,6 +995,97 @@ lb_around(PG_FUNCTION_ARGS)
 		query_rows(&r, LB_QUERY_AROUND, args, nulls);
 	}
 	return (Datum) 0;
+}
+
+/* What lb_player() returns.  False if the member is not on the board. */
+static bool
+read_player(Read *r, int64 *rank, int64 *score, double *percentile)
+{
+	static const Oid types[] = {INT8OID, INT8OID, FLOAT8OID, INT8OID};
+	Datum		arg = r->fcinfo->args[0].value;
+	bool		found;
+
+	if (lb_read_lock(&r->read))
+	{
+		int64		member = DatumGetInt64(arg);
+		int64		key[LB_MAX_WIDTH];
+
+		found = lb_view_lookup(&r->read.view, &member, key, NULL);
+		if (found)
+		{
+			*rank = rank_of_key(r, key);
+			*percentile = percentile_of_key(r, key);
+		}
+		lb_read_unlock(&r->read);
+		if (found)
+			*score = score_of(r, key);
+	}
+	else
+	{
+		char		null = r->fcinfo->args[0].isnull ? 'n' : ' ';
+		TupleTableSlot *slot;
+		Tuplestorestate *store = query_store(r, LB_QUERY_PLAYER, &arg, &null,
+											 types, lengthof(types), &slot);
+
+		found = tuplestore_gettupleslot(store, true, false, slot);
+		if (found)
+		{
+			slot_getallattrs(slot);
+			*rank = DatumGetInt64(slot->tts_values[0]);
+			*score = DatumGetInt64(slot->tts_values[1]);
+			*percentile = DatumGetFloat8(slot->tts_values[2]);
+		}
+		ExecDropSingleTupleTableSlot(slot);
+		tuplestore_end(store);
+	}
+	return found;
+}
+
+/*
+ * lb_player() and lb_around() in one object.  Both read the same snapshot, so
+ * they fit each other.
+ */
+Datum
+lb_rank_json(PG_FUNCTION_ARGS)
+{
+	Read		r;
+	int64		radius = int_argument(fcinfo, 2, "radius", false, 0);
+	int64		rank;
+	int64		score;
+	double		percentile;
+	Row		   *rows;
+	int			got;
+	StringInfoData buf;
+
+	read_begin(&r, fcinfo, 1, -1);
+	if (null_operand(&r) || !read_player(&r, &rank, &score, &percentile))
+		PG_RETURN_NULL();
+	read_begin(&r, fcinfo, 1, -1);
+	got = around_rows(&r, radius, &rows);
+	if (got < 0)
+	{
+		Datum		args[2];
+
+		args[0] = fcinfo->args[0].value;
+		args[1] = fcinfo->args[2].value;
+		got = query_numbers(&r, LB_QUERY_AROUND, args, NULL, 0, 1, &rows);
+	}
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "{\"player_id\":" INT64_FORMAT ",\"board\":",
+					 PG_GETARG_INT64(0));
+	escape_json(&buf, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	appendStringInfo(&buf, ",\"rank\":" INT64_FORMAT ",\"score\":" INT64_FORMAT
+					 ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
+					 rank, score, float8out_internal(percentile),
+					 float8out_internal(100 - percentile));
+	for (int i = 0; i < got; i++)
+		appendStringInfo(&buf, "%s{\"rank\":" INT64_FORMAT ",\"player_id\":"
+						 INT64_FORMAT ",\"score\":" INT64_FORMAT "}",
+						 i > 0 ? "," : "", rows[i].rank, rows[i].member,
+						 rows[i].score);
+	appendStringInfoString(&buf, "]}");
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(buf.data, buf.len));
 }
 
 Datum
@@ -1102,6 +1282,68 @@ rank_members(const Read *r, const Datum *members, const bool *nulls, int n,
 		ranked->ranks[i]++;
 }
 
+/*
+ * The ranks and scores of members by the index.  Returns false if the query
+ * must be run.
+ */
+static bool
+ranks_rows(Read *r, const Datum *members, const bool *nulls, int n, Row *rows)
+{
+	Ranked		ranked;
+
+	(void) lb_read_lock(&r->read);
+	for (int i = 0; !r->read.query && i < n && go_on(r, i); i += LB_BATCH)
+	{
+		int			batch = Min(LB_BATCH, n - i);
+
+		rank_members(r, members + i, nulls + i, batch, 1, &ranked);
+		for (int j = 0; j < batch; j++)
+			rows[i + j].rank = 0;
+		for (int j = 0; j < ranked.n; j++)
+		{
+			Row		   *row = &rows[i + ranked.numbers[j]];
+
+			row->rank = (int64) ranked.ranks[j];
+			row->score = score_of(r, ranked.keys[j]);
+		}
+	}
+	if (r->read.query)
+		return false;
+	lb_read_unlock(&r->read);
+	return true;
+}
+
+void
+lb_read_ranks(const char *board, int len, const int64 *members, int n,
+			  LbRow *rows)
+{
+	Read		r;
+	Datum	   *values = palloc(Max(1, n) * sizeof(Datum));
+	bool	   *nulls = palloc0(Max(1, n) * sizeof(bool));
+
+	for (int i = 0; i < n; i++)
+		values[i] = Int64GetDatum(members[i]);
+	memset(&r, 0, sizeof(r));
+	find_board(&r, board, len);
+	lb_read_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
+				  false);
+	if (!ranks_rows(&r, values, nulls, n, rows))
+	{
+		Datum		arg = PointerGetDatum(construct_array(values, n, INT8OID,
+														  sizeof(int64),
+														  FLOAT8PASSBYVAL,
+														  TYPALIGN_DOUBLE));
+		Row		   *got;
+
+		if (query_numbers(&r, LB_QUERY_RANKS, &arg, NULL, 1, 0, &got) != n)
+			elog(ERROR, "the defining query has lost a member");
+		memcpy(rows, got, n * sizeof(Row));
+		pfree(got);
+	}
+	for (int i = 0; i < n; i++)
+		rows[i].member = members[i];
+}
+
 Datum
 lb_ranks(PG_FUNCTION_ARGS)
 {
@@ -1110,35 +1352,17 @@ lb_ranks(PG_FUNCTION_ARGS)
 	bool	   *nulls = NULL;
 	int			n;
 	Row		   *rows;
-	Ranked		ranked;
 
 	read_begin(&r, fcinfo, 1, 2);
 	InitMaterializedSRF(fcinfo, 0);
 	n = array_argument(fcinfo, 0, &members, &nulls);
 	rows = MemoryContextAllocHuge(CurrentMemoryContext,
 								  Max(1, n) * sizeof(Row));
-	(void) lb_read_lock(&r.read);
-	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
-	{
-		int			batch = Min(LB_BATCH, n - i);
-
-		rank_members(&r, members + i, nulls + i, batch, 1, &ranked);
-		for (int j = 0; j < batch; j++)
-			rows[i + j].rank = 0;
-		for (int j = 0; j < ranked.n; j++)
-		{
-			Row		   *row = &rows[i + ranked.numbers[j]];
-
-			row->rank = (int64) ranked.ranks[j];
-			row->score = score_of(&r, ranked.keys[j]);
-		}
-	}
-	if (!r.read.query)
+	if (ranks_rows(&r, members, nulls, n, rows))
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 		Output		out;
 
-		lb_read_unlock(&r.read);
 		output_begin(&out, fcinfo);
 		for (int i = 0; i < n; i++)
 		{

@@ -82,4 +82,22 @@ extern bool lb_rank_now(const char *board, int len, int64 member,
 						int64 *rank, bool *isnull, int64 *score,
 						bool *has_score);
 
+/* A row of lb_top() and its like; a rank of 0 is none. */
+typedef struct LbRow
+{
+	int64		rank;
+	int64		member;
+	int64		score;
+} LbRow;
+
+/*
+ * What lb_top() and lb_ranks() would return in the active snapshot, with the
+ * current user's rights.  lb_read_top allocates *rows and returns how many
+ * there are; lb_read_ranks fills in a row for each of n members, in their
+ * order.  They raise what those functions raise.
+ */
+extern int	lb_read_top(const char *board, int len, int n, LbRow **rows);
+extern void lb_read_ranks(const char *board, int len, const int64 *members,
+						  int n, LbRow *rows);
+
 #endif							/* LB_READER_H */

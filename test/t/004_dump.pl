@@ -24,6 +24,7 @@ $node->safe_psql('source', q{
 	CREATE ROLE reader;
 	GRANT EXECUTE ON FUNCTION lb_create_board TO maker});
 ready($node, 'source', 'source');
+$node->safe_psql('source', q{SELECT lb_watch('mine', 3), lb_watch_member(2, 'mine')});
 
 my $answers = q{
 SELECT 'global', player_id, lb_rank(player_id) FROM player_scores WHERE player_id % 10 = 0 ORDER BY player_id;
@@ -59,6 +60,15 @@ sub same
 		DELETE FROM player_score_windows WHERE player_id % 3 = 0;
 		UPDATE "My Games"."Scores" SET ok = NOT ok});
 	ready($node, $db, "$what, after changes");
+
+	# Watches are of the same boards and the same role, and compared.
+	is( $node->safe_psql($db, q{
+			SELECT string_agg(concat_ws(' ', w.board, w.member, w.watcher), ', ' ORDER BY w.member NULLS FIRST)
+			FROM lb_watched w JOIN lb_board b ON b.board = w.board AND b.id = w.board_id}),
+		'mine ' . $node->safe_psql($db, 'SELECT current_user') . ', mine 2 ' . $node->safe_psql($db, 'SELECT current_user'),
+		"$what: same watches");
+	ok($node->poll_query_until($db, q{SELECT last_members = ARRAY(SELECT member FROM lb_top(3, 'mine')) AND problem IS NULL
+		FROM lb_watched WHERE member IS NULL}), "$what: they are notified");
 	return;
 }
 
@@ -106,6 +116,7 @@ $node->command_ok([ 'pg_dump', '-f', "$dump.2", '-d', $node->connstr('apart') ],
 $node->safe_psql('postgres', 'CREATE DATABASE less');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2", '-d', $node->connstr('less') ], 'psql');
 ready($node, 'less', 'after DROP TABLE');
+is($node->safe_psql('less', 'SELECT count(*) FROM lb_watched'), '0', 'nor what was watched of them');
 
 # Templates, also with a build under way
 for my $strategy ('wal_log', 'file_copy')
