@@ -460,16 +460,18 @@ COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
 CREATE TABLE @extschema@.lb_archive (
 	board	  text COLLATE "C" NOT NULL,
 	season	  text COLLATE "C" NOT NULL DEFAULT '',
-	place	  bigint NOT NULL,
-	rank	  bigint NOT NULL,
+	place	  bigint,
+	rank	  bigint,
 	member	  bigint NOT NULL,
 	score	  bigint NOT NULL,
 	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	owner	  name NOT NULL,
 	source	  integer NOT NULL,
-	CONSTRAINT lb_archive_pkey PRIMARY KEY (board, season, owner, place)
+	CONSTRAINT lb_archive_pkey PRIMARY KEY (member, board, season, owner),
+	CONSTRAINT lb_archive_place_key UNIQUE (board, season, owner, place),
+	CONSTRAINT lb_archive_rank_check CHECK (
+		(place IS NULL) OPERATOR(pg_catalog.=) (rank IS NULL))
 );
-CREATE INDEX lb_archive_member_idx ON @extschema@.lb_archive (member);
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_archive', '');
 
 COMMENT ON TABLE @extschema@.lb_archive IS
@@ -479,9 +481,9 @@ COMMENT ON COLUMN @extschema@.lb_archive.board IS
 COMMENT ON COLUMN @extschema@.lb_archive.season IS
 'of lb_close_season(); empty for windows';
 COMMENT ON COLUMN @extschema@.lb_archive.place IS
-'place in the board''s order, counted from 1';
+'place in the board''s order, counted from 1; null for who was not ranked when a season was closed';
 COMMENT ON COLUMN @extschema@.lb_archive.rank IS
-'rank by the board''s method';
+'rank by the board''s method; null likewise';
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
 'who';
 COMMENT ON COLUMN @extschema@.lb_archive.score IS
@@ -514,6 +516,39 @@ COMMENT ON COLUMN @extschema@.lb_archive_source.id IS
 'number, never used again';
 COMMENT ON COLUMN @extschema@.lb_archive_source.source IS
 'the table, whatever it is called now';
+
+/*
+ * Kept for good, as the archive is: a name that was used twice would stand for two
+ * sets of standings.
+ */
+CREATE TABLE @extschema@.lb_season (
+	board		text COLLATE "C" NOT NULL,
+	season		text COLLATE "C" NOT NULL,
+	closed_at	timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	archive_top bigint,
+	members		bigint NOT NULL,
+	owner		name NOT NULL,
+	source		integer NOT NULL,
+	CONSTRAINT lb_season_pkey PRIMARY KEY (board, season, owner)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_season', '');
+
+COMMENT ON TABLE @extschema@.lb_season IS
+'seasons that have been closed by lb_close_season()';
+COMMENT ON COLUMN @extschema@.lb_season.board IS
+'name of the board';
+COMMENT ON COLUMN @extschema@.lb_season.season IS
+'name of the season, used once for a board';
+COMMENT ON COLUMN @extschema@.lb_season.closed_at IS
+'when it was closed';
+COMMENT ON COLUMN @extschema@.lb_season.archive_top IS
+'how many places were to be archived; null for all';
+COMMENT ON COLUMN @extschema@.lb_season.members IS
+'how many were on the board';
+COMMENT ON COLUMN @extschema@.lb_season.owner IS
+'who owned the board''s table then';
+COMMENT ON COLUMN @extschema@.lb_season.source IS
+'number of the board''s table in lb_archive_source';
 
 CREATE FUNCTION @extschema@.lb_archive_top(
 	board text,
@@ -706,7 +741,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
  */
 GRANT SELECT ON TABLE @extschema@.lb_applied, @extschema@.lb_event,
 	@extschema@.lb_usage, @extschema@.lb_anomaly, @extschema@.lb_archive,
-	@extschema@.lb_archive_source, @extschema@.lb_watched
+	@extschema@.lb_archive_source, @extschema@.lb_season, @extschema@.lb_watched
 TO pg_database_owner;
 GRANT SELECT ON SEQUENCE @extschema@.lb_board_id_seq,
 	@extschema@.lb_archive_source_id_seq

@@ -218,6 +218,36 @@ SELECT * FROM lb_archive_top('global', 2, 'winter');
 SELECT lb_score(3), lb_count();
 SELECT lb_close_season('global', 'autumn', 0, NULL);
 SELECT lb_count();
+-- The name of a season is used once, whatever was archived: what was scored since
+-- is still there.
+INSERT INTO player_scores (player_id, score) VALUES (1, 11), (2, 22);
+SELECT state, message, detail, hint FROM lbt.error($$SELECT lb_close_season('global', 'autumn', 0)$$);
+SELECT state FROM lbt.error($$SELECT lb_close_season('global', 'autumn')$$);
+SELECT * FROM lb_top(3);
+DELETE FROM player_scores;
+SELECT lb_close_season('global', 'nobody'), (SELECT state FROM lbt.error($$SELECT lb_close_season('global', 'nobody')$$));
+SELECT board, season, archive_top, members, s.source FROM lb_season JOIN lb_archive_source s ON s.id = lb_season.source ORDER BY closed_at;
+-- Who is hidden is archived without a rank, and so is reset; so is who lacks what else
+-- the board ranks by.  Without a member it is nobody's score.
+CREATE TABLE hiding (player_id integer, guild text, score smallint, level integer, ranked boolean);
+CREATE UNIQUE INDEX ON hiding (player_id, guild);
+INSERT INTO hiding VALUES (1, 'a', 10, 1, true), (2, 'a', 20, 1, false), (3, 'a', 30, 1, NULL), (4, 'a', 40, NULL, true),
+	(5, 'a', NULL, 1, false), (NULL, 'a', 60, 1, true), (1, 'b', 70, 1, false), (2, NULL, 80, 1, false), (7, 'a', 0, 1, false);
+SELECT lb_create_board('hiding', 'hiding', rank_by => 'score DESC, level ASC', board_column => 'guild', ranked_if => 'ranked');
+SELECT lb_close_season('hiding:a', 'first', 1);
+SELECT board, season, place, rank, member, score FROM lb_archive WHERE board LIKE 'hiding%' ORDER BY season, member;
+SELECT * FROM lb_archive_top('hiding:a', 10);
+SELECT player_id, guild, score FROM hiding ORDER BY 1, 2;
+UPDATE hiding SET score = 5 WHERE guild = 'a';
+SELECT lb_close_season('hiding:a', 'none', 0, 1), lb_close_season('hiding:a', 'last', NULL, NULL);
+SELECT board, season, place, rank, member, score FROM lb_archive WHERE board LIKE 'hiding%' ORDER BY season, member;
+SELECT player_id, guild, score FROM hiding ORDER BY 1, 2;
+-- More of them than are copied at once.
+INSERT INTO hiding SELECT i, 'c', i % 100, 1, i % 3 = 0 FROM generate_series(1, 30001) i;
+SELECT lb_close_season('hiding:c', 'x');
+SELECT count(*), count(place), count(DISTINCT member), sum(score) FROM lb_archive WHERE board = 'hiding:c';
+SELECT count(*), sum(score) FROM hiding WHERE guild = 'c';
+DROP TABLE hiding;
 -- One board of a family.
 INSERT INTO player_score_windows SELECT p, 'guild:' || w, p FROM generate_series(1, 3) p, generate_series(1, 2) w;
 SELECT lb_close_season('guild:1', '2026');

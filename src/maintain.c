@@ -77,6 +77,9 @@
 /* Rows that are on no board, found in one pass over the table. */
 #define LEFT_ROWS 100000
 
+/* Rows of the user's table that are copied to lb_archive by one statement. */
+#define ARCHIVE_ROWS 10000
+
 /* How long dropping a partition may keep others waiting at most. */
 #define DROP_LOCK_TIMEOUT 50
 
@@ -308,16 +311,13 @@ window_board(const char *key)
 #define ARCHIVE \
 	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
 	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
-	"FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) " \
-	"WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 " \
-	"AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) " \
-	"ON CONFLICT (board, season, owner, place) DO NOTHING"
+	"FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) "
 
 /*
- * Copy the first places of a board to lb_archive; all if top is below 0.  Not
- * again, if they are there: they were final.  A window has no season, and is
- * entered in lb_closed by the same statement: who hides a player meanwhile is
- * seen by both or by neither.
+ * Copy the first places of a board to lb_archive; all if top is below 0.  Those of
+ * a window not again, if they are there: they were final.  A window has no season,
+ * and is entered in lb_closed by the same statement: who hides a player meanwhile
+ * is seen by both or by neither.
  */
 static int64
 archive(const LbDefn *defn, const char *board, const char *season, int64 top)
@@ -339,7 +339,10 @@ archive(const LbDefn *defn, const char *board, const char *season, int64 top)
 	values[5] = window ? window_board(board) : values[0];
 	return lb_own_run(&plans[window], window ?
 					  "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
-					  ARCHIVE : ARCHIVE,
+					  ARCHIVE
+					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+					  "ON CONFLICT DO NOTHING" : ARCHIVE,
 					  6, types, values, NULL);
 }
 
@@ -1443,19 +1446,182 @@ refuse_window(const char *board, const LbTarget *target)
 			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 }
 
+/* The condition for a row t to be of a board, whose value is $1 in a family. */
+static void
+append_of_board(StringInfo sql, const LbTarget *target)
+{
+	const LbDefn *defn = target->defn;
+
+	/* Rows of no member are on no board. */
+	appendStringInfo(sql, "t.%s IS NOT NULL", quote_identifier(defn->member));
+	if (target->has_value)
+		appendStringInfo(sql, " AND CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
+						 quote_identifier(defn->board_column));
+}
+
+static Datum
+value_of_board(const LbTarget *target)
+{
+	return target->has_value ?
+		PointerGetDatum(cstring_to_text_with_len(target->value.data,
+												 target->value.len)) :
+		CStringGetTextDatum("");
+}
+
+/* Whether whoever closes a season resets the table as its owner's guest. */
+static bool
+is_guest(const LbDefn *defn)
+{
+	return defn->owner != GetUserId();
+}
+
+/* Enter a season in lb_season; raises 23505 if it has been closed before. */
+static void
+record_season(const LbDefn *defn, const char *board, const char *season,
+			  const int64 *top)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, INT4OID, INT8OID};
+	Datum		values[5];
+	char		nulls[] = "     ";
+
+	values[0] = CStringGetTextDatum(board);
+	values[1] = CStringGetTextDatum(season);
+	values[2] = owner_name(defn);
+	values[3] = source_number(defn);
+	values[4] = Int64GetDatum(top == NULL ? 0 : *top);
+	nulls[4] = top == NULL ? 'n' : ' ';
+
+	/* A board of that name may have been another owner's, of another table. */
+	if (lb_own_run(&plans[0],
+				   "SELECT FROM @.lb_season s WHERE s.board OPERATOR(pg_catalog.=) $1 AND s.season OPERATOR(pg_catalog.=) $2 "
+				   "AND (s.owner OPERATOR(pg_catalog.=) $3 OR s.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   4, types, values, NULL) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("season \"%s\" of board \"%s\" has been closed",
+						season, board),
+				 errdetail("The name of a season is used once."),
+				 errhint("Use another name.")));
+	(void) lb_own_run(&plans[1],
+					  "INSERT INTO @.lb_season (board, season, owner, source, archive_top, members) "
+					  "VALUES ($1, $2, $3, $4, $5, @.lb_count($1))",
+					  5, types, values, nulls);
+}
+
+/*
+ * Copy the scores that are about to be reset and have no place to lb_archive: of
+ * who is hidden, or lacks what else the board ranks by.  The table is read as it
+ * is going to be reset.
+ */
+static void
+archive_unranked(const LbTarget *target, const char *board,
+				 const char *season)
+{
+	static LbPlan kept;
+	static const Oid archive_types[] = {TEXTOID, TEXTOID, INT8ARRAYOID,
+	INT8ARRAYOID, NAMEOID, INT4OID};
+	const LbDefn *defn = target->defn;
+	const char *score = quote_identifier(defn->columns[0].name);
+	bool		guest = is_guest(defn);
+	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
+	Oid			types[] = {TEXTOID};
+	Datum		values[6];
+	Datum	   *members = palloc(ARCHIVE_ROWS * sizeof(Datum));
+	Datum	   *scores = palloc(ARCHIVE_ROWS * sizeof(Datum));
+	const char *or = "";
+	StringInfoData sql;
+	SPIPlanPtr	plan;
+	Portal		portal;
+	MemoryContext batch;
+	LbUser		saved;
+	uint64		n;
+
+	if (defn->ncolumns == 1 && defn->ranked_if[0] == '\0')
+		return;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE ",
+					 quote_identifier(defn->member), score, defn->from_name);
+	append_of_board(&sql, target);
+	appendStringInfo(&sql, " AND t.%s IS NOT NULL AND (", score);
+	for (int i = 1; i < defn->ncolumns; i++)
+	{
+		appendStringInfo(&sql, "%st.%s IS NULL", or,
+						 quote_identifier(defn->columns[i].name));
+		or = " OR ";
+	}
+	if (defn->ranked_if[0] != '\0')
+		appendStringInfo(&sql, "%st.%s IS NOT TRUE", or,
+						 quote_identifier(defn->ranked_if));
+	appendStringInfoChar(&sql, ')');
+
+	if (guest)
+		lb_switch_to_owner(&saved, defn->owner, all_rows);
+	values[0] = value_of_board(target);
+	plan = SPI_prepare(sql.data, 1, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare a statement: %s",
+			 SPI_result_code_string(SPI_result));
+	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	if (!lb_plan_has(plan, defn->source))
+		lb_wrong_table(defn->source);
+	if (guest)
+		lb_restore_user(&saved);
+	batch = AllocSetContextCreate(CurrentMemoryContext,
+								  "leaderboard season", ALLOCSET_DEFAULT_SIZES);
+	do
+	{
+		MemoryContext old;
+
+		if (guest)
+			lb_switch_to_owner(&saved, defn->owner, all_rows);
+		SPI_cursor_fetch(portal, true, ARCHIVE_ROWS);
+		if (guest)
+			lb_restore_user(&saved);
+		n = SPI_processed;
+		old = MemoryContextSwitchTo(batch);
+		for (uint64 i = 0; i < n; i++)
+		{
+			bool		isnull;
+
+			members[i] = SPI_getbinval(SPI_tuptable->vals[i],
+									   SPI_tuptable->tupdesc, 1, &isnull);
+			scores[i] = SPI_getbinval(SPI_tuptable->vals[i],
+									  SPI_tuptable->tupdesc, 2, &isnull);
+		}
+		SPI_freetuptable(SPI_tuptable);
+		values[0] = CStringGetTextDatum(board);
+		values[1] = CStringGetTextDatum(season);
+		values[2] = lb_make_array(INT8OID, members, NULL, (int) n);
+		values[3] = lb_make_array(INT8OID, scores, NULL, (int) n);
+		values[4] = owner_name(defn);
+		values[5] = source_number(defn);
+		(void) lb_own_run(&kept,
+						  "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
+						  "SELECT $1, $2, u.member, u.score, $5, $6 "
+						  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
+						  6, archive_types, values, NULL);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(batch);
+	}
+	while (n == ARCHIVE_ROWS);
+	MemoryContextDelete(batch);
+	SPI_cursor_close(portal);
+	SPI_freeplan(plan);
+}
+
 Datum
 lb_close_season(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"board", "season"};
-	static LbPlan plan;
-	static const Oid exists_types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
 	char	   *board;
 	char	   *season;
+	int64		top = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2);
 	LbTarget	target;
 	LbDefn	   *defn;
 	StringInfoData sql;
 	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[4];
+	Datum		values[2];
 	int64		archived;
 
 	(void) lb_require_catalog();
@@ -1506,22 +1672,10 @@ lb_close_season(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	values[0] = PG_GETARG_DATUM(0);
-	values[1] = PG_GETARG_DATUM(1);
-	values[2] = owner_name(defn);
-	values[3] = ObjectIdGetDatum(defn->source);
-	if (lb_own_run(&plan,
-				   "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) $2 "
-				   "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
-				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) LIMIT 1",
-				   4, exists_types, values, NULL) > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("season \"%s\" of board \"%s\" has been closed",
-						season, board),
-				 errhint("Use another name.")));
-	archived = archive(defn, board, season,
-					   PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2));
+	record_season(defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
+	archived = archive(defn, board, season, top);
+	if (top != 0)
+		archive_unranked(&target, board, season);
 
 	/*
 	 * The owner resets the table by a statement of the owner's own.  For anybody
@@ -1529,10 +1683,7 @@ lb_close_season(PG_FUNCTION_ARGS)
 	 * the table run with the owner's rights.
 	 */
 	initStringInfo(&sql);
-	values[0] = target.has_value ?
-		PointerGetDatum(cstring_to_text_with_len(target.value.data,
-												 target.value.len)) :
-		CStringGetTextDatum("");
+	values[0] = value_of_board(&target);
 	values[1] = Int64GetDatum(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3));
 	if (PG_ARGISNULL(3))
 		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
@@ -1541,12 +1692,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 						 defn->from_name,
 						 quote_identifier(defn->columns[0].name),
 						 quote_identifier(defn->columns[0].name));
-	if (target.has_value)
-		appendStringInfo(&sql, "CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
-						 quote_identifier(defn->board_column));
-	else
-		appendStringInfoString(&sql, "true");
-	if (defn->owner == GetUserId())
+	append_of_board(&sql, &target);
+	if (!is_guest(defn))
 		(void) lb_run_once(sql.data, defn->source, 2, types, values);
 	else
 		(void) write_as_owner(defn, has_bypassrls_privilege(GetUserId()),

@@ -161,7 +161,7 @@ my $recorded = q{
 	SELECT player_id, match_id, applied_at FROM lb_applied ORDER BY 1; SELECT count(*), sum(amount) FROM lb_event;
 	SELECT limit_name, board, player_id, amount, submits FROM lb_usage ORDER BY 3; SELECT * FROM lb_anomaly ORDER BY 1;
 	SELECT board, season, place, member, score, owner FROM lb_archive ORDER BY 1, 2, 3, 4; SELECT * FROM lb_archive_top('global', 20);
-	SELECT board, top FROM lb_watched};
+	SELECT board, season, members, owner FROM lb_season ORDER BY 2; SELECT board, top FROM lb_watched};
 is($node->safe_psql('moved', $recorded), $node->safe_psql('rented', $recorded), 'dump by the owner: all that was recorded');
 is($node->safe_psql('moved', q{SET ROLE landlord; SELECT count(*) FROM lb_submit(3, 100); SELECT lb_rank(3); SELECT lb_close_season('global', 'S2')}),
 	"3\n1\n9", 'and the boards work');
