@@ -477,6 +477,52 @@ DROP TABLE player_score_windows;
 DELETE FROM lb_window;
 TRUNCATE lb_archive, lb_closed;
 
+-- Rows that a foreign key refers to stay, and keep neither the others of their window
+-- nor other windows; whether it is checked at once or at commit, and by partition.
+\set VERBOSITY terse
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint, ranked boolean DEFAULT true,
+	PRIMARY KEY (player_id, window_key));
+CREATE TABLE prize (player_id bigint, window_key text, CONSTRAINT prize_at_commit
+	FOREIGN KEY (player_id, window_key) REFERENCES player_score_windows DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE medal (player_id bigint, window_key text, CONSTRAINT medal_at_once
+	FOREIGN KEY (player_id, window_key) REFERENCES player_score_windows);
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key', ranked_if => 'ranked');
+SELECT lb_open_window('daily', keep => '1000 years', archive_top => 0);
+INSERT INTO player_score_windows SELECT p, 'daily:2026040' || d, p, p <> 9 FROM generate_series(1, 10) p, generate_series(6, 9) d;
+INSERT INTO prize VALUES (3, 'daily:20260406'), (9, 'daily:20260406'), (10, 'daily:20260408');
+INSERT INTO medal VALUES (10, 'daily:20260407'), (10, 'daily:20260408');
+SELECT lb_wait_ready('30 s');
+UPDATE lb_window SET keep = '1 day';
+SELECT closed, removed, more FROM lb_maintain(3);
+SELECT closed, removed, more FROM lb_maintain();
+SELECT closed, removed, more FROM lb_maintain();
+SELECT player_id, window_key FROM player_score_windows ORDER BY 2, 1;
+SELECT board, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY 1;
+-- A day later they are tried again.
+UPDATE lb_closed SET removed_at = removed_at - interval '25 hours';
+DELETE FROM prize;
+SELECT removed, more FROM lb_maintain();
+SELECT player_id, window_key FROM player_score_windows ORDER BY 2, 1;
+DROP TABLE prize, medal, player_score_windows;
+TRUNCATE lb_closed;
+CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigint,
+	PRIMARY KEY (player_id, window_key)) PARTITION BY LIST (window_key);
+CREATE TABLE w0 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260408');
+CREATE TABLE w1 PARTITION OF player_score_windows FOR VALUES IN ('daily:20260409');
+CREATE TABLE prize (player_id bigint, window_key text,
+	FOREIGN KEY (player_id, window_key) REFERENCES player_score_windows DEFERRABLE INITIALLY DEFERRED);
+SELECT lb_create_board('*', 'player_score_windows', board_column => 'window_key');
+SELECT lb_open_window('daily', keep => '1 day', archive_top => 0);
+INSERT INTO player_score_windows SELECT p, 'daily:2026040' || d, p FROM generate_series(1, 5) p, generate_series(8, 9) d;
+INSERT INTO prize VALUES (3, 'daily:20260408');
+SELECT lb_wait_ready('30 s');
+SELECT closed, removed, more FROM lb_maintain();
+SELECT tableoid::regclass, player_id, window_key FROM player_score_windows;
+DROP TABLE prize, player_score_windows;
+\set VERBOSITY default
+DELETE FROM lb_window;
+TRUNCATE lb_closed, lb_archive;
+
 -- A family that has the name of a window, and was there before it, has none of
 -- its keys.  lb_create_tables() does not open a window of that name.
 CREATE TABLE daily (player_id bigint PRIMARY KEY, score bigint, day text, UNIQUE (player_id, day));

@@ -11,6 +11,7 @@
  * than a small commit.  The members of a batch come from the board itself, so
  * that each row is found by its unique index; what is not on the board is
  * looked for in the table when the board is empty, and goes in batches too.
+ * Rows that a foreign key of another table refers to stay, and keep no others.
  * A partition that holds just this window is dropped instead, as the last
  * thing that a transaction does.
  *
@@ -126,6 +127,8 @@ typedef struct Left
 	int			next;			/* the first that has not been tried */
 	int64		removed;
 	bool		all;			/* there were no others */
+	int64		refused;		/* rows that a constraint keeps */
+	char	   *why;			/* what it said, or NULL */
 } Left;
 
 /* The extension's own tables that are trimmed. */
@@ -659,7 +662,7 @@ note_looked(Visit *visit, const LbDefn *defn, const LbWindow *unused,
 /*
  * The partition that holds the rows of one key and nothing else, or none.  One
  * that is being detached, or whose DETACH ... CONCURRENTLY was interrupted, is
- * the user's.
+ * the user's; one that foreign keys refer to cannot be dropped.
  */
 static Oid
 partition_of(const LbDefn *defn, const char *key)
@@ -677,7 +680,8 @@ partition_of(const LbDefn *defn, const char *key)
 	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
 							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
 							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
-							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2",
+							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2 "
+							  "AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid)",
 							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for a partition");
 	if (SPI_processed > 0)
@@ -748,12 +752,70 @@ forget_left(Left *left)
 {
 	if (left->key != NULL)
 		pfree(left->key);
+	if (left->why != NULL)
+		pfree(left->why);
 	if (left->rows != NULL)
 	{
 		pfree(left->tables);
 		pfree(left->rows);
 	}
 	memset(left, 0, sizeof(Left));
+}
+
+/*
+ * Delete rows that the first parameter names, an array of n elements of a type.
+ * Those that a constraint keeps, most likely a foreign key, are found by halves,
+ * and counted in *refused; *why is what it has said first.
+ */
+static uint64
+delete_rows(Visit *visit, const LbDefn *defn, const char *sql, Oid element,
+			Datum *elements, int n, int nargs, Oid *types, Datum *values,
+			int64 *refused, char **why)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool ok = true;
+	volatile uint64 removed = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	values[0] = lb_make_array(element, elements, NULL, n);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		removed = delete_as_owner(defn, sql, nargs, types, values);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) !=
+			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+			ReThrowError(edata);
+		if (*why == NULL)
+			*why = MemoryContextStrdup(visit->context, edata->message);
+		FreeErrorData(edata);
+		ok = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (ok)
+		return removed;
+	if (n == 1)
+	{
+		(*refused)++;
+		return 0;
+	}
+	removed = delete_rows(visit, defn, sql, element, elements, n / 2, nargs,
+						  types, values, refused, why);
+	return removed + delete_rows(visit, defn, sql, element, elements + n / 2,
+								 n - n / 2, nargs, types, values, refused, why);
 }
 
 /*
@@ -837,13 +899,13 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
 
 		/* One that has got another row meanwhile has one of another key. */
-		values[0] = lb_make_array(TIDOID, tids, NULL, n);
 		values[1] = CStringGetTextDatum(key);
 		values[2] = ObjectIdGetDatum(table);
-		removed = delete_as_owner(defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
-												 defn->from_name,
-												 quote_identifier(defn->board_column)),
-								  3, types, values);
+		removed = delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+													defn->from_name,
+													quote_identifier(defn->board_column)),
+							  TIDOID, tids, n, 3, types, values,
+							  &left->refused, &left->why);
 		visit->done.removed += removed;
 		left->removed += removed;
 	}
@@ -854,11 +916,19 @@ remove_left(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	}
 
 	/*
-	 * What a trigger of the user's keeps is left to him.  If only some have
-	 * gone, the others may have been updated meanwhile.
+	 * What a trigger of the user's or a constraint keeps is left to him.  If
+	 * only some have gone, the others may have been updated meanwhile.
 	 */
 	if (left->removed == 0 || (left->all && left->removed >= left->nrows))
+	{
+		if (left->refused > 0)
+			ereport(WARNING,
+					(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
+							left->refused, key, left->why),
+					 errhint("They are tried again after %d hours.",
+							 LOOK_HOURS)));
 		note_removed(key);
+	}
 	else
 		visit->done.more = true;
 	forget_left(left);
@@ -876,9 +946,12 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
 	Datum		values[2];
 	Datum		members;
+	Datum	   *elements;
 	bool		isnull;
 	int			asked = 0;
 	int			removed = 0;
+	int64		refused = 0;
+	char	   *why = NULL;
 
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = window_board(key);
@@ -889,15 +962,16 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 							&isnull);
 	if (!isnull)
 	{
-		asked = ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(members)),
-							   ARR_DIMS(DatumGetArrayTypeP(members)));
-		values[0] = members;
+		deconstruct_array(DatumGetArrayTypeP(members), INT8OID, sizeof(int64),
+						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, NULL,
+						  &asked);
 		values[1] = CStringGetTextDatum(key);
-		removed = (int) delete_as_owner(defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-													   defn->from_name,
-													   quote_identifier(defn->member),
-													   quote_identifier(defn->board_column)),
-										2, delete_types, values);
+		removed = (int) delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+														  defn->from_name,
+														  quote_identifier(defn->member),
+														  quote_identifier(defn->board_column)),
+									INT8OID, elements, asked, 2, delete_types,
+									values, &refused, &why);
 		visit->done.removed += removed;
 		if (asked == max_rows && removed >= asked)
 		{
@@ -906,6 +980,8 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 		}
 	}
 	find_left(visit, defn, key, removed < asked ? members : 0);
+	visit->left.refused = refused;
+	visit->left.why = why;
 	return false;
 }
 
