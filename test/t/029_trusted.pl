@@ -1,0 +1,184 @@
+# The owner of a database who is no superuser creates the extension, and gets no
+# right by it: whatever is in the schema beforehand, or put there afterwards.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = lb_node('trusted', "leaderboard.maintenance_interval = 1\nleaderboard.notify_interval = 100ms");
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE ROLE landlord LOGIN;
+	CREATE ROLE lodger LOGIN;
+	CREATE DATABASE rented OWNER landlord});
+
+# As one of them; what psql says on standard error.
+sub as
+{
+	my ($role, $sql) = @_;
+	my ($rc, $out, $err) = $node->psql('rented', $sql, extra_params => [ '-U', $role ], on_error_stop => 1);
+
+	return wantarray ? ($out, $err) : $err;
+}
+
+sub safe_as
+{
+	my ($role, $sql, $what) = @_;
+	my ($out, $err) = as($role, "SET client_min_messages = warning; $sql");
+
+	is($err, '', $what);
+	return $out;
+}
+
+like(as('lodger', 'CREATE EXTENSION leaderboard'), qr/permission denied to create extension/, 'not for everybody');
+
+# Functions and operators for the very types that the extension's statements have,
+# which PostgreSQL prefers to its own that are polymorphic or need a cast.
+my $plant = q{
+	CREATE SCHEMA planted;
+	CREATE FUNCTION planted.act() RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		IF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN
+			ALTER ROLE landlord SUPERUSER;
+		END IF;
+	END $$;
+	GRANT USAGE ON SCHEMA planted TO PUBLIC;
+	DO $do$
+	DECLARE
+		o record;
+		f record;
+		t text;
+		n integer := 0;
+	BEGIN
+		FOR o IN SELECT op, l, r, res FROM pg_catalog.unnest('{=,<>,<,<=,>,>=}'::text[]) op,
+				(VALUES ('pg_catalog.int4', 'pg_catalog.int8[]', 'pg_catalog.bool'), ('pg_catalog.int8[]', 'pg_catalog.int8[]', 'pg_catalog.bool'),
+					('pg_catalog.text', 'pg_catalog.name', 'pg_catalog.bool'), ('pg_catalog.regclass', 'pg_catalog.regclass', 'pg_catalog.bool'),
+					('pg_catalog.varchar', 'pg_catalog.text', 'pg_catalog.bool')) v (l, r, res)
+			UNION ALL
+			SELECT op, l, r, res FROM pg_catalog.unnest('{+,-,*,/}'::text[]) op,
+				(VALUES ('pg_catalog.int4', 'pg_catalog.float8', 'pg_catalog.float8'), ('pg_catalog.int4', 'pg_catalog.numeric', 'pg_catalog.numeric'),
+					('pg_catalog.timestamptz', 'pg_catalog.int4', 'pg_catalog.timestamptz')) v (l, r, res)
+		LOOP
+			n := n + 1;
+			EXECUTE pg_catalog.format('CREATE FUNCTION public.o%s(%s, %s) RETURNS %s LANGUAGE plpgsql AS $f$ BEGIN PERFORM planted.act(); RETURN NULL; END $f$',
+				n, o.l, o.r, o.res);
+			EXECUTE pg_catalog.format('CREATE OPERATOR public.%s (FUNCTION = public.o%s, LEFTARG = %s, RIGHTARG = %s)', o.op, n, o.l, o.r);
+		END LOOP;
+		FOR f IN SELECT * FROM (VALUES ('to_json', 'pg_catalog.text', 'pg_catalog.json'), ('to_json', 'pg_catalog.timestamptz', 'pg_catalog.json'),
+				('cardinality', 'pg_catalog.int8[]', 'pg_catalog.int4'), ('count', 'pg_catalog.int8', 'pg_catalog.int8'),
+				('format', 'pg_catalog.text, pg_catalog.text', 'pg_catalog.text'), ('format', 'pg_catalog.text, pg_catalog.int8', 'pg_catalog.text'),
+				('unnest', 'pg_catalog.int8[]', 'pg_catalog.int8'), ('octet_length', 'pg_catalog.varchar', 'pg_catalog.int4'),
+				('strpos', 'pg_catalog.varchar', 'pg_catalog.int4'), ('now', '', 'pg_catalog.timestamptz'),
+				('pg_notify', 'pg_catalog.varchar, pg_catalog.text', 'pg_catalog.void'), ('set_config', 'pg_catalog.text, pg_catalog.text, pg_catalog.bool', 'pg_catalog.text')) v (name, args, res)
+		LOOP
+			EXECUTE pg_catalog.format('CREATE FUNCTION public.%s(%s) RETURNS %s LANGUAGE plpgsql AS $f$ BEGIN PERFORM planted.act(); RETURN%s; END $f$',
+				f.name, f.args, f.res, CASE WHEN f.res OPERATOR(pg_catalog.<>) 'pg_catalog.void' THEN ' NULL' END);
+		END LOOP;
+		FOREACH t IN ARRAY '{text,int8,timestamptz,name,regclass,json,jsonb,"interval"}'::text[] LOOP
+			EXECUTE pg_catalog.format('CREATE DOMAIN public.%s AS pg_catalog.int4', t);
+		END LOOP;
+	END $do$};
+safe_as('landlord', $plant, 'planted');
+
+# Something of a name that the script needs: it stops, and nothing is left.
+safe_as('landlord', 'CREATE FUNCTION public.lb_window_key(period pg_catalog.text, at pg_catalog.timestamptz) RETURNS pg_catalog.text LANGUAGE sql AS $$SELECT NULL::pg_catalog.text$$',
+	'a function that the script would replace');
+like(as('landlord', 'CREATE EXTENSION leaderboard'), qr/function "lb_window_key" already exists/, 'is not replaced');
+safe_as('landlord', 'DROP FUNCTION public.lb_window_key(pg_catalog.text, pg_catalog.timestamptz)', 'dropped');
+
+safe_as('landlord', 'CREATE EXTENSION leaderboard', 'the owner of the database creates the extension');
+is($node->safe_psql('rented', q{
+		SELECT pg_catalog.string_agg(DISTINCT r.rolname, ' ')
+		FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
+			LEFT JOIN pg_catalog.pg_class c ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND c.oid = d.objid
+			LEFT JOIN pg_catalog.pg_proc p ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.objid
+			JOIN pg_catalog.pg_roles r ON r.oid = COALESCE(c.relowner, p.proowner)
+		WHERE d.deptype = 'e'}),
+	'postgres', 'its objects are not the owner\'s');
+
+# What the script made has been made of the system's own.
+is($node->safe_psql('rented', q{
+		SELECT count(*) FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+			JOIN pg_catalog.pg_depend d ON d.objid = c.oid AND d.deptype = 'e' JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+		WHERE a.attnum > 0 AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+			AND NOT (t.typelem <> 0 AND t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace)}),
+	'0', 'no column of a planted type');
+
+# Every function, by the owner of the database and by a superuser.
+my $use = q{
+	SET search_path = public;
+	SELECT lb_create_tables();
+	SELECT lb_wait_ready('1 min'::pg_catalog.interval);
+	SELECT lb_open_window('cup:1', starts => '2026-01-01', ends => '2026-02-01', keep => '1 day', late => '0');
+	INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, 'cup:1', 5);
+	SELECT lb_set_limit('l', 'global', max_amount => 100, max_submits => 1000, action => 'flag');
+	SELECT lb_watch('global', 3), lb_watch_member(2)};
+my $all = q{
+	SET search_path = public;
+	SELECT * FROM lb_submit(1, 50, match_id => 'm' OPERATOR(pg_catalog.||) pg_catalog.txid_current());
+	SELECT lb_submit_many('{1,2,3}', '{1,2,300}');
+	SELECT lb_submit_json('{"player_id": 2, "amount": 5}');
+	SELECT lb_hide(3); SELECT lb_show(3);
+	SELECT lb_rank(1::pg_catalog.int8), lb_score(1), lb_percentile(1), lb_player(1), lb_at(1), lb_count(), lb_count_between(1, 9),
+		lb_rank_of_score(3), lb_score_at_percentile(50), lb_rank_json(1), lb_board_key('daily'), lb_window_key('daily'),
+		lb_estimate_memory(10);
+	SELECT * FROM lb_top(); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
+	SELECT * FROM lb_among('{1,2}'); SELECT * FROM lb_histogram(2); SELECT * FROM lb_verify();
+	SELECT * FROM lb_stat_board; SELECT * FROM lb_stat_memory;
+	SELECT lb_close_season('global', 's' OPERATOR(pg_catalog.||) pg_catalog.txid_current(), NULL, 1);
+	SELECT * FROM lb_archive_top('global'); SELECT * FROM lb_maintain(10);
+	SELECT lb_rebuild();
+	SELECT lb_create_board('other', 'player_scores'), lb_create_board('fam', 'player_score_windows', board_column => 'window_key');
+	SELECT lb_drop_board('other'), lb_drop_board('fam');
+	SELECT lb_set_limit('x', 'global'); SELECT lb_drop_limit('x');
+	SELECT lb_open_window('hourly'), lb_close_window('hourly')};
+safe_as('landlord', $use, 'tables, windows, limits, watches');
+safe_as('landlord', $all, 'every function, by the owner of the database');
+safe_as('landlord', "SET leaderboard.enable_index = off; $all", '... and by the queries');
+safe_as('postgres', $all, 'every function, by a superuser');
+safe_as('postgres', "SET leaderboard.enable_index = off; $all; SELECT lb_notify()", '... and by the queries');
+ok($node->poll_query_until('rented', q{SELECT count(*) = 1 FROM public.lb_closed WHERE board OPERATOR(pg_catalog.=) 'cup:1' AND removed_at IS NOT NULL}),
+	'the maintenance worker has been here');
+safe_as('landlord', 'SELECT public.lb_submit(1, 77)', 'something to notify');
+ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(score) FROM public.player_scores)
+		FROM public.lb_watched WHERE member IS NULL}), 'the notifier has been here');
+is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'nothing planted ran with more rights');
+
+# The extension's tables are not the owner's to alter, or to write to.
+for my $t (qw(lb_board lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched))
+{
+	like(as('landlord', "ALTER TABLE public.$t ADD COLUMN x integer"), qr/must be owner of table $t/, "$t: not altered");
+	like(as('landlord', "DELETE FROM public.$t"), qr/permission denied for table $t/, 'nor written');
+	like(as('landlord', "CREATE TRIGGER x AFTER INSERT ON public.$t EXECUTE FUNCTION planted.act()"), qr/permission denied for table $t/, 'nor triggered');
+	like(as('landlord', "ALTER EXTENSION leaderboard DROP TABLE public.$t"), qr/must be owner of table $t/, 'nor taken from the extension');
+}
+
+# An older version, whose tables the library would look for: it reads nothing.
+safe_as('landlord', q{
+	DROP EXTENSION leaderboard CASCADE;
+	CREATE EXTENSION leaderboard VERSION '0.1.0';
+	CREATE TABLE public.lb_window (name integer, period integer);
+	INSERT INTO public.lb_window VALUES (1, 2);
+	CREATE TABLE public.lb_limit (name integer);
+	CREATE TABLE public.lb_closed (board integer);
+	CREATE TABLE public.lb_watched (board integer)}, 'version 0.1.0');
+like(as('landlord', $_), qr/library and its SQL objects are of different versions/, $_)
+  for ('SELECT public.lb_rank(1::pg_catalog.int8, $$daily$$)', q{SELECT public.lb_create_board('x', 'public.player_scores')});
+safe_as('landlord', 'INSERT INTO public.player_scores (player_id) VALUES (100)', 'a write');
+like(as('landlord', 'ALTER EXTENSION leaderboard UPDATE'), qr/relation "lb_window" already exists/, 'nor is it made part of the extension');
+safe_as('landlord', q{
+	DROP TABLE public.lb_window, public.lb_limit, public.lb_closed, public.lb_watched;
+	ALTER EXTENSION leaderboard UPDATE;
+	SELECT public.lb_create_tables();
+	SELECT public.lb_wait_ready();
+	DROP EXTENSION leaderboard CASCADE}, 'updated, and dropped');
+is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'no right gained');
+unlike(slurp_file($node->logfile), qr/PANIC|was terminated by signal/, 'no crash');
+
+$node->stop;
+done_testing();
