@@ -29,6 +29,7 @@
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/proc.h"
@@ -288,7 +289,7 @@ void
 lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows)
 {
 	bool		same_path = has_privs_of_role(GetUserId(), owner) &&
-		!(IsBackgroundWorker && superuser_arg(owner));
+		!(MyBgworkerEntry != NULL && superuser_arg(owner));
 
 	switch_user(saved, owner, SECURITY_RESTRICTED_OPERATION |
 				(all_rows ? SECURITY_NOFORCE_RLS : 0));

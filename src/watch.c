@@ -490,6 +490,11 @@ lb_board_key(PG_FUNCTION_ARGS)
 		lb_null_argument("board");
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_find_target(board, strlen(board), &target);
+
+	/* Or anybody could hold a lock on the table. */
+	if (!lb_may_read(target.defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(target.defn->source));
 	PG_RETURN_TEXT_P(cstring_to_text(key_of(&target, board)));
 }
 
