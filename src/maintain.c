@@ -314,7 +314,7 @@ window_board(const char *key)
 #define ARCHIVE \
 	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
 	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
-	"FROM ROWS FROM (@.lb_top($3, $6)) WITH ORDINALITY AS t (rank, member, score, place) "
+	"FROM ROWS FROM (@.lb_top($3, $6, CAST(0 AS pg_catalog.int8))) WITH ORDINALITY AS t (rank, member, score, place) "
 
 /*
  * Copy the first places of a board to lb_archive; all if top is below 0.  Those of
@@ -956,7 +956,7 @@ remove_ranked(Visit *visit, const LbDefn *defn, const char *key, int max_rows)
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = window_board(key);
 	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2) t",
+					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2, CAST(0 AS pg_catalog.int8)) t",
 					  2, types, values, NULL);
 	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 							&isnull);

@@ -42,6 +42,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "capture.h"
 #include "compat.h"
 #include "own.h"
 
@@ -271,6 +272,7 @@ lb_own_text(const void *arg)
 		else
 			appendStringInfoChar(&buf, *p);
 	}
+	lb_pause("text");
 	return buf.data;
 }
 

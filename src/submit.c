@@ -1836,12 +1836,12 @@ static const char json_text[] =
 "'board', s.board, 'score', s.score, 'rank', s.rank, "
 "'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]')) "
 "FROM ROWS FROM (@.lb_submit("
-"player_id => CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
-"amount => CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
-"op => COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'), "
-"match_id => $1 OPERATOR(pg_catalog.->>) 'match_id', "
-"at => COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()), "
-"boards => CASE WHEN pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' "
+"CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
+"CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
+"COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'), "
+"$1 OPERATOR(pg_catalog.->>) 'match_id', "
+"COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()), "
+"CASE WHEN pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' "
 "THEN ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text($1 OPERATOR(pg_catalog.->) 'boards') AS e) END"
 ")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)";
 

@@ -1,0 +1,366 @@
+# What a database's owner puts into the extension's schema: functions, operators,
+# casts and domains that fit the extension's arguments better than PostgreSQL's
+# own, and overloads of the extension's functions.  Nothing of it may run in an
+# entry point or a worker, whoever calls, nor change what comes out.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbNames;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = lb_node('planted', "leaderboard.notify_interval = '50ms'\nleaderboard.maintenance_interval = '1s'\n"
+	. "log_statement = none\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE dbo LOGIN; CREATE ROLE team LOGIN; CREATE ROLE player LOGIN');
+
+# Names of functions in the sources: most of what could be left unqualified is
+# among them, and all functions whose arguments are of any type.
+my $tree = "$FindBin::RealBin/../..";
+my %names;
+for my $file (glob("$tree/src/*.c"), glob("$tree/sql/leaderboard--*.sql"))
+{
+	my $text = slurp_file($file);
+
+	for my $sql ($file =~ /\.c$/ ? c_texts($text) : sql_texts($text))
+	{
+		$names{$1} = 1 while $sql->[1] =~ /\b([a-z_]\w*)\(/g;
+	}
+}
+my $names = join(',', map { "'$_'" } sort keys %names);
+
+# Plant, as the database's owner.  What is planted says so in the log, and tries
+# to make its owner a superuser.
+my $spy = q{RAISE LOG 'planted: %% as %%', %L, current_user;
+	BEGIN EXECUTE 'ALTER ROLE dbo SUPERUSER'; EXCEPTION WHEN OTHERS THEN NULL; END};
+my $plant = qq{
+SET search_path = pg_catalog;
+SET client_min_messages = error;
+CREATE TABLE public.planted (what text, object text);
+CREATE FUNCTION public.planted(what text, name text, arguments text, result text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS \$p\$
+BEGIN
+	EXECUTE format('CREATE FUNCTION public.%I(%s) RETURNS %s LANGUAGE plpgsql SET search_path = pg_catalog AS %L',
+		name, arguments, result, format(\$b\$BEGIN $spy; RETURN NULL; END\$b\$, name));
+	INSERT INTO public.planted VALUES (what, format('FUNCTION public.%I(%s)', name, arguments));
+EXCEPTION WHEN duplicate_function THEN NULL;
+END \$p\$;
+DO \$d\$
+DECLARE
+	types CONSTANT text[] := '{int4,int8,text,name,bool,timestamptz,interval,regclass,oid,float8,numeric,json,jsonb,int8[],text[],int4[],tid[]}';
+	t text;
+	u text;
+	f record;
+BEGIN
+	-- Functions.
+	FOR f IN SELECT DISTINCT p.proname FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace
+		AND (p.proname IN ($names)
+			OR p.pronargs IN (1, 2) AND p.prorettype <> 'internal'::regtype AND EXISTS (
+				SELECT FROM unnest(p.proargtypes) a JOIN pg_type y ON y.oid = a
+				WHERE y.typname IN ('any', 'anyelement', 'anyarray', 'anynonarray', 'anycompatible', 'anycompatiblearray')))
+	LOOP
+		FOREACH t IN ARRAY types LOOP
+			PERFORM public.planted('function', f.proname, t, 'int8');
+			PERFORM public.planted('function', f.proname, t || ', ' || t, 'int8');
+		END LOOP;
+		PERFORM public.planted('function', f.proname, '', 'int8');
+		PERFORM public.planted('function', f.proname, 'jsonb, text', 'text');
+		PERFORM public.planted('function', f.proname, 'regclass, int8', 'int8');
+		PERFORM public.planted('function', f.proname, 'text, int8, int8', 'text');
+		PERFORM public.planted('function', f.proname, 'text, text, text', 'text');
+	END LOOP;
+	-- Operators.
+	FOREACH t IN ARRAY types LOOP
+		FOREACH u IN ARRAY CASE t WHEN 'int8' THEN '{int8,int4,int8[]}' WHEN 'text' THEN '{text,text[],name}'
+			WHEN 'timestamptz' THEN '{timestamptz,interval}' WHEN 'jsonb' THEN '{jsonb,text}' ELSE ARRAY[t] END LOOP
+			PERFORM public.planted('operator', 'bool_operator', t || ', ' || u, 'bool');
+			PERFORM public.planted('operator', 'same_operator', t || ', ' || u, CASE WHEN u = 'text' THEN u ELSE t END);
+			FOR f IN SELECT unnest('{=,<>,<,>,<=,>=,~}'::text[]) AS op LOOP
+				EXECUTE format('CREATE OPERATOR public.%s (FUNCTION = public.bool_operator, LEFTARG = %s, RIGHTARG = %s)', f.op, t, u);
+				INSERT INTO public.planted VALUES ('1operator', format('OPERATOR public.%s (%s, %s)', f.op, t, u));
+			END LOOP;
+			FOR f IN SELECT unnest('{+,-,*,/,||,->,->>}'::text[]) AS op LOOP
+				EXECUTE format('CREATE OPERATOR public.%s (FUNCTION = public.same_operator, LEFTARG = %s, RIGHTARG = %s)', f.op, t, u);
+				INSERT INTO public.planted VALUES ('1operator', format('OPERATOR public.%s (%s, %s)', f.op, t, u));
+			END LOOP;
+		END LOOP;
+	END LOOP;
+	-- Domains with the names of types, and a type that everything fits.
+	PERFORM public.planted('domain', 'check_domain', 'text', 'bool');
+	FOREACH t IN ARRAY types LOOP
+		CONTINUE WHEN t LIKE '%[]';
+		EXECUTE format('CREATE DOMAIN public.%I AS pg_catalog.%I CHECK (public.check_domain(''x'') IS NULL)', t, t);
+		INSERT INTO public.planted VALUES ('2domain', format('DOMAIN public.%I', t));
+	END LOOP;
+	CREATE TYPE public.everything AS (x pg_catalog.int8);
+	FOREACH t IN ARRAY types LOOP
+		CONTINUE WHEN t LIKE '%[]';
+		PERFORM public.planted('cast', 'to_everything', t, 'public.everything');
+		PERFORM public.planted('cast', 'from_everything', 'public.everything, ' || t, t);
+		EXECUTE format('CREATE CAST (%s AS public.everything) WITH FUNCTION public.to_everything(%s) AS IMPLICIT', t, t);
+		INSERT INTO public.planted VALUES ('0cast', format('CAST (%s AS public.everything)', t));
+	END LOOP;
+END \$d\$;
+};
+
+# Overloads of the extension's functions: as many arguments as a call may leave
+# to the defaults of the real one, one more than it has, any number of them.  One
+# that has all of them, and one more with a default, fits as well as the real
+# one: then every call is an error, and nothing runs.
+sub overloads
+{
+	my @rows = split /\n/, $node->safe_psql('clean', q{
+		SELECT p.proname, p.pronargs, p.pronargdefaults,
+			array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ',')
+		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
+		WHERE p.prorettype <> ALL ('{trigger,event_trigger}'::regtype[])});
+	my $sql = '';
+
+	for my $row (@rows)
+	{
+		my ($name, $n, $defaults, $types) = split /\|/, $row, -1;
+		my @types = split /,/, $types;
+
+		for my $k (0 .. $n - 1)
+		{
+			my @prefix = @types[ 0 .. $k - 1 ];
+
+			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', @prefix) . "', 'int8');\n";
+			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', map { $_ eq 'text' ? 'name' : $_ } @prefix) . "', 'int8');\n";
+		}
+		$sql .= "SELECT public.planted('function', '$name', '" . join(', ', @types, 'integer') . "', 'int8');\n";
+		$sql .= "SELECT public.planted('function', '$name', '" . join(', ', map { $_ eq 'bigint' ? 'integer' : $_ eq 'text' ? 'name' : $_ } @types) . "', 'int8');\n"
+		  if "@types" =~ /bigint|text/;
+		$sql .= "SELECT public.planted('function', '$name', 'VARIADIC text[]', 'int8');\n" if $types ne 'text[]';
+	}
+	return $sql;
+}
+
+sub plant
+{
+	my ($db) = @_;
+
+	$node->safe_psql($db, $plant . overloads(), extra_params => [ '-U', 'dbo' ], timeout => 600);
+	cmp_ok($node->safe_psql($db, 'SELECT pg_catalog.count(*) FROM public.planted'), '>', 3000, "$db: planted");
+	return;
+}
+
+# Boards: the default ones of a role, and one of another's.
+sub boards
+{
+	my ($db, $role) = @_;
+
+	$node->safe_psql($db, 'SELECT FROM public.lb_create_tables(CAST(false AS pg_catalog.bool))', extra_params => [ '-U', $role ]);
+	$node->safe_psql($db, q{
+		SET search_path = pg_catalog;
+		CREATE TABLE public.game (id int8 PRIMARY KEY, level int4, points int8, shown bool NOT NULL DEFAULT true);
+		ALTER TABLE public.game OWNER TO team;
+		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS name),
+			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name));
+		INSERT INTO public.game SELECT i, i % 3, i / 2 FROM pg_catalog.generate_series(1, 50) i;
+		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON public.player_scores, public.player_score_windows TO dbo;
+		GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO dbo;
+		SELECT public.lb_wait_ready(CAST('1 min' AS interval))});
+	return;
+}
+
+# A value for an argument, by its name where that says more than its type.
+my %by_name = (
+	board => q{CAST('global' AS pg_catalog.text)},
+	boards => q{CAST('{global}' AS pg_catalog.text[])},
+	name => q{CAST('daily' AS pg_catalog.text)},
+	period => q{CAST('daily' AS pg_catalog.text)},
+	method => q{CAST('rank' AS pg_catalog.text)},
+	op => q{CAST('incr' AS pg_catalog.text)},
+	source => q{CAST('public.game' AS pg_catalog.regclass)},
+	action => q{CAST('flag' AS pg_catalog.text)},
+	season => q{CAST('first' AS pg_catalog.text)},
+	match_id => q{CAST('m1' AS pg_catalog.text)},
+	match_ids => q{CAST('{m2,m3}' AS pg_catalog.text[])},
+	at => q{pg_catalog.now()},
+	late => q{CAST(NULL AS pg_catalog.interval)},
+	starts => q{CAST(NULL AS pg_catalog.timestamptz)},
+	ends => q{CAST(NULL AS pg_catalog.timestamptz)},
+	time_zone => q{CAST('UTC' AS pg_catalog.text)},
+	player_ids => q{CAST('{3,4}' AS pg_catalog.int8[])},
+	amounts => q{CAST('{30,40}' AS pg_catalog.int8[])},
+	p => q{CAST(50 AS pg_catalog.float8)},
+	member => q{CAST(3 AS pg_catalog.int8)});
+my %by_type = (
+	'jsonb' => q{CAST('{"player_id": 5, "amount": 7, "at": "2026-04-09T12:00:00Z", "boards": ["global"]}' AS pg_catalog.jsonb)},
+	'text' => q{CAST('global' AS pg_catalog.text)},
+	'text[]' => q{CAST('{global}' AS pg_catalog.text[])},
+	'bigint[]' => q{CAST('{1,2,77}' AS pg_catalog.int8[])},
+	'bigint' => q{CAST(3 AS pg_catalog.int8)},
+	'integer' => q{CAST(3 AS pg_catalog.int4)},
+	'boolean' => q{CAST(false AS pg_catalog.bool)},
+	'interval' => q{CAST('1 day' AS pg_catalog.interval)},
+	'timestamp with time zone' => q{pg_catalog.now()},
+	'double precision' => q{CAST(1 AS pg_catalog.float8)},
+	'name' => q{CAST('id' AS pg_catalog.name)},
+	'regclass' => q{CAST('public.game' AS pg_catalog.regclass)});
+
+# Calls of all functions, with all their arguments or only those that have no
+# default.  Of some the answer differs from run to run.
+# What others need is not taken away for good.
+my @last = qw(lb_drop_limit lb_unwatch lb_unwatch_member lb_close_window lb_close_season lb_drop_board);
+my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat_boards lb_stat_memory_rows lb_submit lb_wait_ready);
+
+sub calls
+{
+	my ($db) = @_;
+	my @rows = split /\n/, $node->safe_psql('clean', q{
+		SELECT p.proname, p.pronargs, p.pronargdefaults,
+			array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ','),
+			coalesce(array_to_string(p.proargnames, ','), '')
+		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
+		WHERE p.prorettype <> ALL ('{trigger,event_trigger}'::regtype[]) ORDER BY p.proname COLLATE "C"});
+	my %calls;
+
+	for my $row (@rows)
+	{
+		my ($name, $n, $defaults, $types, $arguments) = split /\|/, $row, -1;
+		my @types = split /,/, $types;
+		my @arguments = split /,/, $arguments;
+		my @values = map {
+			my $value = $by_name{ $arguments[$_] // '' };
+			my $type = { text => 'text', bigint => 'int8', 'text[]' => 'text[]', 'bigint[]' => 'int8[]', interval => 'interval',
+				regclass => 'regclass', 'double precision' => 'float8', 'timestamp with time zone' => 'timestamptz' }->{ $types[$_] };
+
+			# What has the same name can be of another type.
+			defined $value && defined $type && ($value =~ /pg_catalog\.\Q$type\E\)$/ || $value eq 'pg_catalog.now()')
+			  ? $value : $by_type{ $types[$_] } // die "no value of type $types[$_]"
+		} 0 .. $n - 1;
+
+		my $call = "SELECT public.$name(" . join(', ', @values) . ')';
+
+		push @{ $calls{$name} }, $name eq 'lb_drop_board' ? "BEGIN;\n$call;\nROLLBACK" : $call;
+	}
+	return [ map { my $name = $_; map { [ $name, $_ ] } @{ $calls{$name} } }
+		  ((grep { my $n = $_; !grep { $_ eq $n } @last } sort keys %calls), @last) ];
+}
+
+# What all calls come to, by a role.  The schema of what is planted comes first.
+sub run
+{
+	my ($db, $role, $calls, $settings) = @_;
+	my $sql = "SET search_path = public, pg_catalog;\n$settings;\n\\set VERBOSITY sqlstate\n";
+
+	for my $name (qw(lb_board lb_window lb_limit lb_watched lb_closed lb_archive lb_event pg_class pg_type))
+	{
+		$sql .= "CREATE TEMP TABLE $name (x pg_catalog.int8);\n";
+	}
+	for my $call (@$calls)
+	{
+		$sql .= "\\echo $call->[0]\n" . ($varies{ $call->[0] } ? "\\o /dev/null\n" : '') . "$call->[1];\n\\o\n";
+	}
+	my ($rc, $out, $err) = $node->psql($db, $sql, on_error_stop => 0, extra_params => [ '-U', $role ], timeout => 300);
+
+	$out =~ s/"as_of":"[^"]*"/"as_of":""/g;
+	return ("$out\n", $err =~ s/^psql:[^:]*:\d+: //mgr);
+}
+
+# A window that the worker closes, archives and removes; a watch that it
+# notifies; a table that changes and goes.
+sub workers
+{
+	my ($db) = @_;
+
+	$node->safe_psql($db, q{
+		SET search_path = pg_catalog;
+		SELECT public.lb_watch(CAST('global' AS text), 3), public.lb_watch(CAST('game' AS text), 3),
+			public.lb_watch_member(CAST(3 AS int8), CAST('global' AS text));
+		INSERT INTO public.player_scores (player_id, score) VALUES (1000, 1000000);
+		SELECT public.lb_open_window(CAST('cup:1' AS text), starts => '2026-01-01', ends => '2026-01-02', keep => '0', late => '0');
+		INSERT INTO public.player_score_windows (player_id, window_key, score) SELECT i, 'cup:1', i FROM generate_series(1, 20) i;
+		SELECT public.lb_set_limit(CAST('much' AS text), CAST('global' AS text), max_amount => 5, action => 'flag', period => '1 hour', max_period_amount => 7);
+		SELECT public.lb_submit_many(CAST('{1,2,3}' AS int8[]), CAST('{10,20,30}' AS int8[]),
+			CAST('incr' AS text), CAST(NULL AS text[]), now())});
+	ok($node->poll_query_until($db, q{SELECT last_members[1] OPERATOR(pg_catalog.=) 1000 FROM public.lb_watched
+		WHERE board OPERATOR(pg_catalog.=) 'global' AND member IS NULL}), "$db: notified");
+	ok($node->poll_query_until($db, q{SELECT removed_at IS NOT NULL FROM public.lb_closed WHERE board OPERATOR(pg_catalog.=) 'cup:1'}),
+		"$db: closed and removed");
+	is($node->safe_psql($db, q{SELECT pg_catalog.count(*) FROM public.lb_archive WHERE board OPERATOR(pg_catalog.=) 'cup:1'}), '20',
+		"$db: archived");
+	$node->safe_psql($db, q{
+		SELECT public.lb_rebuild(CAST(NULL AS pg_catalog.text));
+		SELECT public.lb_wait_ready(CAST('1 min' AS pg_catalog.interval));
+		ALTER TABLE public.game RENAME points TO score});
+	is($node->safe_psql($db, q{SELECT pg_catalog.count(*) FROM public.lb_verify(CAST(NULL AS pg_catalog.text))}), '0',
+		"$db: indexes and tables are equal");
+	$node->safe_psql($db, 'DROP TABLE public.game', extra_params => [ '-U', 'team' ]);
+	is($node->safe_psql($db, q{SELECT pg_catalog.count(*) FROM public.lb_watched WHERE board OPERATOR(pg_catalog.=) 'game'}), '0',
+		"$db: the watch has gone with its table");
+	return;
+}
+
+# How many lines of the log say that something planted has run.
+sub planted_lines
+{
+	return grep { /planted: / } split /\n/, slurp_file($node->logfile);
+}
+
+my %expected;
+my $calls;
+for my $db ('clean', 'before', 'after', 'updated')
+{
+	my $owner = $db eq 'after' ? 'dbo' : 'postgres';
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db OWNER dbo");
+	plant($db) if $db eq 'before';
+	$node->safe_psql($db, 'CREATE EXTENSION leaderboard' . ($db eq 'updated' ? " VERSION '0.1.0'" : ''));
+	plant($db) if $db eq 'after' || $db eq 'updated';
+	$node->safe_psql($db, 'ALTER EXTENSION leaderboard UPDATE') if $db eq 'updated';
+	boards($db, $owner);
+	$calls = calls() if $db eq 'clean';
+	for my $role ('player', 'team', 'dbo', 'postgres')
+	{
+		for my $settings ('SET leaderboard.enable_index = on', 'SET leaderboard.enable_index = off')
+		{
+			# Who owns the tables is another in that database.
+			my $key = "$role, $settings";
+			my ($out, $err) = run($db, $role, $calls, $settings);
+
+			$expected{$key} //= "$out$err";
+			is("$out$err", $expected{$key}, "$db: what came out for $key") unless $db eq 'after';
+			unlike($err, qr/42725|42883|XX000|42501: .*use/, "$db: $key: nothing is ambiguous or refused") if $db ne 'clean';
+		}
+	}
+	workers($db);
+}
+is_deeply([ planted_lines() ], [], 'nothing planted has run');
+is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'dbo'}), 'f', 'no role has become superuser');
+
+# What is planted would have run, and told.
+for my $db ('before', 'after', 'updated')
+{
+	my $before = planted_lines();
+
+	$node->safe_psql($db, q{SET search_path = public; SELECT cardinality(CAST('{}' AS pg_catalog.int8[]))},
+		extra_params => [ '-U', 'dbo' ]);
+	cmp_ok(scalar(planted_lines()), '>', $before, "$db: what is planted works");
+
+	# And nothing of the extension has come to depend on it.
+	my ($rc, $out, $err) = $node->psql($db, q{
+		SET search_path = pg_catalog;
+		SET client_min_messages = error;
+		DO $$
+		DECLARE
+			p record;
+		BEGIN
+			FOR p IN SELECT object FROM public.planted ORDER BY what LOOP
+				EXECUTE 'DROP ' || regexp_replace(p.object, ' DEFAULT \d+', '');
+			END LOOP;
+		END $$}, extra_params => [ '-U', 'dbo' ], timeout => 300);
+	is("$rc$err", '0', "$db: nothing depends on what was planted");
+}
+$node->stop;
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
+done_testing();
