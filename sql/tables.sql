@@ -149,13 +149,35 @@ SELECT lb_create_tables();
 SELECT name FROM lb_window;
 ROLLBACK;
 
--- The trigger is for tables that have what it sets.
+-- The trigger follows when a column is renamed, and fails no write.
+BEGIN;
+SELECT lb_create_tables();
+INSERT INTO player_scores VALUES (1, 1, '2020-01-01'), (2, 2, '2020-01-01');
+INSERT INTO player_score_windows VALUES (1, 'cup:1', 1, '2020-01-01');
+ALTER TABLE player_scores RENAME score TO points;
+ALTER TABLE player_score_windows RENAME score TO points;
+UPDATE player_scores SET points = points + 5 WHERE player_id = 1;
+UPDATE player_scores SET ranked = true WHERE player_id = 2;
+UPDATE player_score_windows SET points = 7;
+SELECT player_id, points, updated_at = now() AS now FROM player_scores ORDER BY 1;
+SELECT player_id, points, updated_at = now() AS now FROM player_score_windows;
+SELECT score FROM lb_submit(2, 10, at => '2025-01-01', boards => '{global}');
+SELECT updated_at = '2025-01-01' AS then FROM player_scores WHERE player_id = 2;
+ALTER TABLE player_scores RENAME updated_at TO reached;
+UPDATE player_scores SET points = 5 WHERE player_id = 2;
+SELECT player_id, points, reached = now() AS now FROM player_scores ORDER BY 1;
+SELECT score FROM lb_submit(2, 10, boards => '{global}');
+SELECT lb_drop_board('global');
+UPDATE player_scores SET points = 6 WHERE player_id = 2;
+SELECT points FROM player_scores WHERE player_id = 2;
+ROLLBACK;
 CREATE TABLE other (player_id bigint PRIMARY KEY, score integer,
 	updated_at timestamptz);
 CREATE TRIGGER u BEFORE UPDATE ON other FOR EACH ROW
 EXECUTE FUNCTION lb_set_updated_at();
 INSERT INTO other VALUES (1, 1);
 UPDATE other SET score = 2;
+SELECT * FROM other;
 DROP TRIGGER u ON other;
 CREATE TRIGGER u AFTER UPDATE ON other FOR EACH ROW
 EXECUTE FUNCTION lb_set_updated_at();

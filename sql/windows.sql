@@ -182,6 +182,39 @@ SELECT lb_open_window('hourly', time_zone => 'XYZ-00:07');
 SELECT at, lb_window_key('hourly', at) FROM unnest('{2026-04-05 10:10+00,2026-04-05 10:52:59+00,2026-04-05 10:53+00,
 	2026-04-05 10:55+00,2026-04-05 11:52:59.999999+00,1969-12-31 23:53+00,1969-12-31 23:52:59.5+00}'::timestamptz[]) at;
 ROLLBACK;
+-- Clocks that are turned back behind midnight: a day begins when its date comes for
+-- good, and every moment is in one window of each kind, whose keys do not go back.
+BEGIN;
+SELECT count(lb_open_window(p, time_zone => 'America/St_Johns', keep => '1000 years'))
+FROM unnest('{hourly,daily,weekly,monthly}'::text[]) p;
+SELECT lb_window_key('daily', at) AS day, lb_window_key('hourly', at) AS hour, min(at) AS first, max(at) AS last
+FROM generate_series('2010-11-07 01:30+00', '2010-11-07 04:45+00', interval '1 min') at
+GROUP BY 1, 2 ORDER BY 3;
+SELECT count(*), count(DISTINCT board) FROM generate_series('2010-11-07 00:07+00', '2010-11-07 06:00+00', interval '5 min') at,
+	lb_submit(1, 1, at => at, boards => ARRAY[lb_window_key('daily', at), lb_window_key('hourly', at)]) WHERE applied;
+CREATE TEMP TABLE moments AS
+SELECT z.name, at FROM (VALUES
+	('America/St_Johns', '2010-11-06'), ('America/St_Johns', '2010-03-13'), ('America/Havana', '2010-10-30'),
+	('Australia/Lord_Howe', '2010-04-03'), ('Pacific/Kwajalein', '1969-09-29'), ('Pacific/Apia', '2011-12-29'),
+	('America/Toronto', '1919-03-30'), ('Asia/Amman', '2010-10-28'), ('Europe/Berlin', '2010-10-30'),
+	('Africa/Monrovia', '1972-01-06')) z (name, day),
+	generate_series(day::timestamptz, day::timestamptz + interval '4 days', interval '7 min') at;
+DO $$
+DECLARE
+	zone text;
+	n bigint;
+BEGIN
+	FOR zone IN SELECT DISTINCT name FROM moments ORDER BY 1 LOOP
+		PERFORM lb_open_window(p, time_zone => zone, keep => '1000 years') FROM unnest('{hourly,daily,weekly,monthly}'::text[]) p;
+		SELECT count(*) INTO n FROM (SELECT lb_window_key(p, at) COLLATE "C" < lag(lb_window_key(p, at)) OVER (PARTITION BY p ORDER BY at) AS back
+			FROM moments m, unnest('{hourly,daily,weekly,monthly}'::text[]) p WHERE name = zone) k WHERE back;
+		RAISE NOTICE '%: % keys go back, % moments are not in their windows', zone, n,
+			(SELECT count(*) FROM (SELECT at FROM moments WHERE name = zone AND extract(epoch FROM at)::bigint / 420 % 23 = 0) m,
+				lb_submit(1, 1, at => at, boards => ARRAY(SELECT lb_window_key(p, at) FROM unnest('{hourly,daily,weekly,monthly}'::text[]) p)) s
+			WHERE NOT applied);
+	END LOOP;
+END $$;
+ROLLBACK;
 -- Names that count back from a window are the window's.
 CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
 BEGIN;

@@ -919,8 +919,57 @@ lb_capture(PG_FUNCTION_ARGS)
 }
 
 /*
+ * The columns of a default table, by their names or, where one has been renamed,
+ * by what a board of the table ranks by.  Returns false if there are none.
+ */
+static bool
+find_score_and_time(Relation rel, int *score, int *updated_at)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	LbDefn	  **defns;
+	int			n;
+
+	*score = SPI_fnumber(desc, "score");
+	*updated_at = SPI_fnumber(desc, "updated_at");
+	if (*score > 0 && TupleDescAttr(desc, *score - 1)->atttypid != INT8OID)
+		*score = 0;
+	if (*updated_at > 0 &&
+		TupleDescAttr(desc, *updated_at - 1)->atttypid != TIMESTAMPTZOID)
+		*updated_at = 0;
+	if (*score > 0 && *updated_at > 0)
+		return true;
+	if (lb_shared == NULL)
+		return false;
+	n = lb_defns_of_rows(rel, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		const LbDefn *defn = defns[i];
+		int			time = 0;
+
+		for (int c = 1; c < defn->ncolumns && time == 0; c++)
+		{
+			AttrNumber	attno = defn->columns[c].attno;
+
+			if (attno > 0 &&
+				TupleDescAttr(desc, attno - 1)->atttypid == TIMESTAMPTZOID)
+				time = attno;
+		}
+		if (*updated_at > 0)
+			time = *updated_at;
+		if (time == 0 || defn->columns[0].attno <= 0)
+			continue;
+		if (*score <= 0)
+			*score = defn->columns[0].attno;
+		*updated_at = time;
+		return true;
+	}
+	return false;
+}
+
+/*
  * BEFORE UPDATE trigger of the default tables: a score that changes is
- * reached now, unless the statement says when.
+ * reached now, unless the statement says when.  What has none of the columns
+ * passes as it is: a write does not fail because of us.
  */
 Datum
 lb_set_updated_at(PG_FUNCTION_ARGS)
@@ -946,24 +995,15 @@ lb_set_updated_at(PG_FUNCTION_ARGS)
 
 	desc = RelationGetDescr(trigger->tg_relation);
 	tuple = trigger->tg_newtuple;
-	score = SPI_fnumber(desc, "score");
-	updated_at = SPI_fnumber(desc, "updated_at");
-	if (score <= 0 || updated_at <= 0 ||
-		TupleDescAttr(desc, score - 1)->atttypid != INT8OID ||
-		TupleDescAttr(desc, updated_at - 1)->atttypid != TIMESTAMPTZOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("trigger \"%s\" needs the columns score bigint and updated_at timestamptz",
-						trigger->tg_trigger->tgname)));
-
-	if (bms_is_member(updated_at - FirstLowInvalidHeapAttributeNumber,
+	if (!find_score_and_time(trigger->tg_relation, &score, &updated_at) ||
+		bms_is_member(updated_at - FirstLowInvalidHeapAttributeNumber,
 					  trigger->tg_updatedcols))
 		return PointerGetDatum(tuple);
 
+	/* A score is of an integer type, passed by value. */
 	oldscore = heap_getattr(trigger->tg_trigtuple, score, desc, &oldnull);
 	newscore = heap_getattr(tuple, score, desc, &newnull);
-	if (oldnull != newnull ||
-		(!newnull && DatumGetInt64(oldscore) != DatumGetInt64(newscore)))
+	if (oldnull != newnull || (!newnull && oldscore != newscore))
 	{
 		Datum		now = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 		bool		isnull = false;

@@ -44,6 +44,15 @@
 	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL)
 #endif
 
+/* Version 18 counts searches. */
+#if PG_VERSION_NUM >= 180000
+#define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#else
+#define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, nkeys, 0)
+#endif
+
 /* Version 18 can leave room before it. */
 #if PG_VERSION_NUM >= 180000
 #define LB_FORM_MINIMAL_TUPLE(desc, values, nulls) \

@@ -1634,10 +1634,7 @@ archive_unranked(const LbTarget *target, const char *board,
 	if (guest)
 		lb_switch_to_owner(&saved, defn->owner, all_rows);
 	values[0] = value_of_board(target);
-	plan = SPI_prepare(sql.data, 1, types);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare a statement: %s",
-			 SPI_result_code_string(SPI_result));
+	plan = lb_prepare(sql.data, defn->source, 1, types, 0);
 	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
 	if (!lb_plan_has(plan, defn->source))
 		lb_wrong_table(defn->source);

@@ -154,14 +154,62 @@ check_table(SPIPlanPtr plan, Oid table)
 }
 
 /*
+ * Raise 40001 instead of an error of the parser that has not found a table by its
+ * name, which we hold a lock on: so it has got another.  What else raises that,
+ * as a trigger of the user's may, is of another text.
+ */
+static void
+rethrow(MemoryContext context, const char *text, Oid table)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	if (OidIsValid(table) && error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
+		error->internalquery != NULL &&
+		strcmp(error->internalquery, text) == 0)
+	{
+		FlushErrorState();
+		lb_wrong_table(table);
+	}
+	PG_RE_THROW();
+}
+
+SPIPlanPtr
+lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
+		   int options)
+{
+	MemoryContext context = CurrentMemoryContext;
+	SPIPlanPtr	volatile plan = NULL;
+
+	if (OidIsValid(table))
+		lb_pause("written");
+	PG_TRY();
+	{
+		plan = SPI_prepare_cursor(text, nargs, unconstify(Oid *, types),
+								  options);
+	}
+	PG_CATCH();
+	{
+		rethrow(context, text, table);
+	}
+	PG_END_TRY();
+	if (plan == NULL)
+		elog(ERROR, "could not prepare a statement: %s",
+			 SPI_result_code_string(SPI_result));
+	return plan;
+}
+
+/*
  * Run a plan, and count that in *running.  A trigger on the user's table may call
  * us again, and must not free the plan that fired it.  snapshot may be
  * InvalidSnapshot, for one that is taken now.
  */
 static uint64
 run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
-		 Snapshot snapshot)
+		 Snapshot snapshot, Oid table)
 {
+	MemoryContext context = CurrentMemoryContext;
 	volatile int rc = 0;
 
 	(*running)++;
@@ -170,11 +218,17 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 		rc = SPI_execute_snapshot(plan, values, nulls, snapshot,
 								  InvalidSnapshot, false, true, 0);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
+		const CachedPlanSource *source = (const CachedPlanSource *)
+			linitial(SPI_plan_get_plan_sources(plan));
+
+		/* A plan that was kept may have been made anew. */
 		(*running)--;
+		rethrow(context, source->query_string, table);
 	}
 	PG_END_TRY();
+	(*running)--;
 	if (rc < 0)
 		elog(ERROR, "could not run a statement: %s",
 			 SPI_result_code_string(rc));
@@ -184,7 +238,7 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 /* The plan of a text that is to be run more than once. */
 static SPIPlanPtr
 find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-		  int nargs, const Oid *types)
+		  Oid table, int nargs, const Oid *types)
 {
 	SPIPlanPtr	plan = kept->plan;
 
@@ -193,11 +247,8 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	{
 		uint64		generation = lb_defns_generation();
 
-		plan = SPI_prepare_cursor(text(arg), nargs, unconstify(Oid *, types),
-								  CURSOR_OPT_GENERIC_PLAN);
-		if (plan == NULL)
-			elog(ERROR, "could not prepare a statement: %s",
-				 SPI_result_code_string(SPI_result));
+		plan = lb_prepare(text(arg), table, nargs, types,
+						  CURSOR_OPT_GENERIC_PLAN);
 
 		/* One that cannot be kept goes with SPI_finish(). */
 		if (kept->running == 0)
@@ -221,9 +272,11 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			Oid table, Oid other, int nargs, const Oid *types, Datum *values,
 			const char *nulls)
 {
-	SPIPlanPtr	plan = find_plan(kept, key, text, arg, nargs, types);
-	uint64		n = run_plan(plan, &kept->running, values, nulls,
-							 InvalidSnapshot);
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types);
+	uint64		n;
+
+	lb_pause("written");
+	n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot, table);
 
 	/* Only now is it known what it was made for at last. */
 	check_table(plan, table);
@@ -231,26 +284,15 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	return n;
 }
 
-static SPIPlanPtr
-make_plan(const char *text, int nargs, const Oid *types)
-{
-	SPIPlanPtr	plan = SPI_prepare(text, nargs, unconstify(Oid *, types));
-
-	if (plan == NULL)
-		elog(ERROR, "could not prepare a statement: %s",
-			 SPI_result_code_string(SPI_result));
-	return plan;
-}
-
 uint64
 lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 			Datum *values)
 {
-	SPIPlanPtr	plan = make_plan(text, nargs, types);
+	SPIPlanPtr	plan = lb_prepare(text, table, nargs, types, 0);
 	int			running = 0;
 	uint64		n;
 
-	n = run_plan(plan, &running, values, NULL, InvalidSnapshot);
+	n = run_plan(plan, &running, values, NULL, InvalidSnapshot, table);
 	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;
@@ -442,13 +484,15 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 
 	PG_TRY();
 	{
-		SPIPlanPtr	plan = find_plan(kept, 0, lb_own_text, text, nargs, types);
+		SPIPlanPtr	plan = find_plan(kept, 0, lb_own_text, text, InvalidOid,
+									 nargs, types);
 		bool		saved = plan == kept->plan;
 		int			unchecked = 0;
 		CachedPlan *cplan = check_objects(plan,
 										  saved ? &kept->checked : &unchecked);
 
-		n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot);
+		n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot,
+					 InvalidOid);
 		ReleaseCachedPlan(cplan, saved ? CurrentResourceOwner : NULL);
 	}
 	PG_FINALLY();
@@ -471,13 +515,15 @@ run_once_as_owner(const char *text, int nargs, const Oid *types,
 
 	PG_TRY();
 	{
-		SPIPlanPtr	plan = make_plan(lb_own_text(text), nargs, types);
+		SPIPlanPtr	plan = lb_prepare(lb_own_text(text), InvalidOid, nargs,
+									  types, 0);
 		int			checked = 0;
 		int			running = 0;
 		CachedPlan *cplan = check_objects(plan, &checked);
 
 		n = run_plan(plan, &running, values, nulls,
-					 latest ? GetLatestSnapshot() : InvalidSnapshot);
+					 latest ? GetLatestSnapshot() : InvalidSnapshot,
+					 InvalidOid);
 		ReleaseCachedPlan(cplan, NULL);
 		SPI_freeplan(plan);
 	}

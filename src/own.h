@@ -58,6 +58,14 @@ extern uint64 lb_run_once(const char *text, Oid table, int nargs,
 						  const Oid *types, Datum *values);
 
 /*
+ * Prepare a text, which names a table, or InvalidOid, by its name, with options of
+ * cursors.  Raises what the parser raises, and 40001 if the table has another name
+ * by now.
+ */
+extern SPIPlanPtr lb_prepare(const char *text, Oid table, int nargs,
+							 const Oid *types, int options);
+
+/*
  * Whether a table is among those that a plan which has been run was made for, or
  * nothing was run.
  */

@@ -33,11 +33,16 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/executor.h"
@@ -2013,6 +2018,141 @@ lb_submit_many(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
+/* An index by which a member's rows are found, locked; or NULL. */
+static Relation
+open_member_index(Relation rel, AttrNumber member)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisunique && index->rd_index->indisvalid &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			index->rd_index->indkey.values[0] == member &&
+			RelationGetIndexPredicate(index) == NIL)
+			return index;
+		index_close(index, AccessShareLock);
+	}
+	return NULL;
+}
+
+/* A value of a member's type; false if it cannot be one. */
+static bool
+member_datum(Oid type, int64 player, Datum *result)
+{
+	switch (type)
+	{
+		case INT2OID:
+			*result = Int16GetDatum((int16) player);
+			return player == (int16) player;
+		case INT4OID:
+			*result = Int32GetDatum((int32) player);
+			return player == (int32) player;
+		default:
+			*result = Int64GetDatum(player);
+			return type == INT8OID;
+	}
+}
+
+/*
+ * Wait for a transaction that has inserted a row of a player and has not ended.
+ * Returns whether there was one.  Raises 40001 if there is a row that the
+ * snapshot of the whole transaction does not see.
+ */
+static bool
+wait_for_row(Oid relid, const char *member, int64 player)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	Relation	index;
+	SnapshotData dirty;
+	ScanKeyData key;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	Datum		value;
+	TransactionId xid = InvalidTransactionId;
+	uint32		token = 0;
+	bool		unseen = false;
+
+	if (rel == NULL)
+		return false;
+	index = rel->rd_rel->relkind != RELKIND_RELATION ? NULL :
+		open_member_index(rel, get_attnum(relid, member));
+	if (index == NULL ||
+		!member_datum(index->rd_opcintype[0], player, &value))
+	{
+		if (index != NULL)
+			index_close(index, AccessShareLock);
+		relation_close(rel, NoLock);
+		return false;
+	}
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber,
+				get_opcode(get_opfamily_member(index->rd_opfamily[0],
+											   index->rd_opcintype[0],
+											   index->rd_opcintype[0],
+											   BTEqualStrategyNumber)),
+				value);
+	InitDirtySnapshot(dirty);
+	slot = table_slot_create(rel, NULL);
+	scan = LB_INDEX_BEGINSCAN(rel, index, &dirty, 1);
+	index_rescan(scan, &key, 1, NULL, 0);
+	while (!TransactionIdIsValid(xid) &&
+		   index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		xid = dirty.xmin;
+		token = dirty.speculativeToken;
+		if (!TransactionIdIsValid(xid) && IsolationUsesXactSnapshot())
+			unseen |= !table_tuple_satisfies_snapshot(rel, slot,
+													  GetTransactionSnapshot());
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, AccessShareLock);
+	if (TransactionIdIsValid(xid) && token != 0)
+		SpeculativeInsertionWait(xid, token);
+	else if (TransactionIdIsValid(xid))
+		XactLockTableWait(xid, NULL, NULL, XLTW_None);
+	if (TransactionIdIsValid(xid) && IsolationUsesXactSnapshot())
+		unseen = TransactionIdDidCommit(xid);
+	relation_close(rel, NoLock);
+	if (unseen)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+	return TransactionIdIsValid(xid);
+}
+
+/*
+ * Wait for those who have inserted rows of a player in a board's table and have
+ * not committed: an UPDATE does not see these rows.  Returns whether there was one.
+ */
+static bool
+wait_for_rows(const LbDefn *defn, int64 player)
+{
+	bool		waited = false;
+
+	/* Who may not hide the player is told so by the UPDATE. */
+	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(defn->source,
+							  get_attnum(defn->source, defn->ranked_if),
+							  GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		return false;
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+	{
+		while (wait_for_row(defn->source, defn->member, player))
+			waited = true;
+		return waited;
+	}
+	for (int i = 0; i < defn->nparts; i++)
+	{
+		while (wait_for_row(defn->parts[i], defn->member, player))
+			waited = true;
+	}
+	return waited;
+}
+
 /* Set ranked_if in a player's rows of a board, and count those that had not. */
 static uint64
 set_ranked(const char *board, Datum player, bool ranked)
@@ -2025,6 +2165,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 	const char *column;
 	char	   *lock = NULL;
 	char	   *update;
+	uint64		n;
 
 	if (defn == NULL)
 		ereport(ERROR,
@@ -2053,9 +2194,18 @@ set_ranked(const char *board, Datum player, bool ranked)
 					  defn->from_name, column, member, column, column);
 	values[0] = player;
 	values[1] = BoolGetDatum(ranked);
+
+	/* Before we have locks on the player's rows that a submit waits for. */
+	(void) wait_for_rows(defn, DatumGetInt64(player));
 	if (lock != NULL)
 		(void) lb_run_once(lock, source, 1, types, values);
-	return lb_run_once(update, source, 2, types, values);
+	n = lb_run_once(update, source, 2, types, values);
+
+	/* While there is no row at all we have none, and somebody may insert one. */
+	while (lock == NULL && n == 0 &&
+		   wait_for_rows(defn, DatumGetInt64(player)))
+		n = lb_run_once(update, source, 2, types, values);
+	return n;
 }
 
 /* "global" first, whose row tells a submit that waits for it who is hidden. */

@@ -9,7 +9,10 @@
  * at the turn of a span: the key of the next moment is another one.
  *
  * A key is in local time of the window's time zone.  An hour that the clocks
- * repeat is one span of two hours, and an hour that they leave out is none.
+ * repeat is one span of two hours, and an hour that they leave out is none.  Keys
+ * never go back: where clocks are about to be turned back behind a time, that
+ * time counts as the one that they are turned back to.  So a day begins when its
+ * date comes for good, and every moment is in one span of each kind.
  *
  * lb_window is read into a cache of the backend, as lb_board is.
  *
@@ -356,28 +359,85 @@ zone_of(const LbWindow *window)
 	return window->tz;
 }
 
+/*
+ * How much later, in seconds, the local time of a moment is than the earliest that
+ * is yet to come: above 0 if clocks are turned back behind it.
+ */
+static int64
+ahead_of_clocks(const pg_tz *tz, TimestampTz at)
+{
+	TimestampTz second = at - at % USECS_PER_SEC -
+		(at % USECS_PER_SEC < 0 ? USECS_PER_SEC : 0);
+	pg_time_t	now = timestamptz_to_time_t(second);
+	pg_time_t	turn = now;
+	long		before;
+	long		after;
+	int			before_isdst;
+	int			after_isdst;
+	int64		result = 0;
+	long		offset = 0;
+
+	/* A turn is noticed a day ahead: none is of more than that. */
+	for (int i = 0; i < 8; i++)
+	{
+		pg_time_t	from = turn;
+
+		if (pg_next_dst_boundary(&from, &before, &before_isdst, &turn, &after,
+								 &after_isdst, tz) <= 0 ||
+			turn > now + 25 * SECS_PER_HOUR)
+			break;
+		if (i == 0)
+			offset = before;
+		result = Max(result, (int64) (now + offset) - (int64) (turn + after));
+	}
+	return result;
+}
+
+/* The local time that counts for a moment: one that does not go back. */
+static bool
+calendar_time(const LbWindow *window, TimestampTz at, struct pg_tm *tm)
+{
+	pg_tz	   *tz = zone_of(window);
+	fsec_t		fsec;
+	int			offset;
+	int64		ahead;
+
+	if (timestamp2tm(at, &offset, tm, &fsec, NULL, tz) != 0)
+		return false;
+	ahead = ahead_of_clocks(tz, at);
+	return ahead <= 0 ||
+		timestamp2tm(at - (offset + ahead) * USECS_PER_SEC, NULL, tm, &fsec,
+					 NULL, NULL) == 0;
+}
+
 static void
 local_time(const LbWindow *window, TimestampTz at, struct pg_tm *tm)
 {
-	fsec_t		fsec;
-	int			offset;
-
-	if (TIMESTAMP_NOT_FINITE(at) ||
-		timestamp2tm(at, &offset, tm, &fsec, NULL, zone_of(window)) != 0 ||
+	if (TIMESTAMP_NOT_FINITE(at) || !calendar_time(window, at, tm) ||
 		tm->tm_year < 1 || tm->tm_year > 9999)
 		out_of_range();
 }
 
+/* Whether the date of a moment is a day or a later one. */
+static bool
+has_begun(const LbWindow *window, int julian, TimestampTz at)
+{
+	struct pg_tm tm;
+
+	return calendar_time(window, at, &tm) &&
+		date2j(tm.tm_year, tm.tm_mon, tm.tm_mday) >= julian;
+}
+
 /*
  * The moment at which a local day begins: the first of two where clocks are
- * turned back to midnight.
+ * turned back to midnight, and the last where they are turned back behind it.
  */
 static TimestampTz
 day_begins(const LbWindow *window, int julian)
 {
 	struct pg_tm tm;
-	fsec_t		fsec;
 	TimestampTz result;
+	TimestampTz before;
 	int			offset;
 
 	memset(&tm, 0, sizeof(tm));
@@ -385,10 +445,23 @@ day_begins(const LbWindow *window, int julian)
 	offset = DetermineTimeZoneOffset(&tm, zone_of(window));
 	if (tm2timestamp(&tm, 0, &offset, &result) != 0)
 		out_of_range();
-	while (timestamp2tm(result - QUARTER, &offset, &tm, &fsec, NULL,
-						zone_of(window)) == 0 &&
-		   date2j(tm.tm_year, tm.tm_mon, tm.tm_mday) >= julian)
+	while (!has_begun(window, julian, result))
+		result += QUARTER;
+	while (has_begun(window, julian, result - QUARTER))
 		result -= QUARTER;
+
+	/* To the second: not all zones have turned by quarters of an hour. */
+	before = result - QUARTER;
+	while (result - before > USECS_PER_SEC)
+	{
+		TimestampTz mid = before +
+			(result - before) / 2 / USECS_PER_SEC * USECS_PER_SEC;
+
+		if (has_begun(window, julian, mid))
+			result = mid;
+		else
+			before = mid;
+	}
 	return result;
 }
 
