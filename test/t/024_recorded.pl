@@ -98,6 +98,18 @@ is($subscriber->safe_psql('postgres', q{SELECT lb_rank(1, 'own'), (SELECT count(
 	'2|t', q{a board of the subscriber's own});
 $old->quit;
 ready($subscriber, 'postgres', 'at the end of replication');
+
+# Limits and windows go with their boards there too, those that were set there among
+# them.
+my $names = q{SELECT (SELECT string_agg(name, ' ' ORDER BY name) FROM lb_limit), (SELECT string_agg(name, ' ' ORDER BY name) FROM lb_window),
+	(SELECT string_agg(board, ' ' ORDER BY board) FROM lb_board)};
+$publisher->safe_psql('postgres', q{SELECT lb_set_limit('cap', 'global', max_amount => 5)});
+$publisher->wait_for_catchup('s');
+$subscriber->safe_psql('postgres', q{SELECT lb_set_limit('local', 'global', max_amount => 5), lb_open_window('hourly')});
+is($subscriber->safe_psql('postgres', $names), 'cap local|daily hourly weekly|* global own', 'limits and windows');
+$publisher->safe_psql('postgres', q{SELECT lb_drop_board('global'), lb_drop_board('*')});
+$publisher->wait_for_catchup('s');
+is($subscriber->safe_psql('postgres', $names), '||own', 'are gone with their boards');
 $_->stop for ($subscriber, $publisher);
 
 #
