@@ -41,6 +41,7 @@
 #include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "capture.h"
 #include "compat.h"
@@ -378,12 +379,43 @@ lb_own_running(void)
 	return OidIsValid(running_as) && GetUserId() == running_as;
 }
 
-/* Whether an object came with PostgreSQL or with this extension. */
+/* Who owns a relation, a function or a type; InvalidOid if it is gone. */
+static Oid
+owner_of(Oid classid, Oid object)
+{
+	HeapTuple	tuple;
+	Oid			owner;
+
+	tuple = SearchSysCache1(classid == RelationRelationId ? RELOID :
+							classid == ProcedureRelationId ? PROCOID : TYPEOID,
+							ObjectIdGetDatum(object));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	owner = classid == RelationRelationId ?
+		((Form_pg_class) GETSTRUCT(tuple))->relowner :
+		classid == ProcedureRelationId ?
+		((Form_pg_proc) GETSTRUCT(tuple))->proowner :
+		((Form_pg_type) GETSTRUCT(tuple))->typowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * Whether an object came with PostgreSQL or with this extension.  Who has
+ * created the extension can add objects to it, but only objects of that role's
+ * own; what came with a trusted extension belongs to a superuser.  Another
+ * superuser may have updated it.
+ */
 static bool
 is_trusted(Oid classid, Oid object)
 {
-	return object < FirstUnpinnedObjectId ||
-		getExtensionOfObject(classid, object) == require_installed()->extension;
+	Oid			owner;
+
+	if (object < FirstUnpinnedObjectId)
+		return true;
+	owner = owner_of(classid, object);
+	return getExtensionOfObject(classid, object) == require_installed()->extension &&
+		(owner == running_as || superuser_arg(owner));
 }
 
 static void

@@ -315,7 +315,8 @@ for my $db ('clean', 'before', 'after', 'updated')
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db OWNER dbo");
 	plant($db) if $db eq 'before';
-	$node->safe_psql($db, 'CREATE EXTENSION leaderboard' . ($db eq 'updated' ? " VERSION '0.1.0'" : ''));
+	$node->safe_psql($db, 'CREATE EXTENSION leaderboard' . ($db eq 'updated' ? " VERSION '0.1.0'" : ''),
+		extra_params => [ '-U', $owner ]);
 	plant($db) if $db eq 'after' || $db eq 'updated';
 	$node->safe_psql($db, 'ALTER EXTENSION leaderboard UPDATE') if $db eq 'updated';
 	boards($db, $owner);
