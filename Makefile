@@ -63,6 +63,9 @@
 #                           LARGE=100000000 (a board of that size as well),
 #                           VALKEY_DIR=DIR keeps the chroot that Valkey is in;
 #                           SIZE=100000 SECONDS=0.3 takes two minutes or three
+#   make bench-own          reads of transactions that have changed many rows, for
+#                           docs/performance.md: two minutes
+#                           SIZE=1000000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same on a busy machine
@@ -84,7 +87,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak chaos \
-	faults test-load bench bench-peers bench-profile bench-quick
+	faults test-load bench bench-peers bench-profile bench-own bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -126,6 +129,9 @@ bench-peers:
 
 bench-profile:
 	@$(TREE)/test/bench/profile.sh
+
+bench-own:
+	@$(TREE)/test/bench/own.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh

@@ -48,7 +48,7 @@ INSERT INTO l SELECT i, i FROM generate_series(5001, 5050) i;
 SELECT * FROM results;
 SELECT sum(query_reads - query_disabled) FROM lb_stat_board;
 
--- ... which, when they are very many, are not looked up under a lock.
+-- ... which can be very many.
 SELECT lb_stat_reset();
 INSERT INTO l SELECT i, i % 5000 FROM generate_series(10001, 105000) i;
 SELECT rows, same FROM boards, by_both(format('SELECT lb_rank(30000, %L)', board));

@@ -111,6 +111,44 @@ typedef struct XactDef
 	LbDefn		defn;			/* a copy; its pointers may be stale */
 } XactDef;
 
+/*
+ * The sums of a board's changes that count for snapshots with command ids up to
+ * cid, kept up from read to read.  Other command ids do as well as long as the
+ * same changes count for them.
+ */
+typedef struct OwnSums
+{
+	LbSums	   *sums;			/* NULL: not made yet */
+	uint64		truncate;		/* number of the TRUNCATE that they begin after */
+	CommandId	cid;
+	CommandId	max_taken;		/* no command id of those taken in is higher */
+	CommandId	min_left;		/* nor lower of those that do not count */
+	int			nleft;			/* of which there are so many */
+	int			nseen;			/* of the list, from its beginning */
+	Piece	   *piece;			/* where the next one is looked for */
+	int			at;
+	uint64		used;			/* when it was last asked for */
+} OwnSums;
+
+/*
+ * One for the snapshots of new statements, and one for those of a statement or
+ * cursor that has begun earlier and goes on meanwhile.
+ */
+#define MAX_OWN_SUMS 2
+
+/*
+ * Changes that are summed up anew, in arrays, when others have come.  Tests make
+ * it less.
+ */
+#ifndef LB_FEW_OWN
+#define LB_FEW_OWN 32
+#endif
+
+/* Changes that are taken in between two looks at interrupts. */
+#ifndef LB_OWN_BATCH
+#define LB_OWN_BATCH 1024
+#endif
+
 /* ... and with one board. */
 typedef struct XactBoard
 {
@@ -125,6 +163,9 @@ typedef struct XactBoard
 	Piece	   *first;
 	Piece	   *last;			/* none but the first is empty */
 	LbPublication *pub;
+
+	OwnSums		own[MAX_OWN_SUMS];
+	uint64		nasked;			/* how often they were asked for */
 
 	/* The overlay made last, and for which state of the list. */
 	MemoryContext overlay_context;
@@ -527,6 +568,46 @@ add_change(LbDefn *defn, const LbValue *value, const int64 *old,
 	board->nchanges++;
 }
 
+/*
+ * The last change is going to be dropped: take it out of sums that have taken it
+ * in.  Where that is not known to be less work than beginning anew, or fails,
+ * they are broken, and made anew when they are needed.
+ */
+static void
+take_out_last(XactBoard *board, OwnSums *own)
+{
+	int			nchanges = board->nchanges;
+	Change	   *change;
+	int64		entry[1 + 2 * LB_MAX_WIDTH];
+
+	if (own->sums == NULL || own->nseen < nchanges)
+		return;
+	change = change_at(board->last, board->width, board->last->nchanges - 1);
+	own->nseen--;
+	if (board->last->nchanges > 1 || board->last->prev == NULL)
+	{
+		own->piece = board->last;
+		own->at = board->last->nchanges - 1;
+	}
+	else
+	{
+		own->piece = board->last->prev;
+		own->at = board->last->prev->nchanges;
+	}
+	if (change->seq <= own->truncate)
+		return;
+	if (change->cid >= own->cid)
+	{
+		if (--own->nleft == 0)
+			own->min_left = InvalidCommandId;
+		return;
+	}
+	entry[0] = change->flags;
+	memcpy(entry + 1, change->keys, 2 * board->width * sizeof(int64));
+	if (!own->sums->broken)
+		(void) lb_sums_add(own->sums, entry, true);
+}
+
 /* Drop the last change. */
 static void
 drop_change(XactBoard *board)
@@ -553,8 +634,23 @@ cut_off(uint64 seq)
 {
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
+		int			ndropped = 0;
+
 		while (board->nchanges > 0 && last_seq(board) >= seq)
+		{
+			/* Not for long: the callback cannot be interrupted. */
+			ndropped++;
+			for (int i = 0; i < MAX_OWN_SUMS; i++)
+			{
+				OwnSums    *own = &board->own[i];
+
+				if (own->sums != NULL && ndropped > LB_OWN_BATCH &&
+					ndropped > board->nchanges / 4)
+					own->sums->broken = true;
+				take_out_last(board, own);
+			}
 			drop_change(board);
+		}
 		if (board->overlay != NULL && board->overlay_seq >= seq)
 			board->overlay = NULL;
 	}
@@ -625,42 +721,151 @@ counted_changes(const XactBoard *board, CommandId curcid,
 	return true;
 }
 
-LbOverlay *
-lb_own_changes(const LbTarget *target, CommandId curcid)
+/* Whether the changes that sums have are those that count for a command id. */
+static bool
+own_sums_are_for(const OwnSums *own, CommandId curcid, uint64 truncate)
 {
-	LbDefn	   *defn = target->defn;
-	LbValue		value;
-	XactDef    *xdef;
-	XactBoard  *board;
+	if (own->sums == NULL || own->sums->broken || own->truncate != truncate)
+		return false;
+	if (curcid >= own->cid)
+		return own->nleft == 0 || own->min_left >= curcid;
+	return own->max_taken < curcid;
+}
+
+/* Begin anew.  Returns false if there is no memory. */
+static bool
+own_sums_begin(XactBoard *board, OwnSums *own, CommandId curcid,
+			   uint64 truncate)
+{
+	if (own->sums != NULL)
+		lb_sums_free(own->sums);
+	own->sums = lb_sums_make(xact_context, board->width,
+							 board->xdef->defn.member_words);
+	own->truncate = truncate;
+	own->cid = curcid;
+	own->max_taken = FirstCommandId;
+	own->min_left = InvalidCommandId;
+	own->nleft = 0;
+	own->nseen = 0;
+	own->piece = board->first;
+	own->at = 0;
+	return own->sums != NULL;
+}
+
+/*
+ * Take in what the list has got since the last time.  Returns false if there is
+ * no memory; raises only when interrupted.
+ */
+static bool
+own_sums_go_on(XactBoard *board, OwnSums *own)
+{
+	int			width = board->width;
+	int64		entry[1 + 2 * LB_MAX_WIDTH];
+	LbChanges	all;
+	bool		at_once = own->nseen == 0 && board->nchanges > LB_OWN_BATCH &&
+	own->sums->removed.members + own->sums->added.members == 0 &&
+	!lb_sums_ambiguous(own->sums);
+	bool		ok;
+
+	if (at_once)
+	{
+		all.width = width;
+		all.n = 0;
+		all.max = board->nchanges;
+		all.words = MemoryContextAllocExtended(own->sums->context,
+											   (Size) all.max *
+											   lb_entry_words(width) *
+											   sizeof(int64),
+											   MCXT_ALLOC_HUGE |
+											   MCXT_ALLOC_NO_OOM);
+		if (all.words == NULL)
+			return false;
+
+		/* Until they are in it. */
+		own->sums->broken = true;
+	}
+	for (int n = 0; own->nseen < board->nchanges; n++)
+	{
+		Change	   *change;
+
+		if (n % LB_OWN_BATCH == 0)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (!at_once &&
+				!lb_sums_reserve(own->sums,
+								 Min(LB_OWN_BATCH,
+									 board->nchanges - own->nseen)))
+				return false;
+		}
+		if (own->at == own->piece->nchanges)
+		{
+			own->piece = own->piece->next;
+			own->at = 0;
+		}
+		change = change_at(own->piece, width, own->at++);
+		own->nseen++;
+		if (change->seq <= own->truncate)
+			continue;
+		if (change->cid >= own->cid)
+		{
+			own->nleft++;
+			own->min_left = Min(own->min_left, change->cid);
+			continue;
+		}
+		own->max_taken = Max(own->max_taken, change->cid);
+		entry[0] = change->flags;
+		memcpy(entry + 1, change->keys, 2 * width * sizeof(int64));
+		if (at_once)
+			lb_add_change(&all, entry, false);
+		else if (!lb_sums_add(own->sums, entry, false))
+			return false;
+	}
+	if (!at_once)
+		return true;
+	ok = lb_sums_load(own->sums, &all);
+	pfree(all.words);
+	return ok;
+}
+
+/* The sums of a board's changes, or NULL if there is no memory. */
+static LbSums *
+own_sums(XactBoard *board, CommandId curcid)
+{
+	uint64		truncate = last_truncate(board->xdef);
+	OwnSums    *own = NULL;
+
+	for (int i = 0; i < MAX_OWN_SUMS && own == NULL; i++)
+	{
+		if (own_sums_are_for(&board->own[i], curcid, truncate))
+			own = &board->own[i];
+	}
+	if (own == NULL)
+	{
+		own = &board->own[0];
+		for (int i = 1; i < MAX_OWN_SUMS; i++)
+		{
+			if (board->own[i].used < own->used)
+				own = &board->own[i];
+		}
+		if (!own_sums_begin(board, own, curcid, truncate))
+			return NULL;
+	}
+	own->cid = curcid;
+	own->used = ++board->nasked;
+	return own_sums_go_on(board, own) ? own->sums : NULL;
+}
+
+/* The same in arrays.  Returns NULL if there is no memory. */
+static LbOverlay *
+own_overlay(XactBoard *board, CommandId curcid)
+{
+	LbDefn	   *defn = &board->xdef->defn;
+	uint64		truncate = last_truncate(board->xdef);
+	uint64		seq = last_seq(board);
 	LbOverlay  *overlay;
 	LbChanges	changes;
-	uint64		truncate;
-	uint64		seq;
 	MemoryContext old;
 
-	if (xact_defs == NULL)
-		return NULL;
-	xdef = find_xact_def(defn);
-	if (xdef == NULL)
-		return NULL;
-	truncate = last_truncate(xdef);
-	value.len = 0;
-	value.data = "";
-	if (target->has_value)
-		value = target->value;
-	board = find_xact_board(defn, &value, target->hash);
-	if (board == NULL || xdef->unknown || board->nchanges == 0)
-	{
-		if (truncate == 0 && !xdef->unknown)
-			return NULL;
-		overlay = palloc(sizeof(LbOverlay));
-		lb_overlay_init(overlay, defn->width, defn->member_words, 0);
-		overlay->truncated = truncate != 0;
-		overlay->ambiguous = xdef->unknown;
-		return overlay;
-	}
-
-	seq = last_seq(board);
 	if (board->overlay != NULL && board->overlay_seq == seq &&
 		board->overlay_truncate == truncate && board->overlay_cid == curcid)
 		return board->overlay;
@@ -671,13 +876,15 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 													   ALLOCSET_SMALL_SIZES);
 	board->overlay = NULL;
 	MemoryContextReset(board->overlay_context);
+	if (!counted_changes(board, curcid, board->overlay_context, &changes))
+		return NULL;
 	old = MemoryContextSwitchTo(board->overlay_context);
 	overlay = palloc(sizeof(LbOverlay));
-	if (!counted_changes(board, curcid, CurrentMemoryContext, &changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	lb_overlay_init(overlay, defn->width, defn->member_words, changes.n);
+	if (!lb_overlay_init(overlay, defn->width, defn->member_words, changes.n))
+	{
+		MemoryContextSwitchTo(old);
+		return NULL;
+	}
 	lb_overlay_fill(overlay, &changes);
 	overlay->truncated = truncate != 0;
 	pfree(changes.words);
@@ -688,6 +895,48 @@ lb_own_changes(const LbTarget *target, CommandId curcid)
 	board->overlay_truncate = truncate;
 	board->overlay_cid = curcid;
 	return overlay;
+}
+
+bool
+lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
+			   LbOwn *own)
+{
+	LbDefn	   *defn = target->defn;
+	LbValue		value;
+	XactDef    *xdef;
+	XactBoard  *board;
+
+	memset(own, 0, sizeof(LbOwn));
+	if (xact_defs == NULL)
+		return true;
+	xdef = find_xact_def(defn);
+	if (xdef == NULL)
+		return true;
+	if (xdef->unknown)
+		return false;
+	own->truncated = xdef->ntruncates > 0;
+	value.len = 0;
+	value.data = "";
+	if (target->has_value)
+		value = target->value;
+	board = find_xact_board(defn, &value, target->hash);
+	if (board == NULL || board->nchanges == 0)
+	{
+		if (!own->truncated)
+			return true;
+		own->overlay = palloc(sizeof(LbOverlay));
+		if (!lb_overlay_init(own->overlay, defn->width, defn->member_words, 0))
+			return false;
+		own->overlay->truncated = true;
+		return true;
+	}
+	if (as_sums || board->nchanges > LB_FEW_OWN || board->own[0].sums != NULL)
+	{
+		own->sums = own_sums(board, curcid);
+		return own->sums != NULL;
+	}
+	own->overlay = own_overlay(board, curcid);
+	return own->overlay != NULL;
 }
 
 bool
@@ -2007,6 +2256,16 @@ lb_capture_init(void)
 
 static char *pause_at = NULL;
 static int	pause_key = 0;
+static char *work = NULL;
+
+static const char *
+show_work(void)
+{
+	static char digits[MAXINT8LEN + 1];
+
+	digits[pg_ulltoa_n(lb_overlay_work, digits)] = '\0';
+	return digits;
+}
 
 void
 lb_pause_init(void)
@@ -2025,6 +2284,13 @@ lb_pause_init(void)
 							20260411, 0, INT_MAX,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
+	DefineCustomStringVariable("leaderboard.work",
+							   "Shows how many changes this session has summed up or compared.",
+							   "For tests.",
+							   &work,
+							   "",
+							   PGC_INTERNAL, GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, show_work);
 }
 
 /*

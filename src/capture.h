@@ -12,16 +12,31 @@
 
 #include "board.h"
 #include "overlay.h"
+#include "sums.h"
 
 /* Install the transaction callbacks and the object access hook. */
 extern void lb_capture_init(void);
 
 /*
- * What the transaction has changed on the target's board, as a snapshot with
- * this command id sees it, or NULL if nothing.  Belongs to the transaction and
- * is valid until its next change.  Raises when out of memory.
+ * What the transaction has changed on a board: a few changes in arrays, more as
+ * sums, which every further one is added to; neither if there is nothing.
  */
-extern LbOverlay *lb_own_changes(const LbTarget *target, CommandId curcid);
+typedef struct LbOwn
+{
+	bool		truncated;		/* of what was there before nothing counts */
+	LbOverlay  *overlay;
+	LbSums	   *sums;
+} LbOwn;
+
+/*
+ * What the transaction has changed on the target's board, as a snapshot with
+ * this command id sees it, with as_sums also few changes as sums.  Belongs to
+ * the transaction and is valid until its next change or the next call for the
+ * board.  Returns false if that is not known, or if there is no memory for it.
+ * Raises when interrupted, or out of memory with few changes.
+ */
+extern bool lb_own_changes(const LbTarget *target, CommandId curcid,
+						   bool as_sums, LbOwn *own);
 
 /*
  * The key of a row of defn's source, as the board ranks it, and the value of

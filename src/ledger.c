@@ -1675,7 +1675,11 @@ add_publication(const LbPublication *pub, bool undo, int *need,
 	EntryScan	scan;
 	const int64 *entry;
 
-	*need += pub->nentries;
+	/* No sum of theirs goes beyond what an int holds. */
+	if (pub->nentries > (uint32) (INT_MAX - *need))
+		*need = INT_MAX;
+	else
+		*need += pub->nentries;
 	if (*need > changes->max)
 		return;
 	scan_begin(&scan, pub, changes->width);
@@ -1739,12 +1743,83 @@ collect_pending(const LbBoard *board, const LbSnapshot *snapshot,
 	return LB_COLLECTED;
 }
 
+/*
+ * Publications that are looked at under one hold of the lock: each can be a
+ * cache miss.
+ */
+#define MAX_LOOKS 4096
+
+/*
+ * Walk back through a history, from node on, and gather what the snapshot wants
+ * differently: see lb_collect().
+ */
+static LbCollect
+collect_history(const LbBoard *board, const LbSnapshot *snapshot,
+				dlist_node *node, int need, LbChanges *changes,
+				LbUnseen *unseen, uint64 since, int limit, LbSlice *slice,
+				bool *pending)
+{
+	const dlist_node *head = &board->history.head;
+	int			looks = 0;
+
+	/*
+	 * Seen, but not in the index; then in the index, but not seen.  A
+	 * transaction that the snapshot does not see ended, and so settled, after
+	 * it was taken: then the next xid was at least the snapshot's xmax.  Notes
+	 * ascend, so the rest is seen.
+	 */
+	for (; node != head; node = node->prev)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, node);
+		bool		applied = pub->version <= board->applied;
+		bool		ended;
+
+		if (applied && (pub->note < snapshot->xmax || pub->version <= since))
+			break;
+		if (!applied && since != 0)
+			continue;
+		if (need > limit || (slice == NULL && looks == MAX_LOOKS))
+			return LB_COLLECT_MANY;
+		if (slice != NULL && need > changes->max)
+			break;
+		ended = lb_had_ended(snapshot, pub->xid);
+		if (slice != NULL && applied && looks > 0 &&
+			(looks >= MAX_LOOKS ||
+			 (!ended && need + (int64) pub->nentries > changes->max)))
+		{
+			slice->next = pub;
+			slice->note = pub->note;
+			return LB_COLLECT_MORE;
+		}
+		looks++;
+		if (!ended)
+			add_unseen(unseen, pub->xid);
+		if (ended == applied)
+			continue;
+#if LB_PLANT_BUG == 1
+		if (applied && pub->node.next != &board->history.head)
+			continue;
+#endif
+		add_publication(pub, applied, &need, changes);
+		*pending |= !applied;
+	}
+	if (need > limit)
+		return LB_COLLECT_MANY;
+	if (need > changes->max ||
+		(unseen != NULL && unseen->n > unseen->max))
+	{
+		changes->n = need;
+		return LB_COLLECT_ROOM;
+	}
+	return LB_COLLECTED;
+}
+
 LbCollect
 lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 		   const LbSnapshot *snapshot, LbOutcomes *outcomes,
-		   LbChanges *changes, LbUnseen *unseen, uint64 since, bool *pending)
+		   LbChanges *changes, LbUnseen *unseen, uint64 since, int limit,
+		   LbSlice *slice, bool *pending)
 {
-	dlist_iter	iter;
 	int			need = 0;
 
 	changes->n = 0;
@@ -1771,49 +1846,46 @@ lb_collect(const LbDef *def, const LbStripe *stripe, const LbBoard *board,
 		if (result != LB_COLLECTED)
 			return result;
 	}
+	return collect_history(board, snapshot, board->history.head.prev, need,
+						   changes, unseen, since, limit, slice, pending);
+}
 
-	/*
-	 * Seen, but not in the index; then in the index, but not seen.  A
-	 * transaction that the snapshot does not see ended, and so settled, after
-	 * it was taken: then the next xid was at least the snapshot's xmax.  Notes
-	 * ascend, so the rest is seen.
-	 */
-	dlist_reverse_foreach(iter, &((LbBoard *) board)->history)
+LbCollect
+lb_collect_more(const LbBoard *board, const LbSnapshot *snapshot,
+				LbChanges *changes, LbSlice *slice)
+{
+	bool		pending;
+
+	changes->n = 0;
+
+	/* Notes ascend, and the floor's is that of the newest that has left. */
+	if (board->large > 0 || slice->note <= board->floor.note)
+		return LB_COLLECT_TOO_OLD;
+	return collect_history(board, snapshot,
+						   (dlist_node *) &slice->next->node, 0, changes,
+						   NULL, 0, INT_MAX, slice, &pending);
+}
+
+bool
+lb_collect_applied(const LbBoard *board, uint64 since, LbChanges *changes)
+{
+	const dlist_node *head = &board->history.head;
+	int			need = 0;
+
+	changes->n = 0;
+	for (dlist_node *node = head->prev; node != head; node = node->prev)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		LbPublication *pub = dlist_container(LbPublication, node, node);
 
 		if (pub->version > board->applied)
-		{
-			if (since != 0)
-				continue;
-			if (!lb_had_ended(snapshot, pub->xid))
-			{
-				add_unseen(unseen, pub->xid);
-				continue;
-			}
-			add_publication(pub, false, &need, changes);
-			*pending = true;
 			continue;
-		}
-		if (pub->note < snapshot->xmax || pub->version <= since)
+		if (pub->version <= since)
 			break;
-		if (!lb_had_ended(snapshot, pub->xid))
-		{
-			add_unseen(unseen, pub->xid);
-#if LB_PLANT_BUG == 1
-			if (pub->node.next != &board->history.head)
-				continue;
-#endif
-			add_publication(pub, true, &need, changes);
-		}
+		add_publication(pub, false, &need, changes);
+		if (need > changes->max)
+			return false;
 	}
-	if (need > changes->max ||
-		(unseen != NULL && unseen->n > unseen->max))
-	{
-		changes->n = need;
-		return LB_COLLECT_ROOM;
-	}
-	return LB_COLLECTED;
+	return true;
 }
 
 void

@@ -21,6 +21,10 @@
 
 static uint64 serials = 0;
 
+#ifdef LB_PAUSE_POINTS
+uint64		lb_overlay_work = 0;
+#endif
+
 /* qsort's comparison has no argument, and qsort_arg is no faster. */
 static int	cmp_width;
 
@@ -147,6 +151,7 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 	int			next = 0;
 	int64	   *order;
 
+	lb_count_work(n);
 	*ambiguous = false;
 	if (lb_changes_are_net(changes))
 	{
@@ -191,25 +196,22 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 	return nentries;
 }
 
-void
+bool
 lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
 {
+	Size		size = (Size) Max(max, 1) * sizeof(int64);
+	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
+
 	memset(overlay, 0, sizeof(LbOverlay));
 	overlay->serial = ++serials;
 	overlay->width = width;
 	overlay->member_words = member_words;
 	overlay->max = max;
-	if (max > 0)
-	{
-		Size		size = (Size) max * width * sizeof(int64);
-
-		overlay->entries = MemoryContextAllocHuge(CurrentMemoryContext,
-												  (Size) max *
-												  lb_entry_words(width) *
-												  sizeof(int64));
-		overlay->removed = MemoryContextAllocHuge(CurrentMemoryContext, size);
-		overlay->added = MemoryContextAllocHuge(CurrentMemoryContext, size);
-	}
+	overlay->entries = palloc_extended(lb_entry_words(width) * size, flags);
+	overlay->removed = palloc_extended(width * size, flags);
+	overlay->added = palloc_extended(width * size, flags);
+	return overlay->entries != NULL && overlay->removed != NULL &&
+		overlay->added != NULL;
 }
 
 void

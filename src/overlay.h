@@ -95,6 +95,17 @@ typedef struct LbOverlay
 	int64	   *added;			/* keys that count beside the index */
 } LbOverlay;
 
+/*
+ * In test builds: how many changes this process has summed up, added to sums or
+ * compared with an index, for tests that look how that grows.
+ */
+#ifdef LB_PAUSE_POINTS
+extern uint64 lb_overlay_work;
+#define lb_count_work(n) (lb_overlay_work += (n))
+#else
+#define lb_count_work(n) ((void) 0)
+#endif
+
 /* Whether changes are their own sums: members ascend, none is there twice. */
 extern bool lb_changes_are_net(const LbChanges *changes);
 
@@ -107,8 +118,11 @@ extern bool lb_changes_are_net(const LbChanges *changes);
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);
 
-/* Give the overlay arrays for max changes, in the current memory context. */
-extern void lb_overlay_init(LbOverlay *overlay, int width, int member_words,
+/*
+ * Give the overlay arrays for max changes, in the current memory context.
+ * Returns false if there is no memory.
+ */
+extern bool lb_overlay_init(LbOverlay *overlay, int width, int member_words,
 							int max);
 
 /*

@@ -28,8 +28,13 @@ typedef struct LbRead
 	Relation	serializable;	/* the source, where SSI must know of this */
 	LbOutcomes	outcomes;
 	LbUnseen	unseen;
-	LbOverlay  *own;			/* the transaction's own changes, or NULL */
+	LbOwn		own;			/* the transaction's own changes */
+	LbSums	   *sums;			/* they and others', if they are many */
 	bool		applied;		/* the backlog was brought in */
+	int			begun;			/* how often others' were gathered from scratch */
+	int64		gathered;		/* others' that this read has gathered */
+	uint64		collected;		/* the board's version when it began to */
+	bool		count_scores;	/* the sums are to follow distinct scores */
 	LbView		view;
 } LbRead;
 

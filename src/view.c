@@ -11,6 +11,9 @@
  * over R.  Distinct scores need one look at the index for each corrected
  * score.
  *
+ * R and A are arrays, or where they are large and change, the indexes of LbSums.
+ * Then a binary search among n of them is O(log n) steps of O(log n) each.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -94,6 +97,7 @@ lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 	int			width = overlay->width;
 	int			words = overlay->member_words;
 
+	lb_count_work(n);
 	for (int i = 0; i < n; i++)
 	{
 		const int64 *entry = entries + (Size) i * lb_entry_words(width);
@@ -129,6 +133,7 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 	view->board = index;
 	view->index = index;
 	view->overlay = overlay;
+	view->sums = NULL;
 	view->width = width;
 	view->member_words = member_words;
 	view->deltas = deltas;
@@ -158,11 +163,26 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 	return true;
 }
 
+void
+lb_view_open_sums(LbView *view, const LbIndex *index, LbSums *sums,
+				  bool truncated)
+{
+	memset(view, 0, sizeof(LbView));
+	view->arena = &lb_shared->arena;
+	view->board = index;
+	view->index = truncated ? NULL : index;
+	view->sums = sums;
+	view->width = sums->width;
+	view->member_words = sums->member_words;
+}
+
 uint64
 lb_view_members(const LbView *view)
 {
 	uint64		n = view->index == NULL ? 0 : view->index->members;
 
+	if (view->sums != NULL)
+		n = n - view->sums->removed.members + view->sums->added.members;
 	if (view->overlay != NULL)
 		n = n - view->overlay->nremoved + view->overlay->nadded;
 	return n;
@@ -181,6 +201,8 @@ corrected_member(const LbView *view, const int64 *member, int64 *key,
 	bool		found;
 	int			at;
 
+	if (view->sums != NULL)
+		return lb_sums_lookup(view->sums, member, key, there);
 	if (overlay == NULL || overlay->nentries == 0)
 		return false;
 	at = lb_overlay_find(overlay, member, &found);
@@ -219,7 +241,8 @@ lb_view_lookup_many(const LbView *view, const int64 *members, int n,
 							 keys, found, places);
 	else
 		memset(found, false, n * sizeof(bool));
-	if (view->overlay == NULL || view->overlay->nentries == 0)
+	if (view->sums == NULL &&
+		(view->overlay == NULL || view->overlay->nentries == 0))
 		return;
 	for (int i = 0; i < n; i++)
 	{
@@ -229,13 +252,37 @@ lb_view_lookup_many(const LbView *view, const int64 *members, int n,
 	}
 }
 
+/* How many keys of an index of sums come before prefix. */
+static uint64
+sums_before(const LbSums *sums, const LbIndex *index, const int64 *prefix,
+			int nwords, bool inclusive)
+{
+	uint64		members;
+
+	if (index->members == 0)
+		return 0;
+	lb_index_spans(&sums->arena, index, prefix, nwords, inclusive, &members,
+				   NULL);
+	return members;
+}
+
 /* What the corrections add to spans before a prefix, which are the index's. */
 static void
 correct_spans(const LbView *view, const int64 *prefix, int nwords,
 			  bool inclusive, uint64 *members, uint64 *distinct)
 {
 	LbOverlay  *overlay = view->overlay;
+	const LbSums *sums = view->sums;
 
+	if (sums != NULL)
+	{
+		*members += sums_before(sums, &sums->added, prefix, nwords, inclusive) -
+			sums_before(sums, &sums->removed, prefix, nwords, inclusive);
+		if (distinct != NULL)
+			*distinct += sums_before(sums, &sums->gained, prefix, 1, inclusive) -
+				sums_before(sums, &sums->lost, prefix, 1, inclusive);
+		return;
+	}
 	if (overlay == NULL)
 		return;
 	*members += lb_keys_before(overlay->added, overlay->nadded, view->width,
@@ -300,9 +347,179 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
 		if (distinct != NULL)
 			memset(distinct, 0, n * sizeof(uint64));
 	}
-	for (int i = 0; view->overlay != NULL && i < n; i++)
+	if (view->overlay == NULL && view->sums == NULL)
+		return;
+	for (int i = 0; i < n; i++)
 		correct_spans(view, prefixes[i], nwords, false, &members[i],
 					  distinct == NULL ? NULL : &distinct[i]);
+}
+
+/* The key of an index of sums that has so many before it. */
+static void
+sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
+{
+	LbCursor	cursor;
+
+	(void) lb_index_seek_place(&sums->arena, index, place, &cursor);
+	lb_cursor_key(&sums->arena, index, &cursor, key);
+}
+
+/*
+ * The place in the index of its entry that has so many before it, those not
+ * counted that sums take away.
+ */
+static uint64
+place_of_remaining(const LbView *view, uint64 remaining)
+{
+	const LbSums *sums = view->sums;
+	uint64		lo = 0;
+	uint64		hi = sums->removed.members;
+
+	while (lo < hi)
+	{
+		uint64		mid = lo + (hi - lo) / 2;
+		int64		key[LB_MAX_WIDTH];
+
+		sums_key(sums, &sums->removed, mid, key);
+		if (index_before(view, key, view->width, false) - mid <= remaining)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return remaining + lo;
+}
+
+/*
+ * Removed entries after which it is not the next one that is looked at, but what
+ * comes after all that are in a row.
+ */
+#define MAX_REMOVED_IN_A_ROW 16
+
+/* Move the cursor to an entry that sums do not take away, and read it. */
+static void
+settle_sums_cursor(const LbView *view, LbViewCursor *cursor)
+{
+	const LbSums *sums = view->sums;
+	int			nremoved = 0;
+
+	while (cursor->in_index)
+	{
+		int			c = -1;
+
+		lb_cursor_key(view->arena, view->index, &cursor->cursor,
+					  cursor->index_key);
+		while (cursor->in_removed &&
+			   (c = lb_words_cmp(cursor->removed_key, cursor->index_key,
+								 view->width)) < 0)
+		{
+			cursor->in_removed = lb_cursor_next(&sums->arena, &sums->removed,
+												&cursor->removed_cursor);
+			if (cursor->in_removed)
+				lb_cursor_key(&sums->arena, &sums->removed,
+							  &cursor->removed_cursor, cursor->removed_key);
+		}
+		if (!cursor->in_removed || c != 0)
+			return;
+		if (++nremoved < MAX_REMOVED_IN_A_ROW)
+		{
+			cursor->in_index = lb_cursor_next(view->arena, view->index,
+											  &cursor->cursor);
+			continue;
+		}
+		cursor->in_index =
+			lb_index_seek_place(view->arena, view->index,
+								place_of_remaining(view, cursor->remaining),
+								&cursor->cursor);
+		if (!cursor->in_index)
+			return;
+		lb_cursor_key(view->arena, view->index, &cursor->cursor,
+					  cursor->index_key);
+		cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
+											   cursor->index_key, view->width,
+											   &cursor->removed_cursor);
+		if (cursor->in_removed)
+			lb_cursor_key(&sums->arena, &sums->removed,
+						  &cursor->removed_cursor, cursor->removed_key);
+		return;
+	}
+}
+
+/* lb_view_seek() through sums, to a place that exists. */
+static void
+seek_sums(const LbView *view, uint64 before, LbViewCursor *cursor)
+{
+	const LbSums *sums = view->sums;
+	uint64		lo = 0;
+	uint64		hi = sums->added.members;
+
+	/* The first of the added ones whose place is not before ours. */
+	while (lo < hi)
+	{
+		uint64		mid = lo + (hi - lo) / 2;
+		int64		key[LB_MAX_WIDTH];
+
+		sums_key(sums, &sums->added, mid, key);
+		if (index_before(view, key, view->width, false) -
+			sums_before(sums, &sums->removed, key, view->width, false) +
+			mid < before)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	cursor->in_added = lb_index_seek_place(&sums->arena, &sums->added, lo,
+										   &cursor->added_cursor);
+	if (cursor->in_added)
+		lb_cursor_key(&sums->arena, &sums->added, &cursor->added_cursor,
+					  cursor->added_key);
+
+	/* So many of the index's remaining entries come before. */
+	cursor->remaining = before - lo;
+	cursor->in_index = false;
+	cursor->in_removed = false;
+	if (view->index == NULL)
+		return;
+	cursor->in_index =
+		lb_index_seek_place(view->arena, view->index,
+							place_of_remaining(view, cursor->remaining),
+							&cursor->cursor);
+	if (!cursor->in_index)
+		return;
+	lb_cursor_key(view->arena, view->index, &cursor->cursor,
+				  cursor->index_key);
+	cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
+										   cursor->index_key, view->width,
+										   &cursor->removed_cursor);
+	if (cursor->in_removed)
+		lb_cursor_key(&sums->arena, &sums->removed, &cursor->removed_cursor,
+					  cursor->removed_key);
+}
+
+/* lb_view_next() through sums. */
+static bool
+next_of_sums(const LbView *view, LbViewCursor *cursor, int64 *key)
+{
+	const LbSums *sums = view->sums;
+
+	if (cursor->in_added &&
+		(!cursor->in_index ||
+		 lb_words_cmp(cursor->added_key, cursor->index_key, view->width) < 0))
+	{
+		memcpy(key, cursor->added_key, view->width * sizeof(int64));
+		cursor->in_added = lb_cursor_next(&sums->arena, &sums->added,
+										  &cursor->added_cursor);
+		if (cursor->in_added)
+			lb_cursor_key(&sums->arena, &sums->added, &cursor->added_cursor,
+						  cursor->added_key);
+		return true;
+	}
+	if (!cursor->in_index)
+		return false;
+	memcpy(key, cursor->index_key, view->width * sizeof(int64));
+	cursor->remaining++;
+	cursor->in_index = lb_cursor_next(view->arena, view->index,
+									  &cursor->cursor);
+	settle_sums_cursor(view, cursor);
+	return true;
 }
 
 /* Move the cursor to an entry that is not removed, and read it. */
@@ -342,6 +559,11 @@ lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 	cursor->in_index = false;
 	if (before >= lb_view_members(view))
 		return false;
+	if (view->sums != NULL)
+	{
+		seek_sums(view, before, cursor);
+		return true;
+	}
 	if (overlay != NULL && (overlay->nadded > 0 || overlay->nremoved > 0))
 	{
 		/* The first of the added ones whose place is not before ours. */
@@ -392,6 +614,8 @@ lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
 	LbOverlay  *overlay = view->overlay;
 	bool		have_added = overlay != NULL && cursor->added < overlay->nadded;
 
+	if (view->sums != NULL)
+		return next_of_sums(view, cursor, key);
 	if (have_added &&
 		(!cursor->in_index ||
 		 lb_words_cmp(added_key(view, cursor->added), cursor->index_key,

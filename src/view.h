@@ -27,7 +27,8 @@ typedef struct LbView
 	const LbArena *arena;
 	const LbIndex *board;		/* the board's index, or NULL */
 	const LbIndex *index;		/* the same, NULL if it counts as empty */
-	LbOverlay  *overlay;		/* NULL if there is nothing to correct */
+	LbOverlay  *overlay;		/* what is to be corrected: in arrays, ... */
+	LbSums	   *sums;			/* ... or as sums; both NULL: nothing */
 	int			width;
 	int			member_words;
 	LbScoreDelta *deltas;		/* of all corrected scores, in order */
@@ -42,6 +43,16 @@ typedef struct LbViewCursor
 	bool		in_index;		/* cursor is at an entry */
 	int			added;			/* next of overlay->added */
 	int64		index_key[LB_MAX_WIDTH];
+
+	/* Likewise in what sums add and take away. */
+	LbCursor	added_cursor;
+	LbCursor	removed_cursor;
+	bool		in_added;
+	bool		in_removed;
+	int64		added_key[LB_MAX_WIDTH];
+	int64		removed_key[LB_MAX_WIDTH];
+	uint64		remaining;		/* entries of the index that were passed, but
+								 * for those taken away */
 } LbViewCursor;
 
 /* Room that lb_view_open needs for deltas. */
@@ -60,6 +71,13 @@ lb_view_max_deltas(const LbOverlay *overlay)
 extern bool lb_view_open(LbView *view, const LbIndex *index,
 						 LbOverlay *overlay, int width, int member_words,
 						 LbScoreDelta *deltas);
+
+/*
+ * The same through sums, which fit the index (lb_sums_check) and, where distinct
+ * scores will be asked for, have counted all scores.
+ */
+extern void lb_view_open_sums(LbView *view, const LbIndex *index,
+							  LbSums *sums, bool truncated);
 
 /*
  * Whether n entries of an overlay, or what it has of their members, fit the

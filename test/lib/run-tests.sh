@@ -76,6 +76,7 @@ prepare_install()
 }
 
 # The same with assertions, and with the points where tests can make it stop.
+# Where there is a way for few and one for many, it is soon many.
 # Without bitcode: that is the same code as in the other build.
 prepare_debug_install()
 {
@@ -85,7 +86,9 @@ prepare_debug_install()
 	as_server mkdir build-debug
 	as_server make -s -C build-debug -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" with_llvm=no \
-		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_ASK_BACKLOG=4" install
+		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_ASK_BACKLOG=4 \
+			-DLB_FEW_OWN=2 -DLB_FEW_CORRECTIONS=3 -DLB_SLICE_CHANGES=64 \
+			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50" install
 	touch debug-installed
 }
 
