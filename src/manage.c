@@ -1160,6 +1160,9 @@ make_default_table(const DefaultTable *table, Oid schema, Oid relid,
 		execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
 								 table->name, name, table->index_columns));
 
+	/* Again: the statements above may have waited for other transactions. */
+	check_default_board(table, relid);
+
 	/* A table of version 0.1.0 does not have the column. */
 	if (lb_find_defn(table->board) == NULL)
 		create_board(table->board, relid, "player_id",
