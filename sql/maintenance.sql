@@ -298,6 +298,11 @@ SELECT * FROM archived WHERE board = 'c:3';
 ROLLBACK;
 \set SHOW_CONTEXT errors
 RESET leaderboard.enable_index;
+-- Nor does the owner reset a part of what has been archived.
+SET ROLE regress_lb_owner;
+SELECT lb_close_season('global', 'winter');
+RESET ROLE;
+SELECT count(*) FROM lb_archive WHERE season = 'winter';
 SELECT lb_close_season('global', 'winter');
 SELECT * FROM archived WHERE season = 'winter';
 SELECT player_id, score FROM player_scores ORDER BY 1;

@@ -1551,6 +1551,24 @@ is_guest(const LbDefn *defn)
 	return defn->owner != GetUserId();
 }
 
+/*
+ * Raise 42501 if policies can keep rows from whoever resets the table: their
+ * scores would be archived now, and once more with the next season.
+ */
+static void
+require_all_rows(const LbDefn *defn)
+{
+	if (is_guest(defn) && has_bypassrls_privilege(GetUserId()))
+		return;
+	if (check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" applies to its owner",
+						get_rel_name(defn->source)),
+				 errdetail("A season is reset as a whole, and policies can keep rows from the owner."),
+				 errhint("Use ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or a role with BYPASSRLS.")));
+}
+
 /* Enter a season in lb_season; raises 23505 if it has been closed before. */
 static void
 record_season(const LbDefn *defn, const char *board, const char *season,
@@ -1742,6 +1760,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 	lb_require_owner(target.defn->source);
 	defn = target.defn;
 	lb_require_fit(defn);
+
+	require_all_rows(defn);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
