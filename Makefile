@@ -28,9 +28,13 @@
 #   make test-cassert       the same on a server that checks its assertions,
 #                           built from Debian's source package
 #                           CASSERT_DIR=DIR keeps that server; TESTS, MIRROR
-#                           Both scripts exit with 1 if a test has failed, and
+#                           These scripts exit with 1 if a test has failed, and
 #                           with 77 if nothing has but a server is not to be
 #                           had ("Error 77" in make's last line)
+#   make test-core          PostgreSQL's own regression and isolation tests, built
+#                           from Debian's source package, on a server that
+#                           preloads the library, in databases with the extension
+#                           CORE_DIR=DIR keeps source and server; MIRROR
 #   make demo               a server with a million players to play with
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
@@ -48,6 +52,9 @@
 #   make faults             each call that can run out of memory does so once, in
 #                           turn, through a scenario that touches every function
 #                           EVERY=1 (7: every seventh call only) SEED=random
+#   make sqlsmith           random statements against a database with boards, as
+#                           superuser and as an ordinary role: no crash, and no
+#                           internal error of ours.  STATEMENTS=50000 SEED=random
 #   make test-load          64 connections submit while all processes of the server
 #                           are killed every minute: nothing that was acknowledged
 #                           is lost, and ranks are right after each restart
@@ -86,8 +93,9 @@ endif
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # These are scripts that need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert demo demo-stop oracle soak chaos \
-	faults test-load bench bench-peers bench-profile bench-own bench-quick
+SCRIPT_TARGETS = test test-versions test-cassert test-core demo demo-stop oracle \
+	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
+	bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -100,6 +108,9 @@ test-versions test-cassert: export TESTS := $(TESTS)
 test-versions test-cassert:
 	@$(TREE)/test/lib/$@.sh
 
+test-core:
+	@$(TREE)/test/lib/test-core.sh
+
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
 
@@ -108,6 +119,9 @@ soak:
 
 chaos:
 	@RUN_SECONDS=$${RUN_SECONDS:-600} $(TREE)/test/lib/run-tests.sh chaos
+
+sqlsmith:
+	@STATEMENTS=$${STATEMENTS:-50000} $(TREE)/test/lib/run-tests.sh sqlsmith
 
 test-load:
 	@RUN_SECONDS=$${RUN_SECONDS:-1800} $(TREE)/test/lib/run-tests.sh load
@@ -138,9 +152,9 @@ bench-quick:
 
 # Parameters are looked for in the environment by the scripts.  SECONDS means
 # something else to bash, so it goes by another name.
-export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY
+export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY STATEMENTS
 export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
-export PG_MAJOR VERSIONS MIRROR CASSERT_DIR
+export PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif

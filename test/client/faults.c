@@ -21,8 +21,8 @@
  *		by themselves, and lb_verify() finds nothing;
  *	  - the server has not restarted.
  *
- * Likewise for the processes of the extension.  At the end the boards are
- * dropped, and all shared memory that they had must have been given back.
+ * Likewise for build workers.  At the end the boards are dropped, and all shared
+ * memory that they had must have been given back.
  *
  * -e 7 has only every seventh call fail, from one on that the seed says.  -o
  * does one step only.  -v prints each failure.  The last line is "N passed, N
@@ -140,7 +140,7 @@ static const Step steps[] = {
 		{"SELECT (SELECT array_agg(member) FROM lb_top(10, 'plain', 3)) = (SELECT array_agg(id) FROM (SELECT id FROM plain ORDER BY score DESC, at, id OFFSET 3 LIMIT 10) AS s)",
 			"SELECT (SELECT member FROM lb_at(4, 'plain')) = (SELECT id FROM plain ORDER BY score DESC, at, id OFFSET 3 LIMIT 1)",
 			"SELECT (SELECT array_agg(member) FROM lb_around((SELECT member FROM lb_at(6, 'plain')), 'plain', 2)) = (SELECT array_agg(id) FROM (SELECT id FROM plain ORDER BY score DESC, at, id OFFSET 3 LIMIT 5) AS s)",
-			"SELECT lb_top_json(2, 'plain') #>> '{entries,1,player_id}' = (SELECT id::text FROM plain ORDER BY score DESC, at, id OFFSET 1 LIMIT 1)",
+			"SELECT lb_top_json(2, 'plain') #>> '{entries,1,player_id}' = (SELECT plain.id::text FROM plain ORDER BY score DESC, at, plain.id OFFSET 1 LIMIT 1)",
 			"SELECT (SELECT count(*) FROM lb_top(100000, 'plain')) = (SELECT count(*) FROM plain)",
 		"SELECT lb_rank_json(7, 'plain', 2) ->> 'score' = (SELECT score::text FROM plain WHERE id = 7)"},
 	NULL},
@@ -187,7 +187,7 @@ static const Step steps[] = {
 	NULL},
 	{"statistics", READ, NULL,
 		{"SELECT count(*) > 3 FROM lb_stat_board", "SELECT count(*) > 1 FROM lb_stat_memory",
-		"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_board_key('plain') = 'plain'",
+		"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_stat_reset()", "SELECT lb_board_key('plain') = 'plain'",
 		"SELECT lb_window_key('daily', '2026-01-01') = 'daily:20260101'"},
 	NULL},
 	{"verify", READ, NULL,
@@ -637,6 +637,56 @@ run_processes(const char *type, const char *set, const char *reset, int step)
 		   now() - start);
 }
 
+/* The scenario has called every function of the extension. */
+static void
+check_touched(void)
+{
+	static const char query[] =
+	"SELECT coalesce(string_agg(p.proname, ', '), '') FROM pg_proc AS p"
+	" JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid"
+	" AND d.deptype = 'e'"
+	" JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass"
+	" AND d.refobjid = e.oid AND e.extname = 'leaderboard'"
+	" WHERE NOT EXISTS (SELECT FROM pg_stat_user_functions AS f"
+	" WHERE f.funcid = p.oid)";
+	char	   *missing;
+
+	must("SELECT pg_stat_force_next_flush()");
+	missing = ask(query);
+	if (missing[0] != '\0')
+		problem("the scenario does not call %s", missing);
+	free(missing);
+}
+
+/*
+ * Without boards there is nothing left of what they had in shared memory, but for
+ * their definitions: these are kept for others, 2 kB each.  There are never more
+ * than twelve at once here.
+ */
+static void
+check_given_back(void)
+{
+	static const char used[] =
+	"SELECT coalesce(sum(used), 0) % 2048 = 0"
+	" AND coalesce(sum(used), 0) <= 12 * 2048 FROM lb_stat_memory"
+	" WHERE datname = current_database()";
+	double		end = now() + 60;
+
+	must("DROP TABLE plain, fam, parts, other, player_scores,"
+		 " player_score_windows CASCADE");
+	while (!is_true(used) && now() < end)
+		usleep(100000);
+	if (!is_true(used))
+	{
+		char	   *bytes = ask("SELECT used::text FROM lb_stat_memory"
+								" WHERE datname = current_database()");
+
+		problem("without boards %s bytes of shared memory are still taken",
+				bytes);
+		free(bytes);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -693,8 +743,15 @@ main(int argc, char **argv)
 		char	   *reset = format("ALTER DATABASE %s RESET leaderboard.fault_at", database);
 
 		run_processes("leaderboard worker", set, reset, every);
+		free(set);
+		free(reset);
+		free(database);
 	}
-	printf("writes refused: %" PRId64 " cold, %" PRId64 " warm\n", refused[0], refused[1]);
+	if (only == NULL)
+		check_touched();
+	check_given_back();
+	printf("%" PRId64 " writes have failed in new sessions, %" PRId64
+		   " in others\n", refused[0], refused[1]);
 
 	printf("%" PRId64 " passed, %" PRId64 " failed\n", failures, problems);
 	return problems > 0;

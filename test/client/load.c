@@ -17,7 +17,8 @@
  * lost the connection before the answer submits the same once more, under the
  * same match_id, until it is acknowledged.  One process closes a season of
  * "global" every few seconds, and opens short windows, which the maintenance
- * worker closes.  Now and then a process compares a rank with its query.
+ * worker closes.  Now and then a process hides a player or shows him again, or
+ * compares a rank with its query.
  *
  * Every so many seconds (-k, 60) all processes of the server get a SIGKILL at
  * once.  The server is started again, the processes
@@ -52,6 +53,7 @@
 #define MAX_PLAYERS 100000
 #define MAX_WINDOWS 4096
 #define MAX_BATCH 30
+#define HIDDEN 20				/* players who may be hidden */
 
 typedef struct Shared
 {
@@ -275,7 +277,7 @@ close_season(void)
 	PGresult   *res;
 
 	/* The answer to one that was lost may be that it is closed. */
-	if (insist(statement, "42710", &res) == 0 &&
+	if (insist(statement, "23505", &res) == 0 &&
 		PQresultStatus(res) != PGRES_TUPLES_OK)
 		fail("%s\n%s", statement, PQresultErrorMessage(res));
 	add(&shared->seasons, 1);
@@ -301,6 +303,19 @@ open_window(void)
 	free(statement);
 }
 
+/* Some of the last players are off all boards for a while; their scores go on. */
+static void
+hide_or_show(void)
+{
+	char	   *statement = format("SELECT lb_%s(%d)", percent(50) ? "hide" : "show",
+								   players - rnd(HIDDEN));
+	PGresult   *res;
+
+	(void) insist(statement, NULL, &res);
+	PQclear(res);
+	free(statement);
+}
+
 /* A rank in one snapshot, by function and query, while others submit. */
 static void
 compare_rank(void)
@@ -310,7 +325,7 @@ compare_rank(void)
 
 	statement = format("SELECT player_id, r, lb_rank(player_id) FROM (SELECT player_id,"
 					   " row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r"
-					   " FROM player_scores) AS s WHERE player_id = %d",
+					   " FROM player_scores WHERE ranked) AS s WHERE player_id = %d",
 					   1 + rnd(players));
 	(void) insist(statement, NULL, &res);
 	if (PQntuples(res) == 1 &&
@@ -353,6 +368,8 @@ client(int number)
 		}
 		else if (percent(3))
 			compare_rank();
+		else if (percent(1))
+			hide_or_show();
 		else if (percent(15))
 			submit_many();
 		else
@@ -472,6 +489,7 @@ static void
 check_ledger(void)
 {
 	PGresult   *res;
+	char	   *query;
 	int64_t		found = 0;
 	int64_t		total = 0;
 
@@ -496,13 +514,19 @@ check_ledger(void)
 		fail("the tables have %" PRId64 ", the ledger %" PRId64, found, total);
 	PQclear(res);
 
-	(void) insist("SELECT split_part(w.key, ':', 2), w.score, coalesce(a.score, w.score)"
-				  " FROM (SELECT window_key AS key, sum(score) AS score"
-				  " FROM player_score_windows WHERE starts_with(window_key, 'load:')"
-				  " GROUP BY window_key) AS w LEFT JOIN"
-				  " (SELECT board, sum(score) AS score FROM lb_archive"
-				  " GROUP BY board) AS a ON a.board IN (w.key, '*:' || w.key)",
-				  NULL, &res);
+	/* Of who is hidden at a window's end it has no standing. */
+	query = format("SELECT split_part(w.key, ':', 2), w.score, w.shown,"
+				   " coalesce(a.score, w.shown)"
+				   " FROM (SELECT window_key AS key, sum(score) AS score,"
+				   " sum(score) FILTER (WHERE player_id <= %d) AS shown"
+				   " FROM player_score_windows WHERE starts_with(window_key, 'load:')"
+				   " GROUP BY window_key) AS w LEFT JOIN"
+				   " (SELECT board, sum(score) AS score FROM lb_archive"
+				   " WHERE member <= %d GROUP BY board) AS a"
+				   " ON a.board IN (w.key, '*:' || w.key)",
+				   players - HIDDEN, players - HIDDEN);
+	(void) insist(query, NULL, &res);
+	free(query);
 	for (int i = 0; i < PQntuples(res); i++)
 	{
 		int			window = atoi(PQgetvalue(res, i, 0));
@@ -510,9 +534,9 @@ check_ledger(void)
 		if (atoll(PQgetvalue(res, i, 1)) < shared->windows[window])
 			fail("window %d has %s, and %" PRId64 " was acknowledged", window,
 				 PQgetvalue(res, i, 1), shared->windows[window]);
-		if (strcmp(PQgetvalue(res, i, 1), PQgetvalue(res, i, 2)) != 0)
+		if (strcmp(PQgetvalue(res, i, 2), PQgetvalue(res, i, 3)) != 0)
 			fail("window %d has %s, and %s was archived", window,
-				 PQgetvalue(res, i, 1), PQgetvalue(res, i, 2));
+				 PQgetvalue(res, i, 2), PQgetvalue(res, i, 3));
 		passed++;
 	}
 	PQclear(res);
@@ -532,15 +556,16 @@ check_ranks(void)
 	check_none("ranks",
 			   "SELECT player_id, r, lb_rank(player_id) FROM (SELECT player_id,"
 			   " row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r"
-			   " FROM player_scores) AS s WHERE r IS DISTINCT FROM lb_rank(player_id)");
+			   " FROM player_scores WHERE ranked) AS s"
+			   " WHERE r IS DISTINCT FROM lb_rank(player_id)");
 	check_none("first places",
 			   "(SELECT member, score FROM lb_top(100) EXCEPT ALL"
 			   " SELECT * FROM (SELECT player_id, score FROM player_scores"
-			   " ORDER BY score DESC, updated_at, player_id LIMIT 100) AS s)");
+			   " WHERE ranked ORDER BY score DESC, updated_at, player_id LIMIT 100) AS s)");
 	check_none("ranks of windows",
 			   "SELECT * FROM (SELECT player_id, window_key, row_number() OVER"
 			   " (PARTITION BY window_key ORDER BY score DESC, updated_at, player_id) AS r"
-			   " FROM player_score_windows WHERE window_key IN (SELECT window_key"
+			   " FROM player_score_windows WHERE ranked AND window_key IN (SELECT window_key"
 			   " FROM player_score_windows GROUP BY window_key"
 			   " ORDER BY max(updated_at) DESC LIMIT 5)) AS s"
 			   " WHERE r IS DISTINCT FROM lb_rank(player_id, window_key)");

@@ -99,8 +99,10 @@ WRAP(void *, repalloc, (void *p, Size size), (p, size))
 WRAP(void *, repalloc_huge, (void *p, Size size), (p, size))
 WRAP(void *, MemoryContextAlloc, (MemoryContext c, Size size), (c, size))
 WRAP(void *, MemoryContextAllocZero, (MemoryContext c, Size size), (c, size))
+#if PG_VERSION_NUM < 170000
 WRAP(void *, MemoryContextAllocZeroAligned, (MemoryContext c, Size size),
 	 (c, size))
+#endif
 WRAP(void *, MemoryContextAllocHuge, (MemoryContext c, Size size), (c, size))
 WRAP(MemoryContext, AllocSetContextCreateInternal,
 	 (MemoryContext parent, const char *name, Size least, Size first,

@@ -233,3 +233,28 @@ sql()
 {
 	"$BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"
 }
+
+# get_source VERSION: Debian's source of the server, below $WORK/source, whether or
+# not the machine's list of sources names it: it is asked for with a list of our
+# own.  What was said meanwhile is in build.log.
+get_source()
+{
+	local apt release
+
+	# shellcheck disable=SC1091 # the system's
+	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial source
+	as_server tee apt/sources.list >/dev/null <<-END
+		deb-src ${MIRROR:-http://deb.debian.org/debian} $release main
+	END
+	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$WORK/apt/sources.list"
+		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
+		-o Dir::State::status=/var/lib/dpkg/status
+		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
+	# From where whoever runs it can read.
+	(
+		cd source &&
+			as_server "${apt[@]}" update &&
+			as_server "${apt[@]}" source "postgresql-$1"
+	) >build.log 2>&1
+}

@@ -20,7 +20,8 @@ case $purpose in
 	test | cassert)
 		# gcc brings the sanitizers' run-time libraries, libpq-dev what the
 		# client is built with, the pgtap packages the extension and pg_prove.
-		packages+=(libpq-dev clang valgrind perl libipc-run-perl
+		# sqlsmith is for the part of that name.
+		packages+=(libpq-dev clang valgrind perl libipc-run-perl sqlsmith
 			"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
 		commands+=(clang valgrind prove pg_prove)
 		;;&

@@ -11,7 +11,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith"
 # Only when named: as long as one likes.
 EXTRA="soak load"
 
@@ -19,6 +19,8 @@ EXTRA="soak load"
 seconds=${RUN_SECONDS:-20}
 connections=${CONNECTIONS:-8}
 transactions=${TRANSACTIONS:-0}
+# How many random statements.
+statements=${STATEMENTS:-1000}
 # Which of the calls that can run out of memory do: every seventh.
 every=${EVERY:-7}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
@@ -518,6 +520,84 @@ part_load()
 	grep -v '^FATAL\|^pg_ctl' load.out
 	grep -E 'acknowledged, none lost' load.out | sed 's/^/   /' >&3
 	check_server_log "$WORK/load-server" 'signal 9: Killed'
+}
+
+# Tables and boards for random statements, which an ordinary role may use.
+prepare_sqlsmith()
+{
+	sql -c "DROP DATABASE IF EXISTS smith" -c "DROP ROLE IF EXISTS smith" \
+		-c "CREATE ROLE smith LOGIN" -c "CREATE DATABASE smith"
+	sql -d smith -o /dev/null <<-'END'
+		CREATE EXTENSION leaderboard;
+		SELECT lb_create_tables();
+		SELECT lb_open_window('daily');
+		INSERT INTO player_scores SELECT i, i * 7919 % 1001 FROM generate_series(1, 500) AS i;
+		SELECT lb_submit(i, i) FROM generate_series(1, 50) AS i;
+		CREATE TABLE fam (id bigint, kind text, score integer, at timestamptz DEFAULT now(),
+			PRIMARY KEY (kind, id));
+		INSERT INTO fam SELECT i, chr(65 + i % 5), i % 17 FROM generate_series(1, 200) AS i;
+		SELECT lb_create_board('fam', 'fam', 'id', 'score DESC', 'kind', 'rank');
+		CREATE TABLE parts (id integer PRIMARY KEY, score integer) PARTITION BY RANGE (id);
+		CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (50);
+		CREATE TABLE parts2 PARTITION OF parts DEFAULT;
+		INSERT INTO parts SELECT i, i % 9 FROM generate_series(1, 100) AS i;
+		SELECT lb_create_board('parts', 'parts', 'id', 'score ASC', NULL, 'dense_rank');
+		GRANT ALL ON player_scores, player_score_windows, fam, parts TO smith;
+	END
+}
+
+# The internal errors in a log: each with where it was raised, ours first.
+internal_errors()
+{
+	awk -v files="$(cd tree/src && echo *.c)" '
+		BEGIN { n = split(files, f, " "); for (i = 1; i <= n; i++) ours[f[i]] = 1 }
+		/ERROR:  XX/ { error = $0; sub(/.*ERROR:  /, "", error); next }
+		/LOCATION:  / && error != "" {
+			file = $NF; sub(/:.*/, "", file)
+			where = $0; sub(/.*LOCATION:  /, "", where)
+			print (file in ours ? "ours: " : "the server: ") error " (" where ")"
+			error = ""
+		}' "$1" | sort | uniq -c
+}
+
+# Random statements of sqlsmith (https://github.com/anse1/sqlsmith), half of them
+# as superuser and half as a role that may do little.  Most are errors.  None may
+# be an internal error of ours, nor crash the server, nor make a board wrong.
+part_sqlsmith()
+{
+	local role found wrong
+
+	command -v sqlsmith >/dev/null || { echo "sqlsmith is not installed"; return 1; }
+	prepare_install
+	if [ ! -e "$WORK/smith-server" ]; then
+		BIN=$(cat bin)
+		{
+			server_settings
+			echo "statement_timeout = 1s"
+			echo "log_error_verbosity = verbose"
+			echo "track_functions = all"
+		} | server_init "$WORK/smith-server"
+	fi
+	use_server bin "$WORK/smith-server"
+	prepare_sqlsmith
+	for role in postgres smith; do
+		timeout -k 30 $((600 + statements)) sqlsmith --exclude-catalog \
+			--target="host=$PGHOST dbname=smith user=$role" \
+			--max-queries=$((statements / 2)) --seed="$seed" >smith.out 2>&1 ||
+			{ tail -n 20 smith.out; return 1; }
+	done
+	check_server_log "$PGHOST"
+	internal_errors "$PGHOST/log" | tee internal.out
+	found=$(sql -d smith -Atc "SELECT count(*) || ' functions of ours, ' || coalesce(sum(calls), 0) || ' calls'
+		FROM pg_stat_user_functions WHERE funcname LIKE 'lb_%'")
+	echo "   seed $seed: $statements statements, $found," \
+		"$(grep -c 'the server:' internal.out || true) internal errors of the server's" >&3
+	check "no internal error of ours" [ "$(grep -c 'ours:' internal.out || true)" = 0 ]
+	check "$found were called" [ "${found%% *}" -gt 3 ]
+	wrong=$(sql -d smith -Atc "SELECT lb_wait_ready('1 min')" \
+		-c "SELECT * FROM lb_verify()")
+	check "the boards are right: $wrong" [ "$wrong" = t ]
+	checks_passed
 }
 
 # finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's

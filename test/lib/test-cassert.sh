@@ -35,30 +35,6 @@ lb_begin cassert
 [ -n "$dir" ] || dir=$WORK/pg
 prefix=$dir/pgsql
 
-# Debian's source of the server, whether or not the machine's list of sources
-# names it: it is asked for with a list of our own.
-get_source()
-{
-	local apt release
-
-	# shellcheck disable=SC1091 # the system's
-	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial source
-	as_server tee apt/sources.list >/dev/null <<-END
-		deb-src ${MIRROR:-http://deb.debian.org/debian} $release main
-	END
-	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$WORK/apt/sources.list"
-		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
-		-o Dir::State::status=/var/lib/dpkg/status
-		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
-	# From where whoever runs it can read.
-	(
-		cd source &&
-			as_server "${apt[@]}" update &&
-			as_server "${apt[@]}" source "postgresql-$pg"
-	) >build.log 2>&1
-}
-
 # With what the tests use, and little that takes more packages.  The two of
 # contrib are extensions that tests create.
 build()
@@ -79,7 +55,7 @@ build()
 
 if [ ! -e "$dir/complete-$pg" ]; then
 	echo "Getting the source of PostgreSQL $pg"
-	get_source || skip "no source package postgresql-$pg"
+	get_source "$pg" || skip "no source package postgresql-$pg"
 	echo "Building it with --enable-cassert"
 	mkdir -p "$dir"
 	[ "$(id -u)" != 0 ] || chown "$SERVER_USER" "$dir"
