@@ -1722,6 +1722,8 @@ directory_account(Oid database)
 	return &unused->account;
 }
 
+static void set_reason(LbDef *def, const char *reason, bool tell);
+
 /* A definition's memory for the first time. */
 static LbDef *
 def_allocate(LbMem *mem)
@@ -1843,10 +1845,9 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->retry = false;
 		def->awaiting = false;
 		def->release = false;
-		def->tell = false;
+		set_reason(def, "", false);
 		def->build_seconds = 0;
 		def->build_start = 0;
-		def->reason[0] = '\0';
 		for (int i = 0; i < LB_STRIPES; i++)
 		{
 			def->stripes[i].queueing = false;
@@ -1907,15 +1908,46 @@ lb_memory_reason(const LbDef *def)
 	return "the shared memory of leaderboard.memory is used up";
 }
 
+/*
+ * The reason that lb_stat_board shows, and whether the log is to be told of it.
+ * These two change only here, so that the log never tells a reason that holds no
+ * longer.  A board that is ready has no reason, and nothing is left to tell.
+ * Caller holds def->mutex.
+ */
+static void
+set_reason(LbDef *def, const char *reason, bool tell)
+{
+	def->tell = tell;
+	strlcpy(def->reason, reason, LB_MAX_REASON);
+}
+
+void
+lb_def_reason(LbDef *def, const char *reason)
+{
+	SpinLockAcquire(&def->mutex);
+	set_reason(def, reason, def->tell);
+	SpinLockRelease(&def->mutex);
+}
+
+void
+lb_def_ready(LbDef *def)
+{
+	SpinLockAcquire(&def->mutex);
+	pg_atomic_write_u32(&def->state, LB_READY);
+	set_reason(def, "", false);
+	def->retry = false;
+	SpinLockRelease(&def->mutex);
+}
+
 void
 lb_def_offline(LbDef *def, const char *reason, bool retry)
 {
 	SpinLockAcquire(&def->mutex);
 	pg_atomic_write_u32(&def->state, LB_OFFLINE);
 
-	/* A ready board has no reason; each commit may come here from then on. */
-	def->tell |= strncmp(def->reason, reason, LB_MAX_REASON - 1) != 0;
-	strlcpy(def->reason, reason, LB_MAX_REASON);
+	/* The log is told once: each commit may come here from then on. */
+	set_reason(def, reason, def->tell ||
+			   strncmp(def->reason, reason, LB_MAX_REASON - 1) != 0);
 
 	/* A build does not take back what was asked for while it was at work. */
 	def->retry = retry || (def->retry && def->builder == MyProcPid);

@@ -639,6 +639,18 @@ extern const char *lb_memory_reason(const LbDef *def);
  */
 extern void lb_def_offline(LbDef *def, const char *reason, bool retry);
 
+/*
+ * Say that the index serves.  Caller holds all stripes' exclusive locks.  Never
+ * raises.
+ */
+extern void lb_def_ready(LbDef *def);
+
+/*
+ * Say why the last build has failed, without a change of the state.  Never
+ * raises.
+ */
+extern void lb_def_reason(LbDef *def, const char *reason);
+
 /* Remove a definition with its boards.  Never raises. */
 extern void lb_def_remove(LbDef *def, uint64 generation);
 

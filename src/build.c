@@ -892,11 +892,7 @@ install(Build *build)
 		}
 		build->installed = true;
 
-		SpinLockAcquire(&def->mutex);
-		pg_atomic_write_u32(&def->state, LB_READY);
-		def->reason[0] = '\0';
-		def->retry = false;
-		SpinLockRelease(&def->mutex);
+		lb_def_ready(def);
 
 		/*
 		 * Who has changes that are unknown takes no stripe's lock: he may have
@@ -956,9 +952,7 @@ abandon_build(int code, Datum arg)
 static void
 build_offline(Build *build, const char *reason, bool retry)
 {
-	SpinLockAcquire(&build->def->mutex);
-	strlcpy(build->def->reason, reason, LB_MAX_REASON);
-	SpinLockRelease(&build->def->mutex);
+	lb_def_reason(build->def, reason);
 	if (pg_atomic_read_u32(&build->def->state) != LB_READY)
 		lb_def_offline(build->def, reason, retry);
 }
@@ -1338,6 +1332,7 @@ release_waiters(Oid database, const char *reason)
 	dlist_foreach(iter, &lb_shared->defs)
 	{
 		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		bool		released = false;
 
 		if (def->database != database)
 			continue;
@@ -1349,9 +1344,11 @@ release_waiters(Oid database, const char *reason)
 			def->build_start = GetCurrentTimestamp();
 			if (pg_atomic_read_u32(&def->state) == LB_READY)
 				def->wanted = false;
-			strlcpy(def->reason, reason, LB_MAX_REASON);
+			released = true;
 		}
 		SpinLockRelease(&def->mutex);
+		if (released)
+			lb_def_reason(def, reason);
 		ConditionVariableBroadcast(&def->changed);
 	}
 	LWLockRelease(&lb_shared->directory_lock);

@@ -1128,17 +1128,21 @@ free_plans(void)
 }
 
 /*
- * The operands and the board's value as parameters of the query.  They are
- * marked constant so that a plan can be made for these very values.
+ * The operands and the board's value as parameters of the query, or NULL if it
+ * has none, as the executor expects it.  They are marked constant so that a plan
+ * can be made for these very values.
  */
 static ParamListInfo
 make_params(const LbDefn *defn, LbQueryKind kind, const Datum *args,
 			const char *nulls, const LbValue *value)
 {
 	int			n = operands[kind].n;
-	ParamListInfo params = makeParamList(n + (defn->family ? 1 : 0));
+	ParamListInfo params;
 	int			i;
 
+	if (n == 0 && !defn->family)
+		return NULL;
+	params = makeParamList(n + (defn->family ? 1 : 0));
 	for (i = 0; i < n; i++)
 	{
 		ParamExternData *param = &params->params[i];

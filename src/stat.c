@@ -326,6 +326,9 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	def_row.build_done = pg_atomic_read_u64(&def->build_done);
 	def_row.build_total = Max((int64) pg_atomic_read_u64(&def->build_total),
 							  def_row.build_done);
+	/* What prepared transactions have left counts as soon as they have ended. */
+	if (pg_atomic_read_u32(&def->nprepared) > 0)
+		(void) lb_def_settle_prepared(def, generation);
 	buffer = palloc(sizeof(RowBuffer));
 	buffer->def = def;
 	for (int s = 0; s < LB_STRIPES; s++)

@@ -117,6 +117,18 @@ INSERT INTO plain SELECT i, i FROM generate_series(1, 400) i ON CONFLICT DO NOTH
 END
 }
 
+# Statistics count what has just been committed, before any read has met it.
+is( $node->safe_psql('postgres', <<'END'),
+BEGIN;
+INSERT INTO plain SELECT 2000 + i, i FROM generate_series(1, 20) i;
+PREPARE TRANSACTION 'counted';
+COMMIT PREPARED 'counted';
+SELECT members - (SELECT count(*) FROM plain) FROM lb_stat_board
+WHERE board = 'global';
+DELETE FROM plain WHERE player_id > 2000;
+END
+	'0', 'lb_stat_board counts what was prepared and committed');
+
 # In one session, right after another, without anybody's time to settle.
 $node->safe_psql('postgres', <<"END");
 @{[ map { my $end = $_ % 3 ? 'COMMIT' : 'ROLLBACK'; <<"TX" } 1 .. 60 ]}
