@@ -826,6 +826,30 @@ has_member_index(Relation rel, const LbDefn *defn)
 	return found;
 }
 
+const Trigger *
+lb_capture_trigger(Relation rel, Oid capture, bool row, bool fires)
+{
+	TriggerDesc *desc = rel->trigdesc;
+	const int16 all = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE |
+	TRIGGER_TYPE_DELETE;
+	const int16 events = row ? all : TRIGGER_TYPE_TRUNCATE;
+
+	for (int i = 0; desc != NULL && i < desc->numtriggers; i++)
+	{
+		const Trigger *trigger = &desc->triggers[i];
+
+		if (trigger->tgfoid == capture &&
+			TRIGGER_FOR_AFTER(trigger->tgtype) &&
+			(TRIGGER_FOR_ROW(trigger->tgtype) != 0) == row &&
+			(trigger->tgtype & events) == events &&
+			trigger->tgqual == NULL && trigger->tgnattr == 0 &&
+			!trigger->tgdeferrable &&
+			(!fires || trigger->tgenabled == TRIGGER_FIRES_ALWAYS))
+			return trigger;
+	}
+	return NULL;
+}
+
 /*
  * Whether our row trigger is there and fires, and unless it is a partition our
  * TRUNCATE trigger.
@@ -833,32 +857,40 @@ has_member_index(Relation rel, const LbDefn *defn)
 static bool
 has_triggers(Relation rel, Oid capture, bool part)
 {
-	TriggerDesc *desc = rel->trigdesc;
-	int16		rows = 0;
-	bool		truncate = part;
-	const int16 all = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE |
-	TRIGGER_TYPE_DELETE;
+	return lb_capture_trigger(rel, capture, true, true) != NULL &&
+		(part || lb_capture_trigger(rel, capture, false, true) != NULL);
+}
 
-	if (desc == NULL)
-		return false;
-	for (int i = 0; i < desc->numtriggers; i++)
+bool
+lb_is_captured(Oid source)
+{
+	const LbCatalog *cat;
+	List	   *rels;
+	ListCell   *lc;
+	bool		result = true;
+
+	AcceptInvalidationMessages();
+	cat = lb_catalog();
+	if (cat == NULL)
+		return true;
+	rels = find_all_inheritors(source, NoLock, NULL);
+	foreach(lc, rels)
 	{
-		Trigger    *trigger = &desc->triggers[i];
+		Relation	rel = RelationIdGetRelation(lfirst_oid(lc));
 
-		if (trigger->tgfoid != capture ||
-			strcmp(trigger->tgname, TRIGGER_FOR_ROW(trigger->tgtype) ?
-				   LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER) != 0 ||
-			trigger->tgenabled != TRIGGER_FIRES_ALWAYS ||
-			trigger->tgqual != NULL || trigger->tgnattr != 0 ||
-			trigger->tgdeferrable ||
-			!TRIGGER_FOR_AFTER(trigger->tgtype))
+		if (rel == NULL)
 			continue;
-		if (TRIGGER_FOR_ROW(trigger->tgtype))
-			rows |= trigger->tgtype & all;
-		else if (TRIGGER_FOR_TRUNCATE(trigger->tgtype))
-			truncate = true;
+
+		/* Children of a plain table are not part of the board. */
+		if (lfirst_oid(lc) == source)
+			result &= has_triggers(rel, cat->capture, false);
+		else if (rel->rd_rel->relispartition &&
+				 rel->rd_rel->relkind == RELKIND_RELATION)
+			result &= has_triggers(rel, cat->capture, true);
+		RelationClose(rel);
 	}
-	return rows == all && truncate;
+	list_free(rels);
+	return result;
 }
 
 bool
@@ -1926,6 +1958,14 @@ lb_def_reason(LbDef *def, const char *reason)
 {
 	SpinLockAcquire(&def->mutex);
 	set_reason(def, reason, def->tell);
+	SpinLockRelease(&def->mutex);
+}
+
+void
+lb_def_try_soon(LbDef *def)
+{
+	SpinLockAcquire(&def->mutex);
+	def->failed = false;
 	SpinLockRelease(&def->mutex);
 }
 

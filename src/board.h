@@ -22,6 +22,7 @@
 #include "storage/s_lock.h"
 #include "storage/spin.h"
 #include "utils/relcache.h"
+#include "utils/reltrigger.h"
 #include "utils/timestamp.h"
 
 #include "keys.h"
@@ -460,7 +461,7 @@ extern void lb_wake_launcher(void);
 
 /* board.c: definitions */
 
-/* The triggers that every source has. */
+/* The triggers that every source has, by the names that we give them. */
 #define LB_ROW_TRIGGER "leaderboard_capture"
 #define LB_TRUNCATE_TRIGGER "leaderboard_capture_truncate"
 
@@ -578,6 +579,22 @@ extern int32 lb_recorded_id(struct TupleTableSlot *slot, Oid *source);
 /* Name of a row of lb_board, palloc'd. */
 extern char *lb_recorded_name(struct TupleTableSlot *slot);
 
+/*
+ * The trigger by which an open relation is captured: for each row, or for
+ * TRUNCATE.  It is known by its function, capture, and by what it fires for, since
+ * others may give it another name.  Of several it is the first in the order of
+ * their names, as all who ask must agree on one.  With fires it must also be
+ * enabled as ALWAYS.  NULL if there is none.
+ */
+extern const Trigger *lb_capture_trigger(Relation rel, Oid capture, bool row,
+										 bool fires);
+
+/*
+ * Whether a source and its partitions have all capture triggers, and these
+ * fire.  Takes no lock.
+ */
+extern bool lb_is_captured(Oid source);
+
 /* Whether what is written to a table is captured, for whatever boards. */
 extern bool lb_has_row_trigger(Oid source);
 
@@ -644,6 +661,12 @@ extern void lb_def_offline(LbDef *def, const char *reason, bool retry);
  * raises.
  */
 extern void lb_def_ready(LbDef *def);
+
+/*
+ * The next build need not be put off since the last one has failed: what has made
+ * it fail is being put right.  Never raises.
+ */
+extern void lb_def_try_soon(LbDef *def);
 
 /*
  * Say why the last build has failed, without a change of the state.  Never

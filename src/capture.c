@@ -940,6 +940,14 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 }
 
 bool
+lb_altered_here(const LbDefn *defn)
+{
+	XactDef    *xdef = find_xact_def(defn);
+
+	return xdef != NULL && xdef->unknown;
+}
+
+bool
 lb_changed_here(Oid source)
 {
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
@@ -1115,14 +1123,15 @@ capture_truncate(LbDefn *defn)
 	xdef->truncates[xdef->ntruncates++] = take_seq();
 }
 
+/* Whether it is this trigger by which the table is captured. */
 static bool
-is_our_trigger(const TriggerData *trigger)
+is_our_trigger(const TriggerData *trigger, Oid capture)
 {
-	const char *name = TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ?
-	LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER;
+	const Trigger *ours;
 
-	return TRIGGER_FIRED_AFTER(trigger->tg_event) &&
-		strcmp(trigger->tg_trigger->tgname, name) == 0;
+	ours = lb_capture_trigger(trigger->tg_relation, capture,
+							  TRIGGER_FIRED_FOR_ROW(trigger->tg_event), true);
+	return ours != NULL && ours->tgoid == trigger->tg_trigger->tgoid;
 }
 
 /*
@@ -1135,6 +1144,7 @@ lb_capture(PG_FUNCTION_ARGS)
 	LbDefn	  **defns;
 	int			n;
 	const LbCatalog *cat;
+	bool		version_ok;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -1147,17 +1157,18 @@ lb_capture(PG_FUNCTION_ARGS)
 	 * do we listen to triggers that somebody else has made of this function;
 	 * they let every row pass as it is.
 	 */
-	if (lb_shared == NULL || !is_our_trigger(trigger))
+	cat = lb_shared == NULL ? NULL : lb_catalog();
+	if (cat == NULL || !is_our_trigger(trigger, cat->capture))
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ?
 							   trigger->tg_newtuple : trigger->tg_trigtuple);
 
-	cat = lb_catalog();
+	version_ok = cat->version_ok;
 	n = lb_defns_of_rows(trigger->tg_relation, &defns);
 	for (int i = 0; i < n; i++)
 	{
 		if (published)
 			captured_late(make_xact_def(defns[i]));
-		else if (cat == NULL || !cat->version_ok)
+		else if (!version_ok)
 			rows_unknown(defns[i], NULL);
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
@@ -1381,36 +1392,43 @@ lb_dropped_here(Oid catalog, int32 id)
 	return has_op(OP_DROPPED, catalog, id);
 }
 
+/* What pg_trigger says of a trigger. */
+typedef struct TriggerFacts
+{
+	Oid			table;
+	Oid			function;
+	Oid			parent;			/* that it is a clone of, on a partition */
+} TriggerFacts;
+
 /*
- * The table of a trigger and the trigger's parent, which it is a clone of, if
- * it is on a partition.  The trigger may be new.
+ * Look a trigger up, as a snapshot sees it, or with NULL as the command that
+ * runs has found it.  Returns whether it is there.
  */
-static Oid
-trigger_table(Oid trigger, Oid *parent, NameData *name)
+static bool
+read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	Oid			table = InvalidOid;
+	bool		found;
 
-	*parent = InvalidOid;
 	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, SnapshotSelf,
-							  1, &key);
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, snapshot, 1, &key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
+	found = HeapTupleIsValid(tuple);
+	if (found)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		table = form->tgrelid;
-		*parent = form->tgparentid;
-		*name = form->tgname;
+		facts->table = form->tgrelid;
+		facts->function = form->tgfoid;
+		facts->parent = form->tgparentid;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return table;
+	return found;
 }
 
 /*
@@ -1526,52 +1544,70 @@ follow_renames(void)
 }
 
 /*
- * A trigger was altered or is dropped.  That of a partition is a clone, and
- * leads to the table that it comes from even where the partition does not any
- * more (DETACH).
+ * The capture trigger of a table was altered or is dropped.  That of a partition
+ * is a clone, and leads to the table that it comes from even where the partition
+ * does not any more (DETACH).
  */
+static void
+capture_altered(TriggerFacts facts)
+{
+	TriggerFacts parent;
+
+	while (OidIsValid(facts.parent) &&
+		   read_trigger(facts.parent, SnapshotSelf, &parent))
+		facts = parent;
+	(void) source_altered(facts.table, 0);
+}
+
+/* A trigger was altered or is dropped. */
 static void
 trigger_altered(Oid trigger)
 {
-	Oid			table = InvalidOid;
-	Oid			parent = trigger;
+	const LbCatalog *cat = lb_catalog();
+	TriggerFacts facts;
 
-	while (OidIsValid(parent))
-	{
-		Oid			next;
-		NameData	name;
-		Oid			found = trigger_table(parent, &next, &name);
-
-		if (!OidIsValid(found))
-			break;
-		table = found;
-		parent = next;
-	}
-	(void) source_altered(table, 0);
+	if (cat != NULL && read_trigger(trigger, SnapshotSelf, &facts) &&
+		facts.function == cat->capture)
+		capture_altered(facts);
 }
 
 /*
- * A clone of our row trigger came to be: a table has become a partition.  If it
- * brings rows along, no trigger fires for them.
+ * A trigger came to be, or has replaced one (CREATE OR REPLACE).  If either is of
+ * our function, the table may not be captured as before.
+ *
+ * Clones follow the trigger that they come from.  But by one that is new, a table
+ * has become a partition.  If it brings rows along, no trigger fires for them.
  */
 static void
 trigger_created(Oid trigger)
 {
-	Oid			parent;
-	NameData	name;
-	Oid			table = trigger_table(trigger, &parent, &name);
+	const LbCatalog *cat = lb_catalog();
+	Oid			capture;
+	TriggerFacts facts;
+	TriggerFacts before;
 	Relation	rel;
-	bool		rows;
+	bool		altered;
 
-	if (!OidIsValid(table) || !OidIsValid(parent) ||
-		strcmp(NameStr(name), LB_ROW_TRIGGER) != 0)
+	if (cat == NULL)
 		return;
-	rel = relation_open(table, AccessShareLock);
-	rows = rel->rd_rel->relkind == RELKIND_RELATION &&
-		RelationGetNumberOfBlocks(rel) > 0;
-	relation_close(rel, AccessShareLock);
-	if (rows)
-		trigger_altered(trigger);
+	capture = cat->capture;
+	if (!read_trigger(trigger, SnapshotSelf, &facts))
+		return;
+	if (!OidIsValid(facts.parent))
+		altered = facts.function == capture ||
+			(read_trigger(trigger, NULL, &before) &&
+			 before.function == capture);
+	else if (facts.function == capture)
+	{
+		rel = relation_open(facts.table, AccessShareLock);
+		altered = rel->rd_rel->relkind == RELKIND_RELATION &&
+			RelationGetNumberOfBlocks(rel) > 0;
+		relation_close(rel, AccessShareLock);
+	}
+	else
+		altered = false;
+	if (altered)
+		capture_altered(facts);
 }
 
 /*

@@ -70,6 +70,12 @@ extern bool lb_dropped_here(Oid catalog, int32 id);
  */
 extern void lb_follow_rename(const LbDefn *old);
 
+/*
+ * Whether the transaction has made changes for this board that are not captured,
+ * by altering its triggers, say.  Then it is built anew when that commits.
+ */
+extern bool lb_altered_here(const LbDefn *defn);
+
 /* Whether the transaction has changes of this source. */
 extern bool lb_changed_here(Oid source);
 

@@ -258,44 +258,98 @@ check_definition(LbDefn *defn, Relation rel)
 	}
 }
 
-/* Our own row trigger and TRUNCATE trigger, unless they are there. */
-static void
-create_triggers(Oid source, const LbCatalog *cat)
+/* The name of a table in a statement. */
+static char *
+table_name(Oid relid)
 {
-	Relation	rel = relation_open(source, NoLock);
-	const char *schema = quote_identifier(get_namespace_name(cat->schema));
-	char	   *table;
-	bool		rows = false;
-	bool		truncate = false;
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
 
-	table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-									   RelationGetRelationName(rel));
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+/*
+ * Make or enable one of the capture triggers of a table.  It is known by its
+ * function and has whatever name others have given it.
+ */
+static void
+make_trigger(Oid source, bool row)
+{
+	const LbCatalog *cat = lb_require_catalog();
+	const char *schema = quote_identifier(get_namespace_name(cat->schema));
+	const char *name = row ? LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER;
+	char	   *table = table_name(source);
+	Relation	rel = relation_open(source, NoLock);
+	const Trigger *found = lb_capture_trigger(rel, cat->capture, row, false);
+	bool		exists = found != NULL;
+	bool		replace = false;
+	bool		drop = false;
+
+	if (exists)
+		name = pstrdup(found->tgname);
+	for (int i = 0; !exists && rel->trigdesc != NULL &&
+		 i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
-		rows |= strcmp(trigger->tgname, LB_ROW_TRIGGER) == 0;
-		truncate |= strcmp(trigger->tgname, LB_TRUNCATE_TRIGGER) == 0;
+		if (trigger->tgfoid != cat->capture ||
+			strcmp(trigger->tgname, name) != 0)
+			continue;
+
+		/* To replace it, readers need not be waited for. */
+		drop = OidIsValid(trigger->tgconstraint);
+		replace = !drop;
 	}
 
 	/* ALTER TABLE refuses a table that is open. */
 	relation_close(rel, NoLock);
-	if (!rows)
+	name = quote_identifier(name);
+	if (drop)
+		execute_utility(psprintf("DROP TRIGGER %s ON %s", name, table));
+	if (!exists)
+		execute_utility(psprintf("CREATE %s TRIGGER %s AFTER %s ON %s "
+								 "FOR EACH %s EXECUTE FUNCTION %s.lb_capture()",
+								 replace ? "OR REPLACE" : "", name,
+								 row ? "INSERT OR UPDATE OR DELETE" : "TRUNCATE",
+								 table, row ? "ROW" : "STATEMENT", schema));
+	execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table,
+							 name));
+}
+
+/*
+ * Make or enable what a source and its partitions do not have of the capture
+ * triggers.  It must be locked in ShareRowExclusiveLock.  Returns whether there
+ * was something to do.
+ */
+static bool
+make_triggers(Oid source)
+{
+	if (lb_is_captured(source))
+		return false;
+	make_trigger(source, true);
+	make_trigger(source, false);
+	return true;
+}
+
+/* Drop all triggers of our function that a table has of its own. */
+static void
+drop_triggers(Oid source)
+{
+	const LbCatalog *cat = lb_require_catalog();
+	Relation	rel = relation_open(source, NoLock);
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		execute_utility(psprintf("CREATE TRIGGER %s AFTER INSERT OR UPDATE OR DELETE ON %s "
-								 "FOR EACH ROW EXECUTE FUNCTION %s.lb_capture()",
-								 LB_ROW_TRIGGER, table, schema));
-		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
-								 table, LB_ROW_TRIGGER));
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgfoid == cat->capture && !trigger->tgisclone)
+			names = lappend(names, pstrdup(trigger->tgname));
 	}
-	if (!truncate)
-	{
-		execute_utility(psprintf("CREATE TRIGGER %s AFTER TRUNCATE ON %s "
-								 "FOR EACH STATEMENT EXECUTE FUNCTION %s.lb_capture()",
-								 LB_TRUNCATE_TRIGGER, table, schema));
-		execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
-								 table, LB_TRUNCATE_TRIGGER));
-	}
+	relation_close(rel, NoLock);
+	foreach(lc, names)
+		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
+								 quote_identifier(lfirst(lc)),
+								 table_name(source)));
 }
 
 /* What to do about what keeps a new board from having an index. */
@@ -555,7 +609,7 @@ create_board(const char *board, Oid source, const char *member,
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	cat = lb_require_catalog();
-	create_triggers(source, cat);
+	(void) make_triggers(source);
 
 	values[0] = CStringGetTextDatum(board);
 	values[1] = ObjectIdGetDatum(source);
@@ -690,15 +744,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_connect failed");
 	others = lb_has_others(&defn);
 	if (exists && !others)
-	{
-		char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn.source)),
-													   get_rel_name(defn.source));
-
-		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
-								 LB_ROW_TRIGGER, table));
-		execute_utility(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
-								 LB_TRUNCATE_TRIGGER, table));
-	}
+		drop_triggers(defn.source);
 	else if (exists &&
 			 get_rel_relkind(defn.source) == RELKIND_PARTITIONED_TABLE)
 	{
@@ -848,6 +894,67 @@ attach_board(const char *name, LbDef **def, bool *locked)
 }
 
 static void
+rebuild_error(const char *name, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(strcmp(reason, LB_TABLE_LOCKED) == 0 ?
+					 ERRCODE_LOCK_NOT_AVAILABLE :
+					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not build board \"%s\"", name),
+			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 errhint("Reads of the board run their queries until it is built.")));
+}
+
+/*
+ * Make or enable the capture triggers of a board's source, if some are missing
+ * or do not fire.  Returns false if there was nothing to do.  No worker sees them
+ * before we commit; the launcher has the board built then.
+ */
+static bool
+mend_triggers(const char *name)
+{
+	LbDefn	   *defn = lb_find_defn(name);
+	LbDefn	  **defns;
+	int			n;
+	Oid			source;
+
+	if (defn == NULL || lb_created_here(defn))
+		return false;
+	source = defn->source;
+	if (lb_is_captured(source))
+		return false;
+	lb_require_owner(source);
+	LockRelationOid(source, ShareRowExclusiveLock);
+	defn = lb_find_defn(name);
+	if (defn == NULL || defn->source != source ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	lb_require_owner(source);
+	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+	lb_resolve_defn(defn);
+	if (defn->problem != NULL)
+		rebuild_error(name, defn->problem);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (make_triggers(source))
+		ereport(NOTICE,
+				(errmsg("the capture triggers of table \"%s\" were missing or disabled, and have been put right",
+						get_rel_name(source)),
+				 errdetail("Its boards are built when the transaction has committed.")));
+	SPI_finish();
+	n = lb_defns_of(source, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbDef	   *def = lb_def_attach(defns[i], false);
+
+		if (def != NULL)
+			lb_def_try_soon(def);
+	}
+	return true;
+}
+
+static void
 rebuild(const char *name)
 {
 	LbDef	   *def;
@@ -862,7 +969,7 @@ rebuild(const char *name)
 		if (defn == NULL)
 			board_not_found(name);
 		lb_require_owner(defn->source);
-		if (lb_created_here(defn))
+		if (lb_created_here(defn) || lb_altered_here(defn))
 			return;				/* it is built when we commit */
 		if (def == NULL && locked)
 			ereport(ERROR,
@@ -894,13 +1001,7 @@ rebuild(const char *name)
 	}
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
-	ereport(ERROR,
-			(errcode(strcmp(reason, LB_TABLE_LOCKED) == 0 ?
-					 ERRCODE_LOCK_NOT_AVAILABLE :
-					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("could not build board \"%s\"", name),
-			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
-			 errhint("Reads of the board run their queries until it is built.")));
+	rebuild_error(name, reason);
 }
 
 Datum
@@ -908,21 +1009,40 @@ lb_rebuild(PG_FUNCTION_ARGS)
 {
 	LbDefn	  **defns;
 	char	  **names;
+	char	   *name;
 	int			n;
+	List	   *mend = NIL;
+	ListCell   *lc;
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_rebuild()");
 	if (!PG_ARGISNULL(0))
 	{
-		rebuild(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+		if (!mend_triggers(name))
+			rebuild(name);
 		PG_RETURN_VOID();
 	}
 	n = lb_all_defns(&defns);
 	for (int i = 0; i < n; i++)
 		lb_require_owner(defns[i]->source);
 	n = board_names(&names);
+
+	/* Builds take their time: none is waited for with a table locked. */
 	for (int i = 0; i < n; i++)
-		rebuild(names[i]);
+	{
+		LbDefn	   *defn = lb_find_defn(names[i]);
+
+		if (defn == NULL || lb_is_captured(defn->source))
+			rebuild(names[i]);
+		else
+			mend = lappend(mend, names[i]);
+	}
+	foreach(lc, mend)
+	{
+		if (!mend_triggers(lfirst(lc)))
+			rebuild(lfirst(lc));
+	}
 	PG_RETURN_VOID();
 }
 
