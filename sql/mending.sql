@@ -120,6 +120,7 @@ SELECT lb_drop_board('t'), lb_drop_board('up'), lb_drop_board('third');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 't'::regclass;
 
 SELECT * FROM lb_verify();
+DROP VIEW triggers;
 DROP TABLE t, p CASCADE;
 DROP FUNCTION nothing;
 DROP ROLE lb_mender;

@@ -167,7 +167,7 @@ COMMIT;
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 'tied');
 BEGIN;
 ALTER TABLE r RENAME points TO score;
-PREPARE TRANSACTION 'r';
+ROLLBACK;
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 'tied');
 
 -- Who owns the table needs no privilege for lb_board.

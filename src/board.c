@@ -254,6 +254,14 @@ lb_board_at_xact_end(void)
 	old_contexts = NIL;
 }
 
+void
+lb_forget_defns(void)
+{
+	AcceptInvalidationMessages();
+	catalog_valid = false;
+	defns_valid = false;
+}
+
 uint64
 lb_defns_generation(void)
 {
@@ -1709,6 +1717,29 @@ lb_def_look_up(Oid relation, bool *source, bool *cat)
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	*source = directory_find_source(MyDatabaseId, relation) != NULL;
 	*cat = directory_find_catalog(MyDatabaseId, relation) != NULL;
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+void
+lb_def_visit(Oid relation, void (*visit) (LbDef *def, void *arg), void *arg)
+{
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, bucket_of_source(MyDatabaseId, relation))
+	{
+		LbDef	   *def = dlist_container(LbDef, node_by_source, iter.cur);
+
+		if (def->database == MyDatabaseId && def->source == relation)
+			visit(def, arg);
+	}
+	dlist_foreach(iter, bucket_of_catalog(MyDatabaseId, relation))
+	{
+		LbDef	   *def = dlist_container(LbDef, node_by_catalog, iter.cur);
+
+		if (def->database == MyDatabaseId && def->catalog == relation)
+			visit(def, arg);
+	}
 	LWLockRelease(&lb_shared->directory_lock);
 }
 

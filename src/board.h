@@ -507,6 +507,12 @@ extern int	lb_defns_of(Oid source, LbDefn ***defns);
 /* The one of these that a catalog has by that number, resolved, or NULL. */
 extern LbDefn *lb_defn_of(Oid source, Oid catalog, int32 id);
 
+/*
+ * Have lb_board be read anew by whoever asks next.  For those who know of a
+ * transaction that has ended before its invalidations come in.
+ */
+extern void lb_forget_defns(void);
+
 /* The definition that is recorded by that number, not resolved, or NULL. */
 extern LbDefn *lb_defn_by_id(int32 id);
 
@@ -693,6 +699,13 @@ extern void lb_def_remove_database(Oid database);
  * lock.
  */
 extern void lb_def_look_up(Oid relation, bool *source, bool *catalog);
+
+/*
+ * Call visit for every definition of the current database with this source, or
+ * in this lb_board.  Holds the directory's lock.
+ */
+extern void lb_def_visit(Oid relation,
+						 void (*visit) (LbDef *def, void *arg), void *arg);
 
 /* Give back the memory of a definition's indexes; it must not be ready. */
 extern void lb_def_free_indexes(LbDef *def, uint64 generation);

@@ -983,6 +983,49 @@ forget_source(Oid source)
 }
 
 /*
+ * The definition that is to be built, as it is recorded now, or NULL.  Who asks
+ * for a build in its COMMIT tells of the board only after that, and of COMMIT
+ * PREPARED no callback of ours knows: if the cache does not have it, lb_board is
+ * read anew.
+ */
+static LbDefn *
+find_recorded(const Build *build)
+{
+	for (int try = 0; try < 2; try++)
+	{
+		LbDefn	   *defn = lb_defn_by_id(build->def->id);
+
+		if (defn != NULL && defn->catalog == build->def->catalog &&
+			defn->fingerprint == build->def->fingerprint)
+			return defn;
+		lb_forget_defns();
+	}
+	return NULL;
+}
+
+/*
+ * What is not recorded any more, or was never committed, is removed: it is of a
+ * transaction that was prepared, or of a process whose cache was behind.  One that
+ * was changed by hand, and has the same number, begins anew.
+ */
+static void
+remove_unrecorded(Build *build)
+{
+	LbDefn	   *defn;
+
+	lb_def_remove(build->def, build->generation);
+	end_build(build, false);
+	defn = lb_defn_by_id(build->def->id);
+	if (defn != NULL && defn->catalog == build->def->catalog)
+	{
+		LbDef	   *def = lb_def_attach(defn, true);
+
+		if (def != NULL)
+			lb_def_want_build(def, defn->generation, false);
+	}
+}
+
+/*
  * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
  * then the build has ended.
  */
@@ -993,24 +1036,13 @@ prepare_build(Build *build)
 	LbDefn	   *defn;
 	Oid			source = InvalidOid;
 
-	/* Who asks for a build in his COMMIT tells of the board right after it. */
-	for (int try = 0;; try++)
+	defn = find_recorded(build);
+	if (defn == NULL)
 	{
-		defn = lb_defn_by_id(def->id);
-		if (defn != NULL && defn->catalog == def->catalog)
-		{
-			source = defn->source;
-			break;
-		}
-		if (try == LB_LOCK_TRIES || !lb_def_is(def, build->generation))
-		{
-			end_build(build, false);
-			return NULL;
-		}
-		pg_usleep(10000L);
-		CHECK_FOR_INTERRUPTS();
-		AcceptInvalidationMessages();
+		remove_unrecorded(build);
+		return NULL;
 	}
+	source = defn->source;
 	lb_pause("claim");
 
 	/*
@@ -1434,7 +1466,8 @@ lb_worker_main(Datum arg)
 		build_one(def, generation);
 
 		/* What failed is tried again later, by the launcher. */
-		if (def->attempts != attempts && def->failed)
+		if (lb_def_is(def, generation) && def->attempts != attempts &&
+			def->failed)
 			break;
 	}
 }

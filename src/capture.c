@@ -248,6 +248,8 @@ static ProcessUtility_hook_type prev_process_utility = NULL;
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
+#define PREPARED_REASON "a prepared transaction has changed the table or the board"
+
 static void captured_late(XactDef *xdef);
 
 static inline Size
@@ -2004,6 +2006,25 @@ captured_late(XactDef *xdef)
 }
 
 /*
+ * The transaction that is about to be prepared has changes of a definition's rows
+ * that are not kept, or creates or drops the definition itself.  Nobody will be
+ * there to follow when it ends: so the boards are offline until then, and a
+ * worker looks what is recorded.
+ */
+static void
+leave_to_prepared(LbDef *def)
+{
+	note_unknown(&def->unknown, xact_xid);
+	lb_def_offline(def, PREPARED_REASON, true);
+}
+
+static void
+leave_visited_to_prepared(LbDef *def, void *arg)
+{
+	leave_to_prepared(def);
+}
+
+/*
  * Before the commit record, or before the transaction is prepared.
  */
 static void
@@ -2038,9 +2059,17 @@ publish(bool prepare)
 	{
 		XactDef    *xdef = board->xdef;
 
-		if (xdef->attached && !xdef->unknown &&
-			!publish_board(board, xid, prepare))
-			xdef->unknown = true;
+		if (!xdef->attached || xdef->unknown ||
+			publish_board(board, xid, prepare))
+			continue;
+		xdef->unknown = true;
+		if (xdef->def->generation == xdef->generation)
+			continue;
+
+		/* It was taken for one that is not recorded, and removed. */
+		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
+		if (!xdef->attached)
+			note_unknown(&lb_shared->unknown, xid);
 	}
 	if (IsolationIsSerializable())
 	{
@@ -2052,12 +2081,7 @@ publish(bool prepare)
 		if (!xdef->attached || !xdef->unknown)
 			continue;
 		if (prepare)
-		{
-			note_unknown(&xdef->def->unknown, xid);
-			lb_def_offline(xdef->def,
-						   "a prepared transaction has changed the table",
-						   true);
-		}
+			leave_to_prepared(xdef->def);
 		else
 			count_unknown(xdef);
 	}
@@ -2158,12 +2182,34 @@ at_abort(void)
 static void
 pre_prepare(void)
 {
-	if (xact_ops != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot PREPARE a transaction that has created or dropped boards or their tables, or renamed their columns")));
 	if (xact_defs != NULL)
 		publish(true);
+	xact_xid = GetTopFullTransactionIdIfAny();
+	for (XactOp *op = xact_ops; op != NULL; op = op->next)
+	{
+		LbDef	   *def;
+
+		switch (op->kind)
+		{
+			case OP_CREATED:
+				op->attached = attach(&op->defn, &op->def, &op->generation);
+				if (op->attached)
+					leave_to_prepared(op->def);
+				break;
+			case OP_DROPPED:
+				def = lb_def_attach(&op->defn, false);
+				if (def != NULL)
+					leave_to_prepared(def);
+				break;
+			case OP_SOURCE_DROPPED:
+			case OP_CATALOG_DROPPED:
+				lb_def_visit(op->relation, leave_visited_to_prepared, NULL);
+				break;
+			case OP_RENAMED:	/* has become one dropped, one created */
+			case OP_DATABASE_DROPPED:	/* is in no transaction block */
+				break;
+		}
+	}
 }
 
 /* The publications wait for whoever meets them when it has ended. */
@@ -2179,8 +2225,7 @@ at_prepare(void)
 	{
 		if (!xdef->counted || xdef->def->generation != xdef->generation)
 			continue;
-		lb_def_offline(xdef->def,
-					   "a prepared transaction has changed the table", true);
+		lb_def_offline(xdef->def, PREPARED_REASON, true);
 	}
 	lb_wake_launcher();
 }
