@@ -30,6 +30,7 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -71,6 +72,7 @@ static bool catalog_valid = false;
 
 const char lb_collation_problem[] = "the board column has a nondeterministic collation";
 const char lb_partition_problem[] = "a partition is not a plain table";
+const char lb_engine_problem[] = "another engine keeps the rows of the table";
 const char lb_index_problem[] = "there is no valid unique index on the member";
 
 /* Definitions removed under one hold of the directory's lock. */
@@ -1006,6 +1008,41 @@ retire_name(char *name)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Whether an engine answers queries of a table from rows that it keeps elsewhere:
+ * what is in the table itself, and what its triggers see, is not what they return.
+ * Citus lists such tables in pg_dist_partition, and has their relcache entries
+ * invalidated when it enters or removes them.  Only superusers can make a table in
+ * pg_catalog.
+ */
+static bool
+kept_elsewhere(Oid relid)
+{
+	Oid			listid = get_relname_relid("pg_dist_partition",
+										   PG_CATALOG_NAMESPACE);
+	AttrNumber	attno;
+	Relation	list;
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		result;
+
+	if (!OidIsValid(listid))
+		return false;
+	attno = get_attnum(listid, "logicalrelid");
+	if (attno <= 0 || get_atttype(listid, attno) != REGCLASSOID)
+		return false;
+	list = try_relation_open(listid, AccessShareLock);
+	if (list == NULL)
+		return false;
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(list, InvalidOid, false, NULL, 1, &key);
+	result = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	relation_close(list, AccessShareLock);
+	return result;
+}
+
 /* Fill in what resolve() looks up, from the definition's source. */
 static void
 look_up_source(LbDefn *defn, Relation rel, const LbCatalog *cat)
@@ -1075,11 +1112,16 @@ look_up_source(LbDefn *defn, Relation rel, const LbCatalog *cat)
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
 		defn->problem = "the source is not a table";
+	else if (defn->relkind == RELKIND_RELATION &&
+			 rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		defn->problem = "the source is not a table of the access method heap";
 	if (has_virtual_column(desc, defn))
 		defn->problem = "a column of the board is a virtual generated column";
 	defn->misfit = misfit != NULL;
 	if (defn->misfit)
 		defn->problem = misfit;
+	if (defn->problem == NULL && kept_elsewhere(defn->source))
+		defn->problem = lb_engine_problem;
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = lb_index_problem;
 	defn->captured = cat != NULL && has_triggers(rel, cat->capture, false);
@@ -1195,6 +1237,8 @@ look_up_parts(LbDefn *defn, List *parts, const LbCatalog *cat)
 				if (defn->problem == NULL)
 					defn->problem = lb_partition_problem;
 			}
+			else if (defn->problem == NULL && kept_elsewhere(lfirst_oid(lc)))
+				defn->problem = lb_engine_problem;
 			if (cat == NULL || !has_triggers(rel, cat->capture, true))
 				defn->captured = false;
 			defn->keeps_rows |= may_keep_rows(rel, cat);

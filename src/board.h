@@ -553,6 +553,7 @@ extern bool lb_resolve_parts(LbDefn *defn, bool wait);
 /* Problems of a definition that can be told apart. */
 extern const char lb_collation_problem[];
 extern const char lb_partition_problem[];
+extern const char lb_engine_problem[];
 extern const char lb_index_problem[];
 
 /*

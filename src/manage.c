@@ -361,6 +361,8 @@ problem_hint(const LbDefn *defn)
 					   defn->board_column);
 	if (defn->problem == lb_partition_problem)
 		return errhint("All partitions must be tables of the access method heap.");
+	if (defn->problem == lb_engine_problem)
+		return errhint("Make boards of the tables that have the rows, such as its shards.");
 	if (defn->problem != lb_index_problem)
 		return 0;
 	return defn->family ?
