@@ -1372,6 +1372,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		colon = memchr(name, ':', len);
 		target->has_value = false;
 		target->hash = 0;
+		target->prefix_len = 0;
 		if (colon == NULL)
 		{
 			defn = find_defn(name, len);
@@ -1404,6 +1405,10 @@ lb_find_target(const char *name, int len, LbTarget *target)
 					defn = NULL;
 				target->value.data = name;
 				target->value.len = len;
+
+				/* The key of a window that was named is no mistake. */
+				if (name == given)
+					target->prefix_len = colon - name;
 			}
 			target->has_value = true;
 		}

@@ -424,6 +424,14 @@ extern bool lb_enable_index;
 extern int	lb_wait_timeout_ms;
 extern int	lb_history_size;
 extern int	lb_build_workers;
+extern int	lb_unknown_board;
+
+enum
+{
+	LB_UNKNOWN_NOTICE,
+	LB_UNKNOWN_ERROR,
+	LB_UNKNOWN_IGNORE
+};
 
 enum
 {
@@ -440,6 +448,8 @@ typedef struct LbTarget
 	LbValue		value;			/* points into the name or the row */
 	uint32		hash;			/* of the value */
 	int			stripe;
+	int			prefix_len;		/* what is before the colon of a name that is no
+								 * family's, and so went to "*"; 0 if it is not so */
 } LbTarget;
 
 /* leaderboard.c */

@@ -40,6 +40,7 @@ bool		lb_enable_index = true;
 int			lb_wait_timeout_ms = 10000;
 int			lb_history_size = 16 * 1024;
 int			lb_build_workers = 2;
+int			lb_unknown_board = LB_UNKNOWN_NOTICE;
 
 static const struct config_enum_entry not_ready_options[] = {
 	{"wait", LB_POLICY_WAIT, false},
@@ -51,6 +52,13 @@ static const struct config_enum_entry not_ready_options[] = {
 static const struct config_enum_entry offline_options[] = {
 	{"query", LB_POLICY_QUERY, false},
 	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry unknown_board_options[] = {
+	{"notice", LB_UNKNOWN_NOTICE, false},
+	{"error", LB_UNKNOWN_ERROR, false},
+	{"ignore", LB_UNKNOWN_IGNORE, false},
 	{NULL, 0, false}
 };
 
@@ -288,6 +296,13 @@ _PG_init(void)
 							 NULL,
 							 &lb_offline,
 							 LB_POLICY_QUERY, offline_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.unknown_board",
+							 "Sets what a read does where the family of a board seems to be mistyped.",
+							 NULL,
+							 &lb_unknown_board,
+							 LB_UNKNOWN_NOTICE, unknown_board_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.wait_timeout",

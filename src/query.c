@@ -37,6 +37,8 @@
  *					score, null if it is not on the board
  *	among			the distinct members of the array that are on the board in
  *					O, with their place among themselves and their rank
+ *	prefix			whether B of all boards of a family has a row whose board
+ *					column begins with a text; no function's own
  *	histogram		R = |best - worst| + 1 scores cut into k = least(n, R)
  *					buckets; a row at distance d from the worst score belongs
  *					to bucket floor(d * k / R) + 1
@@ -112,6 +114,7 @@ static const struct
 	[LB_QUERY_RANKS] = {1, {INT8ARRAYOID}},
 	[LB_QUERY_AMONG] = {1, {INT8ARRAYOID}},
 	[LB_QUERY_HISTOGRAM] = {1, {INT4OID}},
+	[LB_QUERY_PREFIX] = {0},
 };
 
 /* Words that mean the same in every query. */
@@ -293,6 +296,9 @@ template_of(LbQueryKind kind, LbMethod method, bool descending)
 			return "SELECT pg_catalog.row_to_json(j) FROM (SELECT $3 AS board,"
 				" pg_catalog.now() AS as_of, ARRAY(SELECT e FROM ({top})"
 				" e (rank, player_id, score)) AS entries) j";
+
+		case LB_QUERY_PREFIX:
+			return "SELECT EXISTS (SELECT {from})";
 
 		case LB_QUERY_AT:
 			if (row_number)
@@ -619,7 +625,11 @@ append_from(StringInfo buf, const LbDefn *defn, LbQueryKind kind,
 		appendStringInfo(buf, " AND %s.%s IS NOT NULL", alias,
 						 quote_identifier(defn->member));
 
-	if (defn->family)
+	if (kind == LB_QUERY_PREFIX)
+		appendStringInfo(buf, " AND pg_catalog.starts_with(CAST(%s.%s AS pg_catalog.text)"
+						 " COLLATE pg_catalog.\"C\", $1)",
+						 alias, quote_identifier(defn->board_column));
+	else if (defn->family)
 	{
 		const char *name = quote_identifier(defn->board_column);
 		int			n = operands[kind].n + 1;

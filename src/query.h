@@ -34,6 +34,8 @@ typedef enum LbQueryKind
 	LB_QUERY_RANKS,				/* members bigint[] -> member, rank, score */
 	LB_QUERY_AMONG,				/* members bigint[] -> place, member, score, rank */
 	LB_QUERY_HISTOGRAM,			/* buckets integer -> bucket, lo, hi, members */
+	LB_QUERY_PREFIX,			/* -> boolean: has any row of the family a board
+								 * that begins with the value? */
 	LB_NQUERIES
 } LbQueryKind;
 

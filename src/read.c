@@ -16,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -25,16 +26,20 @@
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/float.h"
+#include "utils/hsearch.h"
 #include "utils/json.h"
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
+#include "utils/rls.h"
 
 #include "build.h"
 #include "capture.h"
 #include "compat.h"
+#include "own.h"
 #include "query.h"
 #include "reader.h"
 #include "stat.h"
+#include "window.h"
 
 /* The most rows that are copied out. */
 #define LB_MAX_ROWS 1000000
@@ -148,6 +153,194 @@ method_argument(FunctionCallInfo fcinfo, int argno, LbMethod otherwise)
 }
 
 
+/*
+ * A board that does not exist is an error.  But where the family "*" is, any name
+ * with a colon is one of its boards, and a mistyped family goes unnoticed: it is
+ * empty.  So a name is told of whose first part is nowhere to be found.
+ */
+
+/* The most first parts of names that a session remembers. */
+#define MAX_PREFIXES 1000
+
+/*
+ * The most boards in a stripe that are looked through for one, under its lock.
+ * Where there are more, none is missed.
+ */
+#define MAX_LOOK 20000
+
+typedef struct Prefix
+{
+	char		name[NAMEDATALEN];	/* hash key */
+	bool		known;			/* else it was told of */
+} Prefix;
+
+static HTAB *prefixes = NULL;
+static int32 prefixes_of = 0;	/* lb_board.id of the family */
+
+typedef struct PrefixScan
+{
+	LbValue		prefix;			/* with the colon */
+	bool		found;
+} PrefixScan;
+
+static bool
+has_prefix(uint32 hash, LbRef ref, void *arg)
+{
+	PrefixScan *scan = (PrefixScan *) arg;
+	LbValue		value = lb_board_value(lb_board_at(ref));
+
+	scan->found = value.len >= scan->prefix.len &&
+		memcmp(value.data, scan->prefix.data, scan->prefix.len) == 0;
+	return !scan->found;
+}
+
+/*
+ * Whether a ranked row of the family has that prefix.  The index tells quickly,
+ * where it may be asked; else the query does.
+ */
+static bool
+any_board_has(LbDefn *defn, const LbValue *prefix)
+{
+	LbDef	   *def = lb_def_attach(defn, false);
+	uint64		generation = defn->generation;
+	PrefixScan	scan;
+	Datum		d;
+	bool		isnull;
+
+	if (def == NULL || pg_atomic_read_u32(&def->state) != LB_READY ||
+		!lb_enable_index || RecoveryInProgress() || defn->problem != NULL ||
+		!defn->captured ||
+		(defn->row_security &&
+		 check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED))
+	{
+		d = lb_query_value(defn, LB_QUERY_PREFIX, LB_ROW_NUMBER, NULL, NULL,
+						   prefix, &isnull);
+		return isnull || DatumGetBool(d);
+	}
+	scan.prefix = *prefix;
+	scan.found = false;
+	for (int s = 0; s < LB_STRIPES && !scan.found; s++)
+	{
+		LbStripe   *stripe = &def->stripes[s];
+
+		CHECK_FOR_INTERRUPTS();
+		LWLockAcquire(&stripe->lock, LW_SHARED);
+		if (!lb_def_is(def, generation) || stripe->boards.entries > MAX_LOOK)
+			scan.found = true;
+		else
+			lb_stripe_walk(stripe, true, has_prefix, &scan);
+		LWLockRelease(&stripe->lock);
+	}
+	return scan.found;
+}
+
+/* Whether a recorded window has keys with that prefix. */
+static bool
+any_window_has(const char *name, int len)
+{
+	LbWindow  **windows;
+	int			n = lb_windows(&windows);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (strncmp(windows[i]->name, name, len) == 0 &&
+			(windows[i]->name[len] == '\0' || windows[i]->name[len] == ':'))
+			return true;
+	}
+	return false;
+}
+
+/* The session's entry of a prefix, made if it is not there, or NULL. */
+static Prefix *
+prefix_entry(const char *name, int32 id, bool make)
+{
+	Prefix	   *prefix;
+	bool		found;
+
+	if (prefixes != NULL &&
+		(prefixes_of != id ||
+		 (make && hash_get_num_entries(prefixes) >= MAX_PREFIXES)))
+	{
+		hash_destroy(prefixes);
+		prefixes = NULL;
+	}
+	if (prefixes == NULL)
+	{
+		HASHCTL		ctl;
+
+		if (!make)
+			return NULL;
+		memset(&ctl, 0, sizeof(ctl));
+		ctl.keysize = NAMEDATALEN;
+		ctl.entrysize = sizeof(Prefix);
+		prefixes = hash_create("leaderboard prefixes", 16, &ctl,
+							   HASH_ELEM | HASH_STRINGS);
+		prefixes_of = id;
+	}
+	prefix = hash_search(prefixes, name, make ? HASH_ENTER : HASH_FIND, &found);
+	if (make && !found)
+		prefix->known = false;
+	return prefix;
+}
+
+/*
+ * Tell of a name whose first part looks like a mistyped family, once in a session,
+ * or raise an error.  Says nothing where it cannot be told quickly or for sure: of
+ * a first part longer than a name, in a transaction that writes to the table, and
+ * to who may not read it.  Returns whether something was done by which the target
+ * may be out of date.
+ */
+static bool
+check_prefix(LbTarget *target)
+{
+	static char last[NAMEDATALEN] = "";	/* known, of last_of */
+	static int	last_len = 0;
+	static int32 last_of = 0;
+	LbDefn	   *defn = target->defn;
+	int32		id = defn->id;
+	int			len = target->prefix_len;
+	LbValue		with_colon = {len + 1, target->value.data};
+	char		name[NAMEDATALEN];
+	Prefix	   *prefix;
+	bool		known;
+
+	if (len == last_len && id == last_of &&
+		memcmp(last, target->value.data, len) == 0)
+		return false;
+	if (lb_unknown_board == LB_UNKNOWN_IGNORE || len > LB_MAX_NAME ||
+		lb_own_running() || lb_changed_here(defn->source) ||
+		!lb_may_read(defn))
+		return false;
+	memcpy(name, target->value.data, len);
+	name[len] = '\0';
+	prefix = prefix_entry(name, id, false);
+	if (prefix != NULL && !prefix->known &&
+		lb_unknown_board == LB_UNKNOWN_NOTICE)
+		return false;
+	known = prefix != NULL && prefix->known;
+	if (!known)
+	{
+		known = any_board_has(defn, &with_colon) ||
+			any_window_has(name, len);
+		prefix_entry(name, id, true)->known = known;
+	}
+	if (known)
+	{
+		memcpy(last, name, len);
+		last_len = len;
+		last_of = id;
+	}
+	else
+		ereport(lb_unknown_board == LB_UNKNOWN_ERROR ? ERROR : NOTICE,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%.*s\" does not exist", target->value.len,
+						target->value.data),
+				 errdetail("There is no family \"%s\", and no window and no row of the family \"*\" has a name that begins with \"%s:\".",
+						   name, name),
+				 errhint("The table lb_board lists the families. To read any such name as an empty board, set \"leaderboard.unknown_board\" to \"ignore\".")));
+	return true;
+}
+
 /* Find a board by its name.  r->method is the board's then. */
 static void
 find_board(Read *r, const char *name, int len)
@@ -183,6 +376,8 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 
 	r->fcinfo = fcinfo;
 	find_board(r, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	if (r->read.target.prefix_len > 0 && check_prefix(&r->read.target))
+		find_board(r, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	r->method = method_argument(fcinfo, method_arg, r->method);
 	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
 				  false);

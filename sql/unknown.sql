@@ -1,0 +1,73 @@
+--
+-- leaderboard.unknown_board: names that look like those of a mistyped family
+--
+CREATE TABLE w (player_id bigint, key text, score bigint NOT NULL,
+	PRIMARY KEY (player_id, key));
+INSERT INTO w SELECT i, 'weekly:' || i % 3, i FROM generate_series(1, 30) i;
+INSERT INTO w VALUES (1, 'plain', 5);
+CREATE TABLE c (player_id bigint PRIMARY KEY, country text, score bigint NOT NULL);
+INSERT INTO c SELECT i, 'FR', i FROM generate_series(1, 30) i;
+SELECT lb_create_board('*', 'w', 'player_id', 'score DESC', 'key'),
+	lb_create_board('country', 'c', 'player_id', 'score DESC', 'country');
+SELECT lb_wait_ready();
+
+-- Known
+SELECT lb_rank(3, 'weekly:0'), lb_rank(3, 'weekly:9'), lb_rank(3, 'country:FR'),
+	lb_rank(3, 'country:XX'), lb_rank(3, '*:contry:FR'), lb_rank(1, '*:plain');
+-- Told of, once
+SELECT lb_rank(3, 'contry:FR');
+SELECT lb_rank(3, 'contry:FR'), lb_score(3, 'contry:JP');
+SELECT * FROM lb_top(3, 'wekly:0');
+SELECT lb_count('week:0'), lb_count('weekly::0');
+
+-- An error, each time, until there is such a row
+SET leaderboard.unknown_board = error;
+SELECT lb_rank(3, 'contry:FR');
+SELECT lb_rank(3, 'contry:FR');
+SELECT lb_top_json(3, 'contry:FR');
+SELECT lb_count('weekly:9'), lb_count('country:XX'), lb_count('*:contry:FR');
+INSERT INTO w VALUES (1, 'wekly:7', 1);
+SELECT lb_count('wekly:0'), lb_count('wekly:7');
+-- Not in a transaction that writes to the table
+BEGIN;
+INSERT INTO w VALUES (1, 'fresh:1', 1);
+SELECT lb_count('fresh:1'), lb_count('fresh:2');
+ROLLBACK;
+SELECT lb_count('fresh:2');
+-- A recorded window, and one that is named
+SELECT lb_count('daily'), lb_count('event:2');
+SELECT lb_open_window('event:1', starts => '2026-01-01', ends => '2226-01-01');
+SELECT lb_count('event:2');
+
+-- By the query
+SET leaderboard.enable_index = off;
+SELECT lb_count('contry:FR');
+INSERT INTO w VALUES (1, 'gone:7', 1);
+SELECT lb_count('gone:0');
+RESET leaderboard.enable_index;
+
+-- Who may not read the table learns nothing, and who sees some rows of these only.
+CREATE ROLE lb_stranger;
+SET ROLE lb_stranger;
+SELECT lb_rank(3, 'contry:FR');
+RESET ROLE;
+GRANT SELECT ON w TO lb_stranger;
+ALTER TABLE w ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON w USING (player_id = 2);
+INSERT INTO w VALUES (1, 'hidden:1', 1), (2, 'shown:1', 1);
+SET ROLE lb_stranger;
+SELECT lb_count('hidden:2');
+SELECT lb_count('shown:2');
+RESET ROLE;
+SELECT lb_count('hidden:2');
+RESET leaderboard.unknown_board;
+
+-- Not at all
+SET leaderboard.unknown_board = ignore;
+SELECT lb_rank(3, 'nothing:FR');
+RESET leaderboard.unknown_board;
+SELECT lb_rank(3, 'nothing:FR');
+
+SELECT * FROM lb_verify();
+DROP TABLE w, c;
+DROP ROLE lb_stranger;
