@@ -31,7 +31,7 @@ bench_server "$size"
 say "a board of $size members, and the default tables"
 bench_table bench_board
 bench_rows bench_board "$size"
-sql -o /dev/null <<-END
+sql -o /dev/null <<-SQL
 	SET client_min_messages = warning;
 	ALTER TABLE bench_board ADD PRIMARY KEY (player_id);
 	SELECT lb_create_board('bench', 'bench_board', rank_by => 'score DESC, updated_at ASC');
@@ -55,7 +55,7 @@ sql -o /dev/null <<-END
 	END\$\$;
 	CREATE FUNCTION submits(n int) RETURNS bigint LANGUAGE sql AS \$\$
 		SELECT count(*) FROM (SELECT lb_submit(i, 5) FROM generate_series(1, n) i) s\$\$;
-END
+SQL
 
 # rolled_back EXPRESSION: seconds that it takes, in a transaction of its own.
 rolled_back()
