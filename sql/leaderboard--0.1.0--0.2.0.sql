@@ -736,6 +736,81 @@ COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
 'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';
 
 /*
+ * Statistics.  New columns come last: views of users may be made of these.
+ */
+CREATE FUNCTION @extschema@.lb_stat_rows()
+RETURNS TABLE (
+	board text,
+	source regclass,
+	state text,
+	reason text,
+	members bigint,
+	distinct_scores bigint,
+	bytes bigint,
+	build_done bigint,
+	build_total bigint,
+	build_seconds double precision,
+	index_reads bigint,
+	query_reads bigint,
+	query_disabled bigint,
+	query_recovery bigint,
+	query_snapshot bigint,
+	query_row_security bigint,
+	query_building bigint,
+	query_offline bigint,
+	query_trigger bigint,
+	query_own_changes bigint,
+	query_unsettled bigint,
+	query_limit bigint,
+	changes bigint,
+	kind text)
+AS 'MODULE_PATHNAME', 'lb_stat_boards'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 100;
+COMMENT ON FUNCTION @extschema@.lb_stat_rows() IS
+'internal; see lb_stat_board';
+
+CREATE OR REPLACE VIEW @extschema@.lb_stat_board AS
+SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
+	s.bytes, s.build_done, s.build_total, s.build_seconds, s.index_reads,
+	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
+	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
+	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind
+FROM @extschema@.lb_stat_rows() s;
+DROP FUNCTION @extschema@.lb_stat_boards();
+
+CREATE FUNCTION @extschema@.lb_stat(
+	board text DEFAULT NULL)
+RETURNS TABLE (
+	board text,
+	source regclass,
+	state text,
+	reason text,
+	members bigint,
+	distinct_scores bigint,
+	bytes bigint,
+	build_done bigint,
+	build_total bigint,
+	build_seconds double precision,
+	index_reads bigint,
+	query_reads bigint,
+	query_disabled bigint,
+	query_recovery bigint,
+	query_snapshot bigint,
+	query_row_security bigint,
+	query_building bigint,
+	query_offline bigint,
+	query_trigger bigint,
+	query_own_changes bigint,
+	query_unsettled bigint,
+	query_limit bigint,
+	changes bigint,
+	kind text)
+AS 'MODULE_PATHNAME', 'lb_stat'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_stat(text) IS
+'the row of lb_stat_board of one board or family; without a name those of all boards and families, but not of the boards of families';
+
+/*
  * pg_dump by the database's owner, who need not be a superuser, reads all that is
  * part of a dump, sequences too.
  */

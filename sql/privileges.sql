@@ -87,6 +87,7 @@ SELECT * FROM lbt.asked_both('t');
 SELECT * FROM lbt.asked_both('f:abc');
 SELECT board FROM lb_board ORDER BY board;
 SELECT board FROM lb_stat_board ORDER BY board;
+SELECT board FROM lb_stat('t') UNION ALL SELECT board FROM lb_stat('f:abc') UNION ALL SELECT board FROM lb_stat();
 -- What it is refused, or may do, leaves no lock on the table.
 BEGIN;
 SELECT f, e.state, e.message FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_board_key(%L)', 'lb_archive_top(%L)', 'lb_verify(%L)',

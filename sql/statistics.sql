@@ -12,6 +12,23 @@ SELECT board, source, state, reason, members, distinct_scores, bytes > 0 AS byte
 	index_reads, query_reads, changes
 FROM lb_stat_board ORDER BY board;
 
+-- A family has a row for itself, with its boards in all; the kind tells them
+-- apart, so that sums can be told of both.
+SELECT board, kind, members FROM lb_stat_board ORDER BY board;
+SELECT kind, count(*), sum(members) AS members, sum(bytes) > 0 AS bytes
+FROM lb_stat_board GROUP BY kind ORDER BY kind;
+SELECT (SELECT bytes FROM lb_stat_board WHERE board = 'f') =
+	(SELECT sum(bytes) FROM lb_stat_board WHERE kind = 'family board') AS all_of_it;
+-- One row without the others, or all but those of families' boards.
+SELECT board, kind, members FROM lb_stat() ORDER BY board;
+SELECT board, kind, members FROM lb_stat('t');
+SELECT board, kind, members FROM lb_stat('f');
+SELECT board, kind, members FROM lb_stat('f:1');
+SELECT board, kind, members FROM lb_stat('f:none');
+SELECT lb_stat('none');
+SELECT lb_stat('none:1');
+SELECT count(*) AS differ FROM lb_stat_board v, lb_stat(v.board) s WHERE to_jsonb(v) <> to_jsonb(s);
+
 -- What the index answers is counted for the board, rows that change too.
 SELECT lb_stat_reset();
 SELECT lb_rank(1, 't'), lb_score(1, 't'), lb_count('t') FROM generate_series(1, 3);

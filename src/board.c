@@ -1356,66 +1356,85 @@ check_integer_value(const LbDefn *defn, const char *name, int len,
 						   defn->name, format_type_be(defn->board_type))));
 }
 
+/*
+ * The definition that a name leads to, or NULL; of the target, fills in the
+ * value, its hash and its prefix.
+ */
+static inline LbDefn *
+find_name(const char *name, int len, LbTarget *target)
+{
+	LbDefn	   *defn = NULL;
+	const char *given = name;
+	const char *colon;
+
+	load_defns();
+	target->has_value = false;
+	target->hash = 0;
+	target->prefix_len = 0;
+	colon = memchr(name, ':', len);
+	if (colon == NULL)
+	{
+		int			keylen;
+		char	   *key;
+
+		defn = find_defn(name, len);
+		if (defn != NULL)
+			return defn;
+		key = lb_window_alias(name, len, &keylen);
+		if (key == NULL)
+			return NULL;
+
+		/* From here on it is the window's key. */
+		name = key;
+		len = keylen;
+		colon = memchr(name, ':', len);
+	}
+	if (colon != NULL)
+		defn = find_defn(name, colon - name);
+	if (defn != NULL && defn->family)
+	{
+		target->value.data = colon + 1;
+		target->value.len = len - (colon + 1 - name);
+	}
+	else
+	{
+		defn = find_defn("*", 1);
+		if (defn != NULL && !defn->family)
+			defn = NULL;
+		target->value.data = name;
+		target->value.len = len;
+
+		/* The key of a window that was named is no mistake. */
+		if (name == given)
+			target->prefix_len = colon - name;
+	}
+	target->has_value = true;
+	target->hash = lb_value_hash(&target->value);
+	return defn;
+}
+
+bool
+lb_look_up_name(const char *name, int len, LbTarget *target)
+{
+	target->defn = find_name(name, len, target);
+	if (target->defn != NULL)
+		target->stripe = lb_value_stripe(target->defn->family, target->hash);
+	return target->defn != NULL;
+}
+
 void
 lb_find_target(const char *name, int len, LbTarget *target)
 {
 	Oid			locked = InvalidOid;
-	const char *given = name;
-	int			given_len = len;
 
 	for (;;)
 	{
-		LbDefn	   *defn;
-		const char *colon;
+		LbDefn	   *defn = find_name(name, len, target);
 
-		load_defns();
-		colon = memchr(name, ':', len);
-		target->has_value = false;
-		target->hash = 0;
-		target->prefix_len = 0;
-		if (colon == NULL)
-		{
-			defn = find_defn(name, len);
-			if (defn == NULL)
-			{
-				int			keylen;
-				char	   *key = lb_window_alias(name, len, &keylen);
-
-				/* From here on it is the window's key. */
-				if (key != NULL)
-				{
-					name = key;
-					len = keylen;
-					continue;
-				}
-			}
-		}
-		else
-		{
-			defn = find_defn(name, colon - name);
-			if (defn != NULL && defn->family)
-			{
-				target->value.data = colon + 1;
-				target->value.len = len - (colon + 1 - name);
-			}
-			else
-			{
-				defn = find_defn("*", 1);
-				if (defn != NULL && !defn->family)
-					defn = NULL;
-				target->value.data = name;
-				target->value.len = len;
-
-				/* The key of a window that was named is no mistake. */
-				if (name == given)
-					target->prefix_len = colon - name;
-			}
-			target->has_value = true;
-		}
 		if (defn == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("board \"%.*s\" does not exist", given_len, given),
+					 errmsg("board \"%.*s\" does not exist", len, name),
 					 lb_catalog() == NULL ?
 					 errhint("The extension leaderboard is not installed in this database.") :
 					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
@@ -1433,13 +1452,10 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (!catalog_valid || !defns_valid || !defn->resolved)
 			continue;
 		target->defn = defn;
-		if (target->has_value)
-		{
-			if (defn->board_type == INT2OID || defn->board_type == INT4OID ||
-				defn->board_type == INT8OID)
-				check_integer_value(defn, name, len, &target->value);
-			target->hash = lb_value_hash(&target->value);
-		}
+		if (target->has_value &&
+			(defn->board_type == INT2OID || defn->board_type == INT4OID ||
+			 defn->board_type == INT8OID))
+			check_integer_value(defn, name, len, &target->value);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
 		return;
 	}

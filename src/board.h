@@ -506,6 +506,13 @@ extern void lb_require_version(void);
 extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /*
+ * The same without a look at the source: nothing is locked or resolved, and a
+ * value of an integer column may be spelled in any way.  Returns false if there
+ * is no such board.
+ */
+extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
+
+/*
  * A number that changes with what lb_board says and what it has been resolved
  * to: texts that were made from definitions hold as long as it is the same.
  */

@@ -447,7 +447,7 @@ keys_of_boards(const LbDefn *defn, List **result, bool *all)
 
 	values[0] = ObjectIdGetDatum(defn->source);
 	n = lb_own_run(&plan,
-				   "SELECT s.board, s.state FROM @.lb_stat_boards() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+				   "SELECT s.board, s.state FROM @.lb_stat_rows() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
 				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) '*')",
 				   1, types, values, NULL);
 	for (uint64 i = 0; i < n; i++)

@@ -27,6 +27,7 @@
 #include "utils/timestamp.h"
 
 #include "ledger.h"
+#include "own.h"
 #include "stat.h"
 
 /* Boards whose reads a backend gathers before it adds them up. */
@@ -52,6 +53,7 @@ static TimestampTz last_flush = 0;
 static bool exit_registered = false;
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
+PG_FUNCTION_INFO_V1(lb_stat);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
 
@@ -198,7 +200,7 @@ typedef struct RowBuffer
 		BoardRow	row;
 		int			len;
 		char		value[LB_MAX_VALUE];
-	}			rows[32];
+	}			rows[256];
 } RowBuffer;
 
 static void
@@ -208,22 +210,28 @@ copy_counters(uint64 *to, pg_atomic_uint64 *from)
 		to[i] = pg_atomic_read_u64(&from[i]);
 }
 
+static uint64
+board_bytes(const LbBoard *board)
+{
+	return lb_index_bytes(&board->index) + (LB_CHUNK_SIZE << LB_BOARD_ORDER);
+}
+
 static bool
 copy_board(uint32 hash, LbRef ref, void *arg)
 {
 	RowBuffer  *buffer = (RowBuffer *) arg;
 	LbBoard    *board = lb_board_at(ref);
-	LbValue		value = lb_board_value(board);
+	LbValue		value;
 	BoardRow   *row;
 
 	if (buffer->seen++ < buffer->first)
 		return true;
+	value = lb_board_value(board);
 	row = &buffer->rows[buffer->n].row;
 	lb_apply_backlog(buffer->def, board);
 	row->members = board->index.members;
 	row->distinct = board->index.distinct;
-	row->bytes = lb_index_bytes(&board->index) +
-		(LB_CHUNK_SIZE << LB_BOARD_ORDER);
+	row->bytes = board_bytes(board);
 	copy_counters(row->counts, board->counters);
 	buffer->rows[buffer->n].len = value.len;
 	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
@@ -245,6 +253,15 @@ state_name(uint32 state)
 	}
 }
 
+typedef enum RowKind
+{
+	ROW_BOARD,
+	ROW_FAMILY,					/* sums of its boards */
+	ROW_FAMILY_BOARD
+} RowKind;
+
+static const char *const kind_names[] = {"board", "family", "family board"};
+
 /* What a definition's boards have in common in the view. */
 typedef struct DefRow
 {
@@ -256,12 +273,16 @@ typedef struct DefRow
 	double		build_seconds;
 } DefRow;
 
+/*
+ * The function of version 0.1.0 has one column less, which is the last one:
+ * what is put into the row depends on the result's description.
+ */
 static void
 put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
-		const BoardRow *row, bool is_board)
+		const BoardRow *row, RowKind kind)
 {
-	Datum		values[23];
-	bool		nulls[23];
+	Datum		values[24];
+	bool		nulls[24];
 	uint64		queries = 0;
 	int			i = 0;
 
@@ -273,7 +294,7 @@ put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
 	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
 	i++;
 	nulls[i] = def->state != LB_READY;
-	nulls[i + 1] = def->state != LB_READY || !is_board;
+	nulls[i + 1] = def->state != LB_READY || kind == ROW_FAMILY;
 	values[i++] = Int64GetDatum(row->members);
 	values[i++] = Int64GetDatum(row->distinct);
 	values[i++] = Int64GetDatum(row->bytes);
@@ -288,21 +309,75 @@ put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *def,
 	for (int j = 0; j < LB_NCAUSES; j++)
 		values[i++] = Int64GetDatum(row->counts[j]);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
+	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	Assert(i == lengthof(values));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+/* The name of a family's board. */
+static const char *
+board_name(const LbDefn *defn, const char *value, int len)
+{
+	char	   *text = pnstrdup(value, len);
+
+	if (strcmp(defn->name, "*") == 0 && strchr(text, ':') != NULL)
+		return text;
+	return psprintf("%s:%s", defn->name, text);
+}
+
+/* Boards that are on their way into the cache while the walk goes on. */
+#define AHEAD 16
+
+typedef struct Sum
+{
+	LbDef	   *def;
+	BoardRow   *row;
+	int			n;
+	LbBoard    *boards[AHEAD];
+} Sum;
+
 static void
-put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
+sum_boards(Sum *sum)
+{
+	for (int i = 0; i < sum->n; i++)
+	{
+		lb_apply_backlog(sum->def, sum->boards[i]);
+		sum->row->members += sum->boards[i]->index.members;
+		sum->row->bytes += board_bytes(sum->boards[i]);
+	}
+	sum->n = 0;
+}
+
+static bool
+sum_board(uint32 hash, LbRef ref, void *arg)
+{
+	Sum		   *sum = (Sum *) arg;
+	LbBoard    *board = lb_board_at(ref);
+
+	lb_prefetch(board);
+	lb_prefetch(&board->backlog);
+	sum->boards[sum->n++] = board;
+	if (sum->n == AHEAD)
+		sum_boards(sum);
+	return true;
+}
+
+/*
+ * Put rows of a definition: of the one board of a family that target names, or
+ * of the family in all, or with each also of all its boards.
+ */
+static void
+put_def(ReturnSetInfo *rsinfo, LbDefn *defn, const LbTarget *target, bool each)
 {
 	LbDef	   *def = lb_def_attach(defn, false);
 	uint64		generation = defn->generation;
+	bool		one = target != NULL && target->has_value;
 	DefRow		def_row;
-	BoardRow	none;
+	BoardRow	all;
 	RowBuffer  *buffer;
 
 	memset(&def_row, 0, sizeof(def_row));
-	memset(&none, 0, sizeof(none));
+	memset(&all, 0, sizeof(all));
 	def_row.source = defn->source;
 	if (def == NULL)
 	{
@@ -310,7 +385,9 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 		def_row.state = RecoveryInProgress() ? LB_OFFLINE : LB_BUILDING;
 		if (RecoveryInProgress())
 			strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
-		put_row(rsinfo, defn->name, &def_row, &none, false);
+		if (!one)
+			put_row(rsinfo, defn->name, &def_row, &all,
+					defn->family ? ROW_FAMILY : ROW_BOARD);
 		return;
 	}
 	SpinLockAcquire(&def->mutex);
@@ -335,31 +412,46 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	{
 		LbStripe   *stripe = &def->stripes[s];
 
+		if (one && s != target->stripe)
+			continue;
 		buffer->first = 0;
 		do
 		{
 			buffer->n = 0;
 			buffer->seen = 0;
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
-			if (lb_def_is(def, generation))
+			if (!lb_def_is(def, generation))
+				;				/* it is gone */
+			else if (one)
+			{
+				LbRef		ref;
+
+				if (lb_board_find(def, stripe, target->hash, &target->value,
+								  &ref) != NULL)
+					(void) copy_board(target->hash, ref, buffer);
+			}
+			else if (each || !defn->family)
 				lb_stripe_walk(stripe, def->family, copy_board, buffer);
+			else
+			{
+				Sum			sum = {.def = def, .row = &all};
+
+				lb_stripe_walk(stripe, true, sum_board, &sum);
+				sum_boards(&sum);
+			}
 			LWLockRelease(&stripe->lock);
 			for (int i = 0; i < buffer->n; i++)
 			{
-				const char *name = defn->name;
+				const BoardRow *row = &buffer->rows[i].row;
 
 				if (defn->family)
-				{
-					char	   *value = pnstrdup(buffer->rows[i].value,
-												 buffer->rows[i].len);
-
-					name = strcmp(defn->name, "*") == 0 &&
-						strchr(value, ':') != NULL ? value :
-						psprintf("%s:%s", defn->name, value);
-				}
-				put_row(rsinfo, name, &def_row, &buffer->rows[i].row, true);
-				none.members += buffer->rows[i].row.members;
-				none.bytes += buffer->rows[i].row.bytes;
+					put_row(rsinfo, board_name(defn, buffer->rows[i].value,
+											   buffer->rows[i].len),
+							&def_row, row, ROW_FAMILY_BOARD);
+				else
+					put_row(rsinfo, defn->name, &def_row, row, ROW_BOARD);
+				all.members += row->members;
+				all.bytes += row->bytes;
 			}
 			buffer->first += buffer->n;
 			CHECK_FOR_INTERRUPTS();
@@ -371,10 +463,10 @@ put_def(ReturnSetInfo *rsinfo, LbDefn *defn)
 	 * The family itself: its boards' size in all, and the reads that found no
 	 * live board.
 	 */
-	if (defn->family)
+	if (defn->family && !one)
 	{
-		copy_counters(none.counts, def->counters);
-		put_row(rsinfo, defn->name, &def_row, &none, false);
+		copy_counters(all.counts, def->counters);
+		put_row(rsinfo, defn->name, &def_row, &all, ROW_FAMILY);
 	}
 }
 
@@ -417,26 +509,55 @@ may_see(const LbDefn *defn)
 	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
 }
 
+/* Rows of all definitions, those that the caller may see. */
+static void
+put_all(ReturnSetInfo *rsinfo, bool each)
+{
+	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+	LbDefn	  **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (monitor || may_see(defns[i]))
+			put_def(rsinfo, defns[i], NULL, each);
+	}
+}
+
 Datum
 lb_stat_boards(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
-	LbDefn	  **defns;
-	LbDefn	  **copy;
-	int			n;
-
 	lb_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
 	lb_stat_flush();
-	n = lb_all_defns(&defns);
-	copy = palloc(Max(1, n) * sizeof(LbDefn *));
-	memcpy(copy, defns, n * sizeof(LbDefn *));
-	for (int i = 0; i < n; i++)
+	put_all((ReturnSetInfo *) fcinfo->resultinfo, true);
+	return (Datum) 0;
+}
+
+Datum
+lb_stat(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	text	   *name;
+	LbTarget	target;
+
+	(void) lb_require_catalog();
+	InitMaterializedSRF(fcinfo, 0);
+	lb_stat_flush();
+	if (PG_ARGISNULL(0))
 	{
-		if (monitor || may_see(copy[i]))
-			put_def(rsinfo, copy[i]);
+		put_all(rsinfo, false);
+		return (Datum) 0;
 	}
+	name = PG_GETARG_TEXT_PP(0);
+	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", text_to_cstring(name)),
+				 errhint("The table lb_board lists the boards.")));
+	if (has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
+		may_see(target.defn))
+		put_def(rsinfo, target.defn, &target, false);
 	return (Datum) 0;
 }
 

@@ -64,7 +64,7 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'build_total', 'build_seconds', 'index_reads', 'query_reads',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
-	'query_own_changes', 'query_unsettled', 'query_limit', 'changes']);
+	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
