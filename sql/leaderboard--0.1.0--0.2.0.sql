@@ -810,6 +810,18 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_stat(text) IS
 'the row of lb_stat_board of one board or family; without a name those of all boards and families, but not of the boards of families';
 
+CREATE FUNCTION @extschema@.lb_stat_memory_usage()
+RETURNS TABLE (datname name, total bigint, used bigint, reserved bigint)
+AS 'MODULE_PATHNAME', 'lb_stat_memory_rows'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_stat_memory_usage() IS
+'internal; see lb_stat_memory';
+
+CREATE OR REPLACE VIEW @extschema@.lb_stat_memory AS
+SELECT s.datname, s.total, s.used, s.reserved
+FROM @extschema@.lb_stat_memory_usage() s;
+DROP FUNCTION @extschema@.lb_stat_memory_rows();
+
 /*
  * pg_dump by the database's owner, who need not be a superuser, reads all that is
  * part of a dump, sequences too.

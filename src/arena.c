@@ -3,16 +3,18 @@
  * arena.c
  *	  Chunks of one fixed region of shared memory.
  *
- * The region starts with one state byte per chunk; pages follow.  Chunk
- * numbers count from the start of the region, so that number 0 lies under the
- * state bytes and can stand for none.  A page is handed out whole or halved
- * again and again into buddies, whose numbers differ in one bit; two free
- * buddies become one again at once.  Free chunks of a size form a list that
- * is linked both ways through the chunks themselves.
+ * The region is pages, and behind them one state byte per chunk.  The first
+ * page is never used, so that number 0 can stand for none.  A page is handed
+ * out whole or halved again and again into buddies, whose numbers differ in one
+ * bit; two free buddies become one again at once.  Free chunks of a size form a
+ * list that is linked both ways through the chunks themselves.
  *
  * A page that was never needed is never touched: the state bytes of zeroed
  * memory are right as they are, and new pages are taken in order of address
- * once the free lists are empty.
+ * once the free lists are empty.  So the region may be much larger than what is
+ * to be used of it: the limit is a number that can be changed.  It holds for
+ * the bytes handed out, and for the pages ever touched, of which some may be
+ * free in parts.
  *
  * Disadvantages: one lock for everything, and a page once halved can be kept
  * from becoming whole by a single small chunk.
@@ -69,21 +71,35 @@ unlink_free(LbArena *arena, LbRef ref, int order)
 	arena->state[ref] = 0;
 }
 
-/* The chunk where the pages start, behind the state bytes. */
-static uint32
-first_page(uint32 nchunks)
-{
-	uint64		pages;
+/* The chunk where the pages start that are handed out. */
+#define FIRST_CHUNK CHUNKS_PER_PAGE
 
-	pages = ((uint64) nchunks + LB_PAGE_SIZE - 1) / LB_PAGE_SIZE;
-	return (uint32) (pages * CHUNKS_PER_PAGE);
+/* How many pages have their own size and their state bytes within so many. */
+static uint64
+pages_within(uint64 pages)
+{
+	return pages - (pages * CHUNKS_PER_PAGE + LB_PAGE_SIZE - 1) / LB_PAGE_SIZE;
+}
+
+uint64
+lb_arena_set_limit(LbArena *arena, uint64 bytes)
+{
+	uint64		limit = pages_within(bytes / LB_PAGE_SIZE) * LB_PAGE_SIZE;
+	uint64		before;
+
+	limit = Min(limit, arena->size);
+	lb_lock_acquire(&arena->lock);
+	before = arena->limit;
+	arena->limit = limit;
+	arena->end = FIRST_CHUNK + (uint32) (limit / LB_CHUNK_SIZE);
+	lb_lock_release(&arena->lock);
+	return before;
 }
 
 bool
 lb_arena_init(LbArena *arena, void *region, uint64 size, int tranche)
 {
-	uint64		pages = size / LB_PAGE_SIZE;
-	uint32		nchunks;
+	uint64		pages = pages_within(size / LB_PAGE_SIZE);
 	int			order;
 
 	(void) tranche;				/* not used when stand-alone */
@@ -91,16 +107,18 @@ lb_arena_init(LbArena *arena, void *region, uint64 size, int tranche)
 
 	/* A reference has 32 bits. */
 	pages = Min(pages, (uint64) UINT32_MAX / CHUNKS_PER_PAGE);
-	nchunks = (uint32) (pages * CHUNKS_PER_PAGE);
-	if (nchunks == 0 || first_page(nchunks) >= nchunks)
+	if (pages < 2)
 		return false;
 
 	lb_lock_init(&arena->lock, tranche);
 	arena->base = (char *) region;
-	arena->state = (uint8 *) region;
-	arena->nchunks = nchunks;
-	arena->fresh = first_page(nchunks);
-	arena->size = (uint64) (nchunks - arena->fresh) * LB_CHUNK_SIZE;
+	arena->state = (uint8 *) region + pages * LB_PAGE_SIZE;
+	arena->nchunks = (uint32) (pages * CHUNKS_PER_PAGE);
+	arena->fresh = FIRST_CHUNK;
+	arena->end = arena->nchunks;
+	arena->reserved = size;
+	arena->size = (pages - 1) * LB_PAGE_SIZE;
+	arena->limit = arena->size;
 	arena->hash_seed = 0;
 	arena->used = 0;
 	arena->high = 0;
@@ -127,6 +145,13 @@ lb_alloc(const LbMem *mem, int order)
 		lb_lock_release(&arena->lock);
 		return LB_NONE;
 	}
+	if (arena->used + bytes > arena->limit)
+	{
+		mem->account->limited = false;
+		mem->account->refused_at = arena->limit;
+		lb_lock_release(&arena->lock);
+		return LB_NONE;
+	}
 
 	/* The smallest free chunk that is large enough, or a fresh page. */
 	for (have = order; have <= LB_MAX_ORDER; have++)
@@ -137,7 +162,7 @@ lb_alloc(const LbMem *mem, int order)
 	}
 	if (ref != LB_NONE)
 		unlink_free(arena, ref, have);
-	else if (arena->fresh < arena->nchunks)
+	else if (arena->fresh < arena->end)
 	{
 		ref = arena->fresh;
 		arena->fresh += CHUNKS_PER_PAGE;
@@ -146,6 +171,7 @@ lb_alloc(const LbMem *mem, int order)
 	else
 	{
 		mem->account->limited = false;
+		mem->account->refused_at = arena->limit;
 		lb_lock_release(&arena->lock);
 		return LB_NONE;
 	}
@@ -161,6 +187,8 @@ lb_alloc(const LbMem *mem, int order)
 	if (arena->used > arena->high)
 		arena->high = arena->used;
 	mem->account->used += bytes;
+	if (mem->taken != NULL)
+		*mem->taken += bytes;
 
 	lb_lock_release(&arena->lock);
 	return ref;
@@ -182,6 +210,8 @@ lb_free(const LbMem *mem, LbRef ref, int order)
 
 	arena->used -= bytes;
 	mem->account->used -= bytes;
+	if (mem->taken != NULL)
+		*mem->taken -= bytes;
 	arena->state[ref] = 0;
 	while (order < LB_MAX_ORDER)
 	{
@@ -201,7 +231,7 @@ lb_free(const LbMem *mem, LbRef ref, int order)
 bool
 lb_arena_owns(const LbArena *arena, LbRef ref, int order)
 {
-	return ref >= first_page(arena->nchunks) && ref < arena->nchunks &&
+	return ref >= FIRST_CHUNK && ref < arena->nchunks &&
 		arena->state[ref] == (STATE_USED | order);
 }
 
@@ -210,7 +240,7 @@ check_locked(LbArena *arena)
 {
 	uint64		nfree[LB_MAX_ORDER + 1] = {0};
 	uint64		used = 0;
-	uint32		first = first_page(arena->nchunks);
+	uint32		first = FIRST_CHUNK;
 	uint32		ref;
 	int			order;
 

@@ -75,6 +75,9 @@ const char lb_partition_problem[] = "a partition is not a plain table";
 const char lb_engine_problem[] = "another engine keeps the rows of the table";
 const char lb_index_problem[] = "there is no valid unique index on the member";
 
+static const char memory_used_up[] = "the shared memory of leaderboard.memory is used up";
+static const char share_used_up[] = "the database's share, leaderboard.database_memory, is used up";
+
 /* Definitions removed under one hold of the directory's lock. */
 #define REMOVED_AT_ONCE 64
 
@@ -1937,6 +1940,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		mem.arena = &lb_shared->arena;
 		mem.account = account;
 		mem.limit = (uint64) lb_database_memory_kb * 1024;
+		mem.taken = NULL;
 		def = def_allocate(&mem);
 		if (def == NULL)
 		{
@@ -1974,6 +1978,9 @@ lb_def_attach(LbDefn *defn, bool create)
 		def->awaiting = false;
 		def->release = false;
 		set_reason(def, "", false);
+		def->refused_at = 0;
+		def->taken = 0;
+		def->grown_from = -1;
 		def->build_seconds = 0;
 		def->build_start = 0;
 		for (int i = 0; i < LB_STRIPES; i++)
@@ -1991,6 +1998,7 @@ lb_def_attach(LbDefn *defn, bool create)
 		{
 			LbValue		none = {0, ""};
 
+			mem.taken = &def->taken;
 			def->stripes[0].single = lb_board_new(&mem, def, 0, &none);
 			if (def->stripes[0].single == LB_NONE)
 			{
@@ -2021,6 +2029,7 @@ lb_def_want_build(LbDef *def, uint64 generation, bool again)
 	{
 		def->wanted = true;
 		def->retry = false;
+		def->refused_at = 0;
 		pg_atomic_compare_exchange_u32(&def->state, &offline, LB_BUILDING);
 	}
 	SpinLockRelease(&def->mutex);
@@ -2031,9 +2040,7 @@ const char *
 lb_memory_reason(const LbDef *def)
 {
 	/* Only to find words, so without the arena's lock. */
-	if (def->account->limited)
-		return "the database's share, leaderboard.database_memory, is used up";
-	return "the shared memory of leaderboard.memory is used up";
+	return def->account->limited ? share_used_up : memory_used_up;
 }
 
 /*
@@ -2084,6 +2091,7 @@ lb_def_offline(LbDef *def, const char *reason, bool retry)
 	/* The log is told once: each commit may come here from then on. */
 	set_reason(def, reason, def->tell ||
 			   strncmp(def->reason, reason, LB_MAX_REASON - 1) != 0);
+	def->refused_at = reason == memory_used_up ? def->account->refused_at : 0;
 
 	/* A build does not take back what was asked for while it was at work. */
 	def->retry = retry || (def->retry && def->builder == MyProcPid);

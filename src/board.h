@@ -247,6 +247,12 @@ typedef struct LbDef
 	bool		family;
 	char		name[NAMEDATALEN];
 
+	int64		taken;			/* bytes of all its boards, with publications;
+								 * arena's lock */
+	int64		grown_from;		/* what that was when the launcher warned last,
+								 * or after the build; -1 if not known.  The
+								 * launcher's alone */
+
 	/*
 	 * LbState.  Becomes LB_READY under all stripes' exclusive locks; what is
 	 * offline is said without one.
@@ -292,6 +298,8 @@ typedef struct LbDef
 	bool		retry;			/* OFFLINE for a passing reason */
 	bool		awaiting;		/* ... the end of transactions */
 	bool		release;		/* the indexes' memory is to be given back */
+	uint64		refused_at;		/* not 0: OFFLINE since leaderboard.memory is used
+								 * up, which was this limit */
 	bool		tell;			/* the log is to be told that it is OFFLINE */
 	double		build_seconds;	/* of the last one that succeeded */
 	TimestampTz build_start;
@@ -417,6 +425,7 @@ lb_lock_to_read(LbStripe *stripe, bool again)
 
 /* Settings. */
 extern int	lb_memory_kb;
+extern int	lb_max_memory_kb;
 extern int	lb_database_memory_kb;
 extern int	lb_not_ready;
 extern int	lb_offline;
@@ -464,7 +473,7 @@ extern void lb_require_preload(void);
  * Where a definition's memory comes from, with this process's limit, or if it is
  * in no database, that of who published last.
  */
-extern LbMem lb_mem(const LbDef *def);
+extern LbMem lb_mem(LbDef *def);
 
 /* Wake the launcher, if there is one.  Safe after the commit record. */
 extern void lb_wake_launcher(void);
@@ -669,7 +678,10 @@ lb_def_is(const LbDef *def, uint64 generation)
  */
 extern void lb_def_want_build(LbDef *def, uint64 generation, bool again);
 
-/* The reason to give when a definition's memory could not be had. */
+/*
+ * The reason to give when a definition's memory could not be had.  A board that
+ * is offline for the first of the two is built again when the limit is raised.
+ */
 extern const char *lb_memory_reason(const LbDef *def);
 
 /*

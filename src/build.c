@@ -52,10 +52,10 @@
 
 #include "build.h"
 #include "capture.h"
-#include "hugepage.h"
 #include "ledger.h"
 #include "maintain.h"
 #include "own.h"
+#include "region.h"
 #include "watch.h"
 
 /* Rows between two looks at whether to go on. */
@@ -1686,34 +1686,175 @@ start_maintenance(void)
 	return 60000;
 }
 
-/* Tell the log when memory runs low: at 80 and at 95 per cent. */
+/* Definitions that a warning names. */
+#define NAMED 3
+
+typedef struct Growth
+{
+	Oid			database;
+	char		name[NAMEDATALEN];
+	int64		taken;
+	int64		by;
+} Growth;
+
+/*
+ * The definitions that have grown most since the last time, or since they were
+ * built; where none has, the largest.  Fills in top, the first one first, and
+ * returns how many there are.  Sizes are read at a glance, without the arena's
+ * lock.
+ */
+static int
+find_growth(Growth *top)
+{
+	int			n = 0;
+	bool		any = false;
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		any |= def->grown_from >= 0 && def->taken > def->grown_from;
+	}
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+		int64		taken = def->taken;
+		int64		by = 0;
+		int			i = n;
+
+		if (def->grown_from >= 0)
+		{
+			by = taken - def->grown_from;
+			def->grown_from = taken;
+		}
+		if ((any ? by : taken) <= 0)
+			continue;
+		for (; i > 0 && (any ? top[i - 1].by < by :
+						 top[i - 1].taken < taken); i--)
+		{
+			if (i < NAMED)
+				top[i] = top[i - 1];
+		}
+		if (i == NAMED)
+			continue;
+		top[i].database = def->database;
+		memcpy(top[i].name, def->name, NAMEDATALEN);
+		top[i].taken = taken;
+		top[i].by = any ? by : 0;
+		n = Min(n + 1, NAMED);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	return n;
+}
+
+/* The level that the log was warned of, 80 or 95 per cent, or 0. */
+static int	warned = 0;
+
+/* Tell the log when memory runs low, and who takes it. */
 static void
 warn_memory(void)
 {
-	static int	warned = 0;
+	LbArena    *arena = &lb_shared->arena;
+	uint64		bytes = (uint64) lb_memory_kb * 1024;
 	uint64		used;
-	uint64		size = lb_shared->arena.size;
+	uint64		limit;
 	int			level;
 
-	lb_lock_acquire(&lb_shared->arena.lock);
-	used = lb_shared->arena.used;
-	lb_lock_release(&lb_shared->arena.lock);
-	level = used >= size / 100 * 95 ? 95 : used >= size / 100 * 80 ? 80 : 0;
+	lb_lock_acquire(&arena->lock);
+	used = arena->used;
+	limit = arena->limit;
+	lb_lock_release(&arena->lock);
+	level = used >= limit / 100 * 95 ? 95 : used >= limit / 100 * 80 ? 80 : 0;
 	if (level > warned)
+	{
+		Growth		top[NAMED];
+		int			n = find_growth(top);
+		StringInfoData names;
+
+		initStringInfo(&names);
+		for (int i = 0; i < n; i++)
+		{
+			appendStringInfo(&names, "%s\"%s\" of database %u has " INT64_FORMAT " bytes",
+							 i == 0 ? "" : ", ", top[i].name,
+							 top[i].database, top[i].taken);
+			if (top[i].by > 0)
+				appendStringInfo(&names, " (" INT64_FORMAT " more)",
+								 top[i].by);
+		}
 		ereport(WARNING,
 				(errmsg("%d %% of the shared memory of \"%s\" is used",
 						level, "leaderboard.memory"),
+				 n == 0 ?
 				 errdetail("Used are " UINT64_FORMAT " of " UINT64_FORMAT " bytes.",
-						   used, size),
-				 errhint("Set \"%s\" higher and restart the server; a board that does not fit is answered by queries.",
-						 "leaderboard.memory")));
+						   used, limit) :
+				 errdetail("Used are " UINT64_FORMAT " of " UINT64_FORMAT " bytes. %s: %s.",
+						   used, limit, top[0].by > 0 ?
+						   "Grown most since the last warning, or since they were built" :
+						   "The largest", names.data),
+				 arena->reserved > bytes ?
+				 errhint("Set \"%s\" higher and reload the configuration; up to " UINT64_FORMAT " bytes are reserved. A board that does not fit is answered by queries.",
+						 "leaderboard.memory", arena->reserved) :
+				 errhint("Set \"%s\" and \"%s\" higher and restart the server; no more is reserved. A board that does not fit is answered by queries.",
+						 "leaderboard.memory", "leaderboard.max_memory")));
+		pfree(names.data);
+	}
 
 	/* Not again for every change around a threshold. */
-	if (level > warned || used < size / 100 * 75)
+	if (level > warned || used < limit / 100 * 75)
 		warned = level;
 	pg_atomic_write_u64(&lb_shared->warn_at,
 						warned == 95 ? PG_UINT64_MAX :
-						size / 100 * (warned == 80 ? 95 : 80));
+						limit / 100 * (warned == 80 ? 95 : 80));
+}
+
+/*
+ * Put leaderboard.memory into force as it is set now.  If that is more than
+ * before, boards that did not fit are built again, and every database is looked
+ * at for those that there was not even an LbDef for.
+ */
+static void
+apply_memory_limit(void)
+{
+	static uint64 told = 0;
+	LbArena    *arena = &lb_shared->arena;
+	uint64		bytes = (uint64) lb_memory_kb * 1024;
+	uint64		before = lb_arena_set_limit(arena, bytes);
+	uint64		limit = arena->limit;
+	dlist_iter	iter;
+
+	if (bytes > arena->reserved && bytes != told)
+		ereport(WARNING,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("\"%s\" is more than is reserved", "leaderboard.memory"),
+				 errdetail("It is " UINT64_FORMAT " bytes, and " UINT64_FORMAT " were reserved when the server started. So much is in force.",
+						   bytes, arena->reserved),
+				 errhint("Set \"%s\" higher and restart the server.",
+						 "leaderboard.max_memory")));
+	told = bytes;
+	if (limit == before)
+		return;
+	ereport(LOG,
+			(errmsg("boards may now take " UINT64_FORMAT " bytes of shared memory instead of " UINT64_FORMAT,
+					limit, before)));
+	warned = 0;
+	if (limit < before)
+		return;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+	{
+		LbDef	   *def = dlist_container(LbDef, node, iter.cur);
+
+		/* A glance without its lock: it is taken if there is something to do. */
+		if (def->refused_at != 0)
+			lb_def_want_build(def, def->generation, false);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	list_free(visits);
+	visits = NIL;
+	list_databases();
 }
 
 /*
@@ -1748,7 +1889,7 @@ collapse_pages(void)
 	lb_lock_acquire(&arena->lock);
 	used = (Size) arena->fresh * LB_CHUNK_SIZE;
 	lb_lock_release(&arena->lock);
-	return lb_huge_collapse(arena->base, used);
+	return lb_region_collapse(arena->base, used);
 }
 
 /*
@@ -1882,6 +2023,13 @@ launcher_round(void)
 			long		wait;
 
 			SpinLockAcquire(&def->mutex);
+
+			/* What a build brings is no growth. */
+			if (def->builder != 0 ||
+				pg_atomic_read_u32(&def->state) != LB_READY)
+				def->grown_from = -1;
+			else if (def->grown_from < 0)
+				def->grown_from = def->taken;
 			if (def->release && def->builder == 0 && nrelease < AT_ONCE)
 			{
 				def->release = false;
@@ -1897,6 +2045,16 @@ launcher_round(void)
 			}
 			retry = def->retry && !def->wanted && def->builder == 0 &&
 				pg_atomic_read_u32(&def->state) == LB_OFFLINE;
+
+			/* A build that was under way when the limit was raised */
+			if (def->refused_at != 0 && def->builder == 0 &&
+				def->refused_at < lb_shared->arena.limit &&
+				pg_atomic_read_u32(&def->state) == LB_OFFLINE)
+			{
+				def->refused_at = 0;
+				def->wanted = true;
+				pg_atomic_write_u32(&def->state, LB_BUILDING);
+			}
 			is_wanted = def->wanted && def->builder == 0;
 			wait = def->attempts == 0 || !def->failed ? 0 :
 				retry ? RETRY_LATER : RETRY_SOON;
@@ -2081,6 +2239,7 @@ lb_launcher_main(Datum arg)
 	pg_write_barrier();
 	pg_atomic_write_u32(&lb_shared->launcher_pid, MyProcPid);
 	list_databases();
+	apply_memory_limit();
 
 	while (!ShutdownRequestPending)
 	{
@@ -2090,6 +2249,7 @@ lb_launcher_main(Datum arg)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+			apply_memory_limit();
 		}
 		sleep = launcher_round();
 		sleep = Min(sleep, complete_xid());

@@ -20,8 +20,8 @@
 #include "board.h"
 #include "build.h"
 #include "capture.h"
-#include "hugepage.h"
 #include "maintain.h"
+#include "region.h"
 #include "stat.h"
 #include "submit.h"
 #include "watch.h"
@@ -33,6 +33,7 @@ PG_MODULE_MAGIC;
 LbShared   *lb_shared = NULL;
 
 int			lb_memory_kb = 256 * 1024;
+int			lb_max_memory_kb = 0;
 int			lb_database_memory_kb = 0;
 int			lb_not_ready = LB_POLICY_WAIT;
 int			lb_offline = LB_POLICY_QUERY;
@@ -69,12 +70,23 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
 void		_PG_init(void);
 
+/* How many bytes to reserve.  Asked once, since the log may be told. */
+static Size
+region_size(void)
+{
+	static Size size = 0;
+
+	if (size == 0)
+		size = lb_region_size((Size) lb_memory_kb * 1024,
+							  (Size) lb_max_memory_kb * 1024);
+	return size;
+}
+
 static Size
 shared_size(void)
 {
-	/* One page more, since the arena starts at a page. */
-	return add_size(MAXALIGN(sizeof(LbShared)) + LB_PAGE_SIZE + lb_huge_slack(),
-					mul_size((Size) lb_memory_kb, 1024));
+	return add_size(MAXALIGN(sizeof(LbShared)),
+					lb_region_in_segment(region_size()));
 }
 
 static void
@@ -104,6 +116,7 @@ shmem_startup(void)
 	if (!found)
 	{
 		char	   *region;
+		Size		size = region_size();
 
 		/* All our locks go by the tranche of the one that was requested. */
 		tranche = GetNamedLWLockTranche(LB_TRANCHE)->lock.tranche;
@@ -122,19 +135,19 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->asked, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
-		region = lb_huge_prepare((char *) lb_shared +
-								 MAXALIGN(sizeof(LbShared)),
-								 (Size) lb_memory_kb * 1024, LB_PAGE_SIZE);
-		if (!lb_arena_init(&lb_shared->arena, region,
-						   (uint64) lb_memory_kb * 1024, tranche))
+		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbShared)),
+							   (Size) lb_memory_kb * 1024, &size);
+		if (!lb_arena_init(&lb_shared->arena, region, size, tranche))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("\"%s\" is too small", "leaderboard.memory")));
 		if (!pg_strong_random(&lb_shared->arena.hash_seed,
 							  sizeof(lb_shared->arena.hash_seed)))
 			lb_shared->arena.hash_seed = (uint64) GetCurrentTimestamp();
+		(void) lb_arena_set_limit(&lb_shared->arena,
+								  (uint64) lb_memory_kb * 1024);
 		pg_atomic_init_u64(&lb_shared->warn_at,
-						   lb_shared->arena.size / 100 * 80);
+						   lb_shared->arena.limit / 100 * 80);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -151,15 +164,16 @@ lb_require_preload(void)
 }
 
 LbMem
-lb_mem(const LbDef *def)
+lb_mem(LbDef *def)
 {
 	LbMem		mem;
 
 	mem.arena = &lb_shared->arena;
 	mem.account = def->account;
+	mem.taken = &def->taken;
 	mem.limit = (uint64) 1024 *
 		(OidIsValid(MyDatabaseId) ? (uint32) lb_database_memory_kb :
-		 pg_atomic_read_u32(&unconstify(LbDef *, def)->memory_kb));
+		 pg_atomic_read_u32(&def->memory_kb));
 	return mem;
 }
 
@@ -270,12 +284,19 @@ _PG_init(void)
 							300, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.max_memory",
+							"Sets what leaderboard.memory can be raised to while the server runs.",
+							"Zero is the machine's memory, where to reserve address space costs nothing.",
+							&lb_max_memory_kb,
+							0, 0, INT_MAX,
+							PGC_POSTMASTER, GUC_UNIT_KB,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.memory",
 							"Sets the shared memory for all boards of the server.",
 							NULL,
 							&lb_memory_kb,
 							256 * 1024, 64, INT_MAX,
-							PGC_POSTMASTER, GUC_UNIT_KB,
+							PGC_SIGHUP, GUC_UNIT_KB,
 							NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.not_ready",
 							 "Sets what a read does while its board is building.",

@@ -1376,6 +1376,7 @@ disown(LbPublication *pub)
 		mem.arena = &lb_shared->arena;
 		mem.account = pub->account;
 		mem.limit = 0;
+		mem.taken = NULL;
 		free_pages(&mem, pub->pages);
 		lb_free(&mem, pub->self, 0);
 	}

@@ -978,7 +978,7 @@ rebuild(const char *name)
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("could not build board \"%s\"", name),
 					 errdetail("The shared memory of \"leaderboard.memory\" is used up."),
-					 errhint("Set \"leaderboard.memory\" higher and restart the server.")));
+					 errhint("Set \"leaderboard.memory\" higher and reload the configuration.")));
 		if (def == NULL)
 		{
 			/* He may be about to commit. */

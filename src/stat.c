@@ -568,10 +568,10 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	Oid			databases[LB_MAX_DATABASES];
 	uint64		used[LB_MAX_DATABASES];
 	uint64		total_used;
-	uint64		size;
+	uint64		limit;
 	int			n = 0;
-	Datum		values[3];
-	bool		nulls[3] = {true, false, false};
+	Datum		values[4];		/* the last one is not in version 0.1.0 */
+	bool		nulls[4] = {true, false, false, false};
 	bool		all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
 	lb_require_preload();
@@ -579,7 +579,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	lb_lock_acquire(&lb_shared->arena.lock);
 	total_used = lb_shared->arena.used;
-	size = lb_shared->arena.size;
+	limit = lb_shared->arena.limit;
 	for (int i = 0; i < LB_MAX_DATABASES; i++)
 	{
 		if (!OidIsValid(lb_shared->databases[i].database))
@@ -591,10 +591,12 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	LWLockRelease(&lb_shared->directory_lock);
 
 	values[0] = (Datum) 0;
-	values[1] = Int64GetDatum(size);
+	values[1] = Int64GetDatum(limit);
 	values[2] = Int64GetDatum(total_used);
+	values[3] = Int64GetDatum(lb_shared->arena.reserved);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	nulls[0] = false;
+	nulls[3] = true;
 	for (int i = 0; i < n; i++)
 	{
 		char	   *name;

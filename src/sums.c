@@ -46,6 +46,7 @@ mem_of(LbSums *sums)
 	mem.arena = &sums->arena;
 	mem.account = &sums->account;
 	mem.limit = 0;
+	mem.taken = NULL;
 	return mem;
 }
 
@@ -67,14 +68,15 @@ make_arena(MemoryContext context, LbArena *arena, Size size)
 		return NULL;
 	aligned = (char *) TYPEALIGN(LB_PAGE_SIZE, region);
 
-	/* The state bytes of its chunks, with which it begins, have to be zero. */
-	memset(aligned, 0, size / LB_CHUNK_SIZE);
 	if (!lb_arena_init(arena, aligned, size,
 					   lb_shared->directory_lock.tranche))
 	{
 		pfree(region);
 		return NULL;
 	}
+
+	/* The state bytes of its chunks have to be zero. */
+	memset(arena->state, 0, arena->nchunks);
 	arena->hash_seed = lb_shared->arena.hash_seed;
 	return region;
 }
@@ -189,6 +191,7 @@ enlarge(LbSums *sums, Size size)
 	mem.arena = &arena;
 	mem.account = &account;
 	mem.limit = 0;
+	mem.taken = NULL;
 	indexes[0] = &sums->removed;
 	indexes[1] = &sums->added;
 	indexes[2] = &sums->lost;
@@ -238,8 +241,8 @@ reserve_arena(LbSums *sums, int n)
 	uint64		need = room_for(sums, n);
 	Size		size = sums->size;
 
-	/* The state bytes of its chunks are not for use. */
-	while (size - size / 128 - LB_PAGE_SIZE < sums->arena.used + need)
+	/* The state bytes of its chunks, and its first page, are not for use. */
+	while (size - size / 128 - 2 * LB_PAGE_SIZE < sums->arena.used + need)
 		size *= 2;
 	return size == sums->size || enlarge(sums, size);
 }

@@ -65,7 +65,7 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
 	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind']);
-SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used']);
+SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
 	'lb_anomaly', 'lb_archive', 'lb_archive_source',

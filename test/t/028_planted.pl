@@ -210,7 +210,7 @@ my %by_type = (
 # default.  Of some the answer differs from run to run.
 # What others need is not taken away for good.
 my @last = qw(lb_drop_limit lb_unwatch lb_unwatch_member lb_close_window lb_close_season lb_drop_board);
-my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat_boards lb_stat_memory_rows lb_submit lb_wait_ready);
+my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat lb_stat_rows lb_stat_memory_usage lb_submit lb_wait_ready);
 
 sub calls
 {

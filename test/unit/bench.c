@@ -191,6 +191,7 @@ main(int argc, char **argv)
 	mem.arena = &arena;
 	mem.account = &account;
 	mem.limit = 0;
+	mem.taken = NULL;
 
 	for (i = 0; i < members; i++)
 		random_key(keys + i * WIDTH, (int64) i * 7 + 1);

@@ -99,8 +99,8 @@ world_open(World *world, uint64 pages)
 {
 	uint64		size;
 
-	/* State bytes take a page for 256. */
-	size = (pages + (pages + 254) / 255 + 1) * LB_PAGE_SIZE;
+	/* State bytes take a page for 256, and one page stands for none. */
+	size = (pages + 1 + (pages + 255) / 255 + 1) * LB_PAGE_SIZE;
 	memset(world, 0, sizeof(World));
 	if (posix_memalign(&world->region, LB_PAGE_SIZE, size) != 0)
 		abort();
@@ -150,15 +150,15 @@ test_arena_small(void)
 	char	   *region;
 	int			i;
 
-	/* One page is for the state bytes. */
-	region = aligned_alloc(LB_PAGE_SIZE, 2 * LB_PAGE_SIZE);
+	/* One page is for the state bytes, and one stands for none. */
+	region = aligned_alloc(LB_PAGE_SIZE, 3 * LB_PAGE_SIZE);
 	if (region == NULL)
 		abort();
-	memset(region, 0, 2 * LB_PAGE_SIZE);
+	memset(region, 0, 3 * LB_PAGE_SIZE);
 	REQUIRE(!lb_arena_init(&arena, region, 0, 0));
-	REQUIRE(!lb_arena_init(&arena, region, 2 * LB_PAGE_SIZE - 1, 0));
+	REQUIRE(!lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE - 1, 0));
 	REQUIRE(!lb_arena_init(&arena, region, LB_PAGE_SIZE, 0));
-	REQUIRE(lb_arena_init(&arena, region, 2 * LB_PAGE_SIZE, 0));
+	REQUIRE(lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE, 0));
 	REQUIRE(arena.size == LB_PAGE_SIZE);
 
 	/* Of more than can be referred to, a part is used. */
@@ -209,6 +209,72 @@ test_arena_small(void)
 	lb_free(&world.mem, ref[0], LB_MAX_ORDER);
 	lb_free(&world.mem, ref[1], 0);
 	REQUIRE(world.arena.high == world.mem.limit);
+	return world_close(&world);
+}
+
+/* A limit that is moved: nothing new beyond it, and nothing is lost. */
+static bool
+test_arena_limit(void)
+{
+	World		world;
+	LbRef		ref[16];
+	int64		taken = 0;
+	int			n;
+
+	REQUIRE(world_open(&world, 16));
+	world.mem.taken = &taken;
+	REQUIRE(world.arena.limit == world.arena.size);
+
+	/* Four pages and the one for their state bytes. */
+	REQUIRE(lb_arena_set_limit(&world.arena, 5 * LB_PAGE_SIZE) ==
+			world.arena.size);
+	REQUIRE(world.arena.limit == 4 * LB_PAGE_SIZE);
+	for (n = 0; n < 4; n++)
+	{
+		ref[n] = lb_alloc(&world.mem, LB_MAX_ORDER);
+		REQUIRE(ref[n] != LB_NONE);
+	}
+	world.account.limited = true;
+	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+	REQUIRE(!world.account.limited);
+	REQUIRE(world.arena.used == world.arena.limit);
+	REQUIRE(taken == (int64) world.arena.used);
+
+	/* Raised, there are more at once. */
+	REQUIRE(lb_arena_set_limit(&world.arena, 8 * LB_PAGE_SIZE) ==
+			4 * LB_PAGE_SIZE);
+	for (; n < 7; n++)
+	{
+		ref[n] = lb_alloc(&world.mem, LB_MAX_ORDER);
+		REQUIRE(ref[n] != LB_NONE);
+	}
+	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+	REQUIRE_NULL(lb_arena_check(&world.arena));
+
+	/* Lowered, free pages are not taken as long as more is in use. */
+	(void) lb_arena_set_limit(&world.arena, 4 * LB_PAGE_SIZE);
+	REQUIRE(world.arena.limit == 3 * LB_PAGE_SIZE);
+	for (; n > 3; n--)
+	{
+		REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+		lb_free(&world.mem, ref[n - 1], LB_MAX_ORDER);
+	}
+	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+	lb_free(&world.mem, ref[2], LB_MAX_ORDER);
+	ref[2] = lb_alloc(&world.mem, LB_MAX_ORDER);
+	REQUIRE(ref[2] != LB_NONE);
+	REQUIRE_NULL(lb_arena_check(&world.arena));
+
+	/* Never more than there is, and never less than nothing. */
+	(void) lb_arena_set_limit(&world.arena, UINT64_MAX / 2);
+	REQUIRE(world.arena.limit == world.arena.size);
+	REQUIRE(world.arena.end == world.arena.nchunks);
+	(void) lb_arena_set_limit(&world.arena, 0);
+	REQUIRE(world.arena.limit == 0);
+	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
+	for (n = 0; n < 3; n++)
+		lb_free(&world.mem, ref[n], LB_MAX_ORDER);
+	REQUIRE(taken == 0);
 	return world_close(&world);
 }
 
@@ -1821,7 +1887,7 @@ test_list_damage(int width, int n)
 	/* Whatever bit is turned over, the check must not run wild. */
 	for (i = 0; same_hash == 0 && i < (short_run ? 200 : 2000); i++)
 	{
-		uint32		first = first_page(arena->nchunks);
+		uint32		first = FIRST_CHUNK;
 		uint64		bytes = (uint64) (arena->fresh - first) * LB_CHUNK_SIZE;
 		char	   *byte = (char *) lb_ptr(arena, first) +
 			next_random() % bytes;
@@ -1948,6 +2014,7 @@ main(int argc, char **argv)
 	rng = seed;
 
 	report("arena: buddies, exhaustion, limit", test_arena_small());
+	report("arena: a limit that is moved", test_arena_limit());
 	report("arena: random, 4 pages", test_arena_random(4, 500000 / part));
 	report("arena: random, 1000 pages",
 		   test_arena_random(1000, 2000000 / part));
