@@ -388,6 +388,36 @@ RESET leaderboard.enable_index;
 DROP TABLE m;
 DROP FUNCTION tell, spy;
 DELETE FROM lb_archive WHERE board = 'm';
+-- The same where a superuser submits, and hides a player.
+SELECT lb_create_tables();
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% % as %', tg_table_name, tg_op, current_user;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tell AFTER INSERT OR UPDATE ON player_scores FOR EACH ROW EXECUTE FUNCTION tell();
+CREATE CONSTRAINT TRIGGER later AFTER INSERT OR UPDATE ON player_score_windows DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
+ALTER TABLE player_scores OWNER TO regress_lb_owner;
+ALTER TABLE player_score_windows OWNER TO regress_lb_owner;
+DELETE FROM lb_window WHERE name <> 'weekly';
+SELECT lb_wait_ready();
+SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5);
+SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 7, 'best');
+SELECT lb_submit_many('{1,2}', '{1,2}');
+SELECT lb_hide(2), lb_show(2);
+-- Policies do not apply to a superuser, though they do to the owner.
+ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5, boards => '{global}');
+ALTER TABLE player_scores DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
+-- Anybody else's submit is that role's own statement.
+GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_reader;
+SET ROLE regress_lb_reader;
+SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5, boards => '{global}');
+RESET ROLE;
+SELECT * FROM lb_verify();
+DROP TABLE player_scores, player_score_windows;
+DROP FUNCTION tell;
+TRUNCATE lb_event;
 -- Nor does a submit lead the owner's functions to other objects, where it reads
 -- the owner's table with the owner's rights.
 SELECT lb_create_tables();

@@ -196,48 +196,12 @@ run_as_owner(const LbDefn *defn, bool all_rows, const char *sql, Oid table,
 	return n;
 }
 
-/*
- * The constraints of a table and its partitions that are checked at commit, as a
- * list for SET CONSTRAINTS; NULL if there is none.
- */
-static char *
-deferred_constraints(const LbDefn *defn)
-{
-	Oid			types[] = {OIDARRAYOID};
-	Datum	   *tables = palloc((defn->nparts + 1) * sizeof(Datum));
-	Datum		values[1];
-	char	   *names;
-
-	tables[0] = ObjectIdGetDatum(defn->source);
-	for (int i = 0; i < defn->nparts; i++)
-		tables[i + 1] = ObjectIdGetDatum(defn->parts[i]);
-	values[0] = lb_make_array(OIDOID, tables, NULL, defn->nparts + 1);
-	(void) lb_run_once("SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%I.%I', n.nspname, c.conname), ', ') "
-					   "FROM pg_catalog.pg_trigger t "
-					   "JOIN pg_catalog.pg_constraint c ON c.oid OPERATOR(pg_catalog.=) t.tgconstraint "
-					   "JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.connamespace "
-					   "WHERE t.tgrelid OPERATOR(pg_catalog.=) ANY ($1) AND t.tginitdeferred",
-					   InvalidOid, 1, types, values);
-	names = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	SPI_freetuptable(SPI_tuptable);
-	return names;
-}
-
-/*
- * The same of an UPDATE or a DELETE.  The owner's rights end with the statement,
- * so nothing of it can be left to the commit: constraints are checked at once,
- * from here to the end of the transaction.
- */
+/* The same of an UPDATE or a DELETE. */
 static uint64
 write_as_owner(const LbDefn *defn, bool all_rows, const char *sql, int nargs,
 			   const Oid *types, Datum *values)
 {
-	char	   *constraints = deferred_constraints(defn);
-
-	if (constraints != NULL)
-		(void) run_as_owner(defn, false, psprintf("SET CONSTRAINTS %s IMMEDIATE",
-												  constraints),
-							InvalidOid, 0, NULL, NULL);
+	lb_check_at_once(defn);
 	return run_as_owner(defn, all_rows, sql, defn->source, nargs, types,
 						values);
 }

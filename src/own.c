@@ -345,6 +345,75 @@ lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows)
 								 true, 0, false);
 }
 
+/* Whether a table has a constraint that is checked at commit. */
+static bool
+has_deferred_constraint(Oid relid)
+{
+	Relation	rel = RelationIdGetRelation(relid);
+	bool		found = false;
+
+	if (rel == NULL)
+		return false;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		found |= rel->trigdesc->triggers[i].tginitdeferred;
+	RelationClose(rel);
+	return found;
+}
+
+void
+lb_check_at_once(const LbDefn *defn)
+{
+	Oid			types[] = {OIDARRAYOID};
+	Oid			owner = defn->owner;
+	int			n = 0;
+	Datum	   *tables = palloc((defn->nparts + 1) * sizeof(Datum));
+	Datum		values[1];
+	char	   *names;
+	LbUser		saved;
+
+	if (has_deferred_constraint(defn->source))
+		tables[n++] = ObjectIdGetDatum(defn->source);
+	for (int i = 0; i < defn->nparts; i++)
+	{
+		if (has_deferred_constraint(defn->parts[i]))
+			tables[n++] = ObjectIdGetDatum(defn->parts[i]);
+	}
+	if (n == 0)
+		return;
+	values[0] = lb_make_array(OIDOID, tables, NULL, n);
+	(void) lb_run_once("SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%I.%I', n.nspname, c.conname), ', ') "
+					   "FROM pg_catalog.pg_trigger t "
+					   "JOIN pg_catalog.pg_constraint c ON c.oid OPERATOR(pg_catalog.=) t.tgconstraint "
+					   "JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.connamespace "
+					   "WHERE t.tgrelid OPERATOR(pg_catalog.=) ANY ($1) AND t.tginitdeferred",
+					   InvalidOid, 1, types, values);
+	names = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	SPI_freetuptable(SPI_tuptable);
+	if (names == NULL)
+		return;
+	lb_switch_to_owner(&saved, owner, false);
+	(void) lb_run_once(psprintf("SET CONSTRAINTS %s IMMEDIATE", names),
+					   InvalidOid, 0, NULL, NULL);
+	lb_restore_user(&saved);
+}
+
+bool
+lb_lends_no_rights(const LbDefn *defn)
+{
+	return GetUserId() != defn->owner && superuser();
+}
+
+bool
+lb_switch_from_superuser(LbUser *saved, const LbDefn *defn, bool writes)
+{
+	if (!lb_lends_no_rights(defn))
+		return false;
+	if (writes)
+		lb_check_at_once(defn);
+	lb_switch_to_owner(saved, defn->owner, true);
+	return true;
+}
+
 void
 lb_switch_to_extension(LbUser *saved, Oid owner)
 {

@@ -103,6 +103,29 @@ extern char *lb_own_text(const void *arg);
 extern void lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows);
 
 /*
+ * Have the constraints of a source and its partitions that are initially deferred
+ * checked at once, from here to the end of the transaction: an owner's rights end
+ * with the statement, so nothing of it can be left to the commit.  Between
+ * SPI_connect and SPI_finish.  Raises what a pending check raises.
+ */
+extern void lb_check_at_once(const LbDefn *defn);
+
+/*
+ * Whether the current user is a superuser who does not own the source: then code
+ * of the owner runs with the owner's rights, not with the superuser's.
+ */
+extern bool lb_lends_no_rights(const LbDefn *defn);
+
+/*
+ * Before a statement of ours on a source, given by the current user: where
+ * lb_lends_no_rights(), go on with the rights of the owner, but without policies.
+ * If the statement writes, lb_check_at_once().  Returns whether
+ * lb_restore_user() must follow.  Between SPI_connect and SPI_finish; can raise.
+ */
+extern bool lb_switch_from_superuser(LbUser *saved, const LbDefn *defn,
+									 bool writes);
+
+/*
  * Go on with the rights of the extension's owner, for a statement that consists
  * of this library's own text and touches the extension's own tables only.
  * search_path becomes pg_catalog, pg_temp.

@@ -740,6 +740,24 @@ take_scores(LbSubmit *s, bool written)
 	SPI_freetuptable(table);
 }
 
+/*
+ * Run a statement on a board's table.  A superuser lends no rights to the
+ * triggers of another role's table.
+ */
+static void
+run_on_source(LbPlan *plan, const LbDefn *defn, LbPlanText text,
+			  const void *arg, bool writes, int nargs, const Oid *types,
+			  Datum *values)
+{
+	LbUser		saved;
+	bool		switched = lb_switch_from_superuser(&saved, defn, writes);
+
+	(void) lb_plan_run(plan, defn->id, text, arg, defn->source, InvalidOid,
+					   nargs, types, values, NULL);
+	if (switched)
+		lb_restore_user(&saved);
+}
+
 /* Read the scores of a board's rows that no statement has returned. */
 static void
 read_missing(LbSubmit *s, int first, int n)
@@ -770,9 +788,8 @@ read_missing(LbSubmit *s, int first, int n)
 	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
 	arg.defn = global ? s->global : s->windows;
 	arg.op = LB_OP_CHANGE;
-	(void) lb_plan_run(&plans[global], arg.defn->id, read_text, &arg,
-					   arg.defn->source, InvalidOid, global ? 1 : 2, types,
-					   values, NULL);
+	run_on_source(&plans[global], arg.defn, read_text, &arg, false,
+				  global ? 1 : 2, types, values);
 	take_scores(s, false);
 }
 
@@ -836,8 +853,8 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	arg.op = op;
 	arg.returning = true;
 	arg.hidden = hidden;
-	(void) lb_plan_run(&plans[hidden][op], s->global->id, write_text, &arg,
-					   s->global->source, InvalidOid, 3, types, values, NULL);
+	run_on_source(&plans[hidden][op], s->global, write_text, &arg, true, 3,
+				  types, values);
 	take_scores(s, true);
 }
 
@@ -930,8 +947,7 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefn *defn,
 	values[0] = int8_array(players, n);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
-	(void) lb_plan_run(plan, defn->id, hidden_text, &arg, defn->source,
-					   InvalidOid, 1, types, values, NULL);
+	run_on_source(plan, defn, hidden_text, &arg, false, 1, types, values);
 	table = SPI_tuptable;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -1082,9 +1098,8 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	arg.returning = s->need_scores;
 	arg.hidden = false;
-	(void) lb_plan_run(&plans[s->need_scores][op], s->windows->id, write_text,
-					   &arg, s->windows->source, InvalidOid, 5, types, values,
-					   NULL);
+	run_on_source(&plans[s->need_scores][op], s->windows, write_text, &arg,
+				  true, 5, types, values);
 	if (!s->need_scores)
 		return;
 	take_scores(s, true);
@@ -1137,8 +1152,9 @@ write_single(LbSubmit *s)
 	if (s->nitems != 1 || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
 		!s->enters[0] ||
-		s->global->keeps_rows ||
-		(s->windows != NULL && s->windows->keeps_rows) ||
+		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
+		(s->windows != NULL &&
+		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
 		(s->windows != NULL && s->windows->ranked_if[0] != '\0' &&
 		 s->global->ranked_if[0] == '\0'))
 		return false;
@@ -2165,6 +2181,8 @@ set_ranked(const char *board, Datum player, bool ranked)
 	const char *column;
 	char	   *lock = NULL;
 	char	   *update;
+	LbUser		saved;
+	bool		switched;
 	uint64		n;
 
 	if (defn == NULL)
@@ -2197,6 +2215,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 
 	/* Before we have locks on the player's rows that a submit waits for. */
 	(void) wait_for_rows(defn, DatumGetInt64(player));
+	switched = lb_switch_from_superuser(&saved, defn, true);
 	if (lock != NULL)
 		(void) lb_run_once(lock, source, 1, types, values);
 	n = lb_run_once(update, source, 2, types, values);
@@ -2205,6 +2224,8 @@ set_ranked(const char *board, Datum player, bool ranked)
 	while (lock == NULL && n == 0 &&
 		   wait_for_rows(defn, DatumGetInt64(player)))
 		n = lb_run_once(update, source, 2, types, values);
+	if (switched)
+		lb_restore_user(&saved);
 	return n;
 }
 
