@@ -482,6 +482,9 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	c->valid = false;
 	if (!r->applied && board != NULL && lb_sees_backlog(board, &r->snapshot))
 		return LB_COLLECT_BACKLOG;
+	/* The room is for narrower keys: there is none for these. */
+	if (c->room_width < width)
+		c->changes.max = 0;
 	c->changes.width = width;
 	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
 						&c->changes,
