@@ -70,6 +70,8 @@
 #                           LARGE=100000000 (a board of that size as well),
 #                           VALKEY_DIR=DIR keeps the chroot that Valkey is in;
 #                           SIZE=100000 SECONDS=0.3 takes two minutes or three
+#   make bench-boards       makes and drops thousands of boards on one table; a minute
+#                           BOARDS=8000, SIZE=30000 boards of a family, OUT=file
 #   make bench-own          reads of transactions that have changed many rows, for
 #                           docs/performance.md: two minutes
 #                           SIZE=1000000 ROUNDS=5 OUT=file
@@ -95,7 +97,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 # These are scripts that need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = test test-versions test-cassert test-core demo demo-stop oracle \
 	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
-	bench-quick
+	bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # An explicit target first, or a plain "make" would run the first script.
@@ -137,6 +139,9 @@ demo-stop:
 
 bench:
 	@$(TREE)/test/bench/bench.sh
+
+bench-boards:
+	@$(TREE)/test/bench/boards.sh
 
 bench-peers:
 	@$(TREE)/test/bench/peers.sh
