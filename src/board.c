@@ -1812,11 +1812,11 @@ lb_def_visit(Oid relation, void (*visit) (LbDef *def, void *arg), void *arg)
 }
 
 /*
- * The account of a database.  When there are more databases than accounts,
- * the last account serves those that are left.
+ * What is kept of a database.  When there are more databases than there is room
+ * for, the last entry serves those that are left.
  */
-static LbAccount *
-directory_account(Oid database)
+static LbDatabase *
+directory_database(Oid database)
 {
 	LbDatabase *unused = NULL;
 	dlist_iter	iter;
@@ -1826,7 +1826,7 @@ directory_account(Oid database)
 		LbDatabase *db = &lb_shared->databases[i];
 
 		if (db->database == database)
-			return &db->account;
+			return db;
 		if (!OidIsValid(db->database) && unused == NULL)
 			unused = db;
 	}
@@ -1837,7 +1837,7 @@ directory_account(Oid database)
 		{
 			LbDatabase *db = &lb_shared->databases[i];
 
-			if (db->account.used != 0)
+			if (db->account.used != 0 || db->unknown.last != 0)
 				continue;
 			unused = db;
 			dlist_foreach(iter, &lb_shared->defs)
@@ -1847,10 +1847,32 @@ directory_account(Oid database)
 			}
 		}
 		if (unused == NULL)
-			return &lb_shared->databases[LB_MAX_DATABASES - 1].account;
+			return &lb_shared->databases[LB_MAX_DATABASES - 1];
 	}
 	unused->database = database;
-	return &unused->account;
+	return unused;
+}
+
+void
+lb_note_unknown(LbUnknown *unknown, FullTransactionId fxid)
+{
+	uint64		xid = U64FromFullTransactionId(fxid);
+
+	SpinLockAcquire(&unknown->mutex);
+	if (unknown->first == 0 || unknown->first > xid)
+		unknown->first = xid;
+	if (unknown->last < xid)
+		unknown->last = xid;
+	SpinLockRelease(&unknown->mutex);
+}
+
+void
+lb_note_unknown_here(FullTransactionId xid)
+{
+	/* Under the lock, or the entry could become another database's. */
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	lb_note_unknown(&directory_database(MyDatabaseId)->unknown, xid);
+	LWLockRelease(&lb_shared->directory_lock);
 }
 
 static void set_reason(LbDef *def, const char *reason, bool tell);
@@ -1935,7 +1957,7 @@ lb_def_attach(LbDefn *defn, bool create)
 	}
 	if (def == NULL)
 	{
-		LbAccount  *account = directory_account(MyDatabaseId);
+		LbAccount  *account = &directory_database(MyDatabaseId)->account;
 
 		mem.arena = &lb_shared->arena;
 		mem.account = account;

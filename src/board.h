@@ -320,6 +320,7 @@ typedef struct LbDatabase
 {
 	Oid			database;		/* InvalidOid: free */
 	LbAccount	account;
+	LbUnknown	unknown;		/* as in LbDef, for all its definitions */
 } LbDatabase;
 
 /* Chains of each hash table of the directory. */
@@ -343,7 +344,6 @@ typedef struct LbShared
 	pg_atomic_uint64 first_xid;
 	LbArena		arena;
 	LbDatabase	databases[LB_MAX_DATABASES];
-	LbUnknown	unknown;		/* as in LbDef, for all definitions */
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
 	pg_atomic_uint32 applier_pid;	/* 0: everybody brings in backlogs himself */
@@ -712,6 +712,15 @@ extern void lb_def_reason(LbDef *def, const char *reason);
 
 /* Remove a definition with its boards.  Never raises. */
 extern void lb_def_remove(LbDef *def, uint64 generation);
+
+/* Widen a range so that a transaction is in it. */
+extern void lb_note_unknown(LbUnknown *unknown, FullTransactionId xid);
+
+/*
+ * Note that a transaction has changed rows of a board of the current database
+ * that could not be entered in the directory.  Takes the directory's lock.
+ */
+extern void lb_note_unknown_here(FullTransactionId xid);
 
 /*
  * Remove what the current database has of a number of lb_board, of a source, or

@@ -740,24 +740,33 @@ move_board(uint32 hash, LbRef ref, void *arg)
  * such, is running: in a snapshot, or now.
  */
 static bool
+is_running(LbUnknown *unknown, const LbSnapshot *snapshot)
+{
+	uint64		first;
+	uint64		last;
+
+	SpinLockAcquire(&unknown->mutex);
+	first = unknown->first;
+	last = unknown->last;
+	SpinLockRelease(&unknown->mutex);
+	return last != 0 && (snapshot != NULL ?
+						 lb_any_running(snapshot, first, last) :
+						 lb_any_in_progress(first, last));
+}
+
+/* The same of all that a definition has to do with. */
+static bool
 unknown_running(LbDef *def, const LbSnapshot *snapshot)
 {
-	LbUnknown  *unknown[2];
-
-	unknown[0] = &def->unknown;
-	unknown[1] = &lb_shared->unknown;
-	for (int i = 0; i < 2; i++)
+	if (is_running(&def->unknown, snapshot))
+		return true;
+	for (int i = 0; i < LB_MAX_DATABASES; i++)
 	{
-		uint64		first;
-		uint64		last;
+		LbDatabase *db = &lb_shared->databases[i];
 
-		SpinLockAcquire(&unknown[i]->mutex);
-		first = unknown[i]->first;
-		last = unknown[i]->last;
-		SpinLockRelease(&unknown[i]->mutex);
-		if (last != 0 && (snapshot != NULL ?
-						  lb_any_running(snapshot, first, last) :
-						  lb_any_in_progress(first, last)))
+		/* The last may have served a database that has an entry of its own now. */
+		if ((db->database == def->database || i == LB_MAX_DATABASES - 1) &&
+			is_running(&db->unknown, snapshot))
 			return true;
 	}
 	return false;

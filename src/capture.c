@@ -1798,20 +1798,6 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
  * ----------------------------------------------------------------
  */
 
-/* Widen the range so that xid is in it. */
-static void
-note_unknown(LbUnknown *unknown, FullTransactionId fxid)
-{
-	uint64		xid = U64FromFullTransactionId(fxid);
-
-	SpinLockAcquire(&unknown->mutex);
-	if (unknown->first == 0 || unknown->first > xid)
-		unknown->first = xid;
-	if (unknown->last < xid)
-		unknown->last = xid;
-	SpinLockRelease(&unknown->mutex);
-}
-
 /*
  * An apply worker truncates without asking the object access hook, and
  * partitions have no TRUNCATE trigger of ours.  It has locked them like nobody
@@ -1931,7 +1917,7 @@ check_serializable(XactDef *xdef)
 static void
 count_unknown(XactDef *xdef)
 {
-	note_unknown(&xdef->def->unknown, xact_xid);
+	lb_note_unknown(&xdef->def->unknown, xact_xid);
 	if (xdef->counted)
 		return;
 	if (ncounted == max_counted)
@@ -2002,7 +1988,7 @@ captured_late(XactDef *xdef)
 	if (xdef->attached)
 		count_unknown(xdef);
 	else
-		note_unknown(&lb_shared->unknown, xact_xid);
+		lb_note_unknown_here(xact_xid);
 }
 
 /*
@@ -2014,7 +2000,7 @@ captured_late(XactDef *xdef)
 static void
 leave_to_prepared(LbDef *def)
 {
-	note_unknown(&def->unknown, xact_xid);
+	lb_note_unknown(&def->unknown, xact_xid);
 	lb_def_offline(def, PREPARED_REASON, true);
 }
 
@@ -2049,7 +2035,7 @@ publish(bool prepare)
 
 		/* A build that comes to be must not overlook us. */
 		if (!xdef->attached)
-			note_unknown(&lb_shared->unknown, xid);
+			lb_note_unknown_here(xid);
 
 		/* Nobody will be there to empty the board. */
 		if (prepare && xdef->ntruncates > 0)
@@ -2069,7 +2055,7 @@ publish(bool prepare)
 		/* It was taken for one that is not recorded, and removed. */
 		xdef->attached = attach(&xdef->defn, &xdef->def, &xdef->generation);
 		if (!xdef->attached)
-			note_unknown(&lb_shared->unknown, xid);
+			lb_note_unknown_here(xid);
 	}
 	if (IsolationIsSerializable())
 	{

@@ -124,7 +124,8 @@ shmem_startup(void)
 		LWLockInitialize(&lb_shared->directory_lock, tranche);
 		lb_directory_init();
 		lb_shared->next_generation = 1;
-		SpinLockInit(&lb_shared->unknown.mutex);
+		for (int i = 0; i < LB_MAX_DATABASES; i++)
+			SpinLockInit(&lb_shared->databases[i].unknown.mutex);
 		SpinLockInit(&lb_shared->watch_mutex);
 		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
 		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
