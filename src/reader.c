@@ -486,6 +486,7 @@ collect(LbRead *r, LbRef ref, const LbBoard *board, LbOverlay **overlay,
 	if (c->room_width < width)
 		c->changes.max = 0;
 	c->changes.width = width;
+	Assert(c->changes.max == 0 || width <= c->room_width);
 	result = lb_collect(r->def, r->stripe, board, &r->snapshot, &r->outcomes,
 						&c->changes,
 						r->serializable == NULL ? NULL : &r->unseen,

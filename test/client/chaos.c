@@ -617,20 +617,35 @@ drop_databases(void)
 	PQclear(res);
 }
 
+/*
+ * All of it, or again from the beginning: a server that is killed in between
+ * leaves a database that cannot be connected to.
+ */
 static void
 make_template(void)
 {
-	PGconn	   *c;
+	bool		made = false;
 
-	run_free(format("CREATE DATABASE chaos_template"));
-	c = connect_to("chaos_template");
-	run_free_on(c, format("CREATE EXTENSION leaderboard;"
-						  "CREATE TABLE scores (player_id bigint PRIMARY KEY,"
-						  " score bigint);"
-						  "INSERT INTO scores SELECT i, i * 7919 %% 301"
-						  " FROM generate_series(1, 500) AS i;"
-						  "SELECT lb_create_board('copied', 'scores')"));
-	PQfinish(c);
+	for (int tries = 0; !made; tries++)
+	{
+		PGconn	   *c;
+
+		if (tries == 100)
+			fail("could not make a template");
+		reconnect(&conn);
+		drop_databases();
+		if (PQstatus(conn) == CONNECTION_BAD ||
+			!run_free(format("CREATE DATABASE chaos_template")))
+			continue;
+		c = connect_to("chaos_template");
+		made = run_free_on(c, format("CREATE EXTENSION leaderboard;"
+									 "CREATE TABLE scores (player_id bigint PRIMARY KEY,"
+									 " score bigint);"
+									 "INSERT INTO scores SELECT i, i * 7919 %% 301"
+									 " FROM generate_series(1, 500) AS i;"
+									 "SELECT lb_create_board('copied', 'scores')"));
+		PQfinish(c);
+	}
 }
 
 /* The board of a copy is there, is its own, and goes with it. */
@@ -645,10 +660,7 @@ copy_database(void)
 	PGconn	   *c;
 
 	if (copies > 0 && percent(40))
-	{
-		drop_databases();
 		make_template();
-	}
 	name = format("chaos_%d", copies++);
 	if (run_free(format("CREATE DATABASE %s TEMPLATE chaos_template STRATEGY %s",
 						name, percent(70) ? "wal_log" : "file_copy")))
