@@ -12,7 +12,8 @@
 #
 # Memory is the growth of the backend's data segment at its highest (VmPeak, which
 # counts no shared memory that comes in later), so what a statement has taken and
-# given back counts.  Locks are as PostgreSQL has them by default.
+# given back counts.  Without JIT, whose library is mapped when a plan is costly.
+# Locks are as PostgreSQL has them by default.
 #
 set -eu
 # shellcheck source-path=SCRIPTDIR source=../lib/common.sh
@@ -48,6 +49,7 @@ step()
 		/^peak/ { peak[++n] = $2 }
 		/^Time:/ { ms = $2 }
 		END { printf "%.3f %.1f\n", ms, (peak[2] - peak[1]) / 1024 }'
+		SET jit = off;
 		SELECT count(*) FROM lb_board;
 		SELECT 'peak', substring(pg_read_file('/proc/' || pg_backend_pid() ||
 			'/status') FROM 'VmPeak:\s*(\d+)');
