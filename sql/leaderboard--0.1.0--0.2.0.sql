@@ -12,8 +12,8 @@ COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
 'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
 
 /*
- * Who makes a board takes a name that others read and write by.  It is the
- * database's owner who says who may: GRANT EXECUTE ON FUNCTION.
+ * A role that makes a board takes a name that others read and write by.  The
+ * database's owner authorises roles: GRANT EXECUTE ON FUNCTION.
  */
 REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
@@ -130,7 +130,7 @@ CREATE TABLE @extschema@.lb_closed (
 );
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_closed', '');
 
-/* How many there were is for who may read the board: lb_archive_top(). */
+/* How many there were is for roles that may read the board: lb_archive_top(). */
 GRANT SELECT (board, closed_at, removed_at) ON TABLE @extschema@.lb_closed TO PUBLIC;
 GRANT SELECT ON TABLE @extschema@.lb_closed TO pg_database_owner;
 
@@ -404,7 +404,7 @@ COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
 COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
 'of the last of them: as submitted';
 COMMENT ON COLUMN @extschema@.lb_anomaly.reviewed IS
-'to be set by whoever has looked at it; false again when another submit exceeds the limit';
+'set by an operator after a look at the row; false again when another submit exceeds the limit';
 
 CREATE FUNCTION @extschema@.lb_set_limit(
 	name text,
@@ -481,7 +481,7 @@ COMMENT ON COLUMN @extschema@.lb_archive.board IS
 COMMENT ON COLUMN @extschema@.lb_archive.season IS
 'of lb_close_season(); empty for windows';
 COMMENT ON COLUMN @extschema@.lb_archive.place IS
-'place in the board''s order, counted from 1; null for who was not ranked when a season was closed';
+'place in the board''s order, counted from 1; null for members that were not ranked when a season was closed';
 COMMENT ON COLUMN @extschema@.lb_archive.rank IS
 'rank by the board''s method; null likewise';
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
@@ -546,7 +546,7 @@ COMMENT ON COLUMN @extschema@.lb_season.archive_top IS
 COMMENT ON COLUMN @extschema@.lb_season.members IS
 'how many were on the board';
 COMMENT ON COLUMN @extschema@.lb_season.owner IS
-'who owned the board''s table then';
+'owner of the board''s table then';
 COMMENT ON COLUMN @extschema@.lb_season.source IS
 'number of the board''s table in lb_archive_source';
 
@@ -823,7 +823,7 @@ FROM @extschema@.lb_stat_memory_usage() s;
 DROP FUNCTION @extschema@.lb_stat_memory_rows();
 
 /*
- * pg_dump by the database's owner, who need not be a superuser, reads all that is
+ * pg_dump by the database's owner, not necessarily a superuser, reads all that is
  * part of a dump, sequences too.
  */
 GRANT SELECT ON TABLE @extschema@.lb_applied, @extschema@.lb_event,

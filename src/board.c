@@ -484,7 +484,7 @@ read_row(LbDefn *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	pfree(string);
 }
 
-/* A row without what tells who wrote it, and where it is. */
+/* A row without its transaction ids and its place. */
 static const char *
 row_data(HeapTuple tuple, uint32 *len)
 {
@@ -1145,7 +1145,7 @@ resolve(LbDefn *defn)
 	if (defn->resolved)
 		return;
 
-	/* Who writes to a partition itself has no lock on the source. */
+	/* A transaction that writes to a partition itself has no lock on the source. */
 	rel = RelationIdGetRelation(defn->source);
 	if (rel == NULL)
 		ereport(ERROR,

@@ -534,7 +534,7 @@ extern int	lb_defns_of(Oid source, LbDefn ***defns);
 extern LbDefn *lb_defn_of(Oid source, Oid catalog, int32 id);
 
 /*
- * Have lb_board be read anew by whoever asks next.  For those who know of a
+ * Have lb_board be read anew by the next caller that asks.  For those who know of a
  * transaction that has ended before its invalidations come in.
  */
 extern void lb_forget_defns(void);

@@ -1335,7 +1335,7 @@ claim_build(uint64 *generation)
 		{
 			LbDef	   *def = dlist_container(LbDef, node, iter.cur);
 
-			/* A glance without the lock: whoever wants a build wakes us. */
+			/* A glance without the lock: a backend that wants a build wakes us. */
 			if (def->database != MyDatabaseId || !def->wanted)
 				continue;
 			SpinLockAcquire(&def->mutex);
@@ -1363,7 +1363,7 @@ claim_build(uint64 *generation)
 	return oldest;
 }
 
-/* No worker builds what is wanted: whoever waits runs the query instead. */
+/* No worker builds what is wanted: backends that wait run the query. */
 static void
 release_waiters(Oid database, const char *reason)
 {
@@ -1761,7 +1761,7 @@ find_growth(Growth *top)
 /* The level that the log was warned of, 80 or 95 per cent, or 0. */
 static int	warned = 0;
 
-/* Tell the log when memory runs low, and who takes it. */
+/* Tell the log when memory runs low, and which boards take it. */
 static void
 warn_memory(void)
 {

@@ -1284,7 +1284,7 @@ lb_set_updated_at(PG_FUNCTION_ARGS)
 
 /*
  * Enter what comes after all others; can raise, and then it is not entered.
- * Those without a definition are in a bucket too, where nobody looks for them.
+ * Those without a definition are in a bucket too, and never looked for there.
  */
 static void
 enter_op(XactOp *op)

@@ -1508,7 +1508,7 @@ value_of_board(const LbTarget *target)
 		CStringGetTextDatum("");
 }
 
-/* Whether whoever closes a season resets the table as its owner's guest. */
+/* Whether a season's caller resets the table with the owner's rights. */
 static bool
 is_guest(const LbDefn *defn)
 {
@@ -1516,7 +1516,7 @@ is_guest(const LbDefn *defn)
 }
 
 /*
- * Raise 42501 if policies can keep rows from whoever resets the table: their
+ * Raise 42501 if policies can keep rows from the role that resets the table: their
  * scores would be archived now, and once more with the next season.
  */
 static void

@@ -448,7 +448,7 @@ lb_own_running(void)
 	return OidIsValid(running_as) && GetUserId() == running_as;
 }
 
-/* Who owns a relation, a function or a type; InvalidOid if it is gone. */
+/* The owner of a relation, a function or a type; InvalidOid if it is gone. */
 static Oid
 owner_of(Oid classid, Oid object)
 {

@@ -27,7 +27,7 @@ typedef struct LbPlan
 								 * to nothing of others', by its number */
 } LbPlan;
 
-/* Who ran, and with which settings, before another user's rights were taken. */
+/* The user and the settings before another user's rights were taken. */
 typedef struct LbUser
 {
 	Oid			user;
@@ -85,14 +85,14 @@ extern char *lb_own_text(const void *arg);
  * owner can run (triggers, index expressions, policies) but which the owner has not
  * given: in a security-restricted operation, as VACUUM runs index expressions.
  * Such code cannot change the role back, make temporary objects, or leave a
- * deferred trigger to whoever commits (42501).  What it sets is undone by
+ * deferred trigger to the role that commits (42501).  What it sets is undone by
  * lb_restore_user().
  *
  * search_path stays what it was if the current user has the owner's rights
  * anyway; else it becomes pg_catalog, pg_temp, since the current user could lead
  * the owner's code to other objects.  A background worker has the path that the
  * database's owner has given to the database, so there it stays only for owners
- * who are no superusers.
+ * that are no superusers.
  *
  * Policies apply to the owner by FORCE ROW LEVEL SECURITY only, and not with
  * all_rows: for a current user whom policies do not apply to.
@@ -111,7 +111,7 @@ extern void lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows);
 extern void lb_check_at_once(const LbDefn *defn);
 
 /*
- * Whether the current user is a superuser who does not own the source: then code
+ * Whether the current user is a superuser but does not own the source: then code
  * of the owner runs with the owner's rights, not with the superuser's.
  */
 extern bool lb_lends_no_rights(const LbDefn *defn);

@@ -941,7 +941,7 @@ execute(const LbDefn *defn, LbQueryKind kind, LbMethod method,
 	 * to the table's owner, by FORCE ROW LEVEL SECURITY, make it an error: we
 	 * act on all rows, and standings without some would be taken for final.
 	 *
-	 * Nor do such functions run as a superuser who reads the board: the owner
+	 * Nor do such functions run as a superuser that reads the board: the owner
 	 * reads the same rows, if policies apply to neither.  With them a plan is
 	 * of no use to the owner, whom policies apply to.
 	 */

@@ -61,7 +61,7 @@
  * What a read may gather before it runs its query.  To gather a change, load it
  * into sums and compare it takes 0.5 µs, to add it to own changes 1.6 µs; a row
  * of the table takes the query 0.06 to 0.1 µs.  A few are always worth it.
- * Whoever reads again in the same snapshot goes on from there.  So a query is run
+ * The next read in the same snapshot goes on from there.  So a query is run
  * a few times at most, unless there are more than LB_MAX_CORRECTIONS, and no
  * read takes twice as long as its query.
  */

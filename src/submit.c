@@ -292,7 +292,7 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	board->closed = !contains || !window->is_open;
 }
 
-/* Whoever may not write to a board learns nothing of it, and does no work. */
+/* A caller that may not write to a board learns nothing of it, at no cost. */
 static void
 named_board(LbSubmit *s, const char *name)
 {
@@ -2149,7 +2149,7 @@ wait_for_rows(const LbDefn *defn, int64 player)
 {
 	bool		waited = false;
 
-	/* Who may not hide the player is told so by the UPDATE. */
+	/* The UPDATE raises the error for a caller that may not hide the player. */
 	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(defn->source,
 							  get_attnum(defn->source, defn->ranked_if),
@@ -2220,7 +2220,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 		(void) lb_run_once(lock, source, 1, types, values);
 	n = lb_run_once(update, source, 2, types, values);
 
-	/* While there is no row at all we have none, and somebody may insert one. */
+	/* While there is no row at all we have none, and a transaction may insert one. */
 	while (lock == NULL && n == 0 &&
 		   wait_for_rows(defn, DatumGetInt64(player)))
 		n = lb_run_once(update, source, 2, types, values);

@@ -11,7 +11,7 @@
  * nothing is lost when a worker ends, and writers pay nothing at all.  What
  * cannot be compared, for whatever error, is recorded as well and told once.
  *
- * Everybody who may connect can LISTEN.  So a watch says by whom and of which
+ * Every role that may connect can LISTEN.  So a watch says by whom and of which
  * board it was made: it is of the board's number in lb_board, which no other
  * board gets that has the same name later, and goes with it
  * (lb_watch_follow).  Each round looks again whether the role that watches
@@ -240,7 +240,7 @@ lb_watch_follow(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by trigger manager for a row",
 						"lb_watch_follow")));
 
-	/* Anybody may make a trigger of it on a table of his own. */
+	/* Any role may make a trigger of it on a table of its own. */
 	cat = lb_catalog();
 	if (cat == NULL || cat->lb_board != RelationGetRelid(trigger->tg_relation) ||
 		TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
@@ -283,7 +283,7 @@ typedef struct Place
 	bool		has_score;
 } Place;
 
-/* What a board's name means, and who is on the places that are watched. */
+/* What a board's name means, and the members on the places that are watched. */
 typedef struct State
 {
 	char	   *key;
@@ -529,8 +529,8 @@ TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 /*
  * Watch the first places of a board, or a member if there is one, from what
  * there is now on.  What is notified can be heard by everybody in the
- * database, so it is the owner of the table who has a board watched, and who
- * may read it.
+ * database, so a board is watched by the owner of its table, if the owner may
+ * read it.
  */
 static void
 watch(const char *board, int top, const int64 *member)
