@@ -176,7 +176,9 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 
 local = $(patsubst $(TREE)/%,%,$(wildcard $(TREE)/$(1)))
 
-OBJS = $(patsubst %.c,%.o,$(call local,src/*.c))
+# A folder of src knows those below it only: src/README.
+FOLDERS = $(sort $(patsubst %/,%,$(dir $(call local,src/*.c) $(call local,src/*/*.c))))
+OBJS = $(patsubst %.c,%.o,$(foreach folder,$(FOLDERS),$(call local,$(folder)/*.c)))
 DATA = $(call local,sql/leaderboard--*.sql)
 
 REGRESS = $(patsubst sql/%.sql,%,$(filter-out $(DATA),$(call local,sql/*.sql)))
@@ -189,7 +191,7 @@ OBJS += test/fault/fault.o
 SHLIB_LINK += -Wl,@$(TREE)/test/fault/wrap.opts
 endif
 
-PG_CPPFLAGS = -DLB_VERSION='"$(LB_VERSION)"'
+PG_CPPFLAGS = -I$(TREE)/src -DLB_VERSION='"$(LB_VERSION)"'
 # PostgreSQL's own headers have unused parameters, and so have callbacks.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter
 ifdef WERROR
@@ -211,10 +213,10 @@ VPATH = $(TREE)
 endif
 include $(PGXS)
 
-# PGXS knows no headers, and outside the tree there is no src to write to.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(TREE)/src/*.h) $(TREE)/leaderboard.control
-$(OBJS) $(OBJS:.o=.bc): | $(CURDIR)/src $(CURDIR)/test/fault
-$(CURDIR)/src $(CURDIR)/test/fault:
+# PGXS knows no headers, and outside the tree there are no folders to write to.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(TREE)/src/*/*.h) $(TREE)/leaderboard.control
+$(OBJS) $(OBJS:.o=.bc): | $(addprefix $(CURDIR)/,$(FOLDERS) test/fault)
+$(addprefix $(CURDIR)/,$(FOLDERS) test/fault):
 	mkdir -p $@
 
 endif

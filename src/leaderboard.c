@@ -16,15 +16,16 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
-#include "applier.h"
-#include "board.h"
-#include "build.h"
-#include "capture.h"
-#include "maintain.h"
-#include "region.h"
-#include "stat.h"
-#include "submit.h"
-#include "watch.h"
+#include "admin/stat.h"
+#include "boards/board.h"
+#include "capture/capture.h"
+#include "service/maintain.h"
+#include "service/submit.h"
+#include "service/watch.h"
+#include "util/pause.h"
+#include "util/region.h"
+#include "workers/applier.h"
+#include "workers/build.h"
 
 PG_MODULE_MAGIC;
 
@@ -165,16 +166,16 @@ lb_require_preload(void)
 }
 
 LbMem
-lb_mem(LbDef *def)
+lb_mem(LbSharedBoard *shared)
 {
 	LbMem		mem;
 
 	mem.arena = &lb_shared->arena;
-	mem.account = def->account;
-	mem.taken = &def->taken;
+	mem.account = shared->account;
+	mem.taken = &shared->taken;
 	mem.limit = (uint64) 1024 *
 		(OidIsValid(MyDatabaseId) ? (uint32) lb_database_memory_kb :
-		 pg_atomic_read_u32(&def->memory_kb));
+		 pg_atomic_read_u32(&shared->memory_kb));
 	return mem;
 }
 

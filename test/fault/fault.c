@@ -36,7 +36,7 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "../../src/arena.h"
+#include "../../src/index/arena.h"
 
 static int	fault_at = 0;
 

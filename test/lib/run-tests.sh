@@ -627,7 +627,7 @@ part_planted()
 	as_server mkdir build-planted
 	for n in 0 1 2 3; do
 		# Only one file has them; make must not take the library for new.
-		rm -f build-planted/src/ledger.o build-planted/leaderboard.so
+		rm -f build-planted/src/ledger/*.o build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install

@@ -78,7 +78,7 @@ for my $text (
 
 # The sources.
 my $ntexts = 0;
-for my $file (sort glob("$tree/src/*.c"))
+for my $file (sort glob("$tree/src/*.c $tree/src/*/*.c"))
 {
 	my @texts = c_texts(scalar slurp_file($file));
 	my @ctes = map { ctes($_->[1]) } @texts;

@@ -22,7 +22,7 @@ $node->safe_psql('postgres', 'CREATE ROLE dbo LOGIN; CREATE ROLE team LOGIN; CRE
 # among them, and all functions whose arguments are of any type.
 my $tree = "$FindBin::RealBin/../..";
 my %names;
-for my $file (glob("$tree/src/*.c"), glob("$tree/sql/leaderboard--*.sql"))
+for my $file (glob("$tree/src/*.c $tree/src/*/*.c"), glob("$tree/sql/leaderboard--*.sql"))
 {
 	my $text = slurp_file($file);
 

@@ -29,7 +29,7 @@
 #define CALLGRIND_DUMP_STATS_AT(name) ((void) 0)
 #endif
 
-#include "skiplist.h"
+#include "index/skiplist.h"
 
 #define WIDTH 3
 #define SCORES 1000001

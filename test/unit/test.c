@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "arena.c"
-#include "memberhash.c"
-#include "skiplist.c"
+#include "index/arena.c"
+#include "index/memberhash.c"
+#include "index/skiplist.c"
 
 static int	passed = 0;
 static int	failed = 0;

@@ -1,0 +1,661 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  Counters of reads and changes, and the views over them.
+ *
+ * A read must not write to shared memory for being counted: the backend
+ * gathers, and adds up at most once a second, and before it shows the view.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "admin/stat.h"
+#include "boards/own.h"
+#include "ledger/ledger.h"
+
+/* Boards whose reads a backend gathers before it adds them up. */
+#define MAX_GATHERED 64
+
+/* Milliseconds between two times of adding up. */
+#define FLUSH_INTERVAL 1000
+
+typedef struct Gathered
+{
+	LbSharedBoard *shared;
+	uint64		generation;
+	uint32		hash;
+	int			stripe;
+	int			len;			/* of the value */
+	char		value[LB_INLINE_VALUE]; /* its beginning */
+	uint64		counts[LB_NCOUNTERS];
+} Gathered;
+
+static Gathered gathered[MAX_GATHERED];
+static int	ngathered = 0;
+static TimestampTz last_flush = 0;
+static bool exit_registered = false;
+
+PG_FUNCTION_INFO_V1(lb_stat_boards);
+PG_FUNCTION_INFO_V1(lb_stat);
+PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
+PG_FUNCTION_INFO_V1(lb_stat_reset);
+
+static void
+flush_at_exit(int code, Datum arg)
+{
+	lb_stat_flush();
+}
+
+void
+lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause)
+{
+	static int	last = 0;
+	Gathered   *g;
+	int			len = target->has_value ? target->value.len : 0;
+
+	if (shared == NULL)
+	{
+		/* Also on a standby, where nobody else enters it. */
+		shared = lb_shared_board_attach(target->defn, RecoveryInProgress());
+		if (shared == NULL)
+			return;
+	}
+	g = &gathered[last];
+	if (last >= ngathered || g->shared != shared ||
+		g->generation != target->defn->generation ||
+		g->hash != target->hash || g->len != len)
+	{
+		for (last = 0; last < ngathered; last++)
+		{
+			g = &gathered[last];
+			if (g->shared == shared &&
+				g->generation == target->defn->generation &&
+				g->hash == target->hash && g->len == len)
+				break;
+		}
+		if (last == ngathered)
+		{
+			if (ngathered == MAX_GATHERED)
+			{
+				lb_stat_flush();
+				last = 0;
+			}
+			g = &gathered[last];
+			memset(g, 0, sizeof(Gathered));
+			g->shared = shared;
+			g->generation = target->defn->generation;
+			g->hash = target->hash;
+			g->stripe = target->stripe;
+			g->len = len;
+			memcpy(g->value, target->has_value ? target->value.data : "",
+				   Min(len, LB_INLINE_VALUE));
+			ngathered++;
+		}
+		if (!exit_registered)
+		{
+			before_shmem_exit(flush_at_exit, (Datum) 0);
+			exit_registered = true;
+		}
+	}
+	g->counts[cause == LB_CAUSE_NONE ? LB_COUNT_INDEX_READS : (int) cause]++;
+}
+
+/* The live board that was read: by its hash, and as much of its value. */
+static pg_atomic_uint64 *
+counters_of(Gathered *g)
+{
+	LbStripe   *stripe = &g->shared->stripes[g->stripe];
+	LbHashScan	scan;
+	LbRef		ref;
+
+	if (!g->shared->family)
+		return lb_live_board_at(stripe->single)->counters;
+	for (ref =
+		 lb_hash_first(&lb_shared->arena, &stripe->boards, g->hash, &scan);
+		 ref != LB_NONE;
+		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
+	{
+		LbLiveBoard *board = lb_live_board_at(ref);
+		LbValue		value = lb_live_board_value(board);
+
+		if (value.len == g->len &&
+			memcmp(value.data, g->value, Min(g->len, LB_INLINE_VALUE)) == 0)
+			return board->counters;
+	}
+	return g->shared->counters;
+}
+
+void
+lb_stat_flush(void)
+{
+	for (int i = 0; i < ngathered; i++)
+	{
+		Gathered   *g = &gathered[i];
+		LbStripe   *stripe = &g->shared->stripes[g->stripe];
+
+		LWLockAcquire(&stripe->lock, LW_SHARED);
+		if (lb_shared_board_is(g->shared, g->generation))
+		{
+			pg_atomic_uint64 *counters = counters_of(g);
+
+			for (int j = 0; j < LB_NCOUNTERS; j++)
+			{
+				if (g->counts[j] > 0)
+					pg_atomic_fetch_add_u64(&counters[j], g->counts[j]);
+			}
+		}
+		LWLockRelease(&stripe->lock);
+	}
+	ngathered = 0;
+}
+
+void
+lb_stat_at_xact_end(void)
+{
+	TimestampTz now;
+
+	if (ngathered == 0)
+		return;
+	now = GetCurrentStatementStartTimestamp();
+	if (now - last_flush < FLUSH_INTERVAL * INT64CONST(1000) &&
+		now >= last_flush)
+		return;
+	last_flush = now;
+	lb_stat_flush();
+}
+
+/* A board as the view shows it, copied from shared memory. */
+typedef struct BoardRow
+{
+	char	   *name;
+	uint64		members;
+	uint64		distinct;
+	uint64		bytes;
+	uint64		counts[LB_NCOUNTERS];
+} BoardRow;
+
+typedef struct RowBuffer
+{
+	LbSharedBoard *shared;
+	int			first;			/* boards to skip */
+	int			seen;
+	int			n;
+	struct
+	{
+		BoardRow	row;
+		int			len;
+		char		value[LB_MAX_VALUE];
+	}			rows[256];
+} RowBuffer;
+
+static void
+copy_counters(uint64 *to, pg_atomic_uint64 *from)
+{
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		to[i] = pg_atomic_read_u64(&from[i]);
+}
+
+static uint64
+board_bytes(const LbLiveBoard *board)
+{
+	return lb_index_bytes(&board->index) + (LB_CHUNK_SIZE << LB_BOARD_ORDER);
+}
+
+static bool
+copy_board(uint32 hash, LbRef ref, void *arg)
+{
+	RowBuffer  *buffer = (RowBuffer *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+	LbValue		value;
+	BoardRow   *row;
+
+	if (buffer->seen++ < buffer->first)
+		return true;
+	value = lb_live_board_value(board);
+	row = &buffer->rows[buffer->n].row;
+	lb_apply_backlog(buffer->shared, board);
+	row->members = board->index.members;
+	row->distinct = board->index.distinct;
+	row->bytes = board_bytes(board);
+	copy_counters(row->counts, board->counters);
+	buffer->rows[buffer->n].len = value.len;
+	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
+	buffer->n++;
+	return buffer->n < (int) lengthof(buffer->rows);
+}
+
+static const char *
+state_name(uint32 state)
+{
+	switch (state)
+	{
+		case LB_READY:
+			return "ready";
+		case LB_BUILDING:
+			return "building";
+		default:
+			return "offline";
+	}
+}
+
+typedef enum RowKind
+{
+	ROW_BOARD,
+	ROW_FAMILY,					/* sums of its boards */
+	ROW_FAMILY_BOARD
+} RowKind;
+
+static const char *const kind_names[] = {"board", "family", "family board"};
+
+/* What a definition's boards have in common in the view. */
+typedef struct DefRow
+{
+	Oid			source;
+	uint32		state;
+	char		reason[LB_MAX_REASON];
+	int64		build_done;
+	int64		build_total;
+	double		build_seconds;
+} DefRow;
+
+/*
+ * The function of version 0.1.0 has one column less, which is the last one:
+ * what is put into the row depends on the result's description.
+ */
+static void
+put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *shared,
+		const BoardRow *row, RowKind kind)
+{
+	Datum		values[24];
+	bool		nulls[24];
+	uint64		queries = 0;
+	int			i = 0;
+
+	memset(nulls, 0, sizeof(nulls));
+	values[i++] = CStringGetTextDatum(name);
+	values[i++] = ObjectIdGetDatum(shared->source);
+	values[i++] = CStringGetTextDatum(state_name(shared->state));
+	nulls[i] = shared->state == LB_READY || shared->reason[0] == '\0';
+	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(shared->reason);
+	i++;
+	nulls[i] = shared->state != LB_READY;
+	nulls[i + 1] = shared->state != LB_READY || kind == ROW_FAMILY;
+	values[i++] = Int64GetDatum(row->members);
+	values[i++] = Int64GetDatum(row->distinct);
+	values[i++] = Int64GetDatum(row->bytes);
+	values[i++] = Int64GetDatum(shared->build_done);
+	values[i++] = Int64GetDatum(shared->build_total);
+	nulls[i] = shared->build_seconds == 0;
+	values[i++] = Float8GetDatum(shared->build_seconds);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
+	for (int j = 0; j < LB_NCAUSES; j++)
+		queries += row->counts[j];
+	values[i++] = Int64GetDatum(queries);
+	for (int j = 0; j < LB_NCAUSES; j++)
+		values[i++] = Int64GetDatum(row->counts[j]);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
+	values[i++] = CStringGetTextDatum(kind_names[kind]);
+	Assert(i == lengthof(values));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* The name of a family's board. */
+static const char *
+board_name(const LbDefinition *defn, const char *value, int len)
+{
+	char	   *text = pnstrdup(value, len);
+
+	if (strcmp(defn->name, "*") == 0 && strchr(text, ':') != NULL)
+		return text;
+
+	return psprintf("%s:%s", defn->name, text);
+}
+
+/* Boards that are on their way into the cache while the walk goes on. */
+#define AHEAD 16
+
+typedef struct Sum
+{
+	LbSharedBoard *shared;
+	BoardRow   *row;
+	int			n;
+	LbLiveBoard *boards[AHEAD];
+} Sum;
+
+static void
+sum_boards(Sum *sum)
+{
+	for (int i = 0; i < sum->n; i++)
+	{
+		lb_apply_backlog(sum->shared, sum->boards[i]);
+		sum->row->members += sum->boards[i]->index.members;
+		sum->row->bytes += board_bytes(sum->boards[i]);
+	}
+	sum->n = 0;
+}
+
+static bool
+sum_board(uint32 hash, LbRef ref, void *arg)
+{
+	Sum		   *sum = (Sum *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+
+	lb_prefetch(board);
+	lb_prefetch(&board->backlog);
+	sum->boards[sum->n++] = board;
+	if (sum->n == AHEAD)
+		sum_boards(sum);
+	return true;
+}
+
+/*
+ * Put rows of a definition: of the one board of a family that target names, or
+ * of the family in all, or with each also of all its boards.
+ */
+static void
+put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,
+		bool each)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	uint64		generation = defn->generation;
+	bool		one = target != NULL && target->has_value;
+	DefRow		def_row;
+	BoardRow	all;
+	RowBuffer  *buffer;
+
+	memset(&def_row, 0, sizeof(def_row));
+	memset(&all, 0, sizeof(all));
+	def_row.source = defn->source;
+	if (shared == NULL)
+	{
+		/* Recorded, but nobody has asked for it yet. */
+		def_row.state = RecoveryInProgress() ? LB_OFFLINE : LB_BUILDING;
+		if (RecoveryInProgress())
+			strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
+		if (!one)
+			put_row(rsinfo, defn->name, &def_row, &all,
+					defn->family ? ROW_FAMILY : ROW_BOARD);
+		return;
+	}
+	SpinLockAcquire(&shared->mutex);
+	strlcpy(def_row.reason, shared->reason, LB_MAX_REASON);
+	def_row.build_seconds = shared->build_seconds;
+	SpinLockRelease(&shared->mutex);
+	def_row.state = pg_atomic_read_u32(&shared->state);
+	if (RecoveryInProgress())
+	{
+		def_row.state = LB_OFFLINE;
+		strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
+	}
+	def_row.build_done = pg_atomic_read_u64(&shared->build_done);
+	def_row.build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
+							  def_row.build_done);
+	/* What prepared transactions have left counts as soon as they have ended. */
+	if (pg_atomic_read_u32(&shared->nprepared) > 0)
+		(void) lb_shared_board_settle_prepared(shared, generation);
+	buffer = palloc(sizeof(RowBuffer));
+	buffer->shared = shared;
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &shared->stripes[s];
+
+		if (one && s != target->stripe)
+			continue;
+		buffer->first = 0;
+		do
+		{
+			buffer->n = 0;
+			buffer->seen = 0;
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+			if (!lb_shared_board_is(shared, generation))
+				;				/* it is gone */
+			else if (one)
+			{
+				LbRef		ref;
+
+				if (lb_live_board_find(shared, stripe, target->hash,
+									   &target->value, &ref) != NULL)
+					(void) copy_board(target->hash, ref, buffer);
+			}
+			else if (each || !defn->family)
+				lb_stripe_walk(stripe, shared->family, copy_board, buffer);
+			else
+			{
+				Sum			sum = {.shared = shared,.row = &all};
+
+				lb_stripe_walk(stripe, true, sum_board, &sum);
+				sum_boards(&sum);
+			}
+			LWLockRelease(&stripe->lock);
+			for (int i = 0; i < buffer->n; i++)
+			{
+				const BoardRow *row = &buffer->rows[i].row;
+
+				if (defn->family)
+					put_row(rsinfo, board_name(defn, buffer->rows[i].value,
+											   buffer->rows[i].len),
+							&def_row, row, ROW_FAMILY_BOARD);
+				else
+					put_row(rsinfo, defn->name, &def_row, row, ROW_BOARD);
+				all.members += row->members;
+				all.bytes += row->bytes;
+			}
+			buffer->first += buffer->n;
+			CHECK_FOR_INTERRUPTS();
+		} while (buffer->n == (int) lengthof(buffer->rows));
+	}
+	pfree(buffer);
+
+	/*
+	 * The family itself: its boards' size in all, and the reads that found no
+	 * live board.
+	 */
+	if (defn->family && !one)
+	{
+		copy_counters(all.counts, shared->counters);
+		put_row(rsinfo, defn->name, &def_row, &all, ROW_FAMILY);
+	}
+}
+
+static bool
+may_read_column(Oid source, const char *name)
+{
+	AttrNumber	attno = get_attnum(source, name);
+
+	return attno != InvalidAttrNumber &&
+		pg_attribute_aclcheck(source, attno, GetUserId(),
+							  ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * Whether the caller may read what the board is made of.  The names of a
+ * family's boards are values of a column, and the counts are of all rows.
+ */
+static bool
+may_see(const LbDefinition *defn)
+{
+	Oid			source = defn->source;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	if (pg_class_aclcheck(source, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+	{
+		if (!may_read_column(source, defn->member))
+			return false;
+		for (int i = 0; i < defn->ncolumns; i++)
+		{
+			if (!may_read_column(source, defn->columns[i].name))
+				return false;
+		}
+		if (defn->family && !may_read_column(source, defn->board_column))
+			return false;
+		if (defn->ranked_if[0] != '\0' &&
+			!may_read_column(source, defn->ranked_if))
+			return false;
+	}
+	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
+}
+
+/* Rows of all definitions, those that the caller may see. */
+static void
+put_all(ReturnSetInfo *rsinfo, bool each)
+{
+	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+	LbDefinition **defns;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (monitor || may_see(defns[i]))
+			put_def(rsinfo, defns[i], NULL, each);
+	}
+}
+
+Datum
+lb_stat_boards(PG_FUNCTION_ARGS)
+{
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	lb_stat_flush();
+	put_all((ReturnSetInfo *) fcinfo->resultinfo, true);
+	return (Datum) 0;
+}
+
+Datum
+lb_stat(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	text	   *name;
+	LbTarget	target;
+
+	(void) lb_require_catalog();
+	InitMaterializedSRF(fcinfo, 0);
+	lb_stat_flush();
+	if (PG_ARGISNULL(0))
+	{
+		put_all(rsinfo, false);
+		return (Datum) 0;
+	}
+	name = PG_GETARG_TEXT_PP(0);
+	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", text_to_cstring(name)),
+				 errhint("The table lb_board lists the boards.")));
+	if (has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
+		may_see(target.defn))
+		put_def(rsinfo, target.defn, &target, false);
+	return (Datum) 0;
+}
+
+Datum
+lb_stat_memory_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			databases[LB_MAX_DATABASES];
+	uint64		used[LB_MAX_DATABASES];
+	uint64		total_used;
+	uint64		limit;
+	int			n = 0;
+	Datum		values[4];		/* the last one is not in version 0.1.0 */
+	bool		nulls[4] = {true, false, false, false};
+	bool		all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	lb_lock_acquire(&lb_shared->arena.lock);
+	total_used = lb_shared->arena.used;
+	limit = lb_shared->arena.limit;
+	for (int i = 0; i < LB_MAX_DATABASES; i++)
+	{
+		if (!OidIsValid(lb_shared->databases[i].database))
+			continue;
+		databases[n] = lb_shared->databases[i].database;
+		used[n++] = lb_shared->databases[i].account.used;
+	}
+	lb_lock_release(&lb_shared->arena.lock);
+	LWLockRelease(&lb_shared->directory_lock);
+
+	values[0] = (Datum) 0;
+	values[1] = Int64GetDatum(limit);
+	values[2] = Int64GetDatum(total_used);
+	values[3] = Int64GetDatum(lb_shared->arena.reserved);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	nulls[0] = false;
+	nulls[3] = true;
+	for (int i = 0; i < n; i++)
+	{
+		char	   *name;
+		NameData	datname;
+
+		/* What others' databases hold is not for everybody. */
+		if (!all && databases[i] != MyDatabaseId)
+			continue;
+		name = get_database_name(databases[i]);
+		if (name == NULL)
+			continue;
+		namestrcpy(&datname, name);
+		values[0] = NameGetDatum(&datname);
+		nulls[1] = databases[i] != MyDatabaseId || lb_database_memory_kb == 0;
+		values[1] = Int64GetDatum((int64) lb_database_memory_kb * 1024);
+		values[2] = Int64GetDatum(used[i]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+							 nulls);
+	}
+	return (Datum) 0;
+}
+
+static bool
+reset_board(uint32 hash, LbRef ref, void *arg)
+{
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_write_u64(&lb_live_board_at(ref)->counters[i], 0);
+	return true;
+}
+
+Datum
+lb_stat_reset(PG_FUNCTION_ARGS)
+{
+	LbDefinition **defns;
+	int			n;
+
+	lb_require_preload();
+	ngathered = 0;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbSharedBoard *shared = lb_shared_board_attach(defns[i], false);
+
+		if (shared == NULL)
+			continue;
+		for (int j = 0; j < LB_NCOUNTERS; j++)
+			pg_atomic_write_u64(&shared->counters[j], 0);
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
+			if (lb_shared_board_is(shared, defns[i]->generation))
+				lb_stripe_walk(&shared->stripes[s], shared->family,
+							   reset_board, NULL);
+			LWLockRelease(&shared->stripes[s].lock);
+		}
+	}
+	PG_RETURN_VOID();
+}

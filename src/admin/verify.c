@@ -1,0 +1,461 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  Comparing index and table.
+ *
+ * The table is scanned under one snapshot, its keys are sorted as a build
+ * sorts them, and walked beside the index, corrected to the same snapshot as
+ * in every read.  Writers go on meanwhile.  Should they outrun the history, the
+ * board is compared again with a lock that keeps them out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "capture/capture.h"
+#include "reads/reader.h"
+#include "util/compat.h"
+#include "workers/build.h"
+
+PG_FUNCTION_INFO_V1(lb_verify);
+
+/* Keys copied from the index under one hold of the lock. */
+#define COPY_KEYS 1024
+
+typedef struct Verify
+{
+	ReturnSetInfo *rsinfo;
+	LbDefinition *defn;
+	LbSharedBoard *shared;
+	uint64		generation;
+	Snapshot	snapshot;
+	bool		too_old;		/* the history was outrun */
+	List	   *reports;		/* of Report */
+	MemoryContext context;		/* where they are */
+} Verify;
+
+typedef struct Report
+{
+	char	   *board;
+	bool		has_member;
+	int64		member;
+	const char *problem;
+} Report;
+
+static void
+report(Verify *v, const char *board, const int64 *member, const char *problem)
+{
+	MemoryContext old = MemoryContextSwitchTo(v->context);
+	Report	   *r = palloc(sizeof(Report));
+
+	r->board = pstrdup(board);
+	r->has_member = member != NULL;
+	r->member = member == NULL ? 0 : *member;
+	r->problem = pstrdup(problem);
+	v->reports = lappend(v->reports, r);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+put_reports(Verify *v)
+{
+	ListCell   *lc;
+
+	foreach(lc, v->reports)
+	{
+		Report	   *r = (Report *) lfirst(lc);
+		Datum		values[3];
+		bool		nulls[3] = {false, false, false};
+
+		values[0] = CStringGetTextDatum(r->board);
+		values[1] = Int64GetDatum(r->member);
+		nulls[1] = !r->has_member;
+		values[2] = CStringGetTextDatum(r->problem);
+		tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
+							 nulls);
+	}
+	v->reports = NIL;
+}
+
+static char *
+board_name(const LbDefinition *defn, const LbValue *value)
+{
+	if (!defn->family)
+		return pstrdup(defn->name);
+	if (strcmp(defn->name, "*") == 0 && memchr(value->data, ':', value->len))
+		return pnstrdup(value->data, value->len);
+	return psprintf("%s:%.*s", defn->name, value->len, value->data);
+}
+
+/*
+ * Copy the keys of a board from place on, as the snapshot sees them.  Returns
+ * how many, or -1 with a reason why the index cannot be looked at.
+ */
+static int
+copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
+		  const char **why)
+{
+	LbRead		r;
+	int			n = 0;
+	LbViewCursor cursor;
+
+	r.target = *target;
+	lb_read_begin(&r, v->snapshot, false, true);
+	if (!lb_read_lock(&r))
+	{
+		v->too_old |= r.cause == LB_CAUSE_SNAPSHOT;
+		*why = "the board could not be read from its index";
+		return -1;
+	}
+	*why = place > 0 || r.view.board == NULL ? NULL :
+		lb_index_check(&lb_shared->arena, r.view.board);
+	if (*why != NULL)
+		n = -1;
+	else if (lb_view_seek(&r.view, place, &cursor))
+	{
+		while (n < COPY_KEYS &&
+			   lb_view_next(&r.view, &cursor, keys + n * v->defn->width))
+			n++;
+	}
+	lb_read_unlock(&r);
+	return n;
+}
+
+/*
+ * Compare one board with the run of sorted tuples that starts at *tuple and
+ * has number as its first word (a family), or is the whole sort (number < 0).
+ * *tuple is left at the first one after it.
+ */
+static void
+verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
+			 const int64 **tuple)
+{
+	char	   *name = board_name(v->defn, &target->value);
+	int			width = v->defn->width;
+	int			first = number < 0 ? 0 : 1;
+	int64	   *keys = palloc(COPY_KEYS * width * sizeof(int64));
+	uint64		place = 0;
+	int			n = 0;
+	int			at = 0;
+	bool		more = true;
+	const char *why;
+
+	for (;;)
+	{
+		const int64 *row = NULL;
+		int			c;
+
+		if (at == n && more)
+		{
+			n = copy_keys(v, target, place, keys, &why);
+			if (n < 0)
+			{
+				report(v, name, NULL, why);
+				n = 0;
+				while (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+					*tuple = lb_sort_next(sort);
+				break;
+			}
+			at = 0;
+			place += n;
+			more = n == COPY_KEYS;
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
+			row = *tuple + first;
+		if (row == NULL && at == n)
+			break;
+		c = row == NULL ? 1 : at == n ? -1 :
+			lb_words_cmp(row, keys + at * width, width);
+		if (c < 0)
+			report(v, name, &row[width - 1],
+				   "the table's row is not in the index");
+		if (c > 0)
+			report(v, name, &keys[at * width + width - 1],
+				   "the index's entry is not in the table");
+		if (c <= 0)
+			*tuple = lb_sort_next(sort);
+		if (c >= 0)
+			at++;
+	}
+	pfree(keys);
+	pfree(name);
+}
+
+typedef struct LiveBoards
+{
+	int			first;
+	int			seen;
+	int			n;
+	struct
+	{
+		uint32		hash;
+		int			len;
+		char		value[LB_MAX_VALUE];
+	}			boards[32];
+} LiveBoards;
+
+static bool
+copy_value(uint32 hash, LbRef ref, void *arg)
+{
+	LiveBoards *live = (LiveBoards *) arg;
+	LbValue		value = lb_live_board_value(lb_live_board_at(ref));
+
+	if (live->seen++ < live->first)
+		return true;
+	live->boards[live->n].hash = hash;
+	live->boards[live->n].len = value.len;
+	memcpy(live->boards[live->n].value, value.data, value.len);
+	live->n++;
+	return live->n < (int) lengthof(live->boards);
+}
+
+static bool
+is_numbered(const LbValues *values, uint32 hash, const LbValue *value)
+{
+	if (values->nbuckets == 0)
+		return false;
+	for (uint32 at = hash & (values->nbuckets - 1); values->buckets[at] >= 0;
+		 at = (at + 1) & (values->nbuckets - 1))
+	{
+		const LbValue *have = &values->values[values->buckets[at]];
+
+		if (have->len == value->len &&
+			memcmp(have->data, value->data, value->len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Boards of a family that are in the index, but have no row in the table. */
+static void
+verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
+{
+	LiveBoards *live = palloc(sizeof(LiveBoards));
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		live->first = 0;
+		do
+		{
+			live->n = 0;
+			live->seen = 0;
+			LWLockAcquire(&v->shared->stripes[s].lock, LW_SHARED);
+			if (lb_shared_board_is(v->shared, v->generation))
+				lb_stripe_walk(&v->shared->stripes[s], true, copy_value, live);
+			LWLockRelease(&v->shared->stripes[s].lock);
+			live->first += live->n;
+			for (int i = 0; i < live->n; i++)
+			{
+				LbTarget	target;
+				const int64 *none = NULL;
+
+				memset(&target, 0, sizeof(target));
+				target.defn = v->defn;
+				target.has_value = true;
+				target.value.len = live->boards[i].len;
+				target.value.data = live->boards[i].value;
+				target.hash = live->boards[i].hash;
+				target.stripe = s;
+				if (!is_numbered(values, target.hash, &target.value))
+					verify_board(v, &target, sort, 0, &none);
+			}
+			CHECK_FOR_INTERRUPTS();
+		} while (live->n == (int) lengthof(live->boards));
+	}
+	pfree(live);
+}
+
+static void
+no_poll(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Compare one definition, or with only, one board of a family. */
+static void
+compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
+{
+	LbDefinition *defn = v->defn;
+	Relation	rel = table_open(defn->source, lockmode);
+	LbSort	   *sort;
+	LbValues	values;
+	const int64 *tuple;
+	MemoryContext context;
+	MemoryContext old;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard verify",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		(void) find_all_inheritors(defn->source, lockmode, NULL);
+	PushActiveSnapshot(GetLatestSnapshot());
+	v->snapshot = GetActiveSnapshot();
+	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
+	tuple = lb_sort_next(sort);
+	if (!defn->family)
+	{
+		LbTarget	target;
+
+		memset(&target, 0, sizeof(target));
+		target.defn = defn;
+		target.value.data = "";
+		verify_board(v, &target, sort, -1, &tuple);
+	}
+	else
+	{
+		while (tuple != NULL)
+		{
+			int64		number = tuple[0];
+			LbTarget	target;
+
+			memset(&target, 0, sizeof(target));
+			target.defn = defn;
+			target.has_value = true;
+			target.value = values.values[number];
+			target.hash = values.hashes[number];
+			target.stripe = lb_value_stripe(true, target.hash);
+			if (only == NULL || (only->value.len == target.value.len &&
+								 memcmp(only->value.data, target.value.data,
+										target.value.len) == 0))
+				verify_board(v, &target, sort, number, &tuple);
+			else
+			{
+				while (tuple != NULL && tuple[0] == number)
+					tuple = lb_sort_next(sort);
+			}
+		}
+		if (only == NULL)
+			verify_unnumbered(v, &values, sort);
+		else if (only->value.len <= LB_MAX_VALUE &&
+				 !is_numbered(&values, only->hash, &only->value))
+		{
+			const int64 *none = NULL;
+
+			verify_board(v, only, sort, 0, &none);
+		}
+	}
+	lb_sort_end(sort);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	table_close(rel, NoLock);
+}
+
+static void
+verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
+{
+	Verify		v;
+	uint32		state;
+
+	if (!pg_class_ownercheck(defn->source, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+	memset(&v, 0, sizeof(v));
+	v.rsinfo = rsinfo;
+	v.context = CurrentMemoryContext;
+	v.defn = defn;
+	v.shared = lb_shared_board_attach(defn, !lb_created_here(defn));
+	v.generation = defn->generation;
+	if (v.shared != NULL &&
+		pg_atomic_read_u32(&v.shared->state) == LB_BUILDING)
+		(void) lb_wait_build(v.shared, v.generation, false,
+							 lb_wait_timeout_ms);
+	state = v.shared == NULL ? LB_OFFLINE
+		: pg_atomic_read_u32(&v.shared->state);
+
+	/* Not to be waited for: nobody builds it before we commit. */
+	if (lb_created_here(defn))
+		report(&v, defn->name, NULL,
+			   "the board was created by this transaction");
+	else if (v.shared == NULL)
+		report(&v, defn->name, NULL,
+			   "the shared memory of leaderboard.memory is used up");
+	else if (defn->problem != NULL)
+		report(&v, defn->name, NULL, defn->problem);
+	else if (state != LB_READY)
+	{
+		char		reason[LB_MAX_REASON];
+
+		SpinLockAcquire(&v.shared->mutex);
+		strlcpy(reason, v.shared->reason, LB_MAX_REASON);
+		SpinLockRelease(&v.shared->mutex);
+		report(&v, defn->name, NULL, reason[0] == '\0' ?
+			   "the board is not ready" :
+			   psprintf("the board is not ready: %s", reason));
+	}
+	else
+	{
+		compare(&v, only, AccessShareLock);
+		if (v.too_old)
+		{
+			v.reports = NIL;
+			compare(&v, only, ShareLock);
+		}
+	}
+	put_reports(&v);
+}
+
+Datum
+lb_verify(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	lb_require_preload();
+	lb_require_version();
+	PreventCommandDuringRecovery("lb_verify()");
+	PreventCommandIfParallelMode("lb_verify()");
+	InitMaterializedSRF(fcinfo, 0);
+	if (!PG_ARGISNULL(0))
+	{
+		text	   *name = PG_GETARG_TEXT_PP(0);
+		LbTarget	target;
+
+		lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target);
+		verify_defn(rsinfo, target.defn, target.has_value ? &target : NULL);
+	}
+	else
+	{
+		LbDefinition **defns;
+		int			n = lb_all_defns(&defns);
+		char	  **names = palloc(Max(1, n) * sizeof(char *));
+		const char *problem;
+
+		for (int i = 0; i < n; i++)
+			names[i] = pstrdup(defns[i]->name);
+		for (int i = 0; i < n; i++)
+		{
+			LbTarget	target;
+
+			lb_find_target(names[i], strlen(names[i]), &target);
+			verify_defn(rsinfo, target.defn, NULL);
+		}
+		problem = lb_arena_check(&lb_shared->arena);
+		if (problem != NULL)
+		{
+			Verify		v;
+
+			memset(&v, 0, sizeof(v));
+			v.rsinfo = rsinfo;
+			v.context = CurrentMemoryContext;
+			report(&v, "", NULL, problem);
+			put_reports(&v);
+		}
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,729 @@
+/*-------------------------------------------------------------------------
+ *
+ * sums.c
+ *	  Signed changes of a board, summed up per member, one after the other.
+ *
+ * The sums are two indexes (skiplist.c) on process-local memory: the keys that
+ * they take away from the board's index, and the keys that they add to it.  So
+ * a count over a prefix, a place, and a member's sum are one descent or one
+ * look-up each, and a change costs as much as a change of the board itself.
+ *
+ * A change is its old key less and its new key more.  A key less meets the
+ * same key more and both are gone, or it is the member's only one of its sign,
+ * or it is surplus: the sum of its member is ambiguous until what it lacks has
+ * come.  The result does not depend on the order of the changes, and adding a
+ * change that is turned round takes it back.
+ *
+ * All memory is allocated without raising: changes are taken back in an aborted
+ * subtransaction's callback, and some are added under a stripe's lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+#include "boards/board.h"
+#include "capture/sums.h"
+#include "util/pause.h"
+#include "util/sort.h"
+
+/* Bytes of the arena at first. */
+#define FIRST_SIZE (128 * 1024)
+
+/* What must be free of it before a change: it may split blocks and pages. */
+#define MARGIN (24 * LB_PAGE_SIZE)
+
+/* Scores that are remembered, beyond which all are looked at again. */
+#define MAX_SCORES(sums) \
+	(4 * ((sums)->removed.members + (sums)->added.members) + 4096)
+
+static LbMem
+mem_of(LbSums *sums)
+{
+	LbMem		mem;
+
+	mem.arena = &sums->arena;
+	mem.account = &sums->account;
+	mem.limit = 0;
+	mem.taken = NULL;
+	return mem;
+}
+
+static void *
+alloc(MemoryContext context, Size size)
+{
+	return MemoryContextAllocExtended(context, size,
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+}
+
+/* Lay out an arena of so many bytes.  Returns its memory, or NULL. */
+static char *
+make_arena(MemoryContext context, LbArena *arena, Size size)
+{
+	char	   *region = alloc(context, size + LB_PAGE_SIZE);
+	char	   *aligned;
+
+	if (region == NULL)
+		return NULL;
+	aligned = (char *) TYPEALIGN(LB_PAGE_SIZE, region);
+
+	if (!lb_arena_init(arena, aligned, size,
+					   lb_shared->directory_lock.tranche))
+	{
+		pfree(region);
+		return NULL;
+	}
+
+	/* The state bytes of its chunks have to be zero. */
+	memset(arena->state, 0, arena->nchunks);
+	arena->hash_seed = lb_shared->arena.hash_seed;
+	return region;
+}
+
+LbSums *
+lb_sums_make(MemoryContext parent, int width, int member_words)
+{
+	MemoryContext context = AllocSetContextCreate(parent, "leaderboard sums",
+												  ALLOCSET_SMALL_SIZES);
+	LbSums	   *sums = alloc(context, sizeof(LbSums));
+
+	if (sums == NULL)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+	memset(sums, 0, sizeof(LbSums));
+	sums->context = context;
+	sums->width = width;
+	sums->member_words = member_words;
+	sums->size = FIRST_SIZE;
+	sums->free_surplus = -1;
+	sums->merged.width = width;
+	sums->region = make_arena(context, &sums->arena, sums->size);
+	if (sums->region == NULL)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+	lb_index_init(&sums->removed, width, member_words);
+	lb_index_init(&sums->added, width, member_words);
+	lb_index_init(&sums->lost, 2, 1);
+	lb_index_init(&sums->gained, 2, 1);
+	return sums;
+}
+
+void
+lb_sums_free(LbSums *sums)
+{
+	MemoryContextDelete(sums->context);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Room
+ * ----------------------------------------------------------------
+ */
+
+/* Make an array longer.  Returns false if there is no memory. */
+static bool
+lengthen(LbSums *sums, int64 **array, int n, int *max, int64 need)
+{
+	int64		newmax = Max(need, (int64) *max * 2);
+	int64	   *new;
+
+	if (need <= *max)
+		return true;
+	if (newmax > INT_MAX)
+		return false;
+	new = alloc(sums->context, newmax * sizeof(int64));
+	if (new == NULL)
+		return false;
+	if (*array != NULL)
+	{
+		memcpy(new, *array, n * sizeof(int64));
+		pfree(*array);
+	}
+	*array = new;
+	*max = (int) newmax;
+	return true;
+}
+
+/* Copy an index to another arena.  Returns false if that is too small. */
+static bool
+copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
+		   LbIndex *copy)
+{
+	LbCursor	cursor;
+	LbBulk		bulk;
+	int64		key[LB_MAX_WIDTH];
+	bool		more;
+
+	lb_index_init(copy, index->width, index->member_words);
+	if (index->members == 0)
+		return true;
+	if (lb_bulk_begin(&bulk, mem, copy, index->members) != LB_OK)
+		return false;
+	more = lb_index_seek_place(from, index, 0, &cursor);
+	while (more)
+	{
+		lb_cursor_key(from, index, &cursor, key);
+		if (lb_bulk_add(&bulk, key) != LB_OK)
+			return false;
+		more = lb_cursor_next(from, index, &cursor);
+	}
+	return lb_bulk_finish(&bulk) == LB_OK;
+}
+
+/* Move to an arena of so many bytes.  Returns false if there is no memory. */
+static bool
+enlarge(LbSums *sums, Size size)
+{
+	LbArena		arena;
+	LbAccount	account = {0};
+	LbMem		mem;
+	LbIndex		copies[4];
+	LbIndex    *indexes[4];
+	char	   *region = make_arena(sums->context, &arena, size);
+
+	if (region == NULL)
+		return false;
+	mem.arena = &arena;
+	mem.account = &account;
+	mem.limit = 0;
+	mem.taken = NULL;
+	indexes[0] = &sums->removed;
+	indexes[1] = &sums->added;
+	indexes[2] = &sums->lost;
+	indexes[3] = &sums->gained;
+	for (int i = 0; i < 4; i++)
+	{
+		if (!copy_index(&sums->arena, indexes[i], &mem, &copies[i]))
+		{
+			pfree(region);
+			return false;
+		}
+	}
+	for (int i = 0; i < 4; i++)
+		*indexes[i] = copies[i];
+	pfree(sums->region);
+	sums->region = region;
+	sums->size = size;
+	sums->arena = arena;
+	sums->account = account;
+	return true;
+}
+
+/* Bytes that n changes take at most, and what has to be free besides. */
+static uint64
+room_for(const LbSums *sums, int n)
+{
+	uint64		bytes = 2 * lb_index_estimate(n, sums->width) + MARGIN;
+
+	if (sums->distinct)
+		bytes += 2 * lb_index_estimate(2 * (uint64) n, 2);
+	return bytes;
+}
+
+bool
+lb_sums_has_room(const LbSums *sums, int n)
+{
+	return sums->arena.size - sums->arena.used >= room_for(sums, n) &&
+		sums->max_unchecked - sums->nunchecked >= n &&
+		sums->merged.max - sums->merged.n >= n &&
+		(!sums->distinct || sums->max_scores - sums->nscores >= 2 * n);
+}
+
+/* Have the arena hold n changes more.  Returns false if there is no memory. */
+static bool
+reserve_arena(LbSums *sums, int n)
+{
+	uint64		need = room_for(sums, n);
+	Size		size = sums->size;
+
+	/* The state bytes of its chunks, and its first page, are not for use. */
+	while (size - size / 128 - 2 * LB_PAGE_SIZE < sums->arena.used + need)
+		size *= 2;
+	return size == sums->size || enlarge(sums, size);
+}
+
+bool
+lb_sums_reserve(LbSums *sums, int n)
+{
+	int			words = lb_entry_words(sums->width);
+
+	if (sums->broken || !reserve_arena(sums, n))
+		return false;
+	if (sums->distinct && (uint64) sums->nscores > MAX_SCORES(sums))
+		sums->distinct = false;
+	if (sums->merged.max - sums->merged.n < n)
+	{
+		int64		max = Max((int64) sums->merged.n + n,
+							  (int64) sums->merged.max * 2);
+		int64	   *new;
+
+		if (max > INT_MAX)
+			return false;
+		new = alloc(sums->context, max * words * sizeof(int64));
+		if (new == NULL)
+			return false;
+		if (sums->merged.words != NULL)
+		{
+			memcpy(new, sums->merged.words,
+				   (Size) sums->merged.n * words * sizeof(int64));
+			pfree(sums->merged.words);
+		}
+		sums->merged.words = new;
+		sums->merged.max = (int) max;
+	}
+	return lengthen(sums, &sums->unchecked, sums->nunchecked,
+					&sums->max_unchecked, (int64) sums->nunchecked + n) &&
+		(!sums->distinct ||
+		 lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
+				  (int64) sums->nscores + 2 * n));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Surplus keys
+ * ----------------------------------------------------------------
+ */
+
+static uint32
+bucket_of(const LbSums *sums, const int64 *key)
+{
+	return hash_bytes((const unsigned char *) (key + sums->width -
+											   sums->member_words),
+					  sums->member_words * sizeof(int64)) &
+		(sums->max_surplus - 1);
+}
+
+static bool
+add_surplus(LbSums *sums, const int64 *key, bool negative)
+{
+	LbSurplus  *new;
+	int		   *place;
+
+	if (sums->free_surplus < 0)
+	{
+		int			old = sums->max_surplus;
+		int			max = Max(16, old * 2);
+		LbSurplus  *surplus = alloc(sums->context, max * sizeof(LbSurplus));
+		int		   *buckets = alloc(sums->context, max * sizeof(int));
+
+		if (surplus == NULL || buckets == NULL)
+			return false;
+		if (old > 0)
+		{
+			memcpy(surplus, sums->surplus, old * sizeof(LbSurplus));
+			pfree(sums->surplus);
+			pfree(sums->buckets);
+		}
+		sums->surplus = surplus;
+		sums->buckets = buckets;
+		sums->max_surplus = max;
+		for (int i = 0; i < max; i++)
+			buckets[i] = -1;
+
+		/* Of the old ones all are in use. */
+		for (int i = 0; i < old; i++)
+		{
+			place = &buckets[bucket_of(sums, surplus[i].key)];
+			surplus[i].next = *place;
+			*place = i;
+		}
+		for (int i = old; i < max; i++)
+			surplus[i].next = i + 1 < max ? i + 1 : -1;
+		sums->free_surplus = old;
+	}
+	new = &sums->surplus[sums->free_surplus];
+	place = &sums->buckets[bucket_of(sums, key)];
+	sums->nsurplus++;
+	memcpy(new->key, key, sums->width * sizeof(int64));
+	new->negative = negative;
+	{
+		int			number = sums->free_surplus;
+
+		sums->free_surplus = new->next;
+		new->next = *place;
+		*place = number;
+	}
+	return true;
+}
+
+/*
+ * Take out a surplus key of this sign and of key's member, with exact only that
+ * very key; leaves it in *found.  Returns false if there is none.
+ */
+static bool
+take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
+			 int64 *found)
+{
+	int			width = sums->width;
+	int			first = exact ? 0 : width - sums->member_words;
+	int		   *place;
+
+	if (sums->nsurplus == 0)
+		return false;
+	for (place = &sums->buckets[bucket_of(sums, key)]; *place >= 0;
+		 place = &sums->surplus[*place].next)
+	{
+		LbSurplus  *surplus = &sums->surplus[*place];
+		int			number = *place;
+
+		if (surplus->negative != negative ||
+			lb_words_cmp(surplus->key + first, key + first, width - first) != 0)
+			continue;
+		memcpy(found, surplus->key, width * sizeof(int64));
+		*place = surplus->next;
+		surplus->next = sums->free_surplus;
+		sums->free_surplus = number;
+		sums->nsurplus--;
+		return true;
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Changes
+ * ----------------------------------------------------------------
+ */
+
+/* Add one key, less or more, to its member's sum.  Returns false if broken. */
+static bool
+add_key(LbSums *sums, const int64 *key, bool negative)
+{
+	LbMem		mem = mem_of(sums);
+	LbIndex    *same = negative ? &sums->removed : &sums->added;
+	LbIndex    *opposite = negative ? &sums->added : &sums->removed;
+	LbResult	result;
+	int64		other[LB_MAX_WIDTH];
+
+	if (lb_index_remove(&mem, opposite, key) == LB_OK)
+	{
+		/* What was surplus beside it takes its place. */
+		if (!take_surplus(sums, key, !negative, false, other))
+			return true;
+		result = lb_index_insert(&mem, opposite, other);
+		Assert(result != LB_EXISTS);
+		return result == LB_OK;
+	}
+	if (take_surplus(sums, key, !negative, true, other))
+		return true;
+	result = lb_index_insert(&mem, same, key);
+	if (result == LB_EXISTS)
+		return add_surplus(sums, key, negative);
+	return result == LB_OK;
+}
+
+bool
+lb_sums_add(LbSums *sums, const int64 *entry, bool undo)
+{
+	int			width = sums->width;
+	bool		has_less = (entry[0] & (undo ? LB_HAS_NEW : LB_HAS_OLD)) != 0;
+	bool		has_more = (entry[0] & (undo ? LB_HAS_OLD : LB_HAS_NEW)) != 0;
+	const int64 *less = entry + 1 + (undo ? width : 0);
+	const int64 *more = entry + 1 + (undo ? 0 : width);
+	const int64 *member = lb_entry_member(entry, width, sums->member_words);
+
+	lb_count_work(1);
+	if (sums->broken)
+		return false;
+
+	/* Until it is known that it has not failed halfway. */
+	sums->broken = true;
+	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
+				  &sums->max_unchecked,
+				  (int64) sums->nunchecked + sums->member_words))
+		return false;
+	for (int i = 0; i < sums->member_words; i++)
+		sums->unchecked[sums->nunchecked++] = member[i];
+	if (sums->distinct)
+	{
+		if (!lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
+					  (int64) sums->nscores + 2))
+			return false;
+		if (has_less)
+			sums->scores[sums->nscores++] = less[0];
+		if (has_more)
+			sums->scores[sums->nscores++] = more[0];
+	}
+	if (has_less && !add_key(sums, less, true))
+		return false;
+	if (has_more && !add_key(sums, more, false))
+		return false;
+	sums->broken = false;
+	return true;
+}
+
+/*
+ * Build an index of the old keys of n entries, or of the new ones, in keys,
+ * which have room for so many.  Returns false if there is no memory.
+ */
+static bool
+load_keys(LbSums *sums, int64 *entries, int n, bool old, int64 *keys)
+{
+	LbMem		mem = mem_of(sums);
+	LbIndex    *index = old ? &sums->removed : &sums->added;
+	int			width = sums->width;
+	int			nkeys = 0;
+	LbBulk		bulk;
+
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *entry = entries + (Size) i * lb_entry_words(width);
+
+		if (entry[0] & (old ? LB_HAS_OLD : LB_HAS_NEW))
+			memcpy(keys + (Size) nkeys++ * width,
+				   old ? lb_entry_old(entry) : lb_entry_new(entry, width),
+				   width * sizeof(int64));
+	}
+	if (nkeys == 0)
+		return true;
+	lb_sort_words(keys, nkeys, width);
+	if (lb_bulk_begin(&bulk, &mem, index, nkeys) != LB_OK)
+		return false;
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (lb_bulk_add(&bulk, keys + (Size) i * width) != LB_OK)
+			return false;
+	}
+	return lb_bulk_finish(&bulk) == LB_OK;
+}
+
+bool
+lb_sums_load(LbSums *sums, LbChanges *changes)
+{
+	int			width = sums->width;
+	int			words = sums->member_words;
+	int			n = changes->n;
+	int64	   *entries;
+	int64	   *keys;
+	bool		ambiguous;
+	bool		ok = true;
+
+	Assert(sums->removed.members == 0 && sums->added.members == 0 &&
+		   sums->nsurplus == 0);
+
+	/* Until it is known that it has not failed or been interrupted. */
+	sums->broken = true;
+	sums->nunchecked = 0;
+	sums->distinct = false;
+	entries = alloc(sums->context, (Size) Max(n, 1) * lb_entry_words(width) *
+					sizeof(int64));
+	keys = alloc(sums->context, (Size) Max(n, 1) * width * sizeof(int64));
+	if (entries == NULL || keys == NULL || !reserve_arena(sums, n) ||
+		!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked,
+				  (int64) n * words))
+		return false;
+	n = lb_net_changes(changes, entries, &ambiguous);
+	if (ambiguous)
+	{
+		sums->broken = false;
+		for (int i = 0; i < changes->n && ok; i++)
+			ok = lb_sums_add(sums, changes->words +
+							 (Size) i * lb_entry_words(width), false);
+	}
+	else if (load_keys(sums, entries, n, true, keys) &&
+			 load_keys(sums, entries, n, false, keys))
+	{
+		for (int i = 0; i < n; i++)
+		{
+			memcpy(sums->unchecked + sums->nunchecked,
+				   lb_entry_member(entries + (Size) i * lb_entry_words(width),
+								   width, words), words * sizeof(int64));
+			sums->nunchecked += words;
+		}
+		sums->broken = false;
+	}
+	pfree(entries);
+	pfree(keys);
+	return !sums->broken;
+}
+
+bool
+lb_sums_lookup(const LbSums *sums, const int64 *member, int64 *key,
+			   bool *there)
+{
+	int64		old[LB_MAX_WIDTH];
+
+	bool		adds = lb_index_lookup(&sums->arena, &sums->added, member, key,
+									   NULL);
+
+	if (!adds && !lb_index_lookup(&sums->arena, &sums->removed, member, old,
+								  NULL))
+		return false;
+	*there = adds;
+	return true;
+}
+
+bool
+lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
+			  int n)
+{
+	int			words = sums->member_words;
+	int			width = sums->width;
+
+	while (n > 0 && sums->nunchecked > 0)
+	{
+		int64		removed[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
+		int64		held[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
+		bool		takes[LB_PREFETCH_KEYS];
+		bool		holds[LB_PREFETCH_KEYS];
+		LbCursor	places[LB_PREFETCH_KEYS];
+		int			batch = Min(Min(n, LB_PREFETCH_KEYS),
+								sums->nunchecked / words);
+		const int64 *members = sums->unchecked + sums->nunchecked -
+			batch * words;
+
+		lb_count_work(batch);
+
+		/* Several wait for memory together. */
+		lb_index_lookup_many(&sums->arena, &sums->removed, members, batch,
+							 width, removed, takes, places);
+		if (index != NULL)
+			lb_index_lookup_many(arena, index, members, batch, width, held,
+								 holds, places);
+		else
+			memset(holds, false, sizeof(holds));
+		for (int i = 0; i < batch; i++)
+		{
+			int64		added[LB_MAX_WIDTH];
+
+			if (holds[i] && takes[i])
+			{
+				if (lb_words_cmp(held + i * width, removed + i * width,
+								 width) != 0)
+					return false;
+			}
+			else if (takes[i] ||
+					 (holds[i] &&
+					  lb_index_lookup(&sums->arena, &sums->added,
+									  members + i * words, added, NULL)))
+				return false;
+		}
+		sums->nunchecked -= batch * words;
+		n -= batch;
+	}
+	return true;
+}
+
+/* Append the first word, or the member, of all keys of an index to an array. */
+static void
+append_words(const LbArena *arena, const LbIndex *index, int first, int nwords,
+			 int64 *array, int *n)
+{
+	LbCursor	cursor;
+	int64		key[LB_MAX_WIDTH];
+	bool		more = lb_index_seek_place(arena, index, 0, &cursor);
+
+	while (more)
+	{
+		lb_cursor_key(arena, index, &cursor, key);
+		for (int i = 0; i < nwords; i++)
+			array[(*n)++] = key[first + i];
+		more = lb_cursor_next(arena, index, &cursor);
+	}
+}
+
+bool
+lb_sums_check_all(LbSums *sums)
+{
+	int			words = sums->member_words;
+	int			first = sums->width - words;
+	int64		need = (int64) words *
+		(sums->removed.members + sums->added.members);
+
+	sums->nunchecked = 0;
+	if (!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked, need))
+		return false;
+	append_words(&sums->arena, &sums->removed, first, words, sums->unchecked,
+				 &sums->nunchecked);
+	append_words(&sums->arena, &sums->added, first, words, sums->unchecked,
+				 &sums->nunchecked);
+	sums->check_all = false;
+	return true;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Distinct scores
+ * ----------------------------------------------------------------
+ */
+
+bool
+lb_sums_distinct_begin(LbSums *sums)
+{
+	LbMem		mem = mem_of(sums);
+	int64		need = sums->removed.members + sums->added.members;
+
+	lb_index_free(&mem, &sums->lost);
+	lb_index_free(&mem, &sums->gained);
+	sums->distinct = true;
+	sums->nscores = 0;
+	if (need > INT_MAX ||
+		!lengthen(sums, &sums->scores, 0, &sums->max_scores, need))
+	{
+		sums->distinct = false;
+		return false;
+	}
+	append_words(&sums->arena, &sums->removed, 0, 1, sums->scores,
+				 &sums->nscores);
+	append_words(&sums->arena, &sums->added, 0, 1, sums->scores,
+				 &sums->nscores);
+	return true;
+}
+
+bool
+lb_sums_touch_score(LbSums *sums, int64 score)
+{
+	if (sums->nscores == sums->max_scores)
+		return false;
+	sums->scores[sums->nscores++] = score;
+	return true;
+}
+
+/* How many entries of an index have a score. */
+static uint64
+count_score(const LbArena *arena, const LbIndex *index, int64 score)
+{
+	uint64		before;
+	uint64		upto;
+
+	if (index == NULL || index->members == 0)
+		return 0;
+	lb_index_spans(arena, index, &score, 1, false, &before, NULL);
+	lb_index_spans(arena, index, &score, 1, true, &upto, NULL);
+	return upto - before;
+}
+
+void
+lb_sums_count_scores(LbSums *sums, const LbArena *arena, const LbIndex *index,
+					 int n)
+{
+	LbMem		mem = mem_of(sums);
+
+	while (n-- > 0 && sums->nscores > 0)
+	{
+		int64		score = sums->scores[--sums->nscores];
+		int64		key[2] = {score, score};
+		int64		change;
+		int64		before = 0;
+		LbResult	result = LB_OK;
+
+		change = (int64) count_score(&sums->arena, &sums->added, score) -
+			(int64) count_score(&sums->arena, &sums->removed, score);
+		if (change != 0)
+			before = count_score(arena, index, score);
+		(void) lb_index_remove(&mem, &sums->lost, key);
+		(void) lb_index_remove(&mem, &sums->gained, key);
+		if (before > 0 && before + change == 0)
+			result = lb_index_insert(&mem, &sums->lost, key);
+		else if (before == 0 && change > 0)
+			result = lb_index_insert(&mem, &sums->gained, key);
+		if (result != LB_OK)
+			sums->broken = true;
+	}
+}

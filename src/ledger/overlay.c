@@ -1,0 +1,372 @@
+/*-------------------------------------------------------------------------
+ *
+ * overlay.c
+ *	  Signed changes of a board, summed up per member.
+ *
+ * Changes are never replayed as assignments, since they need not come in the
+ * order in which they happened: a user's own trigger that updates a row of
+ * the same statement is captured before the statement's own change of it, and
+ * transactions are undone newest first but brought in oldest first.  Their
+ * sum does not depend on the order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "ledger/overlay.h"
+#include "util/pause.h"
+#include "util/sort.h"
+
+static uint64 serials = 0;
+
+/* qsort's comparison has no argument, and qsort_arg is no faster. */
+static int	cmp_width;
+
+/* Entries by their old keys; first those that have none. */
+static int
+old_cmp(const void *a, const void *b)
+{
+	const int64 *ea = (const int64 *) a;
+	const int64 *eb = (const int64 *) b;
+	int			c = (int) (ea[0] & LB_HAS_OLD) - (int) (eb[0] & LB_HAS_OLD);
+
+	if (c != 0 || !(ea[0] & LB_HAS_OLD))
+		return c;
+	return lb_words_cmp(ea + 1, eb + 1, cmp_width);
+}
+
+/*
+ * While entries are summed up, the flags of the first of those with an old key
+ * count, from this bit on, how many of these keys are taken.
+ */
+#define TAKEN_SHIFT 2
+
+/*
+ * Sum up n entries of a member and leave the sum in the first.  Returns false
+ * if it is not one key less and one key more at most.
+ *
+ * Mostly each change begins where another one ended, but they need not be in
+ * that order.  What is new in one and old in another is neither in the sum.
+ */
+static bool
+sum_entries(int64 *entries, int n, int width)
+{
+	int			words = lb_entry_words(width);
+	int			first = 0;
+	int			nolds = 0;
+	int			nnews = 0;
+	int64		sum[1 + 2 * LB_MAX_WIDTH] = {0};
+
+	cmp_width = width;
+	qsort(entries, n, words * sizeof(int64), old_cmp);
+	while (first < n && !(entries[(Size) first * words] & LB_HAS_OLD))
+		first++;
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *entry = entries + (Size) i * words;
+		const int64 *key = lb_entry_new(entry, width);
+		int64	   *old;
+		int			lo = first;
+		int			hi = n;
+
+		if (!(entry[0] & LB_HAS_NEW))
+			continue;
+		while (lo < hi)
+		{
+			int			mid = lo + (hi - lo) / 2;
+
+			if (lb_words_cmp(entries + (Size) mid * words + 1, key, width) < 0)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (lo == n)
+			continue;
+
+		/* The first with this old key knows which one is left. */
+		old = entries + (Size) lo * words;
+		hi = lo + (int) (old[0] >> TAKEN_SHIFT);
+		if (hi == n ||
+			lb_words_cmp(entries + (Size) hi * words + 1, key, width) != 0)
+			continue;
+		old[0] += 1 << TAKEN_SHIFT;
+		entries[(Size) hi * words] &= ~LB_HAS_OLD;
+		entry[0] &= ~LB_HAS_NEW;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		int64	   *entry = entries + (Size) i * words;
+
+		if ((entry[0] & LB_HAS_OLD) && nolds++ == 0)
+			memcpy(lb_entry_old(sum), lb_entry_old(entry),
+				   width * sizeof(int64));
+		if ((entry[0] & LB_HAS_NEW) && nnews++ == 0)
+			memcpy(lb_entry_new(sum, width), lb_entry_new(entry, width),
+				   width * sizeof(int64));
+	}
+	sum[0] = (nolds > 0 ? LB_HAS_OLD : 0) | (nnews > 0 ? LB_HAS_NEW : 0);
+	memcpy(entries, sum, words * sizeof(int64));
+	return nolds <= 1 && nnews <= 1;
+}
+
+/* Sort without being interrupted: where this is done, nobody can raise. */
+static void
+sort_words(int64 *tuples, int n, int nwords)
+{
+	HOLD_INTERRUPTS();
+	lb_sort_words(tuples, n, nwords);
+	RESUME_INTERRUPTS();
+}
+
+bool
+lb_changes_are_net(const LbChanges *changes)
+{
+	int			width = changes->width;
+	int			words = lb_entry_words(width);
+	const int64 *entry = changes->words;
+
+	for (int i = 1; i < changes->n; i++, entry += words)
+	{
+		if (*lb_entry_member(entry, width, 1) >=
+			*lb_entry_member(entry + words, width, 1))
+			return false;
+	}
+	return true;
+}
+
+int
+lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
+{
+	int			width = changes->width;
+	int			words = lb_entry_words(width);
+	Size		size = words * sizeof(int64);
+	int			n = changes->n;
+	int			nentries = 0;
+	int			next = 0;
+	int64	   *order;
+
+	lb_count_work(n);
+	*ambiguous = false;
+	if (lb_changes_are_net(changes))
+	{
+		memcpy(entries, changes->words, n * size);
+		return n;
+	}
+
+	/*
+	 * Put in order is only where they are, a member and a number for each.
+	 * That fits behind the entries that have been made so far: an entry takes
+	 * the place of a number that was used.
+	 */
+	order = entries + (Size) n * (words - 2);
+	for (int i = 0; i < n; i++)
+	{
+		order[(Size) i * 2] = *lb_entry_member(changes->words +
+											   (Size) i * words, width, 1);
+		order[(Size) i * 2 + 1] = i;
+	}
+	sort_words(order, n, 2);
+
+	while (next < n)
+	{
+		int64	   *sum = entries + (Size) nentries * words;
+		int64		member = order[(Size) next * 2];
+		int			count = 0;
+
+		while (next < n && order[(Size) next * 2] == member)
+		{
+			int64		number = order[(Size) next * 2 + 1];
+
+			memcpy(sum + (Size) count * words,
+				   changes->words + (Size) number * words, size);
+			count++;
+			next++;
+		}
+		if (count > 1 && !sum_entries(sum, count, width))
+			*ambiguous = true;
+		if (sum[0] != 0)
+			nentries++;
+	}
+	return nentries;
+}
+
+bool
+lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
+{
+	Size		size = (Size) Max(max, 1) * sizeof(int64);
+	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
+
+	memset(overlay, 0, sizeof(LbOverlay));
+	overlay->serial = ++serials;
+	overlay->width = width;
+	overlay->member_words = member_words;
+	overlay->max = max;
+	overlay->entries = palloc_extended(lb_entry_words(width) * size, flags);
+	overlay->removed = palloc_extended(width * size, flags);
+	overlay->added = palloc_extended(width * size, flags);
+	return overlay->entries != NULL && overlay->removed != NULL &&
+		overlay->added != NULL;
+}
+
+void
+lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
+{
+	int			width = overlay->width;
+
+	Assert(changes->n <= overlay->max);
+	overlay->serial = ++serials;
+	overlay->checked = false;
+	overlay->nremoved = 0;
+	overlay->nadded = 0;
+	overlay->nentries = lb_net_changes(changes, overlay->entries,
+									   &overlay->ambiguous);
+	for (int i = 0; i < overlay->nentries; i++)
+	{
+		int64	   *entry = overlay->entries +
+			(Size) i * lb_entry_words(width);
+
+		if (entry[0] & LB_HAS_OLD)
+			memcpy(overlay->removed + (Size) width * overlay->nremoved++,
+				   lb_entry_old(entry), width * sizeof(int64));
+		if (entry[0] & LB_HAS_NEW)
+			memcpy(overlay->added + (Size) width * overlay->nadded++,
+				   lb_entry_new(entry, width), width * sizeof(int64));
+	}
+	sort_words(overlay->removed, overlay->nremoved, width);
+	sort_words(overlay->added, overlay->nadded, width);
+}
+
+int
+lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
+{
+	int			width = overlay->width;
+	int			lo = 0;
+	int			hi = overlay->nentries;
+
+	*found = false;
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		const int64 *entry = overlay->entries +
+			(Size) mid * lb_entry_words(width);
+		int			c = lb_words_cmp(lb_entry_member(entry, width,
+													 overlay->member_words),
+									 member, overlay->member_words);
+
+		if (c == 0)
+		{
+			*found = true;
+			return mid;
+		}
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int
+lb_keys_before(const int64 *keys, int n, int width, const int64 *prefix,
+			   int nwords, bool inclusive)
+{
+	int			lo = 0;
+	int			hi = n;
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			c = lb_words_cmp(keys + (Size) mid * width, prefix, nwords);
+
+		if (c < 0 || (c == 0 && inclusive))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Put a key among n others in order, or take it out. */
+static void
+change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
+{
+	int			at = lb_keys_before(keys, *n, width, key, width, false);
+	int64	   *place = keys + (Size) at * width;
+
+	if (insert)
+	{
+		memmove(place + width, place,
+				(Size) (*n - at) * width * sizeof(int64));
+		memcpy(place, key, width * sizeof(int64));
+		(*n)++;
+	}
+	else
+	{
+		Assert(at < *n && lb_words_cmp(place, key, width) == 0);
+		(*n)--;
+		memmove(place, place + width,
+				(Size) (*n - at) * width * sizeof(int64));
+	}
+}
+
+int
+lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
+{
+	int			width = overlay->width;
+	int			words = lb_entry_words(width);
+	Size		size = words * sizeof(int64);
+	bool		ambiguous;
+	int			n = lb_net_changes(changes, delta, &ambiguous);
+
+	overlay->serial = ++serials;
+	overlay->ambiguous |= ambiguous;
+	for (int i = 0; i < n; i++)
+	{
+		const int64 *entry = delta + (Size) i * words;
+		int64		sum[2 * (1 + 2 * LB_MAX_WIDTH)];
+		bool		found;
+		int			at = lb_overlay_find(overlay,
+										 lb_entry_member(entry, width,
+														 overlay->member_words),
+										 &found);
+		int64	   *place = overlay->entries + (Size) at * words;
+
+		memcpy(sum, entry, size);
+		if (found)
+		{
+			memcpy(sum + words, place, size);
+			if (!sum_entries(sum, 2, width))
+				overlay->ambiguous = true;
+			if (place[0] & LB_HAS_OLD)
+				change_keys(overlay->removed, &overlay->nremoved, width,
+							lb_entry_old(place), false);
+			if (place[0] & LB_HAS_NEW)
+				change_keys(overlay->added, &overlay->nadded, width,
+							lb_entry_new(place, width), false);
+			if (sum[0] == 0)
+			{
+				overlay->nentries--;
+				memmove(place, place + words,
+						(Size) (overlay->nentries - at) * size);
+				continue;
+			}
+		}
+		else
+		{
+			memmove(place + words, place,
+					(Size) (overlay->nentries - at) * size);
+			overlay->nentries++;
+		}
+		memcpy(place, sum, size);
+		if (sum[0] & LB_HAS_OLD)
+			change_keys(overlay->removed, &overlay->nremoved, width,
+						lb_entry_old(sum), true);
+		if (sum[0] & LB_HAS_NEW)
+			change_keys(overlay->added, &overlay->nadded, width,
+						lb_entry_new(sum, width), true);
+	}
+	return n;
+}

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * overlay.h
+ *	  Signed changes of a board, summed up per member.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_OVERLAY_H
+#define LB_OVERLAY_H
+
+#include "index/core.h"
+
+/*
+ * A change of one member on one board, net of everything that a transaction
+ * did to it: a word of flags, the old key, the new key.  Old and new are
+ * there as the flags say.
+ */
+#define LB_HAS_OLD 1
+#define LB_HAS_NEW 2
+
+static inline int
+lb_entry_words(int width)
+{
+	return 1 + 2 * width;
+}
+
+static inline int64 *
+lb_entry_old(int64 *entry)
+{
+	return entry + 1;
+}
+
+static inline int64 *
+lb_entry_new(int64 *entry, int width)
+{
+	return entry + 1 + width;
+}
+
+/* The member's words of an entry, in whichever key is there. */
+static inline const int64 *
+lb_entry_member(const int64 *entry, int width, int member_words)
+{
+	return entry + 1 + ((entry[0] & LB_HAS_OLD) ? width : 2 * width) -
+		member_words;
+}
+
+/*
+ * Entries in the order in which they were gathered, of which a member may have
+ * several.
+ */
+typedef struct LbChanges
+{
+	int			width;
+	int			n;
+	int			max;			/* room in words, in changes */
+	int64	   *words;
+} LbChanges;
+
+/* Add an entry, for which there is room; undo turns it round. */
+static inline void
+lb_add_change(LbChanges *changes, const int64 *entry, bool undo)
+{
+	int			width = changes->width;
+	int64	   *at;
+
+	Assert(changes->n < changes->max);
+	at = changes->words + (Size) changes->n * lb_entry_words(width);
+	at[0] = entry[0];
+	if (undo && entry[0] != (LB_HAS_OLD | LB_HAS_NEW))
+		at[0] ^= LB_HAS_OLD | LB_HAS_NEW;
+	memcpy(at + 1, entry + (undo ? 1 + width : 1), width * sizeof(int64));
+	memcpy(at + 1 + width, entry + (undo ? 1 : 1 + width),
+		   width * sizeof(int64));
+	changes->n++;
+}
+
+/*
+ * What is to be corrected in a board's index, so that it is what a snapshot
+ * sees.
+ */
+typedef struct LbOverlay
+{
+	bool		truncated;		/* the index counts as empty */
+	bool		ambiguous;		/* cannot be told: run the query */
+	bool		checked;		/* old keys were found in the index */
+	int			width;
+	int			member_words;
+	uint64		serial;			/* of its contents; no other overlay's */
+	int			max;			/* changes that the arrays have room for */
+	int			nentries;
+	int64	   *entries;		/* in order of their members */
+	int			nremoved;
+	int64	   *removed;		/* keys of the index that do not count */
+	int			nadded;
+	int64	   *added;			/* keys that count beside the index */
+} LbOverlay;
+
+/* Whether changes are their own sums: members ascend, none is there twice. */
+extern bool lb_changes_are_net(const LbChanges *changes);
+
+/*
+ * Sum up changes into entries, which have room for so many, in order of their
+ * members.  Returns how many entries there are.  A member whose sum is not at
+ * most one key less and one key more makes it ambiguous.  Allocates nothing,
+ * raises nothing.
+ */
+extern int	lb_net_changes(LbChanges *changes, int64 *entries,
+						   bool *ambiguous);
+
+/*
+ * Give the overlay arrays for max changes, in the current memory context.
+ * Returns false if there is no memory.
+ */
+extern bool lb_overlay_init(LbOverlay *overlay, int width, int member_words,
+							int max);
+
+/*
+ * Fill the overlay from changes, of which there must not be more than it has
+ * room for.  Allocates nothing, raises nothing.
+ */
+extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
+
+/*
+ * Add further changes to an overlay that has been filled.  Their entries,
+ * netted, are left in delta, which has room for changes->n; returns how many.
+ * The overlay must have room for so many entries more.  Allocates nothing,
+ * raises nothing.
+ */
+extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
+						   int64 *delta);
+
+/* How many of n keys in order come before prefix (or equal it). */
+extern int	lb_keys_before(const int64 *keys, int n, int width,
+						   const int64 *prefix, int nwords, bool inclusive);
+
+/*
+ * The place of a member's entry, or where it would be.  Sets *found.
+ */
+extern int	lb_overlay_find(const LbOverlay *overlay, const int64 *member,
+							bool *found);
+
+#endif							/* LB_OVERLAY_H */

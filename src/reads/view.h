@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * view.h
+ *	  A board as a snapshot sees it: the index, corrected.
+ *
+ * The answer is the index, less the keys that the snapshot does not see, plus
+ * those that only it sees.  Everything here needs the stripe's lock, shared,
+ * and raises nothing; a view is valid while the lock is held.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_VIEW_H
+#define LB_VIEW_H
+
+#include "capture/capture.h"
+
+/* What a correction does to one distinct score. */
+typedef struct LbScoreDelta
+{
+	int64		score;
+	int64		before;			/* change in distinct scores before it */
+	int64		delta;			/* -1, 0 or 1 */
+} LbScoreDelta;
+
+typedef struct LbView
+{
+	const LbArena *arena;
+	const LbIndex *board;		/* the board's index, or NULL */
+	const LbIndex *index;		/* the same, NULL if it counts as empty */
+	LbOverlay  *overlay;		/* what is to be corrected: in arrays, ... */
+	LbSums	   *sums;			/* ... or as sums; both NULL: nothing */
+	int			width;
+	int			member_words;
+	LbScoreDelta *deltas;		/* of all corrected scores, in order */
+	int			ndeltas;
+	int64		delta_total;
+} LbView;
+
+/* A place in the merged order. */
+typedef struct LbViewCursor
+{
+	LbCursor	cursor;
+	bool		in_index;		/* cursor is at an entry */
+	int			added;			/* next of overlay->added */
+	int64		index_key[LB_MAX_WIDTH];
+
+	/* Likewise in what sums add and take away. */
+	LbCursor	added_cursor;
+	LbCursor	removed_cursor;
+	bool		in_added;
+	bool		in_removed;
+	int64		added_key[LB_MAX_WIDTH];
+	int64		removed_key[LB_MAX_WIDTH];
+	uint64		remaining;		/* entries of the index that were passed, but
+								 * for those taken away */
+} LbViewCursor;
+
+/* Room that lb_view_open needs for deltas. */
+static inline int
+lb_view_max_deltas(const LbOverlay *overlay)
+{
+	return overlay == NULL ? 0 : overlay->nremoved + overlay->nadded;
+}
+
+/*
+ * Look at the index of board (NULL: there is none, it is empty) through
+ * overlay.  deltas, with room for lb_view_max_deltas, is only needed where
+ * distinct scores will be asked for.  Returns false if the overlay does not
+ * fit the index: changes of others are in between, run the query.
+ */
+extern bool lb_view_open(LbView *view, const LbIndex *index,
+						 LbOverlay *overlay, int width, int member_words,
+						 LbScoreDelta *deltas);
+
+/*
+ * The same through sums, which fit the index (lb_sums_check) and, where distinct
+ * scores will be asked for, have counted all scores.
+ */
+extern void lb_view_open_sums(LbView *view, const LbIndex *index,
+							  LbSums *sums, bool truncated);
+
+/*
+ * Whether n entries of an overlay, or what it has of their members, fit the
+ * index: what they take away is what it holds.
+ */
+extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
+							const int64 *entries, int n);
+
+extern uint64 lb_view_members(const LbView *view);
+
+/*
+ * As lb_index_lookup, lb_index_lookup_many, lb_index_spans; prefix of one word
+ * or a whole key.  The cursor's leaf is LB_NONE if the key is not the index's.
+ */
+extern bool lb_view_lookup(const LbView *view, const int64 *member,
+						   int64 *key, LbCursor *cursor);
+extern void lb_view_lookup_many(const LbView *view, const int64 *members,
+								int n, int nwords, int64 *keys, bool *found,
+								LbCursor *places);
+extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
+						  bool inclusive, uint64 *members, uint64 *distinct);
+
+/* As lb_index_spans_many. */
+extern void lb_view_spans_many(const LbView *view,
+							   const int64 *const *prefixes,
+							   const LbCursor *places, int n, int nwords,
+							   uint64 *members, uint64 *distinct);
+
+/* Move to the entry with so many before it.  Returns false past the end. */
+extern bool lb_view_seek(const LbView *view, uint64 before,
+						 LbViewCursor *cursor);
+
+/* Take the key at the cursor and move on.  Returns false at the end. */
+extern bool lb_view_next(const LbView *view, LbViewCursor *cursor,
+						 int64 *key);
+
+#endif							/* LB_VIEW_H */

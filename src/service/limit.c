@@ -1,0 +1,728 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.c
+ *	  Limits of what may be submitted.
+ *
+ * lb_limit is read into a cache of the backend, as lb_board is.  Where it has
+ * nothing for a board, a submit costs nothing for it.  What has been submitted
+ * so far, where a limit needs that, is counted in lb_usage.
+ *
+ * What exceeds a limit that flags is gathered while the limits are looked at, and
+ * counted in lb_anomaly at the end: rows that are locked in between, those of
+ * players among them, would be locked in another order by each batch.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "service/limit.h"
+
+PG_FUNCTION_INFO_V1(lb_set_limit);
+PG_FUNCTION_INFO_V1(lb_drop_limit);
+
+/* Columns of lb_limit, as the script has them. */
+enum
+{
+	Anum_lb_limit_name = 1,
+	Anum_lb_limit_board,
+	Anum_lb_limit_max_amount,
+	Anum_lb_limit_period,
+	Anum_lb_limit_max_period_amount,
+	Anum_lb_limit_min_score,
+	Anum_lb_limit_max_score,
+	Anum_lb_limit_max_submits,
+	Anum_lb_limit_action,
+	Natts_lb_limit = Anum_lb_limit_action
+};
+
+typedef struct Bound
+{
+	bool		set;
+	int64		value;
+} Bound;
+
+/* A row of lb_limit. */
+typedef struct LbLimit
+{
+	char	   *name;
+	char	   *board;			/* "global", or a window's name */
+	Interval   *period;			/* or NULL */
+	Bound		max_amount;
+	Bound		max_period_amount;
+	Bound		min_score;
+	Bound		max_score;
+	Bound		max_submits;
+	bool		reject;
+} LbLimit;
+
+static LbLimit **limits = NULL; /* in the order of their names */
+static int	nlimits = 0;
+static bool limits_valid = false;
+static Oid	limits_relid = InvalidOid;
+static uint64 ninvalidations = 0;
+static MemoryContext limits_context = NULL;
+static List *old_contexts = NIL;	/* in TopMemoryContext */
+
+
+/* ----------------------------------------------------------------
+ *		The cache
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_limit_invalidate(Oid relid)
+{
+	if (relid == InvalidOid || relid == limits_relid)
+	{
+		limits_valid = false;
+		ninvalidations++;
+	}
+}
+
+void
+lb_limit_at_xact_end(void)
+{
+	ListCell   *lc;
+
+	if (old_contexts == NIL)
+		return;
+	foreach(lc, old_contexts)
+		MemoryContextDelete((MemoryContext) lfirst(lc));
+	list_free(old_contexts);
+	old_contexts = NIL;
+}
+
+static int
+limit_cmp(const void *a, const void *b)
+{
+	return strcmp((*(LbLimit *const *) a)->name, (*(LbLimit *const *) b)->name);
+}
+
+static void
+load_limits(void)
+{
+	const LbCatalog *cat;
+	uint64		before;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	MemoryContext context;
+	MemoryContext old;
+	LbLimit   **found;
+	int			n = 0;
+	int			size = 8;
+
+	if (limits_valid)
+		return;
+	before = ninvalidations;
+	cat = lb_require_catalog();
+	limits_relid = get_relname_relid("lb_limit", cat->schema);
+	if (!OidIsValid(limits_relid))
+	{
+		nlimits = 0;
+		return;
+	}
+
+	context = AllocSetContextCreate(TopMemoryContext, "leaderboard limits",
+									ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	found = palloc(size * sizeof(LbLimit *));
+	rel = table_open(limits_relid, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		LbLimit    *limit = palloc0(sizeof(LbLimit));
+		Datum		values[Natts_lb_limit];
+		bool		nulls[Natts_lb_limit];
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+#define VALUE(column) (values[Anum_lb_limit_##column - 1])
+#define BOUND(column) \
+		(limit->column.set = !nulls[Anum_lb_limit_##column - 1], \
+		 limit->column.value = limit->column.set ? DatumGetInt64(VALUE(column)) : 0)
+		limit->name = TextDatumGetCString(VALUE(name));
+		limit->board = TextDatumGetCString(VALUE(board));
+		if (!nulls[Anum_lb_limit_period - 1])
+		{
+			limit->period = palloc(sizeof(Interval));
+			*limit->period = *DatumGetIntervalP(VALUE(period));
+		}
+		BOUND(max_amount);
+		BOUND(max_period_amount);
+		BOUND(min_score);
+		BOUND(max_score);
+		BOUND(max_submits);
+		limit->reject = strcmp(TextDatumGetCString(VALUE(action)),
+							   "reject") == 0;
+#undef VALUE
+#undef BOUND
+		if (n == size)
+		{
+			size *= 2;
+			found = repalloc(found, size * sizeof(LbLimit *));
+		}
+		found[n++] = limit;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	qsort(found, n, sizeof(LbLimit *), limit_cmp);
+
+	MemoryContextSwitchTo(TopMemoryContext);
+	if (limits_context)
+		old_contexts = lappend(old_contexts, limits_context);
+	MemoryContextSwitchTo(old);
+	limits_context = context;
+	limits = found;
+	nlimits = n;
+	limits_valid = ninvalidations == before;
+}
+
+static bool
+limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
+{
+	return !board->closed && (strcmp(limit->board, board->kind) == 0 ||
+							  strcmp(limit->board, board->name) == 0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Checking
+ * ----------------------------------------------------------------
+ */
+
+/* The size of an amount, up or down. */
+static int64
+size_of(int64 amount)
+{
+	return amount >= 0 ? amount : amount == PG_INT64_MIN ? PG_INT64_MAX :
+		-amount;
+}
+
+/* A limit has been exceeded by a change. */
+static void
+exceeded(const LbLimit *limit, LbSubmit *s, int board,
+		 const LbSubmitItem *item, const char *measure, const char *value,
+		 int64 bound)
+{
+	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
+		&s->anomalies[s->nanomalies - 1];
+
+	if (limit->reject)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("submit of player " INT64_FORMAT " exceeds limit \"%s\"",
+						item->player, limit->name),
+				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
+						   s->boards[board].name, measure, value, bound),
+				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
+
+	/* Changes of one player come one after the other. */
+	if (last == NULL || last->limit != limit->name || last->board != board ||
+		last->measure != measure || last->item->player != item->player)
+	{
+		if (s->nanomalies == s->maxanomalies)
+		{
+			s->maxanomalies = Max(8, s->maxanomalies * 2);
+			s->anomalies = s->anomalies == NULL ?
+				palloc(s->maxanomalies * sizeof(LbAnomaly)) :
+				repalloc_huge(s->anomalies,
+							  s->maxanomalies * sizeof(LbAnomaly));
+		}
+		last = &s->anomalies[s->nanomalies++];
+		memset(last, 0, sizeof(LbAnomaly));
+		last->limit = limit->name;
+		last->board = board;
+		last->measure = measure;
+	}
+	last->item = item;
+	last->submits++;
+	last->max_amount = Max(last->max_amount, size_of(item->amount));
+	last->value = value;
+	last->bound = bound;
+}
+
+/* The same by what all changes of player number p come to. */
+static void
+player_exceeded(const LbLimit *limit, LbSubmit *s, int board, int p,
+				const char *measure, const char *value, int64 bound)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+	for (int i = s->first[p]; i < end; i++)
+		exceeded(limit, s, board, &s->items[i], measure, value, bound);
+}
+
+/* In the order of lb_anomaly's key; "global" comes before all windows. */
+static int
+row_cmp(const LbAnomaly *a, const LbAnomaly *b)
+{
+	int			c;
+
+	if (a->item->player != b->item->player)
+		return a->item->player < b->item->player ? -1 : 1;
+	c = strcmp(a->limit, b->limit);
+	return c != 0 ? c : a->board - b->board;
+}
+
+static int
+anomaly_cmp(const void *a, const void *b, void *unused)
+{
+	const LbAnomaly *aa = (const LbAnomaly *) a;
+	const LbAnomaly *ab = (const LbAnomaly *) b;
+	int			c = row_cmp(aa, ab);
+
+	return c != 0 ? c : strcmp(aa->measure, ab->measure);
+}
+
+/* Count in lb_anomaly what has been gathered, a row for each player and limit. */
+static void
+count_anomalies(LbSubmit *s)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
+		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
+	};
+	Datum	   *columns[10];
+	bool	   *no_match;
+	Datum		values[11];
+	int			n = 0;
+
+	if (s->nanomalies == 0)
+		return;
+	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
+						anomaly_cmp, NULL);
+
+	/* Several measures of one limit are exceeded by the same changes. */
+	for (int i = 1; i < s->nanomalies; i++)
+	{
+		LbAnomaly  *to = &s->anomalies[n];
+		const LbAnomaly *from = &s->anomalies[i];
+
+		if (row_cmp(to, from) != 0)
+			s->anomalies[++n] = *from;
+		else
+		{
+			to->submits = Max(to->submits, from->submits);
+			to->max_amount = Max(to->max_amount, from->max_amount);
+		}
+	}
+	n++;
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		columns[c] = MemoryContextAllocHuge(CurrentMemoryContext,
+											n * sizeof(Datum));
+	no_match = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		const LbAnomaly *anomaly = &s->anomalies[i];
+		const LbSubmitItem *item = anomaly->item;
+
+		CHECK_FOR_INTERRUPTS();
+		columns[0][i] = Int64GetDatum(item->player);
+		columns[1][i] = CStringGetTextDatum(anomaly->limit);
+		columns[2][i] = CStringGetTextDatum(s->boards[anomaly->board].name);
+		columns[3][i] = Int64GetDatum(anomaly->submits);
+		columns[4][i] = Int64GetDatum(anomaly->max_amount);
+		columns[5][i] = CStringGetTextDatum(anomaly->measure);
+		columns[6][i] = CStringGetTextDatum(anomaly->value);
+		columns[7][i] = Int64GetDatum(anomaly->bound);
+		columns[8][i] = Int64GetDatum(item->amount);
+		no_match[i] = item->match_id == NULL;
+		columns[9][i] = no_match[i] ? (Datum) 0 :
+			CStringGetTextDatum(item->match_id);
+	}
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
+								  columns[c], c == 9 ? no_match : NULL, n);
+	values[10] = TimestampTzGetDatum(s->at);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_anomaly AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) "
+					  "SELECT u.player, u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 "
+					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), "
+					  "pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), "
+					  "pg_catalog.unnest($9), pg_catalog.unnest($10)) "
+					  "AS u (player, name, board, submits, max_amount, measure, value, bound, amount, match) "
+					  "ON CONFLICT (player_id, limit_name, board) DO UPDATE SET "
+					  "submits = t.submits OPERATOR(pg_catalog.+) excluded.submits, "
+					  "noted_at = GREATEST(t.noted_at, excluded.noted_at), "
+					  "max_amount = GREATEST(t.max_amount, excluded.max_amount), "
+					  "measure = excluded.measure, value = excluded.value, bound = excluded.bound, "
+					  "amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false",
+					  11, types, values, NULL);
+}
+
+static char *
+int64_text(int64 value)
+{
+	return psprintf(INT64_FORMAT, value);
+}
+
+/*
+ * Add to what each player has submitted so far, and look at the sums.  A period
+ * is over at the same time in all sessions, whatever their time zones; and if it
+ * begins a period from now or later, since the clock has been set back.
+ */
+static void
+count_usage(const LbLimit *limit, LbSubmit *s, int board)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
+	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
+	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
+	Datum	   *amounts = palloc(s->nplayers * sizeof(Datum));
+	Datum	   *submits = palloc(s->nplayers * sizeof(Datum));
+	Datum		values[8];
+	char		nulls[] = "        ";
+	SPITupleTable *table;
+	uint64		n;
+
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+		int64		amount = 0;
+
+		for (int i = s->first[p]; i < end; i++)
+		{
+			int64		size = size_of(s->items[i].amount);
+
+			amount = amount > PG_INT64_MAX - size ? PG_INT64_MAX :
+				amount + size;
+		}
+		players[p] = Int64GetDatum(s->players[p]);
+		amounts[p] = Int64GetDatum(amount);
+		submits[p] = Int64GetDatum(end - s->first[p]);
+	}
+	values[0] = CStringGetTextDatum(limit->name);
+	values[1] = CStringGetTextDatum(s->boards[board].name);
+	values[2] = lb_make_array(INT8OID, players, NULL, s->nplayers);
+	values[3] = lb_make_array(INT8OID, amounts, NULL, s->nplayers);
+	values[4] = lb_make_array(INT8OID, submits, NULL, s->nplayers);
+	values[5] = IntervalPGetDatum(limit->period);
+	nulls[5] = limit->period == NULL ? 'n' : ' ';
+	values[6] = Int64GetDatum(limit->max_period_amount.value);
+	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
+	values[7] = Int64GetDatum(limit->max_submits.value);
+	nulls[7] = limit->max_submits.set ? ' ' : 'n';
+	n = lb_own_run(&plan,
+				   "INSERT INTO @.lb_usage AS t (limit_name, board, player_id, amount, submits) "
+				   "SELECT $1, $2, u.player, u.amount, u.submits "
+				   "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) "
+				   "ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = "
+				   "(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, "
+				   "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
+				   "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
+				   "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+				   "pg_catalog.timezone('UTC', excluded.since) "
+				   "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+				   "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
+				   "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
+				   "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
+				   8, types, values, nulls);
+	table = SPI_tuptable;
+	for (uint64 row = 0; row < n; row++)
+	{
+		HeapTuple	tuple = table->vals[row];
+		bool		isnull;
+		bool		too_much;
+		bool		too_many;
+
+		/* One row for each player, in our order. */
+		Assert(DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)) == s->players[row]);
+		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
+		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 5, &isnull)) && !isnull;
+		if (too_much)
+			player_exceeded(limit, s, board, row,
+							"the amount within the period",
+							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull)),
+							limit->max_period_amount.value);
+		if (too_many)
+			player_exceeded(limit, s, board, row, "the number of submits",
+							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)),
+							limit->max_submits.value);
+	}
+	SPI_freetuptable(table);
+}
+
+void
+lb_limits_before(LbSubmit *s)
+{
+	LbLimit   **all;
+	int			n;
+
+	load_limits();
+
+	/* The cache may be read again while we are at it. */
+	all = limits;
+	n = nlimits;
+	for (int l = 0; l < n; l++)
+	{
+		const LbLimit *limit = all[l];
+
+		for (int b = 0; b < s->nboards; b++)
+		{
+			const LbSubmitBoard *board = &s->boards[b];
+
+			if (!limit_applies(limit, board))
+				continue;
+			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
+			{
+				CHECK_FOR_INTERRUPTS();
+				if (size_of(s->items[i].amount) > limit->max_amount.value)
+					exceeded(limit, s, b, &s->items[i], "the amount",
+							 int64_text(s->items[i].amount),
+							 limit->max_amount.value);
+			}
+			if (limit->max_period_amount.set || limit->max_submits.set)
+				count_usage(limit, s, b);
+		}
+	}
+}
+
+bool
+lb_limits_need_scores(const LbSubmit *s)
+{
+	load_limits();
+	for (int l = 0; l < nlimits; l++)
+	{
+		if (!limits[l]->min_score.set && !limits[l]->max_score.set)
+			continue;
+		for (int b = 0; b < s->nboards; b++)
+		{
+			if (limit_applies(limits[l], &s->boards[b]))
+				return true;
+		}
+	}
+	return false;
+}
+
+void
+lb_limits_after(LbSubmit *s)
+{
+	LbLimit   **all;
+	int			n;
+
+	load_limits();
+	all = limits;
+	n = nlimits;
+	for (int l = 0; l < n; l++)
+	{
+		const LbLimit *limit = all[l];
+
+		if (!limit->min_score.set && !limit->max_score.set)
+			continue;
+		for (int b = 0; b < s->nboards; b++)
+		{
+			const LbSubmitBoard *board = &s->boards[b];
+
+			if (!limit_applies(limit, board))
+				continue;
+			for (int p = 0; p < s->nplayers; p++)
+			{
+				int64		score = board->scores[p];
+
+				CHECK_FOR_INTERRUPTS();
+				if (!board->has_score[p])
+					continue;
+				if (limit->min_score.set && score < limit->min_score.value)
+					player_exceeded(limit, s, b, p, "the score",
+									int64_text(score),
+									limit->min_score.value);
+				if (limit->max_score.set && score > limit->max_score.value)
+					player_exceeded(limit, s, b, p, "the score",
+									int64_text(score),
+									limit->max_score.value);
+			}
+		}
+	}
+	count_anomalies(s);
+}
+
+
+/* ----------------------------------------------------------------
+ *		SQL functions
+ * ----------------------------------------------------------------
+ */
+
+/* Who owns the table of the board that the limit is for. */
+static void
+require_limit_owner(const char *board)
+{
+	LbTarget	target;
+
+	if (strcmp(board, "global") == 0)
+		lb_find_target("global", 6, &target);
+	else if (lb_window_find(board, strlen(board)) != NULL)
+		lb_find_target("*", 1, &target);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", board),
+				 errhint("A limit is for \"global\" or a window of the table lb_window.")));
+	lb_require_owner(target.defn->source);
+}
+
+Datum
+lb_set_limit(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, INTERVALOID, INT8OID,
+	INT8OID, INT8OID, INT8OID, TEXTOID};
+	static const struct
+	{
+		int			arg;
+		const char *name;
+	}			sizes[] = {{2, "max_amount"}, {4, "max_period_amount"}, {7, "max_submits"}};
+	Datum		values[9];
+	char		nulls[9];
+	char	   *action;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_limit()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	if (PG_ARGISNULL(1))
+		lb_null_argument("board");
+	if (PG_ARGISNULL(8))
+		lb_null_argument("action");
+	require_limit_owner(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	action = text_to_cstring(PG_GETARG_TEXT_PP(8));
+	if (strcmp(action, "reject") != 0 && strcmp(action, "flag") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown action \"%s\"", action),
+				 errhint("The actions are \"reject\" and \"flag\".")));
+	for (int i = 0; i < 9; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	for (int i = 0; i < (int) lengthof(sizes); i++)
+	{
+		if (!PG_ARGISNULL(sizes[i].arg) && PG_GETARG_INT64(sizes[i].arg) < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+							sizes[i].name, PG_GETARG_INT64(sizes[i].arg)),
+					 errhint("\"%s\" must be at least 0.", sizes[i].name)));
+	}
+	if (!PG_ARGISNULL(3))
+	{
+		Interval   *period = PG_GETARG_INTERVAL_P(3);
+
+		lb_check_interval("period", period);
+		if (period->month == 0 && period->day == 0 && period->time == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" must not be zero", "period")));
+	}
+	if (!PG_ARGISNULL(4) && PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" needs a \"%s\"", "max_period_amount",
+						"period")));
+
+	/* One that is there already may be another owner's. */
+	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
+	load_limits();
+	for (int i = 0; i < nlimits; i++)
+	{
+		if (strcmp(limits[i]->name, text_to_cstring(PG_GETARG_TEXT_PP(0))) == 0 &&
+			!superuser())
+		{
+			require_limit_owner(limits[i]->board);
+			break;
+		}
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_limit (name, board, max_amount, period, max_period_amount, min_score, max_score, max_submits, action) "
+					  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+					  "ON CONFLICT (name) DO UPDATE SET board = excluded.board, "
+					  "max_amount = excluded.max_amount, period = excluded.period, "
+					  "max_period_amount = excluded.max_period_amount, "
+					  "min_score = excluded.min_score, max_score = excluded.max_score, "
+					  "max_submits = excluded.max_submits, action = excluded.action",
+					  9, types, values, nulls);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_drop_limit(PG_FUNCTION_ARGS)
+{
+	static LbPlan plans[3];
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+	char	   *name;
+	LbLimit    *found = NULL;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_drop_limit()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	load_limits();
+	for (int i = 0; i < nlimits; i++)
+	{
+		if (strcmp(limits[i]->name, name) == 0)
+			found = limits[i];
+	}
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("limit \"%s\" does not exist", name),
+				 errhint("The table lb_limit lists the limits.")));
+
+	/* Of a board that is gone, whoever could make one. */
+	if (!superuser())
+		require_limit_owner(found->board);
+	values[0] = PG_GETARG_DATUM(0);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_own_run(&plans[0],
+					  "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+
+	/* Wait for the rows of submits under way in the order that they have. */
+	(void) lb_own_run(&plans[1],
+					  "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
+					  "ORDER BY board, player_id FOR UPDATE) u",
+					  1, types, values, NULL);
+	(void) lb_own_run(&plans[2],
+					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+void
+lb_limits_end(bool windows)
+{
+	static LbPlan plan;
+	static const Oid types[] = {BOOLOID};
+	Datum		values[1];
+
+	values[0] = BoolGetDatum(windows);
+	(void) lb_own_run(&plan,
+					  "WITH l AS (DELETE FROM @.lb_limit t "
+					  "WHERE (t.board OPERATOR(pg_catalog.<>) 'global') OPERATOR(pg_catalog.=) $1 "
+					  "RETURNING t.name) "
+					  "DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name",
+					  1, types, values, NULL);
+}

@@ -1,0 +1,108 @@
+# The folders of src are layers: a file includes headers of its own folder and of
+# those below it only.  No two files need each other, and a header declares what
+# the file of its name defines.
+
+use strict;
+use warnings;
+
+use FindBin;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $src = "$FindBin::RealBin/../../src";
+
+# From the lowest to the highest.
+my @layers = qw(index util boards ledger capture reads workers service admin);
+my %level = map { $layers[$_] => $_ } 0 .. $#layers;
+my $top = @layers;
+
+# Includes that are still to go.
+my %known = map { $_ => 1 } qw(
+	boards/board.c:ledger/ledger.h
+	boards/board.c:reads/query.h
+	boards/board.c:service/limit.h
+	boards/board.c:service/watch.h
+	boards/board.c:service/window.h
+	boards/own.c:capture/capture.h
+	capture/capture.c:admin/stat.h
+	capture/capture.c:reads/reader.h
+	ledger/ledger.c:workers/applier.h
+	reads/read.c:admin/stat.h
+	reads/read.c:service/window.h
+	reads/read.c:workers/build.h
+	reads/reader.c:admin/stat.h
+	reads/reader.c:workers/build.h
+	workers/build.c:service/maintain.h
+	workers/build.c:service/watch.h
+	service/limit.h:service/submit.h
+	service/submit.c:service/limit.h
+	index/core.h
+);
+
+my (%includes, %system);
+for my $file (map { glob("$src/$_") } '*.[ch]', '*/*.[ch]')
+{
+	my $text = slurp_file($file);
+	my $name = substr($file, length($src) + 1);
+
+	$includes{$name} = [ grep { -e "$src/$_" } $text =~ /^#include "([^"]+)"/mg ];
+	$system{$name} = [ grep { !-e "$src/$_" } $text =~ /^#include "([^"]+)"/mg ];
+}
+cmp_ok(scalar keys %includes, '>', 50, 'there are sources');
+
+sub level
+{
+	my ($file) = @_;
+
+	return $top unless $file =~ m{^(\w+)/};
+	return $level{$1} // BAIL_OUT("$file is in a folder that this test does not know");
+}
+
+# Upwards.
+my @up;
+for my $file (sort keys %includes)
+{
+	push @up, map { "$file -> $_" }
+	  grep { level($_) > level($file) && !$known{"$file:$_"} } @{ $includes{$file} };
+}
+is(join("\n", @up), '', 'no file includes a header of a higher layer');
+
+# Circles.  A file and its header are one.
+my %needs;
+for my $file (keys %includes)
+{
+	my $unit = $file =~ s/\.[ch]$//r;
+
+	for my $header (@{ $includes{$file} })
+	{
+		my $other = $header =~ s/\.h$//r;
+
+		$needs{$unit}{$other} = 1 if $other ne $unit && !$known{"$file:$header"};
+	}
+}
+my (%state, @circles);
+
+sub visit
+{
+	my ($unit, @path) = @_;
+
+	return if ($state{$unit} // '') eq 'done';
+	if (($state{$unit} // '') eq 'open')
+	{
+		shift @path while $path[0] ne $unit;
+		push @circles, join(' -> ', @path, $unit);
+		return;
+	}
+	$state{$unit} = 'open';
+	visit($_, @path, $unit) for sort keys %{ $needs{$unit} };
+	$state{$unit} = 'done';
+}
+visit($_) for sort keys %needs;
+is(join("\n", @circles), '', 'no files need each other');
+
+# The index knows nothing of PostgreSQL.
+is( join("\n", map { my $f = $_; map { "$f: $_" } @{ $system{$f} } }
+	  sort grep { m{^index/} && !$known{$_} } keys %system),
+	'', 'index/ includes nothing of the server');
+
+done_testing();
