@@ -16,8 +16,8 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
-#include "admin/stat.h"
 #include "boards/board.h"
+#include "boards/counters.h"
 #include "capture/capture.h"
 #include "service/maintain.h"
 #include "service/submit.h"
@@ -346,6 +346,11 @@ _PG_init(void)
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
 
+	/*
+	 * Transaction callbacks run in the reverse order of their registration: the
+	 * counters are flushed after capture has settled the changes.
+	 */
+	lb_counters_init();
 	lb_capture_init();
 
 	/* pg_upgrade's servers must not have anybody look at their tables. */

@@ -1,10 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stat.c
- *	  Counters of reads and changes, and the views over them.
- *
- * A read must not write to shared memory for being counted: the backend
- * gathers, and adds up at most once a second, and before it shows the view.
+ *	  What the views lb_stat_board and lb_stat_memory show.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,160 +23,14 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "admin/stat.h"
+#include "boards/counters.h"
 #include "boards/own.h"
 #include "ledger/ledger.h"
-
-/* Boards whose reads a backend gathers before it adds them up. */
-#define MAX_GATHERED 64
-
-/* Milliseconds between two times of adding up. */
-#define FLUSH_INTERVAL 1000
-
-typedef struct Gathered
-{
-	LbSharedBoard *shared;
-	uint64		generation;
-	uint32		hash;
-	int			stripe;
-	int			len;			/* of the value */
-	char		value[LB_INLINE_VALUE]; /* its beginning */
-	uint64		counts[LB_NCOUNTERS];
-} Gathered;
-
-static Gathered gathered[MAX_GATHERED];
-static int	ngathered = 0;
-static TimestampTz last_flush = 0;
-static bool exit_registered = false;
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
-
-static void
-flush_at_exit(int code, Datum arg)
-{
-	lb_stat_flush();
-}
-
-void
-lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause)
-{
-	static int	last = 0;
-	Gathered   *g;
-	int			len = target->has_value ? target->value.len : 0;
-
-	if (shared == NULL)
-	{
-		/* Also on a standby, where nobody else enters it. */
-		shared = lb_shared_board_attach(target->defn, RecoveryInProgress());
-		if (shared == NULL)
-			return;
-	}
-	g = &gathered[last];
-	if (last >= ngathered || g->shared != shared ||
-		g->generation != target->defn->generation ||
-		g->hash != target->hash || g->len != len)
-	{
-		for (last = 0; last < ngathered; last++)
-		{
-			g = &gathered[last];
-			if (g->shared == shared &&
-				g->generation == target->defn->generation &&
-				g->hash == target->hash && g->len == len)
-				break;
-		}
-		if (last == ngathered)
-		{
-			if (ngathered == MAX_GATHERED)
-			{
-				lb_stat_flush();
-				last = 0;
-			}
-			g = &gathered[last];
-			memset(g, 0, sizeof(Gathered));
-			g->shared = shared;
-			g->generation = target->defn->generation;
-			g->hash = target->hash;
-			g->stripe = target->stripe;
-			g->len = len;
-			memcpy(g->value, target->has_value ? target->value.data : "",
-				   Min(len, LB_INLINE_VALUE));
-			ngathered++;
-		}
-		if (!exit_registered)
-		{
-			before_shmem_exit(flush_at_exit, (Datum) 0);
-			exit_registered = true;
-		}
-	}
-	g->counts[cause == LB_CAUSE_NONE ? LB_COUNT_INDEX_READS : (int) cause]++;
-}
-
-/* The live board that was read: by its hash, and as much of its value. */
-static pg_atomic_uint64 *
-counters_of(Gathered *g)
-{
-	LbStripe   *stripe = &g->shared->stripes[g->stripe];
-	LbHashScan	scan;
-	LbRef		ref;
-
-	if (!g->shared->family)
-		return lb_live_board_at(stripe->single)->counters;
-	for (ref =
-		 lb_hash_first(&lb_shared->arena, &stripe->boards, g->hash, &scan);
-		 ref != LB_NONE;
-		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
-	{
-		LbLiveBoard *board = lb_live_board_at(ref);
-		LbValue		value = lb_live_board_value(board);
-
-		if (value.len == g->len &&
-			memcmp(value.data, g->value, Min(g->len, LB_INLINE_VALUE)) == 0)
-			return board->counters;
-	}
-	return g->shared->counters;
-}
-
-void
-lb_stat_flush(void)
-{
-	for (int i = 0; i < ngathered; i++)
-	{
-		Gathered   *g = &gathered[i];
-		LbStripe   *stripe = &g->shared->stripes[g->stripe];
-
-		LWLockAcquire(&stripe->lock, LW_SHARED);
-		if (lb_shared_board_is(g->shared, g->generation))
-		{
-			pg_atomic_uint64 *counters = counters_of(g);
-
-			for (int j = 0; j < LB_NCOUNTERS; j++)
-			{
-				if (g->counts[j] > 0)
-					pg_atomic_fetch_add_u64(&counters[j], g->counts[j]);
-			}
-		}
-		LWLockRelease(&stripe->lock);
-	}
-	ngathered = 0;
-}
-
-void
-lb_stat_at_xact_end(void)
-{
-	TimestampTz now;
-
-	if (ngathered == 0)
-		return;
-	now = GetCurrentStatementStartTimestamp();
-	if (now - last_flush < FLUSH_INTERVAL * INT64CONST(1000) &&
-		now >= last_flush)
-		return;
-	last_flush = now;
-	lb_stat_flush();
-}
 
 /* A board as the view shows it, copied from shared memory. */
 typedef struct BoardRow
@@ -533,7 +384,7 @@ lb_stat_boards(PG_FUNCTION_ARGS)
 {
 	lb_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
-	lb_stat_flush();
+	lb_counters_flush();
 	put_all((ReturnSetInfo *) fcinfo->resultinfo, true);
 	return (Datum) 0;
 }
@@ -547,7 +398,7 @@ lb_stat(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	InitMaterializedSRF(fcinfo, 0);
-	lb_stat_flush();
+	lb_counters_flush();
 	if (PG_ARGISNULL(0))
 	{
 		put_all(rsinfo, false);
@@ -638,7 +489,7 @@ lb_stat_reset(PG_FUNCTION_ARGS)
 	int			n;
 
 	lb_require_preload();
-	ngathered = 0;
+	lb_counters_forget();
 	n = lb_all_defns(&defns);
 	for (int i = 0; i < n; i++)
 	{

@@ -56,7 +56,6 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "admin/stat.h"
 #include "capture/capture.h"
 #include "ledger/ledger.h"
 #include "reads/reader.h"
@@ -2240,7 +2239,6 @@ xact_callback(XactEvent event, void *arg)
 			if (xact_context != NULL)
 				at_commit();
 			xact_reset();
-			lb_stat_at_xact_end();
 			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;
@@ -2248,7 +2246,6 @@ xact_callback(XactEvent event, void *arg)
 			if (xact_context != NULL)
 				at_abort();
 			xact_reset();
-			lb_stat_at_xact_end();
 			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;
@@ -2263,7 +2260,6 @@ xact_callback(XactEvent event, void *arg)
 			if (xact_defs != NULL)
 				at_prepare();
 			xact_reset();
-			lb_stat_at_xact_end();
 			lb_reader_at_xact_end();
 			lb_board_at_xact_end();
 			break;

@@ -32,7 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 
-#include "admin/stat.h"
+#include "boards/counters.h"
 #include "boards/own.h"
 #include "capture/capture.h"
 #include "reads/query.h"

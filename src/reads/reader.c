@@ -28,7 +28,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#include "admin/stat.h"
+#include "boards/counters.h"
 #include "capture/capture.h"
 #include "reads/reader.h"
 #include "util/pause.h"

@@ -8,7 +8,7 @@
 #ifndef LB_LIMIT_H
 #define LB_LIMIT_H
 
-#include "service/submit.h"
+#include "service/submission.h"
 
 /*
  * Hold a submit against the limits of its boards, before it writes: amounts

@@ -66,6 +66,7 @@
 #include "boards/own.h"
 #include "reads/reader.h"
 #include "service/limit.h"
+#include "service/submission.h"
 #include "service/submit.h"
 #include "service/window.h"
 #include "util/compat.h"

@@ -24,18 +24,13 @@ my %known = map { $_ => 1 } qw(
 	boards/board.c:service/watch.h
 	boards/board.c:service/window.h
 	boards/own.c:capture/capture.h
-	capture/capture.c:admin/stat.h
 	capture/capture.c:reads/reader.h
 	ledger/ledger.c:workers/applier.h
-	reads/read.c:admin/stat.h
 	reads/read.c:service/window.h
 	reads/read.c:workers/build.h
-	reads/reader.c:admin/stat.h
 	reads/reader.c:workers/build.h
 	workers/build.c:service/maintain.h
 	workers/build.c:service/watch.h
-	service/limit.h:service/submit.h
-	service/submit.c:service/limit.h
 	index/core.h
 );
 

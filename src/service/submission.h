@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * submission.h
+ *	  A submit under way: the changes, their players, the boards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SUBMISSION_H
+#define LB_SUBMISSION_H
+
+#include "service/window.h"
+
+/* One change of one player, as submitted. */
+typedef struct LbSubmitItem
+{
+	int64		player;
+	int64		amount;
+	const char *match_id;		/* or NULL */
+	int			number;			/* in the order of arrival */
+} LbSubmitItem;
+
+/* A board that is, or would be, written to. */
+typedef struct LbSubmitBoard
+{
+	const char *name;			/* "global", or the key of a window */
+	const char *kind;			/* "global", or the window's name */
+	const char *read_as;		/* what reads find it by */
+	bool		window;
+	LbOp		op;
+	bool		closed;			/* not written to */
+	TimestampTz closes;
+
+	/* Of each player: */
+	bool	   *known;			/* his row was returned or read */
+	bool	   *has_score;
+	int64	   *scores;			/* as they are now */
+
+	/* Of lb_submit()'s only one: */
+	bool		has_previous;
+	int64		previous;
+	bool		has_rank;
+	int64		rank;
+	bool		written;		/* ... by a statement that returns it */
+} LbSubmitBoard;
+
+/* Changes of a player that have exceeded a limit which flags them. */
+typedef struct LbAnomaly
+{
+	const char *limit;			/* its name */
+	int			board;			/* number of the board */
+	const LbSubmitItem *item;	/* the last of them */
+	int64		submits;		/* how many */
+	int64		max_amount;		/* of them, without its sign */
+	const char *measure;
+	const char *value;
+	int64		bound;
+} LbAnomaly;
+
+/* A submit under way. */
+typedef struct LbSubmit
+{
+	LbOp		op;
+	TimestampTz at;
+	bool		write_global;
+	LbDefinition *global;		/* if it is written to */
+	LbDefinition *windows;		/* the family, if there are windows */
+	LbDefinition *hides;		/* "global", if it is not written to but tells
+								 * who is hidden */
+	int			nboards;
+	int			maxboards;
+	int			nopen;			/* not closed */
+	LbSubmitBoard *boards;		/* "global" first, then windows by key */
+	bool		need_scores;
+	int			nitems;
+	LbSubmitItem *items;		/* by player, in the order of arrival */
+	int			nplayers;
+	int64	   *players;		/* ascending */
+	int		   *first;			/* of his items */
+	int64	   *change;			/* what his score on "global" has changed by */
+	bool	   *ranked;			/* whether new rows of his are ranked */
+	bool	   *enters;			/* ... and a new one of "global" is */
+	int			nanomalies;
+	int			maxanomalies;
+	LbAnomaly  *anomalies;		/* in the order in which they were found */
+} LbSubmit;
+
+#endif							/* LB_SUBMISSION_H */
