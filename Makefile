@@ -198,7 +198,7 @@ ifdef WERROR
 PG_CFLAGS += -Werror
 endif
 
-EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle chaos faults load) \
+EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle/oracle chaos faults load) \
 	test/bench/client test/fault/fault.o
 
 PG_CONFIG ?= pg_config

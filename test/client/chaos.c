@@ -32,8 +32,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libpq-fe.h"
-
 #include "client.h"
 
 static const char *conninfo = "";
@@ -79,9 +77,6 @@ static const char *const boards[] = {
 	"plain", "worst", "dense", "fam", "*"
 };
 
-#define LENGTH(a) ((int) (sizeof(a) / sizeof((a)[0])))
-#define ANY(a) ((a)[rnd(LENGTH(a))])
-
 static void fail(const char *fmt,...)
 			__attribute__((format(printf, 1, 2), noreturn));
 
@@ -92,8 +87,7 @@ fail(const char *fmt,...)
 	char	   *message;
 
 	va_start(args, fmt);
-	if (vasprintf(&message, fmt, args) < 0)
-		out_of_memory();
+	message = format_va(fmt, args);
 	va_end(args);
 	printf("\nFAILED in chaos (seed %" PRIu64 ", %.3f s, %s): %s\n", seed,
 		   now() - began, current == NULL ? "start" : current->name, message);
@@ -116,34 +110,25 @@ write_down(const char *outcome)
  * ----------------------------------------------------------------
  */
 
-/* A connection to this database, or to the one of conninfo.  Waits for a server
- * that is coming back. */
+/*
+ * A connection to this database, or to the one of conninfo if it is NULL.  The
+ * server may be restarting.
+ */
 static PGconn *
 connect_to(const char *dbname)
 {
 	char	   *s = dbname == NULL ? format("%s", conninfo) :
-	format("%s dbname=%s", conninfo, dbname);
-	double		end = now() + 60;
+		format("%s dbname=%s", conninfo, dbname);
+	PGconn	   *c = connect_within(s, "SET client_min_messages = error;"
+								   "SET application_name = 'chaos';"
+								   "SET statement_timeout = '60s';"
+								   "SET deadlock_timeout = '20ms';"
+								   "SET lock_timeout = '100ms'", 60);
 
-	for (;;)
-	{
-		PGconn	   *c = PQconnectdb(s);
-
-		if (PQstatus(c) == CONNECTION_OK)
-		{
-			PQclear(PQexec(c, "SET client_min_messages = error;"
-						   "SET application_name = 'chaos';"
-						   "SET statement_timeout = '60s';"
-						   "SET deadlock_timeout = '20ms';"
-						   "SET lock_timeout = '100ms'"));
-			free(s);
-			return c;
-		}
-		if (now() > end)
-			fail("could not connect: %s", PQerrorMessage(c));
-		PQfinish(c);
-		usleep(50000);
-	}
+	if (PQstatus(c) != CONNECTION_OK)
+		fail("could not connect: %s", PQerrorMessage(c));
+	free(s);
+	return c;
 }
 
 static void
@@ -165,16 +150,12 @@ expected_error(const char *sqlstate, const char *message)
 		"55P03",				/* lock timeout */
 		"55006",				/* a database or a table is in use */
 		"42P04",				/* a database of an earlier run */
-		"23505",				/* a score's update meets a unique index */
-		NULL
+		"23505"					/* a score's update meets a unique index */
 	};
 
-	for (int i = 0; expected[i] != NULL; i++)
-	{
-		if (strcmp(sqlstate, expected[i]) == 0)
-			return true;
-	}
-	if (kills && (sqlstate[0] == '\0' || strncmp(sqlstate, "57P0", 4) == 0))
+	if (is_one_of(sqlstate, expected, LENGTH(expected)))
+		return true;
+	if (kills && (sqlstate[0] == '\0' || is_shutdown(sqlstate)))
 		return true;
 
 	/* A rebuild without a worker, or without memory. */
@@ -190,12 +171,9 @@ run_on(PGconn *c, const char *statement)
 	PGresult   *res = PQexec(c, statement);
 	const char *sqlstate;
 
-	if (PQresultStatus(res) == PGRES_COMMAND_OK ||
-		PQresultStatus(res) == PGRES_TUPLES_OK)
+	if (is_ok(res))
 		return res;
-	sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
-	if (sqlstate == NULL)
-		sqlstate = "";
+	sqlstate = sqlstate_of(res);
 	if (!expected_error(sqlstate, PQresultErrorMessage(res)))
 		fail("%s\n%s: %s", statement, sqlstate, PQresultErrorMessage(res));
 	snprintf(what + strlen(what), sizeof(what) - strlen(what), " [%s]",
@@ -546,8 +524,8 @@ prepare(void)
 {
 	const char *table = ANY(tables);
 	const char *member = strcmp(table, "o_dense") == 0 ? "id" :
-	strcmp(table, "o_family") == 0 ? "player" :
-	strcmp(table, "o_parts") == 0 ? "member" : "player_id";
+		strcmp(table, "o_family") == 0 ? "player" :
+		strcmp(table, "o_parts") == 0 ? "member" : "player_id";
 
 	run_free(format("BEGIN;"
 					"UPDATE %s SET fine = NOT fine WHERE %s %% 37 = %d;"
@@ -653,9 +631,9 @@ static void
 copy_database(void)
 {
 	static const char right[] =
-	"SELECT count(*) FROM (SELECT player_id,"
-	" row_number() OVER (ORDER BY score DESC, player_id) AS r"
-	" FROM scores) AS s WHERE r IS DISTINCT FROM lb_rank(player_id, 'copied')";
+		"SELECT count(*) FROM (SELECT player_id,"
+		" row_number() OVER (ORDER BY score DESC, player_id) AS r"
+		" FROM scores) AS s WHERE r IS DISTINCT FROM lb_rank(player_id, 'copied')";
 	char	   *name;
 	PGconn	   *c;
 

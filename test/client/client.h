@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * client.h
- *	  What the random clients share: random numbers, time and strings.
- *
- * Each program is one file, so this is too.
+ *	  What the clients share: random numbers, time, strings, results.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,68 +13,53 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-/* The state of the random numbers; whoever sets it to a seed starts anew. */
-static uint64_t random_state;
+#include "libpq-fe.h"
 
-static inline uint64_t
-random64(void)
-{
-	/* splitmix64 */
-	uint64_t	z = (random_state += UINT64_C(0x9E3779B97F4A7C15));
+#define LENGTH(a) ((int) (sizeof(a) / sizeof((a)[0])))
+#define ANY(a) ((a)[rnd(LENGTH(a))])
 
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return z ^ (z >> 31);
-}
+/* The state of the random numbers; a program sets it to its seed. */
+extern uint64_t random_state;
 
-/* 0 ... n - 1 */
-static inline int
-rnd(int n)
-{
-	return (int) (random64() % (uint64_t) n);
-}
+extern uint64_t random64(void);
 
-/* True in so many of a hundred cases. */
-static inline bool
-percent(int p)
-{
-	return rnd(100) < p;
-}
+/* A number from 0 to n - 1. */
+extern int	rnd(int n);
 
-/* Seconds since some moment; the clock is never set. */
-static inline double
-now(void)
-{
-	struct timespec ts;
+/* True in p of a hundred cases. */
+extern bool percent(int p);
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
+/* Seconds of a clock that is never set. */
+extern double now(void);
 
-static inline void
-out_of_memory(void)
-{
-	fprintf(stderr, "out of memory\n");
-	exit(1);
-}
+/* Print a message and exit with 1. */
+extern void out_of_memory(void) __attribute__((noreturn));
 
-static char *format(const char *fmt,...)
-			__attribute__((format(printf, 1, 2), unused));
+/* A formatted string, to be freed. */
+extern char *format(const char *fmt,...)
+			__attribute__((format(printf, 1, 2)));
+extern char *format_va(const char *fmt, va_list args)
+			__attribute__((format(printf, 1, 0)));
 
-/* A string to be freed. */
-static char *
-format(const char *fmt,...)
-{
-	va_list		args;
-	char	   *s;
+/*
+ * Connect, and run the settings.  While the server does not accept connections
+ * and the time in seconds has not passed, try again.  The caller must check the
+ * status of what it gets.
+ */
+extern PGconn *connect_within(const char *conninfo, const char *settings,
+							  double seconds);
 
-	va_start(args, fmt);
-	if (vasprintf(&s, fmt, args) < 0)
-		out_of_memory();
-	va_end(args);
-	return s;
-}
+/* Whether a statement has succeeded. */
+extern bool is_ok(const PGresult *res);
+
+/* The SQLSTATE of an error, or "" if the server sent none. */
+extern const char *sqlstate_of(const PGresult *res);
+
+/* Whether an SQLSTATE is among n. */
+extern bool is_one_of(const char *sqlstate, const char *const *states, int n);
+
+/* Whether an error says that the server has ended the session. */
+extern bool is_shutdown(const char *sqlstate);
 
 #endif							/* LB_CLIENT_H */

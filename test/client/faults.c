@@ -36,8 +36,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libpq-fe.h"
-
 #include "client.h"
 
 #define MAX_STATEMENTS 12
@@ -69,11 +67,11 @@ static const Step steps[] = {
 	/* Writes. */
 	{"insert", WRITE, NULL,
 		{"INSERT INTO plain VALUES (1001, 7, '2026-01-01')",
-			"INSERT INTO plain SELECT i, i % 7, '2026-01-01' FROM generate_series(1002, 1010) AS i"},
+		"INSERT INTO plain SELECT i, i % 7, '2026-01-01' FROM generate_series(1002, 1010) AS i"},
 	"DELETE FROM plain WHERE id > 1000"},
 	{"update", WRITE, NULL,
 		{"UPDATE plain SET score = score + 1 WHERE id = 5",
-			"UPDATE plain SET score = score + 1, at = at + interval '1 s' WHERE id % 2 = 0"},
+		"UPDATE plain SET score = score + 1, at = at + interval '1 s' WHERE id % 2 = 0"},
 	NULL},
 	{"delete", WRITE, NULL,
 		{"DELETE FROM plain WHERE id % 5 = 0"},
@@ -91,7 +89,7 @@ static const Step steps[] = {
 	"DELETE FROM parts WHERE id IN (10, 700)"},
 	{"truncate", WRITE, NULL,
 		{"BEGIN", "UPDATE other SET score = 3", "TRUNCATE other",
-			"INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i", "COMMIT"},
+		"INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i", "COMMIT"},
 	"TRUNCATE other; INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i"},
 	{"subtransactions", WRITE, NULL,
 		{"BEGIN", "UPDATE plain SET score = score + 1 WHERE id < 10",
@@ -102,7 +100,7 @@ static const Step steps[] = {
 	NULL},
 	{"many subtransactions", WRITE, NULL,
 		{"DO 'BEGIN FOR i IN 1 .. 40 LOOP BEGIN UPDATE plain SET score = score + 1 WHERE id = i;"
-			" PERFORM 1 / (i % 3); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END'"},
+		" PERFORM 1 / (i % 3); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END'"},
 	NULL},
 	{"large", WRITE, NULL,
 		{"INSERT INTO other SELECT i, i % 1000 FROM generate_series(1001, 6000) AS i",
@@ -110,11 +108,11 @@ static const Step steps[] = {
 	"DELETE FROM other WHERE id > 1000"},
 	{"prepared", WRITE, NULL,
 		{"BEGIN", "UPDATE plain SET score = score + 2 WHERE id < 9", "UPDATE fam SET score = score + 1",
-			"PREPARE TRANSACTION 'faults'", "COMMIT PREPARED 'faults'"},
+		"PREPARE TRANSACTION 'faults'", "COMMIT PREPARED 'faults'"},
 	NULL},
 	{"serializable", WRITE, NULL,
 		{"BEGIN ISOLATION LEVEL SERIALIZABLE", "UPDATE plain SET score = score + 2 WHERE id < 9",
-			"UPDATE other SET score = score + 1", "COMMIT"},
+		"UPDATE other SET score = score + 1", "COMMIT"},
 	NULL},
 	{"default tables", WRITE, NULL,
 		{"UPDATE player_scores SET score = score + 5 WHERE player_id < 4",
@@ -134,7 +132,7 @@ static const Step steps[] = {
 		{"SELECT lb_score(7, 'plain') = (SELECT score FROM plain WHERE id = 7)",
 			"SELECT lb_percentile(7, 'plain') = (SELECT p FROM (SELECT id, 100 * cume_dist() OVER (ORDER BY score) AS p FROM plain) AS s WHERE id = 7)",
 			"SELECT (p.score, p.total) = (SELECT score, (SELECT count(*) FROM plain) FROM plain WHERE id = 7) FROM lb_player(7, 'plain') AS p",
-			"SELECT lb_rank(7, 'plain', 'dense_rank') = (SELECT r FROM (SELECT id, dense_rank() OVER (ORDER BY score DESC) AS r FROM plain) AS s WHERE id = 7)"},
+		"SELECT lb_rank(7, 'plain', 'dense_rank') = (SELECT r FROM (SELECT id, dense_rank() OVER (ORDER BY score DESC) AS r FROM plain) AS s WHERE id = 7)"},
 	NULL},
 	{"lists", READ, NULL,
 		{"SELECT (SELECT array_agg(member) FROM lb_top(10, 'plain', 3)) = (SELECT array_agg(id) FROM (SELECT id FROM plain ORDER BY score DESC, at, id OFFSET 3 LIMIT 10) AS s)",
@@ -154,7 +152,7 @@ static const Step steps[] = {
 	NULL},
 	{"arrays", READ, NULL,
 		{"SELECT NOT EXISTS (SELECT FROM lb_ranks(ARRAY[1, 2, 3, 7, 99999], 'plain') AS l LEFT JOIN (SELECT id, row_number() OVER (ORDER BY score DESC, at, id) AS r FROM plain) AS s ON id = member WHERE l.rank IS DISTINCT FROM r)",
-			"SELECT (SELECT array_agg(member ORDER BY place) FROM lb_among(ARRAY[1, 2, 3, 7, 99999], 'plain')) = (SELECT array_agg(id ORDER BY score DESC, at, id) FROM plain WHERE id IN (1, 2, 3, 7))"},
+		"SELECT (SELECT array_agg(member ORDER BY place) FROM lb_among(ARRAY[1, 2, 3, 7, 99999], 'plain')) = (SELECT array_agg(id ORDER BY score DESC, at, id) FROM plain WHERE id IN (1, 2, 3, 7))"},
 	NULL},
 	{"own changes", READ, NULL,
 		{"BEGIN", "UPDATE plain SET score = score + 3 WHERE id % 3 = 0",
@@ -187,7 +185,7 @@ static const Step steps[] = {
 	NULL},
 	{"statistics", READ, NULL,
 		{"SELECT count(*) > 3 FROM lb_stat_board", "SELECT count(*) = 1 FROM lb_stat('plain')", "SELECT count(*) > 1 FROM lb_stat_memory",
-		"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_stat_reset()", "SELECT lb_board_key('plain') = 'plain'",
+			"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_stat_reset()", "SELECT lb_board_key('plain') = 'plain'",
 		"SELECT lb_window_key('daily', '2026-01-01') = 'daily:20260101'"},
 	NULL},
 	{"verify", READ, NULL,
@@ -203,13 +201,13 @@ static const Step steps[] = {
 			"SELECT lb_rank(1, 'made') = (SELECT r FROM (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS r FROM made) AS s WHERE id = 1)",
 			"UPDATE made SET score = score + 1",
 			"SELECT lb_rank(1, 'made') = (SELECT r FROM (SELECT id, row_number() OVER (ORDER BY score DESC, id) AS r FROM made) AS s WHERE id = 1)",
-			"SELECT lb_drop_board('made')", "DROP TABLE made"},
+		"SELECT lb_drop_board('made')", "DROP TABLE made"},
 	"DROP TABLE IF EXISTS made; DELETE FROM lb_board WHERE board = 'made'"},
 	{"create in a transaction", MANAGE, NULL,
 		{"BEGIN", "CREATE TABLE made (id bigint PRIMARY KEY, score integer, kind text)",
 			"SELECT lb_create_board('made', 'made', 'id', 'score DESC')",
 			"INSERT INTO made SELECT i, i % 5, 'a' FROM generate_series(1, 30) AS i",
-			"SELECT lb_count('made') = 30", "COMMIT", "DROP TABLE made"},
+		"SELECT lb_count('made') = 30", "COMMIT", "DROP TABLE made"},
 	"DROP TABLE IF EXISTS made"},
 	{"rename a column", MANAGE, NULL,
 		{"ALTER TABLE other RENAME score TO points", "UPDATE other SET points = points + 1 WHERE id = 4",
@@ -242,7 +240,7 @@ static const Step steps[] = {
 	"DELETE FROM player_scores WHERE player_id = 901"},
 	{"windows", MANAGE, NULL,
 		{"SELECT lb_open_window('hourly') IS NOT NULL", "SELECT count(*) > 0 FROM lb_submit(3, 5)",
-			"SELECT lb_count('hourly') >= 0", "SELECT lb_close_window('hourly')"},
+		"SELECT lb_count('hourly') >= 0", "SELECT lb_close_window('hourly')"},
 	"DO 'BEGIN PERFORM lb_close_window(''hourly''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 	{"limits", MANAGE, NULL,
 		{"SELECT lb_set_limit('much', 'global', 1000)", "SELECT count(*) > 0 FROM lb_submit(3, 5)",
@@ -258,7 +256,7 @@ static const Step steps[] = {
 	NULL},
 	{"watching", MANAGE, NULL,
 		{"SELECT lb_watch('global', 3)", "SELECT lb_watch_member(3)", "UPDATE player_scores SET score = score + 1",
-			"SELECT lb_notify() >= 0", "SELECT lb_unwatch_member(3) IS NOT NULL", "SELECT lb_unwatch('global') IS NOT NULL"},
+		"SELECT lb_notify() >= 0", "SELECT lb_unwatch_member(3) IS NOT NULL", "SELECT lb_unwatch('global') IS NOT NULL"},
 	"DO 'BEGIN PERFORM lb_unwatch_member(3); PERFORM lb_unwatch(''global''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 };
 
@@ -306,14 +304,13 @@ give_up(const char *what, PGconn *c)
 static PGconn *
 connect_session(void)
 {
-	PGconn	   *c = PQconnectdb(conninfo);
+	PGconn	   *c = connect_within(conninfo, "SET client_min_messages = error;"
+								   "SET statement_timeout = '60s';"
+								   "SET track_functions = 'all';"
+								   "SET leaderboard.fault_at = 0", 0);
 
 	if (PQstatus(c) != CONNECTION_OK)
 		give_up("could not connect", c);
-	PQclear(PQexec(c, "SET client_min_messages = error;"
-				   "SET statement_timeout = '60s';"
-				   "SET track_functions = 'all';"
-				   "SET leaderboard.fault_at = 0"));
 	return c;
 }
 
@@ -326,8 +323,7 @@ must(const char *statements)
 	if (statements == NULL)
 		return;
 	res = PQexec(checker, statements);
-	if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-		PQresultStatus(res) != PGRES_TUPLES_OK)
+	if (!is_ok(res))
 		give_up(statements, checker);
 	PQclear(res);
 }
@@ -475,10 +471,8 @@ run_statements(const Step *step, PGconn *c, const char *title, bool armed,
 		}
 		else if (status != PGRES_COMMAND_OK)
 		{
-			const char *sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+			const char *sqlstate = sqlstate_of(res);
 
-			if (sqlstate == NULL)
-				sqlstate = "";
 			if (verbose)
 				printf("   %s: %s", title, PQresultErrorMessage(res));
 			if (!armed || (strcmp(sqlstate, "53200") != 0 && !failed))
@@ -605,7 +599,8 @@ disturb_boards(void)
  * A process that starts, or that reads its settings again, has its at-th call
  * fail.  Until many in a row come to no end.
  */
-static void __attribute__((format(printf, 2, 0)))
+static void
+__attribute__((format(printf, 2, 0)))
 run_processes(const char *type, const char *set, const char *reset, int step)
 {
 	double		start = now();
@@ -642,13 +637,13 @@ static void
 check_touched(void)
 {
 	static const char query[] =
-	"SELECT coalesce(string_agg(p.proname, ', '), '') FROM pg_proc AS p"
-	" JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid"
-	" AND d.deptype = 'e'"
-	" JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass"
-	" AND d.refobjid = e.oid AND e.extname = 'leaderboard'"
-	" WHERE NOT EXISTS (SELECT FROM pg_stat_user_functions AS f"
-	" WHERE f.funcid = p.oid)";
+		"SELECT coalesce(string_agg(p.proname, ', '), '') FROM pg_proc AS p"
+		" JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid"
+		" AND d.deptype = 'e'"
+		" JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass"
+		" AND d.refobjid = e.oid AND e.extname = 'leaderboard'"
+		" WHERE NOT EXISTS (SELECT FROM pg_stat_user_functions AS f"
+		" WHERE f.funcid = p.oid)";
 	char	   *missing;
 
 	must("SELECT pg_stat_force_next_flush()");
@@ -667,9 +662,9 @@ static void
 check_given_back(void)
 {
 	static const char used[] =
-	"SELECT coalesce(sum(used), 0) % 2048 = 0"
-	" AND coalesce(sum(used), 0) <= 12 * 2048 FROM lb_stat_memory"
-	" WHERE datname = current_database()";
+		"SELECT coalesce(sum(used), 0) % 2048 = 0"
+		" AND coalesce(sum(used), 0) <= 12 * 2048 FROM lb_stat_memory"
+		" WHERE datname = current_database()";
 	double		end = now() + 60;
 
 	must("DROP TABLE plain, fam, parts, other, player_scores,"

@@ -45,8 +45,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libpq-fe.h"
-
 #include "client.h"
 
 #define MAX_CONNECTIONS 512
@@ -95,8 +93,7 @@ fail(const char *fmt,...)
 	char	   *message;
 
 	va_start(args, fmt);
-	if (vasprintf(&message, fmt, args) < 0)
-		out_of_memory();
+	message = format_va(fmt, args);
 	va_end(args);
 	printf("FAILED in process %d (seed %" PRIu64 "): %s\n", me, seed, message);
 	if (me < 0)
@@ -112,7 +109,7 @@ fail(const char *fmt,...)
 }
 
 static void
-add(int64_t *counter, int64_t n)
+add(int64_t * counter, int64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_SEQ_CST);
 }
@@ -133,25 +130,12 @@ set(int *flag, int value)
 static void
 connect_again(void)
 {
-	double		end = now() + 300;
-
 	if (conn != NULL)
 		PQfinish(conn);
-	for (;;)
-	{
-		conn = PQconnectdb("");
-		if (PQstatus(conn) == CONNECTION_OK)
-		{
-			PQclear(PQexec(conn, "SET client_min_messages = error;"
-						   "SET statement_timeout = '120s'"));
-			if (PQstatus(conn) == CONNECTION_OK)
-				return;
-		}
-		if (now() > end)
-			fail("could not connect: %s", PQerrorMessage(conn));
-		PQfinish(conn);
-		usleep(100000 + rnd(100000));
-	}
+	conn = connect_within("", "SET client_min_messages = error;"
+						  "SET statement_timeout = '120s'", 300);
+	if (PQstatus(conn) != CONNECTION_OK)
+		fail("could not connect: %s", PQerrorMessage(conn));
 }
 
 /*
@@ -164,14 +148,13 @@ run(const char *statement, const char *expected)
 	PGresult   *res = PQexec(conn, statement);
 	const char *sqlstate;
 
-	if (PQresultStatus(res) == PGRES_TUPLES_OK ||
-		PQresultStatus(res) == PGRES_COMMAND_OK)
+	if (is_ok(res))
 		return res;
-	sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
-	if (sqlstate != NULL && expected != NULL && strcmp(sqlstate, expected) == 0)
+	sqlstate = sqlstate_of(res);
+	if (expected != NULL && strcmp(sqlstate, expected) == 0)
 		return res;
-	if (PQstatus(conn) == CONNECTION_BAD || sqlstate == NULL ||
-		strncmp(sqlstate, "57P0", 4) == 0)
+	if (PQstatus(conn) == CONNECTION_BAD || sqlstate[0] == '\0' ||
+		is_shutdown(sqlstate))
 	{
 		PQclear(res);
 		connect_again();

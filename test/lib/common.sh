@@ -190,7 +190,7 @@ copy_tree()
 	as_server mkdir -p "$1"
 	tar -C "$TREE" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
 		--exclude='*.so' --exclude=./.deps --exclude=./test/unit/build \
-		--exclude=./test/client/oracle --exclude=./test/client/chaos \
+		--exclude=./test/client/oracle/oracle --exclude=./test/client/chaos \
 		--exclude=./test/client/faults --exclude=./test/client/load \
 		--exclude=./test/bench/client \
 		--exclude=./results --exclude=./output_iso -cf - . |

@@ -358,7 +358,7 @@ oracle()
 	# What is scheduled is to happen in the same order again.
 	[[ " $* " != *" -S "* ]] || applier=off
 	set_applier $applier
-	limited tree/test/client/oracle -d "dbname=oracle" -n "$transactions" "$@"
+	limited tree/test/client/oracle/oracle -d "dbname=oracle" -n "$transactions" "$@"
 }
 
 # A server whose backends are killed is for nothing else.
@@ -465,7 +465,7 @@ part_chaos()
 				;;
 		esac
 		prepare_oracle
-		limited tree/test/client/oracle -d dbname=oracle -x -p $kill -i $least \
+		limited tree/test/client/oracle/oracle -d dbname=oracle -x -p $kill -i $least \
 			-c "$connections" -s $chaos_seed -t $part \
 			-X "tree/test/client/chaos -d dbname=oracle -s $chaos_seed $kill" \
 			>chaos.out 2>&1 || { cat chaos.out; return 1; }
@@ -550,7 +550,7 @@ prepare_sqlsmith()
 # The internal errors in a log: each with where it was raised, ours first.
 internal_errors()
 {
-	awk -v files="$(cd tree/src && echo *.c)" '
+	awk -v files="$(find tree/src -name '*.c' -printf '%f ')" '
 		BEGIN { n = split(files, f, " "); for (i = 1; i <= n; i++) ours[f[i]] = 1 }
 		/ERROR:  XX/ { error = $0; sub(/.*ERROR:  /, "", error); next }
 		/LOCATION:  / && error != "" {
@@ -606,7 +606,7 @@ part_sqlsmith()
 # this part's.
 finds_bug()
 {
-	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle \
+	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle/oracle \
 		-d dbname=oracle -s "$seed" -S -c 5 -t 0 -n "$1" >planted.out 2>&1
 	then
 		tail -n 20 planted.out | sed 's/^/   /'

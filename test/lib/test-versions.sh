@@ -163,7 +163,7 @@ test_version()
 	mkdir "$root/leaderboard"
 	tar -C "$TREE" --exclude=./.git --exclude='*.o' --exclude='*.bc' \
 		--exclude='*.so' --exclude=./.deps --exclude=./test/unit/build \
-		--exclude=./test/client/oracle --exclude=./test/bench/client \
+		--exclude=./test/client/oracle/oracle --exclude=./test/bench/client \
 		--exclude=./results --exclude=./output_iso -cf - . |
 		tar -C "$root/leaderboard" --no-same-owner -xf -
 

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * database.c
+ *	  The tables at the start, and the checks at the end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "oracle.h"
+
+static void
+drop_all(void)
+{
+	for (int i = 0; i < ntables; i++)
+		run_free(format("SELECT lb_drop_board(board) FROM lb_board"
+						" WHERE board = '%s'", tables[i].board));
+	for (int i = 0; i < ntables; i++)
+		run_free(format("DROP TABLE IF EXISTS %s", tables[i].name));
+}
+
+void
+end_prepared(void)
+{
+	PGresult   *res = run_copy("SELECT gid FROM pg_prepared_xacts"
+							   " WHERE database = current_database()"
+							   " AND starts_with(gid, 'oracle ')", NULL);
+
+	for (int i = 0; i < PQntuples(res); i++)
+		run_free(format("ROLLBACK PREPARED '%s'", PQgetvalue(res, i, 0)));
+	PQclear(res);
+}
+
+void
+set_up(void)
+{
+	char	   *value;
+
+	value = run_value("SHOW max_prepared_transactions");
+	can_prepare = atoi(value) >= connections;
+	free(value);
+
+	/* An earlier run that did not reach its end may have left some. */
+	end_prepared();
+
+	drop_all();
+	for (int i = 0; i < ntables; i++)
+	{
+		const Table *t = &tables[i];
+
+		if (t->create != NULL)
+			run(partitioned && t->create_partitioned != NULL ?
+				t->create_partitioned : t->create);
+		/* When an autovacuum worker visits a table must make no difference. */
+		if (scheduled && !partitioned)
+			run_free(format("ALTER TABLE %s SET (autovacuum_enabled = off)",
+							t->name));
+		/* Some start with rows in the table, some without. */
+		if (i % 2 == 0)
+			do_fill(t);
+		run(t->create_board);
+		do_fill(t);
+	}
+}
+
+static void
+print_statistics(void)
+{
+	PGresult   *res;
+
+	res = run_copy("SELECT board, state, coalesce(reason, '') AS reason,"
+				   " members, index_reads, query_reads, query_building,"
+				   " query_offline, query_own_changes, query_snapshot, changes"
+				   " FROM lb_stat_board ORDER BY board", NULL);
+	for (int c = 0; c < PQnfields(res); c++)
+		printf("%s%s", c > 0 ? " | " : "", PQfname(res, c));
+	printf("\n");
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		for (int c = 0; c < PQnfields(res); c++)
+			printf("%s%s", c > 0 ? " | " : "", PQgetvalue(res, i, c));
+		printf("\n");
+	}
+	PQclear(res);
+}
+
+/* If queries ran instead of the index, the comparisons have proved nothing. */
+static void
+check_index_was_used(void)
+{
+	for (int i = 0; i < ntables; i++)
+	{
+		char	   *statement;
+		char	   *value;
+
+		statement = format("SELECT coalesce(sum(index_reads), 0) > 0 AND"
+						   " coalesce(sum(query_reads), 0) = 0"
+						   " FROM lb_stat_board WHERE board = '%s'"
+						   " OR starts_with(board, '%s:')",
+						   tables[i].board, tables[i].board);
+		value = run_value(statement);
+		if (strcmp(value, "t") != 0)
+		{
+			print_statistics();
+			fail("when all was quiet not every read of board \"%s\" used the index",
+				 tables[i].board);
+		}
+		free(value);
+		free(statement);
+	}
+}
+
+/* Reads by index and by query of boards that exist, added up by gather_share(). */
+static int64_t index_reads;
+static int64_t query_reads;
+
+void
+gather_share(PGconn *c)
+{
+	PGresult   *res = PQexec(c, "SELECT coalesce(sum(index_reads), 0),"
+							 " coalesce(sum(query_reads), 0)"
+							 " FROM lb_stat_board");
+
+	if (PQresultStatus(res) == PGRES_TUPLES_OK)
+	{
+		index_reads += atoll(PQgetvalue(res, 0, 0));
+		query_reads += atoll(PQgetvalue(res, 0, 1));
+		PQclear(PQexec(c, "SELECT lb_stat_reset()"));
+	}
+	PQclear(res);
+}
+
+void
+check_share(void)
+{
+	int64_t		all = index_reads + query_reads;
+	double		share = all == 0 ? 0 : 100.0 * index_reads / all;
+
+	printf("%" PRId64 " of %" PRId64 " reads by index: %.1f %%\n",
+		   index_reads, all, share);
+	if (share < least_share)
+	{
+		result.failed++;
+		fail("only %.1f %% of the reads used the index, which compares queries with themselves",
+			 share);
+	}
+}
+
+void
+wait_for_backends(PGconn *c)
+{
+	double		end = now() + 60;
+
+	for (;;)
+	{
+		PGresult   *res = PQexec(c, "SELECT FROM pg_stat_activity"
+								 " WHERE application_name = 'oracle tested'"
+								 " AND datname = current_database()");
+		bool		none = PQresultStatus(res) == PGRES_TUPLES_OK &&
+			PQntuples(res) == 0;
+
+		PQclear(res);
+		if (none)
+			return;
+		if (now() > end)
+			fail("a backend does not end: %s", PQerrorMessage(c));
+
+		/* A killed backend takes all connections with it. */
+		if (PQstatus(c) == CONNECTION_BAD)
+			PQreset(c);
+		usleep(1000);
+	}
+}
+
+char *
+find_wrong_index(PGconn *c)
+{
+	PGresult   *res = PQexec(c, "SELECT board, reason FROM lb_stat_board"
+							 " WHERE reason ~ 'did not hold|is there twice'");
+	char	   *found = NULL;
+
+	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
+		found = format("board %s is offline: %s", PQgetvalue(res, 0, 0),
+					   PQgetvalue(res, 0, 1));
+	PQclear(res);
+	return found;
+}
+
+void
+check_wrong_index(PGconn *c)
+{
+	char	   *found = find_wrong_index(c);
+
+	if (found == NULL)
+		return;
+	result.failed++;
+	strcpy(failure_kind, "offline");
+	fail("%s", found);
+}
+
+void
+final_comparison(void)
+{
+	PGresult   *res;
+	char	   *value;
+
+	end_prepared();
+	value = run_value("SELECT lb_wait_ready('1 min')");
+	if (strcmp(value, "t") != 0)
+	{
+		print_statistics();
+		fail("the boards do not become ready");
+	}
+	free(value);
+	print_statistics();
+
+	/* A transaction adds to the counters at its end. */
+	run("SELECT lb_stat_reset()");
+	compare_all();
+	check_index_was_used();
+	run("SET leaderboard.enable_index = off");
+	compare_all();
+	run("RESET leaderboard.enable_index");
+
+	res = run_copy("SELECT board, member, problem FROM lb_verify()", NULL);
+	if (res == NULL || PQntuples(res) > 0)
+	{
+		result.failed++;
+		strcpy(failure_kind, "verify");
+		fail("lb_verify() returns %d rows, the first: %s, %s, %s",
+			 PQntuples(res), PQgetvalue(res, 0, 0), PQgetvalue(res, 0, 1),
+			 PQgetvalue(res, 0, 2));
+	}
+	PQclear(res);
+	result.passed++;
+
+	drop_all();
+}

@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * free.c
+ *	  The free running mode: a process for each connection.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "oracle.h"
+
+/*
+ * Terminate or kill backends now and then, and check the boards' states.  The
+ * process that waits for the others calls this again and again.
+ */
+static void
+disturb(void)
+{
+	static double last_terminate = 0;
+	static double last_kill = 0;
+	static double last_check = 0;
+	PGresult   *res;
+	pid_t		pid = 0;
+
+	if (PQstatus(conn) == CONNECTION_BAD)
+	{
+		PQreset(conn);
+		return;
+	}
+	if (last_terminate == 0)
+		last_terminate = last_kill = last_check = now();
+	if (now() - last_check > 0.5)
+	{
+		check_wrong_index(conn);
+		last_check = now();
+	}
+	if (terminates && now() - last_terminate > 0.2)
+	{
+		PQclear(PQexec(conn, "SELECT pg_terminate_backend(pid)"
+					   " FROM pg_stat_activity"
+					   " WHERE application_name = 'oracle tested'"
+					   " AND datname = current_database()"
+					   " ORDER BY random() LIMIT 1"));
+		last_terminate = now();
+	}
+	if (!kills || now() - last_kill < 4)
+		return;
+	gather_share(conn);
+	res = PQexec(conn, "SELECT pid FROM pg_stat_activity"
+				 " WHERE application_name = 'oracle tested'"
+				 " AND datname = current_database() AND state <> 'idle'"
+				 " ORDER BY random() LIMIT 1");
+	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
+		pid = atoi(PQgetvalue(res, 0, 0));
+	PQclear(res);
+	if (pid > 0 && kill(pid, SIGKILL) != 0 && errno != ESRCH)
+		fail("cannot kill a backend: %s", strerror(errno));
+	last_kill = now();
+}
+
+/* The command of -X, in a process of its own. */
+static void
+start_disturber(void)
+{
+	fflush(stdout);
+	disturber_pid = fork();
+	if (disturber_pid < 0)
+		fail("fork: %s", strerror(errno));
+	if (disturber_pid == 0)
+	{
+		char	   *command = format("exec %s", disturber);
+
+		execl("/bin/sh", "sh", "-c", command, (char *) NULL);
+		_exit(127);
+	}
+}
+
+/* Returns whether it has ended without a failure. */
+static bool
+stop_disturber(void)
+{
+	pid_t		pid = disturber_pid;
+	int			status;
+
+	if (pid == 0)
+		return true;
+	disturber_pid = 0;
+	kill(pid, SIGTERM);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		WEXITSTATUS(status) == 0;
+}
+
+void
+run_free_mode(void)
+{
+	int			pipes[2];
+	bool		failed = false;
+	Result		part;
+
+	share_logs();
+	set_up();
+	run("SELECT lb_stat_reset()");
+	run("SET lock_timeout = '20ms'");
+
+	if (pipe(pipes) != 0)
+		fail("pipe: %s", strerror(errno));
+	fflush(stdout);
+	for (int i = 0; i < connections; i++)
+	{
+		pids[i] = fork();
+		if (pids[i] < 0)
+			fail("fork: %s", strerror(errno));
+		if (pids[i] == 0)
+		{
+			close(pipes[0]);
+			worker(i, pipes[1]);
+		}
+	}
+	close(pipes[1]);
+	if (disturber != NULL)
+		start_disturber();
+
+	for (int left = connections; left > 0;)
+	{
+		int			status;
+		pid_t		pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid == 0)
+		{
+			usleep(20000);
+			if (!failed)
+				disturb();
+			continue;
+		}
+		if (pid == disturber_pid)
+			disturber_pid = 0;
+		else
+			left--;
+		for (int i = 0; i < connections; i++)
+		{
+			if (pids[i] == pid)
+				pids[i] = 0;
+		}
+		if (status == 0 || failed)
+			continue;
+		/* One process has found something; the others stop. */
+		failed = true;
+		for (int i = 0; i < connections; i++)
+		{
+			if (pids[i] > 0)
+				kill(pids[i], SIGTERM);
+		}
+	}
+	if (!stop_disturber())
+		failed = true;
+	while (read(pipes[0], &part, sizeof(part)) == sizeof(part))
+	{
+		result.committed += part.committed;
+		result.rolled_back += part.rolled_back;
+		result.errors += part.errors;
+		result.lost += part.lost;
+		result.passed += part.passed;
+	}
+	printf("%" PRId64 " committed, %" PRId64 " rolled back, %" PRId64
+		   " expected errors, %" PRId64
+		   " connections lost, %" PRId64 " comparisons\n",
+		   result.committed, result.rolled_back, result.errors, result.lost,
+		   result.passed);
+	if (failed)
+	{
+		printf("%" PRId64 " passed, 1 failed\n", result.passed);
+		exit(1);
+	}
+
+	/* After a crash, wait for the server. */
+	for (double end = now() + 60; PQstatus(conn) == CONNECTION_BAD &&
+		 now() < end;)
+	{
+		PQreset(conn);
+		usleep(20000);
+	}
+	wait_for_backends(conn);
+	check_wrong_index(conn);
+	run("SET lock_timeout = 0");
+	gather_share(conn);
+	check_share();
+	final_comparison();
+}

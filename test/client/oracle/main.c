@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * main.c
+ *	  Random transactions on several connections, compared with SQL.
+ *
+ *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
+ *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p]
+ *		   [-X command]
+ *
+ * The extension must exist in the database, which needs nothing else; tables
+ * of earlier runs are dropped.  Several connections, each with random numbers
+ * of its own, run transactions on the same tables: every kind of statement
+ * that changes rows, few rows or thousands, savepoints, rollbacks, two-phase
+ * commits, now and then a TRUNCATE or a rebuild.  All the time every read
+ * function is compared with its defining query, which is written down here
+ * once more, from the description of the functions, with window functions.
+ *
+ * A comparison is a single SQL statement that returns, for a set of arguments,
+ * what the function says and what the query says.  Both are computed under
+ * the same snapshot, so where a function promises to be exact in a snapshot,
+ * the comparison is exact while others write.  Comparisons are made
+ *
+ *	  - in transactions of every isolation level, at any time, before and after
+ *		the transaction's own changes;
+ *	  - in REPEATABLE READ and SERIALIZABLE also in two statements, of which the
+ *		first asks the function and the second the query, later;
+ *	  - through cursors that were opened before further own changes, and
+ *		through cursors that are held beyond the end of the transaction;
+ *	  - while a prepared transaction waits to be ended;
+ *	  - at the end, when all is quiet, for every member, with and without the
+ *		index, and lb_verify() must find nothing.
+ *
+ * A comparison of the query with itself would prove nothing: of all reads at
+ * least so many percent (-i, 50 by default) must have been answered by the
+ * index, going by lb_stat_board.  The share is printed.  No board may ever be
+ * offline because its index was wrong, though reads are right then.
+ *
+ * There are two modes.
+ *
+ * Free running: each connection belongs to a process of its own, which is
+ * deterministic for its seed as far as the others let it.  The races are real.
+ * After a difference or an unexpected error the last statements of all
+ * connections are printed.
+ *
+ * Scheduled (-S): one process has all connections and lets one of them take
+ * one step at a time, a statement; which one the seed says.  A statement that
+ * has to wait for another connection's lock is left waiting.  In a server with
+ * pause points (LB_PAUSE_POINTS) transactions also stop at these, inside their
+ * callbacks, while others go on.  So a run can be done again, and parts of it:
+ * the steps are written down, and after a difference those are left out that
+ * the difference does not need, and the rest is printed.  The tables are made
+ * anew every few hundred steps, so there is not much to leave out.  -n counts
+ * steps then.
+ *
+ * With -x backends are terminated now and then, with -k they are killed, and
+ * the server with them; this must run as the server's user then.  What a
+ * connection loses that way is made up for by a new connection.  In the
+ * scheduled mode -x is always on, and -k is not possible.
+ *
+ * To tell an error that needs concurrency from one that does not, with -l only
+ * transactions that hold a ShareLock on the table make comparisons in READ
+ * COMMITTED, so that no other transaction has changes under way.
+ *
+ * With -p one of the tables is partitioned.
+ *
+ * With -X a shell command runs beside the connections, from when the tables are
+ * there until all connections have ended; then it gets a SIGTERM, and must exit
+ * with 0.  It may cancel, terminate, run short of memory, stop workers: errors
+ * that this explains are no failures any more.  Wrong answers are.  Not in the
+ * scheduled mode.
+ *
+ * The last line is "N passed, N failed", in comparisons.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "oracle.h"
+
+const char *conninfo = "";
+int			connections = 8;
+double		seconds = 20;
+int64_t		transactions = 0;	/* 0: as many as there is time for */
+uint64_t	seed;
+int			members = 0;
+bool		locked = false;
+bool		can_prepare = false;
+bool		partitioned = false;
+bool		scheduled = false;
+bool		terminates = false;
+bool		kills = false;
+int			least_share = 50;	/* percent of the reads by index */
+const char *disturber = NULL;	/* the command of -X */
+pid_t		disturber_pid = 0;
+
+int			me = -1;			/* number of the process; -1 is the parent */
+pid_t		pids[MAX_CONNECTIONS];	/* of the processes */
+PGconn	   *conn;
+Result		result;
+
+bool		tx_failed;			/* only a rollback helps */
+bool		lost;				/* the connection is gone */
+
+char		failure_kind[16] = "";
+bool		can_pause = false;
+
+static void
+usage(void)
+{
+	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
+			" [-t seconds] [-n transactions]\n"
+			"              [-s seed] [-m members] [-i percent]"
+			" [-S] [-x] [-k] [-l] [-p]\n"
+			"              [-X command]\n");
+	exit(2);
+}
+
+int
+main(int argc, char **argv)
+{
+	int			opt;
+
+	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
+	while ((opt = getopt(argc, argv, "d:c:i:klt:n:s:Sm:pxX:")) != -1)
+	{
+		switch (opt)
+		{
+			case 'd':
+				conninfo = optarg;
+				break;
+			case 'c':
+				connections = atoi(optarg);
+				break;
+			case 'i':
+				least_share = atoi(optarg);
+				break;
+			case 'k':
+				kills = true;
+				break;
+			case 'l':
+				locked = true;
+				break;
+			case 't':
+				seconds = atof(optarg);
+				break;
+			case 'n':
+				transactions = atoll(optarg);
+				break;
+			case 's':
+				seed = strtoull(optarg, NULL, 10);
+				break;
+			case 'S':
+				scheduled = true;
+				terminates = true;
+				break;
+			case 'm':
+				members = atoi(optarg);
+				break;
+			case 'p':
+				partitioned = true;
+				break;
+			case 'x':
+				terminates = true;
+				break;
+			case 'X':
+				disturber = optarg;
+				break;
+			default:
+				usage();
+		}
+	}
+	if (optind < argc || connections < 1 || connections > MAX_CONNECTIONS ||
+		(members != 0 && members < 10) || (seconds <= 0 && transactions <= 0) ||
+		(scheduled && (kills || disturber != NULL)))
+		usage();
+
+	/*
+	 * Where connections take turns, few members make transactions meet more
+	 * often.
+	 */
+	if (members == 0)
+		members = scheduled ? 24 : 120;
+
+	/* Writing to a backend that has ended must not end this program. */
+	signal(SIGPIPE, SIG_IGN);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("seed %" PRIu64 "\n", seed);
+	random_state = seed;
+	conn = connect_or_fail();
+	if (scheduled)
+		run_scheduled();
+	else
+		run_free_mode();
+	printf("%" PRId64 " passed, %" PRId64 " failed\n", result.passed,
+		   result.failed);
+	PQfinish(conn);
+	return result.failed > 0;
+}

@@ -1,0 +1,248 @@
+/*-------------------------------------------------------------------------
+ *
+ * oracle.h
+ *	  What the files of the random client share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ORACLE_H
+#define LB_ORACLE_H
+
+#include <sys/types.h>
+
+#include "../client.h"
+
+#define MAX_CONNECTIONS 256
+
+/* main.c: options, described at its top, and the state of a process */
+
+extern const char *conninfo;
+extern int	connections;
+extern double seconds;
+extern int64_t transactions;	/* 0: as many as there is time for */
+extern uint64_t seed;
+extern int	members;
+extern bool locked;
+extern bool partitioned;
+extern bool scheduled;
+extern bool terminates;
+extern bool kills;
+extern int	least_share;		/* percent of the reads by index */
+extern const char *disturber;	/* the command of -X ... */
+extern pid_t disturber_pid;		/* ... and its process, or 0 */
+
+extern bool can_prepare;		/* the server allows prepared transactions */
+extern bool can_pause;			/* the server has pause points */
+
+typedef struct Result
+{
+	int64_t		committed;
+	int64_t		rolled_back;
+	int64_t		errors;			/* expected ones */
+	int64_t		lost;			/* connections */
+	int64_t		passed;
+	int64_t		failed;
+} Result;
+
+extern int	me;					/* number of the process; -1 is the parent */
+extern pid_t pids[MAX_CONNECTIONS]; /* of the processes */
+extern PGconn *conn;
+extern Result result;
+extern bool tx_failed;			/* only a rollback helps */
+extern bool lost;				/* the connection is gone */
+
+/*
+ * What went wrong, in a word.  The scheduled mode must see it again when it
+ * leaves out steps.  "difference", "lost", "offline", "stuck", "verify", or an
+ * SQLSTATE.
+ */
+extern char failure_kind[16];
+
+/* tables.c */
+
+/*
+ * All tables have the same five parts under different names and of different
+ * types, so that the statements can be made for any of them.
+ */
+typedef struct Table
+{
+	const char *name;
+	const char *create;			/* NULL: another entry has made the table */
+	const char *create_partitioned; /* instead, with -p; or NULL */
+	const char *create_board;
+
+	const char *board;			/* as recorded */
+	const char *method;
+	const char *member;
+	const char *score;
+	const char *tie;
+	const char *group;			/* the board column where values is not NULL */
+	const char *flag;
+
+	const char *member_type;
+	const char *score_type;
+	const char *tie_type;
+	const char *group_type;
+	const char *conflict;		/* columns of the unique index */
+
+	const char *direction;		/* of the score */
+	const char *reverse;
+	const char *order;
+	const char *ranked;			/* which rows are on a board */
+
+	const char *ties[8];		/* values of the tie-breaker, beside NULL */
+	const char *extreme_members[5];
+	const char *extreme_scores[5];
+	const char *const *values;	/* of the board column; NULL: no family */
+} Table;
+
+extern const Table tables[];
+extern const int ntables;
+
+/* report.c */
+
+/* Remember a statement that is about to run, and that it has ended. */
+extern void remember(const char *statement);
+extern void remember_end(void);
+
+/* Let the processes that are forked from now on see each other's statements. */
+extern void share_logs(void);
+
+/* Report a failure and end the process. */
+extern void fail(const char *fmt,...)
+			__attribute__((format(printf, 1, 2), noreturn));
+
+/* sql.c */
+
+/* A connection for preparations and checks; a failure is reported. */
+extern PGconn *connect_or_fail(void);
+
+/* One of the connections that are tested. */
+extern PGconn *connect_tested(void);
+
+/*
+ * Run a statement.  Returns NULL after an expected error or the loss of the
+ * connection, which cannot be used from then on.  Other errors end the process.
+ * copy_data is what a COPY FROM STDIN reads.
+ */
+extern PGresult *run_copy(const char *statement, const char *copy_data);
+
+/* Run a statement; false after an expected error.  The second frees it. */
+extern bool run(const char *statement);
+extern bool run_free(char *statement);
+
+/* Run a query that must not fail, and return its first value, to be freed. */
+extern char *run_value(const char *statement);
+
+/* compare.c */
+
+/* What is compared: a table, for a family one of its boards, and how much. */
+typedef struct Look
+{
+	const Table *table;
+	const char *value;			/* of the board column, or NULL */
+	bool		full;			/* every member, else a few */
+} Look;
+
+extern const struct Comparison *any_comparison(void);
+
+/* The beginning of the statement of each comparison. */
+extern const char ranked_rows[];
+
+/* Literals for SQL, to be freed. */
+extern char *literal(const char *s);
+extern char *board_literal(const Look *look);
+
+/*
+ * The statement of a comparison, to be freed.  Its columns are the call, what
+ * the function returns, and what the query returns.
+ */
+extern char *comparison_statement(const struct Comparison *c,
+								  const Look *look);
+
+/* The row where a column differs from a column of another result, or -1. */
+extern int	find_difference(const PGresult *got, int got_col,
+							const PGresult *want, int want_col);
+
+/* A text about a difference, to be freed. */
+extern char *describe_difference(const PGresult *got, int got_col,
+								 const PGresult *want, int want_col, int row,
+								 const char *statement);
+
+/* Compare two columns, or those of a comparison's result; report a difference. */
+extern void compare_results(const PGresult *got, int got_col,
+							const PGresult *want, int want_col,
+							const char *statement);
+extern void compare_rows(const PGresult *res, const char *statement);
+
+/*
+ * Compare n functions on one board of a table.  Returns false after an expected
+ * error.
+ */
+extern bool compare_some(const Table *table, int n);
+
+/* Compare every function for every member on every board. */
+extern void compare_all(void);
+
+/* random.c */
+
+/* Run a random statement; false if the transaction has failed. */
+extern bool do_something(const Table *t);
+
+/* Insert many rows, which also replaces what was deleted. */
+extern bool do_fill(const Table *t);
+
+/* transaction.c */
+
+/* Run a random transaction. */
+extern void transaction(void);
+
+/*
+ * Replace a lost connection.  What the old one had prepared is ended.  If the
+ * new one is lost at once, lost is set again.
+ */
+extern void connect_again(void);
+
+/* What a process of the free running mode does; it writes its result to out. */
+extern void worker(int number, int out) __attribute__((noreturn));
+
+/* database.c */
+
+/* Make the tables and boards; roll back what is still prepared. */
+extern void set_up(void);
+extern void end_prepared(void);
+
+/* Add to the sums of reads, and set the server's counters to zero. */
+extern void gather_share(PGconn *c);
+
+/* Fail if too few reads used the index. */
+extern void check_share(void);
+
+/* Wait until no backend of a tested connection is left, to count its reads. */
+extern void wait_for_backends(PGconn *c);
+
+/*
+ * A board that is offline because its index was wrong, although its reads are
+ * right: a text to be freed, or NULL.  The second reports it.
+ */
+extern char *find_wrong_index(PGconn *c);
+extern void check_wrong_index(PGconn *c);
+
+/* When no transaction runs: compare all, with and without index, and verify. */
+extern void final_comparison(void);
+
+/* schedule.c, shrink.c, free.c: the two modes */
+
+extern void run_scheduled(void);
+extern void run_free_mode(void);
+
+/* Run a statement on a connection's stack, which the function leaves for it. */
+extern PGresult *scheduled_exec(const char *statement, const char *copy_data);
+
+/* Replace a connection of the scheduled mode. */
+extern void set_scheduled_connection(int number, PGconn *new_conn);
+
+/* Report a failure of the scheduled mode with as few steps as it needs. */
+extern void shrink_and_report(const char *message);
+
+#endif							/* LB_ORACLE_H */

@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.c
+ *	  Connections and statements, and which errors are expected.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "oracle.h"
+
+PGconn *
+connect_or_fail(void)
+{
+	PGconn	   *c = connect_within(conninfo, "SET client_encoding = 'UTF8';"
+								   "SET client_min_messages = error", 0);
+
+	if (PQstatus(c) != CONNECTION_OK)
+		fail("could not connect: %s", PQerrorMessage(c));
+	return c;
+}
+
+PGconn *
+connect_tested(void)
+{
+	static const char settings[] =
+		"SET client_min_messages = error;"
+		"SET client_encoding = 'UTF8';"
+		"SET application_name = 'oracle tested';"
+		"SET deadlock_timeout = '%s';"
+		"SET lock_timeout = '%s';"
+		"SET statement_timeout = '%s'";
+
+	/* The server may be in recovery. */
+	double		patience = kills || scheduled || disturber != NULL ? 60 : 0;
+	PGconn	   *c;
+	char	   *s;
+
+	/*
+	 * No statement waits longer than the statement timeout unless it waits
+	 * forever, which is an unexpected error.  In the scheduled mode a
+	 * statement waits for a lock as long as the scheduler likes.
+	 */
+	s = scheduled ? format(settings, "5ms", "0", "0") :
+		format(settings, "50ms", "200ms", "60s");
+	c = connect_within(conninfo, s, patience);
+	free(s);
+	if (PQstatus(c) != CONNECTION_OK)
+		fail("could not connect: %s", PQerrorMessage(c));
+	return c;
+}
+
+/* Errors that random changes, of this session or another, may well cause. */
+static bool
+expected_error(const char *sqlstate)
+{
+	static const char *const expected[] = {
+		"40001",				/* serialization failure */
+		"40P01",				/* deadlock */
+		"55P03",				/* lock timeout */
+		"23505",				/* unique violation */
+		"22003",				/* a score left its type's range */
+		"21000",				/* ON CONFLICT or MERGE met a row twice */
+		"57014"					/* cancelled, or the statement timeout */
+	};
+
+	return is_one_of(sqlstate, expected, LENGTH(expected));
+}
+
+/*
+ * Errors that a disturber explains.  A cancel is one.  The statement timeout is
+ * not: a statement that takes so long waits forever.  A read may find no index
+ * for longer than it waits for one, and a rebuild no worker, no lock or no
+ * memory.  No such error is expected of a write.
+ */
+static bool
+disturbed_error(const char *sqlstate, const char *statement,
+				const char *message)
+{
+	if (disturber == NULL)
+		return false;
+	if (strcmp(sqlstate, "57014") == 0)
+		return strstr(message, "user request") != NULL;
+	if (strncmp(statement, "SELECT lb_rebuild(", 18) == 0 &&
+		strcmp(sqlstate, "53200") == 0)
+		return true;
+	return strcmp(sqlstate, "55000") == 0 &&
+		strstr(statement, "lb_") != NULL &&
+		(strstr(message, "was not built within") != NULL ||
+		 strstr(message, "could not build board") != NULL);
+}
+
+static PGresult *
+exec_copy(const char *statement, const char *copy_data)
+{
+	PGresult   *res = PQexec(conn, statement);
+
+	if (PQresultStatus(res) == PGRES_COPY_IN)
+	{
+		PQclear(res);
+		/* If this fails the result says so. */
+		(void) PQputCopyData(conn, copy_data, strlen(copy_data));
+		(void) PQputCopyEnd(conn, NULL);
+		res = PQgetResult(conn);
+		PQclear(PQgetResult(conn));
+	}
+	return res;
+}
+
+PGresult *
+run_copy(const char *statement, const char *copy_data)
+{
+	PGresult   *res;
+	const char *sqlstate;
+
+	if (lost)
+	{
+		tx_failed = true;
+		return NULL;
+	}
+	remember(statement);
+	if (copy_data != NULL)
+		remember(copy_data);
+	if (scheduled && me >= 0)
+		res = scheduled_exec(statement, copy_data);
+	else
+		res = exec_copy(statement, copy_data);
+	remember_end();
+	if (is_ok(res))
+		return res;
+
+	sqlstate = sqlstate_of(res);
+	if (me >= 0 && (terminates || kills || disturber != NULL) &&
+		(lost || PQstatus(conn) == CONNECTION_BAD ||
+		 is_shutdown(sqlstate)))
+	{
+		remember("(connection lost)");
+		result.lost++;
+		lost = true;
+		tx_failed = true;
+		PQclear(res);
+		return NULL;
+	}
+	/* Only a disturber cancels in the free running mode. */
+	if ((!expected_error(sqlstate) ||
+		 (!scheduled && strcmp(sqlstate, "57014") == 0)) &&
+		!(me >= 0 && disturbed_error(sqlstate, statement,
+									 PQresultErrorMessage(res))))
+	{
+		snprintf(failure_kind, sizeof(failure_kind), "%s",
+				 PQstatus(conn) == CONNECTION_BAD ? "lost" : sqlstate);
+		fail("%s\n%s: %s", statement, sqlstate, PQerrorMessage(conn));
+	}
+	remember(sqlstate);
+	result.errors++;
+	tx_failed = true;
+	PQclear(res);
+	return NULL;
+}
+
+bool
+run(const char *statement)
+{
+	PGresult   *res = run_copy(statement, NULL);
+
+	PQclear(res);
+	return res != NULL;
+}
+
+bool
+run_free(char *statement)
+{
+	bool		ok = run(statement);
+
+	free(statement);
+	return ok;
+}
+
+char *
+run_value(const char *statement)
+{
+	PGresult   *res = run_copy(statement, NULL);
+	char	   *value;
+
+	if (res == NULL)
+		fail("%s", statement);
+	value = strdup(PQntuples(res) > 0 ? PQgetvalue(res, 0, 0) : "");
+	PQclear(res);
+	return value;
+}

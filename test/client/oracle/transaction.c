@@ -1,0 +1,357 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.c
+ *	  Random transactions, and the process that runs them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "oracle.h"
+
+#define MAX_SAVEPOINTS 5
+
+/*
+ * A cursor compares with what it saw when it was opened, though rows change
+ * before it is read.
+ */
+static bool
+compare_through_cursor(const Table *t)
+{
+	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
+	const struct Comparison *c = any_comparison();
+	char	   *query = comparison_statement(c, &look);
+	PGresult   *res = NULL;
+
+	if (run_free(format("DECLARE c %s CURSOR FOR %s",
+						percent(50) ? "NO SCROLL" : "SCROLL", query)) &&
+		do_something(t) &&
+		(!percent(50) || do_something(t)) &&
+		(res = run_copy("FETCH ALL FROM c", NULL)) != NULL)
+	{
+		compare_rows(res, query);
+		run("CLOSE c");
+	}
+	PQclear(res);
+	free(query);
+	return !tx_failed;
+}
+
+/* A cursor that is read when its transaction has committed. */
+static void
+compare_through_held_cursor(const Table *t)
+{
+	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
+	char	   *query = comparison_statement(any_comparison(),
+											 &look);
+	PGresult   *res;
+
+	if (run_free(format("DECLARE h CURSOR WITH HOLD FOR %s", query)))
+	{
+		/* Some of it may be read before. */
+		if (percent(50) &&
+			(res = run_copy("FETCH 2 FROM h", NULL)) != NULL)
+		{
+			compare_rows(res, query);
+			PQclear(res);
+		}
+		if (!tx_failed && percent(60))
+			do_something(t);
+		if (!tx_failed && run("COMMIT"))
+		{
+			result.committed++;
+			if (percent(50))
+				do_something(t);
+			tx_failed = false;
+			if ((res = run_copy("FETCH ALL FROM h", NULL)) != NULL)
+			{
+				compare_rows(res, query);
+				PQclear(res);
+			}
+			tx_failed = false;
+			run("CLOSE h");
+			free(query);
+			return;
+		}
+	}
+	free(query);
+	tx_failed = false;
+	run("ROLLBACK");
+	result.rolled_back++;
+}
+
+/*
+ * The function is asked in one statement and the query in another.  Both say
+ * what snapshot they have: without that a history from which steps are left
+ * out could have the two in different ones.
+ */
+static void
+compare_in_two(const Table *t)
+{
+	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
+	char	   *query = comparison_statement(any_comparison(),
+											 &look);
+	PGresult   *got;
+	PGresult   *want = NULL;
+	char	   *statement;
+
+	statement = format("SELECT call, got, pg_current_snapshot() AS at"
+					   " FROM (%s) AS c (call, got, want) ORDER BY call, got",
+					   query);
+	got = run_copy(statement, NULL);
+	free(statement);
+	if (got != NULL && (!percent(50) || compare_some(t, 1)))
+	{
+		statement = format("SELECT call, want, pg_current_snapshot() AS at"
+						   " FROM (%s) AS c (call, got, want)"
+						   " ORDER BY call, want", query);
+		want = run_copy(statement, NULL);
+		if (want != NULL)
+			compare_results(got, 1, want, 1, statement);
+		free(statement);
+	}
+	PQclear(got);
+	PQclear(want);
+	free(query);
+}
+
+/*
+ * End a transaction in two phases.  It keeps its locks meanwhile, so not for
+ * long.
+ */
+static void
+prepare(void)
+{
+	bool		commits = percent(70);
+
+	if (!run_free(format("PREPARE TRANSACTION 'oracle %d'", me)))
+	{
+		result.rolled_back++;	/* which a failing PREPARE does */
+		return;
+	}
+	for (int n = rnd(4); n > 0; n--)
+	{
+		compare_some(&tables[rnd(ntables)], 1);
+		tx_failed = false;
+	}
+
+	/*
+	 * A session that has to wait for these locks gets an error; this one must
+	 * not.
+	 */
+	while (!run_free(format("%s PREPARED 'oracle %d'",
+							commits ? "COMMIT" : "ROLLBACK", me)))
+	{
+		if (lost)
+			return;
+		if (disturber == NULL)
+			fail("a prepared transaction could not be ended");
+		/* Cancelled: it is still prepared. */
+	}
+	tx_failed = false;
+	/* The changes may not have been applied yet. */
+	if (percent(50))
+		compare_some(&tables[rnd(ntables)], 2);
+	if (commits)
+		result.committed++;
+	else
+		result.rolled_back++;
+}
+
+/*
+ * Where a server with pause points makes a transaction stop.  Some points are
+ * there more often than others.
+ */
+static const char *const pause_points[] = {
+	"settle", "settle", "publish", "publish,settle", "publish,drop", "drop",
+	"backlog"
+};
+
+void
+transaction(void)
+{
+	const Table *t = &tables[rnd(ntables)];
+	bool		exact = !locked;	/* comparisons may be made */
+	bool		truncated = false;
+	bool		one_snapshot = false;
+	int			depth = 0;
+
+	tx_failed = false;
+
+	/* A build runs while other sessions write. */
+	if (rnd(400) == 0)
+	{
+		char	   *statement = format("SELECT lb_rebuild('%s')", t->board);
+
+		/* It may not get its lock. */
+		PQclear(run_copy(statement, NULL));
+		free(statement);
+		return;
+	}
+
+	switch (rnd(20))
+	{
+		case 0:
+		case 1:
+		case 2:
+			run("BEGIN ISOLATION LEVEL REPEATABLE READ");
+			exact = one_snapshot = true;
+			break;
+		case 3:
+		case 4:
+			run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+			exact = one_snapshot = true;
+			break;
+		case 5:
+		case 6:
+			run("BEGIN");
+			if (percent(50))
+				do_something(t);
+			if (!tx_failed &&
+				run_free(format("LOCK TABLE %s IN SHARE MODE", t->name)))
+				exact = true;
+			break;
+		default:
+			run("BEGIN");
+			break;
+	}
+
+	for (int n = 1 + rnd(6); n > 0; n--)
+	{
+		/* TRUNCATE may wait for locks of other sessions, and time out. */
+		if (!tx_failed && rnd(300) == 0)
+		{
+			run_free(format("TRUNCATE %s", t->name));
+			truncated = true;
+		}
+
+		if (!tx_failed)
+		{
+			if (one_snapshot && percent(15))
+				compare_in_two(t);
+			else if (exact && percent(one_snapshot ? 55 : 40))
+				compare_some(t, 1 + rnd(3));
+			else if (exact && percent(10))
+				compare_through_cursor(t);
+			else
+				do_something(t);
+		}
+		if (!tx_failed && depth < MAX_SAVEPOINTS && percent(25))
+		{
+			depth++;
+			run_free(format("SAVEPOINT s%d", depth));
+		}
+		else if (!tx_failed && depth > 0 && percent(20))
+		{
+			run_free(format("RELEASE s%d", depth));
+			depth--;
+		}
+		else if (depth > 0 && percent(tx_failed ? 70 : 20))
+		{
+			int			to = 1 + rnd(depth);
+
+			tx_failed = false;
+			run_free(format("ROLLBACK TO s%d", to));
+			depth = to;
+		}
+		if (tx_failed)
+			break;
+	}
+
+	if (!tx_failed && exact && percent(30))
+		compare_some(t, 1);
+	if (!tx_failed && truncated && percent(70))
+		do_fill(t);
+
+	if (!tx_failed && can_prepare && percent(scheduled ? 10 : 4))
+	{
+		prepare();
+		return;
+	}
+	if (!tx_failed && exact && percent(3))
+	{
+		compare_through_held_cursor(t);
+		return;
+	}
+	if (!tx_failed && can_pause && percent(25))
+		run_free(format("SET LOCAL leaderboard.pause_at = '%s'",
+						ANY(pause_points)));
+	if (!tx_failed && percent(75))
+	{
+		if (run("COMMIT"))
+		{
+			result.committed++;
+			return;
+		}
+		/* A COMMIT that fails has ended the transaction. */
+		result.rolled_back++;
+		return;
+	}
+	tx_failed = false;
+	run("ROLLBACK");
+	result.rolled_back++;
+}
+
+void
+connect_again(void)
+{
+	double		end = now() + 60;
+
+	PQfinish(conn);
+	conn = connect_tested();
+	if (scheduled)
+		set_scheduled_connection(me, conn);
+	lost = false;
+	for (;;)
+	{
+		char	   *statement;
+		PGresult   *res;
+		bool		none;
+
+		statement = format("SELECT FROM pg_prepared_xacts"
+						   " WHERE database = current_database()"
+						   " AND gid = 'oracle %d'", me);
+		res = run_copy(statement, NULL);
+		free(statement);
+		none = res == NULL || PQntuples(res) == 0;
+		PQclear(res);
+
+		/* This connection may be lost as well. */
+		if (none || now() > end)
+			return;
+		/* The old backend may still be ending it, or have just ended it. */
+		statement = format("%s PREPARED 'oracle %d'",
+						   percent(50) ? "COMMIT" : "ROLLBACK", me);
+		remember(statement);
+		PQclear(scheduled ? scheduled_exec(statement, NULL) :
+				PQexec(conn, statement));
+		free(statement);
+	}
+}
+
+void
+worker(int number, int out)
+{
+	double		end = now() + seconds;
+
+	me = number;
+	random_state = seed * UINT64_C(1000003) + (uint64_t) number;
+	conn = connect_tested();
+	for (int64_t i = 0; transactions == 0 || i < transactions; i++)
+	{
+		if (seconds > 0 && now() >= end)
+			break;
+		transaction();
+		if (lost)
+			connect_again();
+	}
+	while (lost)
+		connect_again();
+	if (write(out, &result, sizeof(result)) != sizeof(result))
+		fail("pipe: %s", strerror(errno));
+	PQfinish(conn);
+	exit(0);
+}
