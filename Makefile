@@ -206,6 +206,10 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
 $(error no PGXS: install postgresql-server-dev-15, or set PG_CONFIG to the pg_config of a server with its development files)
 endif
+# src/index includes no pg_config.h.
+ifneq ($(findstring --enable-cassert,$(shell $(PG_CONFIG) --configure)),)
+PG_CPPFLAGS += -DUSE_ASSERT_CHECKING
+endif
 # PGXS sees by itself where the sources are, but says so to make only if
 # PostgreSQL too was built outside its tree.
 ifneq ($(CURDIR),$(TREE))

@@ -139,7 +139,9 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
 		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbShared)),
 							   (Size) lb_memory_kb * 1024, &size);
-		if (!lb_arena_init(&lb_shared->arena, region, size, tranche))
+		LWLockInitialize(&lb_shared->arena_lock.lwlock, tranche);
+		if (!lb_arena_init(&lb_shared->arena, region, size,
+						   &lb_shared->arena_lock))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("\"%s\" is too small", "leaderboard.memory")));

@@ -432,7 +432,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	lb_require_preload();
 	InitMaterializedSRF(fcinfo, 0);
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	lb_lock_acquire(&lb_shared->arena.lock);
+	lb_arena_lock(&lb_shared->arena);
 	total_used = lb_shared->arena.used;
 	limit = lb_shared->arena.limit;
 	for (int i = 0; i < LB_MAX_DATABASES; i++)
@@ -442,7 +442,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 		databases[n] = lb_shared->databases[i].database;
 		used[n++] = lb_shared->databases[i].account.used;
 	}
-	lb_lock_release(&lb_shared->arena.lock);
+	lb_arena_unlock(&lb_shared->arena);
 	LWLockRelease(&lb_shared->directory_lock);
 
 	values[0] = (Datum) 0;

@@ -27,6 +27,7 @@
 
 #include "boards/keys.h"
 #include "index/skiplist.h"
+#include "util/lock.h"
 
 struct TupleTableSlot;
 
@@ -345,6 +346,7 @@ typedef struct LbShared
 	 */
 	pg_atomic_uint64 first_xid;
 	LbArena		arena;
+	LbLock		arena_lock;		/* behind the numbers that it protects */
 	LbDatabase	databases[LB_MAX_DATABASES];
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */

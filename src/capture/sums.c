@@ -69,8 +69,7 @@ make_arena(MemoryContext context, LbArena *arena, Size size)
 		return NULL;
 	aligned = (char *) TYPEALIGN(LB_PAGE_SIZE, region);
 
-	if (!lb_arena_init(arena, aligned, size,
-					   lb_shared->directory_lock.tranche))
+	if (!lb_arena_init(arena, aligned, size, NULL))
 	{
 		pfree(region);
 		return NULL;

@@ -88,21 +88,20 @@ lb_arena_set_limit(LbArena *arena, uint64 bytes)
 	uint64		before;
 
 	limit = Min(limit, arena->size);
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 	before = arena->limit;
 	arena->limit = limit;
 	arena->end = FIRST_CHUNK + (uint32) (limit / LB_CHUNK_SIZE);
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 	return before;
 }
 
 bool
-lb_arena_init(LbArena *arena, void *region, uint64 size, int tranche)
+lb_arena_init(LbArena *arena, void *region, uint64 size, LbLock *lock)
 {
 	uint64		pages = pages_within(size / LB_PAGE_SIZE);
 	int			order;
 
-	(void) tranche;				/* not used when stand-alone */
 	Assert(((uintptr_t) region) % LB_PAGE_SIZE == 0);
 
 	/* A reference has 32 bits. */
@@ -110,7 +109,7 @@ lb_arena_init(LbArena *arena, void *region, uint64 size, int tranche)
 	if (pages < 2)
 		return false;
 
-	lb_lock_init(&arena->lock, tranche);
+	arena->lock = lock;
 	arena->base = (char *) region;
 	arena->state = (uint8 *) region + pages * LB_PAGE_SIZE;
 	arena->nchunks = (uint32) (pages * CHUNKS_PER_PAGE);
@@ -137,19 +136,19 @@ lb_alloc(const LbMem *mem, int order)
 
 	Assert(order >= 0 && order <= LB_MAX_ORDER);
 
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 
 	if (mem->limit != 0 && mem->account->used + bytes > mem->limit)
 	{
 		mem->account->limited = true;
-		lb_lock_release(&arena->lock);
+		lb_arena_unlock(arena);
 		return LB_NONE;
 	}
 	if (arena->used + bytes > arena->limit)
 	{
 		mem->account->limited = false;
 		mem->account->refused_at = arena->limit;
-		lb_lock_release(&arena->lock);
+		lb_arena_unlock(arena);
 		return LB_NONE;
 	}
 
@@ -172,7 +171,7 @@ lb_alloc(const LbMem *mem, int order)
 	{
 		mem->account->limited = false;
 		mem->account->refused_at = arena->limit;
-		lb_lock_release(&arena->lock);
+		lb_arena_unlock(arena);
 		return LB_NONE;
 	}
 
@@ -190,7 +189,7 @@ lb_alloc(const LbMem *mem, int order)
 	if (mem->taken != NULL)
 		*mem->taken += bytes;
 
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 	return ref;
 }
 
@@ -202,7 +201,7 @@ lb_free(const LbMem *mem, LbRef ref, int order)
 
 	Assert(order >= 0 && order <= LB_MAX_ORDER);
 
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 
 	Assert(ref != LB_NONE && ref < arena->fresh);
 	Assert(arena->state[ref] == (STATE_USED | order));
@@ -225,7 +224,7 @@ lb_free(const LbMem *mem, LbRef ref, int order)
 	}
 	push_free(arena, ref, order);
 
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 }
 
 bool
@@ -313,8 +312,8 @@ lb_arena_check(LbArena *arena)
 {
 	const char *problem;
 
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 	problem = check_locked(arena);
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 	return problem;
 }

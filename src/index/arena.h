@@ -31,6 +31,14 @@ typedef struct LbAccount
 	uint64		refused_at;		/* ... or the arena's, which then was this */
 } LbAccount;
 
+/*
+ * A lock that the program supplies, with these two functions.  In the server
+ * it is an LWLock (util/lock.h), taken exclusively.
+ */
+typedef struct LbLock LbLock;
+extern void lb_lock_acquire(LbLock *lock);
+extern void lb_lock_release(LbLock *lock);
+
 typedef struct LbArena
 {
 	/* Fixed, and read all the time: away from what changes. */
@@ -42,9 +50,10 @@ typedef struct LbArena
 	uint32		nchunks;		/* chunks of the region, chunk 0 included */
 	uint64		hash_seed;		/* of the hashes of all boards' members: the
 								 * caller's, to be set before the first board */
+	LbLock	   *lock;			/* for everything below and for state; NULL if
+								 * one process uses the arena alone */
 	char		pad[128];
 
-	LbLock		lock;			/* everything below, and state */
 	uint64		used;			/* bytes handed out */
 	uint64		high;			/* most bytes ever handed out at once */
 	uint64		limit;			/* bytes that may be handed out now */
@@ -71,10 +80,11 @@ typedef struct LbMem
  * Lay out an arena over the size bytes at region, which must be zeros and
  * aligned to LB_PAGE_SIZE.  Touches nothing of it: pages that are never handed
  * out stay untouched.  The arena's own struct lies elsewhere.  Returns false if
- * size is too small for a single page.  Caller has the region to itself.
+ * size is too small for a single page.  lock is the arena's lock, initialized by
+ * the caller, or NULL.  Caller has the region to itself.
  */
 extern bool lb_arena_init(LbArena *arena, void *region, uint64 size,
-						  int tranche);
+						  LbLock *lock);
 
 /*
  * Let no more be handed out from now on than fits into so many bytes of memory,
@@ -110,6 +120,21 @@ extern const char *lb_arena_check(LbArena *arena);
  * that nobody gives the chunk back.
  */
 extern bool lb_arena_owns(const LbArena *arena, LbRef ref, int order);
+
+/* Take and release the arena's lock, to read the numbers that it protects. */
+static inline void
+lb_arena_lock(LbArena *arena)
+{
+	if (arena->lock != NULL)
+		lb_lock_acquire(arena->lock);
+}
+
+static inline void
+lb_arena_unlock(LbArena *arena)
+{
+	if (arena->lock != NULL)
+		lb_lock_release(arena->lock);
+}
 
 /* The address of a chunk. */
 static inline void *

@@ -1,21 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * core.h
- *	  What the index needs of its surroundings: types, assertions, one lock.
+ *	  Types, assertions and small helpers of the index.
  *
- * arena.c, memberhash.c and skiplist.c include this file and nothing of the
- * executor, the transaction system or SPI, so that they also compile into a
- * stand-alone program (-DLB_STANDALONE) for unit tests, fuzzing, valgrind and
- * the sanitizers.
+ * The files of this folder include no header of PostgreSQL: the server and the
+ * unit tests compile the same source.  A file of the server includes postgres.h
+ * before the headers of this folder, and has the types from there.
+ *
+ * USE_ASSERT_CHECKING makes assertions real, as in PostgreSQL; the Makefile
+ * sets it if the server was configured with --enable-cassert.  An assertion that
+ * fails ends the process with SIGABRT.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef LB_CORE_H
 #define LB_CORE_H
 
-#ifdef LB_STANDALONE
+#ifndef POSTGRES_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,40 +32,31 @@ typedef uint16_t uint16;
 typedef uint8_t uint8;
 typedef size_t Size;
 
-#define Assert(x) assert(x)
+#ifdef USE_ASSERT_CHECKING
+#include <assert.h>
+#define Assert(cond) assert(cond)
+#else
+#define Assert(cond) ((void) 0)
+#endif
+
 #define Min(x, y) ((x) < (y) ? (x) : (y))
 #define Max(x, y) ((x) > (y) ? (x) : (y))
-#define likely(x) __builtin_expect((x) != 0, 1)
-#define unlikely(x) __builtin_expect((x) != 0, 0)
 #define FLEXIBLE_ARRAY_MEMBER
 #define UINT64CONST(x) UINT64_C(x)
+#define StaticAssertDecl(cond, msg) _Static_assert(cond, msg)
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define WORDS_BIGENDIAN 1
 #endif
-#define StaticAssertDecl(cond, msg) _Static_assert(cond, msg)
+
+#if defined(__GNUC__) || defined(__clang__)
 #define pg_attribute_always_inline __attribute__((always_inline)) inline
-#ifndef pg_attribute_unused
 #define pg_attribute_unused() __attribute__((unused))
+#else
+#define pg_attribute_always_inline inline
+#define pg_attribute_unused()
 #endif
 
-/* A stand-alone program has one thread. */
-typedef int LbLock;
-#define lb_lock_init(lock, tranche) ((void) (*(lock) = 0))
-#define lb_lock_acquire(lock) ((void) ++*(lock))
-#define lb_lock_release(lock) ((void) --*(lock))
-
-#else							/* !LB_STANDALONE */
-
-#include "postgres.h"
-
-#include "storage/lwlock.h"
-
-typedef LWLock LbLock;
-#define lb_lock_init(lock, tranche) LWLockInitialize(lock, tranche)
-#define lb_lock_acquire(lock) ((void) LWLockAcquire(lock, LW_EXCLUSIVE))
-#define lb_lock_release(lock) LWLockRelease(lock)
-
-#endif							/* LB_STANDALONE */
+#endif							/* POSTGRES_H */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define lb_prefetch(addr) __builtin_prefetch(addr)

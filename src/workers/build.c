@@ -1784,10 +1784,10 @@ warn_memory(void)
 	uint64		limit;
 	int			level;
 
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 	used = arena->used;
 	limit = arena->limit;
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 	level = used >= limit / 100 * 95 ? 95 : used >= limit / 100 * 80 ? 80 : 0;
 	if (level > warned)
 	{
@@ -1908,9 +1908,9 @@ collapse_pages(void)
 	LbArena    *arena = &lb_shared->arena;
 	Size		used;
 
-	lb_lock_acquire(&arena->lock);
+	lb_arena_lock(arena);
 	used = (Size) arena->fresh * LB_CHUNK_SIZE;
-	lb_lock_release(&arena->lock);
+	lb_arena_unlock(arena);
 	return lb_region_collapse(arena->base, used);
 }
 

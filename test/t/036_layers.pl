@@ -31,7 +31,6 @@ my %known = map { $_ => 1 } qw(
 	reads/reader.c:workers/build.h
 	workers/build.c:service/maintain.h
 	workers/build.c:service/watch.h
-	index/core.h
 );
 
 my (%includes, %system);

@@ -75,6 +75,26 @@ random_below(uint32 n)
 	return (uint32) (next_random() % n);
 }
 
+/* A lock that is taken once at a time. */
+struct LbLock
+{
+	bool		held;
+};
+
+void
+lb_lock_acquire(LbLock *lock)
+{
+	Assert(!lock->held);
+	lock->held = true;
+}
+
+void
+lb_lock_release(LbLock *lock)
+{
+	Assert(lock->held);
+	lock->held = false;
+}
+
 static void *
 allocate(Size size)
 {
@@ -89,6 +109,7 @@ allocate(Size size)
 typedef struct World
 {
 	LbArena		arena;
+	LbLock		lock;
 	LbAccount	account;
 	LbMem		mem;
 	void	   *region;
@@ -107,7 +128,7 @@ world_open(World *world, uint64 pages)
 	memset(world->region, 0, size);
 	world->mem.arena = &world->arena;
 	world->mem.account = &world->account;
-	if (!lb_arena_init(&world->arena, world->region, size, 0))
+	if (!lb_arena_init(&world->arena, world->region, size, &world->lock))
 		return false;
 	world->arena.hash_seed = next_random();
 	return true;
@@ -124,6 +145,7 @@ world_close(World *world)
 	for (order = 0; order < LB_MAX_ORDER; order++)
 		REQUIRE(world->arena.free_list[order] == LB_NONE);
 	REQUIRE_NULL(lb_arena_check(&world->arena));
+	REQUIRE(!world->lock.held);
 	free(world->region);
 	return true;
 }
@@ -155,14 +177,14 @@ test_arena_small(void)
 	if (region == NULL)
 		abort();
 	memset(region, 0, 3 * LB_PAGE_SIZE);
-	REQUIRE(!lb_arena_init(&arena, region, 0, 0));
-	REQUIRE(!lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE - 1, 0));
-	REQUIRE(!lb_arena_init(&arena, region, LB_PAGE_SIZE, 0));
-	REQUIRE(lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE, 0));
+	REQUIRE(!lb_arena_init(&arena, region, 0, NULL));
+	REQUIRE(!lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE - 1, NULL));
+	REQUIRE(!lb_arena_init(&arena, region, LB_PAGE_SIZE, NULL));
+	REQUIRE(lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE, NULL));
 	REQUIRE(arena.size == LB_PAGE_SIZE);
 
 	/* Of more than can be referred to, a part is used. */
-	REQUIRE(lb_arena_init(&arena, region, (uint64) 1 << 42, 0));
+	REQUIRE(lb_arena_init(&arena, region, (uint64) 1 << 42, NULL));
 	REQUIRE(arena.nchunks > UINT32_MAX - 8 && arena.nchunks % 8 == 0);
 	REQUIRE(arena.size > ((uint64) 1 << 40) / 100 * 99 &&
 			arena.size < (uint64) 1 << 40);
@@ -445,7 +467,7 @@ stop_visit(uint32 hash, LbRef ref, void *arg)
 {
 	(void) hash;
 	(void) ref;
-	return ++*(int *) arg < 3;
+	return ++* (int *) arg < 3;
 }
 
 static bool

@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock.h
+ *	  The arena's lock in the server: an LWLock.
+ *
+ * Whoever makes an arena in shared memory initializes it by LWLockInitialize().
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_LOCK_H
+#define LB_LOCK_H
+
+#include "postgres.h"
+
+#include "storage/lwlock.h"
+
+#include "index/arena.h"
+
+struct LbLock
+{
+	LWLock		lwlock;
+};
+
+#endif							/* LB_LOCK_H */
