@@ -42,7 +42,7 @@
 
 #include "boards/own.h"
 #include "capture/capture.h"
-#include "ledger/ledger.h"
+#include "ledger/backlog.h"
 #include "service/limit.h"
 #include "service/window.h"
 #include "util/compat.h"

@@ -25,7 +25,8 @@
 
 #include "boards/counters.h"
 #include "boards/own.h"
-#include "ledger/ledger.h"
+#include "ledger/backlog.h"
+#include "ledger/prepared.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);

@@ -47,7 +47,9 @@
 #include "utils/syscache.h"
 
 #include "boards/board.h"
-#include "ledger/ledger.h"
+#include "ledger/backlog.h"
+#include "ledger/publication.h"
+#include "ledger/snapshot.h"
 #include "reads/query.h"
 #include "service/limit.h"
 #include "service/watch.h"

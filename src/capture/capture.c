@@ -58,6 +58,7 @@
 
 #include "capture/capture.h"
 #include "ledger/ledger.h"
+#include "ledger/snapshot.h"
 #include "reads/reader.h"
 #include "util/compat.h"
 #include "util/pause.h"

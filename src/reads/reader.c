@@ -30,6 +30,7 @@
 
 #include "boards/counters.h"
 #include "capture/capture.h"
+#include "ledger/backlog.h"
 #include "reads/reader.h"
 #include "util/pause.h"
 #include "workers/build.h"

@@ -10,7 +10,7 @@
 
 #include "utils/rel.h"
 
-#include "ledger/ledger.h"
+#include "ledger/collect.h"
 #include "reads/view.h"
 
 /* A read under way. */

@@ -10,11 +10,6 @@
  * depends on it: a read brings in what its snapshot sees, and without the process
  * each settle does what it would leave.
  *
- * Who settles asks for a stripe of a definition by a bit in LbSharedBoard.asked.  The
- * first bit puts the definition on a list, a stack without a lock (Treiber 1986)
- * that is only ever taken as a whole.  Definitions' memory is type-stable, so it
- * does no harm if one has gone meanwhile, or is another one.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,34 +22,10 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
-#include "ledger/ledger.h"
+#include "ledger/prefetch.h"
 #include "workers/applier.h"
 
 bool		lb_applier = true;
-
-bool
-lb_ask_applier(LbSharedBoard *shared, int n)
-{
-	uint64		head;
-
-	if (pg_atomic_fetch_or_u32(&shared->asked, 1U << n) != 0)
-		return false;
-	head = pg_atomic_read_u64(&lb_shared->asked);
-	do
-		shared->next_asked = (LbSharedBoard *) (uintptr_t) head;
-	while (!pg_atomic_compare_exchange_u64(&lb_shared->asked, &head,
-										   (uint64) (uintptr_t) shared));
-	return true;
-}
-
-void
-lb_wake_applier(void)
-{
-	if (!lb_applier_is_there())
-		return;
-	pg_read_barrier();
-	SetLatch(lb_shared->applier_latch);
-}
 
 /* Do what we have been asked for. */
 static void
@@ -80,7 +51,7 @@ bring_in(void)
 			for (int n = 0; n < LB_STRIPES; n++)
 			{
 				if (asked & (1U << n))
-					lb_bring_in_asked(shared, &shared->stripes[n]);
+					lb_apply_requested(shared, &shared->stripes[n]);
 			}
 			shared = next;
 		}

@@ -52,7 +52,11 @@
 
 #include "boards/own.h"
 #include "capture/capture.h"
-#include "ledger/ledger.h"
+#include "ledger/batch.h"
+#include "ledger/prepared.h"
+#include "ledger/publication.h"
+#include "ledger/queue.h"
+#include "ledger/snapshot.h"
 #include "service/maintain.h"
 #include "service/watch.h"
 #include "util/pause.h"

@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * backlog.h
+ *	  What has settled and is not in the index yet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_BACKLOG_H
+#define LB_BACKLOG_H
+
+#include "boards/board.h"
+#include "ledger/snapshot.h"
+
+/*
+ * A backlog may have MAX_BACKLOG entries if the index is large: applied
+ * together, they share their waits for memory.  For a small index, the limit is
+ * one entry per BACKLOG_MEMBERS members.
+ */
+#define LB_MAX_BACKLOG 16
+#define LB_BACKLOG_MEMBERS 16
+
+/*
+ * Beyond this number of entries a settle does not leave the backlog to the
+ * applier: a reader applies all of it at one hold of the lock.
+ */
+#define LB_MAX_LEFT 1024
+
+/* The length beyond which a board's backlog is to be applied, in entries. */
+static inline uint32
+lb_backlog_limit(const LbLiveBoard *board)
+{
+	return Min(LB_MAX_BACKLOG, board->index.members / LB_BACKLOG_MEMBERS);
+}
+
+/*
+ * The oldest publication of a backlog, which is not empty.  Needs the stripe's
+ * lock.
+ */
+extern dlist_node *lb_backlog_first(LbLiveBoard *board);
+
+/*
+ * Apply a backlog, all of it or its first publication.  Needs the stripe's
+ * exclusive lock; never raises.
+ */
+extern void lb_apply_part_of_backlog(LbSharedBoard *shared,
+									 LbLiveBoard *board, bool all);
+extern void lb_apply_backlog(LbSharedBoard *shared, LbLiveBoard *board);
+
+/*
+ * Whether a snapshot sees something of a backlog.  Needs the stripe's lock,
+ * shared.
+ */
+extern bool lb_sees_backlog(const LbLiveBoard *board,
+							const LbSnapshot *snapshot);
+
+/*
+ * Whether the applier is to apply what settles on a board.  What waits for it
+ * cannot leave the history, so it is not if the histories are too long.
+ */
+extern bool lb_is_for_applier(const LbLiveBoard *board);
+
+/*
+ * Leave a backlog that has become too long to the applier.  Sets *wake if the
+ * applier is to be woken.  Returns false if the settling backend is to apply the
+ * backlog.  Needs the stripe's exclusive lock.
+ */
+extern bool lb_leave_to_applier(LbSharedBoard *shared, LbStripe *stripe,
+								const LbLiveBoard *board, bool *wake);
+
+#endif							/* LB_BACKLOG_H */

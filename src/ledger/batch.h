@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *	  Several changes that are applied to an index together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_BATCH_H
+#define LB_BATCH_H
+
+#include "boards/board.h"
+#include "ledger/overlay.h"
+
+/* Entries that are applied together, which have two keys at most. */
+#define LB_MAX_BATCH (LB_PREFETCH_KEYS / 2)
+
+/*
+ * Entries, their keys (of each the old one before the new one), and the paths on
+ * which the prefetch has found these keys.
+ */
+typedef struct LbBatch
+{
+	int			n;
+	int			nkeys;
+	const int64 *entries[LB_MAX_BATCH];
+	const int64 *keys[LB_PREFETCH_KEYS];
+	LbPath		paths[LB_PREFETCH_KEYS];
+} LbBatch;
+
+/*
+ * Apply an entry to an index.  LB_EXISTS or LB_NOTFOUND: the index does not
+ * hold what the entry was to replace.  The hints, or NULL, are for an entry that
+ * has both keys; else they are not looked at.  Never raises.
+ */
+static inline LbResult
+lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
+			   const LbPath *old_hint, const LbPath *new_hint)
+{
+	const int64 *old = entry + 1;
+	const int64 *new = entry + 1 + index->width;
+
+	if ((entry[0] & LB_HAS_OLD) && (entry[0] & LB_HAS_NEW))
+		return lb_index_replace(mem, index, old, new, old_hint, new_hint);
+	if (entry[0] & LB_HAS_OLD)
+		return lb_index_remove(mem, index, old);
+	return lb_index_insert(mem, index, new);
+}
+
+/*
+ * The same for a live board.  If the entry cannot be applied, the definition goes
+ * offline.  Needs the stripe's exclusive lock.  Never raises.
+ */
+extern void lb_apply_change(LbSharedBoard *shared, LbLiveBoard *board,
+							const int64 *entry, const LbPath *old_hint,
+							const LbPath *new_hint);
+
+extern void lb_batch_begin(LbBatch *batch);
+
+/* Add an entry, for which there is room.  It must live as long as the batch. */
+extern void lb_batch_add(LbBatch *batch, const LbSharedBoard *shared,
+						 const int64 *entry);
+
+/*
+ * Prefetch what looking up the members in the hash reads first.  Needs the
+ * stripe's lock.
+ */
+extern void lb_batch_prefetch_hash(const LbBatch *batch,
+								   const LbSharedBoard *shared,
+								   const LbIndex *index);
+
+/*
+ * Apply entry i of a batch whose paths are known.  *path is the first of its
+ * paths, and then that of the next entry.  Needs the stripe's exclusive lock.
+ */
+extern void lb_batch_apply_one(const LbBatch *batch, LbSharedBoard *shared,
+							   LbLiveBoard *board, int i,
+							   const LbPath **path);
+
+/*
+ * Prefetch and apply all of a batch, which is empty then.  Needs the stripe's
+ * exclusive lock.
+ */
+extern void lb_batch_apply(LbBatch *batch, LbSharedBoard *shared,
+						   LbLiveBoard *board);
+
+#endif							/* LB_BATCH_H */

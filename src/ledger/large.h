@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * large.h
+ *	  Publications of large transactions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_LARGE_H
+#define LB_LARGE_H
+
+#include "ledger/publication.h"
+
+/*
+ * A transaction with more changes of a board than this keeps them in its own
+ * memory and settles them in slices.
+ */
+#define LB_LARGE 4096
+
+/*
+ * The steps by which a large publication is applied: all old keys are removed,
+ * then all new ones inserted, both in their order, so that neighbours come after
+ * each other.  Returns NULL if there is no memory for that.  Raises only when
+ * interrupted.
+ */
+extern const int64 *lb_make_steps(const LbSharedBoard *shared,
+								  const int64 *entries, uint32 nentries,
+								  uint32 *nremoved, uint64 *nsteps);
+
+/*
+ * Settle the owner's large publication.  Needs the stripe's exclusive lock, and
+ * releases it between the slices.  Never raises.
+ */
+extern void lb_settle_large(LbPublication *pub);
+
+#endif							/* LB_LARGE_H */

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared.c
+ *	  Publications of prepared transactions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "storage/procarray.h"
+
+#include "ledger/ledger.h"
+#include "ledger/prepared.h"
+
+/* What is known of the prepared transactions of a stripe. */
+typedef struct PreparedScan
+{
+	LbSharedBoard *shared;
+	LbStripe   *stripe;
+	int			n;
+	uint64		xids[64];
+	bool		ended[64];
+	bool		committed[64];
+	bool		left;
+	int			nboards;
+	LbRef		boards[64];		/* that may have to be released */
+} PreparedScan;
+
+static bool
+find_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lb_live_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == (int) lengthof(scan->xids))
+			return false;
+		if (i == scan->n)
+			scan->xids[scan->n++] = xid;
+	}
+	return true;
+}
+
+static bool
+settle_prepared(uint32 hash, LbRef ref, void *arg)
+{
+	PreparedScan *scan = (PreparedScan *) arg;
+	dlist_mutable_iter iter;
+	bool		changed = false;
+
+	dlist_foreach_modify(iter, &lb_live_board_at(ref)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		uint64		xid = U64FromFullTransactionId(pub->xid);
+		int			i;
+
+		if (!pub->prepared)
+			continue;
+		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
+			;
+		if (i == scan->n || !scan->ended[i])
+		{
+			scan->left = true;
+			continue;
+		}
+		changed = true;
+		if (scan->committed[i])
+			lb_settle_for_another(pub);
+		else
+		{
+			lb_live_board_at(ref)->version++;
+			lb_forget_publication(scan->shared, pub);
+		}
+	}
+	if (changed)
+		scan->boards[scan->nboards++] = ref;
+	return scan->nboards < (int) lengthof(scan->boards);
+}
+
+bool
+lb_shared_board_settle_prepared(LbSharedBoard *shared, uint64 generation)
+{
+	bool		left = false;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		PreparedScan scan;
+
+		memset(&scan, 0, sizeof(scan));
+		scan.shared = shared;
+		scan.stripe = &shared->stripes[s];
+		LWLockAcquire(&scan.stripe->lock, LW_SHARED);
+		if (lb_shared_board_is(shared, generation))
+			lb_stripe_walk(scan.stripe, shared->family, find_prepared, &scan);
+		LWLockRelease(&scan.stripe->lock);
+		if (scan.n == 0)
+			continue;
+		for (int i = 0; i < scan.n; i++)
+		{
+			TransactionId xid = (TransactionId) scan.xids[i];
+
+			scan.ended[i] = !TransactionIdIsInProgress(xid);
+			scan.committed[i] = scan.ended[i] && TransactionIdDidCommit(xid);
+		}
+		do
+		{
+			scan.nboards = 0;
+			scan.left = false;
+			LWLockAcquire(&scan.stripe->lock, LW_EXCLUSIVE);
+			if (lb_shared_board_is(shared, generation))
+				lb_stripe_walk(scan.stripe, shared->family, settle_prepared,
+							   &scan);
+			for (int i = 0; i < scan.nboards; i++)
+				lb_live_board_release(shared, scan.stripe, scan.boards[i]);
+			LWLockRelease(&scan.stripe->lock);
+		} while (scan.nboards == (int) lengthof(scan.boards));
+		left |= scan.left;
+	}
+	return left;
+}

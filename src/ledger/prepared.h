@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared.h
+ *	  Publications of prepared transactions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_PREPARED_H
+#define LB_PREPARED_H
+
+#include "boards/board.h"
+
+/*
+ * Settle or discard the publications of prepared transactions that have ended.
+ * Holds no lock while it looks up outcomes; can raise only there.  Returns
+ * whether publications of prepared transactions are left.
+ */
+extern bool lb_shared_board_settle_prepared(LbSharedBoard *shared,
+											uint64 generation);
+
+#endif							/* LB_PREPARED_H */

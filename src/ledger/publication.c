@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * publication.c
+ *	  The memory of publications, and the histories of boards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ledger/publication.h"
+#include "ledger/snapshot.h"
+
+/* Chunks that a stripe keeps for publications. */
+#define MAX_SPARE 64
+
+/* Bytes of history that a stripe may have and not have told, or fewer. */
+#define HISTORY_STEP 8192
+
+void
+lb_free_pages(const LbMem *mem, LbRef pages)
+{
+	while (pages != LB_NONE)
+	{
+		LbRef		page = pages;
+
+		pages = ((LbEntryPage *) lb_ptr(mem->arena, page))->next;
+		lb_free(mem, page, LB_MAX_ORDER);
+	}
+}
+
+/*
+ * A few chunks that publications have left stay with their stripe, under its
+ * lock, so that a small commit does not need the arena's.
+ */
+LbRef
+lb_take_chunk(const LbMem *mem, LbStripe *stripe)
+{
+	LbRef		ref = stripe->spare;
+
+	if (ref == LB_NONE)
+		return lb_alloc(mem, 0);
+	stripe->spare = *(LbRef *) lb_ptr(mem->arena, ref);
+	stripe->nspare--;
+	return ref;
+}
+
+static void
+give_chunk(const LbMem *mem, LbStripe *stripe, LbRef ref)
+{
+	if (stripe->nspare >= MAX_SPARE)
+	{
+		lb_free(mem, ref, 0);
+		return;
+	}
+	*(LbRef *) lb_ptr(mem->arena, ref) = stripe->spare;
+	stripe->spare = ref;
+	stripe->nspare++;
+}
+
+/* Give a publication's memory back.  Needs the stripe's exclusive lock. */
+static void
+free_publication(LbSharedBoard *shared, LbPublication *pub)
+{
+	LbMem		mem = lb_mem(shared);
+
+	lb_free_pages(&mem, pub->pages);
+	give_chunk(&mem, &shared->stripes[pub->stripe], pub->self);
+}
+
+/*
+ * Copy the entries that do not fit into a publication itself to pages.
+ * Returns false if memory is used up.
+ */
+bool
+lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
+			  uint32 nentries, LbRef *pages)
+{
+	uint32		n = LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride;
+	LbRef	   *link = pages;
+
+	*pages = LB_NONE;
+	while (n < nentries)
+	{
+		LbRef		ref = lb_alloc(mem, LB_MAX_ORDER);
+		LbEntryPage *page;
+
+		if (ref == LB_NONE)
+		{
+			lb_free_pages(mem, *pages);
+			return false;
+		}
+		page = (LbEntryPage *) lb_ptr(mem->arena, ref);
+		page->next = LB_NONE;
+		page->nentries = Min(nentries - n, lengthof(page->entries) / stride);
+		memcpy(page->entries, entries + (Size) n * stride,
+			   page->nentries * stride * sizeof(int64));
+		n += page->nentries;
+		*link = ref;
+		link = &page->next;
+	}
+	return true;
+}
+
+/*
+ * A publication in the chunk self, with what lb_copy_pages() has copied, or with
+ * large, for its owner alone.
+ */
+LbPublication *
+lb_init_publication(LbSharedBoard *shared, uint64 generation, int stripe,
+					LbRef self, LbRef pages, FullTransactionId xid,
+					const int64 *entries, uint32 nentries, bool large)
+{
+	LbPublication *pub = (LbPublication *) lb_ptr(&lb_shared->arena, self);
+	int			stride = lb_entry_words(shared->width);
+
+	pub->xid = xid;
+	pub->note = 0;
+	pub->shared = shared;
+	pub->generation = generation;
+	pub->account = shared->account;
+	pub->self = self;
+	pub->pages = pages;
+	pub->stripe = stripe;
+	pub->linked = false;
+	pub->done = false;
+	pub->owned = true;
+	pub->prepared = false;
+	pub->settling = false;
+	pub->nentries = nentries;
+	pub->large = large ? entries : NULL;
+	pub->steps = NULL;
+	pub->nremoved = 0;
+	pub->nsteps = 0;
+	if (!large)
+		memcpy(pub->entries, entries,
+			   Min(nentries, LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride) *
+			   stride * sizeof(int64));
+	return pub;
+}
+
+/* The histories' sum is shared by all boards, so it gets to know in steps. */
+static void
+count_history(LbStripe *stripe, int64 bytes, bool all)
+{
+	stripe->history_bytes += bytes;
+	if (!all && stripe->history_bytes > -HISTORY_STEP &&
+		stripe->history_bytes < HISTORY_STEP)
+		return;
+	pg_atomic_fetch_add_u64(&lb_shared->history_bytes, stripe->history_bytes);
+	stripe->history_bytes = 0;
+}
+
+void
+lb_tell_history(LbStripe *stripe)
+{
+	count_history(stripe, 0, true);
+}
+
+bool
+lb_histories_full(void)
+{
+	return pg_atomic_read_u64(&lb_shared->history_bytes) >
+		(uint64) lb_history_size * 1024;
+}
+
+void
+lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe)
+{
+	LbMem		mem = lb_mem(shared);
+
+	lb_tell_history(stripe);
+	while (stripe->spare != LB_NONE)
+	{
+		LbRef		ref = lb_take_chunk(&mem, stripe);
+
+		lb_free(&mem, ref, 0);
+	}
+}
+
+static uint64
+publication_bytes(const LbPublication *pub)
+{
+	uint64		bytes = LB_CHUNK_SIZE;
+
+	for (LbRef page = pub->pages; page != LB_NONE;
+		 page = ((LbEntryPage *) lb_ptr(&lb_shared->arena, page))->next)
+		bytes += LB_PAGE_SIZE;
+	return bytes;
+}
+
+static void
+no_longer_prepared(LbPublication *pub)
+{
+	if (pub->prepared)
+		pg_atomic_fetch_sub_u32(&pub->shared->nprepared, 1);
+	pub->prepared = false;
+}
+
+void
+lb_forget_publication(LbSharedBoard *shared, LbPublication *pub)
+{
+	Assert(pub->linked);
+	dlist_delete(&pub->node);
+	if (pub->note != 0)
+		count_history(&shared->stripes[pub->stripe],
+					  -(int64) publication_bytes(pub), false);
+	pub->linked = false;
+	pub->done = true;
+	no_longer_prepared(pub);
+
+	/* Its owner holds its address until he has called back. */
+	if (!pub->owned)
+		free_publication(shared, pub);
+}
+
+/*
+ * The owner is done with a publication.  It stays where it is if somebody may
+ * need it; otherwise its memory goes back.
+ */
+void
+lb_disown_publication(LbPublication *pub)
+{
+	pub->owned = false;
+	if (pub->linked)
+		return;
+	if (lb_shared_board_is(pub->shared, pub->generation))
+		free_publication(pub->shared, pub);
+	else
+	{
+		/* The definition is somebody else's by now. */
+		LbMem		mem;
+
+		mem.arena = &lb_shared->arena;
+		mem.account = pub->account;
+		mem.limit = 0;
+		mem.taken = NULL;
+		lb_free_pages(&mem, pub->pages);
+		lb_free(&mem, pub->self, 0);
+	}
+}
+
+bool
+lb_history_waits(LbLiveBoard *board)
+{
+	LbPublication *pub;
+
+	if (board->backlog == 0)
+		return false;
+	pub = dlist_container(LbPublication, node,
+						  dlist_head_node(&board->history));
+	return pub->version > board->applied &&
+		U64FromFullTransactionId(pub->xid) <
+		pg_atomic_read_u64(&lb_shared->horizon);
+}
+
+bool
+lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
+{
+	uint64		horizon = pg_atomic_read_u64(&lb_shared->horizon);
+	bool		all = what == LB_TRIM_ALL;
+
+	/* Not all at once, when an old snapshot has gone: others wait. */
+	for (int n = 0; all || n < LB_MAX_TRIM; n++)
+	{
+		LbPublication *pub;
+		uint64		xid;
+
+		if (dlist_is_empty(&board->history))
+			return false;
+		pub = dlist_container(LbPublication, node,
+							  dlist_head_node(&board->history));
+		xid = U64FromFullTransactionId(pub->xid);
+		if (!all && xid >= horizon)
+		{
+			if (what == LB_TRIM_UNNEEDED || !lb_histories_full())
+				return false;
+
+			/* Boards that nobody comes to may have histories for nothing. */
+			if (pg_atomic_read_u32(&lb_shared->histories_full) == 0 &&
+				pg_atomic_exchange_u32(&lb_shared->histories_full, 1) == 0)
+				lb_wake_launcher();
+		}
+		if (!all && pub->version > board->applied)
+			return false;
+		lb_raise_floor(&board->floor, pub->note, xid);
+		if (xid >= horizon)
+			lb_want_xid();
+		board->version++;
+		lb_forget_publication(shared, pub);
+	}
+	return true;
+}
+
+/*
+ * What was settled becomes history.  The note is taken under the lock, so the
+ * notes of a board's history ascend.
+ */
+void
+lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
+				   LbPublication *pub)
+{
+	board->version++;
+	dlist_delete(&pub->node);
+	pub->linked = false;
+	pub->done = true;
+	no_longer_prepared(pub);
+	pub->note = lb_next_xid();
+	pub->version = board->version;
+	if (pg_atomic_read_u32(&shared->state) == LB_READY || stripe->queueing)
+	{
+		dlist_push_tail(&board->history, &pub->node);
+		pub->linked = true;
+		count_history(stripe, (int64) publication_bytes(pub), false);
+	}
+	else
+	{
+		lb_raise_floor(&board->floor, pub->note,
+					   U64FromFullTransactionId(pub->xid));
+		if (!pub->owned)
+			free_publication(shared, pub);
+	}
+
+	/* An index that is not in use is not kept. */
+	if (pg_atomic_read_u32(&shared->state) != LB_READY)
+	{
+		board->applied = board->version;
+		board->backlog = 0;
+	}
+	(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
+}

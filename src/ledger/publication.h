@@ -1,0 +1,201 @@
+/*-------------------------------------------------------------------------
+ *
+ * publication.h
+ *	  The memory of publications, and the histories of boards.
+ *
+ * A publication is what one transaction changes on one board.  The transaction
+ * publishes before its commit record is written.  The publication is on the
+ * board's pending list until it is settled (its transaction has committed) or
+ * discarded (it has not).  Once settled it is history: a snapshot that does not
+ * see it undoes it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_PUBLICATION_H
+#define LB_PUBLICATION_H
+
+#include "access/transam.h"
+
+#include "boards/board.h"
+#include "ledger/overlay.h"
+
+/*
+ * For tests only, which plant a bug to see it found: with 1 a read undoes only
+ * the newest publication of those settled after its snapshot, with 2 a publish
+ * settles no predecessor, with 3 a read does not add what is committed and
+ * pending.
+ */
+#ifndef LB_PLANT_BUG
+#define LB_PLANT_BUG 0
+#endif
+
+typedef struct LbPublication
+{
+	dlist_node	node;			/* in LbLiveBoard.pending or
+								 * LbLiveBoard.history */
+	FullTransactionId xid;		/* top-level */
+	uint64		note;			/* in the history: next xid at its settling */
+	uint64		version;		/* likewise: the board's version by it */
+	LbSharedBoard *shared;
+	uint64		generation;		/* of shared */
+	LbAccount  *account;		/* of its memory */
+	LbRef		self;			/* the chunk it is in */
+	LbRef		board;
+	LbRef		pages;			/* chain of the entries that do not fit here */
+	int			stripe;
+	bool		linked;			/* in one of the lists */
+	bool		done;			/* settled, or of no consequence */
+	bool		owned;			/* its transaction's callback is to come */
+	bool		prepared;		/* ... never will, it was prepared */
+	bool		settling;		/* a large one, between its slices */
+	uint32		nentries;
+	uint32		nremoved;		/* of the steps, old keys; the rest are new */
+	const int64 *large;			/* owner's memory, not to be followed by
+								 * others */
+	const int64 *steps;			/* likewise: keys; NULL: entry after entry */
+	uint64		nsteps;
+	int64		entries[FLEXIBLE_ARRAY_MEMBER];
+} LbPublication;
+
+/* Words of entries that fit into size bytes behind a publication's header. */
+#define LB_PUBLICATION_WORDS(size) \
+	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
+
+/* A page of further entries. */
+typedef struct LbEntryPage
+{
+	LbRef		next;
+	uint32		nentries;
+	int64		entries[(LB_PAGE_SIZE - 8) / sizeof(int64)];
+} LbEntryPage;
+
+/* Walk over the entries of a publication that is in shared memory. */
+typedef struct LbEntryScan
+{
+	const LbPublication *pub;
+	int			stride;
+	uint32		left;
+	const int64 *at;
+	uint32		here;			/* entries left at this place */
+	LbRef		next;
+} LbEntryScan;
+
+static inline void
+lb_entry_scan_begin(LbEntryScan *scan, const LbPublication *pub, int width)
+{
+	scan->pub = pub;
+	scan->stride = lb_entry_words(width);
+	scan->left = pub->nentries;
+	scan->at = pub->entries;
+	scan->here = Min(pub->nentries,
+					 LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / scan->stride);
+	scan->next = pub->pages;
+}
+
+/* The next entry, or NULL after the last. */
+static inline const int64 *
+lb_entry_scan_next(LbEntryScan *scan)
+{
+	const int64 *entry;
+
+	if (scan->left == 0)
+		return NULL;
+	if (scan->here == 0)
+	{
+		LbEntryPage *page = (LbEntryPage *) lb_ptr(&lb_shared->arena,
+												   scan->next);
+
+		scan->at = page->entries;
+		scan->here = page->nentries;
+		scan->next = page->next;
+	}
+	entry = scan->at;
+	scan->at += scan->stride;
+	scan->here--;
+	scan->left--;
+	return entry;
+}
+
+/*
+ * Copy the entries that do not fit into a publication itself to a chain of
+ * pages.  Returns false if the memory is used up.  Takes the arena's lock.
+ */
+extern bool lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
+						  uint32 nentries, LbRef *pages);
+extern void lb_free_pages(const LbMem *mem, LbRef pages);
+
+/*
+ * A chunk for a publication, or LB_NONE if the memory is used up.  Needs the
+ * stripe's exclusive lock.
+ */
+extern LbRef lb_take_chunk(const LbMem *mem, LbStripe *stripe);
+
+/*
+ * Make a publication in the chunk self.  Its further entries are in pages, where
+ * lb_copy_pages() has put them.  With large, it refers to the entries in the
+ * owner's memory instead.
+ */
+extern LbPublication *lb_init_publication(LbSharedBoard *shared,
+										  uint64 generation, int stripe,
+										  LbRef self, LbRef pages,
+										  FullTransactionId xid,
+										  const int64 *entries,
+										  uint32 nentries, bool large);
+
+/*
+ * Unlink a publication that is of no consequence any more.  Needs the stripe's
+ * exclusive lock.
+ */
+extern void lb_forget_publication(LbSharedBoard *shared, LbPublication *pub);
+
+/*
+ * The owner is done with a publication.  The publication stays where it is while
+ * it is linked; otherwise its memory goes back.  Needs the stripe's exclusive
+ * lock.
+ */
+extern void lb_disown_publication(LbPublication *pub);
+
+/*
+ * Move a publication that has settled from the pending list to the history.
+ * Needs the stripe's exclusive lock.
+ */
+extern void lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe,
+							   LbLiveBoard *board, LbPublication *pub);
+
+/* Whether the histories of all boards take more than they are to. */
+extern bool lb_histories_full(void);
+
+/*
+ * Have the sum of histories, which learns of a stripe's in steps, agree with it.
+ * Needs the stripe's exclusive lock.
+ */
+extern void lb_tell_history(LbStripe *stripe);
+
+/*
+ * Whether the oldest of a board's history is needed by no snapshot, and stays only
+ * because it is not in the index yet, as the rest of the backlog.  Needs the
+ * stripe's lock.
+ */
+extern bool lb_history_waits(LbLiveBoard *board);
+
+/* What lb_trim_history gives back. */
+typedef enum LbTrim
+{
+	LB_TRIM_UNNEEDED,			/* what no snapshot needs */
+	LB_TRIM_TO_LIMIT,			/* that, and more while histories are full */
+	LB_TRIM_ALL
+} LbTrim;
+
+/*
+ * Give back a part of a board's history, oldest first, raising its floor.  But
+ * for LB_TRIM_ALL it is LB_MAX_TRIM publications at most; returns whether there
+ * may be more.  Needs the stripe's exclusive lock.
+ */
+#define LB_MAX_TRIM 64
+extern bool lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board,
+							LbTrim what);
+
+/* Give back what the ledger keeps for a stripe whose boards are gone. */
+extern void lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe);
+
+#endif							/* LB_PUBLICATION_H */
