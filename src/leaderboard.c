@@ -26,6 +26,7 @@
 #include "util/region.h"
 #include "workers/applier.h"
 #include "workers/build.h"
+#include "workers/launcher.h"
 
 PG_MODULE_MAGIC;
 
@@ -354,6 +355,8 @@ _PG_init(void)
 	 */
 	lb_counters_init();
 	lb_capture_init();
+	lb_maintain_init();
+	lb_watch_init();
 
 	/* pg_upgrade's servers must not have anybody look at their tables. */
 	if (IsBinaryUpgrade)

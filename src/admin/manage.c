@@ -41,6 +41,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/own.h"
+#include "boards/wait.h"
 #include "capture/capture.h"
 #include "ledger/backlog.h"
 #include "service/limit.h"

@@ -27,10 +27,11 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/wait.h"
 #include "capture/capture.h"
 #include "reads/reader.h"
 #include "util/compat.h"
-#include "workers/build.h"
+#include "workers/scan.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);
 

@@ -39,7 +39,6 @@
 #include "reads/reader.h"
 #include "service/window.h"
 #include "util/compat.h"
-#include "workers/build.h"
 
 /* The most rows that are copied out. */
 #define LB_MAX_ROWS 1000000

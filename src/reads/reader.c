@@ -29,11 +29,11 @@
 #include "utils/wait_event.h"
 
 #include "boards/counters.h"
+#include "boards/wait.h"
 #include "capture/capture.h"
 #include "ledger/backlog.h"
 #include "reads/reader.h"
 #include "util/pause.h"
-#include "workers/build.h"
 
 /*
  * Others' changes that are corrected by arrays, all under one hold of the lock:

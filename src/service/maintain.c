@@ -67,10 +67,11 @@
 #include "utils/timestamp.h"
 
 #include "boards/own.h"
+#include "boards/wait.h"
 #include "capture/capture.h"
 #include "service/maintain.h"
 #include "service/window.h"
-#include "workers/build.h"
+#include "workers/worker.h"
 
 /* Rows that the worker removes in a transaction. */
 #define BATCH_ROWS 2000
@@ -1336,6 +1337,18 @@ maintain(Visit *visit)
 			break;
 		}
 	}
+}
+
+static const LbWorkerKind maintenance_kind = {
+	.type = "leaderboard maintenance",
+	.function = "lb_maintain_main",
+	.interval = &lb_maintenance_interval
+};
+
+void
+lb_maintain_init(void)
+{
+	lb_register_worker(&maintenance_kind);
 }
 
 void

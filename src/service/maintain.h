@@ -16,6 +16,9 @@ extern int	lb_event_retention; /* -1: for good */
 extern int	lb_applied_retention;
 extern int	lb_anomaly_retention;
 
+/* Register that worker; from _PG_init. */
+extern void lb_maintain_init(void);
+
 /* Entry point of the worker that the launcher starts. */
 extern PGDLLEXPORT void lb_maintain_main(Datum arg);
 

@@ -77,7 +77,7 @@
 #include "reads/reader.h"
 #include "service/watch.h"
 #include "service/window.h"
-#include "workers/build.h"
+#include "workers/worker.h"
 
 PG_FUNCTION_INFO_V1(lb_watch_changed);
 PG_FUNCTION_INFO_V1(lb_watch_follow);
@@ -146,8 +146,8 @@ lb_watch_forget(Oid database)
 	SpinLockRelease(&lb_shared->watch_mutex);
 }
 
-int
-lb_watch_list(Oid *databases, int max)
+static int
+list_databases(Oid *databases, int max)
 {
 	int			n;
 
@@ -1172,8 +1172,8 @@ anybody_watches(void)
 	return n > 0;
 }
 
-void
-lb_watch_look(void)
+static void
+enter_here(void)
 {
 	if (anybody_watches())
 		lb_watch_enter(MyDatabaseId);
@@ -1199,6 +1199,19 @@ notify_round(void)
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	return any;
+}
+
+static const LbWorkerKind notifier_kind = {
+	.type = "leaderboard notifier",
+	.function = "lb_watch_main",
+	.databases = list_databases,
+	.visit = enter_here
+};
+
+void
+lb_watch_init(void)
+{
+	lb_register_worker(&notifier_kind);
 }
 
 void

@@ -15,15 +15,13 @@ extern int	lb_notify_interval;
 
 /*
  * The databases that have watches, of which the launcher keeps a worker each:
- * enter one, remove one, list them.  Never raise.  lb_watch_list copies at
- * most max and returns how many.
+ * enter one, remove one.  Never raise.
  */
 extern void lb_watch_enter(Oid database);
 extern void lb_watch_forget(Oid database);
-extern int	lb_watch_list(Oid *databases, int max);
 
-/* In a worker's transaction: enter this database, if it has watches. */
-extern void lb_watch_look(void);
+/* Register that worker; from _PG_init. */
+extern void lb_watch_init(void);
 
 /* Entry point of the worker. */
 extern PGDLLEXPORT void lb_watch_main(Datum arg);

@@ -28,10 +28,6 @@ my %known = map { $_ => 1 } qw(
 	boards/own.c:capture/capture.h
 	capture/capture.c:reads/reader.h
 	reads/read.c:service/window.h
-	reads/read.c:workers/build.h
-	reads/reader.c:workers/build.h
-	workers/build.c:service/maintain.h
-	workers/build.c:service/watch.h
 );
 
 my (%includes, %system);

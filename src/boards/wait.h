@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait.h
+ *	  Waiting for a build.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_WAIT_H
+#define LB_WAIT_H
+
+#include "boards/board.h"
+
+/* How a wait for a build ended. */
+typedef enum LbWait
+{
+	LB_WAIT_READY,
+	LB_WAIT_FAILED,				/* a build ended without making it ready */
+	LB_WAIT_TIMEOUT
+} LbWait;
+
+/*
+ * Ask for a build and wait until the board is ready, or an attempt has failed.
+ * With rebuild a build must have ended after the call.  timeout_ms is in
+ * milliseconds, -1 waits for good.  Can raise when interrupted.  The caller
+ * holds no locks of ours.
+ */
+extern LbWait lb_wait_build(LbSharedBoard *shared, uint64 generation,
+							bool rebuild, long timeout_ms);
+
+#endif							/* LB_WAIT_H */

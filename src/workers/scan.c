@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  Reads the rows of a source into a sort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_inherits.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "capture/capture.h"
+#include "workers/scan.h"
+
+/* Rows between two looks at whether to go on. */
+#define POLL_ROWS 8192
+
+/* The number of a value, entered if it is new. */
+static int
+value_number(LbValues *values, const LbValue *value)
+{
+	uint32		hash = lb_value_hash(value);
+	uint32		at;
+	char	   *copy;
+
+	if (values->nvalues * 2 >= values->nbuckets)
+	{
+		int			nbuckets = Max(64, values->nbuckets * 2);
+		int32	   *buckets = MemoryContextAllocHuge(CurrentMemoryContext,
+													 nbuckets * sizeof(int32));
+
+		memset(buckets, -1, nbuckets * sizeof(int32));
+		for (int i = 0; i < values->nvalues; i++)
+		{
+			at = values->hashes[i] & (nbuckets - 1);
+			while (buckets[at] >= 0)
+				at = (at + 1) & (nbuckets - 1);
+			buckets[at] = i;
+		}
+		if (values->buckets != NULL)
+			pfree(values->buckets);
+		values->buckets = buckets;
+		values->nbuckets = nbuckets;
+	}
+	at = hash & (values->nbuckets - 1);
+	while (values->buckets[at] >= 0)
+	{
+		int			n = values->buckets[at];
+
+		if (values->hashes[n] == hash && values->values[n].len == value->len &&
+			memcmp(values->values[n].data, value->data, value->len) == 0)
+			return n;
+		at = (at + 1) & (values->nbuckets - 1);
+	}
+	if (values->nvalues == values->maxvalues)
+	{
+		values->maxvalues = Max(64, values->maxvalues * 2);
+		if (values->values == NULL)
+		{
+			values->values = palloc(values->maxvalues * sizeof(LbValue));
+			values->hashes = palloc(values->maxvalues * sizeof(uint32));
+		}
+		else
+		{
+			values->values = repalloc_huge(values->values,
+										   values->maxvalues * sizeof(LbValue));
+			values->hashes = repalloc_huge(values->hashes,
+										   values->maxvalues * sizeof(uint32));
+		}
+	}
+	copy = palloc(Max(1, value->len));
+	memcpy(copy, value->data, value->len);
+	values->values[values->nvalues].len = value->len;
+	values->values[values->nvalues].data = copy;
+	values->hashes[values->nvalues] = hash;
+	values->buckets[at] = values->nvalues;
+	return values->nvalues++;
+}
+
+/* The rows of one table. */
+static void
+sort_table(LbDefinition *defn, Relation rel, Snapshot snapshot, LbSort *sort,
+		   LbValues *values, uint64 *rows, pg_atomic_uint64 *progress,
+		   void (*poll) (void))
+{
+	/* The number of a board's value is needed in front of the key only then. */
+	int			first = defn->family ? 0 : 1;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	int64		tuple[LB_SORT_MAX_WORDS];
+	uint64		nrows = *rows;
+	MemoryContext row_context;
+	MemoryContext old;
+	LbValue		last_value = {-1, NULL};
+
+	row_context = AllocSetContextCreate(CurrentMemoryContext,
+										"leaderboard row",
+										ALLOCSET_DEFAULT_SIZES);
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan(rel, snapshot, 0, NULL);
+	tuple[0] = 0;
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		LbValue		value;
+		char		digits[32];
+		bool		ranked;
+
+		if (++nrows % POLL_ROWS == 0)
+		{
+			if (progress != NULL)
+				pg_atomic_write_u64(progress, nrows);
+			poll();
+		}
+		old = MemoryContextSwitchTo(row_context);
+		ranked = lb_row_key(defn, slot, tuple + 1, &value, digits);
+		MemoryContextSwitchTo(old);
+		if (ranked)
+		{
+			if (defn->family &&
+				(value.len != last_value.len ||
+				 memcmp(value.data, last_value.data, value.len) != 0))
+			{
+				tuple[0] = value_number(values, &value);
+				last_value = values->values[tuple[0]];
+			}
+			lb_sort_add(sort, tuple + first);
+		}
+		if (defn->family)
+			MemoryContextReset(row_context);
+	}
+	if (progress != NULL)
+		pg_atomic_write_u64(progress, nrows);
+	*rows = nrows;
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(row_context);
+}
+
+LbSort *
+lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
+			 LbValues *values, pg_atomic_uint64 *progress, void (*poll) (void))
+{
+	LbSort	   *sort = lb_sort_begin(defn->width + (defn->family ? 1 : 0),
+									 (Size) maintenance_work_mem * 1024);
+	uint64		rows = 0;
+	ListCell   *lc;
+
+	memset(values, 0, sizeof(*values));
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		sort_table(defn, rel, snapshot, sort, values, &rows, progress, poll);
+	else
+	{
+		/* The partitions of now, which the snapshot may be too old for. */
+		foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+		{
+			Relation	part;
+
+			if (lfirst_oid(lc) == RelationGetRelid(rel))
+				continue;
+			if (!lb_is_part(defn, lfirst_oid(lc)))
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_IN_USE),
+						 errmsg("the partitions of table \"%s\" have changed",
+								RelationGetRelationName(rel)),
+						 errhint("Try again.")));
+			part = table_open(lfirst_oid(lc), AccessShareLock);
+			if (part->rd_rel->relkind == RELKIND_RELATION)
+				sort_table(lb_part_defn(defn, part), part, snapshot, sort,
+						   values, &rows, progress, poll);
+			table_close(part, NoLock);
+		}
+	}
+	lb_sort_perform(sort);
+	return sort;
+}

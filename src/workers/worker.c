@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  What the background workers of a database have in common.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "workers/worker.h"
+
+static const LbWorkerKind *kinds[LB_MAX_WORKER_KINDS];
+static int	nkinds = 0;
+
+void
+lb_register_worker(const LbWorkerKind *kind)
+{
+	Assert(nkinds < LB_MAX_WORKER_KINDS);
+	kinds[nkinds++] = kind;
+}
+
+const LbWorkerKind *const *
+lb_worker_kinds(int *n)
+{
+	*n = nkinds;
+	return kinds;
+}
+
+bool
+lb_have_passed(TimestampTz since, TimestampTz now, int msec)
+{
+	return TimestampDifferenceExceeds(since, now, msec) ||
+		TimestampDifferenceExceeds(now, since, msec);
+}
+bool
+lb_must_give_way(void)
+{
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	LOCKTAG		tag;
+
+	if (!lb_have_passed(last, now, 100))
+		return false;
+	last = now;
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, false, true) ==
+		LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, false);
+	return false;
+}
+
+void
+lb_give_way(void)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (lb_must_give_way())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the %s gives way to a command on the database",
+						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
+						"build" : "maintenance")));
+}
+void
+lb_worker_settings(void)
+{
+	SetConfigOption("default_transaction_isolation", "read committed",
+					PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_read_only", "off", PGC_SUSET,
+					PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_deferrable", "off", PGC_SUSET,
+					PGC_S_OVERRIDE);
+#if PG_VERSION_NUM >= 170000
+	/* One meant for users would end builds of large tables. */
+	SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
+#endif
+}
