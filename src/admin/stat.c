@@ -261,7 +261,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,
 							  def_row.build_done);
 	/* What prepared transactions have left counts as soon as they have ended. */
 	if (pg_atomic_read_u32(&shared->nprepared) > 0)
-		(void) lb_shared_board_settle_prepared(shared, generation);
+		(void) lb_settle_prepared(shared, generation);
 	buffer = palloc(sizeof(RowBuffer));
 	buffer->shared = shared;
 	for (int s = 0; s < LB_STRIPES; s++)

@@ -1919,7 +1919,7 @@ def_allocate(LbMem *mem)
 	pg_atomic_init_u32(&shared->nunknown, 0);
 	pg_atomic_init_u32(&shared->trim, 0);
 	pg_atomic_init_u32(&shared->nprepared, 0);
-	pg_atomic_init_u32(&shared->asked, 0);
+	pg_atomic_init_u32(&shared->requested, 0);
 	pg_atomic_init_u32(&shared->memory_kb, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&shared->counters[i], 0);
@@ -2023,7 +2023,7 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 		for (int i = 0; i < LB_STRIPES; i++)
 		{
 			shared->stripes[i].queueing = false;
-			shared->stripes[i].sending = false;
+			shared->stripes[i].prefetching = false;
 			memset(&shared->stripes[i].floor, 0, sizeof(LbFloor));
 			shared->stripes[i].single = LB_NONE;
 			lb_hash_init(&shared->stripes[i].boards);
@@ -2185,7 +2185,7 @@ forget_others_pending(LbSharedBoard *shared, LbLiveBoard *board,
 		if (FullTransactionIdEquals(pub->xid, xid))
 			continue;
 		board->version++;
-		lb_forget_publication(shared, pub);
+		lb_discard_publication(shared, pub);
 	}
 }
 
@@ -2199,7 +2199,7 @@ collect_board(uint32 hash, LbRef ref, void *arg)
 	if (lb_index_bytes(&board->index) > 0 ||
 		(collect->history && !dlist_is_empty(&board->history)) ||
 		(collect->all &&
-		 !(collect->emptied && board->floor.note >= collect->floor.note &&
+		 !(collect->emptied && board->floor.next_xid >= collect->floor.next_xid &&
 		   !others_pending(board, collect->truncating))))
 		collect->refs[collect->n++] = ref;
 	return collect->n < (int) lengthof(collect->refs);
@@ -2222,7 +2222,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 		LbStripe   *stripe = &shared->stripes[s];
 		Collect		collect;
 		LbIndex		indexes[lengthof(collect.refs)];
-		uint64		note = lb_next_xid();
+		uint64		next_xid = lb_next_xid();
 
 		do
 		{
@@ -2236,7 +2236,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 				(truncate || pg_atomic_read_u32(&shared->state) != LB_READY))
 			{
 				if (truncate)
-					lb_raise_floor(&stripe->floor, note,
+					lb_raise_floor(&stripe->floor, next_xid,
 								   U64FromFullTransactionId(truncating));
 				collect.floor = stripe->floor;
 				lb_stripe_walk(stripe, shared->family, collect_board,
@@ -2255,7 +2255,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
 				board->applied = ++board->version;
 				board->backlog = 0;
-				lb_raise_floor(&board->floor, collect.floor.note,
+				lb_raise_floor(&board->floor, collect.floor.next_xid,
 							   collect.floor.xid);
 				lb_live_board_release(shared, stripe, collect.refs[i]);
 			}
@@ -2305,7 +2305,7 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 			   lb_trim_history(trim->shared, board,
 							   empty ? LB_TRIM_TO_LIMIT : LB_TRIM_UNNEEDED))
 			trim->steps += LB_MAX_TRIM;
-		if (!lb_history_waits(board))
+		if (!lb_history_awaits_apply(board))
 			break;
 		trim->steps += board->backlog;
 		lb_apply_backlog(trim->shared, board);
@@ -2346,11 +2346,11 @@ lb_shared_board_trim(LbSharedBoard *shared, uint64 generation)
 			if (trim.steps < MAX_TRIM_STEPS)
 				break;
 			LWLockRelease(&stripe->lock);
-			lb_let_writers_go(stripe);
+			lb_yield_to_writers(stripe);
 			lb_lock_to_write(stripe);
 		}
 		if (lb_shared_board_is(shared, generation))
-			lb_tell_history(stripe);
+			lb_report_history(stripe);
 		LWLockRelease(&stripe->lock);
 		left |= trim.left;
 	}
@@ -2361,7 +2361,7 @@ static void
 forget_all(LbSharedBoard *shared, dlist_head *list)
 {
 	while (!dlist_is_empty(list))
-		lb_forget_publication(shared, dlist_container(LbPublication, node,
+		lb_discard_publication(shared, dlist_container(LbPublication, node,
 													  dlist_head_node(list)));
 }
 
@@ -2608,7 +2608,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 	board->queue_first = LB_NONE;
 	board->queue_last = LB_NONE;
 	board->hash = hash;
-	board->large = 0;
+	board->nsettling = 0;
 	board->value_len = value->len;
 	board->value_chunk = chunk;
 	memcpy(chunk == LB_NONE ? board->value :
@@ -2716,7 +2716,7 @@ lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe, LbRef ref)
 			return;
 		}
 	}
-	lb_raise_floor(&stripe->floor, board->floor.note, board->floor.xid);
+	lb_raise_floor(&stripe->floor, board->floor.next_xid, board->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_fetch_add_u64(&shared->counters[i],
 								pg_atomic_read_u64(&board->counters[i]));

@@ -157,20 +157,20 @@ typedef struct LbUnknown
 
 /*
  * What an index cannot undo any more: transactions up to this xid have left
- * its history, and when they settled, the next xid was at most note.  Both are
- * full xids.  A snapshot is new enough if it was taken after that, or sees all
- * of these transactions anyway.
+ * its history, and when they settled, the next xid was at most next_xid.  Both
+ * are full xids.  A snapshot is new enough if it was taken after that, or sees
+ * all of these transactions anyway.
  */
 typedef struct LbFloor
 {
-	uint64		note;
+	uint64		next_xid;
 	uint64		xid;
 } LbFloor;
 
 static inline void
-lb_raise_floor(LbFloor *floor, uint64 note, uint64 xid)
+lb_raise_floor(LbFloor *floor, uint64 next_xid, uint64 xid)
 {
-	floor->note = Max(floor->note, note);
+	floor->next_xid = Max(floor->next_xid, next_xid);
 	floor->xid = Max(floor->xid, xid);
 }
 
@@ -194,7 +194,7 @@ typedef struct LbLiveBoard
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */
-	uint32		large;			/* large publications being settled now */
+	uint32		nsettling;		/* large publications being settled now */
 	uint32		value_len;
 	LbRef		value_chunk;	/* value, where it is longer than inline */
 	char		value[LB_INLINE_VALUE];
@@ -207,12 +207,12 @@ typedef struct LbStripe
 	LWLock		lock;			/* all below, and the boards themselves */
 	pg_atomic_uint32 nwaiting;	/* backends about to write */
 	bool		queueing;		/* a build wants what is settled from now on */
-	bool		sending;		/* somebody brings in part of a backlog, and
-								 * has let go of the lock: others bring in all
-								 * of one or nothing */
-	uint32		asked;			/* hash of the board whose backlog the applier
-								 * was asked to bring in, while
-								 * LbSharedBoard.asked has this stripe */
+	bool		prefetching;	/* a process applies part of a backlog and has
+								 * released the lock to prefetch: others apply
+								 * all of a backlog or nothing */
+	uint32		requested;		/* hash of the board whose backlog the applier
+								 * is requested to apply, while
+								 * LbSharedBoard.requested has this stripe */
 	LbFloor		floor;			/* of boards that were given back */
 	LbRef		single;			/* the board, unless a family */
 	LbHash		boards;			/* of a family: hash of value -> board */
@@ -276,9 +276,9 @@ typedef struct LbSharedBoard
 	 */
 	pg_atomic_uint32 memory_kb;
 
-	/* Stripes that the applier is to look at, one bit each; see applier.c. */
-	pg_atomic_uint32 asked;
-	struct LbSharedBoard *next_asked;
+	/* Stripes that the applier is requested for, one bit each: request.c. */
+	pg_atomic_uint32 requested;
+	struct LbSharedBoard *next_requested;
 
 	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
 	pg_atomic_uint64 build_total;
@@ -350,10 +350,10 @@ typedef struct LbShared
 	LbDatabase	databases[LB_MAX_DATABASES];
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
-	pg_atomic_uint32 applier_pid;	/* 0: everybody brings in backlogs himself */
+	pg_atomic_uint32 applier_pid;	/* 0: each settle applies backlogs itself */
 	Latch	   *applier_latch;	/* set while applier_pid is */
-	pg_atomic_uint64 asked;		/* address of the first of a list of
-								 * LbSharedBoards */
+	pg_atomic_uint64 requested; /* address of the first LbSharedBoard that the
+								 * applier is requested for; see request.c */
 	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
 	pg_atomic_uint32 histories_full;	/* the launcher is to look through all */
@@ -407,9 +407,9 @@ lb_lock_to_write(LbStripe *stripe)
 	pg_atomic_fetch_sub_u32(&stripe->nwaiting, 1);
 }
 
-/* Let writers go first who want the stripe's lock, which is not held. */
+/* Let backends go first that wait to write to the stripe, whose lock is free. */
 static inline void
-lb_let_writers_go(LbStripe *stripe)
+lb_yield_to_writers(LbStripe *stripe)
 {
 	for (int spins = 0; spins < LB_READ_SPINS &&
 		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
@@ -424,7 +424,7 @@ static inline void
 lb_lock_to_read(LbStripe *stripe, bool again)
 {
 	if (again)
-		lb_let_writers_go(stripe);
+		lb_yield_to_writers(stripe);
 	LWLockAcquire(&stripe->lock, LW_SHARED);
 }
 

@@ -2163,7 +2163,7 @@ at_abort(void)
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		if (board->pub != NULL)
-			lb_drop(board->pub);
+			lb_discard(board->pub);
 	}
 	for (XactOp *op = xact_ops; op != NULL; op = op->next)
 	{
@@ -2213,7 +2213,7 @@ at_prepare(void)
 	for (XactBoard *board = xact_boards; board != NULL; board = board->next)
 	{
 		if (board->pub != NULL)
-			lb_leave_prepared(board->pub);
+			lb_disown_prepared(board->pub);
 	}
 	for (XactDef *xdef = xact_defs; xdef != NULL; xdef = xdef->next)
 	{

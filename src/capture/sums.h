@@ -75,7 +75,7 @@ typedef struct LbSums
 	bool		check_all;		/* it is another one: lb_sums_check_all() */
 	uint64		distinct_version;	/* the board's version of lost and gained */
 	uint64		distinct_applied;	/* likewise */
-	uint64		distinct_floor; /* and what its floor's note was */
+	uint64		distinct_floor; /* and what its floor's next_xid was */
 } LbSums;
 
 /*

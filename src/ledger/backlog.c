@@ -18,8 +18,8 @@
  * bringing in some.  A reader that comes first has to bring in what is there.
  * Tests have it asked sooner, and of smaller boards.
  */
-#ifndef LB_ASK_BACKLOG
-#define LB_ASK_BACKLOG 64
+#ifndef LB_REQUEST_BACKLOG
+#define LB_REQUEST_BACKLOG 64
 #endif
 
 /* The oldest publication of the backlog, which is not empty. */
@@ -104,10 +104,10 @@ lb_sees_backlog(const LbLiveBoard *board, const LbSnapshot *snapshot)
  * leave the history, so not if that is too long.
  */
 bool
-lb_is_for_applier(const LbLiveBoard *board)
+lb_may_defer(const LbLiveBoard *board)
 {
 	return lb_applier_is_running() &&
-		board->index.members >= LB_ASK_BACKLOG * LB_BACKLOG_MEMBERS &&
+		board->index.members >= LB_REQUEST_BACKLOG * LB_BACKLOG_MEMBERS &&
 		!lb_histories_full();
 }
 
@@ -117,21 +117,21 @@ lb_is_for_applier(const LbLiveBoard *board)
  * is held exclusively.
  */
 bool
-lb_leave_to_applier(LbSharedBoard *shared, LbStripe *stripe,
+lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 					const LbLiveBoard *board, bool *wake)
 {
 	int			n = stripe - shared->stripes;
 
-	if (!lb_is_for_applier(board))
+	if (!lb_may_defer(board))
 		return false;
 	if (!lb_applier_requested(shared, n))
 	{
-		if (board->backlog <= LB_ASK_BACKLOG)
+		if (board->backlog <= LB_REQUEST_BACKLOG)
 			return true;
-		stripe->asked = board->hash;
+		stripe->requested = board->hash;
 		*wake = lb_request_applier(shared, n);
 	}
 
 	/* It may be asked for another board of the stripe, or be slow. */
-	return stripe->asked == board->hash && board->backlog <= LB_MAX_LEFT;
+	return stripe->requested == board->hash && board->backlog <= LB_MAX_DEFERRED;
 }

@@ -23,7 +23,7 @@
  * Beyond this number of entries a settle does not leave the backlog to the
  * applier: a reader applies all of it at one hold of the lock.
  */
-#define LB_MAX_LEFT 1024
+#define LB_MAX_DEFERRED 1024
 
 /* The length beyond which a board's backlog is to be applied, in entries. */
 static inline uint32
@@ -57,14 +57,14 @@ extern bool lb_sees_backlog(const LbLiveBoard *board,
  * Whether the applier is to apply what settles on a board.  What waits for it
  * cannot leave the history, so it is not if the histories are too long.
  */
-extern bool lb_is_for_applier(const LbLiveBoard *board);
+extern bool lb_may_defer(const LbLiveBoard *board);
 
 /*
  * Leave a backlog that has become too long to the applier.  Sets *wake if the
  * applier is to be woken.  Returns false if the settling backend is to apply the
  * backlog.  Needs the stripe's exclusive lock.
  */
-extern bool lb_leave_to_applier(LbSharedBoard *shared, LbStripe *stripe,
+extern bool lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 								const LbLiveBoard *board, bool *wake);
 
 #endif							/* LB_BACKLOG_H */

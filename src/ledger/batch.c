@@ -15,8 +15,8 @@
  * hints are where the ways to its two keys may lead, or NULL.
  */
 void
-lb_apply_change(LbSharedBoard *shared, LbLiveBoard *board, const int64 *entry,
-				const LbPath *old_hint, const LbPath *new_hint)
+lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board, const int64 *entry,
+					const LbPath *old_hint, const LbPath *new_hint)
 {
 	LbResult	result;
 	LbMem		mem;
@@ -87,7 +87,7 @@ lb_batch_apply_one(const LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *boa
 
 	/* From the first to the last: the same where there is one key. */
 	*path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
-	lb_apply_change(shared, board, entry, first, *path - 1);
+	lb_live_board_apply(shared, board, entry, first, *path - 1);
 }
 
 /* All of it, under the lock, which is held exclusively. */

@@ -50,9 +50,9 @@ lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
  * The same for a live board.  If the entry cannot be applied, the definition goes
  * offline.  Needs the stripe's exclusive lock.  Never raises.
  */
-extern void lb_apply_change(LbSharedBoard *shared, LbLiveBoard *board,
-							const int64 *entry, const LbPath *old_hint,
-							const LbPath *new_hint);
+extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
+								const int64 *entry, const LbPath *old_hint,
+								const LbPath *new_hint);
 
 extern void lb_batch_begin(LbBatch *batch);
 

@@ -108,7 +108,7 @@ collect_pending(const LbLiveBoard *board, const LbSnapshot *snapshot,
 #if LB_PLANT_BUG == 3
 		continue;
 #endif
-		if (pub->large != NULL)
+		if (pub->owner_entries != NULL)
 			return LB_COLLECT_WAIT;
 		add_publication(pub, false, need, changes);
 		*pending = true;
@@ -141,7 +141,7 @@ collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
 		bool		applied = pub->version <= board->applied;
 		bool		ended;
 
-		if (applied && (pub->note < snapshot->xmax || pub->version <= since))
+		if (applied && (pub->next_xid < snapshot->xmax || pub->version <= since))
 			break;
 		if (!applied && since != 0)
 			continue;
@@ -155,7 +155,7 @@ collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
 			 (!ended && need + (int64) pub->nentries > changes->max)))
 		{
 			slice->next = pub;
-			slice->note = pub->note;
+			slice->next_xid = pub->next_xid;
 			return LB_COLLECT_MORE;
 		}
 		looks++;
@@ -199,7 +199,7 @@ lb_collect(const LbSharedBoard *shared, const LbStripe *stripe,
 		return LB_COLLECT_TOO_OLD;
 	if (board == NULL)
 		return LB_COLLECTED;
-	if (board->large > 0)
+	if (board->nsettling > 0)
 		return LB_COLLECT_WAIT;
 
 	/*
@@ -227,7 +227,7 @@ lb_collect_more(const LbLiveBoard *board, const LbSnapshot *snapshot,
 	changes->n = 0;
 
 	/* Notes ascend, and the floor's is that of the newest that has left. */
-	if (board->large > 0 || slice->note <= board->floor.note)
+	if (board->nsettling > 0 || slice->next_xid <= board->floor.next_xid)
 		return LB_COLLECT_TOO_OLD;
 	return collect_history(board, snapshot,
 						   (dlist_node *) &slice->next->node, 0, changes,

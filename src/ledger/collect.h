@@ -52,7 +52,7 @@ typedef struct LbUnseen
 typedef struct LbSlice
 {
 	const LbPublication *next;	/* the newest that is still to be looked at */
-	uint64		note;			/* its note */
+	uint64		next_xid;		/* its next_xid */
 } LbSlice;
 
 /*

@@ -89,7 +89,7 @@ take_step(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 {
 	if (stripe->queueing)
 		lb_queue_entry(shared, board, xid, entry);
-	lb_apply_change(shared, board, entry, NULL, NULL);
+	lb_live_board_apply(shared, board, entry, NULL, NULL);
 }
 
 /* Take steps n .. end - 1 of the owner's large publication. */
@@ -103,18 +103,18 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	LbPath		paths[LB_SLICE / PREFETCH_EVERY];
 	int			nkeys = 0;
 
-	if (pub->steps == NULL)
+	if (pub->owner_steps == NULL)
 	{
 		for (; n < end; n++)
 			take_step(shared, stripe, board, pub->xid,
-					  pub->large + n * lb_entry_words(width));
+					  pub->owner_entries + n * lb_entry_words(width));
 		return;
 	}
 
 	/* Keys in order are near each other: not all of them are needed. */
 	for (uint64 i = n; i < end; i++)
 	{
-		const int64 *key = pub->steps + i * width;
+		const int64 *key = pub->owner_steps + i * width;
 
 		lb_index_prefetch_hash(arena, &board->index,
 							   key + width - shared->member_words);
@@ -128,7 +128,7 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 		int64		half[1 + 2 * LB_MAX_WIDTH];
 
 		half[0] = new ? LB_HAS_NEW : LB_HAS_OLD;
-		memcpy(half + 1 + (new ? width : 0), pub->steps + n * width,
+		memcpy(half + 1 + (new ? width : 0), pub->owner_steps + n * width,
 			   width * sizeof(int64));
 		take_step(shared, stripe, board, pub->xid, half);
 	}
@@ -148,7 +148,7 @@ lb_settle_large(LbPublication *pub)
 	 */
 	pub->settling = true;
 	lb_apply_backlog(shared, lb_live_board_at(pub->board));
-	lb_live_board_at(pub->board)->large++;
+	lb_live_board_at(pub->board)->nsettling++;
 	lb_live_board_at(pub->board)->version++;
 	lb_raise_floor(&lb_live_board_at(pub->board)->floor,
 				   lb_next_xid(),
@@ -171,7 +171,7 @@ lb_settle_large(LbPublication *pub)
 	/* Then the board that it was published on is gone. */
 	if (pub->done || !lb_shared_board_is(shared, pub->generation))
 		return;
-	lb_live_board_at(pub->board)->large--;
+	lb_live_board_at(pub->board)->nsettling--;
 	pg_atomic_fetch_add_u64(&lb_live_board_at(pub->board)
 							->counters[LB_COUNT_CHANGES],
 							pub->nentries);

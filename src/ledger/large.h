@@ -14,7 +14,7 @@
  * A transaction with more changes of a board than this keeps them in its own
  * memory and settles them in slices.
  */
-#define LB_LARGE 4096
+#define LB_LARGE_ENTRIES 4096
 
 /*
  * The steps by which a large publication is applied: all old keys are removed,

@@ -122,8 +122,8 @@ settle_shared(LbPublication *pub)
 	board->backlog += pub->nentries;
 	lb_move_to_history(shared, stripe, board, pub);
 	if (board->backlog > BACKLOG_EXCESS * lb_backlog_limit(board) &&
-		(board->backlog > BACKLOG_EXCESS * LB_MAX_LEFT ||
-		 !lb_is_for_applier(board)))
+		(board->backlog > BACKLOG_EXCESS * LB_MAX_DEFERRED ||
+		 !lb_may_defer(board)))
 	{
 		lb_apply_backlog(shared, board);
 
@@ -143,7 +143,7 @@ lb_settle_for_another(LbPublication *pub)
 
 	settle_shared(pub);
 	if (board->backlog > lb_backlog_limit(board))
-		(void) lb_leave_to_applier(shared, stripe, board, &wake);
+		(void) lb_defer_to_applier(shared, stripe, board, &wake);
 	if (wake)
 		lb_wake_applier();
 }
@@ -160,10 +160,10 @@ look_at_backlog(LbPublication *pub, bool *wake)
 	LbStripe   *stripe = &shared->stripes[pub->stripe];
 	LbLiveBoard *board = lb_live_board_at(pub->board);
 
-	if (board->backlog <= lb_backlog_limit(board) || stripe->sending ||
+	if (board->backlog <= lb_backlog_limit(board) || stripe->prefetching ||
 		pg_atomic_read_u32(&shared->state) != LB_READY)
 		return true;
-	if (lb_leave_to_applier(shared, stripe, board, wake))
+	if (lb_defer_to_applier(shared, stripe, board, wake))
 		return true;
 	if (lb_prefetch_and_apply(shared, stripe, board, false))
 		return true;
@@ -196,7 +196,7 @@ find_predecessor(LbLiveBoard *board, LbSharedBoard *shared,
 		}
 		if (*known && !*committed)
 			continue;
-		if (pub->large != NULL || members_meet(pub, shared, entries, nentries))
+		if (pub->owner_entries != NULL || members_meet(pub, shared, entries, nentries))
 			return pub;
 	}
 	return NULL;
@@ -285,7 +285,7 @@ try_publish(LbSharedBoard *shared, uint64 generation, LbStripe *stripe,
 #endif
 		if (before == NULL)
 			break;
-		if (!known || before->large != NULL)
+		if (!known || before->owner_entries != NULL)
 		{
 			*other = before->xid;
 			*wait = known;
@@ -323,7 +323,7 @@ lb_publish(LbSharedBoard *shared, uint64 generation, const LbValue *value,
 {
 	LbStripe   *stripe = &shared->stripes[lb_value_stripe(shared->family, hash)];
 	LbPublication *pub = NULL;
-	bool		large = nentries > LB_LARGE && !prepare;
+	bool		large = nentries > LB_LARGE_ENTRIES && !prepare;
 	LbMem		mem = lb_mem(shared);
 	LbRef		pages = LB_NONE;
 	Resolved	resolved;
@@ -359,7 +359,7 @@ lb_publish(LbSharedBoard *shared, uint64 generation, const LbValue *value,
 	}
 	if (pub != NULL)
 	{
-		pub->steps = steps;
+		pub->owner_steps = steps;
 		pub->nremoved = nremoved;
 		pub->nsteps = nsteps;
 	}
@@ -374,7 +374,7 @@ lb_settle(LbPublication *pub)
 {
 	LbSharedBoard *shared = pub->shared;
 	LbStripe   *stripe = &shared->stripes[pub->stripe];
-	bool		large = pub->large != NULL;
+	bool		large = pub->owner_entries != NULL;
 	bool		wake = false;
 
 	lb_lock_to_write(stripe);
@@ -402,7 +402,7 @@ lb_settle(LbPublication *pub)
 }
 
 void
-lb_drop(LbPublication *pub)
+lb_discard(LbPublication *pub)
 {
 	LbSharedBoard *shared = pub->shared;
 	LbStripe   *stripe = &shared->stripes[pub->stripe];
@@ -420,7 +420,7 @@ lb_drop(LbPublication *pub)
 }
 
 void
-lb_leave_prepared(LbPublication *pub)
+lb_disown_prepared(LbPublication *pub)
 {
 	LbSharedBoard *shared = pub->shared;
 	LbStripe   *stripe = &shared->stripes[pub->stripe];

@@ -32,13 +32,13 @@ extern LbPublication *lb_publish(LbSharedBoard *shared, uint64 generation,
 extern void lb_settle(LbPublication *pub);
 
 /* The owner's transaction has aborted. */
-extern void lb_drop(LbPublication *pub);
+extern void lb_discard(LbPublication *pub);
 
 /*
  * The owner's transaction was prepared: from now on whoever meets the
  * publication after the transaction has ended settles or forgets it.
  */
-extern void lb_leave_prepared(LbPublication *pub);
+extern void lb_disown_prepared(LbPublication *pub);
 
 /*
  * Settle a publication whose owner will not look at the backlog, or not soon:

@@ -59,7 +59,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *boar
 	LbIndex		index;
 	LbBatch		batch;
 
-	if (board->backlog == 0 || stripe->sending ||
+	if (board->backlog == 0 || stripe->prefetching ||
 		pg_atomic_read_u32(&shared->state) != LB_READY)
 		return false;
 
@@ -92,7 +92,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *boar
 	}
 	index = board->index;
 	lb_batch_prefetch_hash(&batch, shared, &index);
-	stripe->sending = true;
+	stripe->prefetching = true;
 	LWLockRelease(&stripe->lock);
 	lb_index_prefetch_changes(&lb_shared->arena, &index, batch.keys,
 							  batch.nkeys, batch.paths);
@@ -115,7 +115,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *boar
 			board = board_as_of(shared, stripe, hash, applied);
 			if (board == NULL)
 			{
-				stripe->sending = false;
+				stripe->prefetching = false;
 				return false;
 			}
 		}
@@ -133,11 +133,11 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *boar
 			pg_atomic_read_u32(&stripe->nwaiting) > 0)
 		{
 			LWLockRelease(&stripe->lock);
-			lb_let_writers_go(stripe);
+			lb_yield_to_writers(stripe);
 			lb_lock_to_write(stripe);
 		}
 	}
-	stripe->sending = false;
+	stripe->prefetching = false;
 	(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
 	return true;
 }
@@ -177,13 +177,13 @@ lb_apply_requested(LbSharedBoard *shared, LbStripe *stripe)
 
 	lb_lock_to_write(stripe);
 	generation = shared->generation;
-	hash = stripe->asked;
+	hash = stripe->requested;
 
 	/* It may be one that somebody has just made, without the stripes' locks. */
 	pg_read_barrier();
 
 	/* Not for ever: other boards wait, and who settles asks again. */
-	for (int i = 0; i < LB_MAX_LEFT / LB_MAX_BATCH; i++)
+	for (int i = 0; i < LB_MAX_DEFERRED / LB_MAX_BATCH; i++)
 	{
 		LbRef		ref = LB_NONE;
 
@@ -194,7 +194,7 @@ lb_apply_requested(LbSharedBoard *shared, LbStripe *stripe)
 			break;
 		lb_live_board_release(shared, stripe, ref);
 		LWLockRelease(&stripe->lock);
-		lb_let_writers_go(stripe);
+		lb_yield_to_writers(stripe);
 		lb_lock_to_write(stripe);
 	}
 	LWLockRelease(&stripe->lock);

@@ -79,7 +79,7 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 		else
 		{
 			lb_live_board_at(ref)->version++;
-			lb_forget_publication(scan->shared, pub);
+			lb_discard_publication(scan->shared, pub);
 		}
 	}
 	if (changed)
@@ -88,7 +88,7 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 }
 
 bool
-lb_shared_board_settle_prepared(LbSharedBoard *shared, uint64 generation)
+lb_settle_prepared(LbSharedBoard *shared, uint64 generation)
 {
 	bool		left = false;
 

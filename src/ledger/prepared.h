@@ -15,7 +15,7 @@
  * Holds no lock while it looks up outcomes; can raise only there.  Returns
  * whether publications of prepared transactions are left.
  */
-extern bool lb_shared_board_settle_prepared(LbSharedBoard *shared,
-											uint64 generation);
+extern bool lb_settle_prepared(LbSharedBoard *shared,
+							   uint64 generation);
 
 #endif							/* LB_PREPARED_H */

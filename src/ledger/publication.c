@@ -114,7 +114,7 @@ lb_init_publication(LbSharedBoard *shared, uint64 generation, int stripe,
 	int			stride = lb_entry_words(shared->width);
 
 	pub->xid = xid;
-	pub->note = 0;
+	pub->next_xid = 0;
 	pub->shared = shared;
 	pub->generation = generation;
 	pub->account = shared->account;
@@ -127,8 +127,8 @@ lb_init_publication(LbSharedBoard *shared, uint64 generation, int stripe,
 	pub->prepared = false;
 	pub->settling = false;
 	pub->nentries = nentries;
-	pub->large = large ? entries : NULL;
-	pub->steps = NULL;
+	pub->owner_entries = large ? entries : NULL;
+	pub->owner_steps = NULL;
 	pub->nremoved = 0;
 	pub->nsteps = 0;
 	if (!large)
@@ -151,7 +151,7 @@ count_history(LbStripe *stripe, int64 bytes, bool all)
 }
 
 void
-lb_tell_history(LbStripe *stripe)
+lb_report_history(LbStripe *stripe)
 {
 	count_history(stripe, 0, true);
 }
@@ -168,7 +168,7 @@ lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe)
 {
 	LbMem		mem = lb_mem(shared);
 
-	lb_tell_history(stripe);
+	lb_report_history(stripe);
 	while (stripe->spare != LB_NONE)
 	{
 		LbRef		ref = lb_take_chunk(&mem, stripe);
@@ -197,11 +197,11 @@ no_longer_prepared(LbPublication *pub)
 }
 
 void
-lb_forget_publication(LbSharedBoard *shared, LbPublication *pub)
+lb_discard_publication(LbSharedBoard *shared, LbPublication *pub)
 {
 	Assert(pub->linked);
 	dlist_delete(&pub->node);
-	if (pub->note != 0)
+	if (pub->next_xid != 0)
 		count_history(&shared->stripes[pub->stripe],
 					  -(int64) publication_bytes(pub), false);
 	pub->linked = false;
@@ -240,7 +240,7 @@ lb_disown_publication(LbPublication *pub)
 }
 
 bool
-lb_history_waits(LbLiveBoard *board)
+lb_history_awaits_apply(LbLiveBoard *board)
 {
 	LbPublication *pub;
 
@@ -282,11 +282,11 @@ lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
 		}
 		if (!all && pub->version > board->applied)
 			return false;
-		lb_raise_floor(&board->floor, pub->note, xid);
+		lb_raise_floor(&board->floor, pub->next_xid, xid);
 		if (xid >= horizon)
 			lb_want_xid();
 		board->version++;
-		lb_forget_publication(shared, pub);
+		lb_discard_publication(shared, pub);
 	}
 	return true;
 }
@@ -304,7 +304,7 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	pub->linked = false;
 	pub->done = true;
 	no_longer_prepared(pub);
-	pub->note = lb_next_xid();
+	pub->next_xid = lb_next_xid();
 	pub->version = board->version;
 	if (pg_atomic_read_u32(&shared->state) == LB_READY || stripe->queueing)
 	{
@@ -314,7 +314,7 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	}
 	else
 	{
-		lb_raise_floor(&board->floor, pub->note,
+		lb_raise_floor(&board->floor, pub->next_xid,
 					   U64FromFullTransactionId(pub->xid));
 		if (!pub->owned)
 			free_publication(shared, pub);

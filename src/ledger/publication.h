@@ -34,7 +34,8 @@ typedef struct LbPublication
 	dlist_node	node;			/* in LbLiveBoard.pending or
 								 * LbLiveBoard.history */
 	FullTransactionId xid;		/* top-level */
-	uint64		note;			/* in the history: next xid at its settling */
+	uint64		next_xid;		/* in the history: the next xid when it
+								 * settled */
 	uint64		version;		/* likewise: the board's version by it */
 	LbSharedBoard *shared;
 	uint64		generation;		/* of shared */
@@ -50,9 +51,9 @@ typedef struct LbPublication
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
 	uint32		nremoved;		/* of the steps, old keys; the rest are new */
-	const int64 *large;			/* owner's memory, not to be followed by
-								 * others */
-	const int64 *steps;			/* likewise: keys; NULL: entry after entry */
+	const int64 *owner_entries; /* of a large one, in its owner's memory: no
+								 * other process may follow this */
+	const int64 *owner_steps;	/* likewise its keys; NULL: entry by entry */
 	uint64		nsteps;
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
@@ -146,7 +147,7 @@ extern LbPublication *lb_init_publication(LbSharedBoard *shared,
  * Unlink a publication that is of no consequence any more.  Needs the stripe's
  * exclusive lock.
  */
-extern void lb_forget_publication(LbSharedBoard *shared, LbPublication *pub);
+extern void lb_discard_publication(LbSharedBoard *shared, LbPublication *pub);
 
 /*
  * The owner is done with a publication.  The publication stays where it is while
@@ -169,14 +170,14 @@ extern bool lb_histories_full(void);
  * Have the sum of histories, which learns of a stripe's in steps, agree with it.
  * Needs the stripe's exclusive lock.
  */
-extern void lb_tell_history(LbStripe *stripe);
+extern void lb_report_history(LbStripe *stripe);
 
 /*
  * Whether the oldest of a board's history is needed by no snapshot, and stays only
  * because it is not in the index yet, as the rest of the backlog.  Needs the
  * stripe's lock.
  */
-extern bool lb_history_waits(LbLiveBoard *board);
+extern bool lb_history_awaits_apply(LbLiveBoard *board);
 
 /* What lb_trim_history gives back. */
 typedef enum LbTrim

@@ -4,7 +4,7 @@
  *	  Requests to the applier.
  *
  * A settle requests the applier for a stripe of a definition by a bit in
- * LbSharedBoard.asked.  The first bit puts the definition on a list, a stack
+ * LbSharedBoard.requested.  The first bit puts the definition on a list, a stack
  * without a lock (Treiber 1986) of which only the whole is ever taken.  The
  * memory of definitions is type-stable, so it does no harm if the definition has
  * gone meanwhile, or is another one.
@@ -22,12 +22,12 @@ lb_request_applier(LbSharedBoard *shared, int n)
 {
 	uint64		head;
 
-	if (pg_atomic_fetch_or_u32(&shared->asked, 1U << n) != 0)
+	if (pg_atomic_fetch_or_u32(&shared->requested, 1U << n) != 0)
 		return false;
-	head = pg_atomic_read_u64(&lb_shared->asked);
+	head = pg_atomic_read_u64(&lb_shared->requested);
 	do
-		shared->next_asked = (LbSharedBoard *) (uintptr_t) head;
-	while (!pg_atomic_compare_exchange_u64(&lb_shared->asked, &head,
+		shared->next_requested = (LbSharedBoard *) (uintptr_t) head;
+	while (!pg_atomic_compare_exchange_u64(&lb_shared->requested, &head,
 										   (uint64) (uintptr_t) shared));
 	return true;
 }

@@ -25,7 +25,7 @@ lb_applier_is_running(void)
 static inline bool
 lb_applier_requested(LbSharedBoard *shared, int n)
 {
-	return (pg_atomic_read_u32(&shared->asked) & (1U << n)) != 0;
+	return (pg_atomic_read_u32(&shared->requested) & (1U << n)) != 0;
 }
 
 /*

@@ -61,7 +61,7 @@ extern bool lb_any_in_progress(uint64 first, uint64 last);
 static inline bool
 lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
 {
-	return snapshot->xmax > floor->note || snapshot->xmin > floor->xid;
+	return snapshot->xmax > floor->next_xid || snapshot->xmin > floor->xid;
 }
 
 /* Find out, now and then, before which xid every snapshot sees everything. */

@@ -787,7 +787,7 @@ count_scores(LbRead *r, const LbLiveBoard *board, const LbIndex *index)
 	LbSums	   *sums = r->sums;
 	uint64		version = board == NULL ? 0 : board->version;
 	uint64		applied = board == NULL ? 0 : board->applied;
-	uint64		floor = board == NULL ? 0 : board->floor.note;
+	uint64		floor = board == NULL ? 0 : board->floor.next_xid;
 	bool		follows = sums->distinct && sums->distinct_floor == floor &&
 		sums->distinct_version >> 32 == version >> 32;
 

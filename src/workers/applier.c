@@ -35,7 +35,7 @@ bring_in(void)
 
 	/* What is on the list stays there if there is something else to do. */
 	while (!ShutdownRequestPending && !ConfigReloadPending &&
-		   (head = pg_atomic_exchange_u64(&lb_shared->asked, 0)) != 0)
+		   (head = pg_atomic_exchange_u64(&lb_shared->requested, 0)) != 0)
 	{
 		LbSharedBoard *shared = (LbSharedBoard *) (uintptr_t) head;
 
@@ -45,8 +45,8 @@ bring_in(void)
 			 * From when the bits are taken away, it may get on the list
 			 * again.
 			 */
-			LbSharedBoard *next = shared->next_asked;
-			uint32		asked = pg_atomic_exchange_u32(&shared->asked, 0);
+			LbSharedBoard *next = shared->next_requested;
+			uint32		asked = pg_atomic_exchange_u32(&shared->requested, 0);
 
 			for (int n = 0; n < LB_STRIPES; n++)
 			{

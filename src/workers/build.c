@@ -355,7 +355,7 @@ build_claimed(LbBuild *build)
 		 * Whoever takes a snapshot from here on sees at least as much as we
 		 * do.
 		 */
-		build->floor.note = lb_next_xid();
+		build->floor.next_xid = lb_next_xid();
 		build->floor.xid = build->snapshot.xmax - 1;
 		lb_pause("build");
 

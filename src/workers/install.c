@@ -348,7 +348,7 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 	Inherit    *inherit = (Inherit *) arg;
 	LbLiveBoard *board = lb_live_board_at(ref);
 
-	lb_raise_floor(&board->floor, inherit->stripe->floor.note,
+	lb_raise_floor(&board->floor, inherit->stripe->floor.next_xid,
 				   inherit->stripe->floor.xid);
 	if (lb_index_bytes(&board->index) == 0 &&
 		dlist_is_empty(&board->pending) &&
@@ -377,14 +377,14 @@ move_board(uint32 hash, LbRef ref, void *arg)
 		/* It is in the scan, or has aborted. */
 		if (lb_had_ended(&build->snapshot, pub->xid))
 		{
-			lb_forget_publication(build->shared, pub);
+			lb_discard_publication(build->shared, pub);
 			continue;
 		}
 		board = new_board_find(build, old->hash, &value, &newref);
 		dlist_delete(&pub->node);
 		pub->board = newref;
 		if (pub->settling)
-			board->large++;
+			board->nsettling++;
 		dlist_push_tail(&board->pending, &pub->node);
 	}
 
@@ -395,7 +395,7 @@ move_board(uint32 hash, LbRef ref, void *arg)
 
 		if (lb_had_ended(&build->snapshot, pub->xid))
 		{
-			lb_forget_publication(build->shared, pub);
+			lb_discard_publication(build->shared, pub);
 			continue;
 		}
 		board = new_board_find(build, old->hash, &value, &newref);
@@ -408,9 +408,9 @@ move_board(uint32 hash, LbRef ref, void *arg)
 	}
 	board = new_board_find(build, old->hash, &value, &newref);
 	if (board != NULL)
-		lb_raise_floor(&board->floor, old->floor.note, old->floor.xid);
+		lb_raise_floor(&board->floor, old->floor.next_xid, old->floor.xid);
 	else
-		lb_raise_floor(&move->stripe->floor, old->floor.note, old->floor.xid);
+		lb_raise_floor(&move->stripe->floor, old->floor.next_xid, old->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 	{
 		uint64		n = pg_atomic_read_u64(&old->counters[i]);
@@ -468,7 +468,7 @@ lb_install(LbBuild *build)
 		for (int s = 0; s < LB_STRIPES; s++)
 		{
 			move.stripe = &shared->stripes[s];
-			lb_raise_floor(&move.stripe->floor, build->floor.note,
+			lb_raise_floor(&move.stripe->floor, build->floor.next_xid,
 						   build->floor.xid);
 			lb_stripe_walk(move.stripe, shared->family, move_board, &move);
 		}

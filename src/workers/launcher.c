@@ -525,7 +525,7 @@ tidy_ledger(void)
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
 		if (pg_atomic_read_u32(&shared->nprepared) > 0 &&
-			lb_shared_board_settle_prepared(shared, shared->generation))
+			lb_settle_prepared(shared, shared->generation))
 			sleep = Min(sleep, 500);
 	}
 	LWLockRelease(&lb_shared->directory_lock);

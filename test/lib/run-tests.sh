@@ -88,7 +88,7 @@ prepare_debug_install()
 	as_server mkdir build-debug
 	as_server make -s -C build-debug -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" with_llvm=no \
-		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_ASK_BACKLOG=4 \
+		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_REQUEST_BACKLOG=4 \
 			-DLB_FEW_OWN=2 -DLB_FEW_CORRECTIONS=3 -DLB_SLICE_CHANGES=64 \
 			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50" install
 	touch debug-installed
