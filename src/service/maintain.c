@@ -475,7 +475,7 @@ must_look(const LbDefinition *defn, LbSharedBoard *shared)
 	uint64		total;
 
 	if (shared == NULL ||
-		lb_have_passed((TimestampTz) pg_atomic_read_u64(&shared->looked),
+		lb_elapsed((TimestampTz) pg_atomic_read_u64(&shared->looked),
 					   GetCurrentTimestamp(), LOOK_HOURS * 3600 * 1000))
 		return true;
 	(void) blocks_of(defn, 0, &npartitions, &total);
@@ -1397,7 +1397,7 @@ lb_maintain_main(Datum arg)
 		pgstat_report_activity(STATE_IDLE, NULL);
 		if (!visit.done.more)
 			break;
-		lb_give_way();
+		lb_yield();
 	}
 }
 

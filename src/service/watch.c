@@ -1264,9 +1264,9 @@ lb_watch_main(Datum arg)
 			long		left;
 
 			CHECK_FOR_INTERRUPTS();
-			if (lb_must_give_way())
+			if (lb_must_yield())
 				return;
-			if (lb_have_passed(begun, now, lb_notify_interval))
+			if (lb_elapsed(begun, now, lb_notify_interval))
 				break;
 			left = lb_notify_interval -
 				TimestampDifferenceMilliseconds(begun, now);

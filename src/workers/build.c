@@ -6,7 +6,7 @@
  * One launcher without a database starts a worker for each database that has
  * something to build, at server start for every one.  A worker connects,
  * builds and leaves: a standing connection would block DROP DATABASE and
- * CREATE DATABASE ... TEMPLATE, and a running build gives way to them.
+ * CREATE DATABASE ... TEMPLATE, and a running build yields to them.
  *
  * A build does not block writers.  It first has every stripe queue what is
  * settled from now on, and only then takes its snapshot; a transaction that
@@ -296,7 +296,7 @@ try_build(LbBuild *build, LbDefinition *defn)
 	/* Nothing of the user's runs here, but keep it that way. */
 	lb_switch_to_owner(&saved, rel->rd_rel->relowner, false);
 	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
-						&shared->build_done, lb_give_way);
+						&shared->build_done, lb_yield);
 	lb_restore_user(&saved);
 	pg_atomic_write_u64(&shared->build_total,
 						pg_atomic_read_u64(&shared->build_done));
@@ -311,7 +311,7 @@ try_build(LbBuild *build, LbDefinition *defn)
 
 		for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
 			result = lb_drain_stripe(build, s, false, &napplied);
-		lb_give_way();
+		lb_yield();
 		if (napplied < FEW_ENTRIES)
 			break;
 	}

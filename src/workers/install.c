@@ -158,7 +158,7 @@ lb_pack(LbBuild *build, LbDefinition *defn, LbSort *sort, LbValues *values)
 		{
 			result = lb_bulk_add(&bulk, tuple);
 			if (++n % POLL_ROWS == 0)
-				lb_give_way();
+				lb_yield();
 		}
 		if (result == LB_OK)
 			result = lb_bulk_finish(&bulk);
@@ -186,7 +186,7 @@ lb_pack(LbBuild *build, LbDefinition *defn, LbSort *sort, LbValues *values)
 			if (result == LB_OK)
 				result = lb_bulk_add(&bulk, tuple + 1);
 			if (++n % POLL_ROWS == 0)
-				lb_give_way();
+				lb_yield();
 		}
 		if (result == LB_OK && current >= 0)
 			result = lb_bulk_finish(&bulk);
@@ -287,7 +287,7 @@ lb_drain_stripe(LbBuild *build, int s, bool locked, uint64 *napplied)
 			}
 		}
 		if (!locked)
-			lb_give_way();
+			lb_yield();
 	} while (result == BUILD_DONE &&
 			 (locked ? scan.n > 0 : scan.n == lengthof(scan.boards)));
 	return result;

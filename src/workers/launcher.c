@@ -57,7 +57,7 @@
 static bool
 is_to_tell(TimestampTz *told, TimestampTz now)
 {
-	if (*told != 0 && !lb_have_passed(*told, now, TELL_AGAIN))
+	if (*told != 0 && !lb_elapsed(*told, now, TELL_AGAIN))
 		return false;
 	*told = now;
 	return true;
@@ -462,7 +462,7 @@ complete_xid(void)
 
 	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0)
 		return 60000;
-	if (!lb_have_passed(last, GetCurrentTimestamp(), XID_EVERY))
+	if (!lb_elapsed(last, GetCurrentTimestamp(), XID_EVERY))
 		return XID_EVERY;
 	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
 	pg_memory_barrier();
@@ -509,7 +509,7 @@ tidy_ledger(void)
 	{
 		TimestampTz now = GetCurrentTimestamp();
 
-		full = lb_have_passed(all_trimmed, now, TRIM_INTERVAL);
+		full = lb_elapsed(all_trimmed, now, TRIM_INTERVAL);
 		if (full)
 		{
 			all_trimmed = now;
@@ -654,7 +654,7 @@ launcher_round(void)
 			wait = shared->attempts == 0 || !shared->failed ? 0 :
 				retry ? RETRY_LATER : RETRY_SOON;
 			due = wait == 0 ||
-				lb_have_passed(shared->build_start, now, wait);
+				lb_elapsed(shared->build_start, now, wait);
 			SpinLockRelease(&shared->mutex);
 
 			if (retry)
@@ -808,7 +808,7 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 					 errdetail("There are %d of them, which is as many as there may be.",
 							   MAX_RESIDENTS)));
 		if (slot == NULL || others_wait ||
-			(again && !lb_have_passed(slot->started, now, RESIDENT_RETRY)))
+			(again && !lb_elapsed(slot->started, now, RESIDENT_RETRY)))
 			sleep = Min(sleep, RESIDENT_RETRY);
 		else if (!register_worker(slot, kind, databases[d]))
 		{

@@ -34,19 +34,19 @@ lb_worker_kinds(int *n)
 }
 
 bool
-lb_have_passed(TimestampTz since, TimestampTz now, int msec)
+lb_elapsed(TimestampTz since, TimestampTz now, int msec)
 {
 	return TimestampDifferenceExceeds(since, now, msec) ||
 		TimestampDifferenceExceeds(now, since, msec);
 }
 bool
-lb_must_give_way(void)
+lb_must_yield(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	LOCKTAG		tag;
 
-	if (!lb_have_passed(last, now, 100))
+	if (!lb_elapsed(last, now, 100))
 		return false;
 	last = now;
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
@@ -58,13 +58,13 @@ lb_must_give_way(void)
 }
 
 void
-lb_give_way(void)
+lb_yield(void)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (lb_must_give_way())
+	if (lb_must_yield())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("the %s gives way to a command on the database",
+				 errmsg("the %s yields to a command on the database",
 						strcmp(MyBgworkerEntry->bgw_type, "leaderboard worker") == 0 ?
 						"build" : "maintenance")));
 }

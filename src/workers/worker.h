@@ -57,16 +57,16 @@ extern void lb_worker_settings(void);
  * which hold a lock on the database and wait a few seconds for its connections
  * to go.  Raises 55006 then; looks now and then only.
  */
-extern void lb_give_way(void);
+extern void lb_yield(void);
 
 /* The same without an error: whether to leave. */
-extern bool lb_must_give_way(void);
+extern bool lb_must_yield(void);
 
 /*
  * Whether it is so many milliseconds since a moment.  It is as well if that lies
  * as far ahead: the clock has been set back, and need not get there again for
  * long.
  */
-extern bool lb_have_passed(TimestampTz since, TimestampTz now, int msec);
+extern bool lb_elapsed(TimestampTz since, TimestampTz now, int msec);
 
 #endif							/* LB_WORKER_H */
