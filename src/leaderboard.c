@@ -18,7 +18,8 @@
 
 #include "boards/board.h"
 #include "boards/counters.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
+#include "capture/xact.h"
 #include "service/maintain.h"
 #include "service/submit.h"
 #include "service/watch.h"
@@ -354,7 +355,8 @@ _PG_init(void)
 	 * counters are flushed after capture has settled the changes.
 	 */
 	lb_counters_init();
-	lb_capture_init();
+	lb_xact_init();
+	lb_ddl_init();
 	lb_maintain_init();
 	lb_watch_init();
 

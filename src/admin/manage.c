@@ -42,7 +42,8 @@
 
 #include "boards/own.h"
 #include "boards/wait.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
+#include "capture/xactlog.h"
 #include "ledger/backlog.h"
 #include "service/limit.h"
 #include "service/window.h"

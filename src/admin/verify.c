@@ -28,7 +28,7 @@
 #include "utils/snapmgr.h"
 
 #include "boards/wait.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
 #include "reads/reader.h"
 #include "util/compat.h"
 #include "workers/scan.h"

@@ -44,7 +44,6 @@
 #include "utils/syscache.h"
 
 #include "boards/own.h"
-#include "capture/capture.h"
 #include "util/compat.h"
 #include "util/pause.h"
 

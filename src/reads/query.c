@@ -84,7 +84,6 @@
 #include "utils/syscache.h"
 
 #include "boards/own.h"
-#include "capture/capture.h"
 #include "reads/query.h"
 #include "util/pause.h"
 

@@ -34,7 +34,8 @@
 
 #include "boards/counters.h"
 #include "boards/own.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
+#include "capture/xactlog.h"
 #include "reads/query.h"
 #include "reads/reader.h"
 #include "service/window.h"

@@ -30,7 +30,8 @@
 
 #include "boards/counters.h"
 #include "boards/wait.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
+#include "capture/xactlog.h"
 #include "ledger/backlog.h"
 #include "reads/reader.h"
 #include "util/pause.h"
@@ -530,7 +531,7 @@ collect(LbRead *r, LbRef ref, const LbLiveBoard *board, LbOverlay **overlay,
 /* ----------------------------------------------------------------
  *		Corrections as sums
  *
- * Many own changes are kept as sums by capture.c, and what others have
+ * Many own changes are kept as sums by xactlog.c, and what others have
  * changed is added to them, and taken out again for another snapshot.  Many
  * changes of others alone have sums of their own.  Of a long history as much is
  * copied under one hold of the lock as takes a moment.  It is added to the sums

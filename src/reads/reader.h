@@ -10,6 +10,7 @@
 
 #include "utils/rel.h"
 
+#include "capture/xactlog.h"
 #include "ledger/collect.h"
 #include "reads/view.h"
 

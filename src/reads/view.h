@@ -12,7 +12,8 @@
 #ifndef LB_VIEW_H
 #define LB_VIEW_H
 
-#include "capture/capture.h"
+#include "boards/board.h"
+#include "capture/sums.h"
 
 /* What a correction does to one distinct score. */
 typedef struct LbScoreDelta

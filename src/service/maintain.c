@@ -68,7 +68,7 @@
 
 #include "boards/own.h"
 #include "boards/wait.h"
-#include "capture/capture.h"
+#include "capture/ddl.h"
 #include "service/maintain.h"
 #include "service/window.h"
 #include "workers/worker.h"

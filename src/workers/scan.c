@@ -13,7 +13,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "capture/capture.h"
+#include "capture/trigger.h"
 #include "workers/scan.h"
 
 /* Rows between two looks at whether to go on. */

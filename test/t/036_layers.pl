@@ -25,8 +25,7 @@ my %known = map { $_ => 1 } qw(
 	boards/board.c:service/limit.h
 	boards/board.c:service/watch.h
 	boards/board.c:service/window.h
-	boards/own.c:capture/capture.h
-	capture/capture.c:reads/reader.h
+	capture/xact.c:reads/reader.h
 	reads/read.c:service/window.h
 );
 
