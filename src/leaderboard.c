@@ -16,6 +16,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "admin/manage.h"
 #include "boards/board.h"
 #include "boards/counters.h"
 #include "capture/ddl.h"
@@ -356,7 +357,7 @@ _PG_init(void)
 	 */
 	lb_counters_init();
 	lb_xact_init();
-	lb_ddl_init();
+	lb_ddl_init(lb_follow_rename);
 	lb_maintain_init();
 	lb_watch_init();
 

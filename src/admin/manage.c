@@ -40,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "admin/manage.h"
 #include "boards/own.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"

@@ -48,6 +48,7 @@ static LbDdlOp **op_buckets = NULL; /* NULL while there are few */
 static uint32 nop_buckets = 0;
 static uint32 nops = 0;
 
+static void (*follow_rename) (const LbDefinition *old);
 static object_access_hook_type prev_object_access_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility = NULL;
 
@@ -335,7 +336,7 @@ follow_renames(void)
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == LB_DDL_RENAMED)
-			lb_follow_rename(&op->defn);
+			follow_rename(&op->defn);
 	}
 }
 
@@ -627,8 +628,9 @@ lb_find_worker_truncates(void)
 }
 
 void
-lb_ddl_init(void)
+lb_ddl_init(void (*follow) (const LbDefinition *old))
 {
+	follow_rename = follow;
 	prev_object_access_hook = object_access_hook;
 	object_access_hook = object_access;
 	prev_process_utility = ProcessUtility_hook;

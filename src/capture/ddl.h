@@ -10,8 +10,12 @@
 
 #include "boards/board.h"
 
-/* Install the object access hook and the utility hook. */
-extern void lb_ddl_init(void);
+/*
+ * Install the object access hook and the utility hook.  follow_rename records
+ * what the columns of a board are called now, when a statement has renamed
+ * some: lb_follow_rename(), which lower folders do not know.
+ */
+extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
 
 /* Remember that the transaction creates or drops a board. */
 extern void lb_note_created(const LbDefinition *defn);
@@ -23,16 +27,6 @@ extern void lb_note_erased(LbDefinition *defn);
 /* Whether the transaction has created, or dropped, this board itself. */
 extern bool lb_created_here(const LbDefinition *defn);
 extern bool lb_dropped_here(Oid catalog, int32 id);
-
-/*
- * Columns of a table were renamed: record for the board old, as it was before,
- * what its columns are called now.  It gets a new number, so that for whoever
- * knows it, and for the directory, it is another board from then on.  Does
- * nothing if it is not recorded by its old number any more.  The table must be
- * locked in AccessExclusiveLock.  Raises what writing to lb_board can raise.
- * (manage.c)
- */
-extern void lb_follow_rename(const LbDefinition *old);
 
 
 /* ----------------------------------------------------------------

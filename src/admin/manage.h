@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * manage.h
+ *	  Making and dropping boards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_MANAGE_H
+#define LB_MANAGE_H
+
+#include "boards/board.h"
+
+/*
+ * Columns of a table were renamed: record for the board old, as it was before,
+ * what its columns are called now.  The board gets a new number, so that it is
+ * another board from then on.  Does nothing if it is not recorded by its old
+ * number any more.  The table must be locked in AccessExclusiveLock.  Raises
+ * what writing to lb_board can raise.
+ */
+extern void lb_follow_rename(const LbDefinition *old);
+
+#endif							/* LB_MANAGE_H */
