@@ -243,7 +243,7 @@ part_build()
 
 part_unit()
 {
-	limited make -C tree/test/unit check
+	limited make -C tree/test/unit check-long
 }
 
 part_valgrind()

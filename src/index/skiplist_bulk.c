@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * skiplist_bulk.c
+ *	  Bulk build of a skip list from keys in order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/skiplist_internal.h"
+
+static inline int
+bulk_fill(const LbBulk *bulk, const Block *block)
+{
+	if (block->level == 0 && bulk->expected <= block->cap)
+		return block->cap;
+	return block->cap - block->cap / 10;
+}
+
+/* Open a new block at a level, to the right of the one open until now. */
+static Block *
+bulk_open(LbBulk *bulk, int level)
+{
+	LbArena    *arena = bulk->mem->arena;
+	LbIndex    *index = bulk->index;
+	LbRef		ref;
+	Block	   *block;
+
+	if (level == LB_MAX_HEIGHT)
+		return NULL;
+	ref = lb_block_alloc(bulk->mem, index, LB_MAX_ORDER);
+	if (ref == LB_NONE)
+		return NULL;
+	block = lb_block_init(arena, index, ref, level, LB_MAX_ORDER);
+	if (level == 0)
+	{
+		block->prev = index->last;
+		if (block->prev != LB_NONE)
+		{
+			Block	   *prev = block_ptr(arena, block->prev);
+
+			prev->next = ref;
+		}
+		else
+			index->first = ref;
+		index->last = ref;
+	}
+	else
+	{
+		block->next = index->root;
+		index->root = ref;
+	}
+	bulk->open[level] = ref;
+	if (level >= bulk->height)
+		bulk->height = level + 1;
+	return block;
+}
+
+/* Enter the open block of a level, which is complete, into the next level. */
+static bool
+bulk_close(LbBulk *bulk, int level)
+{
+	LbArena    *arena = bulk->mem->arena;
+	Block	   *block = block_ptr(arena, bulk->open[level]);
+	Block	   *parent = NULL;
+	int64		key[LB_MAX_WIDTH];
+	int			slot;
+	int			i;
+
+	block_get_key(block, 0, key);
+	if (level == 0 && block->prev == LB_NONE)
+	{
+		for (i = 0; i < block->width; i++)
+			key[i] = INT64_MIN;
+	}
+
+	if (level + 1 < bulk->height)
+	{
+		parent = block_ptr(arena, bulk->open[level + 1]);
+		if (parent->count >= bulk_fill(bulk, parent))
+		{
+			if (!bulk_close(bulk, level + 1))
+				return false;
+			parent = NULL;
+		}
+	}
+	if (parent == NULL)
+	{
+		parent = bulk_open(bulk, level + 1);
+		if (parent == NULL)
+			return false;
+	}
+	slot = parent->count;
+	lb_link_insert(parent, slot, bulk->open[level]);
+	block_set_key(parent, slot, key);
+	span_add(parent, slot, block_span(block));
+	return true;
+}
+
+LbResult
+lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
+			  uint64 expected)
+{
+	Assert(index->height == 0 && index->first == LB_NONE);
+	memset(bulk, 0, sizeof(LbBulk));
+	bulk->mem = mem;
+	bulk->index = index;
+	bulk->expected = expected;
+	return LB_OK;
+}
+
+LbResult
+lb_bulk_add(LbBulk *bulk, const int64 *key)
+{
+	LbArena    *arena = bulk->mem->arena;
+	int			width = bulk->index->width;
+	Block	   *leaf = NULL;
+	bool		continues = false;
+	int			i = 0;
+
+	if (bulk->height > 0)
+	{
+		while (i < width && key[i] == bulk->last[i])
+			i++;
+		if (i == width || key[i] < bulk->last[i])
+			return LB_EXISTS;
+		continues = i > 0;
+
+		leaf = block_ptr(arena, bulk->open[0]);
+		if (leaf->count >= bulk_fill(bulk, leaf))
+		{
+			if (!bulk_close(bulk, 0))
+				return LB_NOMEM;
+			leaf = NULL;
+		}
+	}
+	if (leaf == NULL)
+	{
+		leaf = bulk_open(bulk, 0);
+		if (leaf == NULL)
+			return LB_NOMEM;
+		leaf->continues = continues;
+	}
+	block_set_key(leaf, leaf->count, key);
+	leaf_tags(leaf)[leaf->count] =
+		hash_tag(member_hash(arena, bulk->index,
+							 key_member(bulk->index, key)));
+	leaf->count++;
+	for (i = 0; i < width; i++)
+		bulk->last[i] = key[i];
+	return LB_OK;
+}
+
+/* The last block of each level may be nearly empty: let neighbours give. */
+static void
+bulk_balance(const LbArena *arena, const LbIndex *index)
+{
+	Block	   *parent = block_ptr(arena, index->root);
+
+	while (parent->level > 0)
+	{
+		int			slot = parent->count - 1;
+		int			left = child_count(arena, parent, slot - 1);
+		int			count = child_count(arena, parent, slot);
+
+		Assert(slot > 0);
+		if (count * 2 < left)
+			lb_index_shift(arena, index, parent, slot - 1, -((left - count) / 2));
+		parent = block_ptr(arena, link_children(parent)[slot]);
+	}
+}
+
+/* File all members, in batches whose cache misses overlap. */
+static LbResult
+bulk_hash(const LbMem *mem, LbIndex *index)
+{
+	LbArena    *arena = mem->arena;
+	LbRef		ref;
+
+	if (lb_hash_reserve(mem, &index->hash, index->members) != LB_OK)
+		return LB_NOMEM;
+	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
+	{
+		const Block *leaf = block_ptr(arena, ref);
+		uint32		hashes[LB_PAGE_SIZE / (2 * sizeof(int64))];
+		int			i;
+
+		for (i = 0; i < leaf->count; i++)
+		{
+			hashes[i] = leaf_hash(arena, index, leaf, i);
+			lb_hash_prefetch(arena, &index->hash, hashes[i]);
+		}
+		if (leaf->next != LB_NONE)
+			prefetch_words(block_ptr(arena, leaf->next), LB_PAGE_SIZE / 8);
+		for (i = 0; i < leaf->count; i++)
+		{
+			LbHashScan	scan;
+			LbRef		other;
+
+			for (other = lb_hash_first(arena, &index->hash, hashes[i], &scan);
+				 other != LB_NONE;
+				 other = lb_hash_next(arena, &index->hash, &scan))
+			{
+				if (leaf_has_same_member(arena, index, block_ptr(arena, other),
+										 leaf, i))
+					return LB_EXISTS;
+			}
+			if (lb_hash_insert(mem, &index->hash, hashes[i], ref) != LB_OK)
+				return LB_NOMEM;
+		}
+	}
+	return LB_OK;
+}
+
+LbResult
+lb_bulk_finish(LbBulk *bulk)
+{
+	const LbMem *mem = bulk->mem;
+	LbArena    *arena = mem->arena;
+	LbIndex    *index = bulk->index;
+	const Block *root;
+	Span		all;
+	LbRef		ref;
+	int			level;
+	int			order = 0;
+
+	if (bulk->height == 0)
+		return LB_OK;
+
+	/* Each level is complete when the one below is; the last is the root. */
+	for (level = 0; level + 1 < bulk->height; level++)
+	{
+		if (!bulk_close(bulk, level))
+			return LB_NOMEM;
+	}
+	index->root = bulk->open[level];
+	index->root_order = LB_MAX_ORDER;
+	index->height = (uint8) bulk->height;
+	root = block_ptr(arena, index->root);
+	all = block_span(root);
+	index->members = all.members;
+	index->distinct = all.distinct;
+	if (index->height > 1)
+		bulk_balance(arena, index);
+	else
+	{
+		while (leaf_capacity(index->width, order) < root->count)
+			order++;
+		if (order < LB_MAX_ORDER)
+			(void) lb_index_resize_leaf(mem, index, order);
+	}
+
+	if (index->members > HASH_FROM)
+		return bulk_hash(mem, index);
+
+	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
+	{
+		const Block *leaf = block_ptr(arena, ref);
+		LbRef		other;
+		int			i;
+
+		for (i = 0; i < leaf->count; i++)
+		{
+			for (other = ref; other != LB_NONE;
+				 other = block_ptr(arena, other)->next)
+			{
+				if (leaf_has_same_member(arena, index, block_ptr(arena, other),
+										 leaf, i))
+					return LB_EXISTS;
+			}
+		}
+	}
+	return LB_OK;
+}

@@ -1,0 +1,756 @@
+/*-------------------------------------------------------------------------
+ *
+ * skiplist_change.c
+ *	  Insert, remove and replace keys of the skip list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/skiplist_internal.h"
+
+/*
+ * The leaf and slot where key is or belongs, with the way there.  The way
+ * goes by the links whose key is not above this one; hint, if not NULL, says
+ * where to look for them first.
+ */
+static inline Block *
+descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
+			   const LbPath *hint, LbPath *path)
+{
+	const Block *leaf;
+
+	leaf = descend(arena, index, make_bound(key, index->width, true), hint,
+				   path, NULL);
+
+	/* The slot is behind the key itself, if that is there. */
+	if (path->slot[0] > 0 && leaf_has_key(leaf, path->slot[0] - 1, key))
+		path->slot[0]--;
+	return (Block *) leaf;
+}
+
+/*--------------------------------------------------------------------------
+ * The member hash
+ *--------------------------------------------------------------------------
+ */
+
+/* Tell the hash that n entries, already in their new leaf, have moved. */
+static void
+members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
+			  int slot, int n, LbRef from, LbRef to)
+{
+	uint32		hashes[32];
+
+	if (!index_hashed(index))
+		return;
+	while (n > 0)
+	{
+		int			batch = Min(n, 32);
+		int			i;
+
+		for (i = 0; i < batch; i++)
+		{
+			hashes[i] = leaf_hash(arena, index, leaf, slot + i);
+			lb_hash_prefetch(arena, &index->hash, hashes[i]);
+		}
+		for (i = 0; i < batch; i++)
+		{
+			bool		found pg_attribute_unused();
+
+			found = lb_hash_replace(arena, &index->hash, hashes[i], from, to);
+			Assert(found);
+		}
+		slot += batch;
+		n -= batch;
+	}
+}
+
+/* Build the hash of a board that has grown large enough for one. */
+static LbResult
+build_hash(const LbMem *mem, LbIndex *index)
+{
+	LbArena    *arena = mem->arena;
+	LbRef		ref;
+
+	if (lb_hash_reserve(mem, &index->hash, index->members) != LB_OK)
+		return LB_NOMEM;
+	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
+	{
+		const Block *leaf = block_ptr(arena, ref);
+		int			i;
+
+		for (i = 0; i < leaf->count; i++)
+		{
+			if (lb_hash_insert(mem, &index->hash,
+							   leaf_hash(arena, index, leaf, i), ref) != LB_OK)
+			{
+				lb_hash_free(mem, &index->hash);
+				return LB_NOMEM;
+			}
+		}
+	}
+	return LB_OK;
+}
+
+/*--------------------------------------------------------------------------
+ * Entries and links move between blocks
+ *--------------------------------------------------------------------------
+ */
+
+void
+lb_index_shift(const LbArena *arena, const LbIndex *index, Block *parent,
+			   int slot, int n)
+{
+	LbRef		left_ref = link_children(parent)[slot];
+	LbRef		right_ref = link_children(parent)[slot + 1];
+	Block	   *left = block_ptr(arena, left_ref);
+	Block	   *right = block_ptr(arena, right_ref);
+	Span		zero = {0, 0};
+	Span		moved;
+
+	moved = lb_block_shift(left, right, n);
+	if (parent->level == 1 && n > 0)
+		members_moved(arena, index, left, left->count - n, n,
+					  right_ref, left_ref);
+	else if (parent->level == 1)
+		members_moved(arena, index, right, 0, -n, left_ref, right_ref);
+
+	if (n < 0)
+		moved = span_minus(zero, moved);
+	span_add(parent, slot, moved);
+	span_add(parent, slot + 1, span_minus(zero, moved));
+	if (right->count > 0)
+	{
+		int64		key[LB_MAX_WIDTH];
+
+		block_get_key(right, 0, key);
+		block_set_key(parent, slot + 1, key);
+	}
+}
+
+bool
+lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
+{
+	LbArena    *arena = mem->arena;
+	LbRef		old_ref = index->root;
+	LbRef		ref = lb_block_alloc(mem, index, order);
+	Block	   *old;
+	Block	   *leaf;
+
+	Assert(index->height == 1);
+	if (ref == LB_NONE)
+		return false;
+	old = block_ptr(arena, old_ref);
+	leaf = lb_block_init(arena, index, ref, 0, order);
+	Assert(old->count <= leaf->cap);
+	leaf->count = old->count;
+	leaf->continues = old->continues;
+	copy_keys(leaf, 0, old, 0, old->count);
+	members_moved(arena, index, leaf, 0, leaf->count, old_ref, ref);
+	lb_block_free(mem, index, old_ref, old->order);
+	index->root = ref;
+	index->first = ref;
+	index->last = ref;
+	index->root_order = (uint8) order;
+	return true;
+}
+
+/* Put a new block of links, with a single link, on top of the root. */
+static void
+grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
+{
+	const Block *old = block_ptr(arena, index->root);
+	Block	   *root = lb_block_init(arena, index, ref, index->height,
+									 LB_MAX_ORDER);
+	int64		key[LB_MAX_WIDTH];
+	int			i;
+
+	for (i = 0; i < LB_MAX_WIDTH; i++)
+		key[i] = INT64_MIN;
+	lb_link_insert(root, 0, index->root);
+	block_set_key(root, 0, key);
+	span_add(root, 0, block_span(old));
+	index->root = ref;
+	index->root_order = LB_MAX_ORDER;
+	index->height++;
+}
+
+/*
+ * Split the block of a path at a level, which is full, and all full ones
+ * above it, into blocks taken from spare.  Where the path goes through links,
+ * it is set right.
+ */
+static void
+split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
+			const LbRef *spare, int *nspare)
+{
+	Block	   *block = block_ptr(arena, path->ref[level]);
+	Block	   *parent;
+	Block	   *right;
+	LbRef		ref;
+	int			move = block->count / 2;
+	int			slot;
+
+	if (level == index->height - 1)
+	{
+		grow_root(arena, index, spare[--*nspare]);
+		path->ref[level + 1] = index->root;
+		path->slot[level + 1] = 0;
+	}
+	parent = block_ptr(arena, path->ref[level + 1]);
+	if (parent->count == parent->cap)
+	{
+		split_block(arena, index, path, level + 1, spare, nspare);
+		parent = block_ptr(arena, path->ref[level + 1]);
+	}
+	slot = path->slot[level + 1];
+
+	ref = spare[--*nspare];
+	right = lb_block_init(arena, index, ref, level, LB_MAX_ORDER);
+	if (level == 0)
+	{
+		right->prev = path->ref[0];
+		right->next = block->next;
+		if (block->next != LB_NONE)
+			block_ptr(arena, block->next)->prev = ref;
+		else
+			index->last = ref;
+		block->next = ref;
+
+		/*
+		 * Entries that come in order at an end of the list would leave all
+		 * blocks half empty.
+		 */
+		if (right->next == LB_NONE && path->slot[0] == block->count)
+			move = block->count / 10;
+		else if (block->prev == LB_NONE && path->slot[0] == 0)
+			move = block->count - block->count / 10;
+	}
+	lb_link_insert(parent, slot + 1, ref);
+	lb_index_shift(arena, index, parent, slot, -move);
+
+	if (path->slot[level] >= block->count)
+	{
+		path->slot[level] -= block->count;
+		path->ref[level] = ref;
+		path->slot[level + 1]++;
+	}
+}
+
+/*
+ * Make room in the leaf of a path, which is full.  The path is invalid
+ * afterwards.
+ */
+static bool
+resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
+{
+	LbArena    *arena = mem->arena;
+	LbRef		spare[LB_MAX_HEIGHT + 1];
+	int			nspare = 0;
+	int			needed = 1;
+	int			level;
+
+	if (index->height == 1)
+	{
+		if (index->root_order < LB_MAX_ORDER)
+			return lb_index_resize_leaf(mem, index, index->root_order + 1);
+	}
+	else
+	{
+		/* Give some entries to the neighbour that has more room. */
+		Block	   *parent = block_ptr(arena, path->ref[1]);
+		int			slot = path->slot[1];
+		int			cap = block_ptr(arena, path->ref[0])->cap;
+		int			left = 0;
+		int			right = 0;
+
+		if (slot > 0)
+			left = cap - (int) (span_before(parent, slot).members -
+								span_before(parent, slot - 1).members);
+		if (slot + 1 < parent->count)
+			right = cap - (int) (span_before(parent, slot + 2).members -
+								 span_before(parent, slot + 1).members);
+		if (Max(left, right) >= cap / 8)
+		{
+			if (left > right)
+				lb_index_shift(arena, index, parent, slot - 1, (left + 1) / 2);
+			else
+				lb_index_shift(arena, index, parent, slot, -(right + 1) / 2);
+			return true;
+		}
+	}
+
+	/* Else split, and take the memory for that first. */
+	for (level = 1; level < index->height; level++)
+	{
+		const Block *block = block_ptr(arena, path->ref[level]);
+
+		if (block->count < block->cap)
+			break;
+		needed++;
+	}
+	if (level == index->height)
+	{
+		if (index->height == LB_MAX_HEIGHT)
+			return false;
+		needed++;
+	}
+	while (nspare < needed)
+	{
+		spare[nspare] = lb_block_alloc(mem, index, LB_MAX_ORDER);
+		if (spare[nspare] == LB_NONE)
+		{
+			while (nspare > 0)
+				lb_block_free(mem, index, spare[--nspare], LB_MAX_ORDER);
+			return false;
+		}
+		nspare++;
+	}
+	split_block(arena, index, path, 0, spare, &nspare);
+	Assert(nspare == 0);
+	return true;
+}
+
+/* Make one of the children slot and slot + 1 of a block; they fit. */
+static void
+merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
+{
+	LbArena    *arena = mem->arena;
+	LbRef		left_ref = link_children(parent)[slot];
+	LbRef		right_ref = link_children(parent)[slot + 1];
+	Block	   *left = block_ptr(arena, left_ref);
+	Block	   *right = block_ptr(arena, right_ref);
+	LbRef		gone = right_ref;
+
+	Assert(left->count + right->count <= left->cap);
+	if (left->level == 0 && left->count < right->count)
+	{
+		/* Cheaper for the hash; the right leaf takes over the left's key. */
+		int64		key[LB_MAX_WIDTH];
+
+		if (left->count > 0)
+			lb_index_shift(arena, index, parent, slot, -left->count);
+		block_get_key(parent, slot, key);
+		lb_link_delete(parent, slot);
+		block_set_key(parent, slot, key);
+		gone = left_ref;
+	}
+	else
+	{
+		if (right->count > 0)
+			lb_index_shift(arena, index, parent, slot, right->count);
+		lb_link_delete(parent, slot + 1);
+	}
+
+	if (left->level == 0)
+	{
+		const Block *block = block_ptr(arena, gone);
+
+		if (block->prev != LB_NONE)
+			block_ptr(arena, block->prev)->next = block->next;
+		else
+			index->first = block->next;
+		if (block->next != LB_NONE)
+			block_ptr(arena, block->next)->prev = block->prev;
+		else
+			index->last = block->prev;
+	}
+	lb_block_free(mem, index, gone, LB_MAX_ORDER);
+}
+
+/* Something went from the leaf of a path: see to the fill of blocks. */
+static void
+resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
+{
+	LbArena    *arena = mem->arena;
+	int			level;
+
+	for (level = 0; level + 1 < index->height; level++)
+	{
+		const Block *block = block_ptr(arena, path->ref[level]);
+		Block	   *parent = block_ptr(arena, path->ref[level + 1]);
+		int			slot = path->slot[level + 1];
+		int			cap = block->cap;
+		int			count = block->count;
+		int			left;
+		int			right;
+
+		if (count >= cap * 2 / 3)
+			break;
+		left = child_count(arena, parent, slot - 1);
+		right = child_count(arena, parent, slot + 1);
+		if (left > 0 && left + count <= cap * 9 / 10)
+			merge_children(mem, index, parent, slot - 1);
+		else if (right > 0 && right + count <= cap * 9 / 10)
+			merge_children(mem, index, parent, slot);
+		else
+		{
+			if (count < cap / 3)
+			{
+				if (left > right)
+					lb_index_shift(arena, index, parent, slot - 1, -(left - count) / 2);
+				else
+					lb_index_shift(arena, index, parent, slot, (right - count) / 2);
+			}
+			break;
+		}
+	}
+
+	/* A root with a single link is not needed. */
+	while (index->height > 1)
+	{
+		const Block *root = block_ptr(arena, index->root);
+		LbRef		child = link_children(root)[0];
+
+		if (root->count > 1)
+			break;
+		lb_block_free(mem, index, index->root, LB_MAX_ORDER);
+		index->root = child;
+		index->height--;
+	}
+
+	/* A single leaf may do with half of its memory. */
+	if (index->height == 1 && index->root_order > 0 &&
+		index->members * 2 <=
+		(uint64) leaf_capacity(index->width, index->root_order - 1))
+		(void) lb_index_resize_leaf(mem, index, index->root_order - 1);
+}
+
+/*--------------------------------------------------------------------------
+ * Spans along a path
+ *--------------------------------------------------------------------------
+ */
+
+/* Add to the spans along a path. */
+static inline void
+add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
+		  Span by)
+{
+	int			level;
+
+	for (level = 1; level < index->height; level++)
+		span_add(block_ptr(arena, path->ref[level]), path->slot[level], by);
+}
+
+/*
+ * Add to the spans along two paths at once.  From where they meet upwards only
+ * what one has more than the other gives less remains, which mostly is
+ * nothing, and then those blocks, which all writers share, stay as they are.
+ */
+static void
+add_along_two(const LbArena *arena, const LbIndex *index, const LbPath *a,
+			  Span by_a, const LbPath *b, Span by_b)
+{
+	Span		both;
+	int			level;
+
+	both.members = by_a.members + by_b.members;
+	both.distinct = by_a.distinct + by_b.distinct;
+	for (level = 1; level < index->height; level++)
+	{
+		Block	   *block = block_ptr(arena, a->ref[level]);
+
+		if (a->ref[level] != b->ref[level])
+		{
+			span_add(block, a->slot[level], by_a);
+			span_add(block_ptr(arena, b->ref[level]), b->slot[level], by_b);
+		}
+		else if (a->slot[level] != b->slot[level])
+			span_add_two(block, a->slot[level], by_a, b->slot[level], by_b);
+		else
+			span_add(block, a->slot[level], both);
+	}
+}
+
+/*
+ * The first entry of the leaf after the one of the path has become new, or
+ * has ceased to be.
+ */
+static void
+change_next(const LbArena *arena, LbIndex *index, const LbPath *path,
+			bool continues)
+{
+	LbRef		ref = block_ptr(arena, path->ref[0])->next;
+	Block	   *leaf = block_ptr(arena, ref);
+	LbPath		next = *path;
+	Span		by = {0, 0};
+	int			level;
+
+	if (leaf->continues == continues)
+		return;
+	leaf->continues = continues;
+	by.distinct = continues ? (uint64) -1 : 1;
+
+	/* Up to where the way to it parts, and down again at the left. */
+	for (level = 1; level < index->height; level++)
+	{
+		Block	   *block = block_ptr(arena, next.ref[level]);
+
+		if (next.slot[level] + 1 < block->count)
+			break;
+	}
+	Assert(level < index->height);
+	next.slot[level]++;
+	while (level > 1)
+	{
+		const Block *block = block_ptr(arena, next.ref[level]);
+
+		next.ref[level - 1] = link_children(block)[next.slot[level]];
+		next.slot[--level] = 0;
+	}
+	index->distinct += by.distinct;
+	add_along(arena, index, &next, by);
+}
+
+/*--------------------------------------------------------------------------
+ * A key in its leaf
+ *--------------------------------------------------------------------------
+ */
+
+/* The score of the last entry before a leaf; false if there is none. */
+static inline bool
+score_before(const LbArena *arena, const Block *leaf, int64 *score)
+{
+	const Block *prev;
+
+	if (leaf->prev == LB_NONE)
+		return false;
+	prev = block_ptr(arena, leaf->prev);
+	*score = leaf_words(prev, 0)[prev->count - 1];
+	return true;
+}
+
+/*
+ * Put a key into the leaf of a path, where it belongs and there is room.
+ * Returns what the links along the path span more.
+ */
+static Span
+insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
+			 Block *leaf, const int64 *key, uint32 hash)
+{
+	int			slot = path->slot[0];
+	bool		last = slot == leaf->count;
+	bool		is_new;
+	int64		score = 0;
+	Span		by = {1, 0};
+
+	/* Is it new, and what becomes of the next entry? */
+	Assert(leaf->count < leaf->cap);
+	if (!last)
+		by.distinct -= leaf_distinct(leaf, slot, slot + 1);
+	if (slot > 0)
+		is_new = leaf_words(leaf, 0)[slot - 1] != key[0];
+	else
+	{
+		is_new = !score_before(arena, leaf, &score) || score != key[0];
+		leaf->continues = !is_new;
+	}
+
+	copy_keys(leaf, slot + 1, leaf, slot, leaf->count - slot);
+	block_set_key(leaf, slot, key);
+	leaf_tags(leaf)[slot] = hash_tag(hash);
+	leaf->count++;
+	by.distinct += leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
+
+	index->members++;
+	index->distinct += by.distinct;
+	if (last && leaf->next != LB_NONE)
+	{
+		const Block *next = block_ptr(arena, leaf->next);
+
+		change_next(arena, index, path, leaf_words(next, 0)[0] == key[0]);
+	}
+	return by;
+}
+
+/*
+ * Take the key of a path out of its leaf.  Returns what the links along the
+ * path span more (amounts wrap around).
+ */
+static Span
+remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
+			 Block *leaf)
+{
+	int			slot = path->slot[0];
+	int64		score = leaf_words(leaf, 0)[slot];
+	bool		last = slot + 1 == leaf->count;
+	bool		was_new = leaf_distinct(leaf, slot, slot + 1) != 0;
+	Span		by = {(uint64) -1, 0};
+
+	/*
+	 * The next entry becomes new if it has the same score and this one was
+	 * new; else nothing changes for it.
+	 */
+	by.distinct -= leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
+	copy_keys(leaf, slot, leaf, slot + 1, leaf->count - slot - 1);
+	leaf->count--;
+	if (!last)
+	{
+		if (slot == 0)
+			leaf->continues = !was_new && leaf_words(leaf, 0)[0] == score;
+		by.distinct += leaf_distinct(leaf, slot, slot + 1);
+	}
+
+	index->members--;
+	index->distinct += by.distinct;
+	if (last && leaf->next != LB_NONE)
+	{
+		const Block *next = block_ptr(arena, leaf->next);
+
+		change_next(arena, index, path,
+					!was_new && leaf_words(next, 0)[0] == score);
+	}
+	return by;
+}
+
+/*--------------------------------------------------------------------------
+ * The interface
+ *--------------------------------------------------------------------------
+ */
+
+LbResult
+lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
+{
+	LbArena    *arena = mem->arena;
+	const int64 *member = key_member(index, key);
+	uint32		hash = member_hash(arena, index, member);
+	Block	   *leaf;
+	LbPath		path;
+	int			slot;
+
+	if (index->height == 0)
+	{
+		LbRef		ref = lb_block_alloc(mem, index, 0);
+
+		if (ref == LB_NONE)
+			return LB_NOMEM;
+		(void) lb_block_init(arena, index, ref, 0, 0);
+		index->root = ref;
+		index->first = ref;
+		index->last = ref;
+		index->root_order = 0;
+		index->height = 1;
+	}
+
+	/* Find the place first, while the hash's cache lines are on their way. */
+	lb_hash_prefetch(arena, &index->hash, hash);
+	leaf = descend_to_key(arena, index, key, NULL, &path);
+	if (find_member(arena, index, member, hash, &slot) != NULL)
+		return LB_EXISTS;
+	if (index->members >= HASH_FROM && !index_hashed(index) &&
+		build_hash(mem, index) != LB_OK)
+		return LB_NOMEM;
+
+	if (index_hashed(index) &&
+		lb_hash_insert(mem, &index->hash, hash, path.ref[0]) != LB_OK)
+		return LB_NOMEM;
+	if (leaf->count == leaf->cap)
+	{
+		LbRef		before = path.ref[0];
+		bool		done pg_attribute_unused();
+
+		if (!resolve_overflow(mem, index, &path))
+		{
+			if (index_hashed(index))
+			{
+				done = lb_hash_delete(mem, &index->hash, hash, before);
+				Assert(done);
+			}
+			return LB_NOMEM;
+		}
+		leaf = descend_to_key(arena, index, key, NULL, &path);
+		if (index_hashed(index) && path.ref[0] != before)
+		{
+			done = lb_hash_replace(arena, &index->hash, hash, before,
+								   path.ref[0]);
+			Assert(done);
+		}
+	}
+
+	add_along(arena, index, &path,
+			  insert_entry(arena, index, &path, leaf, key, hash));
+	return LB_OK;
+}
+
+LbResult
+lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
+{
+	LbArena    *arena = mem->arena;
+	Block	   *leaf;
+	LbPath		path;
+	uint32		hash;
+
+	if (index->height == 0)
+		return LB_NOTFOUND;
+	hash = member_hash(arena, index, key_member(index, key));
+	lb_hash_prefetch(arena, &index->hash, hash);
+	leaf = descend_to_key(arena, index, key, NULL, &path);
+	if (!leaf_has_key(leaf, path.slot[0], key))
+		return LB_NOTFOUND;
+
+	if (index->members == 1)
+	{
+		lb_index_free(mem, index);
+		return LB_OK;
+	}
+	if (index_hashed(index))
+	{
+		bool		done pg_attribute_unused();
+
+		done = lb_hash_delete(mem, &index->hash, hash, path.ref[0]);
+		Assert(done);
+	}
+	add_along(arena, index, &path, remove_entry(arena, index, &path, leaf));
+	if (index->members < HASH_UNTIL && index_hashed(index))
+		lb_hash_free(mem, &index->hash);
+	resolve_underflow(mem, index, &path);
+	return LB_OK;
+}
+
+LbResult
+lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
+				 const int64 *new, const LbPath *old_hint,
+				 const LbPath *new_hint)
+{
+	LbArena    *arena = mem->arena;
+	Block	   *leaf;
+	Block	   *to;
+	LbPath		path;
+	LbPath		to_path;
+	Span		less;
+	uint32		hash;
+	LbResult	result;
+
+	Assert(lb_words_cmp(key_member(index, old), key_member(index, new),
+						index->member_words) == 0);
+	if (index->height == 0)
+		return LB_NOTFOUND;
+	hash = member_hash(arena, index, key_member(index, old));
+	if (old_hint == NULL)
+		lb_hash_prefetch(arena, &index->hash, hash);
+	leaf = descend_to_key(arena, index, old, old_hint, &path);
+	if (!leaf_has_key(leaf, path.slot[0], old))
+		return LB_NOTFOUND;
+	to = descend_to_key(arena, index, new, new_hint, &to_path);
+
+	/* Where blocks come or go, one after the other. */
+	if (leaf->count == 1 || (to != leaf && to->count == to->cap))
+	{
+		result = lb_index_remove(mem, index, old);
+		return result == LB_OK ? lb_index_insert(mem, index, new) : result;
+	}
+	if (to != leaf && index_hashed(index))
+	{
+		bool		done pg_attribute_unused();
+
+		done = lb_hash_replace(arena, &index->hash, hash, path.ref[0],
+							   to_path.ref[0]);
+		Assert(done);
+	}
+	less = remove_entry(arena, index, &path, leaf);
+	if (to == leaf && to_path.slot[0] > path.slot[0])
+		to_path.slot[0]--;
+	add_along_two(arena, index, &path, less, &to_path,
+				  insert_entry(arena, index, &to_path, to, new, hash));
+	if (to != leaf)
+		resolve_underflow(mem, index, &path);
+	return LB_OK;
+}

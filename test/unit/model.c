@@ -1,0 +1,624 @@
+/*-------------------------------------------------------------------------
+ *
+ * model.c
+ *	  A model of the skip list, and random operations on both.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/skiplist_internal.h"
+
+#include "model.h"
+
+int			same_hash = 0;
+
+/* The nth word with this hash: the steps of lb_hash_words backwards. */
+static int64
+word_of_hash(uint64 hash_seed, uint32 hash, uint32 n)
+{
+	uint64		h = (uint64) n << 32 | (n ^ hash);
+
+	h ^= h >> 33;
+	h *= UINT64CONST(0x9cb4b2f8129337db);
+	h ^= h >> 33;
+	h *= UINT64CONST(0x4f74430c22a54005);
+	h ^= h >> 33;
+	return (int64) (h ^ hash_seed);
+}
+
+int64 *
+model_key(const Model *model, int member)
+{
+	return model->keys + (Size) member * LB_MAX_WIDTH;
+}
+
+int64
+extreme(void)
+{
+	static const int64 values[] = {
+		INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX
+	};
+
+	return values[random_below(7)];
+}
+
+void
+make_key(Model *model, int member, int64 *key)
+{
+	int			first = model->width - model->member_words;
+	int			i;
+
+	for (i = 0; i < first; i++)
+		key[i] = (int64) random_below(3);
+	if (first > 0)
+	{
+		switch (model->scores)
+		{
+			case SCORES_RANDOM:
+				key[0] = ~(int64) (next_random() %
+								   (uint64) model->score_range);
+				break;
+			case SCORES_EXTREME:
+				for (i = 0; i < first; i++)
+					key[i] = extreme();
+				break;
+			case SCORES_ASCENDING:
+				key[0] = model->counter++ / model->score_range;
+				break;
+			case SCORES_DESCENDING:
+				key[0] = -(model->counter++ / model->score_range);
+				break;
+		}
+	}
+	for (i = first; i < model->width; i++)
+		key[i] = member % 5;
+	key[model->width - 1] = member == 0 ? INT64_MIN :
+		member == 1 ? INT64_MAX : (int64) member / 5 * 3 - 100 + member % 2;
+	if (model->member_words == 1)
+		key[model->width - 1] = member == 0 ? INT64_MIN :
+			member == 1 ? INT64_MAX : (int64) member * 3 - 100;
+	if (same_hash > 0)
+	{
+		Assert(model->member_words == 1);
+		key[model->width - 1] =
+			word_of_hash(model->world.arena.hash_seed,
+						 (uint32) (member / same_hash) * 2654435769U,
+						 (uint32) (member % same_hash));
+	}
+}
+
+bool
+model_open(Model *model, int width, int member_words, int universe,
+		   Scores scores, int64 score_range)
+{
+	int			i;
+
+	memset(model, 0, sizeof(Model));
+	model->width = width;
+	model->member_words = member_words;
+	model->universe = universe;
+	model->scores = scores;
+	model->score_range = score_range;
+	model->keys = allocate((Size) universe * LB_MAX_WIDTH * sizeof(int64));
+	model->there = allocate(universe * sizeof(bool));
+	model->order = allocate(universe * sizeof(int));
+	REQUIRE(world_open(&model->world,
+					   (uint64) universe * (width * 4 + 40) / LB_PAGE_SIZE +
+					   (uint64) universe * width * 8 / LB_PAGE_SIZE + 64));
+	for (i = 0; i < universe; i++)
+		make_key(model, i, model_key(model, i));
+	lb_index_init(&model->index, width, member_words);
+	model->before = model->index;
+	return true;
+}
+
+bool
+model_close(Model *model)
+{
+	lb_index_free(&model->world.mem, &model->index);
+	free(model->keys);
+	free(model->there);
+	free(model->order);
+	return world_close(&model->world);
+}
+
+/* How many keys of the model come before prefix, or equal it if inclusive. */
+static int
+model_before(const Model *model, const int64 *prefix, int nwords,
+			 bool inclusive)
+{
+	int			low = 0;
+	int			high = model->n;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			c = lb_words_cmp(model_key(model, model->order[middle]),
+									 prefix, nwords);
+
+		if (c < 0 || (c == 0 && inclusive))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint64
+model_distinct(const Model *model, int before)
+{
+	uint64		n = 0;
+	int			i;
+
+	for (i = 0; i < before; i++)
+		n += i == 0 || model_key(model, model->order[i])[0] !=
+			model_key(model, model->order[i - 1])[0];
+	return n;
+}
+
+void
+model_insert(Model *model, int member)
+{
+	const int64 *key = model_key(model, member);
+	int			at = model_before(model, key, model->width, false);
+
+	memmove(model->order + at + 1, model->order + at,
+			(model->n - at) * sizeof(int));
+	model->order[at] = member;
+	model->there[member] = true;
+	model->n++;
+}
+
+void
+model_remove(Model *model, int member)
+{
+	const int64 *key = model_key(model, member);
+	int			at = model_before(model, key, model->width, false);
+
+	model->n--;
+	memmove(model->order + at, model->order + at + 1,
+			(model->n - at) * sizeof(int));
+	model->there[member] = false;
+}
+
+bool
+compare_index(const Model *model)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	LbCursor	cursor;
+	bool		more;
+	int			i;
+
+	REQUIRE_NULL(lb_index_check(arena, index));
+	REQUIRE(lb_index_bytes(index) == model->world.arena.used);
+	REQUIRE(index->members == (uint64) model->n);
+	REQUIRE(index->distinct == model_distinct(model, model->n));
+	more = lb_index_seek_place(arena, index, 0, &cursor);
+	for (i = 0; i < model->n; i++)
+	{
+		int64		key[LB_MAX_WIDTH];
+
+		REQUIRE(more);
+		lb_cursor_key(arena, index, &cursor, key);
+		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
+							 model->width) == 0);
+		if (i + 1 < model->n)
+			more = lb_cursor_next(arena, index, &cursor);
+	}
+	if (model->n == 0)
+	{
+		REQUIRE(!more);
+		return true;
+	}
+	for (i = model->n - 2; i >= 0; i--)
+	{
+		int64		key[LB_MAX_WIDTH];
+
+		REQUIRE(lb_cursor_prev(arena, index, &cursor));
+		lb_cursor_key(arena, index, &cursor, key);
+		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
+							 model->width) == 0);
+	}
+	REQUIRE(!lb_cursor_prev(arena, index, &cursor));
+	REQUIRE(cursor.leaf == LB_NONE);
+	REQUIRE(!lb_cursor_prev(arena, index, &cursor));
+	REQUIRE(!lb_cursor_next(arena, index, &cursor));
+	return true;
+}
+
+/* Several prefixes at once must get what each of them gets by itself. */
+static bool
+ask_many(Model *model, int nwords)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	int64		keys[5][LB_MAX_WIDTH];
+	const int64 *prefixes[5];
+	LbPath		paths[5];
+	LbCursor	places[5];
+	uint64		members[5];
+	uint64		distinct[5];
+	int			n = 1 + (int) random_below(5);
+	bool		count_distinct = random_below(2) == 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		make_key(model, (int) random_below(model->universe), keys[i]);
+		places[i].leaf = LB_NONE;
+		if (random_below(8) == 0)
+			keys[i][random_below(model->width)] = extreme();
+		else if (random_below(4) > 0)
+		{
+			const int64 *member = key_member(index, keys[i]);
+
+			if (!lb_index_lookup(arena, index, member, keys[i], &places[i]))
+				places[i].leaf = LB_NONE;
+		}
+		prefixes[i] = keys[i];
+	}
+	lb_index_prefetch_changes(arena, index, prefixes, n, paths);
+	lb_index_spans_many(arena, index, prefixes, places, n, nwords, members,
+						count_distinct ? distinct : NULL);
+	for (i = 0; i < n; i++)
+	{
+		uint64		m;
+		uint64		d;
+
+		lb_index_spans(arena, index, keys[i], nwords, false, &m, &d);
+		REQUIRE(members[i] == m);
+		REQUIRE(!count_distinct || distinct[i] == d);
+	}
+	return true;
+}
+
+/* Look several members up at once. */
+static bool
+look_up_many(Model *model, int nwords)
+{
+	const LbIndex *index = &model->index;
+	int			who[LB_PREFETCH_KEYS];
+	int64		members[LB_PREFETCH_KEYS * LB_MAX_WIDTH] = {0};
+	int64		keys[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
+	bool		found[LB_PREFETCH_KEYS];
+	LbCursor	places[LB_PREFETCH_KEYS];
+	int			n = (int) random_below(LB_PREFETCH_KEYS + 1);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		who[i] = (int) random_below(model->universe);
+		memcpy(members + i * index->member_words,
+			   key_member(index, model_key(model, who[i])),
+			   index->member_words * sizeof(int64));
+	}
+	lb_index_lookup_many(&model->world.arena, index, members, n, nwords, keys,
+						 found, places);
+	for (i = 0; i < n; i++)
+	{
+		int64		at[LB_MAX_WIDTH];
+
+		REQUIRE(found[i] == model->there[who[i]]);
+		if (!found[i])
+			continue;
+		REQUIRE(lb_words_cmp(keys + i * model->width,
+							 model_key(model, who[i]), nwords) == 0);
+		lb_cursor_key(&model->world.arena, index, &places[i], at);
+		REQUIRE(lb_words_cmp(model_key(model, who[i]), at, model->width) == 0);
+	}
+	return true;
+}
+
+bool
+ask(Model *model)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	int			member = (int) random_below(model->universe);
+	int64		key[LB_MAX_WIDTH];
+	int64		got[LB_MAX_WIDTH];
+	int			nwords = 1 + (int) random_below(model->width);
+	bool		inclusive = random_below(2) == 0;
+	int			before;
+	LbCursor	cursor;
+	uint64		members;
+	uint64		distinct;
+	int			steps;
+
+	operations++;
+	memcpy(key, model_key(model, member), sizeof(key));
+	if (random_below(8) == 0)
+	{
+		REQUIRE(ask_many(model, nwords));
+		REQUIRE(look_up_many(model, nwords));
+	}
+	switch (random_below(4))
+	{
+		case 0:					/* where is this member? */
+			lb_index_prefetch_hash(arena, index, key_member(index, key));
+			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
+									got, NULL) == model->there[member]);
+			if (model->there[member])
+				REQUIRE(lb_words_cmp(key, got, model->width) == 0);
+			break;
+
+		case 1:					/* how many are before this prefix? */
+			if (random_below(2) == 0)
+				make_key(model, member, key);
+			if (random_below(8) == 0)
+				key[random_below(model->width)] = extreme();
+			before = model_before(model, key, nwords, inclusive);
+			if (before > 2000 && random_below(16) != 0)
+			{
+				lb_index_spans(arena, index, key, nwords, inclusive,
+							   &members, NULL);
+				REQUIRE(members == (uint64) before);
+				break;
+			}
+			lb_index_spans(arena, index, key, nwords, inclusive,
+						   NULL, &distinct);
+			REQUIRE(distinct == model_distinct(model, before));
+			lb_index_spans(arena, index, key, nwords, inclusive,
+						   &members, &distinct);
+			REQUIRE(members == (uint64) before);
+			REQUIRE(distinct == model_distinct(model, before));
+			break;
+
+		case 2:					/* which member is at this place? */
+			before = (int) random_below(model->n + 2);
+			REQUIRE(lb_index_seek_place(arena, index, before, &cursor) ==
+					(before < model->n));
+			if (before < model->n)
+			{
+				lb_cursor_key(arena, index, &cursor, got);
+				REQUIRE(lb_words_cmp(got,
+									 model_key(model, model->order[before]),
+									 model->width) == 0);
+			}
+			else
+				REQUIRE(cursor.leaf == LB_NONE);
+			break;
+
+		case 3:					/* move a cursor from there */
+			if (random_below(4) == 0)
+				make_key(model, member, key);
+			before = model_before(model, key, nwords, false);
+			REQUIRE(lb_index_seek_key(arena, index, key, nwords, &cursor) ==
+					(before < model->n));
+			for (steps = (int) random_below(8); steps > 0; steps--)
+			{
+				if (before >= model->n || before < 0)
+				{
+					REQUIRE(cursor.leaf == LB_NONE);
+					break;
+				}
+				lb_cursor_key(arena, index, &cursor, got);
+				REQUIRE(lb_words_cmp(got,
+									 model_key(model, model->order[before]),
+									 model->width) == 0);
+				if (inclusive)
+				{
+					before++;
+					REQUIRE(lb_cursor_next(arena, index, &cursor) ==
+							(before < model->n));
+				}
+				else
+				{
+					before--;
+					REQUIRE(lb_cursor_prev(arena, index, &cursor) ==
+							(before >= 0));
+				}
+			}
+			break;
+	}
+	return true;
+}
+
+bool
+insert(Model *model, int member, bool starve)
+{
+	LbMem	   *mem = &model->world.mem;
+	LbIndex    *index = &model->index;
+	int64	   *key = model_key(model, member);
+	LbResult	result = LB_NOMEM;
+	uint32		chunks = 0;
+
+	operations++;
+	make_key(model, member, key);
+	while (starve && result == LB_NOMEM)
+	{
+		uint64		distinct = index->distinct;
+
+		world_limit(&model->world, chunks++);
+		result = lb_index_insert(mem, index, key);
+		if (result == LB_NOMEM)
+		{
+			REQUIRE(index->members == (uint64) model->n);
+			REQUIRE(index->distinct == distinct);
+			if (model->n < 300 || random_below(10) == 0)
+				REQUIRE(compare_index(model));
+		}
+	}
+	mem->limit = 0;
+	if (!starve)
+		result = lb_index_insert(mem, index, key);
+	REQUIRE(result == LB_OK);
+	model_insert(model, member);
+	return true;
+}
+
+/*
+ * A hint for the path to a key: none, the path itself, the path in the index of
+ * some time ago, or anything.
+ */
+static const LbPath *
+make_hint(Model *model, const int64 *key, LbPath *path)
+{
+	const LbIndex *index = &model->index;
+
+	if (random_below(20) == 0)
+		model->before = *index;
+	switch (random_below(4))
+	{
+		case 0:
+			return NULL;
+		case 1:
+			index = &model->before;
+			break;
+		case 2:
+			for (int i = 0; i < LB_MAX_HEIGHT; i++)
+			{
+				path->ref[i] = i == (int) index->height - 1 ? index->root :
+					(LbRef) random_below(model->world.arena.nchunks * 2);
+				path->slot[i] = (int) random_below(200) - 50;
+			}
+			return path;
+	}
+	lb_index_prefetch_changes(&model->world.arena, index, &key, 1, path);
+	return path;
+}
+
+bool
+replace(Model *model, int member, bool starve)
+{
+	LbMem	   *mem = &model->world.mem;
+	LbIndex    *index = &model->index;
+	int64		old[LB_MAX_WIDTH];
+	int64		key[LB_MAX_WIDTH];
+	LbPath		paths[2];
+	const LbPath *old_hint;
+	const LbPath *new_hint;
+	LbResult	result;
+
+	operations++;
+	memcpy(old, model_key(model, member), sizeof(old));
+	make_key(model, member, key);
+	if (random_below(8) == 0)
+	{
+		/* Not far from where it was. */
+		memcpy(key, old, sizeof(key));
+		key[random_below(model->width - model->member_words)] ^= 1;
+	}
+	if (memcmp(old, key, model->width * sizeof(int64)) == 0)
+		return true;
+	old_hint = make_hint(model, old, &paths[0]);
+	new_hint = make_hint(model, key, &paths[1]);
+	if (random_below(8) == 0)
+	{
+		old[random_below(model->width - model->member_words)] ^= 5;
+		REQUIRE(lb_index_replace(mem, index, old, key, old_hint,
+								 new_hint) == LB_NOTFOUND);
+		memcpy(old, model_key(model, member), sizeof(old));
+	}
+	if (!model->there[member])
+	{
+		REQUIRE(lb_index_replace(mem, index, old, key, old_hint,
+								 new_hint) == LB_NOTFOUND);
+		return true;
+	}
+	if (starve)
+		world_limit(&model->world, 0);
+	result = lb_index_replace(mem, index, old, key, old_hint, new_hint);
+	mem->limit = 0;
+	REQUIRE(result == LB_OK || (starve && result == LB_NOMEM));
+	model_remove(model, member);
+	if (result == LB_OK)
+	{
+		memcpy(model_key(model, member), key, model->width * sizeof(int64));
+		model_insert(model, member);
+	}
+	return true;
+}
+
+/* One random change. */
+static bool
+change(Model *model, int percent_insert, bool starve)
+{
+	LbMem	   *mem = &model->world.mem;
+	LbIndex    *index = &model->index;
+	int			member = (int) random_below(model->universe);
+	int64		key[LB_MAX_WIDTH];
+
+	if (random_below(3) == 0 && model->width > model->member_words)
+	{
+		if (model->n > 0 && random_below(20) != 0)
+			member = model->order[random_below(model->n)];
+		return replace(model, member, starve && random_below(4) == 0);
+	}
+	operations++;
+	if ((int) random_below(100) < percent_insert)
+	{
+		if (model->there[member])
+		{
+			make_key(model, member, key);
+			REQUIRE(lb_index_insert(mem, index, key) == LB_EXISTS);
+			return true;
+		}
+		return insert(model, member, starve && random_below(4) == 0);
+	}
+
+	if (model->n > 0 && random_below(10) != 0)
+		member = model->order[random_below(model->n)];
+	memcpy(key, model_key(model, member), sizeof(key));
+	if (model->there[member])
+	{
+		if (random_below(8) == 0 && model->width > model->member_words)
+		{
+			key[random_below(model->width - model->member_words)] ^= 5;
+			REQUIRE(lb_index_remove(mem, index, key) == LB_NOTFOUND);
+			memcpy(key, model_key(model, member), sizeof(key));
+		}
+		REQUIRE(lb_index_remove(mem, index, key) == LB_OK);
+		model_remove(model, member);
+	}
+	else
+		REQUIRE(lb_index_remove(mem, index, key) == LB_NOTFOUND);
+	return true;
+}
+
+bool
+exercise(Model *model, int steps, int check_every, bool starve)
+{
+	int			target = model->universe;
+	int			step;
+
+	for (step = 0; step < steps; step++)
+	{
+		int			percent = 50;
+
+		if (step % Max(steps / 12, 1) == 0)
+			target = step / Max(steps / 12, 1) % 2 == 0 ?
+				model->universe * 9 / 10 :
+				(int) random_below(model->universe / 2 + 1);
+		if (model->n < target)
+			percent = 85;
+		else if (model->n > target)
+			percent = 30;
+		REQUIRE(change(model, percent, starve));
+		if (random_below(2) == 0)
+			REQUIRE(ask(model));
+		if (step % check_every == 0)
+			REQUIRE(compare_index(model));
+	}
+	REQUIRE(compare_index(model));
+	return true;
+}
+
+bool
+empty_again(Model *model)
+{
+	while (model->n > 0)
+	{
+		int			member = model->order[random_below(model->n)];
+
+		operations++;
+		REQUIRE(lb_index_remove(&model->world.mem, &model->index,
+								model_key(model, member)) == LB_OK);
+		model_remove(model, member);
+		if (random_below(model->n + 50) == 0)
+			REQUIRE(compare_index(model));
+	}
+	REQUIRE(compare_index(model));
+	REQUIRE(model->world.arena.used == 0);
+	return true;
+}

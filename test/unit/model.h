@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * model.h
+ *	  A model of the skip list, and random operations on both.
+ *
+ * The model is the key of each member that is there, and an array of the
+ * members in order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_MODEL_H
+#define LB_MODEL_H
+
+#include "index/skiplist.h"
+#include "test.h"
+
+typedef enum Scores
+{
+	SCORES_RANDOM,				/* below score_range */
+	SCORES_EXTREME,				/* at the ends of what int64 can be */
+	SCORES_ASCENDING,
+	SCORES_DESCENDING
+} Scores;
+
+typedef struct Model
+{
+	World		world;
+	LbIndex		index;
+	LbIndex		before;			/* as it was some time ago */
+	int			width;
+	int			member_words;
+	Scores		scores;
+	int64		score_range;
+	int64		counter;
+	int			universe;		/* members that can be there */
+	int			n;				/* members that are */
+	int64	   *keys;			/* by member, LB_MAX_WIDTH words each */
+	bool	   *there;			/* by member */
+	int		   *order;			/* members in order of key */
+} Model;
+
+/* This many members of a model share each hash; 0 leaves hashes to chance. */
+extern int	same_hash;
+
+/*
+ * Open a model of an empty index, with members 0 .. universe - 1.  Scores are
+ * numbers below score_range, or, if they ascend or descend, score_range members
+ * in a row have the same.
+ */
+extern bool model_open(Model *model, int width, int member_words,
+					   int universe, Scores scores, int64 score_range);
+
+/* Free the index and the model.  Fails if memory is left in the arena. */
+extern bool model_close(Model *model);
+
+/* The key of a member, which it has or last had. */
+extern int64 *model_key(const Model *model, int member);
+
+/* Make a random key that a member could have. */
+extern void make_key(Model *model, int member, int64 *key);
+
+/* A number at an end of what int64 can be, or near 0. */
+extern int64 extreme(void);
+
+/* Insert a member with its key, or remove it, in the model only. */
+extern void model_insert(Model *model, int member);
+extern void model_remove(Model *model, int member);
+
+/* Compare the whole index with the model. */
+extern bool compare_index(const Model *model);
+
+/* Compare the answers to one random question. */
+extern bool ask(Model *model);
+
+/*
+ * Insert a member with a new key, or replace its key, in both.  starve limits
+ * the memory, so that some tries fail and must change nothing.
+ */
+extern bool insert(Model *model, int member, bool starve);
+extern bool replace(Model *model, int member, bool starve);
+
+/*
+ * Random changes and questions: the index grows, shrinks and grows again.
+ * Every check_every steps all of it is compared.
+ */
+extern bool exercise(Model *model, int steps, int check_every, bool starve);
+
+/* Remove all members in random order. */
+extern bool empty_again(Model *model);
+
+#endif							/* LB_MODEL_H */

@@ -1,0 +1,461 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_hash.c
+ *	  Unit tests of the member hash.
+ *
+ * The model is an array of the references in the table; a reference's hash
+ * follows from its number.
+ *
+ * Includes the source, to reach what is static.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/memberhash.c"
+
+#include "test.h"
+
+static uint32
+test_hash_of(LbRef ref, uint32 groups)
+{
+	int64		word = groups == 0 ? ref : ref % groups;
+
+	return lb_hash_words(0, &word, 1);
+}
+
+static int
+count_in_table(const LbArena *arena, const LbHash *table, uint32 hash,
+			   LbRef ref)
+{
+	LbHashScan	scan;
+	LbRef		found;
+	int			n = 0;
+
+	for (found = lb_hash_first(arena, table, hash, &scan); found != LB_NONE;
+		 found = lb_hash_next(arena, table, &scan))
+		n += found == ref;
+	return n;
+}
+
+static bool
+count_visit(uint32 hash, LbRef ref, void *arg)
+{
+	uint64	   *sum = (uint64 *) arg;
+
+	sum[0]++;
+	sum[1] += ref;
+	sum[2] += hash;
+	return true;
+}
+
+static bool
+stop_visit(uint32 hash, LbRef ref, void *arg)
+{
+	(void) hash;
+	(void) ref;
+	return ++* (int *) arg < 3;
+}
+
+static bool
+compare_table(const LbArena *arena, const LbHash *table, const LbRef *refs,
+			  uint32 n, uint32 groups)
+{
+	uint64		sum[3] = {0, 0, 0};
+	uint64		expect[3] = {0, 0, 0};
+	uint32		i;
+
+	REQUIRE_NULL(lb_hash_check(arena, table));
+	REQUIRE(table->entries == n);
+	for (i = 0; i < n; i++)
+		(void) count_visit(test_hash_of(refs[i], groups), refs[i], expect);
+	lb_hash_walk(arena, table, count_visit, sum);
+	REQUIRE(memcmp(sum, expect, sizeof(sum)) == 0);
+	return true;
+}
+
+/*
+ * groups: so many different hashes, 0 is no restriction.  refs go up to
+ * 2 * most, and those below have a chance to be there.
+ */
+static bool
+test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
+				 bool starve)
+{
+	World		world;
+	LbHash		table;
+	uint32		universe = most * 2;
+	LbRef	   *refs = allocate(most * sizeof(LbRef));
+	int		   *at = allocate((universe + 1) * sizeof(int));
+	uint32		n = 0;
+	int			step;
+	bool		growing = true;
+	uint32		i;
+
+	REQUIRE(world_open(&world, most / 40 + 64));
+	lb_hash_init(&table);
+	for (i = 0; i <= universe; i++)
+		at[i] = -1;
+	if (reserve > 0)
+	{
+		REQUIRE(lb_hash_reserve(&world.mem, &table, reserve) == LB_OK);
+		for (i = 1; i <= Min(reserve, most); i++)
+		{
+			REQUIRE(lb_hash_insert(&world.mem, &table,
+								   test_hash_of(i, groups), i) == LB_OK);
+			at[i] = (int) n;
+			refs[n++] = i;
+		}
+		REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
+	}
+
+	for (step = 0; step < steps; step++)
+	{
+		LbRef		ref = 1 + random_below(universe);
+		uint32		hash;
+
+		operations++;
+		if (n == 0)
+			growing = true;
+		else if (n == most)
+			growing = false;
+		else if (random_below(most * 4) == 0)
+			growing = !growing;
+
+		/* Go all the way up and down. */
+		if (growing ? random_below(8) == 0 : random_below(8) != 0)
+		{
+			if (n > 0 && random_below(4) != 0)
+				ref = refs[random_below(n)];
+		}
+		hash = test_hash_of(ref, groups);
+		if (groups == 0 || random_below(16) == 0)
+			REQUIRE(count_in_table(&world.arena, &table, hash, ref) ==
+					(at[ref] >= 0));
+		if (at[ref] >= 0 && random_below(8) == 0)
+		{
+			/* Away and back, by the slot's reference only. */
+			REQUIRE(lb_hash_replace(&world.arena, &table, hash, ref,
+									universe + 1));
+			REQUIRE(!lb_hash_replace(&world.arena, &table, hash, ref, 1));
+			REQUIRE(lb_hash_replace(&world.arena, &table, hash, universe + 1,
+									ref));
+		}
+		else if (at[ref] >= 0)
+		{
+			/* Getting smaller takes memory; without, it stays as it is. */
+			if (starve)
+				world_limit(&world, random_below(40));
+			REQUIRE(lb_hash_delete(&world.mem, &table, hash, ref));
+			world.mem.limit = 0;
+			refs[at[ref]] = refs[--n];
+			at[refs[n]] = at[ref];
+			at[ref] = -1;
+		}
+		else if (n < most)
+		{
+			LbResult	result = LB_NOMEM;
+			uint32		chunks = 0;
+
+			REQUIRE(!lb_hash_delete(&world.mem, &table, hash, ref));
+			if (starve && random_below(4) == 0)
+			{
+				/* Give it a little more memory at a time. */
+				while (result == LB_NOMEM)
+				{
+					uint64		used = world.arena.used;
+
+					world_limit(&world, chunks++);
+					result = lb_hash_insert(&world.mem, &table, hash, ref);
+					if (result == LB_NOMEM)
+					{
+						REQUIRE(world.arena.used == used);
+						REQUIRE(compare_table(&world.arena, &table, refs, n,
+											  groups));
+					}
+				}
+				world.mem.limit = 0;
+			}
+			else
+				result = lb_hash_insert(&world.mem, &table, hash, ref);
+			REQUIRE(result == LB_OK);
+			at[ref] = (int) n;
+			refs[n++] = ref;
+		}
+		REQUIRE(table.entries == n);
+		REQUIRE(table.chunks * LB_CHUNK_SIZE == world.arena.used);
+		REQUIRE((table.root == LB_NONE) == (n == 0));
+		if (random_below(n + 100) == 0)
+			REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
+	}
+	REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
+	if (n >= 3)
+	{
+		int			calls = 0;
+
+		lb_hash_walk(&world.arena, &table, stop_visit, &calls);
+		REQUIRE(calls == 3);
+	}
+
+	/* Empty it: memory must go down with the entries. */
+	while (n > 0)
+	{
+		n--;
+		if (starve)
+			world_limit(&world, random_below(40));
+		REQUIRE(lb_hash_delete(&world.mem, &table,
+							   test_hash_of(refs[n], groups), refs[n]));
+		world.mem.limit = 0;
+		operations++;
+		if (groups == 0 && !starve)
+			REQUIRE(table.chunks * LB_CHUNK_SIZE <=
+					(uint64) n * 8 * 10 + 3 * LB_PAGE_SIZE);
+		if (n % 511 == 0)
+			REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
+	}
+	free(refs);
+	free(at);
+	return world_close(&world);
+}
+
+static bool
+test_hash_reserve(void)
+{
+	uint32		n;
+
+	for (n = 0; n < 100000; n = n < 600 ? n + 1 : n * 3 / 2)
+	{
+		World		world;
+		LbHash		table;
+		uint32		i;
+
+		REQUIRE(world_open(&world, 800));
+		lb_hash_init(&table);
+
+		/* No memory, at any step. */
+		for (i = 0; n > 0 && i < 40; i++)
+		{
+			world_limit(&world, random_below((n * 8 + 1) / LB_CHUNK_SIZE + 1));
+			if (lb_hash_reserve(&world.mem, &table, n) == LB_OK)
+				lb_hash_free(&world.mem, &table);
+			REQUIRE(world.arena.used == 0);
+			REQUIRE(table.root == LB_NONE && table.chunks == 0);
+		}
+		world.mem.limit = 0;
+		REQUIRE(lb_hash_reserve(&world.mem, &table, n) == LB_OK);
+		for (i = 1; i <= n; i++)
+			REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+								   i) == LB_OK);
+		operations += n;
+		REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+		if (n > 20000)
+			REQUIRE(world.arena.used < (uint64) n * 106 / 10);
+		lb_hash_free(&world.mem, &table);
+		REQUIRE(world_close(&world));
+	}
+	return true;
+}
+
+/*
+ * Where the directory gets a page more, and with it perhaps a level, up and
+ * down, with memory for a part of what that takes.
+ */
+static bool
+test_hash_directory(uint32 parts)
+{
+	uint32		pages = parts * DIR_FANOUT;
+	uint32		depth = parts == 1 ? 1 : 2;
+	uint32		n = pages * FULL_PAGE_SLOTS / 100 * RESERVE_LOAD;
+	uint32		full = pages * FULL_PAGE_SLOTS / 100 * SPLIT_FROM;
+	uint32		top;
+	World		world;
+	LbHash		table;
+	LbRef		i;
+
+	REQUIRE(world_open(&world, parts * 600 + 400));
+	lb_hash_init(&table);
+	REQUIRE(lb_hash_reserve(&world.mem, &table, n) == LB_OK);
+	REQUIRE(table_pages(&table) == pages && table.depth == depth);
+	for (i = 1; i <= full - 5; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+							   i) == LB_OK);
+	REQUIRE(table_pages(&table) == pages);
+	for (; table_pages(&table) == pages; i++)
+	{
+		LbResult	result;
+
+		/* Two chains, perhaps their overflow, two directory pages. */
+		world_limit(&world, random_below(40));
+		result = lb_hash_insert(&world.mem, &table, test_hash_of(i, 0), i);
+		REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+		world.mem.limit = 0;
+		if (result == LB_NOMEM)
+			i--;
+	}
+	REQUIRE(table.depth == 2);
+	top = i + 2000;
+	for (; i < top; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+							   i) == LB_OK);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	while (table_pages(&table) > pages)
+	{
+		i--;
+		if (i % 2 == 0)
+			world_limit(&world, random_below(30));
+		REQUIRE(lb_hash_delete(&world.mem, &table, test_hash_of(i, 0), i));
+		world.mem.limit = 0;
+		if (table_pages(&table) < pages + 3 && i % 16 == 0)
+			REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	}
+	REQUIRE(table.depth == depth);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	while (--i > 0)
+	{
+		REQUIRE(lb_hash_delete(&world.mem, &table, test_hash_of(i, 0), i));
+		if (i % 5003 == 0)
+			REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	}
+	operations += 2 * top;
+	return world_close(&world);
+}
+
+/*
+ * Does the check see that an entry is gone from its slot, and from the counts?
+ * It is put back.
+ */
+static bool
+lacks_entry(const LbArena *arena, LbHash *table, HashPage *page, uint32 slot)
+{
+	HashSlot	saved = page->slots[slot];
+	bool		seen;
+
+	page->slots[slot].ref = LB_NONE;
+	page->count--;
+	table->entries--;
+	seen = lb_hash_check(arena, table) != NULL;
+	page->slots[slot] = saved;
+	page->count++;
+	table->entries++;
+	return seen;
+}
+
+static bool
+test_hash_damage(void)
+{
+	World		world;
+	LbHash		table;
+	HashPage   *page;
+	HashSlot	saved;
+	LbRef		i;
+	uint32		slot = 0;
+	LbRef	   *entry;
+	LbRef		ref;
+
+	REQUIRE(world_open(&world, 200));
+	lb_hash_init(&table);
+	for (i = 1; i <= 10000; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, test_hash_of(i, 0),
+							   i) == LB_OK);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+
+	page = page_ptr(&world.arena, dir_get(&world.arena, &table, 3));
+	while (page->slots[slot].ref == LB_NONE)
+		slot++;
+	saved = page->slots[slot];
+	page->slots[slot].ref = LB_NONE;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	page->slots[slot] = saved;
+	page->slots[slot].hash ^= 1;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	page->slots[slot] = saved;
+	page->count++;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	page->count--;
+	table.entries++;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	table.entries--;
+	table.chunks++;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	table.chunks--;
+	table.split ^= 1;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	table.split ^= 1;
+	entry = dir_entry(&world.arena, &table, 5);
+	ref = *entry;
+	*entry = LB_NONE;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	*entry = ref + 1;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	*entry = UINT32_MAX;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	*entry = ref;
+	REQUIRE(table.depth == 1);
+	entry = (LbRef *) lb_ptr(&world.arena, table.root) + DIR_FANOUT - 1;
+	*entry = ref;
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	*entry = LB_NONE;
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+
+	/* A page of the least size, which only a table of one page may have. */
+	entry = dir_entry(&world.arena, &table, 5);
+	table.entries -= chain_count(&world.arena, *entry);
+	chain_free(&world.mem, &table, *entry);
+	*entry = chunk_new(&world.mem, &table, 0);
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	lb_hash_free(&world.mem, &table);
+
+	/*
+	 * Entries of a single hash follow each other from its home slot on.  What
+	 * goes is no longer counted either, so that only its place is missed.
+	 */
+	for (i = 1; i <= FULL_PAGE_SLOTS + 9; i++)
+		REQUIRE(lb_hash_insert(&world.mem, &table, 0, i) == LB_OK);
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	page = page_ptr(&world.arena, dir_get(&world.arena, &table,
+										  page_of(&table, 0)));
+	slot = home_slot(0, FULL_PAGE_SLOTS) + FULL_PAGE_SLOTS - 1;
+	slot %= FULL_PAGE_SLOTS;
+	REQUIRE(lacks_entry(&world.arena, &table, page, slot));
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	page = page_ptr(&world.arena, page->overflow);
+	slot = home_slot(0, PAGE_SLOTS(page->order));
+	REQUIRE(lacks_entry(&world.arena, &table, page, slot));
+	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
+	table.entries -= page->count;
+	page->count = 0;
+	memset(page->slots, 0, PAGE_SLOTS(page->order) * sizeof(HashSlot));
+	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
+	lb_hash_free(&world.mem, &table);
+	return world_close(&world);
+}
+
+void
+run_hash_tests(void)
+{
+	int			part = short_run ? 50 : 1;
+
+	report("hash: random, small",
+		   test_hash_random(600, 0, 1000000 / part, 0, false));
+	report("hash: random, large",
+		   test_hash_random(short_run ? 3000 : 100000, 0, 2000000 / part, 0,
+							false));
+	report("hash: random, large, reserved",
+		   test_hash_random(short_run ? 3000 : 60000, 0, 500000 / part,
+							short_run ? 2900 : 50000, false));
+	report("hash: little memory",
+		   test_hash_random(short_run ? 700 : 5000, 0, 30000 / part, 0,
+							true));
+	report("hash: few different hashes",
+		   test_hash_random(3000, 20, 200000 / part, 0, false));
+	report("hash: a single hash", test_hash_random(2000, 1, 30000 / part, 0,
+												   false));
+	report("hash: few hashes, little memory",
+		   test_hash_random(1500, 3, 6000 / part, 0, true));
+	report("hash: a single hash, reserved, little memory",
+		   test_hash_random(3000, 1, 2000 / part, 3000, true));
+	report("hash: reserve", short_run || test_hash_reserve());
+	report("hash: directory, little memory",
+		   short_run || test_hash_directory(1));
+	report("hash: larger directory, little memory",
+		   short_run || test_hash_directory(2));
+	report("hash: damage is seen", test_hash_damage());
+}
