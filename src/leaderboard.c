@@ -22,8 +22,9 @@
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "service/maintain.h"
+#include "service/event.h"
 #include "service/submit.h"
-#include "service/watch.h"
+#include "service/notify.h"
 #include "util/pause.h"
 #include "util/region.h"
 #include "workers/applier.h"
@@ -359,7 +360,7 @@ _PG_init(void)
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
 	lb_maintain_init();
-	lb_watch_init();
+	lb_notify_init();
 
 	/* pg_upgrade's servers must not have anybody look at their tables. */
 	if (IsBinaryUpgrade)

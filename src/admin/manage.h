@@ -10,6 +10,14 @@
 
 #include "boards/board.h"
 
+
+extern void lb_record_board(const char *board, Oid source, const char *member,
+							const char *rank_by, const char *board_column,
+							const char *method, const char *ranked_if);
+
+/* Raise 42704 for a name that is no board's. */
+extern void lb_board_not_found(const char *board);
+
 /*
  * Columns of a table were renamed: record for the board old, as it was before,
  * what its columns are called now.  The board gets a new number, so that it is

@@ -244,8 +244,8 @@ any_window_has(const char *name, int len)
 
 	for (int i = 0; i < n; i++)
 	{
-		if (strncmp(windows[i]->name, name, len) == 0 &&
-			(windows[i]->name[len] == '\0' || windows[i]->name[len] == ':'))
+		if (strncmp(windows[i]->calendar.name, name, len) == 0 &&
+			(windows[i]->calendar.name[len] == '\0' || windows[i]->calendar.name[len] == ':'))
 			return true;
 	}
 	return false;

@@ -8,6 +8,8 @@
 #ifndef LB_SUBMISSION_H
 #define LB_SUBMISSION_H
 
+#include "utils/array.h"
+
 #include "service/window.h"
 
 /* One change of one player, as submitted. */
@@ -83,5 +85,50 @@ typedef struct LbSubmit
 	int			maxanomalies;
 	LbAnomaly  *anomalies;		/* in the order in which they were found */
 } LbSubmit;
+
+/*
+ * Find the boards that a submit writes to: all that are open at s->at, or those
+ * that an array of text names.  Locks the keys of the windows against being
+ * closed, to the end of the transaction.  Raises 42501 where the caller may not
+ * write scores, 42704 where there is no such board or window.
+ */
+extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
+
+/*
+ * Sort the items by player, and allocate what is known of each player.  After
+ * lb_submission_set_boards().
+ */
+extern void lb_submission_set_players(LbSubmit *s);
+
+/* The number of a player in s->players, or -1. */
+extern int	lb_player_number(const LbSubmit *s, int64 player);
+
+/* The window with this key, or NULL. */
+extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
+											int len);
+
+/* What a submit does to the scores of a window: never LB_OP_CHANGE. */
+extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
+
+/*
+ * The definition that is recorded by that very name, with its table locked in
+ * AccessShareLock, or NULL.  Can raise, as lb_find_target().
+ */
+extern LbDefinition *lb_find_recorded(const char *name);
+
+/*
+ * Raise 42501 if there are boards that scores are submitted to and the caller
+ * may write to none of them.
+ */
+extern void lb_require_some_write(void);
+
+/*
+ * The elements of an array of boards' names, palloc'd.  Raises 54000 if there are
+ * too many, 22004 if one is null.
+ */
+extern int	lb_named_boards(ArrayType *names, Datum **elements);
+
+/* Raise 22004 for an argument that is an array with a null in it. */
+extern void lb_null_element(const char *name);
 
 #endif							/* LB_SUBMISSION_H */

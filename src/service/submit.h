@@ -8,8 +8,8 @@
 #ifndef LB_SUBMIT_H
 #define LB_SUBMIT_H
 
-/* Settings. */
-extern bool lb_events;
-extern int	lb_max_clock_skew;	/* seconds; below 0 there is no bound */
+
+/* Setting, in seconds: how far a submit may be ahead; below 0 there is no bound. */
+extern int	lb_max_clock_skew;
 
 #endif							/* LB_SUBMIT_H */

@@ -1,29 +1,72 @@
 /*-------------------------------------------------------------------------
  *
  * watch.h
- *	  Notification of boards and members that somebody watches.
+ *	  Boards and members that are watched.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef LB_WATCH_H
 #define LB_WATCH_H
 
-#include "boards/board.h"
-
-/* Milliseconds between two notifications. */
-extern int	lb_notify_interval;
+#include "reads/reader.h"
 
 /*
  * The databases that have watches, of which the launcher keeps a worker each:
- * enter one, remove one.  Never raise.
+ * enter one, remove one, list them.  Never raise.  lb_watch_list copies at
+ * most max and returns how many.
  */
 extern void lb_watch_enter(Oid database);
 extern void lb_watch_forget(Oid database);
+extern int	lb_watch_list(Oid *databases, int max);
 
-/* Register that worker; from _PG_init. */
-extern void lb_watch_init(void);
+/*
+ * Whether there are watches in this database, or may be when a transaction that
+ * is open has committed.  Takes its own snapshots; outside of SPI.  Can raise.
+ */
+extern bool lb_anybody_watches(void);
 
-/* Entry point of the worker. */
-extern PGDLLEXPORT void lb_watch_main(Datum arg);
+/* A place of a board, or a member's; each number is there or not. */
+typedef struct LbPlace
+{
+	LbRow		row;
+	bool		has_rank;
+	bool		has_member;
+	bool		has_score;
+} LbPlace;
+
+/* What a board's name means, and the members on the places that are watched. */
+typedef struct LbPlaces
+{
+	char	   *key;
+	int			n;
+	LbPlace    *places;
+} LbPlaces;
+
+/*
+ * Find a board that is watched, or is going to be, and its key.  Raises if the
+ * name leads to none, or what is read by the key is a board of another
+ * definition.
+ */
+extern LbDefinition *lb_find_watched(const char *board, char **key);
+
+/*
+ * Settings for reading for others, until AtEOXact_GUC() of what is returned: a
+ * search_path of PostgreSQL's own, and no answer from a part of the rows.
+ */
+extern int	lb_begin_reading(void);
+
+/*
+ * Read, with the rights of the table's owner, the first places of the board of
+ * a key, or those of n members: one place for each.  Policies that apply to the
+ * owner are an error, not fewer rows, after lb_begin_reading().
+ */
+extern int	lb_read_places(Oid owner, const char *key, int top,
+						   const int64 *members, int n, LbPlace **places);
+
+/*
+ * One of the three numbers of each place, as an array: 0 members, 1 ranks,
+ * 2 scores.
+ */
+extern Datum lb_places_array(const LbPlaces *state, int number);
 
 #endif							/* LB_WATCH_H */

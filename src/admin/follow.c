@@ -1,0 +1,208 @@
+/*-------------------------------------------------------------------------
+ *
+ * follow.c
+ *	  Following what changes beside our functions: rows of lb_board, and DROP.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/event_trigger.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "boards/own.h"
+#include "capture/ddl.h"
+#include "service/limit.h"
+#include "service/window_admin.h"
+
+PG_FUNCTION_INFO_V1(lb_board_changed);
+PG_FUNCTION_INFO_V1(lb_on_drop);
+
+/*
+ * Who writes to the source without knowing what is recorded of it captures
+ * nothing for its boards: wait until he has ended, and let the next one wait
+ * for us.  In a restore there are no triggers yet, and COPY may take hours.
+ */
+static void
+lock_captured(Oid source)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)) ||
+		!lb_has_row_trigger(source))
+		return;
+	LockRelationOid(source, ShareRowExclusiveLock);
+	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+}
+
+/*
+ * A definition is taken away or replaced.  If that is not the doing of our
+ * functions, its index must not be found again by a row with the same number.
+ */
+static void
+erase_defn(LbDefinition *defn)
+{
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
+		lb_note_erased(defn);
+}
+
+static void
+erase_recorded(Oid lb_board, int32 id)
+{
+	LbDefinition *defn;
+
+	/* First, since it does not need the cache. */
+	if (lb_dropped_here(lb_board, id))
+		return;
+	defn = lb_defn_by_id(id);
+	if (defn != NULL)
+		erase_defn(defn);
+}
+
+/*
+ * A board is gone, or has another table: what its name stood for in other tables
+ * of the extension goes too.
+ */
+static void
+end_name(const char *board)
+{
+	bool		windows = strcmp(board, "*") == 0;
+
+	if (!windows && strcmp(board, "global") != 0)
+		return;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lb_limits_end(windows);
+	if (windows)
+		lb_windows_end();
+	SPI_finish();
+}
+
+/*
+ * The extension's table was written to: every backend must read it again.  For
+ * each row, since no other triggers are fired for what a worker of logical
+ * replication applies.
+ */
+Datum
+lb_board_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	const LbCatalog *cat;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"lb_board_changed")));
+	cat = lb_shared == NULL ? NULL : lb_catalog();
+	if (cat != NULL && cat->version_ok &&
+		cat->lb_board == RelationGetRelid(trigger->tg_relation))
+	{
+		if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
+		{
+			LbDefinition **defns;
+			int			n = lb_all_defns(&defns);
+			Oid		   *sources = palloc(Max(1, n) * sizeof(Oid));
+
+			/* A lock can make the definitions be read again. */
+			for (int i = 0; i < n; i++)
+				sources[i] = defns[i]->source;
+			for (int i = 0; i < n; i++)
+				lock_captured(sources[i]);
+			n = lb_all_defns(&defns);
+			for (int i = 0; i < n; i++)
+			{
+				if (!lb_dropped_here(defns[i]->catalog, defns[i]->id))
+					erase_defn(defns[i]);
+			}
+			end_name("global");
+			end_name("*");
+		}
+		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		{
+			Oid			source;
+			Oid			new_source;
+			int32		id = lb_recorded_id(trigger->tg_trigslot, &source);
+			char	   *name = lb_recorded_name(trigger->tg_trigslot);
+
+			lock_captured(source);
+			if (!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+				erase_recorded(RelationGetRelid(trigger->tg_relation), id);
+			if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+			{
+				(void) lb_recorded_id(trigger->tg_newslot, &new_source);
+				lock_captured(new_source);
+				if (new_source != source ||
+					strcmp(name, lb_recorded_name(trigger->tg_newslot)) != 0)
+					end_name(name);
+			}
+			else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+				end_name(name);
+		}
+	}
+	CacheInvalidateRelcache(trigger->tg_relation);
+	PG_RETURN_POINTER(NULL);
+}
+
+/*
+ * After a DROP: forget the boards whose tables are gone, or a dump would hold
+ * rows that cannot be restored.
+ */
+Datum
+lb_on_drop(PG_FUNCTION_ARGS)
+{
+	const LbCatalog *cat;
+	LbDefinition **defns;
+	int			n;
+	Datum	   *gone;
+	int			ngone = 0;
+	Oid			looked = InvalidOid;
+	bool		exists = false;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"lb_on_drop")));
+	cat = lb_catalog();
+	if (cat == NULL || !cat->version_ok)
+		PG_RETURN_NULL();
+	n = lb_all_defns(&defns);
+	gone = palloc(Max(1, n) * sizeof(Datum));
+	for (int i = 0; i < n; i++)
+	{
+		/* Boards of one table often have names that are alike. */
+		if (defns[i]->source != looked)
+		{
+			looked = defns[i]->source;
+			exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(looked));
+		}
+		if (!exists)
+			gone[ngone++] = Int32GetDatum(defns[i]->id);
+	}
+	if (ngone > 0)
+	{
+		Oid			types[] = {INT4ARRAYOID};
+		Datum		values[1];
+
+		values[0] = lb_make_array(INT4OID, gone, NULL, ngone);
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "SPI_connect failed");
+
+		/* All at once: each statement has every session read lb_board again. */
+		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
+								 1, types, values, NULL);
+		SPI_finish();
+	}
+	PG_RETURN_NULL();
+}

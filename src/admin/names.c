@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * names.c
+ *	  Names of boards that the family "*" answers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+
+#include "admin/names.h"
+#include "boards/own.h"
+#include "ledger/backlog.h"
+#include "service/window.h"
+
+/* Boards of a family whose values begin with a prefix are looked for. */
+typedef struct PrefixScan
+{
+	LbSharedBoard *shared;
+	const char *prefix;
+	int			len;
+	bool		found;
+} PrefixScan;
+
+static bool
+find_prefix(uint32 hash, LbRef ref, void *arg)
+{
+	PrefixScan *scan = (PrefixScan *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+	LbValue		value = lb_live_board_value(board);
+
+	if (value.len < scan->len ||
+		memcmp(value.data, scan->prefix, scan->len) != 0)
+		return true;
+	lb_apply_backlog(scan->shared, board);
+	scan->found = board->index.members > 0;
+	return !scan->found;
+}
+
+/*
+ * Whether a family has boards that begin with a prefix, by its index.  Returns
+ * false if the index cannot tell: it is not ready, or the transaction may have
+ * written rows that are not in it.
+ */
+static bool
+has_boards(LbDefinition *family, const char *prefix, bool *result)
+{
+	PrefixScan	scan;
+
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return false;
+	scan.shared = lb_shared_board_attach(family, false);
+	scan.prefix = prefix;
+	scan.len = strlen(prefix);
+	scan.found = false;
+	if (scan.shared == NULL)
+		return false;
+	for (int s = 0; s < LB_STRIPES && !scan.found; s++)
+	{
+		LbStripe   *stripe = &scan.shared->stripes[s];
+		bool		ready;
+
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		ready = lb_shared_board_is(scan.shared, family->generation) &&
+			pg_atomic_read_u32(&scan.shared->state) == LB_READY;
+		if (ready)
+			lb_stripe_walk(stripe, true, find_prefix, &scan);
+		LWLockRelease(&stripe->lock);
+		if (!ready)
+			return false;
+	}
+	*result = scan.found;
+	return true;
+}
+
+/* The same by the table's rows, hidden ones included, as their owner. */
+static bool
+has_rows(const LbDefinition *family, const char *prefix)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[1];
+	char	   *sql = psprintf("SELECT FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
+							   family->from_name,
+							   quote_identifier(family->board_column));
+	LbUser		saved;
+	uint64		n;
+
+	values[0] = CStringGetTextDatum(prefix);
+	lb_switch_to_owner(&saved, family->owner, true);
+	n = lb_run_once(sql, family->source, 1, types, values);
+	lb_restore_user(&saved);
+	return n > 0;
+}
+
+/*
+ * Whether keys that begin with a prefix have been closed, or have standings that
+ * are read through the family.
+ */
+static bool
+has_past(const LbDefinition *family, const char *prefix)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, REGCLASSOID};
+	NameData	owner;
+	Datum		values[4];
+	char	   *end = pstrdup(prefix);
+
+	/* These columns are in C order: so up to the next character. */
+	end[strlen(end) - 1]++;
+	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
+	values[0] = CStringGetTextDatum(prefix);
+	values[1] = CStringGetTextDatum(end);
+	values[2] = NameGetDatum(&owner);
+	values[3] = ObjectIdGetDatum(family->source);
+	return lb_own_run(&plan,
+					  "SELECT FROM @.lb_closed c WHERE c.board OPERATOR(pg_catalog.>=) $1 "
+					  "AND c.board OPERATOR(pg_catalog.<) $2 "
+					  "UNION ALL "
+					  "SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.>=) $1 "
+					  "AND a.board OPERATOR(pg_catalog.<) $2 "
+					  "AND (a.owner OPERATOR(pg_catalog.=) $3 OR a.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $4)) "
+					  "LIMIT 1",
+					  4, types, values, NULL) > 0;
+}
+
+static void
+check_prefix(LbDefinition *family, const char *board, const char *name,
+			 int len)
+{
+	char	   *prefix = psprintf("%.*s:", len, name);
+	bool		found;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!has_boards(family, prefix, &found))
+		found = has_rows(family, prefix);
+	if (!found)
+		found = has_past(family, prefix);
+	SPI_finish();
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("names of board \"%s\" are in use", board),
+				 errdetail("The family \"*\" has boards, or has had windows, whose names begin with \"%s\".",
+						   prefix),
+				 errhint("Use another name.")));
+}
+
+void
+lb_check_answers(const char *board, bool family)
+{
+	LbDefinition *star;
+	LbTarget	target;
+	char	   *key;
+	int			keylen;
+
+	if (strcmp(board, "*") == 0)
+		return;
+	key = lb_window_alias(board, strlen(board), &keylen);
+	if (key == NULL && !family)
+		return;
+	star = lb_read_defn("*");
+	if (star == NULL ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(star->source)))
+		return;
+	lb_find_target("*", 1, &target);
+	if (!target.defn->family || target.defn->misfit ||
+		(target.defn->board_type != TEXTOID &&
+		 target.defn->board_type != VARCHAROID))
+		return;
+	if (family)
+		check_prefix(target.defn, board, board, strlen(board));
+	if (key != NULL)
+		check_prefix(target.defn, board, key, strcspn(key, ":"));
+}

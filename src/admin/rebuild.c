@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * rebuild.c
+ *	  Building boards again, and waiting for builds: lb_rebuild() and lb_wait_ready().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "admin/manage.h"
+#include "admin/triggers.h"
+#include "boards/own.h"
+#include "boards/wait.h"
+#include "capture/ddl.h"
+#include "capture/xactlog.h"
+#include "workers/build.h"
+
+PG_FUNCTION_INFO_V1(lb_rebuild);
+PG_FUNCTION_INFO_V1(lb_wait_ready);
+
+/* Names of all boards: while one is waited for, others can get new numbers. */
+static int
+board_names(char ***names)
+{
+	LbDefinition **defns;
+	int			n = lb_all_defns(&defns);
+
+	*names = palloc(Max(1, n) * sizeof(char *));
+	for (int i = 0; i < n; i++)
+		(*names)[i] = pstrdup(defns[i]->name);
+	return n;
+}
+
+/*
+ * Find a board as it is recorded now, or NULL, and its definition in shared
+ * memory.  Nobody can drop the board or rename its columns as long as we hold
+ * the lock, and only then it is safe to enter what is not there.  Whoever has
+ * locked the table himself is not waited for: then shared may be NULL.
+ */
+static LbDefinition *
+attach_board(const char *name, LbSharedBoard **shared, bool *locked)
+{
+	for (;;)
+	{
+		LbDefinition *defn = lb_find_defn(name);
+		Oid			source;
+
+		*shared = NULL;
+		if (defn == NULL)
+			return NULL;
+		source = defn->source;
+		*locked = ConditionalLockRelationOid(source, AccessShareLock);
+
+		/* That may have brought in invalidations. */
+		defn = lb_find_defn(name);
+		if (defn != NULL && defn->source == source)
+			*shared = lb_shared_board_attach(defn, *locked &&
+											 !lb_created_here(defn));
+		if (*locked)
+			UnlockRelationOid(source, AccessShareLock);
+		if (defn == NULL || defn->source == source)
+			return defn;
+	}
+}
+
+static void
+rebuild_error(const char *name, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(strcmp(reason, LB_TABLE_LOCKED) == 0 ?
+					 ERRCODE_LOCK_NOT_AVAILABLE :
+					 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not build board \"%s\"", name),
+			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 errhint("Reads of the board run their queries until it is built.")));
+}
+
+/*
+ * Make or enable the capture triggers of a board's source, if some are missing
+ * or do not fire.  Returns false if there was nothing to do.  No worker sees them
+ * before we commit; the launcher has the board built then.
+ */
+static bool
+mend_triggers(const char *name)
+{
+	LbDefinition *defn = lb_find_defn(name);
+	LbDefinition **defns;
+	int			n;
+	Oid			source;
+
+	if (defn == NULL || lb_created_here(defn))
+		return false;
+	source = defn->source;
+	if (lb_is_captured(source))
+		return false;
+	lb_require_owner(source);
+	LockRelationOid(source, ShareRowExclusiveLock);
+	defn = lb_find_defn(name);
+	if (defn == NULL || defn->source != source ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+		return false;
+	lb_require_owner(source);
+	if (get_rel_relkind(source) == RELKIND_PARTITIONED_TABLE)
+		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
+	lb_resolve_defn(defn);
+	if (defn->problem != NULL)
+		rebuild_error(name, defn->problem);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (lb_make_triggers(source))
+		ereport(NOTICE,
+				(errmsg("the capture triggers of table \"%s\" were missing or disabled, and have been put right",
+						get_rel_name(source)),
+				 errdetail("Its boards are built when the transaction has committed.")));
+	SPI_finish();
+	n = lb_defns_of(source, &defns);
+	for (int i = 0; i < n; i++)
+	{
+		LbSharedBoard *shared = lb_shared_board_attach(defns[i], false);
+
+		if (shared != NULL)
+			lb_shared_board_try_soon(shared);
+	}
+	return true;
+}
+
+static void
+rebuild(const char *name)
+{
+	LbSharedBoard *shared;
+	char		reason[LB_MAX_REASON];
+	int			tries = 0;
+
+	for (;;)
+	{
+		bool		locked;
+		LbDefinition *defn = attach_board(name, &shared, &locked);
+
+		if (defn == NULL)
+			lb_board_not_found(name);
+		lb_require_owner(defn->source);
+		if (lb_created_here(defn) || lb_altered_here(defn))
+			return;				/* it is built when we commit */
+		if (shared == NULL && locked)
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("could not build board \"%s\"", name),
+					 errdetail("The shared memory of \"leaderboard.memory\" is used up."),
+					 errhint("Set \"leaderboard.memory\" higher and reload the configuration.")));
+		if (shared == NULL)
+		{
+			/* He may be about to commit. */
+			if (++tries == LB_LOCK_TRIES)
+			{
+				strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);
+				break;
+			}
+			pg_usleep(10000L);
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		if (lb_wait_build(shared, defn->generation, true, -1) == LB_WAIT_READY)
+			return;
+		SpinLockAcquire(&shared->mutex);
+		strlcpy(reason, shared->reason, LB_MAX_REASON);
+		SpinLockRelease(&shared->mutex);
+
+		/* If it is gone, the board may have another one now. */
+		if (shared->generation == defn->generation)
+			break;
+	}
+	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
+		strlcpy(reason, "the launcher is not running", LB_MAX_REASON);
+	rebuild_error(name, reason);
+}
+
+Datum
+lb_rebuild(PG_FUNCTION_ARGS)
+{
+	LbDefinition **defns;
+	char	  **names;
+	char	   *name;
+	int			n;
+	List	   *mend = NIL;
+	ListCell   *lc;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_rebuild()");
+	if (!PG_ARGISNULL(0))
+	{
+		name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+		if (!mend_triggers(name))
+			rebuild(name);
+		PG_RETURN_VOID();
+	}
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+		lb_require_owner(defns[i]->source);
+	n = board_names(&names);
+
+	/* Builds take their time: none is waited for with a table locked. */
+	for (int i = 0; i < n; i++)
+	{
+		LbDefinition *defn = lb_find_defn(names[i]);
+
+		if (defn == NULL || lb_is_captured(defn->source))
+			rebuild(names[i]);
+		else
+			mend = lappend(mend, names[i]);
+	}
+	foreach(lc, mend)
+	{
+		if (!mend_triggers(lfirst(lc)))
+			rebuild(lfirst(lc));
+	}
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_wait_ready(PG_FUNCTION_ARGS)
+{
+	char	  **names;
+	int			n;
+	TimestampTz until = DT_NOEND;
+
+	(void) lb_require_catalog();
+	if (RecoveryInProgress())
+		PG_RETURN_BOOL(false);
+	if (!PG_ARGISNULL(0))
+		until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+														TimestampTzGetDatum(GetCurrentTimestamp()),
+														PG_GETARG_DATUM(0)));
+	n = board_names(&names);
+	for (int i = 0; i < n; i++)
+	{
+		LbDefinition *defn = NULL;
+		LbSharedBoard *shared = NULL;
+
+		for (;;)
+		{
+			uint32		state = LB_OFFLINE;
+			bool		retry = true;
+			long		left = -1;
+
+			if (shared == NULL || shared->generation != defn->generation)
+			{
+				bool		locked;
+
+				defn = attach_board(names[i], &shared, &locked);
+				if (defn == NULL)
+					break;		/* dropped */
+				if (lb_created_here(defn) || (shared == NULL && locked))
+					PG_RETURN_BOOL(false);
+			}
+			if (shared != NULL)
+			{
+				state = pg_atomic_read_u32(&shared->state);
+				SpinLockAcquire(&shared->mutex);
+				retry = shared->retry;
+				SpinLockRelease(&shared->mutex);
+				if (shared->generation != defn->generation)
+					continue;
+			}
+
+			/* What nobody will build by himself is not waited for. */
+			if (state == LB_READY)
+				break;
+			if (state == LB_OFFLINE && !retry)
+				PG_RETURN_BOOL(false);
+			if (until != DT_NOEND)
+			{
+				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+													   until);
+				if (left <= 0)
+					PG_RETURN_BOOL(false);
+			}
+			if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0 ||
+				state == LB_OFFLINE)
+			{
+				/* It may come, or come back. */
+				pg_usleep(10000L);
+				CHECK_FOR_INTERRUPTS();
+				continue;
+			}
+			if (lb_wait_build(shared, defn->generation, false, left) ==
+				LB_WAIT_FAILED)
+			{
+				pg_usleep(10000L);
+				CHECK_FOR_INTERRUPTS();
+			}
+		}
+	}
+	PG_RETURN_BOOL(true);
+}

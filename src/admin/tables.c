@@ -1,0 +1,242 @@
+/*-------------------------------------------------------------------------
+ *
+ * tables.c
+ *	  The default tables: lb_create_tables().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "admin/manage.h"
+#include "admin/triggers.h"
+#include "boards/own.h"
+#include "service/window_admin.h"
+
+PG_FUNCTION_INFO_V1(lb_create_tables);
+
+/* A default table, and its board. */
+typedef struct DefaultTable
+{
+	const char *name;
+	const char *columns;		/* as CREATE TABLE has them */
+	const char *index_columns;
+	const char *board;
+	const char *board_column;	/* or NULL */
+} DefaultTable;
+
+static const DefaultTable default_scores = {
+	"player_scores",
+	"player_id bigint PRIMARY KEY, "
+	"score bigint NOT NULL DEFAULT 0, "
+	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+	"ranked boolean NOT NULL DEFAULT true",
+	"score DESC, updated_at",
+	"global", NULL
+};
+
+static const DefaultTable default_windows = {
+	"player_score_windows",
+	"player_id bigint NOT NULL, "
+	"window_key pg_catalog.text NOT NULL, "
+	"score bigint NOT NULL DEFAULT 0, "
+	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+	"ranked boolean NOT NULL DEFAULT true, "
+	"PRIMARY KEY (player_id, window_key)",
+	"window_key, score DESC, updated_at",
+	"*", "window_key"
+};
+
+/*
+ * Raise 42P07 unless a table that has the name of a default table could have
+ * been made by the caller's lb_create_tables(): whoever else owns it has its
+ * triggers run when the caller submits.
+ */
+static void
+check_default_table(const DefaultTable *table, Oid relid)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;
+	}			columns[] = {
+		{"player_id", INT8OID},
+		{"score", INT8OID},
+		{"updated_at", TIMESTAMPTZOID},
+		{"window_key", TEXTOID},
+	};
+	int			ncolumns = table->board_column != NULL ? 4 : 3;
+	Relation	rel = relation_open(relid, AccessShareLock);
+	char	   *problem = NULL;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		problem = psprintf("It is not a table.");
+	else if (rel->rd_rel->relowner != GetUserId())
+		problem = psprintf("It belongs to role \"%s\".",
+						   GetUserNameFromId(rel->rd_rel->relowner, false));
+	for (int i = 0; i < ncolumns && problem == NULL; i++)
+	{
+		AttrNumber	attno = get_attnum(relid, columns[i].name);
+
+		if (attno == InvalidAttrNumber ||
+			get_atttype(relid, attno) != columns[i].type)
+			problem = psprintf("It has no column \"%s\" of type %s.",
+							   columns[i].name,
+							   format_type_be(columns[i].type));
+	}
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists",
+						RelationGetRelationName(rel)),
+				 errdetail_internal("%s", problem),
+				 errhint("Rename it, use another schema, or make boards over tables of your own with lb_create_board().")));
+	relation_close(rel, NoLock);
+}
+
+/* Raise 42710 if the board's name is taken by a board of something else. */
+static void
+check_default_board(const DefaultTable *table, Oid relid)
+{
+	LbDefinition *defn = lb_find_defn(table->board);
+	char	   *name;
+
+	if (defn == NULL)
+		return;
+	if (OidIsValid(relid) && defn->source == relid &&
+		defn->family == (table->board_column != NULL) &&
+		(!defn->family || strcmp(defn->board_column, table->board_column) == 0))
+		return;
+	name = get_rel_name(defn->source);
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("board \"%s\" already exists", table->board),
+			 name == NULL ? errdetail("Its table is gone.") :
+			 errdetail("It ranks rows of table \"%s\".",
+					   quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)),
+												  name)),
+			 errhint("Use lb_drop_board() first, or make boards over tables of your own with lb_create_board().")));
+}
+
+/*
+ * What there is of a default table: its OID, or InvalidOid.  Raises if something
+ * else has one of the names.
+ */
+static Oid
+find_default_table(const DefaultTable *table, Oid schema, bool score_index)
+{
+	Oid			relid = get_relname_relid(table->name, schema);
+	Oid			index = get_relname_relid(psprintf("%s_score_idx", table->name),
+										  schema);
+
+	if (OidIsValid(relid))
+		check_default_table(table, relid);
+	if (score_index && OidIsValid(index) &&
+		(get_rel_relkind(index) != RELKIND_INDEX ||
+		 IndexGetRelation(index, true) != relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists",
+						get_rel_name(index)),
+				 errdetail("It is not an index of table \"%s\".", table->name),
+				 errhint("Rename it, or use another schema.")));
+	check_default_board(table, relid);
+	return relid;
+}
+
+/* Make what there is not. */
+static void
+make_default_table(const DefaultTable *table, Oid schema, Oid relid,
+				   bool score_index, const char *extension)
+{
+	char	   *name = quote_qualified_identifier(get_namespace_name(schema),
+												  table->name);
+
+	if (!OidIsValid(relid))
+	{
+		lb_execute_utility(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)",
+									name, table->columns));
+		lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
+									"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
+									name, quote_identifier(extension)));
+		relid = get_relname_relid(table->name, schema);
+	}
+	if (score_index)
+		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
+									table->name, name, table->index_columns));
+
+	/* Again: the statements above may have waited for other transactions. */
+	check_default_board(table, relid);
+
+	/* A table of version 0.1.0 does not have the column. */
+	if (lb_find_defn(table->board) == NULL)
+		lb_record_board(table->board, relid, "player_id",
+						"score DESC, updated_at ASC", table->board_column,
+						"row_number",
+						get_attnum(relid, "ranked") == InvalidAttrNumber ?
+						NULL : "ranked");
+}
+
+Datum
+lb_create_tables(PG_FUNCTION_ARGS)
+{
+	const LbCatalog *cat = lb_require_catalog();
+	char	   *extension = get_namespace_name(cat->schema);
+	List	   *path = fetch_search_path(false);
+	Oid			schema;
+	Oid			scores;
+	Oid			windows;
+	bool		score_index;
+	static LbPlan plan;
+
+	if (PG_ARGISNULL(0))
+		lb_null_argument("score_index");
+	score_index = PG_GETARG_BOOL(0);
+	if (path == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("no schema has been selected to create in")));
+	schema = linitial_oid(path);
+	scores = find_default_table(&default_scores, schema, score_index);
+	windows = find_default_table(&default_windows, schema, score_index);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	make_default_table(&default_scores, schema, scores, score_index, extension);
+	make_default_table(&default_windows, schema, windows, score_index,
+					   extension);
+
+	/*
+	 * Windows are opened over a table that has just been made, lest what
+	 * somebody has be removed: not over one that was there.  Nor is one that
+	 * a board's name hides, as "daily" does or "daily-1".
+	 */
+	if (!OidIsValid(windows))
+	{
+		lb_window_lock_name("daily");
+		lb_window_lock_name("weekly");
+		(void) lb_own_run(&plan,
+						  "INSERT INTO @.lb_window (name, period, keep) "
+						  "SELECT v.name, v.name, v.keep "
+						  "FROM (VALUES ('daily', pg_catalog.interval '48 hours'), "
+						  "('weekly', pg_catalog.interval '14 days')) AS v (name, keep) "
+						  "WHERE NOT EXISTS (SELECT FROM @.lb_window) "
+						  "AND NOT EXISTS (SELECT FROM @.lb_board b WHERE b.board OPERATOR(pg_catalog.~) "
+						  "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
+						  0, NULL, NULL, NULL);
+	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}

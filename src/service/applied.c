@@ -1,0 +1,197 @@
+/*-------------------------------------------------------------------------
+ *
+ * applied.c
+ *	  Matches that have been applied: lb_applied.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/rls.h"
+
+#include "boards/own.h"
+#include "service/applied.h"
+
+static int
+match_cmp(const void *a, const void *b, void *arg)
+{
+	const LbSubmitItem *items = (const LbSubmitItem *) arg;
+	const LbSubmitItem *ia = &items[*(const int *) a];
+	const LbSubmitItem *ib = &items[*(const int *) b];
+	int			c;
+
+	if (ia->player != ib->player)
+		return ia->player < ib->player ? -1 : 1;
+	c = strcmp(ia->match_id, ib->match_id);
+	return c != 0 ? c : *(const int *) a - *(const int *) b;
+}
+
+void
+lb_claim_matches(LbSubmit *s)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID};
+	int		   *order = palloc(s->nitems * sizeof(int));
+	Datum	   *players = palloc(s->nitems * sizeof(Datum));
+	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
+	bool	   *repeated = palloc0(s->nitems * sizeof(bool));
+	Datum		values[2];
+	int			n = 0;
+	int			kept = 0;
+	uint64		row = 0;
+
+	for (int i = 0; i < s->nitems; i++)
+	{
+		if (s->items[i].match_id != NULL)
+			order[n++] = i;
+	}
+	if (n == 0)
+		return;
+	qsort_interruptible(order, n, sizeof(int), match_cmp, s->items);
+	for (int i = 0; i < n; i++)
+	{
+		players[i] = Int64GetDatum(s->items[order[i]].player);
+		matches[i] = CStringGetTextDatum(s->items[order[i]].match_id);
+	}
+	values[0] = lb_make_array(INT8OID, players, NULL, n);
+	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_applied (player_id, match_id) "
+					  "SELECT u.player, u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
+					  "ON CONFLICT (player_id, match_id) DO NOTHING "
+					  "RETURNING player_id, match_id",
+					  2, types, values, NULL);
+
+	/* They come in our order, without those that were there. */
+	for (int i = 0; i < n; i++)
+	{
+		const LbSubmitItem *item = &s->items[order[i]];
+		bool		isnull;
+
+		repeated[order[i]] = true;
+		if (row < SPI_processed &&
+			DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[row],
+										SPI_tuptable->tupdesc, 1, &isnull)) == item->player &&
+			strcmp(TextDatumGetCString(SPI_getbinval(SPI_tuptable->vals[row],
+													 SPI_tuptable->tupdesc, 2, &isnull)),
+				   item->match_id) == 0)
+		{
+			repeated[order[i]] = false;
+			row++;
+		}
+	}
+	Assert(row == SPI_processed);
+	SPI_freetuptable(SPI_tuptable);
+	for (int i = 0; i < s->nitems; i++)
+	{
+		if (!repeated[i])
+			s->items[kept++] = s->items[i];
+	}
+	s->nitems = kept;
+}
+
+void
+lb_keep_answers(Datum player, Datum match_id, const LbAnswer *answers, int n)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT8OID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
+	INT8ARRAYOID, INT8ARRAYOID};
+	Datum	   *names = palloc(Max(1, n) * sizeof(Datum));
+	Datum	   *columns[3];
+	bool	   *nulls[3];
+	Datum		values[6];
+
+	for (int i = 0; i < 3; i++)
+	{
+		columns[i] = palloc(Max(1, n) * sizeof(Datum));
+		nulls[i] = palloc(Max(1, n) * sizeof(bool));
+	}
+	for (int i = 0; i < n; i++)
+	{
+		const LbAnswer *answer = &answers[i];
+
+		names[i] = CStringGetTextDatum(answer->board);
+		columns[0][i] = Int64GetDatum(answer->score);
+		nulls[0][i] = !answer->has_score;
+		columns[1][i] = Int64GetDatum(answer->rank);
+		nulls[1][i] = !answer->has_rank;
+		columns[2][i] = Int64GetDatum(answer->previous);
+		nulls[2][i] = !answer->has_previous;
+	}
+	values[0] = player;
+	values[1] = match_id;
+	values[2] = lb_make_array(TEXTOID, names, NULL, n);
+	for (int i = 0; i < 3; i++)
+		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
+					  "WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2",
+					  6, types, values, NULL);
+}
+
+/* Whether the caller may be told what a board's scores and ranks were. */
+static bool
+may_be_told(LbDefinition *defn)
+{
+	return defn != NULL && lb_may_read(defn) &&
+		check_enable_rls(defn->source, InvalidOid, true) != RLS_ENABLED;
+}
+
+int
+lb_kept_answers(const LbSubmit *s, Datum player, Datum match_id,
+				LbAnswer **answers)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT8OID, TEXTOID};
+	Datum		values[2];
+	SPITupleTable *table;
+	uint64		n;
+	bool		any_global = false;
+	bool		any_window = false;
+
+	values[0] = player;
+	values[1] = match_id;
+	n = lb_own_run(&plan,
+				   "SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
+				   "ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
+				   "pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
+				   "WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2",
+				   2, types, values, NULL);
+	table = SPI_tuptable;
+	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
+	for (uint64 i = 0; i < n; i++)
+	{
+		LbAnswer   *answer = &(*answers)[i];
+		Datum		columns[4];
+		bool		nulls[4];
+
+		for (int c = 0; c < 4; c++)
+			columns[c] = SPI_getbinval(table->vals[i], table->tupdesc, c + 1,
+									   &nulls[c]);
+		answer->board = TextDatumGetCString(columns[0]);
+		answer->has_score = !nulls[1];
+		answer->has_rank = !nulls[2];
+		answer->has_previous = !nulls[3];
+		answer->score = nulls[1] ? 0 : DatumGetInt64(columns[1]);
+		answer->rank = nulls[2] ? 0 : DatumGetInt64(columns[2]);
+		answer->previous = nulls[3] ? 0 : DatumGetInt64(columns[3]);
+		if (strcmp(answer->board, "global") == 0)
+			any_global = true;
+		else
+			any_window = true;
+	}
+	SPI_freetuptable(table);
+
+	/* They can be of boards that the caller has not named now. */
+	if ((any_global && !may_be_told(s->global !=NULL ? s->global :
+									lb_find_recorded("global"))) ||
+		(any_window && !may_be_told(s->windows != NULL ? s->windows :
+									lb_find_recorded("*"))))
+		return 0;
+	return (int) n;
+}

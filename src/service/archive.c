@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * archive.c
+ *	  Final standings: lb_archive, and lb_archive_top().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+
+#include "boards/own.h"
+#include "service/archive.h"
+#include "service/window.h"
+
+PG_FUNCTION_INFO_V1(lb_archive_top);
+
+Datum
+lb_owner_name(const LbDefinition *defn)
+{
+	return DirectFunctionCall1(namein,
+							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+}
+
+Datum
+lb_archive_source(const LbDefinition *defn)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {REGCLASSOID};
+	Datum		values[1];
+	Datum		result;
+	bool		isnull;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	(void) lb_own_run(&plans[0],
+					  "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
+					  1, types, values, NULL);
+
+	/* In a snapshot of its own: somebody else may have entered it. */
+	if (lb_own_run(&plans[1],
+				   "SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
+				   1, types, values, NULL) != 1)
+		elog(ERROR, "table %u is missing in \"lb_archive_source\"",
+			 defn->source);
+	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						   &isnull);
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
+Datum
+lb_window_board(const char *key)
+{
+	return CStringGetTextDatum(psprintf("*:%s", key));
+}
+
+#define ARCHIVE \
+	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
+	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
+	"FROM ROWS FROM (@.lb_top($3, $6, CAST(0 AS pg_catalog.int8))) WITH ORDINALITY AS t (rank, member, score, place) "
+
+/*
+ * Copy the first places of a board to lb_archive; all if top is below 0.  Those of
+ * a window not again, if they are there: they were final.  A window has no season,
+ * and is entered in lb_closed by the same statement: who hides a player meanwhile
+ * is seen by both or by neither.
+ */
+int64
+lb_archive(const LbDefinition *defn, const char *board, const char *season,
+		   int64 top)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID,
+	TEXTOID};
+	bool		window = season[0] == '\0';
+	Datum		values[6];
+
+	if (top == 0 && !window)
+		return 0;
+	values[0] = CStringGetTextDatum(board);
+	values[1] = CStringGetTextDatum(season);
+	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
+							  (int32) top);
+	values[3] = lb_owner_name(defn);
+	values[4] = lb_archive_source(defn);
+	values[5] = window ? lb_window_board(board) : values[0];
+	return lb_own_run(&plans[window], window ?
+					  "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
+					  ARCHIVE
+					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+					  "ON CONFLICT DO NOTHING" : ARCHIVE,
+					  6, types, values, NULL);
+}
+
+void
+lb_find_one_board(const char *board, LbTarget *target)
+{
+	lb_find_target(board, strlen(board), target);
+	if (target->defn->family && !target->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", board),
+				 errhint("Name one of its boards, as in \"%s:value\".", board)));
+}
+
+Datum
+lb_archive_top(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID, NAMEOID, REGCLASSOID};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	char	   *board;
+	char	   *key;
+	int			keylen;
+	LbTarget	target;
+	Datum		values[5];
+	char		nulls[] = "     ";
+	uint64		n;
+
+	(void) lb_require_catalog();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	if (PG_ARGISNULL(1))
+		lb_null_argument("n");
+	if (PG_GETARG_INT32(1) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "n",
+						PG_GETARG_INT32(1)),
+				 errhint("\"%s\" must be at least %d.", "n", 0)));
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	lb_find_one_board(board, &target);
+
+	/* What could be read of the board can be read of its past. */
+	if (!lb_may_read(target.defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(target.defn->source));
+	if (check_enable_rls(target.defn->source, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" does not apply to its archive",
+						get_rel_name(target.defn->source)),
+				 errhint("Grant SELECT on the table lb_archive to who may read all of it.")));
+	if (target.has_value && strchr(board, ':') == NULL)
+	{
+		key = lb_window_alias(board, strlen(board), &keylen);
+		if (key != NULL)
+			board = key;
+	}
+	InitMaterializedSRF(fcinfo, 0);
+	values[0] = CStringGetTextDatum(board);
+	values[1] = PG_GETARG_DATUM(1);
+	values[2] = PG_GETARG_DATUM(2);
+	nulls[2] = PG_ARGISNULL(2) ? 'n' : ' ';
+	values[3] = lb_owner_name(target.defn);
+	values[4] = ObjectIdGetDatum(target.defn->source);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+
+	/*
+	 * A board of the same name may have been another owner's, over another
+	 * table: what was archived then is not for readers of this one.
+	 */
+	n = lb_own_run(&plan,
+				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
+				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
+				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
+				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
+				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
+				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
+				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "
+				   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
+				   5, types, values, nulls);
+	for (uint64 i = 0; i < n; i++)
+	{
+		Datum		columns[3];
+		bool		isnull[3];
+
+		for (int c = 0; c < 3; c++)
+			columns[c] = SPI_getbinval(SPI_tuptable->vals[i],
+									   SPI_tuptable->tupdesc, c + 1,
+									   &isnull[c]);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, columns,
+							 isnull);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * archive.h
+ *	  Final standings: lb_archive.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ARCHIVE_H
+#define LB_ARCHIVE_H
+
+#include "boards/board.h"
+
+/*
+ * Copy the first places of a board to lb_archive, all if top is below 0, and
+ * return how many.  An empty season is that of a window: the same statement enters
+ * the key in lb_closed, and standings that are there already stay.  Between
+ * SPI_connect and SPI_finish; can raise.
+ */
+extern int64 lb_archive(const LbDefinition *defn, const char *board,
+						const char *season, int64 top);
+
+/* The name of the role that owns a board's table, as lb_archive records it. */
+extern Datum lb_owner_name(const LbDefinition *defn);
+
+/*
+ * The number of a board's table in lb_archive_source, entered if it is not
+ * there.  Between SPI_connect and SPI_finish; can raise.
+ */
+extern Datum lb_archive_source(const LbDefinition *defn);
+
+/*
+ * The name by which a window's key is read as a board of the family "*", as
+ * text: another family may have the name that the key begins with.
+ */
+extern Datum lb_window_board(const char *key);
+
+/* The target of a board's name.  Raises 42809 if it is a whole family. */
+extern void lb_find_one_board(const char *board, LbTarget *target);
+
+#endif							/* LB_ARCHIVE_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * closed.c
+ *	  Windows that have been closed: lb_closed, and locks on keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/pg_collation.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+
+#include "boards/own.h"
+#include "service/calendar.h"
+#include "service/closed.h"
+
+/* Keys that lb_closed did not hold when it was last changed; all of them go. */
+#define MAX_NOT_CLOSED 64
+static Oid	closed_relid = InvalidOid;
+static char not_closed[MAX_NOT_CLOSED][LB_MAX_WINDOW_KEY + 1];
+static int	nnot_closed = 0;
+static uint64 nclosings = 0;	/* invalidations of lb_closed */
+
+void
+lb_closed_invalidate(Oid relid)
+{
+	if (relid == InvalidOid || relid == closed_relid)
+	{
+		nnot_closed = 0;
+		nclosings++;
+	}
+}
+
+/* Two keys with one hash wait for each other, which harms nobody. */
+static void
+key_locktag(const char *key, int len, LOCKTAG *tag)
+{
+	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, lb_own_table("lb_closed"),
+					   hash_bytes((const unsigned char *) key, len), 0);
+}
+
+void
+lb_window_lock(const char *key, int len, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	key_locktag(key, len, &tag);
+	(void) LockAcquire(&tag, mode, false, false);
+}
+
+bool
+lb_window_try_lock(const char *key, int len, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	key_locktag(key, len, &tag);
+	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+bool
+lb_window_is_closed(const char *key, int len)
+{
+	Relation	rel;
+	Oid			index = lb_own_table("lb_closed_pkey");
+	ScanKeyData skey;
+	SysScanDesc scan;
+	bool		closed;
+
+	/* The newest state, whatever the caller's snapshot. */
+	rel = table_open(lb_own_table("lb_closed"), AccessShareLock);
+	ScanKeyInit(&skey, 1, BTEqualStrategyNumber, F_TEXTEQ,
+				PointerGetDatum(cstring_to_text_with_len(key, len)));
+	skey.sk_collation = C_COLLATION_OID;
+	scan = systable_beginscan(rel, index, true, NULL, 1, &skey);
+	closed = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return closed;
+}
+
+/*
+ * Whoever closes a key sends an invalidation of lb_closed before he releases
+ * the lock on it.
+ */
+bool
+lb_window_locked_is_closed(const char *key, int len)
+{
+	Oid			relid = lb_own_table("lb_closed");
+	uint64		before;
+
+	AcceptInvalidationMessages();
+	if (closed_relid != relid)
+	{
+		closed_relid = relid;
+		nnot_closed = 0;
+	}
+	for (int i = 0; i < nnot_closed; i++)
+	{
+		if (strncmp(not_closed[i], key, len) == 0 && not_closed[i][len] == '\0')
+			return false;
+	}
+	before = nclosings;
+	if (lb_window_is_closed(key, len))
+		return true;
+	if (len <= LB_MAX_WINDOW_KEY && before == nclosings)
+	{
+		if (nnot_closed == MAX_NOT_CLOSED)
+			nnot_closed = 0;
+		memcpy(not_closed[nnot_closed], key, len);
+		not_closed[nnot_closed++][len] = '\0';
+	}
+	return false;
+}

@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * closed.h
+ *	  Windows that have been closed: lb_closed, and locks on keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_CLOSED_H
+#define LB_CLOSED_H
+
+#include "storage/lockdefs.h"
+
+/*
+ * Lock a key against being closed (RowExclusiveLock), or to close it
+ * (ExclusiveLock), to the end of the transaction.  Waits; can raise.
+ */
+extern void lb_window_lock(const char *key, int len, LOCKMODE mode);
+
+/* The same without waiting for long.  Returns whether it was to be had. */
+extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
+
+/*
+ * Whether a key has been closed, in the newest state of the database.  The
+ * key must be locked for the answer to last.
+ */
+extern bool lb_window_is_closed(const char *key, int len);
+
+/*
+ * The same of a key that the transaction has locked, which is remembered to be
+ * open from one transaction to the next.
+ */
+extern bool lb_window_locked_is_closed(const char *key, int len);
+
+/* A relation's cache entry was invalidated; InvalidOid is all. */
+extern void lb_closed_invalidate(Oid relid);
+
+#endif							/* LB_CLOSED_H */

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ *
+ * closing.c
+ *	  Closing windows that are over.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/itemptr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "boards/wait.h"
+#include "capture/ddl.h"
+#include "service/archive.h"
+#include "service/as_owner.h"
+#include "service/closed.h"
+#include "service/closing.h"
+#include "workers/worker.h"
+
+/*
+ * A table is read for windows that have no board at every visit while it has
+ * no more than so many blocks, and else after so many hours, so many blocks in
+ * a transaction.
+ */
+#define LOOK_BLOCKS 4096
+#define LB_LOOK_HOURS 24
+
+/*
+ * Close a window whose time has come, unless somebody who has written to it, or
+ * opened it anew, is still in his transaction: nobody new can come.
+ */
+static void
+close_window(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
+			 const char *key)
+{
+	LbSpan		span;
+	LbWindow   *window;
+
+	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
+		lb_window_is_closed(key, strlen(key)))
+		return;
+
+	/* What is recorded now, and not when we looked. */
+	AcceptInvalidationMessages();
+	window = lb_window_of_key(key, strlen(key), &span);
+	if (window == NULL ||
+		GetCurrentTimestamp() < lb_window_closes(window, &span))
+		return;
+	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
+	visit->done.closed++;
+}
+
+/*
+ * The keys of the rows in some blocks of the table, of each of its partitions;
+ * with unranked, only of those that are on no board.  All blocks if there is no
+ * end.
+ */
+static List *
+keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
+			 BlockNumber end)
+{
+	const char *column = quote_identifier(defn->board_column);
+	ItemPointerData tids[2];
+	Oid			types[] = {TIDOID, TIDOID};
+	Datum		values[2];
+	StringInfoData sql;
+	uint64		n;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT DISTINCT CAST(%s AS pg_catalog.text) FROM %s WHERE %s IS NOT NULL",
+					 column, defn->from_name, column);
+	if (BlockNumberIsValid(end))
+		appendStringInfoString(&sql, " AND ctid OPERATOR(pg_catalog.>=) $1 AND ctid OPERATOR(pg_catalog.<) $2");
+	if (unranked)
+	{
+		appendStringInfo(&sql, " AND (%s IS NULL",
+						 quote_identifier(defn->member));
+		for (int i = 0; i < defn->ncolumns; i++)
+			appendStringInfo(&sql, " OR %s IS NULL",
+							 quote_identifier(defn->columns[i].name));
+		if (defn->ranked_if[0] != '\0')
+			appendStringInfo(&sql, " OR %s IS NOT TRUE",
+							 quote_identifier(defn->ranked_if));
+		appendStringInfoChar(&sql, ')');
+	}
+	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);
+	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
+	values[0] = PointerGetDatum(&tids[0]);
+	values[1] = PointerGetDatum(&tids[1]);
+	n = lb_run_as_owner(defn, false, sql.data, defn->source,
+						BlockNumberIsValid(end) ? 2 : 0, types, values);
+	return lb_keys_of_result(n);
+}
+
+/*
+ * The keys that have a board.  *all is set where there is no index to know them:
+ * those of all rows of the table are needed instead.  Returns false while the
+ * index is being built.
+ */
+static bool
+keys_of_boards(const LbDefinition *defn, List **result, bool *all)
+{
+	static LbPlan plan;
+	static const Oid types[] = {OIDOID};
+	List	   *keys = NIL;
+	Datum		values[1];
+	bool		offline = true;
+	bool		ready = false;
+	uint64		n;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	n = lb_own_run(&plan,
+				   "SELECT s.board, s.state FROM @.lb_stat_rows() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) '*')",
+				   1, types, values, NULL);
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *board = SPI_getvalue(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 1);
+		char	   *state = SPI_getvalue(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 2);
+
+		if (strcmp(board, "*") == 0)
+		{
+			ready = strcmp(state, "ready") == 0;
+			offline = strcmp(state, "offline") == 0;
+		}
+		else
+			keys = lappend(keys, board);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	*all = !ready && offline;
+	*result = *all ? NIL : keys;
+	return ready || offline;
+}
+
+/*
+ * The blocks of the table; of a partitioned one those of its largest partition,
+ * *total of all of them, and *npartitions of them that have more than begin.
+ */
+static BlockNumber
+blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
+		  uint64 *total)
+{
+	BlockNumber most = 0;
+	ListCell   *lc;
+
+	*npartitions = 0;
+	*total = 0;
+	foreach(lc, find_all_inheritors(defn->source, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+		{
+			BlockNumber blocks = RelationGetNumberOfBlocks(rel);
+
+			most = Max(most, blocks);
+			*total += blocks;
+			*npartitions += blocks > begin;
+		}
+		table_close(rel, NoLock);
+	}
+	return most;
+}
+
+/* Whether the table is to be read for keys that have no board. */
+static bool
+must_look(const LbDefinition *defn, LbSharedBoard *shared)
+{
+	int			npartitions;
+	uint64		total;
+
+	if (shared == NULL ||
+		lb_elapsed((TimestampTz) pg_atomic_read_u64(&shared->looked),
+				   GetCurrentTimestamp(), LB_LOOK_HOURS * 3600 * 1000))
+		return true;
+	(void) blocks_of(defn, 0, &npartitions, &total);
+	return total <= LOOK_BLOCKS;
+}
+
+/*
+ * Find out which of these keys are to be closed.  Rows of a window that had been
+ * removed, by whomever they were written, are removed again; but those that a
+ * trigger of the user's keeps are not asked for at every visit.
+ */
+static void
+sort_out(LbVisit *visit, List *keys)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
+	TimestampTz now = GetCurrentTimestamp();
+	List	   *again = NIL;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		char	   *key = lfirst(lc);
+		LbSpan		span;
+		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+
+		if (window == NULL || now < lb_window_closes(window, &span) ||
+			lb_listed(visit->to_close, key))
+			continue;
+		if (!lb_window_is_closed(key, strlen(key)))
+		{
+			MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+			visit->to_close = lappend(visit->to_close, pstrdup(key));
+			MemoryContextSwitchTo(old);
+		}
+		else if (now >= lb_window_goes(window, &span))
+			again = lappend(again, key);
+	}
+	if (visit->looked_at != 0 && again != NIL)
+	{
+		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
+		Datum		values[2];
+		int			n = 0;
+
+		foreach(lc, again)
+			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
+		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
+		values[1] = TimestampTzGetDatum(now - LB_LOOK_HOURS * USECS_PER_HOUR);
+		(void) lb_own_run(&plan,
+						  "UPDATE @.lb_closed SET removed_at = NULL "
+						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
+						  2, types, values, NULL);
+	}
+}
+
+/* Look at the boards, and find out whether to read the table as well. */
+static void
+look(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
+	 const char *no_key)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
+															  defn),
+												   false);
+	bool		thorough = must_look(defn, shared);
+	List	   *keys;
+	LbWait		wait = LB_WAIT_READY;
+
+	/* The worker comes again by itself. */
+	if (!visit->one && shared != NULL &&
+		pg_atomic_read_u32(&shared->state) == LB_BUILDING &&
+		!lb_created_here(defn))
+		wait = lb_wait_build(shared, defn->generation, false,
+							 lb_wait_timeout_ms);
+
+	/* When it has been built, then. */
+	if (!keys_of_boards(defn, &keys, &visit->read_all))
+	{
+		visit->done.more = wait == LB_WAIT_TIMEOUT;
+		return;
+	}
+	if (thorough)
+		visit->looked_at = GetCurrentTimestamp();
+	if (thorough || visit->read_all)
+		visit->reading = defn->source;
+	sort_out(visit, keys);
+}
+
+/*
+ * Read some of the table, or all of it where there is one transaction only.  A
+ * row that is updated between two parts may be overlooked: it is found at the
+ * next time.
+ */
+static void
+read_table(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
+		   const char *no_key)
+{
+	BlockNumber begin = visit->next_block;
+	BlockNumber end = InvalidBlockNumber;
+	BlockNumber most;
+	int			npartitions;
+	uint64		total;
+
+	/* It is not the family's any more. */
+	if (defn->source != visit->reading)
+	{
+		visit->reading = InvalidOid;
+		visit->looked_at = 0;
+		return;
+	}
+	most = blocks_of(defn, begin, &npartitions, &total);
+	if (visit->one && total > LOOK_BLOCKS)
+		end = begin + Max(1, LOOK_BLOCKS / Max(1, npartitions));
+	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
+	visit->next_block = end;
+	if (end >= most)
+		visit->reading = InvalidOid;
+}
+
+/*
+ * Remember that all of the table was read.  Not before what was found has been
+ * committed: it would not be found again.
+ */
+static void
+note_looked(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
+			const char *no_key)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *, defn), false);
+
+	if (shared != NULL)
+		pg_atomic_write_u64(&shared->looked, (uint64) visit->looked_at);
+}
+
+/* Close what has been found.  Returns whether the transaction is to end. */
+static bool
+close_found(LbVisit *visit, const LbDefinition *defn)
+{
+	while (visit->to_close != NIL)
+	{
+		char	   *key = linitial(visit->to_close);
+		int64		closed = visit->done.closed;
+
+		visit->to_close = list_delete_first(visit->to_close);
+		(void) lb_attempt_key(close_window, visit, defn, NULL, key);
+		if (visit->done.closed == closed)
+			visit->looked_at = 0;	/* to be found again */
+		else if (visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Close what is to be closed.  Returns whether the transaction is to end. */
+bool
+lb_close_windows(LbVisit *visit, const LbDefinition *defn)
+{
+	static const char *const what = "look for windows that are over";
+
+	if (!visit->looked)
+	{
+		if (!lb_attempt(look, what, visit, defn, NULL, NULL))
+			visit->looked_at = 0;
+		visit->looked = true;
+	}
+	else if (visit->looked_at != 0 && !OidIsValid(visit->reading) &&
+			 visit->to_close == NIL)
+	{
+		(void) lb_attempt(note_looked, what, visit, defn, NULL, NULL);
+		visit->looked_at = 0;
+	}
+	if (close_found(visit, defn))
+		return true;
+	if (OidIsValid(visit->reading))
+	{
+		if (!lb_attempt(read_table, what, visit, defn, NULL, NULL))
+		{
+			visit->reading = InvalidOid;
+			visit->looked_at = 0;
+		}
+
+		/* There is a transaction after those that do what was found. */
+		if (visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		return close_found(visit, defn);
+	}
+	return false;
+}

@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * hide.c
+ *	  Hiding players: lb_hide() and lb_show().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "boards/own.h"
+#include "service/submission.h"
+#include "util/compat.h"
+
+PG_FUNCTION_INFO_V1(lb_hide);
+PG_FUNCTION_INFO_V1(lb_show);
+
+/* An index by which a member's rows are found, locked; or NULL. */
+static Relation
+open_member_index(Relation rel, AttrNumber member)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisunique && index->rd_index->indisvalid &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			index->rd_index->indkey.values[0] == member &&
+			RelationGetIndexPredicate(index) == NIL)
+			return index;
+		index_close(index, AccessShareLock);
+	}
+	return NULL;
+}
+
+/* A value of a member's type; false if it cannot be one. */
+static bool
+member_datum(Oid type, int64 player, Datum *result)
+{
+	switch (type)
+	{
+		case INT2OID:
+			*result = Int16GetDatum((int16) player);
+			return player == (int16) player;
+		case INT4OID:
+			*result = Int32GetDatum((int32) player);
+			return player == (int32) player;
+		default:
+			*result = Int64GetDatum(player);
+			return type == INT8OID;
+	}
+}
+
+/*
+ * Wait for a transaction that has inserted a row of a player and has not ended.
+ * Returns whether there was one.  Raises 40001 if there is a row that the
+ * snapshot of the whole transaction does not see.
+ */
+static bool
+wait_for_row(Oid relid, const char *member, int64 player)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	Relation	index;
+	SnapshotData dirty;
+	ScanKeyData key;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	Datum		value;
+	TransactionId xid = InvalidTransactionId;
+	uint32		token = 0;
+	bool		unseen = false;
+
+	if (rel == NULL)
+		return false;
+	index = rel->rd_rel->relkind != RELKIND_RELATION ? NULL :
+		open_member_index(rel, get_attnum(relid, member));
+	if (index == NULL ||
+		!member_datum(index->rd_opcintype[0], player, &value))
+	{
+		if (index != NULL)
+			index_close(index, AccessShareLock);
+		relation_close(rel, NoLock);
+		return false;
+	}
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber,
+				get_opcode(get_opfamily_member(index->rd_opfamily[0],
+											   index->rd_opcintype[0],
+											   index->rd_opcintype[0],
+											   BTEqualStrategyNumber)),
+				value);
+	InitDirtySnapshot(dirty);
+	slot = table_slot_create(rel, NULL);
+	scan = LB_INDEX_BEGINSCAN(rel, index, &dirty, 1);
+	index_rescan(scan, &key, 1, NULL, 0);
+	while (!TransactionIdIsValid(xid) &&
+		   index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		xid = dirty.xmin;
+		token = dirty.speculativeToken;
+		if (!TransactionIdIsValid(xid) && IsolationUsesXactSnapshot())
+			unseen |= !table_tuple_satisfies_snapshot(rel, slot,
+													  GetTransactionSnapshot());
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, AccessShareLock);
+	if (TransactionIdIsValid(xid) && token != 0)
+		SpeculativeInsertionWait(xid, token);
+	else if (TransactionIdIsValid(xid))
+		XactLockTableWait(xid, NULL, NULL, XLTW_None);
+	if (TransactionIdIsValid(xid) && IsolationUsesXactSnapshot())
+		unseen = TransactionIdDidCommit(xid);
+	relation_close(rel, NoLock);
+	if (unseen)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+	return TransactionIdIsValid(xid);
+}
+
+/*
+ * Wait for those who have inserted rows of a player in a board's table and have
+ * not committed: an UPDATE does not see these rows.  Returns whether there was one.
+ */
+static bool
+wait_for_rows(const LbDefinition *defn, int64 player)
+{
+	bool		waited = false;
+
+	/* The UPDATE raises the error for a caller that may not hide the player. */
+	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(defn->source,
+							  get_attnum(defn->source, defn->ranked_if),
+							  GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		return false;
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+	{
+		while (wait_for_row(defn->source, defn->member, player))
+			waited = true;
+		return waited;
+	}
+	for (int i = 0; i < defn->nparts; i++)
+	{
+		while (wait_for_row(defn->parts[i], defn->member, player))
+			waited = true;
+	}
+	return waited;
+}
+
+/* Set ranked_if in a player's rows of a board, and count those that had not. */
+static uint64
+set_ranked(const char *board, Datum player, bool ranked)
+{
+	static const Oid types[] = {INT8OID, BOOLOID};
+	LbDefinition *defn = lb_find_recorded(board);
+	Datum		values[2];
+	Oid			source;
+	const char *member;
+	const char *column;
+	char	   *lock = NULL;
+	char	   *update;
+	LbUser		saved;
+	bool		switched;
+	uint64		n;
+
+	if (defn == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", board),
+				 errhint("The table lb_board lists the boards; of a family, name the family itself.")));
+	if (defn->ranked_if[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" has been made without \"ranked_if\"",
+						board),
+				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
+				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
+	source = defn->source;
+	member = quote_identifier(defn->member);
+	column = quote_identifier(defn->ranked_if);
+
+	/* In the order of submits, whatever the column's collation. */
+	if (defn->family)
+		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
+						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
+						defn->from_name, member,
+						quote_identifier(defn->board_column));
+	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
+					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
+					  defn->from_name, column, member, column, column);
+	values[0] = player;
+	values[1] = BoolGetDatum(ranked);
+
+	/* Before we have locks on the player's rows that a submit waits for. */
+	(void) wait_for_rows(defn, DatumGetInt64(player));
+	switched = lb_switch_from_superuser(&saved, defn, true);
+	if (lock != NULL)
+		(void) lb_run_once(lock, source, 1, types, values);
+	n = lb_run_once(update, source, 2, types, values);
+
+	/*
+	 * While there is no row at all we have none, and a transaction may insert
+	 * one.
+	 */
+	while (lock == NULL && n == 0 &&
+		   wait_for_rows(defn, DatumGetInt64(player)))
+		n = lb_run_once(update, source, 2, types, values);
+	if (switched)
+		lb_restore_user(&saved);
+	return n;
+}
+
+/* "global" first, whose row tells a submit that waits for it who is hidden. */
+static int
+hide_cmp(const void *a, const void *b)
+{
+	const char *na = *(const char *const *) a;
+	const char *nb = *(const char *const *) b;
+	bool		ga = strcmp(na, "global") == 0;
+	bool		gb = strcmp(nb, "global") == 0;
+
+	return ga != gb ? (ga ? -1 : 1) : strcmp(na, nb);
+}
+
+/* With the caller's privileges, and triggers of the user's. */
+static int64
+set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
+{
+	const char **names;
+	int			n = 0;
+	uint64		total = 0;
+
+	if (PG_ARGISNULL(1))
+	{
+		static const char *const all[] = {"global", "*"};
+
+		names = palloc(lengthof(all) * sizeof(char *));
+		for (int i = 0; i < (int) lengthof(all); i++)
+		{
+			if (lb_find_defn(all[i]) != NULL)
+				names[n++] = all[i];
+		}
+	}
+	else
+	{
+		Datum	   *elements;
+		int			nelements = lb_named_boards(PG_GETARG_ARRAYTYPE_P(1),
+												&elements);
+
+		names = palloc(Max(1, nelements) * sizeof(char *));
+		for (int i = 0; i < nelements; i++)
+			names[i] = TextDatumGetCString(elements[i]);
+		qsort(names, nelements, sizeof(char *), hide_cmp);
+		for (int i = 0; i < nelements; i++)
+		{
+			if (n == 0 || strcmp(names[i], names[n - 1]) != 0)
+				names[n++] = names[i];
+		}
+	}
+
+	/* Nobody's rows. */
+	if (PG_ARGISNULL(0))
+		return 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int i = 0; i < n; i++)
+		total += set_ranked(names[i], PG_GETARG_DATUM(0), ranked);
+	SPI_finish();
+	return (int64) total;
+}
+
+Datum
+lb_hide(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false));
+}
+
+Datum
+lb_show(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true));
+}

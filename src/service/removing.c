@@ -1,0 +1,493 @@
+/*-------------------------------------------------------------------------
+ *
+ * removing.c
+ *	  Removing the rows of closed windows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/itemptr.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "service/archive.h"
+#include "service/as_owner.h"
+#include "service/removing.h"
+#include "workers/worker.h"
+
+/* Rows that are on no board, found in one pass over the table. */
+#define LEFT_ROWS 100000
+
+/* How long dropping a partition may keep others waiting at most. */
+#define DROP_LOCK_TIMEOUT 50
+
+/* The same of a DELETE, which does not wait for long for anybody's row. */
+static uint64
+delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
+				Oid *types, Datum *values)
+{
+	int			nestlevel = NewGUCNestLevel();
+	int			timeout = lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT);
+	uint64		n;
+
+	if (LockTimeout == 0 || LockTimeout > timeout)
+		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+	n = lb_write_as_owner(defn, false, sql, nargs, types, values);
+	AtEOXact_GUC(true, nestlevel);
+	return n;
+}
+
+/*
+ * The partition that holds the rows of one key and nothing else, or none.  One
+ * that is being detached, or whose DETACH ... CONCURRENTLY was interrupted, is
+ * the user's; one that foreign keys refer to cannot be dropped.
+ */
+static Oid
+partition_of(const LbDefinition *defn, const char *key)
+{
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[2];
+	bool		isnull;
+	Oid			result = InvalidOid;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+		return InvalidOid;
+	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = CStringGetTextDatum(psprintf("FOR VALUES IN (%s)",
+											 quote_literal_cstr(key)));
+	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
+							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
+							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
+							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2 "
+							  "AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid)",
+							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for a partition");
+	if (SPI_processed > 0)
+		result = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0],
+												SPI_tuptable->tupdesc, 1,
+												&isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
+/*
+ * Drop a key's partition, which needs the table to itself for a moment.  Whoever
+ * comes while we wait for that waits behind us, so we do not wait for long, and
+ * not once more for each partition.
+ * Returns false if it is no longer the key's when we have the locks.
+ */
+static bool
+drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
+			   const char *key)
+{
+	int			nestlevel = NewGUCNestLevel();
+	bool		same;
+
+	(void) set_config_option("lock_timeout",
+							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	visit->in_use = true;
+	LockRelationOid(defn->source, AccessExclusiveLock);
+	visit->in_use = false;
+	LockRelationOid(partition, AccessExclusiveLock);
+
+	/* What it is called now, it is called until it is dropped. */
+	same = partition_of(defn, key) == partition;
+	if (same)
+	{
+		char	   *schema = get_namespace_name(get_rel_namespace(partition));
+
+		(void) lb_run_as_owner(defn, false,
+							   psprintf("DROP TABLE %s",
+										quote_qualified_identifier(schema,
+																   get_rel_name(partition))),
+							   InvalidOid, 0, NULL, NULL);
+
+		/* Its schema's name may have led to another. */
+		if (get_rel_name(partition) != NULL)
+			lb_wrong_table(partition);
+	}
+	AtEOXact_GUC(true, nestlevel);
+	return same;
+}
+
+static void
+note_removed(const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+}
+
+static void
+forget_left(LbLeft *left)
+{
+	if (left->key != NULL)
+		pfree(left->key);
+	if (left->why != NULL)
+		pfree(left->why);
+	if (left->rows != NULL)
+	{
+		pfree(left->tables);
+		pfree(left->rows);
+	}
+	memset(left, 0, sizeof(LbLeft));
+}
+
+/*
+ * Delete rows that the first parameter names, an array of n elements of a type.
+ * Those that a constraint keeps, most likely a foreign key, are found by halves,
+ * and counted in *refused; *why is what it has said first.
+ */
+static uint64
+delete_rows(LbVisit *visit, const LbDefinition *defn, const char *sql,
+			Oid element, Datum *elements, int n, int nargs, Oid *types,
+			Datum *values, int64 *refused, char **why)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool ok = true;
+	volatile uint64 removed = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	values[0] = lb_make_array(element, elements, NULL, n);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		removed = delete_as_owner(defn, sql, nargs, types, values);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) !=
+			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+			ReThrowError(edata);
+		if (*why == NULL)
+			*why = MemoryContextStrdup(visit->context, edata->message);
+		FreeErrorData(edata);
+		ok = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (ok)
+		return removed;
+	if (n == 1)
+	{
+		(*refused)++;
+		return 0;
+	}
+	removed = delete_rows(visit, defn, sql, element, elements, n / 2, nargs,
+						  types, values, refused, why);
+	return removed + delete_rows(visit, defn, sql, element, elements + n / 2,
+								 n - n / 2, nargs, types, values, refused, why);
+}
+
+/*
+ * Look for the rows of a key that has no board (any more), but not for those of
+ * members whom a trigger of the user's has just kept, an array or 0.
+ */
+static void
+find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
+{
+	LbLeft	   *left = &visit->left;
+	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
+	Datum		values[3];
+	StringInfoData sql;
+	Datum		array;
+	Datum	   *tables;
+	Datum	   *tids;
+	int			n;
+	bool		isnull;
+
+	forget_left(left);
+	values[0] = CStringGetTextDatum(key);
+	values[1] = Int32GetDatum(LEFT_ROWS);
+	values[2] = kept;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+					 defn->from_name, quote_identifier(defn->board_column));
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 quote_identifier(defn->member));
+	appendStringInfoString(&sql, " LIMIT $2) t");
+	(void) lb_run_as_owner(defn, false, sql.data, defn->source, kept != 0 ? 3 : 2, types,
+						   values);
+	left->key = MemoryContextStrdup(visit->context, key);
+	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	if (!isnull)
+	{
+		deconstruct_array(DatumGetArrayTypeP(array), OIDOID, sizeof(Oid), true,
+						  TYPALIGN_INT, &tables, NULL, &n);
+		array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+							  &isnull);
+		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
+						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
+						  &tids, NULL, &n);
+		left->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
+		left->rows = MemoryContextAlloc(visit->context,
+										n * sizeof(ItemPointerData));
+		for (int i = 0; i < n; i++)
+		{
+			left->tables[i] = DatumGetObjectId(tables[i]);
+			left->rows[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+		}
+		left->nrows = n;
+		pfree(tables);
+		pfree(tids);
+	}
+	left->all = left->nrows < LEFT_ROWS;
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/*
+ * Remove at most so many of the rows that find_left() has found: of who is
+ * hidden, or has no score.
+ */
+static void
+remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
+			int max_rows)
+{
+	LbLeft	   *left = &visit->left;
+	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
+	Datum		values[3];
+	int			end = left->next + Min(left->nrows - left->next, max_rows);
+	Datum	   *tids = palloc(left->nrows * sizeof(Datum));
+
+	while (left->next < end)
+	{
+		Oid			table = left->tables[left->next];
+		uint64		removed;
+		int			n = 0;
+
+		while (left->next < end && left->tables[left->next] == table)
+			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
+
+		/* One that has got another row meanwhile has one of another key. */
+		values[1] = CStringGetTextDatum(key);
+		values[2] = ObjectIdGetDatum(table);
+		removed = delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+													defn->from_name,
+													quote_identifier(defn->board_column)),
+							  TIDOID, tids, n, 3, types, values,
+							  &left->refused, &left->why);
+		visit->done.removed += removed;
+		left->removed += removed;
+	}
+	if (left->next < left->nrows)
+	{
+		visit->done.more = true;
+		return;
+	}
+
+	/*
+	 * What a trigger of the user's or a constraint keeps is left to him.  If
+	 * only some have gone, the others may have been updated meanwhile.
+	 */
+	if (left->removed == 0 || (left->all && left->removed >= left->nrows))
+	{
+		if (left->refused > 0)
+			ereport(WARNING,
+					(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
+							left->refused, key, left->why),
+					 errhint("They are tried again after %d hours.",
+							 LB_LOOK_HOURS)));
+		note_removed(key);
+	}
+	else
+		visit->done.more = true;
+	forget_left(left);
+}
+
+/*
+ * Remove at most so many rows of a closed window that are on its board.  Returns
+ * whether they were so many; else it has looked for the others.
+ */
+static bool
+remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+			  int max_rows)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, TEXTOID};
+	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
+	Datum		values[2];
+	Datum		members;
+	Datum	   *elements;
+	bool		isnull;
+	int			asked = 0;
+	int			removed = 0;
+	int64		refused = 0;
+	char	   *why = NULL;
+
+	values[0] = Int32GetDatum(max_rows);
+	values[1] = lb_window_board(key);
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2, CAST(0 AS pg_catalog.int8)) t",
+					  2, types, values, NULL);
+	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							&isnull);
+	if (!isnull)
+	{
+		deconstruct_array(DatumGetArrayTypeP(members), INT8OID, sizeof(int64),
+						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, NULL,
+						  &asked);
+		values[1] = CStringGetTextDatum(key);
+		removed = (int) delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+														  defn->from_name,
+														  quote_identifier(defn->member),
+														  quote_identifier(defn->board_column)),
+									INT8OID, elements, asked, 2, delete_types,
+									values, &refused, &why);
+		visit->done.removed += removed;
+		if (asked == max_rows && removed >= asked)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	find_left(visit, defn, key, removed < asked ? members : 0);
+	visit->left.refused = refused;
+	visit->left.why = why;
+	return false;
+}
+
+/* How many rows the transaction may yet remove. */
+static int
+rows_left(const LbVisit *visit)
+{
+	return visit->max_rows - (int) Min(visit->done.removed, visit->max_rows);
+}
+
+/* Remove rows of a closed window. */
+static void
+remove_rows(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
+			const char *key)
+{
+	LbLeft	   *left = &visit->left;
+	Oid			partition = partition_of(defn, key);
+
+	if (OidIsValid(partition))
+	{
+		if (drop_partition(visit, defn, partition, key))
+			note_removed(key);
+		else
+			visit->done.more = true;
+		return;
+	}
+	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
+		remove_ranked(visit, defn, key, rows_left(visit)))
+		return;
+	remove_left(visit, defn, key, rows_left(visit));
+}
+
+/* The keys that are closed and still have rows. */
+static List *
+keys_to_remove(void)
+{
+	static LbPlan plan;
+	uint64		n = lb_own_run(&plan,
+							   "SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
+							   0, NULL, NULL, NULL);
+
+	return lb_keys_of_result(n);
+}
+
+/*
+ * Remove what is not to be kept.  Partitions that are to be dropped are left
+ * for the end of a transaction that goes on.  Returns whether it is to end.
+ */
+bool
+lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	ListCell   *lc;
+
+	foreach(lc, keys_to_remove())
+	{
+		char	   *key = lfirst(lc);
+		LbSpan		span;
+		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+		MemoryContext old;
+		bool		ok;
+
+		/*
+		 * How long one of no recorded kind is to be kept nobody knows: it is
+		 * so too while a dump is restored that has lb_closed before
+		 * lb_window.
+		 */
+		if (lb_listed(visit->skip, key) || window == NULL ||
+			now < lb_window_goes(window, &span))
+			continue;
+		if ((!visit->one || visit->in_use) &&
+			OidIsValid(partition_of(defn, key)))
+		{
+			*drops = lappend(*drops, key);
+			continue;
+		}
+		if (rows_left(visit) == 0)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		ok = lb_attempt_key(remove_rows, visit, defn, window, key);
+		if (ok && visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		if (ok)
+			continue;
+		old = MemoryContextSwitchTo(visit->context);
+		visit->skip = lappend(visit->skip, pstrdup(key));
+		MemoryContextSwitchTo(old);
+	}
+	return false;
+}
+
+void
+lb_remove_partitions(LbVisit *visit, List *drops)
+{
+	ListCell   *lc;
+
+	foreach(lc, drops)
+	{
+		if (visit->in_use)
+			break;
+		if (lb_attempt_key(remove_rows, visit, visit->defn, NULL, lfirst(lc)))
+		{
+			visit->done.more |= lnext(drops, lc) != NULL;
+			break;
+		}
+	}
+}

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * removing.h
+ *	  Removing the rows of closed windows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_REMOVING_H
+#define LB_REMOVING_H
+
+#include "service/visit.h"
+
+/*
+ * Remove rows of closed windows that are not kept any longer, visit->max_rows at
+ * most.  Keys that have a partition of their own are appended to *drops instead,
+ * where a transaction goes on.  Returns whether the transaction should end.
+ * Between SPI_connect and SPI_finish; errors of a window are logged.
+ */
+extern bool lb_remove_windows(LbVisit *visit, const LbDefinition *defn,
+							  List **drops);
+
+/*
+ * Drop the partition of the first of these keys whose locks are to be had.  The
+ * last thing in a transaction: it holds the table from here to its end.
+ */
+extern void lb_remove_partitions(LbVisit *visit, List *drops);
+
+#endif							/* LB_REMOVING_H */

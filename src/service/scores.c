@@ -1,0 +1,775 @@
+/*-------------------------------------------------------------------------
+ *
+ * scores.c
+ *	  The statements on the users' tables that write and read scores.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "service/scores.h"
+
+/* Windows that one statement writes to with "global". */
+#define MAX_SINGLE 5
+
+
+/* ----------------------------------------------------------------
+ *		Texts
+ * ----------------------------------------------------------------
+ */
+
+typedef struct TextArg
+{
+	const LbDefinition *defn;
+	LbOp		op;
+	bool		returning;		/* the scores of what is written */
+	bool		hidden;			/* new rows of "global" are not ranked */
+} TextArg;
+
+static bool
+has_updated_at(const LbDefinition *defn)
+{
+	AttrNumber	attno = get_attnum(defn->source, "updated_at");
+
+	return attno > 0 && get_atttype(defn->source, attno) == TIMESTAMPTZOID;
+}
+
+/* Whether the score is never null. */
+static bool
+is_not_null(const LbDefinition *defn)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(defn->source,
+											  defn->columns[0].name);
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* What every statement returns of a row t. */
+static void
+append_returned(StringInfo buf, const LbDefinition *defn)
+{
+	appendStringInfo(buf, "CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8), ",
+					 quote_identifier(defn->member),
+					 quote_identifier(defn->columns[0].name));
+	if (defn->ranked_if[0] != '\0')
+		appendStringInfo(buf, "t.%s, ", quote_identifier(defn->ranked_if));
+	else
+		appendStringInfoString(buf, "true, ");
+	if (defn->family)
+		appendStringInfo(buf, "CAST(t.%s AS pg_catalog.text)",
+						 quote_identifier(defn->board_column));
+	else
+		appendStringInfoString(buf, "CAST(NULL AS pg_catalog.text)");
+}
+
+/* The head of an INSERT, up to where its rows come from. */
+static void
+append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
+{
+	appendStringInfo(buf, "INSERT INTO %s AS t (%s, %s", defn->source_name,
+					 quote_identifier(defn->member),
+					 quote_identifier(defn->columns[0].name));
+	if (stamp)
+		appendStringInfoString(buf, ", updated_at");
+	if (defn->family)
+		appendStringInfo(buf, ", %s", quote_identifier(defn->board_column));
+	if (hide)
+		appendStringInfo(buf, ", %s", quote_identifier(defn->ranked_if));
+	appendStringInfoString(buf, ") ");
+}
+
+/*
+ * What becomes of a row that is there.  The op LB_OP_CHANGE changes nothing and
+ * locks the row; see lb_write_global().  With changes, an increment is known not
+ * to be zero.
+ */
+static void
+append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
+				bool changes)
+{
+	const char *score = quote_identifier(defn->columns[0].name);
+	bool		descending = defn->columns[0].descending;
+
+	appendStringInfo(buf, " ON CONFLICT (%s", quote_identifier(defn->member));
+	if (defn->family)
+		appendStringInfo(buf, ", %s", quote_identifier(defn->board_column));
+	appendStringInfo(buf, ") DO UPDATE SET %s = ", score);
+	if (op == LB_OP_INCR && is_not_null(defn))
+		appendStringInfo(buf, "t.%s OPERATOR(pg_catalog.+) excluded.%s",
+						 score, score);
+	else if (op == LB_OP_INCR)
+		appendStringInfo(buf, "COALESCE(t.%s, 0) OPERATOR(pg_catalog.+) excluded.%s",
+						 score, score);
+	else
+		appendStringInfo(buf, "excluded.%s", score);
+	if (stamp)
+		appendStringInfoString(buf, ", updated_at = GREATEST(t.updated_at, excluded.updated_at)");
+
+	/* A score that stays is not written, and keeps its time. */
+	if (op == LB_OP_CHANGE)
+		appendStringInfoString(buf, " WHERE false");
+	else if (op == LB_OP_INCR && changes)
+		return;
+	else if (op == LB_OP_INCR)
+		appendStringInfo(buf, " WHERE excluded.%s OPERATOR(pg_catalog.<>) 0",
+						 score);
+	else
+		appendStringInfo(buf, " WHERE t.%s IS NULL OR excluded.%s OPERATOR(pg_catalog.%s) t.%s",
+						 score, score,
+						 op == LB_OP_SET ? "<>" :
+						 (op == LB_OP_BEST) == descending ? ">" : "<", score);
+}
+
+/*
+ * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked.  The
+ * arrays are unnested in a target list: as functions in FROM each of them would
+ * be put in a tuplestore first.
+ */
+static char *
+write_text(const void *arg)
+{
+	const LbDefinition *defn = ((const TextArg *) arg)->defn;
+	bool		stamp = has_updated_at(defn);
+	bool		hide = defn->family && defn->ranked_if[0] != '\0';
+	bool		hidden = ((const TextArg *) arg)->hidden;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	append_insert(&buf, defn, stamp, hide || hidden);
+	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s FROM (SELECT pg_catalog.unnest($1), pg_catalog.unnest($2)%s%s) AS u (member, amount%s%s)",
+					 stamp ? ", $3" : "", defn->family ? ", u.key" : "",
+					 hide ? ", u.ranked" : hidden ? ", false" : "",
+					 defn->family ? ", pg_catalog.unnest($4)" : "",
+					 hide ? ", pg_catalog.unnest($5)" : "",
+					 defn->family ? ", key" : "", hide ? ", ranked" : "");
+	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, false);
+	if (((const TextArg *) arg)->returning)
+	{
+		appendStringInfoString(&buf, " RETURNING ");
+		append_returned(&buf, defn);
+	}
+	return buf.data;
+}
+
+/*
+ * One player's increment on "global" and in all windows at once: $1 player,
+ * $2 amount, $3 at, $4 ... keys.  The windows' rows come from the row of
+ * "global", so it is locked first.  Nothing is returned: the boards are read
+ * afterwards.
+ */
+static char *
+single_text(const void *arg)
+{
+	const LbSubmit *s = (const LbSubmit *) arg;
+	bool		stamp = has_updated_at(s->global);
+	bool		hide;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	if (s->nopen > 1)
+		appendStringInfoString(&buf, "WITH g (ranked) AS (");
+	append_insert(&buf, s->global, stamp, false);
+	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
+	append_conflict(&buf, s->global, LB_OP_INCR, stamp, true);
+	if (s->nopen == 1)
+		return buf.data;
+
+	appendStringInfoString(&buf, " RETURNING ");
+	if (s->global->ranked_if[0] != '\0')
+		appendStringInfo(&buf, "t.%s IS TRUE",
+						 quote_identifier(s->global->ranked_if));
+	else
+		appendStringInfoString(&buf, "true");
+	stamp = has_updated_at(s->windows);
+	hide = s->windows->ranked_if[0] != '\0';
+	appendStringInfoString(&buf, ") ");
+	append_insert(&buf, s->windows, stamp, hide);
+	appendStringInfo(&buf, "SELECT $1, $2%s, k.key%s FROM g, (VALUES ",
+					 stamp ? ", $3" : "", hide ? ", g.ranked" : "");
+	for (int i = 1; i < s->nopen; i++)
+		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
+	appendStringInfoString(&buf, ") AS k (key)");
+	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, true);
+	return buf.data;
+}
+
+/* $1 players; of windows $2 keys. */
+static char *
+read_text(const void *arg)
+{
+	const LbDefinition *defn = ((const TextArg *) arg)->defn;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "SELECT ");
+	append_returned(&buf, defn);
+	appendStringInfo(&buf, " FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
+					 defn->from_name, quote_identifier(defn->member));
+	if (defn->family)
+		appendStringInfo(&buf, " AND t.%s OPERATOR(pg_catalog.=) ANY ($2)",
+						 quote_identifier(defn->board_column));
+	return buf.data;
+}
+
+/*
+ * The players that have a row, and whether it is ranked; of windows only those
+ * that are hidden.  $1 players.  Rows of "global" are locked, as lb_hide() does
+ * first.
+ */
+static char *
+hidden_text(const void *arg)
+{
+	const LbDefinition *defn = ((const TextArg *) arg)->defn;
+	const char *member = quote_identifier(defn->member);
+	const char *ranked = quote_identifier(defn->ranked_if);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.int8), t.%s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
+					 member, ranked, defn->from_name, member);
+	if (defn->family)
+		appendStringInfo(&buf, " AND NOT t.%s", ranked);
+	else
+		appendStringInfo(&buf, " ORDER BY t.%s FOR NO KEY UPDATE", member);
+	return buf.data;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Running them
+ * ----------------------------------------------------------------
+ */
+
+static Datum
+int8_array(const int64 *values, int n)
+{
+	Datum	   *datums = palloc(Max(1, n) * sizeof(Datum));
+
+	for (int i = 0; i < n; i++)
+		datums[i] = Int64GetDatum(values[i]);
+	return lb_make_array(INT8OID, datums, NULL, n);
+}
+
+/* Remember the scores that a statement has returned, of what it wrote or read. */
+static void
+take_scores(LbSubmit *s, bool written)
+{
+	SPITupleTable *table = SPI_tuptable;
+	LbSubmitBoard *board = NULL;
+
+	/* "global" has no key. */
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = table->vals[i];
+		bool		isnull;
+		int			p = lb_player_number(s, DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)));
+		Datum		score = SPI_getbinval(tuple, table->tupdesc, 2, &isnull);
+		bool global;
+		Datum		value = SPI_getbinval(tuple, table->tupdesc, 4, &global);
+
+		if (global)
+			board = &s->boards[0];
+		else
+		{
+			text	   *key = DatumGetTextPP(value);
+			int			len = VARSIZE_ANY_EXHDR(key);
+
+			/* Mostly the board of the row before. */
+			if (board == NULL || (int) strlen(board->name) != len ||
+				memcmp(board->name, VARDATA_ANY(key), len) != 0)
+				board = lb_find_submit_window(s, VARDATA_ANY(key), len);
+		}
+		if (p < 0 || board == NULL)
+			continue;
+		board->known[p] = true;
+		board->written |= written;
+		board->has_score[p] = !isnull;
+		board->scores[p] = isnull ? 0 : DatumGetInt64(score);
+		if (global)
+		{
+			value = SPI_getbinval(tuple, table->tupdesc, 3, &isnull);
+			s->ranked[p] = !isnull && DatumGetBool(value);
+		}
+	}
+	SPI_freetuptable(table);
+}
+
+/*
+ * Run a statement on a board's table.  A superuser lends no rights to the
+ * triggers of another role's table.
+ */
+static void
+run_on_source(LbPlan *plan, const LbDefinition *defn, LbPlanText text,
+			  const void *arg, bool writes, int nargs, const Oid *types,
+			  Datum *values)
+{
+	LbUser		saved;
+	bool		switched = lb_switch_from_superuser(&saved, defn, writes);
+
+	(void) lb_plan_run(plan, defn->id, text, arg, defn->source, InvalidOid,
+					   nargs, types, values, NULL);
+	if (switched)
+		lb_restore_user(&saved);
+}
+
+/* Read the scores of a board's rows that no statement has returned. */
+void
+lb_read_missing_scores(LbSubmit *s, int first, int n)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID};
+	TextArg		arg;
+	Datum		values[2];
+	Datum	   *keys = palloc(n * sizeof(Datum));
+	int64	   *players = palloc(s->nplayers * sizeof(int64));
+	int			nplayers = 0;
+	bool global = s->write_global && first == 0;
+
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		bool		missing = false;
+
+		for (int b = first; b < first + n; b++)
+			missing |= !s->boards[b].known[p];
+		if (missing)
+			players[nplayers++] = s->players[p];
+	}
+	if (nplayers == 0)
+		return;
+	for (int b = 0; b < n; b++)
+		keys[b] = CStringGetTextDatum(s->boards[first + b].name);
+	values[0] = int8_array(players, nplayers);
+	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
+	arg.defn = global ? s->global : s->windows;
+
+	arg.op = LB_OP_CHANGE;
+	run_on_source(&plans[global], arg.defn, read_text, &arg, false,
+				  global ? 1 : 2, types, values);
+	take_scores(s, false);
+}
+
+/* Several changes of one player are one, by what the operation does. */
+static int64 *
+coalesce(const LbSubmit *s, LbOp op, bool descending)
+{
+	int64	   *amounts = palloc(s->nplayers * sizeof(int64));
+
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+		int64		amount = s->items[s->first[p]].amount;
+
+		for (int i = s->first[p] + 1; i < end; i++)
+		{
+			int64		next = s->items[i].amount;
+
+			switch (op)
+			{
+				case LB_OP_INCR:
+					if (pg_add_s64_overflow(amount, next, &amount))
+						ereport(ERROR,
+								(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+								 errmsg("bigint out of range")));
+					break;
+				case LB_OP_SET:
+					amount = next;
+					break;
+				case LB_OP_BEST:
+				case LB_OP_WORST:
+					if ((op == LB_OP_BEST) == descending)
+						amount = Max(amount, next);
+					else
+						amount = Min(amount, next);
+					break;
+				case LB_OP_CHANGE:
+				case LB_NOPS:
+					Assert(false);
+					break;
+			}
+		}
+		amounts[p] = amount;
+	}
+	return amounts;
+}
+
+static void
+run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
+		   int n, bool hidden)
+{
+	static LbPlan plans[2][LB_NOPS];
+	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID};
+	TextArg		arg;
+	Datum		values[3];
+
+	values[0] = int8_array(players, n);
+	values[1] = int8_array(amounts, n);
+	values[2] = TimestampTzGetDatum(s->at);
+	arg.defn = s->global;
+	arg.op = op;
+	arg.returning = true;
+	arg.hidden = hidden;
+	run_on_source(&plans[hidden][op], s->global, write_text, &arg, true, 3,
+				  types, values);
+	take_scores(s, true);
+}
+
+/* Who comes to be hidden needs a statement of his own, in the same order. */
+static void
+run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
+{
+	int			n;
+
+	for (int p = 0; p < s->nplayers; p += n)
+	{
+		for (n = 1; p + n < s->nplayers; n++)
+		{
+			if (s->enters[p + n] != s->enters[p])
+				break;
+		}
+		run_global(s, op, s->players + p, amounts + p, n, !s->enters[p]);
+	}
+}
+
+/*
+ * Write to "global".  Where windows get the change that it gets, and that is
+ * not known beforehand, the rows are locked, or inserted, in a first pass.
+ */
+void
+lb_write_global(LbSubmit *s)
+{
+	int64	   *amounts = coalesce(s, s->op, s->global->columns[0].descending);
+	bool		descending = s->global->columns[0].descending;
+	bool		change = false;
+	int64	   *players;
+	int64	   *targets;
+	bool	   *inserted;
+	int			n = 0;
+
+	for (int b = 1; b < s->nboards; b++)
+		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
+	if (s->op == LB_OP_INCR || !change)
+	{
+		run_enter(s, s->op, amounts);
+		s->change = amounts;
+		if (s->need_scores)
+			lb_read_missing_scores(s, 0, 1);
+		return;
+	}
+
+	run_enter(s, LB_OP_CHANGE, amounts);
+	inserted = palloc(s->nplayers * sizeof(bool));
+	memcpy(inserted, s->boards[0].known, s->nplayers * sizeof(bool));
+	lb_read_missing_scores(s, 0, 1);
+	s->change = palloc(s->nplayers * sizeof(int64));
+	players = palloc(s->nplayers * sizeof(int64));
+	targets = palloc(s->nplayers * sizeof(int64));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int64		old = s->boards[0].scores[p];
+		int64		new = amounts[p];
+
+		if (inserted[p])
+		{
+			s->change[p] = new;
+			continue;
+		}
+		if (s->op != LB_OP_SET && s->boards[0].has_score[p])
+			new = (s->op == LB_OP_BEST) == descending ? Max(old, new) :
+				Min(old, new);
+		if (pg_sub_s64_overflow(new, old, &s->change[p]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("bigint out of range")));
+		if (new == old && s->boards[0].has_score[p])
+			continue;
+		players[n] = s->players[p];
+		targets[n++] = new;
+	}
+	if (n > 0)
+		run_global(s, LB_OP_SET, players, targets, n, false);
+}
+
+/* Note which of some players are hidden by rows of "global", or of windows. */
+static void
+run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
+		   const int64 *players, int n, bool *ranked)
+{
+	static const Oid types[] = {INT8ARRAYOID};
+	SPITupleTable *table;
+	TextArg		arg;
+	Datum		values[1];
+
+	values[0] = int8_array(players, n);
+	arg.defn = defn;
+	arg.op = LB_OP_CHANGE;
+	run_on_source(plan, defn, hidden_text, &arg, false, 1, types, values);
+	table = SPI_tuptable;
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		int			p = lb_player_number(s, DatumGetInt64(SPI_getbinval(table->vals[i],
+																		table->tupdesc, 1, &isnull)));
+		Datum		value = SPI_getbinval(table->vals[i], table->tupdesc, 2,
+										  &isnull);
+
+		if (p >= 0 && (isnull || !DatumGetBool(value)))
+			ranked[p] = false;
+	}
+	SPI_freetuptable(table);
+}
+
+/*
+ * The same for who need not be allowed to read the table: its owner does.
+ */
+static void
+run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
+					const int64 *players, int n, bool *ranked)
+{
+	LbUser		saved;
+
+	lb_switch_to_owner(&saved, defn->owner, false);
+	run_hidden(s, plan, defn, players, n, ranked);
+	lb_restore_user(&saved);
+}
+
+/*
+ * Who has been hidden when he had no row of "global" is not ranked there when he
+ * gets one: his windows tell.  Who is known to be on the board has a row.
+ */
+void
+lb_find_entering(LbSubmit *s)
+{
+	static LbPlan plan;
+	LbSubmitBoard *global = &s->boards[0];
+	LbDefinition *windows = s->windows;
+	int64	   *players;
+	int			n = 0;
+
+	if (!s->write_global || global->has_previous ||
+		s->global->ranked_if[0] == '\0')
+		return;
+	if (windows == NULL)
+		windows = lb_find_recorded("*");
+	if (windows == NULL || !windows->family || windows->misfit ||
+		windows->ranked_if[0] == '\0')
+		return;
+
+	lb_read_missing_scores(s, 0, 1);
+	players = palloc(s->nplayers * sizeof(int64));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		if (!global->known[p])
+			players[n++] = s->players[p];
+
+		/* Nothing has been written yet. */
+		global	  ->known[p] = false;
+		global	  ->has_score[p] = false;
+		global	  ->scores[p] = 0;
+
+		s->ranked[p] = true;
+	}
+	if (n > 0)
+		run_hidden_as_owner(s, &plan, windows, players, n, s->enters);
+}
+
+/*
+ * New rows of a player who has been hidden are not ranked either.  What the
+ * row of "global" says is known, and locked; else the other windows tell, and
+ * the row of "global" all the same.  That is locked too: who is being hidden
+ * is hidden here as well, or the new row is there when his others are hidden.
+ */
+static void
+find_hidden(LbSubmit *s)
+{
+	static LbPlan plans[2];
+
+	if (s->windows->ranked_if[0] == '\0')
+		return;
+	if (s->write_global && s->global->ranked_if[0] != '\0')
+	{
+		lb_read_missing_scores(s, 0, 1);
+		return;
+	}
+	if (s->hides != NULL)
+		run_hidden_as_owner(s, &plans[0], s->hides, s->players, s->nplayers,
+							s->ranked);
+	run_hidden(s, &plans[1], s->windows, s->players, s->nplayers, s->ranked);
+}
+
+/*
+ * Write to n windows, beginning with one, that have the same operation.  What
+ * their scores are then is asked for only where somebody wants to know.
+ */
+static void
+run_windows(LbSubmit *s, int first, int n)
+{
+	static LbPlan plans[2][LB_NOPS];
+	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID,
+	TEXTARRAYOID, BOOLARRAYOID};
+	LbOp		op = lb_effective_op(s, &s->boards[first]);
+	bool		descending = s->windows->columns[0].descending;
+	int			total = n * s->nplayers;
+	Datum	   *players = palloc(total * sizeof(Datum));
+	Datum	   *amounts = palloc(total * sizeof(Datum));
+	Datum	   *keys = palloc(total * sizeof(Datum));
+	Datum	   *ranked = palloc(total * sizeof(Datum));
+	int64	   *coalesced = NULL;
+	TextArg		arg;
+	Datum		values[5];
+	int			k = 0;
+
+	for (int b = first; b < first + n; b++)
+	{
+		Datum		key = CStringGetTextDatum(s->boards[b].name);
+		const int64 *from = s->change;
+
+		if (s->boards[b].op != LB_OP_CHANGE || !s->write_global)
+		{
+			if (coalesced == NULL)
+				coalesced = coalesce(s, op, descending);
+			from = coalesced;
+		}
+		for (int p = 0; p < s->nplayers; p++, k++)
+		{
+			players[k] = Int64GetDatum(s->players[p]);
+			amounts[k] = Int64GetDatum(from[p]);
+			keys[k] = key;
+			ranked[k] = BoolGetDatum(s->ranked[p]);
+		}
+	}
+	values[0] = lb_make_array(INT8OID, players, NULL, total);
+	values[1] = lb_make_array(INT8OID, amounts, NULL, total);
+	values[2] = TimestampTzGetDatum(s->at);
+	values[3] = lb_make_array(TEXTOID, keys, NULL, total);
+	values[4] = lb_make_array(BOOLOID, ranked, NULL, total);
+	arg.defn = s->windows;
+	arg.op = op;
+	arg.returning = s->need_scores;
+	arg.hidden = false;
+	run_on_source(&plans[s->need_scores][op], s->windows, write_text, &arg,
+				  true, 5, types, values);
+	if (!s->need_scores)
+		return;
+	take_scores(s, true);
+	lb_read_missing_scores(s, first, n);
+}
+
+/* Write to all windows that are open, in the order of their keys. */
+void
+lb_write_windows(LbSubmit *s)
+{
+	int			b = s->write_global ? 1 : 0;
+	bool		hidden_known = false;
+
+	while (b < s->nboards)
+	{
+		int			n = 1;
+
+		if (s->boards[b].closed)
+		{
+			b++;
+			continue;
+		}
+		if (!hidden_known)
+			find_hidden(s);
+		hidden_known = true;
+		while (b + n < s->nboards && !s->boards[b + n].closed &&
+			   lb_effective_op(s, &s->boards[b + n]) ==
+			   lb_effective_op(s, &s->boards[b]))
+			n++;
+		run_windows(s, b, n);
+		b += n;
+	}
+}
+
+/*
+ * The usual submit is one statement: an increment that all boards get.
+ * Returns false if it is not that.  A trigger that keeps the row of "global"
+ * from being written would keep the windows' rows as well, which come from it.
+ */
+bool
+lb_write_single(LbSubmit *s)
+{
+	static LbPlan plans[MAX_SINGLE + 1];
+	static const Oid types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID,
+	TEXTOID, TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3 + MAX_SINGLE];
+	int			n = 3;
+
+	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
+	if (s->nitems != 1 || !s->write_global || s->op != LB_OP_INCR ||
+		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
+		!s->enters[0] ||
+		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
+		(s->windows != NULL &&
+		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
+		(s->windows != NULL && s->windows->ranked_if[0] != '\0' &&
+		 s->global->ranked_if[0] == '\0'))
+		return false;
+	values[0] = Int64GetDatum(s->items[0].player);
+	values[1] = Int64GetDatum(s->items[0].amount);
+	values[2] = TimestampTzGetDatum(s->at);
+	for (int b = 1; b < s->nboards; b++)
+	{
+		if (s->boards[b].closed)
+			continue;
+		if (lb_effective_op(s, &s->boards[b]) != LB_OP_INCR)
+			return false;
+		values[n++] = CStringGetTextDatum(s->boards[b].name);
+	}
+	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s,
+					   s->global->source,
+					   n > 3 ? s->windows->source : InvalidOid, n, types, values,
+					   NULL);
+	return true;
+}
+
+bool
+lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board)
+{
+	const LbDefinition *defn = board->window ? s->windows : s->global;
+	bool		change = board->window && board->op == LB_OP_CHANGE &&
+		s->write_global;
+	int64		amount;
+	int64		score = board->scores[0];
+
+	if (!defn->keeps_rows || board->written)
+		return false;
+	if (!board->has_score[0])
+		return true;
+	amount = change ? s->change[0] : s->items[0].amount;
+	switch (board->window ? lb_effective_op(s, board) : s->op)
+	{
+		case LB_OP_SET:
+			return score != amount;
+		case LB_OP_BEST:
+			return defn->columns[0].descending ? amount > score :
+				amount < score;
+		case LB_OP_WORST:
+			return defn->columns[0].descending ? amount < score :
+				amount > score;
+		case LB_OP_INCR:
+		case LB_OP_CHANGE:
+		case LB_NOPS:
+			break;
+	}
+	return amount != 0;
+}

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * scores.h
+ *	  The statements on the users' tables that write and read scores.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SCORES_H
+#define LB_SCORES_H
+
+#include "service/submission.h"
+
+/*
+ * All of these run between SPI_connect and SPI_finish, with the caller's
+ * privileges, and can raise what the users' tables and triggers raise.
+ */
+
+/*
+ * Write a submit of one change by one statement, if it is an increment that all
+ * boards get.  Returns false, and writes nothing, if it is not.
+ */
+extern bool lb_write_single(LbSubmit *s);
+
+/*
+ * Write to "global", and then to the windows that are open.  The scores of the
+ * rows that are written are known afterwards if s->need_scores.
+ */
+extern void lb_write_global(LbSubmit *s);
+extern void lb_write_windows(LbSubmit *s);
+
+/*
+ * Before anything is written: note which players have no row of "global" and
+ * are hidden in a window (s->enters).
+ */
+extern void lb_find_entering(LbSubmit *s);
+
+/*
+ * Read the scores of n boards, from number first on, that no statement has
+ * returned yet.  They are all windows, or "global" alone.
+ */
+extern void lb_read_missing_scores(LbSubmit *s, int first, int n);
+
+/*
+ * Whether a trigger of the user has kept lb_submit()'s change from being
+ * written: no row was, and the score is not what the change would leave as it
+ * is.
+ */
+extern bool lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board);
+
+#endif							/* LB_SCORES_H */

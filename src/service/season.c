@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * season.c
+ *	  The end of seasons: lb_close_season().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+
+#include "boards/own.h"
+#include "service/archive.h"
+#include "service/as_owner.h"
+#include "service/closed.h"
+#include "service/window.h"
+
+PG_FUNCTION_INFO_V1(lb_close_season);
+
+/* Rows of the user's table that are copied to lb_archive by one statement. */
+#define ARCHIVE_ROWS 10000
+
+/*
+ * A window ends by itself.  The season of one would take its rows, or come
+ * before its final standings in the archive.
+ */
+static void
+refuse_window(const char *board, const LbTarget *target)
+{
+	const LbValue *value = &target->value;
+	LbSpan		span;
+	bool		closed;
+
+	if (!target->has_value || strcmp(target->defn->name, "*") != 0)
+		return;
+	closed = lb_window_is_closed(value->data, value->len);
+	if (!closed && strchr(board, ':') != NULL &&
+		lb_window_of_key(value->data, value->len, &span) == NULL)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is a window", board),
+			 closed ?
+			 errdetail("It has been closed; lb_archive_top() returns its final standings.") :
+			 errdetail("It is archived when it is over, and its rows are removed when they are no longer to be kept."),
+			 closed ?
+			 errhint("DELETE what rows it still has, if they are not to be kept.") :
+			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
+}
+
+/* The condition for a row t to be of a board, whose value is $1 in a family. */
+static void
+append_of_board(StringInfo sql, const LbTarget *target)
+{
+	const LbDefinition *defn = target->defn;
+
+	/* Rows of no member are on no board. */
+	appendStringInfo(sql, "t.%s IS NOT NULL", quote_identifier(defn->member));
+	if (target->has_value)
+		appendStringInfo(sql, " AND CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
+						 quote_identifier(defn->board_column));
+}
+
+static Datum
+value_of_board(const LbTarget *target)
+{
+	return target->has_value ?
+		PointerGetDatum(cstring_to_text_with_len(target->value.data,
+												 target->value.len)) :
+		CStringGetTextDatum("");
+}
+
+/* Whether a season's caller resets the table with the owner's rights. */
+static bool
+is_guest(const LbDefinition *defn)
+{
+	return defn->owner != GetUserId();
+}
+
+/*
+ * Raise 42501 if policies can keep rows from the role that resets the table: their
+ * scores would be archived now, and once more with the next season.
+ */
+static void
+require_all_rows(const LbDefinition *defn)
+{
+	if (is_guest(defn) && has_bypassrls_privilege(GetUserId()))
+		return;
+	if (check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" applies to its owner",
+						get_rel_name(defn->source)),
+				 errdetail("A season is reset as a whole, and policies can keep rows from the owner."),
+				 errhint("Use ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or a role with BYPASSRLS.")));
+}
+
+/* Enter a season in lb_season; raises 23505 if it has been closed before. */
+static void
+record_season(const LbDefinition *defn, const char *board, const char *season,
+			  const int64 *top)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, INT4OID, INT8OID};
+	Datum		values[5];
+	char		nulls[] = "     ";
+
+	values[0] = CStringGetTextDatum(board);
+	values[1] = CStringGetTextDatum(season);
+	values[2] = lb_owner_name(defn);
+	values[3] = lb_archive_source(defn);
+	values[4] = Int64GetDatum(top == NULL ? 0 : *top);
+	nulls[4] = top == NULL ? 'n' : ' ';
+
+	/* A board of that name may have been another owner's, of another table. */
+	if (lb_own_run(&plans[0],
+				   "SELECT FROM @.lb_season s WHERE s.board OPERATOR(pg_catalog.=) $1 AND s.season OPERATOR(pg_catalog.=) $2 "
+				   "AND (s.owner OPERATOR(pg_catalog.=) $3 OR s.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+				   4, types, values, NULL) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("season \"%s\" of board \"%s\" has been closed",
+						season, board),
+				 errdetail("The name of a season is used once."),
+				 errhint("Use another name.")));
+	(void) lb_own_run(&plans[1],
+					  "INSERT INTO @.lb_season (board, season, owner, source, archive_top, members) "
+					  "VALUES ($1, $2, $3, $4, $5, @.lb_count($1))",
+					  5, types, values, nulls);
+}
+
+/*
+ * Copy the scores that are about to be reset and have no place to lb_archive: of
+ * who is hidden, or lacks what else the board ranks by.  The table is read as it
+ * is going to be reset.
+ */
+static void
+archive_unranked(const LbTarget *target, const char *board,
+				 const char *season)
+{
+	static LbPlan kept;
+	static const Oid archive_types[] = {TEXTOID, TEXTOID, INT8ARRAYOID,
+	INT8ARRAYOID, NAMEOID, INT4OID};
+	const LbDefinition *defn = target->defn;
+	const char *score = quote_identifier(defn->columns[0].name);
+	bool		guest = is_guest(defn);
+	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
+	Oid			types[] = {TEXTOID};
+	Datum		values[6];
+	Datum	   *members = palloc(ARCHIVE_ROWS * sizeof(Datum));
+	Datum	   *scores = palloc(ARCHIVE_ROWS * sizeof(Datum));
+	const char *or = "";
+	StringInfoData sql;
+	SPIPlanPtr	plan;
+	Portal		portal;
+	MemoryContext batch;
+	LbUser		saved;
+	uint64		n;
+
+	if (defn->ncolumns == 1 && defn->ranked_if[0] == '\0')
+		return;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE ",
+					 quote_identifier(defn->member), score, defn->from_name);
+	append_of_board(&sql, target);
+	appendStringInfo(&sql, " AND t.%s IS NOT NULL AND (", score);
+	for (int i = 1; i < defn->ncolumns; i++)
+	{
+		appendStringInfo(&sql, "%st.%s IS NULL", or,
+						 quote_identifier(defn->columns[i].name));
+		or = " OR ";
+	}
+	if (defn->ranked_if[0] != '\0')
+		appendStringInfo(&sql, "%st.%s IS NOT TRUE", or,
+						 quote_identifier(defn->ranked_if));
+	appendStringInfoChar(&sql, ')');
+
+	if (guest)
+		lb_switch_to_owner(&saved, defn->owner, all_rows);
+	values[0] = value_of_board(target);
+	plan = lb_prepare(sql.data, defn->source, 1, types, 0);
+	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	if (!lb_plan_has(plan, defn->source))
+		lb_wrong_table(defn->source);
+	if (guest)
+		lb_restore_user(&saved);
+	batch = AllocSetContextCreate(CurrentMemoryContext,
+								  "leaderboard season", ALLOCSET_DEFAULT_SIZES);
+	do
+	{
+		MemoryContext old;
+
+		if (guest)
+			lb_switch_to_owner(&saved, defn->owner, all_rows);
+		SPI_cursor_fetch(portal, true, ARCHIVE_ROWS);
+		if (guest)
+			lb_restore_user(&saved);
+		n = SPI_processed;
+		old = MemoryContextSwitchTo(batch);
+		for (uint64 i = 0; i < n; i++)
+		{
+			bool		isnull;
+
+			members[i] = SPI_getbinval(SPI_tuptable->vals[i],
+									   SPI_tuptable->tupdesc, 1, &isnull);
+			scores[i] = SPI_getbinval(SPI_tuptable->vals[i],
+									  SPI_tuptable->tupdesc, 2, &isnull);
+		}
+		SPI_freetuptable(SPI_tuptable);
+		values[0] = CStringGetTextDatum(board);
+		values[1] = CStringGetTextDatum(season);
+		values[2] = lb_make_array(INT8OID, members, NULL, (int) n);
+		values[3] = lb_make_array(INT8OID, scores, NULL, (int) n);
+		values[4] = lb_owner_name(defn);
+		values[5] = lb_archive_source(defn);
+		(void) lb_own_run(&kept,
+						  "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
+						  "SELECT $1, $2, u.member, u.score, $5, $6 "
+						  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
+						  6, archive_types, values, NULL);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(batch);
+	}
+	while (n == ARCHIVE_ROWS);
+	MemoryContextDelete(batch);
+	SPI_cursor_close(portal);
+	SPI_freeplan(plan);
+}
+
+Datum
+lb_close_season(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"board", "season"};
+	char	   *board;
+	char	   *season;
+	int64		top = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2);
+	LbTarget	target;
+	LbDefinition *defn;
+	StringInfoData sql;
+	Oid			types[] = {TEXTOID, INT8OID};
+	Datum		values[2];
+	int64		archived;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_close_season()");
+	for (int i = 0; i < 2; i++)
+	{
+		if (PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	season = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	if (season[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a season's name must not be empty")));
+	if (!PG_ARGISNULL(2) && PG_GETARG_INT64(2) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						"archive_top", PG_GETARG_INT64(2)),
+				 errhint("\"%s\" must be at least 0; null is all places.",
+						 "archive_top")));
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						"lb_close_season()"),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	lb_find_one_board(board, &target);
+	refuse_window(board, &target);
+	lb_require_owner(target.defn->source);
+
+	/*
+	 * Nobody writes between the standings and the reset.  Who writes to a
+	 * partition itself holds no lock on the source.
+	 */
+	LockRelationOid(target.defn->source, ShareRowExclusiveLock);
+	lb_find_one_board(board, &target);
+	if (target.defn->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		list_free(find_all_inheritors(target.defn->source,
+									  ShareRowExclusiveLock, NULL));
+		lb_find_one_board(board, &target);
+	}
+	lb_require_owner(target.defn->source);
+	defn = target.defn;
+	lb_require_fit(defn);
+
+	require_all_rows(defn);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	record_season(defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
+	archived = lb_archive(defn, board, season, top);
+	if (top != 0)
+		archive_unranked(&target, board, season);
+
+	/*
+	 * The owner resets the table by a statement of the owner's own.  For
+	 * anybody else who may, a superuser or a member of the owner's role, the
+	 * triggers of the table run with the owner's rights.
+	 */
+	initStringInfo(&sql);
+	values[0] = value_of_board(&target);
+	values[1] = Int64GetDatum(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3));
+	if (PG_ARGISNULL(3))
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
+	else
+		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
+						 defn->from_name,
+						 quote_identifier(defn->columns[0].name),
+						 quote_identifier(defn->columns[0].name));
+	append_of_board(&sql, &target);
+	if (!is_guest(defn))
+		(void) lb_run_once(sql.data, defn->source, 2, types, values);
+	else
+		(void) lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()),
+								 sql.data, 2, types, values);
+	SPI_finish();
+	PG_RETURN_INT64(archived);
+}

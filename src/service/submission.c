@@ -1,0 +1,416 @@
+/*-------------------------------------------------------------------------
+ *
+ * submission.c
+ *	  A submit under way: its boards and its players.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "service/closed.h"
+#include "service/submission.h"
+
+/* The most boards that a caller names: each window is a lock. */
+#define MAX_NAMED_BOARDS 1000
+
+
+/* ----------------------------------------------------------------
+ *		The boards
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_null_element(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("an element of \"%s\" must not be null", name)));
+}
+
+/* Whether the caller may write scores to the board's table. */
+static bool
+may_write(const LbDefinition *defn)
+{
+	static const AclMode modes[] = {ACL_INSERT, ACL_UPDATE};
+
+	/* The statements check all of it; this is for when none is run. */
+	for (int i = 0; i < 2; i++)
+	{
+		if (pg_class_aclcheck(defn->source, GetUserId(), modes[i]) != ACLCHECK_OK &&
+			pg_attribute_aclcheck(defn->source, defn->columns[0].attno,
+								  GetUserId(), modes[i]) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
+/* Raise 42501 unless the caller may write scores to the board's table. */
+static void
+require_write(const LbDefinition *defn)
+{
+	if (!may_write(defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+}
+
+static LbDefinition *
+find_source(const char *name, bool family)
+{
+	LbTarget	target;
+	LbDefinition *defn;
+
+	lb_find_target(name, strlen(name), &target);
+	defn = target.defn;
+	if (defn->family != family)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", name),
+				 errdetail("Scores are submitted to the board \"global\" and to the windows in the family \"*\".")));
+	lb_require_fit(defn);
+	if (family && defn->board_type != TEXTOID &&
+		defn->board_type != VARCHAROID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of family \"*\" cannot hold the keys of windows",
+						defn->board_column),
+				 errdetail("It is of type %s.",
+						   format_type_be(defn->board_type))));
+	require_write(defn);
+	return defn;
+}
+
+LbDefinition *
+lb_find_recorded(const char *name)
+{
+	LbTarget	target;
+
+	if (lb_find_defn(name) == NULL)
+		return NULL;
+	lb_find_target(name, strlen(name), &target);
+	return target.defn;
+}
+
+void
+lb_require_some_write(void)
+{
+	static const char *const names[] = {"global", "*"};
+	const LbDefinition *denied = NULL;
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		const LbDefinition *defn = lb_find_recorded(names[i]);
+
+		if (defn == NULL)
+			continue;
+		if (may_write(defn))
+			return;
+		if (denied == NULL)
+			denied = defn;
+	}
+	if (denied != NULL)
+		require_write(denied);
+}
+
+int
+lb_named_boards(ArrayType *names, Datum **elements)
+{
+	bool	   *nulls;
+	int			n = ArrayGetNItems(ARR_NDIM(names), ARR_DIMS(names));
+
+	if (n > MAX_NAMED_BOARDS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many boards for one call"),
+				 errdetail("\"%s\" has %d elements; the most is %d.", "boards",
+						   n, MAX_NAMED_BOARDS),
+				 errhint("Name them in several calls.")));
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, elements,
+					  &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			lb_null_element("boards");
+	}
+	return n;
+}
+
+/*
+ * A window is read as a board of the family "*", which its rows are written to:
+ * another family may have the name that its key begins with.  The same board
+ * may be added twice, until sort_boards().
+ */
+static LbSubmitBoard *
+add_board(LbSubmit *s, const char *name, bool window)
+{
+	LbSubmitBoard *board;
+
+	if (s->nboards == s->maxboards)
+	{
+		s->maxboards = Max(8, s->maxboards * 2);
+		s->boards = s->boards == NULL ?
+			palloc(s->maxboards * sizeof(LbSubmitBoard)) :
+			repalloc(s->boards, s->maxboards * sizeof(LbSubmitBoard));
+	}
+	board = &s->boards[s->nboards++];
+	memset(board, 0, sizeof(LbSubmitBoard));
+	board->name = pstrdup(name);
+	board->kind = board->name;
+	board->read_as = window ? psprintf("*:%s", name) : board->name;
+	board->window = window;
+	return board;
+}
+
+/*
+ * Add a window's span.  With given it has been asked for by name, and is
+ * answered even if the moment is not in it.
+ */
+static void
+add_window(LbSubmit *s, LbWindow *window, const char *given)
+{
+	LbSpan		span;
+	LbSubmitBoard *board;
+	bool		contains = lb_window_span(window, s->at, 0, &span);
+
+	if (given == NULL && (!contains || !window->is_open))
+		return;
+
+	/* The key of another day was given. */
+	if (given != NULL && strcmp(given, window->calendar.name) != 0 &&
+		strcmp(given, span.key) != 0)
+	{
+		board = add_board(s, given, true);
+		board->closed = true;
+		return;
+	}
+	board = add_board(s, span.key, true);
+	board->kind = pstrdup(window->calendar.name);
+	board->op = window->op;
+	board->closes = lb_window_closes(window, &span);
+	board->closed = !contains || !window->is_open;
+}
+
+/* A caller that may not write to a board learns nothing of it, at no cost. */
+static void
+named_board(LbSubmit *s, const char *name)
+{
+	LbWindow   *window;
+	LbSpan		span;
+
+	if (strcmp(name, "global") == 0)
+	{
+		if (s->global == NULL)
+			s->global = find_source("global", false);
+		s->write_global = true;
+		return;
+	}
+	if (s->windows == NULL && lb_find_defn("*") != NULL)
+		s->windows = find_source("*", true);
+	window = lb_window_find(name, strlen(name));
+	if (window == NULL)
+		window = lb_window_of_key(name, strlen(name), &span);
+	if (window == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", name),
+				 errhint("Scores are submitted to \"global\" and to the windows of the table lb_window.")));
+	add_window(s, window, name);
+}
+
+static int
+board_cmp(const void *a, const void *b)
+{
+	return strcmp(((const LbSubmitBoard *) a)->name,
+				  ((const LbSubmitBoard *) b)->name);
+}
+
+/* Sort the windows by key, each once, and put "global" before them. */
+static void
+sort_boards(LbSubmit *s)
+{
+	int			n = 0;
+
+	if (s->nboards > 1)
+		qsort(s->boards, s->nboards, sizeof(LbSubmitBoard), board_cmp);
+	for (int i = 0; i < s->nboards; i++)
+	{
+		if (n == 0 || board_cmp(&s->boards[i], &s->boards[n - 1]) != 0)
+			s->boards[n++] = s->boards[i];
+	}
+	s->nboards = n;
+	if (s->write_global)
+	{
+		LbSubmitBoard global = *add_board(s, "global", false);
+
+		memmove(s->boards + 1, s->boards, n * sizeof(LbSubmitBoard));
+		s->boards[0] = global;
+	}
+}
+
+/*
+ * Find out which boards are to be written to, and keep windows from being
+ * closed meanwhile.
+ */
+void
+lb_submission_set_boards(LbSubmit *s, ArrayType *names)
+{
+	int			first = 0;
+	bool		windows = false;
+
+	if (names == NULL)
+	{
+		LbWindow  **all;
+		int			n = lb_windows(&all);
+
+		s->write_global = true;
+		for (int i = 0; i < n; i++)
+			add_window(s, all[i], NULL);
+	}
+	else
+	{
+		Datum	   *elements;
+		int			n;
+
+		lb_require_some_write();
+		n = lb_named_boards(names, &elements);
+		for (int i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			named_board(s, TextDatumGetCString(elements[i]));
+		}
+	}
+	windows = s->nboards > 0;
+	sort_boards(s);
+	if (s->write_global)
+		first = 1;
+	if (s->write_global && s->global == NULL)
+		s->global = find_source("global", false);
+	if (!windows)
+		s->windows = NULL;
+	else if (s->windows == NULL)
+		s->windows = find_source("*", true);
+	if (windows && !s->write_global && s->windows->ranked_if[0] != '\0')
+	{
+		s->hides = lb_find_recorded("global");
+		if (s->hides != NULL &&
+			(s->hides->family || s->hides->misfit ||
+			 s->hides->ranked_if[0] == '\0'))
+			s->hides = NULL;
+	}
+	if (s->nboards == 0)
+		(void) find_source("global", false);	/* for the privileges */
+
+	for (int i = first; i < s->nboards; i++)
+	{
+		LbSubmitBoard *board = &s->boards[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (board->closed || GetCurrentTimestamp() >= board->closes)
+		{
+			board->closed = true;
+			continue;
+		}
+		lb_window_lock(board->name, strlen(board->name), RowExclusiveLock);
+
+		/*
+		 * Again: it may have taken a while to get the lock.  A key can have
+		 * been closed though its end is ahead: when the window was opened
+		 * with another time zone, or another period.
+		 */
+		board->closed = GetCurrentTimestamp() >= board->closes ||
+			lb_window_locked_is_closed(board->name, strlen(board->name));
+	}
+	for (int i = 0; i < s->nboards; i++)
+		s->nopen += !s->boards[i].closed;
+}
+
+LbSubmitBoard *
+lb_find_submit_window(LbSubmit *s, const char *key, int len)
+{
+	int			first = s->write_global ? 1 : 0;
+	LbSubmitBoard wanted;
+
+	wanted.name = pnstrdup(key, len);
+	return bsearch(&wanted, s->boards + first, s->nboards - first,
+				   sizeof(LbSubmitBoard), board_cmp);
+}
+
+LbOp
+lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board)
+{
+	if (board->op != LB_OP_CHANGE)
+		return board->op;
+	return s->write_global ? LB_OP_INCR : s->op;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The players
+ * ----------------------------------------------------------------
+ */
+
+static int
+item_cmp(const void *a, const void *b, void *unused)
+{
+	const LbSubmitItem *ia = (const LbSubmitItem *) a;
+	const LbSubmitItem *ib = (const LbSubmitItem *) b;
+
+	if (ia->player != ib->player)
+		return ia->player < ib->player ? -1 : 1;
+	return ia->number - ib->number;
+}
+
+void
+lb_submission_set_players(LbSubmit *s)
+{
+	qsort_interruptible(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp,
+						NULL);
+	s->players = palloc(s->nitems * sizeof(int64));
+	s->first = palloc(s->nitems * sizeof(int));
+	for (int i = 0; i < s->nitems; i++)
+	{
+		if (i > 0 && s->items[i].player == s->items[i - 1].player)
+			continue;
+		s->players[s->nplayers] = s->items[i].player;
+		s->first[s->nplayers++] = i;
+	}
+	s->ranked = palloc(s->nplayers * sizeof(bool));
+	memset(s->ranked, true, s->nplayers * sizeof(bool));
+	s->enters = palloc(s->nplayers * sizeof(bool));
+	memset(s->enters, true, s->nplayers * sizeof(bool));
+	for (int b = 0; b < s->nboards; b++)
+	{
+		s->boards[b].scores = palloc0(s->nplayers * sizeof(int64));
+		s->boards[b].has_score = palloc0(s->nplayers * sizeof(bool));
+		s->boards[b].known = palloc0(s->nplayers * sizeof(bool));
+	}
+}
+
+int
+lb_player_number(const LbSubmit *s, int64 player)
+{
+	int			lo = 0;
+	int			hi = s->nplayers;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (s->players[mid] == player)
+			return mid;
+		if (s->players[mid] < player)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -1;
+}

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * visit.c
+ *	  A visit of the maintenance worker to a database, or a call of lb_maintain().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "service/visit.h"
+
+List *
+lb_keys_of_result(uint64 n)
+{
+	List	   *keys = NIL;
+
+	for (uint64 i = 0; i < n; i++)
+		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
+										  SPI_tuptable->tupdesc, 1));
+	SPI_freetuptable(SPI_tuptable);
+	return keys;
+}
+
+bool
+lb_listed(List *list, const char *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		if (strcmp((char *) lfirst(lc), key) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+lb_attempt(LbAction action, const char *what, LbVisit *visit,
+		   const LbDefinition *defn, const LbWindow *window, const char *key)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool ok = true;
+	LbDone		before = visit->done;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		action(visit, defn, window, key);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		visit->done = before;
+
+		/* Whoever wants us to stop does not want us to go on. */
+		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+			edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+			ReThrowError(edata);
+		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not %s: %s", what, edata->message)));
+		ok = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return ok;
+}
+
+bool
+lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn,
+			   const LbWindow *window, const char *key)
+{
+	return lb_attempt(action, psprintf("close or remove window \"%s\"", key),
+					  visit, defn, window, key);
+}

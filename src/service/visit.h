@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * visit.h
+ *	  A visit of the maintenance worker to a database, or a call of lb_maintain().
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_VISIT_H
+#define LB_VISIT_H
+
+#include "nodes/pg_list.h"
+#include "storage/block.h"
+#include "storage/itemptr.h"
+
+#include "service/window.h"
+
+/*
+ * How long the worker waits for any lock at most, and everybody for a user's
+ * row, in milliseconds.  What it does not get by then it tries again at its next
+ * visit.
+ */
+#define LB_VISIT_LOCK_TIMEOUT 1000
+
+/* Hours after which a large table is read again, and a refused row is tried. */
+#define LB_LOOK_HOURS 24
+
+/* What a transaction has done. */
+typedef struct LbDone
+{
+	int64		closed;
+	int64		archived;
+	int64		removed;
+	bool		more;			/* there is more to do at once */
+} LbDone;
+
+/* Rows of a key that are on no board, where they were when we looked. */
+typedef struct LbLeft
+{
+	char	   *key;			/* NULL: nobody has looked */
+	Oid		   *tables;			/* a ctid is one of each partition */
+	ItemPointerData *rows;
+	int			nrows;
+	int			next;			/* the first that has not been tried */
+	int64		removed;
+	bool		all;			/* there were no others */
+	int64		refused;		/* rows that a constraint keeps */
+	char	   *why;			/* what it said, or NULL */
+} LbLeft;
+
+/* The extension's own tables that are trimmed. */
+typedef enum LbTrimmed
+{
+	LB_TRIM_EVENT,
+	LB_TRIM_APPLIED,
+	LB_TRIM_ANOMALY,
+	LB_TRIM_USAGE,
+	LB_NTRIMMED
+} LbTrimmed;
+
+/* Where the next batch of one begins. */
+typedef struct LbTrimPlace
+{
+	ItemPointerData after;		/* the last row that was removed */
+	bool		ended;			/* there was no other */
+} LbTrimPlace;
+
+/* A visit of the worker to a database, or a call of lb_maintain(). */
+typedef struct LbVisit
+{
+	bool		one;			/* a transaction for each thing that is done */
+	int			max_rows;		/* to be removed in a transaction */
+	MemoryContext context;		/* of what outlives a transaction */
+	LbDefinition *defn;			/* the family "*", or NULL */
+	bool		looked;			/* which keys are to be closed */
+	TimestampTz looked_at;		/* if all of the table is read, else 0 */
+	Oid			reading;		/* the table, if it has not all been read */
+	bool		read_all;		/* for what is on boards as well */
+	BlockNumber next_block;		/* where to read on */
+	List	   *to_close;
+	List	   *skip;			/* keys that could not be removed */
+	bool		in_use;			/* the table: nothing is dropped of it */
+	LbLeft		left;
+	LbTrimPlace trims[LB_NTRIMMED];
+	LbDone		done;
+} LbVisit;
+
+/* Something that may fail; the others go on. */
+typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
+						  const LbWindow *window, const char *key);
+
+/*
+ * Run one thing that may fail, because of a lock that is not to be had or of
+ * what the user's own triggers do, in a subtransaction: an error is logged as
+ * "could not <what>", and false returned.  Raises only what cancels or ends the
+ * session.
+ */
+extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
+					   const LbDefinition *defn, const LbWindow *window,
+					   const char *key);
+
+/* The same for something that is done to a window. */
+extern bool lb_attempt_key(LbAction action, LbVisit *visit,
+						   const LbDefinition *defn, const LbWindow *window,
+						   const char *key);
+
+/* The first column of the n rows that SPI has just returned, which it frees. */
+extern List *lb_keys_of_result(uint64 n);
+
+/* Whether a list of strings has a key. */
+extern bool lb_listed(List *list, const char *key);
+
+#endif							/* LB_VISIT_H */

@@ -1,0 +1,449 @@
+/*-------------------------------------------------------------------------
+ *
+ * window_admin.c
+ *	  Recording windows: lb_open_window() and lb_close_window().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/timestamp.h"
+
+#include "boards/own.h"
+#include "service/closed.h"
+#include "service/window.h"
+#include "service/window_admin.h"
+
+PG_FUNCTION_INFO_V1(lb_open_window);
+PG_FUNCTION_INFO_V1(lb_close_window);
+
+
+/* ----------------------------------------------------------------
+ *		Names
+ * ----------------------------------------------------------------
+ */
+
+static void
+lock_name(uint32 hash)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table("lb_window"), hash, 0);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/*
+ * Names clash where they are the same up to a colon, or where one counts back
+ * from the other.
+ */
+void
+lb_window_lock_name(const char *name)
+{
+	int			len = strcspn(name, ":");
+	uint32		hash = hash_bytes((const unsigned char *) name, len);
+	uint32		other = hash;
+	int			back;
+
+	len = lb_split_alias(name, len, &back);
+	if (len >= 0)
+		other = hash_bytes((const unsigned char *) name, len);
+
+	/* In one order, lest two wait for each other. */
+	lock_name(Min(hash, other));
+	if (other != hash)
+		lock_name(Max(hash, other));
+	AcceptInvalidationMessages();
+}
+
+/* The recorded window that a name counts back from, or NULL. */
+static LbWindow *
+window_of_alias(const char *name, int len)
+{
+	int			back;
+	int			n = lb_split_alias(name, len, &back);
+	LbWindow   *window = n < 0 ? NULL : lb_window_find(name, n);
+
+	return window != NULL && window->calendar.period != LB_ONCE ? window : NULL;
+}
+
+/* Whether a name would count back from a window of that name. */
+static bool
+is_alias_of(const char *name, const char *window)
+{
+	int			back;
+	int			n = lb_split_alias(name, strlen(name), &back);
+
+	return n >= 0 && n == (int) strlen(window) &&
+		strncmp(name, window, n) == 0;
+}
+
+/*
+ * A new window must neither hide what the name "daily-1" means nor come to mean
+ * what a board or a window of such a name is.
+ */
+static void
+check_alias(const char *name, LbPeriod period)
+{
+	LbWindow   *window;
+	LbWindow  **windows;
+	int			nwindows;
+	LbDefinition **defns;
+	int			n;
+
+	if (period == LB_ONCE || lb_window_find(name, strlen(name)) != NULL)
+		return;
+	window = window_of_alias(name, strlen(name));
+	if (window != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a window: \"%s\"", name),
+				 errdetail("Reads of \"%s\" are of the window \"%s\" as it was before.",
+						   name, window->calendar.name),
+				 errhint("Use another name.")));
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (is_alias_of(defns[i]->name, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("board \"%s\" already exists", defns[i]->name),
+					 errdetail("Reads of \"%s\" would not find the window \"%s\" as it was before.",
+							   defns[i]->name, name),
+					 errhint("Use another name.")));
+	}
+	nwindows = lb_windows(&windows);
+	for (int i = 0; i < nwindows; i++)
+	{
+		if (is_alias_of(windows[i]->calendar.name, name))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Reads of \"%s\" are of a window of that name.",
+							   windows[i]->calendar.name),
+					 errhint("Use another name.")));
+	}
+}
+
+static void
+check_window_name(const char *name, LbPeriod period)
+{
+	int			len = strlen(name);
+	const char *colon = strchr(name, ':');
+	LbWindow  **windows;
+	int			nwindows;
+	LbDefinition **defns;
+	int			n;
+	int			prefix = colon == NULL ? len : (int) (colon - name);
+
+	if (period == LB_ONCE ? colon == NULL || prefix == 0 ||
+		colon[1] == '\0' : colon != NULL || len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a window: \"%s\"", name),
+				 period == LB_ONCE ?
+				 errhint("A window that comes once has a name with a colon, such as \"tourney:T123\"; one that comes again has a \"period\".") :
+				 errhint("A window that comes again has a name without a colon; its keys are the name, a colon and digits.")));
+	if (len > LB_MAX_WINDOW_NAME || prefix > LB_MAX_NAME)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("name of a window is too long: \"%s\"", name),
+				 errdetail("It has at most %d bytes, %d of them before a colon.",
+						   LB_MAX_WINDOW_NAME, LB_MAX_NAME)));
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if ((int) strlen(defns[i]->name) == prefix &&
+			strncmp(defns[i]->name, name, prefix) == 0 &&
+			(colon == NULL || defns[i]->family))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("board \"%s\" already exists", defns[i]->name),
+					 errdetail("Reads of \"%s\" would not find the window.",
+							   name)));
+	}
+	check_alias(name, period);
+	nwindows = lb_windows(&windows);
+	for (int i = 0; i < nwindows && period != LB_ONCE; i++)
+	{
+		if (strncmp(windows[i]->calendar.name, name, len) == 0 &&
+			windows[i]->calendar.name[len] == ':')
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Of the keys that begin with \"%s:\", \"%s\" is another window.",
+							   name, windows[i]->calendar.name),
+					 errhint("Use another name.")));
+	}
+	if (period == LB_ONCE)
+	{
+		LbPeriod	builtin;
+		char	   *before = pnstrdup(name, prefix);
+
+		if (lb_period_from_text(before, &builtin) ||
+			lb_window_find(before, prefix) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_NAME),
+					 errmsg("invalid name of a window: \"%s\"", name),
+					 errdetail("Keys that begin with \"%s:\" belong to the window \"%s\".",
+							   before, before)));
+	}
+}
+
+void
+lb_window_check_board(const char *board, bool family)
+{
+	int			len = strlen(board);
+	LbWindow   *window;
+	LbWindow  **windows;
+	int			nwindows;
+
+	nwindows = lb_windows(&windows);
+	for (int i = 0; i < nwindows; i++)
+	{
+		const char *name = windows[i]->calendar.name;
+
+		if (strncmp(name, board, len) == 0 &&
+			(name[len] == '\0' || (family && name[len] == ':')))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("window \"%s\" already exists", name),
+					 errdetail("Reads of \"%s\" would not find the window.",
+							   name),
+					 errhint("Use another name.")));
+	}
+	window = window_of_alias(board, len);
+	if (window != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("window \"%s\" already exists", window->calendar.name),
+				 errdetail("Reads of \"%s\" are of that window as it was before.",
+						   board),
+				 errhint("Use another name.")));
+}
+
+
+/* ----------------------------------------------------------------
+ *		SQL functions
+ * ----------------------------------------------------------------
+ */
+
+/* Who may say which windows there are: who owns the table with their rows. */
+static void
+require_window_owner(void)
+{
+	LbTarget	target;
+
+	/* Without the family, only who can make it. */
+	if (!superuser())
+	{
+		lb_find_target("*", 1, &target);
+		lb_require_owner(target.defn->source);
+	}
+}
+
+Datum
+lb_open_window(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTOID, INT4OID,
+		TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, INTERVALOID, INTERVALOID,
+	INT4OID};
+	Datum		values[10];
+	char		nulls[10];
+	char	   *name;
+	char	   *time_zone;
+	LbPeriod	period = LB_ONCE;
+	pg_tz	   *tz;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_open_window()");
+	require_window_owner();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	if (PG_ARGISNULL(2))
+		lb_null_argument("time_zone");
+	if (PG_ARGISNULL(3))
+		lb_null_argument("first_day");
+	for (int i = 0; i < 10; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (!PG_ARGISNULL(1))
+	{
+		char	   *s = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+		if (!lb_period_from_text(s, &period))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unknown period \"%s\"", s),
+					 errhint("The periods are \"hourly\", \"daily\", \"weekly\" and \"monthly\".")));
+	}
+	else if (lb_period_from_text(name, &period))
+	{
+		values[1] = values[0];
+		nulls[1] = ' ';
+	}
+	lb_window_lock_name(name);
+	check_window_name(name, period);
+
+	time_zone = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	tz = pg_tzset(time_zone);
+	if (tz == NULL || !pg_tz_acceptable(tz))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("time zone \"%s\" not recognized", time_zone)));
+	if (PG_GETARG_INT32(3) < 1 || PG_GETARG_INT32(3) > 7)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "first_day",
+						PG_GETARG_INT32(3)),
+				 errhint("A week begins on a day from 1, Monday, to 7, Sunday.")));
+	if (period == LB_ONCE)
+	{
+		if (PG_ARGISNULL(4))
+			lb_null_argument("starts");
+		if (PG_ARGISNULL(5))
+			lb_null_argument("ends");
+		if (TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(4)) ||
+			TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(5)) ||
+			PG_GETARG_TIMESTAMPTZ(4) >= PG_GETARG_TIMESTAMPTZ(5))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("window \"%s\" must end after it starts", name)));
+
+		/* Nor is it closed before we have committed. */
+		lb_window_lock(name, strlen(name), RowExclusiveLock);
+		if (lb_window_is_closed(name, strlen(name)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("window \"%s\" has been closed", name),
+					 errhint("Use another name.")));
+	}
+	else if (!PG_ARGISNULL(4) || !PG_ARGISNULL(5))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a window that comes again has no start and no end"),
+				 errhint("They are those of each %s span.",
+						 lb_periods[period].name)));
+	if (!PG_ARGISNULL(6))
+		(void) lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(6)));
+	if (PG_ARGISNULL(7))
+	{
+		values[7] = DirectFunctionCall3(interval_in,
+										CStringGetDatum(lb_periods[period].keep),
+										ObjectIdGetDatum(InvalidOid),
+										Int32GetDatum(-1));
+		nulls[7] = ' ';
+	}
+	lb_check_interval("keep", DatumGetIntervalP(values[7]));
+	if (!PG_ARGISNULL(8))
+		lb_check_interval("late", PG_GETARG_INTERVAL_P(8));
+	if (period == LB_ONCE)
+	{
+		(void) lb_calendar_after(PG_GETARG_TIMESTAMPTZ(5), DatumGetIntervalP(values[7]));
+		if (!PG_ARGISNULL(8))
+			(void) lb_calendar_after(PG_GETARG_TIMESTAMPTZ(5), PG_GETARG_INTERVAL_P(8));
+	}
+	if (!PG_ARGISNULL(9) && PG_GETARG_INT32(9) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "archive_top",
+						PG_GETARG_INT32(9)),
+				 errhint("\"%s\" must be at least 0; null is all places.",
+						 "archive_top")));
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_window (name, period, time_zone, first_day, starts, ends, op, keep, late, archive_top) "
+					  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
+					  "ON CONFLICT (name) DO UPDATE SET period = excluded.period, "
+					  "time_zone = excluded.time_zone, first_day = excluded.first_day, "
+					  "starts = excluded.starts, ends = excluded.ends, op = excluded.op, "
+					  "keep = excluded.keep, late = excluded.late, "
+					  "archive_top = excluded.archive_top, is_open = true",
+					  10, types, values, nulls);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_close_window(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+	uint64		n;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_close_window()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	require_window_owner();
+	values[0] = PG_GETARG_DATUM(0);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+
+	/* One that comes once ends now, or has never been. */
+	n = lb_own_run(&plan,
+				   "UPDATE @.lb_window SET is_open = period IS NULL, ends = CASE "
+				   "WHEN ends OPERATOR(pg_catalog.>) pg_catalog.now() "
+				   "THEN GREATEST(pg_catalog.now(), starts OPERATOR(pg_catalog.+) pg_catalog.interval '1 microsecond') "
+				   "ELSE ends END "
+				   "WHERE name OPERATOR(pg_catalog.=) $1",
+				   1, types, values, NULL);
+	SPI_finish();
+	if (n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist",
+						text_to_cstring(PG_GETARG_TEXT_PP(0))),
+				 errhint("The table lb_window lists the windows.")));
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		With the family
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_windows_end(void)
+{
+	static LbPlan plan;
+
+	(void) lb_own_run(&plan, "DELETE FROM @.lb_window", 0, NULL, NULL, NULL);
+}
+
+void
+lb_windows_begin(const LbDefinition *family)
+{
+	static LbPlan plan;
+	static const Oid types[] = {NAMEOID, REGCLASSOID};
+	NameData	owner;
+	Datum		values[2];
+
+	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
+	values[0] = NameGetDatum(&owner);
+	values[1] = ObjectIdGetDatum(family->source);
+	(void) lb_own_run(&plan,
+					  "DELETE FROM @.lb_closed c WHERE NOT EXISTS "
+					  "(SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) c.board "
+					  "AND a.season OPERATOR(pg_catalog.=) '' "
+					  "AND (a.owner OPERATOR(pg_catalog.=) $1 OR a.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2)))",
+					  2, types, values, NULL);
+}

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * window_admin.h
+ *	  Recording windows, and names that clash with theirs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_WINDOW_ADMIN_H
+#define LB_WINDOW_ADMIN_H
+
+#include "boards/board.h"
+
+/*
+ * Keep others from recording a board or a window whose name could be taken for
+ * this one, to the end of the transaction; after it, what they have recorded
+ * before is known.  Who has recorded two that clash would not have seen each
+ * other: they are in two tables.
+ */
+extern void lb_window_lock_name(const char *name);
+
+/*
+ * Raise 42710 if a board of that name would be found where a recorded window is
+ * meant: one of the window's name, or of one that counts back from it, or a
+ * family that its key seems to be of.
+ */
+extern void lb_window_check_board(const char *board, bool family);
+
+/*
+ * The family "*" is gone, or is another table's: remove all windows.  Between
+ * SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_windows_end(void);
+
+/*
+ * The family "*" has been made: keys can be used again that an earlier one had
+ * closed, but not those whose final standings are of the same table or owner.
+ * Between SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_windows_begin(const LbDefinition *family);
+
+#endif							/* LB_WINDOW_ADMIN_H */
