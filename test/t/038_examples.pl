@@ -1,0 +1,95 @@
+# The statements of README.md and docs/tasks.md run, and return what the pages
+# say.  A section of docs/tasks.md has a database of its own.  Dates differ, and
+# counters are not compared.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $tree = "$FindBin::RealBin/../..";
+my $node = lb_node('examples', "timezone = 'UTC'\nleaderboard.maintenance_interval = 0");
+$node->start;
+
+# What differs from day to day and from run to run.
+sub masked
+{
+	my ($text) = @_;
+
+	$text =~ s/\b(hourly|daily|weekly|monthly):\d+/$1:0/g;
+	$text =~ s/"as_of":"[^"]*"/"as_of":""/g;
+	$text =~ s/[ \t]+$//mg;
+	$text =~ s/-{3,}/---/g;
+	$text =~ s/ {2,}/ /g;
+	return $text =~ s/\s+\z//r;
+}
+
+# Pairs of statements and what is said to be their result, if anything is.
+sub examples
+{
+	my ($text) = @_;
+	my @examples;
+
+	while ($text =~ /^```(\w*)\n(.*?)^```\n/msg)
+	{
+		my ($language, $block) = ($1, $2);
+
+		push @examples, [ $block ] if $language eq 'sql';
+		$examples[-1][1] //= $block if @examples && $language eq '';
+	}
+	return @examples;
+}
+
+sub run_examples
+{
+	my ($db, $title, $text) = @_;
+	my @examples = examples($text);
+	my $script = join('', map { "\\echo == example\n$_->[0]\n" } @examples);
+	my $psql = $node->installed_command('psql');
+	my $output = '';
+
+	return unless @examples;
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$script = "CREATE EXTENSION leaderboard;\nSELECT lb_create_tables();\nSELECT lb_wait_ready();\n$script"
+	  unless $script =~ /CREATE EXTENSION/;
+	IPC::Run::run([ $psql, '-Xq', '-P', 'pager=off', $node->connstr($db) ],
+		'<', \$script, '>&', \$output);
+
+	my (undef, @results) = split /^== example\n/m, $output, -1;
+
+	is(scalar @results, scalar @examples, "$title: all statements have been run");
+	for my $i (0 .. $#examples)
+	{
+		my ($sql, $said) = @{ $examples[$i] };
+		my $result = $results[$i] // '';
+		my ($name) = $sql =~ /(\S.*)/;
+
+		unlike($result, qr/^(?:ERROR|FATAL)/m, "$title: $name")
+		  unless ($said // '') =~ /^ERROR/;
+		next if !defined $said || $said !~ /^(?:ERROR| )/ || $sql =~ /lb_stat_/;
+		my ($is, $should) = (masked($result), masked($said));
+		is(length $is >= length $should ? substr($is, -length $should) : $is,
+			$should, "$title: what it returns");
+	}
+	return;
+}
+
+# What comes first shows what there is.
+run_examples('readme', 'README.md', slurp_file("$tree/README.md") =~ s/.*?(?=^## Getting started)//msr);
+
+my ($intro, @sections) = split /^(?=##+ )/m, slurp_file("$tree/docs/tasks.md");
+my $number = 0;
+
+for my $section (@sections)
+{
+	my ($title) = $section =~ /^##+ (.*)/;
+
+	# That needs objects of the version before.
+	run_examples('task' . ++$number, $title, $section) unless $title =~ /0\.1\.0/;
+}
+
+done_testing();
