@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * leaderboard.c
- *	  Library entry: settings, shared memory, hooks, launcher.
+ *	  Library entry: settings, hooks, background workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,41 +12,25 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 #include "utils/guc.h"
 
 #include "admin/manage.h"
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "boards/counters.h"
 #include "capture/ddl.h"
 #include "capture/xact.h"
+#include "ledger/publication.h"
+#include "reads/reader.h"
 #include "service/maintain.h"
 #include "service/event.h"
 #include "service/submit.h"
 #include "service/notify.h"
 #include "util/pause.h"
-#include "util/region.h"
 #include "workers/applier.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
 
 PG_MODULE_MAGIC;
-
-#define LB_TRANCHE "leaderboard"
-
-LbShared   *lb_shared = NULL;
-
-int			lb_memory_kb = 256 * 1024;
-int			lb_max_memory_kb = 0;
-int			lb_database_memory_kb = 0;
-int			lb_not_ready = LB_POLICY_WAIT;
-int			lb_offline = LB_POLICY_QUERY;
-bool		lb_enable_index = true;
-int			lb_wait_timeout_ms = 10000;
-int			lb_history_size = 16 * 1024;
-int			lb_build_workers = 2;
-int			lb_unknown_board = LB_UNKNOWN_NOTICE;
 
 static const struct config_enum_entry not_ready_options[] = {
 	{"wait", LB_POLICY_WAIT, false},
@@ -68,139 +52,7 @@ static const struct config_enum_entry unknown_board_options[] = {
 	{NULL, 0, false}
 };
 
-#if PG_VERSION_NUM >= 150000
-static shmem_request_hook_type prev_shmem_request_hook = NULL;
-#endif
-static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
-
 void		_PG_init(void);
-
-/* How many bytes to reserve.  Asked once, since the log may be told. */
-static Size
-region_size(void)
-{
-	static Size size = 0;
-
-	if (size == 0)
-		size = lb_region_size((Size) lb_memory_kb * 1024,
-							  (Size) lb_max_memory_kb * 1024);
-	return size;
-}
-
-static Size
-shared_size(void)
-{
-	return add_size(MAXALIGN(sizeof(LbShared)),
-					lb_region_in_segment(region_size()));
-}
-
-static void
-shmem_request(void)
-{
-	if (prev_shmem_request_hook)
-		prev_shmem_request_hook();
-	RequestAddinShmemSpace(shared_size());
-	RequestNamedLWLockTranche(LB_TRANCHE, 1);
-}
-
-/*
- * Runs at server start, again after a crash in the same postmaster, and with
- * EXEC_BACKEND in every process.
- */
-static void
-shmem_startup(void)
-{
-	bool		found;
-	int			tranche;
-
-	if (prev_shmem_startup_hook)
-		prev_shmem_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	lb_shared = ShmemInitStruct("leaderboard", shared_size(), &found);
-	if (!found)
-	{
-		char	   *region;
-		Size		size = region_size();
-
-		/* All our locks go by the tranche of the one that was requested. */
-		tranche = GetNamedLWLockTranche(LB_TRANCHE)->lock.tranche;
-		memset(lb_shared, 0, sizeof(LbShared));
-		LWLockInitialize(&lb_shared->directory_lock, tranche);
-		lb_directory_init();
-		lb_shared->next_generation = 1;
-		for (int i = 0; i < LB_MAX_DATABASES; i++)
-			SpinLockInit(&lb_shared->databases[i].unknown.mutex);
-		SpinLockInit(&lb_shared->watch_mutex);
-		pg_atomic_init_u64(&lb_shared->versions, UINT64CONST(1) << 32);
-		pg_atomic_init_u64(&lb_shared->history_bytes, 0);
-		pg_atomic_init_u32(&lb_shared->histories_full, 0);
-		pg_atomic_init_u64(&lb_shared->horizon, 0);
-		pg_atomic_init_u64(&lb_shared->first_xid, 0);
-		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
-		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
-		pg_atomic_init_u64(&lb_shared->requested, 0);
-		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
-		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbShared)),
-							   (Size) lb_memory_kb * 1024, &size);
-		LWLockInitialize(&lb_shared->arena_lock.lwlock, tranche);
-		if (!lb_arena_init(&lb_shared->arena, region, size,
-						   &lb_shared->arena_lock))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%s\" is too small", "leaderboard.memory")));
-		if (!pg_strong_random(&lb_shared->arena.hash_seed,
-							  sizeof(lb_shared->arena.hash_seed)))
-			lb_shared->arena.hash_seed = (uint64) GetCurrentTimestamp();
-		(void) lb_arena_set_limit(&lb_shared->arena,
-								  (uint64) lb_memory_kb * 1024);
-		pg_atomic_init_u64(&lb_shared->warn_at,
-						   lb_shared->arena.limit / 100 * 80);
-	}
-	LWLockRelease(AddinShmemInitLock);
-}
-
-void
-lb_require_preload(void)
-{
-	if (lb_shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("leaderboard is not loaded at server start"),
-				 errdetail("The index lives in shared memory, which can only be asked for when the server starts."),
-				 errhint("Add \"leaderboard\" to shared_preload_libraries and restart the server.")));
-}
-
-LbMem
-lb_mem(LbSharedBoard *shared)
-{
-	LbMem		mem;
-
-	mem.arena = &lb_shared->arena;
-	mem.account = shared->account;
-	mem.taken = &shared->taken;
-	mem.limit = (uint64) 1024 *
-		(OidIsValid(MyDatabaseId) ? (uint32) lb_database_memory_kb :
-		 pg_atomic_read_u32(&shared->memory_kb));
-	return mem;
-}
-
-void
-lb_wake_launcher(void)
-{
-	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
-		return;
-	pg_read_barrier();
-	SetLatch(lb_shared->launcher_latch);
-}
-
-void
-lb_want_xid(void)
-{
-	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0 &&
-		pg_atomic_exchange_u32(&lb_shared->xid_wanted, 1) == 0)
-		lb_wake_launcher();
-}
 
 void
 _PG_init(void)
@@ -344,17 +196,12 @@ _PG_init(void)
 	lb_pause_init();
 #if PG_VERSION_NUM >= 150000
 	MarkGUCPrefixReserved("leaderboard");
-	prev_shmem_request_hook = shmem_request_hook;
-	shmem_request_hook = shmem_request;
-#else
-	shmem_request();
 #endif
-	prev_shmem_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = shmem_startup;
+	lb_shared_init();
 
 	/*
-	 * Transaction callbacks run in the reverse order of their registration: the
-	 * counters are flushed after capture has settled the changes.
+	 * Transaction callbacks run in the reverse order of their registration:
+	 * the counters are flushed after capture has settled the changes.
 	 */
 	lb_counters_init();
 	lb_xact_init();

@@ -21,7 +21,11 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "boards/captured.h"
+#include "boards/catalog.h"
+#include "boards/definition.h"
 #include "boards/own.h"
+#include "boards/shared.h"
 #include "capture/ddl.h"
 #include "service/limit.h"
 #include "service/window_admin.h"

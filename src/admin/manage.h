@@ -8,8 +8,7 @@
 #ifndef LB_MANAGE_H
 #define LB_MANAGE_H
 
-#include "boards/board.h"
-
+#include "boards/definition.h"
 
 extern void lb_record_board(const char *board, Oid source, const char *member,
 							const char *rank_by, const char *board_column,

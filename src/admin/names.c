@@ -15,7 +15,12 @@
 #include "utils/syscache.h"
 
 #include "admin/names.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/live.h"
 #include "boards/own.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "ledger/backlog.h"
 #include "service/window.h"
 

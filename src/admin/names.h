@@ -8,7 +8,6 @@
 #ifndef LB_NAMES_H
 #define LB_NAMES_H
 
-
 /*
  * Raise 42710 if a new board would take names that the family "*" answers:
  * "country:FR", which a family "country" would answer, or "monthly" and

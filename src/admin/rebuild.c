@@ -21,7 +21,13 @@
 
 #include "admin/manage.h"
 #include "admin/triggers.h"
+#include "boards/captured.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
 #include "boards/own.h"
+#include "boards/resolve.h"
+#include "boards/shared.h"
+#include "boards/state.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"

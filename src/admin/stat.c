@@ -24,7 +24,13 @@
 #include "utils/timestamp.h"
 
 #include "boards/counters.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/keys.h"
+#include "boards/live.h"
 #include "boards/own.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
 

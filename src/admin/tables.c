@@ -21,6 +21,8 @@
 
 #include "admin/manage.h"
 #include "admin/triggers.h"
+#include "boards/catalog.h"
+#include "boards/definition.h"
 #include "boards/own.h"
 #include "service/window_admin.h"
 

@@ -14,6 +14,8 @@
 #include "utils/rel.h"
 
 #include "admin/triggers.h"
+#include "boards/captured.h"
+#include "boards/catalog.h"
 #include "boards/own.h"
 
 void

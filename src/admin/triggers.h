@@ -8,7 +8,6 @@
 #ifndef LB_TRIGGERS_H
 #define LB_TRIGGERS_H
 
-
 /*
  * Make or enable what a source and its partitions do not have of the capture
  * triggers.  Returns whether there was something to do.  The source must be

@@ -27,6 +27,12 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/catalog.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/live.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "reads/reader.h"

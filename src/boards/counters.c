@@ -18,6 +18,8 @@
 #include "utils/timestamp.h"
 
 #include "boards/counters.h"
+#include "boards/directory.h"
+#include "boards/live.h"
 
 /* Boards whose reads a backend gathers before it adds them to shared memory. */
 #define MAX_GATHERED 64

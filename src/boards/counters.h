@@ -8,7 +8,8 @@
 #ifndef LB_COUNTERS_H
 #define LB_COUNTERS_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 
 /*
  * Count a read of the target: answered by the index (LB_CAUSE_NONE), or by

@@ -44,6 +44,7 @@
 #include "utils/syscache.h"
 
 #include "boards/own.h"
+#include "boards/shared.h"
 #include "util/compat.h"
 #include "util/pause.h"
 

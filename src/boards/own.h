@@ -10,7 +10,8 @@
 
 #include "executor/spi.h"
 
-#include "boards/board.h"
+#include "boards/catalog.h"
+#include "boards/definition.h"
 #include "util/compat.h"
 
 /*

@@ -10,6 +10,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "boards/state.h"
 #include "boards/wait.h"
 
 LbWait

@@ -8,7 +8,7 @@
 #ifndef LB_WAIT_H
 #define LB_WAIT_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /* How a wait for a build ended. */
 typedef enum LbWait

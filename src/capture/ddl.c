@@ -38,6 +38,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/catalog.h"
+#include "boards/directory.h"
+#include "boards/resolve.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
 #include "util/compat.h"

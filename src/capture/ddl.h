@@ -8,7 +8,8 @@
 #ifndef LB_DDL_H
 #define LB_DDL_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
+#include "boards/shared.h"
 
 /*
  * Install the object access hook and the utility hook.  follow_rename records

@@ -24,7 +24,7 @@
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "capture/sums.h"
 #include "util/pause.h"
 #include "util/sort.h"

@@ -15,6 +15,11 @@
 #include "utils/combocid.h"
 #include "utils/rel.h"
 
+#include "boards/captured.h"
+#include "boards/catalog.h"
+#include "boards/keys.h"
+#include "boards/parts.h"
+#include "boards/shared.h"
 #include "capture/trigger.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"

@@ -10,7 +10,9 @@
 
 #include "executor/tuptable.h"
 
-#include "boards/board.h"
+#include "boards/captured.h"
+#include "boards/definition.h"
+#include "boards/live.h"
 
 /*
  * The key of a row of defn's source, as the board ranks it, and the value of

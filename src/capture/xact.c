@@ -14,11 +14,16 @@
 #include "utils/rel.h"
 #include "utils/resowner.h"
 
+#include "boards/cache.h"
+#include "boards/directory.h"
+#include "boards/shared.h"
+#include "boards/state.h"
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"
+#include "ledger/sweep.h"
 #include "reads/reader.h"
 #include "util/pause.h"
 
@@ -443,14 +448,14 @@ xact_callback(XactEvent event, void *arg)
 				at_commit();
 			forget();
 			lb_reader_at_xact_end();
-			lb_board_at_xact_end();
+			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_ABORT:
 			if (lb_xact.context != NULL)
 				at_abort();
 			forget();
 			lb_reader_at_xact_end();
-			lb_board_at_xact_end();
+			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_PRE_PREPARE:
 			if (lb_shared != NULL && IsLogicalWorker())
@@ -464,7 +469,7 @@ xact_callback(XactEvent event, void *arg)
 				at_prepare();
 			forget();
 			lb_reader_at_xact_end();
-			lb_board_at_xact_end();
+			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT:

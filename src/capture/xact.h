@@ -8,7 +8,7 @@
 #ifndef LB_XACT_H
 #define LB_XACT_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
 
 /* Install the callbacks of transactions and of resource owners. */
 extern void lb_xact_init(void);

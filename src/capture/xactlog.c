@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "boards/directory.h"
 #include "capture/xactlog.h"
 
 /* A captured change: the old key and the new key, as the flags say. */

@@ -8,7 +8,10 @@
 #ifndef LB_XACTLOG_H
 #define LB_XACTLOG_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
+#include "boards/live.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "capture/sums.h"
 #include "ledger/ledger.h"
 #include "ledger/overlay.h"

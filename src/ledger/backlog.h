@@ -8,7 +8,7 @@
 #ifndef LB_BACKLOG_H
 #define LB_BACKLOG_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "ledger/snapshot.h"
 
 /*

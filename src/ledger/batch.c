@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "boards/state.h"
 #include "ledger/batch.h"
 #include "ledger/publication.h"
 

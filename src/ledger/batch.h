@@ -8,7 +8,7 @@
 #ifndef LB_BATCH_H
 #define LB_BATCH_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "ledger/overlay.h"
 
 /* Entries that are applied together, which have two keys at most. */

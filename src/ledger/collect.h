@@ -8,6 +8,7 @@
 #ifndef LB_COLLECT_H
 #define LB_COLLECT_H
 
+#include "boards/shared.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 

@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "boards/live.h"
 #include "ledger/backlog.h"
 #include "ledger/batch.h"
 #include "ledger/large.h"

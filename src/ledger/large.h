@@ -8,6 +8,7 @@
 #ifndef LB_LARGE_H
 #define LB_LARGE_H
 
+#include "boards/shared.h"
 #include "ledger/publication.h"
 
 /*

@@ -8,6 +8,8 @@
 #ifndef LB_LEDGER_H
 #define LB_LEDGER_H
 
+#include "boards/live.h"
+#include "boards/shared.h"
 #include "ledger/publication.h"
 
 /*

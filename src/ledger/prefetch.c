@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "boards/live.h"
 #include "ledger/backlog.h"
 #include "ledger/batch.h"
 #include "ledger/prefetch.h"

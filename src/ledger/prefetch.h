@@ -8,7 +8,7 @@
 #ifndef LB_PREFETCH_H
 #define LB_PREFETCH_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /*
  * Apply the first entries of a backlog.  Releases the stripe's lock while it

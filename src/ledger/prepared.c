@@ -10,6 +10,7 @@
 #include "access/transam.h"
 #include "storage/procarray.h"
 
+#include "boards/live.h"
 #include "ledger/ledger.h"
 #include "ledger/prepared.h"
 

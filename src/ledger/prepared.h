@@ -8,7 +8,7 @@
 #ifndef LB_PREPARED_H
 #define LB_PREPARED_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /*
  * Settle or discard the publications of prepared transactions that have ended.

@@ -7,8 +7,11 @@
  */
 #include "postgres.h"
 
+#include "boards/live.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
+
+int			lb_history_size = 16 * 1024;
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -289,6 +292,38 @@ lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
 		lb_discard_publication(shared, pub);
 	}
 	return true;
+}
+
+void
+lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe, LbRef ref)
+{
+	LbLiveBoard *board = lb_live_board_at(ref);
+	LbMem		mem = lb_mem(shared);
+
+	if (!shared->family || board->index.members > 0 ||
+		lb_index_bytes(&board->index) > 0 ||
+		!dlist_is_empty(&board->pending) || board->queue_first != LB_NONE)
+		return;
+	if (!dlist_is_empty(&board->history))
+	{
+		(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
+		if (!dlist_is_empty(&board->history))
+		{
+			/* The launcher looks after it when snapshots have gone. */
+			if (!pg_atomic_read_u32(&shared->trim))
+			{
+				pg_atomic_write_u32(&shared->trim, 1);
+				lb_wake_launcher();
+			}
+			return;
+		}
+	}
+	lb_raise_floor(&stripe->floor, board->floor.next_xid, board->floor.xid);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_fetch_add_u64(&shared->counters[i],
+								pg_atomic_read_u64(&board->counters[i]));
+	lb_hash_delete(&mem, &stripe->boards, board->hash, ref);
+	lb_live_board_free(&mem, ref);
 }
 
 /*

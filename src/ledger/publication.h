@@ -16,7 +16,7 @@
 
 #include "access/transam.h"
 
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "ledger/overlay.h"
 
 /*
@@ -195,6 +195,15 @@ typedef enum LbTrim
 #define LB_MAX_TRIM 64
 extern bool lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board,
 							LbTrim what);
+
+/*
+ * Give a family's board back if it is empty, nothing waits for it, and no
+ * snapshot needs its history.  Needs the stripe's exclusive lock.
+ */
+extern void lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe,
+								  LbRef ref);
+
+extern int	lb_history_size;	/* leaderboard.history_size, in kB */
 
 /* Give back what the ledger keeps for a stripe whose boards are gone. */
 extern void lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe);

@@ -10,7 +10,7 @@
 
 #include "access/transam.h"
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /*
  * A page of a live board's queue, which build.c walks through and empties.  It

@@ -8,7 +8,7 @@
 #ifndef LB_REQUEST_H
 #define LB_REQUEST_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /* Whether the applier is running and takes requests.  Needs no lock. */
 static inline bool

@@ -11,7 +11,7 @@
 #include "access/transam.h"
 #include "utils/snapshot.h"
 
-#include "boards/board.h"
+#include "boards/shared.h"
 
 /*
  * The next full xid.  Where 64 bits are read at once, not under XidGenLock: it

@@ -84,6 +84,7 @@
 #include "utils/syscache.h"
 
 #include "boards/own.h"
+#include "boards/resolve.h"
 #include "reads/query.h"
 #include "util/pause.h"
 

@@ -11,10 +11,11 @@
 #ifndef LB_QUERY_H
 #define LB_QUERY_H
 
-#include "boards/board.h"
-
 #include "access/tupdesc.h"
 #include "utils/tuplestore.h"
+
+#include "boards/definition.h"
+#include "boards/live.h"
 
 /* One for each read function; operands in the order of its arguments. */
 typedef enum LbQueryKind

@@ -29,6 +29,10 @@
 #include "utils/wait_event.h"
 
 #include "boards/counters.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/live.h"
+#include "boards/state.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
@@ -79,6 +83,12 @@
 
 /* The most for which memory is kept from one transaction to the next. */
 #define KEEP_ROOM 10000
+
+bool		lb_enable_index = true;
+int			lb_not_ready = LB_POLICY_WAIT;
+int			lb_offline = LB_POLICY_QUERY;
+int			lb_unknown_board = LB_UNKNOWN_NOTICE;
+int			lb_wait_timeout_ms = 10000;
 
 /*
  * What the last read had to correct, own changes included.  Many reads of one

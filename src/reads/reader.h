@@ -10,9 +10,32 @@
 
 #include "utils/rel.h"
 
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "capture/xactlog.h"
 #include "ledger/collect.h"
 #include "reads/view.h"
+
+/* Settings: leaderboard.enable_index and its like. */
+enum
+{
+	LB_POLICY_WAIT,
+	LB_POLICY_QUERY,
+	LB_POLICY_ERROR
+};
+
+enum
+{
+	LB_UNKNOWN_NOTICE,
+	LB_UNKNOWN_ERROR,
+	LB_UNKNOWN_IGNORE
+};
+
+extern bool lb_enable_index;
+extern int	lb_not_ready;		/* LB_POLICY_* */
+extern int	lb_offline;			/* likewise */
+extern int	lb_unknown_board;	/* LB_UNKNOWN_* */
+extern int	lb_wait_timeout_ms;
 
 /* A read under way. */
 typedef struct LbRead

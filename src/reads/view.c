@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "boards/shared.h"
 #include "reads/view.h"
 #include "util/pause.h"
 

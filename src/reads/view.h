@@ -12,7 +12,6 @@
 #ifndef LB_VIEW_H
 #define LB_VIEW_H
 
-#include "boards/board.h"
 #include "capture/sums.h"
 
 /* What a correction does to one distinct score. */

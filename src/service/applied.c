@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/rls.h"
 
+#include "boards/definition.h"
 #include "boards/own.h"
 #include "service/applied.h"
 

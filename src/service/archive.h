@@ -8,7 +8,8 @@
 #ifndef LB_ARCHIVE_H
 #define LB_ARCHIVE_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
+#include "boards/target.h"
 
 /*
  * Copy the first places of a board to lb_archive, all if top is below 0, and

@@ -8,7 +8,7 @@
 #ifndef LB_AS_OWNER_H
 #define LB_AS_OWNER_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
 
 /*
  * Run a statement on a table, or InvalidOid, with the rights of the source's

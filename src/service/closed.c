@@ -18,6 +18,7 @@
 #include "utils/inval.h"
 #include "utils/rel.h"
 
+#include "boards/cache.h"
 #include "boards/own.h"
 #include "service/calendar.h"
 #include "service/closed.h"
@@ -29,8 +30,8 @@ static char not_closed[MAX_NOT_CLOSED][LB_MAX_WINDOW_KEY + 1];
 static int	nnot_closed = 0;
 static uint64 nclosings = 0;	/* invalidations of lb_closed */
 
-void
-lb_closed_invalidate(Oid relid)
+static void
+invalidate(Oid relid)
 {
 	if (relid == InvalidOid || relid == closed_relid)
 	{
@@ -96,6 +97,7 @@ lb_window_locked_is_closed(const char *key, int len)
 	Oid			relid = lb_own_table("lb_closed");
 	uint64		before;
 
+	lb_cache_register(invalidate, NULL);
 	AcceptInvalidationMessages();
 	if (closed_relid != relid)
 	{

@@ -31,7 +31,4 @@ extern bool lb_window_is_closed(const char *key, int len);
  */
 extern bool lb_window_locked_is_closed(const char *key, int len);
 
-/* A relation's cache entry was invalidated; InvalidOid is all. */
-extern void lb_closed_invalidate(Oid relid);
-
 #endif							/* LB_CLOSED_H */

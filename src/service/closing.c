@@ -21,9 +21,12 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "boards/directory.h"
 #include "boards/own.h"
+#include "boards/shared.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "reads/reader.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"

@@ -8,6 +8,7 @@
 #ifndef LB_CLOSING_H
 #define LB_CLOSING_H
 
+#include "boards/definition.h"
 #include "service/visit.h"
 
 /*

@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/definition.h"
 #include "boards/own.h"
 #include "service/submission.h"
 #include "util/compat.h"

@@ -29,7 +29,10 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "boards/cache.h"
+#include "boards/catalog.h"
 #include "boards/own.h"
+#include "boards/target.h"
 #include "service/limit.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
@@ -84,8 +87,8 @@ static List *old_contexts = NIL;	/* in TopMemoryContext */
  * ----------------------------------------------------------------
  */
 
-void
-lb_limit_invalidate(Oid relid)
+static void
+invalidate(Oid relid)
 {
 	if (relid == InvalidOid || relid == limits_relid)
 	{
@@ -94,8 +97,8 @@ lb_limit_invalidate(Oid relid)
 	}
 }
 
-void
-lb_limit_at_xact_end(void)
+static void
+at_xact_end(void)
 {
 	ListCell   *lc;
 
@@ -129,6 +132,7 @@ load_limits(void)
 
 	if (limits_valid)
 		return;
+	lb_cache_register(invalidate, at_xact_end);
 	before = ninvalidations;
 	cat = lb_require_catalog();
 	limits_relid = get_relname_relid("lb_limit", cat->schema);

@@ -30,10 +30,4 @@ extern bool lb_limits_need_scores(const LbSubmit *s);
  */
 extern void lb_limits_end(bool windows);
 
-/* A relation's cache entry was invalidated; InvalidOid is all. */
-extern void lb_limit_invalidate(Oid relid);
-
-/* End of transaction: forget what earlier invalidations left behind. */
-extern void lb_limit_at_xact_end(void);
-
 #endif							/* LB_LIMIT_H */

@@ -54,7 +54,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "boards/catalog.h"
+#include "boards/definition.h"
 #include "boards/own.h"
+#include "boards/target.h"
 #include "service/closing.h"
 #include "service/maintain.h"
 #include "service/removing.h"

@@ -35,6 +35,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "boards/definition.h"
 #include "boards/own.h"
 #include "service/notify.h"
 #include "service/watch.h"

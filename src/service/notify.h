@@ -8,7 +8,6 @@
 #ifndef LB_NOTIFY_H
 #define LB_NOTIFY_H
 
-
 /* Setting: milliseconds between two notifications. */
 extern int	lb_notify_interval;
 

@@ -8,6 +8,7 @@
 #ifndef LB_REMOVING_H
 #define LB_REMOVING_H
 
+#include "boards/definition.h"
 #include "service/visit.h"
 
 /*

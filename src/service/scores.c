@@ -18,6 +18,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "boards/definition.h"
 #include "boards/own.h"
 #include "service/scores.h"
 

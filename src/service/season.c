@@ -23,7 +23,11 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 
+#include "boards/definition.h"
+#include "boards/live.h"
 #include "boards/own.h"
+#include "boards/resolve.h"
+#include "boards/target.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"

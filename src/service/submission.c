@@ -17,6 +17,8 @@
 #include "utils/timestamp.h"
 
 #include "boards/own.h"
+#include "boards/resolve.h"
+#include "boards/target.h"
 #include "service/closed.h"
 #include "service/submission.h"
 

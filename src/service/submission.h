@@ -10,6 +10,7 @@
 
 #include "utils/array.h"
 
+#include "boards/definition.h"
 #include "service/window.h"
 
 /* One change of one player, as submitted. */

@@ -12,6 +12,7 @@
 #include "storage/block.h"
 #include "storage/itemptr.h"
 
+#include "boards/definition.h"
 #include "service/window.h"
 
 /*

@@ -60,7 +60,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/catalog.h"
 #include "boards/own.h"
+#include "boards/shared.h"
+#include "boards/target.h"
 #include "service/watch.h"
 #include "service/window.h"
 

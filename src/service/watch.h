@@ -8,6 +8,7 @@
 #ifndef LB_WATCH_H
 #define LB_WATCH_H
 
+#include "boards/definition.h"
 #include "reads/reader.h"
 
 /*

@@ -26,6 +26,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "boards/cache.h"
+#include "boards/catalog.h"
 #include "boards/own.h"
 #include "service/closed.h"
 #include "service/window.h"
@@ -71,19 +73,18 @@ static List *old_contexts = NIL;	/* in TopMemoryContext */
  * ----------------------------------------------------------------
  */
 
-void
-lb_window_invalidate(Oid relid)
+static void
+invalidate(Oid relid)
 {
 	if (relid == InvalidOid || relid == windows_relid)
 	{
 		windows_valid = false;
 		ninvalidations++;
 	}
-	lb_closed_invalidate(relid);
 }
 
-void
-lb_window_at_xact_end(void)
+static void
+at_xact_end(void)
 {
 	ListCell   *lc;
 
@@ -180,6 +181,7 @@ load_windows(void)
 
 	if (windows_valid)
 		return;
+	lb_cache_register(invalidate, at_xact_end);
 	before = ninvalidations;
 	cat = lb_catalog();
 	windows_relid = cat == NULL || !cat->version_ok ? InvalidOid :

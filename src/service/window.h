@@ -8,7 +8,6 @@
 #ifndef LB_WINDOW_H
 #define LB_WINDOW_H
 
-#include "boards/board.h"
 #include "service/calendar.h"
 
 /* What a submit does to a score. */
@@ -77,11 +76,5 @@ extern char *lb_window_alias(const char *name, int len, int *keylen);
 
 /* The op that a text names; raises 22023.  change is allowed for windows. */
 extern LbOp lb_op_from_text(const char *s);
-
-/* A relation's cache entry was invalidated; InvalidOid is all. */
-extern void lb_window_invalidate(Oid relid);
-
-/* End of transaction: forget what earlier invalidations left behind. */
-extern void lb_window_at_xact_end(void);
 
 #endif							/* LB_WINDOW_H */

@@ -19,6 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/own.h"
+#include "boards/target.h"
 #include "service/closed.h"
 #include "service/window.h"
 #include "service/window_admin.h"

@@ -8,7 +8,7 @@
 #ifndef LB_WINDOW_ADMIN_H
 #define LB_WINDOW_ADMIN_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
 
 /*
  * Keep others from recording a board or a window whose name could be taken for

@@ -22,6 +22,7 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "boards/shared.h"
 #include "ledger/prefetch.h"
 #include "workers/applier.h"
 

@@ -7,7 +7,8 @@
  */
 #include "postgres.h"
 
-#include "boards/board.h"
+#include "boards/live.h"
+#include "boards/state.h"
 #include "ledger/batch.h"
 #include "ledger/publication.h"
 #include "ledger/queue.h"

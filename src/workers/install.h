@@ -8,7 +8,8 @@
 #ifndef LB_INSTALL_H
 #define LB_INSTALL_H
 
-#include "boards/board.h"
+#include "boards/definition.h"
+#include "boards/shared.h"
 #include "ledger/snapshot.h"
 #include "workers/scan.h"
 

@@ -23,9 +23,11 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#include "boards/board.h"
+#include "boards/shared.h"
+#include "boards/state.h"
 #include "ledger/prepared.h"
 #include "ledger/snapshot.h"
+#include "ledger/sweep.h"
 #include "util/region.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
@@ -52,6 +54,8 @@
 
 /* The least time between two looks through all histories, in milliseconds. */
 #define TRIM_INTERVAL 5000
+
+int			lb_build_workers = 2;
 
 /* Is the log to be told (again) of what was told at *told, or never (0)? */
 static bool

@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "boards/parts.h"
 #include "capture/trigger.h"
 #include "workers/scan.h"
 

@@ -12,7 +12,8 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
-#include "boards/board.h"
+#include "boards/definition.h"
+#include "boards/live.h"
 #include "util/sort.h"
 
 /* The values of a family's boards, numbered as they are met. */

@@ -8,7 +8,7 @@
 #ifndef LB_UNKNOWN_H
 #define LB_UNKNOWN_H
 
-#include "boards/board.h"
+#include "boards/shared.h"
 #include "ledger/snapshot.h"
 
 /*

@@ -18,13 +18,10 @@ my $top = @layers;
 
 # Includes that are still to go.
 my %known = map { $_ => 1 } qw(
-	boards/board.c:ledger/backlog.h
-	boards/board.c:ledger/publication.h
-	boards/board.c:ledger/snapshot.h
-	boards/board.c:reads/query.h
-	boards/board.c:service/limit.h
-	boards/board.c:service/watch.h
-	boards/board.c:service/window.h
+	boards/definition.c:reads/query.h
+	boards/resolve.c:reads/query.h
+	boards/target.c:service/window.h
+	ledger/sweep.c:service/watch.h
 	capture/xact.c:reads/reader.h
 	reads/read.c:service/window.h
 );

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * captured.c
+ *	  The triggers by which tables are captured.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "utils/inval.h"
+#include "utils/rel.h"
+
+#include "boards/captured.h"
+
+const Trigger *
+lb_capture_trigger(Relation rel, Oid capture, bool row, bool fires)
+{
+	TriggerDesc *desc = rel->trigdesc;
+	const int16 all = TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE |
+		TRIGGER_TYPE_DELETE;
+	const int16 events = row ? all : TRIGGER_TYPE_TRUNCATE;
+
+	for (int i = 0; desc != NULL && i < desc->numtriggers; i++)
+	{
+		const Trigger *trigger = &desc->triggers[i];
+
+		if (trigger->tgfoid == capture &&
+			TRIGGER_FOR_AFTER(trigger->tgtype) &&
+			(TRIGGER_FOR_ROW(trigger->tgtype) != 0) == row &&
+			(trigger->tgtype & events) == events &&
+			trigger->tgqual == NULL && trigger->tgnattr == 0 &&
+			!trigger->tgdeferrable &&
+			(!fires || trigger->tgenabled == TRIGGER_FIRES_ALWAYS))
+			return trigger;
+	}
+	return NULL;
+}
+
+bool
+lb_has_triggers(Relation rel, Oid capture, bool part)
+{
+	return lb_capture_trigger(rel, capture, true, true) != NULL &&
+		(part || lb_capture_trigger(rel, capture, false, true) != NULL);
+}
+
+bool
+lb_is_captured(Oid source)
+{
+	const LbCatalog *cat;
+	List	   *rels;
+	ListCell   *lc;
+	bool		result = true;
+
+	AcceptInvalidationMessages();
+	cat = lb_catalog();
+	if (cat == NULL)
+		return true;
+	rels = find_all_inheritors(source, NoLock, NULL);
+	foreach(lc, rels)
+	{
+		Relation	rel = RelationIdGetRelation(lfirst_oid(lc));
+
+		if (rel == NULL)
+			continue;
+
+		/* Children of a plain table are not part of the board. */
+		if (lfirst_oid(lc) == source)
+			result &= lb_has_triggers(rel, cat->capture, false);
+		else if (rel->rd_rel->relispartition &&
+				 rel->rd_rel->relkind == RELKIND_RELATION)
+			result &= lb_has_triggers(rel, cat->capture, true);
+		RelationClose(rel);
+	}
+	list_free(rels);
+	return result;
+}
+
+bool
+lb_has_row_trigger(Oid source)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel = RelationIdGetRelation(source);
+	bool		result = false;
+
+	if (rel == NULL)
+		return false;
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		result |= cat != NULL && trigger->tgfoid == cat->capture &&
+			TRIGGER_FOR_ROW(trigger->tgtype);
+	}
+	RelationClose(rel);
+	return result;
+}
+
+bool
+lb_may_keep_rows(Relation rel, const LbCatalog *cat)
+{
+	TriggerDesc *desc = rel->trigdesc;
+
+	if (desc == NULL ||
+		(!desc->trig_insert_before_row && !desc->trig_update_before_row))
+		return false;
+	for (int i = 0; i < desc->numtriggers; i++)
+	{
+		Trigger    *trigger = &desc->triggers[i];
+
+		/* No look-ups here: they could have the descriptor made anew. */
+		if (trigger->tgenabled != TRIGGER_DISABLED &&
+			TRIGGER_FOR_ROW(trigger->tgtype) &&
+			TRIGGER_FOR_BEFORE(trigger->tgtype) &&
+			(TRIGGER_FOR_INSERT(trigger->tgtype) ||
+			 TRIGGER_FOR_UPDATE(trigger->tgtype)) &&
+			(cat == NULL || trigger->tgfoid != cat->set_updated_at))
+			return true;
+	}
+	return false;
+}

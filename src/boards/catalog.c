@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.c
+ *	  The extension as this database has it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "boards/cache.h"
+#include "boards/catalog.h"
+
+static LbCatalog catalog;
+static bool catalog_valid = false;
+static uint64 ninvalidations = 0;	/* of lb_board */
+static uint64 generation = 0;	/* of what texts of statements are made from */
+
+static void
+invalidate(Oid relid)
+{
+	if (relid == InvalidOid || !catalog_valid || relid == catalog.lb_board)
+	{
+		catalog_valid = false;
+		ninvalidations++;
+	}
+}
+
+/* A schema was renamed, say. */
+static void
+namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	generation++;
+}
+
+static void
+init(void)
+{
+	static bool done = false;
+
+	if (done)
+		return;
+	lb_cache_register(invalidate, NULL);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
+	done = true;
+}
+
+uint64
+lb_defns_generation(void)
+{
+	return generation;
+}
+
+void
+lb_defns_changed(void)
+{
+	generation++;
+}
+
+bool
+lb_catalog_valid(void)
+{
+	return catalog_valid;
+}
+
+void
+lb_catalog_forget(void)
+{
+	catalog_valid = false;
+}
+
+static pg_noinline const LbCatalog *
+find_catalog(void)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	LbCatalog	found;
+	uint64		before;
+
+	init();
+	before = ninvalidations;
+	memset(&found, 0, sizeof(found));
+
+	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum("leaderboard"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_extension ext = (Form_pg_extension) GETSTRUCT(tuple);
+		Datum		version;
+		bool		isnull;
+
+		found.extension = ext->oid;
+		found.schema = ext->extnamespace;
+		version = heap_getattr(tuple, Anum_pg_extension_extversion,
+							   RelationGetDescr(rel), &isnull);
+		found.version_ok = !isnull &&
+			strcmp(TextDatumGetCString(version), LB_VERSION) == 0;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (!OidIsValid(found.extension))
+		return NULL;
+
+	found.lb_board = get_relname_relid("lb_board", found.schema);
+	if (!OidIsValid(found.lb_board))
+		return NULL;
+	found.capture = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+									CStringGetDatum("lb_capture"),
+									PointerGetDatum(buildoidvector(NULL, 0)),
+									ObjectIdGetDatum(found.schema));
+	found.set_updated_at =
+		GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						CStringGetDatum("lb_set_updated_at"),
+						PointerGetDatum(buildoidvector(NULL, 0)),
+						ObjectIdGetDatum(found.schema));
+
+	/* Texts name what is in its schema. */
+	if (memcmp(&catalog, &found, sizeof(found)) != 0)
+		generation++;
+	catalog = found;
+
+	/* What came in meanwhile makes what we have read stale again. */
+	catalog_valid = ninvalidations == before;
+	return &catalog;
+}
+
+const LbCatalog *
+lb_catalog(void)
+{
+	/* Asked for each row that is written. */
+	return catalog_valid ? &catalog : find_catalog();
+}
+
+void
+lb_require_version(void)
+{
+	const LbCatalog *cat = lb_catalog();
+
+	if (cat != NULL && !cat->version_ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("leaderboard's library and its SQL objects are of different versions"),
+				 errdetail("The server has loaded version %s of the library.",
+						   LB_VERSION),
+				 errhint("Restart the server, or run ALTER EXTENSION leaderboard UPDATE.")));
+}

@@ -1,0 +1,777 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.c
+ *	  Definitions of boards: what lb_board records, in a cache of the backend.
+ *
+ * What lb_board records is read into a cache of the backend and resolved
+ * against the source table when it is first used.  An invalidation only marks
+ * what it concerns.  When lb_board is read again, a definition whose row is
+ * still the same keeps its place in memory and all that it was resolved to, so
+ * that one more of thousands of boards costs one more, not all of them anew.
+ * Memory that a caller may still look at is kept until the transaction ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "boards/cache.h"
+#include "boards/catalog.h"
+#include "boards/definition.h"
+#include "reads/query.h"
+#include "util/compat.h"
+
+/* Columns of lb_board, as the install script has them. */
+enum
+{
+	Anum_lb_board_board = 1,
+	Anum_lb_board_id,
+	Anum_lb_board_source,
+	Anum_lb_board_member,
+	Anum_lb_board_rank_by,
+	Anum_lb_board_board_column,
+	Anum_lb_board_method,
+	Anum_lb_board_ranked_if
+};
+
+/* A definition in the cache. */
+typedef struct CachedDefn
+{
+	LbDefinition defn;			/* must be first */
+	uint64		load;			/* number of the load that found it last */
+	int			place;			/* where that was, counted from 0 */
+	uint32		row_len;
+	char	   *row;			/* the row of lb_board that it was made from */
+	struct CachedDefn *next;	/* of those that are unfinished or retired */
+} CachedDefn;
+
+StaticAssertDecl(sizeof(CachedDefn) <= 1024,
+				 "an allocation set gives a definition no more than it needs");
+
+/* The same definitions in several orders. */
+static LbDefinition **defns = NULL; /* of their names */
+static LbDefinition **defns_by_id = NULL;
+static LbDefinition **defns_by_source = NULL;	/* ... and those of one, of
+												 * their names */
+static LbDefinition **defns_as_read = NULL; /* in which lb_board had them */
+static int	ndefns = 0;
+static bool defns_valid = false;
+static bool any_parts = false;	/* may one of them know its partitions? */
+static uint64 nscans = 0;
+static CachedDefn *unfinished = NULL;	/* of a load that is not complete */
+static CachedDefn *retired = NULL;	/* not recorded any more */
+static uint64 nloads = 0;
+static uint64 nchanges = 0;		/* of lb_defns_changes() */
+static uint64 ninvalidations = 0;	/* of lb_board */
+static uint64 nrole_changes = 0;
+static MemoryContext defns_context = NULL;
+static List *old_names = NIL;	/* in TopMemoryContext; the names in
+								 * defns_context */
+
+/* Where the definitions on a source begin in defns_by_source. */
+static int
+first_of_source(Oid source)
+{
+	int			lo = 0;
+	int			hi = ndefns;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (defns_by_source[mid]->source < source)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void
+invalidate(Oid relid)
+{
+	/* It asks for lb_board, and was called before. */
+	if (!lb_catalog_valid())
+	{
+		defns_valid = false;
+		ninvalidations++;
+	}
+	if (relid != InvalidOid)
+	{
+		for (int i = first_of_source(relid);
+			 i < ndefns && defns_by_source[i]->source == relid; i++)
+		{
+			defns_by_source[i]->resolved = false;
+			nchanges++;
+		}
+	}
+	for (int i = 0; i < ndefns && (relid == InvalidOid || any_parts); i++)
+	{
+		if (relid == InvalidOid ||
+			(defns[i]->parts_valid && lb_is_part(defns[i], relid)))
+		{
+			defns[i]->resolved = false;
+			nchanges++;
+		}
+	}
+}
+
+/* A schema was renamed, say: names in the queries may be wrong. */
+static void
+namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+		defns[i]->resolved = false;
+	nchanges++;
+}
+
+static void
+role_callback(Datum arg, int cacheid, uint32 hashvalue)
+{
+	for (int i = 0; i < ndefns; i++)
+		defns[i]->checked_user = InvalidOid;
+	nrole_changes++;
+}
+
+static void
+free_cached(CachedDefn *list)
+{
+	while (list != NULL)
+	{
+		CachedDefn *next = list->next;
+
+		if (list->defn.source_name != NULL)
+			pfree(list->defn.source_name - strlen("ONLY "));
+		if (list->defn.parts != NULL)
+			pfree(list->defn.parts);
+		pfree(list->row);
+		pfree(list);
+		list = next;
+	}
+}
+
+static void
+at_xact_end(void)
+{
+	free_cached(retired);
+	retired = NULL;
+	list_free_deep(old_names);
+	old_names = NIL;
+}
+
+static void
+init(void)
+{
+	static bool done = false;
+
+	if (done)
+		return;
+	lb_cache_register(invalidate, at_xact_end);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
+
+	/* Its owner is a member of pg_database_owner. */
+	CacheRegisterSyscacheCallback(DATABASEOID, role_callback, (Datum) 0);
+	done = true;
+}
+
+void
+lb_forget_defns(void)
+{
+	AcceptInvalidationMessages();
+	lb_catalog_forget();
+	defns_valid = false;
+}
+
+static int
+name_cmp(const void *a, const void *b)
+{
+	return strcmp((*(LbDefinition *const *) a)->name,
+				  (*(LbDefinition *const *) b)->name);
+}
+
+static int
+id_cmp(const void *a, const void *b)
+{
+	int32		x = (*(LbDefinition *const *) a)->id;
+	int32		y = (*(LbDefinition *const *) b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+source_cmp(const void *a, const void *b)
+{
+	Oid			x = (*(LbDefinition *const *) a)->source;
+	Oid			y = (*(LbDefinition *const *) b)->source;
+
+	return x < y ? -1 : x > y ? 1 : name_cmp(a, b);
+}
+
+static LbMethod
+method_from_text(const char *s)
+{
+	if (strcmp(s, "rank") == 0)
+		return LB_RANK;
+	if (strcmp(s, "dense_rank") == 0)
+		return LB_DENSE_RANK;
+	return LB_ROW_NUMBER;
+}
+
+/*
+ * rank_by of lb_board, which somebody may have written by hand.  What cannot
+ * be parsed becomes a column without a name, which no table has: a problem of
+ * that board, and not an error for whoever writes to its table.
+ */
+static int
+parse_recorded(const char *rank_by, LbRankColumn *columns)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int n = 1;
+
+	PG_TRY();
+	{
+		n = lb_parse_rank_by(rank_by, columns);
+	}
+	PG_CATCH();
+	{
+		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+		/* That there is no memory, say, is nothing about what is recorded. */
+		if (category == ERRCODE_INSUFFICIENT_RESOURCES ||
+			category == ERRCODE_OPERATOR_INTERVENTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		memset(columns, 0, sizeof(LbRankColumn));
+		n = 1;
+	}
+	PG_END_TRY();
+	return n;
+}
+
+/*
+ * A hash of what the keys of an index depend on, lest a definition that was
+ * changed by hand be taken for the one that its index was built by.
+ */
+static uint32
+fingerprint(const LbDefinition *defn, const char *rank_by)
+{
+	StringInfoData buf;
+	uint32		hash;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%u %s|%s|%s|%s", defn->source, defn->member,
+					 rank_by, defn->board_column, defn->ranked_if);
+	hash = hash_bytes((const unsigned char *) buf.data, buf.len);
+	pfree(buf.data);
+	return hash;
+}
+
+/* What lb_board says of a board in a row. */
+static void
+read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
+{
+	bool		isnull;
+	char	   *string;
+	Datum		d;
+
+	memset(defn, 0, sizeof(LbDefinition));
+	defn->catalog = lb_board;
+	d = heap_getattr(tuple, Anum_lb_board_board, desc, &isnull);
+	string = TextDatumGetCString(d);
+	strlcpy(defn->name, string, NAMEDATALEN);
+	pfree(string);
+	defn->id = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+										  desc, &isnull));
+	defn->source = DatumGetObjectId(heap_getattr(tuple, Anum_lb_board_source,
+												 desc, &isnull));
+	d = heap_getattr(tuple, Anum_lb_board_member, desc, &isnull);
+	strlcpy(defn->member, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
+	defn->family = !isnull;
+	if (!isnull)
+		strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
+	string = TextDatumGetCString(d);
+	defn->method = method_from_text(string);
+	pfree(string);
+	d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
+	if (!isnull)
+		strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
+	d = heap_getattr(tuple, Anum_lb_board_rank_by, desc, &isnull);
+	string = TextDatumGetCString(d);
+	defn->ncolumns = parse_recorded(string, defn->columns);
+	defn->member_words = 1;
+	defn->width = defn->ncolumns + defn->member_words;
+	defn->fingerprint = fingerprint(defn, string);
+	pfree(string);
+}
+
+/* A row without its transaction ids and its place. */
+static const char *
+row_data(HeapTuple tuple, uint32 *len)
+{
+	*len = tuple->t_len - offsetof(HeapTupleHeaderData, t_bits);
+	return (char *) tuple->t_data + offsetof(HeapTupleHeaderData, t_bits);
+}
+
+/* Whether a definition was made from a row that was just like this one. */
+static bool
+is_of_row(const LbDefinition *defn, HeapTuple tuple, Oid lb_board)
+{
+	const CachedDefn *cached = (const CachedDefn *) defn;
+	uint32		len;
+	const char *row = row_data(tuple, &len);
+
+	return cached->load != nscans && defn->catalog == lb_board &&
+		cached->row_len == len && memcmp(cached->row, row, len) == 0;
+}
+
+/* The cached definition with a number, or NULL. */
+static LbDefinition *
+find_by_id(int32 id)
+{
+	LbDefinition key;
+	LbDefinition *keyp = &key;
+	LbDefinition **found;
+
+	if (ndefns == 0)
+		return NULL;
+	key.id = id;
+	found = bsearch(&keyp, defns_by_id, ndefns, sizeof(LbDefinition *),
+					id_cmp);
+	return found == NULL ? NULL : *found;
+}
+
+/*
+ * The cached definition of a row, or NULL if it is new or has changed.  Mostly
+ * it is the one after that of the row before.
+ */
+static LbDefinition *
+known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
+{
+	LbDefinition *defn;
+	bool		isnull;
+
+	if (*next < ndefns && is_of_row(defns_as_read[*next], tuple, lb_board))
+		return defns_as_read[(*next)++];
+	defn = find_by_id(DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+												 desc, &isnull)));
+	if (defn == NULL || !is_of_row(defn, tuple, lb_board))
+		return NULL;
+	*next = ((CachedDefn *) defn)->place + 1;
+	return defn;
+}
+
+/* A definition of a row, in the cache's memory. */
+static LbDefinition *
+cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
+{
+	CachedDefn *cached;
+	uint32		len;
+	const char *row = row_data(tuple, &len);
+
+	cached = MemoryContextAllocZero(defns_context, sizeof(CachedDefn));
+	cached->row = MemoryContextAlloc(defns_context, len);
+	cached->next = unfinished;
+	unfinished = cached;
+	memcpy(cached->row, row, len);
+	cached->row_len = len;
+	read_row(&cached->defn, tuple, desc, lb_board);
+	return &cached->defn;
+}
+
+/*
+ * An order of the definitions as it is now: of the ones before those that are
+ * still there, and the added ones, which are sorted here.
+ */
+static LbDefinition **
+merge_defns(LbDefinition **before, LbDefinition **added, int nadded, int n,
+			int (*cmp) (const void *, const void *))
+{
+	LbDefinition **result;
+	int			a = 0;
+	int			k = 0;
+
+	result = MemoryContextAllocHuge(defns_context,
+									Max(1, n) * sizeof(LbDefinition *));
+	qsort(added, nadded, sizeof(LbDefinition *), cmp);
+	for (int b = 0; b < ndefns; b++)
+	{
+		if (((CachedDefn *) before[b])->load != nscans)
+			continue;
+		while (a < nadded && cmp(&added[a], &before[b]) < 0)
+			result[k++] = added[a++];
+		result[k++] = before[b];
+	}
+	while (a < nadded)
+		result[k++] = added[a++];
+	Assert(k == n);
+	return result;
+}
+
+/* lb_board was read: these are the definitions, as it has them. */
+static void
+replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
+{
+	LbDefinition **orders[4];
+	LbDefinition **before[4];
+
+	before[0] = defns;
+	before[1] = defns_by_id;
+	before[2] = defns_by_source;
+	before[3] = defns_as_read;
+	orders[0] = merge_defns(defns, added, nadded, n, name_cmp);
+	orders[1] = merge_defns(defns_by_id, added, nadded, n, id_cmp);
+	orders[2] = merge_defns(defns_by_source, added, nadded, n, source_cmp);
+	orders[3] = MemoryContextAllocHuge(defns_context,
+									   Max(1, n) * sizeof(LbDefinition *));
+	if (n > 0)
+		memcpy(orders[3], as_read, n * sizeof(LbDefinition *));
+
+	/* Nothing fails from here on. */
+	for (int i = 0; i < ndefns; i++)
+	{
+		CachedDefn *cached = (CachedDefn *) defns[i];
+
+		if (cached->load == nscans)
+			continue;
+		cached->next = retired;
+		retired = cached;
+	}
+	for (int i = 0; i < n; i++)
+		((CachedDefn *) as_read[i])->place = i;
+	unfinished = NULL;
+	defns = orders[0];
+	defns_by_id = orders[1];
+	defns_by_source = orders[2];
+	defns_as_read = orders[3];
+	ndefns = n;
+	nloads++;
+	nchanges++;
+	lb_defns_changed();
+	lb_query_forget();
+	for (int i = 0; i < 4; i++)
+	{
+		if (before[i] != NULL)
+			pfree(before[i]);
+	}
+}
+
+/* Read lb_board anew, if need be. */
+void
+lb_load_defns(void)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	LbDefinition **found;
+	LbDefinition **added;
+	int			n = 0;
+	int			nadded = 0;
+	int			next = 0;
+	int			size = ndefns + 16;
+	uint64		before = ninvalidations;
+
+	if (cat != NULL && defns_valid)
+		return;
+	init();
+	if (defns_context == NULL)
+		defns_context = AllocSetContextCreate(TopMemoryContext,
+											  "leaderboard boards",
+											  ALLOCSET_DEFAULT_SIZES);
+	free_cached(unfinished);
+	unfinished = NULL;
+	nscans++;
+	if (cat == NULL)
+	{
+		if (ndefns > 0)
+			replace_defns(NULL, 0, NULL, 0);
+		return;
+	}
+
+	found = palloc(size * sizeof(LbDefinition *));
+	added = palloc(size * sizeof(LbDefinition *));
+	rel = table_open(cat->lb_board, AccessShareLock);
+
+	/* A catalog scan: the newest state, also in parallel mode. */
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TupleDesc	desc = RelationGetDescr(rel);
+		LbDefinition *defn = known_row(tuple, desc, cat->lb_board, &next);
+
+		if (n == size)
+		{
+			size *= 2;
+			found = repalloc_huge(found, size * sizeof(LbDefinition *));
+			added = repalloc_huge(added, size * sizeof(LbDefinition *));
+		}
+		if (defn == NULL)
+			defn = added[nadded++] = cache_row(tuple, desc, cat->lb_board);
+		((CachedDefn *) defn)->load = nscans;
+		found[n++] = defn;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (nadded > 0 || n < ndefns)
+		replace_defns(found, n, added, nadded);
+	pfree(found);
+	pfree(added);
+
+	/* What came in meanwhile makes what we have read stale again. */
+	defns_valid = ninvalidations == before;
+}
+
+LbDefinition *
+lb_read_defn(const char *name)
+{
+	const LbCatalog *cat = lb_catalog();
+	Relation	rel;
+	Oid			index;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	LbDefinition *defn = NULL;
+
+	if (cat == NULL)
+		return NULL;
+	rel = table_open(cat->lb_board, AccessShareLock);
+	index = get_relname_relid("lb_board_pkey", RelationGetNamespace(rel));
+	ScanKeyInit(&key, Anum_lb_board_board, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(name));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		defn = palloc(sizeof(LbDefinition));
+		read_row(defn, tuple, RelationGetDescr(rel), RelationGetRelid(rel));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return defn;
+}
+
+bool
+lb_has_others(const LbDefinition *defn)
+{
+	Relation	rel = table_open(defn->catalog, AccessShareLock);
+	Oid			index = get_relname_relid("lb_board_source_idx",
+										  RelationGetNamespace(rel));
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_lb_board_source, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(defn->source));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+
+		found = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
+										   RelationGetDescr(rel),
+										   &isnull)) != defn->id;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+int32
+lb_recorded_id(TupleTableSlot *slot, Oid *source)
+{
+	bool		isnull;
+
+	*source = DatumGetObjectId(slot_getattr(slot, Anum_lb_board_source,
+											&isnull));
+	return DatumGetInt32(slot_getattr(slot, Anum_lb_board_id, &isnull));
+}
+
+char *
+lb_recorded_name(TupleTableSlot *slot)
+{
+	bool		isnull;
+
+	return TextDatumGetCString(slot_getattr(slot, Anum_lb_board_board,
+											&isnull));
+}
+
+LbDefinition *
+lb_find_defn_len(const char *name, int len)
+{
+	int			lo = 0;
+	int			hi = ndefns;
+
+	if (len > LB_MAX_NAME)
+		return NULL;
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+		int			c = strncmp(defns[mid]->name, name, len);
+
+		if (c == 0 && defns[mid]->name[len] != '\0')
+			c = 1;
+		if (c == 0)
+			return defns[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+LbDefinition *
+lb_find_defn(const char *name)
+{
+	lb_load_defns();
+	return lb_find_defn_len(name, strlen(name));
+}
+
+LbDefinition *
+lb_defn_by_id(int32 id)
+{
+	lb_load_defns();
+	return find_by_id(id);
+}
+
+int
+lb_all_defns(LbDefinition ***result)
+{
+	lb_load_defns();
+	*result = palloc(Max(1, ndefns) * sizeof(LbDefinition *));
+	if (ndefns > 0)
+		memcpy(*result, defns, ndefns * sizeof(LbDefinition *));
+	return ndefns;
+}
+
+int
+lb_defns_on(Oid source, LbDefinition ***result)
+{
+	static LbDefinition **found = NULL;
+	static int	size = 0;
+	static int	n = 0;
+	static Oid	last_source = InvalidOid;
+	static uint64 last_load = 0;
+
+	lb_load_defns();
+
+	/* The trigger asks for the same table again and again. */
+	if (source != last_source || last_load != nloads)
+	{
+		n = 0;
+		last_source = InvalidOid;
+	}
+	for (int i = source == last_source ? ndefns : first_of_source(source);
+		 i < ndefns && defns_by_source[i]->source == source; i++)
+	{
+		if (n == size)
+		{
+			int			newsize = Max(8, size * 2);
+
+			if (found == NULL)
+				found = MemoryContextAlloc(TopMemoryContext,
+										   newsize * sizeof(LbDefinition *));
+			else
+				found = repalloc(found, newsize * sizeof(LbDefinition *));
+			size = newsize;
+		}
+		found[n++] = defns_by_source[i];
+	}
+	last_source = source;
+	last_load = nloads;
+	*result = found;
+	return n;
+}
+
+bool
+lb_defns_valid(void)
+{
+	return lb_catalog_valid() && defns_valid;
+}
+
+uint64
+lb_defns_changes(void)
+{
+	return nchanges;
+}
+
+void
+lb_defns_have_parts(void)
+{
+	any_parts = true;
+}
+
+void
+lb_retire_name(char *name)
+{
+	MemoryContext old;
+
+	if (GetMemoryChunkContext(name) != defns_context)
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	old_names = lappend(old_names, name);
+	MemoryContextSwitchTo(old);
+}
+
+bool
+lb_is_part(const LbDefinition *defn, Oid relid)
+{
+	return defn->nparts > 0 &&
+		bsearch(&relid, defn->parts, defn->nparts, sizeof(Oid),
+				oid_cmp) != NULL;
+}
+
+bool
+lb_may_read(LbDefinition *defn)
+{
+	Oid			user = GetUserId();
+	uint64		before = nrole_changes;
+	bool		ok;
+
+	if (defn->checked_user == user)
+		return defn->checked_ok;
+
+	ok = pg_class_aclcheck(defn->source, user, ACL_SELECT) == ACLCHECK_OK;
+	if (!ok && defn->problem == NULL)
+	{
+		ok = pg_attribute_aclcheck(defn->source, defn->member_attno, user,
+								   ACL_SELECT) == ACLCHECK_OK;
+		for (int i = 0; ok && i < defn->ncolumns; i++)
+			ok = pg_attribute_aclcheck(defn->source, defn->columns[i].attno,
+									   user, ACL_SELECT) == ACLCHECK_OK;
+		if (ok && defn->family)
+			ok = pg_attribute_aclcheck(defn->source, defn->board_attno, user,
+									   ACL_SELECT) == ACLCHECK_OK;
+		if (ok && defn->ranked_attno != InvalidAttrNumber)
+			ok = pg_attribute_aclcheck(defn->source, defn->ranked_attno, user,
+									   ACL_SELECT) == ACLCHECK_OK;
+	}
+	/* The query also needs the right to use the schema. */
+	if (ok)
+		ok = pg_namespace_aclcheck(get_rel_namespace(defn->source), user,
+								   ACL_USAGE) == ACLCHECK_OK;
+	defn->checked_user = nrole_changes == before ? user : InvalidOid;
+	defn->checked_ok = ok;
+	return ok;
+}

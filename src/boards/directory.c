@@ -1,0 +1,375 @@
+/*-------------------------------------------------------------------------
+ *
+ * directory.c
+ *	  The directory of the definitions in shared memory.
+ *
+ * The directory is a list of LbSharedBoards, with hash tables by lb_board.id, by
+ * source and by lb_board relation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+
+#include "boards/directory.h"
+#include "boards/live.h"
+#include "boards/state.h"
+
+static inline dlist_head *
+bucket(dlist_head *table, uint32 a, uint32 b)
+{
+	return &table[hash_combine(murmurhash32(a), murmurhash32(b)) %
+				  LB_DIRECTORY_BUCKETS];
+}
+
+static inline dlist_head *
+bucket_of_id(Oid database, int32 id)
+{
+	return bucket(lb_shared->defs_by_id, database, (uint32) id);
+}
+
+static inline dlist_head *
+bucket_of_source(Oid database, Oid source)
+{
+	return bucket(lb_shared->defs_by_source, database, source);
+}
+
+static inline dlist_head *
+bucket_of_catalog(Oid database, Oid cat)
+{
+	return bucket(lb_shared->defs_by_catalog, database, cat);
+}
+
+LbSharedBoard *
+lb_directory_find(Oid database, Oid cat, int32 id)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, bucket_of_id(database, id))
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_id,
+												iter.cur);
+
+		if (shared->database == database && shared->catalog == cat &&
+			shared->id == id)
+			return shared;
+	}
+	return NULL;
+}
+
+LbSharedBoard *
+lb_directory_find_source(Oid database, Oid source)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, bucket_of_source(database, source))
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_source,
+												iter.cur);
+
+		if (shared->database == database && shared->source == source)
+			return shared;
+	}
+	return NULL;
+}
+
+LbSharedBoard *
+lb_directory_find_catalog(Oid database, Oid cat)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, bucket_of_catalog(database, cat))
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_catalog,
+												iter.cur);
+
+		if (shared->database == database && shared->catalog == cat)
+			return shared;
+	}
+	return NULL;
+}
+
+static void
+directory_enter(LbSharedBoard *shared)
+{
+	dlist_push_tail(&lb_shared->defs, &shared->node);
+	dlist_push_head(bucket_of_id(shared->database, shared->id),
+					&shared->node_by_id);
+	dlist_push_head(bucket_of_source(shared->database, shared->source),
+					&shared->node_by_source);
+	dlist_push_head(bucket_of_catalog(shared->database, shared->catalog),
+					&shared->node_by_catalog);
+}
+
+void
+lb_directory_delete(LbSharedBoard *shared)
+{
+	dlist_delete(&shared->node);
+	dlist_delete(&shared->node_by_id);
+	dlist_delete(&shared->node_by_source);
+	dlist_delete(&shared->node_by_catalog);
+}
+
+void
+lb_shared_board_look_up(Oid relation, bool *source, bool *cat)
+{
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	*source = lb_directory_find_source(MyDatabaseId, relation) != NULL;
+	*cat = lb_directory_find_catalog(MyDatabaseId, relation) != NULL;
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+void
+lb_shared_board_visit(Oid relation,
+					  void (*visit) (LbSharedBoard *shared, void *arg),
+					  void *arg)
+{
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, bucket_of_source(MyDatabaseId, relation))
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_source, iter.cur);
+
+		if (shared->database == MyDatabaseId && shared->source == relation)
+			visit(shared, arg);
+	}
+	dlist_foreach(iter, bucket_of_catalog(MyDatabaseId, relation))
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node_by_catalog, iter.cur);
+
+		if (shared->database == MyDatabaseId && shared->catalog == relation)
+			visit(shared, arg);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+/*
+ * What is kept of a database.  When there are more databases than there is room
+ * for, the last entry serves those that are left.
+ */
+static LbDatabase *
+directory_database(Oid database)
+{
+	LbDatabase *unused = NULL;
+	dlist_iter	iter;
+
+	for (int i = 0; i < LB_MAX_DATABASES; i++)
+	{
+		LbDatabase *db = &lb_shared->databases[i];
+
+		if (db->database == database)
+			return db;
+		if (!OidIsValid(db->database) && unused == NULL)
+			unused = db;
+	}
+	if (unused == NULL)
+	{
+		/* One that no definition needs any more? */
+		for (int i = 0; i < LB_MAX_DATABASES - 1 && unused == NULL; i++)
+		{
+			LbDatabase *db = &lb_shared->databases[i];
+
+			if (db->account.used != 0 || db->unknown.last != 0)
+				continue;
+			unused = db;
+			dlist_foreach(iter, &lb_shared->defs)
+			{
+				if (dlist_container(LbSharedBoard, node, iter.cur)->account == &db->account)
+					unused = NULL;
+			}
+		}
+		if (unused == NULL)
+			return &lb_shared->databases[LB_MAX_DATABASES - 1];
+	}
+	unused->database = database;
+	return unused;
+}
+
+void
+lb_note_unknown(LbUnknown *unknown, FullTransactionId fxid)
+{
+	uint64		xid = U64FromFullTransactionId(fxid);
+
+	SpinLockAcquire(&unknown->mutex);
+	if (unknown->first == 0 || unknown->first > xid)
+		unknown->first = xid;
+	if (unknown->last < xid)
+		unknown->last = xid;
+	SpinLockRelease(&unknown->mutex);
+}
+
+void
+lb_note_unknown_here(FullTransactionId xid)
+{
+	/* Under the lock, or the entry could become another database's. */
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	lb_note_unknown(&directory_database(MyDatabaseId)->unknown, xid);
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+/* A definition's memory for the first time. */
+static LbSharedBoard *
+def_allocate(LbMem *mem)
+{
+	LbRef		ref;
+	LbSharedBoard *shared;
+	int			tranche = lb_shared->directory_lock.tranche;
+
+	if (!dlist_is_empty(&lb_shared->free_defs))
+		return dlist_container(LbSharedBoard, node,
+							   dlist_pop_head_node(&lb_shared->free_defs));
+	ref = lb_alloc(mem, LB_MAX_ORDER);
+	if (ref == LB_NONE)
+		return NULL;
+	shared = (LbSharedBoard *) lb_ptr(mem->arena, ref);
+	memset(shared, 0, sizeof(LbSharedBoard));
+	ConditionVariableInit(&shared->changed);
+	SpinLockInit(&shared->mutex);
+	pg_atomic_init_u32(&shared->state, LB_OFFLINE);
+	SpinLockInit(&shared->unknown.mutex);
+	pg_atomic_init_u64(&shared->build_done, 0);
+	pg_atomic_init_u64(&shared->build_total, 0);
+	pg_atomic_init_u64(&shared->looked, 0);
+	pg_atomic_init_u32(&shared->queue_lost, 0);
+	pg_atomic_init_u32(&shared->nunknown, 0);
+	pg_atomic_init_u32(&shared->trim, 0);
+	pg_atomic_init_u32(&shared->nprepared, 0);
+	pg_atomic_init_u32(&shared->requested, 0);
+	pg_atomic_init_u32(&shared->memory_kb, 0);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_init_u64(&shared->counters[i], 0);
+	for (int i = 0; i < LB_STRIPES; i++)
+	{
+		LWLockInitialize(&shared->stripes[i].lock, tranche);
+		pg_atomic_init_u32(&shared->stripes[i].nwaiting, 0);
+	}
+	return shared;
+}
+
+LbSharedBoard *
+lb_shared_board_attach(LbDefinition *defn, bool create)
+{
+	LbSharedBoard *shared = defn->shared;
+	LbMem		mem;
+	bool		changed;
+
+	if (shared != NULL && shared->generation == defn->generation)
+		return shared;
+	defn->shared = NULL;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	shared = lb_directory_find(MyDatabaseId, defn->catalog, defn->id);
+	changed = shared != NULL && shared->fingerprint != defn->fingerprint;
+	if (changed)
+	{
+		/* Transactions that began before may still publish to it. */
+		if (pg_atomic_read_u32(&shared->state) != LB_OFFLINE)
+			lb_shared_board_offline(shared, "what lb_board says of it was changed by hand",
+									false);
+	}
+	else if (shared != NULL)
+	{
+		defn->generation = shared->generation;
+		defn->shared = shared;
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+	if (changed)
+		return NULL;
+	if (shared != NULL || !create)
+		return shared;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	shared = lb_directory_find(MyDatabaseId, defn->catalog, defn->id);
+	if (shared != NULL && shared->fingerprint != defn->fingerprint)
+	{
+		LWLockRelease(&lb_shared->directory_lock);
+		return NULL;
+	}
+	if (shared == NULL)
+	{
+		LbAccount  *account = &directory_database(MyDatabaseId)->account;
+
+		mem.arena = &lb_shared->arena;
+		mem.account = account;
+		mem.limit = (uint64) lb_database_memory_kb * 1024;
+		mem.taken = NULL;
+		shared = def_allocate(&mem);
+		if (shared == NULL)
+		{
+			LWLockRelease(&lb_shared->directory_lock);
+			return NULL;
+		}
+		shared->database = MyDatabaseId;
+		shared->catalog = defn->catalog;
+		shared->id = defn->id;
+		shared->source = defn->source;
+		shared->fingerprint = defn->fingerprint;
+		shared->account = account;
+		shared->width = defn->width;
+		shared->member_words = defn->member_words;
+		shared->family = defn->family;
+		strlcpy(shared->name, defn->name, NAMEDATALEN);
+		pg_atomic_write_u32(&shared->state, LB_BUILDING);
+		shared->unknown.first = 0;
+		shared->unknown.last = 0;
+		pg_atomic_write_u64(&shared->build_done, 0);
+		pg_atomic_write_u64(&shared->build_total, 0);
+		pg_atomic_write_u64(&shared->looked, 0);
+		pg_atomic_write_u32(&shared->queue_lost, 0);
+		pg_atomic_write_u32(&shared->nunknown, 0);
+		pg_atomic_write_u32(&shared->trim, 0);
+		pg_atomic_write_u32(&shared->nprepared, 0);
+		pg_atomic_write_u32(&shared->memory_kb, lb_database_memory_kb);
+		for (int i = 0; i < LB_NCOUNTERS; i++)
+			pg_atomic_write_u64(&shared->counters[i], 0);
+		shared->wanted = false;
+		shared->builder = 0;
+		shared->attempts = 0;
+		shared->failed = false;
+		shared->retry = false;
+		shared->awaiting = false;
+		shared->release = false;
+		shared->tell = false;
+		shared->reason[0] = '\0';
+		shared->refused_at = 0;
+		shared->taken = 0;
+		shared->grown_from = -1;
+		shared->build_seconds = 0;
+		shared->build_start = 0;
+		for (int i = 0; i < LB_STRIPES; i++)
+		{
+			shared->stripes[i].queueing = false;
+			shared->stripes[i].prefetching = false;
+			memset(&shared->stripes[i].floor, 0, sizeof(LbFloor));
+			shared->stripes[i].single = LB_NONE;
+			lb_hash_init(&shared->stripes[i].boards);
+			shared->stripes[i].spare = LB_NONE;
+			shared->stripes[i].nspare = 0;
+			shared->stripes[i].history_bytes = 0;
+		}
+		if (!shared->family)
+		{
+			LbValue		none = {0, ""};
+
+			mem.taken = &shared->taken;
+			shared->stripes[0].single = lb_live_board_new(&mem, shared, 0,
+														  &none);
+			if (shared->stripes[0].single == LB_NONE)
+			{
+				dlist_push_head(&lb_shared->free_defs, &shared->node);
+				LWLockRelease(&lb_shared->directory_lock);
+				return NULL;
+			}
+		}
+		pg_write_barrier();
+		shared->generation = lb_shared->next_generation++;
+		directory_enter(shared);
+	}
+	defn->generation = shared->generation;
+	defn->shared = shared;
+	LWLockRelease(&lb_shared->directory_lock);
+	return shared;
+}

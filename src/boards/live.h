@@ -1,0 +1,77 @@
+/*-------------------------------------------------------------------------
+ *
+ * live.h
+ *	  Live boards: those of a definition that have an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_LIVE_H
+#define LB_LIVE_H
+
+#include "postgres.h"
+
+#include "boards/shared.h"
+
+/*
+ * The longest value of a board column, in bytes, that gets an index.  Boards
+ * with longer names are answered by their queries.
+ */
+#define LB_MAX_VALUE 1024
+
+/*
+ * The text of a board value as it stands in a board's name: the value of a
+ * text column itself, of an integer column its decimal digits.
+ */
+typedef struct LbValue
+{
+	int			len;
+	const char *data;
+} LbValue;
+
+/* Hash and stripe of a board's value. */
+extern uint32 lb_value_hash(const LbValue *value);
+static inline int
+lb_value_stripe(bool family, uint32 hash)
+{
+	return family ? hash >> 29 : 0;
+}
+
+StaticAssertDecl(LB_STRIPES == 8, "lb_value_stripe uses three bits");
+
+/* The value of a live board. */
+extern LbValue lb_live_board_value(const LbLiveBoard *board);
+
+/*
+ * The live board of a value in a stripe, or NULL.  Needs the stripe's lock.
+ */
+extern LbLiveBoard *lb_live_board_find(LbSharedBoard *shared, LbStripe *stripe,
+									   uint32 hash, const LbValue *value,
+									   LbRef *ref);
+
+/* The same, made if it is not there; NULL if memory is used up. */
+extern LbLiveBoard *lb_live_board_make(LbSharedBoard *shared, LbStripe *stripe,
+									   uint32 hash, const LbValue *value,
+									   LbRef *ref);
+
+/* A new board in a hash that no other process can reach yet. */
+extern LbRef lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared,
+							   uint32 hash, const LbValue *value);
+
+/* Free a board and all that hangs on it, its publications excepted. */
+extern void lb_live_board_free(const LbMem *mem, LbRef ref);
+
+static inline LbLiveBoard *
+lb_live_board_at(LbRef ref)
+{
+	return (LbLiveBoard *) lb_ptr(&lb_shared->arena, ref);
+}
+
+/*
+ * Call visit for every live board of a stripe, whose lock is held, until it
+ * returns false.
+ */
+extern void lb_stripe_walk(LbStripe *stripe, bool family,
+						   bool (*visit) (uint32 hash, LbRef ref, void *arg),
+						   void *arg);
+
+#endif							/* LB_LIVE_H */

@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.h
+ *	  What is in shared memory: boards, their stripes, and what all share.
+ *
+ * Lock order: the directory's lock, then one stripe's lock (several only by a
+ * build, in ascending order), then the arena's lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SHARED_H
+#define LB_SHARED_H
+
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/s_lock.h"
+#include "storage/spin.h"
+#include "utils/timestamp.h"
+
+#include "index/skiplist.h"
+#include "util/lock.h"
+
+/* Why a read runs its defining query; columns of lb_stat_board. */
+typedef enum LbCause
+{
+	LB_CAUSE_NONE = -1,			/* it does not */
+	LB_CAUSE_DISABLED,			/* leaderboard.enable_index is off */
+	LB_CAUSE_RECOVERY,			/* on a standby */
+	LB_CAUSE_SNAPSHOT,			/* the index does not cover the snapshot */
+	LB_CAUSE_ROW_SECURITY,		/* policies apply to the caller */
+	LB_CAUSE_BUILDING,
+	LB_CAUSE_OFFLINE,
+	LB_CAUSE_TRIGGER,			/* a capture trigger is missing or disabled */
+	LB_CAUSE_OWN_CHANGES,		/* own changes that cannot be told yet */
+	LB_CAUSE_UNSETTLED,			/* changes of others that cannot be told yet */
+	LB_CAUSE_LIMIT,				/* a name or a result too long for the index */
+	LB_NCAUSES
+} LbCause;
+
+/* Stripes of a family's boards, a lock each. */
+#define LB_STRIPES 8
+
+/* Length of a reason shown in lb_stat_board, terminator included. */
+#define LB_MAX_REASON 128
+
+typedef enum LbState
+{
+	LB_BUILDING,				/* no index yet; its build is asked for */
+	LB_READY,					/* the index answers */
+	LB_OFFLINE					/* no index until somebody rebuilds it */
+} LbState;
+
+/* What lb_stat_board counts, beside the causes. */
+typedef enum LbCounter
+{
+	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
+	LB_COUNT_INDEX_READS,
+	LB_NCOUNTERS
+} LbCounter;
+
+#define LB_INLINE_VALUE 64
+
+/*
+ * A range of full xids in which all transactions are whose changes nobody has
+ * kept; zero if there is none.
+ */
+typedef struct LbUnknown
+{
+	slock_t		mutex;
+	uint64		first;
+	uint64		last;
+} LbUnknown;
+
+/*
+ * What an index cannot undo any more: transactions up to this xid have left
+ * its history, and when they settled, the next xid was at most next_xid.  Both
+ * are full xids.  A snapshot is new enough if it was taken after that, or sees
+ * all of these transactions anyway.
+ */
+typedef struct LbFloor
+{
+	uint64		next_xid;
+	uint64		xid;
+} LbFloor;
+
+static inline void
+lb_raise_floor(LbFloor *floor, uint64 next_xid, uint64 xid)
+{
+	floor->next_xid = Max(floor->next_xid, next_xid);
+	floor->xid = Max(floor->xid, xid);
+}
+
+/*
+ * A live board: a chunk of the arena, reachable through its definition's
+ * stripe, under whose lock it is (the counters are added to atomically under
+ * the shared lock).
+ */
+typedef struct LbLiveBoard
+{
+	LbIndex		index;
+	dlist_head	pending;		/* publications not settled, oldest first */
+	dlist_head	history;		/* settled ones, in the order of settling */
+	LbFloor		floor;			/* of what has left the history */
+	uint64		version;		/* changes with the two lists and the index;
+								 * never the same again, not even of another
+								 * board */
+	uint64		applied;		/* what settled up to this version is in the
+								 * index */
+	uint32		backlog;		/* how many entries settled since */
+	LbRef		queue_first;	/* settled while a build is running */
+	LbRef		queue_last;
+	uint32		hash;			/* of the value */
+	uint32		nsettling;		/* large publications being settled now */
+	uint32		value_len;
+	LbRef		value_chunk;	/* value, where it is longer than inline */
+	char		value[LB_INLINE_VALUE];
+	pg_atomic_uint64 counters[LB_NCOUNTERS];
+} LbLiveBoard;
+
+/* A share of the boards of a definition, in a cache line of its own. */
+typedef struct LbStripe
+{
+	LWLock		lock;			/* all below, and the boards themselves */
+	pg_atomic_uint32 nwaiting;	/* backends about to write */
+	bool		queueing;		/* a build wants what is settled from now on */
+	bool		prefetching;	/* a process applies part of a backlog and has
+								 * released the lock to prefetch: others apply
+								 * all of a backlog or nothing */
+	uint32		requested;		/* hash of the board whose backlog the applier
+								 * is requested to apply, while
+								 * LbSharedBoard.requested has this stripe */
+	LbFloor		floor;			/* of boards that were given back */
+	LbRef		single;			/* the board, unless a family */
+	LbHash		boards;			/* of a family: hash of value -> board */
+	LbRef		spare;			/* chunks for publications, linked */
+	int			nspare;
+	int64		history_bytes;	/* not yet in LbShared.history_bytes */
+}			pg_attribute_aligned(PG_CACHE_LINE_SIZE)
+LbStripe;
+
+/*
+ * The definition of a board or a family in shared memory.  Its memory is
+ * type-stable: once taken it is only ever used for another LbSharedBoard, so that a
+ * backend can keep its address and see by the generation whether it is still
+ * the one it meant.  The generation changes only under all stripes' locks.
+ */
+typedef struct LbSharedBoard
+{
+	/* In the directory's list and hash tables; directory's lock. */
+	dlist_node	node;
+	dlist_node	node_by_id;
+	dlist_node	node_by_source;
+	dlist_node	node_by_catalog;
+	uint64		generation;		/* 0: not in use */
+
+	/* Fixed while the generation lasts. */
+	Oid			database;
+	Oid			catalog;		/* the lb_board it is recorded in */
+	int32		id;				/* lb_board.id */
+	Oid			source;
+	uint32		fingerprint;	/* of what is recorded */
+	LbAccount  *account;
+	uint8		width;
+	uint8		member_words;
+	bool		family;
+	char		name[NAMEDATALEN];
+
+	int64		taken;			/* bytes of all its boards, with publications;
+								 * arena's lock */
+	int64		grown_from;		/* what that was when the launcher warned
+								 * last, or after the build; -1 if not known.
+								 * The launcher's alone */
+
+	/*
+	 * LbState.  Becomes LB_READY under all stripes' exclusive locks; what is
+	 * offline is said without one.
+	 */
+	pg_atomic_uint32 state;
+
+	/* Transactions whose changes the ledger does not hold: first and last. */
+	LbUnknown	unknown;
+
+	/*
+	 * How many of these are between their PRE_COMMIT and the release of their
+	 * locks: what others have in their caches may be of before.
+	 */
+	pg_atomic_uint32 nunknown;
+
+	/*
+	 * leaderboard.database_memory as who published last has it, for processes
+	 * that are in no database.
+	 */
+	pg_atomic_uint32 memory_kb;
+
+	/* Stripes that the applier is requested for, one bit each: request.c. */
+	pg_atomic_uint32 requested;
+	struct LbSharedBoard *next_requested;
+
+	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
+	pg_atomic_uint64 build_total;
+	pg_atomic_uint32 queue_lost;	/* the running build must start over */
+	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
+	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
+	pg_atomic_uint64 looked;	/* when maintenance last read all of the table */
+
+	/* Counters of reads that found no live board. */
+	pg_atomic_uint64 counters[LB_NCOUNTERS];
+
+	ConditionVariable changed;	/* state, attempts, large publications */
+
+	slock_t		mutex;			/* the fields below */
+	bool		wanted;			/* somebody asked for a build */
+	int			builder;		/* pid of the worker building it, or 0 */
+	uint32		attempts;		/* builds that ended, either way */
+	bool		failed;			/* ... and how the last one did */
+	bool		retry;			/* OFFLINE for a passing reason */
+	bool		awaiting;		/* ... the end of transactions */
+	bool		release;		/* the indexes' memory is to be given back */
+	uint64		refused_at;		/* not 0: OFFLINE since leaderboard.memory is
+								 * used up, which was this limit */
+	bool		tell;			/* the log is to be told that it is OFFLINE */
+	double		build_seconds;	/* of the last one that succeeded */
+	TimestampTz build_start;
+	char		reason[LB_MAX_REASON];
+
+	LbStripe	stripes[LB_STRIPES];
+} LbSharedBoard;
+
+#define LB_BOARD_ORDER 1
+
+StaticAssertDecl(sizeof(LbLiveBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,
+				 "a board fits its chunk");
+StaticAssertDecl(sizeof(LbSharedBoard) <= LB_PAGE_SIZE, "a definition fits a page");
+
+/* Accounts of databases; never freed, so pointers stay good. */
+#define LB_MAX_DATABASES 256
+typedef struct LbDatabase
+{
+	Oid			database;		/* InvalidOid: free */
+	LbAccount	account;
+	LbUnknown	unknown;		/* as in LbSharedBoard, for all its
+								 * definitions */
+} LbDatabase;
+
+/* Chains of each hash table of the directory. */
+#define LB_DIRECTORY_BUCKETS 2048
+
+/* The fixed part of shared memory. */
+typedef struct LbShared
+{
+	LWLock		directory_lock; /* the lists of definitions, databases */
+	dlist_head	defs;			/* in order of their generations */
+	dlist_head	free_defs;
+	dlist_head	defs_by_id[LB_DIRECTORY_BUCKETS];	/* and database */
+	dlist_head	defs_by_source[LB_DIRECTORY_BUCKETS];
+	dlist_head	defs_by_catalog[LB_DIRECTORY_BUCKETS];
+	uint64		next_generation;
+
+	/*
+	 * Full xid that was next when the launcher first ran: prepared
+	 * transactions from before may have changes that nobody has captured.
+	 */
+	pg_atomic_uint64 first_xid;
+	LbArena		arena;
+	LbLock		arena_lock;		/* behind the numbers that it protects */
+	LbDatabase	databases[LB_MAX_DATABASES];
+	pg_atomic_uint32 launcher_pid;
+	Latch	   *launcher_latch; /* set while launcher_pid is */
+	pg_atomic_uint32 applier_pid;	/* 0: each settle applies backlogs itself */
+	Latch	   *applier_latch;	/* set while applier_pid is */
+	pg_atomic_uint64 requested; /* address of the first LbSharedBoard that the
+								 * applier is requested for; see request.c */
+	pg_atomic_uint64 versions;	/* where the next board's versions start */
+	pg_atomic_uint64 history_bytes; /* chunks in histories */
+	pg_atomic_uint32 histories_full;	/* the launcher is to look through all */
+	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
+	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
+	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
+	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
+	int			nwatching;
+	Oid			watching[LB_MAX_DATABASES];
+} LbShared;
+
+/* NULL unless the library was preloaded. */
+extern LbShared *lb_shared;
+
+/* Settings: leaderboard.memory, .max_memory and .database_memory. */
+extern int	lb_memory_kb;
+extern int	lb_max_memory_kb;
+extern int	lb_database_memory_kb;
+
+/* Ask for the shared memory, and have it set up, when the server starts. */
+extern void lb_shared_init(void);
+
+/*
+ * Raise ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE unless the library was
+ * preloaded.
+ */
+extern void lb_require_preload(void);
+
+/*
+ * Where a definition's memory comes from, with this process's limit, or if it is
+ * in no database, that of who published last.
+ */
+extern LbMem lb_mem(LbSharedBoard *shared);
+
+/* Wake the launcher, if there is one.  Safe after the commit record. */
+extern void lb_wake_launcher(void);
+
+/*
+ * A floor was raised to the next xid.  On an idle server with an old open
+ * transaction, the snapshots that follow would not get above it: have the
+ * launcher complete an xid.  Never raises.
+ */
+extern void lb_want_xid(void);
+
+/*
+ * Tries before a writer goes to sleep, about as long as it takes to bring in some
+ * entries of a backlog; and before a reader goes ahead.
+ */
+#define LB_WRITE_SPINS 500
+#define LB_READ_SPINS 100
+
+/*
+ * Lock a stripe to settle or to publish.  An LWLock that is released goes to
+ * whoever comes next, which in the midst of a statement with many reads is the
+ * same reader again and again, while a writer that slept is still waking up.
+ * So writers try for a while, and say so.
+ */
+static inline void
+lb_lock_to_write(LbStripe *stripe)
+{
+	int			spins = 0;
+
+	if (LWLockConditionalAcquire(&stripe->lock, LW_EXCLUSIVE))
+		return;
+	pg_atomic_fetch_add_u32(&stripe->nwaiting, 1);
+	while (!LWLockConditionalAcquire(&stripe->lock, LW_EXCLUSIVE))
+	{
+		pg_spin_delay();
+		if (++spins < LB_WRITE_SPINS)
+			continue;
+		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		break;
+	}
+	pg_atomic_fetch_sub_u32(&stripe->nwaiting, 1);
+}
+
+/* Let backends go first that wait to write to the stripe, whose lock is free. */
+static inline void
+lb_yield_to_writers(LbStripe *stripe)
+{
+	for (int spins = 0; spins < LB_READ_SPINS &&
+		 pg_atomic_read_u32(&stripe->nwaiting) > 0; spins++)
+		pg_spin_delay();
+}
+
+/*
+ * Lock a stripe to read.  With again, the caller has just read it, and lets
+ * writers go first.
+ */
+static inline void
+lb_lock_to_read(LbStripe *stripe, bool again)
+{
+	if (again)
+		lb_yield_to_writers(stripe);
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+}
+
+/* Whether shared is still what generation stands for; with a stripe's lock. */
+static inline bool
+lb_shared_board_is(const LbSharedBoard *shared, uint64 generation)
+{
+	return shared->generation == generation;
+}
+
+#endif							/* LB_SHARED_H */

@@ -1,0 +1,161 @@
+/*-------------------------------------------------------------------------
+ *
+ * target.c
+ *	  What a board's name leads to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+
+#include "boards/catalog.h"
+#include "boards/parts.h"
+#include "boards/resolve.h"
+#include "boards/target.h"
+#include "service/window.h"
+
+/* A board value of an integer column must be spelled as SQL would print it. */
+static void
+check_integer_value(const LbDefinition *defn, const char *name, int len,
+					const LbValue *value)
+{
+	char		buf[32];
+	bool		ok = value->len > 0 && value->len < (int) sizeof(buf) - 1;
+
+	if (ok)
+	{
+		char	   *end;
+		int64		n;
+
+		memcpy(buf, value->data, value->len);
+		buf[value->len] = '\0';
+		errno = 0;
+		n = strtoi64(buf, &end, 10);
+		ok = errno == 0 && *end == '\0';
+		if (ok && defn->board_type == INT4OID)
+			ok = n >= PG_INT32_MIN && n <= PG_INT32_MAX;
+		if (ok && defn->board_type == INT2OID)
+			ok = n >= PG_INT16_MIN && n <= PG_INT16_MAX;
+		if (ok)
+		{
+			char		canonical[32];
+
+			snprintf(canonical, sizeof(canonical), INT64_FORMAT, n);
+			ok = strcmp(canonical, buf) == 0;
+		}
+	}
+	if (!ok)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%.*s\" does not exist", len, name),
+				 errdetail("The boards of \"%s\" are named by integers of type %s.",
+						   defn->name, format_type_be(defn->board_type))));
+}
+
+/*
+ * The definition that a name leads to, or NULL; of the target, fills in the
+ * value, its hash and its prefix.
+ */
+static inline LbDefinition *
+find_name(const char *name, int len, LbTarget *target)
+{
+	LbDefinition *defn = NULL;
+	const char *given = name;
+	const char *colon;
+
+	lb_load_defns();
+	target->has_value = false;
+	target->hash = 0;
+	target->prefix_len = 0;
+	colon = memchr(name, ':', len);
+	if (colon == NULL)
+	{
+		int			keylen;
+		char	   *key;
+
+		defn = lb_find_defn_len(name, len);
+		if (defn != NULL)
+			return defn;
+		key = lb_window_alias(name, len, &keylen);
+		if (key == NULL)
+			return NULL;
+
+		/* From here on it is the window's key. */
+		name = key;
+		len = keylen;
+		colon = memchr(name, ':', len);
+	}
+	if (colon != NULL)
+		defn = lb_find_defn_len(name, colon - name);
+	if (defn != NULL && defn->family)
+	{
+		target->value.data = colon + 1;
+		target->value.len = len - (colon + 1 - name);
+	}
+	else
+	{
+		defn = lb_find_defn_len("*", 1);
+		if (defn != NULL && !defn->family)
+			defn = NULL;
+		target->value.data = name;
+		target->value.len = len;
+
+		/* The key of a window that was named is no mistake. */
+		if (name == given)
+			target->prefix_len = colon - name;
+	}
+	target->has_value = true;
+	target->hash = lb_value_hash(&target->value);
+	return defn;
+}
+
+bool
+lb_look_up_name(const char *name, int len, LbTarget *target)
+{
+	target->defn = find_name(name, len, target);
+	if (target->defn != NULL)
+		target->stripe = lb_value_stripe(target->defn->family, target->hash);
+	return target->defn != NULL;
+}
+
+void
+lb_find_target(const char *name, int len, LbTarget *target)
+{
+	Oid			locked = InvalidOid;
+
+	for (;;)
+	{
+		LbDefinition *defn = find_name(name, len, target);
+
+		if (defn == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("board \"%.*s\" does not exist", len, name),
+					 lb_catalog() == NULL ?
+					 errhint("The extension leaderboard is not installed in this database.") :
+					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
+
+		/* The lock may bring in invalidations: then look again. */
+		if (defn->source != locked)
+		{
+			locked = defn->source;
+			LockRelationOid(locked, AccessShareLock);
+			if (!lb_defns_valid())
+				continue;
+		}
+		lb_resolve_defn(defn);
+		(void) lb_resolve_parts(defn, true);
+		if (!lb_defns_valid() || !defn->resolved)
+			continue;
+		target->defn = defn;
+		if (target->has_value &&
+			(defn->board_type == INT2OID || defn->board_type == INT4OID ||
+			 defn->board_type == INT8OID))
+			check_integer_value(defn, name, len, &target->value);
+		target->stripe = lb_value_stripe(defn->family, target->hash);
+		return;
+	}
+}

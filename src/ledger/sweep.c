@@ -1,0 +1,427 @@
+/*-------------------------------------------------------------------------
+ *
+ * sweep.c
+ *	  What gives back the memory of boards: of indexes, histories, definitions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "boards/directory.h"
+#include "boards/live.h"
+#include "ledger/backlog.h"
+#include "ledger/publication.h"
+#include "ledger/snapshot.h"
+#include "ledger/sweep.h"
+#include "service/watch.h"
+
+/* Definitions removed under one hold of the directory's lock. */
+#define REMOVED_AT_ONCE 64
+
+typedef struct Collect
+{
+	LbRef		refs[256];
+	int			n;
+	bool		all;			/* also boards without an index */
+	bool		history;		/* also boards with a history */
+	bool		emptied;		/* all, but for those with this floor ... */
+	LbFloor		floor;
+	FullTransactionId truncating;	/* ... and nothing pending but its own */
+} Collect;
+
+/* Whether others than a transaction have publications pending on a board. */
+static bool
+others_pending(LbLiveBoard *board, FullTransactionId xid)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &board->pending)
+	{
+		if (!FullTransactionIdEquals(dlist_container(LbPublication, node,
+													 iter.cur)->xid, xid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A TRUNCATE has committed.  It has waited for everybody who had changed the
+ * table, so what others have pending is of prepared transactions that have
+ * ended and were not met since.  Their rows are gone.
+ */
+static void
+forget_others_pending(LbSharedBoard *shared, LbLiveBoard *board,
+					  FullTransactionId xid)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &board->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (FullTransactionIdEquals(pub->xid, xid))
+			continue;
+		board->version++;
+		lb_discard_publication(shared, pub);
+	}
+}
+
+static bool
+collect_board(uint32 hash, LbRef ref, void *arg)
+{
+	Collect    *collect = (Collect *) arg;
+
+	LbLiveBoard *board = lb_live_board_at(ref);
+
+	if (lb_index_bytes(&board->index) > 0 ||
+		(collect->history && !dlist_is_empty(&board->history)) ||
+		(collect->all &&
+		 !(collect->emptied && board->floor.next_xid >= collect->floor.next_xid &&
+		   !others_pending(board, collect->truncating))))
+		collect->refs[collect->n++] = ref;
+	return collect->n < (int) lengthof(collect->refs);
+}
+
+/*
+ * Empty the indexes of all boards.  The memory goes back without a lock, a
+ * bunch of boards at a time.  With a truncating transaction all histories go
+ * too, and the floors move past it.
+ */
+static void
+empty_indexes(LbSharedBoard *shared, uint64 generation,
+			  FullTransactionId truncating)
+{
+	LbMem		mem = lb_mem(shared);
+	bool		truncate = FullTransactionIdIsValid(truncating);
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &shared->stripes[s];
+		Collect		collect;
+		LbIndex		indexes[lengthof(collect.refs)];
+		uint64		next_xid = lb_next_xid();
+
+		do
+		{
+			collect.n = 0;
+			collect.all = truncate;
+			collect.emptied = true;
+			collect.truncating = truncating;
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+			collect.history = !stripe->queueing;
+			if (lb_shared_board_is(shared, generation) &&
+				(truncate || pg_atomic_read_u32(&shared->state) != LB_READY))
+			{
+				if (truncate)
+					lb_raise_floor(&stripe->floor, next_xid,
+								   U64FromFullTransactionId(truncating));
+				collect.floor = stripe->floor;
+				lb_stripe_walk(stripe, shared->family, collect_board,
+							   &collect);
+			}
+			for (int i = 0; i < collect.n; i++)
+			{
+				LbLiveBoard *board = lb_live_board_at(collect.refs[i]);
+
+				indexes[i] = board->index;
+				lb_index_init(&board->index, shared->width,
+							  shared->member_words);
+				if (truncate)
+					forget_others_pending(shared, board, truncating);
+				if (collect.history)
+					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
+				board->applied = ++board->version;
+				board->backlog = 0;
+				lb_raise_floor(&board->floor, collect.floor.next_xid,
+							   collect.floor.xid);
+				lb_live_board_release(shared, stripe, collect.refs[i]);
+			}
+			LWLockRelease(&stripe->lock);
+			for (int i = 0; i < collect.n; i++)
+				lb_index_free(&mem, &indexes[i]);
+		} while (collect.n > 0);
+	}
+}
+
+void
+lb_shared_board_free_indexes(LbSharedBoard *shared, uint64 generation)
+{
+	empty_indexes(shared, generation, InvalidFullTransactionId);
+}
+
+void
+lb_shared_board_clear(LbSharedBoard *shared, uint64 generation,
+					  FullTransactionId xid)
+{
+	empty_indexes(shared, generation, xid);
+	lb_want_xid();
+}
+
+/* Entries brought in, and publications given back, under one hold, about. */
+#define MAX_TRIM_STEPS 1024
+
+typedef struct Trim
+{
+	LbSharedBoard *shared;
+	Collect		empty;			/* boards to release */
+	uint64		steps;
+	bool		left;
+} Trim;
+
+static bool
+trim_board(uint32 hash, LbRef ref, void *arg)
+{
+	Trim	   *trim = (Trim *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+	bool		empty;
+
+	for (;;)
+	{
+		empty = trim->shared->family && board->index.members == 0;
+		while (trim->steps < MAX_TRIM_STEPS &&
+			   lb_trim_history(trim->shared, board,
+							   empty ? LB_TRIM_TO_LIMIT : LB_TRIM_UNNEEDED))
+			trim->steps += LB_MAX_TRIM;
+		if (!lb_history_awaits_apply(board))
+			break;
+		trim->steps += board->backlog;
+		lb_apply_backlog(trim->shared, board);
+	}
+	if (!dlist_is_empty(&board->history))
+		trim->left = true;
+	else if (empty && dlist_is_empty(&board->pending) &&
+			 board->queue_first == LB_NONE)
+	{
+		trim->empty.refs[trim->empty.n++] = ref;
+		if (trim->empty.n == (int) lengthof(trim->empty.refs))
+			trim->steps = MAX_TRIM_STEPS;
+	}
+	return trim->steps < MAX_TRIM_STEPS;
+}
+
+bool
+lb_shared_board_trim(LbSharedBoard *shared, uint64 generation)
+{
+	bool		left = false;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &shared->stripes[s];
+		Trim		trim;
+
+		trim.shared = shared;
+		lb_lock_to_write(stripe);
+		for (;;)
+		{
+			trim.empty.n = 0;
+			trim.steps = 0;
+			trim.left = false;
+			if (lb_shared_board_is(shared, generation))
+				lb_stripe_walk(stripe, shared->family, trim_board, &trim);
+			for (int i = 0; i < trim.empty.n; i++)
+				lb_live_board_release(shared, stripe, trim.empty.refs[i]);
+			if (trim.steps < MAX_TRIM_STEPS)
+				break;
+			LWLockRelease(&stripe->lock);
+			lb_yield_to_writers(stripe);
+			lb_lock_to_write(stripe);
+		}
+		if (lb_shared_board_is(shared, generation))
+			lb_report_history(stripe);
+		LWLockRelease(&stripe->lock);
+		left |= trim.left;
+	}
+	return left;
+}
+
+static void
+forget_all(LbSharedBoard *shared, dlist_head *list)
+{
+	while (!dlist_is_empty(list))
+		lb_discard_publication(shared, dlist_container(LbPublication, node,
+													   dlist_head_node(list)));
+}
+
+static bool
+forget_publications(uint32 hash, LbRef ref, void *arg)
+{
+	forget_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->pending);
+	forget_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->history);
+	return true;
+}
+
+/*
+ * Take a definition out of the directory, whose lock is held exclusively, and
+ * put it into a list of the caller's.  finish_removal() does the rest.
+ */
+static void
+def_remove(LbSharedBoard *shared, dlist_head *removed)
+{
+	for (int s = 0; s < LB_STRIPES; s++)
+		LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
+	SpinLockAcquire(&shared->mutex);
+	shared->generation = 0;
+	shared->wanted = false;
+	shared->release = false;
+	pg_atomic_write_u32(&shared->state, LB_OFFLINE);
+	SpinLockRelease(&shared->mutex);
+
+	/* Owners of publications that have not called back look under the lock. */
+	for (int s = 0; s < LB_STRIPES; s++)
+		lb_stripe_walk(&shared->stripes[s], shared->family,
+					   forget_publications, shared);
+	for (int s = LB_STRIPES - 1; s >= 0; s--)
+		LWLockRelease(&shared->stripes[s].lock);
+	lb_directory_delete(shared);
+	dlist_push_tail(removed, &shared->node);
+}
+
+/*
+ * Give back the memory of definitions that are in the directory no more, with
+ * no lock held.
+ */
+static void
+finish_removal(dlist_head *removed)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, removed)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+		LbMem		mem = lb_mem(shared);
+
+		/* Nobody looks at the boards of a definition without a generation. */
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			LbStripe   *stripe = &shared->stripes[s];
+			Collect		collect;
+
+			do
+			{
+				collect.n = 0;
+				collect.all = true;
+				collect.history = false;
+				collect.emptied = false;
+				lb_stripe_walk(stripe, shared->family, collect_board, &collect);
+				for (int i = 0; i < collect.n; i++)
+				{
+					LbLiveBoard *board = lb_live_board_at(collect.refs[i]);
+
+					if (shared->family)
+						lb_hash_delete(&mem, &stripe->boards, board->hash,
+									   collect.refs[i]);
+					else
+						stripe->single = LB_NONE;
+					lb_live_board_free(&mem, collect.refs[i]);
+				}
+			} while (collect.n > 0);
+			lb_hash_free(&mem, &stripe->boards);
+			lb_stripe_reset(shared, stripe);
+			stripe->queueing = false;
+		}
+		ConditionVariableBroadcast(&shared->changed);
+	}
+	if (dlist_is_empty(removed))
+		return;
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	while (!dlist_is_empty(removed))
+		dlist_push_head(&lb_shared->free_defs, dlist_pop_head_node(removed));
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
+void
+lb_shared_board_remove(LbSharedBoard *shared, uint64 generation)
+{
+	dlist_head	removed;
+
+	dlist_init(&removed);
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	if (shared->generation == generation)
+		def_remove(shared, &removed);
+	LWLockRelease(&lb_shared->directory_lock);
+	finish_removal(&removed);
+}
+
+void
+lb_shared_board_remove_id(Oid cat, int32 id)
+{
+	LbSharedBoard *shared;
+	dlist_head	removed;
+
+	dlist_init(&removed);
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	shared = lb_directory_find(MyDatabaseId, cat, id);
+	if (shared != NULL)
+		def_remove(shared, &removed);
+	LWLockRelease(&lb_shared->directory_lock);
+	finish_removal(&removed);
+}
+
+/*
+ * Remove what a lookup finds, again and again.  There can be thousands: let go
+ * of the directory's lock now and then.
+ */
+static void
+remove_found(LbSharedBoard *(*find) (Oid database, Oid relation), Oid database,
+			 Oid relation)
+{
+	LbSharedBoard *shared;
+	dlist_head	removed;
+
+	do
+	{
+		dlist_init(&removed);
+		LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+		for (int i = 0; i < REMOVED_AT_ONCE; i++)
+		{
+			shared = find(database, relation);
+			if (shared == NULL)
+				break;
+			def_remove(shared, &removed);
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		finish_removal(&removed);
+	} while (shared != NULL);
+}
+
+void
+lb_shared_board_remove_source(Oid source)
+{
+	remove_found(lb_directory_find_source, MyDatabaseId, source);
+}
+
+void
+lb_shared_board_remove_catalog(Oid cat)
+{
+	remove_found(lb_directory_find_catalog, MyDatabaseId, cat);
+}
+
+void
+lb_shared_board_remove_database(Oid database)
+{
+	for (;;)
+	{
+		Oid			cat = InvalidOid;
+		dlist_iter	iter;
+
+		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+		dlist_foreach(iter, &lb_shared->defs)
+		{
+			LbSharedBoard *shared = dlist_container(LbSharedBoard, node,
+													iter.cur);
+
+			if (shared->database == database)
+			{
+				cat = shared->catalog;
+				break;
+			}
+		}
+		LWLockRelease(&lb_shared->directory_lock);
+		if (!OidIsValid(cat))
+			break;
+		remove_found(lb_directory_find_catalog, database, cat);
+	}
+	lb_watch_forget(database);
+}
