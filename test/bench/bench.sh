@@ -369,9 +369,9 @@ table()
 	cat <<-END
 		\`$command\`, $(machine); $(number "$size") members with random
 		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`.
-		Medians of $rounds runs of $seconds s in turns, for updates of four times as many
-		that are shorter, in which the tables take turns of 0.1 s in the same connections;
-		of the ratios also the least and the greatest.
+		Medians of $rounds runs of $seconds s in turns. Updates have four times as many
+		shorter runs, in which the tables take turns of 0.1 s in the same connections.
+		Ratios have their least and greatest value, too.
 
 		| measure | leaderboard | against it | ratio | bar | |
 		|---|---:|---:|---:|---:|---|

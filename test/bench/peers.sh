@@ -957,10 +957,10 @@ table()
 	cat <<-END
 		\`$command\`, $(machine); $(number "$size") members with random
 		scores from 0 to 1,000,000, ranked by \`score DESC, updated_at ASC\`; ${name_of[redis]}${missing[redis]:+ (left out: ${missing[redis]})},
-		${name_of[valkey]}${missing[valkey]:+ (left out: ${missing[valkey]})}, both with their defaults but without a file where nothing else
-		is said. Medians of $rounds runs of $seconds s in turns, for updates of four times as many
-		that are shorter, in which PostgreSQL's tables take turns of 0.1 s in the same
-		connections; of the ratios also the least and the greatest.
+		${name_of[valkey]}${missing[valkey]:+ (left out: ${missing[valkey]})}, both with their defaults, without a file unless a row names
+		one. Medians of $rounds runs of $seconds s in turns. Updates have four times as many
+		shorter runs, in which PostgreSQL's tables take turns of 0.1 s in the same
+		connections. Ratios have their least and greatest value, too.
 
 		| measure | leaderboard | against it | ratio | bar | |
 		|---|---:|---:|---:|---:|---|

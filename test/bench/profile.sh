@@ -401,7 +401,7 @@ table()
 			's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1).
 
 		Instructions of a statement in its backend, $(number $counted) members; the last column has
-		those functions of the library that have most of them:
+		the functions of the library with the most instructions:
 
 		| | in all | of the library | |
 		|---|---:|---:|---|
@@ -420,8 +420,8 @@ table()
 	if [ -s locks.md ]; then
 		cat <<-END
 
-			The boards' locks, $(number "$size") members; what held them is told with some two
-			microseconds of the measuring itself:
+			The boards' locks, $(number "$size") members; the times held include some two
+			microseconds of the measurement itself:
 
 			| | times a statement | median | 99 % | longest |
 			|---|---:|---:|---:|---:|
