@@ -20,7 +20,7 @@
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "ledger/publication.h"
-#include "reads/reader.h"
+#include "reads/access.h"
 #include "service/maintain.h"
 #include "service/event.h"
 #include "service/submit.h"

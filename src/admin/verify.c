@@ -35,7 +35,7 @@
 #include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
-#include "reads/reader.h"
+#include "reads/access_lock.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 
@@ -117,13 +117,13 @@ static int
 copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 		  const char **why)
 {
-	LbRead		r;
+	LbAccess	r;
 	int			n = 0;
 	LbViewCursor cursor;
 
 	r.target = *target;
-	lb_read_begin(&r, v->snapshot, false, true);
-	if (!lb_read_lock(&r))
+	lb_access_begin(&r, v->snapshot, false, true);
+	if (!lb_access_lock(&r))
 	{
 		v->too_old |= r.cause == LB_CAUSE_SNAPSHOT;
 		*why = "the board could not be read from its index";
@@ -139,7 +139,7 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 			   lb_view_next(&r.view, &cursor, keys + n * v->defn->width))
 			n++;
 	}
-	lb_read_unlock(&r);
+	lb_access_unlock(&r);
 	return n;
 }
 

@@ -24,7 +24,7 @@
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
-#include "reads/reader.h"
+#include "reads/corrections.h"
 #include "util/pause.h"
 
 /* Definitions in whose nunknown we are.  Outlives the transaction's memory. */
@@ -447,14 +447,14 @@ xact_callback(XactEvent event, void *arg)
 			if (lb_xact.context != NULL)
 				at_commit();
 			forget();
-			lb_reader_at_xact_end();
+			lb_corrections_at_xact_end();
 			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_ABORT:
 			if (lb_xact.context != NULL)
 				at_abort();
 			forget();
-			lb_reader_at_xact_end();
+			lb_corrections_at_xact_end();
 			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_PRE_PREPARE:
@@ -468,7 +468,7 @@ xact_callback(XactEvent event, void *arg)
 			if (lb_xact.defns != NULL)
 				at_prepare();
 			forget();
-			lb_reader_at_xact_end();
+			lb_corrections_at_xact_end();
 			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:

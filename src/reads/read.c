@@ -44,8 +44,9 @@
 #include "boards/target.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
+#include "reads/access_lock.h"
 #include "reads/query.h"
-#include "reads/reader.h"
+#include "reads/read.h"
 #include "service/window.h"
 #include "util/compat.h"
 
@@ -86,7 +87,7 @@ typedef struct Read
 {
 	FunctionCallInfo fcinfo;
 	LbMethod	method;
-	LbRead		read;
+	LbAccess	read;
 } Read;
 
 typedef LbRow Row;
@@ -388,8 +389,8 @@ read_begin(Read *r, FunctionCallInfo fcinfo, int board_arg, int method_arg)
 	if (r->read.target.prefix_len > 0 && check_prefix(&r->read.target))
 		find_board(r, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	r->method = method_argument(fcinfo, method_arg, r->method);
-	lb_read_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
-				  false);
+	lb_access_begin(&r->read, GetActiveSnapshot(), r->method == LB_DENSE_RANK,
+					false);
 }
 
 /*
@@ -401,7 +402,7 @@ null_operand(Read *r)
 {
 	if (r->read.query || !r->fcinfo->args[0].isnull)
 		return false;
-	lb_read_by_query(&r->read, LB_CAUSE_NONE);
+	lb_access_fall_back(&r->read, LB_CAUSE_NONE);
 	return true;
 }
 
@@ -588,7 +589,7 @@ count_between(const Read *r, bool has_lo, int64 lo, bool has_hi, int64 hi)
 static inline bool
 go_on(Read *r, int64 done)
 {
-	return done == 0 || done % LB_GIVE_WAY != 0 || lb_read_give_way(&r->read);
+	return done == 0 || done % LB_GIVE_WAY != 0 || lb_access_yield(&r->read);
 }
 
 /* Copy n entries after the first before ones, which exist, at one go. */
@@ -762,7 +763,7 @@ lb_rank(PG_FUNCTION_ARGS)
 	read_begin(&r, fcinfo, 1, 2);
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
@@ -771,7 +772,7 @@ lb_rank(PG_FUNCTION_ARGS)
 		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!isnull)
 			rank = rank_of_key(&r, key);
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		result = Int64GetDatum(rank);
 	}
 	else
@@ -803,9 +804,9 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 		lb_not_ready = LB_POLICY_QUERY;
 		lb_offline = LB_POLICY_QUERY;
 		lb_wait_timeout_ms = 0;
-		lb_read_begin(&r.read, GetActiveSnapshot(),
-					  r.method == LB_DENSE_RANK, false);
-		locked = lb_read_lock(&r.read);
+		lb_access_begin(&r.read, GetActiveSnapshot(),
+						r.method == LB_DENSE_RANK, false);
+		locked = lb_access_lock(&r.read);
 	}
 	PG_FINALLY();
 	{
@@ -819,7 +820,7 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 		*isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!*isnull)
 			*rank = rank_of_key(&r, key);
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		*has_score = !*isnull;
 		if (!*isnull)
 			*score = score_of(&r, key);
@@ -852,13 +853,13 @@ lb_score(PG_FUNCTION_ARGS)
 	r.read.distinct = false;
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
 
 		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		if (!isnull)
 			result = Int64GetDatum(score_of(&r, key));
 	}
@@ -880,7 +881,7 @@ lb_percentile(PG_FUNCTION_ARGS)
 	r.read.distinct = false;
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
@@ -889,7 +890,7 @@ lb_percentile(PG_FUNCTION_ARGS)
 		isnull = !lb_view_lookup(&r.read.view, &member, key, NULL);
 		if (!isnull)
 			percentile = percentile_of_key(&r, key);
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		result = Float8GetDatum(percentile);
 	}
 	else
@@ -909,7 +910,7 @@ lb_player(PG_FUNCTION_ARGS)
 	read_begin(&r, fcinfo, 1, -1);
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		member = PG_GETARG_INT64(0);
 		int64		key[LB_MAX_WIDTH];
@@ -924,7 +925,7 @@ lb_player(PG_FUNCTION_ARGS)
 			percentile = percentile_of_key(&r, key);
 			total = lb_view_members(&r.read.view);
 		}
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		if (!isnull)
 		{
 			Datum		values[4];
@@ -957,15 +958,15 @@ read_lock_rows(Read *r, int64 n, Row * *rows, int *room)
 	{
 		int64		need;
 
-		if (!lb_read_lock(&r->read))
+		if (!lb_access_lock(&r->read))
 			return false;
 		need = Min(n, (int64) lb_view_members(&r->read.view));
 		if (need <= *room)
 			return true;
-		LWLockRelease(&r->read.stripe->lock);
+		lb_access_release(&r->read);
 		if (need > LB_MAX_ROWS)
 		{
-			lb_read_by_query(&r->read, LB_CAUSE_LIMIT);
+			lb_access_fall_back(&r->read, LB_CAUSE_LIMIT);
 			return false;
 		}
 
@@ -991,7 +992,7 @@ top_rows(Read *r, int64 n, int64 skip, Row * *rows)
 	if ((uint64) skip < lb_view_members(&r->read.view))
 		got = copy_rows(r, skip, Min(n, room), *rows);
 	if (got >= 0)
-		lb_read_unlock(&r->read);
+		lb_access_unlock(&r->read);
 	return got;
 }
 
@@ -1004,8 +1005,8 @@ lb_read_top(const char *board, int len, int n, LbRow **rows)
 
 	memset(&r, 0, sizeof(r));
 	find_board(&r, board, len);
-	lb_read_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
-				  false);
+	lb_access_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
+					false);
 	got = top_rows(&r, n, 0, rows);
 	if (got >= 0)
 		return got;
@@ -1117,13 +1118,13 @@ lb_at(PG_FUNCTION_ARGS)
 	read_begin(&r, fcinfo, 1, -1);
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		place = PG_GETARG_INT64(0);
 		Row			row;
 
 		isnull = place < 1 || copy_rows(&r, place - 1, 1, &row) == 0;
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		if (!isnull)
 		{
 			Datum		values[3];
@@ -1168,7 +1169,7 @@ around_rows(Read *r, int64 radius, Row * *rows)
 						*rows);
 	}
 	if (got >= 0)
-		lb_read_unlock(&r->read);
+		lb_access_unlock(&r->read);
 	return got;
 }
 
@@ -1209,7 +1210,7 @@ read_player(Read *r, int64 *rank, int64 *score, double *percentile)
 	Datum		arg = r->fcinfo->args[0].value;
 	bool		found;
 
-	if (lb_read_lock(&r->read))
+	if (lb_access_lock(&r->read))
 	{
 		int64		member = DatumGetInt64(arg);
 		int64		key[LB_MAX_WIDTH];
@@ -1220,7 +1221,7 @@ read_player(Read *r, int64 *rank, int64 *score, double *percentile)
 			*rank = rank_of_key(r, key);
 			*percentile = percentile_of_key(r, key);
 		}
-		lb_read_unlock(&r->read);
+		lb_access_unlock(&r->read);
 		if (found)
 			*score = score_of(r, key);
 	}
@@ -1300,11 +1301,11 @@ lb_count(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 0, -1);
 	r.read.distinct = false;
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		n = lb_view_members(&r.read.view);
 
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		PG_RETURN_INT64(n);
 	}
 	PG_RETURN_DATUM(query_value(&r, LB_QUERY_COUNT, NULL, NULL, &isnull));
@@ -1320,7 +1321,7 @@ lb_count_between(PG_FUNCTION_ARGS)
 
 	read_begin(&r, fcinfo, 2, -1);
 	r.read.distinct = false;
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		n;
 
@@ -1328,7 +1329,7 @@ lb_count_between(PG_FUNCTION_ARGS)
 						  PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0),
 						  !PG_ARGISNULL(1),
 						  PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1));
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		PG_RETURN_INT64(n);
 	}
 	for (int i = 0; i < 2; i++)
@@ -1350,12 +1351,12 @@ lb_rank_of_score(PG_FUNCTION_ARGS)
 	read_begin(&r, fcinfo, 1, 2);
 	if (null_operand(&r))
 		PG_RETURN_NULL();
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		rank = rank_of_word(&r, score_word(&r, PG_GETARG_INT64(0)),
 										r.method);
 
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		PG_RETURN_INT64(rank);
 	}
 	result = query_value_1(&r, LB_QUERY_RANK_OF_SCORE, &isnull);
@@ -1388,7 +1389,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 	if (null_operand(&r))
 		PG_RETURN_NULL();
 	fraction = float8_div(p, 100);	/* can raise, as the query's does */
-	if (lb_read_lock(&r.read))
+	if (lb_access_lock(&r.read))
 	{
 		int64		total = lb_view_members(&r.read.view);
 		int64		score = 0;
@@ -1408,7 +1409,7 @@ lb_score_at_percentile(PG_FUNCTION_ARGS)
 				isnull = false;
 			}
 		}
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		result = Int64GetDatum(score);
 	}
 	else
@@ -1495,7 +1496,7 @@ ranks_rows(Read *r, const Datum *members, const bool *nulls, int n, Row * rows)
 {
 	Ranked		ranked;
 
-	(void) lb_read_lock(&r->read);
+	(void) lb_access_lock(&r->read);
 	for (int i = 0; !r->read.query && i < n && go_on(r, i); i += LB_BATCH)
 	{
 		int			batch = Min(LB_BATCH, n - i);
@@ -1513,7 +1514,7 @@ ranks_rows(Read *r, const Datum *members, const bool *nulls, int n, Row * rows)
 	}
 	if (r->read.query)
 		return false;
-	lb_read_unlock(&r->read);
+	lb_access_unlock(&r->read);
 	return true;
 }
 
@@ -1529,8 +1530,8 @@ lb_read_ranks(const char *board, int len, const int64 *members, int n,
 		values[i] = Int64GetDatum(members[i]);
 	memset(&r, 0, sizeof(r));
 	find_board(&r, board, len);
-	lb_read_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
-				  false);
+	lb_access_begin(&r.read, GetActiveSnapshot(), r.method == LB_DENSE_RANK,
+					false);
 	if (!ranks_rows(&r, values, nulls, n, rows))
 	{
 		Datum		arg = PointerGetDatum(construct_array(values, n, INT8OID,
@@ -1636,7 +1637,7 @@ lb_among(PG_FUNCTION_ARGS)
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   (Size) Max(1, n) * (width + 1) *
 								   sizeof(int64));
-	(void) lb_read_lock(&r.read);
+	(void) lb_access_lock(&r.read);
 	for (int i = 0; !r.read.query && i < n && go_on(&r, i); i += LB_BATCH)
 	{
 		rank_members(&r, members + i, nulls + i, Min(LB_BATCH, n - i), width,
@@ -1655,7 +1656,7 @@ lb_among(PG_FUNCTION_ARGS)
 		Output		out;
 		int64		place = 0;
 
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		output_begin(&out, fcinfo);
 		qsort_interruptible(found, nfound, (width + 1) * sizeof(int64),
 							among_cmp, &width);
@@ -1699,8 +1700,8 @@ lb_histogram(PG_FUNCTION_ARGS)
 	r.read.distinct = false;
 	InitMaterializedSRF(fcinfo, 0);
 	if (!r.read.query && n > LB_MAX_ROWS)
-		lb_read_by_query(&r.read, LB_CAUSE_LIMIT);
-	while (lb_read_lock(&r.read))
+		lb_access_fall_back(&r.read, LB_CAUSE_LIMIT);
+	while (lb_access_lock(&r.read))
 	{
 		ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 		bool		descending = r.read.target.defn->columns[0].descending;
@@ -1714,7 +1715,7 @@ lb_histogram(PG_FUNCTION_ARGS)
 
 		if (total == 0)
 		{
-			lb_read_unlock(&r.read);
+			lb_access_unlock(&r.read);
 			return (Datum) 0;
 		}
 		lb_view_seek(&r.read.view, 0, &cursor);
@@ -1728,7 +1729,7 @@ lb_histogram(PG_FUNCTION_ARGS)
 		k = Min((uint128) n, range);
 		if ((int64) k > room)
 		{
-			LWLockRelease(&r.read.stripe->lock);
+			lb_access_release(&r.read);
 			room = n;
 			counts = MemoryContextAllocHuge(CurrentMemoryContext,
 											room * sizeof(int64));
@@ -1749,7 +1750,7 @@ lb_histogram(PG_FUNCTION_ARGS)
 		}
 		if (r.read.query)
 			break;
-		lb_read_unlock(&r.read);
+		lb_access_unlock(&r.read);
 		for (int64 i = 0; i < (int64) k; i++)
 		{
 			int64		near = SCORE(DISTANCE(i));

@@ -26,7 +26,7 @@
 #include "boards/shared.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
-#include "reads/reader.h"
+#include "reads/access.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"

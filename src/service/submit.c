@@ -48,7 +48,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/own.h"
-#include "reads/reader.h"
+#include "reads/read.h"
 #include "service/applied.h"
 #include "service/event.h"
 #include "service/limit.h"

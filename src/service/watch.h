@@ -9,7 +9,7 @@
 #define LB_WATCH_H
 
 #include "boards/definition.h"
-#include "reads/reader.h"
+#include "reads/read.h"
 
 /*
  * The databases that have watches, of which the launcher keeps a worker each:

@@ -22,7 +22,7 @@ my %known = map { $_ => 1 } qw(
 	boards/resolve.c:reads/query.h
 	boards/target.c:service/window.h
 	ledger/sweep.c:service/watch.h
-	capture/xact.c:reads/reader.h
+	capture/xact.c:reads/corrections.h
 	reads/read.c:service/window.h
 );
 

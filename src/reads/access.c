@@ -1,0 +1,282 @@
+/*-------------------------------------------------------------------------
+ *
+ * access.c
+ *	  Whether a read may use a board's index.
+ *
+ * A read uses the index unless settings, the kind of snapshot, row-level
+ * security, missing triggers or the board's state forbid it.  All of that is
+ * decided here without a stripe's lock.  What can only be known under the lock
+ * is in access_lock.c and corrections.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "commands/trigger.h"
+#include "storage/predicate.h"
+#include "utils/rls.h"
+
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/state.h"
+#include "boards/wait.h"
+#include "capture/ddl.h"
+#include "reads/access.h"
+
+bool		lb_enable_index = true;
+int			lb_not_ready = LB_POLICY_WAIT;
+int			lb_offline = LB_POLICY_QUERY;
+int			lb_unknown_board = LB_UNKNOWN_NOTICE;
+int			lb_wait_timeout_ms = 10000;
+
+static void
+offline_error(const LbDefinition *defn, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" is offline", defn->name),
+			 reason[0] != '\0' ? errdetail("Reason: %s.", reason) : 0,
+			 RecoveryInProgress() ?
+			 errhint("Ask the primary server, or set \"leaderboard.offline\" to \"query\".") :
+			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
+}
+
+/*
+ * The definition has a problem, or its table lacks a trigger: take the index
+ * out of service, since it cannot follow the table from here on.
+ */
+static LbCause
+cause_of_problem(LbDefinition *defn)
+{
+	const char *problem = defn->problem != NULL ? defn->problem :
+		"a capture trigger is missing or disabled";
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+
+	/*
+	 * Other sessions do not see what this transaction has altered until it
+	 * commits, and it may roll back.
+	 */
+	if (shared != NULL &&
+		pg_atomic_read_u32(&shared->state) != LB_OFFLINE &&
+		!lb_changed_here(defn->source))
+		lb_shared_board_offline(shared, problem, true);
+	if (lb_offline == LB_POLICY_ERROR)
+		offline_error(defn, problem);
+	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
+}
+
+/* Whether AFTER triggers of the source or of a partition are still to fire. */
+static bool
+triggers_pending(const LbDefinition *defn)
+{
+	if (AfterTriggerPendingOnRel(defn->source))
+		return true;
+	for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+	{
+		if (AfterTriggerPendingOnRel(defn->parts[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Why the read cannot use the index, whatever the index's state. */
+static LbCause
+cause_before_index(const LbAccess *a, Snapshot snapshot)
+{
+	LbDefinition *defn = a->target.defn;
+
+	if (!lb_enable_index && !a->verify)
+		return LB_CAUSE_DISABLED;
+	if (RecoveryInProgress())
+	{
+		if (lb_offline == LB_POLICY_ERROR)
+			offline_error(defn, "the server is a standby");
+		return LB_CAUSE_RECOVERY;
+	}
+
+	/*
+	 * A parallel worker has the leader's snapshot, but neither its list of
+	 * own changes nor that of the boards and tables that it has altered.  A
+	 * read gets here if a user's function is wrongly marked PARALLEL SAFE.
+	 */
+	if (IsParallelWorker())
+		return LB_CAUSE_OWN_CHANGES;
+
+	if (snapshot->takenDuringRecovery ||
+		snapshot->snapshot_type != SNAPSHOT_MVCC)
+		return LB_CAUSE_SNAPSHOT;
+	if (defn->row_security && !a->verify &&
+		check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED)
+		return LB_CAUSE_ROW_SECURITY;
+	if (defn->problem != NULL || !defn->captured)
+		return cause_of_problem(defn);
+	if (a->target.has_value && a->target.value.len > LB_MAX_VALUE)
+		return LB_CAUSE_LIMIT;
+
+	/* While a statement runs, its changes are not all captured yet. */
+	if (triggers_pending(defn))
+		return LB_CAUSE_OWN_CHANGES;
+	return LB_CAUSE_NONE;
+}
+
+void
+lb_access_fall_back(LbAccess *a, LbCause cause)
+{
+	if (a->serializable != NULL)
+		table_close(a->serializable, NoLock);
+	a->serializable = NULL;
+	a->query = true;
+	a->cause = cause;
+}
+
+/*
+ * Lock the source and its partitions for SSI, as the query's scan would.  The
+ * locks come before the read, so that any transaction that publishes later
+ * finds them.
+ */
+static void
+lock_predicates(LbAccess *a)
+{
+	LbDefinition *defn = a->target.defn;
+	Snapshot	snapshot = a->snapshot.snapshot;
+
+	a->serializable = table_open(defn->source, NoLock);
+	PredicateLockRelation(a->serializable, snapshot);
+	for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+	{
+		Relation	part = try_relation_open(defn->parts[i], AccessShareLock);
+
+		/* The list may be older than a DROP, and publish() has the source. */
+		if (part == NULL)
+			continue;
+		PredicateLockRelation(part, snapshot);
+		relation_close(part, NoLock);
+	}
+}
+
+/* Find the definition in shared memory.  Returns why it is not there. */
+static LbCause
+attach(LbAccess *a)
+{
+	LbDefinition *defn = a->target.defn;
+
+	a->shared = lb_shared_board_attach(defn, false);
+	if (a->shared == NULL)
+	{
+		/* Before the commit no other process can build it. */
+		if (lb_created_here(defn))
+			return LB_CAUSE_BUILDING;
+
+		/* A database that was restored, or made from a template. */
+		a->shared = lb_shared_board_attach(defn, true);
+		if (a->shared == NULL)
+			return LB_CAUSE_OFFLINE;
+	}
+	a->generation = defn->generation;
+	a->stripe = &a->shared->stripes[a->target.stripe];
+	return LB_CAUSE_NONE;
+}
+
+void
+lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, bool verify)
+{
+	LbCause		cause;
+
+	a->distinct = distinct;
+	a->verify = verify;
+	a->query = false;
+	a->cause = LB_CAUSE_NONE;
+	a->shared = NULL;
+	a->sums = NULL;
+	a->begun = 0;
+	a->gathered = 0;
+	a->collected = 0;
+	a->count_scores = false;
+	a->serializable = NULL;
+
+	/* Without the privileges, the query raises the error that it raises. */
+	if (!verify && !lb_may_read(a->target.defn))
+	{
+		lb_access_fall_back(a, LB_CAUSE_NONE);
+		return;
+	}
+	cause = cause_before_index(a, snapshot);
+	if (cause == LB_CAUSE_NONE)
+		cause = attach(a);
+	if (cause == LB_CAUSE_NONE &&
+		!lb_own_changes(&a->target, snapshot->curcid, false, &a->own))
+		cause = LB_CAUSE_OWN_CHANGES;
+	if (cause != LB_CAUSE_NONE)
+	{
+		lb_access_fall_back(a, cause);
+		return;
+	}
+	a->sums = a->own.sums;
+	lb_snapshot_init(&a->snapshot, snapshot);
+	memset(&a->outcomes, 0, sizeof(a->outcomes));
+	memset(&a->unseen, 0, sizeof(a->unseen));
+	if (IsolationIsSerializable())
+		lock_predicates(a);
+}
+
+/* The board is offline. */
+static void
+fall_back_offline(LbAccess *a)
+{
+	if (lb_offline == LB_POLICY_ERROR)
+	{
+		char		reason[LB_MAX_REASON];
+
+		SpinLockAcquire(&a->shared->mutex);
+		strlcpy(reason, a->shared->reason, LB_MAX_REASON);
+		SpinLockRelease(&a->shared->mutex);
+		offline_error(a->target.defn, reason);
+	}
+	lb_access_fall_back(a, LB_CAUSE_OFFLINE);
+}
+
+bool
+lb_access_not_ready(LbAccess *a, uint32 state)
+{
+	LbDefinition *defn = a->target.defn;
+
+	if (state == LB_OFFLINE)
+	{
+		fall_back_offline(a);
+		return false;
+	}
+	if (lb_not_ready == LB_POLICY_ERROR)
+	{
+		lb_shared_board_want_build(a->shared, a->generation, false);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" is being built", defn->name),
+				 errhint("Wait with lb_wait_ready(), or set \"leaderboard.not_ready\" to \"query\".")));
+	}
+	if (lb_not_ready == LB_POLICY_QUERY)
+	{
+		lb_shared_board_want_build(a->shared, a->generation, false);
+		lb_access_fall_back(a, LB_CAUSE_BUILDING);
+		return false;
+	}
+	switch (lb_wait_build(a->shared, a->generation, false, lb_wait_timeout_ms))
+	{
+		case LB_WAIT_READY:
+			return true;
+		case LB_WAIT_FAILED:
+			lb_access_fall_back(a, LB_CAUSE_BUILDING);
+			return false;
+		case LB_WAIT_TIMEOUT:
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" was not built within %d ms",
+					defn->name, lb_wait_timeout_ms),
+			 errhint("See lb_stat_board for the build's progress; \"leaderboard.wait_timeout\" sets how long reads wait.")));
+}

@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * access.h
+ *	  Whether a read may use a board's index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ACCESS_H
+#define LB_ACCESS_H
+
+#include "utils/rel.h"
+
+#include "boards/shared.h"
+#include "boards/target.h"
+#include "capture/xactlog.h"
+#include "ledger/collect.h"
+#include "reads/view.h"
+
+/* Settings: leaderboard.enable_index and its like. */
+enum
+{
+	LB_POLICY_WAIT,
+	LB_POLICY_QUERY,
+	LB_POLICY_ERROR
+};
+
+enum
+{
+	LB_UNKNOWN_NOTICE,
+	LB_UNKNOWN_ERROR,
+	LB_UNKNOWN_IGNORE
+};
+
+extern bool lb_enable_index;
+extern int	lb_not_ready;		/* LB_POLICY_* */
+extern int	lb_offline;			/* likewise */
+extern int	lb_unknown_board;	/* LB_UNKNOWN_* */
+extern int	lb_wait_timeout_ms;
+
+/* A read of one board in one snapshot. */
+typedef struct LbAccess
+{
+	LbTarget	target;
+	bool		distinct;		/* the view must tell distinct scores */
+	bool		verify;			/* lb_verify: ignore settings and policies */
+	bool		query;			/* the defining query must be run ... */
+	LbCause		cause;			/* ... for this reason */
+	LbSharedBoard *shared;
+	uint64		generation;
+	LbStripe   *stripe;
+	LbSnapshot	snapshot;
+	Relation	serializable;	/* the source, if SSI must know of this read */
+
+	/* What corrects the index; see corrections.c. */
+	LbOutcomes	outcomes;
+	LbUnseen	unseen;
+	LbOwn		own;			/* the transaction's own changes */
+	LbSums	   *sums;			/* own and others' changes, if there are many */
+	LbOverlay  *overlay;		/* the same if there are few, or NULL */
+	bool		fits;			/* the sums fit the index */
+	bool		applied;		/* this read has applied the backlog */
+	int			begun;			/* how often it began to gather others'
+								 * changes */
+	int64		gathered;		/* how many of them it has gathered */
+	uint64		collected;		/* LbLiveBoard.version when it began to */
+	bool		count_scores;	/* the sums must follow distinct scores */
+
+	LbView		view;			/* valid under the lock; see access_lock.h */
+} LbAccess;
+
+/*
+ * Prepare to read the board in a->target, as lb_find_target() left it, in
+ * snapshot.  With distinct, the view will tell distinct scores.  With verify,
+ * settings, privileges and policies of reads do not matter, and the statistics
+ * do not count the read.
+ *
+ * Afterwards a->query tells whether the defining query must be run instead,
+ * and a->cause why; LB_CAUSE_NONE means that the query is going to raise an
+ * error.  Raises what the settings make an error.
+ */
+extern void lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct,
+							bool verify);
+
+/* Note that the defining query must be run.  The caller holds no lock. */
+extern void lb_access_fall_back(LbAccess *a, LbCause cause);
+
+/*
+ * The board is in another state than LB_READY: do what the settings say.
+ * Returns true after a wait for a build that ended well, and false if the query
+ * must be run.  Raises 55000, or that the wait was interrupted.  The caller
+ * holds no lock.
+ */
+extern bool lb_access_not_ready(LbAccess *a, uint32 state);
+
+#endif							/* LB_ACCESS_H */
