@@ -3,27 +3,26 @@
  * arena.c
  *	  Chunks of one fixed region of shared memory.
  *
- * The region is pages, and behind them one state byte per chunk.  The first
- * page is never used, so that number 0 can stand for none.  A page is handed
- * out whole or halved again and again into buddies, whose numbers differ in one
- * bit; two free buddies become one again at once.  Free chunks of a size form a
- * list that is linked both ways through the chunks themselves.
+ * The region consists of pages and, behind them, one state byte per chunk.  The
+ * first page is never used, so that number 0 can stand for none.  A page is
+ * handed out whole, or halved repeatedly into buddies, whose numbers differ in
+ * one bit.  Two free buddies are merged at once.  The free chunks of a size form
+ * a list, linked both ways through the chunks themselves.
  *
  * A page that was never needed is never touched: the state bytes of zeroed
- * memory are right as they are, and new pages are taken in order of address
- * once the free lists are empty.  So the region may be much larger than what is
- * to be used of it: the limit is a number that can be changed.  It holds for
- * the bytes handed out, and for the pages ever touched, of which some may be
- * free in parts.
+ * memory are valid, and new pages are taken in order of address once the free
+ * lists are empty.  So the region can be much larger than the memory in use.
+ * The limit is a number that can change.  It holds for the bytes handed out, and
+ * for the pages ever touched, parts of which may be free.
  *
- * Disadvantages: one lock for everything, and a page once halved can be kept
- * from becoming whole by a single small chunk.
+ * Disadvantages: there is one lock for everything, and a single small chunk
+ * keeps its page from being merged.
  *
  *-------------------------------------------------------------------------
  */
 #include "index/arena.h"
 
-/* The state of a chunk's first number; the other numbers of it have 0. */
+/* The state byte of a chunk's first number; those of its other numbers are 0. */
 #define STATE_ORDER 0x0f
 #define STATE_FREE 0x10
 #define STATE_USED 0x20
@@ -71,10 +70,10 @@ unlink_free(LbArena *arena, LbRef ref, int order)
 	arena->state[ref] = 0;
 }
 
-/* The chunk where the pages start that are handed out. */
+/* The first chunk that can be handed out. */
 #define FIRST_CHUNK CHUNKS_PER_PAGE
 
-/* How many pages have their own size and their state bytes within so many. */
+/* How many pages fit into this many, together with their state bytes. */
 static uint64
 pages_within(uint64 pages)
 {
@@ -152,7 +151,7 @@ lb_alloc(const LbMem *mem, int order)
 		return LB_NONE;
 	}
 
-	/* The smallest free chunk that is large enough, or a fresh page. */
+	/* Take the smallest free chunk that is large enough, or a fresh page. */
 	for (have = order; have <= LB_MAX_ORDER; have++)
 	{
 		ref = arena->free_list[have];
@@ -175,7 +174,7 @@ lb_alloc(const LbMem *mem, int order)
 		return LB_NONE;
 	}
 
-	/* Halve it as often as needed; the upper halves stay free. */
+	/* Halve it as often as necessary; the upper halves stay free. */
 	while (have > order)
 	{
 		have--;

@@ -7,6 +7,7 @@
  * buddies (Knowlton 1965) into chunks of LB_CHUNK_SIZE << order bytes, so
  * that a board of ten members stays small.  A reference is the chunk's number
  * in units of LB_CHUNK_SIZE; number 0 is never handed out and means none.
+ * No function raises.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,12 +24,12 @@ typedef uint32 LbRef;
 
 #define LB_NONE ((LbRef) 0)
 
-/* What one database has taken, in bytes; under the arena's lock. */
+/* What one database has taken, in bytes; protected by the arena's lock. */
 typedef struct LbAccount
 {
 	uint64		used;
-	bool		limited;		/* what refused memory last was its limit ... */
-	uint64		refused_at;		/* ... or the arena's, which then was this */
+	bool		limited;		/* its own limit refused memory last, ... */
+	uint64		refused_at;		/* ... or the arena's, which was this */
 } LbAccount;
 
 /*
@@ -41,15 +42,15 @@ extern void lb_lock_release(LbLock *lock);
 
 typedef struct LbArena
 {
-	/* Fixed, and read all the time: away from what changes. */
+	/* Constant and often read, so in other cache lines than what changes. */
 	char	   *base;			/* address of chunk 0; the same in every
 								 * process */
 	uint8	   *state;			/* per chunk: its order and whether it is free */
 	uint64		reserved;		/* bytes of the region */
-	uint64		size;			/* those that can be handed out, at any limit */
+	uint64		size;			/* bytes that the highest limit allows */
 	uint32		nchunks;		/* chunks of the region, chunk 0 included */
-	uint64		hash_seed;		/* of the hashes of all boards' members: the
-								 * caller's, to be set before the first board */
+	uint64		hash_seed;		/* for the hashes of members; the caller sets
+								 * it before it makes the first index */
 	LbLock	   *lock;			/* for everything below and for state; NULL if
 								 * one process uses the arena alone */
 	char		pad[128];
@@ -57,16 +58,16 @@ typedef struct LbArena
 	uint64		used;			/* bytes handed out */
 	uint64		high;			/* most bytes ever handed out at once */
 	uint64		limit;			/* bytes that may be handed out now */
-	uint32		end;			/* first chunk beyond the limit; a page start */
-	uint32		fresh;			/* first chunk never touched yet; likewise */
+	uint32		end;			/* first chunk beyond the limit; starts a page */
+	uint32		fresh;			/* first chunk never touched; starts a page */
 	LbRef		free_list[LB_MAX_ORDER + 1];
 } LbArena;
 
 /*
- * Where the memory of a board comes from: the arena, and the account of the
- * board's database with its limit in bytes (0 is no limit).  taken, unless it is
- * NULL, counts what one definition has taken, in bytes; under the arena's lock.
- * Local to a process, cheap to fill in.
+ * Where memory comes from: the arena, and the account of a database with its
+ * limit in bytes (0 is no limit).  taken, unless it is NULL, counts what one
+ * definition has taken, in bytes, protected by the arena's lock.  Local to a
+ * process, and cheap to fill in.
  */
 typedef struct LbMem
 {
@@ -77,47 +78,45 @@ typedef struct LbMem
 } LbMem;
 
 /*
- * Lay out an arena over the size bytes at region, which must be zeros and
- * aligned to LB_PAGE_SIZE.  Touches nothing of it: pages that are never handed
- * out stay untouched.  The arena's own struct lies elsewhere.  Returns false if
- * size is too small for a single page.  lock is the arena's lock, initialized by
- * the caller, or NULL.  Caller has the region to itself.
+ * Lay out an arena over the size bytes at region, which are aligned to
+ * LB_PAGE_SIZE and zero (or at least arena->state will be, before the first
+ * lb_alloc).  Touches nothing of the region.  lock is the arena's lock,
+ * initialized by the caller, or NULL.  Returns false if size is too small for a
+ * single page.
  */
 extern bool lb_arena_init(LbArena *arena, void *region, uint64 size,
 						  LbLock *lock);
 
 /*
- * Let no more be handed out from now on than fits into so many bytes of memory,
- * what the arena needs itself included.  What has been handed out stays.  At
- * first the limit is the region's size, and it is never more.  Returns the limit
- * before; the new one is arena->limit.  Never raises.  Takes the arena's lock.
+ * Set the limit, in bytes of memory including what the arena itself needs.  What
+ * is handed out already stays.  The limit is at first the region's size, and
+ * never more.  Returns the limit before; the new one is arena->limit.  Takes the
+ * arena's lock.
  */
 extern uint64 lb_arena_set_limit(LbArena *arena, uint64 bytes);
 
 /*
  * Take a chunk of LB_CHUNK_SIZE << order bytes, not zeroed.  Returns LB_NONE
- * when the arena's or the account's limit is used up; never raises.  Takes the
- * arena's lock.
+ * if the arena's or the account's limit is reached.  Takes the arena's lock.
  */
 extern LbRef lb_alloc(const LbMem *mem, int order);
 
 /*
- * Give a chunk back; order must be the one it was taken with.  Never raises.
- * Takes the arena's lock.
+ * Free a chunk; order is the one that it was taken with.  Takes the arena's lock.
  */
 extern void lb_free(const LbMem *mem, LbRef ref, int order);
 
 /*
- * Check the arena's own invariants (every chunk is in exactly one place, the
- * sums agree).  Returns NULL or a static string that says what is wrong.
- * Takes the arena's lock.
+ * Check the arena's invariants: every chunk is in exactly one place, the sums
+ * agree.  Returns NULL, or a static string with a fault.  Takes the arena's
+ * lock.
  */
 extern const char *lb_arena_check(LbArena *arena);
 
 /*
  * Whether ref is a chunk of this order that is handed out.  For checks of
- * structures that may be damaged; needs no lock as long as the caller knows
- * that nobody gives the chunk back.
+ * structures that may be damaged.  Needs no lock if no other process can free
+ * the chunk meanwhile.
  */
 extern bool lb_arena_owns(const LbArena *arena, LbRef ref, int order);
 

@@ -66,7 +66,7 @@ typedef size_t Size;
 #define lb_prefetch_write(addr) ((void) 0)
 #endif
 
-/* The number of the lowest bit that is set in a word, which is not zero. */
+/* The number of the lowest bit that is set in a word other than zero. */
 static inline int
 lb_lowest_bit(uint64 word)
 {
@@ -83,8 +83,8 @@ lb_lowest_bit(uint64 word)
 
 /*
  * A key is a tuple of int64 words, mapped so that ascending order is rank
- * order.  The first word is the score, the last LbIndex.member_words words
- * are the member.
+ * order.  The first word is the score; the last words, LbIndex.member_words of
+ * them, are the member.
  */
 #define LB_MAX_WIDTH 8
 
@@ -93,10 +93,10 @@ typedef enum LbResult
 	LB_OK,
 	LB_EXISTS,					/* the member is in the index already */
 	LB_NOTFOUND,				/* no such entry */
-	LB_NOMEM					/* arena or account used up; nothing changed */
+	LB_NOMEM					/* a limit on memory was reached */
 } LbResult;
 
-/* Compare the first n words of two keys. */
+/* Compare the first n words of two keys: below 0, 0, or above 0. */
 static inline int
 lb_words_cmp(const int64 *a, const int64 *b, int n)
 {

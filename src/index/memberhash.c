@@ -10,59 +10,36 @@
  * in page h mod n, or in h mod 2n if that page was split already.  After n
  * splits the next round begins.  Deleting runs the same steps backwards.
  *
- * A page of the table is a chain of chunks.  Nearly always it is one chunk,
- * a small open-addressed table of its own with linear probing and no
- * tombstones; chunks that do not fit go on in overflow chunks, which start
- * small and double.  The pages are found through a directory, a radix tree
- * of arrays of references.
+ * A page is a chain of chunks (hashpage.c).  The pages are found through a
+ * directory, a radix tree of arrays of references.
  *
  * Differences to the paper.  (1) base need not be a power of two, so that a
  * bulk build gets the fill it asks for.  (2) Splitting begins when pages are
  * 85 % full, as usual, but then goes on in proportion to the growth up to
  * 98 %, instead of doing the whole round at once or keeping the average load
  * constant; the pages that are split last overflow a little.  (3) A table of a
- * single page has a smaller chunk that doubles; and a table that has shrunk
- * to its base and far below is rehashed to fewer pages, when it is so small
- * that this is hardly more than the work of a split.
+ * single page has a smaller chunk that doubles.  (4) A table that has shrunk to
+ * its base and far below is rehashed to fewer pages, if it is so small that
+ * this is hardly more work than a split.
  *
- * Splits and merges build new chains and only then let the old ones go.  So
- * either can fail for lack of memory and leave everything as it is, which is
- * always good enough.
+ * A split or merge builds new chains before it frees the old ones.  If there is
+ * no memory it leaves everything as it is, which is always correct.
  *
- * Invariants:
- *	- every chunk of a chain is full, except the last;
- *	- an entry can be reached from its home slot within its chunk without
- *	  meeting an empty slot;
- *	- an overflow chunk is never empty, and no table without entries has
- *	  memory.
+ * Invariants, beside those of hashpage.h and checked with them by
+ * lb_hash_check:
+ *	- an entry is in the page that page_of() computes from its hash;
+ *	- the directory has no page more than table_pages() says, and no level
+ *	  more than these need;
+ *	- a table without entries has no memory.
  *
- * Disadvantages: a page number costs a division.  A search that fails walks
- * to an empty slot, two cache lines at 80 % fill.  Entries with the same
- * hash cannot be told apart here, and searching them is linear.  Members are
- * chosen by users, so their hash has a seed of its own at every start of the
- * server.
+ * Disadvantages.  A page number costs a division.  A search that fails walks
+ * to an empty slot, which is two cache lines at 80 % fill.  The table cannot
+ * tell entries with the same hash apart, and searches them linearly.  Users
+ * choose members, so their hash has a random seed, new at every server start.
  *
  *-------------------------------------------------------------------------
  */
-#include "index/memberhash.h"
-
-typedef struct HashSlot
-{
-	uint32		hash;
-	LbRef		ref;			/* LB_NONE: empty */
-} HashSlot;
-
-typedef struct HashPage
-{
-	LbRef		overflow;		/* next chunk of the chain */
-	uint16		count;			/* slots in use */
-	uint16		order;			/* size of this chunk */
-	HashSlot	slots[FLEXIBLE_ARRAY_MEMBER];
-} HashPage;
-
-#define PAGE_SLOTS(order) \
-	(((uint32) LB_CHUNK_SIZE << (order)) / (uint32) sizeof(HashSlot) - 1)
-#define FULL_PAGE_SLOTS PAGE_SLOTS(LB_MAX_ORDER)
+#include "index/hashpage.h"
 
 /* References in a page of the directory. */
 #define DIR_BITS 9
@@ -76,270 +53,13 @@ typedef struct HashPage
 #define REHASH_BELOW 12
 
 /*
- * A reserved table has at most this many pages times a power of two, so that
- * it can shrink to few pages.
+ * The most pages at level 0 that lb_hash_reserve makes, so that the table can
+ * shrink to few pages.
  */
 #define MAX_BASE 64
 
-StaticAssertDecl(sizeof(HashSlot) == 8 && offsetof(HashPage, slots) == 8,
-				 "a hash page has no padding");
 StaticAssertDecl(LB_PAGE_SIZE / sizeof(LbRef) == (1 << DIR_BITS),
 				 "a directory page is a page");
-
-static inline HashPage *
-page_ptr(const LbArena *arena, LbRef ref)
-{
-	return (HashPage *) lb_ptr(arena, ref);
-}
-
-/* Where in a chunk the search for a hash starts. */
-static inline uint32
-home_slot(uint32 hash, uint32 nslots)
-{
-	/* The page number has used up the remainder; take other bits. */
-	return (((hash * 2654435769U) >> 16) * nslots) >> 16;
-}
-
-/*--------------------------------------------------------------------------
- * A chunk
- *--------------------------------------------------------------------------
- */
-
-/* A new, empty chunk, in the table's sum; LB_NONE if there is no memory. */
-static LbRef
-chunk_new(const LbMem *mem, LbHash *table, int order)
-{
-	LbRef		ref = lb_alloc(mem, order);
-
-	if (ref != LB_NONE)
-	{
-		HashPage   *page = page_ptr(mem->arena, ref);
-
-		memset(page, 0, (Size) LB_CHUNK_SIZE << order);
-		page->order = (uint16) order;
-		table->chunks += (uint64) 1 << order;
-	}
-	return ref;
-}
-
-static void
-chunk_free(const LbMem *mem, LbHash *table, LbRef ref, int order)
-{
-	lb_free(mem, ref, order);
-	table->chunks -= (uint64) 1 << order;
-}
-
-static inline bool
-chunk_full(const HashPage *page)
-{
-	return page->count == PAGE_SLOTS(page->order);
-}
-
-/* Put an entry into a chunk that is not full. */
-static inline void
-chunk_put(HashPage *page, uint32 hash, LbRef ref)
-{
-	uint32		nslots = PAGE_SLOTS(page->order);
-	uint32		i = home_slot(hash, nslots);
-
-	Assert(page->count < nslots && ref != LB_NONE);
-	while (page->slots[i].ref != LB_NONE)
-	{
-		if (++i == nslots)
-			i = 0;
-	}
-	page->slots[i].hash = hash;
-	page->slots[i].ref = ref;
-	page->count++;
-}
-
-/* Empty a slot, and close the gap so that no search stops too early. */
-static void
-chunk_remove(HashPage *page, uint32 slot)
-{
-	uint32		nslots = PAGE_SLOTS(page->order);
-	uint32		hole = slot;
-	uint32		i = slot;
-
-	for (;;)
-	{
-		uint32		home;
-
-		if (++i == nslots)
-			i = 0;
-		if (i == slot || page->slots[i].ref == LB_NONE)
-			break;
-		home = home_slot(page->slots[i].hash, nslots);
-
-		/* It may move to the hole if that is not before its home slot. */
-		if ((i >= home ? i - home : i + nslots - home) >=
-			(i >= hole ? i - hole : i + nslots - hole))
-		{
-			page->slots[hole] = page->slots[i];
-			hole = i;
-		}
-	}
-	page->slots[hole].hash = 0;
-	page->slots[hole].ref = LB_NONE;
-	page->count--;
-}
-
-/*--------------------------------------------------------------------------
- * A chain
- *--------------------------------------------------------------------------
- */
-
-static void
-chain_free(const LbMem *mem, LbHash *table, LbRef ref)
-{
-	while (ref != LB_NONE)
-	{
-		HashPage   *page = page_ptr(mem->arena, ref);
-		LbRef		next = page->overflow;
-
-		chunk_free(mem, table, ref, page->order);
-		ref = next;
-	}
-}
-
-/*
- * An empty chain with room for so many entries.  Its first chunk is a whole
- * page, unless the table has but this one.
- */
-static LbRef
-chain_new(const LbMem *mem, LbHash *table, uint64 entries, bool only)
-{
-	LbRef		first = LB_NONE;
-	LbRef		last = LB_NONE;
-
-	do
-	{
-		int			order = LB_MAX_ORDER;
-		LbRef		ref;
-
-		if (first != LB_NONE || only)
-		{
-			order = 0;
-			while (order < LB_MAX_ORDER && PAGE_SLOTS(order) < entries)
-				order++;
-		}
-		ref = chunk_new(mem, table, order);
-		if (ref == LB_NONE)
-		{
-			chain_free(mem, table, first);
-			return LB_NONE;
-		}
-		if (first == LB_NONE)
-			first = ref;
-		else
-			page_ptr(mem->arena, last)->overflow = ref;
-		last = ref;
-		entries -= Min(entries, PAGE_SLOTS(order));
-	} while (entries > 0);
-	return first;
-}
-
-/* Put an entry into a chain that has room for it. */
-static inline void
-chain_put(const LbArena *arena, LbRef ref, uint32 hash, LbRef value)
-{
-	HashPage   *page = page_ptr(arena, ref);
-
-	while (chunk_full(page))
-		page = page_ptr(arena, page->overflow);
-	chunk_put(page, hash, value);
-}
-
-/*
- * Put an entry into a chain, which grows if need be.  *head is the place that
- * refers to the chain.
- */
-static bool
-chain_insert(const LbMem *mem, LbHash *table, LbRef *head, uint32 hash,
-			 LbRef value)
-{
-	LbArena    *arena = mem->arena;
-	HashPage   *page = page_ptr(arena, *head);
-	LbRef		new;
-
-	while (chunk_full(page))
-	{
-		if (page->order < LB_MAX_ORDER)
-		{
-			/* Move to a chunk of twice the size, the last of the chain. */
-			HashPage   *bigger;
-			LbRef		old = *head;
-			uint32		i;
-
-			Assert(page->overflow == LB_NONE);
-			new = chunk_new(mem, table, page->order + 1);
-			if (new == LB_NONE)
-				return false;
-			bigger = page_ptr(arena, new);
-			for (i = 0; i < PAGE_SLOTS(page->order); i++)
-				chunk_put(bigger, page->slots[i].hash, page->slots[i].ref);
-			*head = new;
-			chunk_free(mem, table, old, page->order);
-			page = bigger;
-			break;
-		}
-		if (page->overflow == LB_NONE)
-		{
-			new = chunk_new(mem, table, 0);
-			if (new == LB_NONE)
-				return false;
-			page->overflow = new;
-		}
-		head = &page->overflow;
-		page = page_ptr(arena, *head);
-	}
-	chunk_put(page, hash, value);
-	return true;
-}
-
-/*
- * Move the entries of one chain to others that have room: to "high" those
- * whose hash leaves high_page modulo pages, the others to "low".
- */
-static void
-chain_distribute(const LbArena *arena, LbRef from, LbRef low, LbRef high,
-				 uint32 pages, uint32 high_page)
-{
-	while (from != LB_NONE)
-	{
-		const HashPage *page = page_ptr(arena, from);
-		uint32		nslots = PAGE_SLOTS(page->order);
-		uint32		i;
-
-		for (i = 0; i < nslots; i++)
-		{
-			const HashSlot *slot = &page->slots[i];
-
-			if (slot->ref == LB_NONE)
-				continue;
-			if (high != LB_NONE && slot->hash % pages == high_page)
-				chain_put(arena, high, slot->hash, slot->ref);
-			else
-				chain_put(arena, low, slot->hash, slot->ref);
-		}
-		from = page->overflow;
-	}
-}
-
-static uint64
-chain_count(const LbArena *arena, LbRef ref)
-{
-	uint64		count = 0;
-
-	while (ref != LB_NONE)
-	{
-		const HashPage *page = page_ptr(arena, ref);
-
-		count += page->count;
-		ref = page->overflow;
-	}
-	return count;
-}
 
 /*--------------------------------------------------------------------------
  * The directory
@@ -364,7 +84,7 @@ page_of(const LbHash *table, uint32 hash)
 	return number;
 }
 
-/* How many pages a directory of this depth can name. */
+/* How many pages a directory of this depth can have. */
 static inline uint64
 dir_capacity(uint32 depth)
 {
@@ -403,7 +123,7 @@ dir_get(const LbArena *arena, const LbHash *table, uint32 number)
 	return ref;
 }
 
-/* Drop what the directory of a table with so many pages does not need. */
+/* Free what the directory of a table with this many pages does not need. */
 static void
 dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 {
@@ -415,8 +135,8 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 	Assert(pages > 0);
 
 	/*
-	 * Pages come and go at the end, so what is superfluous is on the way to
-	 * the first page that is not there.
+	 * Pages come and go at the end.  So what is superfluous is on the path to
+	 * the first page that does not exist.
 	 */
 	if (pages < dir_capacity(table->depth))
 	{
@@ -428,14 +148,14 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 			if (depth > 1 && *entry != LB_NONE &&
 				pages % dir_capacity(depth - 1) == 0)
 			{
-				/* This whole subtree has no page; its spine is all it is. */
+				/* This subtree has no page.  It is a single path. */
 				ref = *entry;
 				*entry = LB_NONE;
 				while (--depth > 0)
 				{
 					LbRef		child = *(LbRef *) lb_ptr(arena, ref);
 
-					chunk_free(mem, table, ref, LB_MAX_ORDER);
+					lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
 					if (child == LB_NONE)
 						break;
 					ref = child;
@@ -452,13 +172,13 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 		ref = table->root;
 		table->root = *(LbRef *) lb_ptr(arena, ref);
 		table->depth--;
-		chunk_free(mem, table, ref, LB_MAX_ORDER);
+		lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
 	}
 }
 
 /*
- * Enter a chain as the page with the number "pages", the first one that is
- * not there yet.
+ * Enter a chain as the page with the number "pages", the first one that does not
+ * exist yet.  Returns false if there is no memory, and then nothing has changed.
  */
 static bool
 dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)
@@ -477,7 +197,7 @@ dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)
 
 	if (pages >= dir_capacity(table->depth))
 	{
-		ref = chunk_new(mem, table, LB_MAX_ORDER);
+		ref = lb_hash_chunk_new(mem, table, LB_MAX_ORDER);
 		if (ref == LB_NONE)
 			return false;
 		memset(lb_ptr(arena, ref), 0, LB_PAGE_SIZE);
@@ -493,7 +213,7 @@ dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)
 
 		if (*entry == LB_NONE)
 		{
-			ref = chunk_new(mem, table, LB_MAX_ORDER);
+			ref = lb_hash_chunk_new(mem, table, LB_MAX_ORDER);
 			if (ref == LB_NONE)
 			{
 				dir_trim(mem, table, pages);
@@ -514,7 +234,7 @@ static void
 dir_free(const LbMem *mem, LbHash *table, LbRef ref, uint32 depth)
 {
 	if (depth == 0)
-		chain_free(mem, table, ref);
+		lb_hash_chain_free(mem, table, ref);
 	else
 	{
 		const LbRef *children = (const LbRef *) lb_ptr(mem->arena, ref);
@@ -523,7 +243,7 @@ dir_free(const LbMem *mem, LbHash *table, LbRef ref, uint32 depth)
 		/* Children fill a directory page from the left. */
 		for (i = 0; i < DIR_FANOUT && children[i] != LB_NONE; i++)
 			dir_free(mem, table, children[i], depth - 1);
-		chunk_free(mem, table, ref, LB_MAX_ORDER);
+		lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
 	}
 }
 
@@ -532,7 +252,7 @@ dir_free(const LbMem *mem, LbHash *table, LbRef ref, uint32 depth)
  *--------------------------------------------------------------------------
  */
 
-/* Of n pages, how many should be split when there are so many entries? */
+/* How many of n pages should be split, at this number of entries. */
 static inline uint64
 splits_wanted(uint64 n, uint64 entries)
 {
@@ -547,7 +267,7 @@ splits_wanted(uint64 n, uint64 entries)
 	return Min((entries - from) * n / (up_to - from) + 1, n);
 }
 
-/* Split one page, if it is time and there is memory. */
+/* Split one page, if the table is full enough and there is memory. */
 static void
 maybe_split(const LbMem *mem, LbHash *table)
 {
@@ -578,26 +298,26 @@ maybe_split(const LbMem *mem, LbHash *table)
 		count += page->count;
 	}
 
-	low = chain_new(mem, table, count - count_high, false);
+	low = lb_hash_chain_new(mem, table, count - count_high, false);
 	if (low == LB_NONE)
 		return;
-	high = chain_new(mem, table, count_high, false);
+	high = lb_hash_chain_new(mem, table, count_high, false);
 	if (high == LB_NONE)
 	{
-		chain_free(mem, table, low);
+		lb_hash_chain_free(mem, table, low);
 		return;
 	}
 	if (!dir_append(mem, table, n + table->split, high))
 	{
-		chain_free(mem, table, low);
-		chain_free(mem, table, high);
+		lb_hash_chain_free(mem, table, low);
+		lb_hash_chain_free(mem, table, high);
 		return;
 	}
 
-	chain_distribute(arena, old, low, high, n * 2, n + table->split);
+	lb_hash_chain_distribute(arena, old, low, high, n * 2, n + table->split);
 	entry = dir_entry(arena, table, table->split);
 	*entry = low;
-	chain_free(mem, table, old);
+	lb_hash_chain_free(mem, table, old);
 
 	if (++table->split == n)
 	{
@@ -606,7 +326,7 @@ maybe_split(const LbMem *mem, LbHash *table)
 	}
 }
 
-/* Undo one split, if it is time and there is memory. */
+/* Undo one split, if the table is empty enough and there is memory. */
 static void
 maybe_merge(const LbMem *mem, LbHash *table)
 {
@@ -629,21 +349,21 @@ maybe_merge(const LbMem *mem, LbHash *table)
 	if (split <= splits_wanted(n, entries))
 		return;
 
-	/* The last page goes back to the one that it came from. */
+	/* Merge the last page with the one that it was split from. */
 	low = dir_get(arena, table, split - 1);
 	last = dir_entry(arena, table, n + split - 1);
 	high = *last;
-	chain = chain_new(mem, table,
-					  chain_count(arena, low) + chain_count(arena, high),
-					  false);
+	chain = lb_hash_chain_new(mem, table,
+							  lb_hash_chain_count(arena, low) + lb_hash_chain_count(arena, high),
+							  false);
 	if (chain == LB_NONE)
 		return;
-	chain_distribute(arena, low, chain, LB_NONE, 0, 0);
-	chain_distribute(arena, high, chain, LB_NONE, 0, 0);
+	lb_hash_chain_distribute(arena, low, chain, LB_NONE, 0, 0);
+	lb_hash_chain_distribute(arena, high, chain, LB_NONE, 0, 0);
 	*last = LB_NONE;
 	*dir_entry(arena, table, split - 1) = chain;
-	chain_free(mem, table, low);
-	chain_free(mem, table, high);
+	lb_hash_chain_free(mem, table, low);
+	lb_hash_chain_free(mem, table, high);
 
 	if (table->split == 0)
 		table->level--;
@@ -651,7 +371,7 @@ maybe_merge(const LbMem *mem, LbHash *table)
 	dir_trim(mem, table, n + table->split);
 }
 
-/* Give a table without entries its pages. */
+/* Make the pages of a table without entries. */
 static LbResult
 reserve_pages(const LbMem *mem, LbHash *table, uint32 base, uint32 level,
 			  uint64 entries)
@@ -661,13 +381,13 @@ reserve_pages(const LbMem *mem, LbHash *table, uint32 base, uint32 level,
 
 	for (i = 0; i < pages; i++)
 	{
-		LbRef		chain = chain_new(mem, table, pages == 1 ? entries : 0,
-									  pages == 1);
+		LbRef		chain = lb_hash_chain_new(mem, table, pages == 1 ? entries : 0,
+											  pages == 1);
 
 		if (chain != LB_NONE && dir_append(mem, table, i, chain))
 			continue;
 		if (chain != LB_NONE)
-			chain_free(mem, table, chain);
+			lb_hash_chain_free(mem, table, chain);
 		if (i > 0)
 			dir_free(mem, table, table->root, table->depth);
 		Assert(table->chunks == 0);
@@ -723,9 +443,9 @@ maybe_rehash(const LbMem *mem, LbHash *table)
 
 				if (page->slots[j].ref == LB_NONE)
 					continue;
-				if (!chain_insert(mem, &new,
-								  dir_entry(arena, &new, page_of(&new, hash)),
-								  hash, page->slots[j].ref))
+				if (!lb_hash_chain_insert(mem, &new,
+										  dir_entry(arena, &new, page_of(&new, hash)),
+										  hash, page->slots[j].ref))
 				{
 					lb_hash_free(mem, &new);
 					return;
@@ -766,7 +486,7 @@ lb_hash_estimate(uint64 entries)
 	for (all = pages; pages > 1; all += pages)
 		pages = (pages + DIR_FANOUT - 1) / DIR_FANOUT;
 
-	/* One of a few may have overflowed before it is split. */
+	/* In a table of few pages, one may overflow before it is split. */
 	return all * LB_PAGE_SIZE + 2 * LB_CHUNK_SIZE;
 }
 
@@ -796,7 +516,7 @@ lb_hash_reserve(const LbMem *mem, LbHash *table, uint64 entries)
 	return reserve_pages(mem, table, (uint32) pages, level, entries);
 }
 
-/* Where the search for a hash begins. */
+/* Set scan to where the search for a hash begins. */
 static inline void
 scan_begin(const LbArena *arena, const LbHash *table, uint32 hash,
 		   LbHashScan *scan)
@@ -808,8 +528,8 @@ scan_begin(const LbArena *arena, const LbHash *table, uint32 hash,
 	scan->page = dir_get(arena, table, page_of(table, hash));
 
 	/*
-	 * Pages of a table that has several are whole, so that there is no need
-	 * to wait for the page's header before its slots can be read.
+	 * All pages of a table with several are whole.  So the search need not
+	 * wait for the page's header before it reads slots.
 	 */
 	scan->nslots = table->depth > 0 ? FULL_PAGE_SLOTS :
 		PAGE_SLOTS(page_ptr(arena, scan->page)->order);
@@ -817,7 +537,7 @@ scan_begin(const LbArena *arena, const LbHash *table, uint32 hash,
 	scan->probed = 0;
 }
 
-/* Look on for scan->hash. */
+/* The next reference with scan->hash. */
 static inline LbRef
 scan_on(const LbArena *arena, LbHashScan *scan)
 {
@@ -881,11 +601,11 @@ lb_hash_begin(const LbArena *arena, const LbHash *table, uint32 hash,
 
 	scan_begin(arena, table, hash, scan);
 
-	/* A single page is likely to be at hand. */
+	/* A single page is likely to be in the cache. */
 	if (table->depth == 0)
 		return;
 
-	/* At 80 % fill a third of the searches go on in the next cache line. */
+	/* At 80 % fill, a third of the searches reach the next cache line. */
 	home = &page_ptr(arena, scan->page)->slots[scan->slot];
 	lb_prefetch(home);
 	lb_prefetch(home + 4);
@@ -896,7 +616,6 @@ lb_hash_prefetch(const LbArena *arena, const LbHash *table, uint32 hash)
 {
 	const HashPage *page;
 
-	/* A single page is likely to be at hand. */
 	if (table->depth == 0)
 		return;
 	page = page_ptr(arena, dir_get(arena, table, page_of(table, hash)));
@@ -912,9 +631,9 @@ lb_hash_insert(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 	if (table->root == LB_NONE &&
 		reserve_pages(mem, table, 1, 0, 1) != LB_OK)
 		return LB_NOMEM;
-	if (!chain_insert(mem, table,
-					  dir_entry(mem->arena, table, page_of(table, hash)),
-					  hash, ref))
+	if (!lb_hash_chain_insert(mem, table,
+							  dir_entry(mem->arena, table, page_of(table, hash)),
+							  hash, ref))
 		return LB_NOMEM;
 	table->entries++;
 	maybe_split(mem, table);
@@ -968,7 +687,7 @@ lb_hash_delete(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 
 	page = page_ptr(arena, scan.page);
 	nslots = PAGE_SLOTS(page->order);
-	chunk_remove(page, scan.slot == 0 ? nslots - 1 : scan.slot - 1);
+	lb_hash_chunk_remove(page, scan.slot == 0 ? nslots - 1 : scan.slot - 1);
 	table->entries--;
 	if (table->entries == 0)
 	{
@@ -977,8 +696,8 @@ lb_hash_delete(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 	}
 
 	/*
-	 * Only the last chunk of a chain may have room, so let it fill the gap;
-	 * if it is an overflow chunk and empty now, it goes.
+	 * Only the last chunk of a chain may have room.  So an entry of it fills
+	 * the gap.  If that leaves an overflow chunk empty, free it.
 	 */
 	head = dir_entry(arena, table, page_of(table, hash));
 	link = head;
@@ -993,7 +712,7 @@ lb_hash_delete(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 		while (last->slots[i].ref == LB_NONE)
 			i++;
 		chunk_put(page, last->slots[i].hash, last->slots[i].ref);
-		chunk_remove(last, i);
+		lb_hash_chunk_remove(last, i);
 	}
 	if (last->count == 0 && link != head)
 	{
@@ -1001,7 +720,7 @@ lb_hash_delete(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 		int			order = last->order;
 
 		*link = LB_NONE;
-		chunk_free(mem, table, empty, order);
+		lb_hash_chunk_free(mem, table, empty, order);
 	}
 
 	maybe_merge(mem, table);

@@ -1,64 +1,76 @@
 /*-------------------------------------------------------------------------
  *
  * skiplist.c
- *	  The span-counted skip list of one board, with its member hash.
+ *	  The span-counted skip list of one board: making, freeing, reading.
  *
- * The bottom level is a list of blocks, linked both ways, that hold the keys
- * in order; the levels above are blocks of links, each link with the number
- * of members and of distinct scores that it spans.  That is a skip list whose
- * nodes at one level between two nodes of the next are packed into a block,
- * so that following links is a search within a few cache lines and one level
- * up is a factor of tens.  Where the links go is decided by the fill of the
- * blocks instead of by chance: see J. I. Munro, T. Papadakis, R. Sedgewick,
- * "Deterministic skip lists" (SODA 1992), who show that such a list and a
- * balanced tree are the same thing drawn differently (here: a B+ tree), and
- * for blocking "BSkipList" (arXiv 2507.21492).  Spans are those of Redis.
+ * The bottom level is a list of blocks, linked both ways, that hold the keys in
+ * order.  The levels above are blocks of links, each link with the number of
+ * members and of distinct scores that it spans.  A block holds the nodes of one
+ * level between two nodes of the next level, so that following links is a
+ * search within a few cache lines, and one level up is a factor of tens.  The
+ * fill of the blocks decides where links go, instead of chance: see J. I. Munro,
+ * T. Papadakis, R. Sedgewick, "Deterministic skip lists" (SODA 1992), and for
+ * blocks "BSkipList" (arXiv 2507.21492).  The spans are those of Redis.
  *
- * Differences.  (1) BSkipList promotes at random, which leaves blocks of a
- * fixed size badly filled.  Here a block that overflows first gives some of
- * its entries to a neighbour under the same parent, and splits only if that
- * has no room either.  (2) The links of upper levels are not chained to each
- * other; all sideways movement is at the bottom.  (3) Spans are kept as
- * running sums inside a block, so that counting reads one number per level,
- * and an update adds to the tail of an array.  (4) Blocks are structures of
- * arrays: a search reads the scores only and looks at further words of the
- * key where scores are equal.  Looking for a member in its leaf is a scan of
- * bytes, the upper bits of the members' hashes ("tags"; the idea is that of
- * the fingerprints in I. Oukid et al., "FPTree", SIGMOD 2016).
+ * Such a list is a counted B+ tree drawn sideways, as Munro et al. show for
+ * lists and balanced trees in general.  A block is a node of the tree, a block
+ * of the bottom level a leaf; a link is a separator key with its child, and its
+ * span is the subtree's count; a level of the list is a level of the tree; to
+ * promote a key is to split a node.
  *
- * An entry is "new" if it is the first of the list or its score, which is the
- * first word of its key, differs from that of the entry before it.  The
- * number of new entries before a place is the number of distinct scores
- * before it.  Whether an entry is new follows from the entries of its leaf,
- * except for the first, for which the leaf has the flag "continues" (the
- * score of the entry before it, in another leaf).  So inserting or removing
- * an entry changes the state of itself and of the next entry only.
+ * Differences to the published algorithms:
  *
- * The member hash leads from a member to the leaf where its key is.  It is
- * built when the board has HASH_FROM members and dropped when it has fewer
- * than HASH_UNTIL; below, the few leaves are scanned.  A board of one leaf
- * has a leaf just large enough.
+ *	- BSkipList promotes at random, which leaves blocks of a fixed size badly
+ *	  filled.  Here a block that overflows first gives some of its entries to
+ *	  a neighbour under the same parent, and splits only if that has no room.
+ *	- Links of the upper levels are not chained to each other.  All sideways
+ *	  movement is at the bottom.
+ *	- Spans are kept as running sums inside a block, so that counting reads one
+ *	  number per level, and an update adds to the tail of an array.
+ *	- Blocks are structures of arrays.  A search reads the scores only, and
+ *	  further words of the key where scores are equal.  Looking for a member
+ *	  in its leaf is a scan of bytes, the upper bits of the members' hashes
+ *	  ("tags"; the idea is that of the fingerprints in I. Oukid et al.,
+ *	  "FPTree", SIGMOD 2016).
+ *
+ * An entry is "new" if it is the first of the list or its score, the first word
+ * of its key, differs from that of the entry before it.  The number of new
+ * entries before a place is the number of distinct scores before it.  Whether an
+ * entry is new follows from the entries of its leaf, except for the first one,
+ * for which the leaf has the flag "continues" (the entry before it, in another
+ * leaf, has the same score).  So inserting or removing an entry changes only
+ * whether itself and the next entry are new.
+ *
+ * The member hash leads from a member to the leaf of its key.  An insert builds
+ * it when the index already has HASH_FROM members, a removal frees it when the
+ * index has fewer than HASH_UNTIL.  Without it a search scans the few leaves.
+ * The leaf of an index of one leaf is just large enough.
  *
  * Invariants, checked by lb_index_check:
  *	- keys strictly ascend over the whole list, no member occurs twice, and no
  *	  leaf is empty;
  *	- the key of a link is above all keys before the link and not above any
- *	  key that it spans; the key of the first link of a block equals the key
- *	  of the link to that block, and all words are INT64_MIN at the left edge
- *	  of the list.  A key of a link need not be in the list (any more);
- *	- a block of links has at least two of them, so that a leaf that runs
+ *	  key that it spans.  The key of the first link of a block equals the key
+ *	  of the link to that block, and all its words are INT64_MIN at the left
+ *	  edge of the list.  The key of a link need not be in the list;
+ *	- a block of links has at least two of them, so that a leaf that becomes
  *	  empty always has a neighbour under the same parent;
- *	- element i of the sums is what links 0 .. i-1 span together;
- *	- with a hash, every member has one slot, with the leaf where it is.
+ *	- element i of the running sums is what links 0 .. i-1 span together;
+ *	- with a hash, every member has exactly one entry in it, with its leaf.
  *
  * An insert takes the memory that it needs before it changes anything.  A
  * removal needs none.
  *
- * Disadvantages.  A key that moves to another leaf costs a change in the
- * hash, each a cache miss.  An update in the middle of a block moves half of
- * it.  All is done under the board's lock: no two writers work on a board at
- * once, and readers wait for a writer, though not for long, since no
- * operation touches more than a few blocks per level.
+ * Disadvantages.  A key that moves to another leaf costs a change in the hash,
+ * which is a cache miss.  An update in the middle of a block moves half of it.
+ * One lock covers the whole list: two writers never work on a board at once,
+ * and readers wait for a writer, though not for long, since no operation
+ * touches more than a few blocks per level.
+ *
+ * The other files: block.h has the layout of a block, skiplist_internal.h the
+ * search that they share, skiplist_change.c insert, remove and replace,
+ * skiplist_bulk.c the bulk build, skiplist_prefetch.c operations on many keys,
+ * skiplist_check.c the check.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,7 +92,7 @@ lb_index_init(LbIndex *index, int width, int member_words)
 	lb_hash_init(&index->hash);
 }
 
-/* Free a block of links and what is below; leaves are not touched. */
+/* Free a block of links and all blocks below, without reading the leaves. */
 static void
 free_links(const LbMem *mem, LbIndex *index, LbRef ref)
 {
@@ -111,7 +123,7 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 		lb_block_free(mem, index, index->root, index->root_order);
 	else
 	{
-		/* A bulk build that was not finished. */
+		/* A bulk build that was not finished: see skiplist_bulk.c. */
 		for (ref = index->first; ref != LB_NONE; ref = next)
 		{
 			next = block_ptr(mem->arena, ref)->next;
@@ -145,7 +157,7 @@ lb_index_estimate(uint64 members, int width)
 		return bytes + ((uint64) LB_CHUNK_SIZE << order);
 	}
 
-	/* Blocks are about two thirds full. */
+	/* After many random changes, blocks are about two thirds full. */
 	while (n > 1)
 	{
 		n = (n * 3 + cap * 2 - 1) / (cap * 2);
@@ -173,7 +185,10 @@ lb_index_lookup(const LbArena *arena, const LbIndex *index,
 		return false;
 	block_get_key(leaf, slot, key);
 
-	/* Many callers go on to lb_index_spans, which ends in this leaf. */
+	/*
+	 * A caller without a cursor probably calls lb_index_spans next, which
+	 * searches the scores of this leaf.
+	 */
 	if (cursor != NULL)
 	{
 		cursor->leaf = block_ref(arena, leaf);
@@ -228,7 +243,7 @@ lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 
 		Assert(block->level == level);
 
-		/* Sums are far from where the sign would matter. */
+		/* As signed numbers, since no sum is near 2^63. */
 		at = array_upper((const int64 *) members, 1, block->count,
 						 (int64) before) - 1;
 		before -= members[at];

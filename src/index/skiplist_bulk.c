@@ -3,10 +3,19 @@
  * skiplist_bulk.c
  *	  Bulk build of a skip list from keys in order.
  *
+ * Each level has one open block, the rightmost, which takes entries or links
+ * until it is filled to 90 %.  Then it is entered into the next level.  At the
+ * end the member hash is built from the leaves, in one pass.
+ *
+ * Until lb_bulk_finish() the index has height 0 and no members.  For
+ * lb_index_free, first leads to the leaves and root to the blocks of links,
+ * newest first, chained by next.
+ *
  *-------------------------------------------------------------------------
  */
 #include "index/skiplist_internal.h"
 
+/* How many entries or links to put into a block. */
 static inline int
 bulk_fill(const LbBulk *bulk, const Block *block)
 {
@@ -15,7 +24,7 @@ bulk_fill(const LbBulk *bulk, const Block *block)
 	return block->cap - block->cap / 10;
 }
 
-/* Open a new block at a level, to the right of the one open until now. */
+/* Open a new block at a level, to the right of the one that was open. */
 static Block *
 bulk_open(LbBulk *bulk, int level)
 {
@@ -54,7 +63,7 @@ bulk_open(LbBulk *bulk, int level)
 	return block;
 }
 
-/* Enter the open block of a level, which is complete, into the next level. */
+/* Enter the open block of a level into the next level.  False: no memory. */
 static bool
 bulk_close(LbBulk *bulk, int level)
 {
@@ -149,7 +158,7 @@ lb_bulk_add(LbBulk *bulk, const int64 *key)
 	return LB_OK;
 }
 
-/* The last block of each level may be nearly empty: let neighbours give. */
+/* The last block of a level may be nearly empty: fill it from its neighbour. */
 static void
 bulk_balance(const LbArena *arena, const LbIndex *index)
 {
@@ -168,7 +177,7 @@ bulk_balance(const LbArena *arena, const LbIndex *index)
 	}
 }
 
-/* File all members, in batches whose cache misses overlap. */
+/* Build the hash, with the cache misses of a leaf's members overlapping. */
 static LbResult
 bulk_hash(const LbMem *mem, LbIndex *index)
 {
@@ -210,6 +219,32 @@ bulk_hash(const LbMem *mem, LbIndex *index)
 	return LB_OK;
 }
 
+/* Whether a member occurs twice in an index without a hash. */
+static bool
+has_duplicates(const LbArena *arena, const LbIndex *index)
+{
+	LbRef		ref;
+	LbRef		other;
+	int			i;
+
+	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
+	{
+		const Block *leaf = block_ptr(arena, ref);
+
+		for (i = 0; i < leaf->count; i++)
+		{
+			for (other = ref; other != LB_NONE;
+				 other = block_ptr(arena, other)->next)
+			{
+				if (leaf_has_same_member(arena, index,
+										 block_ptr(arena, other), leaf, i))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
 LbResult
 lb_bulk_finish(LbBulk *bulk)
 {
@@ -218,14 +253,13 @@ lb_bulk_finish(LbBulk *bulk)
 	LbIndex    *index = bulk->index;
 	const Block *root;
 	Span		all;
-	LbRef		ref;
 	int			level;
 	int			order = 0;
 
 	if (bulk->height == 0)
 		return LB_OK;
 
-	/* Each level is complete when the one below is; the last is the root. */
+	/* Close each level from the bottom up.  What remains open is the root. */
 	for (level = 0; level + 1 < bulk->height; level++)
 	{
 		if (!bulk_close(bulk, level))
@@ -250,23 +284,5 @@ lb_bulk_finish(LbBulk *bulk)
 
 	if (index->members > HASH_FROM)
 		return bulk_hash(mem, index);
-
-	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
-	{
-		const Block *leaf = block_ptr(arena, ref);
-		LbRef		other;
-		int			i;
-
-		for (i = 0; i < leaf->count; i++)
-		{
-			for (other = ref; other != LB_NONE;
-				 other = block_ptr(arena, other)->next)
-			{
-				if (leaf_has_same_member(arena, index, block_ptr(arena, other),
-										 leaf, i))
-					return LB_EXISTS;
-			}
-		}
-	}
-	return LB_OK;
+	return has_duplicates(arena, index) ? LB_EXISTS : LB_OK;
 }

@@ -8,9 +8,9 @@
 #include "index/skiplist_internal.h"
 
 /*
- * The leaf and slot where key is or belongs, with the way there.  The way
- * goes by the links whose key is not above this one; hint, if not NULL, says
- * where to look for them first.
+ * Find the leaf and slot where key is or belongs.  path gets the path there,
+ * through the links whose key is not above this one.  hint is NULL, or where
+ * that path may lead.
  */
 static inline Block *
 descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
@@ -32,7 +32,7 @@ descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
  *--------------------------------------------------------------------------
  */
 
-/* Tell the hash that n entries, already in their new leaf, have moved. */
+/* Correct the hash for n entries, already in their new leaf. */
 static void
 members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
 			  int slot, int n, LbRef from, LbRef to)
@@ -63,7 +63,7 @@ members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
 	}
 }
 
-/* Build the hash of a board that has grown large enough for one. */
+/* Build the hash of an index that has become large enough for one. */
 static LbResult
 build_hash(const LbMem *mem, LbIndex *index)
 {
@@ -174,9 +174,8 @@ grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
 }
 
 /*
- * Split the block of a path at a level, which is full, and all full ones
- * above it, into blocks taken from spare.  Where the path goes through links,
- * it is set right.
+ * Split the full block of a path at a level, and all full ones above it, into
+ * blocks taken from spare.  Corrects the path above that level, and at it.
  */
 static void
 split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
@@ -216,8 +215,8 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 		block->next = ref;
 
 		/*
-		 * Entries that come in order at an end of the list would leave all
-		 * blocks half empty.
+		 * Entries that arrive in order at an end of the list would leave
+		 * blocks half empty, so split at 90 %.
 		 */
 		if (right->next == LB_NONE && path->slot[0] == block->count)
 			move = block->count / 10;
@@ -236,8 +235,9 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 }
 
 /*
- * Make room in the leaf of a path, which is full.  The path is invalid
- * afterwards.
+ * Make room in the full leaf of a path: enlarge it, move entries to a neighbour,
+ * or split it.  Returns false if there is no memory, and then nothing has
+ * changed.  The path is invalid afterwards.
  */
 static bool
 resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
@@ -278,7 +278,7 @@ resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
 		}
 	}
 
-	/* Else split, and take the memory for that first. */
+	/* Otherwise split.  Take the memory for that first. */
 	for (level = 1; level < index->height; level++)
 	{
 		const Block *block = block_ptr(arena, path->ref[level]);
@@ -309,7 +309,7 @@ resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
 	return true;
 }
 
-/* Make one of the children slot and slot + 1 of a block; they fit. */
+/* Merge the children slot and slot + 1 of a block, which fit into one. */
 static void
 merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
 {
@@ -323,7 +323,10 @@ merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
 	Assert(left->count + right->count <= left->cap);
 	if (left->level == 0 && left->count < right->count)
 	{
-		/* Cheaper for the hash; the right leaf takes over the left's key. */
+		/*
+		 * Fewer changes in the hash: the right leaf takes the left one's
+		 * entries and the key of its link.
+		 */
 		int64		key[LB_MAX_WIDTH];
 
 		if (left->count > 0)
@@ -356,7 +359,10 @@ merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
 	lb_block_free(mem, index, gone, LB_MAX_ORDER);
 }
 
-/* Something went from the leaf of a path: see to the fill of blocks. */
+/*
+ * After a removal from the leaf of a path: merge blocks that are not full enough,
+ * or move entries to them.  Cannot fail for lack of memory.
+ */
 static void
 resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 {
@@ -407,7 +413,7 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 		index->height--;
 	}
 
-	/* A single leaf may do with half of its memory. */
+	/* A single leaf may fit into half of its chunk. */
 	if (index->height == 1 && index->root_order > 0 &&
 		index->members * 2 <=
 		(uint64) leaf_capacity(index->width, index->root_order - 1))
@@ -419,7 +425,7 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
  *--------------------------------------------------------------------------
  */
 
-/* Add to the spans along a path. */
+/* Add to the spans of all links of a path. */
 static inline void
 add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
 		  Span by)
@@ -431,9 +437,9 @@ add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
 }
 
 /*
- * Add to the spans along two paths at once.  From where they meet upwards only
- * what one has more than the other gives less remains, which mostly is
- * nothing, and then those blocks, which all writers share, stay as they are.
+ * Add to the spans of two paths at once.  From the block where they meet upwards
+ * the two amounts are added up.  They mostly cancel out, and then these blocks,
+ * which the caches of all processors share, are not written to.
  */
 static void
 add_along_two(const LbArena *arena, const LbIndex *index, const LbPath *a,
@@ -461,8 +467,8 @@ add_along_two(const LbArena *arena, const LbIndex *index, const LbPath *a,
 }
 
 /*
- * The first entry of the leaf after the one of the path has become new, or
- * has ceased to be.
+ * Set whether the first entry of the leaf behind that of a path continues the
+ * score before it, and correct the spans that count it as new.
  */
 static void
 change_next(const LbArena *arena, LbIndex *index, const LbPath *path,
@@ -479,7 +485,7 @@ change_next(const LbArena *arena, LbIndex *index, const LbPath *path,
 	leaf->continues = continues;
 	by.distinct = continues ? (uint64) -1 : 1;
 
-	/* Up to where the way to it parts, and down again at the left. */
+	/* Find its path: up to where it diverges, and down along the left edge. */
 	for (level = 1; level < index->height; level++)
 	{
 		Block	   *block = block_ptr(arena, next.ref[level]);
@@ -519,8 +525,8 @@ score_before(const LbArena *arena, const Block *leaf, int64 *score)
 }
 
 /*
- * Put a key into the leaf of a path, where it belongs and there is room.
- * Returns what the links along the path span more.
+ * Put a key into the leaf of a path, which has room.  Returns what to add to the
+ * spans of the path.
  */
 static Span
 insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
@@ -532,7 +538,7 @@ insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
 	int64		score = 0;
 	Span		by = {1, 0};
 
-	/* Is it new, and what becomes of the next entry? */
+	/* Is it new, and does the next entry remain new? */
 	Assert(leaf->count < leaf->cap);
 	if (!last)
 		by.distinct -= leaf_distinct(leaf, slot, slot + 1);
@@ -562,8 +568,8 @@ insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
 }
 
 /*
- * Take the key of a path out of its leaf.  Returns what the links along the
- * path span more (amounts wrap around).
+ * Take the key of a path out of its leaf.  Returns what to add to the spans of
+ * the path, which wraps around.
  */
 static Span
 remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
@@ -576,8 +582,8 @@ remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
 	Span		by = {(uint64) -1, 0};
 
 	/*
-	 * The next entry becomes new if it has the same score and this one was
-	 * new; else nothing changes for it.
+	 * If this entry was new and the next one has the same score, that becomes
+	 * new.  Otherwise nothing changes for it.
 	 */
 	by.distinct -= leaf_distinct(leaf, slot, slot + (last ? 1 : 2));
 	copy_keys(leaf, slot, leaf, slot + 1, leaf->count - slot - 1);
@@ -630,7 +636,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 		index->height = 1;
 	}
 
-	/* Find the place first, while the hash's cache lines are on their way. */
+	/* The descent overlaps with fetching the hash's cache lines. */
 	lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, key, NULL, &path);
 	if (find_member(arena, index, member, hash, &slot) != NULL)
@@ -731,7 +737,7 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 		return LB_NOTFOUND;
 	to = descend_to_key(arena, index, new, new_hint, &to_path);
 
-	/* Where blocks come or go, one after the other. */
+	/* If blocks come or go, remove and insert one after the other. */
 	if (leaf->count == 1 || (to != leaf && to->count == to->cap))
 	{
 		result = lb_index_remove(mem, index, old);

@@ -7,20 +7,20 @@
  */
 #include "index/skiplist_internal.h"
 
-/* What the check carries along from left to right. */
+/* The state of a check, which goes through the list from left to right. */
 typedef struct Check
 {
 	const LbArena *arena;
 	const LbIndex *index;
 	LbRef		prev_leaf;
-	LbRef		expect_leaf;	/* what the leaf before names as its next */
-	bool		any;
+	LbRef		expect_leaf;	/* its next */
+	bool		any;			/* there is a key before */
 	int64		prev[LB_MAX_WIDTH]; /* the key before */
 	Span		seen;
 	uint64		chunks;
 } Check;
 
-/* Check the slots of a leaf's members in the hash, and that none is double. */
+/* Check a leaf's members: their tags, their hash entries, and duplicates. */
 static const char *
 check_members(const Check *check, LbRef ref, const Block *leaf)
 {
@@ -43,7 +43,7 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 
 	if (!index_hashed(index))
 	{
-		/* All leaves before this one have been checked already. */
+		/* The leaves before this one have been checked. */
 		LbRef		other;
 
 		for (other = leaf->prev; other != LB_NONE;
@@ -123,7 +123,7 @@ check_leaf(Check *check, LbRef ref, const Block *leaf)
 	return check_members(check, ref, leaf);
 }
 
-/* Check a block and what is below; lower is the key of the link to it. */
+/* Check a block and all below it; lower is the key of the link to it. */
 static const char *
 check_block(Check *check, LbRef ref, int level, const int64 *lower)
 {

@@ -397,9 +397,9 @@ test_hash_damage(void)
 
 	/* A page of the least size, which only a table of one page may have. */
 	entry = dir_entry(&world.arena, &table, 5);
-	table.entries -= chain_count(&world.arena, *entry);
-	chain_free(&world.mem, &table, *entry);
-	*entry = chunk_new(&world.mem, &table, 0);
+	table.entries -= lb_hash_chain_count(&world.arena, *entry);
+	lb_hash_chain_free(&world.mem, &table, *entry);
+	*entry = lb_hash_chunk_new(&world.mem, &table, 0);
 	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
 	lb_hash_free(&world.mem, &table);
 
