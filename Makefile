@@ -16,9 +16,13 @@
 # change nothing else: they build in a temporary directory, and install into a
 # private copy of PostgreSQL there.
 #
+#   make check              the inner loop, two minutes: it compiles, runs short
+#                           unit tests, pg_regress, isolation, a short oracle and
+#                           the tests that read the sources
 #   make test               every test, with one summary
 #                           TESTS="unit regress" runs only these parts,
 #                           TESTS=list names them; SECONDS, SEED as below
+#                           TAP="002 036" runs only these files of the part tap
 #                           PG_MAJOR=15 is the version to install
 #   make test-versions      the same on other versions, each in a chroot with the
 #                           release of Debian that has it, removed afterwards.
@@ -97,13 +101,20 @@ endif
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # Scripts, which need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = test test-versions test-cassert test-core demo demo-stop oracle \
+SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop oracle \
 	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
 	bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Without this first target, a plain "make" would run the first script.
 all:
+
+# PGXS has a target of this name too, which says that there is none.
+ifeq ($(filter-out $(SCRIPT_TARGETS),$(MAKECMDGOALS)),)
+check:
+	@SHORT=yes RUN_SECONDS=$${RUN_SECONDS:-10} TAP="027_names 036_layers 037_docs" \
+		$(TREE)/test/lib/run-tests.sh build unit regress isolation oracle tap
+endif
 
 test:
 	@$(TREE)/test/lib/run-tests.sh $(TESTS)
@@ -161,7 +172,7 @@ bench-quick:
 # variable of bash, so it gets another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY STATEMENTS
 export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
-export PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR
+export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif

@@ -3,6 +3,9 @@
 # run-tests.sh [part ...]
 #	Runs every test, or the parts that are named, and sums them up.
 #
+#	SHORT=yes	leaves out of the parts what takes long, for "make check"
+#	TAP="027 036"	runs only these files of the part tap
+#
 # A part's output goes to a file, and is shown when the part fails.  Of the
 # parts each is one function below, which fails or not; what single tests it
 # had is read from its output.
@@ -24,6 +27,8 @@ statements=${STATEMENTS:-1000}
 # Which of the calls that can run out of memory do: every seventh.
 every=${EVERY:-7}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+# What "make check" leaves out of its parts.
+SHORT=${SHORT:-}
 
 parts=("$@")
 [ $# -gt 0 ] || read -ra parts <<<"$ALL"
@@ -231,6 +236,7 @@ part_build()
 {
 	check "make install" prepare_install
 	check "gcc, no warning" compile
+	[ -z "$SHORT" ] || { checks_passed; return; }
 	# Clang is told options of gcc's, as PostgreSQL was built with, and does not
 	# know the printf attribute in its headers.
 	check "clang, no warning, outside the tree" compile CC=clang \
@@ -243,7 +249,11 @@ part_build()
 
 part_unit()
 {
-	limited make -C tree/test/unit check-long
+	if [ -n "$SHORT" ]; then
+		limited make -C tree/test/unit check
+	else
+		limited make -C tree/test/unit check-long
+	fi
 }
 
 part_valgrind()
@@ -295,17 +305,21 @@ part_pgtap()
 
 part_tap()
 {
-	local lib
+	local lib name files=()
 
 	prepare_install
 	BIN=$(cat bin)
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
+	for name in ${TAP:-[0-9]}; do
+		# shellcheck disable=SC2206  # it is a pattern
+		files+=(tree/test/t/$name*.pl)
+	done
 	as_server mkdir -p tap
 	limited env -u PGHOST -u PGUSER -u PGDATABASE PATH="$BIN:$PATH" \
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
-		prove --verbose tree/test/t/*.pl ||
+		prove --verbose "${files[@]}" ||
 		{ grep -A 20 'not ok ' tap/tmp_check/log/regress_log_*
 			tail -n 20 tap/tmp_check/log/*; false; }
 }
@@ -339,7 +353,7 @@ prepare_oracle()
 {
 	"$BIN/dropdb" --if-exists oracle
 	"$BIN/createdb" oracle
-	sql -d oracle -c 'CREATE EXTENSION leaderboard'
+	sql -d oracle -c 'CREATE EXTENSION leaderboard' -f tree/test/lib/oracle.sql
 	prepare_clients
 }
 
@@ -373,6 +387,7 @@ part_oracle()
 	prepare_server
 	prepare_oracle
 	oracle -s "$seed" -c "$connections" -x -t "$seconds"
+	[ -z "$SHORT" ] || { check_server_log "$server"; return; }
 	oracle -s "$seed" -S -c 5 -t $((seconds / 2))
 	check_server_log "$server"
 	prepare_kill_server

@@ -1,6 +1,6 @@
 /* The default tables with their boards. */
 \ir lib/setup.psql
-SELECT plan(2 * :checks + 14);
+SELECT plan(16);
 
 SELECT lb_create_tables();
 SELECT lb_create_tables();

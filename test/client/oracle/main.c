@@ -7,13 +7,12 @@
  *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p]
  *		   [-X command]
  *
- * The extension must exist in the database, which needs nothing else; tables
- * of earlier runs are dropped.  Several connections, each with random numbers
+ * The extension and the tables of test/lib/oracle.sql must exist in the database,
+ * which needs nothing else.  Tables of earlier runs are dropped.  Several connections, each with random numbers
  * of its own, run transactions on the same tables: every kind of statement
  * that changes rows, few rows or thousands, savepoints, rollbacks, two-phase
  * commits, now and then a TRUNCATE or a rebuild.  All the time every read
- * function is compared with its defining query, which is written down here
- * once more, from the description of the functions, with window functions.
+ * function is compared with its defining query, as test/lib/oracle.sql has it.
  *
  * A comparison is a single SQL statement that returns, for a set of arguments,
  * what the function says and what the query says.  Both are computed under
@@ -191,6 +190,7 @@ main(int argc, char **argv)
 	printf("seed %" PRIu64 "\n", seed);
 	random_state = seed;
 	conn = connect_or_fail();
+	load_comparisons();
 	if (scheduled)
 		run_scheduled();
 	else

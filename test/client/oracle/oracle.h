@@ -144,10 +144,13 @@ typedef struct Look
 	bool		full;			/* every member, else a few */
 } Look;
 
+/* Read what is to be compared from the tables of test/lib/oracle.sql. */
+extern void load_comparisons(void);
+
 extern const struct Comparison *any_comparison(void);
 
 /* The beginning of the statement of each comparison. */
-extern const char ranked_rows[];
+extern const char *ranked_rows;
 
 /* Literals for SQL, to be freed. */
 extern char *literal(const char *s);
