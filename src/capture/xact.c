@@ -85,9 +85,14 @@ publish_board(LbXactBoard *board, FullTransactionId xid, bool prepare)
 	}
 	if (n == 0)
 		return true;
-	board->pub = lb_publish(board->xdefn->shared, board->xdefn->generation,
-							&board->value, board->hash, xid, entries, n,
-							prepare);
+	board->pub = lb_publish(&(LbNetChanges) {
+		.shared = board->xdefn->shared,
+			.generation = board->xdefn->generation,
+			.value = &board->value,
+			.hash = board->hash,
+			.entries = entries,
+			.nentries = n
+	}, xid, prepare);
 	return board->pub != NULL;
 }
 

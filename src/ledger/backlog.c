@@ -3,6 +3,15 @@
  * backlog.c
  *	  What has settled and is not in the index yet.
  *
+ * A settled publication is history at once, but its changes may get into the
+ * index later: the last publications of a board's history are its backlog
+ * (LbLiveBoard.applied, LbLiveBoard.backlog).  They are applied in the order of
+ * the history.
+ *
+ * The functions here apply a backlog under the stripe's lock, all of it or its
+ * oldest publication.  prefetch.c applies a part, most of the time without the
+ * lock.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -12,17 +21,16 @@
 #include "ledger/publication.h"
 #include "ledger/request.h"
 
-
 /*
- * Entries at which the applier is asked, since waking it takes as long as
- * bringing in some.  A reader that comes first has to bring in what is there.
- * Tests have it asked sooner, and of smaller boards.
+ * The length of a backlog, in entries, at which a settle requests the applier.
+ * Waking the applier takes as long as applying some entries.  A reader that comes
+ * first has to apply what is there.  Tests have it requested sooner, and for
+ * smaller boards.
  */
 #ifndef LB_REQUEST_BACKLOG
 #define LB_REQUEST_BACKLOG 64
 #endif
 
-/* The oldest publication of the backlog, which is not empty. */
 dlist_node *
 lb_backlog_first(LbLiveBoard *board)
 {
@@ -35,9 +43,25 @@ lb_backlog_first(LbLiveBoard *board)
 	return node;
 }
 
-/* Bring in a backlog, all of it or its first publication. */
+/* Add a publication's entries to a batch, which is applied whenever it is full. */
+static void
+add_to_batch(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board,
+			 const LbPublication *pub)
+{
+	LbEntryScan scan;
+	const int64 *entry;
+
+	lb_entry_scan_begin(&scan, pub, shared->width);
+	while ((entry = lb_entry_scan_next(&scan)) != NULL)
+	{
+		lb_batch_add(batch, shared, entry);
+		if (batch->n == LB_MAX_BATCH)
+			lb_batch_apply(batch, shared, board);
+	}
+}
+
 void
-lb_apply_part_of_backlog(LbSharedBoard *shared, LbLiveBoard *board, bool all)
+lb_apply_backlog(LbSharedBoard *shared, LbLiveBoard *board)
 {
 	LbBatch		batch;
 
@@ -46,38 +70,27 @@ lb_apply_part_of_backlog(LbSharedBoard *shared, LbLiveBoard *board, bool all)
 	lb_batch_begin(&batch);
 	for (dlist_node *node = lb_backlog_first(board);
 		 node != &board->history.head; node = node->next)
-	{
-		LbPublication *pub = dlist_container(LbPublication, node, node);
-		LbEntryScan scan;
-		const int64 *entry;
-
-		lb_entry_scan_begin(&scan, pub, shared->width);
-		while ((entry = lb_entry_scan_next(&scan)) != NULL)
-		{
-			lb_batch_add(&batch, shared, entry);
-			if (batch.n == LB_MAX_BATCH)
-				lb_batch_apply(&batch, shared, board);
-		}
-		if (!all)
-		{
-			board->applied = pub->version;
-			board->backlog -= pub->nentries;
-			break;
-		}
-	}
+		add_to_batch(&batch, shared, board,
+					 dlist_container(LbPublication, node, node));
 	lb_batch_apply(&batch, shared, board);
 	board->version++;
-	if (all)
-	{
-		board->applied = board->version;
-		board->backlog = 0;
-	}
+	board->applied = board->version;
+	board->backlog = 0;
 }
 
 void
-lb_apply_backlog(LbSharedBoard *shared, LbLiveBoard *board)
+lb_apply_oldest(LbSharedBoard *shared, LbLiveBoard *board)
 {
-	lb_apply_part_of_backlog(shared, board, true);
+	LbPublication *pub = dlist_container(LbPublication, node,
+										 lb_backlog_first(board));
+	LbBatch		batch;
+
+	lb_batch_begin(&batch);
+	add_to_batch(&batch, shared, board, pub);
+	lb_batch_apply(&batch, shared, board);
+	board->version++;
+	board->applied = pub->version;
+	board->backlog -= pub->nentries;
 }
 
 bool
@@ -99,10 +112,6 @@ lb_sees_backlog(const LbLiveBoard *board, const LbSnapshot *snapshot)
 	return false;
 }
 
-/*
- * Whether what settles on a board is for the applier.  What waits for it cannot
- * leave the history, so not if that is too long.
- */
 bool
 lb_may_defer(const LbLiveBoard *board)
 {
@@ -111,11 +120,6 @@ lb_may_defer(const LbLiveBoard *board)
 		!lb_histories_full();
 }
 
-/*
- * Leave a backlog that has become too long to the applier.  Sets *wake if that is
- * to be woken.  Returns false if who settles is to bring it in.  The stripe's lock
- * is held exclusively.
- */
 bool
 lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 					const LbLiveBoard *board, bool *wake)
@@ -132,6 +136,10 @@ lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 		*wake = lb_request_applier(shared, n);
 	}
 
-	/* It may be asked for another board of the stripe, or be slow. */
-	return stripe->requested == board->hash && board->backlog <= LB_MAX_DEFERRED;
+	/*
+	 * The applier may be requested for another board of the stripe, or be
+	 * slow.
+	 */
+	return stripe->requested == board->hash &&
+		board->backlog <= LB_MAX_DEFERRED;
 }

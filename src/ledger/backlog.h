@@ -12,16 +12,16 @@
 #include "ledger/snapshot.h"
 
 /*
- * A backlog may have MAX_BACKLOG entries if the index is large: applied
+ * The backlog of a large index may have LB_MAX_BACKLOG entries: applied
  * together, they share their waits for memory.  For a small index, the limit is
- * one entry per BACKLOG_MEMBERS members.
+ * one entry per LB_BACKLOG_MEMBERS members.
  */
 #define LB_MAX_BACKLOG 16
 #define LB_BACKLOG_MEMBERS 16
 
 /*
- * Beyond this number of entries a settle does not leave the backlog to the
- * applier: a reader applies all of it at one hold of the lock.
+ * Beyond this number of entries a settle does not defer the backlog to the
+ * applier: a reader would apply all of it at one hold of the lock.
  */
 #define LB_MAX_DEFERRED 1024
 
@@ -39,12 +39,11 @@ lb_backlog_limit(const LbLiveBoard *board)
 extern dlist_node *lb_backlog_first(LbLiveBoard *board);
 
 /*
- * Apply a backlog, all of it or its first publication.  Needs the stripe's
- * exclusive lock; never raises.
+ * Apply a backlog, or the oldest publication of one that is not empty.  Needs the
+ * stripe's exclusive lock; never raises.
  */
-extern void lb_apply_part_of_backlog(LbSharedBoard *shared,
-									 LbLiveBoard *board, bool all);
 extern void lb_apply_backlog(LbSharedBoard *shared, LbLiveBoard *board);
+extern void lb_apply_oldest(LbSharedBoard *shared, LbLiveBoard *board);
 
 /*
  * Whether a snapshot sees something of a backlog.  Needs the stripe's lock,
@@ -54,14 +53,14 @@ extern bool lb_sees_backlog(const LbLiveBoard *board,
 							const LbSnapshot *snapshot);
 
 /*
- * Whether the applier is to apply what settles on a board.  What waits for it
- * cannot leave the history, so it is not if the histories are too long.
+ * Whether settles may defer a board's backlog to the applier.  What waits for the
+ * applier cannot leave the history, so they may not while histories are full.
  */
 extern bool lb_may_defer(const LbLiveBoard *board);
 
 /*
- * Leave a backlog that has become too long to the applier.  Sets *wake if the
- * applier is to be woken.  Returns false if the settling backend is to apply the
+ * Defer a backlog that has become too long to the applier.  Sets *wake if the
+ * caller has to wake the applier.  Returns false if the caller has to apply the
  * backlog.  Needs the stripe's exclusive lock.
  */
 extern bool lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,

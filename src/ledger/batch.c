@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * batch.c
- *	  Several changes that get into an index together.
+ *	  Several changes that are applied to an index together.
+ *
+ * A change that is applied alone waits for memory ten times and more, each time
+ * for the place that tells where to look next.  The changes of a batch wait
+ * together: their paths are prefetched level by level, and applied one after the
+ * other.  prefetch.c says what that brings.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,13 +16,15 @@
 #include "ledger/batch.h"
 #include "ledger/publication.h"
 
-/*
- * Bring one change into the index.  The stripe's lock is held exclusively.  The
- * hints are where the ways to its two keys may lead, or NULL.
- */
+/* 0 leaves all prefetching out, to measure what it brings: see prefetch.c. */
+#ifndef LB_PREFETCH
+#define LB_PREFETCH 1
+#endif
+
 void
-lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board, const int64 *entry,
-					const LbPath *old_hint, const LbPath *new_hint)
+lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
+					const int64 *entry, const LbPath *old_hint,
+					const LbPath *new_hint)
 {
 	LbResult	result;
 	LbMem		mem;
@@ -28,15 +35,12 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board, const int64 *entr
 	mem = lb_mem(shared);
 	result = lb_apply_entry(&mem, &board->index, entry, old_hint, new_hint);
 
-	/*
-	 * What could not be applied is in the table all the same: the queries
-	 * have it.
-	 */
+	/* The queries answer with what cannot be applied: the table has it. */
 	if (result == LB_NOMEM)
 		lb_shared_board_offline(shared, lb_memory_reason(shared), false);
 	else if (result != LB_OK)
 	{
-		/* Before us came somebody whose changes are unknown, if all is well. */
+		/* Only after a transaction whose changes are unknown, or by a bug. */
 		Assert(LB_PLANT_BUG != 0 ||
 			   pg_atomic_read_u32(&shared->nunknown) > 0 ||
 			   pg_atomic_read_u32(&shared->state) != LB_READY);
@@ -56,6 +60,7 @@ void
 lb_batch_add(LbBatch *batch, const LbSharedBoard *shared, const int64 *entry)
 {
 	Assert(batch->n < LB_MAX_BATCH);
+	batch->first_key[batch->n] = batch->nkeys;
 	batch->entries[batch->n++] = entry;
 	if (entry[0] & LB_HAS_OLD)
 		batch->keys[batch->nkeys++] = entry + 1;
@@ -63,47 +68,49 @@ lb_batch_add(LbBatch *batch, const LbSharedBoard *shared, const int64 *entry)
 		batch->keys[batch->nkeys++] = entry + 1 + shared->width;
 }
 
-/* Send for what their members' look-ups need.  Needs the stripe's lock. */
 void
-lb_batch_prefetch_hash(const LbBatch *batch, const LbSharedBoard *shared,
-					   const LbIndex *index)
+lb_batch_prefetch_members(const LbBatch *batch, const LbSharedBoard *shared,
+						  const LbIndex *index)
 {
+#if LB_PREFETCH
 	for (int i = 0; i < batch->n; i++)
 		lb_index_prefetch_hash(&lb_shared->arena, index,
 							   lb_entry_member(batch->entries[i],
 											   shared->width,
 											   shared->member_words));
+#endif
 }
 
-/*
- * Entry i of a batch gets into the index.  *path is where the ways begin that
- * were found for it and those after it.
- */
 void
-lb_batch_apply_one(const LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board,
-				   int i, const LbPath **path)
+lb_batch_prefetch_keys(LbBatch *batch, const LbIndex *index)
 {
-	const int64 *entry = batch->entries[i];
-	const LbPath *first = *path;
-
-	/* From the first to the last: the same where there is one key. */
-	*path += ((entry[0] & LB_HAS_OLD) != 0) + ((entry[0] & LB_HAS_NEW) != 0);
-	lb_live_board_apply(shared, board, entry, first, *path - 1);
+#if LB_PREFETCH
+	lb_index_prefetch_changes(&lb_shared->arena, index, batch->keys,
+							  batch->nkeys, batch->paths);
+#else
+	memset(batch->paths, 0, batch->nkeys * sizeof(LbPath));
+#endif
 }
 
-/* All of it, under the lock, which is held exclusively. */
+void
+lb_batch_apply_one(const LbBatch *batch, int i, LbSharedBoard *shared,
+				   LbLiveBoard *board)
+{
+	const LbPath *hints = batch->paths + batch->first_key[i];
+
+	/* Hints are for both keys; with one key, they are not looked at. */
+	lb_live_board_apply(shared, board, batch->entries[i], hints, hints + 1);
+}
+
 void
 lb_batch_apply(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board)
 {
-	const LbPath *path = batch->paths;
-
 	if (pg_atomic_read_u32(&shared->state) == LB_READY)
 	{
-		lb_batch_prefetch_hash(batch, shared, &board->index);
-		lb_index_prefetch_changes(&lb_shared->arena, &board->index,
-								  batch->keys, batch->nkeys, batch->paths);
+		lb_batch_prefetch_members(batch, shared, &board->index);
+		lb_batch_prefetch_keys(batch, &board->index);
 		for (int i = 0; i < batch->n; i++)
-			lb_batch_apply_one(batch, shared, board, i, &path);
+			lb_batch_apply_one(batch, i, shared, board);
 	}
 	lb_batch_begin(batch);
 }

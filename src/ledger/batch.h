@@ -15,14 +15,15 @@
 #define LB_MAX_BATCH (LB_PREFETCH_KEYS / 2)
 
 /*
- * Entries, their keys (of each the old one before the new one), and the paths on
- * which the prefetch has found these keys.
+ * Entries, their keys (of each entry the old one before the new one), and the
+ * paths on which the prefetch has found these keys.
  */
 typedef struct LbBatch
 {
 	int			n;
 	int			nkeys;
 	const int64 *entries[LB_MAX_BATCH];
+	int			first_key[LB_MAX_BATCH];	/* of each entry */
 	const int64 *keys[LB_PREFETCH_KEYS];
 	LbPath		paths[LB_PREFETCH_KEYS];
 } LbBatch;
@@ -54,6 +55,7 @@ extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 								const int64 *entry, const LbPath *old_hint,
 								const LbPath *new_hint);
 
+/* Make a batch empty. */
 extern void lb_batch_begin(LbBatch *batch);
 
 /* Add an entry, for which there is room.  It must live as long as the batch. */
@@ -64,20 +66,25 @@ extern void lb_batch_add(LbBatch *batch, const LbSharedBoard *shared,
  * Prefetch what looking up the members in the hash reads first.  Needs the
  * stripe's lock.
  */
-extern void lb_batch_prefetch_hash(const LbBatch *batch,
-								   const LbSharedBoard *shared,
-								   const LbIndex *index);
+extern void lb_batch_prefetch_members(const LbBatch *batch,
+									  const LbSharedBoard *shared,
+									  const LbIndex *index);
 
 /*
- * Apply entry i of a batch whose paths are known.  *path is the first of its
- * paths, and then that of the next entry.  Needs the stripe's exclusive lock.
+ * Prefetch the paths to the keys.  Needs no lock if index is a copy that was made
+ * under it.
  */
-extern void lb_batch_apply_one(const LbBatch *batch, LbSharedBoard *shared,
-							   LbLiveBoard *board, int i,
-							   const LbPath **path);
+extern void lb_batch_prefetch_keys(LbBatch *batch, const LbIndex *index);
 
 /*
- * Prefetch and apply all of a batch, which is empty then.  Needs the stripe's
+ * Apply entry i of a batch whose keys have been prefetched.  Needs the stripe's
+ * exclusive lock.
+ */
+extern void lb_batch_apply_one(const LbBatch *batch, int i,
+							   LbSharedBoard *shared, LbLiveBoard *board);
+
+/*
+ * Prefetch and apply all of a batch, and make it empty.  Needs the stripe's
  * exclusive lock.
  */
 extern void lb_batch_apply(LbBatch *batch, LbSharedBoard *shared,

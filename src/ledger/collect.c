@@ -17,29 +17,6 @@
  */
 #define MAX_LOOKS 4096
 
-void
-lb_look_up_outcome(LbOutcomes *outcomes)
-{
-	TransactionId xid = (TransactionId) outcomes->unknown;
-
-	if (outcomes->n == outcomes->max)
-	{
-		int			max = Max(16, outcomes->max * 2);
-
-		if (outcomes->list == NULL)
-			outcomes->list = palloc(max * sizeof(*outcomes->list));
-		else
-			outcomes->list = repalloc(outcomes->list,
-									  max * sizeof(*outcomes->list));
-		outcomes->max = max;
-	}
-
-	/* It had ended when the snapshot was taken, so this is final. */
-	outcomes->list[outcomes->n].xid = outcomes->unknown;
-	outcomes->list[outcomes->n].committed = TransactionIdDidCommit(xid);
-	outcomes->n++;
-}
-
 /* Add a publication's changes, or take them back. */
 static void
 add_publication(const LbPublication *pub, bool undo, int *need,
@@ -82,28 +59,20 @@ collect_pending(const LbLiveBoard *board, const LbSnapshot *snapshot,
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
 		uint64		xid = U64FromFullTransactionId(pub->xid);
-		bool		known = false;
-		bool		committed = false;
+		LbOutcome	outcome;
 
 		if (!lb_had_ended(snapshot, pub->xid))
 		{
 			add_unseen(unseen, pub->xid);
 			continue;
 		}
-		for (int i = 0; i < outcomes->n && !known; i++)
-		{
-			if (outcomes->list[i].xid == xid)
-			{
-				known = true;
-				committed = outcomes->list[i].committed;
-			}
-		}
-		if (!known)
+		outcome = lb_find_outcome(outcomes, xid);
+		if (outcome == LB_OUTCOME_UNKNOWN)
 		{
 			outcomes->unknown = xid;
 			return LB_COLLECT_OUTCOME;
 		}
-		if (!committed)
+		if (outcome == LB_NOT_COMMITTED)
 			continue;
 #if LB_PLANT_BUG == 3
 		continue;

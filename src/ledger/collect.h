@@ -9,24 +9,9 @@
 #define LB_COLLECT_H
 
 #include "boards/shared.h"
+#include "ledger/outcome.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
-
-/* Transactions whose outcome a read has looked up. */
-typedef struct LbOutcomes
-{
-	int			n;
-	int			max;
-	struct
-	{
-		uint64		xid;
-		bool		committed;
-	}		   *list;
-	uint64		unknown;		/* the one to look up next */
-} LbOutcomes;
-
-/* Look up outcomes->unknown.  No lock is held; can raise. */
-extern void lb_look_up_outcome(LbOutcomes *outcomes);
 
 typedef enum LbCollect
 {

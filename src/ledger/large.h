@@ -13,19 +13,18 @@
 
 /*
  * A transaction with more changes of a board than this keeps them in its own
- * memory and settles them in slices.
+ * memory, and settles them itself, in slices.
  */
 #define LB_LARGE_ENTRIES 4096
 
 /*
- * The steps by which a large publication is applied: all old keys are removed,
- * then all new ones inserted, both in their order, so that neighbours come after
- * each other.  Returns NULL if there is no memory for that.  Raises only when
- * interrupted.
+ * The steps of a large publication, in TopTransactionContext: all old keys are
+ * removed, then all new ones inserted, both in their order, so that neighbours
+ * come after each other.  Without keys if there is no memory for them.  Raises
+ * only when interrupted.
  */
-extern const int64 *lb_make_steps(const LbSharedBoard *shared,
-								  const int64 *entries, uint32 nentries,
-								  uint32 *nremoved, uint64 *nsteps);
+extern LbSteps lb_make_steps(const LbSharedBoard *shared,
+							 const int64 *entries, uint32 nentries);
 
 /*
  * Settle the owner's large publication.  Needs the stripe's exclusive lock, and

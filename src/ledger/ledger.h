@@ -12,39 +12,51 @@
 #include "boards/shared.h"
 #include "ledger/publication.h"
 
-/*
- * Publish entries, net and in order of their members, of the transaction xid
- * on the board of value.  Called at PRE_COMMIT; settles what earlier
- * transactions have published of the same members and not settled yet.
- * entries must live until the transaction's callbacks have run, except with
- * prepare, when all goes to shared memory.  Returns NULL if memory is used up.  Raises only if the wait for a large transaction's
- * settling is interrupted.  Takes the stripe's lock.
- */
-extern LbPublication *lb_publish(LbSharedBoard *shared, uint64 generation,
-								 const LbValue *value, uint32 hash,
-								 FullTransactionId xid,
-								 const int64 *entries, uint32 nentries,
-								 bool prepare);
+/* What a transaction changes on one board. */
+typedef struct LbNetChanges
+{
+	LbSharedBoard *shared;
+	uint64		generation;		/* of shared */
+	const LbValue *value;		/* the board's */
+	uint32		hash;			/* of the value */
+	const int64 *entries;		/* net, in order of their members */
+	uint32		nentries;
+} LbNetChanges;
 
 /*
- * The owner's transaction has committed: make its changes history, if nobody
- * has yet.  They get into the index now, or with those of others.  Never raises
- * or allocates process-local memory.
+ * Publish the changes of the transaction xid on one board, at its PRE_COMMIT.
+ * First settles what ended transactions have published of the same members.  The
+ * entries must live until the transaction's callbacks have run, except with
+ * prepare, when all of them go to shared memory.  Returns NULL if the memory is
+ * used up or the definition has gone.  Raises only if the wait for a large
+ * transaction's settling is interrupted, or an outcome cannot be looked up.
+ * Takes the stripe's lock.
+ */
+extern LbPublication *lb_publish(const LbNetChanges *changes,
+								 FullTransactionId xid, bool prepare);
+
+/*
+ * The owner's transaction has committed: make its changes history, unless another
+ * backend has done so.  They get into the index now, or together with others.
+ * Takes the stripe's lock.  Never raises or allocates process-local memory.
  */
 extern void lb_settle(LbPublication *pub);
 
-/* The owner's transaction has aborted. */
+/*
+ * The owner's transaction has aborted.  Takes the stripe's lock.  Never raises.
+ */
 extern void lb_discard(LbPublication *pub);
 
 /*
- * The owner's transaction was prepared: from now on whoever meets the
- * publication after the transaction has ended settles or forgets it.
+ * The owner's transaction was prepared: from now on a process that meets the
+ * publication after the transaction has ended settles or discards it.  Takes the
+ * stripe's lock.  Never raises.
  */
 extern void lb_disown_prepared(LbPublication *pub);
 
 /*
- * Settle a publication whose owner will not look at the backlog, or not soon:
- * another backend settles it.  Needs the stripe's exclusive lock.
+ * Settle a publication that is not large, in place of its owner.  Needs the
+ * stripe's exclusive lock.  Never raises.
  */
 extern void lb_settle_for_another(LbPublication *pub);
 

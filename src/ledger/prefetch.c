@@ -1,7 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * prefetch.c
- *	  A backlog brought in without the lock, as far as that goes.
+ *	  Apply a part of a backlog, prefetching its memory without the lock.
+ *
+ * Settling and publishing are complete without this file: lb_apply_backlog()
+ * does under the lock what the functions here do mostly without it.
+ *
+ * Most of the time that applying takes is waiting for memory, and that needs no
+ * lock.  A part of a backlog is applied in three steps:
+ *
+ *	1. Under the stripe's exclusive lock, copy the first entries of the backlog,
+ *	   as many as can be prefetched together (copy_part).  Set
+ *	   LbStripe.prefetching.
+ *	2. Without the lock, prefetch all paths to their keys, level by level
+ *	   (prefetch_part).  The paths found are hints.
+ *	3. Under the lock again, apply the entries (apply_part).  For the applier,
+ *	   this step also releases the lock between two publications if a writer
+ *	   waits.
+ *
+ * What is read without the lock may change under the reader's eyes, so nothing of
+ * it is trusted: references are followed only within the region, and a descent
+ * checks a hint link by link where it would search.
+ *
+ * While LbStripe.prefetching is set, other settles on the stripe only add to
+ * their backlogs, up to BACKLOG_EXCESS times the usual length (ledger.c), beyond
+ * which they apply all of theirs.  A reader that needs the backlog, a large
+ * transaction or a build may have applied it before step 3.  They apply all of
+ * it, and only one process at a time applies a part: so if LbLiveBoard.applied
+ * has not moved, the entries that were copied are still the first.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,124 +40,131 @@
 #include "ledger/publication.h"
 #include "util/pause.h"
 
-/* The board of a hash whose index is as of version applied, or NULL. */
-static LbLiveBoard *
-board_as_of(LbSharedBoard *shared, LbStripe *stripe, uint32 hash,
-			uint64 applied)
+/* The first entries of a backlog, and where they belong. */
+typedef struct Part
 {
+	LbSharedBoard *shared;
+	LbStripe   *stripe;
+	uint64		generation;		/* of shared */
+	uint32		hash;			/* the board's */
+	uint64		applied;		/* the board's, as far as this part is applied */
+	LbIndex		index;			/* a copy: where the prefetch begins */
+	LbBatch		batch;
+	uint64		versions[LB_MAX_BATCH]; /* of each entry's publication */
+	int64		words[LB_MAX_BATCH][2 * LB_MAX_WIDTH + 1];	/* the entries */
+}			Part;
+
+/*
+ * Copy the first publications of a backlog, as far as they fit into a batch: they
+ * may be gone when the lock is taken again.
+ */
+static void
+copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
+		  LbLiveBoard *board)
+{
+	int			words = lb_entry_words(shared->width);
+
+	part->shared = shared;
+	part->stripe = stripe;
+	part->generation = shared->generation;
+	part->hash = board->hash;
+	part->applied = board->applied;
+	part->index = board->index;
+	lb_batch_begin(&part->batch);
+	for (dlist_node *node = lb_backlog_first(board);
+		 node != &board->history.head; node = node->next)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, node);
+		LbEntryScan scan;
+		const int64 *entry;
+
+		if (part->batch.n + pub->nentries > LB_MAX_BATCH)
+			break;
+		lb_entry_scan_begin(&scan, pub, shared->width);
+		while ((entry = lb_entry_scan_next(&scan)) != NULL)
+		{
+			int			i = part->batch.n;
+
+			memcpy(part->words[i], entry, words * sizeof(int64));
+			part->versions[i] = pub->version;
+			lb_batch_add(&part->batch, shared, part->words[i]);
+		}
+	}
+}
+
+/* Prefetch what applying a part is going to touch.  Holds no lock. */
+static void
+prefetch_part(Part * part)
+{
+	lb_batch_prefetch_keys(&part->batch, &part->index);
+	lb_pause("backlog");
+}
+
+/*
+ * The board of a part, as it was when the part was copied or last applied to; or
+ * NULL if its definition or its index is another one by now, or another process
+ * has applied the backlog.
+ */
+static LbLiveBoard *
+board_of_part(const Part * part)
+{
+	LbStripe   *stripe = part->stripe;
 	LbHashScan	scan;
 
-	if (!shared->family)
+	if (!part->shared->family)
 	{
 		LbLiveBoard *board = lb_live_board_at(stripe->single);
 
-		return board->applied == applied ? board : NULL;
+		return board->applied == part->applied ? board : NULL;
 	}
-	for (LbRef ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash,
-								   &scan);
+	for (LbRef ref = lb_hash_first(&lb_shared->arena, &stripe->boards,
+								   part->hash, &scan);
 		 ref != LB_NONE;
 		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
 	{
-		/* Versions are never the same, not even of two boards. */
-		if (lb_live_board_at(ref)->applied == applied)
+		/* No two versions are the same, not even of two boards. */
+		if (lb_live_board_at(ref)->applied == part->applied)
 			return lb_live_board_at(ref);
 	}
 	return NULL;
 }
 
 /*
- * Bring in the first entries of a backlog.  What takes most of the time, waiting
- * for memory, does not need the stripe's lock: it is let go of meanwhile, and
- * others who settle leave this to us.  With give_way it is also let go of between
- * two publications, if a writer waits.  Returns false if there is nothing left to
- * do or the board may be gone.  The stripe's lock is held exclusively, and again
- * when we return.
+ * Apply a part, a publication at a time.  With yield, releases the lock in
+ * between if a writer waits.  Returns false if the board is gone or has been
+ * changed otherwise.
  */
-bool
-lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
-					  bool give_way)
+static bool
+apply_part(Part * part, bool yield)
 {
-	uint64		generation = shared->generation;
-	uint32		hash = board->hash;
-	uint64		applied = board->applied;
-	uint64		versions[LB_MAX_BATCH];
-	int64		words[LB_MAX_BATCH][2 * LB_MAX_WIDTH + 1];
-	const LbPath *path;
-	LbIndex		index;
-	LbBatch		batch;
+	LbSharedBoard *shared = part->shared;
+	LbStripe   *stripe = part->stripe;
+	LbLiveBoard *board = NULL;
+	int			n = part->batch.n;
 
-	if (board->backlog == 0 || stripe->prefetching ||
-		pg_atomic_read_u32(&shared->state) != LB_READY)
-		return false;
-
-	/* Copies, since the publications may be gone while the lock is. */
-	lb_batch_begin(&batch);
-	for (dlist_node *node = lb_backlog_first(board);
-		 node != &board->history.head; node = node->next)
+	for (int i = 0; i < n;)
 	{
-		LbPublication *next = dlist_container(LbPublication, node, node);
-		LbEntryScan scan;
-		const int64 *entry;
+		uint64		version = part->versions[i];
 
-		if (batch.n + next->nentries > LB_MAX_BATCH)
-			break;
-		lb_entry_scan_begin(&scan, next, shared->width);
-		while ((entry = lb_entry_scan_next(&scan)) != NULL)
+		/* The lock has been released: look for the board again. */
+		if (!lb_shared_board_is(shared, part->generation))
+			return false;		/* and prefetching is another definition's */
+		board = board_of_part(part);
+		if (board == NULL)
 		{
-			memcpy(words[batch.n], entry,
-				   lb_entry_words(shared->width) * sizeof(int64));
-			versions[batch.n] = next->version;
-			lb_batch_add(&batch, shared, words[batch.n]);
+			stripe->prefetching = false;
+			return false;
 		}
-	}
-	if (batch.n == 0)
-	{
-		/* The first one is too large for that. */
-		lb_apply_part_of_backlog(shared, board, false);
-		(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
-		return true;
-	}
-	index = board->index;
-	lb_batch_prefetch_hash(&batch, shared, &index);
-	stripe->prefetching = true;
-	LWLockRelease(&stripe->lock);
-	lb_index_prefetch_changes(&lb_shared->arena, &index, batch.keys,
-							  batch.nkeys, batch.paths);
-	lb_pause("backlog");
-	lb_lock_to_write(stripe);
-
-	path = batch.paths;
-	for (int i = 0; i < batch.n; i++)
-	{
-		/*
-		 * Whenever the lock was let go of, it may be another board, if a
-		 * build has ended.  And somebody who needed the backlog may have
-		 * brought it in, but then all of it: nobody else brings in a part
-		 * while we are sending.
-		 */
-		if (i == 0 || versions[i] != versions[i - 1])
+		while (i < n && part->versions[i] == version)
 		{
-			if (!lb_shared_board_is(shared, generation))
-				return false;
-			board = board_as_of(shared, stripe, hash, applied);
-			if (board == NULL)
-			{
-				stripe->prefetching = false;
-				return false;
-			}
+			lb_batch_apply_one(&part->batch, i++, shared, board);
+			board->backlog--;
 		}
-
-		lb_batch_apply_one(&batch, shared, board, i, &path);
-		board->backlog--;
-		if (i + 1 < batch.n && versions[i] == versions[i + 1])
-			continue;
-		applied = versions[i];
-		board->applied = applied;
+		board->applied = part->applied = version;
 		board->version++;
 
-		/* All of them take longer than a writer would wait, awake. */
-		if (give_way && i + 1 < batch.n &&
-			pg_atomic_read_u32(&stripe->nwaiting) > 0)
+		/* Applying all takes longer than a writer would wait awake. */
+		if (yield && i < n && pg_atomic_read_u32(&stripe->nwaiting) > 0)
 		{
 			LWLockRelease(&stripe->lock);
 			lb_yield_to_writers(stripe);
@@ -143,6 +176,41 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *boar
 	return true;
 }
 
+bool
+lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe,
+					  LbLiveBoard *board, bool yield)
+{
+	Part		part;
+
+	if (board->backlog == 0 || stripe->prefetching ||
+		pg_atomic_read_u32(&shared->state) != LB_READY)
+		return false;
+	copy_part(&part, shared, stripe, board);
+	if (part.batch.n == 0)
+	{
+		/* The oldest publication is too large for a batch. */
+		lb_apply_oldest(shared, board);
+		(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
+		return true;
+	}
+	lb_batch_prefetch_members(&part.batch, shared, &part.index);
+
+	stripe->prefetching = true;
+	LWLockRelease(&stripe->lock);
+	prefetch_part(&part);
+	lb_lock_to_write(stripe);
+
+	return apply_part(&part, yield);
+}
+
+static bool
+is_too_long(LbRef ref)
+{
+	const LbLiveBoard *board = lb_live_board_at(ref);
+
+	return board->backlog > lb_backlog_limit(board);
+}
+
 /* A board of a hash whose backlog is too long, or LB_NONE. */
 static LbRef
 backlogged_board(LbSharedBoard *shared, LbStripe *stripe, uint32 hash)
@@ -152,21 +220,14 @@ backlogged_board(LbSharedBoard *shared, LbStripe *stripe, uint32 hash)
 
 	if (!shared->family)
 	{
-		/* The stripe may have been asked for when this was a family's memory. */
-		if (stripe->single == LB_NONE ||
-			lb_live_board_at(stripe->single)->backlog <=
-			lb_backlog_limit(lb_live_board_at(stripe->single)))
+		/* There may be no board: the request may be from a former family. */
+		if (stripe->single == LB_NONE || !is_too_long(stripe->single))
 			return LB_NONE;
 		return stripe->single;
 	}
-	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
-		 ref != LB_NONE;
-		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
-	{
-		if (lb_live_board_at(ref)->backlog >
-			lb_backlog_limit(lb_live_board_at(ref)))
-			break;
-	}
+	ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
+	while (ref != LB_NONE && !is_too_long(ref))
+		ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan);
 	return ref;
 }
 
@@ -180,10 +241,13 @@ lb_apply_requested(LbSharedBoard *shared, LbStripe *stripe)
 	generation = shared->generation;
 	hash = stripe->requested;
 
-	/* It may be one that somebody has just made, without the stripes' locks. */
+	/*
+	 * The definition may be a new one, which was made without the stripes'
+	 * locks.
+	 */
 	pg_read_barrier();
 
-	/* Not for ever: other boards wait, and who settles asks again. */
+	/* Not for ever: other boards wait, and a later settle requests again. */
 	for (int i = 0; i < LB_MAX_DEFERRED / LB_MAX_BATCH; i++)
 	{
 		LbRef		ref = LB_NONE;

@@ -16,7 +16,10 @@ int			lb_history_size = 16 * 1024;
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
 
-/* Bytes of history that a stripe may have and not have told, or fewer. */
+/*
+ * Bytes by which a stripe's histories may grow or shrink before that is added to
+ * the sum of all.
+ */
 #define HISTORY_STEP 8192
 
 void
@@ -32,11 +35,11 @@ lb_free_pages(const LbMem *mem, LbRef pages)
 }
 
 /*
- * A few chunks that publications have left stay with their stripe, under its
- * lock, so that a small commit does not need the arena's.
+ * A chunk for a publication.  A few chunks stay with their stripe when they are
+ * given back, so that a small commit does not need the arena's lock.
  */
-LbRef
-lb_take_chunk(const LbMem *mem, LbStripe *stripe)
+static LbRef
+take_chunk(const LbMem *mem, LbStripe *stripe)
 {
 	LbRef		ref = stripe->spare;
 
@@ -70,10 +73,6 @@ free_publication(LbSharedBoard *shared, LbPublication *pub)
 	give_chunk(&mem, &shared->stripes[pub->stripe], pub->self);
 }
 
-/*
- * Copy the entries that do not fit into a publication itself to pages.
- * Returns false if memory is used up.
- */
 bool
 lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
 			  uint32 nentries, LbRef *pages)
@@ -104,44 +103,44 @@ lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
 	return true;
 }
 
-/*
- * A publication in the chunk self, with what lb_copy_pages() has copied, or with
- * large, for its owner alone.
- */
 LbPublication *
-lb_init_publication(LbSharedBoard *shared, uint64 generation, int stripe,
-					LbRef self, LbRef pages, FullTransactionId xid,
-					const int64 *entries, uint32 nentries, bool large)
+lb_new_publication(LbSharedBoard *shared, LbStripe *stripe)
 {
-	LbPublication *pub = (LbPublication *) lb_ptr(&lb_shared->arena, self);
-	int			stride = lb_entry_words(shared->width);
+	LbMem		mem = lb_mem(shared);
+	LbRef		self = take_chunk(&mem, stripe);
+	LbPublication *pub;
 
-	pub->xid = xid;
-	pub->next_xid = 0;
+	if (self == LB_NONE)
+		return NULL;
+	pub = (LbPublication *) lb_ptr(mem.arena, self);
+	memset(pub, 0, offsetof(LbPublication, entries));
 	pub->shared = shared;
-	pub->generation = generation;
+	pub->generation = shared->generation;
 	pub->account = shared->account;
 	pub->self = self;
-	pub->pages = pages;
-	pub->stripe = stripe;
-	pub->linked = false;
-	pub->done = false;
+	pub->pages = LB_NONE;
+	pub->stripe = stripe - shared->stripes;
 	pub->owned = true;
-	pub->prepared = false;
-	pub->settling = false;
-	pub->nentries = nentries;
-	pub->owner_entries = large ? entries : NULL;
-	pub->owner_steps = NULL;
-	pub->nremoved = 0;
-	pub->nsteps = 0;
-	if (!large)
-		memcpy(pub->entries, entries,
-			   Min(nentries, LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride) *
-			   stride * sizeof(int64));
 	return pub;
 }
 
-/* The histories' sum is shared by all boards, so it gets to know in steps. */
+void
+lb_set_entries(LbPublication *pub, const int64 *entries, uint32 nentries,
+			   LbRef pages)
+{
+	int			stride = lb_entry_words(pub->shared->width);
+	uint32		fit = LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride;
+
+	pub->nentries = nentries;
+	pub->pages = pages;
+	memcpy(pub->entries, entries,
+		   Min(nentries, fit) * stride * sizeof(int64));
+}
+
+/*
+ * A stripe's histories have grown or shrunk.  The sum of all is shared by all
+ * boards, so it is updated in steps, or with all at once.
+ */
 static void
 count_history(LbStripe *stripe, int64 bytes, bool all)
 {
@@ -174,7 +173,7 @@ lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe)
 	lb_report_history(stripe);
 	while (stripe->spare != LB_NONE)
 	{
-		LbRef		ref = lb_take_chunk(&mem, stripe);
+		LbRef		ref = take_chunk(&mem, stripe);
 
 		lb_free(&mem, ref, 0);
 	}
@@ -211,15 +210,11 @@ lb_discard_publication(LbSharedBoard *shared, LbPublication *pub)
 	pub->done = true;
 	no_longer_prepared(pub);
 
-	/* Its owner holds its address until he has called back. */
+	/* Its owner holds its address until it has called back. */
 	if (!pub->owned)
 		free_publication(shared, pub);
 }
 
-/*
- * The owner is done with a publication.  It stays where it is if somebody may
- * need it; otherwise its memory goes back.
- */
 void
 lb_disown_publication(LbPublication *pub)
 {
@@ -230,7 +225,7 @@ lb_disown_publication(LbPublication *pub)
 		free_publication(pub->shared, pub);
 	else
 	{
-		/* The definition is somebody else's by now. */
+		/* The memory of shared is another definition's by now. */
 		LbMem		mem;
 
 		mem.arena = &lb_shared->arena;
@@ -262,7 +257,7 @@ lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
 	uint64		horizon = pg_atomic_read_u64(&lb_shared->horizon);
 	bool		all = what == LB_TRIM_ALL;
 
-	/* Not all at once, when an old snapshot has gone: others wait. */
+	/* When an old snapshot has gone, not all at once: other backends wait. */
 	for (int n = 0; all || n < LB_MAX_TRIM; n++)
 	{
 		LbPublication *pub;
@@ -278,7 +273,7 @@ lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board, LbTrim what)
 			if (what == LB_TRIM_UNNEEDED || !lb_histories_full())
 				return false;
 
-			/* Boards that nobody comes to may have histories for nothing. */
+			/* The launcher trims the histories of boards without traffic. */
 			if (pg_atomic_read_u32(&lb_shared->histories_full) == 0 &&
 				pg_atomic_exchange_u32(&lb_shared->histories_full, 1) == 0)
 				lb_wake_launcher();
@@ -326,10 +321,6 @@ lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe, LbRef ref)
 	lb_live_board_free(&mem, ref);
 }
 
-/*
- * What was settled becomes history.  The note is taken under the lock, so the
- * notes of a board's history ascend.
- */
 void
 lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 				   LbPublication *pub)
@@ -339,6 +330,8 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	pub->linked = false;
 	pub->done = true;
 	no_longer_prepared(pub);
+
+	/* Read under the lock, so it ascends within a history. */
 	pub->next_xid = lb_next_xid();
 	pub->version = board->version;
 	if (pg_atomic_read_u32(&shared->state) == LB_READY || stripe->queueing)

@@ -29,6 +29,17 @@
 #define LB_PLANT_BUG 0
 #endif
 
+/*
+ * The keys of a large publication in the order in which they are applied: large.c.
+ */
+typedef struct LbSteps
+{
+	const int64 *keys;			/* in the owner's memory; NULL: there was
+								 * none, the publication is applied by entries */
+	uint64		n;				/* keys, or entries */
+	uint64		nremoved;		/* the first are old keys; the rest are new */
+} LbSteps;
+
 typedef struct LbPublication
 {
 	dlist_node	node;			/* in LbLiveBoard.pending or
@@ -43,18 +54,16 @@ typedef struct LbPublication
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
-	int			stripe;
+	int			stripe;			/* number of it */
 	bool		linked;			/* in one of the lists */
 	bool		done;			/* settled, or of no consequence */
 	bool		owned;			/* its transaction's callback is to come */
 	bool		prepared;		/* ... never will, it was prepared */
 	bool		settling;		/* a large one, between its slices */
 	uint32		nentries;
-	uint32		nremoved;		/* of the steps, old keys; the rest are new */
 	const int64 *owner_entries; /* of a large one, in its owner's memory: no
 								 * other process may follow this */
-	const int64 *owner_steps;	/* likewise its keys; NULL: entry by entry */
-	uint64		nsteps;
+	LbSteps		steps;			/* likewise */
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
 
@@ -70,14 +79,14 @@ typedef struct LbEntryPage
 	int64		entries[(LB_PAGE_SIZE - 8) / sizeof(int64)];
 } LbEntryPage;
 
-/* Walk over the entries of a publication that is in shared memory. */
+/* A walk over the entries of a publication that is not large. */
 typedef struct LbEntryScan
 {
 	const LbPublication *pub;
 	int			stride;
 	uint32		left;
 	const int64 *at;
-	uint32		here;			/* entries left at this place */
+	uint32		here;			/* entries left in this chunk or page */
 	LbRef		next;
 } LbEntryScan;
 
@@ -123,29 +132,28 @@ lb_entry_scan_next(LbEntryScan *scan)
  */
 extern bool lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
 						  uint32 nentries, LbRef *pages);
+
+/* Give the pages back. */
 extern void lb_free_pages(const LbMem *mem, LbRef pages);
 
 /*
- * A chunk for a publication, or LB_NONE if the memory is used up.  Needs the
- * stripe's exclusive lock.
+ * A new publication of a stripe, without entries and in no list, or NULL if the
+ * memory is used up.  Needs the stripe's exclusive lock.
  */
-extern LbRef lb_take_chunk(const LbMem *mem, LbStripe *stripe);
+extern LbPublication *lb_new_publication(LbSharedBoard *shared,
+										 LbStripe *stripe);
 
 /*
- * Make a publication in the chunk self.  Its further entries are in pages, where
- * lb_copy_pages() has put them.  With large, it refers to the entries in the
- * owner's memory instead.
+ * Copy entries to a publication.  lb_copy_pages() has copied those that do not
+ * fit to pages.
  */
-extern LbPublication *lb_init_publication(LbSharedBoard *shared,
-										  uint64 generation, int stripe,
-										  LbRef self, LbRef pages,
-										  FullTransactionId xid,
-										  const int64 *entries,
-										  uint32 nentries, bool large);
+extern void lb_set_entries(LbPublication *pub, const int64 *entries,
+						   uint32 nentries, LbRef pages);
 
 /*
- * Unlink a publication that is of no consequence any more.  Needs the stripe's
- * exclusive lock.
+ * Unlink a publication that is of no consequence any more, and give its memory
+ * back unless its owner still has to call back.  Needs the stripe's exclusive
+ * lock.
  */
 extern void lb_discard_publication(LbSharedBoard *shared, LbPublication *pub);
 
@@ -163,19 +171,18 @@ extern void lb_disown_publication(LbPublication *pub);
 extern void lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe,
 							   LbLiveBoard *board, LbPublication *pub);
 
-/* Whether the histories of all boards take more than they are to. */
+/* Whether the histories of all boards exceed leaderboard.history_size. */
 extern bool lb_histories_full(void);
 
 /*
- * Have the sum of histories, which learns of a stripe's in steps, agree with it.
- * Needs the stripe's exclusive lock.
+ * Add what a stripe's histories have grown or shrunk by to the sum of all, which
+ * otherwise is done in steps.  Needs the stripe's exclusive lock.
  */
 extern void lb_report_history(LbStripe *stripe);
 
 /*
- * Whether the oldest of a board's history is needed by no snapshot, and stays only
- * because it is not in the index yet, as the rest of the backlog.  Needs the
- * stripe's lock.
+ * Whether no snapshot needs the oldest publication of a board's history, and it
+ * stays only because it is in the backlog.  Needs the stripe's lock.
  */
 extern bool lb_history_awaits_apply(LbLiveBoard *board);
 
@@ -188,9 +195,9 @@ typedef enum LbTrim
 } LbTrim;
 
 /*
- * Give back a part of a board's history, oldest first, raising its floor.  But
- * for LB_TRIM_ALL it is LB_MAX_TRIM publications at most; returns whether there
- * may be more.  Needs the stripe's exclusive lock.
+ * Give back a part of a board's history, oldest first, and raise the board's
+ * floor.  Except for LB_TRIM_ALL, that is LB_MAX_TRIM publications at most.
+ * Returns whether there may be more.  Needs the stripe's exclusive lock.
  */
 #define LB_MAX_TRIM 64
 extern bool lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board,
