@@ -54,6 +54,7 @@ attach(LbDefinition *defn, LbSharedBoard **shared, uint64 *generation)
 static bool
 publish_board(LbXactBoard *board, FullTransactionId xid, bool prepare)
 {
+	LbNetChanges net;
 	LbChanges	changes;
 	int64	   *entries;
 	bool		ambiguous;
@@ -85,14 +86,13 @@ publish_board(LbXactBoard *board, FullTransactionId xid, bool prepare)
 	}
 	if (n == 0)
 		return true;
-	board->pub = lb_publish(&(LbNetChanges) {
-		.shared = board->xdefn->shared,
-			.generation = board->xdefn->generation,
-			.value = &board->value,
-			.hash = board->hash,
-			.entries = entries,
-			.nentries = n
-	}, xid, prepare);
+	net.shared = board->xdefn->shared;
+	net.generation = board->xdefn->generation;
+	net.value = &board->value;
+	net.hash = board->hash;
+	net.entries = entries;
+	net.nentries = n;
+	board->pub = lb_publish(&net, xid, prepare);
 	return board->pub != NULL;
 }
 
