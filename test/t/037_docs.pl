@@ -115,4 +115,17 @@ my ($table) = slurp_file("$tree/docs/operations.md") =~ /^\| `board`, `source` \
 is_deeply([ map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table ],
 	[ $view =~ /s\.(\w+)/g ], 'docs/operations.md has every column of lb_stat_board, in order');
 
+# Why a board is offline, in the words of the library.
+my %literal;
+for my $source (map { slurp_file($_) } glob("$tree/src/*/*.[ch]"))
+{
+	$source =~ s/"\s*\n\s*"//g;
+	$literal{$1} = 1 while $source =~ /"([^"\n]*)"/g;
+}
+my ($offline) = slurp_file("$tree/docs/troubleshooting.md") =~ /^(## Why is my board offline.*?)^## /ms;
+my @reasons = map { /^\| (`.*?) \|/ ? $1 =~ /`((?!building)[^`]*)`/g : () } split /\n/, $offline;
+
+cmp_ok(scalar @reasons, '>', 20, 'there are reasons');
+is_deeply([ grep { !$literal{$_} } @reasons ], [], 'docs/troubleshooting.md has reasons of the library');
+
 done_testing();
