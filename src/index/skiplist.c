@@ -20,13 +20,22 @@
  *
  * Differences to the published algorithms:
  *
- *	- BSkipList promotes at random, which leaves blocks of a fixed size badly
- *	  filled.  Here a block that overflows first gives some of its entries to
- *	  a neighbour under the same parent, and splits only if that has no room.
+ *	- Munro et al. keep the gaps between taller nodes within fixed bounds on
+ *	  the way down.  Here a full leaf first gives some of its entries to a
+ *	  neighbour under the same parent, if that has an eighth of its room free,
+ *	  and splits only otherwise.  A split goes up only as far as blocks are
+ *	  full, with all memory taken beforehand.
+ *	- BSkipList promotes at random, to heights that are known beforehand, so
+ *	  that it can lock block by block from the top.  That leaves blocks of a
+ *	  fixed size less than half full.  Here promotion follows from fill, and
+ *	  one lock covers the whole list.
  *	- Links of the upper levels are not chained to each other.  All sideways
  *	  movement is at the bottom.
- *	- Spans are kept as running sums inside a block, so that counting reads one
- *	  number per level, and an update adds to the tail of an array.
+ *	- A link has two spans, of members and of distinct scores.  They are kept
+ *	  as running sums inside a block, so that counting reads one number per
+ *	  level, and an update adds to the tail of an array.
+ *	- Keys that arrive in order at either end of the list split their leaf
+ *	  90:10 instead of in half.  A bulk build fills blocks to 90 %.
  *	- Blocks are structures of arrays.  A search reads the scores only, and
  *	  further words of the key where scores are equal.  Looking for a member
  *	  in its leaf is a scan of bytes, the upper bits of the members' hashes
