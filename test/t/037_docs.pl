@@ -1,5 +1,6 @@
 # The documentation: its links lead somewhere, no cell of a table is an essay, and
-# the reference has every function, table, view and setting.
+# the reference has every function, table, view and setting.  src/typedefs.list
+# has every typedef.
 
 use strict;
 use warnings;
@@ -127,5 +128,23 @@ my @reasons = map { /^\| (`.*?) \|/ ? $1 =~ /`((?!building)[^`]*)`/g : () } spli
 
 cmp_ok(scalar @reasons, '>', 20, 'there are reasons');
 is_deeply([ grep { !$literal{$_} } @reasons ], [], 'docs/troubleshooting.md has reasons of the library');
+
+# Names of types, for pgindent.
+my $typedefs = slurp_file("$tree/src/typedefs.list");
+my %defined;
+for my $source (map { slurp_file($_) } map { glob("$tree/$_") } qw(src/*.[ch] src/*/*.[ch] test/*/*.[ch] test/*/*/*.[ch]))
+{
+	$source =~ s{/\*.*?\*/}{}gs;
+	$source =~ s/(\{(?:[^{}]|(?1))*\})//g;
+	while ($source =~ /^typedef ([^;]*);/mg)
+	{
+		my $declaration = $1;
+
+		$declaration =~ s/pg_attribute_\w+(?:\([^)]*\))?//g;
+		$defined{$1} = 1 if $declaration =~ /\(\*(\w+)\)/ || $declaration =~ /(\w+)\s*(?:\[[^\]]*\]\s*)*$/;
+	}
+}
+is($typedefs, join('', map { "$_\n" } sort keys %defined),
+	'src/typedefs.list has every typedef, in order');
 
 done_testing();

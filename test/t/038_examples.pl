@@ -1,4 +1,4 @@
-# The statements of README.md and docs/tasks.md run, and return what the pages
+# The statements of README.md and of pages in docs run, and return what the pages
 # say.  A section of docs/tasks.md has a database of its own.  Dates differ, and
 # counters are not compared.
 
@@ -91,5 +91,12 @@ for my $section (@sections)
 	# That needs objects of the version before.
 	run_examples('task' . ++$number, $title, $section) unless $title =~ /0\.1\.0/;
 }
+
+# The roles that docs/http.md refers to are made by now.
+run_examples('http', 'docs/http.md', slurp_file("$tree/docs/http.md"));
+run_examples('troubleshooting', 'docs/troubleshooting.md',
+	slurp_file("$tree/docs/troubleshooting.md"));
+run_examples('memory', 'docs/operations.md',
+	slurp_file("$tree/docs/operations.md") =~ /^(## Memory.*?)^### Changing it/ms);
 
 done_testing();
