@@ -25,6 +25,7 @@
 #include "service/event.h"
 #include "service/submit.h"
 #include "service/notify.h"
+#include "service/window.h"
 #include "util/pause.h"
 #include "workers/applier.h"
 #include "workers/build.h"
@@ -206,6 +207,7 @@ _PG_init(void)
 	lb_counters_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
+	lb_window_init();
 	lb_maintain_init();
 	lb_notify_init();
 

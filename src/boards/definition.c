@@ -19,6 +19,7 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "common/hashfn.h"
+#include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -33,7 +34,6 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "reads/query.h"
 #include "util/compat.h"
 
 /* Columns of lb_board, as the install script has them. */
@@ -467,7 +467,6 @@ replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
 	nloads++;
 	nchanges++;
 	lb_defns_changed();
-	lb_query_forget();
 	for (int i = 0; i < 4; i++)
 	{
 		if (before[i] != NULL)

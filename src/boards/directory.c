@@ -373,3 +373,44 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 	LWLockRelease(&lb_shared->directory_lock);
 	return shared;
 }
+
+void
+lb_watch_enter(Oid database)
+{
+	bool		found = false;
+
+	SpinLockAcquire(&lb_shared->watch_mutex);
+	for (int i = 0; i < lb_shared->nwatching && !found; i++)
+		found = lb_shared->watching[i] == database;
+	if (!found && lb_shared->nwatching < LB_MAX_DATABASES)
+		lb_shared->watching[lb_shared->nwatching++] = database;
+	SpinLockRelease(&lb_shared->watch_mutex);
+	if (!found)
+		lb_wake_launcher();
+}
+
+void
+lb_watch_forget(Oid database)
+{
+	SpinLockAcquire(&lb_shared->watch_mutex);
+	for (int i = 0; i < lb_shared->nwatching; i++)
+	{
+		if (lb_shared->watching[i] != database)
+			continue;
+		lb_shared->watching[i] = lb_shared->watching[--lb_shared->nwatching];
+		break;
+	}
+	SpinLockRelease(&lb_shared->watch_mutex);
+}
+
+int
+lb_watch_list(Oid *databases, int max)
+{
+	int			n;
+
+	SpinLockAcquire(&lb_shared->watch_mutex);
+	n = Min(max, lb_shared->nwatching);
+	memcpy(databases, lb_shared->watching, n * sizeof(Oid));
+	SpinLockRelease(&lb_shared->watch_mutex);
+	return n;
+}

@@ -56,4 +56,13 @@ extern void lb_shared_board_look_up(Oid relation, bool *source, bool *catalog);
 extern void lb_shared_board_visit(
 								  Oid relation, void (*visit) (LbSharedBoard *shared, void *arg), void *arg);
 
+/*
+ * The databases that have watches, of which the launcher keeps a worker each:
+ * enter one, remove one, list them.  Never raise.  lb_watch_list copies at
+ * most max and returns how many.
+ */
+extern void lb_watch_enter(Oid database);
+extern void lb_watch_forget(Oid database);
+extern int	lb_watch_list(Oid *databases, int max);
+
 #endif							/* LB_DIRECTORY_H */

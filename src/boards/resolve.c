@@ -25,7 +25,6 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/resolve.h"
-#include "reads/query.h"
 #include "util/compat.h"
 
 const char	lb_collation_problem[] = "the board column has a nondeterministic collation";
@@ -265,7 +264,6 @@ lb_resolve_defn(LbDefinition *defn)
 				 errmsg("the source table of board \"%s\" does not exist",
 						defn->name),
 				 errhint("Use lb_drop_board() to remove the board.")));
-	lb_query_forget();
 	lb_defns_changed();
 
 	/* Said first, so that an invalidation meanwhile takes it back. */

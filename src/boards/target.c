@@ -15,7 +15,20 @@
 #include "boards/parts.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
-#include "service/window.h"
+
+static const LbAliases *aliases = NULL;
+
+void
+lb_register_aliases(const LbAliases *registered)
+{
+	aliases = registered;
+}
+
+bool
+lb_alias_has_prefix(const char *prefix, int len)
+{
+	return aliases != NULL && aliases->has_prefix(prefix, len);
+}
 
 /* A board value of an integer column must be spelled as SQL would print it. */
 static void
@@ -79,11 +92,11 @@ find_name(const char *name, int len, LbTarget *target)
 		defn = lb_find_defn_len(name, len);
 		if (defn != NULL)
 			return defn;
-		key = lb_window_alias(name, len, &keylen);
+		key = aliases == NULL ? NULL : aliases->resolve(name, len, &keylen);
 		if (key == NULL)
 			return NULL;
 
-		/* From here on it is the window's key. */
+		/* From here on it is the name that the alias stands for. */
 		name = key;
 		len = keylen;
 		colon = memchr(name, ':', len);
@@ -103,7 +116,7 @@ find_name(const char *name, int len, LbTarget *target)
 		target->value.data = name;
 		target->value.len = len;
 
-		/* The key of a window that was named is no mistake. */
+		/* What an alias stands for is no mistake. */
 		if (name == given)
 			target->prefix_len = colon - name;
 	}

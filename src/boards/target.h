@@ -27,6 +27,26 @@ typedef struct LbTarget
 } LbTarget;
 
 /*
+ * Aliases: names without a colon that stand for names of boards of the family
+ * "*".  What they mean is the business of a higher file: "daily" is an alias of
+ * today's window.
+ */
+typedef struct LbAliases
+{
+	/* The name that an alias stands for now, palloc'd, or NULL.  Can raise. */
+	char	   *(*resolve) (const char *name, int len, int *result_len);
+
+	/* Whether some of these names have that prefix before their first colon. */
+	bool		(*has_prefix) (const char *prefix, int len);
+} LbAliases;
+
+/* _PG_init: the aliases that there are. */
+extern void lb_register_aliases(const LbAliases *aliases);
+
+/* LbAliases.has_prefix; false if there are no aliases.  Can raise. */
+extern bool lb_alias_has_prefix(const char *prefix, int len);
+
+/*
  * The definition a board's name leads to, with its source locked in
  * AccessShareLock to the end of the transaction and resolved.  Raises
  * ERRCODE_UNDEFINED_OBJECT and what locking can raise.  With a name that

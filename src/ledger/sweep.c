@@ -15,7 +15,6 @@
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
-#include "service/watch.h"
 
 /* Definitions removed under one hold of the directory's lock. */
 #define REMOVED_AT_ONCE 64

@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "boards/catalog.h"
 #include "boards/own.h"
 #include "boards/resolve.h"
 #include "reads/query.h"
@@ -52,8 +53,8 @@ typedef struct PlanEntry
 
 static HTAB *plans = NULL;
 
-/* Definitions may have changed since the plans were made. */
-static bool plans_stale = false;
+/* lb_defns_generation() of the definitions that the plans were made from. */
+static uint64 plans_generation = 0;
 
 /* Queries of this backend under way; they nest. */
 static int	plans_running = 0;
@@ -130,17 +131,11 @@ lb_query_rows(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	return nrows;
 }
 
-/*
- * Forget the plans of all boards.
- *
- * This may come from an invalidation that a query of ours processes while it
- * runs, so it only marks them: the next query frees them when none is under
- * way.
- */
-void
-lb_query_forget(void)
+/* Whether definitions may have changed since the plans were made. */
+static bool
+plans_are_stale(void)
 {
-	plans_stale = true;
+	return plans_generation != lb_defns_generation();
 }
 
 /*
@@ -187,7 +182,7 @@ execute(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	options.read_only = true;	/* use the caller's snapshot */
 	options.dest = dest;
 
-	if (plans_stale && plans_running == 0)
+	if (plans_are_stale() && plans_running == 0)
 		free_plans();
 
 	/*
@@ -285,7 +280,7 @@ run_query(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 		/* Another table has that name now, or none. */
 		if (rows != NULL)
 			tuplestore_clear(rows);
-		lb_query_forget();
+		lb_defns_changed();
 		AcceptInvalidationMessages();
 		defn = lb_defn_of(source, catalog, id);
 		if (defn == NULL)
@@ -322,7 +317,7 @@ get_plan(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	 * Plans that are out of date but cannot be freed yet are passed over: a
 	 * query in a query, as a policy could make one, gets a plan for itself.
 	 */
-	if (shared && !plans_stale)
+	if (shared && !plans_are_stale())
 	{
 		if (plans == NULL)
 		{
@@ -362,7 +357,7 @@ get_plan(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	 * Keep it only if it was made from a definition that still holds.  The
 	 * entry is still there: nothing is freed while plans_running is not zero.
 	 */
-	if (entry != NULL && !plans_stale)
+	if (entry != NULL && !plans_are_stale())
 	{
 		SPI_keepplan(plan);
 		entry->plan = plan;
@@ -390,7 +385,7 @@ free_plans(void)
 			hash_search(plans, &entry->key, HASH_REMOVE, NULL);
 		}
 	}
-	plans_stale = false;
+	plans_generation = lb_defns_generation();
 }
 
 /*

@@ -20,8 +20,8 @@
 /*
  * Run the query of a function that returns one value.  args and nulls hold
  * the operands (nulls may be NULL); value is the family's board value or
- * NULL.  Plans are kept for the life of the definition (see
- * lb_query_forget).  Raises whatever the query raises.
+ * NULL.  Plans are kept as long as definitions do not change
+ * (lb_defns_generation).  Raises whatever the query raises.
  */
 extern Datum lb_query_value(const LbDefinition *defn, LbQueryKind kind,
 							LbMethod method, const Datum *args,
@@ -36,8 +36,5 @@ extern uint64 lb_query_rows(const LbDefinition *defn, LbQueryKind kind,
 							LbMethod method, const Datum *args,
 							const char *nulls, const LbValue *value,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
-
-/* Forget the plans of all boards, when definitions may have changed. */
-extern void lb_query_forget(void);
 
 #endif							/* LB_QUERY_H */

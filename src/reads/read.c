@@ -47,7 +47,6 @@
 #include "reads/access_lock.h"
 #include "reads/query.h"
 #include "reads/read.h"
-#include "service/window.h"
 #include "util/compat.h"
 
 /* The most rows that are copied out. */
@@ -244,22 +243,6 @@ any_board_has(LbDefinition *defn, const LbValue *prefix)
 	return scan.found;
 }
 
-/* Whether a recorded window has keys with that prefix. */
-static bool
-any_window_has(const char *name, int len)
-{
-	LbWindow  **windows;
-	int			n = lb_windows(&windows);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (strncmp(windows[i]->calendar.name, name, len) == 0 &&
-			(windows[i]->calendar.name[len] == '\0' || windows[i]->calendar.name[len] == ':'))
-			return true;
-	}
-	return false;
-}
-
 /* The session's entry of a prefix, made if it is not there, or NULL. */
 static Prefix *
 prefix_entry(const char *name, int32 id, bool make)
@@ -331,7 +314,7 @@ check_prefix(LbTarget *target)
 	if (!known)
 	{
 		known = any_board_has(defn, &with_colon) ||
-			any_window_has(name, len);
+			lb_alias_has_prefix(name, len);
 		prefix_entry(name, id, true)->known = known;
 	}
 	if (known)

@@ -36,6 +36,7 @@
 #include "utils/wait_event.h"
 
 #include "boards/definition.h"
+#include "boards/directory.h"
 #include "boards/own.h"
 #include "service/notify.h"
 #include "service/watch.h"

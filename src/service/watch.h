@@ -12,15 +12,6 @@
 #include "reads/read.h"
 
 /*
- * The databases that have watches, of which the launcher keeps a worker each:
- * enter one, remove one, list them.  Never raise.  lb_watch_list copies at
- * most max and returns how many.
- */
-extern void lb_watch_enter(Oid database);
-extern void lb_watch_forget(Oid database);
-extern int	lb_watch_list(Oid *databases, int max);
-
-/*
  * Whether there are watches in this database, or may be when a transaction that
  * is open has committed.  Takes its own snapshots; outside of SPI.  Can raise.
  */

@@ -29,6 +29,7 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/own.h"
+#include "boards/target.h"
 #include "service/closed.h"
 #include "service/window.h"
 
@@ -374,6 +375,33 @@ lb_window_alias(const char *name, int len, int *keylen)
 						  &span);
 	*keylen = strlen(span.key);
 	return pstrdup(span.key);
+}
+
+/* Whether a recorded window has keys with that prefix. */
+static bool
+any_window_has(const char *prefix, int len)
+{
+	load_windows();
+	for (int i = 0; i < nwindows; i++)
+	{
+		const char *name = windows[i]->calendar.name;
+
+		if (strncmp(name, prefix, len) == 0 &&
+			(name[len] == '\0' || name[len] == ':'))
+			return true;
+	}
+	return false;
+}
+
+void
+lb_window_init(void)
+{
+	static const LbAliases aliases = {
+		.resolve = lb_window_alias,
+		.has_prefix = any_window_has
+	};
+
+	lb_register_aliases(&aliases);
 }
 
 Datum
