@@ -1,13 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * collect.c
- *	  What a snapshot sees of the ledger.
+ *	  What a snapshot wants differently from an index.
+ *
+ * Of the pending publications and the backlog, a snapshot wants what it sees
+ * added.  Of the rest of the history, it wants what it does not see undone.
+ *
+ * A transaction that a snapshot does not see ended after the snapshot was taken,
+ * and settled after that; so the next xid at its settling, LbPublication.next_xid,
+ * is at least the snapshot's xmax.  next_xid ascends within a history.  So the walk
+ * goes from the newest publication back to the first that has a next_xid below
+ * xmax.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
-
-#include "access/transam.h"
 
 #include "ledger/collect.h"
 
@@ -17,7 +24,10 @@
  */
 #define MAX_LOOKS 4096
 
-/* Add a publication's changes, or take them back. */
+/*
+ * Add a publication's changes, or take them back.  *need is the room for all so
+ * far; without it, nothing is copied.
+ */
 static void
 add_publication(const LbPublication *pub, bool undo, int *need,
 				LbChanges *changes)
@@ -25,7 +35,7 @@ add_publication(const LbPublication *pub, bool undo, int *need,
 	LbEntryScan scan;
 	const int64 *entry;
 
-	/* No sum of theirs goes beyond what an int holds. */
+	/* The sum must not go beyond what an int holds. */
 	if (pub->nentries > (uint32) (INT_MAX - *need))
 		*need = INT_MAX;
 	else
@@ -47,11 +57,9 @@ add_unseen(LbUnseen *unseen, FullTransactionId xid)
 	unseen->n++;
 }
 
-/* What a snapshot sees of what is not settled. */
+/* Gather what the snapshot sees of the pending publications. */
 static LbCollect
-collect_pending(const LbLiveBoard *board, const LbSnapshot *snapshot,
-				LbOutcomes *outcomes, int *need, LbChanges *changes,
-				LbUnseen *unseen, bool *pending)
+collect_pending(const LbLiveBoard *board, const LbCollectArgs *args, int *need)
 {
 	dlist_iter	iter;
 
@@ -61,15 +69,15 @@ collect_pending(const LbLiveBoard *board, const LbSnapshot *snapshot,
 		uint64		xid = U64FromFullTransactionId(pub->xid);
 		LbOutcome	outcome;
 
-		if (!lb_had_ended(snapshot, pub->xid))
+		if (!lb_had_ended(args->snapshot, pub->xid))
 		{
-			add_unseen(unseen, pub->xid);
+			add_unseen(args->unseen, pub->xid);
 			continue;
 		}
-		outcome = lb_find_outcome(outcomes, xid);
+		outcome = lb_find_outcome(args->outcomes, xid);
 		if (outcome == LB_OUTCOME_UNKNOWN)
 		{
-			outcomes->unknown = xid;
+			args->outcomes->unknown = xid;
 			return LB_COLLECT_OUTCOME;
 		}
 		if (outcome == LB_NOT_COMMITTED)
@@ -79,42 +87,42 @@ collect_pending(const LbLiveBoard *board, const LbSnapshot *snapshot,
 #endif
 		if (pub->owner_entries != NULL)
 			return LB_COLLECT_WAIT;
-		add_publication(pub, false, need, changes);
-		*pending = true;
+		add_publication(pub, false, need, args->changes);
+		*args->pending = true;
 	}
 	return LB_COLLECTED;
 }
 
 /*
- * Walk back through a history, from node on, and gather what the snapshot wants
- * differently: see lb_collect().
+ * Walk back through a history, from node on, and gather what the snapshot sees of
+ * the backlog, and what it does not see of the rest.  need is how many changes
+ * there are already.
  */
 static LbCollect
-collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
-				dlist_node *node, int need, LbChanges *changes,
-				LbUnseen *unseen, uint64 since, int limit, LbSlice *slice,
-				bool *pending)
+collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
+				const dlist_node *node, int need)
 {
+	const LbSnapshot *snapshot = args->snapshot;
+	LbChanges  *changes = args->changes;
+	LbUnseen   *unseen = args->unseen;
+	LbSlice    *slice = args->slice;
 	const dlist_node *head = &board->history.head;
 	int			looks = 0;
 
-	/*
-	 * Seen, but not in the index; then in the index, but not seen.  A
-	 * transaction that the snapshot does not see ended, and so settled, after
-	 * it was taken: then the next xid was at least the snapshot's xmax. Notes
-	 * ascend, so the rest is seen.
-	 */
 	for (; node != head; node = node->prev)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, node);
+		const LbPublication *pub = dlist_container(LbPublication, node,
+												   (dlist_node *) node);
 		bool		applied = pub->version <= board->applied;
 		bool		ended;
 
-		if (applied && (pub->next_xid < snapshot->xmax || pub->version <= since))
+		/* The snapshot sees all that is older, or the caller has it. */
+		if (applied && (pub->next_xid < snapshot->xmax ||
+						pub->version <= args->since))
 			break;
-		if (!applied && since != 0)
+		if (!applied && args->since != 0)
 			continue;
-		if (need > limit || (slice == NULL && looks == MAX_LOOKS))
+		if (need > args->limit || (slice == NULL && looks == MAX_LOOKS))
 			return LB_COLLECT_MANY;
 		if (slice != NULL && need > changes->max)
 			break;
@@ -130,6 +138,8 @@ collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
 		looks++;
 		if (!ended)
 			add_unseen(unseen, pub->xid);
+
+		/* Seen and in the index, or neither. */
 		if (ended == applied)
 			continue;
 #if LB_PLANT_BUG == 1
@@ -137,12 +147,11 @@ collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
 			continue;
 #endif
 		add_publication(pub, applied, &need, changes);
-		*pending |= !applied;
+		*args->pending |= !applied;
 	}
-	if (need > limit)
+	if (need > args->limit)
 		return LB_COLLECT_MANY;
-	if (need > changes->max ||
-		(unseen != NULL && unseen->n > unseen->max))
+	if (need > changes->max || (unseen != NULL && unseen->n > unseen->max))
 	{
 		changes->n = need;
 		return LB_COLLECT_ROOM;
@@ -151,19 +160,17 @@ collect_history(const LbLiveBoard *board, const LbSnapshot *snapshot,
 }
 
 LbCollect
-lb_collect(const LbSharedBoard *shared, const LbStripe *stripe,
-		   const LbLiveBoard *board, const LbSnapshot *snapshot,
-		   LbOutcomes *outcomes, LbChanges *changes, LbUnseen *unseen,
-		   uint64 since, int limit, LbSlice *slice, bool *pending)
+lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
+		   const LbCollectArgs *args)
 {
 	int			need = 0;
 
-	changes->n = 0;
-	if (since == 0)
-		*pending = false;
-	if (unseen != NULL)
-		unseen->n = 0;
-	if (!lb_above_floor(snapshot, board == NULL ? &stripe->floor :
+	args->changes->n = 0;
+	if (args->since == 0)
+		*args->pending = false;
+	if (args->unseen != NULL)
+		args->unseen->n = 0;
+	if (!lb_above_floor(args->snapshot, board == NULL ? &stripe->floor :
 						&board->floor))
 		return LB_COLLECT_TOO_OLD;
 	if (board == NULL)
@@ -172,35 +179,38 @@ lb_collect(const LbSharedBoard *shared, const LbStripe *stripe,
 		return LB_COLLECT_WAIT;
 
 	/*
-	 * Seen, but not settled.  Whoever publishes later ends after the
-	 * snapshot.
+	 * What is published after the first collection ends after the snapshot
+	 * was taken.
 	 */
-	if (since == 0)
+	if (args->since == 0)
 	{
-		LbCollect	result = collect_pending(board, snapshot, outcomes, &need,
-											 changes, unseen, pending);
+		LbCollect	result = collect_pending(board, args, &need);
 
 		if (result != LB_COLLECTED)
 			return result;
 	}
-	return collect_history(board, snapshot, board->history.head.prev, need,
-						   changes, unseen, since, limit, slice, pending);
+	return collect_history(board, args, board->history.head.prev, need);
 }
 
 LbCollect
 lb_collect_more(const LbLiveBoard *board, const LbSnapshot *snapshot,
 				LbChanges *changes, LbSlice *slice)
 {
-	bool		pending;
+	bool		pending = false;
+	LbCollectArgs args = {
+		.snapshot = snapshot,
+		.changes = changes,
+		.limit = INT_MAX,
+		.slice = slice,
+		.pending = &pending
+	};
 
 	changes->n = 0;
 
-	/* Notes ascend, and the floor's is that of the newest that has left. */
+	/* The floor has the next_xid of the newest that has left the history. */
 	if (board->nsettling > 0 || slice->next_xid <= board->floor.next_xid)
 		return LB_COLLECT_TOO_OLD;
-	return collect_history(board, snapshot,
-						   (dlist_node *) &slice->next->node, 0, changes,
-						   NULL, 0, INT_MAX, slice, &pending);
+	return collect_history(board, &args, &slice->next->node, 0);
 }
 
 bool
@@ -210,9 +220,10 @@ lb_collect_applied(const LbLiveBoard *board, uint64 since, LbChanges *changes)
 	int			need = 0;
 
 	changes->n = 0;
-	for (dlist_node *node = head->prev; node != head; node = node->prev)
+	for (const dlist_node *node = head->prev; node != head; node = node->prev)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, node);
+		const LbPublication *pub = dlist_container(LbPublication, node,
+												   (dlist_node *) node);
 
 		if (pub->version > board->applied)
 			continue;

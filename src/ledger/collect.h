@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * collect.h
- *	  What a snapshot sees of the ledger.
+ *	  What a snapshot wants differently from an index.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,9 +17,8 @@ typedef enum LbCollect
 {
 	LB_COLLECTED,
 	LB_COLLECT_ROOM,			/* changes->n is how much room is needed */
-	LB_COLLECT_MORE,			/* so far; the rest in further slices */
-	LB_COLLECT_MANY,			/* more than the limit: not to be had like
-								 * this */
+	LB_COLLECT_MORE,			/* a part; the rest in further slices */
+	LB_COLLECT_MANY,			/* more than the limit */
 	LB_COLLECT_AGAIN,			/* there is something to do without the lock */
 	LB_COLLECT_OUTCOME,			/* look up outcomes->unknown and come again */
 	LB_COLLECT_WAIT,			/* a large transaction is being settled */
@@ -27,6 +26,7 @@ typedef enum LbCollect
 	LB_COLLECT_TOO_OLD			/* the history does not reach back so far */
 } LbCollect;
 
+/* Transactions that a snapshot does not see. */
 typedef struct LbUnseen
 {
 	int			n;
@@ -41,36 +41,50 @@ typedef struct LbSlice
 	uint64		next_xid;		/* its next_xid */
 } LbSlice;
 
-/*
- * Gather what makes the index of board (NULL: it does not live) differ from
- * what snapshot sees, other than the caller's own changes: transactions that
- * it sees and that are not in the index, and those in the index that it does
- * not see.
- * unseen, if not NULL, gets the xids that the snapshot does not see (for
- * serializable transactions).
- *
- * limit is the most changes that are of use: with more of them the result is
- * LB_COLLECT_MANY.  With slice, whatever does not fit into changes, or would
- * keep the lock for long, is left for lb_collect_more(), and the result is
- * LB_COLLECT_MORE.
- *
- * since, if not 0, is board->applied as it was when the same snapshot was
- * collected for before, with *pending false: then changes gets only what has
- * got into the index after that.  *pending says whether there is something in
- * it that is not in the index yet.  Needs the stripe's lock, shared.
- */
-extern LbCollect lb_collect(const LbSharedBoard *shared,
-							const LbStripe *stripe, const LbLiveBoard *board,
-							const LbSnapshot *snapshot, LbOutcomes *outcomes,
-							LbChanges *changes, LbUnseen *unseen, uint64 since,
-							int limit, LbSlice *slice, bool *pending);
+/* What to collect, and where to. */
+typedef struct LbCollectArgs
+{
+	const LbSnapshot *snapshot;
+	LbOutcomes *outcomes;		/* of transactions, as far as looked up */
+	LbChanges  *changes;		/* gets the changes */
+	LbUnseen   *unseen;			/* gets the xids that the snapshot does not
+								 * see, for serializable transactions; or NULL */
+
+	/* More changes than this are of no use: LB_COLLECT_MANY. */
+	int			limit;
+
+	/*
+	 * If not 0, board->applied as it was when the same snapshot was collected
+	 * for before, with *pending false: collect only what has got into the
+	 * index after that.
+	 */
+	uint64		since;
+
+	/*
+	 * If not NULL, what does not fit into changes, or would keep the lock for
+	 * long, is left for lb_collect_more(): LB_COLLECT_MORE.
+	 */
+	LbSlice    *slice;
+
+	/* Set to whether the changes have something that is not in the index. */
+	bool	   *pending;
+} LbCollectArgs;
 
 /*
- * Go on with what is left of slice, under a later hold of the lock.  The board
- * must be the same one, and the snapshot above its floor.  What got into the
- * index after the first slice is not among it.  Returns LB_COLLECT_MORE,
- * LB_COLLECTED, LB_COLLECT_ROOM, or LB_COLLECT_TOO_OLD if the place to go on from
- * has left the history.
+ * Gather what makes the index of board differ from what the snapshot sees, other
+ * than the caller's own changes: transactions that the snapshot sees and that are
+ * not in the index, and those in the index that it does not see.  board is NULL if
+ * it does not live.  Needs the stripe's lock, shared.
+ */
+extern LbCollect lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
+							const LbCollectArgs *args);
+
+/*
+ * Continue with what is left of slice, under a later hold of the lock.  The board
+ * must be the same one, and the snapshot above its floor.  This does not gather
+ * what got into the index after the first slice.  Returns LB_COLLECT_MORE,
+ * LB_COLLECTED, LB_COLLECT_ROOM, or LB_COLLECT_TOO_OLD if the place to continue at
+ * has left the history.  Needs the stripe's lock, shared.
  */
 extern LbCollect lb_collect_more(const LbLiveBoard *board,
 								 const LbSnapshot *snapshot,
@@ -78,8 +92,8 @@ extern LbCollect lb_collect_more(const LbLiveBoard *board,
 
 /*
  * Gather all that has got into the index after since, a former board->applied,
- * whoever sees it.  Returns false if the history does not have all of it, or if
- * there is no room.  Needs the stripe's lock, shared.
+ * whether a snapshot sees it or not.  Returns false if the history does not have
+ * all of it, or if there is no room.  Needs the stripe's lock, shared.
  */
 extern bool lb_collect_applied(const LbLiveBoard *board, uint64 since,
 							   LbChanges *changes);

@@ -211,6 +211,29 @@ same_index(uint64 version, uint64 other)
 }
 
 /*
+ * lb_collect() into the corrections.  With since, only what has got into the index
+ * after that version.
+ */
+static LbCollect
+gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
+	   LbSlice *slice)
+{
+	LbCollectArgs args = {
+		.snapshot = &a->snapshot,
+		.outcomes = &a->outcomes,
+		.changes = &corrections.changes,
+		.limit = limit,
+		.since = since,
+		.slice = slice,
+		.pending = &corrections.pending
+	};
+
+	if (since == 0 && a->serializable != NULL)
+		args.unseen = &a->unseen;
+	return lb_collect(a->stripe, board, &args);
+}
+
+/*
  * Gather what others have settled since the corrections were made.  Returns
  * false if the corrections must be made anew.
  */
@@ -220,9 +243,7 @@ gather_since(LbAccess *a, const LbLiveBoard *board, int limit)
 	Corrections *c = &corrections;
 
 	return !c->pending && same_index(c->version, board->version) &&
-		lb_collect(a->shared, a->stripe, board, &a->snapshot, &a->outcomes,
-				   &c->changes, NULL, c->applied, limit, NULL,
-				   &c->pending) == LB_COLLECTED;
+		gather(a, board, c->applied, limit, NULL) == LB_COLLECTED;
 }
 
 /* The corrections are of this read's snapshot, and of the board as it is. */
@@ -340,10 +361,7 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 		c->changes.max = 0;
 	c->changes.width = width;
 	Assert(c->changes.max == 0 || width <= c->room_width);
-	result = lb_collect(a->shared, a->stripe, board, &a->snapshot,
-						&a->outcomes, &c->changes,
-						a->serializable == NULL ? NULL : &a->unseen, 0,
-						LB_FEW_CORRECTIONS, NULL, &c->pending);
+	result = gather(a, board, 0, LB_FEW_CORRECTIONS, NULL);
 	*room = c->changes.n;
 	if (result != LB_COLLECTED)
 		return result;
@@ -555,10 +573,7 @@ gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 		return LB_COLLECT_AGAIN;
 	if (!a->applied && board != NULL && lb_sees_backlog(board, &a->snapshot))
 		return LB_COLLECT_BACKLOG;
-	result = lb_collect(a->shared, a->stripe, board, &a->snapshot,
-						&a->outcomes, &c->changes,
-						a->serializable == NULL ? NULL : &a->unseen,
-						0, LB_MAX_CORRECTIONS, &c->slice, &c->pending);
+	result = gather(a, board, 0, LB_MAX_CORRECTIONS, &c->slice);
 	*room = c->changes.n;
 
 	/*
