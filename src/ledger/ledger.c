@@ -59,7 +59,7 @@ typedef struct Publish
 	bool		wait;			/* the blocker has committed, and its owner
 								 * has to settle it */
 	LbPublication *pub;			/* when it is done; NULL without success */
-}			Publish;
+} Publish;
 
 
 /* ----------------------------------------------------------------
@@ -254,7 +254,7 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
  * one does not show its members, so it counts as if it had.
  */
 static LbPublication *
-find_predecessor(const Publish * p, const LbLiveBoard *board,
+find_predecessor(const Publish *p, const LbLiveBoard *board,
 				 LbOutcome *outcome)
 {
 	dlist_iter	iter;
@@ -281,7 +281,7 @@ find_predecessor(const Publish * p, const LbLiveBoard *board,
  * be settled yet.
  */
 static LbLiveBoard *
-settle_predecessors(Publish * p, LbRef *ref, bool *blocked)
+settle_predecessors(Publish *p, LbRef *ref, bool *blocked)
 {
 	const LbNetChanges *changes = p->changes;
 	LbSharedBoard *shared = changes->shared;
@@ -326,7 +326,7 @@ settle_predecessors(Publish * p, LbRef *ref, bool *blocked)
  * with p->wait, wait for its owner.
  */
 static bool
-try_publish(Publish * p)
+try_publish(Publish *p)
 {
 	const LbNetChanges *changes = p->changes;
 	LbSharedBoard *shared = changes->shared;
@@ -373,7 +373,7 @@ try_publish(Publish * p)
  * the pages are given back.
  */
 static void
-resolve_blocker(Publish * p)
+resolve_blocker(Publish *p)
 {
 	PG_TRY();
 	{

@@ -4,10 +4,10 @@
  *	  Signed changes of a board, summed up per member.
  *
  * Changes are never replayed as assignments, since they need not come in the
- * order in which they happened: a user's own trigger that updates a row of
- * the same statement is captured before the statement's own change of it, and
- * transactions are undone newest first but brought in oldest first.  Their
- * sum does not depend on the order.
+ * order in which they happened: if a user's own trigger updates a row of the
+ * same statement, its change is captured before the statement's own; and
+ * transactions are undone newest first but applied oldest first.  The sum of
+ * changes does not depend on their order.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,12 +22,9 @@
 
 static uint64 serials = 0;
 
-/* qsort's comparison has no argument, and qsort_arg is no faster. */
-static int	cmp_width;
-
-/* Entries by their old keys; first those that have none. */
+/* Entries by their old keys; first those that have none.  arg is the width. */
 static int
-old_cmp(const void *a, const void *b)
+old_cmp(const void *a, const void *b, void *arg)
 {
 	const int64 *ea = (const int64 *) a;
 	const int64 *eb = (const int64 *) b;
@@ -35,21 +32,21 @@ old_cmp(const void *a, const void *b)
 
 	if (c != 0 || !(ea[0] & LB_HAS_OLD))
 		return c;
-	return lb_words_cmp(ea + 1, eb + 1, cmp_width);
+	return lb_words_cmp(ea + 1, eb + 1, *(int *) arg);
 }
 
 /*
- * While entries are summed up, the flags of the first of those with an old key
- * count, from this bit on, how many of these keys are taken.
+ * While entries are summed up, the first entry with an old key counts, in its
+ * flags from this bit on, how many of these keys have been matched.
  */
 #define TAKEN_SHIFT 2
 
 /*
- * Sum up n entries of a member and leave the sum in the first.  Returns false
- * if it is not one key less and one key more at most.
+ * Sum up n entries of a member and leave the sum in the first.  Returns false if
+ * the sum is more than one key less and one key more.
  *
  * Mostly each change begins where another one ended, but they need not be in
- * that order.  What is new in one and old in another is neither in the sum.
+ * that order.  A key that is new in one and old in another is not in the sum.
  */
 static bool
 sum_entries(int64 *entries, int n, int width)
@@ -60,8 +57,7 @@ sum_entries(int64 *entries, int n, int width)
 	int			nnews = 0;
 	int64		sum[1 + 2 * LB_MAX_WIDTH] = {0};
 
-	cmp_width = width;
-	qsort(entries, n, words * sizeof(int64), old_cmp);
+	qsort_arg(entries, n, words * sizeof(int64), old_cmp, &width);
 	while (first < n && !(entries[(Size) first * words] & LB_HAS_OLD))
 		first++;
 	for (int i = 0; i < n; i++)
@@ -86,7 +82,7 @@ sum_entries(int64 *entries, int n, int width)
 		if (lo == n)
 			continue;
 
-		/* The first with this old key knows which one is left. */
+		/* The first with this old key counts how many are matched. */
 		old = entries + (Size) lo * words;
 		hi = lo + (int) (old[0] >> TAKEN_SHIFT);
 		if (hi == n ||
@@ -112,7 +108,7 @@ sum_entries(int64 *entries, int n, int width)
 	return nolds <= 1 && nnews <= 1;
 }
 
-/* Sort without being interrupted: where this is done, nobody can raise. */
+/* Sort without an interrupt: the callers must not raise. */
 static void
 sort_words(int64 *tuples, int n, int nwords)
 {
@@ -157,9 +153,9 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 	}
 
 	/*
-	 * Put in order is only where they are, a member and a number for each.
-	 * That fits behind the entries that have been made so far: an entry takes
-	 * the place of a number that was used.
+	 * Sort only pairs of a member and the change's number.  They fit behind
+	 * the entries that have been made so far: an entry takes the place of
+	 * pairs that have been used.
 	 */
 	order = entries + (Size) n * (words - 2);
 	for (int i = 0; i < n; i++)
@@ -289,7 +285,7 @@ lb_keys_before(const int64 *keys, int n, int width, const int64 *prefix,
 	return lo;
 }
 
-/* Put a key among n others in order, or take it out. */
+/* Insert a key into n others in order, or remove it. */
 static void
 change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
 {

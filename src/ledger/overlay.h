@@ -11,9 +11,9 @@
 #include "index/core.h"
 
 /*
- * A change of one member on one board, net of everything that a transaction
- * did to it: a word of flags, the old key, the new key.  Old and new are
- * there as the flags say.
+ * An entry: a change of one member on one board, net of everything that a
+ * transaction did to it.  It has a word of flags, room for the old key, and room
+ * for the new key.  The flags say which keys are there.
  */
 #define LB_HAS_OLD 1
 #define LB_HAS_NEW 2
@@ -36,7 +36,7 @@ lb_entry_new(int64 *entry, int width)
 	return entry + 1 + width;
 }
 
-/* The member's words of an entry, in whichever key is there. */
+/* The member's words of an entry, in a key that is there. */
 static inline const int64 *
 lb_entry_member(const int64 *entry, int width, int member_words)
 {
@@ -56,7 +56,7 @@ typedef struct LbChanges
 	int64	   *words;
 } LbChanges;
 
-/* Add an entry, for which there is room; undo turns it round. */
+/* Add an entry, for which there is room; with undo, its inverse. */
 static inline void
 lb_add_change(LbChanges *changes, const int64 *entry, bool undo)
 {
@@ -74,14 +74,11 @@ lb_add_change(LbChanges *changes, const int64 *entry, bool undo)
 	changes->n++;
 }
 
-/*
- * What is to be corrected in a board's index, so that it is what a snapshot
- * sees.
- */
+/* How a board's index has to be corrected to be what a snapshot sees. */
 typedef struct LbOverlay
 {
 	bool		truncated;		/* the index counts as empty */
-	bool		ambiguous;		/* cannot be told: run the query */
+	bool		ambiguous;		/* not known: run the query */
 	bool		checked;		/* old keys were found in the index */
 	int			width;
 	int			member_words;
@@ -95,13 +92,13 @@ typedef struct LbOverlay
 	int64	   *added;			/* keys that count beside the index */
 } LbOverlay;
 
-/* Whether changes are their own sums: members ascend, none is there twice. */
+/* Whether changes are their own sums: members ascend, each is there once. */
 extern bool lb_changes_are_net(const LbChanges *changes);
 
 /*
- * Sum up changes into entries, which have room for so many, in order of their
- * members.  Returns how many entries there are.  A member whose sum is not at
- * most one key less and one key more makes it ambiguous.  Allocates nothing,
+ * Sum up changes into entries, in order of their members.  entries has room for
+ * changes->n of them.  Returns how many entries there are.  Sets *ambiguous if the
+ * sum of a member is more than one key less and one key more.  Allocates nothing,
  * raises nothing.
  */
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,

@@ -101,9 +101,9 @@ prefetch_part(Part * part)
 }
 
 /*
- * The board of a part, as it was when the part was copied or last applied to; or
- * NULL if its definition or its index is another one by now, or another process
- * has applied the backlog.
+ * The board of a part, if its index is as it was when the part was copied or last
+ * applied to.  NULL if a build has replaced it, or another process has applied the
+ * backlog.
  */
 static LbLiveBoard *
 board_of_part(const Part * part)
@@ -204,7 +204,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe,
 }
 
 static bool
-is_too_long(LbRef ref)
+has_long_backlog(LbRef ref)
 {
 	const LbLiveBoard *board = lb_live_board_at(ref);
 
@@ -221,12 +221,12 @@ backlogged_board(LbSharedBoard *shared, LbStripe *stripe, uint32 hash)
 	if (!shared->family)
 	{
 		/* There may be no board: the request may be from a former family. */
-		if (stripe->single == LB_NONE || !is_too_long(stripe->single))
+		if (stripe->single == LB_NONE || !has_long_backlog(stripe->single))
 			return LB_NONE;
 		return stripe->single;
 	}
 	ref = lb_hash_first(&lb_shared->arena, &stripe->boards, hash, &scan);
-	while (ref != LB_NONE && !is_too_long(ref))
+	while (ref != LB_NONE && !has_long_backlog(ref))
 		ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan);
 	return ref;
 }

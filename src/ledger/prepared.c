@@ -3,6 +3,10 @@
  * prepared.c
  *	  Publications of prepared transactions.
  *
+ * COMMIT PREPARED runs no callback of ours.  So the publications of a prepared
+ * transaction stay pending until another process finds that the transaction has
+ * ended.  The launcher and builds look for that here.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -14,7 +18,10 @@
 #include "ledger/ledger.h"
 #include "ledger/prepared.h"
 
-/* What is known of the prepared transactions of a stripe. */
+/*
+ * The prepared transactions of a stripe's publications.  If there are more than
+ * fit, the rest waits for the next scan.
+ */
 typedef struct PreparedScan
 {
 	LbSharedBoard *shared;
@@ -23,11 +30,23 @@ typedef struct PreparedScan
 	uint64		xids[64];
 	bool		ended[64];
 	bool		committed[64];
-	bool		left;
+	bool		left;			/* publications stay, of transactions that run */
 	int			nboards;
-	LbRef		boards[64];		/* that may have to be released */
+	LbRef		boards[64];		/* changed, so they may have to be released */
 } PreparedScan;
 
+/* The place of a xid in the scan, or scan->n. */
+static int
+place_of_xid(const PreparedScan *scan, uint64 xid)
+{
+	int			i = 0;
+
+	while (i < scan->n && scan->xids[i] != xid)
+		i++;
+	return i;
+}
+
+/* Collect the prepared transactions of a board: visit of lb_stripe_walk(). */
 static bool
 find_prepared(uint32 hash, LbRef ref, void *arg)
 {
@@ -42,8 +61,7 @@ find_prepared(uint32 hash, LbRef ref, void *arg)
 
 		if (!pub->prepared)
 			continue;
-		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
-			;
+		i = place_of_xid(scan, xid);
 		if (i == (int) lengthof(scan->xids))
 			return false;
 		if (i == scan->n)
@@ -52,6 +70,10 @@ find_prepared(uint32 hash, LbRef ref, void *arg)
 	return true;
 }
 
+/*
+ * Settle or discard a board's publications of transactions that have ended: visit
+ * of lb_stripe_walk().
+ */
 static bool
 settle_prepared(uint32 hash, LbRef ref, void *arg)
 {
@@ -62,13 +84,11 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 	dlist_foreach_modify(iter, &lb_live_board_at(ref)->pending)
 	{
 		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
-		uint64		xid = U64FromFullTransactionId(pub->xid);
 		int			i;
 
 		if (!pub->prepared)
 			continue;
-		for (i = 0; i < scan->n && scan->xids[i] != xid; i++)
-			;
+		i = place_of_xid(scan, U64FromFullTransactionId(pub->xid));
 		if (i == scan->n || !scan->ended[i])
 		{
 			scan->left = true;

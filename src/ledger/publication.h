@@ -54,7 +54,7 @@ typedef struct LbPublication
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
-	int			stripe;			/* number of it */
+	int			stripe;			/* its number */
 	bool		linked;			/* in one of the lists */
 	bool		done;			/* settled, or of no consequence */
 	bool		owned;			/* its transaction's callback is to come */

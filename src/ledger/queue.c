@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue.c
- *	  What settles while a build is running, kept for the build.
+ *	  Settled entries, kept for a build that is running.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,6 @@
 #include "ledger/overlay.h"
 #include "ledger/queue.h"
 
-/* Keep a settled change for the build that is running. */
 void
 lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board, FullTransactionId xid,
 			   const int64 *entry)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue.h
- *	  What settles while a build is running, kept for the build.
+ *	  Settled entries, kept for a build that is running.
  *
  *-------------------------------------------------------------------------
  */

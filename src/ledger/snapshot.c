@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot.c
- *	  Snapshots in full xids.
+ *	  Snapshots in full xids, and the horizon of all snapshots.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "ledger/snapshot.h"
 
-/* Publishes between two looks at the oldest snapshot. */
+/* Calls of lb_update_horizon() between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
 
 /* A 32-bit xid that is not far from the next one, in full. */
@@ -33,8 +33,8 @@ lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 }
 
 /*
- * Not by XidInMVCCSnapshot(), which may have to read pg_subtrans; all
- * top-level xids are in xip.
+ * XidInMVCCSnapshot() may have to read pg_subtrans.  This need not: all top-level
+ * xids are in xip.
  */
 bool
 lb_had_ended(const LbSnapshot *s, FullTransactionId fxid)

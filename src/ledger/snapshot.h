@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snapshot.h
- *	  Snapshots in full xids.
+ *	  Snapshots in full xids, and the horizon of all snapshots.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,9 +14,9 @@
 #include "boards/shared.h"
 
 /*
- * The next full xid.  Where 64 bits are read at once, not under XidGenLock: it
- * is enough that what led here saw it at least as far, and the locks that did
- * so are barriers.
+ * The next full xid.  Where 64 bits are read at once, this takes no XidGenLock: the
+ * caller needs a value at least as high as the transaction saw that led here, and
+ * the locks in between are barriers.
  */
 static inline uint64
 lb_next_xid(void)
@@ -43,6 +43,7 @@ typedef struct LbSnapshot
 	uint64		xmax;
 } LbSnapshot;
 
+/* Take over an MVCC snapshot, which must live as long as s. */
 extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
 
 /* Whether a top-level transaction had ended when the snapshot was taken. */
@@ -54,17 +55,23 @@ extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
  */
 extern bool lb_any_running(const LbSnapshot *s, uint64 first, uint64 last);
 
-/* Whether a transaction with an xid from first to last is running now. */
+/*
+ * Whether a transaction with a full xid from first to last is running now.  Takes
+ * XidGenLock and ProcArrayLock.
+ */
 extern bool lb_any_in_progress(uint64 first, uint64 last);
 
-/* Whether a snapshot is new enough for an index with this floor. */
+/* Whether a snapshot is new enough for an index with this floor (LbFloor). */
 static inline bool
 lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
 {
 	return snapshot->xmax > floor->next_xid || snapshot->xmin > floor->xid;
 }
 
-/* Find out, now and then, before which xid every snapshot sees everything. */
+/*
+ * Update LbShared.horizon, the full xid before which every snapshot sees
+ * everything: at every 32nd call, or now.  Takes the ProcArrayLock.
+ */
 extern void lb_update_horizon(bool now);
 
 #endif							/* LB_SNAPSHOT_H */

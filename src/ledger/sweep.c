@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sweep.c
- *	  What gives back the memory of boards: of indexes, histories, definitions.
+ *	  Give back the memory of boards: of indexes, histories, definitions.
+ *
+ * A sweep walks over the boards of a definition, stripe by stripe.  Under a
+ * stripe's lock it takes a limited number of boards; it frees their memory, or
+ * lets writers go ahead, with the lock released.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,21 +20,22 @@
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 
-/* Definitions removed under one hold of the directory's lock. */
-#define REMOVED_AT_ONCE 64
+/* The most definitions removed under one hold of the directory's lock. */
+#define MAX_REMOVALS 64
 
-typedef struct Collect
+/* Boards of a stripe that one hold of its lock deals with, and which to take. */
+typedef struct BoardList
 {
 	LbRef		refs[256];
 	int			n;
 	bool		all;			/* also boards without an index */
 	bool		history;		/* also boards with a history */
-	bool		emptied;		/* all, but for those with this floor ... */
+	bool		emptied;		/* all, except those with this floor ... */
 	LbFloor		floor;
 	FullTransactionId truncating;	/* ... and nothing pending but its own */
-} Collect;
+}			BoardList;
 
-/* Whether others than a transaction have publications pending on a board. */
+/* Whether transactions other than xid have publications pending on a board. */
 static bool
 others_pending(LbLiveBoard *board, FullTransactionId xid)
 {
@@ -46,13 +51,14 @@ others_pending(LbLiveBoard *board, FullTransactionId xid)
 }
 
 /*
- * A TRUNCATE has committed.  It has waited for everybody who had changed the
- * table, so what others have pending is of prepared transactions that have
- * ended and were not met since.  Their rows are gone.
+ * The transaction xid has truncated the table and committed.  Its TRUNCATE has
+ * waited for all transactions that had changed the table, so what others have
+ * pending is of prepared transactions that have ended, and that no process has
+ * settled since.  Their rows are gone.
  */
 static void
-forget_others_pending(LbSharedBoard *shared, LbLiveBoard *board,
-					  FullTransactionId xid)
+discard_others_pending(LbSharedBoard *shared, LbLiveBoard *board,
+					   FullTransactionId xid)
 {
 	dlist_mutable_iter iter;
 
@@ -70,23 +76,22 @@ forget_others_pending(LbSharedBoard *shared, LbLiveBoard *board,
 static bool
 collect_board(uint32 hash, LbRef ref, void *arg)
 {
-	Collect    *collect = (Collect *) arg;
-
+	BoardList  *list = (BoardList *) arg;
 	LbLiveBoard *board = lb_live_board_at(ref);
 
 	if (lb_index_bytes(&board->index) > 0 ||
-		(collect->history && !dlist_is_empty(&board->history)) ||
-		(collect->all &&
-		 !(collect->emptied && board->floor.next_xid >= collect->floor.next_xid &&
-		   !others_pending(board, collect->truncating))))
-		collect->refs[collect->n++] = ref;
-	return collect->n < (int) lengthof(collect->refs);
+		(list->history && !dlist_is_empty(&board->history)) ||
+		(list->all &&
+		 !(list->emptied && board->floor.next_xid >= list->floor.next_xid &&
+		   !others_pending(board, list->truncating))))
+		list->refs[list->n++] = ref;
+	return list->n < (int) lengthof(list->refs);
 }
 
 /*
- * Empty the indexes of all boards.  The memory goes back without a lock, a
- * bunch of boards at a time.  With a truncating transaction all histories go
- * too, and the floors move past it.
+ * Empty the indexes of all boards, some boards at a time, and free their memory
+ * without a lock.  With a truncating transaction, discard all histories too, and
+ * move the floors past it.
  */
 static void
 empty_indexes(LbSharedBoard *shared, uint64 generation,
@@ -98,49 +103,49 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &shared->stripes[s];
-		Collect		collect;
-		LbIndex		indexes[lengthof(collect.refs)];
+		BoardList	list;
+		LbIndex		indexes[lengthof(list.refs)];
 		uint64		next_xid = lb_next_xid();
 
 		do
 		{
-			collect.n = 0;
-			collect.all = truncate;
-			collect.emptied = true;
-			collect.truncating = truncating;
+			list.n = 0;
+			list.all = truncate;
+			list.emptied = true;
+			list.truncating = truncating;
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
-			collect.history = !stripe->queueing;
+			list.history = !stripe->queueing;
 			if (lb_shared_board_is(shared, generation) &&
 				(truncate || pg_atomic_read_u32(&shared->state) != LB_READY))
 			{
 				if (truncate)
 					lb_raise_floor(&stripe->floor, next_xid,
 								   U64FromFullTransactionId(truncating));
-				collect.floor = stripe->floor;
+				list.floor = stripe->floor;
 				lb_stripe_walk(stripe, shared->family, collect_board,
-							   &collect);
+							   &list);
 			}
-			for (int i = 0; i < collect.n; i++)
+			for (int i = 0; i < list.n; i++)
 			{
-				LbLiveBoard *board = lb_live_board_at(collect.refs[i]);
+				LbLiveBoard *board = lb_live_board_at(list.refs[i]);
 
 				indexes[i] = board->index;
 				lb_index_init(&board->index, shared->width,
 							  shared->member_words);
 				if (truncate)
-					forget_others_pending(shared, board, truncating);
-				if (collect.history)
+					discard_others_pending(shared, board, truncating);
+				if (list.history)
 					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
 				board->applied = ++board->version;
 				board->backlog = 0;
-				lb_raise_floor(&board->floor, collect.floor.next_xid,
-							   collect.floor.xid);
-				lb_live_board_release(shared, stripe, collect.refs[i]);
+				lb_raise_floor(&board->floor, list.floor.next_xid,
+							   list.floor.xid);
+				lb_live_board_release(shared, stripe, list.refs[i]);
 			}
 			LWLockRelease(&stripe->lock);
-			for (int i = 0; i < collect.n; i++)
+			for (int i = 0; i < list.n; i++)
 				lb_index_free(&mem, &indexes[i]);
-		} while (collect.n > 0);
+		} while (list.n > 0);
 	}
 }
 
@@ -158,13 +163,16 @@ lb_shared_board_clear(LbSharedBoard *shared, uint64 generation,
 	lb_want_xid();
 }
 
-/* Entries brought in, and publications given back, under one hold, about. */
+/*
+ * About how many entries are applied, and publications given back, under one hold
+ * of the lock.
+ */
 #define MAX_TRIM_STEPS 1024
 
 typedef struct Trim
 {
 	LbSharedBoard *shared;
-	Collect		empty;			/* boards to release */
+	BoardList	empty;			/* boards to release */
 	uint64		steps;
 	bool		left;
 } Trim;
@@ -236,7 +244,7 @@ lb_shared_board_trim(LbSharedBoard *shared, uint64 generation)
 }
 
 static void
-forget_all(LbSharedBoard *shared, dlist_head *list)
+discard_all(LbSharedBoard *shared, dlist_head *list)
 {
 	while (!dlist_is_empty(list))
 		lb_discard_publication(shared, dlist_container(LbPublication, node,
@@ -244,19 +252,19 @@ forget_all(LbSharedBoard *shared, dlist_head *list)
 }
 
 static bool
-forget_publications(uint32 hash, LbRef ref, void *arg)
+discard_publications(uint32 hash, LbRef ref, void *arg)
 {
-	forget_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->pending);
-	forget_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->history);
+	discard_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->pending);
+	discard_all((LbSharedBoard *) arg, &lb_live_board_at(ref)->history);
 	return true;
 }
 
 /*
- * Take a definition out of the directory, whose lock is held exclusively, and
- * put it into a list of the caller's.  finish_removal() does the rest.
+ * Remove a definition from the directory, whose lock is held exclusively, and
+ * append it to the caller's list, for finish_removal().
  */
 static void
-def_remove(LbSharedBoard *shared, dlist_head *removed)
+remove_definition(LbSharedBoard *shared, dlist_head *removed)
 {
 	for (int s = 0; s < LB_STRIPES; s++)
 		LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
@@ -267,10 +275,13 @@ def_remove(LbSharedBoard *shared, dlist_head *removed)
 	pg_atomic_write_u32(&shared->state, LB_OFFLINE);
 	SpinLockRelease(&shared->mutex);
 
-	/* Owners of publications that have not called back look under the lock. */
+	/*
+	 * Owners of publications that have not called back will look at the
+	 * generation, under the lock.
+	 */
 	for (int s = 0; s < LB_STRIPES; s++)
 		lb_stripe_walk(&shared->stripes[s], shared->family,
-					   forget_publications, shared);
+					   discard_publications, shared);
 	for (int s = LB_STRIPES - 1; s >= 0; s--)
 		LWLockRelease(&shared->stripes[s].lock);
 	lb_directory_delete(shared);
@@ -278,8 +289,8 @@ def_remove(LbSharedBoard *shared, dlist_head *removed)
 }
 
 /*
- * Give back the memory of definitions that are in the directory no more, with
- * no lock held.
+ * Give back the memory of definitions that have been removed from the directory.
+ * Holds no lock.
  */
 static void
 finish_removal(dlist_head *removed)
@@ -291,31 +302,34 @@ finish_removal(dlist_head *removed)
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 		LbMem		mem = lb_mem(shared);
 
-		/* Nobody looks at the boards of a definition without a generation. */
+		/*
+		 * No process looks at the boards of a definition without a
+		 * generation.
+		 */
 		for (int s = 0; s < LB_STRIPES; s++)
 		{
 			LbStripe   *stripe = &shared->stripes[s];
-			Collect		collect;
+			BoardList	list;
 
 			do
 			{
-				collect.n = 0;
-				collect.all = true;
-				collect.history = false;
-				collect.emptied = false;
-				lb_stripe_walk(stripe, shared->family, collect_board, &collect);
-				for (int i = 0; i < collect.n; i++)
+				list.n = 0;
+				list.all = true;
+				list.history = false;
+				list.emptied = false;
+				lb_stripe_walk(stripe, shared->family, collect_board, &list);
+				for (int i = 0; i < list.n; i++)
 				{
-					LbLiveBoard *board = lb_live_board_at(collect.refs[i]);
+					LbLiveBoard *board = lb_live_board_at(list.refs[i]);
 
 					if (shared->family)
 						lb_hash_delete(&mem, &stripe->boards, board->hash,
-									   collect.refs[i]);
+									   list.refs[i]);
 					else
 						stripe->single = LB_NONE;
-					lb_live_board_free(&mem, collect.refs[i]);
+					lb_live_board_free(&mem, list.refs[i]);
 				}
-			} while (collect.n > 0);
+			} while (list.n > 0);
 			lb_hash_free(&mem, &stripe->boards);
 			lb_stripe_reset(shared, stripe);
 			stripe->queueing = false;
@@ -338,7 +352,7 @@ lb_shared_board_remove(LbSharedBoard *shared, uint64 generation)
 	dlist_init(&removed);
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	if (shared->generation == generation)
-		def_remove(shared, &removed);
+		remove_definition(shared, &removed);
 	LWLockRelease(&lb_shared->directory_lock);
 	finish_removal(&removed);
 }
@@ -353,14 +367,14 @@ lb_shared_board_remove_id(Oid cat, int32 id)
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	shared = lb_directory_find(MyDatabaseId, cat, id);
 	if (shared != NULL)
-		def_remove(shared, &removed);
+		remove_definition(shared, &removed);
 	LWLockRelease(&lb_shared->directory_lock);
 	finish_removal(&removed);
 }
 
 /*
- * Remove what a lookup finds, again and again.  There can be thousands: let go
- * of the directory's lock now and then.
+ * Remove all definitions that find() finds.  There can be thousands, so the
+ * directory's lock is released from time to time.
  */
 static void
 remove_found(LbSharedBoard *(*find) (Oid database, Oid relation), Oid database,
@@ -373,12 +387,12 @@ remove_found(LbSharedBoard *(*find) (Oid database, Oid relation), Oid database,
 	{
 		dlist_init(&removed);
 		LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
-		for (int i = 0; i < REMOVED_AT_ONCE; i++)
+		for (int i = 0; i < MAX_REMOVALS; i++)
 		{
 			shared = find(database, relation);
 			if (shared == NULL)
 				break;
-			def_remove(shared, &removed);
+			remove_definition(shared, &removed);
 		}
 		LWLockRelease(&lb_shared->directory_lock);
 		finish_removal(&removed);

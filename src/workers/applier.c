@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * applier.c
- *	  The process that brings changes into the indexes of large boards.
+ *	  The process that applies the backlogs of large boards.
  *
- * A transaction is done with a board when its publication is history; that
- * the index has the changes too is needed by nobody until somebody reads.  It
- * takes longer than anything else that a commit does for us, since it waits for
- * memory, so it is left to this process, many changes at a time.  Nothing
- * depends on it: a read brings in what its snapshot sees, and without the process
- * each settle does what it would leave.
+ * A transaction is done with a board when its publication is history.  The index
+ * needs the changes only when a read comes.  Applying them takes longer than
+ * anything else that a commit does for a board, since it waits for memory.  So it
+ * is left to this process, many changes at a time.  Nothing depends on the
+ * process: a read applies what its snapshot sees, and if the process is not
+ * running, settles apply what they would defer.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,13 +28,13 @@
 
 bool		lb_applier = true;
 
-/* Do what we have been asked for. */
+/* Serve all requests. */
 static void
-bring_in(void)
+serve_requests(void)
 {
 	uint64		head;
 
-	/* What is on the list stays there if there is something else to do. */
+	/* If there is something else to do, the list stays for later. */
 	while (!ShutdownRequestPending && !ConfigReloadPending &&
 		   (head = pg_atomic_exchange_u64(&lb_shared->requested, 0)) != 0)
 	{
@@ -43,15 +43,15 @@ bring_in(void)
 		while (shared != NULL)
 		{
 			/*
-			 * From when the bits are taken away, it may get on the list
-			 * again.
+			 * When the bits are cleared, a settle may put the definition on
+			 * the list again: read the link before that.
 			 */
 			LbSharedBoard *next = shared->next_requested;
-			uint32		asked = pg_atomic_exchange_u32(&shared->requested, 0);
+			uint32		stripes = pg_atomic_exchange_u32(&shared->requested, 0);
 
 			for (int n = 0; n < LB_STRIPES; n++)
 			{
-				if (asked & (1U << n))
+				if (stripes & (1U << n))
 					lb_apply_requested(shared, &shared->stripes[n]);
 			}
 			shared = next;
@@ -60,7 +60,7 @@ bring_in(void)
 	}
 }
 
-/* From here on everybody does it himself. */
+/* From now on each settle applies backlogs itself. */
 static void
 applier_exit(int code, Datum arg)
 {
@@ -90,13 +90,13 @@ lb_applier_main(Datum arg)
 		}
 		pg_atomic_write_u32(&lb_shared->applier_pid,
 							lb_applier ? MyProcPid : 0);
-		bring_in();
+		serve_requests();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
 						 PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	/* Terminated: as the launcher. */
+	/* Terminated, as the launcher is: the postmaster starts us again. */
 	proc_exit(1);
 }

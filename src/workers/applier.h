@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * applier.h
- *	  The process that brings changes into the indexes of large boards.
+ *	  The process that applies the backlogs of large boards.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-/* Setting: whether there is to be one. */
+/* Setting leaderboard.applier: whether this process applies backlogs. */
 extern bool lb_applier;
 
 /* Entry point of the process. */
