@@ -25,7 +25,7 @@
  */
 #define LB_MAX_DEFERRED 1024
 
-/* The length beyond which a board's backlog is to be applied, in entries. */
+/* The length beyond which a board's backlog is too long, in entries. */
 static inline uint32
 lb_backlog_limit(const LbLiveBoard *board)
 {

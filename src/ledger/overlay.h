@@ -120,7 +120,7 @@ extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
 /*
  * Add further changes to an overlay that has been filled.  Their entries,
  * netted, are left in delta, which has room for changes->n; returns how many.
- * The overlay must have room for so many entries more.  Allocates nothing,
+ * The overlay must have room for that many more entries.  Allocates nothing,
  * raises nothing.
  */
 extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,

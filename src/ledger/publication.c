@@ -3,6 +3,17 @@
  * publication.c
  *	  The memory of publications, and the histories of boards.
  *
+ * A publication is a chunk of the arena with its first entries, and a chain of
+ * pages with the rest.  It is in one list of its board at a time: pending, until it
+ * settles or is discarded, then history.  Its memory goes back when it is in no
+ * list and its owner has called back.
+ *
+ * A history is in the order of settling, the oldest publication first.  The oldest
+ * may leave it when every snapshot sees the publication (LbShared.horizon), or when
+ * the histories of all boards exceed leaderboard.history_size; but not while it is
+ * in the backlog.  When it leaves, the board's floor rises to it, and snapshots
+ * below the floor are too old for the index.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

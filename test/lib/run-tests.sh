@@ -335,7 +335,7 @@ part_pause()
 	prepare_debug_server
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p pause
-	# They stop who brings in a backlog, which is who commits.
+	# They stop a commit that applies a backlog, which the applier would do.
 	set_applier off
 	limited "$lib/test/isolation/pg_isolation_regress" --bindir="$BIN" \
 		--inputdir=tree/test/pause --outputdir=pause --dbname=pause \

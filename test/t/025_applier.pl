@@ -1,5 +1,5 @@
-# The applier: it brings in what has settled; and without it, or if it does not
-# get on, everything is as before.
+# The applier: it applies what has settled; without it, or if it is stuck, every
+# answer is the same.
 
 use strict;
 use warnings;
@@ -48,7 +48,7 @@ sub applier
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'");
 }
 
-# Stop it, not in the midst of something: it could hold a lock.
+# Stop it while it is idle: at work, it could hold a lock.
 sub stop_applier
 {
 	ok($node->poll_query_until('postgres', "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'"),
@@ -87,8 +87,8 @@ sub all_right
 }
 
 # What is not in the index stays in the history, whose memory is counted.  Commits
-# so many times, and tells how much more it is than it was at first.  A snapshot
-# from before them must still be answered as of then.
+# that many times, and returns how much larger the memory is than at first.  A
+# snapshot from before them must still be answered as of then.
 my $session = $node->background_psql('postgres', on_error_stop => 1, timeout => 180);
 my $used = 'SELECT used FROM lb_stat_memory WHERE datname = current_database()';
 
@@ -111,25 +111,25 @@ sub kept
 my $pid = applier();
 like($pid, qr/^\d+$/, 'it is there');
 
-# Stopped, it leaves everything to who reads.
+# Stopped, it leaves everything to the reads.
 stop_applier();
-cmp_ok(kept(800), '>', 150_000, 'stopped, it has brought in nothing');
+cmp_ok(kept(800), '>', 150_000, 'stopped, it has applied nothing');
 all_right('stopped');
 
-# ... but others do not leave it more than this.
-cmp_ok(kept(6000), '<', 400_000, 'they bring in what is too much');
+# ... but settles do not defer more than this.
+cmp_ok(kept(6000), '<', 400_000, 'settles apply what is too much');
 $node->safe_psql('postgres', 'CALL commits(300)');
 $node->safe_psql('families', 'CALL commits_f(3000)');
 kill 'CONT', $pid;
 all_right('it goes on');
 
-# Running, it brings in what nobody has read.
+# Running, it applies what no session has read.
 my $kept;
 for my $round (1 .. 200)
 {
 	last if ($kept = kept(900)) < 100_000;
 }
-cmp_ok($kept, '<', 100_000, 'running, it has brought in changes');
+cmp_ok($kept, '<', 100_000, 'running, it has applied changes');
 $node->safe_psql('families', 'CALL commits_f(3000)');
 all_right('running');
 
@@ -150,8 +150,8 @@ $node->safe_psql('postgres', 'CALL commits(500)');
 $node->safe_psql('families', 'CALL commits_f(500)');
 all_right('back');
 
-# Turned off: who commits brings in a backlog that is too long.  From when it has
-# heard of that.
+# Turned off: a commit applies a backlog that is too long, as soon as the applier
+# has read the setting.
 $node->append_conf('postgresql.conf', 'leaderboard.applier = off');
 $node->reload;
 for my $round (1 .. 200)
@@ -161,7 +161,7 @@ for my $round (1 .. 200)
 	kill 'CONT', applier();
 	last if $kept < 100_000;
 }
-cmp_ok($kept, '<', 100_000, 'turned off, others bring in');
+cmp_ok($kept, '<', 100_000, 'turned off, commits apply');
 all_right('turned off');
 $node->append_conf('postgresql.conf', 'leaderboard.applier = on');
 $node->reload;
@@ -169,7 +169,8 @@ $node->safe_psql('postgres', 'CALL commits(1000)');
 $node->safe_psql('families', 'CALL commits_f(500)');
 all_right('turned on');
 
-# A board that goes while it is asked for; and the next one in its place
+# A board that goes while the applier is requested for it; and the next one in its
+# place
 for my $round (1 .. 5)
 {
 	stop_applier();
@@ -190,9 +191,9 @@ all_right('boards that have gone and come');
 
 $session->quit;
 
-# Boards that are left alone with backlogs take all that histories may take, so
-# that those of others are given back at once, and their older snapshots are
-# answered by queries; but not for long.
+# Boards without traffic have backlogs that take all that histories may take.  So
+# the histories of other boards are given back at once, and queries answer older
+# snapshots of these; but not for long.
 $pid = stop_applier();
 $node->safe_psql('families', 'CALL commits_f(1200)');
 $kept = $node->safe_psql('families', $used);
@@ -204,14 +205,15 @@ for my $round (1 .. 3000)
 	$node->safe_psql('families', "UPDATE f SET score = score + 1 WHERE board = 1 AND player_id = $round % 2000 + 1");
 	last if ($less = $kept - $node->safe_psql('families', $used)) > 80_000;
 }
-cmp_ok($less, '>', 80_000, 'those of all boards are brought in when histories are full');
+cmp_ok($less, '>', 80_000, 'the backlogs of all boards are applied when histories are full');
 kill 'CONT', $pid;
 all_right('histories full');
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
 
-# A family goes while its boards are asked for, and its memory becomes a plain
-# definition's, which has one stripe.  That is an assertion's to notice.
+# A family goes while the applier is requested for its boards, and its memory
+# becomes a plain definition's, which has one stripe.  An assertion notices a
+# mistake there.
 $node = lb_node('reused');
 $node->start;
 $node->safe_psql('postgres', q{
@@ -228,7 +230,7 @@ $node->safe_psql('postgres', $_)
 ready_all($node, 'in the memory of a family');
 kill 'CONT', $pid;
 
-# The next one begins with what this one has left.
+# The next round begins with what this one has left.
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard applier' AND pid <> $pid AND wait_event = 'Extension'"),
 	'it comes back');
