@@ -257,42 +257,41 @@ problem_hint(const LbDefinition *defn)
 				defn->member);
 }
 
-void
-lb_record_board(const char *board, Oid source, const char *member,
-				const char *rank_by, const char *board_column,
-				const char *method, const char *ranked_if)
-{
-	const LbCatalog *cat = lb_require_catalog();
-	LbDefinition defn;
-	LbDefinition *recorded;
-	Relation	rel;
-	Oid			types[] = {TEXTOID, REGCLASSOID, NAMEOID, TEXTOID, NAMEOID,
-	TEXTOID, NAMEOID};
-	Datum		values[7];
-	char		nulls[7] = {' ', ' ', ' ', ' ', ' ', ' ', ' '};
-	NameData	names[3];
+/*
+ * The values of lb_board that are made of columns' names, in this order: member,
+ * rank_by, board_column, ranked_if.
+ */
+#define NCOLUMN_VALUES 4
 
-	PreventCommandDuringRecovery("lb_create_board()");
-	check_name(board);
-	if (strcmp(method, "row_number") != 0 && strcmp(method, "rank") != 0 &&
-		strcmp(method, "dense_rank") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown ranking method \"%s\"", method),
-				 errhint("The methods are \"row_number\", \"rank\" and \"dense_rank\".")));
-	if (strcmp(board, "*") == 0 && board_column == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("board \"*\" must be a family"),
-				 errhint("Give a \"board_column\".")));
-	memset(&defn, 0, sizeof(defn));
-	defn.ncolumns = lb_parse_rank_by(rank_by, defn.columns);
-	strlcpy(defn.member, member, NAMEDATALEN);
-	defn.family = board_column != NULL;
-	if (board_column != NULL)
-		strlcpy(defn.board_column, board_column, NAMEDATALEN);
-	if (ranked_if != NULL)
-		strlcpy(defn.ranked_if, ranked_if, NAMEDATALEN);
+static void
+column_values(const LbDefinition *defn, Datum *values, char *nulls)
+{
+	values[0] = DirectFunctionCall1(namein, CStringGetDatum(defn->member));
+	values[1] = CStringGetTextDatum(lb_format_rank_by(defn->columns,
+													  defn->ncolumns));
+	values[2] = DirectFunctionCall1(namein,
+									CStringGetDatum(defn->board_column));
+	values[3] = DirectFunctionCall1(namein, CStringGetDatum(defn->ranked_if));
+	memset(nulls, ' ', NCOLUMN_VALUES);
+
+	/* What was recorded could not be parsed. */
+	if (defn->columns[0].name[0] == '\0')
+		nulls[1] = 'n';
+	if (!defn->family)
+		nulls[2] = 'n';
+	if (defn->ranked_if[0] == '\0')
+		nulls[3] = 'n';
+}
+
+/*
+ * Lock the source against writers, to the end of the transaction, and raise what
+ * keeps it from having the board.
+ */
+static void
+lock_source(LbDefinition *defn)
+{
+	Oid			source = defn->source;
+	Relation	rel;
 
 	/* Ownership before the lock, and again under it. */
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
@@ -302,61 +301,71 @@ lb_record_board(const char *board, Oid source, const char *member,
 	lb_require_owner(source);
 
 	/* This can take as long as reading a table, so before the lock as well. */
-	lb_window_check_board(board, defn.family);
-	lb_check_answers(board, defn.family);
+	lb_window_check_board(defn->name, defn->family);
+	lb_check_answers(defn->name, defn->family);
 	rel = relation_open(source, ShareRowExclusiveLock);
 	lb_require_owner(source);
 	check_source(rel);
 	check_partitions(rel);
 
 	/*
-	 * Who writes to a partition itself holds no lock on the source.  The
-	 * first board's triggers would see to that, but not the second one's.
+	 * A transaction that writes to a partition itself holds no lock on the
+	 * source.  Making the triggers of the first board would wait for it, but
+	 * the second board's are there.
 	 */
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
-	check_definition(&defn, rel);
+	check_definition(defn, rel);
 	relation_close(rel, NoLock);
+}
 
-	LockRelationOid(cat->lb_board, RowExclusiveLock);
-	lb_window_lock_name(board);
-	if (lb_read_defn(board) != NULL)
+/* Keep the name from other boards and windows, to the end of the transaction. */
+static void
+lock_name(const LbDefinition *defn)
+{
+	LockRelationOid(lb_require_catalog()->lb_board, RowExclusiveLock);
+	lb_window_lock_name(defn->name);
+	if (lb_read_defn(defn->name) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("board \"%s\" already exists", board),
+				 errmsg("board \"%s\" already exists", defn->name),
 				 errhint("Use lb_drop_board() first, or another name.")));
-	lb_window_check_board(board, defn.family);
+	lb_window_check_board(defn->name, defn->family);
+}
+
+/* Make the triggers, and write the row of lb_board. */
+static void
+record_board(const LbDefinition *defn)
+{
+	Oid			types[] = {NAMEOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
+	REGCLASSOID, TEXTOID};
+	Datum		values[NCOLUMN_VALUES + 3];
+	char		nulls[NCOLUMN_VALUES + 3];
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	cat = lb_require_catalog();
-	(void) lb_make_triggers(source);
-
-	values[0] = CStringGetTextDatum(board);
-	values[1] = ObjectIdGetDatum(source);
-	namestrcpy(&names[0], member);
-	values[2] = NameGetDatum(&names[0]);
-	values[3] = CStringGetTextDatum(lb_format_rank_by(defn.columns,
-													  defn.ncolumns));
-	namestrcpy(&names[1], board_column ? board_column : "");
-	values[4] = NameGetDatum(&names[1]);
-	if (board_column == NULL)
-		nulls[4] = 'n';
-	values[5] = CStringGetTextDatum(method);
-	namestrcpy(&names[2], ranked_if ? ranked_if : "");
-	values[6] = NameGetDatum(&names[2]);
-	if (ranked_if == NULL)
-		nulls[6] = 'n';
+	(void) lb_make_triggers(defn->source);
+	column_values(defn, values, nulls);
+	values[4] = CStringGetTextDatum(defn->name);
+	values[5] = ObjectIdGetDatum(defn->source);
+	values[6] = CStringGetTextDatum(lb_method_names[defn->method]);
+	memset(nulls + NCOLUMN_VALUES, ' ', 3);
 	skip_used_numbers();
-	(void) lb_own_run_latest("INSERT INTO @.lb_board (board, source, member, rank_by, board_column, method, ranked_if) "
+	(void) lb_own_run_latest("INSERT INTO @.lb_board (member, rank_by, board_column, ranked_if, board, source, method) "
 							 "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-							 7, types, values, nulls);
+							 lengthof(values), types, values, nulls);
 	SPI_finish();
 
 	/* Our own changes are visible to us after this. */
 	CommandCounterIncrement();
+}
 
-	recorded = lb_read_defn(board);
+/* The definition as it has been recorded.  Raises if it can have no index. */
+static LbDefinition *
+recorded_board(const char *board)
+{
+	LbDefinition *recorded = lb_read_defn(board);
+
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", board);
 	lb_resolve_defn(recorded);
@@ -374,7 +383,19 @@ lb_record_board(const char *board, Oid source, const char *member,
 						board),
 				 errhint("Use ALTER TABLE ... ENABLE ALWAYS TRIGGER %s.",
 						 LB_ROW_TRIGGER)));
-	if (strcmp(board, "*") == 0)
+	return recorded;
+}
+
+void
+lb_make_board(LbDefinition *defn)
+{
+	LbDefinition *recorded;
+
+	lock_source(defn);
+	lock_name(defn);
+	record_board(defn);
+	recorded = recorded_board(defn->name);
+	if (strcmp(defn->name, "*") == 0)
 	{
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");
@@ -388,21 +409,37 @@ Datum
 lb_create_board(PG_FUNCTION_ARGS)
 {
 	static const char *const names[] = {"board", "source", "member",
-	"rank_by"};
+	"rank_by", NULL, "method"};
+	char	   *board;
+	LbDefinition defn;
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < (int) lengthof(names); i++)
 	{
-		if (PG_ARGISNULL(i))
+		if (names[i] != NULL && PG_ARGISNULL(i))
 			lb_null_argument(names[i]);
 	}
-	if (PG_ARGISNULL(5))
-		lb_null_argument("method");
-	lb_record_board(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_OID(1),
-					NameStr(*PG_GETARG_NAME(2)),
-					text_to_cstring(PG_GETARG_TEXT_PP(3)),
-					PG_ARGISNULL(4) ? NULL : NameStr(*PG_GETARG_NAME(4)),
-					text_to_cstring(PG_GETARG_TEXT_PP(5)),
-					PG_ARGISNULL(6) ? NULL : NameStr(*PG_GETARG_NAME(6)));
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_create_board()");
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	check_name(board);
+	memset(&defn, 0, sizeof(defn));
+	strlcpy(defn.name, board, NAMEDATALEN);
+	defn.method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
+	defn.source = PG_GETARG_OID(1);
+	strlcpy(defn.member, NameStr(*PG_GETARG_NAME(2)), NAMEDATALEN);
+	defn.family = !PG_ARGISNULL(4);
+	if (defn.family)
+		strlcpy(defn.board_column, NameStr(*PG_GETARG_NAME(4)), NAMEDATALEN);
+	else if (strcmp(board, "*") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("board \"*\" must be a family"),
+				 errhint("Give a \"board_column\".")));
+	if (!PG_ARGISNULL(6))
+		strlcpy(defn.ranked_if, NameStr(*PG_GETARG_NAME(6)), NAMEDATALEN);
+	defn.ncolumns = lb_parse_rank_by(text_to_cstring(PG_GETARG_TEXT_PP(3)),
+									 defn.columns);
+	lb_make_board(&defn);
 	PG_RETURN_VOID();
 }
 
@@ -511,10 +548,9 @@ lb_follow_rename(const LbDefinition *old)
 {
 	LbDefinition defn = *old;
 	LbDefinition *recorded = lb_read_defn(old->name);
-	Oid			types[] = {INT4OID, NAMEOID, TEXTOID, NAMEOID, NAMEOID};
-	Datum		values[5];
-	char		nulls[5] = {' ', ' ', ' ', ' ', ' '};
-	NameData	names[3];
+	Oid			types[] = {NAMEOID, TEXTOID, NAMEOID, NAMEOID, INT4OID};
+	Datum		values[NCOLUMN_VALUES + 1];
+	char		nulls[NCOLUMN_VALUES + 1];
 
 	if (recorded == NULL || recorded->id != old->id ||
 		recorded->catalog != old->catalog)
@@ -529,31 +565,17 @@ lb_follow_rename(const LbDefinition *old)
 	current_name(defn.board_column, defn.source, defn.board_attno);
 	current_name(defn.ranked_if, defn.source, defn.ranked_attno);
 
-	values[0] = Int32GetDatum(defn.id);
-	namestrcpy(&names[0], defn.member);
-	values[1] = NameGetDatum(&names[0]);
-	values[2] = CStringGetTextDatum(lb_format_rank_by(defn.columns,
-													  defn.ncolumns));
-	/* What could not be parsed stays as it is. */
-	if (defn.columns[0].name[0] == '\0')
-		nulls[2] = 'n';
-	namestrcpy(&names[1], defn.board_column);
-	values[3] = NameGetDatum(&names[1]);
-	if (!defn.family)
-		nulls[3] = 'n';
-	namestrcpy(&names[2], defn.ranked_if);
-	values[4] = NameGetDatum(&names[2]);
-	if (defn.ranked_if[0] == '\0')
-		nulls[4] = 'n';
-
+	column_values(&defn, values, nulls);
+	values[4] = Int32GetDatum(defn.id);
+	nulls[4] = ' ';
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	skip_used_numbers();
 	lb_note_dropped(old);
-	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = $2, "
-						  "rank_by = COALESCE($3, rank_by), board_column = $4, ranked_if = $5 "
-						  "WHERE id OPERATOR(pg_catalog.=) $1",
-						  5, types, values, nulls) != 1)
+	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = $1, "
+						  "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4 "
+						  "WHERE id OPERATOR(pg_catalog.=) $5",
+						  lengthof(values), types, values, nulls) != 1)
 		elog(ERROR, "board \"%s\" is not recorded", defn.name);
 	SPI_finish();
 	CommandCounterIncrement();

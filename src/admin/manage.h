@@ -10,9 +10,13 @@
 
 #include "boards/definition.h"
 
-extern void lb_record_board(const char *board, Oid source, const char *member,
-							const char *rank_by, const char *board_column,
-							const char *method, const char *ranked_if);
+/*
+ * Make a board of a definition of which name, source, method and the columns'
+ * names are filled in: check it, make its triggers, record it.  Locks the source
+ * in ShareRowExclusiveLock, to the end of the transaction.  Outside of SPI, or
+ * within it.
+ */
+extern void lb_make_board(LbDefinition *defn);
 
 /* Raise 42704 for a name that is no board's. */
 extern void lb_board_not_found(const char *board);

@@ -22,6 +22,7 @@
 #include "boards/shared.h"
 #include "boards/target.h"
 #include "ledger/backlog.h"
+#include "service/as_owner.h"
 #include "service/window.h"
 
 /* Boards of a family whose values begin with a prefix are looked for. */
@@ -93,14 +94,9 @@ has_rows(const LbDefinition *family, const char *prefix)
 	char	   *sql = psprintf("SELECT FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
 							   family->from_name,
 							   quote_identifier(family->board_column));
-	LbUser		saved;
-	uint64		n;
 
 	values[0] = CStringGetTextDatum(prefix);
-	lb_switch_to_owner(&saved, family->owner, true);
-	n = lb_run_once(sql, family->source, 1, types, values);
-	lb_restore_user(&saved);
-	return n > 0;
+	return lb_run_as_owner(family, true, sql, 1, types, values) > 0;
 }
 
 /*

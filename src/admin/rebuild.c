@@ -234,6 +234,69 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Milliseconds until a moment, -1 for never; 0 if it has passed. */
+static long
+time_left(TimestampTz until)
+{
+	if (until == DT_NOEND)
+		return -1;
+	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+}
+
+/*
+ * Wait until a board is ready, or dropped.  Returns false if it is not by then,
+ * or if no worker is going to build it.
+ */
+static bool
+wait_for_board(const char *name, TimestampTz until)
+{
+	LbDefinition *defn = NULL;
+	LbSharedBoard *shared = NULL;
+
+	for (;;)
+	{
+		uint32		state = LB_OFFLINE;
+		bool		retry = true;
+		long		left;
+
+		if (shared == NULL || shared->generation != defn->generation)
+		{
+			bool		locked;
+
+			defn = attach_board(name, &shared, &locked);
+			if (defn == NULL)
+				return true;	/* dropped */
+			if (lb_created_here(defn) || (shared == NULL && locked))
+				return false;
+		}
+		if (shared != NULL)
+		{
+			state = pg_atomic_read_u32(&shared->state);
+			SpinLockAcquire(&shared->mutex);
+			retry = shared->retry;
+			SpinLockRelease(&shared->mutex);
+			if (shared->generation != defn->generation)
+				continue;
+		}
+		if (state == LB_READY)
+			return true;
+		if (state == LB_OFFLINE && !retry)
+			return false;
+		left = time_left(until);
+		if (left == 0)
+			return false;
+
+		/* An offline board, or the launcher, may come back. */
+		if (pg_atomic_read_u32(&lb_shared->launcher_pid) != 0 &&
+			state != LB_OFFLINE &&
+			lb_wait_build(shared, defn->generation, false, left) !=
+			LB_WAIT_FAILED)
+			continue;
+		pg_usleep(10000L);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
 Datum
 lb_wait_ready(PG_FUNCTION_ARGS)
 {
@@ -251,62 +314,8 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 	n = board_names(&names);
 	for (int i = 0; i < n; i++)
 	{
-		LbDefinition *defn = NULL;
-		LbSharedBoard *shared = NULL;
-
-		for (;;)
-		{
-			uint32		state = LB_OFFLINE;
-			bool		retry = true;
-			long		left = -1;
-
-			if (shared == NULL || shared->generation != defn->generation)
-			{
-				bool		locked;
-
-				defn = attach_board(names[i], &shared, &locked);
-				if (defn == NULL)
-					break;		/* dropped */
-				if (lb_created_here(defn) || (shared == NULL && locked))
-					PG_RETURN_BOOL(false);
-			}
-			if (shared != NULL)
-			{
-				state = pg_atomic_read_u32(&shared->state);
-				SpinLockAcquire(&shared->mutex);
-				retry = shared->retry;
-				SpinLockRelease(&shared->mutex);
-				if (shared->generation != defn->generation)
-					continue;
-			}
-
-			/* What nobody will build by himself is not waited for. */
-			if (state == LB_READY)
-				break;
-			if (state == LB_OFFLINE && !retry)
-				PG_RETURN_BOOL(false);
-			if (until != DT_NOEND)
-			{
-				left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-													   until);
-				if (left <= 0)
-					PG_RETURN_BOOL(false);
-			}
-			if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0 ||
-				state == LB_OFFLINE)
-			{
-				/* It may come, or come back. */
-				pg_usleep(10000L);
-				CHECK_FOR_INTERRUPTS();
-				continue;
-			}
-			if (lb_wait_build(shared, defn->generation, false, left) ==
-				LB_WAIT_FAILED)
-			{
-				pg_usleep(10000L);
-				CHECK_FOR_INTERRUPTS();
-			}
-		}
+		if (!wait_for_board(names[i], until))
+			PG_RETURN_BOOL(false);
 	}
 	PG_RETURN_BOOL(true);
 }

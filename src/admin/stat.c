@@ -50,20 +50,6 @@ typedef struct BoardRow
 	uint64		counts[LB_NCOUNTERS];
 } BoardRow;
 
-typedef struct RowBuffer
-{
-	LbSharedBoard *shared;
-	int			first;			/* boards to skip */
-	int			seen;
-	int			n;
-	struct
-	{
-		BoardRow	row;
-		int			len;
-		char		value[LB_MAX_VALUE];
-	}			rows[256];
-} RowBuffer;
-
 static void
 copy_counters(uint64 *to, pg_atomic_uint64 *from)
 {
@@ -75,29 +61,6 @@ static uint64
 board_bytes(const LbLiveBoard *board)
 {
 	return lb_index_bytes(&board->index) + (LB_CHUNK_SIZE << LB_BOARD_ORDER);
-}
-
-static bool
-copy_board(uint32 hash, LbRef ref, void *arg)
-{
-	RowBuffer  *buffer = (RowBuffer *) arg;
-	LbLiveBoard *board = lb_live_board_at(ref);
-	LbValue		value;
-	BoardRow   *row;
-
-	if (buffer->seen++ < buffer->first)
-		return true;
-	value = lb_live_board_value(board);
-	row = &buffer->rows[buffer->n].row;
-	lb_apply_backlog(buffer->shared, board);
-	row->members = board->index.members;
-	row->distinct = board->index.distinct;
-	row->bytes = board_bytes(board);
-	copy_counters(row->counts, board->counters);
-	buffer->rows[buffer->n].len = value.len;
-	memcpy(buffer->rows[buffer->n].value, value.data, value.len);
-	buffer->n++;
-	return buffer->n < (int) lengthof(buffer->rows);
 }
 
 static const char *
@@ -134,14 +97,61 @@ typedef struct DefRow
 	double		build_seconds;
 } DefRow;
 
+/* The rows of a definition, as they are put into the result. */
+typedef struct Listing
+{
+	ReturnSetInfo *rsinfo;
+	LbDefinition *defn;
+	const LbTarget *one;		/* the one board of a family, or NULL */
+	bool		each;			/* each board of a family */
+	DefRow		def;
+	BoardRow	all;			/* sums of a family's boards */
+
+	/* Boards of a stripe, copied under its lock. */
+	LbSharedBoard *shared;
+	uint64		generation;
+	int			first;			/* boards to skip */
+	int			seen;
+	int			n;
+	struct
+	{
+		BoardRow	row;
+		int			len;
+		char		value[LB_MAX_VALUE];
+	}			rows[256];
+}			Listing;
+
+static bool
+copy_board(uint32 hash, LbRef ref, void *arg)
+{
+	Listing    *list = (Listing *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+	LbValue		value;
+	BoardRow   *row;
+
+	if (list->seen++ < list->first)
+		return true;
+	value = lb_live_board_value(board);
+	row = &list->rows[list->n].row;
+	lb_apply_backlog(list->shared, board);
+	row->members = board->index.members;
+	row->distinct = board->index.distinct;
+	row->bytes = board_bytes(board);
+	copy_counters(row->counts, board->counters);
+	list->rows[list->n].len = value.len;
+	memcpy(list->rows[list->n].value, value.data, value.len);
+	list->n++;
+	return list->n < (int) lengthof(list->rows);
+}
+
 /*
  * The function of version 0.1.0 has one column less, which is the last one:
  * what is put into the row depends on the result's description.
  */
 static void
-put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *shared,
-		const BoardRow *row, RowKind kind)
+put_row(Listing * list, const char *name, const BoardRow *row, RowKind kind)
 {
+	const DefRow *def = &list->def;
 	Datum		values[24];
 	bool		nulls[24];
 	uint64		queries = 0;
@@ -149,20 +159,20 @@ put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *shared,
 
 	memset(nulls, 0, sizeof(nulls));
 	values[i++] = CStringGetTextDatum(name);
-	values[i++] = ObjectIdGetDatum(shared->source);
-	values[i++] = CStringGetTextDatum(state_name(shared->state));
-	nulls[i] = shared->state == LB_READY || shared->reason[0] == '\0';
-	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(shared->reason);
+	values[i++] = ObjectIdGetDatum(def->source);
+	values[i++] = CStringGetTextDatum(state_name(def->state));
+	nulls[i] = def->state == LB_READY || def->reason[0] == '\0';
+	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
 	i++;
-	nulls[i] = shared->state != LB_READY;
-	nulls[i + 1] = shared->state != LB_READY || kind == ROW_FAMILY;
+	nulls[i] = def->state != LB_READY;
+	nulls[i + 1] = def->state != LB_READY || kind == ROW_FAMILY;
 	values[i++] = Int64GetDatum(row->members);
 	values[i++] = Int64GetDatum(row->distinct);
 	values[i++] = Int64GetDatum(row->bytes);
-	values[i++] = Int64GetDatum(shared->build_done);
-	values[i++] = Int64GetDatum(shared->build_total);
-	nulls[i] = shared->build_seconds == 0;
-	values[i++] = Float8GetDatum(shared->build_seconds);
+	values[i++] = Int64GetDatum(def->build_done);
+	values[i++] = Int64GetDatum(def->build_total);
+	nulls[i] = def->build_seconds == 0;
+	values[i++] = Float8GetDatum(def->build_seconds);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
 	for (int j = 0; j < LB_NCAUSES; j++)
 		queries += row->counts[j];
@@ -172,7 +182,7 @@ put_row(ReturnSetInfo *rsinfo, const char *name, const DefRow *shared,
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
 	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	Assert(i == lengthof(values));
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc, values, nulls);
 }
 
 /* The name of a family's board. */
@@ -224,6 +234,95 @@ sum_board(uint32 hash, LbRef ref, void *arg)
 	return true;
 }
 
+/* What the rows of a definition have in common; shared is NULL if there is none. */
+static void
+describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
+{
+	memset(row, 0, sizeof(DefRow));
+	row->source = defn->source;
+	if (shared != NULL)
+	{
+		SpinLockAcquire(&shared->mutex);
+		strlcpy(row->reason, shared->reason, LB_MAX_REASON);
+		row->build_seconds = shared->build_seconds;
+		SpinLockRelease(&shared->mutex);
+		row->state = pg_atomic_read_u32(&shared->state);
+		row->build_done = pg_atomic_read_u64(&shared->build_done);
+		row->build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
+							   row->build_done);
+	}
+	else
+		row->state = LB_BUILDING;	/* recorded, and not asked for yet */
+	if (RecoveryInProgress())
+	{
+		row->state = LB_OFFLINE;
+		strlcpy(row->reason, "the server is a standby", LB_MAX_REASON);
+	}
+}
+
+/*
+ * Copy boards of a stripe, from number list->first on, as far as there is room;
+ * or sum them up, those of a family of which not each is listed.
+ */
+static void
+copy_stripe(Listing * list, int s)
+{
+	LbSharedBoard *shared = list->shared;
+	LbStripe   *stripe = &shared->stripes[s];
+
+	list->n = 0;
+	list->seen = 0;
+	LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+	if (!lb_shared_board_is(shared, list->generation))
+		;						/* it is gone */
+	else if (list->one != NULL)
+	{
+		LbRef		ref;
+
+		if (lb_live_board_find(shared, stripe, list->one->hash,
+							   &list->one->value, &ref) != NULL)
+			(void) copy_board(list->one->hash, ref, list);
+	}
+	else if (list->each || !list->defn->family)
+		lb_stripe_walk(stripe, shared->family, copy_board, list);
+	else
+	{
+		Sum			sum = {.shared = shared,.row = &list->all};
+
+		lb_stripe_walk(stripe, true, sum_board, &sum);
+		sum_boards(&sum);
+	}
+	LWLockRelease(&stripe->lock);
+}
+
+/* Put the boards of a stripe into rows, and add them to list->all. */
+static void
+put_stripe(Listing * list, int s)
+{
+	LbDefinition *defn = list->defn;
+
+	list->first = 0;
+	do
+	{
+		copy_stripe(list, s);
+		for (int i = 0; i < list->n; i++)
+		{
+			const BoardRow *row = &list->rows[i].row;
+
+			if (defn->family)
+				put_row(list, board_name(defn, list->rows[i].value,
+										 list->rows[i].len),
+						row, ROW_FAMILY_BOARD);
+			else
+				put_row(list, defn->name, row, ROW_BOARD);
+			list->all.members += row->members;
+			list->all.bytes += row->bytes;
+		}
+		list->first += list->n;
+		CHECK_FOR_INTERRUPTS();
+	} while (list->n == (int) lengthof(list->rows));
+}
+
 /*
  * Put rows of a definition: of the one board of a family that target names, or
  * of the family in all, or with each also of all its boards.
@@ -233,104 +332,44 @@ put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,
 		bool each)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
-	uint64		generation = defn->generation;
-	bool		one = target != NULL && target->has_value;
-	DefRow		def_row;
-	BoardRow	all;
-	RowBuffer  *buffer;
+	Listing    *list = palloc(sizeof(Listing));
 
-	memset(&def_row, 0, sizeof(def_row));
-	memset(&all, 0, sizeof(all));
-	def_row.source = defn->source;
+	list->rsinfo = rsinfo;
+	list->defn = defn;
+	list->one = target != NULL && target->has_value ? target : NULL;
+	list->each = each;
+	list->shared = shared;
+	list->generation = defn->generation;
+	memset(&list->all, 0, sizeof(BoardRow));
+	describe(defn, shared, &list->def);
 	if (shared == NULL)
 	{
-		/* Recorded, but nobody has asked for it yet. */
-		def_row.state = RecoveryInProgress() ? LB_OFFLINE : LB_BUILDING;
-		if (RecoveryInProgress())
-			strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
-		if (!one)
-			put_row(rsinfo, defn->name, &def_row, &all,
+		if (list->one == NULL)
+			put_row(list, defn->name, &list->all,
 					defn->family ? ROW_FAMILY : ROW_BOARD);
+		pfree(list);
 		return;
 	}
-	SpinLockAcquire(&shared->mutex);
-	strlcpy(def_row.reason, shared->reason, LB_MAX_REASON);
-	def_row.build_seconds = shared->build_seconds;
-	SpinLockRelease(&shared->mutex);
-	def_row.state = pg_atomic_read_u32(&shared->state);
-	if (RecoveryInProgress())
-	{
-		def_row.state = LB_OFFLINE;
-		strlcpy(def_row.reason, "the server is a standby", LB_MAX_REASON);
-	}
-	def_row.build_done = pg_atomic_read_u64(&shared->build_done);
-	def_row.build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
-							  def_row.build_done);
+
 	/* What prepared transactions have left counts as soon as they have ended. */
 	if (pg_atomic_read_u32(&shared->nprepared) > 0)
-		(void) lb_settle_prepared(shared, generation);
-	buffer = palloc(sizeof(RowBuffer));
-	buffer->shared = shared;
+		(void) lb_settle_prepared(shared, list->generation);
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
-		LbStripe   *stripe = &shared->stripes[s];
-
-		if (one && s != target->stripe)
-			continue;
-		buffer->first = 0;
-		do
-		{
-			buffer->n = 0;
-			buffer->seen = 0;
-			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
-			if (!lb_shared_board_is(shared, generation))
-				;				/* it is gone */
-			else if (one)
-			{
-				LbRef		ref;
-
-				if (lb_live_board_find(shared, stripe, target->hash,
-									   &target->value, &ref) != NULL)
-					(void) copy_board(target->hash, ref, buffer);
-			}
-			else if (each || !defn->family)
-				lb_stripe_walk(stripe, shared->family, copy_board, buffer);
-			else
-			{
-				Sum			sum = {.shared = shared,.row = &all};
-
-				lb_stripe_walk(stripe, true, sum_board, &sum);
-				sum_boards(&sum);
-			}
-			LWLockRelease(&stripe->lock);
-			for (int i = 0; i < buffer->n; i++)
-			{
-				const BoardRow *row = &buffer->rows[i].row;
-
-				if (defn->family)
-					put_row(rsinfo, board_name(defn, buffer->rows[i].value,
-											   buffer->rows[i].len),
-							&def_row, row, ROW_FAMILY_BOARD);
-				else
-					put_row(rsinfo, defn->name, &def_row, row, ROW_BOARD);
-				all.members += row->members;
-				all.bytes += row->bytes;
-			}
-			buffer->first += buffer->n;
-			CHECK_FOR_INTERRUPTS();
-		} while (buffer->n == (int) lengthof(buffer->rows));
+		if (list->one == NULL || s == list->one->stripe)
+			put_stripe(list, s);
 	}
-	pfree(buffer);
 
 	/*
 	 * The family itself: its boards' size in all, and the reads that found no
 	 * live board.
 	 */
-	if (defn->family && !one)
+	if (defn->family && list->one == NULL)
 	{
-		copy_counters(all.counts, shared->counters);
-		put_row(rsinfo, defn->name, &def_row, &all, ROW_FAMILY);
+		copy_counters(list->all.counts, shared->counters);
+		put_row(list, defn->name, &list->all, ROW_FAMILY);
 	}
+	pfree(list);
 }
 
 static bool

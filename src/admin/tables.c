@@ -158,6 +158,28 @@ find_default_table(const DefaultTable *table, Oid schema, bool score_index)
 	return relid;
 }
 
+static void
+make_default_board(const DefaultTable *table, Oid relid)
+{
+	LbDefinition defn;
+
+	memset(&defn, 0, sizeof(defn));
+	strlcpy(defn.name, table->board, NAMEDATALEN);
+	defn.source = relid;
+	strlcpy(defn.member, "player_id", NAMEDATALEN);
+	defn.ncolumns = lb_parse_rank_by("score DESC, updated_at ASC",
+									 defn.columns);
+	defn.family = table->board_column != NULL;
+	if (defn.family)
+		strlcpy(defn.board_column, table->board_column, NAMEDATALEN);
+	defn.method = LB_ROW_NUMBER;
+
+	/* A table of version 0.1.0 does not have the column. */
+	if (get_attnum(relid, "ranked") != InvalidAttrNumber)
+		strlcpy(defn.ranked_if, "ranked", NAMEDATALEN);
+	lb_make_board(&defn);
+}
+
 /* Make what there is not. */
 static void
 make_default_table(const DefaultTable *table, Oid schema, Oid relid,
@@ -182,13 +204,8 @@ make_default_table(const DefaultTable *table, Oid schema, Oid relid,
 	/* Again: the statements above may have waited for other transactions. */
 	check_default_board(table, relid);
 
-	/* A table of version 0.1.0 does not have the column. */
 	if (lb_find_defn(table->board) == NULL)
-		lb_record_board(table->board, relid, "player_id",
-						"score DESC, updated_at ASC", table->board_column,
-						"row_number",
-						get_attnum(relid, "ranked") == InvalidAttrNumber ?
-						NULL : "ranked");
+		make_default_board(table, relid);
 }
 
 Datum

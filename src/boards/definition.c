@@ -224,16 +224,6 @@ source_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : name_cmp(a, b);
 }
 
-static LbMethod
-method_from_text(const char *s)
-{
-	if (strcmp(s, "rank") == 0)
-		return LB_RANK;
-	if (strcmp(s, "dense_rank") == 0)
-		return LB_DENSE_RANK;
-	return LB_ROW_NUMBER;
-}
-
 /*
  * rank_by of lb_board, which somebody may have written by hand.  What cannot
  * be parsed becomes a column without a name, which no table has: a problem of
@@ -310,7 +300,8 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 		strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
 	d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
 	string = TextDatumGetCString(d);
-	defn->method = method_from_text(string);
+	if (!lb_find_method(string, &defn->method))
+		defn->method = LB_ROW_NUMBER;
 	pfree(string);
 	d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
 	if (!isnull)

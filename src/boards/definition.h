@@ -11,19 +11,13 @@
 #include "postgres.h"
 
 #include "boards/keys.h"
+#include "boards/method.h"
 
 struct LbSharedBoard;
 struct TupleTableSlot;
 
 /* A recorded board's name fits a name; a value of a family may be longer. */
 #define LB_MAX_NAME (NAMEDATALEN - 1)
-
-typedef enum LbMethod
-{
-	LB_ROW_NUMBER,
-	LB_RANK,
-	LB_DENSE_RANK
-} LbMethod;
 
 /*
  * What lb_board records of a board, resolved against its source table.  Kept

@@ -143,21 +143,9 @@ int_argument(FunctionCallInfo fcinfo, int argno, const char *name,
 static LbMethod
 method_argument(FunctionCallInfo fcinfo, int argno, LbMethod otherwise)
 {
-	char	   *s;
-
 	if (argno < 0 || PG_ARGISNULL(argno))
 		return otherwise;
-	s = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	if (strcmp(s, "row_number") == 0)
-		return LB_ROW_NUMBER;
-	if (strcmp(s, "rank") == 0)
-		return LB_RANK;
-	if (strcmp(s, "dense_rank") == 0)
-		return LB_DENSE_RANK;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown ranking method \"%s\"", s),
-			 errhint("The methods are \"row_number\", \"rank\" and \"dense_rank\".")));
+	return lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
 }
 
 

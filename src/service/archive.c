@@ -112,18 +112,63 @@ lb_find_one_board(const char *board, LbTarget *target)
 				 errhint("Name one of its boards, as in \"%s:value\".", board)));
 }
 
-Datum
-lb_archive_top(PG_FUNCTION_ARGS)
+/* Raise 42501 unless the caller may read a board, and so its past. */
+static void
+require_past(LbDefinition *defn)
+{
+	if (!lb_may_read(defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+	if (check_enable_rls(defn->source, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" does not apply to its archive",
+						get_rel_name(defn->source)),
+				 errhint("Grant SELECT on the table lb_archive to roles that may read all of it.")));
+}
+
+/*
+ * The rows of lb_archive that lb_archive_top() returns.  A board of the same name
+ * may have been another owner's, over another table: what was archived then is
+ * not for readers of this one.
+ */
+static uint64
+read_archive(const LbDefinition *defn, const char *board, int32 n,
+			 const Datum *season)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID, NAMEOID, REGCLASSOID};
+	Datum		values[5];
+	char		nulls[] = "     ";
+
+	values[0] = CStringGetTextDatum(board);
+	values[1] = Int32GetDatum(n);
+	values[2] = season == NULL ? (Datum) 0 : *season;
+	nulls[2] = season == NULL ? 'n' : ' ';
+	values[3] = lb_owner_name(defn);
+	values[4] = ObjectIdGetDatum(defn->source);
+	return lb_own_run(&plan,
+					  "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
+					  "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+					  "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
+					  "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
+					  "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
+					  "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
+					  "AND a.owner OPERATOR(pg_catalog.=) s.owner "
+					  "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
+					  5, types, values, nulls);
+}
+
+Datum
+lb_archive_top(PG_FUNCTION_ARGS)
+{
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char	   *board;
 	char	   *key;
 	int			keylen;
 	LbTarget	target;
-	Datum		values[5];
-	char		nulls[] = "     ";
+	Datum		season = PG_GETARG_DATUM(2);
 	uint64		n;
 
 	(void) lb_require_catalog();
@@ -139,17 +184,7 @@ lb_archive_top(PG_FUNCTION_ARGS)
 				 errhint("\"%s\" must be at least %d.", "n", 0)));
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_find_one_board(board, &target);
-
-	/* What could be read of the board can be read of its past. */
-	if (!lb_may_read(target.defn))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(target.defn->source));
-	if (check_enable_rls(target.defn->source, InvalidOid, false) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("row-level security of table \"%s\" does not apply to its archive",
-						get_rel_name(target.defn->source)),
-				 errhint("Grant SELECT on the table lb_archive to who may read all of it.")));
+	require_past(target.defn);
 	if (target.has_value && strchr(board, ':') == NULL)
 	{
 		key = lb_window_alias(board, strlen(board), &keylen);
@@ -157,30 +192,10 @@ lb_archive_top(PG_FUNCTION_ARGS)
 			board = key;
 	}
 	InitMaterializedSRF(fcinfo, 0);
-	values[0] = CStringGetTextDatum(board);
-	values[1] = PG_GETARG_DATUM(1);
-	values[2] = PG_GETARG_DATUM(2);
-	nulls[2] = PG_ARGISNULL(2) ? 'n' : ' ';
-	values[3] = lb_owner_name(target.defn);
-	values[4] = ObjectIdGetDatum(target.defn->source);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-
-	/*
-	 * A board of the same name may have been another owner's, over another
-	 * table: what was archived then is not for readers of this one.
-	 */
-	n = lb_own_run(&plan,
-				   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
-				   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
-				   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
-				   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
-				   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
-				   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
-				   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
-				   "AND a.owner OPERATOR(pg_catalog.=) s.owner "
-				   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
-				   5, types, values, nulls);
+	n = read_archive(target.defn, board, PG_GETARG_INT32(1),
+					 PG_ARGISNULL(2) ? NULL : &season);
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[3];

@@ -13,13 +13,13 @@
 
 uint64
 lb_run_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
-				Oid table, int nargs, const Oid *types, Datum *values)
+				int nargs, const Oid *types, Datum *values)
 {
 	LbUser		saved;
 	uint64		n;
 
 	lb_switch_to_owner(&saved, defn->owner, all_rows);
-	n = lb_run_once(sql, table, nargs, types, values);
+	n = lb_run_once(sql, defn->source, nargs, types, values);
 	lb_restore_user(&saved);
 	return n;
 }
@@ -29,6 +29,5 @@ lb_write_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
 				  int nargs, const Oid *types, Datum *values)
 {
 	lb_check_at_once(defn);
-	return lb_run_as_owner(defn, all_rows, sql, defn->source, nargs, types,
-						   values);
+	return lb_run_as_owner(defn, all_rows, sql, nargs, types, values);
 }

@@ -103,8 +103,7 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
 	values[0] = PointerGetDatum(&tids[0]);
 	values[1] = PointerGetDatum(&tids[1]);
-	n = lb_run_as_owner(defn, false, sql.data, defn->source,
-						BlockNumberIsValid(end) ? 2 : 0, types, values);
+	n = lb_run_as_owner(defn, false, sql.data, BlockNumberIsValid(end) ? 2 : 0, types, values);
 	return lb_keys_of_result(n);
 }
 

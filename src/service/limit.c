@@ -217,12 +217,39 @@ size_of(int64 amount)
 		-amount;
 }
 
-/* A limit has been exceeded by a change. */
-static void
-exceeded(const LbLimit *limit, LbSubmit *s, int board,
-		 const LbSubmitItem *item, const char *measure, const char *value,
-		 int64 bound)
+/* What exceeds a limit: a measure of changes on a board. */
+typedef struct Excess
 {
+	const LbLimit *limit;
+	int			board;			/* its number in the submit */
+	const char *measure;
+	const char *value;
+	int64		bound;
+}			Excess;
+
+/* Room for another anomaly, zeroed. */
+static LbAnomaly *
+add_anomaly(LbSubmit *s)
+{
+	LbAnomaly  *last;
+
+	if (s->nanomalies == s->maxanomalies)
+	{
+		s->maxanomalies = Max(8, s->maxanomalies * 2);
+		s->anomalies = s->anomalies == NULL ?
+			palloc(s->maxanomalies * sizeof(LbAnomaly)) :
+			repalloc_huge(s->anomalies, s->maxanomalies * sizeof(LbAnomaly));
+	}
+	last = &s->anomalies[s->nanomalies++];
+	memset(last, 0, sizeof(LbAnomaly));
+	return last;
+}
+
+/* A change exceeds a limit: raise 23514, or gather it. */
+static void
+exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
+{
+	const LbLimit *limit = e->limit;
 	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
 		&s->anomalies[s->nanomalies - 1];
 
@@ -232,43 +259,35 @@ exceeded(const LbLimit *limit, LbSubmit *s, int board,
 				 errmsg("submit of player " INT64_FORMAT " exceeds limit \"%s\"",
 						item->player, limit->name),
 				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
-						   s->boards[board].name, measure, value, bound),
+						   s->boards[e->board].name, e->measure, e->value,
+						   e->bound),
 				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
 
 	/* Changes of one player come one after the other. */
-	if (last == NULL || last->limit != limit->name || last->board != board ||
-		last->measure != measure || last->item->player != item->player)
+	if (last == NULL || last->limit != limit->name ||
+		last->board != e->board || last->measure != e->measure ||
+		last->item->player != item->player)
 	{
-		if (s->nanomalies == s->maxanomalies)
-		{
-			s->maxanomalies = Max(8, s->maxanomalies * 2);
-			s->anomalies = s->anomalies == NULL ?
-				palloc(s->maxanomalies * sizeof(LbAnomaly)) :
-				repalloc_huge(s->anomalies,
-							  s->maxanomalies * sizeof(LbAnomaly));
-		}
-		last = &s->anomalies[s->nanomalies++];
-		memset(last, 0, sizeof(LbAnomaly));
+		last = add_anomaly(s);
 		last->limit = limit->name;
-		last->board = board;
-		last->measure = measure;
+		last->board = e->board;
+		last->measure = e->measure;
 	}
 	last->item = item;
 	last->submits++;
 	last->max_amount = Max(last->max_amount, size_of(item->amount));
-	last->value = value;
-	last->bound = bound;
+	last->value = e->value;
+	last->bound = e->bound;
 }
 
-/* The same by what all changes of player number p come to. */
+/* The same for the sum of all changes of player number p. */
 static void
-player_exceeded(const LbLimit *limit, LbSubmit *s, int board, int p,
-				const char *measure, const char *value, int64 bound)
+player_exceeded(LbSubmit *s, const Excess * e, int p)
 {
 	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 
 	for (int i = s->first[p]; i < end; i++)
-		exceeded(limit, s, board, &s->items[i], measure, value, bound);
+		exceeded(s, e, &s->items[i]);
 }
 
 /* In the order of lb_anomaly's key; "global" comes before all windows. */
@@ -376,13 +395,32 @@ int64_text(int64 value)
 	return psprintf(INT64_FORMAT, value);
 }
 
-/*
- * Add to what each player has submitted so far, and look at the sums.  A period
- * is over at the same time in all sessions, whatever their time zones; and if it
- * begins a period from now or later, since the clock has been set back.
- */
+/* What player number p submits: the sum of the amounts' sizes, and how many. */
 static void
-count_usage(const LbLimit *limit, LbSubmit *s, int board)
+sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+	*amount = 0;
+	for (int i = s->first[p]; i < end; i++)
+	{
+		int64		size = size_of(s->items[i].amount);
+
+		*amount = *amount > PG_INT64_MAX - size ? PG_INT64_MAX :
+			*amount + size;
+	}
+	*submits = end - s->first[p];
+}
+
+/*
+ * Add to what each player has submitted so far; return a row for each player, in
+ * their order: player, amount, submits, and whether they exceed the limit.  A
+ * period is over at the same time in all sessions, whatever their time zones;
+ * and if it begins a period from now or later, since the clock has been set
+ * back.
+ */
+static uint64
+add_usage(const LbLimit *limit, LbSubmit *s, int board)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
@@ -392,24 +430,16 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	Datum	   *submits = palloc(s->nplayers * sizeof(Datum));
 	Datum		values[8];
 	char		nulls[] = "        ";
-	SPITupleTable *table;
-	uint64		n;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-		int64		amount = 0;
+		int64		amount;
+		int64		count;
 
-		for (int i = s->first[p]; i < end; i++)
-		{
-			int64		size = size_of(s->items[i].amount);
-
-			amount = amount > PG_INT64_MAX - size ? PG_INT64_MAX :
-				amount + size;
-		}
+		sum_up(s, p, &amount, &count);
 		players[p] = Int64GetDatum(s->players[p]);
 		amounts[p] = Int64GetDatum(amount);
-		submits[p] = Int64GetDatum(end - s->first[p]);
+		submits[p] = Int64GetDatum(count);
 	}
 	values[0] = CStringGetTextDatum(limit->name);
 	values[1] = CStringGetTextDatum(s->boards[board].name);
@@ -422,42 +452,54 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
 	values[7] = Int64GetDatum(limit->max_submits.value);
 	nulls[7] = limit->max_submits.set ? ' ' : 'n';
-	n = lb_own_run(&plan,
-				   "INSERT INTO @.lb_usage AS t (limit_name, board, player_id, amount, submits) "
-				   "SELECT $1, $2, u.player, u.amount, u.submits "
-				   "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) "
-				   "ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = "
-				   "(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, "
-				   "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
-				   "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
-				   "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
-				   "pg_catalog.timezone('UTC', excluded.since) "
-				   "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
-				   "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
-				   "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
-				   "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
-				   8, types, values, nulls);
-	table = SPI_tuptable;
+	return lb_own_run(&plan,
+					  "INSERT INTO @.lb_usage AS t (limit_name, board, player_id, amount, submits) "
+					  "SELECT $1, $2, u.player, u.amount, u.submits "
+					  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) "
+					  "ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = "
+					  "(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, "
+					  "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
+					  "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
+					  "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+					  "pg_catalog.timezone('UTC', excluded.since) "
+					  "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
+					  "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
+					  "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
+					  "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
+					  8, types, values, nulls);
+}
+
+static void
+count_usage(const LbLimit *limit, LbSubmit *s, int board)
+{
+	uint64		n = add_usage(limit, s, board);
+	SPITupleTable *table = SPI_tuptable;
+
 	for (uint64 row = 0; row < n; row++)
 	{
 		HeapTuple	tuple = table->vals[row];
+		Excess		e = {.limit = limit,.board = board};
 		bool		isnull;
 		bool		too_much;
 		bool		too_many;
 
-		/* One row for each player, in our order. */
 		Assert(DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)) == s->players[row]);
 		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
 		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 5, &isnull)) && !isnull;
 		if (too_much)
-			player_exceeded(limit, s, board, row,
-							"the amount within the period",
-							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull)),
-							limit->max_period_amount.value);
+		{
+			e.measure = "the amount within the period";
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+			e.bound = limit->max_period_amount.value;
+			player_exceeded(s, &e, row);
+		}
 		if (too_many)
-			player_exceeded(limit, s, board, row, "the number of submits",
-							TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)),
-							limit->max_submits.value);
+		{
+			e.measure = "the number of submits";
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull));
+			e.bound = limit->max_submits.value;
+			player_exceeded(s, &e, row);
+		}
 	}
 	SPI_freetuptable(table);
 }
@@ -487,9 +529,13 @@ lb_limits_before(LbSubmit *s)
 			{
 				CHECK_FOR_INTERRUPTS();
 				if (size_of(s->items[i].amount) > limit->max_amount.value)
-					exceeded(limit, s, b, &s->items[i], "the amount",
-							 int64_text(s->items[i].amount),
-							 limit->max_amount.value);
+				{
+					Excess		e = {limit, b, "the amount",
+						int64_text(s->items[i].amount),
+					limit->max_amount.value};
+
+					exceeded(s, &e, &s->items[i]);
+				}
 			}
 			if (limit->max_period_amount.set || limit->max_submits.set)
 				count_usage(limit, s, b);
@@ -514,6 +560,34 @@ lb_limits_need_scores(const LbSubmit *s)
 	return false;
 }
 
+/* The scores of a board that a limit bounds. */
+static void
+check_scores(const LbLimit *limit, LbSubmit *s, int b)
+{
+	const LbSubmitBoard *board = &s->boards[b];
+
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int64		score = board->scores[p];
+		bool		low = limit->min_score.set &&
+			score < limit->min_score.value;
+		bool		high = limit->max_score.set &&
+			score > limit->max_score.value;
+		Excess		e = {.limit = limit,.board = b,.measure = "the score"};
+
+		CHECK_FOR_INTERRUPTS();
+		if (!board->has_score[p] || (!low && !high))
+			continue;
+		e.value = int64_text(score);
+		e.bound = limit->min_score.value;
+		if (low)
+			player_exceeded(s, &e, p);
+		e.bound = limit->max_score.value;
+		if (high)
+			player_exceeded(s, &e, p);
+	}
+}
+
 void
 lb_limits_after(LbSubmit *s)
 {
@@ -531,26 +605,8 @@ lb_limits_after(LbSubmit *s)
 			continue;
 		for (int b = 0; b < s->nboards; b++)
 		{
-			const LbSubmitBoard *board = &s->boards[b];
-
-			if (!limit_applies(limit, board))
-				continue;
-			for (int p = 0; p < s->nplayers; p++)
-			{
-				int64		score = board->scores[p];
-
-				CHECK_FOR_INTERRUPTS();
-				if (!board->has_score[p])
-					continue;
-				if (limit->min_score.set && score < limit->min_score.value)
-					player_exceeded(limit, s, b, p, "the score",
-									int64_text(score),
-									limit->min_score.value);
-				if (limit->max_score.set && score > limit->max_score.value)
-					player_exceeded(limit, s, b, p, "the score",
-									int64_text(score),
-									limit->max_score.value);
-			}
+			if (limit_applies(limit, &s->boards[b]))
+				check_scores(limit, s, b);
 		}
 	}
 	count_anomalies(s);
@@ -580,41 +636,41 @@ require_limit_owner(const char *board)
 	lb_require_owner(target.defn->source);
 }
 
-Datum
-lb_set_limit(PG_FUNCTION_ARGS)
+/* Arguments of lb_set_limit(), in the order of the columns that it writes. */
+enum
 {
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, INTERVALOID, INT8OID,
-	INT8OID, INT8OID, INT8OID, TEXTOID};
+	ARG_NAME,
+	ARG_BOARD,
+	ARG_MAX_AMOUNT,
+	ARG_PERIOD,
+	ARG_MAX_PERIOD_AMOUNT,
+	ARG_MIN_SCORE,
+	ARG_MAX_SCORE,
+	ARG_MAX_SUBMITS,
+	ARG_ACTION,
+	NARGS
+};
+
+/* Raise 22004 or 22023 for arguments that make no limit. */
+static void
+check_limit(FunctionCallInfo fcinfo)
+{
 	static const struct
 	{
 		int			arg;
 		const char *name;
-	}			sizes[] = {{2, "max_amount"}, {4, "max_period_amount"}, {7, "max_submits"}};
-	Datum		values[9];
-	char		nulls[9];
-	char	   *action;
+	}			sizes[] = {
+		{ARG_MAX_AMOUNT, "max_amount"},
+		{ARG_MAX_PERIOD_AMOUNT, "max_period_amount"},
+		{ARG_MAX_SUBMITS, "max_submits"}
+	};
+	char	   *action = text_to_cstring(PG_GETARG_TEXT_PP(ARG_ACTION));
 
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_set_limit()");
-	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
-	if (PG_ARGISNULL(1))
-		lb_null_argument("board");
-	if (PG_ARGISNULL(8))
-		lb_null_argument("action");
-	require_limit_owner(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	action = text_to_cstring(PG_GETARG_TEXT_PP(8));
 	if (strcmp(action, "reject") != 0 && strcmp(action, "flag") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unknown action \"%s\"", action),
 				 errhint("The actions are \"reject\" and \"flag\".")));
-	for (int i = 0; i < 9; i++)
-	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
 	for (int i = 0; i < (int) lengthof(sizes); i++)
 	{
 		if (!PG_ARGISNULL(sizes[i].arg) && PG_GETARG_INT64(sizes[i].arg) < 0)
@@ -624,9 +680,9 @@ lb_set_limit(PG_FUNCTION_ARGS)
 							sizes[i].name, PG_GETARG_INT64(sizes[i].arg)),
 					 errhint("\"%s\" must be at least 0.", sizes[i].name)));
 	}
-	if (!PG_ARGISNULL(3))
+	if (!PG_ARGISNULL(ARG_PERIOD))
 	{
-		Interval   *period = PG_GETARG_INTERVAL_P(3);
+		Interval   *period = PG_GETARG_INTERVAL_P(ARG_PERIOD);
 
 		lb_check_interval("period", period);
 		if (period->month == 0 && period->day == 0 && period->time == 0)
@@ -634,24 +690,54 @@ lb_set_limit(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("argument \"%s\" must not be zero", "period")));
 	}
-	if (!PG_ARGISNULL(4) && PG_ARGISNULL(3))
+	if (!PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) && PG_ARGISNULL(ARG_PERIOD))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" needs a \"%s\"", "max_period_amount",
 						"period")));
+}
 
-	/* One that is there already may be another owner's. */
-	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
+/* Raise 42501 if a limit of that name is for a board that is not the caller's. */
+static void
+require_owner_of(const char *name)
+{
 	load_limits();
 	for (int i = 0; i < nlimits; i++)
 	{
-		if (strcmp(limits[i]->name, text_to_cstring(PG_GETARG_TEXT_PP(0))) == 0 &&
-			!superuser())
+		if (strcmp(limits[i]->name, name) == 0 && !superuser())
 		{
 			require_limit_owner(limits[i]->board);
 			break;
 		}
 	}
+}
+
+Datum
+lb_set_limit(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[NARGS] = {TEXTOID, TEXTOID, INT8OID, INTERVALOID,
+	INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID};
+	Datum		values[NARGS];
+	char		nulls[NARGS];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_limit()");
+	if (PG_ARGISNULL(ARG_NAME))
+		lb_null_argument("name");
+	if (PG_ARGISNULL(ARG_BOARD))
+		lb_null_argument("board");
+	if (PG_ARGISNULL(ARG_ACTION))
+		lb_null_argument("action");
+	require_limit_owner(text_to_cstring(PG_GETARG_TEXT_PP(ARG_BOARD)));
+	check_limit(fcinfo);
+	for (int i = 0; i < NARGS; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
+	require_owner_of(text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME)));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_own_run(&plan,
@@ -662,7 +748,7 @@ lb_set_limit(PG_FUNCTION_ARGS)
 					  "max_period_amount = excluded.max_period_amount, "
 					  "min_score = excluded.min_score, max_score = excluded.max_score, "
 					  "max_submits = excluded.max_submits, action = excluded.action",
-					  9, types, values, nulls);
+					  NARGS, types, values, nulls);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

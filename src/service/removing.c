@@ -114,12 +114,14 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 	if (same)
 	{
 		char	   *schema = get_namespace_name(get_rel_namespace(partition));
+		char	   *drop = psprintf("DROP TABLE %s",
+									quote_qualified_identifier(schema,
+															   get_rel_name(partition)));
+		LbUser		saved;
 
-		(void) lb_run_as_owner(defn, false,
-							   psprintf("DROP TABLE %s",
-										quote_qualified_identifier(schema,
-																   get_rel_name(partition))),
-							   InvalidOid, 0, NULL, NULL);
+		lb_switch_to_owner(&saved, defn->owner, false);
+		(void) lb_run_once(drop, InvalidOid, 0, NULL, NULL);
+		lb_restore_user(&saved);
 
 		/* Its schema's name may have led to another. */
 		if (get_rel_name(partition) != NULL)
@@ -157,28 +159,39 @@ forget_left(LbLeft *left)
 	memset(left, 0, sizeof(LbLeft));
 }
 
+/* A DELETE of rows that its first parameter names, an array. */
+typedef struct Deletion
+{
+	LbVisit    *visit;
+	const LbDefinition *defn;
+	const char *sql;
+	Oid			element;		/* type of the array's elements */
+	int			nargs;
+	Oid		   *types;
+	Datum	   *values;
+	int64		refused;		/* rows that a constraint keeps */
+	char	   *why;			/* what it said first, or NULL */
+}			Deletion;
+
 /*
- * Delete rows that the first parameter names, an array of n elements of a type.
- * Those that a constraint keeps, most likely a foreign key, are found by halves,
- * and counted in *refused; *why is what it has said first.
+ * Delete the rows of n elements, in a subtransaction.  Returns false if a
+ * constraint keeps some of them.
  */
-static uint64
-delete_rows(LbVisit *visit, const LbDefinition *defn, const char *sql,
-			Oid element, Datum *elements, int n, int nargs, Oid *types,
-			Datum *values, int64 *refused, char **why)
+static bool
+try_delete(Deletion * d, Datum *elements, int n, uint64 *removed)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool ok = true;
-	volatile uint64 removed = 0;
 
 	CHECK_FOR_INTERRUPTS();
-	values[0] = lb_make_array(element, elements, NULL, n);
+	d->values[0] = lb_make_array(d->element, elements, NULL, n);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		removed = delete_as_owner(defn, sql, nargs, types, values);
+		*removed = delete_as_owner(d->defn, d->sql, d->nargs, d->types,
+								   d->values);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -192,25 +205,35 @@ delete_rows(LbVisit *visit, const LbDefinition *defn, const char *sql,
 		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) !=
 			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
 			ReThrowError(edata);
-		if (*why == NULL)
-			*why = MemoryContextStrdup(visit->context, edata->message);
+		if (d->why == NULL)
+			d->why = MemoryContextStrdup(d->visit->context, edata->message);
 		FreeErrorData(edata);
 		ok = false;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	if (ok)
+	return ok;
+}
+
+/*
+ * Delete the rows of n elements, and return how many.  Those that a constraint
+ * keeps, most likely a foreign key, are found by halves.
+ */
+static uint64
+delete_rows(Deletion * d, Datum *elements, int n)
+{
+	uint64		removed = 0;
+
+	if (try_delete(d, elements, n, &removed))
 		return removed;
 	if (n == 1)
 	{
-		(*refused)++;
+		d->refused++;
 		return 0;
 	}
-	removed = delete_rows(visit, defn, sql, element, elements, n / 2, nargs,
-						  types, values, refused, why);
-	return removed + delete_rows(visit, defn, sql, element, elements + n / 2,
-								 n - n / 2, nargs, types, values, refused, why);
+	removed = delete_rows(d, elements, n / 2);
+	return removed + delete_rows(d, elements + n / 2, n - n / 2);
 }
 
 /*
@@ -241,7 +264,7 @@ find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
 						 quote_identifier(defn->member));
 	appendStringInfoString(&sql, " LIMIT $2) t");
-	(void) lb_run_as_owner(defn, false, sql.data, defn->source, kept != 0 ? 3 : 2, types,
+	(void) lb_run_as_owner(defn, false, sql.data, kept != 0 ? 3 : 2, types,
 						   values);
 	left->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
@@ -282,9 +305,14 @@ remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
 	LbLeft	   *left = &visit->left;
 	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
 	Datum		values[3];
+	Deletion	deletion = {visit, defn, NULL, TIDOID, 3, types, values,
+	left->refused, left->why};
 	int			end = left->next + Min(left->nrows - left->next, max_rows);
 	Datum	   *tids = palloc(left->nrows * sizeof(Datum));
 
+	deletion.sql = psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+							defn->from_name,
+							quote_identifier(defn->board_column));
 	while (left->next < end)
 	{
 		Oid			table = left->tables[left->next];
@@ -294,17 +322,15 @@ remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
 		while (left->next < end && left->tables[left->next] == table)
 			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
 
-		/* One that has got another row meanwhile has one of another key. */
+		/* A place that has got another row meanwhile has one of another key. */
 		values[1] = CStringGetTextDatum(key);
 		values[2] = ObjectIdGetDatum(table);
-		removed = delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
-													defn->from_name,
-													quote_identifier(defn->board_column)),
-							  TIDOID, tids, n, 3, types, values,
-							  &left->refused, &left->why);
+		removed = delete_rows(&deletion, tids, n);
 		visit->done.removed += removed;
 		left->removed += removed;
 	}
+	left->refused = deletion.refused;
+	left->why = deletion.why;
 	if (left->next < left->nrows)
 	{
 		visit->done.more = true;
@@ -345,10 +371,10 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	Datum		members;
 	Datum	   *elements;
 	bool		isnull;
+	Deletion	deletion = {visit, defn, NULL, INT8OID, 2, delete_types, values,
+	0, NULL};
 	int			asked = 0;
 	int			removed = 0;
-	int64		refused = 0;
-	char	   *why = NULL;
 
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = lb_window_board(key);
@@ -363,12 +389,11 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, NULL,
 						  &asked);
 		values[1] = CStringGetTextDatum(key);
-		removed = (int) delete_rows(visit, defn, psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-														  defn->from_name,
-														  quote_identifier(defn->member),
-														  quote_identifier(defn->board_column)),
-									INT8OID, elements, asked, 2, delete_types,
-									values, &refused, &why);
+		deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+								defn->from_name,
+								quote_identifier(defn->member),
+								quote_identifier(defn->board_column));
+		removed = (int) delete_rows(&deletion, elements, asked);
 		visit->done.removed += removed;
 		if (asked == max_rows && removed >= asked)
 		{
@@ -377,8 +402,8 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		}
 	}
 	find_left(visit, defn, key, removed < asked ? members : 0);
-	visit->left.refused = refused;
-	visit->left.why = why;
+	visit->left.refused = deletion.refused;
+	visit->left.why = deletion.why;
 	return false;
 }
 

@@ -318,12 +318,13 @@ take_scores(LbSubmit *s, bool written)
  * triggers of another role's table.
  */
 static void
-run_on_source(LbPlan *plan, const LbDefinition *defn, LbPlanText text,
-			  const void *arg, bool writes, int nargs, const Oid *types,
-			  Datum *values)
+run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
+			  const Oid *types, Datum *values)
 {
+	const LbDefinition *defn = arg->defn;
 	LbUser		saved;
-	bool		switched = lb_switch_from_superuser(&saved, defn, writes);
+	bool		switched = lb_switch_from_superuser(&saved, defn,
+													text == write_text);
 
 	(void) lb_plan_run(plan, defn->id, text, arg, defn->source, InvalidOid,
 					   nargs, types, values, NULL);
@@ -362,8 +363,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	arg.defn = global ? s->global : s->windows;
 
 	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans[global], arg.defn, read_text, &arg, false,
-				  global ? 1 : 2, types, values);
+	run_on_source(&plans[global], read_text, &arg, global ? 1 : 2, types, values);
 	take_scores(s, false);
 }
 
@@ -427,7 +427,7 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	arg.op = op;
 	arg.returning = true;
 	arg.hidden = hidden;
-	run_on_source(&plans[hidden][op], s->global, write_text, &arg, true, 3,
+	run_on_source(&plans[hidden][op], write_text, &arg, 3,
 				  types, values);
 	take_scores(s, true);
 }
@@ -521,7 +521,7 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 	values[0] = int8_array(players, n);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
-	run_on_source(plan, defn, hidden_text, &arg, false, 1, types, values);
+	run_on_source(plan, hidden_text, &arg, 1, types, values);
 	table = SPI_tuptable;
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -665,8 +665,7 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	arg.returning = s->need_scores;
 	arg.hidden = false;
-	run_on_source(&plans[s->need_scores][op], s->windows, write_text, &arg,
-				  true, 5, types, values);
+	run_on_source(&plans[s->need_scores][op], write_text, &arg, 5, types, values);
 	if (!s->need_scores)
 		return;
 	take_scores(s, true);

@@ -147,36 +147,15 @@ record_season(const LbDefinition *defn, const char *board, const char *season,
 					  5, types, values, nulls);
 }
 
-/*
- * Copy the scores that are about to be reset and have no place to lb_archive: of
- * who is hidden, or lacks what else the board ranks by.  The table is read as it
- * is going to be reset.
- */
-static void
-archive_unranked(const LbTarget *target, const char *board,
-				 const char *season)
+/* The rows of a board that have a score and no place, of a query for a cursor. */
+static char *
+unranked_text(const LbTarget *target)
 {
-	static LbPlan kept;
-	static const Oid archive_types[] = {TEXTOID, TEXTOID, INT8ARRAYOID,
-	INT8ARRAYOID, NAMEOID, INT4OID};
 	const LbDefinition *defn = target->defn;
 	const char *score = quote_identifier(defn->columns[0].name);
-	bool		guest = is_guest(defn);
-	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
-	Oid			types[] = {TEXTOID};
-	Datum		values[6];
-	Datum	   *members = palloc(ARCHIVE_ROWS * sizeof(Datum));
-	Datum	   *scores = palloc(ARCHIVE_ROWS * sizeof(Datum));
 	const char *or = "";
 	StringInfoData sql;
-	SPIPlanPtr	plan;
-	Portal		portal;
-	MemoryContext batch;
-	LbUser		saved;
-	uint64		n;
 
-	if (defn->ncolumns == 1 && defn->ranked_if[0] == '\0')
-		return;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE ",
 					 quote_identifier(defn->member), score, defn->from_name);
@@ -192,11 +171,70 @@ archive_unranked(const LbTarget *target, const char *board,
 		appendStringInfo(&sql, "%st.%s IS NOT TRUE", or,
 						 quote_identifier(defn->ranked_if));
 	appendStringInfoChar(&sql, ')');
+	return sql.data;
+}
 
+/* Write n rows that SPI has just returned to lb_archive, and free them. */
+static void
+archive_rows(const LbDefinition *defn, const char *board, const char *season,
+			 uint64 n)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
+	NAMEOID, INT4OID};
+	Datum	   *members = palloc(Max(1, n) * sizeof(Datum));
+	Datum	   *scores = palloc(Max(1, n) * sizeof(Datum));
+	Datum		values[6];
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		bool		isnull;
+
+		members[i] = SPI_getbinval(SPI_tuptable->vals[i],
+								   SPI_tuptable->tupdesc, 1, &isnull);
+		scores[i] = SPI_getbinval(SPI_tuptable->vals[i],
+								  SPI_tuptable->tupdesc, 2, &isnull);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	values[0] = CStringGetTextDatum(board);
+	values[1] = CStringGetTextDatum(season);
+	values[2] = lb_make_array(INT8OID, members, NULL, (int) n);
+	values[3] = lb_make_array(INT8OID, scores, NULL, (int) n);
+	values[4] = lb_owner_name(defn);
+	values[5] = lb_archive_source(defn);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
+					  "SELECT $1, $2, u.member, u.score, $5, $6 "
+					  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
+					  6, types, values, NULL);
+}
+
+/*
+ * Copy the scores that are about to be reset and have no place to lb_archive:
+ * those of rows that are hidden, or lack what else the board ranks by.  The
+ * table is read with the rights with which it is going to be reset.
+ */
+static void
+archive_unranked(const LbTarget *target, const char *board,
+				 const char *season)
+{
+	const LbDefinition *defn = target->defn;
+	bool		guest = is_guest(defn);
+	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
+	Oid			types[] = {TEXTOID};
+	Datum		values[1];
+	SPIPlanPtr	plan;
+	Portal		portal;
+	MemoryContext batch;
+	LbUser		saved;
+	uint64		n;
+
+	if (defn->ncolumns == 1 && defn->ranked_if[0] == '\0')
+		return;
+	values[0] = value_of_board(target);
 	if (guest)
 		lb_switch_to_owner(&saved, defn->owner, all_rows);
-	values[0] = value_of_board(target);
-	plan = lb_prepare(sql.data, defn->source, 1, types, 0);
+	plan = lb_prepare(unranked_text(target), defn->source, 1, types, 0);
 	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
 	if (!lb_plan_has(plan, defn->source))
 		lb_wrong_table(defn->source);
@@ -215,27 +253,7 @@ archive_unranked(const LbTarget *target, const char *board,
 			lb_restore_user(&saved);
 		n = SPI_processed;
 		old = MemoryContextSwitchTo(batch);
-		for (uint64 i = 0; i < n; i++)
-		{
-			bool		isnull;
-
-			members[i] = SPI_getbinval(SPI_tuptable->vals[i],
-									   SPI_tuptable->tupdesc, 1, &isnull);
-			scores[i] = SPI_getbinval(SPI_tuptable->vals[i],
-									  SPI_tuptable->tupdesc, 2, &isnull);
-		}
-		SPI_freetuptable(SPI_tuptable);
-		values[0] = CStringGetTextDatum(board);
-		values[1] = CStringGetTextDatum(season);
-		values[2] = lb_make_array(INT8OID, members, NULL, (int) n);
-		values[3] = lb_make_array(INT8OID, scores, NULL, (int) n);
-		values[4] = lb_owner_name(defn);
-		values[5] = lb_archive_source(defn);
-		(void) lb_own_run(&kept,
-						  "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
-						  "SELECT $1, $2, u.member, u.score, $5, $6 "
-						  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
-						  6, archive_types, values, NULL);
+		archive_rows(defn, board, season, n);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(batch);
 	}
@@ -245,6 +263,64 @@ archive_unranked(const LbTarget *target, const char *board,
 	SPI_freeplan(plan);
 }
 
+/*
+ * Find the board, and lock its table against writers: no score may be written
+ * between the standings and the reset.  A transaction that writes to a partition
+ * itself holds no lock on the source, so partitions are locked as well.
+ */
+static void
+lock_board(const char *board, LbTarget *target)
+{
+	lb_find_one_board(board, target);
+	refuse_window(board, target);
+	lb_require_owner(target->defn->source);
+
+	LockRelationOid(target->defn->source, ShareRowExclusiveLock);
+	lb_find_one_board(board, target);
+	if (target->defn->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		list_free(find_all_inheritors(target->defn->source,
+									  ShareRowExclusiveLock, NULL));
+		lb_find_one_board(board, target);
+	}
+	lb_require_owner(target->defn->source);
+	lb_require_fit(target->defn);
+	require_all_rows(target->defn);
+}
+
+/*
+ * Set the scores of a board to *score, or delete its rows if score is NULL.
+ *
+ * The owner resets the table by a statement of the owner's own.  For any other
+ * role that may, a superuser or a member of the owner's role, the triggers of
+ * the table run with the owner's rights.
+ */
+static void
+reset_board(const LbTarget *target, const int64 *score)
+{
+	const LbDefinition *defn = target->defn;
+	Oid			types[] = {TEXTOID, INT8OID};
+	Datum		values[2];
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	values[0] = value_of_board(target);
+	values[1] = Int64GetDatum(score == NULL ? 0 : *score);
+	if (score == NULL)
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
+	else
+		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
+						 defn->from_name,
+						 quote_identifier(defn->columns[0].name),
+						 quote_identifier(defn->columns[0].name));
+	append_of_board(&sql, target);
+	if (!is_guest(defn))
+		(void) lb_run_once(sql.data, defn->source, 2, types, values);
+	else
+		(void) lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()),
+								 sql.data, 2, types, values);
+}
+
 Datum
 lb_close_season(PG_FUNCTION_ARGS)
 {
@@ -252,11 +328,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 	char	   *board;
 	char	   *season;
 	int64		top = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2);
+	int64		reset_to = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3);
 	LbTarget	target;
-	LbDefinition *defn;
-	StringInfoData sql;
-	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[2];
 	int64		archived;
 
 	(void) lb_require_catalog();
@@ -272,11 +345,11 @@ lb_close_season(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a season's name must not be empty")));
-	if (!PG_ARGISNULL(2) && PG_GETARG_INT64(2) < 0)
+	if (!PG_ARGISNULL(2) && top < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-						"archive_top", PG_GETARG_INT64(2)),
+						"archive_top", top),
 				 errhint("\"%s\" must be at least 0; null is all places.",
 						 "archive_top")));
 	if (IsolationUsesXactSnapshot())
@@ -285,56 +358,14 @@ lb_close_season(PG_FUNCTION_ARGS)
 				 errmsg("%s cannot run with a snapshot of the whole transaction",
 						"lb_close_season()"),
 				 errhint("Use the isolation level READ COMMITTED.")));
-	lb_find_one_board(board, &target);
-	refuse_window(board, &target);
-	lb_require_owner(target.defn->source);
-
-	/*
-	 * Nobody writes between the standings and the reset.  Who writes to a
-	 * partition itself holds no lock on the source.
-	 */
-	LockRelationOid(target.defn->source, ShareRowExclusiveLock);
-	lb_find_one_board(board, &target);
-	if (target.defn->relkind == RELKIND_PARTITIONED_TABLE)
-	{
-		list_free(find_all_inheritors(target.defn->source,
-									  ShareRowExclusiveLock, NULL));
-		lb_find_one_board(board, &target);
-	}
-	lb_require_owner(target.defn->source);
-	defn = target.defn;
-	lb_require_fit(defn);
-
-	require_all_rows(defn);
-
+	lock_board(board, &target);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	record_season(defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
-	archived = lb_archive(defn, board, season, top);
+	record_season(target.defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
+	archived = lb_archive(target.defn, board, season, top);
 	if (top != 0)
 		archive_unranked(&target, board, season);
-
-	/*
-	 * The owner resets the table by a statement of the owner's own.  For
-	 * anybody else who may, a superuser or a member of the owner's role, the
-	 * triggers of the table run with the owner's rights.
-	 */
-	initStringInfo(&sql);
-	values[0] = value_of_board(&target);
-	values[1] = Int64GetDatum(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3));
-	if (PG_ARGISNULL(3))
-		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
-	else
-		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
-						 defn->from_name,
-						 quote_identifier(defn->columns[0].name),
-						 quote_identifier(defn->columns[0].name));
-	append_of_board(&sql, &target);
-	if (!is_guest(defn))
-		(void) lb_run_once(sql.data, defn->source, 2, types, values);
-	else
-		(void) lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()),
-								 sql.data, 2, types, values);
+	reset_board(&target, PG_ARGISNULL(3) ? NULL : &reset_to);
 	SPI_finish();
 	PG_RETURN_INT64(archived);
 }

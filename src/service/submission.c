@@ -258,62 +258,77 @@ sort_boards(LbSubmit *s)
 	}
 }
 
-/*
- * Find out which boards are to be written to, and keep windows from being
- * closed meanwhile.
- */
-void
-lb_submission_set_boards(LbSubmit *s, ArrayType *names)
+/* The board "global", and all windows that are open at that moment. */
+static void
+add_all(LbSubmit *s)
 {
-	int			first = 0;
-	bool		windows = false;
+	LbWindow  **windows;
+	int			n = lb_windows(&windows);
 
-	if (names == NULL)
+	s->write_global = true;
+	for (int i = 0; i < n; i++)
+		add_window(s, windows[i], NULL);
+}
+
+static void
+add_named(LbSubmit *s, ArrayType *names)
+{
+	Datum	   *elements;
+	int			n;
+
+	lb_require_some_write();
+	n = lb_named_boards(names, &elements);
+	for (int i = 0; i < n; i++)
 	{
-		LbWindow  **all;
-		int			n = lb_windows(&all);
-
-		s->write_global = true;
-		for (int i = 0; i < n; i++)
-			add_window(s, all[i], NULL);
+		CHECK_FOR_INTERRUPTS();
+		named_board(s, TextDatumGetCString(elements[i]));
 	}
-	else
-	{
-		Datum	   *elements;
-		int			n;
+}
 
-		lb_require_some_write();
-		n = lb_named_boards(names, &elements);
-		for (int i = 0; i < n; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			named_board(s, TextDatumGetCString(elements[i]));
-		}
-	}
-	windows = s->nboards > 0;
-	sort_boards(s);
-	if (s->write_global)
-		first = 1;
+/*
+ * The definition of "global" where only windows are written to, if its rows
+ * record which players are hidden; or NULL.
+ */
+static LbDefinition *
+find_hides(const LbSubmit *s)
+{
+	LbDefinition *global;
+
+	if (s->write_global || s->windows == NULL ||
+		s->windows->ranked_if[0] == '\0')
+		return NULL;
+	global = lb_find_recorded("global");
+
+	if (global !=NULL && (global->family || global->misfit ||
+						  global->ranked_if[0] == '\0'))
+		return NULL;
+	return global;
+}
+
+/* Find the definitions of the boards, which checks the caller's privileges. */
+static void
+set_definitions(LbSubmit *s)
+{
+	bool		windows = s->nboards > (s->write_global ? 1 : 0);
+
 	if (s->write_global && s->global == NULL)
 		s->global = find_source("global", false);
 	if (!windows)
 		s->windows = NULL;
 	else if (s->windows == NULL)
 		s->windows = find_source("*", true);
-	if (windows && !s->write_global && s->windows->ranked_if[0] != '\0')
-	{
-		s->hides = lb_find_recorded("global");
-		if (s->hides != NULL &&
-			(s->hides->family || s->hides->misfit ||
-			 s->hides->ranked_if[0] == '\0'))
-			s->hides = NULL;
-	}
+	s->hides = find_hides(s);
 	if (s->nboards == 0)
 		(void) find_source("global", false);	/* for the privileges */
+}
 
-	for (int i = first; i < s->nboards; i++)
+/* Lock the keys of the windows, and note which windows are closed. */
+static void
+lock_windows(LbSubmit *s)
+{
+	for (int b = s->write_global ? 1 : 0; b < s->nboards; b++)
 	{
-		LbSubmitBoard *board = &s->boards[i];
+		LbSubmitBoard *board = &s->boards[b];
 
 		CHECK_FOR_INTERRUPTS();
 		if (board->closed || GetCurrentTimestamp() >= board->closes)
@@ -331,8 +346,20 @@ lb_submission_set_boards(LbSubmit *s, ArrayType *names)
 		board->closed = GetCurrentTimestamp() >= board->closes ||
 			lb_window_locked_is_closed(board->name, strlen(board->name));
 	}
-	for (int i = 0; i < s->nboards; i++)
-		s->nopen += !s->boards[i].closed;
+}
+
+void
+lb_submission_set_boards(LbSubmit *s, ArrayType *names)
+{
+	if (names == NULL)
+		add_all(s);
+	else
+		add_named(s, names);
+	sort_boards(s);
+	set_definitions(s);
+	lock_windows(s);
+	for (int b = 0; b < s->nboards; b++)
+		s->nopen += !s->boards[b].closed;
 }
 
 LbSubmitBoard *

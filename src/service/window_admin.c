@@ -134,49 +134,61 @@ check_alias(const char *name, LbPeriod period)
 	}
 }
 
+/* The form of a name; prefix is its length up to a colon. */
 static void
-check_window_name(const char *name, LbPeriod period)
+check_form(const char *name, LbPeriod period, int prefix)
 {
-	int			len = strlen(name);
-	const char *colon = strchr(name, ':');
-	LbWindow  **windows;
-	int			nwindows;
-	LbDefinition **defns;
-	int			n;
-	int			prefix = colon == NULL ? len : (int) (colon - name);
+	bool		colon = name[prefix] == ':';
 
-	if (period == LB_ONCE ? colon == NULL || prefix == 0 ||
-		colon[1] == '\0' : colon != NULL || len == 0)
+	if (period == LB_ONCE ? !colon || prefix == 0 || name[prefix + 1] == '\0' :
+		colon || prefix == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("invalid name of a window: \"%s\"", name),
 				 period == LB_ONCE ?
 				 errhint("A window that comes once has a name with a colon, such as \"tourney:T123\"; one that comes again has a \"period\".") :
 				 errhint("A window that comes again has a name without a colon; its keys are the name, a colon and digits.")));
-	if (len > LB_MAX_WINDOW_NAME || prefix > LB_MAX_NAME)
+	if (strlen(name) > LB_MAX_WINDOW_NAME || prefix > LB_MAX_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
 				 errmsg("name of a window is too long: \"%s\"", name),
 				 errdetail("It has at most %d bytes, %d of them before a colon.",
 						   LB_MAX_WINDOW_NAME, LB_MAX_NAME)));
-	n = lb_all_defns(&defns);
+}
+
+/* No recorded board or family may be found where the window is meant. */
+static void
+check_boards(const char *name, int prefix)
+{
+	LbDefinition **defns;
+	int			n = lb_all_defns(&defns);
+
 	for (int i = 0; i < n; i++)
 	{
 		if ((int) strlen(defns[i]->name) == prefix &&
 			strncmp(defns[i]->name, name, prefix) == 0 &&
-			(colon == NULL || defns[i]->family))
+			(name[prefix] == '\0' || defns[i]->family))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_OBJECT),
 					 errmsg("board \"%s\" already exists", defns[i]->name),
 					 errdetail("Reads of \"%s\" would not find the window.",
 							   name)));
 	}
-	check_alias(name, period);
-	nwindows = lb_windows(&windows);
+}
+
+/* No key of a window that comes again may be the name of one that comes once. */
+static void
+check_keys(const char *name, LbPeriod period, int prefix)
+{
+	LbWindow  **windows;
+	int			nwindows = lb_windows(&windows);
+	LbPeriod	builtin;
+	char	   *before;
+
 	for (int i = 0; i < nwindows && period != LB_ONCE; i++)
 	{
-		if (strncmp(windows[i]->calendar.name, name, len) == 0 &&
-			windows[i]->calendar.name[len] == ':')
+		if (strncmp(windows[i]->calendar.name, name, prefix) == 0 &&
+			windows[i]->calendar.name[prefix] == ':')
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_NAME),
 					 errmsg("invalid name of a window: \"%s\"", name),
@@ -184,19 +196,27 @@ check_window_name(const char *name, LbPeriod period)
 							   name, windows[i]->calendar.name),
 					 errhint("Use another name.")));
 	}
-	if (period == LB_ONCE)
-	{
-		LbPeriod	builtin;
-		char	   *before = pnstrdup(name, prefix);
+	if (period != LB_ONCE)
+		return;
+	before = pnstrdup(name, prefix);
+	if (lb_period_from_text(before, &builtin) ||
+		lb_window_find(before, prefix) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a window: \"%s\"", name),
+				 errdetail("Keys that begin with \"%s:\" belong to the window \"%s\".",
+						   before, before)));
+}
 
-		if (lb_period_from_text(before, &builtin) ||
-			lb_window_find(before, prefix) != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_NAME),
-					 errmsg("invalid name of a window: \"%s\"", name),
-					 errdetail("Keys that begin with \"%s:\" belong to the window \"%s\".",
-							   before, before)));
-	}
+static void
+check_window_name(const char *name, LbPeriod period)
+{
+	int			prefix = strcspn(name, ":");
+
+	check_form(name, period, prefix);
+	check_boards(name, prefix);
+	check_alias(name, period);
+	check_keys(name, period, prefix);
 }
 
 void
@@ -251,39 +271,32 @@ require_window_owner(void)
 	}
 }
 
-Datum
-lb_open_window(PG_FUNCTION_ARGS)
+/* Arguments of lb_open_window(), in the order of the columns that it writes. */
+enum
 {
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTOID, INT4OID,
-		TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, INTERVALOID, INTERVALOID,
-	INT4OID};
-	Datum		values[10];
-	char		nulls[10];
-	char	   *name;
-	char	   *time_zone;
+	ARG_NAME,
+	ARG_PERIOD,
+	ARG_TIME_ZONE,
+	ARG_FIRST_DAY,
+	ARG_STARTS,
+	ARG_ENDS,
+	ARG_OP,
+	ARG_KEEP,
+	ARG_LATE,
+	ARG_ARCHIVE_TOP,
+	NARGS
+};
+
+static LbPeriod
+period_argument(FunctionCallInfo fcinfo, const char *name)
+{
 	LbPeriod	period = LB_ONCE;
-	pg_tz	   *tz;
 
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_open_window()");
-	require_window_owner();
-	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
-	if (PG_ARGISNULL(2))
-		lb_null_argument("time_zone");
-	if (PG_ARGISNULL(3))
-		lb_null_argument("first_day");
-	for (int i = 0; i < 10; i++)
+	if (PG_ARGISNULL(ARG_PERIOD))
+		(void) lb_period_from_text(name, &period);
+	else
 	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
-
-	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	if (!PG_ARGISNULL(1))
-	{
-		char	   *s = text_to_cstring(PG_GETARG_TEXT_PP(1));
+		char	   *s = text_to_cstring(PG_GETARG_TEXT_PP(ARG_PERIOD));
 
 		if (!lb_period_from_text(s, &period))
 			ereport(ERROR,
@@ -291,80 +304,143 @@ lb_open_window(PG_FUNCTION_ARGS)
 					 errmsg("unknown period \"%s\"", s),
 					 errhint("The periods are \"hourly\", \"daily\", \"weekly\" and \"monthly\".")));
 	}
-	else if (lb_period_from_text(name, &period))
-	{
-		values[1] = values[0];
-		nulls[1] = ' ';
-	}
-	lb_window_lock_name(name);
-	check_window_name(name, period);
+	return period;
+}
 
-	time_zone = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	tz = pg_tzset(time_zone);
-	if (tz == NULL || !pg_tz_acceptable(tz))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("time zone \"%s\" not recognized", time_zone)));
-	if (PG_GETARG_INT32(3) < 1 || PG_GETARG_INT32(3) > 7)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "first_day",
-						PG_GETARG_INT32(3)),
-				 errhint("A week begins on a day from 1, Monday, to 7, Sunday.")));
-	if (period == LB_ONCE)
+/* When a window that comes once starts and ends.  Others have no such arguments. */
+static void
+moment_arguments(FunctionCallInfo fcinfo, LbCalendar *calendar)
+{
+	if (calendar->period == LB_ONCE)
 	{
-		if (PG_ARGISNULL(4))
+		if (PG_ARGISNULL(ARG_STARTS))
 			lb_null_argument("starts");
-		if (PG_ARGISNULL(5))
+		if (PG_ARGISNULL(ARG_ENDS))
 			lb_null_argument("ends");
-		if (TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(4)) ||
-			TIMESTAMP_NOT_FINITE(PG_GETARG_TIMESTAMPTZ(5)) ||
-			PG_GETARG_TIMESTAMPTZ(4) >= PG_GETARG_TIMESTAMPTZ(5))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("window \"%s\" must end after it starts", name)));
-
-		/* Nor is it closed before we have committed. */
-		lb_window_lock(name, strlen(name), RowExclusiveLock);
-		if (lb_window_is_closed(name, strlen(name)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_OBJECT),
-					 errmsg("window \"%s\" has been closed", name),
-					 errhint("Use another name.")));
+		calendar->starts = PG_GETARG_TIMESTAMPTZ(ARG_STARTS);
+		calendar->ends = PG_GETARG_TIMESTAMPTZ(ARG_ENDS);
 	}
-	else if (!PG_ARGISNULL(4) || !PG_ARGISNULL(5))
+	else if (!PG_ARGISNULL(ARG_STARTS) || !PG_ARGISNULL(ARG_ENDS))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a window that comes again has no start and no end"),
 				 errhint("They are those of each %s span.",
-						 lb_periods[period].name)));
-	if (!PG_ARGISNULL(6))
-		(void) lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(6)));
-	if (PG_ARGISNULL(7))
+						 lb_periods[calendar->period].name)));
+}
+
+/* The window that the arguments describe, with defaults for those that are null. */
+static void
+window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
+				 LbWindow *window)
+{
+	LbCalendar *calendar = &window->calendar;
+	Datum		keep;
+
+	memset(window, 0, sizeof(LbWindow));
+	strlcpy(calendar->name, name, sizeof(calendar->name));
+	calendar->period = period;
+	calendar->time_zone = text_to_cstring(PG_GETARG_TEXT_PP(ARG_TIME_ZONE));
+	calendar->tz = pg_tzset(calendar->time_zone);
+	calendar->first_day = PG_GETARG_INT32(ARG_FIRST_DAY);
+	moment_arguments(fcinfo, calendar);
+	if (!PG_ARGISNULL(ARG_OP))
+		window->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+	if (PG_ARGISNULL(ARG_KEEP))
+		keep = DirectFunctionCall3(interval_in,
+								   CStringGetDatum(lb_periods[period].keep),
+								   ObjectIdGetDatum(InvalidOid),
+								   Int32GetDatum(-1));
+	else
+		keep = PG_GETARG_DATUM(ARG_KEEP);
+	window->keep = *DatumGetIntervalP(keep);
+	window->late = PG_ARGISNULL(ARG_LATE) ? window->keep :
+		*PG_GETARG_INTERVAL_P(ARG_LATE);
+	window->archive_top = -1;
+	if (!PG_ARGISNULL(ARG_ARCHIVE_TOP))
 	{
-		values[7] = DirectFunctionCall3(interval_in,
-										CStringGetDatum(lb_periods[period].keep),
-										ObjectIdGetDatum(InvalidOid),
-										Int32GetDatum(-1));
-		nulls[7] = ' ';
+		window->archive_top = PG_GETARG_INT32(ARG_ARCHIVE_TOP);
+		if (window->archive_top < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("argument \"%s\" is out of range: %d",
+							"archive_top", window->archive_top),
+					 errhint("\"%s\" must be at least 0; null is all places.",
+							 "archive_top")));
 	}
-	lb_check_interval("keep", DatumGetIntervalP(values[7]));
-	if (!PG_ARGISNULL(8))
-		lb_check_interval("late", PG_GETARG_INTERVAL_P(8));
-	if (period == LB_ONCE)
-	{
-		(void) lb_calendar_after(PG_GETARG_TIMESTAMPTZ(5), DatumGetIntervalP(values[7]));
-		if (!PG_ARGISNULL(8))
-			(void) lb_calendar_after(PG_GETARG_TIMESTAMPTZ(5), PG_GETARG_INTERVAL_P(8));
-	}
-	if (!PG_ARGISNULL(9) && PG_GETARG_INT32(9) < 0)
+	window->is_open = true;
+}
+
+/* A window that comes once must not have been closed, nor be before we commit. */
+static void
+check_once(const LbCalendar *calendar)
+{
+	const char *name = calendar->name;
+
+	if (TIMESTAMP_NOT_FINITE(calendar->starts) ||
+		TIMESTAMP_NOT_FINITE(calendar->ends) ||
+		calendar->starts >= calendar->ends)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "archive_top",
-						PG_GETARG_INT32(9)),
-				 errhint("\"%s\" must be at least 0; null is all places.",
-						 "archive_top")));
+				 errmsg("window \"%s\" must end after it starts", name)));
+	lb_window_lock(name, strlen(name), RowExclusiveLock);
+	if (lb_window_is_closed(name, strlen(name)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("window \"%s\" has been closed", name),
+				 errhint("Use another name.")));
+}
 
+static void
+check_window(const LbWindow *window)
+{
+	const LbCalendar *calendar = &window->calendar;
+
+	if (calendar->tz == NULL || !pg_tz_acceptable(calendar->tz))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("time zone \"%s\" not recognized",
+						calendar->time_zone)));
+	if (calendar->first_day < 1 || calendar->first_day > 7)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "first_day",
+						calendar->first_day),
+				 errhint("A week begins on a day from 1, Monday, to 7, Sunday.")));
+	if (calendar->period == LB_ONCE)
+		check_once(calendar);
+	lb_check_interval("keep", &window->keep);
+	lb_check_interval("late", &window->late);
+	if (calendar->period == LB_ONCE)
+	{
+		(void) lb_calendar_after(calendar->ends, &window->keep);
+		(void) lb_calendar_after(calendar->ends, &window->late);
+	}
+}
+
+/* Arguments that are null are recorded as nulls, but for those two. */
+static void
+record_window(FunctionCallInfo fcinfo, LbWindow *window)
+{
+	static LbPlan plan;
+	static const Oid types[NARGS] = {TEXTOID, TEXTOID, TEXTOID, INT4OID,
+		TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, INTERVALOID, INTERVALOID,
+	INT4OID};
+	const char *period = lb_periods[window->calendar.period].name;
+	Datum		values[NARGS];
+	char		nulls[NARGS];
+
+	for (int i = 0; i < NARGS; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	if (period != NULL)
+	{
+		values[ARG_PERIOD] = CStringGetTextDatum(period);
+		nulls[ARG_PERIOD] = ' ';
+	}
+	values[ARG_KEEP] = IntervalPGetDatum(&window->keep);
+	nulls[ARG_KEEP] = ' ';
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_own_run(&plan,
@@ -375,8 +451,33 @@ lb_open_window(PG_FUNCTION_ARGS)
 					  "starts = excluded.starts, ends = excluded.ends, op = excluded.op, "
 					  "keep = excluded.keep, late = excluded.late, "
 					  "archive_top = excluded.archive_top, is_open = true",
-					  10, types, values, nulls);
+					  NARGS, types, values, nulls);
 	SPI_finish();
+}
+
+Datum
+lb_open_window(PG_FUNCTION_ARGS)
+{
+	char	   *name;
+	LbPeriod	period;
+	LbWindow	window;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_open_window()");
+	require_window_owner();
+	if (PG_ARGISNULL(ARG_NAME))
+		lb_null_argument("name");
+	if (PG_ARGISNULL(ARG_TIME_ZONE))
+		lb_null_argument("time_zone");
+	if (PG_ARGISNULL(ARG_FIRST_DAY))
+		lb_null_argument("first_day");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
+	period = period_argument(fcinfo, name);
+	lb_window_lock_name(name);
+	check_window_name(name, period);
+	window_arguments(fcinfo, name, period, &window);
+	check_window(&window);
+	record_window(fcinfo, &window);
 	PG_RETURN_VOID();
 }
 
