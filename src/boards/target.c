@@ -172,3 +172,14 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		return;
 	}
 }
+
+void
+lb_find_one_board(const char *board, LbTarget *target)
+{
+	lb_find_target(board, strlen(board), target);
+	if (target->defn->family && !target->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a family of boards", board),
+				 errhint("Name one of its boards, as in \"%s:value\".", board)));
+}

@@ -101,17 +101,6 @@ lb_archive(const LbDefinition *defn, const char *board, const char *season,
 					  6, types, values, NULL);
 }
 
-void
-lb_find_one_board(const char *board, LbTarget *target)
-{
-	lb_find_target(board, strlen(board), target);
-	if (target->defn->family && !target->has_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a family of boards", board),
-				 errhint("Name one of its boards, as in \"%s:value\".", board)));
-}
-
 /* Raise 42501 unless the caller may read a board, and so its past. */
 static void
 require_past(LbDefinition *defn)

@@ -35,7 +35,4 @@ extern Datum lb_archive_source(const LbDefinition *defn);
  */
 extern Datum lb_window_board(const char *key);
 
-/* The target of a board's name.  Raises 42809 if it is a whole family. */
-extern void lb_find_one_board(const char *board, LbTarget *target);
-
 #endif							/* LB_ARCHIVE_H */

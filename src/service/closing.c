@@ -46,8 +46,7 @@
  * opened it anew, is still in his transaction: nobody new can come.
  */
 static void
-close_window(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
-			 const char *key)
+close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	LbSpan		span;
 	LbWindow   *window;
@@ -246,8 +245,7 @@ sort_out(LbVisit *visit, List *keys)
 
 /* Look at the boards, and find out whether to read the table as well. */
 static void
-look(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
-	 const char *no_key)
+look(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
@@ -282,8 +280,7 @@ look(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
  * next time.
  */
 static void
-read_table(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
-		   const char *no_key)
+read_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	BlockNumber begin = visit->next_block;
 	BlockNumber end = InvalidBlockNumber;
@@ -312,8 +309,7 @@ read_table(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
  * committed: it would not be found again.
  */
 static void
-note_looked(LbVisit *visit, const LbDefinition *defn, const LbWindow *unused,
-			const char *no_key)
+note_looked(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *, defn), false);
 
@@ -331,7 +327,7 @@ close_found(LbVisit *visit, const LbDefinition *defn)
 		int64		closed = visit->done.closed;
 
 		visit->to_close = list_delete_first(visit->to_close);
-		(void) lb_attempt_key(close_window, visit, defn, NULL, key);
+		(void) lb_attempt_key(close_window, visit, defn, key);
 		if (visit->done.closed == closed)
 			visit->looked_at = 0;	/* to be found again */
 		else if (visit->one)
@@ -351,21 +347,21 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 
 	if (!visit->looked)
 	{
-		if (!lb_attempt(look, what, visit, defn, NULL, NULL))
+		if (!lb_attempt(look, what, visit, defn, NULL))
 			visit->looked_at = 0;
 		visit->looked = true;
 	}
 	else if (visit->looked_at != 0 && !OidIsValid(visit->reading) &&
 			 visit->to_close == NIL)
 	{
-		(void) lb_attempt(note_looked, what, visit, defn, NULL, NULL);
+		(void) lb_attempt(note_looked, what, visit, defn, NULL);
 		visit->looked_at = 0;
 	}
 	if (close_found(visit, defn))
 		return true;
 	if (OidIsValid(visit->reading))
 	{
-		if (!lb_attempt(read_table, what, visit, defn, NULL, NULL))
+		if (!lb_attempt(read_table, what, visit, defn, NULL))
 		{
 			visit->reading = InvalidOid;
 			visit->looked_at = 0;

@@ -29,9 +29,9 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/own.h"
+#include "boards/row_cache.h"
 #include "boards/target.h"
 #include "service/limit.h"
 
@@ -73,42 +73,11 @@ typedef struct LbLimit
 	bool		reject;
 } LbLimit;
 
-static LbLimit **limits = NULL; /* in the order of their names */
-static int	nlimits = 0;
-static bool limits_valid = false;
-static Oid	limits_relid = InvalidOid;
-static uint64 ninvalidations = 0;
-static MemoryContext limits_context = NULL;
-static List *old_contexts = NIL;	/* in TopMemoryContext */
-
 
 /* ----------------------------------------------------------------
  *		The cache
  * ----------------------------------------------------------------
  */
-
-static void
-invalidate(Oid relid)
-{
-	if (relid == InvalidOid || relid == limits_relid)
-	{
-		limits_valid = false;
-		ninvalidations++;
-	}
-}
-
-static void
-at_xact_end(void)
-{
-	ListCell   *lc;
-
-	if (old_contexts == NIL)
-		return;
-	foreach(lc, old_contexts)
-		MemoryContextDelete((MemoryContext) lfirst(lc));
-	list_free(old_contexts);
-	old_contexts = NIL;
-}
 
 static int
 limit_cmp(const void *a, const void *b)
@@ -116,84 +85,44 @@ limit_cmp(const void *a, const void *b)
 	return strcmp((*(LbLimit *const *) a)->name, (*(LbLimit *const *) b)->name);
 }
 
-static void
-load_limits(void)
+static void *
+limit_from_tuple(HeapTuple tuple, TupleDesc desc)
 {
-	const LbCatalog *cat;
-	uint64		before;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	MemoryContext context;
-	MemoryContext old;
-	LbLimit   **found;
-	int			n = 0;
-	int			size = 8;
+	LbLimit    *limit = palloc0(sizeof(LbLimit));
+	Datum		values[Natts_lb_limit];
+	bool		nulls[Natts_lb_limit];
 
-	if (limits_valid)
-		return;
-	lb_cache_register(invalidate, at_xact_end);
-	before = ninvalidations;
-	cat = lb_require_catalog();
-	limits_relid = get_relname_relid("lb_limit", cat->schema);
-	if (!OidIsValid(limits_relid))
-	{
-		nlimits = 0;
-		return;
-	}
-
-	context = AllocSetContextCreate(TopMemoryContext, "leaderboard limits",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
-	found = palloc(size * sizeof(LbLimit *));
-	rel = table_open(limits_relid, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		LbLimit    *limit = palloc0(sizeof(LbLimit));
-		Datum		values[Natts_lb_limit];
-		bool		nulls[Natts_lb_limit];
-
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+	heap_deform_tuple(tuple, desc, values, nulls);
 #define VALUE(column) (values[Anum_lb_limit_##column - 1])
 #define BOUND(column) \
-		(limit->column.set = !nulls[Anum_lb_limit_##column - 1], \
-		 limit->column.value = limit->column.set ? DatumGetInt64(VALUE(column)) : 0)
-		limit->name = TextDatumGetCString(VALUE(name));
-		limit->board = TextDatumGetCString(VALUE(board));
-		if (!nulls[Anum_lb_limit_period - 1])
-		{
-			limit->period = palloc(sizeof(Interval));
-			*limit->period = *DatumGetIntervalP(VALUE(period));
-		}
-		BOUND(max_amount);
-		BOUND(max_period_amount);
-		BOUND(min_score);
-		BOUND(max_score);
-		BOUND(max_submits);
-		limit->reject = strcmp(TextDatumGetCString(VALUE(action)),
-							   "reject") == 0;
+	(limit->column.set = !nulls[Anum_lb_limit_##column - 1], \
+	 limit->column.value = limit->column.set ? DatumGetInt64(VALUE(column)) : 0)
+	limit->name = TextDatumGetCString(VALUE(name));
+	limit->board = TextDatumGetCString(VALUE(board));
+	if (!nulls[Anum_lb_limit_period - 1])
+	{
+		limit->period = palloc(sizeof(Interval));
+		*limit->period = *DatumGetIntervalP(VALUE(period));
+	}
+	BOUND(max_amount);
+	BOUND(max_period_amount);
+	BOUND(min_score);
+	BOUND(max_score);
+	BOUND(max_submits);
+	limit->reject = strcmp(TextDatumGetCString(VALUE(action)),
+						   "reject") == 0;
 #undef VALUE
 #undef BOUND
-		if (n == size)
-		{
-			size *= 2;
-			found = repalloc(found, size * sizeof(LbLimit *));
-		}
-		found[n++] = limit;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	qsort(found, n, sizeof(LbLimit *), limit_cmp);
+	return limit;
+}
 
-	MemoryContextSwitchTo(TopMemoryContext);
-	if (limits_context)
-		old_contexts = lappend(old_contexts, limits_context);
-	MemoryContextSwitchTo(old);
-	limits_context = context;
-	limits = found;
-	nlimits = n;
-	limits_valid = ninvalidations == before;
+static LbRowCache cache = {.table = "lb_limit",.from_tuple = limit_from_tuple,.cmp = limit_cmp};
+
+/* All limits, in the order of their names; valid to the end of the transaction. */
+static int
+load_limits(LbLimit ***limits)
+{
+	return lb_cached_rows(&cache, (void ***) limits);
 }
 
 static bool
@@ -507,17 +436,12 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 void
 lb_limits_before(LbSubmit *s)
 {
-	LbLimit   **all;
-	int			n;
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
 
-	load_limits();
-
-	/* The cache may be read again while we are at it. */
-	all = limits;
-	n = nlimits;
 	for (int l = 0; l < n; l++)
 	{
-		const LbLimit *limit = all[l];
+		const LbLimit *limit = limits[l];
 
 		for (int b = 0; b < s->nboards; b++)
 		{
@@ -546,8 +470,10 @@ lb_limits_before(LbSubmit *s)
 bool
 lb_limits_need_scores(const LbSubmit *s)
 {
-	load_limits();
-	for (int l = 0; l < nlimits; l++)
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int l = 0; l < n; l++)
 	{
 		if (!limits[l]->min_score.set && !limits[l]->max_score.set)
 			continue;
@@ -591,15 +517,12 @@ check_scores(const LbLimit *limit, LbSubmit *s, int b)
 void
 lb_limits_after(LbSubmit *s)
 {
-	LbLimit   **all;
-	int			n;
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
 
-	load_limits();
-	all = limits;
-	n = nlimits;
 	for (int l = 0; l < n; l++)
 	{
-		const LbLimit *limit = all[l];
+		const LbLimit *limit = limits[l];
 
 		if (!limit->min_score.set && !limit->max_score.set)
 			continue;
@@ -701,8 +624,10 @@ check_limit(FunctionCallInfo fcinfo)
 static void
 require_owner_of(const char *name)
 {
-	load_limits();
-	for (int i = 0; i < nlimits; i++)
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int i = 0; i < n; i++)
 	{
 		if (strcmp(limits[i]->name, name) == 0 && !superuser())
 		{
@@ -760,6 +685,8 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	static const Oid types[] = {TEXTOID};
 	Datum		values[1];
 	char	   *name;
+	LbLimit   **limits;
+	int			n;
 	LbLimit    *found = NULL;
 
 	(void) lb_require_catalog();
@@ -767,8 +694,8 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	load_limits();
-	for (int i = 0; i < nlimits; i++)
+	n = load_limits(&limits);
+	for (int i = 0; i < n; i++)
 	{
 		if (strcmp(limits[i]->name, name) == 0)
 			found = limits[i];

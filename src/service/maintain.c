@@ -135,24 +135,21 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 }
 
 static void
-trim_events(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-			const char *key)
+trim_events(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	trim(visit, LB_TRIM_EVENT, "lb_event",
 		 "t.submitted_at OPERATOR(pg_catalog.<) $1", lb_event_retention);
 }
 
 static void
-trim_applied(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-			 const char *key)
+trim_applied(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	trim(visit, LB_TRIM_APPLIED, "lb_applied",
 		 "t.applied_at OPERATOR(pg_catalog.<) $1", lb_applied_retention);
 }
 
 static void
-trim_anomalies(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-			   const char *key)
+trim_anomalies(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	trim(visit, LB_TRIM_ANOMALY, "lb_anomaly",
 		 "t.noted_at OPERATOR(pg_catalog.<) $1", lb_anomaly_retention);
@@ -163,8 +160,7 @@ trim_anomalies(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
  * unless there are none at all, as while a dump is restored.
  */
 static void
-trim_usage(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-		   const char *key)
+trim_usage(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	trim(visit, LB_TRIM_USAGE, "lb_usage",
 		 "(NOT EXISTS (SELECT FROM @.lb_limit l WHERE l.name OPERATOR(pg_catalog.=) t.limit_name) "
@@ -204,8 +200,7 @@ find_windows(void)
 }
 
 static void
-find_family(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-			const char *key)
+find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	visit->defn = find_windows();
 }
@@ -222,15 +217,15 @@ maintain(LbVisit *visit)
 
 	/* It can be invalidated, but not freed before we commit. */
 	visit->defn = NULL;
-	(void) lb_attempt(find_family, "look for windows", visit, NULL, NULL, NULL);
+	(void) lb_attempt(find_family, "look for windows", visit, NULL, NULL);
 	if (visit->defn != NULL &&
 		(lb_close_windows(visit, visit->defn) ||
 		 lb_remove_windows(visit, visit->defn, &drops)))
 		return;
-	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL, NULL);
-	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL, NULL);
-	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL, NULL);
-	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL, NULL);
+	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL);
 
 	/*
 	 * The last thing, and just once: whoever wants the table waits from here

@@ -416,8 +416,7 @@ rows_left(const LbVisit *visit)
 
 /* Remove rows of a closed window. */
 static void
-remove_rows(LbVisit *visit, const LbDefinition *defn, const LbWindow *window,
-			const char *key)
+remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	LbLeft	   *left = &visit->left;
 	Oid			partition = partition_of(defn, key);
@@ -485,7 +484,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 			visit->done.more = true;
 			return true;
 		}
-		ok = lb_attempt_key(remove_rows, visit, defn, window, key);
+		ok = lb_attempt_key(remove_rows, visit, defn, key);
 		if (ok && visit->one)
 		{
 			visit->done.more = true;
@@ -509,7 +508,7 @@ lb_remove_partitions(LbVisit *visit, List *drops)
 	{
 		if (visit->in_use)
 			break;
-		if (lb_attempt_key(remove_rows, visit, visit->defn, NULL, lfirst(lc)))
+		if (lb_attempt_key(remove_rows, visit, visit->defn, lfirst(lc)))
 		{
 			visit->done.more |= lnext(drops, lc) != NULL;
 			break;

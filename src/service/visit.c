@@ -41,7 +41,7 @@ lb_listed(List *list, const char *key)
 
 bool
 lb_attempt(LbAction action, const char *what, LbVisit *visit,
-		   const LbDefinition *defn, const LbWindow *window, const char *key)
+		   const LbDefinition *defn, const char *key)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -52,7 +52,7 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		action(visit, defn, window, key);
+		action(visit, defn, key);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -81,9 +81,8 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 }
 
 bool
-lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn,
-			   const LbWindow *window, const char *key)
+lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	return lb_attempt(action, psprintf("close or remove window \"%s\"", key),
-					  visit, defn, window, key);
+					  visit, defn, key);
 }

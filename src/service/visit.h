@@ -87,7 +87,7 @@ typedef struct LbVisit
 
 /* Something that may fail; the others go on. */
 typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
-						  const LbWindow *window, const char *key);
+						  const char *key);
 
 /*
  * Run one thing that may fail, because of a lock that is not to be had or of
@@ -96,13 +96,11 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
  * session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
-					   const LbDefinition *defn, const LbWindow *window,
-					   const char *key);
+					   const LbDefinition *defn, const char *key);
 
 /* The same for something that is done to a window. */
 extern bool lb_attempt_key(LbAction action, LbVisit *visit,
-						   const LbDefinition *defn, const LbWindow *window,
-						   const char *key);
+						   const LbDefinition *defn, const char *key);
 
 /* The first column of the n rows that SPI has just returned, which it frees. */
 extern List *lb_keys_of_result(uint64 n);

@@ -261,12 +261,7 @@ lb_find_watched(const char *board, char **key)
 	LbTarget	target;
 	int32		id;
 
-	lb_find_target(board, strlen(board), &target);
-	if (target.defn->family && !target.has_value)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a family of boards", board),
-				 errhint("Name one of its boards, as in \"%s:value\".", board)));
+	lb_find_one_board(board, &target);
 	*key = key_of(&target, board);
 	id = target.defn->id;
 	lb_find_target(*key, strlen(*key), &target);

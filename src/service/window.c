@@ -8,7 +8,7 @@
  * is a value of the family's board column: "daily:20260409".  Nothing happens
  * at the turn of a span: the key of the next moment is another one.
  *
- * lb_window is read into a cache of the backend, as lb_board is.
+ * Each backend caches the rows of lb_window.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,9 +26,9 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/own.h"
+#include "boards/row_cache.h"
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/window.h"
@@ -60,42 +60,11 @@ static const char *const op_names[LB_NOPS] = {
 	[LB_OP_WORST] = "worst",
 };
 
-static LbWindow **windows = NULL;	/* in the order of their names */
-static int	nwindows = 0;
-static bool windows_valid = false;
-static Oid	windows_relid = InvalidOid;
-static uint64 ninvalidations = 0;
-static MemoryContext windows_context = NULL;
-static List *old_contexts = NIL;	/* in TopMemoryContext */
-
 
 /* ----------------------------------------------------------------
  *		The cache
  * ----------------------------------------------------------------
  */
-
-static void
-invalidate(Oid relid)
-{
-	if (relid == InvalidOid || relid == windows_relid)
-	{
-		windows_valid = false;
-		ninvalidations++;
-	}
-}
-
-static void
-at_xact_end(void)
-{
-	ListCell   *lc;
-
-	if (old_contexts == NIL)
-		return;
-	foreach(lc, old_contexts)
-		MemoryContextDelete((MemoryContext) lfirst(lc));
-	list_free(old_contexts);
-	old_contexts = NIL;
-}
 
 LbOp
 lb_op_from_text(const char *s)
@@ -131,7 +100,7 @@ window_init(LbWindow *window, const char *name, LbPeriod period)
 	window->is_open = true;
 }
 
-static LbWindow *
+static void *
 window_from_tuple(HeapTuple tuple, TupleDesc desc)
 {
 	LbWindow   *window = palloc0(sizeof(LbWindow));
@@ -165,81 +134,21 @@ window_from_tuple(HeapTuple tuple, TupleDesc desc)
 	return window;
 }
 
-/* Read lb_window anew, if need be. */
-static void
-load_windows(void)
-{
-	const LbCatalog *cat;
-	uint64		before;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	MemoryContext context;
-	MemoryContext old;
-	LbWindow  **found;
-	int			n = 0;
-	int			size = 8;
-
-	if (windows_valid)
-		return;
-	lb_cache_register(invalidate, at_xact_end);
-	before = ninvalidations;
-	cat = lb_catalog();
-	windows_relid = cat == NULL || !cat->version_ok ? InvalidOid :
-		get_relname_relid("lb_window", cat->schema);
-	if (!OidIsValid(windows_relid))
-	{
-		nwindows = 0;
-		return;
-	}
-
-	context = AllocSetContextCreate(TopMemoryContext, "leaderboard windows",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
-	found = palloc(size * sizeof(LbWindow *));
-	rel = table_open(windows_relid, AccessShareLock);
-
-	/* A catalog scan: the newest state. */
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (n == size)
-		{
-			size *= 2;
-			found = repalloc(found, size * sizeof(LbWindow *));
-		}
-		found[n++] = window_from_tuple(tuple, RelationGetDescr(rel));
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	qsort(found, n, sizeof(LbWindow *), window_cmp);
-
-	MemoryContextSwitchTo(TopMemoryContext);
-	if (windows_context)
-		old_contexts = lappend(old_contexts, windows_context);
-	MemoryContextSwitchTo(old);
-	windows_context = context;
-	windows = found;
-	nwindows = n;
-	windows_valid = ninvalidations == before;
-}
+static LbRowCache cache = {.table = "lb_window",.from_tuple = window_from_tuple,.cmp = window_cmp};
 
 int
-lb_windows(LbWindow ***result)
+lb_windows(LbWindow ***windows)
 {
-	load_windows();
-	*result = windows;
-	return nwindows;
+	return lb_cached_rows(&cache, (void ***) windows);
 }
 
 LbWindow *
 lb_window_find(const char *name, int len)
 {
+	LbWindow  **windows;
 	int			lo = 0;
-	int			hi;
+	int			hi = lb_windows(&windows);
 
-	load_windows();
-	hi = nwindows;
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
@@ -381,8 +290,10 @@ lb_window_alias(const char *name, int len, int *keylen)
 static bool
 any_window_has(const char *prefix, int len)
 {
-	load_windows();
-	for (int i = 0; i < nwindows; i++)
+	LbWindow  **windows;
+	int			n = lb_windows(&windows);
+
+	for (int i = 0; i < n; i++)
 	{
 		const char *name = windows[i]->calendar.name;
 
