@@ -3,6 +3,10 @@
  * follow.c
  *	  Following what changes beside our functions: rows of lb_board, and DROP.
  *
+ * lb_board can be written by hand, by a restore or by logical replication, and
+ * a table can be dropped with its boards.  Triggers here do then what
+ * lb_create_board() and lb_drop_board() do themselves.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -34,9 +38,10 @@ PG_FUNCTION_INFO_V1(lb_board_changed);
 PG_FUNCTION_INFO_V1(lb_on_drop);
 
 /*
- * Who writes to the source without knowing what is recorded of it captures
- * nothing for its boards: wait until he has ended, and let the next one wait
- * for us.  In a restore there are no triggers yet, and COPY may take hours.
+ * Lock a source against writers, to the end of the transaction.  A transaction
+ * that does not know the definition yet captures nothing for it: wait until it has
+ * ended, and make the next one wait for us.  A source without a row trigger is not
+ * locked: in a restore there are no triggers yet, and COPY may take hours.
  */
 static void
 lock_captured(Oid source)
@@ -50,8 +55,8 @@ lock_captured(Oid source)
 }
 
 /*
- * A definition is taken away or replaced.  If that is not the doing of our
- * functions, its index must not be found again by a row with the same number.
+ * A row of lb_board is removed or replaced.  Unless our own functions do that, its
+ * index must not be found again by a row with the same number.
  */
 static void
 erase_defn(LbDefinition *defn)
@@ -74,8 +79,8 @@ erase_recorded(Oid lb_board, int32 id)
 }
 
 /*
- * A board is gone, or has another table: what its name stood for in other tables
- * of the extension goes too.
+ * A board is gone, or has another table: remove what other tables of the extension
+ * record under its name.
  */
 static void
 end_name(const char *board)

@@ -3,6 +3,11 @@
  * manage.c
  *	  The SQL functions that make, drop and rebuild boards.
  *
+ * lb_create_board() locks the source against writers, checks the definition,
+ * makes the capture triggers, and writes a row of lb_board; the board is built
+ * when the transaction has committed.  Renaming a column gives the row a new
+ * number and the new name.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -237,7 +242,7 @@ check_definition(LbDefinition *defn, Relation rel)
 	}
 }
 
-/* What to do about what keeps a new board from having an index. */
+/* A hint for the problem that keeps a new board from having an index. */
 static int
 problem_hint(const LbDefinition *defn)
 {
@@ -274,7 +279,7 @@ column_values(const LbDefinition *defn, Datum *values, char *nulls)
 	values[3] = DirectFunctionCall1(namein, CStringGetDatum(defn->ranked_if));
 	memset(nulls, ' ', NCOLUMN_VALUES);
 
-	/* What was recorded could not be parsed. */
+	/* The rank_by that was recorded could not be parsed. */
 	if (defn->columns[0].name[0] == '\0')
 		nulls[1] = 'n';
 	if (!defn->family)
@@ -507,8 +512,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 			 get_rel_relkind(defn.source) == RELKIND_PARTITIONED_TABLE)
 	{
 		/*
-		 * Who writes to a partition itself has no lock on the source.  With
-		 * the triggers he would have been waited for.
+		 * A transaction that writes to a partition itself has no lock on the
+		 * source.  Dropping the triggers would have waited for it.
 		 */
 		list_free(find_all_inheritors(defn.source, ShareRowExclusiveLock,
 									  NULL));

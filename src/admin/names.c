@@ -3,6 +3,11 @@
  * names.c
  *	  Names of boards that the family "*" answers.
  *
+ * The family "*" answers names that begin with any word and a colon, and names
+ * of windows that need not be recorded.  A new board must not take such a name
+ * if the family has rows for it: in its index, in its table, or in the
+ * archive.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -51,7 +56,7 @@ find_prefix(uint32 hash, LbRef ref, void *arg)
 
 /*
  * Whether a family has boards that begin with a prefix, by its index.  Returns
- * false if the index cannot tell: it is not ready, or the transaction may have
+ * false if the index does not know: it is not ready, or the transaction may have
  * written rows that are not in it.
  */
 static bool

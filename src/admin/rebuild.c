@@ -3,6 +3,10 @@
  * rebuild.c
  *	  Building boards again, and waiting for builds: lb_rebuild() and lb_wait_ready().
  *
+ * A build is the work of a background worker: these functions ask for it and
+ * wait. lb_rebuild() also makes or enables capture triggers that are missing
+ * or do not fire.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -51,9 +55,10 @@ board_names(char ***names)
 
 /*
  * Find a board as it is recorded now, or NULL, and its definition in shared
- * memory.  Nobody can drop the board or rename its columns as long as we hold
- * the lock, and only then it is safe to enter what is not there.  Whoever has
- * locked the table himself is not waited for: then shared may be NULL.
+ * memory.  While we hold the lock, no session can drop the board or rename its
+ * columns; only then is it safe to enter a definition that is not there.  If
+ * another session has locked the table, this does not wait for it, and *shared may
+ * be NULL.
  */
 static LbDefinition *
 attach_board(const char *name, LbSharedBoard **shared, bool *locked)
@@ -167,7 +172,7 @@ rebuild(const char *name)
 					 errhint("Set \"leaderboard.memory\" higher and reload the configuration.")));
 		if (shared == NULL)
 		{
-			/* He may be about to commit. */
+			/* The session that has locked the table may be about to commit. */
 			if (++tries == LB_LOCK_TRIES)
 			{
 				strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);

@@ -3,6 +3,11 @@
  * stat.c
  *	  What the views lb_stat_board and lb_stat_memory show.
  *
+ * lb_stat_boards() and lb_stat() show boards as they are in shared memory.
+ * Boards of a stripe are copied under its lock, some hundreds at a time, and
+ * put into rows without it.  The backend adds the reads that it has counted
+ * before it shows them (counters.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -86,7 +91,7 @@ typedef enum RowKind
 
 static const char *const kind_names[] = {"board", "family", "family board"};
 
-/* What a definition's boards have in common in the view. */
+/* Columns that all boards of a definition have in common. */
 typedef struct DefRow
 {
 	Oid			source;
@@ -145,8 +150,8 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * The function of version 0.1.0 has one column less, which is the last one:
- * what is put into the row depends on the result's description.
+ * The function of version 0.1.0 lacks the last column: the result's description
+ * says how many values are put into the row.
  */
 static void
 put_row(Listing * list, const char *name, const BoardRow *row, RowKind kind)
@@ -234,7 +239,7 @@ sum_board(uint32 hash, LbRef ref, void *arg)
 	return true;
 }
 
-/* What the rows of a definition have in common; shared is NULL if there is none. */
+/* Fill in those columns; shared is NULL if the definition is not entered. */
 static void
 describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 {
@@ -351,7 +356,7 @@ put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,
 		return;
 	}
 
-	/* What prepared transactions have left counts as soon as they have ended. */
+	/* Settle the changes of prepared transactions that have ended. */
 	if (pg_atomic_read_u32(&shared->nprepared) > 0)
 		(void) lb_settle_prepared(shared, list->generation);
 	for (int s = 0; s < LB_STRIPES; s++)
@@ -504,7 +509,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 		char	   *name;
 		NameData	datname;
 
-		/* What others' databases hold is not for everybody. */
+		/* The memory of other databases needs a privilege. */
 		if (!all && databases[i] != MyDatabaseId)
 			continue;
 		name = get_database_name(databases[i]);
@@ -558,7 +563,7 @@ lb_stat_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* What a board takes at most, whatever updates there have been. */
+/* The bytes that a board takes at most, after any updates. */
 Datum
 lb_estimate_memory(PG_FUNCTION_ARGS)
 {

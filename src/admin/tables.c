@@ -3,6 +3,10 @@
  * tables.c
  *	  The default tables: lb_create_tables().
  *
+ * lb_create_tables() makes the tables player_scores and player_score_windows,
+ * with the boards "global" and "*" and two windows.  What is there already is
+ * kept.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -62,8 +66,8 @@ static const DefaultTable default_windows = {
 
 /*
  * Raise 42P07 unless a table that has the name of a default table could have
- * been made by the caller's lb_create_tables(): whoever else owns it has its
- * triggers run when the caller submits.
+ * been made by the caller's lb_create_tables().  If another role owned it, its
+ * triggers would run when the caller submits.
  */
 static void
 check_default_table(const DefaultTable *table, Oid relid)
@@ -238,9 +242,9 @@ lb_create_tables(PG_FUNCTION_ARGS)
 					   extension);
 
 	/*
-	 * Windows are opened over a table that has just been made, lest what
-	 * somebody has be removed: not over one that was there.  Nor is one that
-	 * a board's name hides, as "daily" does or "daily-1".
+	 * Open windows only if the table has just been made: the worker would
+	 * remove rows of a table that was there.  Nor open one that a board's
+	 * name hides, such as "daily" or "daily-1".
 	 */
 	if (!OidIsValid(windows))
 	{

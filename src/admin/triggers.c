@@ -3,6 +3,9 @@
  * triggers.c
  *	  The capture triggers of a source: making, mending and dropping them.
  *
+ * A table has one row trigger and one TRUNCATE trigger of ours, for all its
+ * boards. They are known by their function, and may have been renamed.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

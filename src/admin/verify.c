@@ -5,8 +5,8 @@
  *
  * The table is scanned under one snapshot, its keys are sorted as a build
  * sorts them, and walked beside the index, corrected to the same snapshot as
- * in every read.  Writers go on meanwhile.  Should they outrun the history, the
- * board is compared again with a lock that keeps them out.
+ * in every read.  Writers go on meanwhile.  Should they outrun the history,
+ * the board is compared again with a lock that keeps them out.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,8 +3,9 @@
  * row_cache.c
  *	  All rows of a small table of the extension, cached by the backend.
  *
- * An invalidation only marks: a caller may be looking at the rows.  They are read
- * again by the next caller, and the old ones freed at the end of the transaction.
+ * An invalidation only marks: a caller may be looking at the rows.  They are
+ * read again by the next caller, and the old ones freed at the end of the
+ * transaction.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,6 +3,11 @@
  * applied.c
  *	  Matches that have been applied: lb_applied.
  *
+ * A row of lb_applied is a match of a player.  It is inserted before the
+ * scores are written, so that of two concurrent submits of one match the
+ * second waits for the first, and finds the row.  It keeps what lb_submit()
+ * has returned.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -68,7 +73,7 @@ lb_claim_matches(LbSubmit *s)
 					  "RETURNING player_id, match_id",
 					  2, types, values, NULL);
 
-	/* They come in our order, without those that were there. */
+	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
 	{
 		const LbSubmitItem *item = &s->items[order[i]];
@@ -135,7 +140,7 @@ lb_keep_answers(Datum player, Datum match_id, const LbAnswer *answers, int n)
 					  6, types, values, NULL);
 }
 
-/* Whether the caller may be told what a board's scores and ranks were. */
+/* Whether the caller may read what a board's scores and ranks were. */
 static bool
 may_be_told(LbDefinition *defn)
 {

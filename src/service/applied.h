@@ -29,7 +29,7 @@ typedef struct LbAnswer
  */
 extern void lb_claim_matches(LbSubmit *s);
 
-/* Keep what is returned for a match, to return it for that match again. */
+/* Keep the rows that are returned for a match, to return them again for it. */
 extern void lb_keep_answers(Datum player, Datum match_id,
 							const LbAnswer *answers, int n);
 

@@ -3,6 +3,10 @@
  * archive.c
  *	  Final standings: lb_archive, and lb_archive_top().
  *
+ * lb_archive keeps the standings of windows that have been closed and of
+ * seasons, with the owner and the table of the board: a board of the same name
+ * may belong to another role later.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -44,7 +48,7 @@ lb_archive_source(const LbDefinition *defn)
 					  "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
 					  1, types, values, NULL);
 
-	/* In a snapshot of its own: somebody else may have entered it. */
+	/* In a new snapshot: another transaction may have entered it. */
 	if (lb_own_run(&plans[1],
 				   "SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
 				   1, types, values, NULL) != 1)
@@ -68,10 +72,9 @@ lb_window_board(const char *key)
 	"FROM ROWS FROM (@.lb_top($3, $6, CAST(0 AS pg_catalog.int8))) WITH ORDINALITY AS t (rank, member, score, place) "
 
 /*
- * Copy the first places of a board to lb_archive; all if top is below 0.  Those of
- * a window not again, if they are there: they were final.  A window has no season,
- * and is entered in lb_closed by the same statement: who hides a player meanwhile
- * is seen by both or by neither.
+ * The standings of a window are final: if they are there, they are not copied
+ * again.  The statement that copies them also enters the window in lb_closed, so
+ * that a concurrent lb_hide() is seen by both or by neither.
  */
 int64
 lb_archive(const LbDefinition *defn, const char *board, const char *season,

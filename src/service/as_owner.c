@@ -3,6 +3,9 @@
  * as_owner.c
  *	  Statements on a user's table, with the rights of its owner.
  *
+ * Such a statement runs as a security-restricted operation, as VACUUM would
+ * run the owner's functions.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,14 +3,15 @@
  * calendar.c
  *	  The calendar: which span of a window a moment is in.
  *
- * Nothing here reads a table.  A kind of window comes each hour, day, week or
- * month, or once; a span is one of them, by its key: "daily:20260409".
+ * A kind of window comes each hour, day, week or month, or once.  A span is
+ * one of them, and its key names it: "daily:20260409".  Nothing here reads a
+ * table.
  *
  * A key is in local time of the window's time zone.  An hour that the clocks
- * repeat is one span of two hours, and an hour that they leave out is none.  Keys
- * never go back: where clocks are about to be turned back behind a time, that
- * time counts as the one that they are turned back to.  So a day begins when its
- * date comes for good, and every moment is in one span of each kind.
+ * repeat is one span of two hours, and an hour that they leave out is none.
+ * Keys never go back: if clocks are about to be turned back behind a time,
+ * that time counts as the one that they are turned back to.  So a day begins
+ * when its date comes and stays, and every moment is in one span of each kind.
  *
  *-------------------------------------------------------------------------
  */

@@ -24,7 +24,7 @@ typedef enum LbPeriod
 	LB_MONTHLY
 } LbPeriod;
 
-/* What a period is called (NULL for LB_ONCE), and how long its rows are kept by default. */
+/* The name of a period, NULL for LB_ONCE, and how long its rows are kept by default. */
 typedef struct LbPeriodName
 {
 	const char *name;

@@ -3,6 +3,14 @@
  * closed.c
  *	  Windows that have been closed: lb_closed, and locks on keys.
  *
+ * A window that is closed is entered in lb_closed.  A submit holds the lock on
+ * the key of each window that it writes to, to the end of its transaction;
+ * closing takes the lock exclusively.  So no row is written after the final
+ * standings were read.
+ *
+ * A backend remembers keys that were not in lb_closed when it was last
+ * changed. Closing a window invalidates the relcache entry of lb_closed.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -40,7 +48,7 @@ invalidate(Oid relid)
 	}
 }
 
-/* Two keys with one hash wait for each other, which harms nobody. */
+/* Two keys with the same hash wait for each other, which is harmless. */
 static void
 key_locktag(const char *key, int len, LOCKTAG *tag)
 {
@@ -88,8 +96,8 @@ lb_window_is_closed(const char *key, int len)
 }
 
 /*
- * Whoever closes a key sends an invalidation of lb_closed before he releases
- * the lock on it.
+ * A transaction that closes a key sends the invalidation of lb_closed before it
+ * releases the lock on the key.
  */
 bool
 lb_window_locked_is_closed(const char *key, int len)

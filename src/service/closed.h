@@ -16,7 +16,7 @@
  */
 extern void lb_window_lock(const char *key, int len, LOCKMODE mode);
 
-/* The same without waiting for long.  Returns whether it was to be had. */
+/* The same without waiting.  Returns whether the lock was granted. */
 extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
 
 /*

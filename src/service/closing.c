@@ -3,6 +3,15 @@
  * closing.c
  *	  Closing windows that are over.
  *
+ * A window is closed some time after its end: one transaction writes the final
+ * standings to lb_archive and the key to lb_closed, under the lock on the key
+ * that submits hold (closed.h).
+ *
+ * Which windows have rows is known from the boards.  A window whose rows are
+ * all hidden has no board, so the table itself is read now and then as well.
+ * The worker reads a part of the table in each transaction, so that other
+ * sessions never wait for long for the table or the database.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -34,16 +43,16 @@
 #include "workers/worker.h"
 
 /*
- * A table is read for windows that have no board at every visit while it has
- * no more than so many blocks, and else after so many hours, so many blocks in
- * a transaction.
+ * A table of up to this many blocks is read at every visit, for windows that have
+ * no board.  A larger one is read after LB_LOOK_HOURS, this many blocks in a
+ * transaction.
  */
 #define LOOK_BLOCKS 4096
 #define LB_LOOK_HOURS 24
 
 /*
- * Close a window whose time has come, unless somebody who has written to it, or
- * opened it anew, is still in his transaction: nobody new can come.
+ * Close a window whose time has come, unless a transaction that has written to it,
+ * or opened it again, is still running.  No new one can begin to.
  */
 static void
 close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
@@ -55,7 +64,7 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 		lb_window_is_closed(key, strlen(key)))
 		return;
 
-	/* What is recorded now, and not when we looked. */
+	/* The window as it is recorded now may be open longer. */
 	AcceptInvalidationMessages();
 	window = lb_window_of_key(key, strlen(key), &span);
 	if (window == NULL ||
@@ -66,9 +75,9 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 }
 
 /*
- * The keys of the rows in some blocks of the table, of each of its partitions;
- * with unranked, only of those that are on no board.  All blocks if there is no
- * end.
+ * The keys of the rows in blocks from begin on and before end of the table, or of
+ * each of its partitions; with an invalid end, in all blocks.  With unranked, only
+ * those of rows that are on no board.
  */
 static List *
 keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
@@ -178,7 +187,7 @@ blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
 	return most;
 }
 
-/* Whether the table is to be read for keys that have no board. */
+/* Whether to read the table for keys that have no board. */
 static bool
 must_look(const LbDefinition *defn, LbSharedBoard *shared)
 {
@@ -194,9 +203,9 @@ must_look(const LbDefinition *defn, LbSharedBoard *shared)
 }
 
 /*
- * Find out which of these keys are to be closed.  Rows of a window that had been
- * removed, by whomever they were written, are removed again; but those that a
- * trigger of the user's keeps are not asked for at every visit.
+ * Enter those of these keys that are due in visit->to_close.  If rows of a window
+ * have been written after its removal, it is removed again, but not at every
+ * visit: a trigger of the user may keep the rows.
  */
 static void
 sort_out(LbVisit *visit, List *keys)
@@ -339,7 +348,6 @@ close_found(LbVisit *visit, const LbDefinition *defn)
 	return false;
 }
 
-/* Close what is to be closed.  Returns whether the transaction is to end. */
 bool
 lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 {
@@ -367,7 +375,10 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 			visit->looked_at = 0;
 		}
 
-		/* There is a transaction after those that do what was found. */
+		/*
+		 * note_looked() has a transaction after those that close what was
+		 * found.
+		 */
 		if (visit->one)
 		{
 			visit->done.more = true;

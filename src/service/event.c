@@ -3,6 +3,10 @@
  * event.c
  *	  The log of submits: lb_event.
  *
+ * A row of lb_event is a change of a player, with the scores that it has led
+ * to on the boards.  One change, the usual case, is inserted without a
+ * statement.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -83,9 +87,9 @@ event_table_is_ours(Relation rel)
 }
 
 /*
- * Append to lb_event without a statement, which would cost more than all else
- * that a submit does beside its writes.  Returns false where somebody has made
- * something else of the table than the script did.
+ * Append to lb_event without a statement, which would cost more than everything
+ * else that a submit does beside its writes.  Returns false if the table is not
+ * as the script has made it.
  */
 static bool
 append_event(const Datum *values, const char *nulls)

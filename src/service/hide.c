@@ -3,6 +3,17 @@
  * hide.c
  *	  Hiding players: lb_hide() and lb_show().
  *
+ * A hidden player keeps the rows, with the column ranked_if false.  lb_hide()
+ * sets it in the rows of "global" and of windows, with the caller's
+ * privileges.
+ *
+ * A submit that has not ended may have inserted rows of the player that an
+ * UPDATE does not see.  The row of "global", which every submit locks, orders
+ * the two: it is updated first, and so waits for the submit.  Where there is
+ * no row to lock, since the first submit of the player has not ended,
+ * lb_hide() finds the new row by a dirty snapshot, and waits for the
+ * transaction that has inserted it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -142,8 +153,9 @@ wait_for_row(Oid relid, const char *member, int64 player)
 }
 
 /*
- * Wait for those who have inserted rows of a player in a board's table and have
- * not committed: an UPDATE does not see these rows.  Returns whether there was one.
+ * Wait for the transactions that have inserted rows of a player into a board's
+ * table and have not ended: an UPDATE does not see these rows.  Returns whether
+ * there was one.
  */
 static bool
 wait_for_rows(const LbDefinition *defn, int64 player)
@@ -170,7 +182,7 @@ wait_for_rows(const LbDefinition *defn, int64 player)
 	return waited;
 }
 
-/* Set ranked_if in a player's rows of a board, and count those that had not. */
+/* Set ranked_if in a player's rows of a board; returns how many it has changed. */
 static uint64
 set_ranked(const char *board, Datum player, bool ranked)
 {
@@ -233,7 +245,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 	return n;
 }
 
-/* "global" first, whose row tells a submit that waits for it who is hidden. */
+/* "global" first: a submit that waits for its row then sees that it is hidden. */
 static int
 hide_cmp(const void *a, const void *b)
 {
@@ -281,7 +293,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
 		}
 	}
 
-	/* Nobody's rows. */
+	/* There is no such player. */
 	if (PG_ARGISNULL(0))
 		return 0;
 	if (SPI_connect() != SPI_OK_CONNECT)

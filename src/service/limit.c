@@ -3,13 +3,14 @@
  * limit.c
  *	  Limits of what may be submitted.
  *
- * lb_limit is read into a cache of the backend, as lb_board is.  Where it has
- * nothing for a board, a submit costs nothing for it.  What has been submitted
- * so far, where a limit needs that, is counted in lb_usage.
+ * Each backend caches the rows of lb_limit.  A submit to boards that have no
+ * limit costs nothing for it.  What has been submitted so far is counted in
+ * lb_usage, if a limit needs it.
  *
- * What exceeds a limit that flags is gathered while the limits are looked at, and
- * counted in lb_anomaly at the end: rows that are locked in between, those of
- * players among them, would be locked in another order by each batch.
+ * Changes that exceed a limit which flags are gathered while the limits are
+ * checked, and counted in lb_anomaly at the end.  Counted at once, the rows of
+ * lb_anomaly and those of players would be locked in another order by each
+ * batch.
  *
  *-------------------------------------------------------------------------
  */
@@ -324,7 +325,7 @@ int64_text(int64 value)
 	return psprintf(INT64_FORMAT, value);
 }
 
-/* What player number p submits: the sum of the amounts' sizes, and how many. */
+/* The sum of the sizes of player number p's amounts, and how many there are. */
 static void
 sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
 {
@@ -541,7 +542,7 @@ lb_limits_after(LbSubmit *s)
  * ----------------------------------------------------------------
  */
 
-/* Who owns the table of the board that the limit is for. */
+/* Raise 42501 unless the caller owns the table of the board of a limit. */
 static void
 require_limit_owner(const char *board)
 {
@@ -706,7 +707,7 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 				 errmsg("limit \"%s\" does not exist", name),
 				 errhint("The table lb_limit lists the limits.")));
 
-	/* Of a board that is gone, whoever could make one. */
+	/* The limit of a board that is gone can be dropped by a superuser only. */
 	if (!superuser())
 		require_limit_owner(found->board);
 	values[0] = PG_GETARG_DATUM(0);

@@ -1,36 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * maintain.c
- *	  The end of windows and seasons.
+ *	  Maintenance: its worker, lb_maintain(), and retention.
  *
- * A window that is written to no more is closed: its final standings go to
- * lb_archive and its key to lb_closed, in one transaction, under the lock on
- * its key that submits hold (lb_window_lock).  When its rows are no longer to
- * be kept they go in batches, each a transaction of its own where the worker
- * does it: no lock is held for long, and a board is never changed by more
- * than a small commit.  The members of a batch come from the board itself, so
- * that each row is found by its unique index; what is not on the board is
- * looked for in the table when the board is empty, and goes in batches too.
- * Rows that a foreign key of another table refers to stay, and keep no others.
- * A partition that holds just this window is dropped instead, as the last
- * thing that a transaction does.
+ * The worker visits one database after the other: it closes windows
+ * (closing.c), removes the rows of closed windows (removing.c), and trims the
+ * extension's own tables.  lb_maintain() does the same in the caller's
+ * transaction.
  *
- * Which windows have rows is known from the boards.  One whose rows are all
- * hidden has no board, so the table itself is read now and then as well, by
- * the worker a part in each transaction: nobody waits for long who wants the
- * table, or the database, to himself.
+ * All of it can stop anywhere and be continued: lb_closed, the boards and the
+ * table say what is left to do.
  *
- * All of it can stop anywhere and be taken up again: what is to be done next
- * is read from lb_closed, from the boards and from the table.
- *
- * The extension's own tables are trimmed without waiting for anybody's row:
- * a submit locks rows of lb_usage in an order that a scan does not have.  They
- * are read once in a visit: a batch goes on where the one before it ended.
- *
- * Rows of the user's table are removed with the rights of the table's owner,
- * in a restricted context, as VACUUM would run his functions: triggers of his
- * fire.  So are seasons reset, unless the owner does it.  The extension's own
- * tables are written as their owner.
+ * The extension's own tables are trimmed without waiting for row locks:
+ * submits lock the rows of lb_usage in another order than a scan does.  A
+ * table is read once in a visit: a batch begins where the one before it has
+ * ended.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,10 +64,10 @@ int			lb_anomaly_retention = 90 * 86400;
  */
 
 /*
- * Remove old rows of one table, at most so many, and no row that somebody else
- * has locked.  What is old of a row t is told by a condition, in which $1 is
- * the oldest time that is kept.  One that is updated meanwhile may make us
- * overlook others, which are found at the next visit.
+ * Remove old rows of one table, visit->max_rows at most, and none that another
+ * transaction has locked.  A row t is old if it meets the condition, in which $1
+ * is the oldest time that is kept.  A concurrent update may hide other rows from
+ * this scan; the next visit finds them.
  */
 static void
 trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
@@ -101,8 +85,8 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 		return;
 
 	/*
-	 * Rows come in their order, from the first one on: not in that of an
-	 * index which somebody has made.
+	 * Rows come in physical order, from the first one on, and not in the
+	 * order of an index that a user has made.
 	 */
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("synchronize_seqscans", "off", PGC_USERSET,
@@ -206,9 +190,9 @@ find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 }
 
 /*
- * Close what is to be closed, remove at most so many rows, trim our own tables.
- * Between SPI_connect and SPI_finish.  Where each thing is to have a
- * transaction of its own, only the first of these that there is.
+ * Close windows, remove up to visit->max_rows rows, trim our own tables.  Between
+ * SPI_connect and SPI_finish.  If each step has a transaction of its own, only the
+ * first step that is due.
  */
 static void
 maintain(LbVisit *visit)
@@ -228,8 +212,8 @@ maintain(LbVisit *visit)
 	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL);
 
 	/*
-	 * The last thing, and just once: whoever wants the table waits from here
-	 * to the end of the transaction.
+	 * Last, and one only: it keeps other sessions from the table from here to
+	 * the end of the transaction.
 	 */
 	lb_remove_partitions(visit, drops);
 }
@@ -264,7 +248,7 @@ lb_maintain_main(Datum arg)
 											  BGWORKER_BYPASS_ALLOWCONN);
 	lb_worker_settings();
 
-	/* Nobody is to become the victim of a deadlock with us. */
+	/* The deadlock detector must not cancel a session that waits for us. */
 	SetConfigOption("lock_timeout",
 					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
 					PGC_USERSET, PGC_S_OVERRIDE);

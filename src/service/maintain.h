@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * maintain.h
- *	  The end of windows and seasons.
+ *	  Maintenance: its worker and its settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 /* Settings; seconds. */
 extern int	lb_maintenance_interval;	/* 0: no worker */
-extern int	lb_event_retention; /* -1: for good */
+extern int	lb_event_retention; /* -1: for ever */
 extern int	lb_applied_retention;
 extern int	lb_anomaly_retention;
 

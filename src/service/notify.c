@@ -3,6 +3,32 @@
  * notify.c
  *	  Notifying of what is watched: lb_notify() and its worker.
  *
+ * lb_notify() compares what is watched with what it was at the last time,
+ * sends the differences, and records the new state in the same transaction.
+ * So nothing is lost when a worker ends.  An error that keeps a board from
+ * being compared is recorded as well, and logged once.  The worker does what
+ * lb_notify() does, at every leaderboard.notify_interval, for as long as the
+ * database has watches.
+ *
+ * NOTIFY takes a lock at commit that is shared by all transactions that
+ * notify.  That is why the transactions that write scores do not.
+ *
+ * A round reads all watched members of a board at once.  Boards are read in
+ * one subtransaction as long as none fails.  If one fails, the boards are
+ * split in two, each half in a subtransaction of its own, until the board that
+ * fails is alone: a round without errors costs one subtransaction.
+ *
+ * Each round checks again whether the role that watches owns the board's table
+ * and may read it.  If it may not, the watch is not notified.  A board is read
+ * with the rights of its table's owner, since a defining query can run
+ * functions that the owner has made.
+ *
+ * COMMIT PREPARED runs no callback of ours.  So the worker stays while a
+ * transaction, prepared ones included, holds a lock to write to lb_watched:
+ * its rows may become visible at any time.  It leaves if there are no watches,
+ * or if another session needs the database without connections; the launcher
+ * starts it again.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -184,9 +210,10 @@ read_watches(Round *round)
 }
 
 /*
- * Write to the row of a watch, unless somebody has locked it or has written to
- * it since it was read: who has is either another round, which has told of the
- * change, or has begun to watch anew.  Returns whether it was written.
+ * Write to the row of a watch, unless another transaction has locked it, or has
+ * written to it since it was read: that is another round, which has sent the
+ * change, or lb_watch(), which has recorded a newer state.  Returns whether it was
+ * written.
  */
 #define UPDATE_WATCH(set) \
 	"UPDATE @.lb_watched AS w SET " set " " \
@@ -210,7 +237,7 @@ write_state(const Watch *w, const LbPlaces *now)
 					  lengthof(types), types, values, NULL) > 0;
 }
 
-/* Record why some watches of a board are not notified, and tell it once. */
+/* Record why some watches of a board are not notified, and log it once. */
 static void
 write_problem(const Watch *watches, int n, const char *problem)
 {
@@ -273,7 +300,7 @@ append_number(StringInfo buf, bool exists, int64 value)
 		appendStringInfoString(buf, "null");
 }
 
-/* The payload for a watch, or NULL if nothing is to be told. */
+/* The payload for a watch, or NULL if there is nothing to send. */
 static char *
 make_payload(const Round *round, const Watch *w, const LbPlaces *now)
 {
@@ -532,8 +559,8 @@ look_at_boards(Round *round, int from, int to)
 		return;
 
 	/*
-	 * All that is watched waits for one lock in all, not for one each: others
-	 * may wait for those that this transaction has got.
+	 * A round waits for one lock only, since other sessions may be waiting
+	 * for the locks that this transaction holds.
 	 */
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
 		(void) set_config_option("lock_timeout", "1ms", PGC_USERSET,
@@ -598,7 +625,7 @@ lb_notify(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* Send what has changed.  Returns whether anybody watches. */
+/* Send what has changed.  Returns whether there are watches. */
 static bool
 notify_round(void)
 {
@@ -606,7 +633,7 @@ notify_round(void)
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	any = lb_anybody_watches();
+	any = lb_has_watches();
 	if (any)
 	{
 		pgstat_report_activity(STATE_RUNNING, "comparing what is watched");
@@ -624,7 +651,7 @@ notify_round(void)
 static void
 enter_here(void)
 {
-	if (lb_anybody_watches())
+	if (lb_has_watches())
 		lb_watch_enter(MyDatabaseId);
 }
 
@@ -655,8 +682,9 @@ lb_watch_main(Datum arg)
 	pgstat_report_appname("leaderboard notifier");
 
 	/*
-	 * A table that is locked is looked at later: others are watched as well.
-	 * Nor is anybody to become the victim of a deadlock with us.
+	 * If a table is locked, its boards wait for a later round, and the other
+	 * boards do not.  Nor does the deadlock detector ever cancel a session
+	 * that waits for us.
 	 */
 	SetConfigOption("lock_timeout",
 					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
@@ -679,7 +707,10 @@ lb_watch_main(Datum arg)
 		begun = GetCurrentTimestamp();
 		if (!notify_round())
 		{
-			/* Whoever commits from here on enters the database again. */
+			/*
+			 * A transaction that commits a watch from here on enters it
+			 * again.
+			 */
 			lb_watch_forget(database);
 			if (!notify_round())
 				break;

@@ -3,6 +3,18 @@
  * removing.c
  *	  Removing the rows of closed windows.
  *
+ * The rows of a closed window are kept for a while, and then go in batches.
+ * The worker removes each batch in a transaction of its own: no lock is held
+ * for long, and a board changes by no more than a small commit.  The members
+ * of a batch come from the board itself, so that each row is found by its
+ * unique index.  When the board is empty, the rows that are on no board are
+ * looked for in the table, and go in batches too.  Rows that a foreign key of
+ * another table refers to stay, and keep no others.  A partition that holds
+ * just this window is dropped instead, as the last step of a transaction.
+ *
+ * Rows are removed with the rights of the table's owner, in a
+ * security-restricted operation; triggers of the owner fire.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -36,7 +48,7 @@
 /* How long dropping a partition may keep others waiting at most. */
 #define DROP_LOCK_TIMEOUT 50
 
-/* The same of a DELETE, which does not wait for long for anybody's row. */
+/* DELETE with the rights of the owner, without waiting for long for a row lock. */
 static uint64
 delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
 				Oid *types, Datum *values)
@@ -88,10 +100,11 @@ partition_of(const LbDefinition *defn, const char *key)
 }
 
 /*
- * Drop a key's partition, which needs the table to itself for a moment.  Whoever
- * comes while we wait for that waits behind us, so we do not wait for long, and
- * not once more for each partition.
- * Returns false if it is no longer the key's when we have the locks.
+ * Drop a key's partition, which needs an exclusive lock on the table.  Sessions
+ * that come while we wait for the lock wait behind us.  So we do not wait for
+ * long, and a transaction that has waited in vain does not try again for another
+ * partition.  Returns false if the partition is no longer the key's when we have
+ * the locks.
  */
 static bool
 drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
@@ -109,7 +122,7 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 	visit->in_use = false;
 	LockRelationOid(partition, AccessExclusiveLock);
 
-	/* What it is called now, it is called until it is dropped. */
+	/* Its name does not change from here until it is dropped. */
 	same = partition_of(defn, key) == partition;
 	if (same)
 	{
@@ -237,8 +250,9 @@ delete_rows(Deletion * d, Datum *elements, int n)
 }
 
 /*
- * Look for the rows of a key that has no board (any more), but not for those of
- * members whom a trigger of the user's has just kept, an array or 0.
+ * Look for the rows of a key that has no board, or has none any more.  Leave out
+ * the rows of the members in kept, an array or 0: a trigger of the user has just
+ * kept them.
  */
 static void
 find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
@@ -295,8 +309,8 @@ find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 }
 
 /*
- * Remove at most so many of the rows that find_left() has found: of who is
- * hidden, or has no score.
+ * Remove up to max_rows of the rows that find_left() has found: those of members
+ * that are hidden, or have no score.
  */
 static void
 remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
@@ -338,8 +352,9 @@ remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
 	}
 
 	/*
-	 * What a trigger of the user's or a constraint keeps is left to him.  If
-	 * only some have gone, the others may have been updated meanwhile.
+	 * Rows that a trigger of the user or a constraint keeps are left there.
+	 * If only some rows have gone, the others may have been updated
+	 * meanwhile.
 	 */
 	if (left->removed == 0 || (left->all && left->removed >= left->nrows))
 	{
@@ -357,8 +372,9 @@ remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
 }
 
 /*
- * Remove at most so many rows of a closed window that are on its board.  Returns
- * whether they were so many; else it has looked for the others.
+ * Remove up to max_rows rows of a closed window that are on its board.  Returns
+ * true if it has removed max_rows; otherwise it has looked for the rows that are on
+ * no board.
  */
 static bool
 remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
@@ -447,10 +463,6 @@ keys_to_remove(void)
 	return lb_keys_of_result(n);
 }
 
-/*
- * Remove what is not to be kept.  Partitions that are to be dropped are left
- * for the end of a transaction that goes on.  Returns whether it is to end.
- */
 bool
 lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 {
@@ -466,9 +478,8 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		bool		ok;
 
 		/*
-		 * How long one of no recorded kind is to be kept nobody knows: it is
-		 * so too while a dump is restored that has lb_closed before
-		 * lb_window.
+		 * Keep the rows of a window of no recorded kind.  lb_window may still
+		 * be empty, too, while a dump is restored that has lb_closed first.
 		 */
 		if (lb_listed(visit->skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))

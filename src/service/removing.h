@@ -21,8 +21,8 @@ extern bool lb_remove_windows(LbVisit *visit, const LbDefinition *defn,
 							  List **drops);
 
 /*
- * Drop the partition of the first of these keys whose locks are to be had.  The
- * last thing in a transaction: it holds the table from here to its end.
+ * Drop the partition of the first of these keys whose locks are granted.  The last
+ * step of a transaction, which holds the lock on the table to its end.
  */
 extern void lb_remove_partitions(LbVisit *visit, List *drops);
 

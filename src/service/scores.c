@@ -3,6 +3,16 @@
  * scores.c
  *	  The statements on the users' tables that write and read scores.
  *
+ * The texts of the statements are made from the definitions of "global" and of
+ * the family "*", and their plans are kept until a definition changes.  What a
+ * statement returns is kept in the submission: scores, and whether the player
+ * is ranked.
+ *
+ * A player who is hidden has ranked_if false in the rows of "global" and of
+ * windows.  New rows of such a player must not be ranked either, so they take
+ * ranked_if from a row that is there: windows from "global", and "global" from
+ * windows.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -35,7 +45,7 @@ typedef struct TextArg
 {
 	const LbDefinition *defn;
 	LbOp		op;
-	bool		returning;		/* the scores of what is written */
+	bool		returning;		/* the scores that it writes */
 	bool		hidden;			/* new rows of "global" are not ranked */
 } TextArg;
 
@@ -63,7 +73,7 @@ is_not_null(const LbDefinition *defn)
 	return result;
 }
 
-/* What every statement returns of a row t. */
+/* The columns of a row t that every statement returns. */
 static void
 append_returned(StringInfo buf, const LbDefinition *defn)
 {
@@ -432,7 +442,10 @@ run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
 	take_scores(s, true);
 }
 
-/* Who comes to be hidden needs a statement of his own, in the same order. */
+/*
+ * Write to "global", in the order of the players.  Runs of new rows that are
+ * hidden and of new rows that are not need statements of their own.
+ */
 static void
 run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 {
@@ -538,7 +551,8 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 }
 
 /*
- * The same for who need not be allowed to read the table: its owner does.
+ * The same with the rights of the table's owner, for a caller that need not be
+ * allowed to read the table.
  */
 static void
 run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
@@ -552,8 +566,9 @@ run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 }
 
 /*
- * Who has been hidden when he had no row of "global" is not ranked there when he
- * gets one: his windows tell.  Who is known to be on the board has a row.
+ * A player may have been hidden before there was a row of "global".  The rows of
+ * windows record that, and a new row of "global" is not ranked then.  A player
+ * with a rank on "global" has a row.
  */
 void
 lb_find_entering(LbSubmit *s)
@@ -592,10 +607,11 @@ lb_find_entering(LbSubmit *s)
 }
 
 /*
- * New rows of a player who has been hidden are not ranked either.  What the
- * row of "global" says is known, and locked; else the other windows tell, and
- * the row of "global" all the same.  That is locked too: who is being hidden
- * is hidden here as well, or the new row is there when his others are hidden.
+ * Find the players that are hidden, whose new rows of windows are not ranked.
+ * If "global" is written to, its rows are known, and locked.  Otherwise both the
+ * row of "global" and those of other windows are read, and the row of "global" is
+ * locked.  So a concurrent lb_hide() has either hidden the player before this
+ * submit reads the row, or waits for it and sees the new rows.
  */
 static void
 find_hidden(LbSubmit *s)
@@ -616,8 +632,8 @@ find_hidden(LbSubmit *s)
 }
 
 /*
- * Write to n windows, beginning with one, that have the same operation.  What
- * their scores are then is asked for only where somebody wants to know.
+ * Write to n windows, from number first on, that have the same operation.  The
+ * statement returns their scores only if they are needed.
  */
 static void
 run_windows(LbSubmit *s, int first, int n)

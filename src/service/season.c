@@ -3,6 +3,12 @@
  * season.c
  *	  The end of seasons: lb_close_season().
  *
+ * A season of a board ends when lb_close_season() is called: one transaction
+ * locks the table against writers, copies the standings to lb_archive, and
+ * resets the scores or removes the rows.  The owner's own statement resets the
+ * table if the owner is the caller; otherwise the reset runs with the owner's
+ * rights.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

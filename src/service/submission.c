@@ -3,6 +3,9 @@
  * submission.c
  *	  A submit under way: its boards and its players.
  *
+ * A submission is filled in two steps: its boards, with the windows locked
+ * against being closed, and its players, who have one or more changes each.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -45,7 +48,7 @@ may_write(const LbDefinition *defn)
 {
 	static const AclMode modes[] = {ACL_INSERT, ACL_UPDATE};
 
-	/* The statements check all of it; this is for when none is run. */
+	/* The statements check every privilege; no statement may be run. */
 	for (int i = 0; i < 2; i++)
 	{
 		if (pg_class_aclcheck(defn->source, GetUserId(), modes[i]) != ACLCHECK_OK &&
@@ -147,9 +150,9 @@ lb_named_boards(ArrayType *names, Datum **elements)
 }
 
 /*
- * A window is read as a board of the family "*", which its rows are written to:
- * another family may have the name that its key begins with.  The same board
- * may be added twice, until sort_boards().
+ * Add a board.  A window is read as a board of the family "*", whose rows are
+ * written: another family may have the name that the key begins with.  The same
+ * board may be added twice, until sort_boards().
  */
 static LbSubmitBoard *
 add_board(LbSubmit *s, const char *name, bool window)
@@ -173,8 +176,8 @@ add_board(LbSubmit *s, const char *name, bool window)
 }
 
 /*
- * Add a window's span.  With given it has been asked for by name, and is
- * answered even if the moment is not in it.
+ * Add a window's span.  If the caller has named the window (given), it is part of
+ * the answer even if the moment is not in it.
  */
 static void
 add_window(LbSubmit *s, LbWindow *window, const char *given)
@@ -201,7 +204,10 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	board->closed = !contains || !window->is_open;
 }
 
-/* A caller that may not write to a board learns nothing of it, at no cost. */
+/*
+ * Add the board that the caller has named.  The privileges are checked first: a
+ * caller without them learns nothing of the windows.
+ */
 static void
 named_board(LbSubmit *s, const char *name)
 {

@@ -33,12 +33,12 @@ typedef struct LbSubmitBoard
 	bool		closed;			/* not written to */
 	TimestampTz closes;
 
-	/* Of each player: */
-	bool	   *known;			/* his row was returned or read */
+	/* For each player: */
+	bool	   *known;			/* the row was returned or read */
 	bool	   *has_score;
 	int64	   *scores;			/* as they are now */
 
-	/* Of lb_submit()'s only one: */
+	/* For the only player of lb_submit(): */
 	bool		has_previous;
 	int64		previous;
 	bool		has_rank;
@@ -67,8 +67,8 @@ typedef struct LbSubmit
 	bool		write_global;
 	LbDefinition *global;		/* if it is written to */
 	LbDefinition *windows;		/* the family, if there are windows */
-	LbDefinition *hides;		/* "global", if it is not written to but tells
-								 * who is hidden */
+	LbDefinition *hides;		/* "global", if it is not written to, but
+								 * records which players are hidden */
 	int			nboards;
 	int			maxboards;
 	int			nopen;			/* not closed */
@@ -78,9 +78,9 @@ typedef struct LbSubmit
 	LbSubmitItem *items;		/* by player, in the order of arrival */
 	int			nplayers;
 	int64	   *players;		/* ascending */
-	int		   *first;			/* of his items */
-	int64	   *change;			/* what his score on "global" has changed by */
-	bool	   *ranked;			/* whether new rows of his are ranked */
+	int		   *first;			/* of the player's items */
+	int64	   *change;			/* of the score on "global" */
+	bool	   *ranked;			/* whether new rows are ranked */
 	bool	   *enters;			/* ... and a new one of "global" is */
 	int			nanomalies;
 	int			maxanomalies;

@@ -4,30 +4,30 @@
  *	  Submitting scores: lb_submit() and lb_submit_many().
  *
  * A submit writes to the row of a player on the board "global" and in each
- * window that contains a moment.  Both functions are one: lb_submit() is a
- * batch of one change that is told ranks as well.  What the users' tables are,
- * and what their columns are called, comes from the definitions of "global"
- * and of the family "*".
+ * window that contains a moment.  Both functions run the same code:
+ * lb_submit() is a batch of one change that returns ranks as well.  The
+ * definitions of "global" and of the family "*" say which tables of the user
+ * are written to, and what their columns are called.
  *
- * There is one statement for each table, or rather for each run of windows
- * with the same operation.  To keep concurrent batches from waiting for each
- * other in a circle everybody takes his locks in this order:
+ * Each table gets one statement, or one for each run of windows with the same
+ * operation (scores.c).  Every submit takes its locks in this order, so that
+ * concurrent batches never wait for each other in a circle:
  *
- *	1. keys of windows, against being closed (lb_window_lock, shared)
- *	2. rows of lb_applied, by player and match
- *	3. rows of lb_usage, by limit, board and player
- *	4. rows of "global", by player
- *	5. rows of windows, by key and player
- *	6. rows of lb_anomaly, by player, limit and board
+ * 	1. keys of windows, against being closed (lb_window_lock, shared)
+ * 	2. rows of lb_applied, by player and match
+ * 	3. rows of lb_usage, by limit, board and player
+ * 	4. rows of "global", by player
+ * 	5. rows of windows, by key and player
+ * 	6. rows of lb_anomaly, by player, limit and board
  *
- * A row of "global" is locked also where only windows are written to, for it
- * tells who is hidden.  A row that does not exist yet counts as well: its
- * unique index makes others wait.  So rows are locked and inserted in one pass,
- * by ON CONFLICT, and the order is that of the arrays that the statement
- * unnests.
+ * The row of "global" is locked even if only windows are written to: it
+ * records whether the player is hidden.  The order holds for rows that do not
+ * exist yet as well, since inserting one makes other transactions wait at its
+ * unique index.  So one pass locks and inserts rows, by ON CONFLICT, in the
+ * order of the arrays that the statement unnests.
  *
  * Ranks are read between the statements, in snapshots of their own: while a
- * statement is running, its changes are not known to the index.
+ * statement is running, the index does not know its changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -111,7 +111,7 @@ read_answer(LbSubmit *s)
 {
 	read_ranks(s, false);
 
-	/* Who is hidden is in the table alone. */
+	/* A hidden player's score is in the table only. */
 	for (int b = 0; b < s->nboards; b++)
 	{
 		if (!s->boards[b].known[0])
@@ -286,7 +286,7 @@ lb_submit(PG_FUNCTION_ARGS)
 	s.items = &item;
 	s.nitems = 1;
 	lb_submission_set_players(&s);
-	/* What writes nothing uses no match up. */
+	/* A submit that writes nothing does not use up the match. */
 	if (item.match_id != NULL && s.nopen > 0)
 	{
 		lb_claim_matches(&s);
@@ -335,7 +335,7 @@ static const char json_text[] =
 "THEN ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text($1 OPERATOR(pg_catalog.->) 'boards') AS e) END"
 ")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)";
 
-/* Raise 22023 unless it is an object with no fields but those that we know. */
+/* Raise 22023 unless it is an object, and has known fields only. */
 static void
 check_fields(Jsonb *submit)
 {
@@ -408,7 +408,7 @@ lb_submit_json(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* What is to be written must fit into arrays. */
+/* The rows to be written must fit into arrays. */
 static void
 check_size(int nchanges, int nboards)
 {

@@ -3,6 +3,10 @@
  * visit.c
  *	  A visit of the maintenance worker to a database, or a call of lb_maintain().
  *
+ * Steps of a visit that may fail run in subtransactions, so that an error of
+ * one window, or a lock that is not granted, does not keep the others from
+ * being closed and removed.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -65,7 +69,7 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		RollbackAndReleaseCurrentSubTransaction();
 		visit->done = before;
 
-		/* Whoever wants us to stop does not want us to go on. */
+		/* A cancel or a shutdown ends the whole visit. */
 		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
 			edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
 			ReThrowError(edata);

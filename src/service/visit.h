@@ -16,9 +16,8 @@
 #include "service/window.h"
 
 /*
- * How long the worker waits for any lock at most, and everybody for a user's
- * row, in milliseconds.  What it does not get by then it tries again at its next
- * visit.
+ * How long the worker waits for a lock at most, and lb_maintain() for a row of a
+ * user's table, in milliseconds.  The next visit tries again.
  */
 #define LB_VISIT_LOCK_TIMEOUT 1000
 
@@ -37,7 +36,7 @@ typedef struct LbDone
 /* Rows of a key that are on no board, where they were when we looked. */
 typedef struct LbLeft
 {
-	char	   *key;			/* NULL: nobody has looked */
+	char	   *key;			/* NULL: not looked for yet */
 	Oid		   *tables;			/* a ctid is one of each partition */
 	ItemPointerData *rows;
 	int			nrows;
@@ -72,10 +71,10 @@ typedef struct LbVisit
 	int			max_rows;		/* to be removed in a transaction */
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefinition *defn;			/* the family "*", or NULL */
-	bool		looked;			/* which keys are to be closed */
+	bool		looked;			/* which keys are due has been found */
 	TimestampTz looked_at;		/* if all of the table is read, else 0 */
 	Oid			reading;		/* the table, if it has not all been read */
-	bool		read_all;		/* for what is on boards as well */
+	bool		read_all;		/* rows that are on boards, too */
 	BlockNumber next_block;		/* where to read on */
 	List	   *to_close;
 	List	   *skip;			/* keys that could not be removed */

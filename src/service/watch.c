@@ -1,39 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * watch.c
- *	  Notification of boards and members that somebody watches.
+ *	  Boards and members that are watched: lb_watch() and its like.
  *
- * NOTIFY takes a lock at commit that all who notify share, so it is not for
- * those who write scores.  A worker does it, for as long as a database has
- * something in lb_watched: at every leaderboard.notify_interval it does what
- * lb_notify() does, which compares what is watched with what it was at the last
- * time, sends what is different, and records it in the same transaction.  So
- * nothing is lost when a worker ends, and writers pay nothing at all.  What
- * cannot be compared, for whatever error, is recorded as well and told once.
+ * A watch is of a board's first places or of a member, and is made by a role
+ * that owns the board's table.  It records the board's number in lb_board,
+ * which no other board of the same name gets later, and is removed with the
+ * board (lb_watch_follow): every role that may connect can LISTEN.
  *
- * Every role that may connect can LISTEN.  So a watch says by whom and of which
- * board it was made: it is of the board's number in lb_board, which no other
- * board gets that has the same name later, and goes with it
- * (lb_watch_follow).  Each round looks again whether the role that watches
- * owns the board's table and may read it; what it may not is not notified.  A
- * board is read with the rights of its table's owner, since a defining query
- * can run functions that the owner has made.
- *
- * A round reads all watched members of a board at one go.  Boards are read in
- * one subtransaction as long as none fails.  When one fails, the boards are
- * split in two, each half in a subtransaction of its own, until the board that
- * fails is alone: a round where nothing fails costs one subtransaction.
- *
- * The launcher keeps a worker for each database that is listed in shared
- * memory.  A database is entered when a transaction commits or is prepared that
- * has written to lb_watched, and by the first worker that visits it after a
- * start.  The worker of a database where nobody watches any more leaves.  It
- * leaves as well when somebody wants the database to itself, and is started
- * again later.
- *
- * COMMIT PREPARED runs no callback of ours, so the worker stays while somebody
- * has a lock to write to lb_watched, prepared transactions included: what he
- * has written may become visible at any time.
+ * The launcher keeps a worker (notify.c) for each database that is listed in
+ * shared memory.  A database is entered when a transaction that has written to
+ * lb_watched commits or is prepared, and by the first worker that visits it
+ * after a start.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,7 +71,7 @@ static bool changed_here = false;
 
 
 bool
-lb_anybody_watches(void)
+lb_has_watches(void)
 {
 	const LbCatalog *cat = lb_catalog();
 	Oid			relid;
@@ -107,7 +85,7 @@ lb_anybody_watches(void)
 	if (!OidIsValid(relid))
 		return false;
 
-	/* First: who has no lock any more is visible. */
+	/* First: a writer that holds no lock any more is visible. */
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	(void) GetLockConflicts(&tag, ShareLock, &writers);
 	if (writers > 0)
@@ -170,7 +148,7 @@ lb_watch_changed(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(NULL);
 }
 
-/* Whether anybody watches a board, by the newest state. */
+/* Whether there are watches of a board, in the newest state. */
 static bool
 is_watched(int32 board_id)
 {
@@ -338,7 +316,7 @@ lb_places_array(const LbPlaces *state, int number)
  * ----------------------------------------------------------------
  */
 
-/* What a board's name means now: of a window's name its key. */
+/* The board that a name means now: for a window's name its key. */
 Datum
 lb_board_key(PG_FUNCTION_ARGS)
 {
@@ -351,7 +329,7 @@ lb_board_key(PG_FUNCTION_ARGS)
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_find_target(board, strlen(board), &target);
 
-	/* Or anybody could hold a lock on the table. */
+	/* Without this, any role could hold a lock on the table. */
 	if (!lb_may_read(target.defn))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
 					   get_rel_name(target.defn->source));
@@ -378,7 +356,7 @@ require_short_name(const char *board)
 static const Oid watch_types[] = {TEXTOID, INT8OID, INT4OID, INT4OID, NAMEOID,
 TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 
-/* What a row of lb_watched is told by, as its unique indexes have it. */
+/* key is what identifies a row of lb_watched, as its unique indexes have it. */
 #define WATCH(key) \
 	"INSERT INTO @.lb_watched (board, member, top, board_id, watcher, last_key, last_members, last_ranks, last_scores) " \
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT " key " " \
@@ -387,10 +365,9 @@ TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 	"last_scores = excluded.last_scores, problem = NULL"
 
 /*
- * Watch the first places of a board, or a member if there is one, from what
- * there is now on.  What is notified can be heard by everybody in the
- * database, so a board is watched by the owner of its table, if the owner may
- * read it.
+ * Watch the first places of a board, or a member if there is one, beginning with
+ * the present state.  Every role in the database can receive notifications, so
+ * only the owner of a board's table can watch it, and must be able to read it.
  */
 static void
 watch(const char *board, int top, const int64 *member)

@@ -15,7 +15,7 @@
  * Whether there are watches in this database, or may be when a transaction that
  * is open has committed.  Takes its own snapshots; outside of SPI.  Can raise.
  */
-extern bool lb_anybody_watches(void);
+extern bool lb_has_watches(void);
 
 /* A place of a board, or a member's; each number is there or not. */
 typedef struct LbPlace
@@ -26,7 +26,7 @@ typedef struct LbPlace
 	bool		has_score;
 } LbPlace;
 
-/* What a board's name means, and the members on the places that are watched. */
+/* The key that a board's name means, and the places that are watched. */
 typedef struct LbPlaces
 {
 	char	   *key;
@@ -35,15 +35,15 @@ typedef struct LbPlaces
 } LbPlaces;
 
 /*
- * Find a board that is watched, or is going to be, and its key.  Raises if the
- * name leads to none, or what is read by the key is a board of another
- * definition.
+ * Find a board that is watched, or is going to be, and its key.  Raises if there
+ * is none of that name, or if the key is read as a board of another definition.
  */
 extern LbDefinition *lb_find_watched(const char *board, char **key);
 
 /*
- * Settings for reading for others, until AtEOXact_GUC() of what is returned: a
- * search_path of PostgreSQL's own, and no answer from a part of the rows.
+ * Set what reading with an owner's rights needs, until AtEOXact_GUC() of what is
+ * returned: a search_path of PostgreSQL's own, and row_security off, which raises
+ * instead of answering from a part of the rows.
  */
 extern int	lb_begin_reading(void);
 

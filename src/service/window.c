@@ -166,8 +166,8 @@ lb_window_find(const char *name, int len)
 
 /*
  * The window of that name.  The four that are named by their period have keys
- * even where they are not recorded: what is kept by hand can then be read by
- * name too.
+ * even if they are not recorded: an application that keeps such rows itself can
+ * read them by name too.
  */
 static LbWindow *
 find_or_default(const char *name, int len)
@@ -268,7 +268,7 @@ lb_window_alias(const char *name, int len, int *keylen)
 	LbSpan		span;
 	int			back = 0;
 
-	/* A recorded name first, or nobody could name one "top-10". */
+	/* A recorded name first: a window may be named "top-10". */
 	window = find_or_default(name, len);
 	if (window == NULL)
 	{

@@ -22,7 +22,7 @@ typedef enum LbOp
 } LbOp;
 
 /*
- * A row of lb_window.  Valid to the end of the transaction, and as what is
+ * A row of lb_window.  Valid to the end of the transaction; it says what is
  * recorded now until the next invalidation.
  */
 typedef struct LbWindow
@@ -50,11 +50,7 @@ extern int	lb_windows(LbWindow ***windows);
 /* The recorded window of that name, or NULL.  Can raise. */
 extern LbWindow *lb_window_find(const char *name, int len);
 
-/*
- * The window that contains a moment, back (0 is that one, 1 the one before).
- * False if there is none, which is so of LB_ONCE only.  Raises 22008 where the
- * calendar ends.
- */
+/* As lb_calendar_span(), which it asks unless it knows the span. */
 extern bool lb_window_span(LbWindow *window, TimestampTz at, int back,
 						   LbSpan *span);
 

@@ -3,6 +3,10 @@
  * window_admin.c
  *	  Recording windows: lb_open_window() and lb_close_window().
  *
+ * A name is read as a window, a board or a board of a family by its form.  So
+ * names of windows and of boards can clash, though they are in different
+ * tables: both are recorded under a lock on the name (lb_window_lock_name).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -58,7 +62,7 @@ lb_window_lock_name(const char *name)
 	if (len >= 0)
 		other = hash_bytes((const unsigned char *) name, len);
 
-	/* In one order, lest two wait for each other. */
+	/* In one order, so that two sessions never wait for each other. */
 	lock_name(Min(hash, other));
 	if (other != hash)
 		lock_name(Max(hash, other));
@@ -257,13 +261,13 @@ lb_window_check_board(const char *board, bool family)
  * ----------------------------------------------------------------
  */
 
-/* Who may say which windows there are: who owns the table with their rows. */
+/* Raise 42501 unless the caller owns the table with the windows' rows. */
 static void
 require_window_owner(void)
 {
 	LbTarget	target;
 
-	/* Without the family, only who can make it. */
+	/* Without the family, a superuser only. */
 	if (!superuser())
 	{
 		lb_find_target("*", 1, &target);

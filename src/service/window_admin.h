@@ -11,10 +11,10 @@
 #include "boards/definition.h"
 
 /*
- * Keep others from recording a board or a window whose name could be taken for
- * this one, to the end of the transaction; after it, what they have recorded
- * before is known.  Who has recorded two that clash would not have seen each
- * other: they are in two tables.
+ * Keep other sessions from recording a board or a window whose name could be taken
+ * for this one, to the end of the transaction.  On return, what they have recorded
+ * before is known.  Boards and windows are in two tables, so no unique index
+ * would find two names that clash.
  */
 extern void lb_window_lock_name(const char *name);
 
