@@ -21,6 +21,7 @@
 #include "capture/xact.h"
 #include "ledger/publication.h"
 #include "reads/access.h"
+#include "reads/unknown.h"
 #include "service/maintain.h"
 #include "service/event.h"
 #include "service/submit.h"

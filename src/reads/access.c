@@ -31,7 +31,6 @@
 bool		lb_enable_index = true;
 int			lb_not_ready = LB_POLICY_WAIT;
 int			lb_offline = LB_POLICY_QUERY;
-int			lb_unknown_board = LB_UNKNOWN_NOTICE;
 int			lb_wait_timeout_ms = 10000;
 
 static void

@@ -24,17 +24,9 @@ enum
 	LB_POLICY_ERROR
 };
 
-enum
-{
-	LB_UNKNOWN_NOTICE,
-	LB_UNKNOWN_ERROR,
-	LB_UNKNOWN_IGNORE
-};
-
 extern bool lb_enable_index;
 extern int	lb_not_ready;		/* LB_POLICY_* */
 extern int	lb_offline;			/* likewise */
-extern int	lb_unknown_board;	/* LB_UNKNOWN_* */
 extern int	lb_wait_timeout_ms;
 
 /* A read of one board in one snapshot. */

@@ -41,8 +41,8 @@ typedef struct PlanKey
 {
 	int32		id;
 	Oid			source;
-	int32		kind;
 	int32		method;
+	const LbQuery *query;
 } PlanKey;
 
 typedef struct PlanEntry
@@ -59,15 +59,15 @@ static uint64 plans_generation = 0;
 /* Queries of this backend under way; they nest. */
 static int	plans_running = 0;
 
-static SPIPlanPtr get_plan(const LbDefinition *defn, LbQueryKind kind,
+static SPIPlanPtr get_plan(const LbDefinition *defn, const LbQuery *query,
 						   LbMethod method, bool shared,
 						   const char *volatile *text);
-static uint64 run_query(const LbDefinition *defn, LbQueryKind kind,
+static uint64 run_query(const LbDefinition *defn, const LbQuery *query,
 						LbMethod method, const Datum *args,
-						const char *nulls, const LbValue *value,
+						const bool *nulls, const LbValue *value,
 						DestReceiver *dest, Tuplestorestate *rows);
-static ParamListInfo make_params(const LbDefinition *defn, LbQueryKind kind,
-								 const Datum *args, const char *nulls,
+static ParamListInfo make_params(const LbDefinition *defn, const LbQuery *query,
+								 const Datum *args, const bool *nulls,
 								 const LbValue *value);
 static bool value_is_canonical(Oid type, const LbValue *value);
 static void free_plans(void);
@@ -76,8 +76,8 @@ static void free_plans(void);
  * Run the query of a function that returns one value.  See query.h.
  */
 Datum
-lb_query_value(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
-			   const Datum *args, const char *nulls, const LbValue *value,
+lb_query_value(const LbDefinition *defn, const LbQuery *query, LbMethod method,
+			   const Datum *args, const bool *nulls, const LbValue *value,
 			   bool *isnull)
 {
 	Datum		result = (Datum) 0;
@@ -85,7 +85,7 @@ lb_query_value(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	SPI_connect();
 
 	*isnull = true;
-	if (run_query(defn, kind, method, args, nulls, value, NULL, NULL) > 0)
+	if (run_query(defn, query, method, args, nulls, value, NULL, NULL) > 0)
 	{
 		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
 		Form_pg_attribute att = TupleDescAttr(tupdesc, 0);
@@ -106,8 +106,8 @@ lb_query_value(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
  * Run the query of a function that returns rows.  See query.h.
  */
 uint64
-lb_query_rows(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
-			  const Datum *args, const char *nulls, const LbValue *value,
+lb_query_rows(const LbDefinition *defn, const LbQuery *query, LbMethod method,
+			  const Datum *args, const bool *nulls, const LbValue *value,
 			  Tuplestorestate *tupstore, TupleDesc tupdesc)
 {
 	MemoryContext caller = CurrentMemoryContext;
@@ -123,7 +123,7 @@ lb_query_rows(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(dest, tupstore, caller, false, tupdesc,
 									gettext_noop("the defining query does not return the function's columns"));
-	nrows = run_query(defn, kind, method, args, nulls, value, dest, tupstore);
+	nrows = run_query(defn, query, method, args, nulls, value, dest, tupstore);
 	dest->rDestroy(dest);
 
 	SPI_finish();
@@ -160,8 +160,8 @@ is_gone(const ErrorData *error, const char *text)
  * may be gone: it is not touched after the plan has been found.
  */
 static bool
-execute(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
-		const Datum *args, const char *nulls, const LbValue *value,
+execute(const LbDefinition *defn, const LbQuery *query, LbMethod method,
+		const Datum *args, const bool *nulls, const LbValue *value,
 		DestReceiver *dest)
 {
 	SPIExecuteOptions options;
@@ -178,7 +178,7 @@ execute(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
-	options.params = make_params(defn, kind, args, nulls, value);
+	options.params = make_params(defn, query, args, nulls, value);
 	options.read_only = true;	/* use the caller's snapshot */
 	options.dest = dest;
 
@@ -212,7 +212,7 @@ execute(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	PG_TRY();
 	{
 		/* Who has no privileges is told so by the parser, too. */
-		plan = get_plan(defn, kind, method, shared, &text);
+		plan = get_plan(defn, query, method, shared, &text);
 		rc = SPI_execute_plan_extended(plan, &options);
 		plans_running--;
 	}
@@ -263,8 +263,8 @@ names_source(const LbDefinition *defn)
  * SPI_tuptable if that is NULL.
  */
 static uint64
-run_query(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
-		  const Datum *args, const char *nulls, const LbValue *value,
+run_query(const LbDefinition *defn, const LbQuery *query, LbMethod method,
+		  const Datum *args, const bool *nulls, const LbValue *value,
 		  DestReceiver *dest, Tuplestorestate *rows)
 {
 	Oid			source = defn->source;
@@ -274,7 +274,7 @@ run_query(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
 		if (names_source(defn) &&
-			execute(defn, kind, method, args, nulls, value, dest))
+			execute(defn, query, method, args, nulls, value, dest))
 			return SPI_processed;
 
 		/* Another table has that name now, or none. */
@@ -302,15 +302,14 @@ plan_text(SPIPlanPtr plan)
  * text that it is of.
  */
 static SPIPlanPtr
-get_plan(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
+get_plan(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 		 bool shared, const char *volatile *text)
 {
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
 	Oid			argtypes[LB_MAX_OPERANDS + 1];
-	const Oid  *types;
-	int			nargs = lb_query_operands(kind, &types);
+	int			nargs = lb_query_noperands(query);
 	bool		found;
 
 	/*
@@ -331,7 +330,7 @@ get_plan(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 		memset(&key, 0, sizeof(key));
 		key.id = defn->id;
 		key.source = defn->source;
-		key.kind = kind;
+		key.query = query;
 		key.method = method;
 		entry = hash_search(plans, &key, HASH_ENTER, &found);
 		if (!found)
@@ -343,11 +342,12 @@ get_plan(const LbDefinition *defn, LbQueryKind kind, LbMethod method,
 		}
 	}
 
-	memcpy(argtypes, types, nargs * sizeof(Oid));
+	for (int i = 0; i < nargs; i++)
+		argtypes[i] = lb_query_type(defn, query->operands[i].type);
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	*text = lb_query_text(defn, kind, method);
+	*text = lb_query_text(defn, query, method);
 	plan = SPI_prepare_cursor(*text, nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the defining query: %s",
@@ -394,11 +394,10 @@ free_plans(void)
  * can be made for these very values.
  */
 static ParamListInfo
-make_params(const LbDefinition *defn, LbQueryKind kind, const Datum *args,
-			const char *nulls, const LbValue *value)
+make_params(const LbDefinition *defn, const LbQuery *query, const Datum *args,
+			const bool *nulls, const LbValue *value)
 {
-	const Oid  *types;
-	int			n = lb_query_operands(kind, &types);
+	int			n = lb_query_noperands(query);
 	ParamListInfo params;
 	int			i;
 
@@ -410,9 +409,9 @@ make_params(const LbDefinition *defn, LbQueryKind kind, const Datum *args,
 		ParamExternData *param = &params->params[i];
 
 		param->value = args[i];
-		param->isnull = (nulls != NULL && nulls[i] == 'n');
+		param->isnull = (nulls != NULL && nulls[i]);
 		param->pflags = PARAM_FLAG_CONST;
-		param->ptype = types[i];
+		param->ptype = lb_query_type(defn, query->operands[i].type);
 	}
 	if (defn->family)
 	{

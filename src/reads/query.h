@@ -23,18 +23,18 @@
  * NULL.  Plans are kept as long as definitions do not change
  * (lb_defns_generation).  Raises whatever the query raises.
  */
-extern Datum lb_query_value(const LbDefinition *defn, LbQueryKind kind,
+extern Datum lb_query_value(const LbDefinition *defn, const LbQuery *query,
 							LbMethod method, const Datum *args,
-							const char *nulls, const LbValue *value,
+							const bool *nulls, const LbValue *value,
 							bool *isnull);
 
 /*
  * The same for a function that returns rows: they are added to tupstore,
  * whose descriptor is tupdesc.  Returns their number.
  */
-extern uint64 lb_query_rows(const LbDefinition *defn, LbQueryKind kind,
+extern uint64 lb_query_rows(const LbDefinition *defn, const LbQuery *query,
 							LbMethod method, const Datum *args,
-							const char *nulls, const LbValue *value,
+							const bool *nulls, const LbValue *value,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
 #endif							/* LB_QUERY_H */

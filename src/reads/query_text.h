@@ -8,45 +8,73 @@
 #ifndef LB_QUERY_TEXT_H
 #define LB_QUERY_TEXT_H
 
+#include "catalog/pg_type_d.h"
+
 #include "boards/definition.h"
 
-/* The most operands that a query has. */
+/* The most operands that a query has, the board's value not counted. */
 #define LB_MAX_OPERANDS 3
 
-/* One for each read function; operands in the order of its arguments. */
-typedef enum LbQueryKind
+/* Ranking methods: values of LbMethod. */
+#define LB_NMETHODS (LB_DENSE_RANK + 1)
+
+/* Types of operands and columns that depend on the board. */
+#define LB_MEMBER_TYPE ANYELEMENTOID	/* as members are taken and returned */
+#define LB_MEMBERS_TYPE ANYARRAYOID /* an array of them */
+
+/* What a read function does if an operand is null. */
+typedef enum LbNullOperand
 {
-	LB_QUERY_RANK,				/* member bigint -> bigint */
-	LB_QUERY_SCORE,				/* member -> bigint */
-	LB_QUERY_PERCENTILE,		/* member -> double precision */
-	LB_QUERY_PLAYER,			/* member -> rank, score, percentile, total */
-	LB_QUERY_TOP,				/* n integer, skip bigint -> rank, member,
-								 * score */
-	LB_QUERY_TOP_JSON,			/* n, skip, the board's name text -> json */
-	LB_QUERY_AT,				/* place bigint -> rank, member, score */
-	LB_QUERY_AROUND,			/* member, radius integer -> rank, member,
-								 * score */
-	LB_QUERY_COUNT,				/* -> bigint */
-	LB_QUERY_COUNT_BETWEEN,		/* lo, hi bigint, each may be null -> bigint */
-	LB_QUERY_RANK_OF_SCORE,		/* score bigint -> bigint */
-	LB_QUERY_SCORE_AT_PERCENTILE,	/* p double precision -> bigint */
-	LB_QUERY_RANKS,				/* members bigint[] -> member, rank, score */
-	LB_QUERY_AMONG,				/* members bigint[] -> place, member, score,
-								 * rank */
-	LB_QUERY_HISTOGRAM,			/* buckets integer -> bucket, lo, hi, members */
-	LB_QUERY_PREFIX,			/* -> boolean: has any row of the family a
-								 * board that begins with the value? */
-	LB_NQUERIES
-} LbQueryKind;
+	LB_NULL_NO_ROW,				/* returns NULL, or no row */
+	LB_NULL_ERROR,				/* raises 22004 */
+	LB_NULL_TAKEN				/* null has a meaning of its own */
+} LbNullOperand;
+
+/* An operand of a query, $1 ..., and the function's argument that it is. */
+typedef struct LbOperand
+{
+	Oid			type;			/* InvalidOid: there is no such operand */
+	int			argument;		/* from 0 */
+	LbNullOperand null;
+
+	/* With LB_NULL_ERROR, the argument is an integer. */
+	const char *name;
+	int64		least;
+
+	/* Raises an error if a value cannot be taken; or NULL. */
+	void		(*check) (Datum value);
+} LbOperand;
+
+/*
+ * A defining query.  text is its template for each method; where one is NULL,
+ * the one before it holds for this method, too.  rows is what the word {rows}
+ * in it stands for, likewise.
+ */
+typedef struct LbQuery
+{
+	LbOperand	operands[LB_MAX_OPERANDS];
+	const char *text[LB_NMETHODS];
+	const char *const *rows;
+} LbQuery;
+
+static inline int
+lb_query_noperands(const LbQuery *query)
+{
+	int			n = 0;
+
+	while (n < LB_MAX_OPERANDS && OidIsValid(query->operands[n].type))
+		n++;
+	return n;
+}
+
+/* LB_MEMBER_TYPE and LB_MEMBERS_TYPE replaced by what they are on a board. */
+extern Oid	lb_query_type(const LbDefinition *defn, Oid type);
 
 /*
  * The query's text, palloc'd.  Operands are $1 ...; for a family the board's
- * value follows them as text.
+ * value follows them as text.  The definition must be resolved.
  */
-extern char *lb_query_text(const LbDefinition *defn, LbQueryKind kind,
+extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,
 						   LbMethod method);
-
-/* The types of a query's operands; returns how many there are. */
-extern int	lb_query_operands(LbQueryKind kind, const Oid **types);
 
 #endif							/* LB_QUERY_TEXT_H */

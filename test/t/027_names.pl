@@ -78,11 +78,20 @@ for my $text (
 
 # The sources.
 my $ntexts = 0;
-for my $file (sort glob("$tree/src/*.c $tree/src/*/*.c"))
+my (%texts_of, %ctes_in);
+for my $file (glob("$tree/src/*.c $tree/src/*/*.c"))
 {
-	my @texts = c_texts(scalar slurp_file($file));
-	my @ctes = map { ctes($_->[1]) } @texts;
-	my ($name) = $file =~ m{([^/]+)$};
+	my ($folder) = $file =~ m{(.*)/};
+
+	# A text may be made of parts that stand in several files of a folder.
+	$texts_of{$file} = [ c_texts(scalar slurp_file($file)) ];
+	push @{ $ctes_in{$folder} }, map { ctes($_->[1]) } @{ $texts_of{$file} };
+}
+for my $file (sort keys %texts_of)
+{
+	my @texts = @{ $texts_of{$file} };
+	my ($folder, $name) = $file =~ m{(.*)/([^/]+)$};
+	my @ctes = @{ $ctes_in{$folder} };
 	my @found;
 
 	$ntexts += @texts;

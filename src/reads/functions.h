@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * functions.h
+ *	  The read functions that other code calls, too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_FUNCTIONS_H
+#define LB_FUNCTIONS_H
+
+#include "reads/call.h"
+
+extern const LbReadFunction lb_rank_function;
+extern const LbReadFunction lb_top_function;
+extern const LbReadFunction lb_ranks_function;
+
+#endif							/* LB_FUNCTIONS_H */

@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * json.c
+ *	  Answers as JSON.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/float.h"
+#include "utils/json.h"
+
+#include "reads/json.h"
+#include "reads/rows.h"
+
+/* Room for an entry of lb_top_json, with a comma before it. */
+#define LB_MAX_ENTRY \
+	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 3 * MAXINT8LEN)
+
+#define put_literal(p, s) \
+	(memcpy(p, s, sizeof(s) - 1), (p) += sizeof(s) - 1)
+
+/* {"rank":1,"player_id":2,"score":3}, ...; returns where it ends. */
+static char *
+put_rows(char *p, const LbCall *call, const LbRows *rows)
+{
+	for (int i = 0; i < rows->n; i++)
+	{
+		const int64 *row = lb_row(rows, i);
+		Datum		member = lb_call_member_datum(call, row + LB_ROW_MEMBER);
+
+		if (i > 0)
+			*p++ = ',';
+		put_literal(p, "{\"rank\":");
+		p += pg_lltoa(row[LB_ROW_RANK], p);
+		put_literal(p, ",\"player_id\":");
+		p += pg_lltoa(DatumGetInt64(member), p);
+		put_literal(p, ",\"score\":");
+		p += pg_lltoa(row[LB_ROW_SCORE], p);
+		*p++ = '}';
+	}
+	return p;
+}
+
+/* End an object that ends with rows, and return it as a varlena. */
+static Datum
+finish_with_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
+{
+	char	   *p;
+
+	/* Most of the time goes here, so room is made once for all. */
+	enlargeStringInfo(buf, rows->n * LB_MAX_ENTRY + sizeof("]}"));
+	p = put_rows(buf->data + buf->len, call, rows);
+	put_literal(p, "]}");
+	SET_VARSIZE(buf->data, p - buf->data);
+	return PointerGetDatum(buf->data);
+}
+
+/* A text under way that finish_with_rows() makes the result of. */
+static void
+begin_object(StringInfo buf)
+{
+	initStringInfo(buf);
+	appendStringInfoSpaces(buf, VARHDRSZ);
+}
+
+/* The same text as row_to_json() makes in the query. */
+bool
+lb_top_json_rows(LbCall *call, Datum *result, bool *isnull)
+{
+	TimestampTz now = GetCurrentTransactionStartTimestamp();
+	char		as_of[MAXDATELEN + 1];
+	LbRows		rows;
+	StringInfoData buf;
+
+	if (!lb_read_top_rows(call, &rows))
+		return false;
+	JsonEncodeDateTime(as_of, TimestampTzGetDatum(now), TIMESTAMPTZOID, NULL);
+	begin_object(&buf);
+	appendStringInfoString(&buf, "{\"board\":");
+	escape_json(&buf, TextDatumGetCString(call->operands[2]));
+	appendStringInfo(&buf, ",\"as_of\":\"%s\",\"entries\":[", as_of);
+	*result = finish_with_rows(&buf, call, &rows);
+	return true;
+}
+
+/* The numbers of lb_player().  False if the member is not on the board. */
+static bool
+read_player(LbCall *call, LbNumber *numbers)
+{
+	bool		found;
+	TupleTableSlot *slot;
+	Tuplestorestate *store;
+
+	if (lb_access_lock(&call->access))
+	{
+		found = call->function->value(call, numbers);
+		lb_access_unlock(&call->access);
+		return found;
+	}
+	store = lb_call_query_rows(call, &slot);
+	found = tuplestore_gettupleslot(store, true, false, slot);
+	if (found)
+	{
+		slot_getallattrs(slot);
+		numbers[0].integer = DatumGetInt64(slot->tts_values[0]);
+		numbers[1].integer = DatumGetInt64(slot->tts_values[1]);
+		numbers[2].real = DatumGetFloat8(slot->tts_values[2]);
+		numbers[3].integer = DatumGetInt64(slot->tts_values[3]);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
+	return found;
+}
+
+/* Both calls read the same snapshot, so their answers fit each other. */
+Datum
+lb_call_rank_json(FunctionCallInfo fcinfo, const LbReadFunction *player,
+				  const LbReadFunction *around)
+{
+	LbCall		call;
+	LbNumber	numbers[LB_MAX_COLUMNS];
+	double		percentile;
+	LbRows		rows;
+	StringInfoData buf;
+
+	lb_call_check(fcinfo, around);
+	lb_call_begin(&call, fcinfo, player);
+	if (lb_call_null(&call) || !read_player(&call, numbers))
+		PG_RETURN_NULL();
+	lb_call_begin(&call, fcinfo, around);
+	if (!lb_read_around_rows(&call, &rows))
+		lb_query_row_list(&call, &rows);
+
+	percentile = numbers[2].real;
+	begin_object(&buf);
+	appendStringInfo(&buf, "{\"player_id\":" INT64_FORMAT ",\"board\":",
+					 PG_GETARG_INT64(0));
+	escape_json(&buf, TextDatumGetCString(fcinfo->args[around->board].value));
+	appendStringInfo(&buf, ",\"rank\":" INT64_FORMAT ",\"score\":" INT64_FORMAT
+					 ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
+					 numbers[0].integer, numbers[1].integer,
+					 float8out_internal(percentile),
+					 float8out_internal(100 - percentile));
+	return finish_with_rows(&buf, &call, &rows);
+}

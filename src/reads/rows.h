@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * rows.h
+ *	  Lists of rows from the index.
+ *
+ * The routines of functions that return rows: see LbReadFunction.rows in
+ * call.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ROWS_H
+#define LB_ROWS_H
+
+#include "reads/call.h"
+
+extern bool lb_top_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_histogram_rows(LbCall *call, Datum *result, bool *isnull);
+
+/* Rows of a board: a rank (0: none), a score and a member's words for each. */
+typedef struct LbRows
+{
+	int			n;
+	int			room;			/* rows that words has room for */
+	int			width;			/* words of a row */
+	int64	   *words;
+} LbRows;
+
+#define LB_ROW_RANK 0
+#define LB_ROW_SCORE 1
+#define LB_ROW_MEMBER 2
+
+static inline int64 *
+lb_row(const LbRows *rows, int i)
+{
+	return rows->words + (Size) i * rows->width;
+}
+
+/*
+ * For our own code and for JSON: the rows of lb_top(), with operands n and skip,
+ * of lb_around(), with operands member and radius, and of lb_ranks(), with an
+ * array of members.  They are allocated in the current memory context; false
+ * means that the query must be run.
+ */
+extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
+extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
+extern bool lb_read_ranks_rows(LbCall *call, const int64 *members,
+							   const bool *nulls, int n, LbRows *rows);
+
+/* The same from the query, whose columns are a rank, a member and a score. */
+extern void lb_query_row_list(LbCall *call, LbRows *rows);
+
+#endif							/* LB_ROWS_H */

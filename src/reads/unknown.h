@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * unknown.h
+ *	  Names of boards that look mistyped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_UNKNOWN_NAME_H
+#define LB_UNKNOWN_NAME_H
+
+#include "boards/target.h"
+
+/* leaderboard.unknown_board */
+enum
+{
+	LB_UNKNOWN_NOTICE,
+	LB_UNKNOWN_ERROR,
+	LB_UNKNOWN_IGNORE
+};
+
+extern int	lb_unknown_board;
+
+/*
+ * If the name that led to target looks like that of a mistyped family, give a
+ * notice, once in a session, or raise 42704, as leaderboard.unknown_board says.
+ * target->prefix_len must not be 0.
+ *
+ * Says nothing where it cannot be known quickly or for sure: of a first part
+ * longer than a name, in a transaction that writes to the table, and to a role
+ * that may not read it.
+ *
+ * Returns true if an invalidation may have been processed, so that the target
+ * must be looked up again.
+ */
+extern bool lb_check_prefix(LbTarget *target);
+
+#endif							/* LB_UNKNOWN_NAME_H */
