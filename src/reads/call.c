@@ -140,8 +140,8 @@ lb_call_begin_own(LbCall *call, const char *board, int len,
 bool
 lb_call_null(LbCall *call)
 {
-	if (call->access.query || !call->nulls[0] ||
-		call->function->query.operands[0].null != LB_NULL_NO_ROW)
+	if (call->function->query.operands[0].null != LB_NULL_NO_ROW ||
+		!call->nulls[0] || call->access.query)
 		return false;
 	lb_access_fall_back(&call->access, LB_CAUSE_NONE);
 	return true;

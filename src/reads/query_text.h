@@ -25,9 +25,9 @@
 /* What a read function does if an operand is null. */
 typedef enum LbNullOperand
 {
+	LB_NULL_TAKEN,				/* null has a meaning of its own */
 	LB_NULL_NO_ROW,				/* returns NULL, or no row */
-	LB_NULL_ERROR,				/* raises 22004 */
-	LB_NULL_TAKEN				/* null has a meaning of its own */
+	LB_NULL_ERROR				/* raises 22004 */
 } LbNullOperand;
 
 /* An operand of a query, $1 ..., and the function's argument that it is. */
