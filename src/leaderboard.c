@@ -70,22 +70,22 @@ _PG_init(void)
 		return;
 
 	DefineCustomIntVariable("leaderboard.anomaly_retention",
-							"Sets how long lb_anomaly keeps what has exceeded a limit.",
-							"-1 is for good.",
+							"Sets how long lb_anomaly keeps players who have exceeded a limit.",
+							"-1 keeps them forever.",
 							&lb_anomaly_retention,
 							90 * 86400, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.applied_retention",
 							"Sets how long lb_applied remembers which matches have been applied.",
-							"-1 is for good.",
+							"-1 keeps them forever.",
 							&lb_applied_retention,
 							7 * 86400, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("leaderboard.applier",
-							 "Enables bringing changes into large boards' indexes by a process of its own.",
-							 "When off, who commits does it.",
+							 "Enables a process that applies changes to the indexes of large boards.",
+							 "When off, the committing session applies them.",
 							 &lb_applier,
 							 true,
 							 PGC_SIGHUP, 0,
@@ -113,7 +113,7 @@ _PG_init(void)
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.event_retention",
 							"Sets how long lb_event keeps what has been submitted.",
-							"-1 is for good.",
+							"-1 keeps them forever.",
 							&lb_event_retention,
 							30 * 86400, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_S,
@@ -126,7 +126,7 @@ _PG_init(void)
 							 PGC_SUSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.history_size",
-							"Sets how much memory the settled changes that older snapshots may not see can take.",
+							"Sets the most memory for settled changes that older snapshots may not see.",
 							NULL,
 							&lb_history_size,
 							16 * 1024, 64, INT_MAX,
@@ -148,7 +148,7 @@ _PG_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.max_memory",
 							"Sets what leaderboard.memory can be raised to while the server runs.",
-							"Zero is the machine's memory, where to reserve address space costs nothing.",
+							"Zero is the machine's memory, if reserving address space is free.",
 							&lb_max_memory_kb,
 							0, 0, INT_MAX,
 							PGC_POSTMASTER, GUC_UNIT_KB,
@@ -182,7 +182,7 @@ _PG_init(void)
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.unknown_board",
-							 "Sets what a read does where the family of a board seems to be mistyped.",
+							 "Sets what a read does if the family of a board seems to be mistyped.",
 							 NULL,
 							 &lb_unknown_board,
 							 LB_UNKNOWN_NOTICE, unknown_board_options,
