@@ -106,11 +106,14 @@ SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop 
 	bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
+# Goals that need PGXS; a plain "make" is one of them.
+PGXS_GOALS := $(or $(filter-out $(SCRIPT_TARGETS),$(MAKECMDGOALS)),$(if $(MAKECMDGOALS),,all))
+
 # Without this first target, a plain "make" would run the first script.
 all:
 
-# PGXS has a target of this name too, which says that there is none.
-ifeq ($(filter-out $(SCRIPT_TARGETS),$(MAKECMDGOALS)),)
+# PGXS has a target of this name too, which only prints a message.
+ifeq ($(PGXS_GOALS),)
 check:
 	@SHORT=yes RUN_SECONDS=$${RUN_SECONDS:-10} TAP="027_names 036_layers 037_docs" \
 		$(TREE)/test/lib/run-tests.sh build unit regress isolation oracle tap
@@ -182,7 +185,7 @@ export PG_CONFIG
 endif
 
 # The rest needs PGXS.  Skip it if all goals are scripts.
-ifneq ($(or $(filter-out $(SCRIPT_TARGETS),$(MAKECMDGOALS)),$(if $(MAKECMDGOALS),,all)),)
+ifneq ($(PGXS_GOALS),)
 
 # The control file alone has the version.
 LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/leaderboard.control)
