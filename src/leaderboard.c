@@ -21,6 +21,7 @@
 #include "capture/xact.h"
 #include "ledger/publication.h"
 #include "reads/access.h"
+#include "reads/corrections.h"
 #include "reads/unknown.h"
 #include "service/maintain.h"
 #include "service/event.h"
@@ -203,9 +204,10 @@ _PG_init(void)
 
 	/*
 	 * Transaction callbacks run in the reverse order of their registration:
-	 * the counters are flushed after capture has settled the changes.
+	 * xact.c settles the changes first.
 	 */
 	lb_counters_init();
+	lb_corrections_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
 	lb_window_init();

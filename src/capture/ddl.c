@@ -3,10 +3,18 @@
  * ddl.c
  *	  What the current transaction does to boards and their tables.
  *
- * Boards and tables that come and go are a list of operations, with numbers of
- * the same sequence as the transaction's changes, carried out at the commit
- * (xact.c).  DDL that lets rows change without the row triggers makes the
- * transaction's changes of a board unknown.
+ * Boards and tables that come or go are a list of operations.  Their numbers are
+ * of the same sequence as those of the transaction's changes, so an aborted
+ * subtransaction cuts them off likewise.  xact.c carries them out.
+ *
+ * DDL can also let rows change without the row triggers: it disables a trigger,
+ * rewrites the table, attaches a partition.  The transaction's changes of the
+ * boards are then "unknown" (xactlog.c), so that they are built again, even if
+ * the DDL is undone before the commit.  The object access hook reports such
+ * DDL, also for tables that the statement does not name; the utility hook sees
+ * the little that it does not report.
+ *
+ * The trigger of a source is recognized by its function, never by its name.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,64 +55,19 @@
 
 LbDdlOp    *lb_ddl_ops = NULL;
 
-static LbDdlOp **op_buckets = NULL; /* NULL while there are few */
-static uint32 nop_buckets = 0;
-static uint32 nops = 0;
+static LbXactTable op_table;	/* by the definition's id */
 
 static void (*follow_rename) (const LbDefinition *old);
 static object_access_hook_type prev_object_access_hook = NULL;
 static ProcessUtility_hook_type prev_process_utility = NULL;
 
-/* As many are found quickly enough without a hash table. */
-#define FEW 16
 
-/*
- * Enter what comes after all others; can raise, and then it is not entered.
- * Those without a definition are in a bucket too, and never looked for there.
+/* ----------------------------------------------------------------
+ *		The operations
+ * ----------------------------------------------------------------
  */
-static void
-enter_op(LbDdlOp *op)
-{
-	LbDdlOp   **head;
 
-	if (nops >= Max(FEW, nop_buckets))
-	{
-		uint32		n = nops * 4;
-		LbDdlOp   **table = MemoryContextAllocZero(lb_xact.context,
-												   n * sizeof(LbDdlOp *));
-		LbDdlOp   **tails = MemoryContextAllocZero(lb_xact.context,
-												   n * sizeof(LbDdlOp *));
-
-		for (LbDdlOp *each = lb_ddl_ops; each != NULL; each = each->next)
-		{
-			uint32		b = each->defn.id & (n - 1);
-
-			/* The newest stays the first. */
-			each->chain = NULL;
-			if (tails[b] == NULL)
-				table[b] = each;
-			else
-				tails[b]->chain = each;
-			tails[b] = each;
-		}
-		pfree(tails);
-		if (op_buckets != NULL)
-			pfree(op_buckets);
-		op_buckets = table;
-		nop_buckets = n;
-	}
-	if (op_buckets != NULL)
-	{
-		head = &op_buckets[op->defn.id & (nop_buckets - 1)];
-		op->chain = *head;
-		*head = op;
-	}
-	op->next = lb_ddl_ops;
-	lb_ddl_ops = op;
-	nops++;
-}
-
-/* defn is NULL where relation is what was dropped. */
+/* defn is NULL where relation is what was dropped.  Can raise. */
 static void
 add_op(LbDdlKind kind, const LbDefinition *defn, Oid relation)
 {
@@ -117,7 +80,43 @@ add_op(LbDdlKind kind, const LbDefinition *defn, Oid relation)
 	if (defn != NULL)
 		op->defn = *defn;
 	op->seq = lb_xact_take_seq();
-	enter_op(op);
+	op->link.hash = op->defn.id;
+	lb_xact_table_add(&op_table, &op->link);
+	op->next = lb_ddl_ops;
+	lb_ddl_ops = op;
+}
+
+static bool
+has_op(LbDdlKind kind, Oid catalog, int32 id)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, lb_xact_bucket(&op_table, id))
+	{
+		LbDdlOp    *op = slist_container(LbDdlOp, link.node, iter.cur);
+
+		if (op->kind == kind && op->defn.id == id &&
+			op->defn.catalog == catalog)
+			return true;
+	}
+	return false;
+}
+
+void
+lb_ddl_cut_off(uint64 seq)
+{
+	while (lb_ddl_ops != NULL && lb_ddl_ops->seq >= seq)
+	{
+		lb_xact_table_pop(&op_table, &lb_ddl_ops->link);
+		lb_ddl_ops = lb_ddl_ops->next;
+	}
+}
+
+void
+lb_ddl_forget(void)
+{
+	lb_ddl_ops = NULL;
+	memset(&op_table, 0, sizeof(op_table));
 }
 
 void
@@ -132,52 +131,15 @@ lb_note_dropped(const LbDefinition *defn)
 	add_op(LB_DDL_DROPPED, defn, InvalidOid);
 }
 
-/*
- * Its table is locked against writers, but not against readers: until the
- * definition is gone they must not find an index that has not followed us.
- */
 void
 lb_note_erased(LbDefinition *defn)
 {
-	lb_xact_rows_unknown(defn, "lb_board was changed by hand");
+	/*
+	 * Readers are not locked out.  Until the definition is gone, they must
+	 * not use an index that lacks changes of this transaction.
+	 */
+	lb_xact_set_unknown(defn, "lb_board was changed by hand");
 	lb_note_dropped(defn);
-}
-
-void
-lb_ddl_cut_off(uint64 seq)
-{
-	while (lb_ddl_ops != NULL && lb_ddl_ops->seq >= seq)
-	{
-		/* The newest is the first in its bucket. */
-		if (op_buckets != NULL)
-			op_buckets[lb_ddl_ops->defn.id & (nop_buckets - 1)] = lb_ddl_ops->chain;
-		lb_ddl_ops = lb_ddl_ops->next;
-		nops--;
-	}
-}
-
-void
-lb_ddl_forget(void)
-{
-	lb_ddl_ops = NULL;
-	op_buckets = NULL;
-	nop_buckets = 0;
-	nops = 0;
-}
-
-static bool
-has_op(LbDdlKind kind, Oid catalog, int32 id)
-{
-	LbDdlOp    *op = op_buckets == NULL ? lb_ddl_ops :
-		op_buckets[id & (nop_buckets - 1)];
-
-	for (; op != NULL; op = op_buckets == NULL ? op->next : op->chain)
-	{
-		if (op->kind == kind && op->defn.id == id &&
-			op->defn.catalog == catalog)
-			return true;
-	}
-	return false;
 }
 
 bool
@@ -192,86 +154,167 @@ lb_dropped_here(Oid catalog, int32 id)
 	return has_op(LB_DDL_DROPPED, catalog, id);
 }
 
-/* What pg_trigger says of a trigger. */
-typedef struct TriggerFacts
-{
-	Oid			table;
-	Oid			function;
-	Oid			parent;			/* that it is a clone of, on a partition */
-} TriggerFacts;
 
-/*
- * Look a trigger up, as a snapshot sees it, or with NULL as the command that
- * runs has found it.  Returns whether it is there.
+/* ----------------------------------------------------------------
+ *		Tables
+ * ----------------------------------------------------------------
  */
-static bool
-read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
+
+/* The tables that a relation is a partition of, directly or not. */
+static List *
+ancestors_of(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found;
-
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, snapshot, 1, &key);
-	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple);
-	if (found)
-	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-
-		facts->table = form->tgrelid;
-		facts->function = form->tgfoid;
-		facts->parent = form->tgparentid;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return found;
+	return get_rel_relispartition(relid) ? get_partition_ancestors(relid) : NIL;
 }
 
 /*
- * A table's triggers or a column were altered, or those of a partition.  From
- * here on rows may change without our triggers, even if these are enabled
- * again before the commit: the board goes offline with it, and is built again.
- * Returns whether there is such a board.
+ * The table's triggers were altered, or one of its columns (attno), or those of
+ * a partition.  Returns whether this makes the changes of any board unknown.
  */
 static bool
 source_altered(Oid relid, AttrNumber attno)
 {
 	LbDefinition **defns;
 	int			n;
-	List	   *ancestors = NIL;
+	List	   *ancestors;
 	bool		any = false;
 
-	/* Nothing of ours in this database, or its catalog is being made. */
+	/* The database may have no boards, or its lb_board is being created. */
 	if (!OidIsValid(relid) || lb_catalog() == NULL)
 		return false;
 	n = lb_all_defns(&defns);
-	if (n > 0 && get_rel_relispartition(relid))
-		ancestors = get_partition_ancestors(relid);
+	ancestors = n > 0 ? ancestors_of(relid) : NIL;
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = defns[i];
-		bool		ours = attno == 0;
+		bool		affected;
 
 		if (lb_created_here(defn))
 			continue;
-		if (defn->source != relid)
-		{
-			/* A partition's columns have numbers of their own. */
-			if (!list_member_oid(ancestors, defn->source))
-				continue;
-			ours = true;
-		}
-		ours |= lb_uses_column(defn, attno) || !defn->resolved;
-		if (ours)
-			lb_xact_rows_unknown(defn, "the table or its triggers were altered");
-		any |= ours;
+		if (defn->source == relid)
+			affected = attno == 0 || lb_uses_column(defn, attno) ||
+				!defn->resolved;
+		else					/* a partition's columns have other numbers */
+			affected = list_member_oid(ancestors, defn->source);
+		if (affected)
+			lb_xact_set_unknown(defn, "the table or its triggers were altered");
+		any |= affected;
 	}
 	return any;
 }
+
+/* A table was dropped.  In the directory it may be a source, or an lb_board. */
+static void
+relation_dropped(Oid relid)
+{
+	bool		source;
+	bool		catalog;
+
+	if (dlist_is_empty(&lb_shared->defs))
+		return;
+	lb_shared_board_look_up(relid, &source, &catalog);
+	if (source)
+		add_op(LB_DDL_SOURCE_DROPPED, NULL, relid);
+	if (catalog)
+		add_op(LB_DDL_CATALOG_DROPPED, NULL, relid);
+}
+
+/*
+ * A TRUNCATE begins, before any trigger of it.  For a partitioned table this is
+ * called for the table, and then for each partition.
+ */
+static void
+truncate_begins(Oid relid)
+{
+	LbDefinition **defns;
+	int			n;
+	List	   *ancestors;
+	CommandId	cid = GetCurrentCommandId(false);
+	SubTransactionId subid = GetCurrentSubTransactionId();
+	uint64		began = lb_xact_next_seq();
+
+	if (lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	ancestors = n > 0 ? ancestors_of(relid) : NIL;
+	for (int i = 0; i < n; i++)
+	{
+		LbXactDefn *xdefn;
+
+		if (defns[i]->source == relid)
+		{
+			xdefn = lb_xact_make_defn(defns[i]);
+			xdefn->truncate_began = lb_xact_next_seq();
+			xdefn->truncate_cid = cid;
+			xdefn->truncate_subid = subid;
+		}
+		else if (list_member_oid(ancestors, defns[i]->source))
+		{
+			/* Without its table, a partition fires no trigger of ours. */
+			xdefn = lb_xact_find_defn(defns[i]);
+			if (xdefn == NULL || xdefn->truncate_cid != cid ||
+				xdefn->truncate_began != lb_xact_next_seq() ||
+				xdefn->truncate_subid != subid)
+				lb_xact_set_unknown(defns[i], "a partition was truncated");
+		}
+	}
+	if (lb_xact_next_seq() == began)
+		return;
+
+	/* This has taken a number, but the TRUNCATE of the others goes on. */
+	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
+	{
+		if (xdefn->truncate_began == began && xdefn->truncate_cid == cid &&
+			xdefn->truncate_subid == subid)
+			xdefn->truncate_began = lb_xact_next_seq();
+	}
+}
+
+/* Whether the transaction has locked a relation in AccessExclusiveLock. */
+static bool
+locked_exclusively(Oid relid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	return LB_LOCK_HELD_BY_ME(&tag, AccessExclusiveLock);
+}
+
+void
+lb_find_worker_truncates(void)
+{
+	LbDefinition **defns;
+	int			n;
+
+	if (!FullTransactionIdIsValid(GetTopFullTransactionIdIfAny()) ||
+		lb_catalog() == NULL)
+		return;
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		List	   *parts;
+		ListCell   *lc;
+
+		if (get_rel_relkind(defns[i]->source) != RELKIND_PARTITIONED_TABLE)
+			continue;
+		parts = find_all_inheritors(defns[i]->source, NoLock, NULL);
+		foreach(lc, parts)
+		{
+			if (locked_exclusively(lfirst_oid(lc)))
+			{
+				lb_xact_set_unknown(defns[i], "a partition was truncated");
+				break;
+			}
+		}
+		list_free(parts);
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		Columns
+ * ----------------------------------------------------------------
+ */
 
 /* Whether the command that runs has given a column another name. */
 static bool
@@ -303,10 +346,11 @@ has_new_name(Oid relid, AttrNumber attno)
 }
 
 /*
- * Returns whether a column was renamed, which changes no rows.  The boards that
- * use it follow when the statement has ended, for the catalogs do not show the
- * new name before.  Until then, remember where their columns are.  A partition's
- * columns are renamed with those of its table, whose boards follow.
+ * Returns whether a column was renamed, which changes no rows.  The catalogs do
+ * not show the new name before the end of the statement.  So remember the boards
+ * that use the column, with the numbers of all their columns, and have them
+ * recorded anew at the end of the statement (follow_renames).  A partition's
+ * columns are renamed with those of its table, whose boards this is about.
  */
 static bool
 column_renamed(Oid relid, AttrNumber attno)
@@ -320,7 +364,7 @@ column_renamed(Oid relid, AttrNumber attno)
 	n = lb_defns_of(relid, &defns);
 	for (int i = 0; i < n; i++)
 	{
-		/* Once, if an event trigger renames within the statement. */
+		/* An event trigger may rename another one within the statement. */
 		if (lb_uses_column(defns[i], attno) &&
 			!has_op(LB_DDL_RENAMED, defns[i]->catalog, defns[i]->id))
 			add_op(LB_DDL_RENAMED, defns[i], InvalidOid);
@@ -329,9 +373,10 @@ column_renamed(Oid relid, AttrNumber attno)
 }
 
 /*
- * After a statement.  What earlier ones have renamed is not recorded by its old
- * number any more; a statement of an event trigger leaves what the one that it
- * is part of has renamed to that.
+ * At the end of a statement.  Boards that were followed after an earlier
+ * statement are no longer recorded by their old number, and are skipped.  A
+ * statement within an event trigger also follows what the outer statement has
+ * renamed.
  */
 static void
 follow_renames(void)
@@ -343,10 +388,57 @@ follow_renames(void)
 	}
 }
 
+
+/* ----------------------------------------------------------------
+ *		Triggers
+ * ----------------------------------------------------------------
+ */
+
+/* What pg_trigger says of a trigger. */
+typedef struct TriggerFacts
+{
+	Oid			table;
+	Oid			function;
+	Oid			parent;			/* on a partition: the trigger it is a clone
+								 * of */
+} TriggerFacts;
+
 /*
- * The capture trigger of a table was altered or is dropped.  That of a partition
- * is a clone, and leads to the table that it comes from even where the partition
- * does not any more (DETACH).
+ * Look a trigger up, as a snapshot sees it.  NULL is the catalog snapshot, which
+ * does not see what the command that runs has done.  Returns whether the
+ * trigger is there.
+ */
+static bool
+read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, snapshot, 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found)
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		facts->table = form->tgrelid;
+		facts->function = form->tgfoid;
+		facts->parent = form->tgparentid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * A capture trigger was altered or is dropped.  On a partition it is a clone:
+ * follow it to the table that it was cloned from, even where the partition is no
+ * longer that table's (DETACH).
  */
 static void
 capture_altered(TriggerFacts facts)
@@ -371,12 +463,24 @@ trigger_altered(Oid trigger)
 		capture_altered(facts);
 }
 
+/* Whether a table that has become a partition brings rows. */
+static bool
+brings_rows(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		result = rel->rd_rel->relkind == RELKIND_RELATION &&
+		RelationGetNumberOfBlocks(rel) > 0;
+
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
 /*
- * A trigger came to be, or has replaced one (CREATE OR REPLACE).  If either is of
- * our function, the table may not be captured as before.
+ * A trigger was created, or has replaced one (CREATE OR REPLACE).  If the new one
+ * or the replaced one is a capture trigger, rows may have gone uncaptured.
  *
- * Clones follow the trigger that they come from.  But by one that is new, a table
- * has become a partition.  If it brings rows along, no trigger fires for them.
+ * A clone has no effect of its own, but by a new clone a table has become a
+ * partition.  No trigger fires for the rows that it brings.
  */
 static void
 trigger_created(Oid trigger)
@@ -384,8 +488,7 @@ trigger_created(Oid trigger)
 	const LbCatalog *cat = lb_catalog();
 	Oid			capture;
 	TriggerFacts facts;
-	TriggerFacts before;
-	Relation	rel;
+	TriggerFacts replaced;
 	bool		altered;
 
 	if (cat == NULL)
@@ -393,75 +496,65 @@ trigger_created(Oid trigger)
 	capture = cat->capture;
 	if (!read_trigger(trigger, SnapshotSelf, &facts))
 		return;
-	if (!OidIsValid(facts.parent))
-		altered = facts.function == capture ||
-			(read_trigger(trigger, NULL, &before) &&
-			 before.function == capture);
-	else if (facts.function == capture)
-	{
-		rel = relation_open(facts.table, AccessShareLock);
-		altered = rel->rd_rel->relkind == RELKIND_RELATION &&
-			RelationGetNumberOfBlocks(rel) > 0;
-		relation_close(rel, AccessShareLock);
-	}
+	if (OidIsValid(facts.parent))
+		altered = facts.function == capture && brings_rows(facts.table);
 	else
-		altered = false;
+		altered = facts.function == capture ||
+			(read_trigger(trigger, NULL, &replaced) &&
+			 replaced.function == capture);
 	if (altered)
 		capture_altered(facts);
 }
 
-/*
- * Before any trigger of the TRUNCATE.  Of a partitioned table this is called
- * for the table itself and then for all its partitions.
+
+/* ----------------------------------------------------------------
+ *		The object access hook
+ * ----------------------------------------------------------------
  */
+
+/* attno is 0 for the relation itself. */
 static void
-truncate_begins(Oid relid)
+relation_access(ObjectAccessType access, Oid relid, AttrNumber attno)
 {
-	LbDefinition **defns;
-	int			n;
-	List	   *ancestors = NIL;
-	CommandId	cid = GetCurrentCommandId(false);
-	SubTransactionId subid = GetCurrentSubTransactionId();
-	uint64		began = lb_xact_next_seq();
-
-	if (lb_catalog() == NULL)
-		return;
-	n = lb_all_defns(&defns);
-	if (n > 0 && get_rel_relispartition(relid))
-		ancestors = get_partition_ancestors(relid);
-	for (int i = 0; i < n; i++)
+	switch (access)
 	{
-		LbXactDefn *xdefn;
-
-		if (defns[i]->source == relid)
-		{
-			xdefn = lb_xact_make_defn(defns[i]);
-			xdefn->truncate_began = lb_xact_next_seq();
-			xdefn->truncate_cid = cid;
-			xdefn->truncate_subid = subid;
-		}
-		else if (list_member_oid(ancestors, defns[i]->source))
-		{
-			/* Nothing of ours is fired for a partition by itself. */
-			xdefn = lb_xact_find_defn(defns[i]);
-			if (xdefn == NULL || xdefn->truncate_began != lb_xact_next_seq() ||
-				xdefn->truncate_cid != cid || xdefn->truncate_subid != subid)
-				lb_xact_rows_unknown(defns[i], "a partition was truncated");
-		}
-	}
-	if (lb_xact_next_seq() == began)
-		return;
-
-	/* That has taken a number, but the TRUNCATE goes on. */
-	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-	{
-		if (xdefn->truncate_began == began && xdefn->truncate_cid == cid &&
-			xdefn->truncate_subid == subid)
-			xdefn->truncate_began = lb_xact_next_seq();
+		case OAT_DROP:
+			if (attno == 0)
+				relation_dropped(relid);
+			else
+				(void) source_altered(relid, attno);
+			break;
+		case OAT_POST_ALTER:
+			if (attno == 0 || !column_renamed(relid, attno))
+				(void) source_altered(relid, attno);
+			break;
+		case OAT_TRUNCATE:
+			truncate_begins(relid);
+			break;
+		default:
+			break;
 	}
 }
 
-/* The directory follows DROP TABLE, DROP EXTENSION and their like. */
+static void
+trigger_access(ObjectAccessType access, Oid trigger)
+{
+	if (access == OAT_POST_CREATE)
+		trigger_created(trigger);
+	else if (access == OAT_POST_ALTER || access == OAT_DROP)
+		trigger_altered(trigger);
+}
+
+/* ALTER EXTENSION UPDATE changes the version that LbCatalog has compared. */
+static void
+extension_altered(Oid extension)
+{
+	const LbCatalog *known = lb_catalog();
+
+	if (known != NULL && known->extension == extension)
+		CacheInvalidateRelcacheByRelid(known->lb_board);
+}
+
 static void
 object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 			  void *arg)
@@ -471,57 +564,76 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 
 	if (lb_shared == NULL)
 		return;
-	if (access == OAT_DROP && classId == RelationRelationId && subId == 0 &&
-		!dlist_is_empty(&lb_shared->defs))
+	switch (classId)
 	{
-		bool		source;
-		bool		cat;
-
-		lb_shared_board_look_up(objectId, &source, &cat);
-		if (source)
-			add_op(LB_DDL_SOURCE_DROPPED, NULL, objectId);
-		if (cat)
-			add_op(LB_DDL_CATALOG_DROPPED, NULL, objectId);
-	}
-	else if (access == OAT_DROP && classId == DatabaseRelationId)
-		add_op(LB_DDL_DATABASE_DROPPED, NULL, objectId);
-	else if ((access == OAT_POST_ALTER || access == OAT_DROP) &&
-			 classId == TriggerRelationId)
-		trigger_altered(objectId);
-	else if (access == OAT_POST_CREATE && classId == TriggerRelationId)
-		trigger_created(objectId);
-	else if (access == OAT_TRUNCATE && classId == RelationRelationId)
-		truncate_begins(objectId);
-	else if ((access == OAT_POST_ALTER && classId == RelationRelationId) ||
-			 (access == OAT_DROP && classId == RelationRelationId && subId != 0))
-	{
-		if (access != OAT_POST_ALTER || subId == 0 ||
-			!column_renamed(objectId, subId))
-			(void) source_altered(objectId, subId);
-	}
-	else if (access == OAT_POST_ALTER && classId == ExtensionRelationId)
-	{
-		/* ALTER EXTENSION UPDATE changes the version that we compare with. */
-		const LbCatalog *known = lb_catalog();
-
-		if (known != NULL && known->extension == objectId)
-			CacheInvalidateRelcacheByRelid(known->lb_board);
+		case RelationRelationId:
+			relation_access(access, objectId, subId);
+			break;
+		case TriggerRelationId:
+			trigger_access(access, objectId);
+			break;
+		case DatabaseRelationId:
+			if (access == OAT_DROP)
+				add_op(LB_DDL_DATABASE_DROPPED, NULL, objectId);
+			break;
+		case ExtensionRelationId:
+			if (access == OAT_POST_ALTER)
+				extension_altered(objectId);
+			break;
+		default:
+			break;
 	}
 }
 
+
+/* ----------------------------------------------------------------
+ *		The utility hook
+ * ----------------------------------------------------------------
+ */
+
 /*
- * DETACH PARTITION CONCURRENTLY takes the partition's rows away from new
- * queries by a first transaction, for which no other hook is called; the
- * triggers go in a second one.  Who is writing to the partition itself must
- * have ended before: his changes are captured for a board that, built again
- * meanwhile, would not know the partition.  Later ones find that it is none.
+ * Lock a table and its partitions against writers, in ShareLock.
+ *
+ * A ShareLock that is waited for in the queue keeps all later writers waiting
+ * too.  So first keep VACUUM and its like out, wait outside the queue for the
+ * present writers to end, and then queue behind the few that have come
+ * meanwhile.
+ */
+static void
+lock_against_writers(Oid relid)
+{
+	List	   *rels;
+	List	   *tags = NIL;
+	ListCell   *lc;
+
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	rels = find_all_inheritors(relid, ShareUpdateExclusiveLock, NULL);
+	foreach(lc, rels)
+	{
+		LOCKTAG    *tag = palloc(sizeof(LOCKTAG));
+
+		SET_LOCKTAG_RELATION(*tag, MyDatabaseId, lfirst_oid(lc));
+		tags = lappend(tags, tag);
+	}
+	WaitForLockersMultiple(tags, ShareLock, false);
+	foreach(lc, rels)
+		LockRelationOid(lfirst_oid(lc), ShareLock);
+}
+
+/*
+ * DETACH PARTITION CONCURRENTLY begins.  Its first transaction takes the
+ * partition's rows away from new queries, without a call of the object access
+ * hook; the triggers go in a second transaction.  Transactions that write to the
+ * partition itself must end before the first: they capture their changes for a
+ * board which, if it is built again meanwhile, does not know the partition.
+ * Later writers find that it is no partition any more.
  */
 static void
 detach_begins(Oid relid, RangeVar *name)
 {
 	Oid			part;
 
-	/* Locks are for who may do it; the others get their error from it. */
+	/* Without the right to do it, take no lock: the statement will fail. */
 	if (!OidIsValid(relid) ||
 		!pg_class_ownercheck(relid, GetUserId()) ||
 		!source_altered(relid, 0))
@@ -530,29 +642,23 @@ detach_begins(Oid relid, RangeVar *name)
 	part = RangeVarGetRelid(name, NoLock, true);
 	if (OidIsValid(part) && get_rel_relispartition(part) &&
 		get_partition_parent(part, true) == relid)
+		lock_against_writers(part);
+}
+
+/* Find DETACH ... CONCURRENTLY in an ALTER TABLE. */
+static void
+alter_table_begins(AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
 	{
-		List	   *parts;
-		List	   *tags = NIL;
-		ListCell   *lc;
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
 
-		/*
-		 * Waiting in line for a ShareLock keeps all later writers waiting as
-		 * well.  So wait for those who are there without being in line,
-		 * VACUUM and the like first, and get in line behind the few who have
-		 * come meanwhile.
-		 */
-		LockRelationOid(part, ShareUpdateExclusiveLock);
-		parts = find_all_inheritors(part, ShareUpdateExclusiveLock, NULL);
-		foreach(lc, parts)
-		{
-			LOCKTAG    *tag = palloc(sizeof(LOCKTAG));
-
-			SET_LOCKTAG_RELATION(*tag, MyDatabaseId, lfirst_oid(lc));
-			tags = lappend(tags, tag);
-		}
-		WaitForLockersMultiple(tags, ShareLock, false);
-		foreach(lc, parts)
-			LockRelationOid(lfirst_oid(lc), ShareLock);
+		if (cmd->subtype == AT_DetachPartition &&
+			((PartitionCmd *) cmd->def)->concurrent)
+			detach_begins(RangeVarGetRelid(stmt->relation, NoLock, true),
+						  ((PartitionCmd *) cmd->def)->name);
 	}
 }
 
@@ -565,69 +671,17 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	LbDdlOp    *ops = lb_ddl_ops;
 
 	if (lb_shared != NULL && IsA(pstmt->utilityStmt, AlterTableStmt))
-	{
-		AlterTableStmt *stmt = (AlterTableStmt *) pstmt->utilityStmt;
-		ListCell   *lc;
-
-		foreach(lc, stmt->cmds)
-		{
-			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
-			if (cmd->subtype == AT_DetachPartition &&
-				((PartitionCmd *) cmd->def)->concurrent)
-				detach_begins(RangeVarGetRelid(stmt->relation, NoLock, true),
-							  ((PartitionCmd *) cmd->def)->name);
-		}
-	}
+		alter_table_begins((AlterTableStmt *) pstmt->utilityStmt);
 	if (prev_process_utility)
 		prev_process_utility(pstmt, queryString, readOnlyTree, context, params,
 							 queryEnv, dest, qc);
 	else
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
 								params, queryEnv, dest, qc);
-	/* The statement has added some. */
+
+	/* The statement has added operations. */
 	if (lb_ddl_ops != ops)
 		follow_renames();
-}
-
-
-
-void
-lb_find_worker_truncates(void)
-{
-	LbDefinition **defns;
-	int			n;
-
-	if (!FullTransactionIdIsValid(GetTopFullTransactionIdIfAny()) ||
-		lb_catalog() == NULL)
-		return;
-	n = lb_all_defns(&defns);
-	for (int i = 0; i < n; i++)
-	{
-		LbDefinition *defn = defns[i];
-		List	   *parts;
-		ListCell   *lc;
-
-		if (get_rel_relkind(defn->source) != RELKIND_PARTITIONED_TABLE)
-			continue;
-		parts = find_all_inheritors(defn->source, NoLock, NULL);
-		foreach(lc, parts)
-		{
-			LOCKTAG		tag;
-
-			SET_LOCKTAG_RELATION(tag, MyDatabaseId, lfirst_oid(lc));
-#if PG_VERSION_NUM >= 170000
-			if (LockHeldByMe(&tag, AccessExclusiveLock, false))
-#else
-			if (LockHeldByMe(&tag, AccessExclusiveLock))
-#endif
-			{
-				lb_xact_rows_unknown(defn, "a partition was truncated");
-				break;
-			}
-		}
-		list_free(parts);
-	}
 }
 
 void

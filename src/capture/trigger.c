@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * trigger.c
- *	  The row triggers.
+ *	  The triggers of sources, and the keys of their rows.
+ *
+ * lb_capture() is an AFTER trigger, ENABLE ALWAYS, for each row and for TRUNCATE.
+ * It appends what a row's change means to each board of its table to the list of
+ * xactlog.c.  What it cannot capture becomes an unknown change: the write itself
+ * does not fail.
+ *
+ * lb_set_updated_at() is a BEFORE UPDATE trigger of the tables that
+ * lb_create_table() and its like make.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +35,7 @@
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
-/*
- * A value of a board column as text, which may point into digits, or into d.
- */
+/* A value of a board column as text.  It may point into digits, or into d. */
 static void
 datum_value(Oid type, Datum d, LbValue *value, char *digits)
 {
@@ -88,68 +94,75 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 	return true;
 }
 
+/* A row before or after a change, as a board ranks it. */
+typedef struct RankedRow
+{
+	bool		ranked;
+	int64		key[LB_MAX_WIDTH];
+	LbValue		value;
+	char		digits[32];		/* value may point into it */
+	CommandId	cid;			/* of the command that changed it */
+}			RankedRow;
+
+/* slot is NULL if there is no such row. */
+static void
+read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow * row)
+{
+	row->ranked = slot != NULL &&
+		lb_row_key(defn, slot, row->key, &row->value, row->digits);
+	row->cid = InvalidCommandId;
+}
+
+/* The command that inserted a tuple. */
+static CommandId
+inserting_command(HeapTupleHeader tuple)
+{
+	/* All snapshots see rows of COPY FREEZE at once. */
+	if (HeapTupleHeaderXminFrozen(tuple))
+		return FirstCommandId;
+	return HeapTupleHeaderGetCmin(tuple);
+}
+
 static void
 capture_row(LbDefinition *defn, TriggerData *trigger)
 {
-	TupleTableSlot *oldslot = NULL;
-	TupleTableSlot *newslot = NULL;
-	int64		oldkey[LB_MAX_WIDTH];
-	int64		newkey[LB_MAX_WIDTH];
-	LbValue		oldvalue;
-	LbValue		newvalue;
-	char		olddigits[32];
-	char		newdigits[32];
-	bool		had;
-	bool		has;
+	bool		inserted = TRIGGER_FIRED_BY_INSERT(trigger->tg_event);
+	bool		deleted = TRIGGER_FIRED_BY_DELETE(trigger->tg_event);
+	RankedRow	old;
+	RankedRow	new;
 	bool		same_board;
-	CommandId	oldcid = InvalidCommandId;
-	CommandId	newcid = InvalidCommandId;
 
 	if (defn->problem != NULL)
 	{
-		lb_xact_rows_unknown(defn, NULL);
+		lb_xact_set_unknown(defn, NULL);
 		return;
 	}
-	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-		newslot = trigger->tg_trigslot;
-	else if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
-		oldslot = trigger->tg_trigslot;
-	else
-	{
-		oldslot = trigger->tg_trigslot;
-		newslot = trigger->tg_newslot;
-	}
-	had = oldslot != NULL &&
-		lb_row_key(defn, oldslot, oldkey, &oldvalue, olddigits);
-	has = newslot != NULL &&
-		lb_row_key(defn, newslot, newkey, &newvalue, newdigits);
-	same_board = had && has && oldvalue.len == newvalue.len &&
-		memcmp(oldvalue.data, newvalue.data, oldvalue.len) == 0;
-	if (same_board && lb_words_cmp(oldkey, newkey, defn->width) == 0)
+	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
+	read_row(defn, deleted ? NULL :
+			 inserted ? trigger->tg_trigslot : trigger->tg_newslot, &new);
+	same_board = old.ranked && new.ranked &&
+		old.value.len == new.value.len &&
+		memcmp(old.value.data, new.value.data, old.value.len) == 0;
+	if (same_board && lb_words_cmp(old.key, new.key, defn->width) == 0)
 		return;
 
-	if (had)
-		oldcid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
-	if (has)
-	{
-		HeapTupleHeader tuple = newslot == trigger->tg_trigslot ?
-			trigger->tg_trigtuple->t_data : trigger->tg_newtuple->t_data;
+	if (old.ranked)
+		old.cid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
+	if (new.ranked)
+		new.cid = inserting_command(inserted ?
+									trigger->tg_trigtuple->t_data :
+									trigger->tg_newtuple->t_data);
 
-		/* COPY FREEZE rows are there for everybody at once. */
-		newcid = HeapTupleHeaderXminFrozen(tuple) ? FirstCommandId :
-			HeapTupleHeaderGetCmin(tuple);
-	}
-
-	/* An entry is of one member, and of one board. */
-	if (same_board && oldcid == newcid &&
-		oldkey[defn->ncolumns] == newkey[defn->ncolumns])
-		lb_xact_add_change(defn, &oldvalue, oldkey, newkey, oldcid);
+	/* A change is of one member, on one board, by one command. */
+	if (same_board && old.cid == new.cid &&
+		old.key[defn->ncolumns] == new.key[defn->ncolumns])
+		lb_xact_add_change(defn, &old.value, old.key, new.key, old.cid);
 	else
 	{
-		if (had)
-			lb_xact_add_change(defn, &oldvalue, oldkey, NULL, oldcid);
-		if (has)
-			lb_xact_add_change(defn, &newvalue, NULL, newkey, newcid);
+		if (old.ranked)
+			lb_xact_add_change(defn, &old.value, old.key, NULL, old.cid);
+		if (new.ranked)
+			lb_xact_add_change(defn, &new.value, NULL, new.key, new.cid);
 	}
 }
 
@@ -159,15 +172,18 @@ capture_truncate(LbDefinition *defn)
 	LbXactDefn *xdefn = lb_xact_make_defn(defn);
 
 	/*
-	 * Other triggers of the TRUNCATE, fired before ours, may have written
-	 * rows after the table was emptied, or before.
+	 * Triggers of the TRUNCATE that fired before this one may have written
+	 * rows, before the table was emptied or after.
 	 */
 	if (lb_xact_changed_since(xdefn, xdefn->truncate_began))
-		lb_xact_rows_unknown(defn, "another trigger has written to the table in a TRUNCATE");
+		lb_xact_set_unknown(defn, "another trigger has written to the table in a TRUNCATE");
 	lb_xact_add_truncate(xdefn);
 }
 
-/* Whether it is this trigger by which the table is captured. */
+/*
+ * Whether the table is captured by this trigger.  A user may have made other
+ * triggers of the function, which capture nothing.
+ */
 static bool
 is_our_trigger(const TriggerData *trigger, Oid capture)
 {
@@ -178,9 +194,6 @@ is_our_trigger(const TriggerData *trigger, Oid capture)
 	return ours != NULL && ours->tgoid == trigger->tg_trigger->tgoid;
 }
 
-/*
- * The trigger of every source, for each row and for TRUNCATE.
- */
 Datum
 lb_capture(PG_FUNCTION_ARGS)
 {
@@ -197,9 +210,8 @@ lb_capture(PG_FUNCTION_ARGS)
 						"lb_capture")));
 
 	/*
-	 * Without shared memory there is no index that could become wrong.  Nor
-	 * do we listen to triggers that somebody else has made of this function;
-	 * they let every row pass as it is.
+	 * Without shared memory there is no index that could become wrong.  As a
+	 * BEFORE trigger of a user's, let every row pass as it is.
 	 */
 	cat = lb_shared == NULL ? NULL : lb_catalog();
 	if (cat == NULL || !is_our_trigger(trigger, cat->capture))
@@ -213,7 +225,7 @@ lb_capture(PG_FUNCTION_ARGS)
 		if (lb_xact.published)
 			lb_captured_late(defns[i]);
 		else if (!version_ok)
-			lb_xact_rows_unknown(defns[i], NULL);
+			lb_xact_set_unknown(defns[i], NULL);
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
 		else if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
@@ -223,8 +235,8 @@ lb_capture(PG_FUNCTION_ARGS)
 }
 
 /*
- * The columns of a default table, by their names or, where one has been renamed,
- * by what a board of the table ranks by.  Returns false if there are none.
+ * The columns of a default table: by their names or, if one has been renamed, by
+ * what a board of the table ranks by.  Returns false if there are none.
  */
 static bool
 find_score_and_time(Relation rel, int *score, int *updated_at)
@@ -271,9 +283,9 @@ find_score_and_time(Relation rel, int *score, int *updated_at)
 }
 
 /*
- * BEFORE UPDATE trigger of the default tables: a score that changes is
- * reached now, unless the statement says when.  What has none of the columns
- * passes as it is: a write does not fail because of us.
+ * A score that changes was reached now, unless the statement sets the time.  A
+ * row of a table without these columns passes as it is: a write does not fail
+ * because of this trigger.
  */
 Datum
 lb_set_updated_at(PG_FUNCTION_ARGS)

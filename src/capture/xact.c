@@ -1,7 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * xact.c
- *	  The end of a transaction: publish, settle, drop, prepare.
+ *	  The end of a transaction.
+ *
+ * PostgreSQL calls this file at these moments, in this order:
+ *
+ *	PRE_COMMIT		All triggers have fired.  The transaction publishes its
+ *					changes.  This is the last moment at which it can take memory,
+ *					look up catalogs, or fail.  Other callbacks and checks follow,
+ *					which can still make it fail, or even change rows.
+ *	COMMIT			The commit record is written, and other backends see the rows.
+ *					The transaction settles what it has published, and carries out
+ *					the operations that ddl.c has noted.
+ *	AFTER_LOCKS		Its locks are released and its invalidations are sent.  It is
+ *					no longer counted among those with unknown changes.
+ *
+ *	ABORT			The transaction discards what it has published.
+ *
+ *	PRE_PREPARE,	The same as PRE_COMMIT, but all is published in shared memory,
+ *	PREPARE			for no callback runs when the prepared transaction ends.
+ *
+ * After the commit record nothing here, and nothing that is called from here,
+ * allocates process memory, looks up a catalog, or raises: an error there is a
+ * PANIC.  at_abort() must not raise either.
+ *
+ * src/README, "Capture, publish, settle", argues why this is correct.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,140 +47,86 @@
 #include "ledger/ledger.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
-#include "reads/corrections.h"
 #include "util/pause.h"
 
-/* Definitions in whose nunknown we are.  Outlives the transaction's memory. */
-typedef struct Counted
-{
-	LbSharedBoard *shared;
-	uint64		generation;
-} Counted;
+#define LOST_REASON "changes of a transaction could not be kept"
+#define PREPARED_REASON "a prepared transaction has changed the table or the board"
 
 static FullTransactionId xact_xid;	/* from PRE_COMMIT on */
-static Counted *counted = NULL;
+
+/*
+ * The definitions in whose nunknown this transaction is counted.  In
+ * TopMemoryContext, since the transaction's memory is gone at AFTER_LOCKS.
+ */
+static LbSharedRef *counted = NULL;
 static int	ncounted = 0;
 static int	max_counted = 0;
 
-#define PREPARED_REASON "a prepared transaction has changed the table or the board"
+
+/* ----------------------------------------------------------------
+ *		Unknown changes
+ * ----------------------------------------------------------------
+ */
 
 /* Find the definition in shared memory, or enter it.  Never raises. */
-static bool
-attach(LbDefinition *defn, LbSharedBoard **shared, uint64 *generation)
-{
-	*shared = lb_shared_board_attach(defn, true);
-	*generation = defn->generation;
-	return *shared != NULL;
-}
-
-/* Returns false if the board's changes become unknown. */
-static bool
-publish_board(LbXactBoard *board, FullTransactionId xid, bool prepare)
-{
-	LbNetChanges net;
-	LbChanges	changes;
-	int64	   *entries;
-	bool		ambiguous;
-	int			n;
-
-	if (!lb_xact_counted_changes(board, InvalidCommandId, lb_xact.context, &changes))
-		return false;
-	if (changes.n == 0)
-		return true;
-	if (lb_changes_are_net(&changes))
-	{
-		entries = changes.words;
-		n = changes.n;
-	}
-	else
-	{
-		entries = MemoryContextAllocExtended(lb_xact.context,
-											 (Size) changes.n *
-											 lb_entry_words(board->width) *
-											 sizeof(int64),
-											 MCXT_ALLOC_HUGE |
-											 MCXT_ALLOC_NO_OOM);
-		if (entries == NULL)
-			return false;
-		n = lb_net_changes(&changes, entries, &ambiguous);
-		pfree(changes.words);
-		if (ambiguous)
-			return false;
-	}
-	if (n == 0)
-		return true;
-	net.shared = board->xdefn->shared;
-	net.generation = board->xdefn->generation;
-	net.value = &board->value;
-	net.hash = board->hash;
-	net.entries = entries;
-	net.nentries = n;
-	board->pub = lb_publish(&net, xid, prepare);
-	return board->pub != NULL;
-}
-
-/*
- * A reader that looked at the index after we wrote the rows, but before we
- * published, knows nothing of us: find its lock now.
- */
 static void
-check_serializable(LbXactDefn *xdefn)
+attach(LbDefinition *defn, LbSharedRef *ref)
 {
-	/*
-	 * Without a lock: who has written to a partition has none on the source,
-	 * and must not wait for it now.
-	 */
-	Relation	rel = RelationIdGetRelation(xdefn->defn.source);
+	ref->shared = lb_shared_board_attach(defn, true);
+	ref->generation = defn->generation;
+}
 
-	if (rel == NULL)
-		return;
-	CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
-	RelationClose(rel);
+/* The same for a definition with changes.  Never raises. */
+static void
+attach_changed(LbXactDefn *xdefn)
+{
+	attach(&xdefn->defn, &xdefn->ref);
+
+	/* A build of the definition must not overlook this transaction. */
+	if (xdefn->ref.shared == NULL)
+		lb_note_unknown_here(xact_xid);
 }
 
 /*
- * From here to the transaction's end, readers of the definition run their
- * queries.
+ * From here until AFTER_LOCKS, readers of the definition run their queries, and
+ * it is not built.  Never raises.
  */
 static void
 count_unknown(LbXactDefn *xdefn)
 {
-	lb_note_unknown(&xdefn->shared->unknown, xact_xid);
+	lb_note_unknown(&xdefn->ref.shared->unknown, xact_xid);
 	if (xdefn->counted)
 		return;
 	if (ncounted == max_counted)
 	{
 		int			n = Max(8, max_counted * 2);
-		Counted    *more = MemoryContextAllocExtended(TopMemoryContext,
-													  n * sizeof(Counted),
-													  MCXT_ALLOC_NO_OOM);
+		LbSharedRef *more = MemoryContextAllocExtended(TopMemoryContext,
+													   n * sizeof(LbSharedRef),
+													   MCXT_ALLOC_NO_OOM);
 
-		/* No reason for the commit to fail. */
+		/* The commit does not fail for want of this memory. */
 		if (more == NULL)
 		{
-			lb_shared_board_offline(xdefn->shared, "changes of a transaction could not be kept",
-									true);
+			lb_shared_board_offline(xdefn->ref.shared, LOST_REASON, true);
 			return;
 		}
 		if (counted != NULL)
 		{
-			memcpy(more, counted, ncounted * sizeof(Counted));
+			memcpy(more, counted, ncounted * sizeof(LbSharedRef));
 			pfree(counted);
 		}
 		counted = more;
 		max_counted = n;
 	}
-	counted[ncounted].shared = xdefn->shared;
-	counted[ncounted].generation = xdefn->generation;
-	ncounted++;
-	pg_atomic_fetch_add_u32(&xdefn->shared->nunknown, 1);
+	counted[ncounted++] = xdefn->ref;
+	pg_atomic_fetch_add_u32(&xdefn->ref.shared->nunknown, 1);
 	xdefn->counted = true;
 }
 
 /*
- * The transaction has ended, and others have been told what it has done to
- * triggers, which comes after the callbacks: who builds looks at the count, for
- * what his relcache has may be of before.
+ * At AFTER_LOCKS.  Invalidations are sent after the COMMIT callbacks, so the count
+ * has to last longer than these: a build that finds the count at zero has seen
+ * what the transaction did to triggers.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit,
@@ -166,23 +135,35 @@ resources_released(ResourceReleasePhase phase, bool isCommit,
 	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel || ncounted == 0)
 		return;
 
-	/* No lock of ours keeps the definition from being removed any more. */
+	/* The transaction has no lock left that keeps a definition from going. */
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	while (ncounted > 0)
 	{
-		const Counted *c = &counted[--ncounted];
+		const LbSharedRef *ref = &counted[--ncounted];
 
-		if (c->shared->generation == c->generation)
-			pg_atomic_fetch_sub_u32(&c->shared->nunknown, 1);
+		if (ref->shared->generation == ref->generation)
+			pg_atomic_fetch_sub_u32(&ref->shared->nunknown, 1);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 	lb_wake_launcher();
 }
 
-/*
- * A PRE_COMMIT callback of somebody else, after ours, has written to the
- * table.  What is published is not everything.
- */
+/* Take the definitions with unknown changes offline.  Never raises. */
+static void
+take_unknown_offline(const char *prepared_reason)
+{
+	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
+	{
+		const char *reason = prepared_reason;
+
+		if (reason == NULL)
+			reason = xdefn->reason != NULL ? xdefn->reason : LOST_REASON;
+		if (xdefn->counted &&
+			xdefn->ref.shared->generation == xdefn->ref.generation)
+			lb_shared_board_offline(xdefn->ref.shared, reason, true);
+	}
+}
+
 void
 lb_captured_late(LbDefinition *defn)
 {
@@ -190,19 +171,16 @@ lb_captured_late(LbDefinition *defn)
 
 	xact_xid = GetTopFullTransactionIdIfAny();
 	xdefn->unknown = true;
-	if (!xdefn->attached)
-		xdefn->attached = attach(&xdefn->defn, &xdefn->shared, &xdefn->generation);
-	if (xdefn->attached)
+	if (xdefn->ref.shared == NULL)
+		attach_changed(xdefn);
+	if (xdefn->ref.shared != NULL)
 		count_unknown(xdefn);
-	else
-		lb_note_unknown_here(xact_xid);
 }
 
 /*
- * The transaction that is about to be prepared has changes of a definition's rows
- * that are not kept, or creates or drops the definition itself.  Nobody will be
- * there to follow when it ends: so the boards are offline until then, and a
- * worker looks what is recorded.
+ * The transaction that is about to be prepared has unknown changes of the
+ * definition, or creates or drops it.  No callback runs when it ends.  So the
+ * boards are offline until then, and a worker then reads what is recorded.
  */
 static void
 leave_to_prepared(LbSharedBoard *shared)
@@ -217,76 +195,130 @@ leave_visited_to_prepared(LbSharedBoard *shared, void *arg)
 	leave_to_prepared(shared);
 }
 
-/*
- * Before the commit record, or before the transaction is prepared.
+
+/* ----------------------------------------------------------------
+ *		Publish
+ * ----------------------------------------------------------------
  */
-static void
-publish(bool prepare)
+
+/* Returns false if the board's changes cannot be published. */
+static bool
+publish_board(LbXactBoard *board, bool prepare)
 {
-	FullTransactionId xid = GetTopFullTransactionIdIfAny();
+	LbNetChanges net;
 
-	xact_xid = xid;
+	if (!lb_xact_net_changes(board, &net))
+		return false;
+	if (net.nentries == 0)
+		return true;
+	board->pub = lb_publish(&net, xact_xid, prepare);
+	return board->pub != NULL;
+}
 
-	/* What has begun has failed, or was rolled back, and nothing was written. */
-	if (!FullTransactionIdIsValid(xid))
-		return;
-
-	/* A subtransaction that was rolled back may have left nothing to do. */
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
+/* Attach the definitions that the transaction has changed. */
+static void
+attach_all_changed(bool prepare)
+{
+	/* An aborted subtransaction may have left boards without changes. */
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
 		board->xdefn->needed |= board->nchanges > 0;
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
 		if (!xdefn->needed && !xdefn->unknown && xdefn->ntruncates == 0)
 			continue;
-		xdefn->attached = attach(&xdefn->defn, &xdefn->shared, &xdefn->generation);
+		attach_changed(xdefn);
 
-		/* A build that comes to be must not overlook us. */
-		if (!xdefn->attached)
-			lb_note_unknown_here(xid);
-
-		/* Nobody will be there to empty the board. */
+		/* No callback will empty the boards. */
 		if (prepare && xdefn->ntruncates > 0)
 			xdefn->unknown = true;
 	}
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
+}
+
+static void
+publish_boards(bool prepare)
+{
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
 	{
 		LbXactDefn *xdefn = board->xdefn;
 
-		if (!xdefn->attached || xdefn->unknown ||
-			publish_board(board, xid, prepare))
+		if (xdefn->ref.shared == NULL || xdefn->unknown ||
+			publish_board(board, prepare))
 			continue;
 		xdefn->unknown = true;
-		if (xdefn->shared->generation == xdefn->generation)
-			continue;
 
-		/* It was taken for one that is not recorded, and removed. */
-		xdefn->attached = attach(&xdefn->defn, &xdefn->shared, &xdefn->generation);
-		if (!xdefn->attached)
-			lb_note_unknown_here(xid);
+		/*
+		 * If a worker has removed the definition meanwhile, because it did
+		 * not find it recorded, enter it again.
+		 */
+		if (xdefn->ref.shared->generation != xdefn->ref.generation)
+			attach_changed(xdefn);
 	}
-	if (IsolationIsSerializable())
-	{
-		for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-			check_serializable(xdefn);
-	}
+}
+
+/*
+ * A serializable reader that looked at the index after this transaction wrote
+ * its rows, but before it published them, knows nothing of it.  The reader's
+ * predicate lock on the source is found now.
+ */
+static void
+check_serializable(void)
+{
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
-		if (!xdefn->attached || !xdefn->unknown)
+		/*
+		 * A transaction that has written to a partition itself has no lock on
+		 * the source, and must not wait for one now.
+		 */
+		Relation	rel = RelationIdGetRelation(xdefn->defn.source);
+
+		if (rel == NULL)
+			continue;
+		CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
+		RelationClose(rel);
+	}
+}
+
+/*
+ * Publish the transaction's changes, before the commit record or before it is
+ * prepared.  Raises serialization failures, and when interrupted.
+ */
+static void
+publish(bool prepare)
+{
+	/* Without an xid, no row was written: the captured statement has failed. */
+	if (!FullTransactionIdIsValid(xact_xid))
+		return;
+	attach_all_changed(prepare);
+	publish_boards(prepare);
+	if (IsolationIsSerializable())
+		check_serializable();
+	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
+	{
+		if (xdefn->ref.shared == NULL || !xdefn->unknown)
 			continue;
 		if (prepare)
-			leave_to_prepared(xdefn->shared);
+			leave_to_prepared(xdefn->ref.shared);
 		else
 			count_unknown(xdefn);
 	}
 }
 
+
+/* ----------------------------------------------------------------
+ *		The steps
+ * ----------------------------------------------------------------
+ */
+
 static void
 pre_commit(void)
 {
+	xact_xid = GetTopFullTransactionIdIfAny();
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		if (op->kind == LB_DDL_CREATED)
-			op->attached = attach(&op->defn, &op->shared, &op->generation);
+			attach(&op->defn, &op->ref);
 	}
 	if (lb_xact.defns == NULL)
 		return;
@@ -295,52 +327,23 @@ pre_commit(void)
 	lb_pause("publish");
 }
 
-/*
- * The transaction has committed.  Nothing here may raise or allocate.
- */
+/* Carry out the operations of a transaction that has committed. */
 static void
-at_commit(void)
+carry_out_ddl(void)
 {
-	if (lb_xact.boards != NULL)
-		lb_pause("settle");
-	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-	{
-		if (xdefn->attached && xdefn->ntruncates > 0)
-			lb_shared_board_clear(xdefn->shared, xdefn->generation, xact_xid);
-	}
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
-	{
-		if (board->pub != NULL)
-			lb_settle(board->pub);
-	}
-
-	/* A glance without the lock: the launcher looks closer. */
-	if (lb_shared->arena.used >= pg_atomic_read_u64(&lb_shared->warn_at))
-		lb_wake_launcher();
-	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-	{
-		if (!xdefn->counted || xdefn->shared->generation != xdefn->generation)
-			continue;
-		lb_shared_board_offline(
-								xdefn->shared,
-								xdefn->reason != NULL
-								? xdefn->reason
-								: "changes of a transaction could not be kept",
-								true);
-	}
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		switch (op->kind)
 		{
 			case LB_DDL_CREATED:
-				if (op->attached)
-					lb_shared_board_want_build(op->shared, op->generation,
-											   false);
+				if (op->ref.shared != NULL)
+					lb_shared_board_want_build(op->ref.shared,
+											   op->ref.generation, false);
 				break;
 			case LB_DDL_DROPPED:
 				lb_shared_board_remove_id(op->defn.catalog, op->defn.id);
 				break;
-			case LB_DDL_RENAMED:
+			case LB_DDL_RENAMED:	/* has become one dropped, one created */
 				break;
 			case LB_DDL_SOURCE_DROPPED:
 				lb_shared_board_remove_source(op->relation);
@@ -353,36 +356,65 @@ at_commit(void)
 				break;
 		}
 	}
+}
+
+/* After the commit record: nothing here may raise or allocate. */
+static void
+at_commit(void)
+{
+	if (lb_xact.boards != NULL)
+		lb_pause("settle");
+	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
+	{
+		if (xdefn->ref.shared != NULL && xdefn->ntruncates > 0)
+			lb_shared_board_clear(xdefn->ref.shared, xdefn->ref.generation,
+								  xact_xid);
+	}
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
+	{
+		if (board->pub != NULL)
+			lb_settle(board->pub);
+	}
+
+	/* Read without the lock: the launcher looks again under it. */
+	if (lb_shared->arena.used >= pg_atomic_read_u64(&lb_shared->warn_at))
+		lb_wake_launcher();
+	take_unknown_offline(NULL);
+	carry_out_ddl();
 	lb_pause("ended");
 }
 
+/* Nothing here may raise. */
 static void
 at_abort(void)
 {
 	bool		published = false;
 
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
 		published |= board->pub != NULL;
 	if (published)
 		lb_pause("drop");
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
 	{
 		if (board->pub != NULL)
 			lb_discard(board->pub);
 	}
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
-		if (op->kind == LB_DDL_CREATED && op->attached)
-			lb_shared_board_remove(op->shared, op->generation);
+		if (op->kind == LB_DDL_CREATED && op->ref.shared != NULL)
+			lb_shared_board_remove(op->ref.shared, op->ref.generation);
 	}
 }
 
 static void
 pre_prepare(void)
 {
+	xact_xid = GetTopFullTransactionIdIfAny();
 	if (lb_xact.defns != NULL)
 		publish(true);
-	xact_xid = GetTopFullTransactionIdIfAny();
 	for (LbDdlOp *op = lb_ddl_ops; op != NULL; op = op->next)
 	{
 		LbSharedBoard *shared;
@@ -390,9 +422,9 @@ pre_prepare(void)
 		switch (op->kind)
 		{
 			case LB_DDL_CREATED:
-				op->attached = attach(&op->defn, &op->shared, &op->generation);
-				if (op->attached)
-					leave_to_prepared(op->shared);
+				attach(&op->defn, &op->ref);
+				if (op->ref.shared != NULL)
+					leave_to_prepared(op->ref.shared);
 				break;
 			case LB_DDL_DROPPED:
 				shared = lb_shared_board_attach(&op->defn, false);
@@ -405,35 +437,36 @@ pre_prepare(void)
 									  NULL);
 				break;
 			case LB_DDL_RENAMED:	/* has become one dropped, one created */
-			case LB_DDL_DATABASE_DROPPED:	/* is in no transaction block */
+			case LB_DDL_DATABASE_DROPPED:	/* not in a transaction block */
 				break;
 		}
 	}
 }
 
-/* The publications wait for whoever meets them when it has ended. */
+/*
+ * The publications stay pending.  A backend that meets one after the
+ * transaction has ended settles or discards it.
+ */
 static void
 at_prepare(void)
 {
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
 	{
 		if (board->pub != NULL)
 			lb_disown_prepared(board->pub);
 	}
-	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-	{
-		if (!xdefn->counted || xdefn->shared->generation != xdefn->generation)
-			continue;
-		lb_shared_board_offline(xdefn->shared, PREPARED_REASON, true);
-	}
+	take_unknown_offline(PREPARED_REASON);
 	lb_wake_launcher();
 }
 
+/* The last step.  Only frees memory. */
 static void
 forget(void)
 {
 	lb_xact_forget();
 	lb_ddl_forget();
+	lb_caches_at_xact_end();
 }
 
 static void
@@ -442,39 +475,29 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
 			if (lb_shared != NULL && IsLogicalWorker())
 				lb_find_worker_truncates();
-			if (lb_xact.context != NULL)
+			if (lb_xact.context != NULL && event == XACT_EVENT_PRE_COMMIT)
 				pre_commit();
+			else if (lb_xact.context != NULL)
+				pre_prepare();
 			lb_xact.published = true;
 			break;
 		case XACT_EVENT_COMMIT:
 			if (lb_xact.context != NULL)
 				at_commit();
 			forget();
-			lb_corrections_at_xact_end();
-			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_ABORT:
 			if (lb_xact.context != NULL)
 				at_abort();
 			forget();
-			lb_corrections_at_xact_end();
-			lb_caches_at_xact_end();
-			break;
-		case XACT_EVENT_PRE_PREPARE:
-			if (lb_shared != NULL && IsLogicalWorker())
-				lb_find_worker_truncates();
-			if (lb_xact.context != NULL)
-				pre_prepare();
-			lb_xact.published = true;
 			break;
 		case XACT_EVENT_PREPARE:
 			if (lb_xact.defns != NULL)
 				at_prepare();
 			forget();
-			lb_corrections_at_xact_end();
-			lb_caches_at_xact_end();
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT:

@@ -3,17 +3,28 @@
  * xactlog.c
  *	  What the current transaction has changed.
  *
- * The triggers append changes to a list per board: an old key less, a new key
- * more, or both, with the command id of the tuples.  They are summed per
- * member and never replayed as assignments, because a user's own trigger that
- * updates a row of the same statement makes captures arrive out of order.
+ * The row triggers append changes to a list for each board: an old key less, a
+ * new key more, or both, with the command id of the tuples.  Changes are summed
+ * up per member and never replayed as assignments, because a user's trigger
+ * that updates a row of the same statement makes captures arrive out of order.
  *
- * Every change and every TRUNCATE has a number, ascending within the
- * transaction, so that an aborted subtransaction is cut off at the number
- * with which it started, and a TRUNCATE voids what came before it.
+ * Changes, TRUNCATEs and the operations of ddl.c have numbers, which ascend
+ * within the transaction.  An aborted subtransaction is cut off at the number
+ * with which it began.  A TRUNCATE voids the changes before its number.
  *
- * A write never fails because of us: when there is no memory the board's
- * changes become unknown, and it goes offline if the transaction commits.
+ * A write never fails for want of memory here: the changes of the definition
+ * become "unknown" from that number on, and the definition goes offline if the
+ * transaction commits.
+ *
+ * Reads of the transaction want the sums of the changes that count for their
+ * snapshot.  A few changes are summed up anew for each state of the list, in
+ * arrays (overlay.c).  More than LB_FEW_OWN are kept as sums (sums.c), which
+ * follow the list: a read adds what is new, and a change that is cut off is
+ * taken out again.
+ *
+ * Everything is in lb_xact.context, which the end of the transaction resets.
+ * Cutting off, summing up for publish, and forgetting never raise; the first
+ * and the last allocate nothing either.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,13 +42,13 @@ typedef struct Change
 {
 	uint64		seq;
 	CommandId	cid;
-	int32		flags;			/* as an entry's: LB_HAS_OLD, LB_HAS_NEW */
+	int32		flags;			/* of an entry: LB_HAS_OLD, LB_HAS_NEW */
 	int64		keys[FLEXIBLE_ARRAY_MEMBER];
 } Change;
 
 /*
- * The list of a board's changes is in pieces, each twice as long as the one
- * before up to a limit, so that it grows without being copied.
+ * The list of a board's changes consists of pieces, each twice as long as the
+ * one before, up to a limit.  It grows without being copied.
  */
 typedef struct LbPiece
 {
@@ -52,36 +63,35 @@ typedef struct LbPiece
 #define MAX_PIECE 8192
 
 /*
- * Changes that are summed up anew, in arrays, when others have come.  Tests make
- * it less.
+ * Up to this many changes are summed up anew, in arrays, when others have come.
+ * Tests make it less.
  */
 #ifndef LB_FEW_OWN
 #define LB_FEW_OWN 32
 #endif
 
-/* Changes that are taken in between two looks at interrupts. */
+/* Changes that are added between two checks for interrupts. */
 #ifndef LB_OWN_BATCH
 #define LB_OWN_BATCH 1024
 #endif
 
-/* Start of a subtransaction that has entries. */
+/* Up to this many elements of a table are in one bucket. */
+#define FEW 16
+
+/* The first number of a subtransaction that has taken one. */
 typedef struct Mark
 {
 	int			level;
-	uint64		seq;			/* first number of its own */
+	uint64		seq;
 } Mark;
 
 LbXact		lb_xact;
 
-static uint64 next_seq = 1;
 static MemoryContext kept_context = NULL;
+static LbXactTable defn_table;	/* by id */
+static LbXactTable board_table; /* by id and value */
 static LbXactBoard *last_board = NULL;
-static LbXactDefn **def_buckets = NULL; /* NULL while there are few */
-static uint32 ndef_buckets = 0;
-static uint32 nxact_defs = 0;
-static LbXactBoard **buckets = NULL;
-static uint32 nbuckets = 0;
-static uint32 nxact_boards = 0;
+static uint64 next_seq = 1;
 static Mark *marks = NULL;
 static int	nmarks = 0;
 static int	maxmarks = 0;
@@ -98,22 +108,41 @@ change_at(const LbPiece *piece, int width, int n)
 	return (Change *) ((char *) piece->changes + n * change_size(width));
 }
 
-/* The number of the last change, of which there must be one. */
-static inline uint64
-last_seq(const LbXactBoard *board)
+/* The last change of a board, of which there must be one. */
+static inline Change *
+last_change(const LbXactBoard *board)
 {
-	return change_at(board->last, board->width, board->last->nchanges - 1)->seq;
+	return change_at(board->last, board->width, board->last->nchanges - 1);
 }
 
+/* Copy a change to an entry (overlay.h). */
+static inline void
+copy_entry(int64 *entry, const Change *change, int width)
+{
+	entry[0] = change->flags;
+	memcpy(entry + 1, change->keys, 2 * width * sizeof(int64));
+}
+
+/* Room for n entries, or NULL if there is no memory. */
+static int64 *
+alloc_entries(MemoryContext context, int n, int width)
+{
+	return MemoryContextAllocExtended(context,
+									  (Size) Max(1, n) *
+									  lb_entry_words(width) * sizeof(int64),
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+}
+
+
 /* ----------------------------------------------------------------
- *		The list
+ *		The transaction
  * ----------------------------------------------------------------
  */
 
 void
 lb_xact_begin(void)
 {
-	/* Made once and reset at the end of each transaction that used it. */
+	/* Made once, and reset at the end of each transaction that used it. */
 	if (kept_context == NULL)
 		kept_context = AllocSetContextCreate(TopMemoryContext,
 											 "leaderboard transaction",
@@ -128,17 +157,11 @@ lb_xact_forget(void)
 	if (lb_xact.context == NULL)
 		return;
 	MemoryContextReset(lb_xact.context);
-	next_seq = 1;
-	lb_xact.context = NULL;
-	lb_xact.defns = NULL;
-	lb_xact.boards = NULL;
+	memset(&lb_xact, 0, sizeof(lb_xact));
+	memset(&defn_table, 0, sizeof(defn_table));
+	memset(&board_table, 0, sizeof(board_table));
 	last_board = NULL;
-	def_buckets = NULL;
-	ndef_buckets = 0;
-	nxact_defs = 0;
-	buckets = NULL;
-	nbuckets = 0;
-	nxact_boards = 0;
+	next_seq = 1;
 	marks = NULL;
 	nmarks = 0;
 	maxmarks = 0;
@@ -173,63 +196,83 @@ lb_xact_next_seq(void)
 	return next_seq;
 }
 
-/* As many are found quickly enough without a hash table. */
-#define FEW 16
+
+/* ----------------------------------------------------------------
+ *		Tables
+ * ----------------------------------------------------------------
+ */
+
+/* Move all elements of a bucket to a table's, the newest still first. */
+static void
+move_bucket(slist_head *from, LbXactTable *to)
+{
+	slist_head	turned = SLIST_STATIC_INIT(turned);
+
+	while (!slist_is_empty(from))
+		slist_push_head(&turned, slist_pop_head_node(from));
+	while (!slist_is_empty(&turned))
+	{
+		slist_node *node = slist_pop_head_node(&turned);
+		LbXactLink *link = slist_container(LbXactLink, node, node);
+
+		slist_push_head(lb_xact_bucket(to, link->hash), node);
+	}
+}
+
+void
+lb_xact_table_add(LbXactTable *table, LbXactLink *link)
+{
+	if (table->n >= Max(FEW, table->nbuckets))
+	{
+		LbXactTable larger = *table;
+
+		larger.nbuckets = 4 * Max(FEW, table->nbuckets);
+		larger.buckets = MemoryContextAllocZero(lb_xact.context,
+												larger.nbuckets *
+												sizeof(slist_head));
+		slist_init(&larger.few);
+		if (table->nbuckets == 0)
+			move_bucket(&table->few, &larger);
+		for (uint32 i = 0; i < table->nbuckets; i++)
+			move_bucket(&table->buckets[i], &larger);
+		if (table->buckets != NULL)
+			pfree(table->buckets);
+		*table = larger;
+	}
+	slist_push_head(lb_xact_bucket(table, link->hash), &link->node);
+	table->n++;
+}
+
+void
+lb_xact_table_pop(LbXactTable *table, LbXactLink *link)
+{
+	slist_node *node;
+
+	node = slist_pop_head_node(lb_xact_bucket(table, link->hash));
+	Assert(node == &link->node);
+	(void) node;
+	table->n--;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Definitions and boards
+ * ----------------------------------------------------------------
+ */
 
 LbXactDefn *
 lb_xact_find_defn(const LbDefinition *defn)
 {
-	LbXactDefn *xdefn;
+	slist_iter	iter;
 
-	if (def_buckets == NULL)
+	slist_foreach(iter, lb_xact_bucket(&defn_table, defn->id))
 	{
-		for (xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-		{
-			if (xdefn->defn.id == defn->id &&
-				xdefn->defn.catalog == defn->catalog)
-				return xdefn;
-		}
-		return NULL;
-	}
-	for (xdefn = def_buckets[defn->id & (ndef_buckets - 1)]; xdefn != NULL;
-		 xdefn = xdefn->chain)
-	{
+		LbXactDefn *xdefn = slist_container(LbXactDefn, link.node, iter.cur);
+
 		if (xdefn->defn.id == defn->id && xdefn->defn.catalog == defn->catalog)
 			return xdefn;
 	}
 	return NULL;
-}
-
-/* One more in the list; can raise, and then it is not. */
-static void
-enter_xact_def(LbXactDefn *xdefn)
-{
-	if (nxact_defs >= Max(FEW, ndef_buckets))
-	{
-		uint32		n = nxact_defs * 4;
-		LbXactDefn **table = MemoryContextAllocZero(lb_xact.context,
-													n * sizeof(LbXactDefn *));
-
-		for (LbXactDefn *each = lb_xact.defns; each != NULL; each = each->next)
-		{
-			each->chain = table[each->defn.id & (n - 1)];
-			table[each->defn.id & (n - 1)] = each;
-		}
-		if (def_buckets != NULL)
-			pfree(def_buckets);
-		def_buckets = table;
-		ndef_buckets = n;
-	}
-	if (def_buckets != NULL)
-	{
-		LbXactDefn **head = &def_buckets[xdefn->defn.id & (ndef_buckets - 1)];
-
-		xdefn->chain = *head;
-		*head = xdefn;
-	}
-	xdefn->next = lb_xact.defns;
-	lb_xact.defns = xdefn;
-	nxact_defs++;
 }
 
 LbXactDefn *
@@ -241,24 +284,16 @@ lb_xact_make_defn(LbDefinition *defn)
 		return xdefn;
 	lb_xact_begin();
 
-	/* The copy will need it at PRE_COMMIT; the cache keeps it. */
+	/* The copy needs shared at PRE_COMMIT, and the cache keeps it. */
 	(void) lb_shared_board_attach(defn, false);
 	xdefn = MemoryContextAlloc(lb_xact.context, sizeof(LbXactDefn));
 	memset(xdefn, 0, offsetof(LbXactDefn, defn));
 	xdefn->defn = *defn;
-	enter_xact_def(xdefn);
+	xdefn->link.hash = defn->id;
+	lb_xact_table_add(&defn_table, &xdefn->link);
+	xdefn->next = lb_xact.defns;
+	lb_xact.defns = xdefn;
 	return xdefn;
-}
-
-/* From a number on: what is rolled back with it was not lost. */
-static void
-set_unknown(LbXactDefn *xdefn, uint64 seq, const char *reason)
-{
-	if (xdefn->unknown)
-		return;
-	xdefn->unknown = true;
-	xdefn->unknown_seq = seq;
-	xdefn->reason = reason;
 }
 
 static bool
@@ -271,58 +306,44 @@ is_board(const LbXactBoard *board, const LbDefinition *defn,
 		memcmp(board->value.data, value->data, value->len) == 0;
 }
 
+/* A board of the transaction, or NULL; hash is the value's. */
 static LbXactBoard *
-find_xact_board(const LbDefinition *defn, const LbValue *value, uint32 hash)
+find_board(const LbDefinition *defn, const LbValue *value, uint32 hash)
 {
-	LbXactBoard *board;
+	slist_iter	iter;
 
-	if (nbuckets == 0)
-		return NULL;
-	for (board = buckets[(hash ^ defn->id) & (nbuckets - 1)]; board != NULL;
-		 board = board->chain)
+	hash ^= defn->id;
+	slist_foreach(iter, lb_xact_bucket(&board_table, hash))
 	{
-		if (is_board(board, defn, value))
+		LbXactBoard *board = slist_container(LbXactBoard, link.node, iter.cur);
+
+		if (board->link.hash == hash && is_board(board, defn, value))
 			return board;
 	}
 	return NULL;
 }
 
+/* The same, made if there is none.  Can raise. */
 static LbXactBoard *
-make_xact_board(LbDefinition *defn, const LbValue *value)
+make_board(LbDefinition *defn, const LbValue *value)
 {
 	uint32		hash;
 	LbXactBoard *board;
-	uint32		bucket;
 
 	if (last_board != NULL && is_board(last_board, defn, value))
 		return last_board;
 	hash = defn->family ? lb_value_hash(value) : 0;
-	board = find_xact_board(defn, value, hash);
+	board = find_board(defn, value, hash);
 	if (board != NULL)
 		return last_board = board;
 
 	lb_xact_begin();
-	if (nxact_boards >= nbuckets)
-	{
-		uint32		newsize = Max(16, nbuckets * 2);
-		LbXactBoard **newbuckets;
-
-		newbuckets = MemoryContextAllocZero(lb_xact.context,
-											newsize * sizeof(LbXactBoard *));
-		for (board = lb_xact.boards; board != NULL; board = board->next)
-		{
-			bucket = (board->hash ^ board->xdefn->defn.id) & (newsize - 1);
-			board->chain = newbuckets[bucket];
-			newbuckets[bucket] = board;
-		}
-		buckets = newbuckets;
-		nbuckets = newsize;
-	}
 	board = MemoryContextAllocZero(lb_xact.context, sizeof(LbXactBoard));
 	board->xdefn = lb_xact_make_defn(defn);
 	board->width = defn->width;
 	board->hash = hash;
 	board->value.len = value->len;
+	board->value.data = "";
 	if (value->len > 0)
 	{
 		char	   *copy = MemoryContextAlloc(lb_xact.context, value->len);
@@ -330,20 +351,42 @@ make_xact_board(LbDefinition *defn, const LbValue *value)
 		memcpy(copy, value->data, value->len);
 		board->value.data = copy;
 	}
-	else
-		board->value.data = "";
+	board->link.hash = hash ^ defn->id;
+	lb_xact_table_add(&board_table, &board->link);
 	board->next = lb_xact.boards;
 	lb_xact.boards = board;
 	board->next_of_defn = board->xdefn->boards;
 	board->xdefn->boards = board;
-	bucket = (hash ^ defn->id) & (nbuckets - 1);
-	board->chain = buckets[bucket];
-	buckets[bucket] = board;
-	nxact_boards++;
 	return last_board = board;
 }
 
-/* Room for more changes.  Returns false if there is no memory. */
+
+/* ----------------------------------------------------------------
+ *		The list
+ * ----------------------------------------------------------------
+ */
+
+/* What is rolled back together with the number seq was not lost. */
+static void
+unknown_from(LbXactDefn *xdefn, uint64 seq, const char *reason)
+{
+	if (xdefn->unknown)
+		return;
+	xdefn->unknown = true;
+	xdefn->unknown_seq = seq;
+	xdefn->reason = reason;
+}
+
+void
+lb_xact_set_unknown(LbDefinition *defn, const char *reason)
+{
+	LbXactDefn *xdefn = lb_xact_make_defn(defn);
+
+	if (!xdefn->unknown)
+		unknown_from(xdefn, lb_xact_take_seq(), reason);
+}
+
+/* Make room for more changes.  Returns false if there is no memory. */
 static bool
 add_piece(LbXactBoard *board)
 {
@@ -374,22 +417,21 @@ void
 lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 				   const int64 *new, CommandId cid)
 {
-	LbXactBoard *board = make_xact_board(defn, value);
+	LbXactBoard *board = make_board(defn, value);
 	uint64		seq = lb_xact_take_seq();	/* can raise, so first */
 	int			width = board->width;
-	LbPiece    *piece = board->last;
 	Change	   *change;
 
-	if (piece == NULL || piece->nchanges == piece->maxchanges)
+	if ((board->last == NULL ||
+		 board->last->nchanges == board->last->maxchanges) &&
+		!add_piece(board))
 	{
-		if (!add_piece(board))
-		{
-			set_unknown(board->xdefn, seq, NULL);
-			return;
-		}
-		piece = board->last;
+		unknown_from(board->xdefn, seq, NULL);
+		return;
 	}
-	change = change_at(piece, width, piece->nchanges);
+	board->last->nchanges++;
+	board->nchanges++;
+	change = last_change(board);
 	change->seq = seq;
 	change->cid = cid;
 	change->flags = (old != NULL ? LB_HAS_OLD : 0) |
@@ -399,25 +441,83 @@ lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 		change->keys[i] = old != NULL ? old[i] : 0;
 		change->keys[width + i] = new != NULL ? new[i] : 0;
 	}
-	piece->nchanges++;
-	board->nchanges++;
 }
 
+void
+lb_xact_add_truncate(LbXactDefn *xdefn)
+{
+	if (xdefn->ntruncates == xdefn->maxtruncates)
+	{
+		int			newmax = Max(4, xdefn->maxtruncates * 2);
+
+		xdefn->truncates = xdefn->truncates == NULL ?
+			MemoryContextAlloc(lb_xact.context, newmax * sizeof(uint64)) :
+			repalloc(xdefn->truncates, newmax * sizeof(uint64));
+		xdefn->maxtruncates = newmax;
+	}
+	xdefn->truncates[xdefn->ntruncates++] = lb_xact_take_seq();
+}
+
+static uint64
+last_truncate(const LbXactDefn *xdefn)
+{
+	return xdefn->ntruncates == 0 ? 0 :
+		xdefn->truncates[xdefn->ntruncates - 1];
+}
+
+bool
+lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq)
+{
+	for (LbXactBoard *board = xdefn->boards; board != NULL;
+		 board = board->next_of_defn)
+	{
+		if (board->nchanges > 0 && last_change(board)->seq >= seq)
+			return true;
+	}
+	return false;
+}
+
+bool
+lb_altered_here(const LbDefinition *defn)
+{
+	LbXactDefn *xdefn = lb_xact_find_defn(defn);
+
+	return xdefn != NULL && xdefn->unknown;
+}
+
+bool
+lb_changed_here(Oid source)
+{
+	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
+	{
+		if (xdefn->defn.source == source)
+			return true;
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Subtransactions
+ *
+ * Nothing here raises or allocates, except that taking a change out of sums may
+ * allocate without raising.
+ * ----------------------------------------------------------------
+ */
+
 /*
- * The last change is going to be dropped: take it out of sums that have taken it
- * in.  Where that is not known to be less work than beginning anew, or fails,
- * they are broken, and made anew when they are needed.
+ * The last change of a board is about to be dropped: take it out of sums that
+ * have it.  If that fails, the sums are broken, and the next read makes them
+ * anew.
  */
 static void
 take_out_last(LbXactBoard *board, LbOwnSums *own)
 {
-	int			nchanges = board->nchanges;
-	Change	   *change;
+	Change	   *change = last_change(board);
 	int64		entry[1 + 2 * LB_MAX_WIDTH];
 
-	if (own->sums == NULL || own->nseen < nchanges)
+	if (own->sums == NULL || own->nseen < board->nchanges)
 		return;
-	change = change_at(board->last, board->width, board->last->nchanges - 1);
 	own->nseen--;
 	if (board->last->nchanges > 1 || board->last->prev == NULL)
 	{
@@ -437,15 +537,13 @@ take_out_last(LbXactBoard *board, LbOwnSums *own)
 			own->min_left = InvalidCommandId;
 		return;
 	}
-	entry[0] = change->flags;
-	memcpy(entry + 1, change->keys, 2 * board->width * sizeof(int64));
+	copy_entry(entry, change, board->width);
 	if (!own->sums->broken)
 		(void) lb_sums_add(own->sums, entry, true);
 }
 
-/* Drop the last change. */
 static void
-drop_change(LbXactBoard *board)
+drop_last(LbXactBoard *board)
 {
 	LbPiece    *piece = board->last;
 
@@ -457,38 +555,44 @@ drop_change(LbXactBoard *board)
 	pfree(piece);
 }
 
-static uint64
-last_truncate(const LbXactDefn *xdefn)
+/* Cut off the changes of a board from number seq on. */
+static void
+cut_off_changes(LbXactBoard *board, uint64 seq)
 {
-	return xdefn->ntruncates == 0 ? 0 : xdefn->truncates[xdefn->ntruncates - 1];
+	for (int n = 1; board->nchanges > 0 && last_change(board)->seq >= seq; n++)
+	{
+		for (int i = 0; i < LB_MAX_OWN_SUMS; i++)
+		{
+			LbOwnSums  *own = &board->own[i];
+
+			/*
+			 * The callback cannot be interrupted.  When many changes go, it
+			 * is less work to make the sums anew than to take all of them
+			 * out.
+			 */
+			if (own->sums != NULL && n > LB_OWN_BATCH &&
+				n > board->nchanges / 4)
+				own->sums->broken = true;
+			take_out_last(board, own);
+		}
+		drop_last(board);
+	}
+	if (board->overlay != NULL && board->overlay_seq >= seq)
+		board->overlay = NULL;
 }
 
-/* Cut off everything from number seq on. */
-static void
-cut_off(uint64 seq)
+uint64
+lb_xact_subabort(int level)
 {
-	for (LbXactBoard *board = lb_xact.boards; board != NULL; board = board->next)
-	{
-		int			ndropped = 0;
+	uint64		seq = 0;
 
-		while (board->nchanges > 0 && last_seq(board) >= seq)
-		{
-			/* Not for long: the callback cannot be interrupted. */
-			ndropped++;
-			for (int i = 0; i < LB_MAX_OWN_SUMS; i++)
-			{
-				LbOwnSums  *own = &board->own[i];
-
-				if (own->sums != NULL && ndropped > LB_OWN_BATCH &&
-					ndropped > board->nchanges / 4)
-					own->sums->broken = true;
-				take_out_last(board, own);
-			}
-			drop_change(board);
-		}
-		if (board->overlay != NULL && board->overlay_seq >= seq)
-			board->overlay = NULL;
-	}
+	while (nmarks > 0 && marks[nmarks - 1].level >= level)
+		seq = marks[--nmarks].seq;
+	if (seq == 0)
+		return 0;
+	for (LbXactBoard *board = lb_xact.boards; board != NULL;
+		 board = board->next)
+		cut_off_changes(board, seq);
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
 		while (xdefn->ntruncates > 0 && last_truncate(xdefn) >= seq)
@@ -499,44 +603,6 @@ cut_off(uint64 seq)
 			xdefn->reason = NULL;
 		}
 	}
-}
-
-void
-lb_xact_add_truncate(LbXactDefn *xdefn)
-{
-	if (xdefn->ntruncates == xdefn->maxtruncates)
-	{
-		int			newmax = Max(4, xdefn->maxtruncates * 2);
-
-		xdefn->truncates = xdefn->truncates == NULL ?
-			MemoryContextAlloc(lb_xact.context, newmax * sizeof(uint64)) :
-			repalloc(xdefn->truncates, newmax * sizeof(uint64));
-		xdefn->maxtruncates = newmax;
-	}
-	xdefn->truncates[xdefn->ntruncates++] = lb_xact_take_seq();
-}
-
-bool
-lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq)
-{
-	for (LbXactBoard *board = xdefn->boards; board != NULL;
-		 board = board->next_of_defn)
-	{
-		if (board->nchanges > 0 && last_seq(board) >= seq)
-			return true;
-	}
-	return false;
-}
-
-uint64
-lb_xact_subabort(int level)
-{
-	uint64		seq = 0;
-
-	while (nmarks > 0 && marks[nmarks - 1].level >= level)
-		seq = marks[--nmarks].seq;
-	if (seq > 0)
-		cut_off(seq);
 	return seq;
 }
 
@@ -545,8 +611,6 @@ lb_xact_subcommit(int level)
 {
 	if (nmarks == 0 || marks[nmarks - 1].level < level)
 		return;
-
-	/* What it did is its parent's now. */
 	if (level == 2 || (nmarks > 1 && marks[nmarks - 2].level == level - 1))
 		nmarks--;
 	else
@@ -555,48 +619,71 @@ lb_xact_subcommit(int level)
 
 
 /* ----------------------------------------------------------------
- *		Net changes
+ *		Changes summed up
  * ----------------------------------------------------------------
  */
 
-bool
-lb_xact_counted_changes(const LbXactBoard *board, CommandId curcid,
-						MemoryContext context, LbChanges *changes)
+/*
+ * The changes of a board that count for a command id, in memory of context.
+ * Returns false if there is no memory.  Never raises.
+ */
+static bool
+counted_changes(const LbXactBoard *board, CommandId curcid,
+				MemoryContext context, LbChanges *changes)
 {
 	uint64		from = last_truncate(board->xdefn);
 	int			width = board->width;
-	int64	   *entry;
 
 	changes->width = width;
 	changes->n = 0;
 	changes->max = board->nchanges;
-	changes->words = MemoryContextAllocExtended(context,
-												(Size) Max(1, board->nchanges) *
-												lb_entry_words(width) *
-												sizeof(int64),
-												MCXT_ALLOC_HUGE |
-												MCXT_ALLOC_NO_OOM);
+	changes->words = alloc_entries(context, board->nchanges, width);
 	if (changes->words == NULL)
 		return false;
-	entry = changes->words;
 	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
 	{
 		for (int i = 0; i < piece->nchanges; i++)
 		{
-			Change	   *change = change_at(piece, width, i);
+			const Change *change = change_at(piece, width, i);
 
-			if (change->cid >= curcid || change->seq <= from)
-				continue;
-			*entry++ = change->flags;
-			for (int j = 0; j < 2 * width; j++)
-				*entry++ = change->keys[j];
-			changes->n++;
+			if (change->cid < curcid && change->seq > from)
+				copy_entry(changes->words +
+						   (Size) changes->n++ * lb_entry_words(width),
+						   change, width);
 		}
 	}
 	return true;
 }
 
-/* Whether the changes that sums have are those that count for a command id. */
+bool
+lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net)
+{
+	LbChanges	changes;
+	int64	   *entries;
+	bool		ambiguous;
+
+	net->shared = board->xdefn->ref.shared;
+	net->generation = board->xdefn->ref.generation;
+	net->value = &board->value;
+	net->hash = board->hash;
+	if (!counted_changes(board, InvalidCommandId, lb_xact.context, &changes))
+		return false;
+	if (lb_changes_are_net(&changes))
+	{
+		net->entries = changes.words;
+		net->nentries = changes.n;
+		return true;
+	}
+	entries = alloc_entries(lb_xact.context, changes.n, board->width);
+	if (entries == NULL)
+		return false;
+	net->entries = entries;
+	net->nentries = lb_net_changes(&changes, entries, &ambiguous);
+	pfree(changes.words);
+	return !ambiguous;
+}
+
+/* Whether the changes in the sums are those that count for a command id. */
 static bool
 own_sums_are_for(const LbOwnSums *own, CommandId curcid, uint64 truncate)
 {
@@ -607,7 +694,7 @@ own_sums_are_for(const LbOwnSums *own, CommandId curcid, uint64 truncate)
 	return own->max_taken < curcid;
 }
 
-/* Begin anew.  Returns false if there is no memory. */
+/* Begin anew, with no change.  Returns false if there is no memory. */
 static bool
 own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 			   uint64 truncate)
@@ -627,76 +714,82 @@ own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 	return own->sums != NULL;
 }
 
+/* Look at the list's next change.  If it counts, copy it and return true. */
+static bool
+take_next(LbXactBoard *board, LbOwnSums *own, int64 *entry)
+{
+	const Change *change;
+
+	if (own->at == own->piece->nchanges)
+	{
+		own->piece = own->piece->next;
+		own->at = 0;
+	}
+	change = change_at(own->piece, board->width, own->at++);
+	own->nseen++;
+	if (change->seq <= own->truncate)
+		return false;
+	if (change->cid >= own->cid)
+	{
+		own->nleft++;
+		own->min_left = Min(own->min_left, change->cid);
+		return false;
+	}
+	own->max_taken = Max(own->max_taken, change->cid);
+	copy_entry(entry, change, board->width);
+	return true;
+}
+
 /*
- * Take in what the list has got since the last time.  Returns false if there is
- * no memory; raises only when interrupted.
+ * Add the changes that the list has got since the last time.  Returns false if
+ * there is no memory; raises only when interrupted.
  */
 static bool
-own_sums_go_on(LbXactBoard *board, LbOwnSums *own)
+add_new(LbXactBoard *board, LbOwnSums *own)
 {
-	int			width = board->width;
 	int64		entry[1 + 2 * LB_MAX_WIDTH];
-	LbChanges	all;
-	bool		at_once = own->nseen == 0 && board->nchanges > LB_OWN_BATCH &&
-		own->sums->removed.members + own->sums->added.members == 0 &&
-		!lb_sums_ambiguous(own->sums);
-	bool		ok;
 
-	if (at_once)
-	{
-		all.width = width;
-		all.n = 0;
-		all.max = board->nchanges;
-		all.words = MemoryContextAllocExtended(own->sums->context,
-											   (Size) all.max *
-											   lb_entry_words(width) *
-											   sizeof(int64),
-											   MCXT_ALLOC_HUGE |
-											   MCXT_ALLOC_NO_OOM);
-		if (all.words == NULL)
-			return false;
-
-		/* Until they are in it. */
-		own->sums->broken = true;
-	}
 	for (int n = 0; own->nseen < board->nchanges; n++)
 	{
-		Change	   *change;
-
 		if (n % LB_OWN_BATCH == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!at_once &&
-				!lb_sums_reserve(own->sums,
+			if (!lb_sums_reserve(own->sums,
 								 Min(LB_OWN_BATCH,
 									 board->nchanges - own->nseen)))
 				return false;
 		}
-		if (own->at == own->piece->nchanges)
-		{
-			own->piece = own->piece->next;
-			own->at = 0;
-		}
-		change = change_at(own->piece, width, own->at++);
-		own->nseen++;
-		if (change->seq <= own->truncate)
-			continue;
-		if (change->cid >= own->cid)
-		{
-			own->nleft++;
-			own->min_left = Min(own->min_left, change->cid);
-			continue;
-		}
-		own->max_taken = Max(own->max_taken, change->cid);
-		entry[0] = change->flags;
-		memcpy(entry + 1, change->keys, 2 * width * sizeof(int64));
-		if (at_once)
-			lb_add_change(&all, entry, false);
-		else if (!lb_sums_add(own->sums, entry, false))
+		if (take_next(board, own, entry) &&
+			!lb_sums_add(own->sums, entry, false))
 			return false;
 	}
-	if (!at_once)
-		return true;
+	return true;
+}
+
+/* The same for many changes and sums that are empty, in less time. */
+static bool
+load_all(LbXactBoard *board, LbOwnSums *own)
+{
+	int64		entry[1 + 2 * LB_MAX_WIDTH];
+	LbChanges	all;
+	bool		ok;
+
+	all.width = board->width;
+	all.n = 0;
+	all.max = board->nchanges;
+	all.words = alloc_entries(own->sums->context, all.max, all.width);
+	if (all.words == NULL)
+		return false;
+
+	/* Until the changes are in the sums. */
+	own->sums->broken = true;
+	for (int n = 0; own->nseen < board->nchanges; n++)
+	{
+		if (n % LB_OWN_BATCH == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (take_next(board, own, entry))
+			lb_add_change(&all, entry, false);
+	}
 	ok = lb_sums_load(own->sums, &all);
 	pfree(all.words);
 	return ok;
@@ -708,6 +801,7 @@ own_sums(LbXactBoard *board, CommandId curcid)
 {
 	uint64		truncate = last_truncate(board->xdefn);
 	LbOwnSums  *own = NULL;
+	bool		empty;
 
 	for (int i = 0; i < LB_MAX_OWN_SUMS && own == NULL; i++)
 	{
@@ -727,16 +821,20 @@ own_sums(LbXactBoard *board, CommandId curcid)
 	}
 	own->cid = curcid;
 	own->used = ++board->nasked;
-	return own_sums_go_on(board, own) ? own->sums : NULL;
+	empty = own->nseen == 0 && !lb_sums_ambiguous(own->sums) &&
+		own->sums->removed.members + own->sums->added.members == 0;
+	if (empty && board->nchanges > LB_OWN_BATCH)
+		return load_all(board, own) ? own->sums : NULL;
+	return add_new(board, own) ? own->sums : NULL;
 }
 
-/* The same in arrays.  Returns NULL if there is no memory. */
+/* The same in arrays. */
 static LbOverlay *
 own_overlay(LbXactBoard *board, CommandId curcid)
 {
 	LbDefinition *defn = &board->xdefn->defn;
 	uint64		truncate = last_truncate(board->xdefn);
-	uint64		seq = last_seq(board);
+	uint64		seq = last_change(board)->seq;
 	LbOverlay  *overlay;
 	LbChanges	changes;
 	MemoryContext old;
@@ -751,7 +849,7 @@ own_overlay(LbXactBoard *board, CommandId curcid)
 													   ALLOCSET_SMALL_SIZES);
 	board->overlay = NULL;
 	MemoryContextReset(board->overlay_context);
-	if (!lb_xact_counted_changes(board, curcid, board->overlay_context, &changes))
+	if (!counted_changes(board, curcid, board->overlay_context, &changes))
 		return NULL;
 	old = MemoryContextSwitchTo(board->overlay_context);
 	overlay = palloc(sizeof(LbOverlay));
@@ -794,7 +892,7 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 	value.data = "";
 	if (target->has_value)
 		value = target->value;
-	board = find_xact_board(defn, &value, target->hash);
+	board = find_board(defn, &value, target->hash);
 	if (board == NULL || board->nchanges == 0)
 	{
 		if (!own->truncated)
@@ -812,32 +910,4 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 	}
 	own->overlay = own_overlay(board, curcid);
 	return own->overlay != NULL;
-}
-
-void
-lb_xact_rows_unknown(LbDefinition *defn, const char *reason)
-{
-	LbXactDefn *xdefn = lb_xact_make_defn(defn);
-
-	if (!xdefn->unknown)
-		set_unknown(xdefn, lb_xact_take_seq(), reason);
-}
-
-bool
-lb_altered_here(const LbDefinition *defn)
-{
-	LbXactDefn *xdefn = lb_xact_find_defn(defn);
-
-	return xdefn != NULL && xdefn->unknown;
-}
-
-bool
-lb_changed_here(Oid source)
-{
-	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
-	{
-		if (xdefn->defn.source == source)
-			return true;
-	}
-	return false;
 }

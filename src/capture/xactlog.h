@@ -8,6 +8,8 @@
 #ifndef LB_XACTLOG_H
 #define LB_XACTLOG_H
 
+#include "lib/ilist.h"
+
 #include "boards/definition.h"
 #include "boards/live.h"
 #include "boards/shared.h"
@@ -17,29 +19,33 @@
 #include "ledger/overlay.h"
 
 /*
- * What the transaction has changed on a board: a few changes in arrays, more as
- * sums, which every further one is added to; neither if there is nothing.
+ * What the transaction has changed on a board: a few changes in arrays
+ * (overlay), more of them as sums, to which each further change is added.
+ * Neither is set if there are no changes.
  */
 typedef struct LbOwn
 {
-	bool		truncated;		/* of what was there before nothing counts */
+	bool		truncated;		/* rows older than these changes do not count */
 	LbOverlay  *overlay;
 	LbSums	   *sums;
 } LbOwn;
 
 /*
  * What the transaction has changed on the target's board, as a snapshot with
- * this command id sees it, with as_sums also few changes as sums.  Belongs to
- * the transaction and is valid until its next change or the next call for the
- * board.  Returns false if that is not known, or if there is no memory for it.
- * Raises when interrupted, or out of memory with few changes.
+ * this command id sees it.  With as_sums, a few changes come as sums too.
+ *
+ * The result belongs to the transaction.  It is valid until the transaction's
+ * next change, or the next call for the board.  Returns false if the changes
+ * are unknown, or if there is no memory for the result.  Raises when
+ * interrupted, and a few changes also when out of memory.
  */
 extern bool lb_own_changes(const LbTarget *target, CommandId curcid,
 						   bool as_sums, LbOwn *own);
 
 /*
- * Whether the transaction has made changes for this board that are not captured,
- * by altering its triggers, say.  Then it is built anew when that commits.
+ * Whether the transaction has made changes of this board that are not captured,
+ * for example by altering its triggers.  The board is then built anew when the
+ * transaction commits.
  */
 extern bool lb_altered_here(const LbDefinition *defn);
 
@@ -48,78 +54,115 @@ extern bool lb_changed_here(Oid source);
 
 
 /* ----------------------------------------------------------------
- *		The list itself, for the files of this folder
+ *		For the files of this folder
  * ----------------------------------------------------------------
  */
+
+/*
+ * A hash table in the transaction's memory.  Few elements share one bucket.  The
+ * newest element comes first in its bucket.
+ */
+typedef struct LbXactLink
+{
+	slist_node	node;
+	uint32		hash;
+} LbXactLink;
+
+typedef struct LbXactTable
+{
+	uint32		n;				/* elements */
+	uint32		nbuckets;		/* a power of two; 0: all are in "few" */
+	slist_head	few;
+	slist_head *buckets;
+} LbXactTable;
+
+/* The bucket for a hash. */
+static inline slist_head *
+lb_xact_bucket(LbXactTable *table, uint32 hash)
+{
+	return table->nbuckets == 0 ? &table->few :
+		&table->buckets[hash & (table->nbuckets - 1)];
+}
+
+/* Add an element whose hash is set.  If this raises, nothing was added. */
+extern void lb_xact_table_add(LbXactTable *table, LbXactLink *link);
+
+/* Remove the newest element.  Never raises. */
+extern void lb_xact_table_pop(LbXactTable *table, LbXactLink *link);
+
+/* An entry of the directory, which is gone once its generation has changed. */
+typedef struct LbSharedRef
+{
+	LbSharedBoard *shared;		/* NULL: not attached */
+	uint64		generation;
+} LbSharedRef;
 
 /* What the transaction has to do with one definition. */
 typedef struct LbXactDefn
 {
-	struct LbXactDefn *next;	/* all of the transaction */
-	struct LbXactDefn *chain;	/* same bucket, once there are some */
+	struct LbXactDefn *next;	/* of lb_xact.defns */
+	LbXactLink	link;
 	struct LbXactBoard *boards; /* linked by next_of_defn */
-	bool		unknown;		/* changes were lost, or made behind us */
-	uint64		unknown_seq;	/* ... from this number on */
-	const char *reason;			/* ... if not for want of memory */
-	uint64		truncate_began; /* first number after the last one began */
+	bool		unknown;		/* changes were lost, or not captured, ... */
+	uint64		unknown_seq;	/* ... from this number on, ... */
+	const char *reason;			/* ... for this reason; NULL: no memory */
+	uint64		truncate_began; /* the next number when the last TRUNCATE
+								 * began ... */
 	CommandId	truncate_cid;	/* ... in this command */
 	SubTransactionId truncate_subid;
 	int			ntruncates;
 	int			maxtruncates;
 	uint64	   *truncates;		/* numbers of its TRUNCATEs, ascending */
-	bool		needed;			/* has changes */
-	bool		attached;		/* shared and generation are good */
+	bool		needed;			/* has changes to publish */
 	bool		counted;		/* in shared's nunknown */
-	LbSharedBoard *shared;
-	uint64		generation;
+	LbSharedRef ref;			/* set at PRE_COMMIT */
 	LbDefinition defn;			/* a copy; its pointers may be stale */
 } LbXactDefn;
 
 /*
- * The sums of a board's changes that count for snapshots with command ids up to
- * cid, kept up from read to read.  Other command ids do as well as long as the
- * same changes count for them.
+ * The sums of those changes of a board that count for snapshots with command
+ * ids up to cid.  A read adds the changes that have come since the last read.
+ * The sums also serve another command id for which the same changes count.
  */
 typedef struct LbOwnSums
 {
 	LbSums	   *sums;			/* NULL: not made yet */
-	uint64		truncate;		/* number of the TRUNCATE that they begin
-								 * after */
+	uint64		truncate;		/* they begin after this TRUNCATE's number */
 	CommandId	cid;
-	CommandId	max_taken;		/* no command id of those taken in is higher */
-	CommandId	min_left;		/* nor lower of those that do not count */
-	int			nleft;			/* of which there are so many */
-	int			nseen;			/* of the list, from its beginning */
-	struct LbPiece *piece;		/* where the next one is looked for */
+	CommandId	max_taken;		/* highest command id of the changes added */
+	CommandId	min_left;		/* lowest one of those that do not count */
+	int			nleft;			/* how many do not count */
+	int			nseen;			/* changes looked at, from the list's start */
+	struct LbPiece *piece;		/* where the next change is looked for */
 	int			at;
-	uint64		used;			/* when it was last asked for */
+	uint64		used;			/* when they were last asked for */
 } LbOwnSums;
 
 /*
- * One for the snapshots of new statements, and one for those of a statement or
- * cursor that has begun earlier and goes on meanwhile.
+ * Sums that a board has: for the snapshots of new statements, and for those of a
+ * statement or cursor that began earlier and runs meanwhile.
  */
 #define LB_MAX_OWN_SUMS 2
 
-/* ... and with one board. */
+/* What the transaction has changed on one board. */
 typedef struct LbXactBoard
 {
-	struct LbXactBoard *next;	/* all of the transaction */
-	struct LbXactBoard *chain;	/* same bucket */
+	struct LbXactBoard *next;	/* of lb_xact.boards */
+	LbXactLink	link;
 	struct LbXactBoard *next_of_defn;
 	LbXactDefn *xdefn;
 	LbValue		value;
-	uint32		hash;
+	uint32		hash;			/* of the value */
 	int			width;
 	int			nchanges;		/* of all pieces */
 	struct LbPiece *first;
 	struct LbPiece *last;		/* none but the first is empty */
-	LbPublication *pub;
+	LbPublication *pub;			/* from PRE_COMMIT on */
 
 	LbOwnSums	own[LB_MAX_OWN_SUMS];
 	uint64		nasked;			/* how often they were asked for */
 
-	/* The overlay made last, and for which state of the list. */
+	/* The overlay made last, and the state of the list that it is for. */
 	MemoryContext overlay_context;
 	LbOverlay  *overlay;
 	uint64		overlay_seq;
@@ -137,53 +180,63 @@ typedef struct LbXact
 
 extern LbXact lb_xact;
 
-/* Make lb_xact.context.  Can raise. */
+/* Set lb_xact.context.  Can raise. */
 extern void lb_xact_begin(void);
 
-/* Forget everything.  Only gives memory back. */
+/* Forget everything at the end of the transaction.  Only frees memory. */
 extern void lb_xact_forget(void);
 
 /*
- * A number for something that happens now, in this subtransaction, and the one
- * that the next will get.  The first can raise; it needs the context.
+ * The number for something that happens now, in this subtransaction.  Can raise;
+ * needs lb_xact.context.
  */
 extern uint64 lb_xact_take_seq(void);
+
+/* The number that lb_xact_take_seq() will return. */
 extern uint64 lb_xact_next_seq(void);
 
-/* The transaction's record of a definition: NULL if it has none, or made. */
+/* The transaction's record of a definition, or NULL. */
 extern LbXactDefn *lb_xact_find_defn(const LbDefinition *defn);
+
+/* The same, made if there is none.  Can raise; takes the directory's lock. */
 extern LbXactDefn *lb_xact_make_defn(LbDefinition *defn);
 
-/* Append a change; old or new may be NULL.  Can raise. */
+/*
+ * Append a change of one member on one board; old or new may be NULL.  Can
+ * raise, but not for want of memory for the list itself: the changes are then
+ * unknown.
+ */
 extern void lb_xact_add_change(LbDefinition *defn, const LbValue *value,
 							   const int64 *old, const int64 *new,
 							   CommandId cid);
 
-/* A TRUNCATE of the source.  Can raise. */
+/* Append a TRUNCATE of the source.  Can raise. */
 extern void lb_xact_add_truncate(LbXactDefn *xdefn);
 
 /*
- * From now on the changes of the definition are unknown, for this reason or,
- * with NULL, for want of memory.  Can raise.
+ * From now on the changes of the definition are unknown, for this reason
+ * (NULL: there was no memory).  Can raise.
  */
-extern void lb_xact_rows_unknown(LbDefinition *defn, const char *reason);
+extern void lb_xact_set_unknown(LbDefinition *defn, const char *reason);
 
-/* Whether there are changes of the definition from a number on. */
+/* Whether the definition has changes with this number or a higher one. */
 extern bool lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq);
 
 /*
- * The changes of a board that count for a command id, in memory of context.
- * Returns false if there is none.
+ * Sum up all changes of a board, whose definition is attached, to be published.
+ * The entries are in the transaction's memory.  Returns false if a sum is
+ * ambiguous, or if there is no memory.  Never raises.
  */
-extern bool lb_xact_counted_changes(const LbXactBoard *board,
-									CommandId curcid, MemoryContext context,
-									LbChanges *changes);
+extern bool lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net);
 
 /*
- * A subtransaction of this level has aborted, or committed.  Neither raises.
- * The first returns the number from which on everything was cut off, or 0.
+ * A subtransaction of this nesting level has aborted: cut off what it did.
+ * Returns the number from which on everything is gone, or 0 if it did nothing.
+ * Never raises.
  */
 extern uint64 lb_xact_subabort(int level);
+
+/* A subtransaction has committed: what it did is its parent's.  Never raises. */
 extern void lb_xact_subcommit(int level);
 
 #endif							/* LB_XACTLOG_H */

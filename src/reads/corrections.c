@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
 #include "utils/memutils.h"
@@ -881,8 +882,8 @@ lb_corrections_again(const LbAccess *a)
 		c->curcid == a->snapshot.snapshot->curcid;
 }
 
-void
-lb_corrections_at_xact_end(void)
+static void
+forget_at_xact_end(void)
 {
 	Corrections *c = &corrections;
 	TransactionId *xip = c->xip;
@@ -900,4 +901,29 @@ lb_corrections_at_xact_end(void)
 	MemoryContextDelete(c->context);
 	memset(c, 0, sizeof(Corrections));
 	c->xip = xip;
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			forget_at_xact_end();
+			break;
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			break;
+	}
+}
+
+void
+lb_corrections_init(void)
+{
+	RegisterXactCallback(xact_callback, NULL);
 }

@@ -57,7 +57,7 @@ extern bool lb_corrections_too_many(const LbAccess *a);
 /* Whether the read before this one was of the same board and snapshot. */
 extern bool lb_corrections_again(const LbAccess *a);
 
-/* End of transaction: only gives memory back. */
-extern void lb_corrections_at_xact_end(void);
+/* _PG_init: have the corrections forgotten at the end of transactions. */
+extern void lb_corrections_init(void);
 
 #endif							/* LB_CORRECTIONS_H */

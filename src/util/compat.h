@@ -22,6 +22,13 @@
 	object_ownercheck(RelationRelationId, oid, role)
 #endif
 
+/* Version 17 can ask for stronger locks as well. */
+#if PG_VERSION_NUM >= 170000
+#define LB_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define LB_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
+#endif
+
 /* Version 18 has it as a prefix, and no longer as a suffix. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
