@@ -3,19 +3,21 @@
  * sums.c
  *	  Signed changes of a board, summed up per member, one after the other.
  *
- * The sums are two indexes (skiplist.c) on process-local memory: the keys that
+ * The sums are two indexes (skiplist.c) in process-local memory: the keys that
  * they take away from the board's index, and the keys that they add to it.  So
  * a count over a prefix, a place, and a member's sum are one descent or one
  * look-up each, and a change costs as much as a change of the board itself.
  *
- * A change is its old key less and its new key more.  A key less meets the
- * same key more and both are gone, or it is the member's only one of its sign,
- * or it is surplus: the sum of its member is ambiguous until what it lacks has
- * come.  The result does not depend on the order of the changes, and adding a
- * change that is turned round takes it back.
+ * A change is its old key less and its new key more.  A key less and the same key
+ * more cancel each other.  Otherwise the key goes into its index, if it is the
+ * member's only one of its sign, or else it is surplus: the sum of its member is
+ * ambiguous until a key comes that cancels one of them.  The result does not
+ * depend on the order of the changes.  Adding a change that is turned round takes
+ * the change back.
  *
- * All memory is allocated without raising: changes are taken back in an aborted
- * subtransaction's callback, and some are added under a stripe's lock.
+ * All memory but the context is allocated without raising: an aborted
+ * subtransaction's callback takes changes back, and reads add some under a
+ * stripe's lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,26 +31,30 @@
 #include "util/pause.h"
 #include "util/sort.h"
 
-/* Bytes of the arena at first. */
+/* Size of a new arena, in bytes. */
 #define FIRST_SIZE (128 * 1024)
 
-/* What must be free of it before a change: it may split blocks and pages. */
+/* Bytes that must be free before a change, which may split blocks and pages. */
 #define MARGIN (24 * LB_PAGE_SIZE)
 
-/* Scores that are remembered, beyond which all are looked at again. */
+/* Up to this many scores are remembered; beyond, all are looked at again. */
 #define MAX_SCORES(sums) \
 	(4 * ((sums)->removed.members + (sums)->added.members) + 4096)
 
 static LbMem
+mem_in(LbArena *arena, LbAccount *account)
+{
+	LbMem		mem = {0};
+
+	mem.arena = arena;
+	mem.account = account;
+	return mem;
+}
+
+static LbMem
 mem_of(LbSums *sums)
 {
-	LbMem		mem;
-
-	mem.arena = &sums->arena;
-	mem.account = &sums->account;
-	mem.limit = 0;
-	mem.taken = NULL;
-	return mem;
+	return mem_in(&sums->arena, &sums->account);
 }
 
 static void *
@@ -58,7 +64,7 @@ alloc(MemoryContext context, Size size)
 									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 }
 
-/* Lay out an arena of so many bytes.  Returns its memory, or NULL. */
+/* Lay out an arena of size bytes.  Returns its memory, or NULL. */
 static char *
 make_arena(MemoryContext context, LbArena *arena, Size size)
 {
@@ -75,7 +81,7 @@ make_arena(MemoryContext context, LbArena *arena, Size size)
 		return NULL;
 	}
 
-	/* The state bytes of its chunks have to be zero. */
+	/* The state bytes of its chunks must be zero. */
 	memset(arena->state, 0, arena->nchunks);
 	arena->hash_seed = lb_shared->arena.hash_seed;
 	return region;
@@ -125,10 +131,14 @@ lb_sums_free(LbSums *sums)
  * ----------------------------------------------------------------
  */
 
-/* Make an array longer.  Returns false if there is no memory. */
+/*
+ * Give an array of n elements, each of so many words, room for "more" others.
+ * Returns false if there is no memory.
+ */
 static bool
-lengthen(LbSums *sums, int64 **array, int n, int *max, int64 need)
+lengthen(LbSums *sums, int64 **array, int words, int n, int *max, int64 more)
 {
+	int64		need = n + more;
 	int64		newmax = Max(need, (int64) *max * 2);
 	int64	   *new;
 
@@ -136,12 +146,12 @@ lengthen(LbSums *sums, int64 **array, int n, int *max, int64 need)
 		return true;
 	if (newmax > INT_MAX)
 		return false;
-	new = alloc(sums->context, newmax * sizeof(int64));
+	new = alloc(sums->context, newmax * words * sizeof(int64));
 	if (new == NULL)
 		return false;
 	if (*array != NULL)
 	{
-		memcpy(new, *array, n * sizeof(int64));
+		memcpy(new, *array, (Size) n * words * sizeof(int64));
 		pfree(*array);
 	}
 	*array = new;
@@ -149,7 +159,7 @@ lengthen(LbSums *sums, int64 **array, int n, int *max, int64 need)
 	return true;
 }
 
-/* Copy an index to another arena.  Returns false if that is too small. */
+/* Copy an index to another arena.  Returns false if the arena is too small. */
 static bool
 copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 		   LbIndex *copy)
@@ -175,27 +185,19 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 	return lb_bulk_finish(&bulk) == LB_OK;
 }
 
-/* Move to an arena of so many bytes.  Returns false if there is no memory. */
+/* Move to an arena of size bytes.  Returns false if there is no memory. */
 static bool
 enlarge(LbSums *sums, Size size)
 {
 	LbArena		arena;
 	LbAccount	account = {0};
-	LbMem		mem;
+	LbMem		mem = mem_in(&arena, &account);
+	LbIndex    *indexes[] = {&sums->removed, &sums->added, &sums->lost, &sums->gained};
 	LbIndex		copies[4];
-	LbIndex    *indexes[4];
 	char	   *region = make_arena(sums->context, &arena, size);
 
 	if (region == NULL)
 		return false;
-	mem.arena = &arena;
-	mem.account = &account;
-	mem.limit = 0;
-	mem.taken = NULL;
-	indexes[0] = &sums->removed;
-	indexes[1] = &sums->added;
-	indexes[2] = &sums->lost;
-	indexes[3] = &sums->gained;
 	for (int i = 0; i < 4; i++)
 	{
 		if (!copy_index(&sums->arena, indexes[i], &mem, &copies[i]))
@@ -214,7 +216,7 @@ enlarge(LbSums *sums, Size size)
 	return true;
 }
 
-/* Bytes that n changes take at most, and what has to be free besides. */
+/* Bytes that must be free for n changes. */
 static uint64
 room_for(const LbSums *sums, int n)
 {
@@ -229,19 +231,19 @@ bool
 lb_sums_has_room(const LbSums *sums, int n)
 {
 	return sums->arena.size - sums->arena.used >= room_for(sums, n) &&
-		sums->max_unchecked - sums->nunchecked >= n &&
+		sums->max_unchecked - sums->nunchecked >= n * sums->member_words &&
 		sums->merged.max - sums->merged.n >= n &&
 		(!sums->distinct || sums->max_scores - sums->nscores >= 2 * n);
 }
 
-/* Have the arena hold n changes more.  Returns false if there is no memory. */
+/* Make room in the arena.  Returns false if there is no memory. */
 static bool
 reserve_arena(LbSums *sums, int n)
 {
 	uint64		need = room_for(sums, n);
 	Size		size = sums->size;
 
-	/* The state bytes of its chunks, and its first page, are not for use. */
+	/* The state bytes of its chunks and its first page are not available. */
 	while (size - size / 128 - 2 * LB_PAGE_SIZE < sums->arena.used + need)
 		size *= 2;
 	return size == sums->size || enlarge(sums, size);
@@ -250,37 +252,17 @@ reserve_arena(LbSums *sums, int n)
 bool
 lb_sums_reserve(LbSums *sums, int n)
 {
-	int			words = lb_entry_words(sums->width);
-
 	if (sums->broken || !reserve_arena(sums, n))
 		return false;
 	if (sums->distinct && (uint64) sums->nscores > MAX_SCORES(sums))
 		sums->distinct = false;
-	if (sums->merged.max - sums->merged.n < n)
-	{
-		int64		max = Max((int64) sums->merged.n + n,
-							  (int64) sums->merged.max * 2);
-		int64	   *new;
-
-		if (max > INT_MAX)
-			return false;
-		new = alloc(sums->context, max * words * sizeof(int64));
-		if (new == NULL)
-			return false;
-		if (sums->merged.words != NULL)
-		{
-			memcpy(new, sums->merged.words,
-				   (Size) sums->merged.n * words * sizeof(int64));
-			pfree(sums->merged.words);
-		}
-		sums->merged.words = new;
-		sums->merged.max = (int) max;
-	}
-	return lengthen(sums, &sums->unchecked, sums->nunchecked,
-					&sums->max_unchecked, (int64) sums->nunchecked + n) &&
+	return lengthen(sums, &sums->merged.words, lb_entry_words(sums->width),
+					sums->merged.n, &sums->merged.max, n) &&
+		lengthen(sums, &sums->unchecked, 1, sums->nunchecked,
+				 &sums->max_unchecked, (int64) n * sums->member_words) &&
 		(!sums->distinct ||
-		 lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
-				  (int64) sums->nscores + 2 * n));
+		 lengthen(sums, &sums->scores, 1, sums->nscores, &sums->max_scores,
+				  2 * (int64) n));
 }
 
 
@@ -298,62 +280,69 @@ bucket_of(const LbSums *sums, const int64 *key)
 		(sums->max_surplus - 1);
 }
 
+/* Put a surplus key into its bucket. */
+static void
+chain_surplus(LbSums *sums, int number)
+{
+	LbSurplus  *surplus = &sums->surplus[number];
+	int		   *bucket = &sums->buckets[bucket_of(sums, surplus->key)];
+
+	surplus->next = *bucket;
+	*bucket = number;
+}
+
+/* Make room for more surplus keys.  Returns false if there is no memory. */
+static bool
+lengthen_surplus(LbSums *sums)
+{
+	int			old = sums->max_surplus;
+	int			max = Max(16, old * 2);
+	LbSurplus  *surplus = alloc(sums->context, max * sizeof(LbSurplus));
+	int		   *buckets = alloc(sums->context, max * sizeof(int));
+
+	if (surplus == NULL || buckets == NULL)
+		return false;
+	if (old > 0)
+	{
+		memcpy(surplus, sums->surplus, old * sizeof(LbSurplus));
+		pfree(sums->surplus);
+		pfree(sums->buckets);
+	}
+	sums->surplus = surplus;
+	sums->buckets = buckets;
+	sums->max_surplus = max;
+	for (int i = 0; i < max; i++)
+		buckets[i] = -1;
+
+	/* All the old ones are in use. */
+	for (int i = 0; i < old; i++)
+		chain_surplus(sums, i);
+	for (int i = old; i < max; i++)
+		surplus[i].next = i + 1 < max ? i + 1 : -1;
+	sums->free_surplus = old;
+	return true;
+}
+
+/* Returns false if there is no memory. */
 static bool
 add_surplus(LbSums *sums, const int64 *key, bool negative)
 {
-	LbSurplus  *new;
-	int		   *place;
+	int			number;
 
-	if (sums->free_surplus < 0)
-	{
-		int			old = sums->max_surplus;
-		int			max = Max(16, old * 2);
-		LbSurplus  *surplus = alloc(sums->context, max * sizeof(LbSurplus));
-		int		   *buckets = alloc(sums->context, max * sizeof(int));
-
-		if (surplus == NULL || buckets == NULL)
-			return false;
-		if (old > 0)
-		{
-			memcpy(surplus, sums->surplus, old * sizeof(LbSurplus));
-			pfree(sums->surplus);
-			pfree(sums->buckets);
-		}
-		sums->surplus = surplus;
-		sums->buckets = buckets;
-		sums->max_surplus = max;
-		for (int i = 0; i < max; i++)
-			buckets[i] = -1;
-
-		/* Of the old ones all are in use. */
-		for (int i = 0; i < old; i++)
-		{
-			place = &buckets[bucket_of(sums, surplus[i].key)];
-			surplus[i].next = *place;
-			*place = i;
-		}
-		for (int i = old; i < max; i++)
-			surplus[i].next = i + 1 < max ? i + 1 : -1;
-		sums->free_surplus = old;
-	}
-	new = &sums->surplus[sums->free_surplus];
-	place = &sums->buckets[bucket_of(sums, key)];
+	if (sums->free_surplus < 0 && !lengthen_surplus(sums))
+		return false;
+	number = sums->free_surplus;
+	sums->free_surplus = sums->surplus[number].next;
 	sums->nsurplus++;
-	memcpy(new->key, key, sums->width * sizeof(int64));
-	new->negative = negative;
-	{
-		int			number = sums->free_surplus;
-
-		sums->free_surplus = new->next;
-		new->next = *place;
-		*place = number;
-	}
+	memcpy(sums->surplus[number].key, key, sums->width * sizeof(int64));
+	sums->surplus[number].negative = negative;
+	chain_surplus(sums, number);
 	return true;
 }
 
 /*
- * Take out a surplus key of this sign and of key's member, with exact only that
- * very key; leaves it in *found.  Returns false if there is none.
+ * Take out a surplus key of this sign, of key's member or (exact) equal to key,
+ * and leave it in found.  Returns false if there is none.
  */
 static bool
 take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
@@ -390,7 +379,10 @@ take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
  * ----------------------------------------------------------------
  */
 
-/* Add one key, less or more, to its member's sum.  Returns false if broken. */
+/*
+ * Add one key, less (negative) or more, to its member's sum.  Returns false if
+ * there is no memory.
+ */
 static bool
 add_key(LbSums *sums, const int64 *key, bool negative)
 {
@@ -402,7 +394,7 @@ add_key(LbSums *sums, const int64 *key, bool negative)
 
 	if (lb_index_remove(&mem, opposite, key) == LB_OK)
 	{
-		/* What was surplus beside it takes its place. */
+		/* A surplus key of the same sign takes its place. */
 		if (!take_surplus(sums, key, !negative, false, other))
 			return true;
 		result = lb_index_insert(&mem, opposite, other);
@@ -431,18 +423,17 @@ lb_sums_add(LbSums *sums, const int64 *entry, bool undo)
 	if (sums->broken)
 		return false;
 
-	/* Until it is known that it has not failed halfway. */
+	/* A failure halfway must leave them broken. */
 	sums->broken = true;
-	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
-				  &sums->max_unchecked,
-				  (int64) sums->nunchecked + sums->member_words))
+	if (!lengthen(sums, &sums->unchecked, 1, sums->nunchecked,
+				  &sums->max_unchecked, sums->member_words))
 		return false;
 	for (int i = 0; i < sums->member_words; i++)
 		sums->unchecked[sums->nunchecked++] = member[i];
 	if (sums->distinct)
 	{
-		if (!lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
-					  (int64) sums->nscores + 2))
+		if (!lengthen(sums, &sums->scores, 1, sums->nscores,
+					  &sums->max_scores, 2))
 			return false;
 		if (has_less)
 			sums->scores[sums->nscores++] = less[0];
@@ -458,8 +449,8 @@ lb_sums_add(LbSums *sums, const int64 *entry, bool undo)
 }
 
 /*
- * Build an index of the old keys of n entries, or of the new ones, in keys,
- * which have room for so many.  Returns false if there is no memory.
+ * Build the index of the old keys of n entries, or that of the new ones; keys
+ * has room for n.  Returns false if there is no memory.
  */
 static bool
 load_keys(LbSums *sums, int64 *entries, int n, bool old, int64 *keys)
@@ -506,7 +497,7 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 	Assert(sums->removed.members == 0 && sums->added.members == 0 &&
 		   sums->nsurplus == 0);
 
-	/* Until it is known that it has not failed or been interrupted. */
+	/* A failure halfway must leave them broken. */
 	sums->broken = true;
 	sums->nunchecked = 0;
 	sums->distinct = false;
@@ -514,7 +505,7 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 					sizeof(int64));
 	keys = alloc(sums->context, (Size) Max(n, 1) * width * sizeof(int64));
 	if (entries == NULL || keys == NULL || !reserve_arena(sums, n) ||
-		!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked,
+		!lengthen(sums, &sums->unchecked, 1, 0, &sums->max_unchecked,
 				  (int64) n * words))
 		return false;
 	n = lb_net_changes(changes, entries, &ambiguous);
@@ -547,7 +538,6 @@ lb_sums_lookup(const LbSums *sums, const int64 *member, int64 *key,
 			   bool *there)
 {
 	int64		old[LB_MAX_WIDTH];
-
 	bool		adds = lb_index_lookup(&sums->arena, &sums->added, member, key,
 									   NULL);
 
@@ -579,7 +569,7 @@ lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 
 		lb_count_work(batch);
 
-		/* Several wait for memory together. */
+		/* Look-ups in a batch wait for memory together. */
 		lb_index_lookup_many(&sums->arena, &sums->removed, members, batch,
 							 width, removed, takes, places);
 		if (index != NULL)
@@ -609,7 +599,7 @@ lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 	return true;
 }
 
-/* Append the first word, or the member, of all keys of an index to an array. */
+/* Append nwords words, from the one numbered first, of all keys of an index. */
 static void
 append_words(const LbArena *arena, const LbIndex *index, int first, int nwords,
 			 int64 *array, int *n)
@@ -636,7 +626,7 @@ lb_sums_check_all(LbSums *sums)
 		(sums->removed.members + sums->added.members);
 
 	sums->nunchecked = 0;
-	if (!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked, need))
+	if (!lengthen(sums, &sums->unchecked, 1, 0, &sums->max_unchecked, need))
 		return false;
 	append_words(&sums->arena, &sums->removed, first, words, sums->unchecked,
 				 &sums->nunchecked);
@@ -663,7 +653,7 @@ lb_sums_distinct_begin(LbSums *sums)
 	sums->distinct = true;
 	sums->nscores = 0;
 	if (need > INT_MAX ||
-		!lengthen(sums, &sums->scores, 0, &sums->max_scores, need))
+		!lengthen(sums, &sums->scores, 1, 0, &sums->max_scores, need))
 	{
 		sums->distinct = false;
 		return false;

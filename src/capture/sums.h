@@ -3,8 +3,8 @@
  * sums.h
  *	  Signed changes of a board, summed up per member, one after the other.
  *
- * An LbOverlay is made at one go, of changes that are all there.  LbSums are
- * for many changes to which others come: each is added, or taken back, in
+ * An LbOverlay (overlay.h) is made of all its changes at once.  LbSums are for
+ * many changes, to which others come later: adding one, or taking it back, is
  * O(log n).
  *
  *-------------------------------------------------------------------------
@@ -16,10 +16,10 @@
 #include "index/skiplist.h"
 #include "ledger/overlay.h"
 
-/* A key that is in a member's sum beside the two that a sum should have. */
+/* A key in a member's sum beside the two that a sum should have. */
 typedef struct LbSurplus
 {
-	int			next;			/* of the same bucket, or of those not in use;
+	int			next;			/* in the same bucket, or in the free list;
 								 * -1: the last */
 	bool		negative;
 	int64		key[LB_MAX_WIDTH];
@@ -27,10 +27,10 @@ typedef struct LbSurplus
 
 typedef struct LbSums
 {
-	MemoryContext context;		/* of all of it, this struct included */
+	MemoryContext context;		/* of everything here, this struct included */
 	int			width;
 	int			member_words;
-	bool		broken;			/* memory was short: to be made anew */
+	bool		broken;			/* memory was short: make them anew */
 
 	/* Process-local memory of the indexes below. */
 	LbArena		arena;
@@ -42,8 +42,8 @@ typedef struct LbSums
 	LbIndex		added;			/* keys that count beside it */
 
 	/*
-	 * The other keys of members whose sum is not a key less and a key more at
-	 * most, hashed by their members.
+	 * Members whose sum is more than one key less and one key more have their
+	 * other keys here, hashed by member.
 	 */
 	int			nsurplus;
 	int			max_surplus;
@@ -51,65 +51,71 @@ typedef struct LbSums
 	LbSurplus  *surplus;
 	int		   *buckets;		/* max_surplus of them */
 
-	/* Members whose sums have changed since they fitted the board's index. */
+	/*
+	 * Members whose sums have changed since they were compared with the
+	 * board's index.  The numbers are of words.
+	 */
 	int			nunchecked;
 	int			max_unchecked;
 	int64	   *unchecked;
 
 	/*
-	 * What the sums do to distinct scores, from when that is first asked for:
-	 * those that only the board's index has, and those that it has not.  The
-	 * scores are keys of two words, the same one twice.
+	 * What the sums do to distinct scores, from the first read that asks for
+	 * it: the scores that only the board's index has (lost), and those that
+	 * it does not have (gained).  The index of a score has keys of two words,
+	 * both of them the score.
 	 */
 	bool		distinct;
 	LbIndex		lost;
 	LbIndex		gained;
-	int			nscores;		/* that have to be looked at again */
+	int			nscores;		/* scores to be looked at again */
 	int			max_scores;
 	int64	   *scores;
 
-	/* For the reader, who adds others' changes to the transaction's own. */
-	uint64		others;			/* which ones; 0: none */
-	LbChanges	merged;			/* them, in order to take them out */
-	uint64		checked_on;		/* which index they were compared with, or 0 */
-	bool		check_all;		/* it is another one: lb_sums_check_all() */
-	uint64		distinct_version;	/* the board's version of lost and gained */
-	uint64		distinct_applied;	/* likewise */
-	uint64		distinct_floor; /* and what its floor's next_xid was */
+	/* For the reads, which add others' changes to the transaction's own. */
+	uint64		others;			/* which changes were added; 0: none */
+	LbChanges	merged;			/* these changes, to take them out again */
+	uint64		checked_on;		/* the index compared with, or 0 */
+	bool		check_all;		/* another index: lb_sums_check_all() */
+	uint64		distinct_version;	/* the board's version, ... */
+	uint64		distinct_applied;	/* ... its "applied", and its floor's ... */
+	uint64		distinct_floor; /* ... next_xid, for lost and gained */
 } LbSums;
 
 /*
- * Make empty sums in a context of their own below parent, for boards whose
- * keys have so many words.  Returns NULL if there is no memory.
+ * Make empty sums in a context of their own below parent, for keys of width
+ * words, of which the last member_words are the member.  Returns NULL if there
+ * is no memory, except for the context itself, which raises.
  */
 extern LbSums *lb_sums_make(MemoryContext parent, int width,
 							int member_words);
 
+/* Free all their memory. */
 extern void lb_sums_free(LbSums *sums);
 
 /*
- * Make room for n changes more, so that adding them allocates nothing outside
- * the arena.  Returns false if there is no memory; raises nothing.
+ * Make room for n more changes, so that adding them allocates nothing outside
+ * the arena.  Returns false if there is no memory.  Never raises.
  */
 extern bool lb_sums_reserve(LbSums *sums, int n);
 
-/* Whether there is room for n changes more. */
+/* Whether there is room for n more changes. */
 extern bool lb_sums_has_room(const LbSums *sums, int n);
 
 /*
- * Add an entry of one member, or take it back (undo).  Raises nothing.  If it
- * finds no memory, which can be only without lb_sums_reserve or where a member's
- * sum becomes ambiguous, the sums are broken, and it returns false.
+ * Add an entry of one member, or take it back (undo).  If there is no memory,
+ * the sums are broken, and it returns false; after lb_sums_reserve() that can
+ * only happen if a member's sum becomes ambiguous.  Never raises.
  */
 extern bool lb_sums_add(LbSums *sums, const int64 *entry, bool undo);
 
 /*
- * Add many changes to sums that are empty, in less time than one after the
- * other.  Returns false if there is no memory, and then they are broken.
+ * Add many changes to empty sums, in less time than one after the other.  If
+ * there is no memory, the sums are broken, and it returns false.  Never raises.
  */
 extern bool lb_sums_load(LbSums *sums, LbChanges *changes);
 
-/* Whether the sum of some member is not a key less and a key more at most. */
+/* Whether any member's sum is more than one key less and one key more. */
 static inline bool
 lb_sums_ambiguous(const LbSums *sums)
 {
@@ -117,39 +123,43 @@ lb_sums_ambiguous(const LbSums *sums)
 }
 
 /*
- * The key that counts for a member, if the sums have something of him; *there
- * is false if none does.  Returns false if they have not.
+ * What the sums say of a member.  Returns false if they have nothing of the
+ * member.  Else *there is whether a key counts for the member, and key is that
+ * key.
  */
 extern bool lb_sums_lookup(const LbSums *sums, const int64 *member,
 						   int64 *key, bool *there);
 
 /*
- * Compare what the sums take away from members who have changed, n of them at
- * most, with what index holds (NULL: nothing), and forget that they have.
- * Returns false, and forgets nothing of him, if that is not so of one.  Needs
- * the lock of the index.
+ * Check that the sums take away from the index what it holds (NULL: nothing),
+ * for up to n of the unchecked members, which are then checked.  Returns false
+ * if it is not so; the member at fault stays unchecked.  Needs the lock of the
+ * index.  Never raises.
  */
 extern bool lb_sums_check(LbSums *sums, const LbArena *arena,
 						  const LbIndex *index, int n);
 
-/* Have all members compared again.  Returns false if there is no memory. */
+/*
+ * Make all members unchecked.  Returns false if there is no memory.  Never
+ * raises.
+ */
 extern bool lb_sums_check_all(LbSums *sums);
 
 /*
- * Begin to follow distinct scores, or begin again: all scores have to be looked
- * at.  Returns false if there is no memory.
+ * Begin to follow distinct scores, or begin again: all scores will be looked at.
+ * Returns false if there is no memory.  Never raises.
  */
 extern bool lb_sums_distinct_begin(LbSums *sums);
 
 /*
- * A key of this score has come into the index or left it.  Returns false if
- * there is no room to remember it.
+ * A key of this score has come into the index or left it: look at the score
+ * again.  Returns false if there is no room to remember it.
  */
 extern bool lb_sums_touch_score(LbSums *sums, int64 score);
 
 /*
- * Look at scores again, n of them at most, and see what index (NULL: it is
- * empty) has of them.  Needs the lock of the index, and room for n.
+ * Look at up to n scores again, in the index (NULL: it is empty).  Needs the lock
+ * of the index, and room for n changes.  Never raises.
  */
 extern void lb_sums_count_scores(LbSums *sums, const LbArena *arena,
 								 const LbIndex *index, int n);

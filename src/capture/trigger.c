@@ -8,8 +8,8 @@
  * xactlog.c.  What it cannot capture becomes an unknown change: the write itself
  * does not fail.
  *
- * lb_set_updated_at() is a BEFORE UPDATE trigger of the tables that
- * lb_create_table() and its like make.
+ * lb_set_updated_at() is a BEFORE UPDATE trigger of the default tables, which
+ * lb_create_tables() makes.
  *
  *-------------------------------------------------------------------------
  */
