@@ -132,7 +132,7 @@ lb_sums_free(LbSums *sums)
  */
 
 /*
- * Give an array of n elements, each of so many words, room for "more" others.
+ * Give an array of n elements, of "words" words each, room for "more" others.
  * Returns false if there is no memory.
  */
 static bool
@@ -394,7 +394,7 @@ add_key(LbSums *sums, const int64 *key, bool negative)
 
 	if (lb_index_remove(&mem, opposite, key) == LB_OK)
 	{
-		/* A surplus key of the same sign takes its place. */
+		/* A surplus key of that sign takes its place. */
 		if (!take_surplus(sums, key, !negative, false, other))
 			return true;
 		result = lb_index_insert(&mem, opposite, other);
