@@ -10,7 +10,6 @@
 
 #include "executor/tuptable.h"
 
-#include "boards/captured.h"
 #include "boards/definition.h"
 #include "boards/live.h"
 
