@@ -9,10 +9,10 @@
  * database has the extension and nothing else.
  *
  * The scenario is a list of steps, which touch every function, each a few
- * statements of one session.  A step is done again and again, the first time
- * with a failure at its first call that can fail, then at its second, until it
- * comes to its end without one; in new sessions, whose caches are cold, and in
- * sessions that have done it before.  Then
+ * statements of one session.  A step is repeated: the first time its first call
+ * that can fail does so, then its second, until it ends without a failure.  It
+ * runs in new sessions, whose caches are cold, and in sessions that have run it
+ * before.  Then
  *
  *	  - a statement has either failed for want of memory or done what it should:
  *		whatever a step's query returns must be "t";
@@ -24,7 +24,7 @@
  * Likewise for build workers.  At the end the boards are dropped, and all shared
  * memory that they had must have been given back.
  *
- * -e 7 has only every seventh call fail, from one on that the seed says.  -o
+ * -e 7 lets only every seventh call fail; the seed chooses the first.  -o
  * does one step only.  -v prints each failure.  The last line is "N passed, N
  * failed", in calls that have failed.
  *

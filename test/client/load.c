@@ -13,16 +13,16 @@
  *
  * Each connection belongs to a process of its own, which submits: single
  * scores, batches, each with a match_id.  A ledger in memory of these processes
- * has, for each player, the sum of what the server has acknowledged.  Who has
- * lost the connection before the answer submits the same once more, under the
- * same match_id, until it is acknowledged.  One process closes a season of
+ * has, for each player, the sum of what the server has acknowledged.  A
+ * process that has lost the connection before the answer submits the same again,
+ * under the same match_id, until it is acknowledged.  One process closes a season of
  * "global" every few seconds, and opens short windows, which the maintenance
- * worker closes.  Now and then a process hides a player or shows him again, or
+ * worker closes.  Now and then a process hides a player or shows one again, or
  * compares a rank with its query.
  *
- * Every so many seconds (-k, 60) all processes of the server get a SIGKILL at
- * once.  The server is started again, the processes
- * submit what they do not know of, and wait.  Then
+ * Every -k seconds (60) all processes of the server get a SIGKILL at once.  The
+ * server is started again, the processes submit again what was not acknowledged,
+ * and wait.  Then
  *
  *	  - for every player, the sum of all archived seasons and the present score
  *		is what the ledger says;
@@ -497,7 +497,7 @@ check_ledger(void)
 		fail("the tables have %" PRId64 ", the ledger %" PRId64, found, total);
 	PQclear(res);
 
-	/* Of who is hidden at a window's end it has no standing. */
+	/* A player who is hidden at a window's end has no standing. */
 	query = format("SELECT split_part(w.key, ':', 2), w.score, w.shown,"
 				   " coalesce(a.score, w.shown)"
 				   " FROM (SELECT window_key AS key, sum(score) AS score,"

@@ -10,7 +10,7 @@
  * Each call counts down the setting leaderboard.fault_at.  The one that reaches
  * zero fails as if memory had run out: it raises an error, or returns what
  * means "no memory" if its caller has asked for that.  Zero is the default, and
- * stays.  A process tells of each failure by a line in the file
+ * stays.  A process writes a line about each failure to the file
  * "leaderboard.faults" of the data directory: the type of the process and the
  * name of the function.
  *
@@ -206,7 +206,7 @@ __wrap_psprintf(const char *fmt,...)
 	}
 }
 
-/* Whoever can do without gets NULL. */
+/* A caller that can do without gets NULL. */
 extern void *__real_MemoryContextAllocExtended(MemoryContext c, Size size,
 											   int flags);
 extern void *__wrap_MemoryContextAllocExtended(MemoryContext c, Size size,

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # variables are for who sources this
+# shellcheck disable=SC2034 # variables are for the script that sources this
 #
 # common.sh
 #	What the scripts of test/ share: a private copy of PostgreSQL to install
@@ -11,14 +11,14 @@
 # privileges, disturbs no server of the machine and no other run of the tests,
 # and leaves nothing behind.
 #
-# Servers do not run as root: for root all work is done by user postgres, in
-# directories of that user's, since the tree may be where he cannot read.
+# Servers do not run as root.  If root runs a script, user postgres does all work, in
+# directories of its own, since it may not be able to read the tree.
 #
 # The script that sources this sets -eu, calls lb_begin, and works in $WORK.
 
 TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# What the environment says about other servers must not lead anybody there.
+# The environment may name another server, which no script may touch.
 unset PGHOST PGPORT PGUSER PGDATABASE PGPASSWORD PGPASSFILE PGSERVICE \
 	PGOPTIONS PGDATA PGHOSTADDR PGSSLMODE PGTZ PGCLIENTENCODING PGAPPNAME \
 	PGTARGETSESSIONATTRS PSQLRC PSQL_PAGER PAGER
@@ -41,7 +41,7 @@ else
 	SERVER_USER=$(id -un)
 fi
 
-# Run a command as the user who owns the server.
+# Run a command as the user that owns the server.
 as_server()
 {
 	if [ "$(id -u)" = 0 ]; then
@@ -75,8 +75,8 @@ lb_begin()
 	cd "$WORK" || exit
 }
 
-# runs_from PID DIR: whether that process runs a program below DIR.  Who owns it
-# may always ask; in a container root may not.
+# runs_from PID DIR: whether that process runs a program below DIR.  Its
+# owner may always ask; in a container root may not.
 runs_from()
 {
 	local exe
@@ -85,8 +85,8 @@ runs_from()
 }
 
 # server_pid PIDFILE DIR: the pid of the server that wrote the file, if it is
-# still there: a program of a copy below DIR.  After a reboot, say, that pid can
-# be anybody's.
+# still there: a program of a copy below DIR.  After a reboot, say, another
+# process can have that pid.
 server_pid()
 {
 	local pid
@@ -114,7 +114,7 @@ lb_end()
 {
 	local rc=$?
 
-	# Whoever is in a hurry, and make passes a signal on, sends it twice.
+	# An impatient user, or make beside the terminal, sends a signal twice.
 	trap '' INT TERM HUP
 	trap - EXIT
 	cd /
@@ -228,7 +228,7 @@ server_stop()
 		>/dev/null
 }
 
-# psql without anybody's psqlrc, stopping at the first error.
+# psql without a psqlrc, stopping at the first error.
 sql()
 {
 	"$BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"
@@ -251,7 +251,7 @@ get_source()
 		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
 		-o Dir::State::status=/var/lib/dpkg/status
 		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
-	# From where whoever runs it can read.
+	# From a folder that its user can read.
 	(
 		cd source &&
 			as_server "${apt[@]}" update &&

@@ -18,7 +18,7 @@ commands=(gcc make)
 	packages+=("postgresql-$pg" "postgresql-server-dev-$pg")
 case $purpose in
 	test | cassert)
-		# gcc brings the sanitizers' run-time libraries, libpq-dev what the
+		# gcc includes the sanitizers' run-time libraries, libpq-dev what the
 		# client is built with, the pgtap packages the extension and pg_prove.
 		# sqlsmith is for the part of that name.
 		packages+=(libpq-dev clang valgrind perl libipc-run-perl sqlsmith
@@ -49,7 +49,7 @@ case $purpose in
 		;;
 esac
 
-# Whoever names a server has one, and then Debian's is not wanted.
+# With PG_CONFIG there is a server, and Debian's is not needed.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 	! command -v dpkg-query >/dev/null; then
 	missing=()

@@ -6,16 +6,16 @@
 #	SHORT=yes	leaves out of the parts what takes long, for "make check"
 #	TAP="027 036"	runs only these files of the part tap
 #
-# A part's output goes to a file, and is shown when the part fails.  Of the
-# parts each is one function below, which fails or not; what single tests it
-# had is read from its output.
+# Each part is one function below, which fails or not.  Its output goes to a file,
+# from which the script reads the number of single tests.  The script shows the
+# output of a part that has failed.
 #
 set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
 ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith"
-# Only when named: as long as one likes.
+# Only when named.
 EXTRA="soak load"
 
 # How long the random client runs, and on how many connections.
@@ -45,11 +45,11 @@ done
 lb_begin test
 start=$(date +%s)
 
-# What a test leaves where others would put it goes here too.
+# Files that a test leaves in TMPDIR go here too.
 as_server mkdir tmp log
 export TMPDIR=$WORK/tmp
-# What takes longer than this waits for good: a step of the isolation tester, and
-# a part.
+# A step of the isolation tester, or a part, that takes longer than this waits
+# forever.
 export PGISOLATIONTIMEOUT=120
 limited()
 {
@@ -82,9 +82,9 @@ prepare_install()
 	touch installed
 }
 
-# The same with assertions, and with the points where tests can make it stop.
-# Where there is a way for few and one for many, it is soon many.
-# Without bitcode: that is the same code as in the other build.
+# The same with assertions and pause points.  Where the code treats few and many in
+# different ways, small numbers are already many.  Without bitcode: that is the same
+# code as in the other build.
 prepare_debug_install()
 {
 	[ ! -e debug-installed ] || return 0
@@ -125,9 +125,9 @@ server_settings()
 	END
 }
 
-# use_server BINFILE DIR: a server for one part or for several, of the
-# installation whose programs are where BINFILE says.  One that has crashed in an
-# earlier part is no reason for the next to fail.
+# use_server BINFILE DIR: a server for one part or for several, of the installation
+# whose programs are in the directory that BINFILE names.  If it has crashed in an
+# earlier part, it is started again.
 use_server()
 {
 	BIN=$(cat "$1")
@@ -168,8 +168,8 @@ check_server_log()
 # The parts.
 #
 
-# One check of a part that is no test program itself.  Such a part goes on after
-# one that has failed, and ends with checks_passed.
+# One check of a part that is not a test program.  The part goes on after a check
+# that has failed, and ends with checks_passed.
 checks_failed=0
 
 check()
@@ -198,8 +198,8 @@ checks_passed()
 	[ "$checks_failed" = 0 ]
 }
 
-# Everything must compile with this compiler and these options; what comes out
-# is thrown away.
+# Everything must compile with this compiler and these options; the result is thrown
+# away.
 compile()
 {
 	rm -rf build-try
@@ -237,7 +237,7 @@ part_build()
 	check "make install" prepare_install
 	check "gcc, no warning" compile
 	[ -z "$SHORT" ] || { checks_passed; return; }
-	# Clang is told options of gcc's, as PostgreSQL was built with, and does not
+	# Clang gets options of gcc, with which PostgreSQL was built, and does not
 	# know the printf attribute in its headers.
 	check "clang, no warning, outside the tree" compile CC=clang \
 		COPT="-Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument"
@@ -324,7 +324,7 @@ part_tap()
 			tail -n 20 tap/tmp_check/log/*; false; }
 }
 
-# Races, stopped at points that only this build has.
+# Races: sessions stop at points that only this build has.
 part_pause()
 {
 	local lib spec specs=()
@@ -364,18 +364,18 @@ set_applier()
 		-c 'SELECT pg_reload_conf()' >/dev/null
 }
 
-# oracle OPTION ...: random connections, for how long is one of the options.
+# oracle OPTION ...: the random client.
 oracle()
 {
 	local applier=on
 
-	# What is scheduled is to happen in the same order again.
+	# The scheduled mode must be repeatable, and the applier is not scheduled.
 	[[ " $* " != *" -S "* ]] || applier=off
 	set_applier $applier
 	limited tree/test/client/oracle/oracle -d "dbname=oracle" -n "$transactions" "$@"
 }
 
-# A server whose backends are killed is for nothing else.
+# No other part uses a server whose backends are killed.
 prepare_kill_server()
 {
 	prepare_install
@@ -460,8 +460,8 @@ part_chaos()
 		left=$((left - part))
 		chaos_seed=$((seed + round))
 		kill=
-		# Much of it is by queries, as disturbed as it is; what has been read by index
-		# before a crash is not counted.
+		# On such a server many reads run their queries.  Counts of reads by index are
+		# lost in a crash.
 		least=2
 		case $((round % 3)) in
 			0)
@@ -506,8 +506,7 @@ part_faults()
 }
 
 # Submits on many connections while the server is killed every minute (load.c),
-# or, in a short run, four times.  What has been written to a file outlives that
-# kill without fsync.
+# or, in a short run, four times.  Written files survive that kill without fsync.
 part_load()
 {
 	local time=${RUN_SECONDS:-60} kill_every
@@ -538,7 +537,7 @@ part_load()
 	check_server_log "$WORK/load-server" 'signal 9: Killed'
 }
 
-# Tables and boards for random statements, which an ordinary role may use.
+# Tables and boards for random statements.  An ordinary role may use them.
 prepare_sqlsmith()
 {
 	sql -c "DROP DATABASE IF EXISTS smith" -c "DROP ROLE IF EXISTS smith" \
@@ -616,9 +615,9 @@ part_sqlsmith()
 	checks_passed
 }
 
-# finds_bug STEPS TEXT [PGOPTIONS]: the random client must find what this part's
-# server has, and say so.  What it says instead is indented: its sums are not
-# this part's.
+# finds_bug STEPS TEXT [PGOPTIONS]: the random client must find the bug of this part's
+# server and print the text.  If it does not, its output is indented, because its sums
+# are not this part's.
 finds_bug()
 {
 	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle/oracle \
@@ -641,7 +640,7 @@ part_planted()
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
 	for n in 0 1 2 3; do
-		# Only one file has them; make must not take the library for new.
+		# Only files of this folder have them; make must not take the library for new.
 		rm -f build-planted/src/ledger/*.o build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
@@ -671,8 +670,8 @@ part_planted()
 count_tests()
 {
 	awk '
-		# The stand-alone tests and the client have a line of their own, which
-		# has all of their passes; what else has failed comes on top of it.
+		# The stand-alone tests and the client print such a line.  Failures outside of
+		# it are added.
 		/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; line = 1 }
 		# TAP; what is indented belongs to a subtest.
 		/^ok / { tap_p++ }
@@ -686,7 +685,7 @@ count_tests()
 		}' "$1"
 }
 
-# For what is to be seen at once.
+# For lines that the user sees at once.
 exec 3>&1
 
 total_passed=0
@@ -714,7 +713,7 @@ for part in "${parts[@]}"; do
 	fi
 	if [ "$failed" != 0 ]; then
 		result=FAILED
-		# Seldom does more than the end say what went wrong.
+		# The end of the output mostly says what went wrong.
 		tail -n "${LOG_LINES:-400}" "$log" | sed 's/^/   | /'
 	else
 		result=ok

@@ -25,7 +25,7 @@ for my $mode ('fast', 'immediate')
 	$node->stop($mode);
 	$node->start;
 
-	# Nobody reads before they are there.
+	# No session reads before the boards are ready.
 	for my $db ('a', 'b')
 	{
 		ok( $node->poll_query_until(

@@ -22,7 +22,7 @@ sub writing
 {
 	$node->poll_query_until('postgres',
 		q{SELECT sum(changes) > 500 FROM lb_stat_board WHERE board = 'global'})
-	  or die 'nobody writes';
+	  or die 'no session writes';
 	return;
 }
 

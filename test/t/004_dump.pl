@@ -126,7 +126,7 @@ $node->safe_psql('big', qq{INSERT INTO player_scores SELECT g, g FROM generate_s
 wait_ready($node, 'big');
 for my $i (1 .. 3)
 {
-	# A request that nobody waits for.
+	# A request for which no session waits.
 	$node->psql('big', q{SET statement_timeout = '1ms'; SELECT lb_rebuild()});
 	$node->safe_psql('postgres', "CREATE DATABASE big$i TEMPLATE big");
 	is($node->safe_psql("big$i", "SELECT lb_rank($rows), lb_count() > 290000"), '1|t', "template during a build, $i");
@@ -134,7 +134,7 @@ for my $i (1 .. 3)
 ready($node, 'big', 'template');
 ready($node, 'big3', 'copy');
 
-# By the database's owner, who is no superuser
+# By the database's owner, not a superuser
 $node->safe_psql('postgres', q{CREATE ROLE landlord LOGIN; CREATE DATABASE rented OWNER landlord});
 $node->safe_psql('rented', q{
 	CREATE EXTENSION leaderboard;

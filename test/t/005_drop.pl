@@ -1,4 +1,4 @@
-# What is dropped gives its memory back and is in nobody's way.
+# A dropped board or table returns its memory and disturbs no other.
 
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ my $table = q{
 my $answers = q{SELECT lb_rank(99, 'p'), lb_count('p'), lb_rank(99, 'guild:99'), lb_count('guild:99'), lb_count('guild:1000')};
 my $expected = '1|5000|1|8|0';
 
-# The first round leaves what is kept for later.
+# The first round leaves the memory that is kept for later.
 $node->safe_psql('postgres', $table);
 wait_ready($node, 'postgres');
 $node->safe_psql('postgres', 'DROP TABLE p, f');

@@ -1,6 +1,6 @@
-# When memory is used up boards go offline with the reason; reads run their
-# queries and are right, writes go on, and lb_rebuild() brings the boards back
-# when there is room.
+# When memory is used up, boards go offline with the reason.  Reads run their queries
+# and are right, writes go on, and lb_rebuild() builds the boards again when there is
+# room.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Prepared transactions with changes: whoever ends them, in whatever order and
-# after whatever happened in between, no rank is ever wrong.
+# Prepared transactions with changes: no rank is ever wrong, whichever session ends
+# them, in whatever order, and whatever happened in between.
 use strict;
 use warnings;
 
@@ -129,7 +129,7 @@ DELETE FROM plain WHERE player_id > 2000;
 END
 	'0', 'lb_stat_board counts what was prepared and committed');
 
-# In one session, right after another, without anybody's time to settle.
+# In one session, one right after the other, without time to settle.
 $node->safe_psql('postgres', <<"END");
 @{[ map { my $end = $_ % 3 ? 'COMMIT' : 'ROLLBACK'; <<"TX" } 1 .. 60 ]}
 BEGIN;
@@ -176,7 +176,7 @@ END
 	is_verified($node, 'postgres', "lb_verify() after @$order");
 }
 
-# Locks of a prepared transaction, and the writer who waits for it.
+# Locks of a prepared transaction, and a writer that waits for them.
 {
 	my $session = $node->background_psql('postgres');
 
@@ -191,7 +191,7 @@ WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE%'
 END
 	all_right('while a writer waits');
 	finish('COMMIT', 'waited for');
-	all_right('when he goes on', $session);
+	all_right('when the writer continues', $session);
 	all_right('after that');
 	$session->quit;
 }

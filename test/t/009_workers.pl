@@ -1,4 +1,4 @@
-# No background worker is to be had: reads run their queries, nothing hangs.
+# All slots of background workers are in use: reads run their queries, and nothing hangs.
 
 use strict;
 use warnings;

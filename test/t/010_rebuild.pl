@@ -23,7 +23,7 @@ sub changed
 my $writers = start_writers($node, 'postgres', $players, 12, 3);
 my $before = changed();
 $node->poll_query_until('postgres', "SELECT sum(changes) > $before FROM lb_stat_board WHERE board IN ('global', '*')")
-  or die 'nobody writes';
+  or die 'no session writes';
 for my $round (1 .. 10)
 {
 	$node->safe_psql('postgres', 'SELECT lb_rebuild()');
@@ -44,7 +44,7 @@ stop_writers($writers);
 cmp_ok(changed(), '>', $before, 'they have written');
 ready($node, 'postgres', 'after the writers');
 
-# The builds of both at once, wanted by many
+# Many sessions ask for builds of both boards at once
 my @sessions = map { $node->background_psql('postgres', on_error_stop => 1, timeout => 60) } 1 .. 4;
 $_->query_until(qr/on it/, "\\echo on it\nSELECT lb_rebuild();\nSELECT lb_rebuild();\n") for @sessions;
 is($_->query(q{SELECT 'done'}) =~ s/\s//gr, 'done', 'lb_rebuild() at the same time') for @sessions;

@@ -132,7 +132,7 @@ for my $mode ('fast', 'immediate')
 		UPDATE player_score_windows SET window_key = 'weekly:1' WHERE window_key = 'daily:1'});
 }
 
-# The table is emptied before anybody has met what was committed.
+# The table is emptied before any session has met the committed changes.
 for my $verb ('COMMIT', 'ROLLBACK')
 {
 	is( $node->safe_psql('postgres', qq{
@@ -169,7 +169,7 @@ prepare('update');
 my $writer = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
 $writer->query_until(qr/now/, "\\echo now\nUPDATE player_scores SET score = score + 1000 WHERE player_id = 11;\n");
 $node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted')
-  or die 'nobody waits';
+  or die 'no session waits';
 finish('COMMIT', 'update');
 is($writer->query('SELECT lb_rank(11), lb_score(11) > 1000'), '1|t', 'a writer that has waited for a row');
 ready($node, 'postgres', 'after it');

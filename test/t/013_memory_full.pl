@@ -1,5 +1,5 @@
-# When leaderboard.memory or leaderboard.database_memory is used up: reads are
-# answered by queries, writes go on, and a rebuild brings the board back.
+# When leaderboard.memory or leaderboard.database_memory is used up, reads run their
+# queries, writes go on, and a rebuild makes the board ready again.
 use strict;
 use warnings;
 
@@ -51,7 +51,7 @@ END
 is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'ready');
 
 #
-# By writes.  They go on, and nobody fails.
+# By writes.  They go on, and none fails.
 #
 $node->safe_psql('postgres', <<'END');
 DO $$
@@ -78,7 +78,7 @@ INSERT INTO t SELECT i, i FROM generate_series(70001, 70100) i;
 END
 some_right('postgres', 't', 't', 'after more writes');
 
-# The log has a word at both thresholds.
+# The log has a message at both thresholds.
 my $log = slurp_file($node->logfile);
 for my $level (80, 95)
 {
@@ -94,7 +94,7 @@ like($stderr, qr/leaderboard.memory/, 'and says why');
 is_offline('postgres', 't', 'leaderboard.memory', 'after lb_rebuild()');
 some_right('postgres', 't', 't', 'after lb_rebuild() failed');
 
-# What does not fit does not keep others out.
+# A board that does not fit does not prevent another.
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE small (player_id bigint PRIMARY KEY, score int NOT NULL);
 INSERT INTO small SELECT i, i % 10 FROM generate_series(1, 100) i;
@@ -188,7 +188,7 @@ is_right($node, 'other', 't', 't', 'back within the share');
 is_verified($node, 'other');
 is_verified($node, 'postgres');
 
-# Each commit finds no memory; the log is told once.
+# Each commit finds no memory; the log has one message.
 $node->safe_psql('other', <<'END');
 CREATE TABLE u (player_id bigint PRIMARY KEY, score int NOT NULL);
 INSERT INTO u SELECT i, i FROM generate_series(1, 10) i;
@@ -210,9 +210,9 @@ END
 is_offline('other', 'u', 'leaderboard.database_memory', 'far beyond the share');
 is_right($node, 'other', 'u', 'u', 'far beyond the share');
 
-# The applier heeds the share, though it is in no database.  While it stands
-# still, a backlog grows that the index has no room for; an old snapshot keeps
-# the history, whose memory it would do with.
+# The applier obeys the limit of a database, though it is connected to none.  While
+# it is stopped, a backlog grows for which the index has no room.  An old snapshot
+# keeps the history, whose memory would suffice.
 $node->safe_psql('postgres', 'ALTER DATABASE other RESET leaderboard.database_memory');
 $node->safe_psql('other', <<'END');
 DROP TABLE t, u;
@@ -242,7 +242,7 @@ $node->safe_psql('postgres', "ALTER DATABASE other SET leaderboard.database_memo
 $node->safe_psql('other', "INSERT INTO v VALUES (9999, 9999)");
 kill 'CONT', $applier;
 ok($node->poll_query_until('other', "SELECT used < $before / 2 OR used > $share * 1024 FROM ($used) u"),
-	'the backlog is brought in, or not');
+	'the backlog is applied, or not');
 cmp_ok($node->safe_psql('other', $used), '<=', $share * 1024, 'and not beyond the share');
 is_offline('other', 'v', 'leaderboard.database_memory', 'by the applier');
 is_right($node, 'other', 'v', 'v', 'beyond the share, by the applier');

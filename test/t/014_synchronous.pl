@@ -1,6 +1,6 @@
 # A commit waits for a synchronous standby that does not come: its record is
-# written, and it is running still.  Readers do not see it, writers of its rows
-# wait for it; whoever ends the wait, all is there afterwards.
+# written, and it is still running.  Readers do not see it, and writers of its rows
+# wait for it.  However the wait ends, all changes are there afterwards.
 
 use strict;
 use warnings;
@@ -70,7 +70,7 @@ sub look
 	return;
 }
 
-# What the index says, and what SQL says.
+# The answers of the index, and those of SQL.
 my $both = q{
 	SELECT count(*), coalesce(sum(lb_rank(player_id) * player_id), 0), lb_count(), lb_count('daily:1'), lb_rank(7) FROM player_scores;
 	SELECT '--';

@@ -36,7 +36,7 @@ SELECT (SELECT array_agg(member ORDER BY rank) FROM lb_top(50)) =
 SELECT count(lb_rank(member)) FROM generate_series(1001, 1010) member};
 my $reads = q{SELECT coalesce(sum(index_reads), 0), coalesce(sum(query_reads), 0) FROM lb_stat_board};
 
-# The last is how many of the players are there whom the test has added.
+# The last is the number of players that the test has added.
 sub look
 {
 	my ($session, $added, $what, $by) = @_;
@@ -65,7 +65,7 @@ my $write = q{
 	UPDATE player_score_windows SET window_key = 'weekly:' || player_id % 3, score = score + 1 WHERE player_id % 20 = 1};
 my $n = 0;
 
-# The making of a slot waits for this session's transaction.
+# Creating a slot waits for this session's transaction.
 sub waits_for
 {
 	my ($session, $what) = @_;
@@ -78,8 +78,8 @@ sub waits_for
 		$what);
 }
 
-# A slot's, with nobody else, and beside transactions that it waits for, and one
-# that it does not wait for and that runs on.
+# The snapshot of a slot: without other sessions, beside transactions for which the
+# slot waits, and beside one for which it does not wait and which goes on.
 for my $case ('alone', 'beside others', 'beside subtransactions')
 {
 	my $slot = session({ replication => 'database' });
@@ -135,7 +135,7 @@ for my $case ('alone', 'beside others', 'beside subtransactions')
 	look($first, $there, "$case: after one that was prepared", 'index');
 	look($second, $there, "$case: for the second, too", 'index');
 
-	# Changes of its own on top: of rows that nobody has changed
+	# Own changes on top: of rows that no other session has changed
 	$second->query(q{UPDATE player_scores SET score = 12345 WHERE player_id = 5; INSERT INTO player_scores VALUES (-5, 1), (-6, 99999)});
 	look($second, $there, "$case: with own changes", 'index');
 	$second->query('ROLLBACK');

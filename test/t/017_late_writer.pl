@@ -11,7 +11,7 @@ use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The module runs what late.sql says, once, before the transaction's end.
+# The module runs the file late.sql, once, before the transaction's end.
 my $dir = PostgreSQL::Test::Utils::tempdir();
 PostgreSQL::Test::Utils::append_to_file("$dir/late.c", <<'END');
 #include "postgres.h"
@@ -109,7 +109,7 @@ for my $order ('before', 'after')
 			{
 				is($err, '', "$what: does not fail");
 			}
-			# A prepared TRUNCATE keeps everybody out.
+			# A prepared TRUNCATE keeps every other session out.
 			if ($end ne 'COMMIT' && $case ne 'an error')
 			{
 				right($node, 'postgres', "$what: prepared") if !$truncates;

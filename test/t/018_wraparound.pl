@@ -145,7 +145,7 @@ my $new_before = $new->query($look);
 advance($border + 150);
 check('after the border');
 
-# What is old ends
+# The old transactions end
 is($new->query($look), $new_before, 'a snapshot from after the border');
 $writer->query('COMMIT');
 check('after the commit of an old one');

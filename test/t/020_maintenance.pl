@@ -1,5 +1,5 @@
-# The worker that closes windows: by itself, after a crash, beside commands on
-# the database; what it has done survives dump and restore.
+# The worker that closes windows: by itself, after a crash, beside commands on the
+# database.  Its results survive dump and restore.
 
 use strict;
 use warnings;
@@ -105,8 +105,8 @@ over('owned');
 gone('owned', 'of another owner');
 is($node->safe_psql('owned', 'SELECT DISTINCT name FROM who'), 'owner', 'triggers run as the owner');
 
-# A table that somebody has locked is not waited for, but tried again; and what
-# is on no board, for all are hidden, is closed and removed as well.
+# The worker does not wait for a locked table, and tries again later.  It also closes
+# and removes a window that is on no board because all its players are hidden.
 $node->safe_psql('postgres', 'CREATE DATABASE hidden');
 make('hidden', $players);
 $node->safe_psql('hidden', q{
@@ -126,8 +126,8 @@ ok($node->poll_query_until('hidden', q{SELECT count(*) = 2 FROM lb_closed WHERE 
 	'windows without a board are removed');
 is($node->safe_psql('hidden', q{SELECT DISTINCT window_key FROM player_score_windows}), 'weekly:202615', 'with all rows');
 
-# What has been counted for limits is trimmed in batches, and read once, not from
-# its beginning for each of them.
+# The worker removes old counts of limits in batches, and reads the table once rather
+# than from its beginning for each batch.
 $node->safe_psql('postgres', 'CREATE DATABASE counted');
 make('counted', 10);
 $node->safe_psql('counted', q{
@@ -139,8 +139,8 @@ my $read = $node->safe_psql('counted', q{SELECT seq_tup_read FROM pg_stat_user_t
 cmp_ok($read, '<', 800000, 'they have not been read for each batch');
 is($node->safe_psql('counted', q{SELECT limit_name, count(*) FROM lb_usage GROUP BY 1}), 'stays|40000', 'what counts has stayed');
 
-# One visit removes all that is old, also where an index of somebody's has it in
-# another order than the table.
+# One visit removes all old rows, also where a user's index has them in another order
+# than the table.
 $node->safe_psql('counted', q{
 	BEGIN;
 	CREATE INDEX ON lb_event (submitted_at);
@@ -156,7 +156,7 @@ $node->safe_psql('counted', q{
 ok($node->poll_query_until('counted', q{SELECT min(submitted_at) > now() - interval '30 days' FROM lb_event}), 'events are trimmed');
 is($node->safe_psql('counted', q{SELECT count(DISTINCT pid), sum(removed) FROM visits WHERE removed > 0}), '1|10000', 'all of them at once');
 
-# Nobody becomes the victim of a deadlock with the worker, which gives up before.
+# No session becomes the victim of a deadlock with the worker, which gives up first.
 $node->append_conf('postgresql.conf', "deadlock_timeout = '100ms'");
 $node->reload;
 $node->safe_psql('postgres', 'CREATE DATABASE parted');
@@ -205,8 +205,8 @@ $node->reload;
 ok($node->poll_query_until('large', q{SELECT count(*) = 1 FROM lb_closed WHERE board = 'daily:20260401'}), 'the last row is found');
 is($node->safe_psql('large', $scans), $scanned, 'and there was no scan of the whole table');
 
-# Where most of a partitioned table is in one partition, the parts are not smaller
-# for the others: so many transactions have begun from one window to the next.
+# If one partition holds most of a partitioned table, the others do not make the
+# batches smaller: that many transactions have begun from one window to the next.
 $node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
 $node->reload;
 $node->safe_psql('postgres', 'CREATE DATABASE skewed');
@@ -262,8 +262,8 @@ is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', 
 is($node->safe_psql('restored', q{SELECT string_agg(board || ' ' || applied, ', ') FROM lb_submit(7, 7, at => '2026-04-09')}),
 	'global true, daily:20260409 false, tourney:x true, weekly:202615 true', 'a closed window stays closed');
 
-# The archive is there whatever has become of the table: dropped, or renamed
-# and given to another, whose past it is then in the restored database as well.
+# The archive stays when its table is dropped.  When the table is renamed and another
+# gets its name, the archive belongs to the renamed one, in a restored database too.
 my $past = q{SELECT board, season, place, member, score, owner FROM lb_archive WHERE board LIKE 'old%' ORDER BY 1, 3};
 $node->safe_psql('crash', q{
 	CREATE ROLE heir;
@@ -285,7 +285,7 @@ $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2"
 for my $db ('crash', 'without')
 {
 	is($node->safe_psql($db, $past), $node->safe_psql('crash', $past), "$db: the same archive");
-	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_given')}), '1|3|30', "$db: of who has the table now");
+	is($node->safe_psql($db, q{SET ROLE heir; SELECT * FROM lb_archive_top('old_given')}), '1|3|30', "$db: of the one that has the table now");
 	$node->safe_psql($db, q{
 		SET ROLE heir;
 		CREATE TABLE gone (player_id bigint PRIMARY KEY, score bigint);
@@ -301,7 +301,7 @@ usleep(2_000_000);
 is($node->safe_psql('restored', q{SELECT count(*) FROM lb_closed WHERE board = 'tourney:x'}), '0', 'turned off');
 is($node->safe_psql('restored', q{SELECT closed, archived, removed FROM lb_maintain()}), '1|1|1', 'lb_maintain()');
 
-# What a large table was read for is found again, if that was rolled back.
+# If a visit is rolled back, the next one finds again what a large table was read for.
 $node->safe_psql('restored', q{
 	ALTER TABLE player_score_windows ADD pad text, ALTER pad SET STORAGE PLAIN;
 	INSERT INTO player_score_windows (player_id, window_key, score, pad)
@@ -312,7 +312,7 @@ is($node->safe_psql('restored', q{BEGIN; SELECT closed, removed FROM lb_maintain
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '1|1', 'hidden, once more');
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|0', 'there was no other');
 
-# A row that somebody has locked is left for the next time.
+# The worker leaves a locked row for the next visit.
 $node->safe_psql('restored', q{
 	INSERT INTO player_score_windows (player_id, window_key, score) SELECT g, 'daily:20260402', g FROM generate_series(1, 3) g;
 	BEGIN;

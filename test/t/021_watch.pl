@@ -45,7 +45,7 @@ sub workers
 		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'});
 }
 
-# There come to be so many.
+# Wait until there are n workers.
 sub until_workers
 {
 	my ($db, $n, $what) = @_;
@@ -55,8 +55,8 @@ sub until_workers
 		WHERE datname = '$db' AND backend_type = 'leaderboard notifier'}), $what);
 }
 
-# What a session hears that runs these statements.  What it sends itself comes
-# after all that was committed before, of which it need not know yet.
+# The notifications of a session that runs these statements.  Its own notification
+# comes after all that were committed before.
 sub heard
 {
 	my ($db, @sql) = @_;
@@ -71,7 +71,7 @@ sub heard
 
 make('postgres');
 usleep(300_000);
-is(workers('postgres'), '0', 'no worker where nobody watches');
+is(workers('postgres'), '0', 'no worker where no session watches');
 
 # The first places.
 my @got = heard('postgres',
@@ -87,7 +87,7 @@ is_deeply($got[0],
 	'the place that changed');
 is(workers('postgres'), '1', 'a worker');
 
-# What does not change is not told.
+# There is no notification without a change.
 @got = heard('postgres',
 	q{SELECT applied FROM lb_submit(1, 1, boards => '{global}')},
 	q{SELECT applied FROM lb_submit(5, 5, boards => '{global}')},
@@ -137,7 +137,7 @@ is(scalar @got, 1, 'one notification for a thousand places');
 ok($got[0]{more}, 'which has been cut');
 cmp_ok(scalar @{ $got[0]{places} }, '>', 50, 'but not to nothing');
 
-# A board whose table is locked keeps nobody from hearing of the others.
+# A board whose table is locked does not hold up the notifications of others.
 @got = heard('postgres',
 	q{SELECT lb_watch('global', 1), lb_watch('weekly:202615', 1)},
 	q{BEGIN; LOCK TABLE player_score_windows; PREPARE TRANSACTION 'lock'},
@@ -191,7 +191,7 @@ for my $how ('fast', 'immediate')
 # A watch that is prepared is there once it is committed, however long that takes
 # and whatever happens meanwhile.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
-until_workers('postgres', 0, 'nobody watches');
+until_workers('postgres', 0, 'no session watches');
 for my $restart (0, 1)
 {
 	$node->safe_psql('postgres', q{SELECT lb_unwatch('global'); UPDATE player_scores SET score = 1 WHERE player_id = 1;
@@ -225,7 +225,7 @@ is($node->safe_psql('copy', q{SELECT lb_rank(5)}), '1', 'the copy works');
 	q{SELECT seen('global', NULL, '{55}')});
 is(scalar @got, 1, 'and is watched as well');
 
-# Nobody watches any more.
+# No session watches any more.
 $node->safe_psql('postgres', q{SELECT lb_unwatch('global')});
 until_workers('postgres', 0, 'the worker has left');
 @got = heard('postgres',
@@ -239,7 +239,7 @@ until_workers('postgres', 0, 'gone with the extension');
 $node->stop;
 my $log = slurp_file($node->logfile);
 unlike($log, qr/PANIC|TRAP:|signal 11/, 'nothing has crashed');
-unlike($log, qr/FATAL:  database .* does not exist/, 'nobody looks for a database that is gone');
+unlike($log, qr/FATAL:  database .* does not exist/, 'no worker connects to a dropped database');
 
 # Where there are too few workers, it is said once, tried until one has left, and
 # no build has to wait for good.

@@ -1,9 +1,9 @@
-# COMMIT PREPARED makes a transaction's changes visible, removes the files of what
-# it has dropped, and only then tells others that it has disabled a trigger.  A
-# build that looks between these must not go by what an earlier build of the same
-# worker has left in its caches.
+# COMMIT PREPARED makes a transaction's changes visible, removes the files of dropped
+# relations, and only then sends the invalidation for a disabled trigger.  A build
+# that starts between these must not trust what an earlier build of the same worker
+# has left in its caches.
 #
-# A lease on such a file keeps COMMIT PREPARED waiting there.
+# A lease on such a file makes COMMIT PREPARED wait there.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use Fcntl;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Whoever is kept waiting has a signal sent to us.
+# The kernel signals the holder of the lease when another process waits.
 local $SIG{IO} = 'IGNORE';
 
 sub lease
@@ -86,10 +86,10 @@ sub window
 
 	# The build that the launcher wants is the same worker's next one
 	$node->poll_query_until('postgres', "SELECT state = 'building' FROM lb_stat_board WHERE board = '$board'")
-	  or die 'nobody wants a build';
+	  or die 'no build is asked for';
 	kill 'CONT', $worker;
 	$node->poll_query_until('postgres', "SELECT state <> 'building' FROM lb_stat_board WHERE board = '$board'")
-	  or die 'nobody builds';
+	  or die 'no build runs';
 	is( $node->safe_psql('postgres', "SELECT state, reason FROM lb_stat_board WHERE board = '$board'"),
 		'offline|a capture trigger is missing or disabled', "$board: the build sees that the trigger is disabled");
 	is( $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE relation = '$table'::regclass AND mode = 'ShareRowExclusiveLock'"),
@@ -99,7 +99,7 @@ sub window
 	$committer->quit;
 
 	$node->safe_psql('postgres', "UPDATE $board SET score = 100 WHERE player_id = 1");
-	is($node->safe_psql('postgres', "SELECT lb_rank(1, '$board')"), '1', "$board: what nobody has captured is ranked");
+	is($node->safe_psql('postgres', "SELECT lb_rank(1, '$board')"), '1', "$board: uncaptured changes are ranked");
 	$node->safe_psql('postgres', "ALTER TABLE $table ENABLE ALWAYS TRIGGER leaderboard_capture");
 	wait_ready($node, 'postgres');
 	is($node->safe_psql('postgres', "SELECT * FROM lb_verify('$board')"), '', "$board: enabled again, index and table are equal");

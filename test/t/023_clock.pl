@@ -1,5 +1,5 @@
-# The clock is set back, by a year that it was ahead: what is done every so often
-# is done all the same, and not only when the clock gets there again.
+# The clock was a year ahead and is set back.  Periodic work goes on, and does not
+# wait until the clock gets there again.
 
 use strict;
 use warnings;
@@ -36,7 +36,7 @@ set_clock('+31536000');
 	$node->start;
 }
 
-# What is to be done: a window ends, and what is watched changes.
+# Work: a window ends, and a watched rank changes.
 sub works
 {
 	my ($name) = @_;
@@ -64,7 +64,7 @@ set_clock('+0');
 cmp_ok($node->safe_psql('postgres', 'SELECT extract(epoch FROM now())'), '<', $before - 31500000, 'it is set back');
 works('back');
 
-# The worker that notifies gives way.
+# The notifier ends to make room.
 my ($rc, $out, $err) = $node->psql('postgres', 'DROP DATABASE other');
 is($rc, 0, "a database can be dropped: $err");
 

@@ -1,6 +1,6 @@
-# What is recorded of the boards comes by other ways than our functions: by logical
-# replication of all tables, lb_board among them, and by a restore of data into
-# tables that have boards.
+# Rows of lb_board that do not come from the extension's functions: by logical
+# replication of all tables, and by a restore of data into tables that have
+# boards.
 
 use strict;
 use warnings;
@@ -129,7 +129,7 @@ $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $data, '-
 right($node, 'postgres', 'restored');
 ready($node, 'postgres', 'restored');
 
-# The rows of lb_board go and come back; nobody captures meanwhile.
+# The rows of lb_board go and come back; no trigger captures meanwhile.
 my %ways = (
 	'DELETE' => ['DELETE FROM lb_board', 'INSERT INTO lb_board SELECT * FROM kept'],
 	'TRUNCATE' => ['TRUNCATE lb_board', 'INSERT INTO lb_board SELECT * FROM kept'],
@@ -159,7 +159,7 @@ for my $way (sort keys %ways)
 	}
 }
 
-# A writer who does not know what is recorded beside him is waited for.
+# A build waits for a writer that does not know the new rows yet.
 my ($writer, $recorder) = map { session($node) } 1 .. 2;
 $writer->query('SELECT lb_rank(1)');
 $writer->query('BEGIN; UPDATE player_scores SET score = score + 1000 WHERE player_id % 4 = 1');

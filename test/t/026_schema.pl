@@ -1,5 +1,5 @@
-# The extension's own schema is renamed: nothing looks for it by its old name,
-# neither what is kept in a session nor what is written down in functions.
+# The extension's own schema is renamed.  Neither the caches of a session nor the
+# texts of functions use the old name.
 
 use strict;
 use warnings;

@@ -17,7 +17,7 @@ is($parameters{lb_top}, 3, 'with their arguments');
 is($parameters{lb_stat_boards}, 0, 'or without');
 is($parameters{lb_at}, 2, 'which are not what they return');
 
-# What is to be found, each in a text that is right without it.
+# Names that must be found, each in a text that is right without it.
 for my $case (
 	[ 'SELECT count(*) FROM pg_catalog.pg_class', 'function' ],
 	[ 'SELECT CASE WHEN a IS NULL THEN cardinality(b) END FROM @.lb_watched', 'function' ],
@@ -63,7 +63,7 @@ for my $case (
 	  unless $text =~ /^ /;
 }
 
-# What is right.
+# Texts without a problem.
 for my $text (
 	'SELECT pg_catalog.count(*) FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) ANY ($1)',
 	'WITH l AS (DELETE FROM @.lb_limit t RETURNING t.name) SELECT l.name FROM l, @.lb_window AS w ORDER BY 1 LIMIT 5',

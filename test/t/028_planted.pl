@@ -1,7 +1,7 @@
 # What a database's owner puts into the extension's schema: functions, operators,
 # casts and domains that fit the extension's arguments better than PostgreSQL's
 # own, and overloads of the extension's functions.  Nothing of it may run in an
-# entry point or a worker, whoever calls, nor change what comes out.
+# entry point or a worker, whichever role calls, nor change a result.
 
 use strict;
 use warnings;
@@ -33,8 +33,8 @@ for my $file (glob("$tree/src/*.c $tree/src/*/*.c"), glob("$tree/sql/leaderboard
 }
 my $names = join(',', map { "'$_'" } sort keys %names);
 
-# Plant, as the database's owner.  What is planted says so in the log, and tries
-# to make its owner a superuser.
+# Plant, as the database's owner.  A planted object writes to the log when it runs,
+# and tries to make its owner a superuser.
 my $spy = q{RAISE LOG 'planted: %% as %%', %L, current_user;
 	BEGIN EXECUTE 'ALTER ROLE dbo SUPERUSER'; EXCEPTION WHEN OTHERS THEN NULL; END};
 my $plant = qq{
@@ -207,8 +207,8 @@ my %by_type = (
 	'regclass' => q{CAST('public.game' AS pg_catalog.regclass)});
 
 # Calls of all functions, with all their arguments or only those that have no
-# default.  Of some the answer differs from run to run.
-# What others need is not taken away for good.
+# default.  Some answers differ from run to run.
+# A call that takes something away is followed by one that restores it.
 my @last = qw(lb_drop_limit lb_unwatch lb_unwatch_member lb_close_window lb_close_season lb_drop_board);
 my %varies = map { $_ => 1 } qw(lb_notify lb_maintain lb_stat lb_stat_rows lb_stat_memory_usage lb_submit lb_wait_ready);
 
@@ -234,7 +234,7 @@ sub calls
 			my $type = { text => 'text', bigint => 'int8', 'text[]' => 'text[]', 'bigint[]' => 'int8[]', interval => 'interval',
 				regclass => 'regclass', 'double precision' => 'float8', 'timestamp with time zone' => 'timestamptz' }->{ $types[$_] };
 
-			# What has the same name can be of another type.
+			# Objects of the same name can be of another kind.
 			defined $value && defined $type && ($value =~ /pg_catalog\.\Q$type\E\)$/ || $value eq 'pg_catalog.now()')
 			  ? $value : $by_type{ $types[$_] } // die "no value of type $types[$_]"
 		} 0 .. $n - 1;
@@ -247,7 +247,7 @@ sub calls
 		  ((grep { my $n = $_; !grep { $_ eq $n } @last } sort keys %calls), @last) ];
 }
 
-# What all calls come to, by a role.  The schema of what is planted comes first.
+# The results of all calls by a role.  The schema of the planted objects comes first.
 sub run
 {
 	my ($db, $role, $calls, $settings) = @_;
@@ -325,7 +325,7 @@ for my $db ('clean', 'before', 'after', 'updated')
 	{
 		for my $settings ('SET leaderboard.enable_index = on', 'SET leaderboard.enable_index = off')
 		{
-			# Who owns the tables is another in that database.
+			# In that database the tables have another owner.
 			my $key = "$role, $settings";
 			my ($out, $err) = run($db, $role, $calls, $settings);
 
@@ -339,7 +339,7 @@ for my $db ('clean', 'before', 'after', 'updated')
 is_deeply([ planted_lines() ], [], 'nothing planted has run');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'dbo'}), 'f', 'no role has become superuser');
 
-# What is planted would have run, and told.
+# A planted object would have run, and written to the log.
 for my $db ('before', 'after', 'updated')
 {
 	my $before = planted_lines();

@@ -1,5 +1,5 @@
-# The owner of a database who is no superuser creates the extension, and gets no
-# right by it: whatever is in the schema beforehand, or put there afterwards.
+# A database's owner that is not a superuser creates the extension and gains no right
+# by it, whatever is in the schema beforehand or put there afterwards.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub safe_as
 	return $out;
 }
 
-like(as('lodger', 'CREATE EXTENSION leaderboard'), qr/permission denied to create extension/, 'not for everybody');
+like(as('lodger', 'CREATE EXTENSION leaderboard'), qr/permission denied to create extension/, 'not for every role');
 
 # Functions and operators for the very types that the extension's statements have,
 # which PostgreSQL prefers to its own that are polymorphic or need a cast.
@@ -101,7 +101,7 @@ is($node->safe_psql('rented', q{
 		WHERE d.deptype = 'e'}),
 	'postgres', 'its objects are not the owner\'s');
 
-# What the script made has been made of the system's own.
+# The script's objects refer to the system's own objects.
 is($node->safe_psql('rented', q{
 		SELECT count(*) FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
 			JOIN pg_catalog.pg_depend d ON d.objid = c.oid AND d.deptype = 'e' JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -149,7 +149,7 @@ ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog
 		FROM public.lb_watched WHERE member IS NULL}), 'the notifier has been here');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'nothing planted ran with more rights');
 
-# The extension's tables are not the owner's to alter, or to write to.
+# The owner cannot alter the extension's tables, or write to them.
 for my $t (qw(lb_board lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched))
 {
 	like(as('landlord', "ALTER TABLE public.$t ADD COLUMN x integer"), qr/must be owner of table $t/, "$t: not altered");

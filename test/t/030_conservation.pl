@@ -78,7 +78,7 @@ sub kill_worker
 
 	$node->poll_query_until('postgres', qq{
 		SELECT bool_and(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'work$number'})
-	  or die 'nobody to kill';
+	  or die 'no process to kill';
 	$sessions[$number]->finish;
 	return;
 }
@@ -89,7 +89,7 @@ for my $season (1 .. $seasons)
 	my $count = $node->safe_psql('postgres', 'SELECT count(*) FROM submitted');
 
 	$node->poll_query_until('postgres', "SELECT count(*) >= $count + 100 FROM submitted")
-	  or die 'nobody submits';
+	  or die 'no session submits';
 	$node->safe_psql('postgres', "SELECT lb_close_season('global', 'S$season')");
 	next if $season % 3 > 0;
 	kill_worker($season % $workers);

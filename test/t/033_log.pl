@@ -1,5 +1,5 @@
-# What the log is told of boards that go offline.  A board that is ready again
-# before the launcher looks is not told of: it would be without a reason.
+# The log's messages about boards that go offline.  There is none about a board that
+# is ready again before the launcher looks: the message would have no reason.
 
 use strict;
 use warnings;
@@ -77,7 +77,7 @@ like($builder->query('SELECT lb_rank(1) > 0'), qr/^t$/m, 'the board is built');
 is(state($node, 'postgres', 'global'), 'ready', 'and ready');
 kill('CONT', $launcher);
 
-# The launcher tells of boards in the order in which they were made.
+# The launcher reports boards in the order in which they were created.
 alter($altering, 'player_score_windows');
 ok(wait_told('*', 1), 'another board that goes offline is told of');
 is(told('global'), 1, 'the board that is ready is not told of again');

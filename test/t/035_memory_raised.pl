@@ -15,7 +15,7 @@ my $node = new_server('main');
 $node->append_conf('postgresql.conf', "leaderboard.memory = '1MB'\nrestart_after_crash = on");
 $node->start;
 
-# What all boards may take, and how much is reserved.
+# The memory that all boards may take, and how much is reserved.
 sub limit
 {
 	my ($server) = @_;
@@ -226,7 +226,7 @@ is($reserved, 96 * 1024 * 1024, 'address space that is scarce is not reserved by
 $node->stop;
 
 $node->append_conf('postgresql.auto.conf', "leaderboard.memory = '3GB'");
-like(start_limited('not even the memory is to be had'),
+like(start_limited('not even the memory is available'),
 	qr/WARNING:  could not reserve memory for boards as "leaderboard.memory" says/,
 	'the log says that there is less than leaderboard.memory');
 (undef, undef, $reserved) = limit($node);

@@ -1,6 +1,6 @@
-# Looks through SQL for names that a search_path decides about.
+# Searches SQL for names that depend on search_path.
 #
-# What is looked for, in texts that others' objects must not get into: functions,
+# In texts that must not use other roles' objects it looks for: functions,
 # operators, types and relations without their schema; syntax whose operator is
 # looked up by search_path (IN, BETWEEN, LIKE, NULLIF, IS DISTINCT FROM, CASE x
 # WHEN, JOIN USING); calls of the extension's own functions that leave arguments
@@ -26,7 +26,7 @@ my %syntax = map { $_ => 1 } qw(
 	NOT OFFSET ON OR OVER RETURNING ROW ROWS SELECT SET TABLE THEN UNION UNIQUE
 	USING VALUES WHEN WHERE WITH WITHIN);
 
-# What ends a list of relations.
+# Words that end a list of relations.
 my %after_from = map { $_ => 1 } qw(
 	WHERE GROUP ORDER HAVING LIMIT OFFSET UNION RETURNING FOR SET SELECT ON);
 
@@ -132,7 +132,7 @@ sub ctes
 	return $text =~ /(?:WITH|,)\s+([a-z]\w*)\s*(?:\([^()]*\))?\s+AS\s+(?:MATERIALIZED\s+)?\(/g;
 }
 
-# What is wrong with a text.  $ctes: names that are no tables; $parameters as
+# The problems of a text.  $ctes: names that are no tables; $parameters as
 # parameters() returns them.
 sub problems
 {

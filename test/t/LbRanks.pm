@@ -1,7 +1,7 @@
-# What the tests of servers share.
+# Servers and ranks, for the tests of this directory.
 #
 # A board is right if lb_rank() of every member is the row's number: both are
-# computed by one statement, so in one snapshot, whatever else is going on.
+# computed by one statement, so in one snapshot, whatever other sessions do.
 package LbRanks;
 
 use strict;
@@ -78,7 +78,7 @@ sub wait_state
 		"board $board is $state");
 }
 
-# What all databases use of leaderboard.memory.
+# The part of leaderboard.memory that all databases use.
 sub memory_used
 {
 	my ($node, $database) = @_;

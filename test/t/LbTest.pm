@@ -33,7 +33,7 @@ END
 	return $node;
 }
 
-# The default tables with so many players, made in a database.
+# The default tables with n players, made in a database.
 sub fill
 {
 	my ($node, $db, $players) = @_;

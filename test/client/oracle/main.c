@@ -29,10 +29,10 @@
  *	  - at the end, when all is quiet, for every member, with and without the
  *		index, and lb_verify() must find nothing.
  *
- * A comparison of the query with itself would prove nothing: of all reads at
- * least so many percent (-i, 50 by default) must have been answered by the
- * index, going by lb_stat_board.  The share is printed.  No board may ever be
- * offline because its index was wrong, though reads are right then.
+ * A comparison of the query with itself would prove nothing.  So the index must
+ * have answered at least -i percent (50) of all reads, going by lb_stat_board.
+ * The share is printed.  No board may ever be offline because its index was wrong,
+ * although reads are right then.
  *
  * There are two modes.
  *
@@ -41,20 +41,19 @@
  * After a difference or an unexpected error the last statements of all
  * connections are printed.
  *
- * Scheduled (-S): one process has all connections and lets one of them take
- * one step at a time, a statement; which one the seed says.  A statement that
- * has to wait for another connection's lock is left waiting.  In a server with
- * pause points (LB_PAUSE_POINTS) transactions also stop at these, inside their
- * callbacks, while others go on.  So a run can be done again, and parts of it:
- * the steps are written down, and after a difference those are left out that
- * the difference does not need, and the rest is printed.  The tables are made
- * anew every few hundred steps, so there is not much to leave out.  -n counts
- * steps then.
+ * Scheduled (-S): one process has all connections and lets one of them take one
+ * step, a statement, at a time.  The seed decides which one.  A statement that has
+ * to wait for another connection's lock is left waiting.  In a server with pause
+ * points (LB_PAUSE_POINTS) transactions also stop at these, inside their callbacks,
+ * while others go on.  So a run, or parts of it, can be repeated.  The client
+ * remembers the steps.  After a difference it leaves out the steps that the
+ * difference does not need, and prints the rest.  It makes the tables anew every
+ * few hundred steps, so there is not much to leave out.  -n counts steps here.
  *
- * With -x backends are terminated now and then, with -k they are killed, and
- * the server with them; this must run as the server's user then.  What a
- * connection loses that way is made up for by a new connection.  In the
- * scheduled mode -x is always on, and -k is not possible.
+ * With -x the client terminates backends now and then.  With -k it kills them, and
+ * the server with them; it must run as the server's user then.  A new connection
+ * replaces a lost one.  In the scheduled mode -x is always on, and -k is not
+ * possible.
  *
  * To tell an error that needs concurrency from one that does not, with -l only
  * transactions that hold a ShareLock on the table make comparisons in READ
@@ -62,11 +61,10 @@
  *
  * With -p one of the tables is partitioned.
  *
- * With -X a shell command runs beside the connections, from when the tables are
- * there until all connections have ended; then it gets a SIGTERM, and must exit
- * with 0.  It may cancel, terminate, run short of memory, stop workers: errors
- * that this explains are no failures any more.  Wrong answers are.  Not in the
- * scheduled mode.
+ * With -X a shell command runs beside the connections, from when the tables exist
+ * until all connections have ended.  Then it gets a SIGTERM, and must exit with 0.
+ * It may cancel, terminate, use up memory and stop workers.  Errors that this
+ * explains are not failures.  Wrong answers are.  Not in the scheduled mode.
  *
  * The last line is "N passed, N failed", in comparisons.
  *
