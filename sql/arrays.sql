@@ -4,7 +4,7 @@
 SELECT lbt.make_boards();
 SELECT lb_wait_ready();
 
--- In the array's order, every element, whoever it is.
+-- In the array's order, every element, also one that is on no board.
 SELECT * FROM lb_ranks('{6, 1003, NULL, 17, 1001, -1, 6}', 'desc_row_number');
 SELECT * FROM lb_ranks('{6, 17, 29}', 'desc_row_number', 'rank');
 SELECT * FROM lb_ranks('{6, 17, 29}', 'ties_dense_rank');

@@ -31,7 +31,7 @@ SELECT lb_count_between(-9223372036854775808, 9223372036854775807, 'desc_rank') 
 	lb_count_between(9223372036854775807, -9223372036854775808, 'desc_rank') AS none,
 	lb_count_between(1000000, 9223372036854775807, 'asc_rank') AS last;
 
--- Of nobody.
+-- Of an empty board.
 CREATE TABLE nobody (player_id bigint PRIMARY KEY, score bigint);
 SELECT lb_create_board('nobody', 'nobody');
 SELECT lb_count('nobody'), lb_count_between(NULL, NULL, 'nobody'),

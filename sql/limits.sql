@@ -65,8 +65,8 @@ SELECT score FROM lb_submit(1, 99, boards => '{global}');
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
 SELECT limit_name, board, player_id, amount, submits, since > now() - interval '1 min' AS new
 FROM lb_usage ORDER BY player_id;
--- The clock was ahead and has been set back: a period that is yet to come, for as
--- long as it lasts at least, is none.
+-- The clock was ahead and has been set back.  A row of a future period, as long as a
+-- period or further ahead, does not count.
 UPDATE lb_usage SET since = now() + interval '59 min' WHERE player_id = 1;
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
 UPDATE lb_usage SET since = now() + interval '61 min' WHERE player_id = 1;
@@ -151,7 +151,7 @@ RESET ROLE;
 SELECT lb_drop_limit('high'), lb_drop_limit('low');
 SELECT * FROM lb_limit;
 
--- Hidden, a player leaves every board at once, and comes back as he was.
+-- A hidden player leaves every board at once, and comes back as before.
 TRUNCATE player_scores, player_score_windows;
 SELECT lb_submit_many('{1,2,3}', '{100,200,300}', at => '2026-04-09');
 CREATE TABLE was AS SELECT player_id, score, updated_at FROM player_scores
@@ -172,7 +172,7 @@ SELECT count(*) FROM (SELECT player_id, score, updated_at FROM player_scores
 	UNION ALL SELECT player_id, score, updated_at FROM player_score_windows WHERE window_key <> 'daily:20260410'
 	EXCEPT ALL TABLE was) d;
 DROP TABLE was;
--- Who has no row on "global" yet when he is hidden.
+-- A player without a row on "global" is hidden.
 CREATE TABLE rest AS SELECT player_id, ranked, score FROM player_scores;
 SELECT board, score, rank FROM lb_submit(8, 50, at => '2026-04-09', boards => '{daily}');
 SELECT lb_submit_many('{9,10,11}', '{1,2,3}', at => '2026-04-09');
@@ -184,7 +184,7 @@ SELECT player_id, score, ranked FROM player_scores WHERE player_id > 7 ORDER BY 
 SELECT DISTINCT player_id, ranked FROM player_score_windows WHERE player_id > 7 ORDER BY 1;
 SELECT lb_show(8);
 SELECT lb_rank(8) > 0 AS ranked;
--- Only what is known of his windows, and only where he has no row.
+-- Only windows of that player, and only if there is no row.
 UPDATE player_scores SET ranked = true WHERE player_id = 9;
 SELECT board, score, rank > 0 AS ranked FROM lb_submit(9, 5, at => '2026-04-09', boards => '{global}');
 SELECT lb_drop_board('*');

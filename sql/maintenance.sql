@@ -1,6 +1,6 @@
 --
 -- The end of windows and seasons: lb_maintain(), lb_archive, lb_close_season().
--- What is due is so within transactions only, lest the worker be quicker.
+-- Work becomes due inside of transactions only, so that the worker is not quicker.
 --
 SELECT lb_create_tables();
 SELECT lb_wait_ready('30 s');
@@ -149,7 +149,7 @@ SELECT * FROM kept;
 SET LOCAL regress.keep = 'off';
 DELETE FROM player_score_windows WHERE window_key = 'c:1' AND player_id = 2;
 SET LOCAL regress.keep = 'tell';
--- He is responsible for the one whom it keeps, and is asked once a day.
+-- The trigger that keeps the row is asked once a day.
 SELECT * FROM lb_maintain();
 SELECT * FROM kept;
 SELECT board FROM lb_closed WHERE removed_at IS NULL;
@@ -218,8 +218,7 @@ SELECT * FROM lb_archive_top('global', 2, 'winter');
 SELECT lb_score(3), lb_count();
 SELECT lb_close_season('global', 'autumn', 0, NULL);
 SELECT lb_count();
--- The name of a season is used once, whatever was archived: what was scored since
--- is still there.
+-- A season's name is used once, whatever was archived: later scores are still there.
 INSERT INTO player_scores (player_id, score) VALUES (1, 11), (2, 22);
 SELECT state, message, detail, hint FROM lbt.error($$SELECT lb_close_season('global', 'autumn', 0)$$);
 SELECT state FROM lbt.error($$SELECT lb_close_season('global', 'autumn')$$);
@@ -227,8 +226,8 @@ SELECT * FROM lb_top(3);
 DELETE FROM player_scores;
 SELECT lb_close_season('global', 'nobody'), (SELECT state FROM lbt.error($$SELECT lb_close_season('global', 'nobody')$$));
 SELECT board, season, archive_top, members, s.source FROM lb_season JOIN lb_archive_source s ON s.id = lb_season.source ORDER BY closed_at;
--- Who is hidden is archived without a rank, and so is reset; so is who lacks what else
--- the board ranks by.  Without a member it is nobody's score.
+-- A hidden player is archived without a rank, and is reset too.  So is a player with a
+-- null in another column of rank_by.  A row without a member is no player's score.
 CREATE TABLE hiding (player_id integer, guild text, score smallint, level integer, ranked boolean);
 CREATE UNIQUE INDEX ON hiding (player_id, guild);
 INSERT INTO hiding VALUES (1, 'a', 10, 1, true), (2, 'a', 20, 1, false), (3, 'a', 30, 1, NULL), (4, 'a', 40, NULL, true),
@@ -306,7 +305,7 @@ SELECT count(*) FROM lb_archive WHERE season = 'winter';
 SELECT lb_close_season('global', 'winter');
 SELECT * FROM archived WHERE season = 'winter';
 SELECT player_id, score FROM player_scores ORDER BY 1;
--- ... who may be exempted.
+-- ... and the owner may be exempted.
 ALTER ROLE regress_lb_owner BYPASSRLS;
 UPDATE player_scores SET score = player_id;
 SET leaderboard.enable_index = off;
@@ -322,8 +321,8 @@ ALTER TABLE player_score_windows DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL 
 SELECT lb_wait_ready('30 s');
 SELECT * FROM lb_verify();
 
--- A board of the same name that is another owner's has seasons of its own.  Who
--- gets the table gets its past; so does who had it, of a new one.
+-- A board of the same name that another role owns has seasons of its own.  A role that
+-- gets the table gets its past; a role that had it keeps that of its new table.
 CREATE ROLE regress_lb_other;
 GRANT EXECUTE ON FUNCTION lb_create_board TO regress_lb_owner, regress_lb_other;
 CREATE TABLE old_guild AS SELECT p AS player_id, p AS score FROM generate_series(1, 3) p;

@@ -79,7 +79,7 @@ UPDATE t SET score = 700 WHERE player_id = 7;
 SELECT lb_rank(7, 't');
 SELECT * FROM lb_verify();
 
--- Who does not own the table is told so, and has locked nothing.
+-- A role that does not own the table gets an error, and has locked nothing.
 CREATE ROLE lb_mender;
 GRANT SELECT, TRIGGER ON t TO lb_mender;
 ALTER TABLE t DISABLE TRIGGER leaderboard_capture;

@@ -50,7 +50,7 @@ SELECT lb_rank(player_id, 'pt') = (SELECT 1 + count(*) FROM pt, pt p
 	WHERE p.player_id = 105 AND (-pt.score, pt.other, pt.player_id)
 		< (-p.score, p.other, p.player_id)) FROM w;
 
--- So does a trigger of somebody's that fires before ours: rows of the statement
+-- So does a user's trigger that fires before the capture trigger: rows of the statement
 -- are still to come, in this partition and in others.
 CREATE TABLE seen (player_id int, by_index bigint, by_query bigint);
 CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,5 +1,5 @@
 --
--- Who may read, who may manage, and what neither can be made to say
+-- Which roles may read and manage, and what neither of them reveals
 --
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS regress_lb_reader, regress_lb_owner, regress_lb_monitor,
@@ -31,12 +31,12 @@ ALTER DATABASE :"DBNAME" OWNER TO regress_lb_owner;
 SET ROLE regress_lb_owner;
 SELECT * FROM lbt.creators();
 ROLLBACK;
--- How many a closed window had is not for everybody.
+-- Not every role may see how many players a closed window had.
 SET ROLE regress_lb_reader;
 SELECT board, closed_at, removed_at FROM lb_closed;
 SELECT e.message FROM lbt.error('SELECT members FROM lb_closed') e;
 RESET ROLE;
--- The extension's own trigger functions are for nobody's triggers.
+-- No user's trigger may call the extension's own trigger functions.
 CREATE TEMP TABLE own (i integer);
 GRANT ALL ON own TO regress_lb_reader;
 SET ROLE regress_lb_reader;
@@ -180,7 +180,7 @@ INSERT INTO lb_board (board, source, member, rank_by, method)
 VALUES ('x', 't', 'player_id', 'score DESC', 'rank');
 DELETE FROM lb_board;
 TRUNCATE lb_board;
--- Writing is for whoever may write to it.
+-- Every role that may write to the table can do so.
 UPDATE t SET score = 1000 WHERE player_id = 1;
 SELECT lb_rank(1, 't');
 RESET ROLE;
@@ -289,8 +289,8 @@ RESET ROLE;
 ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 SELECT * FROM lbt.differences('t', 't', ties => 'tie');
 
--- Who closes a season reads the board as the table's owner would, and what the
--- owner's functions read meanwhile is read by the owner.
+-- A role that closes a season reads the board as the table's owner would, and the
+-- owner's functions run with the owner's rights meanwhile.
 SET ROLE regress_lb_owner;
 CREATE TABLE m (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO m SELECT i, i FROM generate_series(1, 3) i;
@@ -314,8 +314,8 @@ DROP TABLE m;
 DROP FUNCTION spy;
 DELETE FROM lb_archive WHERE board = 'm';
 
--- What an owner has written runs with the owner's rights at most: triggers when
--- somebody else closes a season, functions in indexes when a superuser reads.
+-- An owner's code runs with the owner's rights at most: triggers when another role
+-- closes a season, functions in indexes when a superuser reads.
 SET ROLE regress_lb_owner;
 CREATE TABLE m (player_id bigint PRIMARY KEY, score bigint, secret boolean NOT NULL DEFAULT true);
 INSERT INTO m SELECT i, i FROM generate_series(1, 3) i;
@@ -335,7 +335,8 @@ SET ROLE regress_lb_reader;
 SELECT lb_close_season('m', 's4');
 RESET ROLE;
 REVOKE regress_lb_owner FROM regress_lb_reader;
--- Nor is a trigger left to whoever commits, but by the owner.
+-- A deferred trigger does not run with the rights of the role that commits, unless
+-- that is the owner.
 SET ROLE regress_lb_owner;
 INSERT INTO m VALUES (1, 1), (2, 2), (3, 3);
 CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON m DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
@@ -369,7 +370,7 @@ SET ROLE regress_lb_reader;
 SELECT lb_rank(1, 'm');
 RESET ROLE;
 DROP INDEX m_spy;
--- Policies do not apply to a superuser, who reads what the owner does not.
+-- Policies do not apply to a superuser, which reads rows that the owner does not.
 SET ROLE regress_lb_owner;
 UPDATE m SET score = player_id;
 CREATE POLICY one ON m USING (player_id = 1);
@@ -409,7 +410,7 @@ SELECT lb_hide(2), lb_show(2);
 ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5, boards => '{global}');
 ALTER TABLE player_scores DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
--- Anybody else's submit is that role's own statement.
+-- Another role's submit is that role's own statement.
 GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_reader;
 SET ROLE regress_lb_reader;
 SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5, boards => '{global}');
@@ -534,8 +535,8 @@ DROP SCHEMA evil CASCADE;
 RESET client_min_messages;
 DROP TABLE pg_temp.t;
 
--- USAGE of the schema is asked for though somebody else has read before, and what
--- comes of owning the database goes with it.
+-- USAGE of the schema is checked though another role has read before, and the right
+-- that comes of owning the database goes with it.
 CREATE SCHEMA hidden;
 CREATE TABLE hidden.u (player_id bigint PRIMARY KEY, score bigint NOT NULL);
 INSERT INTO hidden.u SELECT i, i FROM generate_series(1, 9) i;

@@ -103,7 +103,7 @@ END $$;
 SELECT lb_stat_reset();
 SELECT setseed(0.20260411);
 CALL transactions(400);
--- After a TRUNCATE a snapshot is too old while somebody else's transaction runs.
+-- After a TRUNCATE a snapshot is too old while another transaction runs.
 SELECT sum(index_reads) > 10000 AS index, sum(query_reads - query_snapshot) AS queries,
 	sum(query_snapshot) < 1000 AS new
 FROM lb_stat_board WHERE source = 'z'::regclass;

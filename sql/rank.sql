@@ -19,13 +19,13 @@ SELECT method, lb_rank(6, 'desc_row_number', method),
 	lb_rank(6, 'desc_dense_rank', method)
 FROM (VALUES ('row_number'), ('rank'), ('dense_rank'), (NULL)) m (method);
 
--- One row, from one look; of nobody, a null.
+-- One row, from one look at the board; null for an absent member.
 SELECT * FROM lb_player(6, 'ties_rank');
 SELECT * FROM lb_player(1003, 'asc_dense_rank');
 SELECT * FROM lb_player(1001, 'ties_rank');
 SELECT lb_player(6, 'ties_rank'), lb_player(1001, 'ties_rank') IS NULL AS nobody;
 
--- Nobody, and null.
+-- An absent member, and null.
 SELECT lb_rank(1001, 'desc_rank') AS unranked, lb_rank(-1, 'desc_rank') AS absent,
 	lb_rank(NULL, 'desc_rank') AS null, lb_score(1001, 'desc_rank') AS unranked,
 	lb_score(-1, 'desc_rank') AS absent, lb_score(NULL, 'desc_rank') AS null,

@@ -170,7 +170,7 @@ ALTER TABLE r RENAME points TO score;
 ROLLBACK;
 SELECT * FROM lbt.differences('r', 'r', 'ok', score => 'points', ties => 'tied');
 
--- Who owns the table needs no privilege for lb_board.
+-- The table's owner needs no privilege for lb_board.
 DROP ROLE IF EXISTS regress_lb_renamer;
 CREATE ROLE regress_lb_renamer;
 GRANT CREATE ON SCHEMA public TO regress_lb_renamer;

@@ -133,7 +133,7 @@ SELECT lb_rebuild('t');
 SELECT state, members FROM lb_stat_board WHERE board = 't';
 SELECT * FROM lbt.differences('t', 't');
 
--- not_ready: a board that nobody can build, for we hold the table.
+-- not_ready: no worker can build the board, because this session locks the table.
 BEGIN;
 LOCK TABLE t IN ACCESS EXCLUSIVE MODE;
 SELECT lb_rank(5, 't') IS NOT NULL AS index;

@@ -12,8 +12,8 @@ SELECT board, source, state, reason, members, distinct_scores, bytes > 0 AS byte
 	index_reads, query_reads, changes
 FROM lb_stat_board ORDER BY board;
 
--- A family has a row for itself, with its boards in all; the kind tells them
--- apart, so that sums can be told of both.
+-- A family has a row for itself, with the sums of its boards.  The column kind
+-- distinguishes the two, so that a query can add up either.
 SELECT board, kind, members FROM lb_stat_board ORDER BY board;
 SELECT kind, count(*), sum(members) AS members, sum(bytes) > 0 AS bytes
 FROM lb_stat_board GROUP BY kind ORDER BY kind;
@@ -142,7 +142,7 @@ DROP TABLE t, f;
 SELECT * FROM lb_stat_board;
 SELECT * FROM lb_verify();
 
--- What other databases take is shown to who may see all statistics.
+-- Roles that may see all statistics see the memory of other databases.
 CREATE ROLE regress_lb_reader;
 CREATE ROLE regress_lb_monitor IN ROLE pg_read_all_stats;
 CREATE DATABASE regress_lb_tenant;

@@ -33,8 +33,8 @@ SELECT * FROM lb_submit(2, 1, at => '2026-04-13 10:00');
 SELECT * FROM lb_submit(1, 10, at => '2026-04-09 23:59:59.999999');
 SELECT * FROM scores;
 
--- The time changes only when the score does, and never goes back: who reached
--- it first stays first.
+-- The time changes only when the score does, and never goes back: the player that
+-- reached it first stays first.
 SELECT * FROM lb_submit(1, 0, at => '2026-04-20');
 SELECT * FROM lb_submit(1, 180, 'set', at => '2026-04-20', boards => '{global}');
 SELECT * FROM lb_submit(2, 180, 'set', at => '2026-04-13 10:05', boards => '{global}');
@@ -154,7 +154,7 @@ CREATE TRIGGER tell AFTER INSERT ON lb_event FOR EACH ROW EXECUTE FUNCTION tell(
 SELECT score FROM lb_submit(1, -1, match_id => 'm9', at => '2026-04-09', boards => '{global}');
 DROP TRIGGER tell ON lb_event;
 DROP FUNCTION tell();
--- So do columns and indexes that somebody has added.
+-- So do columns and indexes that a user has added.
 CREATE INDEX event_player ON lb_event (player_id, (amount * 2)) WHERE op = 'incr';
 SELECT score FROM lb_submit(1, 1, at => '2026-04-09', boards => '{global}');
 SET enable_seqscan = off;
@@ -205,7 +205,7 @@ SELECT * FROM lb_submit(2, 1, match_id => 'c', at => '2026-04-09');
 SELECT lb_submit_many('{2}', '{1}', match_ids => '{c}');
 SELECT lb_submit_many('{}', '{}'), lb_submit_many('{}', '{}', match_ids => '{}');
 
--- Who is hidden stays so in new windows.
+-- A hidden player stays hidden in new windows.
 UPDATE player_scores SET ranked = false WHERE player_id = 1;
 UPDATE player_score_windows SET ranked = false WHERE player_id = 1;
 SELECT * FROM lb_submit(1, 5, at => '2026-04-16');
@@ -213,7 +213,7 @@ SELECT * FROM lb_submit(1, 5, 'best', at => '2026-04-17', boards => '{daily}');
 SELECT lb_submit_many('{1,2}', '{1,1}', 'set', at => '2026-04-18');
 SELECT player_id, window_key, ranked FROM player_score_windows WHERE window_key > 'daily:20260409' ORDER BY 2, 1;
 SELECT * FROM lb_top(5, 'daily:20260418');
--- ... also where only "global" tells, and is not submitted to.
+-- ... also if only "global" has the player's row, and the submit does not write to it.
 SELECT count(*) FROM lb_submit(6, 10, boards => '{global}');
 SELECT lb_hide(6);
 SELECT * FROM lb_submit(6, 100, at => '2026-04-19', boards => '{daily}');
@@ -358,15 +358,15 @@ SET ROLE regress_lb_client;
 SELECT lb_rank(1);
 SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09');
 SELECT lb_submit_many('{1,2}', '{1,2}', match_ids => '{n,n}', at => '2026-04-09');
--- ... and is told so before anything is done with what he hands in.
+-- ... and gets the error before its arguments are looked at.
 SELECT lb_submit(1, 5, boards => array_agg('x' || i)) FROM generate_series(1, 84000) i;
 SELECT lb_submit_many('{1,NULL}', '{1}');
--- ... nor does a closed window tell a client anything, or let him spoil a match.
+-- ... nor does a closed window reveal anything to a client, or let it spoil a match.
 SELECT * FROM lb_submit(1, 5, match_id => 'n', at => '2026-04-09', boards => '{daily:20260408}');
 RESET ROLE;
 SELECT player_id, match_id FROM lb_applied WHERE match_id IN ('m', 'n') ORDER BY 1, 2;
 \set VERBOSITY terse
--- What a match was answered with is for who may read those boards.
+-- The answer to a match is for roles that may read those boards.
 CREATE ROLE regress_lb_writer;
 GRANT INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_writer;
 SET ROLE regress_lb_writer;
@@ -382,7 +382,7 @@ GRANT SELECT ON player_scores TO regress_lb_writer;
 SET ROLE regress_lb_writer;
 SELECT * FROM lb_submit(1, 5, match_id => 'm', at => '2026-04-09', boards => '{daily}');
 RESET ROLE;
--- Who submits to windows only needs nothing on "global", which tells who is hidden.
+-- A submit to windows only needs no privilege on "global", which records hidden players.
 CREATE ROLE regress_lb_windows;
 GRANT SELECT, INSERT, UPDATE ON player_score_windows TO regress_lb_windows;
 SELECT lb_hide(2);
@@ -393,7 +393,7 @@ RESET ROLE;
 SELECT lb_show(2);
 \set VERBOSITY default
 
--- What somebody has put before pg_catalog changes nothing.
+-- Objects that a user has put before pg_catalog change nothing.
 CREATE SCHEMA before;
 CREATE FUNCTION before.unnest(bigint[]) RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 666::bigint';
 CREATE FUNCTION before.plus(bigint, bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 666::bigint';
@@ -452,7 +452,7 @@ SELECT * FROM lb_submit(22, 5, at => '2026-04-09');
 DROP TRIGGER keep_out ON player_score_windows;
 DROP FUNCTION keep_out();
 
--- What somebody has made of the log is written to by the names of its columns.
+-- If a user has altered the log, rows are written by the names of its columns.
 SET leaderboard.events = on;
 TRUNCATE lb_event;
 BEGIN;
@@ -527,8 +527,8 @@ DROP TRIGGER more ON player_scores;
 DROP FUNCTION more();
 DROP TABLE other;
 
--- Who is on "global" with a null for the column by which players are hidden is not
--- ranked in new windows either, by whichever function.
+-- A player whose column for hiding is null on "global" is not ranked in new windows
+-- either, by whichever function.
 BEGIN;
 ALTER TABLE player_scores ALTER ranked DROP NOT NULL;
 INSERT INTO player_scores (player_id, ranked) VALUES (41, NULL), (42, NULL);

@@ -18,8 +18,8 @@ SELECT * FROM lb_top();
 SELECT * FROM lb_top(board => 'weekly:202615');
 SELECT * FROM lb_around(3, radius => 1);
 
--- Who reached a score first ranks higher.  The time is set when the score
--- changes, unless the statement sets it.
+-- The player that reached a score first ranks higher.  The trigger sets the time when
+-- the score changes, unless the statement sets it.
 UPDATE player_scores SET updated_at = '2026-01-01 00:00:00+00';
 UPDATE player_score_windows SET updated_at = '2026-01-01 00:00:00+00';
 CREATE VIEW times AS SELECT player_id, score,

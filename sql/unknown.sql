@@ -46,7 +46,8 @@ INSERT INTO w VALUES (1, 'gone:7', 1);
 SELECT lb_count('gone:0');
 RESET leaderboard.enable_index;
 
--- Who may not read the table learns nothing, and who sees some rows of these only.
+-- A role that may not read the table learns nothing, and one that sees some of its rows
+-- learns of these only.
 CREATE ROLE lb_stranger;
 SET ROLE lb_stranger;
 SELECT lb_rank(3, 'contry:FR');

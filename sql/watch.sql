@@ -54,7 +54,7 @@ UPDATE lb_watched SET last_key = 'daily:20260409', last_scores = '{4}';
 SELECT watched, members, ranks, scores FROM round();
 ROLLBACK;
 
--- A payload that has to be cut; and what somebody has put before pg_catalog.
+-- A payload that has to be cut; and objects that a user has put before pg_catalog.
 BEGIN;
 SELECT lb_watch('global', 1000);
 INSERT INTO player_scores (player_id, score) SELECT 1000000000 + g, 9000000000000000000 - g FROM generate_series(1, 500) g;
@@ -66,7 +66,7 @@ RESET search_path;
 DROP FUNCTION trap.pg_notify(text, text);
 ROLLBACK;
 
--- Watches go with their board, and keep no others from being told.
+-- Watches go with their board, and do not hold up others.
 BEGIN;
 SELECT lb_watch('global', 1), lb_watch('weekly:202615', 1);
 SELECT lb_drop_board('*');
@@ -75,8 +75,8 @@ SELECT * FROM round();
 SELECT lb_unwatch('weekly:202615');
 ROLLBACK;
 
--- Nor does one that fails in any other way: that is told once, and recorded
--- until it works.
+-- Nor does one that fails in any other way.  The log has the error once, and it is
+-- recorded until the watch works.
 BEGIN;
 INSERT INTO player_score_windows VALUES (1, 'long' || repeat('"', 2100), 1);
 INSERT INTO lb_watched (board, top, board_id, watcher, last_key, last_members, last_ranks, last_scores)
@@ -161,7 +161,7 @@ SELECT w.board_id = b.id AS same FROM lb_watched w JOIN lb_board b USING (board)
 INSERT INTO mine VALUES (1, 100);
 SELECT lb_notify();
 ROLLBACK;
--- A trigger of the same function on another table takes nobody's watches.
+-- A trigger of the same function on another table removes no watch.
 CREATE TABLE trap (board text, id integer, source regclass);
 CREATE TRIGGER trap AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION lb_watch_follow();
 INSERT INTO trap SELECT board, id, source FROM lb_board;
@@ -169,7 +169,7 @@ DELETE FROM trap;
 SELECT count(*) FROM lb_watched;
 DROP TABLE trap;
 
--- Who watches must have the rights to at every round.
+-- The role that watches must have its rights at every round.
 SET ROLE regress_lb_friend;
 SELECT lb_watch('mine', 1);
 RESET ROLE;
@@ -181,7 +181,7 @@ REVOKE regress_lb_owner FROM regress_lb_friend;
 INSERT INTO mine VALUES (2, 200);
 SELECT * FROM round();
 SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
--- It is told once.
+-- The log has it once.
 INSERT INTO mine VALUES (3, 300);
 SELECT lb_notify();
 GRANT regress_lb_owner TO regress_lb_friend;
@@ -215,7 +215,7 @@ SELECT lb_watch('mine', 1);
 RESET ROLE;
 SELECT member, watcher, problem FROM lb_watched ORDER BY member NULLS FIRST;
 ROLLBACK;
--- Who owns the table but may not read it.
+-- A role that owns the table but may not read it.
 BEGIN;
 REVOKE SELECT ON mine FROM regress_lb_owner;
 SET LOCAL ROLE regress_lb_owner;

@@ -257,7 +257,7 @@ INSERT INTO lb_window (name, period, keep, time_zone) VALUES ('x', 'daily', '1 d
 SELECT lb_window_key('x');
 DELETE FROM lb_window WHERE name = 'x';
 
--- Who does not own the windows' table does not say which there are.
+-- A role that does not own the windows' table does not decide which windows there are.
 CREATE ROLE regress_lb_player;
 SET ROLE regress_lb_player;
 SELECT lb_open_window('daily');

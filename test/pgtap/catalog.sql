@@ -1,4 +1,4 @@
-/* What the extension consists of, and who may do what. */
+/* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
 SELECT plan(24);
 

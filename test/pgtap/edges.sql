@@ -42,13 +42,13 @@ SELECT pg_temp.check_board('lbt_ok', 'lbt_edge', 'score IS NOT NULL AND ok',
 INSERT INTO lbt_edge SELECT i, i % 10, true FROM generate_series(100, 160) i;
 SELECT lb_rank(120, 'lbt_ok') AS before \gset
 UPDATE lbt_edge SET ok = false WHERE player_id = 120;
-SELECT is(lb_rank(120, 'lbt_ok'), NULL::bigint, 'who is not ranked is gone');
+SELECT is(lb_rank(120, 'lbt_ok'), NULL::bigint, 'a row that is not ranked is gone');
 SELECT pg_temp.check_board('lbt_ok', 'lbt_edge', 'score IS NOT NULL AND ok',
 	method => 'rank');
 UPDATE lbt_edge SET ok = NULL WHERE player_id = 120;
 SELECT is(lb_rank(120, 'lbt_ok'), NULL::bigint, 'null is not true');
 UPDATE lbt_edge SET ok = true WHERE player_id = 120;
-SELECT is(lb_rank(120, 'lbt_ok'), :before::bigint, 'and he is back');
+SELECT is(lb_rank(120, 'lbt_ok'), :before::bigint, 'and the row is back');
 SELECT pg_temp.check_board('lbt_ok', 'lbt_edge', 'score IS NOT NULL AND ok',
 	method => 'rank');
 

@@ -1,4 +1,4 @@
-/* What runs as the extension's owner must be of no use to anybody else. */
+/* Statements that run as the extension's owner must be of no use to another role. */
 \ir lib/setup.psql
 SELECT plan(13);
 
@@ -38,19 +38,19 @@ CREATE TABLE lbt_m.u AS TABLE lbt_m.t;
 ALTER TABLE lbt_m.u ADD PRIMARY KEY (player_id);
 SELECT lb_create_board('lbt_mt', 'lbt_m.t'), lb_create_board('lbt_mu', 'lbt_m.u') \g /dev/null
 RESET ROLE;
-SELECT ok(lb_wait_ready('1 min'), 'boards of his own are ready');
+SELECT ok(lb_wait_ready('1 min'), 'the boards of an ordinary role are ready');
 SET ROLE lbt_mallory;
 CREATE INDEX ON lbt_m.t ((score + lbt_m.evil(1)));
 CREATE INDEX ON lbt_m.u ((score + lbt_m.evil(1)));
 RESET ROLE;
 SET leaderboard.enable_index = off;
-SELECT is(pg_temp.state_as('lbt_mallory', $$SELECT lb_watch('lbt_mt')$$), '00000', 'he watches it, by the query');
+SELECT is(pg_temp.state_as('lbt_mallory', $$SELECT lb_watch('lbt_mt')$$), '00000', 'the role watches one, by the query');
 SELECT is(pg_temp.state_as('lbt_mallory', $$SELECT lb_close_season('lbt_mu', 's1')$$), '00000',
-	'he closes a season, by the query');
+	'the role closes a season, by the query');
 RESET leaderboard.enable_index;
-SELECT ok(NOT rolsuper, 'his function has not run as the extension''s owner') FROM pg_roles WHERE rolname = 'lbt_mallory';
+SELECT ok(NOT rolsuper, 'the role''s function has not run as the extension''s owner') FROM pg_roles WHERE rolname = 'lbt_mallory';
 
-/* Who may not write to the boards uses no match up, and learns nothing of one. */
+/* A role that may not write to the boards cannot use up a match, and learns nothing of one. */
 SELECT lb_create_tables();
 SELECT ok(lb_wait_ready('1 min'), 'the default tables are ready');
 SELECT lb_submit(42, 5, match_id => 'secret') \g /dev/null

@@ -7,8 +7,8 @@ SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
 SELECT has_table('lb_window');
 SELECT col_is_pk('lb_applied', ARRAY['player_id', 'match_id'], 'a match is applied once to a player');
 SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]'],
-	'public', ARRAY['EXECUTE'], 'everybody may call lb_submit, whose rights are those of the tables');
-SELECT table_privs_are('lb_event', 'pg_read_all_settings', ARRAY[]::text[], 'events are not for everybody');
+	'public', ARRAY['EXECUTE'], 'every role may call lb_submit, and needs the rights on the tables');
+SELECT table_privs_are('lb_event', 'pg_read_all_settings', ARRAY[]::text[], 'not every role may read events');
 
 /* Keys of random moments, in zones with odd offsets and odd turns of clocks. */
 CREATE TEMP TABLE moments AS
