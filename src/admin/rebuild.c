@@ -173,14 +173,10 @@ rebuild(const char *name)
 		if (shared == NULL)
 		{
 			/* The session that has locked the table may be about to commit. */
-			if (++tries == LB_LOCK_TRIES)
-			{
-				strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);
-				break;
-			}
-			pg_usleep(10000L);
-			CHECK_FOR_INTERRUPTS();
-			continue;
+			if (lb_try_again(&tries))
+				continue;
+			strlcpy(reason, LB_TABLE_LOCKED, LB_MAX_REASON);
+			break;
 		}
 		if (lb_wait_build(shared, defn->generation, true, -1) == LB_WAIT_READY)
 			return;

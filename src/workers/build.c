@@ -57,12 +57,24 @@
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
-/* Stop draining the queue without locks when a round brings this little. */
-#define FEW_ENTRIES 1000
-#define MAX_ROUNDS 50
+/* How often a lock that must not be waited for is tried again. */
+#define LOCK_TRIES 10
+
+/* How often a build begins again at once because a queue did not fit. */
+#define QUEUE_RETRIES 3
 
 /* The reason of a board whose worker could not even begin. */
 #define LB_WORKER_FAILED "a build worker has failed: the server's log has the cause"
+
+bool
+lb_try_again(int *tries)
+{
+	if ((*tries)++ == LOCK_TRIES)
+		return false;
+	pg_usleep(10000L);
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
 
 /* A build ended: tell those who wait for it. */
 static void
@@ -103,20 +115,34 @@ abandon_build(int code, Datum arg)
 	end_build(build, true);
 }
 
+/* Say why the build cannot be done; a board that is not ready is offline then. */
 static void
-build_offline(LbBuild *build, const char *reason, bool retry)
+build_offline(LbBuild *build, const char *reason, bool passing)
 {
 	lb_shared_board_reason(build->shared, reason);
 	if (pg_atomic_read_u32(&build->shared->state) != LB_READY)
-		lb_shared_board_offline(build->shared, reason, retry);
+		lb_shared_board_offline(build->shared, reason, passing);
 }
 
 /*
- * Forget what earlier builds have left in the relcache of a source.  Who has left
- * the proc array tells of what he did to its triggers only after that, COMMIT
- * PREPARED after it has removed files.  But he who is not running in the snapshot
- * of before is seen by what is read from here on.  The source is locked, lest it
- * or a partition is dropped meanwhile.
+ * The same, and end the build.  If the reason is passing, another one is wanted.
+ * Returns NULL, for its callers to return.
+ */
+static LbDefinition *
+give_up(LbBuild *build, const char *reason, bool passing)
+{
+	build_offline(build, reason, passing);
+	end_build(build, passing);
+	return NULL;
+}
+
+/*
+ * Have the relcache entries of a source, and of its partitions, read anew.  A
+ * transaction sends its invalidations after it has left the ProcArray, COMMIT
+ * PREPARED after it has removed files, so an earlier build may have left entries
+ * that are out of date.  Any transaction that build->before does not list as
+ * running is visible to catalog reads from here on.  The source is locked, so
+ * that neither it nor a partition can be dropped meanwhile.
  */
 static void
 forget_source(Oid source)
@@ -137,10 +163,10 @@ forget_source(Oid source)
 }
 
 /*
- * The definition that is to be built, as it is recorded now, or NULL.  Who asks
- * for a build in its COMMIT tells of the board only after that, and of COMMIT
- * PREPARED no callback of ours knows: if the cache does not have it, lb_board is
- * read anew.
+ * The definition to build, as it is recorded now, or NULL.  A backend that
+ * requests a build in its COMMIT sends the invalidation for lb_board after that,
+ * and COMMIT PREPARED runs no callback of ours: if the cache does not have the
+ * definition, read lb_board anew.
  */
 static LbDefinition *
 find_recorded(const LbBuild *build)
@@ -158,9 +184,10 @@ find_recorded(const LbBuild *build)
 }
 
 /*
- * What is not recorded any more, or was never committed, is removed: it is of a
- * transaction that was prepared, or of a process whose cache was behind.  One that
- * was changed by hand, and has the same number, begins anew.
+ * Remove a definition that is not recorded.  A transaction that was prepared, and
+ * has aborted, may have entered it, or a process whose cache was out of date.  If
+ * lb_board was changed by hand, and now has another definition of that number,
+ * enter that one.
  */
 static void
 remove_unrecorded(LbBuild *build)
@@ -180,17 +207,56 @@ remove_unrecorded(LbBuild *build)
 }
 
 /*
- * Lock and resolve what is to be built.  Returns NULL if it cannot be, and
- * then the build has ended.
+ * Resolve a locked source, and lock its partitions.  Returns NULL if that cannot
+ * be done, and then the build has ended.
+ */
+static LbDefinition *
+resolve_source(LbBuild *build, Oid source)
+{
+	LbDefinition *defn;
+	int			tries = 0;
+
+	forget_source(source);
+	defn = lb_defn_of(source, build->shared->catalog, build->shared->id);
+	if (defn == NULL)
+	{
+		end_build(build, false);
+		return NULL;
+	}
+	defn->parts_valid = false;	/* so that they are locked */
+	while (!lb_resolve_parts(defn, false))
+	{
+		if (!lb_try_again(&tries))
+			return give_up(build, "a partition is locked", true);
+	}
+	lb_pause("resolved");
+	if (defn->problem != NULL || !defn->captured)
+	{
+		lb_shared_board_offline(build->shared, defn->problem ? defn->problem :
+								"a capture trigger is missing or disabled",
+								false);
+		end_build(build, false);
+		return NULL;
+	}
+	return defn;
+}
+
+/*
+ * Find, lock and resolve the definition to build.  Returns NULL if that cannot
+ * be done, and then the build has ended.
+ *
+ * The build never waits for a table lock: a reader that waits for the build may
+ * precede, in the lock's queue, the process for which the build would wait.  It
+ * tries for a moment, since a transaction that has created the table, and
+ * requests the build in its COMMIT, is about to release its lock.
  */
 static LbDefinition *
 prepare_build(LbBuild *build)
 {
-	LbSharedBoard *shared = build->shared;
-	LbDefinition *defn;
-	Oid			source = InvalidOid;
+	LbDefinition *defn = find_recorded(build);
+	Oid			source;
+	int			tries = 0;
 
-	defn = find_recorded(build);
 	if (defn == NULL)
 	{
 		remove_unrecorded(build);
@@ -198,63 +264,25 @@ prepare_build(LbBuild *build)
 	}
 	source = defn->source;
 	lb_pause("claim");
+	while (!ConditionalLockRelationOid(source, AccessShareLock))
+	{
+		if (!lb_try_again(&tries))
+			return give_up(build, LB_TABLE_LOCKED, true);
+	}
 
 	/*
-	 * Never wait for the lock: a reader that waits for us may stand before
-	 * the one that we would wait for.  But who has asked for the build in his
-	 * COMMIT, having created the table too, is about to release it.
+	 * The table may have been dropped while the library was not loaded, or
+	 * the definition may have been recorded by hand.
 	 */
-	for (int try = 0; !ConditionalLockRelationOid(source, AccessShareLock);
-		 try++)
-	{
-		if (try == LB_LOCK_TRIES)
-		{
-			build_offline(build, LB_TABLE_LOCKED, true);
-			end_build(build, true);
-			return NULL;
-		}
-		pg_usleep(10000L);
-		CHECK_FOR_INTERRUPTS();
-	}
-
-	/* Dropped while the library was not loaded, or recorded by hand. */
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
-	{
-		build_offline(build, "the source table does not exist", false);
-		end_build(build, false);
-		return NULL;
-	}
-	forget_source(source);
-	defn = lb_defn_of(source, build->shared->catalog, build->shared->id);
-	if (defn != NULL)
-		defn->parts_valid = false;	/* for the locks */
-	for (int try = 0; defn != NULL && !lb_resolve_parts(defn, false); try++)
-	{
-		if (try == LB_LOCK_TRIES)
-		{
-			build_offline(build, "a partition is locked", true);
-			end_build(build, true);
-			return NULL;
-		}
-		pg_usleep(10000L);
-		CHECK_FOR_INTERRUPTS();
-	}
-	lb_pause("resolved");
-	if (defn != NULL && (defn->problem != NULL || !defn->captured))
-	{
-		lb_shared_board_offline(shared, defn->problem ? defn->problem :
-								"a capture trigger is missing or disabled", false);
-		defn = NULL;
-	}
-	if (defn == NULL)
-		end_build(build, false);
-	return defn;
+		return give_up(build, "the source table does not exist", false);
+	return resolve_source(build, source);
 }
 
 /*
- * Whether the source still has what a build has found there.  Its column's
- * types and triggers may have been altered by somebody who had ended before
- * that, but who has told of it only since.
+ * Whether the source still has the columns and triggers that the build has found
+ * there.  A transaction that had altered them and ended before that may have sent
+ * its invalidations only since.
  */
 static bool
 is_as_resolved(const LbBuild *build, Oid source)
@@ -264,168 +292,222 @@ is_as_resolved(const LbBuild *build, Oid source)
 	AcceptInvalidationMessages();
 	defn = lb_defn_of(source, build->shared->catalog, build->shared->id);
 
-	/* A partition may have been altered by itself: its triggers count too. */
+	/* A partition's own triggers count, too. */
 	return defn != NULL && lb_resolve_parts(defn, false) &&
 		defn->problem == NULL && defn->captured;
 }
 
-/* Scan, sort, pack, catch up, install. */
+/*
+ * Whether the source, or a partition, may have changes of a transaction that was
+ * prepared before the server started.
+ */
+static bool
+has_prepared(const LbDefinition *defn)
+{
+	if (lb_is_prepared_for(defn->source))
+		return true;
+	for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
+	{
+		if (lb_is_prepared_for(defn->parts[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Scan and sort the source, and fill the new boards. */
 static LbBuildResult
-try_build(LbBuild *build, LbDefinition *defn)
+scan_source(LbBuild *build, LbDefinition *defn)
 {
 	LbSharedBoard *shared = build->shared;
-	Relation	rel;
+	Relation	rel = table_open(defn->source, NoLock);
 	LbSort	   *sort;
 	LbValues	values;
 	LbBuildResult result;
 	LbUser		saved;
 
-	/*
-	 * Or one that had ended before has not told of it: after this, whoever
-	 * has altered triggers has either done so, or is running in our snapshot.
-	 */
-	if (lb_misses_changes(build) || pg_atomic_read_u32(&shared->nunknown) > 0)
-	{
-		/*
-		 * Nothing has been done in vain: again as soon as they have ended,
-		 * but not time after time.
-		 */
-		SpinLockAcquire(&shared->mutex);
-		shared->awaiting = !shared->failed;
-		SpinLockRelease(&shared->mutex);
-		return BUILD_AGAIN;
-	}
-	pg_read_barrier();
-
-	rel = table_open(defn->source, NoLock);
 	pg_atomic_write_u64(&shared->build_total,
 						rel->rd_rel->reltuples < 0 ? 0 : (uint64) rel->rd_rel->reltuples);
 
-	/* Nothing of the user's runs here, but keep it that way. */
+	/* The scan runs no code of the user's.  The switch keeps it that way. */
 	lb_switch_to_owner(&saved, rel->rd_rel->relowner, false);
 	sort = lb_sort_rows(defn, rel, build->snapshot.snapshot, &values,
 						&shared->build_done, lb_yield);
 	lb_restore_user(&saved);
 	pg_atomic_write_u64(&shared->build_total,
 						pg_atomic_read_u64(&shared->build_done));
-	result = lb_pack(build, defn, sort, &values);
+	result = lb_fill_boards(build, sort, &values);
 	lb_sort_end(sort);
 	table_close(rel, NoLock);
 	lb_pause("packed");
+	return result;
+}
 
-	for (int round = 0; result == BUILD_DONE && round < MAX_ROUNDS; round++)
+/* Scan, catch up, install. */
+static LbBuildResult
+try_build(LbBuild *build, LbDefinition *defn)
+{
+	LbSharedBoard *shared = build->shared;
+	LbBuildResult result;
+
+	/*
+	 * A transaction with unknown changes may be running in the snapshot, or
+	 * may have left the ProcArray without having sent its invalidations.  If
+	 * there is neither, a transaction that has altered triggers is visible to
+	 * the build, or is running in its snapshot.
+	 */
+	if (lb_misses_changes(build) || pg_atomic_read_u32(&shared->nunknown) > 0)
 	{
-		uint64		napplied = 0;
-
-		for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
-			result = lb_drain_stripe(build, s, false, &napplied);
-		lb_yield();
-		if (napplied < FEW_ENTRIES)
-			break;
+		/*
+		 * The build has not cost anything yet: request it again as soon as
+		 * these transactions have ended.  But not if the last one has failed,
+		 * too.
+		 */
+		SpinLockAcquire(&shared->mutex);
+		shared->awaiting = !shared->failed;
+		SpinLockRelease(&shared->mutex);
+		return LB_BUILD_AGAIN;
 	}
-	if (result == BUILD_DONE && !is_as_resolved(build, defn->source))
-		result = BUILD_AGAIN;
-	if (result == BUILD_DONE)
+	pg_read_barrier();
+
+	result = scan_source(build, defn);
+	if (result == LB_BUILD_DONE)
+		result = lb_drain(build);
+	if (result == LB_BUILD_DONE && !is_as_resolved(build, defn->source))
+		result = LB_BUILD_AGAIN;
+	if (result == LB_BUILD_DONE)
 		result = lb_install(build);
 	return result;
+}
+
+/*
+ * Turn queueing on, take the snapshot, and try to build.  Unless that succeeds,
+ * the queues and the new boards are freed.
+ */
+static LbBuildResult
+queue_and_build(LbBuild *build, LbDefinition *defn)
+{
+	LbBuildResult result;
+	MemoryContext context;
+	MemoryContext old;
+	bool		prepared;
+
+	pg_atomic_write_u32(&build->shared->queue_lost, 0);
+	lb_set_queueing(build, true);
+
+	/*
+	 * Look before the snapshot is taken: a transaction leaves the ProcArray
+	 * before it releases its locks, so the scan has one that is not found
+	 * here.
+	 */
+	prepared = has_prepared(defn);
+	PushActiveSnapshot(GetLatestSnapshot());
+	lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
+
+	/* A snapshot that is taken from here on sees what the build sees. */
+	build->floor.next_xid = lb_next_xid();
+	build->floor.xid = build->snapshot.xmax - 1;
+	lb_pause("build");
+
+	context = AllocSetContextCreate(TopTransactionContext,
+									"leaderboard build",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	result = prepared ? LB_BUILD_AGAIN : try_build(build, defn);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	PopActiveSnapshot();
+	if (result != LB_BUILD_DONE)
+	{
+		lb_set_queueing(build, false);
+		lb_free_new_boards(build);
+	}
+	return result;
+}
+
+/*
+ * Whether to try once more at once, after so many attempts: without the old
+ * index, if both do not fit into memory, or because a queue did not fit.
+ */
+static bool
+may_try_again(LbBuild *build, LbBuildResult result, int attempts)
+{
+	LbSharedBoard *shared = build->shared;
+
+	if (result == LB_BUILD_NOMEM && attempts == 1 &&
+		pg_atomic_read_u32(&shared->state) == LB_READY)
+	{
+		lb_shared_board_offline(shared, "its index is being built again", true);
+		lb_shared_board_free_indexes(shared, build->generation);
+		SpinLockAcquire(&shared->mutex);
+		shared->retry = false;
+		pg_atomic_write_u32(&shared->state, LB_BUILDING);
+		SpinLockRelease(&shared->mutex);
+		return true;
+	}
+	return result == LB_BUILD_AGAIN && attempts <= QUEUE_RETRIES &&
+		pg_atomic_read_u32(&shared->queue_lost) != 0;
+}
+
+/* The state of the board after a build that has failed. */
+static void
+fail_build(LbBuild *build, LbBuildResult result)
+{
+	LbSharedBoard *shared = build->shared;
+
+	switch (result)
+	{
+		case LB_BUILD_NOMEM:
+			lb_shared_board_offline(shared, lb_memory_reason(shared), false);
+			break;
+		case LB_BUILD_DUPLICATE:
+			lb_shared_board_offline(shared, "a member is there twice, in spite of its unique index",
+									false);
+			break;
+		case LB_BUILD_AGAIN:
+			build_offline(build, LB_UNKNOWN_CHANGES, true);
+			break;
+		case LB_BUILD_GONE:
+		case LB_BUILD_DONE:
+			break;
+	}
+	end_build(build, false);
 }
 
 static void
 build_claimed(LbBuild *build)
 {
-	LbSharedBoard *shared = build->shared;
 	Snapshot	before = RegisterSnapshot(GetLatestSnapshot());
 	LbDefinition *defn;
 
 	lb_snapshot_init(&build->before, before);
 	defn = prepare_build(build);
-	for (int attempt = 0; !build->ended; attempt++)
+	if (defn != NULL)
 	{
-		MemoryContext context;
-		MemoryContext old;
 		LbBuildResult result;
-		bool		prepared;
+		int			attempts = 0;
 
-		pg_atomic_write_u32(&shared->queue_lost, 0);
-		lb_set_queueing(build, true);
-
-		/*
-		 * Before the snapshot: a transaction leaves the proc array before it
-		 * releases its locks, so one that is not found here is in the scan.
-		 */
-		prepared = lb_is_prepared_for(defn->source);
-		for (int i = 0; defn->parts_valid && i < defn->nparts; i++)
-			prepared |= lb_is_prepared_for(defn->parts[i]);
-		PushActiveSnapshot(GetLatestSnapshot());
-		lb_snapshot_init(&build->snapshot, GetActiveSnapshot());
-
-		/*
-		 * Whoever takes a snapshot from here on sees at least as much as we
-		 * do.
-		 */
-		build->floor.next_xid = lb_next_xid();
-		build->floor.xid = build->snapshot.xmax - 1;
-		lb_pause("build");
-
-		context = AllocSetContextCreate(TopTransactionContext,
-										"leaderboard build",
-										ALLOCSET_DEFAULT_SIZES);
-		old = MemoryContextSwitchTo(context);
-		result = prepared ? BUILD_AGAIN : try_build(build, defn);
-		MemoryContextSwitchTo(old);
-		MemoryContextDelete(context);
-		PopActiveSnapshot();
-		if (result == BUILD_DONE)
+		do
 		{
-			/*
-			 * Complete an xid: on an idle server with an old transaction, the
-			 * next snapshots would stay at our floor.
-			 */
+			result = queue_and_build(build, defn);
+			attempts++;
+		} while (result != LB_BUILD_DONE &&
+				 may_try_again(build, result, attempts));
+
+		/*
+		 * Complete an xid: on an idle server with an old open transaction,
+		 * the snapshots that follow would stay at the floor of the new
+		 * boards.
+		 */
+		if (result == LB_BUILD_DONE)
 			(void) GetTopTransactionId();
-			break;
-		}
-		lb_set_queueing(build, false);
-		lb_free_new_boards(build);
-
-		if (result == BUILD_NOMEM && attempt == 0 &&
-			pg_atomic_read_u32(&shared->state) == LB_READY)
-		{
-			/* Both do not fit: without the old one, then. */
-			lb_shared_board_offline(shared, "its index is being built again", true);
-			lb_shared_board_free_indexes(shared, build->generation);
-			SpinLockAcquire(&shared->mutex);
-			shared->retry = false;
-			pg_atomic_write_u32(&shared->state, LB_BUILDING);
-			SpinLockRelease(&shared->mutex);
-			continue;
-		}
-		if (result == BUILD_AGAIN && attempt < 3 &&
-			pg_atomic_read_u32(&shared->queue_lost) != 0)
-			continue;
-		switch (result)
-		{
-			case BUILD_NOMEM:
-				lb_shared_board_offline(shared, lb_memory_reason(shared),
-										false);
-				break;
-			case BUILD_DUPLICATE:
-				lb_shared_board_offline(shared, "a member is there twice, in spite of its unique index",
-										false);
-				break;
-			case BUILD_AGAIN:
-				build_offline(build, LB_UNKNOWN_CHANGES, true);
-				break;
-			case BUILD_GONE:
-			case BUILD_DONE:
-				break;
-		}
-		end_build(build, false);
+		else
+			fail_build(build, result);
 	}
 	UnregisterSnapshot(before);
 }
 
 /*
- * LbBuild a definition that this worker has claimed.
+ * Build a definition that this worker has claimed.
  */
 static void
 build_one(LbSharedBoard *shared, uint64 generation)

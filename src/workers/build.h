@@ -10,11 +10,15 @@
 
 #include "fmgr.h"
 
-/* Why a build has failed that somebody's lock has kept out. */
+/* The reason of a board whose build could not lock the table. */
 #define LB_TABLE_LOCKED "the table is locked"
 
-/* How often a table's lock is tried, 10 ms apart. */
-#define LB_LOCK_TRIES 10
+/*
+ * For those who try for a lock that they must not wait for: sleeps for 10 ms and
+ * returns true, but for the eleventh time.  *tries begins with 0.  Can raise when
+ * interrupted.
+ */
+extern bool lb_try_again(int *tries);
 
 /* Entry point of a worker that builds. */
 extern PGDLLEXPORT void lb_worker_main(Datum arg);

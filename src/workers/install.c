@@ -3,6 +3,19 @@
  * install.c
  *	  A build's new boards: filled, caught up, installed.
  *
+ * A build fills boards that no other process can reach.  Meanwhile the old
+ * boards serve reads, and each stripe queues what settles: see build.c for why
+ * that misses nothing.  lb_drain() applies the queues to the new boards.
+ * lb_install() applies the rest of them under all stripes' locks, and puts the
+ * new boards in the place of the old ones.
+ *
+ * A queued entry, or a publication, of a transaction that had ended before the
+ * build's snapshot is skipped: the scan has its changes, or it has aborted.
+ *
+ * Nothing under a stripe's lock raises.  lb_install() takes all the memory that
+ * it needs before it changes anything, so that a build that does not get it
+ * leaves the old boards as they were.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,40 +31,51 @@
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
-/* Keys packed between two looks at whether to go on. */
-#define POLL_ROWS 8192
+/* Keys filled in between two looks at whether to yield. */
+#define YIELD_KEYS 8192
 
-static void
-free_queue(const LbMem *mem, LbLiveBoard *board)
+/* Live boards handled under one hold of a stripe's lock. */
+#define BOARDS_AT_ONCE 64
+
+/* Draining without locks stops when a round applies this few entries. */
+#define FEW_ENTRIES 1000
+#define MAX_ROUNDS 50
+
+
+/* ----------------------------------------------------------------
+ *		Queues
+ * ----------------------------------------------------------------
+ */
+
+/* Live boards that a walk through a stripe has found. */
+typedef struct Found
 {
-	while (board->queue_first != LB_NONE)
-	{
-		LbRef		page = board->queue_first;
-
-		board->queue_first = ((LbQueuePage *) lb_ptr(mem->arena, page))->next;
-		lb_free(mem, page, LB_MAX_ORDER);
-	}
-	board->queue_last = LB_NONE;
-}
-
-typedef struct QueueScan
-{
-	const LbMem *mem;
 	int			n;
-	LbRef		boards[64];
-} QueueScan;
+	LbRef		boards[BOARDS_AT_ONCE];
+}			Found;
 
 static bool
 find_queue(uint32 hash, LbRef ref, void *arg)
 {
-	QueueScan  *scan = (QueueScan *) arg;
+	Found	   *found = (Found *) arg;
 
 	if (lb_live_board_at(ref)->queue_first != LB_NONE)
-		scan->boards[scan->n++] = ref;
-	return scan->n < (int) lengthof(scan->boards);
+		found->boards[found->n++] = ref;
+	return found->n < BOARDS_AT_ONCE;
 }
 
-/* Turn queueing on or off, without anything left in the queues. */
+static void
+free_pages(const LbMem *mem, LbRef page)
+{
+	while (page != LB_NONE)
+	{
+		LbRef		next = ((LbQueuePage *) lb_ptr(mem->arena, page))->next;
+
+		lb_free(mem, page, LB_MAX_ORDER);
+		page = next;
+	}
+}
+
 void
 lb_set_queueing(LbBuild *build, bool on)
 {
@@ -60,26 +84,35 @@ lb_set_queueing(LbBuild *build, bool on)
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &shared->stripes[s];
-		QueueScan	scan;
+		Found		found;
 
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		if (lb_shared_board_is(shared, build->generation))
 		{
 			do
 			{
-				scan.n = 0;
-				lb_stripe_walk(stripe, shared->family, find_queue, &scan);
-				for (int i = 0; i < scan.n; i++)
+				found.n = 0;
+				lb_stripe_walk(stripe, shared->family, find_queue, &found);
+				for (int i = 0; i < found.n; i++)
 				{
-					free_queue(&build->mem, lb_live_board_at(scan.boards[i]));
-					lb_live_board_release(shared, stripe, scan.boards[i]);
+					LbLiveBoard *board = lb_live_board_at(found.boards[i]);
+
+					free_pages(&build->mem, board->queue_first);
+					board->queue_first = board->queue_last = LB_NONE;
+					lb_live_board_release(shared, stripe, found.boards[i]);
 				}
-			} while (scan.n > 0);
+			} while (found.n > 0);
 			stripe->queueing = on;
 		}
 		LWLockRelease(&stripe->lock);
 	}
 }
+
+
+/* ----------------------------------------------------------------
+ *		New boards
+ * ----------------------------------------------------------------
+ */
 
 static LbLiveBoard *
 new_board_find(LbBuild *build, uint32 hash, const LbValue *value, LbRef *ref)
@@ -133,73 +166,137 @@ lb_free_new_boards(LbBuild *build)
 	}
 }
 
-/* Pack the sorted keys into new boards. */
-LbBuildResult
-lb_pack(LbBuild *build, LbDefinition *defn, LbSort *sort, LbValues *values)
+/* Add the next sorted key to an index. */
+static LbResult
+add_key(LbBulk *bulk, const int64 *key, uint64 *nkeys)
 {
-	const int64 *tuple;
-	LbBulk		bulk;
-	LbResult	result = LB_OK;
-	int64		current = -1;
-	uint64		n = 0;
-
-	if (!defn->family)
-	{
-		LbValue		none = {0, ""};
-
-		build->single = lb_live_board_new(&build->mem, build->shared, 0,
-										  &none);
-		if (build->single == LB_NONE)
-			return BUILD_NOMEM;
-		lb_live_board_at(build->single)->floor = build->floor;
-		result = lb_bulk_begin(&bulk, &build->mem,
-							   &lb_live_board_at(build->single)->index,
-							   lb_sort_count(sort));
-		while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
-		{
-			result = lb_bulk_add(&bulk, tuple);
-			if (++n % POLL_ROWS == 0)
-				lb_yield();
-		}
-		if (result == LB_OK)
-			result = lb_bulk_finish(&bulk);
-	}
-	else
-	{
-		while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
-		{
-			if (tuple[0] != current)
-			{
-				LbRef		ref;
-				LbLiveBoard *board;
-
-				if (current >= 0)
-					result = lb_bulk_finish(&bulk);
-				current = tuple[0];
-				board = new_board_make(build, values->hashes[current],
-									   &values->values[current], &ref);
-				if (board == NULL)
-					return BUILD_NOMEM;
-				if (result == LB_OK)
-					result = lb_bulk_begin(&bulk, &build->mem, &board->index,
-										   0);
-			}
-			if (result == LB_OK)
-				result = lb_bulk_add(&bulk, tuple + 1);
-			if (++n % POLL_ROWS == 0)
-				lb_yield();
-		}
-		if (result == LB_OK && current >= 0)
-			result = lb_bulk_finish(&bulk);
-	}
-	if (result == LB_NOMEM)
-		return BUILD_NOMEM;
-	return result == LB_OK ? BUILD_DONE : BUILD_DUPLICATE;
+	if (++*nkeys % YIELD_KEYS == 0)
+		lb_yield();
+	return lb_bulk_add(bulk, key);
 }
 
-/* Apply a chain of queued entries to a new board. */
+static LbResult
+fill_single(LbBuild *build, LbSort *sort)
+{
+	LbValue		none = {0, ""};
+	LbLiveBoard *board;
+	LbBulk		bulk;
+	LbResult	result;
+	const int64 *key;
+	uint64		nkeys = 0;
+
+	build->single = lb_live_board_new(&build->mem, build->shared, 0, &none);
+	if (build->single == LB_NONE)
+		return LB_NOMEM;
+	board = lb_live_board_at(build->single);
+	board->floor = build->floor;
+	result = lb_bulk_begin(&bulk, &build->mem, &board->index,
+						   lb_sort_count(sort));
+	while (result == LB_OK && (key = lb_sort_next(sort)) != NULL)
+		result = add_key(&bulk, key, &nkeys);
+	return result == LB_OK ? lb_bulk_finish(&bulk) : result;
+}
+
+/* The number of its board's value is in front of each key. */
+static LbResult
+fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
+{
+	LbBulk		bulk;
+	LbResult	result = LB_OK;
+	const int64 *tuple;
+	int64		current = -1;
+	uint64		nkeys = 0;
+
+	while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
+	{
+		if (tuple[0] != current)
+		{
+			LbRef		ref;
+			LbLiveBoard *board;
+
+			if (current >= 0)
+				result = lb_bulk_finish(&bulk);
+			current = tuple[0];
+			board = new_board_make(build, values->hashes[current],
+								   &values->values[current], &ref);
+			if (board == NULL)
+				return LB_NOMEM;
+			if (result == LB_OK)
+				result = lb_bulk_begin(&bulk, &build->mem, &board->index, 0);
+		}
+		if (result == LB_OK)
+			result = add_key(&bulk, tuple + 1, &nkeys);
+	}
+	if (result == LB_OK && current >= 0)
+		result = lb_bulk_finish(&bulk);
+	return result;
+}
+
+LbBuildResult
+lb_fill_boards(LbBuild *build, LbSort *sort, const LbValues *values)
+{
+	LbResult	result = build->shared->family ?
+		fill_family(build, sort, values) : fill_single(build, sort);
+
+	if (result == LB_NOMEM)
+		return LB_BUILD_NOMEM;
+	return result == LB_OK ? LB_BUILD_DONE : LB_BUILD_DUPLICATE;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Draining the queues
+ * ----------------------------------------------------------------
+ */
+
+/* Queues that were taken off their boards, and the new boards for them. */
+typedef struct Queues
+{
+	int			n;
+	struct
+	{
+		LbRef		first;
+		LbLiveBoard *board;
+	}			queues[BOARDS_AT_ONCE];
+}			Queues;
+
+/*
+ * Take the queues of some boards of a stripe, whose lock is held exclusively.
+ * Returns false if there was no memory for a new board.
+ */
+static bool
+take_queues(LbBuild *build, LbStripe *stripe, Queues * queues)
+{
+	LbSharedBoard *shared = build->shared;
+	bool		ok = true;
+	Found		found;
+
+	found.n = 0;
+	lb_stripe_walk(stripe, shared->family, find_queue, &found);
+	queues->n = found.n;
+	for (int i = 0; i < found.n; i++)
+	{
+		LbLiveBoard *old = lb_live_board_at(found.boards[i]);
+		LbValue		value = lb_live_board_value(old);
+		LbRef		ref;
+
+		queues->queues[i].board = new_board_make(build, old->hash, &value,
+												 &ref);
+		queues->queues[i].first = old->queue_first;
+		if (queues->queues[i].board == NULL)
+			ok = false;
+		old->queue_first = old->queue_last = LB_NONE;
+
+		/* Without its queue, the old board may go. */
+		lb_live_board_release(shared, stripe, found.boards[i]);
+	}
+	return ok;
+}
+
+/* Apply a queue to its new board. */
 static LbBuildResult
-apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref, uint64 *napplied)
+apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
+			uint64 *napplied)
 {
 	int			stride = lb_entry_words(build->shared->width);
 
@@ -218,95 +315,161 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref, uint64 *napplied
 			result = lb_apply_entry(&build->mem, &board->index, entry, NULL,
 									NULL);
 			if (result == LB_NOMEM)
-				return BUILD_NOMEM;
+				return LB_BUILD_NOMEM;
 			if (result != LB_OK)
-				return BUILD_AGAIN;
+				return LB_BUILD_AGAIN;
 			(*napplied)++;
 		}
 		page_ref = page->next;
 	}
-	return BUILD_DONE;
+	return LB_BUILD_DONE;
 }
 
-/*
- * Apply what a stripe has queued, a bunch of boards at a time.  With locked
- * the caller holds the stripe's lock; else more may have come when we are done.
- */
-LbBuildResult
-lb_drain_stripe(LbBuild *build, int s, bool locked, uint64 *napplied)
+/* Apply queues, until one fails, and free them all. */
+static LbBuildResult
+apply_queues(LbBuild *build, const Queues * queues, uint64 *napplied)
 {
-	LbSharedBoard *shared = build->shared;
-	LbStripe   *stripe = &shared->stripes[s];
-	LbBuildResult result = BUILD_DONE;
-	QueueScan	scan;
+	LbBuildResult result = LB_BUILD_DONE;
 
-	do
+	for (int i = 0; i < queues->n; i++)
 	{
-		struct
-		{
-			LbRef		first;
-			LbLiveBoard *board;
-		}			chains[lengthof(scan.boards)];
-
-		if (!locked)
-			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
-		if (!lb_shared_board_is(shared, build->generation))
-		{
-			if (!locked)
-				LWLockRelease(&stripe->lock);
-			return BUILD_GONE;
-		}
-		scan.n = 0;
-		lb_stripe_walk(stripe, shared->family, find_queue, &scan);
-		for (int i = 0; i < scan.n; i++)
-		{
-			LbLiveBoard *old = lb_live_board_at(scan.boards[i]);
-			LbValue		value = lb_live_board_value(old);
-			LbRef		ref;
-
-			/* The old board may go once its queue is gone. */
-			chains[i].board = new_board_make(build, old->hash, &value, &ref);
-			chains[i].first = old->queue_first;
-			old->queue_first = old->queue_last = LB_NONE;
-			if (chains[i].board == NULL)
-				result = BUILD_NOMEM;
-			lb_live_board_release(shared, stripe, scan.boards[i]);
-		}
-		if (!locked)
-			LWLockRelease(&stripe->lock);
-		for (int i = 0; i < scan.n; i++)
-		{
-			if (result == BUILD_DONE)
-				result = apply_queue(build, chains[i].board, chains[i].first,
-									 napplied);
-			while (chains[i].first != LB_NONE)
-			{
-				LbRef		page = chains[i].first;
-
-				chains[i].first = ((LbQueuePage *) lb_ptr(build->mem.arena, page))->next;
-				lb_free(&build->mem, page, LB_MAX_ORDER);
-			}
-		}
-		if (!locked)
-			lb_yield();
-	} while (result == BUILD_DONE &&
-			 (locked ? scan.n > 0 : scan.n == lengthof(scan.boards)));
+		if (result == LB_BUILD_DONE)
+			result = apply_queue(build, queues->queues[i].board,
+								 queues->queues[i].first, napplied);
+		free_pages(&build->mem, queues->queues[i].first);
+	}
 	return result;
 }
 
-typedef struct Move
+/* Free queues that cannot be applied. */
+static void
+free_queues(LbBuild *build, const Queues * queues)
+{
+	for (int i = 0; i < queues->n; i++)
+		free_pages(&build->mem, queues->queues[i].first);
+}
+
+/*
+ * Apply what a stripe has queued, some boards at a time.  With locked the caller
+ * holds the stripe's exclusive lock; without, the lock is held only while queues
+ * are taken, and further entries may be queued meanwhile.
+ */
+static LbBuildResult
+drain_stripe(LbBuild *build, LbStripe *stripe, bool locked, uint64 *napplied)
+{
+	LbBuildResult result;
+	Queues		queues;
+
+	do
+	{
+		bool		gone;
+		bool		ok = true;
+
+		queues.n = 0;
+		if (!locked)
+			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
+		gone = !lb_shared_board_is(build->shared, build->generation);
+		if (!gone)
+			ok = take_queues(build, stripe, &queues);
+		if (!locked)
+			LWLockRelease(&stripe->lock);
+		if (gone)
+			return LB_BUILD_GONE;
+		if (!ok)
+		{
+			free_queues(build, &queues);
+			return LB_BUILD_NOMEM;
+		}
+		result = apply_queues(build, &queues, napplied);
+		if (!locked)
+			lb_yield();
+	} while (result == LB_BUILD_DONE &&
+			 (locked ? queues.n > 0 : queues.n == BOARDS_AT_ONCE));
+	return result;
+}
+
+LbBuildResult
+lb_drain(LbBuild *build)
+{
+	for (int round = 0; round < MAX_ROUNDS; round++)
+	{
+		uint64		napplied = 0;
+
+		for (int s = 0; s < LB_STRIPES; s++)
+		{
+			LbBuildResult result = drain_stripe(build,
+												&build->shared->stripes[s],
+												false, &napplied);
+
+			if (result != LB_BUILD_DONE)
+				return result;
+		}
+		lb_yield();
+		if (napplied < FEW_ENTRIES)
+			break;
+	}
+	return LB_BUILD_DONE;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Installing
+ *
+ *		Each step holds the exclusive locks of all stripes.
+ * ----------------------------------------------------------------
+ */
+
+/* For the walks below: a build, and the stripe that is walked through. */
+typedef struct Walk
 {
 	LbBuild    *build;
 	LbStripe   *stripe;
 	bool		ok;
-} Move;
+	Found		empty;			/* new boards that are empty, some of them */
+}			Walk;
 
-typedef struct Inherit
+static void
+walk_all(Walk * walk, bool (*visit) (uint32 hash, LbRef ref, void *arg))
 {
-	LbStripe   *stripe;
-	int			n;
-	LbRef		empty[64];		/* new boards that are empty, some of them */
-} Inherit;
+	LbSharedBoard *shared = walk->build->shared;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		walk->stripe = &shared->stripes[s];
+		lb_stripe_walk(walk->stripe, shared->family, visit, walk);
+	}
+}
+
+bool
+lb_misses_changes(const LbBuild *build)
+{
+	return lb_unknown_running(build->shared, &build->before);
+}
+
+/* Whether the build's boards still are what the table has. */
+static LbBuildResult
+check_installable(const LbBuild *build)
+{
+	if (!lb_shared_board_is(build->shared, build->generation))
+		return LB_BUILD_GONE;
+	if (pg_atomic_read_u32(&build->shared->queue_lost) != 0 ||
+		lb_misses_changes(build))
+		return LB_BUILD_AGAIN;
+	return LB_BUILD_DONE;
+}
+
+/* Apply what was queued since lb_drain(). */
+static LbBuildResult
+drain_rest(LbBuild *build)
+{
+	LbBuildResult result = LB_BUILD_DONE;
+	uint64		napplied = 0;
+
+	for (int s = 0; result == LB_BUILD_DONE && s < LB_STRIPES; s++)
+		result = drain_stripe(build, &build->shared->stripes[s], true,
+							  &napplied);
+	return result;
+}
 
 /* Whether a list has a publication that the scan may not have seen. */
 static bool
@@ -323,206 +486,219 @@ has_unseen(const LbBuild *build, dlist_head *list)
 	return false;
 }
 
-/* See to it that move_board will not need memory. */
 static bool
-prepare_move(uint32 hash, LbRef ref, void *arg)
+reserve_board(uint32 hash, LbRef ref, void *arg)
 {
-	Move	   *move = (Move *) arg;
+	Walk	   *walk = (Walk *) arg;
 	LbLiveBoard *old = lb_live_board_at(ref);
 	LbValue		value = lb_live_board_value(old);
 	LbRef		newref;
 
-	if ((has_unseen(move->build, &old->pending) ||
-		 has_unseen(move->build, &old->history)) &&
-		new_board_make(move->build, old->hash, &value, &newref) == NULL)
-		move->ok = false;
-	return move->ok;
+	if ((has_unseen(walk->build, &old->pending) ||
+		 has_unseen(walk->build, &old->history)) &&
+		new_board_make(walk->build, old->hash, &value, &newref) == NULL)
+		walk->ok = false;
+	return walk->ok;
 }
 
 /*
- * A new board is in its place: it inherits what its stripe has kept of boards
- * that were given back meanwhile.
+ * Make the new boards that publications move to, so that move_publications() needs no
+ * memory.
  */
 static bool
-inherit_floor(uint32 hash, LbRef ref, void *arg)
+reserve_boards(LbBuild *build)
 {
-	Inherit    *inherit = (Inherit *) arg;
-	LbLiveBoard *board = lb_live_board_at(ref);
+	Walk		walk = {.build = build,.ok = true};
 
-	lb_raise_floor(&board->floor, inherit->stripe->floor.next_xid,
-				   inherit->stripe->floor.xid);
-	if (lb_index_bytes(&board->index) == 0 &&
-		dlist_is_empty(&board->pending) &&
-		dlist_is_empty(&board->history) &&
-		inherit->n < (int) lengthof(inherit->empty))
-		inherit->empty[inherit->n++] = ref;
-	return true;
+	walk_all(&walk, reserve_board);
+	return walk.ok;
 }
 
-/* Move what an old board has beside its index to the new one. */
+/*
+ * Take the next publication off an old board's list.  Those that the scan has
+ * seen are discarded.  Returns NULL at the list's end.
+ */
+static LbPublication *
+next_unseen(LbBuild *build, dlist_head *list)
+{
+	while (!dlist_is_empty(list))
+	{
+		LbPublication *pub = dlist_container(LbPublication, node,
+											 dlist_head_node(list));
+
+		if (!lb_had_ended(&build->snapshot, pub->xid))
+		{
+			dlist_delete(&pub->node);
+			return pub;
+		}
+		lb_discard_publication(build->shared, pub);
+	}
+	return NULL;
+}
+
+/* Move what an old board has beside its index to the new board. */
 static bool
 move_board(uint32 hash, LbRef ref, void *arg)
 {
-	Move	   *move = (Move *) arg;
-	LbBuild    *build = move->build;
+	Walk	   *walk = (Walk *) arg;
+	LbBuild    *build = walk->build;
 	LbLiveBoard *old = lb_live_board_at(ref);
 	LbValue		value = lb_live_board_value(old);
-	LbLiveBoard *board;
 	LbRef		newref;
-	dlist_mutable_iter iter;
+	LbLiveBoard *board = new_board_find(build, old->hash, &value, &newref);
+	LbFloor    *floor = board != NULL ? &board->floor : &walk->stripe->floor;
+	pg_atomic_uint64 *counters = board != NULL ? board->counters :
+		build->shared->counters;
+	LbPublication *pub;
 
-	dlist_foreach_modify(iter, &old->pending)
+	while ((pub = next_unseen(build, &old->pending)) != NULL)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
-
-		/* It is in the scan, or has aborted. */
-		if (lb_had_ended(&build->snapshot, pub->xid))
-		{
-			lb_discard_publication(build->shared, pub);
-			continue;
-		}
-		board = new_board_find(build, old->hash, &value, &newref);
-		dlist_delete(&pub->node);
 		pub->board = newref;
 		if (pub->settling)
 			board->nsettling++;
 		dlist_push_tail(&board->pending, &pub->node);
 	}
 
-	/* What the scan has not seen can have to be undone. */
-	dlist_foreach_modify(iter, &old->history)
+	/* A read may have to undo what the scan has not seen. */
+	while ((pub = next_unseen(build, &old->history)) != NULL)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
-
-		if (lb_had_ended(&build->snapshot, pub->xid))
-		{
-			lb_discard_publication(build->shared, pub);
-			continue;
-		}
-		board = new_board_find(build, old->hash, &value, &newref);
-		dlist_delete(&pub->node);
 		pub->board = newref;
 
-		/* The scan or the queue had it, whenever the new board was made. */
+		/* The new index has it, from the scan or from the queue. */
 		pub->version = board->applied;
 		dlist_push_tail(&board->history, &pub->node);
 	}
-	board = new_board_find(build, old->hash, &value, &newref);
-	if (board != NULL)
-		lb_raise_floor(&board->floor, old->floor.next_xid, old->floor.xid);
-	else
-		lb_raise_floor(&move->stripe->floor, old->floor.next_xid, old->floor.xid);
+	lb_raise_floor(floor, old->floor.next_xid, old->floor.xid);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 	{
 		uint64		n = pg_atomic_read_u64(&old->counters[i]);
 
 		if (n > 0)
-			pg_atomic_fetch_add_u64(board != NULL ? &board->counters[i] :
-									&build->shared->counters[i], n);
+			pg_atomic_fetch_add_u64(&counters[i], n);
 	}
 	return true;
 }
 
-/*
- * Whether one may have been running when the snapshot was taken.  Or before:
- * what it has done to the triggers may have come after we looked at them.
- */
-bool
-lb_misses_changes(const LbBuild *build)
+static void
+move_publications(LbBuild *build)
 {
-	return lb_unknown_running(build->shared, &build->before);
+	LbSharedBoard *shared = build->shared;
+	Walk		walk = {.build = build};
+
+	for (int s = 0; s < LB_STRIPES; s++)
+		lb_raise_floor(&shared->stripes[s].floor, build->floor.next_xid,
+					   build->floor.xid);
+	walk_all(&walk, move_board);
 }
 
-/* The new boards take the place of the old ones. */
+/* From here on the new boards are the stripes', and the old ones the build's. */
+static void
+swap_boards(LbBuild *build)
+{
+	LbSharedBoard *shared = build->shared;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &shared->stripes[s];
+		LbHash		boards = stripe->boards;
+
+		stripe->boards = build->boards[s];
+		build->boards[s] = boards;
+		stripe->queueing = false;
+	}
+	if (!shared->family)
+	{
+		LbRef		single = shared->stripes[0].single;
+
+		shared->stripes[0].single = build->single;
+		build->single = single;
+	}
+}
+
+static bool
+inherit_floor(uint32 hash, LbRef ref, void *arg)
+{
+	Walk	   *walk = (Walk *) arg;
+	LbLiveBoard *board = lb_live_board_at(ref);
+
+	lb_raise_floor(&board->floor, walk->stripe->floor.next_xid,
+				   walk->stripe->floor.xid);
+	if (lb_index_bytes(&board->index) == 0 &&
+		dlist_is_empty(&board->pending) &&
+		dlist_is_empty(&board->history) &&
+		walk->empty.n < BOARDS_AT_ONCE)
+		walk->empty.boards[walk->empty.n++] = ref;
+	return true;
+}
+
+/*
+ * Raise the floors of the new boards to those of their stripes, which may have
+ * been raised meanwhile by boards that were given back.  Give back a family's
+ * boards that are empty.
+ */
+static void
+inherit_floors(LbBuild *build)
+{
+	LbSharedBoard *shared = build->shared;
+	Walk		walk = {.build = build};
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		walk.stripe = &shared->stripes[s];
+		do
+		{
+			walk.empty.n = 0;
+			lb_stripe_walk(walk.stripe, shared->family, inherit_floor, &walk);
+			for (int i = 0; shared->family && i < walk.empty.n; i++)
+				lb_live_board_release(shared, walk.stripe,
+									  walk.empty.boards[i]);
+		} while (shared->family && walk.empty.n > 0);
+	}
+}
+
+static void
+announce(LbBuild *build)
+{
+	LbSharedBoard *shared = build->shared;
+
+	build->installed = true;
+	lb_shared_board_ready(shared);
+
+	/*
+	 * A transaction with unknown changes takes no stripe's lock.  It notes
+	 * its xid first and then takes the board offline, which
+	 * lb_shared_board_ready() may have overwritten: look for its xid again.
+	 */
+	if (lb_misses_changes(build))
+		lb_shared_board_offline(shared, LB_UNKNOWN_CHANGES, true);
+}
+
 LbBuildResult
 lb_install(LbBuild *build)
 {
 	LbSharedBoard *shared = build->shared;
-	LbBuildResult result = BUILD_DONE;
-	uint64		napplied = 0;
-	Move		move;
+	LbBuildResult result;
 
 	for (int s = 0; s < LB_STRIPES; s++)
 		LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
-	if (!lb_shared_board_is(shared, build->generation))
-		result = BUILD_GONE;
-	else if (pg_atomic_read_u32(&shared->queue_lost) != 0 ||
-			 lb_misses_changes(build))
-		result = BUILD_AGAIN;
+	result = check_installable(build);
 	lb_pause("install");
-	for (int s = 0; result == BUILD_DONE && s < LB_STRIPES; s++)
-		result = lb_drain_stripe(build, s, true, &napplied);
-	if (result == BUILD_DONE)
-	{
-		/* First see that all can be moved, or the old boards go on. */
-		move.build = build;
-		move.ok = true;
-		for (int s = 0; move.ok && s < LB_STRIPES; s++)
-			lb_stripe_walk(&shared->stripes[s], shared->family, prepare_move,
-						   &move);
-		if (!move.ok)
-			result = BUILD_NOMEM;
-	}
-	if (result == BUILD_DONE)
+	if (result == LB_BUILD_DONE)
+		result = drain_rest(build);
+	if (result == LB_BUILD_DONE && !reserve_boards(build))
+		result = LB_BUILD_NOMEM;
+	if (result == LB_BUILD_DONE)
 	{
 		lb_forget_unknown(&shared->unknown, &build->before);
-		for (int s = 0; s < LB_STRIPES; s++)
-		{
-			move.stripe = &shared->stripes[s];
-			lb_raise_floor(&move.stripe->floor, build->floor.next_xid,
-						   build->floor.xid);
-			lb_stripe_walk(move.stripe, shared->family, move_board, &move);
-		}
-	}
-	if (result == BUILD_DONE)
-	{
-		for (int s = 0; s < LB_STRIPES; s++)
-		{
-			LbStripe   *stripe = &shared->stripes[s];
-			LbHash		boards = stripe->boards;
-
-			stripe->boards = build->boards[s];
-			build->boards[s] = boards;
-			stripe->queueing = false;
-		}
-		if (!shared->family)
-		{
-			LbRef		single = shared->stripes[0].single;
-
-			shared->stripes[0].single = build->single;
-			build->single = single;
-		}
-		for (int s = 0; s < LB_STRIPES; s++)
-		{
-			Inherit		inherit;
-
-			do
-			{
-				inherit.stripe = &shared->stripes[s];
-				inherit.n = 0;
-				lb_stripe_walk(inherit.stripe, shared->family, inherit_floor,
-							   &inherit);
-				for (int i = 0; shared->family && i < inherit.n; i++)
-					lb_live_board_release(shared, inherit.stripe,
-										  inherit.empty[i]);
-			} while (shared->family && inherit.n > 0);
-		}
-		build->installed = true;
-
-		lb_shared_board_ready(shared);
-
-		/*
-		 * Who has changes that are unknown takes no stripe's lock: he may
-		 * have come meanwhile, and what he said of the state is overwritten.
-		 * But he has noted them before that.
-		 */
-		if (lb_misses_changes(build))
-			lb_shared_board_offline(shared, LB_UNKNOWN_CHANGES, true);
+		move_publications(build);
+		swap_boards(build);
+		inherit_floors(build);
+		announce(build);
 	}
 	for (int s = LB_STRIPES - 1; s >= 0; s--)
 		LWLockRelease(&shared->stripes[s].lock);
 
-	/* Now these are the old ones. */
+	/* The old boards, if the new ones were installed. */
 	lb_free_new_boards(build);
 	return result;
 }

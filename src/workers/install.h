@@ -13,60 +13,72 @@
 #include "ledger/snapshot.h"
 #include "workers/scan.h"
 
-/* Why a build that is not installed begins again, or waits. */
+/* The reason of a board whose build cannot be installed yet. */
 #define LB_UNKNOWN_CHANGES "a transaction whose changes are unknown has not ended"
 
-/* A build under way, in the worker. */
+/* A build under way, in its worker. */
 typedef struct LbBuild
 {
 	LbSharedBoard *shared;
 	uint64		generation;
 	LbMem		mem;
-	LbSnapshot	before;			/* from before the definition was resolved */
-	LbSnapshot	snapshot;
+	LbSnapshot	before;			/* taken before the definition was resolved */
+	LbSnapshot	snapshot;		/* of the scan */
 	LbFloor		floor;			/* of the new boards */
 	bool		installed;
 	bool		ended;
 
-	/* The new boards, not reachable by others yet. */
+	/* The new boards, which no other process can reach; then the old ones. */
 	LbRef		single;
 	LbHash		boards[LB_STRIPES];
 } LbBuild;
 
 typedef enum LbBuildResult
 {
-	BUILD_DONE,
-	BUILD_NOMEM,
-	BUILD_DUPLICATE,
-	BUILD_GONE,
-	BUILD_AGAIN					/* the queue was lost, or changes are unknown */
+	LB_BUILD_DONE,
+	LB_BUILD_NOMEM,
+	LB_BUILD_DUPLICATE,			/* a member has two rows */
+	LB_BUILD_GONE,				/* the definition is not in the directory */
+	LB_BUILD_AGAIN				/* a queue was lost, or changes are unknown */
 } LbBuildResult;
 
-/* Turn queueing on or off, without anything left in the queues. */
+/*
+ * Have all stripes queue what settles, or not.  Frees what the queues hold.
+ * Takes one stripe's lock after the other.
+ */
 extern void lb_set_queueing(LbBuild *build, bool on);
 
-/* Free the boards that nobody else can reach. */
+/* Free the build's boards, which no other process can reach.  Takes no lock. */
 extern void lb_free_new_boards(LbBuild *build);
 
-/* Pack the sorted keys into new boards. */
-extern LbBuildResult lb_pack(LbBuild *build, LbDefinition *defn, LbSort *sort,
-							 LbValues *values);
-
 /*
- * Apply what a stripe has queued, a bunch of boards at a time.  With locked
- * the caller holds the stripe's lock; else more may have come when we are done.
+ * Fill new boards with sorted keys.  In a family's tuples the number of the
+ * board's value, which is its place in values, precedes the key.  Yields, and so
+ * can raise.
  */
-extern LbBuildResult lb_drain_stripe(LbBuild *build, int s, bool locked,
-									 uint64 *napplied);
+extern LbBuildResult lb_fill_boards(LbBuild *build, LbSort *sort,
+									const LbValues *values);
 
 /*
- * Whether a transaction with unknown changes may have been running when the
- * snapshot was taken.  Or before: what it has done to the triggers may have
- * come after we looked at them.
+ * Apply what the stripes have queued to the new boards, in rounds until one
+ * brings little.  Takes one stripe's lock at a time.  Yields, and so can raise.
+ */
+extern LbBuildResult lb_drain(LbBuild *build);
+
+/*
+ * Whether a transaction whose changes are unknown may have been running when
+ * the snapshot build->before was taken.  Such a transaction may be missing in
+ * the scan and in the queues, or may have altered triggers after the build
+ * looked at them.
  */
 extern bool lb_misses_changes(const LbBuild *build);
 
-/* The new boards take the place of the old ones. */
+/*
+ * Put the new boards in the place of the old ones and say that the index serves.
+ * Takes the locks of all stripes; raises nothing.  With another result than
+ * LB_BUILD_DONE the old boards stay.  Either way the build has no boards after
+ * it.
+ */
 extern LbBuildResult lb_install(LbBuild *build);
 
 #endif							/* LB_INSTALL_H */
