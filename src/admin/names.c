@@ -25,6 +25,7 @@
 #include "boards/live.h"
 #include "boards/own.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "service/as_owner.h"
@@ -79,7 +80,7 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		ready = lb_shared_board_is(scan.shared, family->generation) &&
-			pg_atomic_read_u32(&scan.shared->state) == LB_READY;
+			lb_is_ready(scan.shared);
 		if (ready)
 			lb_stripe_walk(stripe, true, find_prefix, &scan);
 		LWLockRelease(&stripe->lock);

@@ -142,7 +142,7 @@ mend_triggers(const char *name)
 		LbSharedBoard *shared = lb_shared_board_attach(defns[i], false);
 
 		if (shared != NULL)
-			lb_shared_board_try_soon(shared);
+			lb_retry_soon(shared);
 	}
 	return true;
 }
@@ -180,9 +180,7 @@ rebuild(const char *name)
 		}
 		if (lb_wait_build(shared, defn->generation, true, -1) == LB_WAIT_READY)
 			return;
-		SpinLockAcquire(&shared->mutex);
-		strlcpy(reason, shared->reason, LB_MAX_REASON);
-		SpinLockRelease(&shared->mutex);
+		(void) lb_get_reason(shared, reason);
 
 		/* If it is gone, the board may have another one now. */
 		if (shared->generation == defn->generation)
@@ -272,10 +270,8 @@ wait_for_board(const char *name, TimestampTz until)
 		}
 		if (shared != NULL)
 		{
-			state = pg_atomic_read_u32(&shared->state);
-			SpinLockAcquire(&shared->mutex);
-			retry = shared->retry;
-			SpinLockRelease(&shared->mutex);
+			state = lb_state(shared);
+			retry = lb_is_passing(shared);
 			if (shared->generation != defn->generation)
 				continue;
 		}

@@ -35,6 +35,7 @@
 #include "boards/live.h"
 #include "boards/own.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
@@ -247,11 +248,8 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 	row->source = defn->source;
 	if (shared != NULL)
 	{
-		SpinLockAcquire(&shared->mutex);
-		strlcpy(row->reason, shared->reason, LB_MAX_REASON);
-		row->build_seconds = shared->build_seconds;
-		SpinLockRelease(&shared->mutex);
-		row->state = pg_atomic_read_u32(&shared->state);
+		row->build_seconds = lb_get_reason(shared, row->reason);
+		row->state = lb_state(shared);
 		row->build_done = pg_atomic_read_u64(&shared->build_done);
 		row->build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
 							   row->build_done);

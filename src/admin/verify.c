@@ -32,6 +32,7 @@
 #include "boards/directory.h"
 #include "boards/live.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
@@ -380,11 +381,11 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
 	v.shared = lb_shared_board_attach(defn, !lb_created_here(defn));
 	v.generation = defn->generation;
 	if (v.shared != NULL &&
-		pg_atomic_read_u32(&v.shared->state) == LB_BUILDING)
+		lb_is_building(v.shared))
 		(void) lb_wait_build(v.shared, v.generation, false,
 							 lb_wait_timeout_ms);
 	state = v.shared == NULL ? LB_OFFLINE
-		: pg_atomic_read_u32(&v.shared->state);
+		: lb_state(v.shared);
 
 	/* Not to be waited for: nobody builds it before we commit. */
 	if (lb_created_here(defn))
@@ -399,9 +400,7 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
 	{
 		char		reason[LB_MAX_REASON];
 
-		SpinLockAcquire(&v.shared->mutex);
-		strlcpy(reason, v.shared->reason, LB_MAX_REASON);
-		SpinLockRelease(&v.shared->mutex);
+		(void) lb_get_reason(v.shared, reason);
 		report(&v, defn->name, NULL, reason[0] == '\0' ?
 			   "the board is not ready" :
 			   psprintf("the board is not ready: %s", reason));

@@ -227,8 +227,7 @@ def_allocate(LbMem *mem)
 	shared = (LbSharedBoard *) lb_ptr(mem->arena, ref);
 	memset(shared, 0, sizeof(LbSharedBoard));
 	ConditionVariableInit(&shared->changed);
-	SpinLockInit(&shared->mutex);
-	pg_atomic_init_u32(&shared->state, LB_OFFLINE);
+	lb_state_init(shared);
 	SpinLockInit(&shared->unknown.mutex);
 	pg_atomic_init_u64(&shared->build_done, 0);
 	pg_atomic_init_u64(&shared->build_total, 0);
@@ -266,9 +265,9 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 	if (changed)
 	{
 		/* Transactions that began before may still publish to it. */
-		if (pg_atomic_read_u32(&shared->state) != LB_OFFLINE)
-			lb_shared_board_offline(shared, "what lb_board says of it was changed by hand",
-									false);
+		if (!lb_is_offline(shared))
+			lb_take_offline(shared, "what lb_board says of it was changed by hand",
+							false);
 	}
 	else if (shared != NULL)
 	{
@@ -312,7 +311,7 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 		shared->member_words = defn->member_words;
 		shared->family = defn->family;
 		strlcpy(shared->name, defn->name, NAMEDATALEN);
-		pg_atomic_write_u32(&shared->state, LB_BUILDING);
+		lb_state_reset(shared);
 		shared->unknown.first = 0;
 		shared->unknown.last = 0;
 		pg_atomic_write_u64(&shared->build_done, 0);
@@ -325,20 +324,8 @@ lb_shared_board_attach(LbDefinition *defn, bool create)
 		pg_atomic_write_u32(&shared->memory_kb, lb_database_memory_kb);
 		for (int i = 0; i < LB_NCOUNTERS; i++)
 			pg_atomic_write_u64(&shared->counters[i], 0);
-		shared->wanted = false;
-		shared->builder = 0;
-		shared->attempts = 0;
-		shared->failed = false;
-		shared->retry = false;
-		shared->awaiting = false;
-		shared->release = false;
-		shared->tell = false;
-		shared->reason[0] = '\0';
-		shared->refused_at = 0;
 		shared->taken = 0;
 		shared->grown_from = -1;
-		shared->build_seconds = 0;
-		shared->build_start = 0;
 		for (int i = 0; i < LB_STRIPES; i++)
 		{
 			shared->stripes[i].queueing = false;

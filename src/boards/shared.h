@@ -48,13 +48,6 @@ typedef enum LbCause
 /* Length of a reason shown in lb_stat_board, terminator included. */
 #define LB_MAX_REASON 128
 
-typedef enum LbState
-{
-	LB_BUILDING,				/* no index yet; its build is asked for */
-	LB_READY,					/* the index answers */
-	LB_OFFLINE					/* no index until somebody rebuilds it */
-} LbState;
-
 /* What lb_stat_board counts, beside the causes. */
 typedef enum LbCounter
 {
@@ -177,8 +170,8 @@ typedef struct LbSharedBoard
 								 * The launcher's alone */
 
 	/*
-	 * LbState.  Becomes LB_READY under all stripes' exclusive locks; what is
-	 * offline is said without one.
+	 * The state of the board and of its build: see state.c, which alone
+	 * writes it, under the mutex.
 	 */
 	pg_atomic_uint32 state;
 
@@ -213,20 +206,20 @@ typedef struct LbSharedBoard
 
 	ConditionVariable changed;	/* state, attempts, large publications */
 
-	slock_t		mutex;			/* the fields below */
-	bool		wanted;			/* somebody asked for a build */
-	int			builder;		/* pid of the worker building it, or 0 */
+	/* What belongs to the state; state.c alone writes it. */
+	slock_t		mutex;			/* writes to state, and all of the below */
+	int			builder;		/* pid of the worker that builds, or 0 */
 	uint32		attempts;		/* builds that ended, either way */
-	bool		failed;			/* ... and how the last one did */
-	bool		retry;			/* OFFLINE for a passing reason */
-	bool		awaiting;		/* ... the end of transactions */
-	bool		release;		/* the indexes' memory is to be given back */
-	uint64		refused_at;		/* not 0: OFFLINE since leaderboard.memory is
-								 * used up, which was this limit */
-	bool		tell;			/* the log is to be told that it is OFFLINE */
+	bool		failed;			/* the last of them has failed */
+	TimestampTz build_start;	/* of the last one */
 	double		build_seconds;	/* of the last one that succeeded */
-	TimestampTz build_start;
-	char		reason[LB_MAX_REASON];
+	char		reason[LB_MAX_REASON];	/* why it is not ready */
+	bool		passing;		/* a build can succeed without anyone's help */
+	bool		awaiting;		/* ... when certain transactions have ended */
+	uint64		refused_at;		/* leaderboard.memory when it was used up, if
+								 * that is the reason; else 0 */
+	bool		log_reason;		/* the launcher is to log that */
+	bool		release;		/* the launcher is to free the indexes */
 
 	LbStripe	stripes[LB_STRIPES];
 } LbSharedBoard;

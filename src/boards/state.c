@@ -1,7 +1,76 @@
 /*-------------------------------------------------------------------------
  *
  * state.c
- *	  The state of a definition in shared memory.
+ *	  The state of a board, and of its build.
+ *
+ * LbSharedBoard.state is a pair: what answers reads (LbState), and what becomes
+ * of a build (LbPhase).  They are one word, so that readers see both without a
+ * lock, and independent: an index serves while its replacement is being built,
+ * and can go offline at any moment.  All pairs occur:
+ *
+ *				IDLE			REQUESTED		RUNNING			RUNNING_REQUESTED
+ *	BUILDING	just entered	waits for a		first build,	first build, and
+ *								worker			or after		lb_rebuild() has
+ *												OFFLINE			been called
+ *	READY		nothing to do	lb_rebuild()	the old index	the same, and
+ *												serves			lb_rebuild() again
+ *	OFFLINE		retried if		went offline	went offline	the same, and
+ *				the reason is	before the		during the		lb_rebuild()
+ *				passing			build			build
+ *
+ * A board that is OFFLINE REQUESTED or RUNNING is being built, but reads do not
+ * wait for that: their queries answer.
+ *
+ * Each transition is one function here, which changes the pair under
+ * LbSharedBoard.mutex.  A state or a phase that is not named stays as it is.
+ * RUNNING* is RUNNING or RUNNING_REQUESTED.
+ *
+ *	lb_state_reset				-> BUILDING IDLE
+ *		by a process that enters the board; directory's lock, exclusive
+ *	lb_state_remove				-> OFFLINE IDLE
+ *		by one that removes it; directory's and all stripes' locks, exclusive
+ *	lb_request_build			BUILDING, OFFLINE: IDLE, REQUESTED
+ *								-> BUILDING REQUESTED
+ *		by reads, commits, the launcher and workers; no lock
+ *	lb_request_build, again		IDLE, REQUESTED -> REQUESTED
+ *								RUNNING* -> RUNNING_REQUESTED
+ *								OFFLINE -> BUILDING
+ *		by lb_rebuild(); no lock
+ *	lb_request_first_build		BUILDING IDLE -> REQUESTED
+ *		by a worker that visits the database; no lock
+ *	lb_request_refused_build	OFFLINE: IDLE, REQUESTED -> BUILDING REQUESTED
+ *		by the launcher; directory's lock
+ *	lb_claim_build				REQUESTED -> RUNNING
+ *		by a worker; directory's lock
+ *	lb_refuse_build				READY REQUESTED -> IDLE
+ *		by the launcher, or a worker that fails; directory's lock
+ *	lb_set_ready				RUNNING* -> READY
+ *		by the worker that builds; all stripes' locks, exclusive
+ *	lb_restart_build			RUNNING* -> BUILDING
+ *		by the worker that builds; no lock
+ *	lb_end_build				RUNNING -> IDLE
+ *								RUNNING_REQUESTED -> REQUESTED
+ *		by the worker that builds; no lock
+ *	lb_end_build, again			the same, and if not READY
+ *								RUNNING -> REQUESTED
+ *	lb_take_offline				-> OFFLINE
+ *		by any process; a stripe's lock, the directory's, or none
+ *
+ * What these functions change beside the pair:
+ *
+ *	builder				the pid of the worker, while a build is RUNNING*
+ *	attempts, failed, build_start, build_seconds
+ *						of the last attempts; lb_refuse_build() counts as one
+ *	reason				why the board is not ready, or why the last rebuild has
+ *						failed; none from lb_set_ready() on
+ *	passing				the launcher requests a build by itself, some seconds after
+ *						the last attempt
+ *	awaiting			... or as soon as transactions have ended
+ *	refused_at			... or when leaderboard.memory is above this
+ *	log_reason, release	orders for the launcher, since a process that takes a board
+ *						offline must not do I/O or free much memory
+ *
+ * Publications queue for the build (LbStripe.queueing) only while it is RUNNING*.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,55 +84,284 @@ static const char memory_used_up[] = "the shared memory of leaderboard.memory is
 static const char share_used_up[] = "the database's share, leaderboard.database_memory, is used up";
 
 /*
- * The reason that lb_stat_board shows, and whether the log is to be told of it.
- * These two change only here, so that the log never tells a reason that holds no
- * longer.  A board that is ready has no reason, and nothing is left to tell.
- * Caller holds shared->mutex.
+ * Change the pair.  The caller holds the mutex, and has set builder to what the
+ * new phase wants.
  */
 static void
-set_reason(LbSharedBoard *shared, const char *reason, bool tell)
+set_state(LbSharedBoard *shared, LbState state, LbPhase phase)
 {
-	shared->tell = tell;
+	Assert((phase >= LB_RUNNING) == (shared->builder != 0));
+	pg_atomic_write_u32(&shared->state, (uint32) phase << LB_STATE_BITS | state);
+}
+
+/* The same of one of the two. */
+static void
+change_state(LbSharedBoard *shared, LbState state)
+{
+	set_state(shared, state, lb_phase(shared));
+}
+
+static void
+change_phase(LbSharedBoard *shared, LbPhase phase)
+{
+	set_state(shared, lb_state(shared), phase);
+}
+
+/*
+ * Change the reason, and whether the launcher is to log it.  The two change only
+ * here, so that the log never has a reason that does not hold any more.  The
+ * caller holds the mutex.
+ */
+static void
+change_reason(LbSharedBoard *shared, const char *reason, bool log)
+{
+	shared->log_reason = log;
 	strlcpy(shared->reason, reason, LB_MAX_REASON);
 }
 
-void
-lb_shared_board_want_build(LbSharedBoard *shared, uint64 generation,
-						   bool again)
-{
-	uint32		offline = LB_OFFLINE;
+/*
+ * Transitions
+ */
 
+void
+lb_state_init(LbSharedBoard *shared)
+{
+	pg_atomic_init_u32(&shared->state, LB_OFFLINE);
+	SpinLockInit(&shared->mutex);
+}
+
+void
+lb_state_reset(LbSharedBoard *shared)
+{
+	Assert(shared->generation == 0 && lb_phase(shared) == LB_IDLE);
+	SpinLockAcquire(&shared->mutex);
+	set_state(shared, LB_BUILDING, LB_IDLE);
+	shared->attempts = 0;
+	shared->failed = false;
+	shared->build_start = 0;
+	shared->build_seconds = 0;
+	change_reason(shared, "", false);
+	shared->passing = false;
+	shared->awaiting = false;
+	shared->refused_at = 0;
+	shared->release = false;
+	SpinLockRelease(&shared->mutex);
+}
+
+void
+lb_state_remove(LbSharedBoard *shared)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->generation = 0;
+	shared->builder = 0;
+	set_state(shared, LB_OFFLINE, LB_IDLE);
+	shared->release = false;
+	SpinLockRelease(&shared->mutex);
+}
+
+/* The caller holds the mutex. */
+static void
+request_build(LbSharedBoard *shared)
+{
+	set_state(shared, lb_is_ready(shared) ? LB_READY : LB_BUILDING,
+			  lb_build_is_running(shared) ? LB_RUNNING_REQUESTED : LB_REQUESTED);
+	shared->passing = false;
+	shared->refused_at = 0;
+}
+
+void
+lb_request_build(LbSharedBoard *shared, uint64 generation, bool again)
+{
 	SpinLockAcquire(&shared->mutex);
 	if (shared->generation == generation &&
-		(again || (shared->builder == 0 &&
-				   pg_atomic_read_u32(&shared->state) != LB_READY)))
-	{
-		shared->wanted = true;
-		shared->retry = false;
-		shared->refused_at = 0;
-		pg_atomic_compare_exchange_u32(&shared->state, &offline, LB_BUILDING);
-	}
+		(again || !(lb_is_ready(shared) || lb_build_is_running(shared))))
+		request_build(shared);
 	SpinLockRelease(&shared->mutex);
 	lb_wake_launcher();
 }
 
-const char *
-lb_memory_reason(const LbSharedBoard *shared)
-{
-	/* Only to find words, so without the arena's lock. */
-	return shared->account->limited ? share_used_up : memory_used_up;
-}
-
 void
-lb_shared_board_reason(LbSharedBoard *shared, const char *reason)
+lb_request_first_build(LbSharedBoard *shared)
 {
+	/* Look without the lock first: there can be thousands of boards. */
+	if (!lb_is_building(shared))
+		return;
 	SpinLockAcquire(&shared->mutex);
-	set_reason(shared, reason, shared->tell);
+	if (lb_is_building(shared) && !lb_build_is_running(shared))
+		change_phase(shared, LB_REQUESTED);
 	SpinLockRelease(&shared->mutex);
 }
 
 void
-lb_shared_board_try_soon(LbSharedBoard *shared)
+lb_request_refused_build(LbSharedBoard *shared)
+{
+	uint64		limit = lb_shared->arena.limit;
+
+	/* As above. */
+	if (shared->refused_at == 0 || shared->refused_at >= limit)
+		return;
+	SpinLockAcquire(&shared->mutex);
+	if (shared->refused_at != 0 && shared->refused_at < limit &&
+		lb_is_offline(shared) && !lb_build_is_running(shared))
+		request_build(shared);
+	SpinLockRelease(&shared->mutex);
+}
+
+bool
+lb_claim_build(LbSharedBoard *shared, uint64 *generation)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		claimed = false;
+
+	SpinLockAcquire(&shared->mutex);
+	if (lb_phase(shared) == LB_REQUESTED)
+	{
+		shared->builder = MyProcPid;
+		change_phase(shared, LB_RUNNING);
+		shared->build_start = now;
+		*generation = shared->generation;
+		claimed = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	return claimed;
+}
+
+void
+lb_refuse_build(LbSharedBoard *shared, const char *reason)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		refused = false;
+
+	SpinLockAcquire(&shared->mutex);
+	if (lb_phase(shared) == LB_REQUESTED)
+	{
+		/* Without an index the request stays. */
+		if (lb_is_ready(shared))
+			change_phase(shared, LB_IDLE);
+		shared->attempts++;
+		shared->failed = true;
+		shared->build_start = now;
+		change_reason(shared, reason, shared->log_reason);
+		refused = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	if (refused)
+		ConditionVariableBroadcast(&shared->changed);
+}
+
+void
+lb_set_ready(LbSharedBoard *shared)
+{
+	SpinLockAcquire(&shared->mutex);
+	Assert(lb_build_is_running(shared) && shared->builder == MyProcPid);
+	change_state(shared, LB_READY);
+	change_reason(shared, "", false);
+	shared->passing = false;
+	SpinLockRelease(&shared->mutex);
+}
+
+void
+lb_restart_build(LbSharedBoard *shared, uint64 generation)
+{
+	SpinLockAcquire(&shared->mutex);
+	if (shared->generation == generation)
+	{
+		Assert(lb_build_is_running(shared) && shared->builder == MyProcPid);
+		change_state(shared, LB_BUILDING);
+		shared->passing = false;
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+void
+lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
+			 bool again)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	SpinLockAcquire(&shared->mutex);
+	if (shared->generation == generation)
+	{
+		Assert(lb_build_is_running(shared) && shared->builder == MyProcPid);
+		shared->builder = 0;
+		change_phase(shared, lb_phase(shared) == LB_RUNNING_REQUESTED ||
+					 (again && !lb_is_ready(shared)) ?
+					 LB_REQUESTED : LB_IDLE);
+		shared->attempts++;
+		shared->failed = !installed;
+		if (installed)
+			shared->build_seconds = (now - shared->build_start) / 1000000.0;
+	}
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->changed);
+	lb_wake_launcher();
+}
+
+void
+lb_take_offline(LbSharedBoard *shared, const char *reason, bool passing)
+{
+	SpinLockAcquire(&shared->mutex);
+	change_state(shared, LB_OFFLINE);
+
+	/* Each commit can come here from now on: log the reason once. */
+	change_reason(shared, reason, shared->log_reason ||
+				  strncmp(shared->reason, reason, LB_MAX_REASON - 1) != 0);
+	shared->refused_at = reason == memory_used_up ?
+		shared->account->refused_at : 0;
+
+	/* A build does not overrule what others have set while it was running. */
+	shared->passing = passing ||
+		(shared->passing && shared->builder == MyProcPid);
+	shared->release = true;
+	SpinLockRelease(&shared->mutex);
+	ConditionVariableBroadcast(&shared->changed);
+	lb_wake_launcher();
+}
+
+/*
+ * Reasons and attempts
+ */
+
+const char *
+lb_memory_reason(const LbSharedBoard *shared)
+{
+	/* Only the text depends on it: without the arena's lock. */
+	return shared->account->limited ? share_used_up : memory_used_up;
+}
+
+void
+lb_set_reason(LbSharedBoard *shared, const char *reason)
+{
+	SpinLockAcquire(&shared->mutex);
+	change_reason(shared, reason, shared->log_reason);
+	SpinLockRelease(&shared->mutex);
+}
+
+double
+lb_get_reason(LbSharedBoard *shared, char *reason)
+{
+	double		seconds;
+
+	SpinLockAcquire(&shared->mutex);
+	strlcpy(reason, shared->reason, LB_MAX_REASON);
+	seconds = shared->build_seconds;
+	SpinLockRelease(&shared->mutex);
+	return seconds;
+}
+
+bool
+lb_is_passing(LbSharedBoard *shared)
+{
+	bool		passing;
+
+	SpinLockAcquire(&shared->mutex);
+	passing = shared->passing;
+	SpinLockRelease(&shared->mutex);
+	return passing;
+}
+
+void
+lb_retry_soon(LbSharedBoard *shared)
 {
 	SpinLockAcquire(&shared->mutex);
 	shared->failed = false;
@@ -71,31 +369,69 @@ lb_shared_board_try_soon(LbSharedBoard *shared)
 }
 
 void
-lb_shared_board_ready(LbSharedBoard *shared)
+lb_await_transactions(LbSharedBoard *shared)
 {
 	SpinLockAcquire(&shared->mutex);
-	pg_atomic_write_u32(&shared->state, LB_READY);
-	set_reason(shared, "", false);
-	shared->retry = false;
+	shared->awaiting = !shared->failed;
 	SpinLockRelease(&shared->mutex);
 }
 
+bool
+lb_awaited_have_ended(LbSharedBoard *shared, bool running, bool releasing)
+{
+	bool		ended;
+
+	SpinLockAcquire(&shared->mutex);
+	ended = shared->awaiting && !running && !releasing;
+	shared->awaiting = running || (releasing && shared->awaiting);
+	SpinLockRelease(&shared->mutex);
+	return ended;
+}
+
+uint32
+lb_awaited_attempt(LbSharedBoard *shared, bool rebuild)
+{
+	uint32		attempt;
+
+	SpinLockAcquire(&shared->mutex);
+	attempt = shared->attempts +
+		(rebuild && lb_build_is_running(shared) ? 2 : 1);
+	SpinLockRelease(&shared->mutex);
+	return attempt;
+}
+
+bool
+lb_attempt_has_ended(LbSharedBoard *shared, uint32 attempt, bool *failed)
+{
+	bool		ended;
+
+	SpinLockAcquire(&shared->mutex);
+	ended = (int32) (shared->attempts - attempt) >= 0;
+	*failed = shared->failed;
+	SpinLockRelease(&shared->mutex);
+	return ended;
+}
+
 void
-lb_shared_board_offline(LbSharedBoard *shared, const char *reason, bool retry)
+lb_take_order(LbSharedBoard *shared, LbBuildOrder *order)
 {
 	SpinLockAcquire(&shared->mutex);
-	pg_atomic_write_u32(&shared->state, LB_OFFLINE);
+	order->shared = shared;
+	order->generation = shared->generation;
+	order->database = shared->database;
+	memcpy(order->name, shared->name, NAMEDATALEN);
+	order->log = shared->log_reason;
+	shared->log_reason = false;
 
-	/* The log is told once: each commit may come here from then on. */
-	set_reason(shared, reason, shared->tell ||
-			   strncmp(shared->reason, reason, LB_MAX_REASON - 1) != 0);
-	shared->refused_at = reason == memory_used_up ? shared->account->refused_at
-		: 0;
-
-	/* A build does not take back what was asked for while it was at work. */
-	shared->retry = retry || (shared->retry && shared->builder == MyProcPid);
-	shared->release = true;
+	/* A build may still replace or need them. */
+	order->release = shared->release && !lb_build_is_running(shared);
+	if (order->release)
+		shared->release = false;
+	order->start = lb_phase(shared) == LB_REQUESTED;
+	order->retry = shared->passing && lb_is_offline(shared) &&
+		lb_phase(shared) == LB_IDLE;
+	order->failed = shared->failed;
+	order->last_start = shared->build_start;
+	memcpy(order->reason, shared->reason, LB_MAX_REASON);
 	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->changed);
-	lb_wake_launcher();
 }

@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * state.h
- *	  The state of a definition in shared memory.
+ *	  The state of a board, and of its build.
+ *
+ * The top comment of state.c has the table of states and transitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,44 +14,206 @@
 
 #include "boards/shared.h"
 
-/*
- * Ask for a build and wake the launcher; with again, even if one is running or
- * done.  Never raises.
- */
-extern void lb_shared_board_want_build(LbSharedBoard *shared,
-									   uint64 generation, bool again);
+/* What answers reads; lb_stat_board shows it. */
+typedef enum LbState
+{
+	LB_BUILDING,				/* no index yet: reads wait for its build */
+	LB_READY,					/* the index */
+	LB_OFFLINE					/* the index is out of service: the queries */
+} LbState;
+
+/* What becomes of a build. */
+typedef enum LbPhase
+{
+	LB_IDLE,
+	LB_REQUESTED,				/* a worker is to claim it */
+	LB_RUNNING,					/* a worker has claimed it */
+	LB_RUNNING_REQUESTED		/* the same, and a further one is requested */
+} LbPhase;
+
+/* LbSharedBoard.state has an LbState in its lowest bits, then an LbPhase. */
+#define LB_STATE_BITS 2
+#define LB_STATE_MASK ((1 << LB_STATE_BITS) - 1)
 
 /*
- * The reason to give when a definition's memory could not be had.  A board that
- * is offline for the first of the two is built again when the limit is raised.
+ * The state, and the phase, at this moment.  None of these takes a lock.  A
+ * reader that holds a stripe's lock and sees LB_READY may use that stripe's
+ * boards until it releases the lock.
+ */
+static inline LbState
+lb_state(LbSharedBoard *shared)
+{
+	return (LbState) (pg_atomic_read_u32(&shared->state) & LB_STATE_MASK);
+}
+
+static inline LbPhase
+lb_phase(LbSharedBoard *shared)
+{
+	return (LbPhase) (pg_atomic_read_u32(&shared->state) >> LB_STATE_BITS);
+}
+
+static inline bool
+lb_is_ready(LbSharedBoard *shared)
+{
+	return lb_state(shared) == LB_READY;
+}
+
+static inline bool
+lb_is_building(LbSharedBoard *shared)
+{
+	return lb_state(shared) == LB_BUILDING;
+}
+
+static inline bool
+lb_is_offline(LbSharedBoard *shared)
+{
+	return lb_state(shared) == LB_OFFLINE;
+}
+
+static inline bool
+lb_build_is_running(LbSharedBoard *shared)
+{
+	return lb_phase(shared) >= LB_RUNNING;
+}
+
+/*
+ * Transitions.  None of them raises or allocates, and all are safe after the
+ * commit record.  Each takes LbSharedBoard.mutex; what else it needs is in the
+ * table.  Those with a generation do nothing if it is not the board's any more.
+ */
+
+/* For memory that has never been an LbSharedBoard, which must be zero. */
+extern void lb_state_init(LbSharedBoard *shared);
+
+extern void lb_state_reset(LbSharedBoard *shared);
+
+extern void lb_state_remove(LbSharedBoard *shared);
+
+/*
+ * Request a build and wake the launcher.  Without again, only if the board is
+ * not ready and no build is running.
+ */
+extern void lb_request_build(LbSharedBoard *shared, uint64 generation,
+							 bool again);
+
+/* Request the first build, if none is running; the caller will claim it. */
+extern void lb_request_first_build(LbSharedBoard *shared);
+
+/*
+ * Request a build if the board is offline since memory was refused, and
+ * leaderboard.memory is more than it was then.
+ */
+extern void lb_request_refused_build(LbSharedBoard *shared);
+
+/*
+ * Claim a requested build, for this process.  Returns false if it is not
+ * requested, or another process was quicker.
+ */
+extern bool lb_claim_build(LbSharedBoard *shared, uint64 *generation);
+
+/*
+ * No worker can be had for a requested build.  It counts as an attempt that has
+ * failed, so that those that wait run their queries.
+ */
+extern void lb_refuse_build(LbSharedBoard *shared, const char *reason);
+
+/* The index serves. */
+extern void lb_set_ready(LbSharedBoard *shared);
+
+/* The old index was given up for want of memory; the build goes on. */
+extern void lb_restart_build(LbSharedBoard *shared, uint64 generation);
+
+/*
+ * The claimed build has ended; wakes those that wait for it.  With again another
+ * one is requested, unless the board is ready.
+ */
+extern void lb_end_build(LbSharedBoard *shared, uint64 generation,
+						 bool installed, bool again);
+
+/*
+ * Take the index out of service.  The caller holds a stripe's exclusive lock, or
+ * knows that shared lives.  The launcher logs the reason, which is a constant,
+ * and frees the indexes.  passing means that the launcher may request a build by
+ * itself; a build that says no leaves that as other processes have set it since
+ * the build began.
+ */
+extern void lb_take_offline(LbSharedBoard *shared, const char *reason,
+							bool passing);
+
+/*
+ * Reasons and attempts.  These do not change the state.
+ */
+
+/*
+ * The reason to give when memory for a definition could not be had: the limit
+ * of all boards, or that of the database.  A board that is offline for the first
+ * is built again when the limit is raised.
  */
 extern const char *lb_memory_reason(const LbSharedBoard *shared);
 
-/*
- * Take the index out of service.  Caller holds a stripe's exclusive lock, or
- * knows that shared lives.  Never raises; memory is given back by the launcher.
- * retry says that the launcher may try again by itself; a build that says no
- * leaves it at what others have said since it began.
- */
-extern void lb_shared_board_offline(LbSharedBoard *shared, const char *reason,
-									bool retry);
+/* Say why the last build has failed. */
+extern void lb_set_reason(LbSharedBoard *shared, const char *reason);
 
 /*
- * Say that the index serves.  Caller holds all stripes' exclusive locks.  Never
- * raises.
+ * Copy the reason, into LB_MAX_REASON bytes.  It is empty if there is none.
+ * Returns the seconds that the last successful build took, 0 if there was none.
  */
-extern void lb_shared_board_ready(LbSharedBoard *shared);
+extern double lb_get_reason(LbSharedBoard *shared, char *reason);
+
+/* Whether the reason is passing. */
+extern bool lb_is_passing(LbSharedBoard *shared);
 
 /*
- * The next build need not be put off since the last one has failed: what has made
- * it fail is being put right.  Never raises.
+ * The next build need not be put off because the last one has failed: the cause
+ * is being removed.
  */
-extern void lb_shared_board_try_soon(LbSharedBoard *shared);
+extern void lb_retry_soon(LbSharedBoard *shared);
 
 /*
- * Say why the last build has failed, without a change of the state.  Never
- * raises.
+ * A build could not even begin because of transactions that are running: let the
+ * launcher request another as soon as they have ended.  But not if the last one
+ * has failed, too.
  */
-extern void lb_shared_board_reason(LbSharedBoard *shared, const char *reason);
+extern void lb_await_transactions(LbSharedBoard *shared);
+
+/*
+ * Tell whether such transactions are running, or are releasing their locks.
+ * Returns whether they were awaited, and have ended.
+ */
+extern bool lb_awaited_have_ended(LbSharedBoard *shared, bool running,
+								  bool releasing);
+
+/*
+ * The number of the attempt at whose end a build that is requested now has
+ * ended.  A rebuild must begin after the call: one that is running does not
+ * count.
+ */
+extern uint32 lb_awaited_attempt(LbSharedBoard *shared, bool rebuild);
+
+/* Whether so many attempts have ended, and whether the last one has failed. */
+extern bool lb_attempt_has_ended(LbSharedBoard *shared, uint32 attempt,
+								 bool *failed);
+
+/* What the launcher is to do for a board. */
+typedef struct LbBuildOrder
+{
+	LbSharedBoard *shared;
+	uint64		generation;
+	Oid			database;
+	char		name[NAMEDATALEN];
+	bool		log;			/* log that it is offline, and the reason */
+	bool		release;		/* free the indexes */
+	bool		start;			/* start a worker */
+	bool		retry;			/* request a build: the reason is passing */
+	bool		failed;			/* the last attempt did */
+	TimestampTz last_start;		/* of an attempt; 0 if there was none */
+	char		reason[LB_MAX_REASON];
+} LbBuildOrder;
+
+/*
+ * Copy that.  What is to be logged and released is the caller's from then on,
+ * and is not in the next order.
+ */
+extern void lb_take_order(LbSharedBoard *shared, LbBuildOrder *order);
 
 #endif							/* LB_STATE_H */

@@ -13,50 +13,42 @@
 #include "boards/state.h"
 #include "boards/wait.h"
 
+/* Whether the wait for an attempt has ended, and how. */
+static bool
+has_ended(LbSharedBoard *shared, uint64 generation, bool rebuild,
+		  uint32 attempt, LbWait *result)
+{
+	bool		ready = lb_is_ready(shared);
+	bool		failed;
+	bool		ended = lb_attempt_has_ended(shared, attempt, &failed);
+
+	if (shared->generation == generation && ready &&
+		(!rebuild || (ended && !failed)))
+	{
+		*result = LB_WAIT_READY;
+		return true;
+	}
+	*result = LB_WAIT_FAILED;
+	return ended || shared->generation != generation;
+}
+
 LbWait
 lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 			  long timeout_ms)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	uint32		target;
+	uint32		attempt = lb_awaited_attempt(shared, rebuild);
 	LbWait		result;
 
-	/* A build that is running already has begun before we asked. */
-	SpinLockAcquire(&shared->mutex);
-	target = shared->attempts + (rebuild && shared->builder != 0 ? 2 : 1);
-	SpinLockRelease(&shared->mutex);
-	lb_shared_board_want_build(shared, generation, rebuild);
+	lb_request_build(shared, generation, rebuild);
 	if (pg_atomic_read_u32(&lb_shared->launcher_pid) == 0)
 		return LB_WAIT_FAILED;
 
 	ConditionVariablePrepareToSleep(&shared->changed);
-	for (;;)
+	while (!has_ended(shared, generation, rebuild, attempt, &result))
 	{
-		uint32		state = pg_atomic_read_u32(&shared->state);
-		uint32		attempts;
-		bool		failed;
 		long		left = 1000;
 
-		SpinLockAcquire(&shared->mutex);
-		attempts = shared->attempts;
-		failed = shared->failed;
-		SpinLockRelease(&shared->mutex);
-		if (shared->generation != generation)
-		{
-			result = LB_WAIT_FAILED;
-			break;
-		}
-		if (!rebuild && state == LB_READY)
-		{
-			result = LB_WAIT_READY;
-			break;
-		}
-		if ((int32) (attempts - target) >= 0)
-		{
-			result = failed || state != LB_READY ? LB_WAIT_FAILED :
-				LB_WAIT_READY;
-			break;
-		}
 		if (timeout_ms >= 0)
 		{
 			left = timeout_ms -

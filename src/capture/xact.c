@@ -107,7 +107,7 @@ count_unknown(LbXactDefn *xdefn)
 		/* The commit does not fail for want of this memory. */
 		if (more == NULL)
 		{
-			lb_shared_board_offline(xdefn->ref.shared, LOST_REASON, true);
+			lb_take_offline(xdefn->ref.shared, LOST_REASON, true);
 			return;
 		}
 		if (counted != NULL)
@@ -160,7 +160,7 @@ take_unknown_offline(const char *prepared_reason)
 			reason = xdefn->reason != NULL ? xdefn->reason : LOST_REASON;
 		if (xdefn->counted &&
 			xdefn->ref.shared->generation == xdefn->ref.generation)
-			lb_shared_board_offline(xdefn->ref.shared, reason, true);
+			lb_take_offline(xdefn->ref.shared, reason, true);
 	}
 }
 
@@ -186,7 +186,7 @@ static void
 leave_to_prepared(LbSharedBoard *shared)
 {
 	lb_note_unknown(&shared->unknown, xact_xid);
-	lb_shared_board_offline(shared, PREPARED_REASON, true);
+	lb_take_offline(shared, PREPARED_REASON, true);
 }
 
 static void
@@ -337,7 +337,7 @@ carry_out_ddl(void)
 		{
 			case LB_DDL_CREATED:
 				if (op->ref.shared != NULL)
-					lb_shared_board_want_build(op->ref.shared,
+					lb_request_build(op->ref.shared,
 											   op->ref.generation, false);
 				break;
 			case LB_DDL_DROPPED:

@@ -29,7 +29,7 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 	LbResult	result;
 	LbMem		mem;
 
-	if (pg_atomic_read_u32(&shared->state) != LB_READY)
+	if (!lb_is_ready(shared))
 		return;
 
 	mem = lb_mem(shared);
@@ -37,14 +37,14 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 
 	/* The queries answer with what cannot be applied: the table has it. */
 	if (result == LB_NOMEM)
-		lb_shared_board_offline(shared, lb_memory_reason(shared), false);
+		lb_take_offline(shared, lb_memory_reason(shared), false);
 	else if (result != LB_OK)
 	{
 		/* Only after a transaction whose changes are unknown, or by a bug. */
 		Assert(LB_PLANT_BUG != 0 ||
 			   pg_atomic_read_u32(&shared->nunknown) > 0 ||
-			   pg_atomic_read_u32(&shared->state) != LB_READY);
-		lb_shared_board_offline(shared, "the index did not hold what a change was to replace",
+			   !lb_is_ready(shared));
+		lb_take_offline(shared, "the index did not hold what a change was to replace",
 								true);
 	}
 }
@@ -105,7 +105,7 @@ lb_batch_apply_one(const LbBatch *batch, int i, LbSharedBoard *shared,
 void
 lb_batch_apply(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board)
 {
-	if (pg_atomic_read_u32(&shared->state) == LB_READY)
+	if (lb_is_ready(shared))
 	{
 		lb_batch_prefetch_members(batch, shared, &board->index);
 		lb_batch_prefetch_keys(batch, &board->index);

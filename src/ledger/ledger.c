@@ -31,6 +31,7 @@
 #include "miscadmin.h"
 #include "utils/wait_event.h"
 
+#include "boards/state.h"
 #include "ledger/backlog.h"
 #include "ledger/large.h"
 #include "ledger/ledger.h"
@@ -129,7 +130,7 @@ shorten_backlog(LbPublication *pub, bool *wake)
 	LbLiveBoard *board = lb_live_board_at(pub->board);
 
 	if (board->backlog <= lb_backlog_limit(board) || stripe->prefetching ||
-		pg_atomic_read_u32(&shared->state) != LB_READY)
+		!lb_is_ready(shared))
 		return true;
 	if (lb_defer_to_applier(shared, stripe, board, wake))
 		return true;

@@ -34,6 +34,7 @@
 #include "postgres.h"
 
 #include "boards/live.h"
+#include "boards/state.h"
 #include "ledger/backlog.h"
 #include "ledger/batch.h"
 #include "ledger/prefetch.h"
@@ -183,7 +184,7 @@ lb_prefetch_and_apply(LbSharedBoard *shared, LbStripe *stripe,
 	Part		part;
 
 	if (board->backlog == 0 || stripe->prefetching ||
-		pg_atomic_read_u32(&shared->state) != LB_READY)
+		!lb_is_ready(shared))
 		return false;
 	copy_part(&part, shared, stripe, board);
 	if (part.batch.n == 0)

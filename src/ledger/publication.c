@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "boards/live.h"
+#include "boards/state.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 
@@ -345,7 +346,7 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	/* Read under the lock, so it ascends within a history. */
 	pub->next_xid = lb_next_xid();
 	pub->version = board->version;
-	if (pg_atomic_read_u32(&shared->state) == LB_READY || stripe->queueing)
+	if (lb_is_ready(shared) || stripe->queueing)
 	{
 		dlist_push_tail(&board->history, &pub->node);
 		pub->linked = true;
@@ -360,7 +361,7 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 	}
 
 	/* An index that is not in use is not kept. */
-	if (pg_atomic_read_u32(&shared->state) != LB_READY)
+	if (!lb_is_ready(shared))
 	{
 		board->applied = board->version;
 		board->backlog = 0;

@@ -15,6 +15,7 @@
 
 #include "boards/directory.h"
 #include "boards/live.h"
+#include "boards/state.h"
 #include "ledger/backlog.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
@@ -116,7 +117,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 			LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 			list.history = !stripe->queueing;
 			if (lb_shared_board_is(shared, generation) &&
-				(truncate || pg_atomic_read_u32(&shared->state) != LB_READY))
+				(truncate || !lb_is_ready(shared)))
 			{
 				if (truncate)
 					lb_raise_floor(&stripe->floor, next_xid,
@@ -268,12 +269,7 @@ remove_definition(LbSharedBoard *shared, dlist_head *removed)
 {
 	for (int s = 0; s < LB_STRIPES; s++)
 		LWLockAcquire(&shared->stripes[s].lock, LW_EXCLUSIVE);
-	SpinLockAcquire(&shared->mutex);
-	shared->generation = 0;
-	shared->wanted = false;
-	shared->release = false;
-	pg_atomic_write_u32(&shared->state, LB_OFFLINE);
-	SpinLockRelease(&shared->mutex);
+	lb_state_remove(shared);
 
 	/*
 	 * Owners of publications that have not called back will look at the

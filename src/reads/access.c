@@ -61,9 +61,9 @@ cause_of_problem(LbDefinition *defn)
 	 * commits, and it may roll back.
 	 */
 	if (shared != NULL &&
-		pg_atomic_read_u32(&shared->state) != LB_OFFLINE &&
+		!lb_is_offline(shared) &&
 		!lb_changed_here(defn->source))
-		lb_shared_board_offline(shared, problem, true);
+		lb_take_offline(shared, problem, true);
 	if (lb_offline == LB_POLICY_ERROR)
 		offline_error(defn, problem);
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
@@ -231,9 +231,7 @@ fall_back_offline(LbAccess *a)
 	{
 		char		reason[LB_MAX_REASON];
 
-		SpinLockAcquire(&a->shared->mutex);
-		strlcpy(reason, a->shared->reason, LB_MAX_REASON);
-		SpinLockRelease(&a->shared->mutex);
+		(void) lb_get_reason(a->shared, reason);
 		offline_error(a->target.defn, reason);
 	}
 	lb_access_fall_back(a, LB_CAUSE_OFFLINE);
@@ -251,7 +249,7 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 	}
 	if (lb_not_ready == LB_POLICY_ERROR)
 	{
-		lb_shared_board_want_build(a->shared, a->generation, false);
+		lb_request_build(a->shared, a->generation, false);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("board \"%s\" is being built", defn->name),
@@ -259,7 +257,7 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 	}
 	if (lb_not_ready == LB_POLICY_QUERY)
 	{
-		lb_shared_board_want_build(a->shared, a->generation, false);
+		lb_request_build(a->shared, a->generation, false);
 		lb_access_fall_back(a, LB_CAUSE_BUILDING);
 		return false;
 	}

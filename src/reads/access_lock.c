@@ -20,6 +20,7 @@
 
 #include "boards/counters.h"
 #include "boards/live.h"
+#include "boards/state.h"
 #include "ledger/backlog.h"
 #include "reads/access_lock.h"
 #include "reads/corrections.h"
@@ -80,7 +81,7 @@ try_locked(LbAccess *a, Attempt * attempt)
 	 * stops being counted in nunknown.
 	 */
 	pg_read_barrier();
-	if (pg_atomic_read_u32(&a->shared->state) != LB_READY)
+	if (!lb_is_ready(a->shared))
 		return AGAIN;
 	board = lb_live_board_find(a->shared, a->stripe, a->target.hash,
 							   &a->target.value, &ref);
@@ -113,7 +114,7 @@ try_once(LbAccess *a, Attempt * attempt)
 {
 	Outcome		outcome;
 
-	attempt->state = pg_atomic_read_u32(&a->shared->state);
+	attempt->state = lb_state(a->shared);
 	if (attempt->state != LB_READY)
 		return NOT_READY;
 	if (!lb_corrections_prepare(a))

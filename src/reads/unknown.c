@@ -21,6 +21,7 @@
 #include "boards/directory.h"
 #include "boards/live.h"
 #include "boards/own.h"
+#include "boards/state.h"
 #include "capture/xactlog.h"
 #include "reads/access.h"
 #include "reads/query.h"
@@ -74,7 +75,7 @@ static bool
 may_search(const LbDefinition *defn, LbSharedBoard *shared)
 {
 	return shared != NULL &&
-		pg_atomic_read_u32(&shared->state) == LB_READY &&
+		lb_is_ready(shared) &&
 		lb_enable_index && !RecoveryInProgress() &&
 		defn->problem == NULL && defn->captured &&
 		!(defn->row_security &&

@@ -33,6 +33,7 @@
 #include "boards/directory.h"
 #include "boards/own.h"
 #include "boards/shared.h"
+#include "boards/state.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "reads/access.h"
@@ -265,7 +266,7 @@ look(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 
 	/* The worker comes again by itself. */
 	if (!visit->one && shared != NULL &&
-		pg_atomic_read_u32(&shared->state) == LB_BUILDING &&
+		lb_is_building(shared) &&
 		!lb_created_here(defn))
 		wait = lb_wait_build(shared, defn->generation, false,
 							 lb_wait_timeout_ms);

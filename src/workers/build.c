@@ -76,33 +76,16 @@ lb_try_again(int *tries)
 	return true;
 }
 
-/* A build ended: tell those who wait for it. */
+/* End the build, unless that has been done. */
 static void
 end_build(LbBuild *build, bool again)
 {
-	LbSharedBoard *shared = build->shared;
-
-	if (build->ended)
-		return;
+	if (!build->ended)
+		lb_end_build(build->shared, build->generation, build->installed, again);
 	build->ended = true;
-	SpinLockAcquire(&shared->mutex);
-	if (shared->generation == build->generation)
-	{
-		shared->builder = 0;
-		shared->attempts++;
-		shared->failed = !build->installed;
-		if (again && pg_atomic_read_u32(&shared->state) != LB_READY)
-			shared->wanted = true;
-		if (build->installed)
-			shared->build_seconds =
-				(GetCurrentTimestamp() - shared->build_start) / 1000000.0;
-	}
-	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->changed);
-	lb_wake_launcher();
 }
 
-/* Also when the worker is told to go. */
+/* For errors, and for a worker that is terminated. */
 static void
 abandon_build(int code, Datum arg)
 {
@@ -119,9 +102,9 @@ abandon_build(int code, Datum arg)
 static void
 build_offline(LbBuild *build, const char *reason, bool passing)
 {
-	lb_shared_board_reason(build->shared, reason);
-	if (pg_atomic_read_u32(&build->shared->state) != LB_READY)
-		lb_shared_board_offline(build->shared, reason, passing);
+	lb_set_reason(build->shared, reason);
+	if (!lb_is_ready(build->shared))
+		lb_take_offline(build->shared, reason, passing);
 }
 
 /*
@@ -202,7 +185,7 @@ remove_unrecorded(LbBuild *build)
 		LbSharedBoard *shared = lb_shared_board_attach(defn, true);
 
 		if (shared != NULL)
-			lb_shared_board_want_build(shared, defn->generation, false);
+			lb_request_build(shared, defn->generation, false);
 	}
 }
 
@@ -232,9 +215,9 @@ resolve_source(LbBuild *build, Oid source)
 	lb_pause("resolved");
 	if (defn->problem != NULL || !defn->captured)
 	{
-		lb_shared_board_offline(build->shared, defn->problem ? defn->problem :
-								"a capture trigger is missing or disabled",
-								false);
+		lb_take_offline(build->shared, defn->problem ? defn->problem :
+						"a capture trigger is missing or disabled",
+						false);
 		end_build(build, false);
 		return NULL;
 	}
@@ -357,14 +340,8 @@ try_build(LbBuild *build, LbDefinition *defn)
 	 */
 	if (lb_misses_changes(build) || pg_atomic_read_u32(&shared->nunknown) > 0)
 	{
-		/*
-		 * The build has not cost anything yet: request it again as soon as
-		 * these transactions have ended.  But not if the last one has failed,
-		 * too.
-		 */
-		SpinLockAcquire(&shared->mutex);
-		shared->awaiting = !shared->failed;
-		SpinLockRelease(&shared->mutex);
+		/* It has not cost anything yet. */
+		lb_await_transactions(shared);
 		return LB_BUILD_AGAIN;
 	}
 	pg_read_barrier();
@@ -434,14 +411,11 @@ may_try_again(LbBuild *build, LbBuildResult result, int attempts)
 	LbSharedBoard *shared = build->shared;
 
 	if (result == LB_BUILD_NOMEM && attempts == 1 &&
-		pg_atomic_read_u32(&shared->state) == LB_READY)
+		lb_is_ready(shared))
 	{
-		lb_shared_board_offline(shared, "its index is being built again", true);
+		lb_take_offline(shared, "its index is being built again", true);
 		lb_shared_board_free_indexes(shared, build->generation);
-		SpinLockAcquire(&shared->mutex);
-		shared->retry = false;
-		pg_atomic_write_u32(&shared->state, LB_BUILDING);
-		SpinLockRelease(&shared->mutex);
+		lb_restart_build(shared, build->generation);
 		return true;
 	}
 	return result == LB_BUILD_AGAIN && attempts <= QUEUE_RETRIES &&
@@ -457,11 +431,11 @@ fail_build(LbBuild *build, LbBuildResult result)
 	switch (result)
 	{
 		case LB_BUILD_NOMEM:
-			lb_shared_board_offline(shared, lb_memory_reason(shared), false);
+			lb_take_offline(shared, lb_memory_reason(shared), false);
 			break;
 		case LB_BUILD_DUPLICATE:
-			lb_shared_board_offline(shared, "a member is there twice, in spite of its unique index",
-									false);
+			lb_take_offline(shared, "a member is there twice, in spite of its unique index",
+							false);
 			break;
 		case LB_BUILD_AGAIN:
 			build_offline(build, LB_UNKNOWN_CHANGES, true);
@@ -507,9 +481,10 @@ build_claimed(LbBuild *build)
 }
 
 /*
- * Build a definition that this worker has claimed.
+ * Build a definition that this worker has claimed.  Returns false if that has
+ * failed, and the definition is still there.
  */
-static void
+static bool
 build_one(LbSharedBoard *shared, uint64 generation)
 {
 	LbBuild		build;
@@ -522,9 +497,6 @@ build_one(LbSharedBoard *shared, uint64 generation)
 		lb_hash_init(&build.boards[s]);
 	pg_atomic_write_u64(&shared->build_done, 0);
 	pg_atomic_write_u64(&shared->build_total, 0);
-	SpinLockAcquire(&shared->mutex);
-	shared->build_start = GetCurrentTimestamp();
-	SpinLockRelease(&shared->mutex);
 
 	PG_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
 	{
@@ -535,63 +507,53 @@ build_one(LbSharedBoard *shared, uint64 generation)
 		end_build(&build, false);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(abandon_build, PointerGetDatum(&build));
+	return build.installed || !lb_shared_board_is(shared, generation);
 }
 
+
+/* ----------------------------------------------------------------
+ *		Worker
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Take on a build of this database that nobody works on: the one that was not
- * tried for longest, lest a table that is locked keep all others waiting.
+ * Claim the build of this database, among those that are requested, that was not
+ * tried for longest: a table that is locked does not hold up the others.
  */
 static LbSharedBoard *
 claim_build(uint64 *generation)
 {
-	dlist_iter	iter;
 	LbSharedBoard *oldest;
-	TimestampTz since = 0;
-	bool		claimed = false;
+	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	do
 	{
+		TimestampTz since = 0;
+
 		oldest = NULL;
 		dlist_foreach(iter, &lb_shared->defs)
 		{
 			LbSharedBoard *shared = dlist_container(LbSharedBoard, node,
 													iter.cur);
 
-			/*
-			 * A glance without the lock: a backend that wants a build wakes
-			 * us.
-			 */
-			if (shared->database != MyDatabaseId || !shared->wanted)
+			if (shared->database != MyDatabaseId ||
+				lb_phase(shared) != LB_REQUESTED)
 				continue;
-			SpinLockAcquire(&shared->mutex);
-			if (shared->wanted && shared->builder == 0 &&
-				(oldest == NULL || shared->build_start < since))
+			if (oldest == NULL || shared->build_start < since)
 			{
 				oldest = shared;
 				since = shared->build_start;
 			}
-			SpinLockRelease(&shared->mutex);
 		}
-		if (oldest == NULL)
-			break;
-		SpinLockAcquire(&oldest->mutex);
-		if (oldest->wanted && oldest->builder == 0)
-		{
-			oldest->wanted = false;
-			oldest->builder = MyProcPid;
-			*generation = oldest->generation;
-			claimed = true;
-		}
-		SpinLockRelease(&oldest->mutex);
-	} while (!claimed);			/* another worker was quicker */
+		/* If another worker is quicker, look for the next. */
+	} while (oldest != NULL && !lb_claim_build(oldest, generation));
 	LWLockRelease(&lb_shared->directory_lock);
 	return oldest;
 }
 
-/* No worker builds what is wanted: backends that wait run the query. */
 void
-lb_release_waiters(Oid database, const char *reason)
+lb_refuse_builds(Oid database, const char *reason)
 {
 	dlist_iter	iter;
 
@@ -599,65 +561,67 @@ lb_release_waiters(Oid database, const char *reason)
 	dlist_foreach(iter, &lb_shared->defs)
 	{
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-		bool		released = false;
 
-		if (shared->database != database)
-			continue;
-		SpinLockAcquire(&shared->mutex);
-		if (shared->wanted && shared->builder == 0)
-		{
-			shared->attempts++;
-			shared->failed = true;
-			shared->build_start = GetCurrentTimestamp();
-			if (pg_atomic_read_u32(&shared->state) == LB_READY)
-				shared->wanted = false;
-			released = true;
-		}
-		SpinLockRelease(&shared->mutex);
-		if (released)
-			lb_shared_board_reason(shared, reason);
-		ConditionVariableBroadcast(&shared->changed);
+		if (shared->database == database)
+			lb_refuse_build(shared, reason);
 	}
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
-/*
- * A worker that has failed before it could take on a build, when it connected or
- * read lb_board: without this the launcher would start the next one at once, and
- * whoever waits would wait for it.
- */
-static bool took_a_build = false;
+static bool has_claimed = false;
 
+/*
+ * A worker may fail before it has claimed a build, when it connects or reads
+ * lb_board.  Without this the launcher would start the next one at once, and
+ * backends would wait for it.
+ */
 static void
 worker_exit(int code, Datum database)
 {
-	if (code != 0 && !took_a_build)
-		lb_release_waiters(DatumGetObjectId(database), LB_WORKER_FAILED);
+	if (code != 0 && !has_claimed)
+		lb_refuse_builds(DatumGetObjectId(database), LB_WORKER_FAILED);
 }
 
-/* What other workers have to know of a database. */
+/*
+ * Enter the boards that are recorded here, and request their builds.  Tell the
+ * other kinds of workers of the database.
+ */
 static void
-visit_for_kinds(void)
+visit_database(void)
 {
-	int			n;
-	const LbWorkerKind *const *kinds = lb_worker_kinds(&n);
+	const LbCatalog *cat;
 
-	for (int i = 0; i < n; i++)
+	StartTransactionCommand();
+	cat = lb_catalog();
+	if (cat != NULL && cat->version_ok)
 	{
-		if (kinds[i]->visit != NULL)
-			kinds[i]->visit();
+		LbDefinition **defns;
+		int			n = lb_all_defns(&defns);
+		int			nkinds;
+		const LbWorkerKind *const *kinds = lb_worker_kinds(&nkinds);
+
+		for (int i = 0; i < n; i++)
+		{
+			LbSharedBoard *shared = lb_shared_board_attach(defns[i], true);
+
+			if (shared != NULL)
+				lb_request_first_build(shared);
+		}
+		for (int i = 0; i < nkinds; i++)
+		{
+			if (kinds[i]->visit != NULL)
+				kinds[i]->visit();
+		}
 	}
+	CommitTransactionCommand();
 }
 
 void
 lb_worker_main(Datum arg)
 {
 	Oid			database = DatumGetObjectId(arg);
-	LbDefinition **defns;
-	int			n;
 	LbSharedBoard *shared;
 	uint64		generation;
-	const LbCatalog *cat;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -668,40 +632,13 @@ lb_worker_main(Datum arg)
 	lb_worker_settings();
 	pgstat_report_appname("leaderboard worker");
 
-	/* Enter what is recorded here; that asks for the builds. */
-	StartTransactionCommand();
-	cat = lb_catalog();
-	if (cat != NULL && cat->version_ok)
-	{
-		n = lb_all_defns(&defns);
-		for (int i = 0; i < n; i++)
-		{
-			shared = lb_shared_board_attach(defns[i], true);
-			if (shared != NULL &&
-				pg_atomic_read_u32(&shared->state) == LB_BUILDING)
-			{
-				SpinLockAcquire(&shared->mutex);
-				if (shared->builder == 0 &&
-					pg_atomic_read_u32(&shared->state) == LB_BUILDING)
-					shared->wanted = true;
-				SpinLockRelease(&shared->mutex);
-			}
-		}
-	}
-	if (cat != NULL && cat->version_ok)
-		visit_for_kinds();
-	CommitTransactionCommand();
-
+	visit_database();
 	while ((shared = claim_build(&generation)) != NULL)
 	{
-		uint32		attempts = shared->attempts;
+		has_claimed = true;
 
-		took_a_build = true;
-		build_one(shared, generation);
-
-		/* What failed is tried again later, by the launcher. */
-		if (lb_shared_board_is(shared, generation) &&
-			shared->attempts != attempts && shared->failed)
+		/* The launcher retries what has failed, later. */
+		if (!build_one(shared, generation))
 			break;
 	}
 }

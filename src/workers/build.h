@@ -24,9 +24,9 @@ extern bool lb_try_again(int *tries);
 extern PGDLLEXPORT void lb_worker_main(Datum arg);
 
 /*
- * No worker builds what is wanted in a database: let those who wait run their
- * queries.  Takes the directory's lock.
+ * No worker can be had for the builds that are requested in a database: those
+ * that wait run their queries.  Takes the directory's lock.
  */
-extern void lb_release_waiters(Oid database, const char *reason);
+extern void lb_refuse_builds(Oid database, const char *reason);
 
 #endif							/* LB_BUILD_H */

@@ -81,6 +81,8 @@ lb_set_queueing(LbBuild *build, bool on)
 {
 	LbSharedBoard *shared = build->shared;
 
+	Assert(!on || shared->generation != build->generation ||
+		   lb_build_is_running(shared));
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &shared->stripes[s];
@@ -662,15 +664,15 @@ announce(LbBuild *build)
 	LbSharedBoard *shared = build->shared;
 
 	build->installed = true;
-	lb_shared_board_ready(shared);
+	lb_set_ready(shared);
 
 	/*
 	 * A transaction with unknown changes takes no stripe's lock.  It notes
-	 * its xid first and then takes the board offline, which
-	 * lb_shared_board_ready() may have overwritten: look for its xid again.
+	 * its xid first and then takes the board offline, which lb_set_ready()
+	 * may have overwritten: look for its xid again.
 	 */
 	if (lb_misses_changes(build))
-		lb_shared_board_offline(shared, LB_UNKNOWN_CHANGES, true);
+		lb_take_offline(shared, LB_UNKNOWN_CHANGES, true);
 }
 
 LbBuildResult

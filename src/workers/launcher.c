@@ -3,6 +3,25 @@
  * launcher.c
  *	  The process that starts builds and other workers.
  *
+ * The launcher is connected to no database.  At its start it sends a worker to
+ * every database that accepts connections, to enter the boards that are recorded
+ * there.  From then on it sleeps until a process sets its latch, or until it has
+ * something to do by itself:
+ *
+ *	- It starts a worker for a database in which a build is requested, up to
+ *	  leaderboard.build_workers at a time.  A worker connects, builds what is
+ *	  requested there, and leaves.
+ *	- It starts the workers of other kinds, which maintain.c and watch.c register
+ *	  (LbWorkerKind): some visit one database after the other in rounds, some stay.
+ *	  If no worker can be had, one that stays is terminated, since builds and
+ *	  rounds come first.
+ *	- It logs which boards have gone offline, frees their indexes, and requests
+ *	  builds of those that are offline for a passing reason.
+ *	- It settles what prepared transactions have left, trims histories, completes
+ *	  an xid if one is wanted, and looks after the memory (memory.c).
+ *
+ * Each step returns how long the launcher may sleep after it, in milliseconds.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -28,50 +47,38 @@
 #include "ledger/prepared.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
-#include "util/region.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
+#include "workers/memory.h"
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
-/* Milliseconds before something that failed is tried again. */
-#define RETRY_SOON 200
-#define RETRY_LATER 5000
+/* Milliseconds. */
+#define IDLE_SLEEP 60000		/* nothing to do */
+#define RETRY_SOON 200			/* to the next build after one that failed */
+#define RETRY_LATER 5000		/* the same of a board that is offline */
+#define PASSING_SLEEP 1000		/* while boards are offline for passing
+								 * reasons */
+#define WORKER_RETRY 1000		/* no worker was to be had */
+#define RESIDENT_RETRY 2000		/* before a worker that stays starts again */
+#define XID_EVERY 200			/* from one completed xid to the next */
+#define TIDY_AGAIN 500			/* prepared transactions, histories */
+#define TRIM_INTERVAL 5000		/* between two passes through all histories */
+#define LOG_AGAIN (3600 * 1000) /* between two equal messages */
 
 #define MAX_WORKERS 64
 
-/* Milliseconds between two xids that the launcher completes. */
-#define XID_EVERY 200
-
-/* Milliseconds before a worker that stays is started again. */
-#define RESIDENT_RETRY 2000
-
-/* Milliseconds before the log is told again that no worker is to be had. */
-#define TELL_AGAIN (3600 * 1000)
-
-/* Definitions that the launcher takes from one look through the directory. */
+/* Boards taken from one walk through the directory. */
 #define AT_ONCE 64
-
-/* The least time between two looks through all histories, in milliseconds. */
-#define TRIM_INTERVAL 5000
 
 int			lb_build_workers = 2;
 
-/* Is the log to be told (again) of what was told at *told, or never (0)? */
-static bool
-is_to_tell(TimestampTz *told, TimestampTz now)
-{
-	if (*told != 0 && !lb_elapsed(*told, now, TELL_AGAIN))
-		return false;
-	*told = now;
-	return true;
-}
 typedef struct Worker
 {
-	BackgroundWorkerHandle *handle; /* NULL: free */
+	BackgroundWorkerHandle *handle; /* NULL: none has been started, or it left */
 	const LbWorkerKind *kind;
 	Oid			database;
-	TimestampTz started;
+	TimestampTz started;		/* or left, of a worker that stays */
 } Worker;
 
 /* Workers that build. */
@@ -79,16 +86,16 @@ static const LbWorkerKind builder_kind = {
 	.type = "leaderboard worker",
 	.function = "lb_worker_main"
 };
-static Worker workers[MAX_WORKERS];
-static List *visits = NIL;		/* databases not looked at yet */
+static Worker builders[MAX_WORKERS];
+static List *visits = NIL;		/* databases that one is still to visit */
 
-/* Workers that visit the databases in rounds, one at a time of each kind. */
+/* Workers that visit databases in rounds, one at a time of each kind. */
 typedef struct Rounds
 {
 	Worker		worker;
-	List	   *due;			/* databases of this round */
+	List	   *due;			/* databases that remain of this round */
 	TimestampTz last;			/* when it began */
-	bool		waiting;		/* as builds_wait */
+	bool		waiting;		/* no worker was to be had */
 }			Rounds;
 
 static Rounds rounds[LB_MAX_WORKER_KINDS];
@@ -97,8 +104,28 @@ static Rounds rounds[LB_MAX_WORKER_KINDS];
 #define MAX_RESIDENTS 16
 static Worker residents[MAX_RESIDENTS];
 
-/* No worker was to be had: what is free next is not for those that stay. */
+/* No worker was to be had for a build: the next is not for one that stays. */
 static bool builds_wait = false;
+
+/* What one round of the launcher is to do about builds. */
+typedef struct Round
+{
+	LbBuildOrder *orders;
+	int			norders;
+	int			max;
+	bool		requested;		/* builds are, to be started now or later */
+	long		sleep;
+} Round;
+
+/* Whether to log again what was logged at *last, 0 for never. */
+static bool
+may_log(TimestampTz *last, TimestampTz now)
+{
+	if (*last != 0 && !lb_elapsed(*last, now, LOG_AGAIN))
+		return false;
+	*last = now;
+	return true;
+}
 
 static void
 launcher_exit(int code, Datum arg)
@@ -106,7 +133,7 @@ launcher_exit(int code, Datum arg)
 	pg_atomic_write_u32(&lb_shared->launcher_pid, 0);
 }
 
-/* All databases that one can connect to. */
+/* Put all databases that accept connections on the list of visits. */
 static void
 list_databases(void)
 {
@@ -134,8 +161,9 @@ list_databases(void)
 	CommitTransactionCommand();
 }
 
+/* The number of workers that build, in a database or (InvalidOid) in all. */
 static int
-running_workers(Oid database)
+running_builders(Oid database)
 {
 	int			n = 0;
 
@@ -143,15 +171,15 @@ running_workers(Oid database)
 	{
 		pid_t		pid;
 
-		if (workers[i].handle == NULL)
+		if (builders[i].handle == NULL)
 			continue;
-		if (GetBackgroundWorkerPid(workers[i].handle, &pid) == BGWH_STOPPED)
+		if (GetBackgroundWorkerPid(builders[i].handle, &pid) == BGWH_STOPPED)
 		{
-			pfree(workers[i].handle);
-			workers[i].handle = NULL;
+			pfree(builders[i].handle);
+			builders[i].handle = NULL;
 			continue;
 		}
-		if (!OidIsValid(database) || workers[i].database == database)
+		if (!OidIsValid(database) || builders[i].database == database)
 			n++;
 	}
 	return n;
@@ -160,7 +188,7 @@ running_workers(Oid database)
 static bool
 register_worker(Worker *slot, const LbWorkerKind *kind, Oid database)
 {
-	static TimestampTz told = 0;
+	static TimestampTz logged = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	BackgroundWorker worker;
 
@@ -180,8 +208,8 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database)
 	{
 		slot->handle = NULL;
 
-		/* It is tried again and again, and told once. */
-		if (is_to_tell(&told, now))
+		/* This is tried again and again, and logged once. */
+		if (may_log(&logged, now))
 			ereport(WARNING,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("could not start a %s for database %u",
@@ -197,9 +225,9 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database)
 }
 
 /*
- * No worker is to be had.  Those that notify stay for good, so one of them has
- * to leave, the same one until it has; it comes back when there is room and
- * nobody waits for it.  Returns whether there is one that does.
+ * No worker can be had: terminate one that stays, if there is one, and return
+ * whether there is.  Until it has left, this is the same one.  It is started
+ * again when nothing else waits for a worker.
  */
 static bool
 make_room(void)
@@ -212,19 +240,19 @@ make_room(void)
 			GetBackgroundWorkerPid(residents[i].handle, &pid) != BGWH_STARTED)
 			continue;
 		TerminateBackgroundWorker(residents[i].handle);
-		return true;			/* its end wakes us */
+		return true;			/* its end wakes the launcher */
 	}
 	return false;
 }
 
 static bool
-start_worker(Oid database)
+start_builder(Oid database)
 {
 	for (int i = 0; i < MAX_WORKERS; i++)
 	{
-		if (workers[i].handle == NULL)
+		if (builders[i].handle == NULL)
 		{
-			builds_wait = !register_worker(&workers[i], &builder_kind,
+			builds_wait = !register_worker(&builders[i], &builder_kind,
 										   database);
 			return !builds_wait;
 		}
@@ -233,8 +261,8 @@ start_worker(Oid database)
 }
 
 /*
- * Every so often, visit each database that has boards, one after the other.
- * Returns how long to sleep, in milliseconds.
+ * Begin a round if one is due, or go on with it: start the worker for the next
+ * database.
  */
 static long
 start_round(const LbWorkerKind *kind, Rounds * round)
@@ -246,15 +274,15 @@ start_round(const LbWorkerKind *kind, Rounds * round)
 
 	round->waiting = false;
 	if (*kind->interval == 0)
-		return 60000;
+		return IDLE_SLEEP;
 	/* The clock may have been set back. */
 	if (round->last == 0 || round->last > now)
 		round->last = now;
 	if (round->worker.handle != NULL)
 	{
-		/* Its end wakes us. */
+		/* Its end wakes the launcher. */
 		if (GetBackgroundWorkerPid(round->worker.handle, &pid) != BGWH_STOPPED)
-			return 60000;
+			return IDLE_SLEEP;
 		pfree(round->worker.handle);
 		round->worker.handle = NULL;
 	}
@@ -278,186 +306,15 @@ start_round(const LbWorkerKind *kind, Rounds * round)
 	{
 		round->waiting = true;
 		(void) make_room();
-		return 1000;
+		return WORKER_RETRY;
 	}
 	round->due = list_delete_first(round->due);
-	return 60000;
-}
-
-/* Definitions that a warning names. */
-#define NAMED 3
-
-typedef struct Growth
-{
-	Oid			database;
-	char		name[NAMEDATALEN];
-	int64		taken;
-	int64		by;
-} Growth;
-
-/*
- * The definitions that have grown most since the last time, or since they were
- * built; where none has, the largest.  Fills in top, the first one first, and
- * returns how many there are.  Sizes are read at a glance, without the arena's
- * lock.
- */
-static int
-find_growth(Growth *top)
-{
-	int			n = 0;
-	bool		any = false;
-	dlist_iter	iter;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-		any |= shared->grown_from >= 0 && shared->taken > shared->grown_from;
-	}
-	dlist_foreach(iter, &lb_shared->defs)
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-		int64		taken = shared->taken;
-		int64		by = 0;
-		int			i = n;
-
-		if (shared->grown_from >= 0)
-		{
-			by = taken - shared->grown_from;
-			shared->grown_from = taken;
-		}
-		if ((any ? by : taken) <= 0)
-			continue;
-		for (; i > 0 && (any ? top[i - 1].by < by :
-						 top[i - 1].taken < taken); i--)
-		{
-			if (i < NAMED)
-				top[i] = top[i - 1];
-		}
-		if (i == NAMED)
-			continue;
-		top[i].database = shared->database;
-		memcpy(top[i].name, shared->name, NAMEDATALEN);
-		top[i].taken = taken;
-		top[i].by = any ? by : 0;
-		n = Min(n + 1, NAMED);
-	}
-	LWLockRelease(&lb_shared->directory_lock);
-	return n;
-}
-
-/* The level that the log was warned of, 80 or 95 per cent, or 0. */
-static int	warned = 0;
-
-/* Tell the log when memory runs low, and which boards take it. */
-static void
-warn_memory(void)
-{
-	LbArena    *arena = &lb_shared->arena;
-	uint64		bytes = (uint64) lb_memory_kb * 1024;
-	uint64		used;
-	uint64		limit;
-	int			level;
-
-	lb_arena_lock(arena);
-	used = arena->used;
-	limit = arena->limit;
-	lb_arena_unlock(arena);
-	level = used >= limit / 100 * 95 ? 95 : used >= limit / 100 * 80 ? 80 : 0;
-	if (level > warned)
-	{
-		Growth		top[NAMED];
-		int			n = find_growth(top);
-		StringInfoData names;
-
-		initStringInfo(&names);
-		for (int i = 0; i < n; i++)
-		{
-			appendStringInfo(&names, "%s\"%s\" of database %u has " INT64_FORMAT " bytes",
-							 i == 0 ? "" : ", ", top[i].name,
-							 top[i].database, top[i].taken);
-			if (top[i].by > 0)
-				appendStringInfo(&names, " (" INT64_FORMAT " more)",
-								 top[i].by);
-		}
-		ereport(WARNING,
-				(errmsg("%d %% of the shared memory of \"%s\" is used",
-						level, "leaderboard.memory"),
-				 n == 0 ?
-				 errdetail("Used are " UINT64_FORMAT " of " UINT64_FORMAT " bytes.",
-						   used, limit) :
-				 errdetail("Used are " UINT64_FORMAT " of " UINT64_FORMAT " bytes. %s: %s.",
-						   used, limit, top[0].by > 0 ?
-						   "Grown most since the last warning, or since they were built" :
-						   "The largest", names.data),
-				 arena->reserved > bytes ?
-				 errhint("Set \"%s\" higher and reload the configuration; up to " UINT64_FORMAT " bytes are reserved. A board that does not fit is answered by queries.",
-						 "leaderboard.memory", arena->reserved) :
-				 errhint("Set \"%s\" and \"%s\" higher and restart the server; no more is reserved. A board that does not fit is answered by queries.",
-						 "leaderboard.memory", "leaderboard.max_memory")));
-		pfree(names.data);
-	}
-
-	/* Not again for every change around a threshold. */
-	if (level > warned || used < limit / 100 * 75)
-		warned = level;
-	pg_atomic_write_u64(&lb_shared->warn_at,
-						warned == 95 ? PG_UINT64_MAX :
-						limit / 100 * (warned == 80 ? 95 : 80));
+	return IDLE_SLEEP;
 }
 
 /*
- * Put leaderboard.memory into force as it is set now.  If that is more than
- * before, boards that did not fit are built again, and every database is looked
- * at for those that there was not even an LbSharedBoard for.
- */
-static void
-apply_memory_limit(void)
-{
-	static uint64 told = 0;
-	LbArena    *arena = &lb_shared->arena;
-	uint64		bytes = (uint64) lb_memory_kb * 1024;
-	uint64		before = lb_arena_set_limit(arena, bytes);
-	uint64		limit = arena->limit;
-	dlist_iter	iter;
-
-	if (bytes > arena->reserved && bytes != told)
-		ereport(WARNING,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("\"%s\" is more than is reserved", "leaderboard.memory"),
-				 errdetail("It is " UINT64_FORMAT " bytes, and " UINT64_FORMAT " were reserved when the server started. So much is in force.",
-						   bytes, arena->reserved),
-				 errhint("Set \"%s\" higher and restart the server.",
-						 "leaderboard.max_memory")));
-	told = bytes;
-	if (limit == before)
-		return;
-	ereport(LOG,
-			(errmsg("boards may now take " UINT64_FORMAT " bytes of shared memory instead of " UINT64_FORMAT,
-					limit, before)));
-	warned = 0;
-	if (limit < before)
-		return;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
-	{
-		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-
-		/* A glance without its lock: it is taken if there is something to do. */
-		if (shared->refused_at != 0)
-			lb_shared_board_want_build(shared, shared->generation, false);
-	}
-	LWLockRelease(&lb_shared->directory_lock);
-	list_free(visits);
-	visits = NIL;
-	list_databases();
-}
-
-/*
- * Complete an xid, if one is wanted, a few times a second at most: where there
- * are more, others complete theirs.  Returns how long to sleep.
+ * Complete an xid if one is wanted (lb_want_xid), a few times a second at most:
+ * on a server with more transactions, others complete theirs.
  */
 static long
 complete_xid(void)
@@ -465,7 +322,7 @@ complete_xid(void)
 	static TimestampTz last = 0;
 
 	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0)
-		return 60000;
+		return IDLE_SLEEP;
 	if (!lb_elapsed(last, GetCurrentTimestamp(), XID_EVERY))
 		return XID_EVERY;
 	pg_atomic_write_u32(&lb_shared->xid_wanted, 0);
@@ -474,54 +331,15 @@ complete_xid(void)
 	(void) GetTopTransactionId();
 	CommitTransactionCommand();
 	last = GetCurrentTimestamp();
-	return 60000;
+	return IDLE_SLEEP;
 }
 
-/* Huge pages for what the arena has handed out; true if there is more to do. */
-static bool
-collapse_pages(void)
-{
-	LbArena    *arena = &lb_shared->arena;
-	Size		used;
-
-	lb_arena_lock(arena);
-	used = (Size) arena->fresh * LB_CHUNK_SIZE;
-	lb_arena_unlock(arena);
-	return lb_region_collapse(arena->base, used);
-}
-
-/*
- * Settle what prepared transactions have left, and give back histories that
- * were still needed when their boards were emptied, or all that are not needed,
- * if they take too much.  Returns how long to sleep.
- */
+/* Settle what prepared transactions have left, once they have ended. */
 static long
-tidy_ledger(void)
+settle_prepared(void)
 {
-	static TimestampTz all_trimmed = 0;
-	long		sleep = 60000;
-	bool		full = false;
-	uint64		done = 0;
-	int			n;
+	long		sleep = IDLE_SLEEP;
 	dlist_iter	iter;
-
-	/*
-	 * Where old snapshots need the histories, they are full again at once:
-	 * from time to time is enough.
-	 */
-	if (pg_atomic_read_u32(&lb_shared->histories_full) != 0)
-	{
-		TimestampTz now = GetCurrentTimestamp();
-
-		full = lb_elapsed(all_trimmed, now, TRIM_INTERVAL);
-		if (full)
-		{
-			all_trimmed = now;
-			pg_atomic_write_u32(&lb_shared->histories_full, 0);
-		}
-		else
-			sleep = TRIM_INTERVAL;
-	}
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	dlist_foreach(iter, &lb_shared->defs)
@@ -530,19 +348,56 @@ tidy_ledger(void)
 
 		if (pg_atomic_read_u32(&shared->nprepared) > 0 &&
 			lb_settle_prepared(shared, shared->generation))
-			sleep = Min(sleep, 500);
+			sleep = TIDY_AGAIN;
 	}
 	LWLockRelease(&lb_shared->directory_lock);
+	return sleep;
+}
 
-	/* Some after others, in the order of their generations. */
+/*
+ * Whether all histories are to be trimmed, since they take too much.  Where old
+ * snapshots need them, they are full again at once: not every time.
+ */
+static bool
+must_trim_all(long *sleep)
+{
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (pg_atomic_read_u32(&lb_shared->histories_full) == 0)
+		return false;
+	if (!lb_elapsed(last, now, TRIM_INTERVAL))
+	{
+		*sleep = TRIM_INTERVAL;
+		return false;
+	}
+	last = now;
+	pg_atomic_write_u32(&lb_shared->histories_full, 0);
+	return true;
+}
+
+/*
+ * Give back histories that snapshots needed when their boards were emptied, or
+ * all that no snapshot needs.  Takes some boards at a time, in the order of their
+ * generations, so that the directory's lock is not held meanwhile.
+ */
+static long
+trim_histories(void)
+{
+	long		sleep = IDLE_SLEEP;
+	bool		all = must_trim_all(&sleep);
+	uint64		done = 0;
+	int			n;
+
 	do
 	{
 		struct
 		{
 			LbSharedBoard *shared;
 			uint64		generation;
-			bool		trim;
+			bool		asked;
 		}			some[AT_ONCE];
+		dlist_iter	iter;
 
 		n = 0;
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
@@ -551,11 +406,11 @@ tidy_ledger(void)
 			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
 			if (shared->generation <= done ||
-				(!full && pg_atomic_read_u32(&shared->trim) == 0))
+				(!all && pg_atomic_read_u32(&shared->trim) == 0))
 				continue;
 			some[n].shared = shared;
 			some[n].generation = shared->generation;
-			some[n].trim = pg_atomic_exchange_u32(&shared->trim, 0) != 0;
+			some[n].asked = pg_atomic_exchange_u32(&shared->trim, 0) != 0;
 			if (++n == AT_ONCE)
 				break;
 		}
@@ -566,10 +421,10 @@ tidy_ledger(void)
 		{
 			done = some[i].generation;
 			if (lb_shared_board_trim(some[i].shared, some[i].generation) &&
-				some[i].trim)
+				some[i].asked)
 			{
 				pg_atomic_write_u32(&some[i].shared->trim, 1);
-				sleep = Min(sleep, 500);
+				sleep = Min(sleep, TIDY_AGAIN);
 			}
 		}
 	} while (n == AT_ONCE);
@@ -577,171 +432,148 @@ tidy_ledger(void)
 }
 
 /*
- * Look through the directory: give memory back, see what there is to build.
- * Returns how long to sleep, in milliseconds.
+ * Whether to request a build of a board that is offline for a passing reason: if
+ * that is due, or as soon as the transactions have ended that it waits for.
  */
-static long
-launcher_round(void)
+static bool
+may_retry(LbSharedBoard *shared, bool due)
 {
-	long		sleep = tidy_ledger();
-	TimestampTz now = GetCurrentTimestamp();
-	List	   *wanted = NIL;	/* a database for each build */
-	bool		any_wanted = false; /* at once or later */
-	int			nrelease;
-	int			ntell;
-	ListCell   *lc;
-	dlist_iter	iter;
+	bool		releasing = pg_atomic_read_u32(&shared->nunknown) > 0;
+	bool		running = lb_unknown_running(shared, NULL);
+	bool		ended = lb_awaited_have_ended(shared, running, releasing);
 
-	warn_memory();
-	do
+	return !running && !releasing && (due || ended);
+}
+
+/* Find out what is to be done for a board.  The directory's lock is held. */
+static void
+look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
+{
+	LbBuildOrder order;
+	bool		due;
+
+	lb_note_growth(shared);
+	lb_request_refused_build(shared);
+	lb_take_order(shared, &order);
+	due = !order.failed ||
+		lb_elapsed(order.last_start, now,
+				   order.retry ? RETRY_LATER : RETRY_SOON);
+	if (order.retry)
 	{
-		struct
+		round->sleep = Min(round->sleep, PASSING_SLEEP);
+		due = may_retry(shared, due);
+		if (due)
 		{
-			LbSharedBoard *shared;
-			uint64		generation;
-		}			release[AT_ONCE];
-		struct
-		{
-			Oid			database;
-			char		name[NAMEDATALEN];
-			char		reason[LB_MAX_REASON];
-		}			tell[AT_ONCE];
-
-		nrelease = 0;
-		ntell = 0;
-		list_free(wanted);
-		wanted = NIL;
-		any_wanted = false;
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->defs)
-		{
-			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
-			bool		due;
-			bool		retry;
-			bool		is_wanted;
-			long		wait;
-
-			SpinLockAcquire(&shared->mutex);
-
-			/* What a build brings is no growth. */
-			if (shared->builder != 0 ||
-				pg_atomic_read_u32(&shared->state) != LB_READY)
-				shared->grown_from = -1;
-			else if (shared->grown_from < 0)
-				shared->grown_from = shared->taken;
-			if (shared->release && shared->builder == 0 && nrelease < AT_ONCE)
-			{
-				shared->release = false;
-				release[nrelease].shared = shared;
-				release[nrelease++].generation = shared->generation;
-			}
-			if (shared->tell && ntell < AT_ONCE)
-			{
-				shared->tell = false;
-				memcpy(tell[ntell].name, shared->name, NAMEDATALEN);
-				memcpy(tell[ntell].reason, shared->reason, LB_MAX_REASON);
-				tell[ntell++].database = shared->database;
-			}
-			retry = shared->retry && !shared->wanted && shared->builder == 0 &&
-				pg_atomic_read_u32(&shared->state) == LB_OFFLINE;
-
-			/* A build that was under way when the limit was raised */
-			if (shared->refused_at != 0 && shared->builder == 0 &&
-				shared->refused_at < lb_shared->arena.limit &&
-				pg_atomic_read_u32(&shared->state) == LB_OFFLINE)
-			{
-				shared->refused_at = 0;
-				shared->wanted = true;
-				pg_atomic_write_u32(&shared->state, LB_BUILDING);
-			}
-			is_wanted = shared->wanted && shared->builder == 0;
-			wait = shared->attempts == 0 || !shared->failed ? 0 :
-				retry ? RETRY_LATER : RETRY_SOON;
-			due = wait == 0 ||
-				lb_elapsed(shared->build_start, now, wait);
-			SpinLockRelease(&shared->mutex);
-
-			if (retry)
-			{
-				bool		ending = pg_atomic_read_u32(&shared->nunknown) > 0;
-				bool		running = lb_unknown_running(shared, NULL);
-
-				/*
-				 * As soon as those that we wait for have ended, and others
-				 * know what they did.
-				 */
-				SpinLockAcquire(&shared->mutex);
-				if (running || ending)
-					due = false;
-				else if (shared->awaiting)
-					due = true;
-				shared->awaiting = running || (ending && shared->awaiting);
-				SpinLockRelease(&shared->mutex);
-				sleep = Min(sleep, 1000);
-				if (due)
-				{
-					lb_shared_board_want_build(shared, shared->generation,
-											   false);
-					is_wanted = true;
-				}
-			}
-			any_wanted |= is_wanted;
-			if (is_wanted)
-			{
-				if (due)
-					wanted = lappend_oid(wanted, shared->database);
-				else
-					sleep = Min(sleep, RETRY_SOON);
-			}
-		}
-		LWLockRelease(&lb_shared->directory_lock);
-
-		/* Told here, since who takes a board offline must not do I/O. */
-		for (int i = 0; i < ntell; i++)
-			ereport(LOG,
-					(errmsg("board \"%s\" of database %u is offline",
-							tell[i].name, tell[i].database),
-					 errdetail("Reason: %s.", tell[i].reason)));
-		for (int i = 0; i < nrelease; i++)
-			lb_shared_board_free_indexes(release[i].shared,
-										 release[i].generation);
-	} while (nrelease > 0 || ntell > 0);
-
-	if (!any_wanted && visits == NIL)
-		builds_wait = false;
-	foreach(lc, wanted)
-	{
-		Oid			database = lfirst_oid(lc);
-		int			asked = 0;
-		ListCell   *lc2;
-
-		foreach(lc2, wanted)
-			asked += lfirst_oid(lc2) == database;
-		if (running_workers(database) >= asked)
-			continue;
-		if (running_workers(InvalidOid) >= lb_build_workers)
-			break;
-		if (!start_worker(database))
-		{
-			if (!make_room())
-				lb_release_waiters(database, "no background worker is free");
-			sleep = Min(sleep, 1000);
+			lb_request_build(shared, order.generation, false);
+			order.start = true;
 		}
 	}
-	list_free(wanted);
-
-	/* The start of the server: look at every database once. */
-	while (visits != NIL && running_workers(InvalidOid) < lb_build_workers)
+	if (order.start)
 	{
-		if (!start_worker(linitial_oid(visits)))
+		round->requested = true;
+		if (!due)
+			round->sleep = Min(round->sleep, RETRY_SOON);
+		order.start = due;
+	}
+	if (!(order.log || order.release || order.start))
+		return;
+	if (round->norders == round->max)
+	{
+		round->max = Max(AT_ONCE, round->max * 2);
+		if (round->orders == NULL)
+			round->orders = palloc(round->max * sizeof(LbBuildOrder));
+		else
+			round->orders = repalloc_huge(round->orders,
+										  round->max * sizeof(LbBuildOrder));
+	}
+	round->orders[round->norders++] = order;
+}
+
+/*
+ * Log that boards are offline, and free their indexes.  A process that takes a
+ * board offline must not do either.
+ */
+static void
+log_and_release(const Round *round)
+{
+	for (int i = 0; i < round->norders; i++)
+	{
+		const LbBuildOrder *order = &round->orders[i];
+
+		if (order->log)
+			ereport(LOG,
+					(errmsg("board \"%s\" of database %u is offline",
+							order->name, order->database),
+					 errdetail("Reason: %s.", order->reason)));
+		if (order->release)
+			lb_shared_board_free_indexes(order->shared, order->generation);
+	}
+}
+
+/* Start workers for the builds that are due, one for each if there can be. */
+static void
+start_builds(Round *round)
+{
+	for (int i = 0; i < round->norders; i++)
+	{
+		Oid			database = round->orders[i].database;
+		int			nbuilds = 0;
+
+		if (!round->orders[i].start)
+			continue;
+		if (running_builders(InvalidOid) >= lb_build_workers)
+			break;
+		for (int j = 0; j < round->norders; j++)
+			nbuilds += round->orders[j].start &&
+				round->orders[j].database == database;
+		if (running_builders(database) >= nbuilds)
+			continue;
+		if (!start_builder(database))
+		{
+			if (!make_room())
+				lb_refuse_builds(database, "no background worker is free");
+			round->sleep = Min(round->sleep, WORKER_RETRY);
+		}
+	}
+}
+
+/* After the server's start: have every database visited once. */
+static void
+start_visits(Round *round)
+{
+	while (visits != NIL && running_builders(InvalidOid) < lb_build_workers)
+	{
+		if (!start_builder(linitial_oid(visits)))
 		{
 			(void) make_room();
-			sleep = Min(sleep, 1000);
+			round->sleep = Min(round->sleep, WORKER_RETRY);
 			break;
 		}
 		visits = list_delete_first(visits);
 	}
-	return sleep;
+}
+
+/* Do what boards need: the log, their memory, builds. */
+static long
+look_at_boards(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Round		round = {.sleep = IDLE_SLEEP};
+	dlist_iter	iter;
+
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->defs)
+		look_at_board(&round, dlist_container(LbSharedBoard, node, iter.cur), now);
+	LWLockRelease(&lb_shared->directory_lock);
+
+	log_and_release(&round);
+	if (!round.requested && visits == NIL)
+		builds_wait = false;
+	start_builds(&round);
+	start_visits(&round);
+	if (round.orders != NULL)
+		pfree(round.orders);
+	return round.sleep;
 }
 
 /* Note which of the workers that stay have left. */
@@ -772,7 +604,7 @@ resident_slot(const LbWorkerKind *kind, Oid database)
 	{
 		if (residents[i].kind == kind && residents[i].database == database)
 			return &residents[i];
-		/* Rather one that nobody waits to be started in again. */
+		/* Rather one where none has been before. */
 		if (residents[i].handle == NULL &&
 			(slot == NULL || OidIsValid(slot->database)))
 			slot = &residents[i];
@@ -782,18 +614,17 @@ resident_slot(const LbWorkerKind *kind, Oid database)
 
 /*
  * Keep a worker in each database where one of that kind stays.  One that has
- * left, since somebody wanted the database or by an error, is not started again
- * at once, and none while something else waits for a worker.  Returns how long
- * to sleep.
+ * left, since a command locked the database or by an error, is not started again
+ * at once, and none is while something else waits for a worker.
  */
 static long
 start_residents(const LbWorkerKind *kind, bool others_wait)
 {
 	static Oid	databases[LB_MAX_DATABASES];
-	static TimestampTz told = 0;
+	static TimestampTz logged = 0;
 	TimestampTz now = GetCurrentTimestamp();
 	int			n = kind->databases(databases, LB_MAX_DATABASES);
-	long		sleep = 60000;
+	long		sleep = IDLE_SLEEP;
 
 	reap_residents(now);
 	for (int d = 0; d < n; d++)
@@ -804,7 +635,7 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 
 		if (again && slot->handle != NULL)
 			continue;
-		if (slot == NULL && is_to_tell(&told, now))
+		if (slot == NULL && may_log(&logged, now))
 			ereport(WARNING,
 					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 					 errmsg("could not start a %s for database %u",
@@ -825,17 +656,14 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 	return sleep;
 }
 
-/*
- * Start the workers of all registered kinds that are due.  Returns how long to
- * sleep.
- */
+/* Start the workers of all registered kinds that are due. */
 static long
 start_kinds(void)
 {
 	int			n;
 	const LbWorkerKind *const *kinds = lb_worker_kinds(&n);
 	bool		others_wait = builds_wait;
-	long		sleep = 60000;
+	long		sleep = IDLE_SLEEP;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -852,6 +680,20 @@ start_kinds(void)
 	return sleep;
 }
 
+/*
+ * Put leaderboard.memory into force.  If it was raised, visit every database: it
+ * may have boards for which there was not even an LbSharedBoard.
+ */
+static void
+apply_memory_limit(void)
+{
+	if (!lb_apply_memory_limit())
+		return;
+	list_free(visits);
+	visits = NIL;
+	list_databases();
+}
+
 void
 lb_launcher_main(Datum arg)
 {
@@ -862,8 +704,7 @@ lb_launcher_main(Datum arg)
 
 	/* A crash of the launcher alone does not make captured changes unknown. */
 	if (pg_atomic_read_u64(&lb_shared->first_xid) == 0)
-		pg_atomic_write_u64(&lb_shared->first_xid,
-							lb_next_xid());
+		pg_atomic_write_u64(&lb_shared->first_xid, lb_next_xid());
 
 	lb_shared->launcher_latch = MyLatch;
 	before_shmem_exit(launcher_exit, (Datum) 0);
@@ -882,10 +723,13 @@ lb_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 			apply_memory_limit();
 		}
-		sleep = launcher_round();
+		sleep = settle_prepared();
+		sleep = Min(sleep, trim_histories());
+		lb_warn_memory();
+		sleep = Min(sleep, look_at_boards());
 		sleep = Min(sleep, complete_xid());
 		sleep = Min(sleep, start_kinds());
-		if (collapse_pages())
+		if (lb_collapse_pages())
 			sleep = 0;
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -895,8 +739,8 @@ lb_launcher_main(Datum arg)
 	}
 
 	/*
-	 * Terminated: with this status it is started again, unless the server is
-	 * shutting down.
+	 * Terminated: with this status the postmaster starts it again, unless the
+	 * server is shutting down.
 	 */
 	proc_exit(1);
 }
