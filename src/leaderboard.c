@@ -33,7 +33,14 @@
 #include "workers/build.h"
 #include "workers/launcher.h"
 
+#ifdef PG_MODULE_MAGIC_EXT		/* version 18 */
+PG_MODULE_MAGIC_EXT(
+					.name = "leaderboard",
+					.version = LB_VERSION
+);
+#else
 PG_MODULE_MAGIC;
+#endif
 
 static const struct config_enum_entry not_ready_options[] = {
 	{"wait", LB_POLICY_WAIT, false},

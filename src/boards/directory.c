@@ -216,7 +216,6 @@ def_allocate(LbMem *mem)
 {
 	LbRef		ref;
 	LbSharedBoard *shared;
-	int			tranche = lb_shared->directory_lock.tranche;
 
 	if (!dlist_is_empty(&lb_shared->free_defs))
 		return dlist_container(LbSharedBoard, node,
@@ -242,7 +241,8 @@ def_allocate(LbMem *mem)
 		pg_atomic_init_u64(&shared->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
 	{
-		LWLockInitialize(&shared->stripes[i].lock, tranche);
+		LWLockInitialize(&shared->stripes[i].lock,
+						 lb_shared->stripe_tranche);
 		pg_atomic_init_u32(&shared->stripes[i].nwaiting, 0);
 	}
 	return shared;

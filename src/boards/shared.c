@@ -14,7 +14,10 @@
 #include "boards/shared.h"
 #include "util/region.h"
 
-#define LB_TRANCHE "leaderboard"
+/* The names of our locks in pg_stat_activity.wait_event. */
+#define DIRECTORY_TRANCHE "LeaderboardDirectory"
+#define STRIPE_TRANCHE "LeaderboardStripe"
+#define ARENA_TRANCHE "LeaderboardArena"
 
 LbShared   *lb_shared = NULL;
 
@@ -52,7 +55,9 @@ shmem_request(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestAddinShmemSpace(shared_size());
-	RequestNamedLWLockTranche(LB_TRANCHE, 1);
+	RequestNamedLWLockTranche(DIRECTORY_TRANCHE, 1);
+	RequestNamedLWLockTranche(STRIPE_TRANCHE, 1);
+	RequestNamedLWLockTranche(ARENA_TRANCHE, 1);
 }
 
 /* Make the directory empty. */
@@ -69,6 +74,13 @@ directory_init(void)
 	}
 }
 
+/* A tranche is known by the lock that was requested with it. */
+static int
+tranche_of(const char *name)
+{
+	return GetNamedLWLockTranche(name)->lock.tranche;
+}
+
 /*
  * Runs at server start, again after a crash in the same postmaster, and with
  * EXEC_BACKEND in every process.
@@ -77,7 +89,6 @@ static void
 shmem_startup(void)
 {
 	bool		found;
-	int			tranche;
 
 	if (prev_shmem_startup_hook)
 		prev_shmem_startup_hook();
@@ -89,10 +100,10 @@ shmem_startup(void)
 		char	   *region;
 		Size		size = region_size();
 
-		/* All our locks go by the tranche of the one that was requested. */
-		tranche = GetNamedLWLockTranche(LB_TRANCHE)->lock.tranche;
 		memset(lb_shared, 0, sizeof(LbShared));
-		LWLockInitialize(&lb_shared->directory_lock, tranche);
+		LWLockInitialize(&lb_shared->directory_lock,
+						 tranche_of(DIRECTORY_TRANCHE));
+		lb_shared->stripe_tranche = tranche_of(STRIPE_TRANCHE);
 		directory_init();
 		lb_shared->next_generation = 1;
 		for (int i = 0; i < LB_MAX_DATABASES; i++)
@@ -109,7 +120,8 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
 		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbShared)),
 							   (Size) lb_memory_kb * 1024, &size);
-		LWLockInitialize(&lb_shared->arena_lock.lwlock, tranche);
+		LWLockInitialize(&lb_shared->arena_lock.lwlock,
+						 tranche_of(ARENA_TRANCHE));
 		if (!lb_arena_init(&lb_shared->arena, region, size,
 						   &lb_shared->arena_lock))
 			ereport(ERROR,

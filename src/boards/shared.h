@@ -253,6 +253,7 @@ typedef struct LbShared
 	dlist_head	defs_by_source[LB_DIRECTORY_BUCKETS];
 	dlist_head	defs_by_catalog[LB_DIRECTORY_BUCKETS];
 	uint64		next_generation;
+	int			stripe_tranche; /* of the locks of all stripes */
 
 	/*
 	 * Full xid that was next when the launcher first ran: prepared

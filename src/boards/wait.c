@@ -8,10 +8,10 @@
 #include "postgres.h"
 
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "boards/state.h"
 #include "boards/wait.h"
+#include "util/wait_event.h"
 
 /* Whether the wait for an attempt has ended, and how. */
 static bool
@@ -60,7 +60,7 @@ lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 			}
 		}
 		(void) ConditionVariableTimedSleep(&shared->changed, Min(left, 1000),
-										   PG_WAIT_EXTENSION);
+										   lb_wait_event(LB_WAIT_EVENT_BUILD));
 	}
 	ConditionVariableCancelSleep();
 	return result;

@@ -29,7 +29,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/wait_event.h"
 
 #include "boards/state.h"
 #include "ledger/backlog.h"
@@ -39,6 +38,7 @@
 #include "ledger/prefetch.h"
 #include "ledger/queue.h"
 #include "ledger/request.h"
+#include "util/wait_event.h"
 
 /*
  * The backlog may reach this multiple of its limit while the settling backend
@@ -382,7 +382,7 @@ resolve_blocker(Publish *p)
 		if (p->wait)
 		{
 			ConditionVariableTimedSleep(&p->changes->shared->changed, 100,
-										PG_WAIT_EXTENSION);
+										lb_wait_event(LB_WAIT_EVENT_LARGE_TRANSACTION));
 			ConditionVariableCancelSleep();
 		}
 		else

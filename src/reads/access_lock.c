@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "storage/predicate.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "boards/counters.h"
 #include "boards/live.h"
@@ -25,6 +24,7 @@
 #include "reads/access_lock.h"
 #include "reads/corrections.h"
 #include "util/pause.h"
+#include "util/wait_event.h"
 
 /* How often a read begins to gather before it runs its query. */
 #define LB_MAX_BEGUN 8
@@ -170,7 +170,7 @@ wait_for_large(LbAccess *a, Attempt * attempt)
 	left = TimestampDifferenceMilliseconds(now, attempt->deadline);
 	attempt->waited = left <= 0 ||
 		ConditionVariableTimedSleep(&a->shared->changed, left,
-									PG_WAIT_EXTENSION);
+									lb_wait_event(LB_WAIT_EVENT_LARGE_TRANSACTION));
 	ConditionVariableCancelSleep();
 	return true;
 }

@@ -59,13 +59,13 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/own.h"
 #include "service/notify.h"
 #include "service/watch.h"
+#include "util/wait_event.h"
 #include "workers/worker.h"
 
 PG_FUNCTION_INFO_V1(lb_notify);
@@ -730,7 +730,7 @@ lb_watch_main(Datum arg)
 				TimestampDifferenceMilliseconds(begun, now);
 			(void) WaitLatch(MyLatch,
 							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 Max(1, Min(left, 500)), PG_WAIT_EXTENSION);
+							 Max(1, Min(left, 500)), lb_wait_event(LB_WAIT_EVENT_NOTIFIER_MAIN));
 			ResetLatch(MyLatch);
 		}
 	}

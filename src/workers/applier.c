@@ -20,10 +20,10 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 
 #include "boards/shared.h"
 #include "ledger/prefetch.h"
+#include "util/wait_event.h"
 #include "workers/applier.h"
 
 bool		lb_applier = true;
@@ -92,7 +92,7 @@ lb_applier_main(Datum arg)
 							lb_applier ? MyProcPid : 0);
 		serve_requests();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
-						 PG_WAIT_EXTENSION);
+						 lb_wait_event(LB_WAIT_EVENT_APPLIER_MAIN));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -40,13 +40,13 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "ledger/prepared.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
+#include "util/wait_event.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
 #include "workers/memory.h"
@@ -733,7 +733,7 @@ lb_launcher_main(Datum arg)
 			sleep = 0;
 		(void) WaitLatch(MyLatch,
 						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 sleep, PG_WAIT_EXTENSION);
+						 sleep, lb_wait_event(LB_WAIT_EVENT_LAUNCHER_MAIN));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
