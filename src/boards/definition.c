@@ -34,6 +34,7 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "index/core.h"
 #include "util/compat.h"
 
 /* Columns of lb_board, as the install script has them. */
@@ -83,23 +84,17 @@ static MemoryContext defns_context = NULL;
 static List *old_names = NIL;	/* in TopMemoryContext; the names in
 								 * defns_context */
 
+static bool
+source_is_before(uint64 i, const void *arg)
+{
+	return defns_by_source[i]->source < *(const Oid *) arg;
+}
+
 /* Where the definitions on a source begin in defns_by_source. */
 static int
 first_of_source(Oid source)
 {
-	int			lo = 0;
-	int			hi = ndefns;
-
-	while (lo < hi)
-	{
-		int			mid = (lo + hi) / 2;
-
-		if (defns_by_source[mid]->source < source)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return (int) lb_lower_bound((uint64) ndefns, source_is_before, &source);
 }
 
 static void
@@ -606,28 +601,35 @@ lb_recorded_name(TupleTableSlot *slot)
 											&isnull));
 }
 
+/* The first len bytes of a string are a name. */
+typedef struct NameBound
+{
+	const char *name;
+	int			len;
+} NameBound;
+
+static bool
+name_is_before(uint64 i, const void *arg)
+{
+	const NameBound *sought = (const NameBound *) arg;
+
+	return strncmp(defns[i]->name, sought->name, sought->len) < 0;
+}
+
 LbDefinition *
 lb_find_defn_len(const char *name, int len)
 {
-	int			lo = 0;
-	int			hi = ndefns;
+	NameBound	sought = {name, len};
+	int			at;
 
 	if (len > LB_MAX_NAME)
 		return NULL;
-	while (lo < hi)
-	{
-		int			mid = (lo + hi) / 2;
-		int			c = strncmp(defns[mid]->name, name, len);
 
-		if (c == 0 && defns[mid]->name[len] != '\0')
-			c = 1;
-		if (c == 0)
-			return defns[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	/* A longer name with these bytes comes after this one. */
+	at = (int) lb_lower_bound((uint64) ndefns, name_is_before, &sought);
+	if (at < ndefns && strncmp(defns[at]->name, name, len) == 0 &&
+		defns[at]->name[len] == '\0')
+		return defns[at];
 	return NULL;
 }
 

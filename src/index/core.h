@@ -108,4 +108,60 @@ lb_words_cmp(const int64 *a, const int64 *b, int n)
 	return 0;
 }
 
+/*
+ * Binary search: the first of n elements, which are in order, that is not before
+ * a place; n if all are.  before(i, arg) tells whether element i is before it.
+ * Inlined together with before.
+ */
+static pg_attribute_always_inline uint64
+lb_lower_bound(uint64 n, bool (*before) (uint64 i, const void *arg),
+			   const void *arg)
+{
+	uint64		lo = 0;
+	uint64		hi = n;
+
+	while (lo < hi)
+	{
+		uint64		mid = lo + (hi - lo) / 2;
+
+		if (before(mid, arg))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* What lb_keys_before looks for. */
+typedef struct LbKeysBound
+{
+	const int64 *keys;
+	int			stride;
+	const int64 *prefix;
+	int			nwords;
+	bool		inclusive;
+} LbKeysBound;
+
+static inline bool
+lb_key_is_before(uint64 i, const void *arg)
+{
+	const LbKeysBound *bound = (const LbKeysBound *) arg;
+
+	return lb_words_cmp(bound->keys + i * bound->stride, bound->prefix,
+						bound->nwords) < (bound->inclusive ? 1 : 0);
+}
+
+/*
+ * How many of n keys in order come before prefix, which has nwords words; if
+ * inclusive, also those that begin with it.  Keys are stride words apart.
+ */
+static inline int
+lb_keys_before(const int64 *keys, int n, int stride, const int64 *prefix,
+			   int nwords, bool inclusive)
+{
+	LbKeysBound bound = {keys, stride, prefix, nwords, inclusive};
+
+	return (int) lb_lower_bound((uint64) n, lb_key_is_before, &bound);
+}
+
 #endif							/* LB_CORE_H */

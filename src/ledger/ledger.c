@@ -217,33 +217,16 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
 {
 	int			width = changes->shared->width;
 	int			words = changes->shared->member_words;
-	int			stride = lb_entry_words(width);
+	bool		found = false;
 	LbEntryScan scan;
 	const int64 *theirs;
 
 	lb_entry_scan_begin(&scan, pub, width);
-	while ((theirs = lb_entry_scan_next(&scan)) != NULL)
-	{
-		const int64 *member = lb_entry_member(theirs, width, words);
-		uint32		lo = 0;
-		uint32		hi = changes->nentries;
-
-		while (lo < hi)
-		{
-			uint32		mid = lo + (hi - lo) / 2;
-			const int64 *ours = changes->entries + (Size) mid * stride;
-			int			c = lb_words_cmp(lb_entry_member(ours, width, words),
-										 member, words);
-
-			if (c == 0)
-				return true;
-			if (c < 0)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-	}
-	return false;
+	while (!found && (theirs = lb_entry_scan_next(&scan)) != NULL)
+		(void) lb_find_entry(changes->entries, (int) changes->nentries, width,
+							 lb_entry_member(theirs, width, words), words,
+							 &found);
+	return found;
 }
 
 /*

@@ -65,20 +65,13 @@ sum_entries(int64 *entries, int n, int width)
 		int64	   *entry = entries + (Size) i * words;
 		const int64 *key = lb_entry_new(entry, width);
 		int64	   *old;
-		int			lo = first;
-		int			hi = n;
+		int			lo;
+		int			hi;
 
 		if (!(entry[0] & LB_HAS_NEW))
 			continue;
-		while (lo < hi)
-		{
-			int			mid = lo + (hi - lo) / 2;
-
-			if (lb_words_cmp(entries + (Size) mid * words + 1, key, width) < 0)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		lo = first + lb_keys_before(entries + (Size) first * words + 1,
+									n - first, words, key, width, false);
 		if (lo == n)
 			continue;
 
@@ -238,51 +231,8 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 int
 lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
 {
-	int			width = overlay->width;
-	int			lo = 0;
-	int			hi = overlay->nentries;
-
-	*found = false;
-	while (lo < hi)
-	{
-		int			mid = lo + (hi - lo) / 2;
-		const int64 *entry = overlay->entries +
-			(Size) mid * lb_entry_words(width);
-		int			c = lb_words_cmp(lb_entry_member(entry, width,
-													 overlay->member_words),
-									 member, overlay->member_words);
-
-		if (c == 0)
-		{
-			*found = true;
-			return mid;
-		}
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-int
-lb_keys_before(const int64 *keys, int n, int width, const int64 *prefix,
-			   int nwords, bool inclusive)
-{
-	int			lo = 0;
-	int			hi = n;
-
-	while (lo < hi)
-	{
-		int			mid = lo + (hi - lo) / 2;
-		int			c = lb_words_cmp(keys + (Size) mid * width, prefix, nwords);
-
-		if (c < 0 || (c == 0 && inclusive))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return lb_find_entry(overlay->entries, overlay->nentries, overlay->width,
+						 member, overlay->member_words, found);
 }
 
 /* Insert a key into n others in order, or remove it. */

@@ -44,6 +44,47 @@ lb_entry_member(const int64 *entry, int width, int member_words)
 		member_words;
 }
 
+/* What lb_find_entry looks for. */
+typedef struct LbEntryBound
+{
+	const int64 *entries;
+	int			width;
+	const int64 *member;
+	int			member_words;
+} LbEntryBound;
+
+static inline int
+lb_entry_cmp(uint64 i, const LbEntryBound *bound)
+{
+	const int64 *entry = bound->entries + i * lb_entry_words(bound->width);
+
+	return lb_words_cmp(lb_entry_member(entry, bound->width,
+										bound->member_words),
+						bound->member, bound->member_words);
+}
+
+static inline bool
+lb_entry_is_before(uint64 i, const void *arg)
+{
+	return lb_entry_cmp(i, (const LbEntryBound *) arg) < 0;
+}
+
+/*
+ * Where a member's entry is, or belongs, among n entries in order of members.
+ * Sets found.
+ */
+static inline int
+lb_find_entry(const int64 *entries, int n, int width, const int64 *member,
+			  int member_words, bool *found)
+{
+	LbEntryBound bound = {entries, width, member, member_words};
+	int			at = (int) lb_lower_bound((uint64) n, lb_entry_is_before,
+										  &bound);
+
+	*found = at < n && lb_entry_cmp((uint64) at, &bound) == 0;
+	return at;
+}
+
 /*
  * Entries in the order in which they were gathered, of which a member may have
  * several.
@@ -125,10 +166,6 @@ extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
  */
 extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
 						   int64 *delta);
-
-/* How many of n keys in order come before prefix (or equal it). */
-extern int	lb_keys_before(const int64 *keys, int n, int width,
-						   const int64 *prefix, int nwords, bool inclusive);
 
 /*
  * The place of a member's entry, or where it would be.  Sets *found.

@@ -268,6 +268,22 @@ sums_before(const LbSums *sums, const LbIndex *index, const int64 *prefix,
 	return members;
 }
 
+/* What a binary search of this file looks for. */
+typedef struct Sought
+{
+	const LbView *view;
+	uint64		before;			/* a place, by the entries before it */
+	int64		score;
+} Sought;
+
+static bool
+delta_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+
+	return sought->view->deltas[i].score < sought->score;
+}
+
 /* What the corrections add to spans before a prefix, which are the index's. */
 static void
 correct_spans(const LbView *view, const int64 *prefix, int nwords,
@@ -293,19 +309,12 @@ correct_spans(const LbView *view, const int64 *prefix, int nwords,
 					   prefix, nwords, inclusive);
 	if (distinct != NULL && view->ndeltas > 0)
 	{
-		int			lo = 0;
-		int			hi = view->ndeltas;
+		Sought		sought = {view, 0, prefix[0]};
+		int			lo;
 
 		/* The first corrected score at or after the prefix. */
-		while (lo < hi)
-		{
-			int			mid = (lo + hi) / 2;
-
-			if (view->deltas[mid].score < prefix[0])
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		lo = (int) lb_lower_bound((uint64) view->ndeltas, delta_is_before,
+								  &sought);
 		if (lo == view->ndeltas)
 			*distinct += view->delta_total;
 		else
@@ -366,6 +375,32 @@ sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
 	lb_cursor_key(&sums->arena, index, &cursor, key);
 }
 
+/* Whether a removed entry's place is at or before the one that is sought. */
+static bool
+sums_removed_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+	const LbView *view = sought->view;
+	int64		key[LB_MAX_WIDTH];
+
+	sums_key(view->sums, &view->sums->removed, i, key);
+	return index_before(view, key, view->width, false) - i <= sought->before;
+}
+
+/* Whether an added entry's place is before the one that is sought. */
+static bool
+sums_added_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+	const LbView *view = sought->view;
+	int64		key[LB_MAX_WIDTH];
+
+	sums_key(view->sums, &view->sums->added, i, key);
+	return index_before(view, key, view->width, false) -
+		sums_before(view->sums, &view->sums->removed, key, view->width,
+					false) + i < sought->before;
+}
+
 /*
  * The place in the index of its entry that has so many before it, those not
  * counted that sums take away.
@@ -373,22 +408,10 @@ sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
 static uint64
 place_of_remaining(const LbView *view, uint64 remaining)
 {
-	const LbSums *sums = view->sums;
-	uint64		lo = 0;
-	uint64		hi = sums->removed.members;
+	Sought		sought = {view, remaining, 0};
 
-	while (lo < hi)
-	{
-		uint64		mid = lo + (hi - lo) / 2;
-		int64		key[LB_MAX_WIDTH];
-
-		sums_key(sums, &sums->removed, mid, key);
-		if (index_before(view, key, view->width, false) - mid <= remaining)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return remaining + lo;
+	return remaining + lb_lower_bound(view->sums->removed.members,
+									  sums_removed_is_before, &sought);
 }
 
 /*
@@ -451,23 +474,10 @@ static void
 seek_sums(const LbView *view, uint64 before, LbViewCursor *cursor)
 {
 	const LbSums *sums = view->sums;
-	uint64		lo = 0;
-	uint64		hi = sums->added.members;
+	Sought		sought = {view, before, 0};
+	uint64		lo;
 
-	/* The first of the added ones whose place is not before ours. */
-	while (lo < hi)
-	{
-		uint64		mid = lo + (hi - lo) / 2;
-		int64		key[LB_MAX_WIDTH];
-
-		sums_key(sums, &sums->added, mid, key);
-		if (index_before(view, key, view->width, false) -
-			sums_before(sums, &sums->removed, key, view->width, false) +
-			mid < before)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = lb_lower_bound(sums->added.members, sums_added_is_before, &sought);
 	cursor->in_added = lb_index_seek_place(&sums->arena, &sums->added, lo,
 										   &cursor->added_cursor);
 	if (cursor->in_added)
@@ -549,13 +559,35 @@ settle_cursor(const LbView *view, LbViewCursor *cursor)
 	}
 }
 
+/* The same for the overlay. */
+static bool
+added_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+	const LbView *view = sought->view;
+	const int64 *key = added_key(view, (int) i);
+
+	return index_before(view, key, view->width, false) -
+		lb_keys_before(view->overlay->removed, view->overlay->nremoved,
+					   view->width, key, view->width, false) + i <
+		sought->before;
+}
+
+static bool
+removed_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+	const LbView *view = sought->view;
+
+	return index_before(view, removed_key(view, (int) i), view->width,
+						false) - i <= sought->before;
+}
+
 bool
 lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 {
 	LbOverlay  *overlay = view->overlay;
 	uint64		place = before;
-	int			lo = 0;
-	int			hi = 0;
 
 	cursor->added = 0;
 	cursor->in_index = false;
@@ -568,40 +600,16 @@ lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 	}
 	if (overlay != NULL && (overlay->nadded > 0 || overlay->nremoved > 0))
 	{
-		/* The first of the added ones whose place is not before ours. */
-		hi = overlay->nadded;
-		while (lo < hi)
-		{
-			int			mid = lo + (hi - lo) / 2;
-			const int64 *key = added_key(view, mid);
-			uint64		at;
+		Sought		sought = {view, before, 0};
 
-			at = index_before(view, key, view->width, false) -
-				lb_keys_before(overlay->removed, overlay->nremoved, view->width,
-							   key, view->width, false) + mid;
-			if (at < before)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		cursor->added = lo;
+		cursor->added = (int) lb_lower_bound((uint64) overlay->nadded,
+											 added_is_before, &sought);
 
-		/* So many of the index's remaining entries come before. */
-		place = before - lo;
-		lo = 0;
-		hi = overlay->nremoved;
-		while (lo < hi)
-		{
-			int			mid = lo + (hi - lo) / 2;
-			uint64		at;
-
-			at = index_before(view, removed_key(view, mid), view->width, false);
-			if (at - mid <= place)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		place += lo;
+		/* This many of the index's remaining entries come before. */
+		place = before - cursor->added;
+		sought.before = place;
+		place += lb_lower_bound((uint64) overlay->nremoved, removed_is_before,
+								&sought);
 	}
 	if (view->index != NULL)
 		cursor->in_index = lb_index_seek_place(view->arena, view->index,

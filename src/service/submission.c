@@ -22,6 +22,7 @@
 #include "boards/own.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
+#include "index/core.h"
 #include "service/closed.h"
 #include "service/submission.h"
 
@@ -433,19 +434,8 @@ lb_submission_set_players(LbSubmit *s)
 int
 lb_player_number(const LbSubmit *s, int64 player)
 {
-	int			lo = 0;
-	int			hi = s->nplayers;
+	int			at = lb_keys_before(s->players, s->nplayers, 1, &player, 1,
+									false);
 
-	while (lo < hi)
-	{
-		int			mid = (lo + hi) / 2;
-
-		if (s->players[mid] == player)
-			return mid;
-		if (s->players[mid] < player)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -1;
+	return at < s->nplayers && s->players[at] == player ? at : -1;
 }

@@ -121,26 +121,33 @@ model_close(Model *model)
 	return world_close(&model->world);
 }
 
+/* What model_before looks for. */
+typedef struct ModelBound
+{
+	const Model *model;
+	const int64 *prefix;
+	int			nwords;
+	bool		inclusive;
+} ModelBound;
+
+static bool
+member_is_before(uint64 i, const void *arg)
+{
+	const ModelBound *bound = (const ModelBound *) arg;
+	const Model *model = bound->model;
+
+	return lb_words_cmp(model_key(model, model->order[i]), bound->prefix,
+						bound->nwords) < (bound->inclusive ? 1 : 0);
+}
+
 /* How many keys of the model come before prefix, or equal it if inclusive. */
 static int
 model_before(const Model *model, const int64 *prefix, int nwords,
 			 bool inclusive)
 {
-	int			low = 0;
-	int			high = model->n;
+	ModelBound	bound = {model, prefix, nwords, inclusive};
 
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		int			c = lb_words_cmp(model_key(model, model->order[middle]),
-									 prefix, nwords);
-
-		if (c < 0 || (c == 0 && inclusive))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (int) lb_lower_bound((uint64) model->n, member_is_before, &bound);
 }
 
 static uint64
