@@ -765,11 +765,21 @@ lb_hash_free(const LbMem *mem, LbHash *table)
 	lb_hash_init(table);
 }
 
+/* The state of a check. */
+typedef struct HashCheck
+{
+	const LbArena *arena;
+	const LbHash *table;
+	uint64		entries;		/* so far */
+	uint64		chunks;
+} HashCheck;
+
 /* Check the chain of one page. */
 static const char *
-check_chain(const LbArena *arena, const LbHash *table, uint32 number,
-			LbRef ref, uint64 *entries, uint64 *chunks)
+check_chain(HashCheck *check, uint32 number, LbRef ref)
 {
+	const LbArena *arena = check->arena;
+	const LbHash *table = check->table;
 	bool		first = true;
 
 	do
@@ -787,8 +797,8 @@ check_chain(const LbArena *arena, const LbHash *table, uint32 number,
 			return "hash: a page is not the table's";
 		if (first && page->order < LB_MAX_ORDER && table_pages(table) > 1)
 			return "hash: a page is too small";
-		*chunks += (uint64) 1 << page->order;
-		if (*chunks > table->chunks)
+		check->chunks += (uint64) 1 << page->order;
+		if (check->chunks > table->chunks)
 			return "hash: more memory than accounted for";
 		nslots = PAGE_SLOTS(page->order);
 		for (i = 0; i < nslots; i++)
@@ -814,7 +824,7 @@ check_chain(const LbArena *arena, const LbHash *table, uint32 number,
 			return "hash: a page overflows but is not full";
 		if (!first && used == 0)
 			return "hash: an overflow page is empty";
-		*entries += used;
+		check->entries += used;
 		ref = page->overflow;
 		first = false;
 	} while (ref != LB_NONE);
@@ -823,34 +833,32 @@ check_chain(const LbArena *arena, const LbHash *table, uint32 number,
 
 /* Check a directory page, or a page's chain if depth is 0. */
 static const char *
-check_dir(const LbArena *arena, const LbHash *table, LbRef ref,
-		  uint32 depth, uint32 number, uint64 *entries, uint64 *chunks)
+check_dir(HashCheck *check, LbRef ref, uint32 depth, uint32 number)
 {
 	const LbRef *children;
 	uint64		step;
 	uint32		i;
 
 	if (depth == 0)
-		return check_chain(arena, table, number, ref, entries, chunks);
+		return check_chain(check, number, ref);
 
-	if (!lb_arena_owns(arena, ref, LB_MAX_ORDER))
+	if (!lb_arena_owns(check->arena, ref, LB_MAX_ORDER))
 		return "hash: a directory page is missing";
-	*chunks += (uint64) 1 << LB_MAX_ORDER;
-	children = (const LbRef *) lb_ptr(arena, ref);
+	check->chunks += (uint64) 1 << LB_MAX_ORDER;
+	children = (const LbRef *) lb_ptr(check->arena, ref);
 	step = dir_capacity(depth - 1);
 	for (i = 0; i < DIR_FANOUT; i++)
 	{
 		uint64		at = number + i * step;
 		const char *problem;
 
-		if (at >= table_pages(table))
+		if (at >= table_pages(check->table))
 		{
 			if (children[i] != LB_NONE)
 				return "hash: the directory names too many pages";
 			continue;
 		}
-		problem = check_dir(arena, table, children[i], depth - 1,
-							(uint32) at, entries, chunks);
+		problem = check_dir(check, children[i], depth - 1, (uint32) at);
 		if (problem != NULL)
 			return problem;
 	}
@@ -860,8 +868,7 @@ check_dir(const LbArena *arena, const LbHash *table, LbRef ref,
 const char *
 lb_hash_check(const LbArena *arena, const LbHash *table)
 {
-	uint64		entries = 0;
-	uint64		chunks = 0;
+	HashCheck	check = {arena, table, 0, 0};
 	const char *problem;
 
 	if (table->root == LB_NONE)
@@ -879,15 +886,14 @@ lb_hash_check(const LbArena *arena, const LbHash *table)
 		 table_pages(table) <= dir_capacity(table->depth - 1)))
 		return "hash: wrong depth of the directory";
 
-	problem = check_dir(arena, table, table->root, table->depth, 0,
-						&entries, &chunks);
+	problem = check_dir(&check, table->root, table->depth, 0);
 	if (problem != NULL)
 		return problem;
-	if (entries != table->entries)
+	if (check.entries != table->entries)
 		return "hash: wrong number of entries";
-	if (entries == 0)
+	if (check.entries == 0)
 		return "hash: memory without entries";
-	if (chunks != table->chunks)
+	if (check.chunks != table->chunks)
 		return "hash: wrong sum of memory";
 	return NULL;
 }

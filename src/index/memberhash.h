@@ -42,7 +42,7 @@ typedef struct LbHashScan
 	uint32		probed;			/* slots of the chunk already seen */
 } LbHashScan;
 
-/* An empty table without memory. */
+/* Make an empty table, which takes no memory. */
 extern void lb_hash_init(LbHash *table);
 
 /*

@@ -3,6 +3,21 @@
  * skiplist_change.c
  *	  Insert, remove and replace keys of the skip list.
  *
+ * An insert finds the place of its key, makes room if the leaf there is full,
+ * puts the key in, and adds to the spans of the path.  A removal takes the key
+ * out, subtracts from the spans, and then sees whether blocks of the path are
+ * not full enough:
+ *
+ *	- a full leaf gives entries to a neighbour that has an eighth of its room
+ *	  free, or is split;
+ *	- a block that is less than two thirds full is merged with a neighbour, if
+ *	  the two fit into 90 % of a block;
+ *	- a block that is less than a third full and cannot be merged takes entries
+ *	  from a neighbour.
+ *
+ * Between merging and splitting there is room for many changes, so that a key
+ * that goes to and fro does not cause them again and again.
+ *
  *-------------------------------------------------------------------------
  */
 #include "index/skiplist_internal.h"
@@ -32,11 +47,12 @@ descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
  *--------------------------------------------------------------------------
  */
 
-/* Correct the hash for n entries, already in their new leaf. */
+/* Correct the hash for n entries that have moved to this leaf. */
 static void
 members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
-			  int slot, int n, LbRef from, LbRef to)
+			  int slot, int n, LbRef from)
 {
+	LbRef		to = block_ref(arena, leaf);
 	uint32		hashes[32];
 
 	if (!index_hashed(index))
@@ -108,10 +124,9 @@ lb_index_shift(const LbArena *arena, const LbIndex *index, Block *parent,
 
 	moved = lb_block_shift(left, right, n);
 	if (parent->level == 1 && n > 0)
-		members_moved(arena, index, left, left->count - n, n,
-					  right_ref, left_ref);
+		members_moved(arena, index, left, left->count - n, n, right_ref);
 	else if (parent->level == 1)
-		members_moved(arena, index, right, 0, -n, left_ref, right_ref);
+		members_moved(arena, index, right, 0, -n, left_ref);
 
 	if (n < 0)
 		moved = span_minus(zero, moved);
@@ -144,7 +159,7 @@ lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
 	leaf->count = old->count;
 	leaf->continues = old->continues;
 	copy_keys(leaf, 0, old, 0, old->count);
-	members_moved(arena, index, leaf, 0, leaf->count, old_ref, ref);
+	members_moved(arena, index, leaf, 0, leaf->count, old_ref);
 	lb_block_free(mem, index, old_ref, old->order);
 	index->root = ref;
 	index->first = ref;

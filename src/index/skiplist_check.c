@@ -80,7 +80,7 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 					 block_ptr(arena, other)->width != index->width ||
 					 block_ptr(arena, other)->cap != leaf->cap ||
 					 block_ptr(arena, other)->count > leaf->cap)
-				return "index: the hash leads to what is no leaf";
+				return "index: the hash leads to a block that is not a leaf";
 			else if (leaf_has_same_member(arena, index, block_ptr(arena, other),
 										  leaf, i))
 				return "index: a member occurs twice";
@@ -204,7 +204,7 @@ lb_index_check(const LbArena *arena, const LbIndex *index)
 			index->last != LB_NONE || index->members != 0 ||
 			index->distinct != 0 || index->chunks != 0 ||
 			index->hash.root != LB_NONE)
-			return "index: an empty index is not quite empty";
+			return "index: an empty index has memory or members";
 		return NULL;
 	}
 
@@ -213,7 +213,7 @@ lb_index_check(const LbArena *arena, const LbIndex *index)
 		return problem;
 	if (index_hashed(index) ? index->hash.entries != index->members :
 		index->members > HASH_FROM)
-		return "index: the hash has not as many entries as the index";
+		return "index: the hash and the index have different numbers of entries";
 
 	memset(&check, 0, sizeof(check));
 	check.arena = arena;

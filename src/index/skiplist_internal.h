@@ -154,7 +154,7 @@ link_above(const Block *block, int slot, const int64 *key)
 	return false;
 }
 
-/* Whether the path to key goes through this slot, which may not exist. */
+/* Whether the path to key goes through this slot, which may be out of range. */
 static inline bool
 link_leads(const Block *block, int slot, const int64 *key)
 {
@@ -188,7 +188,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 
 		Assert(block->level == level);
 
-		/* The key of the first link is below all that it spans. */
+		/* The first link's key need not be compared. */
 		if (hint != NULL && hint->ref[level] == ref &&
 			link_leads(block, hint->slot[level], bound.prefix))
 			at = hint->slot[level];

@@ -3,7 +3,7 @@
  * lock.h
  *	  The arena's lock in the server: an LWLock.
  *
- * Whoever makes an arena in shared memory initializes it by LWLockInitialize().
+ * The code that makes an arena initializes the LWLock.
  *
  *-------------------------------------------------------------------------
  */

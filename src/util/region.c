@@ -3,35 +3,32 @@
  * region.c
  *	  The arena's region: address space, and huge pages for it.
  *
- * leaderboard.memory can be raised while the server runs, so what it may be
- * raised to has to be at the same addresses in all processes from the start.
- * Address space costs nothing: the postmaster reserves it by a mapping of its
- * own (MAP_SHARED, MAP_NORESERVE), which its children inherit, and a page
- * exists from when it is first touched.  How many may be touched is the
- * arena's limit.  The main shared memory segment would be the wrong place,
- * since the server allocates all of it where it has huge pages, or does not
- * start.
+ * A reload can raise leaderboard.memory while the server runs.  So all processes
+ * must have the memory that it may be raised to at the same addresses from the
+ * start.  Address space costs nothing: the postmaster reserves it by a mapping
+ * of its own (MAP_SHARED, MAP_NORESERVE), which its children inherit, and a page
+ * exists once it has been touched.  The arena's limit says how many pages may be
+ * touched.  The main shared memory segment would be the wrong place, since with
+ * huge pages the server allocates all of it, or does not start.
  *
- * After a crash the postmaster makes shared memory anew.  Then the mapping
- * stays, and its pages are removed: the process that collects the log has
- * inherited it as well, outlives the crash, and would keep the memory of a
- * mapping that is only unmapped.
+ * After a crash the postmaster makes shared memory anew.  Then it keeps the
+ * mapping and removes its pages.  The log collector has inherited the mapping,
+ * outlives the crash, and would keep the memory if the postmaster only unmapped
+ * it.
  *
  * With EXEC_BACKEND children inherit nothing, and the region is in the segment.
  *
  * Huge pages: a rank touches a handful of places that are far apart in hundreds
- * of megabytes.  With pages of 4 kB each of them costs a miss of the TLB
- * besides that of the cache, and each backend a page fault for every few of
- * them until it has seen them all.  Where the server uses huge pages
- * (huge_pages, hugetlbfs), the first leaderboard.memory bytes are taken from
- * the same pool, and what it is raised to later is in ordinary pages.  These
- * Linux, from 6.1 on, replaces by huge ones when it is asked to
- * (MADV_COLLAPSE), with whatever system-wide settings of transparent huge
- * pages.  It wants addresses and offsets in the mapping that agree modulo the
- * size of a huge page, so the region is aligned to that.
+ * of megabytes.  With pages of 4 kB, each place costs a miss of the TLB besides
+ * that of the cache, and a backend takes a page fault for every few places that
+ * it has not seen yet.  If the server uses huge pages (huge_pages, hugetlbfs),
+ * the first leaderboard.memory bytes come from the same pool, and what a reload
+ * adds is in ordinary pages.  Linux 6.1 and later replaces ordinary pages by
+ * huge ones on request (MADV_COLLAPSE), whatever the system's settings of
+ * transparent huge pages are.  For that, addresses and offsets in the mapping
+ * have to agree modulo the size of a huge page, so the region is aligned to it.
  *
- * No answer depends on huge pages.  Where they are not to be had, pages stay
- * small.
+ * No answer depends on huge pages.  Without them, pages stay small.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,13 +47,13 @@
 #include "index/arena.h"
 #include "util/region.h"
 
-/* Of x86-64, and of arm64 with pages of 4 kB.  Elsewhere it is of no use. */
+/* On x86-64, and on arm64 with pages of 4 kB; useless elsewhere. */
 #define HUGE_PAGE ((Size) 2 * 1024 * 1024)
 
-/* Huge pages made by one call. */
+/* Huge pages that one call asks for. */
 #define AT_ONCE 16
 
-/* A server that cannot have this much does not start. */
+/* A server that cannot reserve this many bytes does not start. */
 #define LEAST ((Size) 64 * 1024)
 
 #if defined(__linux__) && !defined(EXEC_BACKEND)
@@ -72,7 +69,7 @@
 
 #ifdef LINUX_FORKS
 
-/* The number in a file of the kernel's, or 0 if there is none. */
+/* The number in a file of the kernel, or 0 if there is none. */
 static uint64
 number_in(const char *path)
 {
@@ -88,12 +85,12 @@ number_in(const char *path)
 }
 
 /*
- * Why address space is not for nothing, or NULL.  The kernel counts all of it
- * as used where it does not overcommit, and where processes may have so much
- * only, it would be missed elsewhere.
+ * Why address space costs something, or NULL if it does not.  A kernel that does
+ * not overcommit counts all of it as used.  If the address space of processes is
+ * limited, it would be missing elsewhere.
  */
 static const char *
-why_not_free(void)
+cost_of_address_space(void)
 {
 	struct rlimit limit;
 
@@ -106,7 +103,7 @@ why_not_free(void)
 
 /* The memory of the machine, or of the container if that is less. */
 static Size
-memory_here(void)
+physical_memory(void)
 {
 	static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
 	"/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -133,9 +130,9 @@ lb_region_size(Size least, Size most)
 
 	if (most == 0)
 	{
-		reason = why_not_free();
+		reason = cost_of_address_space();
 		if (reason == NULL)
-			most = memory_here();
+			most = physical_memory();
 		else
 			ereport(LOG,
 					(errmsg("\"%s\" cannot be raised while the server runs",
@@ -153,7 +150,7 @@ Size
 lb_region_in_segment(Size size)
 {
 #ifdef EXEC_BACKEND
-	return add_size(size, LB_PAGE_SIZE);	/* it starts at a page */
+	return add_size(size, LB_PAGE_SIZE);	/* to align it to a page */
 #else
 	return 0;
 #endif
@@ -161,7 +158,7 @@ lb_region_in_segment(Size size)
 
 #ifndef EXEC_BACKEND
 
-/* The size of the server's huge pages, and how to ask for them; 0 if none. */
+/* The size of the server's huge pages and their flags of mmap(); 0 if none. */
 static Size
 server_huge_page(int *flags)
 {
@@ -177,7 +174,7 @@ server_huge_page(int *flags)
 
 /*
  * Map a region of that size, the first huge bytes in the server's huge pages if
- * they are to be had.  Returns NULL, and errno, if there is no address space.
+ * there are enough.  Returns NULL, and sets errno, if there is no address space.
  */
 static char *
 map_region(Size size, Size huge)
@@ -191,14 +188,14 @@ map_region(Size size, Size huge)
 	char	   *space;
 	char	   *region;
 
-	/* Some space first, to have it aligned. */
+	/* Reserve enough to align the region. */
 	space = mmap(NULL, space_size, PROT_NONE,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (space == MAP_FAILED)
 		return NULL;
 	region = (char *) TYPEALIGN(align, space);
 
-	/* Without MAP_NORESERVE: pages that are promised are there. */
+	/* Without MAP_NORESERVE, the kernel sets these pages aside now. */
 	huge = page == 0 ? 0 : TYPEALIGN(page, huge);
 	if (huge > size ||
 		(huge > 0 && mmap(region, huge, prot, flags | huge_flags, -1, 0) !=
@@ -207,7 +204,7 @@ map_region(Size size, Size huge)
 		if (huge_pages == HUGE_PAGES_ON)
 			ereport(LOG,
 					(errmsg("the memory of boards is not in huge pages"),
-					 errdetail("%zu bytes of them are not to be had.", huge)));
+					 errdetail("The system does not have %zu bytes of them.", huge)));
 		huge = 0;
 	}
 	if (size > huge &&
@@ -241,7 +238,7 @@ lb_region_map(char *segment, Size least, Size *size)
 
 	if (region != NULL)
 	{
-		/* Again after a crash. */
+		/* After a crash. */
 #ifdef MADV_REMOVE
 		if (madvise(region, mapped, MADV_REMOVE) == 0)
 		{
@@ -254,7 +251,7 @@ lb_region_map(char *segment, Size least, Size *size)
 	}
 	for (;;)
 	{
-		/* The last huge page is whole. */
+		/* Up to the end of a huge page. */
 		mapped = TYPEALIGN(HUGE_PAGE, want);
 		region = map_region(mapped, Min(least, mapped));
 		if (region != NULL)
@@ -298,7 +295,7 @@ lb_region_collapse(char *region, Size used)
 		return false;
 	end = Min(end, from + AT_ONCE * HUGE_PAGE);
 
-	/* What the kernel refuses stays as it is. */
+	/* Pages for which the kernel refuses stay small. */
 	(void) madvise(region + from, end - from, MADV_COLLAPSE);
 	done = end;
 	return end < used / HUGE_PAGE * HUGE_PAGE;

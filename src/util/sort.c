@@ -3,11 +3,12 @@
  * sort.c
  *	  Sorting of int64 tuples, in memory or through temporary files.
  *
- * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums
- * by function; for ten million keys of three integers that is most of a
- * build's time.  These tuples are bare words: runs are sorted in place by
- * digits, from the first one on (McIlroy, Bostic and McIlroy 1993, "American
- * flag sort"), written to a BufFile each when memory is used up, and merged.
+ * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums by
+ * a function; for ten million keys of three integers that is most of a build's
+ * time.  These tuples are bare words.  They are sorted in place by digits, the
+ * first digit first (McIlroy, Bostic and McIlroy 1993, "American flag sort").
+ * When memory is used up, a sorted run is written to a BufFile; at the end the
+ * runs are merged.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,10 +22,10 @@
 
 #include "util/sort.h"
 
-/* Tuples read from a run's file at a time. */
+/* Tuples read from a run's file at once. */
 #define RUN_BUFFER 1024
 
-/* Digits of the radix sort, and how few tuples are not worth it. */
+/* The radix sort's digits; up to SMALL tuples take an insertion sort. */
 #define RADIX_BITS 8
 #define RADIX (1 << RADIX_BITS)
 #define SMALL 24
@@ -90,11 +91,11 @@ insertion_sort(int64 *tuples, uint64 n, int nwords)
 /*
  * Sort n tuples that agree in all words before word.  The digit is taken from
  * the first bits in which the tuples differ at all, so that narrow ranges
- * (scores, dates) take few passes.  Each level of recursion settles a bit at
- * least, but in practice eight.
+ * (scores, dates) take few passes.  Each level of recursion sorts by one bit at
+ * least, in practice by eight.
  *
- * Inlined into functions for the widths that matter most, each of which calls
- * itself: tuples of a known width are compared and moved without loops.
+ * Inlined into functions for the widths that matter most, which call themselves:
+ * tuples of a known width are compared and moved without loops.
  */
 static pg_attribute_always_inline void
 sort_digits(int64 *tuples, uint64 n, int nwords, int word,
@@ -122,7 +123,7 @@ sort_digits(int64 *tuples, uint64 n, int nwords, int word,
 	}
 	shift = Max(0, pg_leftmost_one_pos64(differ) - (RADIX_BITS - 1));
 
-	/* Complementing the sign bit makes the order that of unsigned numbers. */
+	/* With the sign bit complemented, words sort as unsigned numbers. */
 #define DIGIT(tuple) \
 	((((uint64) (tuple)[word] ^ (UINT64CONST(1) << 63)) >> shift) & (RADIX - 1))
 
@@ -211,7 +212,7 @@ lb_sort_begin(int nwords, Size memory)
 	return sort;
 }
 
-/* Memory is used up: sort what is there and write it to a file. */
+/* Sort the tuples in memory and write them to a file. */
 static void
 write_run(LbSort *sort)
 {
@@ -257,7 +258,7 @@ lb_sort_add(LbSort *sort, const int64 *tuple)
 	sort->total++;
 }
 
-/* Make the run's next tuple available.  Returns false at its end. */
+/* Read more of a run if its buffer is empty.  Returns false at its end. */
 static bool
 fill_run(LbSort *sort, Run *run)
 {
@@ -286,7 +287,7 @@ run_tuple(const LbSort *sort, int i)
 		(Size) sort->runs[i].next * sort->nwords;
 }
 
-/* binaryheap keeps the greatest on top. */
+/* In reverse order, since binaryheap keeps the greatest on top. */
 static int
 run_cmp(Datum a, Datum b, void *arg)
 {

@@ -19,28 +19,28 @@ typedef struct LbSort LbSort;
 
 /*
  * Start a sort of tuples of nwords words, in the current memory context.
- * memory is what may be used before tuples go to temporary files, in bytes.
+ * memory, in bytes, is what the sort may use before it writes temporary files.
  */
 extern LbSort *lb_sort_begin(int nwords, Size memory);
 
 /* Add a tuple.  Raises when out of memory or disk. */
 extern void lb_sort_add(LbSort *sort, const int64 *tuple);
 
-/* All are there: put them in order. */
+/* Sort the tuples, after the last was added.  Raises like lb_sort_add. */
 extern void lb_sort_perform(LbSort *sort);
 
-/* The next tuple in order, or NULL; good until the next call. */
+/* The next tuple in order, or NULL; valid until the next call. */
 extern const int64 *lb_sort_next(LbSort *sort);
 
-/* How many were added. */
+/* How many tuples were added. */
 extern uint64 lb_sort_count(const LbSort *sort);
 
 /* Free memory and files. */
 extern void lb_sort_end(LbSort *sort);
 
 /*
- * Sort n tuples of nwords words, at least 1, in place.  Allocates nothing;
- * raises only when interrupted.
+ * Sort n tuples of nwords words, at least 1, in place.  Allocates nothing.
+ * Raises only if the backend is interrupted.
  */
 extern void lb_sort_words(int64 *tuples, uint64 n, int nwords);
 

@@ -5,11 +5,11 @@
  *
  * Usage: bench [members [updates [seed [reads]]]]
  *
- * With HUGE set in the environment the region is in huge pages, as a server
+ * With HUGE set in the environment, the region is in huge pages, as a server
  * has it with huge_pages = on.
  *
- * Under valgrind --tool=callgrind each line printed has a dump of its own, whose
- * trigger is the line's name.
+ * Under valgrind --tool=callgrind each phase has a dump of its own, whose
+ * trigger is the name of the phase.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,7 @@
 
 #define WIDTH 3
 #define SCORES 1000001
-#define BATCH 16				/* changes that are sent for together */
+#define BATCH 16				/* changes whose cache misses overlap */
 
 static uint64 rng;
 
@@ -62,12 +62,13 @@ next_random(void)
 	return z ^ (z >> 31);
 }
 
+/* The time that the process has used, so that others on the machine count less. */
 static double
 now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
 }
 
@@ -80,7 +81,7 @@ begin(void)
 	phase_start = now();
 }
 
-/* The end of what begin() began, with so many operations. */
+/* The end of a phase of n operations. */
 static void
 end(const char *what, uint64 n)
 {

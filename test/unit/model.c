@@ -284,7 +284,7 @@ static bool
 look_up_many(Model *model, int nwords)
 {
 	const LbIndex *index = &model->index;
-	int			who[LB_PREFETCH_KEYS];
+	int			which[LB_PREFETCH_KEYS];
 	int64		members[LB_PREFETCH_KEYS * LB_MAX_WIDTH] = {0};
 	int64		keys[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
 	bool		found[LB_PREFETCH_KEYS];
@@ -294,9 +294,9 @@ look_up_many(Model *model, int nwords)
 
 	for (i = 0; i < n; i++)
 	{
-		who[i] = (int) random_below(model->universe);
+		which[i] = (int) random_below(model->universe);
 		memcpy(members + i * index->member_words,
-			   key_member(index, model_key(model, who[i])),
+			   key_member(index, model_key(model, which[i])),
 			   index->member_words * sizeof(int64));
 	}
 	lb_index_lookup_many(&model->world.arena, index, members, n, nwords, keys,
@@ -305,13 +305,13 @@ look_up_many(Model *model, int nwords)
 	{
 		int64		at[LB_MAX_WIDTH];
 
-		REQUIRE(found[i] == model->there[who[i]]);
+		REQUIRE(found[i] == model->there[which[i]]);
 		if (!found[i])
 			continue;
 		REQUIRE(lb_words_cmp(keys + i * model->width,
-							 model_key(model, who[i]), nwords) == 0);
+							 model_key(model, which[i]), nwords) == 0);
 		lb_cursor_key(&model->world.arena, index, &places[i], at);
-		REQUIRE(lb_words_cmp(model_key(model, who[i]), at, model->width) == 0);
+		REQUIRE(lb_words_cmp(model_key(model, which[i]), at, model->width) == 0);
 	}
 	return true;
 }

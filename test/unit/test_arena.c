@@ -20,7 +20,7 @@ test_arena_small(void)
 	char	   *region;
 	int			i;
 
-	/* One page is for the state bytes, and one stands for none. */
+	/* One page is for the state bytes, and the first one is never used. */
 	region = aligned_alloc(LB_PAGE_SIZE, 3 * LB_PAGE_SIZE);
 	if (region == NULL)
 		abort();
@@ -31,14 +31,14 @@ test_arena_small(void)
 	REQUIRE(lb_arena_init(&arena, region, 3 * LB_PAGE_SIZE, NULL));
 	REQUIRE(arena.size == LB_PAGE_SIZE);
 
-	/* Of more than can be referred to, a part is used. */
+	/* Of a region with more chunks than references, the arena uses a part. */
 	REQUIRE(lb_arena_init(&arena, region, (uint64) 1 << 42, NULL));
 	REQUIRE(arena.nchunks > UINT32_MAX - 8 && arena.nchunks % 8 == 0);
 	REQUIRE(arena.size > ((uint64) 1 << 40) / 100 * 99 &&
 			arena.size < (uint64) 1 << 40);
 	free(region);
 
-	/* A page is eight chunks, and comes together again. */
+	/* A page is eight chunks, which are merged again. */
 	REQUIRE(world_open(&world, 1));
 	for (i = 0; i < 8; i++)
 	{
@@ -64,7 +64,7 @@ test_arena_small(void)
 	REQUIRE_NULL(lb_arena_check(&world.arena));
 	free(world.region);
 
-	/* The limit counts what this account has, to the byte. */
+	/* The account's limit holds to the byte. */
 	REQUIRE(world_open(&world, 8));
 	world.mem.limit = LB_PAGE_SIZE + LB_CHUNK_SIZE;
 	ref[0] = lb_alloc(&world.mem, LB_MAX_ORDER);
@@ -82,7 +82,7 @@ test_arena_small(void)
 	return world_close(&world);
 }
 
-/* A limit that is moved: nothing new beyond it, and nothing is lost. */
+/* The limit changes: nothing is handed out beyond it, and nothing is lost. */
 static bool
 test_arena_limit(void)
 {
@@ -110,7 +110,7 @@ test_arena_limit(void)
 	REQUIRE(world.arena.used == world.arena.limit);
 	REQUIRE(taken == (int64) world.arena.used);
 
-	/* Raised, there are more at once. */
+	/* After it is raised, more pages are available at once. */
 	REQUIRE(lb_arena_set_limit(&world.arena, 8 * LB_PAGE_SIZE) ==
 			4 * LB_PAGE_SIZE);
 	for (; n < 7; n++)
@@ -121,7 +121,7 @@ test_arena_limit(void)
 	REQUIRE(lb_alloc(&world.mem, 0) == LB_NONE);
 	REQUIRE_NULL(lb_arena_check(&world.arena));
 
-	/* Lowered, free pages are not taken as long as more is in use. */
+	/* After it is lowered, free pages are not used while more is in use. */
 	(void) lb_arena_set_limit(&world.arena, 4 * LB_PAGE_SIZE);
 	REQUIRE(world.arena.limit == 3 * LB_PAGE_SIZE);
 	for (; n > 3; n--)
@@ -135,7 +135,7 @@ test_arena_limit(void)
 	REQUIRE(ref[2] != LB_NONE);
 	REQUIRE_NULL(lb_arena_check(&world.arena));
 
-	/* Never more than there is, and never less than nothing. */
+	/* Limits beyond both ends. */
 	(void) lb_arena_set_limit(&world.arena, UINT64_MAX / 2);
 	REQUIRE(world.arena.limit == world.arena.size);
 	REQUIRE(world.arena.end == world.arena.nchunks);
@@ -275,7 +275,7 @@ run_arena_tests(void)
 	int			part = short_run ? 50 : 1;
 
 	report("arena: buddies, exhaustion, limit", test_arena_small());
-	report("arena: a limit that is moved", test_arena_limit());
+	report("arena: the limit changes", test_arena_limit());
 	report("arena: random, 4 pages", test_arena_random(4, 500000 / part));
 	report("arena: random, 1000 pages",
 		   test_arena_random(1000, 2000000 / part));

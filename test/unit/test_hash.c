@@ -73,8 +73,9 @@ compare_table(const LbArena *arena, const LbHash *table, const LbRef *refs,
 }
 
 /*
- * groups: so many different hashes, 0 is no restriction.  refs go up to
- * 2 * most, and those below have a chance to be there.
+ * Random operations on a table of up to most entries, whose references are
+ * numbers up to 2 * most.  groups is how many different hashes there are, 0 for
+ * any number.
  */
 static bool
 test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
@@ -120,7 +121,7 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 		else if (random_below(most * 4) == 0)
 			growing = !growing;
 
-		/* Go all the way up and down. */
+		/* Mostly insert while growing, and mostly delete otherwise. */
 		if (growing ? random_below(8) == 0 : random_below(8) != 0)
 		{
 			if (n > 0 && random_below(4) != 0)
@@ -132,7 +133,7 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 					(at[ref] >= 0));
 		if (at[ref] >= 0 && random_below(8) == 0)
 		{
-			/* Away and back, by the slot's reference only. */
+			/* Replace the reference, and put it back. */
 			REQUIRE(lb_hash_replace(&world.arena, &table, hash, ref,
 									universe + 1));
 			REQUIRE(!lb_hash_replace(&world.arena, &table, hash, ref, 1));
@@ -141,7 +142,7 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 		}
 		else if (at[ref] >= 0)
 		{
-			/* Getting smaller takes memory; without, it stays as it is. */
+			/* A merge takes memory; without memory the pages stay. */
 			if (starve)
 				world_limit(&world, random_below(40));
 			REQUIRE(lb_hash_delete(&world.mem, &table, hash, ref));
@@ -158,7 +159,7 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 			REQUIRE(!lb_hash_delete(&world.mem, &table, hash, ref));
 			if (starve && random_below(4) == 0)
 			{
-				/* Give it a little more memory at a time. */
+				/* Allow one chunk more at a time. */
 				while (result == LB_NOMEM)
 				{
 					uint64		used = world.arena.used;
@@ -195,7 +196,7 @@ test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 		REQUIRE(calls == 3);
 	}
 
-	/* Empty it: memory must go down with the entries. */
+	/* Empty the table: its memory must shrink with the entries. */
 	while (n > 0)
 	{
 		n--;
@@ -230,7 +231,7 @@ test_hash_reserve(void)
 		REQUIRE(world_open(&world, 800));
 		lb_hash_init(&table);
 
-		/* No memory, at any step. */
+		/* Memory ends at a random step. */
 		for (i = 0; n > 0 && i < 40; i++)
 		{
 			world_limit(&world, random_below((n * 8 + 1) / LB_CHUNK_SIZE + 1));
@@ -255,8 +256,8 @@ test_hash_reserve(void)
 }
 
 /*
- * Where the directory gets a page more, and with it perhaps a level, up and
- * down, with memory for a part of what that takes.
+ * The directory gains and loses a page, and with it perhaps a level, with memory
+ * for a part of that.
  */
 static bool
 test_hash_directory(uint32 parts)
@@ -319,8 +320,8 @@ test_hash_directory(uint32 parts)
 }
 
 /*
- * Does the check see that an entry is gone from its slot, and from the counts?
- * It is put back.
+ * Remove an entry from its slot and from the counts, run the check, and put the
+ * entry back.  Returns whether the check has found a fault.
  */
 static bool
 lacks_entry(const LbArena *arena, LbHash *table, HashPage *page, uint32 slot)
@@ -395,7 +396,7 @@ test_hash_damage(void)
 	*entry = LB_NONE;
 	REQUIRE_NULL(lb_hash_check(&world.arena, &table));
 
-	/* A page of the least size, which only a table of one page may have. */
+	/* A page of the smallest size, which only a table of one page may have. */
 	entry = dir_entry(&world.arena, &table, 5);
 	table.entries -= lb_hash_chain_count(&world.arena, *entry);
 	lb_hash_chain_free(&world.mem, &table, *entry);
@@ -404,8 +405,8 @@ test_hash_damage(void)
 	lb_hash_free(&world.mem, &table);
 
 	/*
-	 * Entries of a single hash follow each other from its home slot on.  What
-	 * goes is no longer counted either, so that only its place is missed.
+	 * Entries with a single hash follow each other from its home slot on.
+	 * The removed entry is not counted either, so only the gap shows.
 	 */
 	for (i = 1; i <= FULL_PAGE_SLOTS + 9; i++)
 		REQUIRE(lb_hash_insert(&world.mem, &table, 0, i) == LB_OK);
