@@ -8,19 +8,18 @@
 #include "index/block.h"
 
 Block *
-lb_block_init(const LbArena *arena, const LbIndex *index, LbRef ref, int level,
-			  int order)
+lb_block_init(const LbArena *arena, int width, LbRef ref, int level, int order)
 {
 	Block	   *block = block_ptr(arena, ref);
 
 	Assert(level == 0 || order == LB_MAX_ORDER);
 	block->level = (uint8) level;
 	block->order = (uint8) order;
-	block->width = index->width;
+	block->width = (uint8) width;
 	block->continues = false;
 	block->count = 0;
-	block->cap = (uint16) (level == 0 ? leaf_capacity(index->width, order) :
-						   link_capacity(index->width));
+	block->cap = (uint16) (level == 0 ? leaf_capacity(width, order) :
+						   link_capacity(width));
 	block->prev = LB_NONE;
 	block->next = LB_NONE;
 	if (level > 0)
@@ -32,20 +31,20 @@ lb_block_init(const LbArena *arena, const LbIndex *index, LbRef ref, int level,
 }
 
 LbRef
-lb_block_alloc(const LbMem *mem, LbIndex *index, int order)
+lb_block_alloc(const LbMem *mem, uint64 *chunks, int order)
 {
 	LbRef		ref = lb_alloc(mem, order);
 
 	if (ref != LB_NONE)
-		index->chunks += (uint64) 1 << order;
+		*chunks += (uint64) 1 << order;
 	return ref;
 }
 
 void
-lb_block_free(const LbMem *mem, LbIndex *index, LbRef ref, int order)
+lb_block_free(const LbMem *mem, uint64 *chunks, LbRef ref, int order)
 {
 	lb_free(mem, ref, order);
-	index->chunks -= (uint64) 1 << order;
+	*chunks -= (uint64) 1 << order;
 }
 
 void

@@ -23,7 +23,8 @@
 #ifndef LB_BLOCK_H
 #define LB_BLOCK_H
 
-#include "index/skiplist.h"
+#include "index/arena.h"
+#include "index/core.h"
 
 /* What every block starts with. */
 typedef struct Block
@@ -65,13 +66,6 @@ static inline LbRef
 block_ref(const LbArena *arena, const Block *block)
 {
 	return (LbRef) (((const char *) block - arena->base) / LB_CHUNK_SIZE);
-}
-
-/* The size of an index's blocks: a page, unless the only block is a leaf. */
-static inline int
-block_order(const LbIndex *index)
-{
-	return index->height == 1 ? index->root_order : LB_MAX_ORDER;
 }
 
 /*--------------------------------------------------------------------------
@@ -365,15 +359,18 @@ block_span(const Block *block)
  *--------------------------------------------------------------------------
  */
 
-/* Take a chunk for a block and count it.  LB_NONE if there is no memory. */
-extern LbRef lb_block_alloc(const LbMem *mem, LbIndex *index, int order);
+/*
+ * Take a chunk for a block, and add its size, in units of LB_CHUNK_SIZE, to
+ * *chunks.  LB_NONE if there is no memory.
+ */
+extern LbRef lb_block_alloc(const LbMem *mem, uint64 *chunks, int order);
 
-extern void lb_block_free(const LbMem *mem, LbIndex *index, LbRef ref,
+extern void lb_block_free(const LbMem *mem, uint64 *chunks, LbRef ref,
 						  int order);
 
 /* Fill in the header of a new block, whose memory may hold anything. */
-extern Block *lb_block_init(const LbArena *arena, const LbIndex *index,
-							LbRef ref, int level, int order);
+extern Block *lb_block_init(const LbArena *arena, int width, LbRef ref,
+							int level, int order);
 
 /*
  * Insert a link to child, which spans nothing yet, at a slot.  The block has

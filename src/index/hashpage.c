@@ -8,7 +8,7 @@
 #include "index/hashpage.h"
 
 LbRef
-lb_hash_chunk_new(const LbMem *mem, LbHash *table, int order)
+lb_hash_chunk_new(const LbMem *mem, uint64 *chunks, int order)
 {
 	LbRef		ref = lb_alloc(mem, order);
 
@@ -18,16 +18,16 @@ lb_hash_chunk_new(const LbMem *mem, LbHash *table, int order)
 
 		memset(page, 0, (Size) LB_CHUNK_SIZE << order);
 		page->order = (uint16) order;
-		table->chunks += (uint64) 1 << order;
+		*chunks += (uint64) 1 << order;
 	}
 	return ref;
 }
 
 void
-lb_hash_chunk_free(const LbMem *mem, LbHash *table, LbRef ref, int order)
+lb_hash_chunk_free(const LbMem *mem, uint64 *chunks, LbRef ref, int order)
 {
 	lb_free(mem, ref, order);
-	table->chunks -= (uint64) 1 << order;
+	*chunks -= (uint64) 1 << order;
 }
 
 static inline bool
@@ -67,20 +67,20 @@ lb_hash_chunk_remove(HashPage *page, uint32 slot)
 }
 
 void
-lb_hash_chain_free(const LbMem *mem, LbHash *table, LbRef ref)
+lb_hash_chain_free(const LbMem *mem, uint64 *chunks, LbRef ref)
 {
 	while (ref != LB_NONE)
 	{
 		HashPage   *page = page_ptr(mem->arena, ref);
 		LbRef		next = page->overflow;
 
-		lb_hash_chunk_free(mem, table, ref, page->order);
+		lb_hash_chunk_free(mem, chunks, ref, page->order);
 		ref = next;
 	}
 }
 
 LbRef
-lb_hash_chain_new(const LbMem *mem, LbHash *table, uint64 entries, bool only)
+lb_hash_chain_new(const LbMem *mem, uint64 *chunks, uint64 entries, bool only)
 {
 	LbRef		first = LB_NONE;
 	LbRef		last = LB_NONE;
@@ -96,10 +96,10 @@ lb_hash_chain_new(const LbMem *mem, LbHash *table, uint64 entries, bool only)
 			while (order < LB_MAX_ORDER && PAGE_SLOTS(order) < entries)
 				order++;
 		}
-		ref = lb_hash_chunk_new(mem, table, order);
+		ref = lb_hash_chunk_new(mem, chunks, order);
 		if (ref == LB_NONE)
 		{
-			lb_hash_chain_free(mem, table, first);
+			lb_hash_chain_free(mem, chunks, first);
 			return LB_NONE;
 		}
 		if (first == LB_NONE)
@@ -124,7 +124,7 @@ chain_put(const LbArena *arena, LbRef ref, uint32 hash, LbRef value)
 }
 
 bool
-lb_hash_chain_insert(const LbMem *mem, LbHash *table, LbRef *head, uint32 hash,
+lb_hash_chain_insert(const LbMem *mem, uint64 *chunks, LbRef *head, uint32 hash,
 					 LbRef value)
 {
 	LbArena    *arena = mem->arena;
@@ -141,20 +141,20 @@ lb_hash_chain_insert(const LbMem *mem, LbHash *table, LbRef *head, uint32 hash,
 			uint32		i;
 
 			Assert(page->overflow == LB_NONE);
-			new = lb_hash_chunk_new(mem, table, page->order + 1);
+			new = lb_hash_chunk_new(mem, chunks, page->order + 1);
 			if (new == LB_NONE)
 				return false;
 			bigger = page_ptr(arena, new);
 			for (i = 0; i < PAGE_SLOTS(page->order); i++)
 				chunk_put(bigger, page->slots[i].hash, page->slots[i].ref);
 			*head = new;
-			lb_hash_chunk_free(mem, table, old, page->order);
+			lb_hash_chunk_free(mem, chunks, old, page->order);
 			page = bigger;
 			break;
 		}
 		if (page->overflow == LB_NONE)
 		{
-			new = lb_hash_chunk_new(mem, table, 0);
+			new = lb_hash_chunk_new(mem, chunks, 0);
 			if (new == LB_NONE)
 				return false;
 			page->overflow = new;

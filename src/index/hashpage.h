@@ -20,7 +20,7 @@
 #ifndef LB_HASHPAGE_H
 #define LB_HASHPAGE_H
 
-#include "index/memberhash.h"
+#include "index/arena.h"
 
 typedef struct HashSlot
 {
@@ -75,10 +75,13 @@ chunk_put(HashPage *page, uint32 hash, LbRef ref)
 	page->count++;
 }
 
-/* Take an empty chunk and count it.  LB_NONE if there is no memory. */
-extern LbRef lb_hash_chunk_new(const LbMem *mem, LbHash *table, int order);
+/*
+ * Take an empty chunk.  LB_NONE if there is no memory.  This function and those
+ * that follow keep *chunks, the table's memory in units of LB_CHUNK_SIZE.
+ */
+extern LbRef lb_hash_chunk_new(const LbMem *mem, uint64 *chunks, int order);
 
-extern void lb_hash_chunk_free(const LbMem *mem, LbHash *table, LbRef ref,
+extern void lb_hash_chunk_free(const LbMem *mem, uint64 *chunks, LbRef ref,
 							   int order);
 
 /* Empty a slot, and close the gap so that no search stops too early. */
@@ -89,17 +92,17 @@ extern void lb_hash_chunk_remove(HashPage *page, uint32 slot);
  * whole page, unless the table has only this one.  LB_NONE if there is no
  * memory.
  */
-extern LbRef lb_hash_chain_new(const LbMem *mem, LbHash *table,
+extern LbRef lb_hash_chain_new(const LbMem *mem, uint64 *chunks,
 							   uint64 entries, bool only);
 
-extern void lb_hash_chain_free(const LbMem *mem, LbHash *table, LbRef ref);
+extern void lb_hash_chain_free(const LbMem *mem, uint64 *chunks, LbRef ref);
 
 /*
  * Put an entry into a chain, which grows if necessary.  *head is the reference to
  * the chain, and changes if its first chunk does.  Returns false if there is no
  * memory, and then nothing has changed.
  */
-extern bool lb_hash_chain_insert(const LbMem *mem, LbHash *table, LbRef *head,
+extern bool lb_hash_chain_insert(const LbMem *mem, uint64 *chunks, LbRef *head,
 								 uint32 hash, LbRef value);
 
 /*

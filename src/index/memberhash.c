@@ -40,6 +40,7 @@
  *-------------------------------------------------------------------------
  */
 #include "index/hashpage.h"
+#include "index/memberhash.h"
 
 /* References in a page of the directory. */
 #define DIR_BITS 9
@@ -155,7 +156,7 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 				{
 					LbRef		child = *(LbRef *) lb_ptr(arena, ref);
 
-					lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
+					lb_hash_chunk_free(mem, &table->chunks, ref, LB_MAX_ORDER);
 					if (child == LB_NONE)
 						break;
 					ref = child;
@@ -172,7 +173,7 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 		ref = table->root;
 		table->root = *(LbRef *) lb_ptr(arena, ref);
 		table->depth--;
-		lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
+		lb_hash_chunk_free(mem, &table->chunks, ref, LB_MAX_ORDER);
 	}
 }
 
@@ -197,7 +198,7 @@ dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)
 
 	if (pages >= dir_capacity(table->depth))
 	{
-		ref = lb_hash_chunk_new(mem, table, LB_MAX_ORDER);
+		ref = lb_hash_chunk_new(mem, &table->chunks, LB_MAX_ORDER);
 		if (ref == LB_NONE)
 			return false;
 		memset(lb_ptr(arena, ref), 0, LB_PAGE_SIZE);
@@ -213,7 +214,7 @@ dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)
 
 		if (*entry == LB_NONE)
 		{
-			ref = lb_hash_chunk_new(mem, table, LB_MAX_ORDER);
+			ref = lb_hash_chunk_new(mem, &table->chunks, LB_MAX_ORDER);
 			if (ref == LB_NONE)
 			{
 				dir_trim(mem, table, pages);
@@ -234,7 +235,7 @@ static void
 dir_free(const LbMem *mem, LbHash *table, LbRef ref, uint32 depth)
 {
 	if (depth == 0)
-		lb_hash_chain_free(mem, table, ref);
+		lb_hash_chain_free(mem, &table->chunks, ref);
 	else
 	{
 		const LbRef *children = (const LbRef *) lb_ptr(mem->arena, ref);
@@ -243,7 +244,7 @@ dir_free(const LbMem *mem, LbHash *table, LbRef ref, uint32 depth)
 		/* Children fill a directory page from the left. */
 		for (i = 0; i < DIR_FANOUT && children[i] != LB_NONE; i++)
 			dir_free(mem, table, children[i], depth - 1);
-		lb_hash_chunk_free(mem, table, ref, LB_MAX_ORDER);
+		lb_hash_chunk_free(mem, &table->chunks, ref, LB_MAX_ORDER);
 	}
 }
 
@@ -298,26 +299,26 @@ maybe_split(const LbMem *mem, LbHash *table)
 		count += page->count;
 	}
 
-	low = lb_hash_chain_new(mem, table, count - count_high, false);
+	low = lb_hash_chain_new(mem, &table->chunks, count - count_high, false);
 	if (low == LB_NONE)
 		return;
-	high = lb_hash_chain_new(mem, table, count_high, false);
+	high = lb_hash_chain_new(mem, &table->chunks, count_high, false);
 	if (high == LB_NONE)
 	{
-		lb_hash_chain_free(mem, table, low);
+		lb_hash_chain_free(mem, &table->chunks, low);
 		return;
 	}
 	if (!dir_append(mem, table, n + table->split, high))
 	{
-		lb_hash_chain_free(mem, table, low);
-		lb_hash_chain_free(mem, table, high);
+		lb_hash_chain_free(mem, &table->chunks, low);
+		lb_hash_chain_free(mem, &table->chunks, high);
 		return;
 	}
 
 	lb_hash_chain_distribute(arena, old, low, high, n * 2, n + table->split);
 	entry = dir_entry(arena, table, table->split);
 	*entry = low;
-	lb_hash_chain_free(mem, table, old);
+	lb_hash_chain_free(mem, &table->chunks, old);
 
 	if (++table->split == n)
 	{
@@ -353,7 +354,7 @@ maybe_merge(const LbMem *mem, LbHash *table)
 	low = dir_get(arena, table, split - 1);
 	last = dir_entry(arena, table, n + split - 1);
 	high = *last;
-	chain = lb_hash_chain_new(mem, table,
+	chain = lb_hash_chain_new(mem, &table->chunks,
 							  lb_hash_chain_count(arena, low) + lb_hash_chain_count(arena, high),
 							  false);
 	if (chain == LB_NONE)
@@ -362,8 +363,8 @@ maybe_merge(const LbMem *mem, LbHash *table)
 	lb_hash_chain_distribute(arena, high, chain, LB_NONE, 0, 0);
 	*last = LB_NONE;
 	*dir_entry(arena, table, split - 1) = chain;
-	lb_hash_chain_free(mem, table, low);
-	lb_hash_chain_free(mem, table, high);
+	lb_hash_chain_free(mem, &table->chunks, low);
+	lb_hash_chain_free(mem, &table->chunks, high);
 
 	if (table->split == 0)
 		table->level--;
@@ -381,13 +382,13 @@ reserve_pages(const LbMem *mem, LbHash *table, uint32 base, uint32 level,
 
 	for (i = 0; i < pages; i++)
 	{
-		LbRef		chain = lb_hash_chain_new(mem, table, pages == 1 ? entries : 0,
+		LbRef		chain = lb_hash_chain_new(mem, &table->chunks, pages == 1 ? entries : 0,
 											  pages == 1);
 
 		if (chain != LB_NONE && dir_append(mem, table, i, chain))
 			continue;
 		if (chain != LB_NONE)
-			lb_hash_chain_free(mem, table, chain);
+			lb_hash_chain_free(mem, &table->chunks, chain);
 		if (i > 0)
 			dir_free(mem, table, table->root, table->depth);
 		Assert(table->chunks == 0);
@@ -443,7 +444,7 @@ maybe_rehash(const LbMem *mem, LbHash *table)
 
 				if (page->slots[j].ref == LB_NONE)
 					continue;
-				if (!lb_hash_chain_insert(mem, &new,
+				if (!lb_hash_chain_insert(mem, &new.chunks,
 										  dir_entry(arena, &new, page_of(&new, hash)),
 										  hash, page->slots[j].ref))
 				{
@@ -631,7 +632,7 @@ lb_hash_insert(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 	if (table->root == LB_NONE &&
 		reserve_pages(mem, table, 1, 0, 1) != LB_OK)
 		return LB_NOMEM;
-	if (!lb_hash_chain_insert(mem, table,
+	if (!lb_hash_chain_insert(mem, &table->chunks,
 							  dir_entry(mem->arena, table, page_of(table, hash)),
 							  hash, ref))
 		return LB_NOMEM;
@@ -720,7 +721,7 @@ lb_hash_delete(const LbMem *mem, LbHash *table, uint32 hash, LbRef ref)
 		int			order = last->order;
 
 		*link = LB_NONE;
-		lb_hash_chunk_free(mem, table, empty, order);
+		lb_hash_chunk_free(mem, &table->chunks, empty, order);
 	}
 
 	maybe_merge(mem, table);

@@ -115,9 +115,9 @@ free_links(const LbMem *mem, LbIndex *index, LbRef ref)
 		if (block->level > 1)
 			free_links(mem, index, child);
 		else
-			lb_block_free(mem, index, child, LB_MAX_ORDER);
+			lb_block_free(mem, &index->chunks, child, LB_MAX_ORDER);
 	}
-	lb_block_free(mem, index, ref, LB_MAX_ORDER);
+	lb_block_free(mem, &index->chunks, ref, LB_MAX_ORDER);
 }
 
 void
@@ -129,19 +129,19 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 	if (index->height > 1)
 		free_links(mem, index, index->root);
 	else if (index->height == 1)
-		lb_block_free(mem, index, index->root, index->root_order);
+		lb_block_free(mem, &index->chunks, index->root, index->root_order);
 	else
 	{
 		/* A bulk build that was not finished: see skiplist_bulk.c. */
 		for (ref = index->first; ref != LB_NONE; ref = next)
 		{
 			next = block_ptr(mem->arena, ref)->next;
-			lb_block_free(mem, index, ref, LB_MAX_ORDER);
+			lb_block_free(mem, &index->chunks, ref, LB_MAX_ORDER);
 		}
 		for (ref = index->root; ref != LB_NONE; ref = next)
 		{
 			next = block_ptr(mem->arena, ref)->next;
-			lb_block_free(mem, index, ref, LB_MAX_ORDER);
+			lb_block_free(mem, &index->chunks, ref, LB_MAX_ORDER);
 		}
 	}
 	lb_hash_free(mem, &index->hash);

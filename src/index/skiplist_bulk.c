@@ -35,10 +35,10 @@ bulk_open(LbBulk *bulk, int level)
 
 	if (level == LB_MAX_HEIGHT)
 		return NULL;
-	ref = lb_block_alloc(bulk->mem, index, LB_MAX_ORDER);
+	ref = lb_block_alloc(bulk->mem, &index->chunks, LB_MAX_ORDER);
 	if (ref == LB_NONE)
 		return NULL;
-	block = lb_block_init(arena, index, ref, level, LB_MAX_ORDER);
+	block = lb_block_init(arena, index->width, ref, level, LB_MAX_ORDER);
 	if (level == 0)
 	{
 		block->prev = index->last;

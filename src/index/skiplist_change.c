@@ -146,7 +146,7 @@ lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
 {
 	LbArena    *arena = mem->arena;
 	LbRef		old_ref = index->root;
-	LbRef		ref = lb_block_alloc(mem, index, order);
+	LbRef		ref = lb_block_alloc(mem, &index->chunks, order);
 	Block	   *old;
 	Block	   *leaf;
 
@@ -154,13 +154,13 @@ lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
 	if (ref == LB_NONE)
 		return false;
 	old = block_ptr(arena, old_ref);
-	leaf = lb_block_init(arena, index, ref, 0, order);
+	leaf = lb_block_init(arena, index->width, ref, 0, order);
 	Assert(old->count <= leaf->cap);
 	leaf->count = old->count;
 	leaf->continues = old->continues;
 	copy_keys(leaf, 0, old, 0, old->count);
 	members_moved(arena, index, leaf, 0, leaf->count, old_ref);
-	lb_block_free(mem, index, old_ref, old->order);
+	lb_block_free(mem, &index->chunks, old_ref, old->order);
 	index->root = ref;
 	index->first = ref;
 	index->last = ref;
@@ -173,7 +173,7 @@ static void
 grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
 {
 	const Block *old = block_ptr(arena, index->root);
-	Block	   *root = lb_block_init(arena, index, ref, index->height,
+	Block	   *root = lb_block_init(arena, index->width, ref, index->height,
 									 LB_MAX_ORDER);
 	int64		key[LB_MAX_WIDTH];
 	int			i;
@@ -218,7 +218,7 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 	slot = path->slot[level + 1];
 
 	ref = spare[--*nspare];
-	right = lb_block_init(arena, index, ref, level, LB_MAX_ORDER);
+	right = lb_block_init(arena, index->width, ref, level, LB_MAX_ORDER);
 	if (level == 0)
 	{
 		right->prev = path->ref[0];
@@ -310,11 +310,11 @@ resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
 	}
 	while (nspare < needed)
 	{
-		spare[nspare] = lb_block_alloc(mem, index, LB_MAX_ORDER);
+		spare[nspare] = lb_block_alloc(mem, &index->chunks, LB_MAX_ORDER);
 		if (spare[nspare] == LB_NONE)
 		{
 			while (nspare > 0)
-				lb_block_free(mem, index, spare[--nspare], LB_MAX_ORDER);
+				lb_block_free(mem, &index->chunks, spare[--nspare], LB_MAX_ORDER);
 			return false;
 		}
 		nspare++;
@@ -371,7 +371,7 @@ merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
 		else
 			index->last = block->prev;
 	}
-	lb_block_free(mem, index, gone, LB_MAX_ORDER);
+	lb_block_free(mem, &index->chunks, gone, LB_MAX_ORDER);
 }
 
 /*
@@ -423,7 +423,7 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 
 		if (root->count > 1)
 			break;
-		lb_block_free(mem, index, index->root, LB_MAX_ORDER);
+		lb_block_free(mem, &index->chunks, index->root, LB_MAX_ORDER);
 		index->root = child;
 		index->height--;
 	}
@@ -639,11 +639,11 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 
 	if (index->height == 0)
 	{
-		LbRef		ref = lb_block_alloc(mem, index, 0);
+		LbRef		ref = lb_block_alloc(mem, &index->chunks, 0);
 
 		if (ref == LB_NONE)
 			return LB_NOMEM;
-		(void) lb_block_init(arena, index, ref, 0, 0);
+		(void) lb_block_init(arena, index->width, ref, 0, 0);
 		index->root = ref;
 		index->first = ref;
 		index->last = ref;

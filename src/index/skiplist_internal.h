@@ -12,6 +12,7 @@
 #define LB_SKIPLIST_INTERNAL_H
 
 #include "index/block.h"
+#include "index/skiplist.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -23,6 +24,13 @@
  */
 #define HASH_FROM 96
 #define HASH_UNTIL 48
+
+/* The size of an index's blocks: a page, unless the only block is a leaf. */
+static inline int
+block_order(const LbIndex *index)
+{
+	return index->height == 1 ? index->root_order : LB_MAX_ORDER;
+}
 
 /*--------------------------------------------------------------------------
  * Searching in a block

@@ -399,14 +399,14 @@ test_hash_damage(void)
 	/* A page of the smallest size, which only a table of one page may have. */
 	entry = dir_entry(&world.arena, &table, 5);
 	table.entries -= lb_hash_chain_count(&world.arena, *entry);
-	lb_hash_chain_free(&world.mem, &table, *entry);
-	*entry = lb_hash_chunk_new(&world.mem, &table, 0);
+	lb_hash_chain_free(&world.mem, &table.chunks, *entry);
+	*entry = lb_hash_chunk_new(&world.mem, &table.chunks, 0);
 	REQUIRE(lb_hash_check(&world.arena, &table) != NULL);
 	lb_hash_free(&world.mem, &table);
 
 	/*
-	 * Entries with a single hash follow each other from its home slot on.
-	 * The removed entry is not counted either, so only the gap shows.
+	 * Entries with a single hash follow each other from its home slot on. The
+	 * removed entry is not counted either, so only the gap shows.
 	 */
 	for (i = 1; i <= FULL_PAGE_SLOTS + 9; i++)
 		REQUIRE(lb_hash_insert(&world.mem, &table, 0, i) == LB_OK);
