@@ -16,7 +16,7 @@
 #include "ledger/batch.h"
 #include "ledger/publication.h"
 
-/* 0 leaves all prefetching out, to measure what it brings: see prefetch.c. */
+/* 0 leaves the prefetching of batches out, to measure what it brings: see prefetch.c. */
 #ifndef LB_PREFETCH
 #define LB_PREFETCH 1
 #endif

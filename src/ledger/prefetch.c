@@ -29,6 +29,21 @@
  * it, and only one process at a time applies a part: so if LbLiveBoard.applied
  * has not moved, the entries that were copied are still the first.
  *
+ * What prefetching brings, here, in batch.c and in the index
+ * (skiplist_prefetch.c), and what the applier brings beside it:
+ *
+ *	Processor time of the applier for a change, 1,000,000 members, on a busy
+ *	machine with 2 cores (Intel Xeon), median of 4 runs in turns: 1.6 us, and 2.2 us
+ *	without prefetching.  An UPDATE by a procedure took 20 us, so that is 3 % of it.
+ *	(Make two installations, one of them with COPT=-DLB_PREFETCH=0.  Have a
+ *	procedure update 150,000 random rows and commit each, and compare utime +
+ *	stime of the applier in /proc/PID/stat before and after.)
+ *
+ *	Throughput of UPDATE, 10,000,000 members, against a table without a board:
+ *	0.93 to 0.95 with one client, and 0.86 to 0.93 if the committing backend
+ *	applies; with two clients on two cores 0.96 to 0.99, and 0.94 to 0.98.
+ *	(docs/performance.md has the runs and the command.)
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
