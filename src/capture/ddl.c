@@ -373,10 +373,10 @@ column_renamed(Oid relid, AttrNumber attno)
 }
 
 /*
- * At the end of a statement.  Boards that were followed after an earlier
- * statement are no longer recorded by their old number, and are skipped.  A
- * statement within an event trigger also follows what the outer statement has
- * renamed.
+ * At the end of a statement that has added operations.  Boards that an earlier
+ * statement has renamed are no longer recorded by their old number, and are
+ * skipped.  A statement within an event trigger follows the renames of the outer
+ * statement as well, or if it adds no operation leaves them to that.
  */
 static void
 follow_renames(void)
