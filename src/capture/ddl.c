@@ -3,16 +3,16 @@
  * ddl.c
  *	  What the current transaction does to boards and their tables.
  *
- * Boards and tables that come or go are a list of operations.  Their numbers are
- * of the same sequence as those of the transaction's changes, so an aborted
- * subtransaction cuts them off likewise.  xact.c carries them out.
+ * Boards and tables that come or go are a list of operations.  Their numbers
+ * are of the same sequence as those of the transaction's changes, so an
+ * aborted subtransaction cuts them off likewise.  xact.c carries them out.
  *
- * DDL can also let rows change without the row triggers: it disables a trigger,
- * rewrites the table, attaches a partition.  The transaction's changes of the
- * boards are then "unknown" (xactlog.c), so that they are built again, even if
- * the DDL is undone before the commit.  The object access hook reports such
- * DDL, also for tables that the statement does not name; the utility hook sees
- * the little that it does not report.
+ * DDL can also let rows change without the row triggers: it disables a
+ * trigger, rewrites the table, attaches a partition.  The transaction's
+ * changes of the boards are then "unknown" (xactlog.c), so that they are
+ * built again, even if the DDL is undone before the commit.  The object
+ * access hook reports such DDL, also for tables that the statement does not
+ * name; the utility hook sees the little that it does not report.
  *
  * The trigger of a source is recognized by its function, never by its name.
  *
@@ -168,8 +168,9 @@ ancestors_of(Oid relid)
 }
 
 /*
- * The table's triggers were altered, or one of its columns (attno), or those of
- * a partition.  Returns whether this makes the changes of any board unknown.
+ * The table's triggers were altered, or one of its columns (attno), or those
+ * of a partition.  Returns whether this makes the changes of any board
+ * unknown.
  */
 static bool
 source_altered(Oid relid, AttrNumber attno)
@@ -220,8 +221,8 @@ relation_dropped(Oid relid)
 }
 
 /*
- * A TRUNCATE begins, before any trigger of it.  For a partitioned table this is
- * called for the table, and then for each partition.
+ * A TRUNCATE begins, before any trigger of it.  For a partitioned table this
+ * is called for the table, and then for each partition.
  */
 static void
 truncate_begins(Oid relid)
@@ -346,11 +347,12 @@ has_new_name(Oid relid, AttrNumber attno)
 }
 
 /*
- * Returns whether a column was renamed, which changes no rows.  The catalogs do
- * not show the new name before the end of the statement.  So remember the boards
- * that use the column, with the numbers of all their columns, and have them
- * recorded anew at the end of the statement (follow_renames).  A partition's
- * columns are renamed with those of its table, whose boards this is about.
+ * Returns whether a column was renamed, which changes no rows.  The catalogs
+ * do not show the new name before the end of the statement.  So remember the
+ * boards that use the column, with the numbers of all their columns, and have
+ * them recorded anew at the end of the statement (follow_renames).  A
+ * partition's columns are renamed with those of its table, whose boards this
+ * is about.
  */
 static bool
 column_renamed(Oid relid, AttrNumber attno)
@@ -373,10 +375,11 @@ column_renamed(Oid relid, AttrNumber attno)
 }
 
 /*
- * At the end of a statement that has added operations.  Boards that an earlier
- * statement has renamed are no longer recorded by their old number, and are
- * skipped.  A statement within an event trigger follows the renames of the outer
- * statement as well, or if it adds no operation leaves them to that.
+ * At the end of a statement that has added operations.  Boards that an
+ * earlier statement has renamed are no longer recorded by their old number,
+ * and are skipped.  A statement within an event trigger follows the renames
+ * of the outer statement as well, or if it adds no operation leaves them to
+ * that.
  */
 static void
 follow_renames(void)
@@ -404,9 +407,9 @@ typedef struct TriggerFacts
 } TriggerFacts;
 
 /*
- * Look a trigger up, as a snapshot sees it.  NULL is the catalog snapshot, which
- * does not see what the command that runs has done.  Returns whether the
- * trigger is there.
+ * Look a trigger up, as a snapshot sees it.  NULL is the catalog snapshot,
+ * which does not see what the command that runs has done.  Returns whether
+ * the trigger is there.
  */
 static bool
 read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
@@ -437,8 +440,8 @@ read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
 
 /*
  * A capture trigger was altered or is dropped.  On a partition it is a clone:
- * follow it to the table that it was cloned from, even where the partition is no
- * longer that table's (DETACH).
+ * follow it to the table that it was cloned from, even where the partition is
+ * no longer that table's (DETACH).
  */
 static void
 capture_altered(TriggerFacts facts)
@@ -476,8 +479,9 @@ brings_rows(Oid relid)
 }
 
 /*
- * A trigger was created, or has replaced one (CREATE OR REPLACE).  If the new one
- * or the replaced one is a capture trigger, rows may have gone uncaptured.
+ * A trigger was created, or has replaced one (CREATE OR REPLACE).  If the new
+ * one or the replaced one is a capture trigger, rows may have gone
+ * uncaptured.
  *
  * A clone has no effect of its own, but by a new clone a table has become a
  * partition.  No trigger fires for the rows that it brings.
@@ -623,10 +627,10 @@ lock_against_writers(Oid relid)
 /*
  * DETACH PARTITION CONCURRENTLY begins.  Its first transaction takes the
  * partition's rows away from new queries, without a call of the object access
- * hook; the triggers go in a second transaction.  Transactions that write to the
- * partition itself must end before the first: they capture their changes for a
- * board which, if it is built again meanwhile, does not know the partition.
- * Later writers find that it is no partition any more.
+ * hook; the triggers go in a second transaction.  Transactions that write to
+ * the partition itself must end before the first: they capture their changes
+ * for a board which, if it is built again meanwhile, does not know the
+ * partition.  Later writers find that it is no partition any more.
  */
 static void
 detach_begins(Oid relid, RangeVar *name)

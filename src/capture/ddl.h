@@ -12,9 +12,9 @@
 #include "capture/xactlog.h"
 
 /*
- * _PG_init: install the object access hook and the utility hook.  follow_rename
- * is lb_follow_rename() of a higher folder: it records what the columns of a
- * board are called now, after a statement that has renamed some.
+ * _PG_init: install the object access hook and the utility hook.
+ * follow_rename is lb_follow_rename() of a higher folder: it records what the
+ * columns of a board are called now, after a statement that has renamed some.
  */
 extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
 
@@ -23,8 +23,8 @@ extern void lb_note_created(const LbDefinition *defn);
 extern void lb_note_dropped(const LbDefinition *defn);
 
 /*
- * Note that the transaction has deleted a board's row of lb_board, by hand.  Its
- * table must be locked against writers.  Can raise.
+ * Note that the transaction has deleted a board's row of lb_board, by hand.
+ * Its table must be locked against writers.  Can raise.
  */
 extern void lb_note_erased(LbDefinition *defn);
 
@@ -70,9 +70,9 @@ extern void lb_ddl_forget(void);
 
 /*
  * An apply worker truncates without asking the object access hook, and
- * partitions have no TRUNCATE trigger of ours.  But only a TRUNCATE makes such a
- * worker lock a partition in AccessExclusiveLock: make the changes of the boards
- * of such partitions unknown.  Can raise.
+ * partitions have no TRUNCATE trigger of ours.  But only a TRUNCATE makes
+ * such a worker lock a partition in AccessExclusiveLock: make the changes of
+ * the boards of such partitions unknown.  Can raise.
  */
 extern void lb_find_worker_truncates(void);
 

@@ -8,12 +8,12 @@
  * a count over a prefix, a place, and a member's sum are one descent or one
  * look-up each, and a change costs as much as a change of the board itself.
  *
- * A change is its old key less and its new key more.  A key less and the same key
- * more cancel each other.  Otherwise the key goes into its index, if it is the
- * member's only one of its sign, or else it is surplus: the sum of its member is
- * ambiguous until a key comes that cancels one of them.  The result does not
- * depend on the order of the changes.  Adding a change that is turned round takes
- * the change back.
+ * A change is its old key less and its new key more.  A key less and the same
+ * key more cancel each other.  Otherwise the key goes into its index, if it
+ * is the member's only one of its sign, or else it is surplus: the sum of its
+ * member is ambiguous until a key comes that cancels one of them.  The result
+ * does not depend on the order of the changes.  Adding a change that is
+ * turned round takes the change back.
  *
  * All memory but the context is allocated without raising: an aborted
  * subtransaction's callback takes changes back, and reads add some under a
@@ -192,7 +192,9 @@ enlarge(LbSums *sums, Size size)
 	LbArena		arena;
 	LbAccount	account = {0};
 	LbMem		mem = mem_in(&arena, &account);
-	LbIndex    *indexes[] = {&sums->removed, &sums->added, &sums->lost, &sums->gained};
+	LbIndex    *indexes[] = {
+		&sums->removed, &sums->added, &sums->lost, &sums->gained
+	};
 	LbIndex		copies[4];
 	char	   *region = make_arena(sums->context, &arena, size);
 
@@ -341,8 +343,8 @@ add_surplus(LbSums *sums, const int64 *key, bool negative)
 }
 
 /*
- * Take out a surplus key of this sign, of key's member or (exact) equal to key,
- * and leave it in found.  Returns false if there is none.
+ * Take out a surplus key of this sign, of key's member or (exact) equal to
+ * key, and leave it in found.  Returns false if there is none.
  */
 static bool
 take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,

@@ -111,7 +111,8 @@ extern bool lb_sums_add(LbSums *sums, const int64 *entry, bool undo);
 
 /*
  * Add many changes to empty sums, in less time than one after the other.  If
- * there is no memory, the sums are broken, and it returns false.  Never raises.
+ * there is no memory, the sums are broken, and it returns false.  Never
+ * raises.
  */
 extern bool lb_sums_load(LbSums *sums, LbChanges *changes);
 
@@ -146,8 +147,8 @@ extern bool lb_sums_check(LbSums *sums, const LbArena *arena,
 extern bool lb_sums_check_all(LbSums *sums);
 
 /*
- * Begin to follow distinct scores, or begin again: all scores will be looked at.
- * Returns false if there is no memory.  Never raises.
+ * Begin to follow distinct scores, or begin again: all scores will be looked
+ * at.  Returns false if there is no memory.  Never raises.
  */
 extern bool lb_sums_distinct_begin(LbSums *sums);
 
@@ -158,8 +159,8 @@ extern bool lb_sums_distinct_begin(LbSums *sums);
 extern bool lb_sums_touch_score(LbSums *sums, int64 score);
 
 /*
- * Look at up to n scores again, in the index (NULL: it is empty).  Needs the lock
- * of the index, and room for n changes.  Never raises.
+ * Look at up to n scores again, in the index (NULL: it is empty).  Needs the
+ * lock of the index, and room for n changes.  Never raises.
  */
 extern void lb_sums_count_scores(LbSums *sums, const LbArena *arena,
 								 const LbIndex *index, int n);

@@ -3,10 +3,10 @@
  * trigger.c
  *	  The triggers of sources, and the keys of their rows.
  *
- * lb_capture() is an AFTER trigger, ENABLE ALWAYS, for each row and for TRUNCATE.
- * It appends what a row's change means to each board of its table to the list of
- * xactlog.c.  What it cannot capture becomes an unknown change: the write itself
- * does not fail.
+ * lb_capture() is an AFTER trigger, ENABLE ALWAYS, for each row and for
+ * TRUNCATE.  It appends what a row's change means to each board of its table
+ * to the list of xactlog.c.  What it cannot capture becomes an unknown
+ * change: the write itself does not fail.
  *
  * lb_set_updated_at() is a BEFORE UPDATE trigger of the default tables, which
  * lb_create_tables() makes.
@@ -235,8 +235,8 @@ lb_capture(PG_FUNCTION_ARGS)
 }
 
 /*
- * The columns of a default table: by their names or, if one has been renamed, by
- * what a board of the table ranks by.  Returns false if there are none.
+ * The columns of a default table: by their names or, if one has been renamed,
+ * by what a board of the table ranks by.  Returns false if there are none.
  */
 static bool
 find_score_and_time(Relation rel, int *score, int *updated_at)

@@ -88,8 +88,8 @@ attach_changed(LbXactDefn *xdefn)
 }
 
 /*
- * From here until AFTER_LOCKS, readers of the definition run their queries, and
- * it is not built.  Never raises.
+ * From here until AFTER_LOCKS, readers of the definition run their queries,
+ * and it is not built.  Never raises.
  */
 static void
 count_unknown(LbXactDefn *xdefn)
@@ -124,9 +124,9 @@ count_unknown(LbXactDefn *xdefn)
 }
 
 /*
- * At AFTER_LOCKS.  Invalidations are sent after the COMMIT callbacks, so the count
- * has to last longer than these: a build that finds the count at zero has seen
- * what the transaction did to triggers.
+ * At AFTER_LOCKS.  Invalidations are sent after the COMMIT callbacks, so the
+ * count has to last longer than these: a build that finds the count at zero
+ * has seen what the transaction did to triggers.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit,

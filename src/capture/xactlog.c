@@ -3,10 +3,11 @@
  * xactlog.c
  *	  What the current transaction has changed.
  *
- * The row triggers append changes to a list for each board: an old key less, a
- * new key more, or both, with the command id of the tuples.  Changes are summed
- * up per member and never replayed as assignments, because a user's trigger
- * that updates a row of the same statement makes captures arrive out of order.
+ * The row triggers append changes to a list for each board: an old key less,
+ * a new key more, or both, with the command id of the tuples.  Changes are
+ * summed up per member and never replayed as assignments, because a user's
+ * trigger that updates a row of the same statement makes captures arrive out
+ * of order.
  *
  * Changes, TRUNCATEs and the operations of ddl.c have numbers, which ascend
  * within the transaction.  An aborted subtransaction is cut off at the number
@@ -63,8 +64,8 @@ typedef struct LbPiece
 #define MAX_PIECE 8192
 
 /*
- * Up to this many changes are summed up anew, in arrays, when others have come.
- * Tests make it less.
+ * Up to this many changes are summed up anew, in arrays, when others have
+ * come.  Tests make it less.
  */
 #ifndef LB_FEW_OWN
 #define LB_FEW_OWN 32
@@ -500,8 +501,8 @@ lb_changed_here(Oid source)
 /* ----------------------------------------------------------------
  *		Subtransactions
  *
- * Nothing here raises or allocates, except that taking a change out of sums may
- * allocate without raising.
+ * Nothing here raises or allocates, except that taking a change out of sums
+ * may allocate without raising.
  * ----------------------------------------------------------------
  */
 

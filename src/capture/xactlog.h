@@ -43,9 +43,9 @@ extern bool lb_own_changes(const LbTarget *target, CommandId curcid,
 						   bool as_sums, LbOwn *own);
 
 /*
- * Whether the transaction has made changes of this board that are not captured,
- * for example by altering its triggers.  The board is then built anew when the
- * transaction commits.
+ * Whether the transaction has made changes of this board that are not
+ * captured, for example by altering its triggers.  The board is then built
+ * anew when the transaction commits.
  */
 extern bool lb_altered_here(const LbDefinition *defn);
 
@@ -59,8 +59,8 @@ extern bool lb_changed_here(Oid source);
  */
 
 /*
- * A hash table in the transaction's memory.  Few elements share one bucket.  The
- * newest element comes first in its bucket.
+ * A hash table in the transaction's memory.  Few elements share one bucket.
+ * The newest element comes first in its bucket.
  */
 typedef struct LbXactLink
 {
@@ -139,8 +139,8 @@ typedef struct LbOwnSums
 } LbOwnSums;
 
 /*
- * Sums that a board has: for the snapshots of new statements, and for those of a
- * statement or cursor that began earlier and runs meanwhile.
+ * Sums that a board has: for the snapshots of new statements, and for those
+ * of a statement or cursor that began earlier and runs meanwhile.
  */
 #define LB_MAX_OWN_SUMS 2
 
@@ -187,8 +187,8 @@ extern void lb_xact_begin(void);
 extern void lb_xact_forget(void);
 
 /*
- * The number for something that happens now, in this subtransaction.  Can raise;
- * needs lb_xact.context.
+ * The number for something that happens now, in this subtransaction.  Can
+ * raise; needs lb_xact.context.
  */
 extern uint64 lb_xact_take_seq(void);
 
@@ -223,9 +223,9 @@ extern void lb_xact_set_unknown(LbDefinition *defn, const char *reason);
 extern bool lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq);
 
 /*
- * Sum up all changes of a board, whose definition is attached, to be published.
- * The entries are in the transaction's memory.  Returns false if a sum is
- * ambiguous, or if there is no memory.  Never raises.
+ * Sum up all changes of a board, whose definition is attached, to be
+ * published.  The entries are in the transaction's memory.  Returns false if
+ * a sum is ambiguous, or if there is no memory.  Never raises.
  */
 extern bool lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net);
 
@@ -236,7 +236,10 @@ extern bool lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net);
  */
 extern uint64 lb_xact_subabort(int level);
 
-/* A subtransaction has committed: what it did is its parent's.  Never raises. */
+/*
+ * A subtransaction of this level has committed: what it did is its parent's.
+ * Never raises.
+ */
 extern void lb_xact_subcommit(int level);
 
 #endif							/* LB_XACTLOG_H */
