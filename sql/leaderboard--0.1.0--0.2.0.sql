@@ -3,31 +3,41 @@
 /*
  * From 0.1.0 to 0.2.0.  There is no script for 0.2.0 alone: CREATE EXTENSION
  * runs that of 0.1.0 and then this one.
+ *
+ * A script is one file; the chapters of this one are in the order of the folders
+ * of src:
+ *
+ *	1. boards		lb_board: its index and its triggers
+ *	2. reads		lb_rank_json
+ *	3. service
+ *		3.1 windows		lb_window, lb_closed
+ *		3.2 submitting	lb_applied, lb_event; lb_submit and its like
+ *		3.3 limits		lb_limit, lb_usage, lb_anomaly
+ *		3.4 hiding		lb_hide, lb_show
+ *		3.5 standings	lb_archive, lb_season; lb_maintain
+ *		3.6 watching	lb_watched; lb_watch and its like, lb_notify
+ *	4. admin
+ *		4.1 managing	rights on lb_create_board and its like
+ *		4.2 statistics	lb_stat_board, lb_stat, lb_stat_memory
+ *		4.3 dumps		rights of the database's owner
  */
 
-/* Whether a table that loses a board has others. */
+
+/* ----------------------------------------------------------------
+ *		1. Boards
+ * ----------------------------------------------------------------
+ */
+
+/* For a table that loses a board: does it have others? */
 CREATE INDEX lb_board_source_idx ON @extschema@.lb_board (source);
-
-COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
-'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
-
-/*
- * A role that makes a board takes a name that others read and write by.  The
- * database's owner authorises roles: GRANT EXECUTE ON FUNCTION.
- */
-REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
-REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean) TO pg_database_owner;
 
 /* These are for triggers of the extension's own. */
 REVOKE ALL ON FUNCTION @extschema@.lb_board_changed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.lb_on_drop() FROM PUBLIC;
 
 /*
- * What is written to these tables by a worker of logical replication fires row
- * triggers alone.  TRUNCATE makes every session look again by itself, but has
- * to be known before the rows are gone.
+ * A worker of logical replication fires row triggers only.  TRUNCATE sends an
+ * invalidation by itself, but its trigger must run before the rows are gone.
  */
 DROP TRIGGER lb_board_changed ON @extschema@.lb_board;
 CREATE TRIGGER lb_board_changed
@@ -44,8 +54,30 @@ ALTER TABLE @extschema@.lb_board ENABLE ALWAYS TRIGGER lb_board_truncated;
 COMMENT ON TRIGGER lb_board_truncated ON @extschema@.lb_board IS
 'takes the indexes of all boards away';
 
+
+/* ----------------------------------------------------------------
+ *		2. Reads
+ * ----------------------------------------------------------------
+ */
+
+CREATE FUNCTION @extschema@.lb_rank_json(
+	member bigint,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS json
+AS 'MODULE_PATHNAME', 'lb_rank_json'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
+COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
+'a member with its neighbours as one json object; null if it is not on the board';
+
+
+/* ----------------------------------------------------------------
+ *		3.1. Windows
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Windows.  Written through lb_open_window() and lb_close_window(); part of a
+ * Written through lb_open_window() and lb_close_window(); part of a
  * dump.
  */
 CREATE TABLE @extschema@.lb_window (
@@ -118,7 +150,7 @@ COMMENT ON TRIGGER lb_window_changed ON @extschema@.lb_window IS
 'makes all sessions read the windows again';
 
 /*
- * Keys that are written to no more.  They are never used again, so this only
+ * Keys of windows that are closed.  They are never used again, so this table only
  * grows, by a row for each window.
  */
 CREATE TABLE @extschema@.lb_closed (
@@ -188,9 +220,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_close_window(text) IS
 'makes lb_submit() write to a window no more, or ends one that comes once';
 
-/*
- * Submitting.
+
+/* ----------------------------------------------------------------
+ *		3.2. Submitting
+ * ----------------------------------------------------------------
  */
+
 CREATE TABLE @extschema@.lb_applied (
 	player_id	   bigint NOT NULL,
 	match_id	   text COLLATE "C" NOT NULL,
@@ -206,9 +241,9 @@ USING brin (applied_at);
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_applied', '');
 
 COMMENT ON TABLE @extschema@.lb_applied IS
-'submits with a match_id, lest one be applied twice; kept for leaderboard.applied_retention';
+'submits with a match_id, so that none is applied twice; kept for leaderboard.applied_retention';
 COMMENT ON COLUMN @extschema@.lb_applied.player_id IS
-'who';
+'the player';
 COMMENT ON COLUMN @extschema@.lb_applied.match_id IS
 'as submitted';
 COMMENT ON COLUMN @extschema@.lb_applied.applied_at IS
@@ -239,7 +274,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_event', '');
 COMMENT ON TABLE @extschema@.lb_event IS
 'what has been submitted, unless leaderboard.events is off; kept for leaderboard.event_retention';
 COMMENT ON COLUMN @extschema@.lb_event.player_id IS
-'who';
+'the player';
 COMMENT ON COLUMN @extschema@.lb_event.op IS
 'as submitted';
 COMMENT ON COLUMN @extschema@.lb_event.amount IS
@@ -280,8 +315,21 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz) IS
 'lb_submit() of many at once; returns how many of them were applied';
 
+CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
+RETURNS json
+AS 'MODULE_PATHNAME', 'lb_submit_json'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
+COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
+'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';
+
+
+/* ----------------------------------------------------------------
+ *		3.3. Limits
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Limits.  Written through lb_set_limit() and lb_drop_limit(); part of a dump.
+ * Written through lb_set_limit() and lb_drop_limit(); part of a dump.
  */
 CREATE TABLE @extschema@.lb_limit (
 	name			  text COLLATE "C" NOT NULL,
@@ -348,7 +396,7 @@ COMMENT ON COLUMN @extschema@.lb_usage.limit_name IS
 COMMENT ON COLUMN @extschema@.lb_usage.board IS
 '"global", or the key of a window';
 COMMENT ON COLUMN @extschema@.lb_usage.player_id IS
-'who';
+'the player';
 COMMENT ON COLUMN @extschema@.lb_usage.since IS
 'beginning of the period';
 COMMENT ON COLUMN @extschema@.lb_usage.amount IS
@@ -378,7 +426,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly', '');
 COMMENT ON TABLE @extschema@.lb_anomaly IS
 'players whose submits have exceeded a limit which flags them, for review; kept for leaderboard.anomaly_retention';
 COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
-'who';
+'the player';
 COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
 'the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
@@ -432,9 +480,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_drop_limit(text) IS
 'removes a limit';
 
+
+/* ----------------------------------------------------------------
+ *		3.4. Hiding
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Hiding.  With the caller's privileges; first "global", whose row tells a
- * submit that is waiting for it whether the player is hidden.
+ * These run with the caller's privileges.  They write to "global" first: a submit
+ * that waits for that row then sees whether the player is hidden.
  */
 CREATE FUNCTION @extschema@.lb_hide(
 	player_id bigint,
@@ -452,11 +506,14 @@ RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_show'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
-'puts a player back on the boards that lb_hide() has taken him off';
+'puts a player back on the boards that lb_hide() has taken the player off';
 
-/*
- * The end of windows and seasons.
+
+/* ----------------------------------------------------------------
+ *		3.5. Standings
+ * ----------------------------------------------------------------
  */
+
 CREATE TABLE @extschema@.lb_archive (
 	board	  text COLLATE "C" NOT NULL,
 	season	  text COLLATE "C" NOT NULL DEFAULT '',
@@ -485,20 +542,19 @@ COMMENT ON COLUMN @extschema@.lb_archive.place IS
 COMMENT ON COLUMN @extschema@.lb_archive.rank IS
 'rank by the board''s method; null likewise';
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
-'who';
+'the member';
 COMMENT ON COLUMN @extschema@.lb_archive.score IS
 'with which score';
 COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
 'when the window or the season was closed';
 COMMENT ON COLUMN @extschema@.lb_archive.owner IS
-'who owned the board''s table then: standings are his, should the board become another''s';
+'the owner of the board''s table then, who may read the standings even if the board becomes another role''s';
 COMMENT ON COLUMN @extschema@.lb_archive.source IS
-'number of the board''s table in lb_archive_source: standings are also of whoever owns it now';
+'number of the board''s table in lb_archive_source: its present owner may read the standings, too';
 
 /*
- * Standings outlive their table.  A dump names those tables only that are still
- * there, since the others would be numbers, which mean another table wherever
- * it is restored.
+ * Standings outlive their table.  A dump has only the tables that still exist: the
+ * others would be numbers, which mean another table where the dump is restored.
  */
 CREATE TABLE @extschema@.lb_archive_source (
 	id	   integer GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -518,7 +574,7 @@ COMMENT ON COLUMN @extschema@.lb_archive_source.source IS
 'the table, whatever it is called now';
 
 /*
- * Kept for good, as the archive is: a name that was used twice would stand for two
+ * Kept for ever, as the archive is: a name that was used twice would stand for two
  * sets of standings.
  */
 CREATE TABLE @extschema@.lb_season (
@@ -583,9 +639,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
 'closes windows and removes what is not to be kept, as the worker does at leaderboard.maintenance_interval; more: call it again';
 
-/*
- * Watching.
+
+/* ----------------------------------------------------------------
+ *		3.6. Watching
+ * ----------------------------------------------------------------
  */
+
 CREATE TABLE @extschema@.lb_watched (
 	board		 text COLLATE "C" NOT NULL,
 	member		 bigint,
@@ -622,7 +681,7 @@ COMMENT ON COLUMN @extschema@.lb_watched.watcher IS
 COMMENT ON COLUMN @extschema@.lb_watched.last_key IS
 'what the name meant: of a window its key';
 COMMENT ON COLUMN @extschema@.lb_watched.last_members IS
-'who was on these places';
+'the members that were on these places';
 COMMENT ON COLUMN @extschema@.lb_watched.last_ranks IS
 'with which rank';
 COMMENT ON COLUMN @extschema@.lb_watched.last_scores IS
@@ -715,25 +774,29 @@ COMMENT ON FUNCTION @extschema@.lb_notify() IS
 'notifies what has changed of what is watched, as the worker does at leaderboard.notify_interval';
 REVOKE ALL ON FUNCTION @extschema@.lb_notify() FROM PUBLIC;
 
-/*
- * Answers in the shape of an HTTP interface.
- */
-CREATE FUNCTION @extschema@.lb_rank_json(
-	member bigint,
-	board text DEFAULT 'global',
-	radius integer DEFAULT 5)
-RETURNS json
-AS 'MODULE_PATHNAME', 'lb_rank_json'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
-COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
-'a member with its neighbours as one json object; null if it is not on the board';
 
-CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
-RETURNS json
-AS 'MODULE_PATHNAME', 'lb_submit_json'
-LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
-COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
-'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';
+/* ----------------------------------------------------------------
+ *		4.1. Managing
+ * ----------------------------------------------------------------
+ */
+
+COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
+'waits until all boards are ready; false after the timeout, and at once if one is offline and is not going to be built by itself';
+
+/*
+ * A role that makes a board takes a name that other roles read and write by.  So
+ * only the database's owner may, and roles that the owner grants EXECUTE to.
+ */
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
+REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean) TO pg_database_owner;
+
+
+/* ----------------------------------------------------------------
+ *		4.2. Statistics
+ * ----------------------------------------------------------------
+ */
 
 /*
  * Statistics.  New columns come last: views of users may be made of these.
@@ -822,9 +885,15 @@ SELECT s.datname, s.total, s.used, s.reserved
 FROM @extschema@.lb_stat_memory_usage() s;
 DROP FUNCTION @extschema@.lb_stat_memory_rows();
 
+
+/* ----------------------------------------------------------------
+ *		4.3. Dumps
+ * ----------------------------------------------------------------
+ */
+
 /*
- * pg_dump by the database's owner, not necessarily a superuser, reads all that is
- * part of a dump, sequences too.
+ * The database's owner need not be a superuser to run pg_dump, which reads all
+ * that is part of a dump, sequences too.
  */
 GRANT SELECT ON TABLE @extschema@.lb_applied, @extschema@.lb_event,
 	@extschema@.lb_usage, @extschema@.lb_anomaly, @extschema@.lb_archive,
