@@ -70,7 +70,7 @@ erase_recorded(Oid lb_board, int32 id)
 {
 	LbDefinition *defn;
 
-	/* First, since it does not need the cache. */
+	/* First, since this does not need the cache. */
 	if (lb_dropped_here(lb_board, id))
 		return;
 	defn = lb_defn_by_id(id);
@@ -98,9 +98,8 @@ end_name(const char *board)
 }
 
 /*
- * The extension's table was written to: every backend must read it again.  For
- * each row, since no other triggers are fired for what a worker of logical
- * replication applies.
+ * Trigger on the extension's tables: every backend must read them again.  It
+ * is a row trigger, since a worker of logical replication fires no others.
  */
 Datum
 lb_board_changed(PG_FUNCTION_ARGS)
@@ -164,8 +163,8 @@ lb_board_changed(PG_FUNCTION_ARGS)
 }
 
 /*
- * After a DROP: forget the boards whose tables are gone, or a dump would hold
- * rows that cannot be restored.
+ * After a DROP: remove the boards whose tables are gone.  A dump with their
+ * rows could not be restored.
  */
 Datum
 lb_on_drop(PG_FUNCTION_ARGS)
@@ -208,7 +207,10 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");
 
-		/* All at once: each statement has every session read lb_board again. */
+		/*
+		 * All at once: after each statement, every session reads lb_board
+		 * again.
+		 */
 		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
 								 1, types, values, NULL);
 		SPI_finish();

@@ -49,9 +49,10 @@ PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
 
 /*
- * Rows that have come by replication have numbers which our sequence has not
- * given, for sequences are not replicated.  Numbers that it has given stay given:
- * others may have taken more meanwhile.
+ * Sequences are not replicated, so rows of lb_board that have come by
+ * replication have numbers which our sequence has not given yet: move it past
+ * them.  It never goes back, since concurrent transactions may have taken
+ * numbers from it.
  */
 static void
 skip_used_numbers(void)
@@ -143,8 +144,8 @@ check_source(Relation rel)
 }
 
 /*
- * A partition has one row trigger of ours, which is its own or a clone of its
- * partitioned table's; it cannot have both.
+ * A partition has one row trigger of ours: its own, or a clone of its
+ * partitioned table's.  It cannot have both.
  */
 static void
 check_partitions(Relation rel)
@@ -205,7 +206,7 @@ check_name(const char *board)
 				 errdetail("A board's name has at most %d bytes.", LB_MAX_NAME)));
 }
 
-/* Find out what keeps the board from having an index, and raise it. */
+/* Raise an error if the definition's columns cannot have an index. */
 static void
 check_definition(LbDefinition *defn, Relation rel)
 {
@@ -532,7 +533,10 @@ lb_drop_board(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* The name that a column has now.  One that was not there keeps its own. */
+/*
+ * Set name to what a column is called now.  A column that was not there keeps
+ * its name.
+ */
 static void
 current_name(char *name, Oid source, AttrNumber attno)
 {

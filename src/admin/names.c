@@ -31,7 +31,7 @@
 #include "service/as_owner.h"
 #include "service/window.h"
 
-/* Boards of a family whose values begin with a prefix are looked for. */
+/* A search for a board of a family whose value begins with a prefix. */
 typedef struct PrefixScan
 {
 	LbSharedBoard *shared;
@@ -91,7 +91,10 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 	return true;
 }
 
-/* The same by the table's rows, hidden ones included, as their owner. */
+/*
+ * The same by the table's rows, hidden ones included, with their owner's
+ * rights.
+ */
 static bool
 has_rows(const LbDefinition *family, const char *prefix)
 {
@@ -106,8 +109,8 @@ has_rows(const LbDefinition *family, const char *prefix)
 }
 
 /*
- * Whether keys that begin with a prefix have been closed, or have standings that
- * are read through the family.
+ * Whether windows with this prefix have been closed, or have archived
+ * standings that are read through the family.
  */
 static bool
 has_past(const LbDefinition *family, const char *prefix)
@@ -118,7 +121,9 @@ has_past(const LbDefinition *family, const char *prefix)
 	Datum		values[4];
 	char	   *end = pstrdup(prefix);
 
-	/* These columns are in C order: so up to the next character. */
+	/*
+	 * These columns are in C order: the range ends before the next character.
+	 */
 	end[strlen(end) - 1]++;
 	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
 	values[0] = CStringGetTextDatum(prefix);

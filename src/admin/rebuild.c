@@ -40,7 +40,7 @@
 PG_FUNCTION_INFO_V1(lb_rebuild);
 PG_FUNCTION_INFO_V1(lb_wait_ready);
 
-/* Names of all boards: while one is waited for, others can get new numbers. */
+/* The names of all boards: their numbers can change while we wait for one. */
 static int
 board_names(char ***names)
 {
@@ -74,7 +74,7 @@ attach_board(const char *name, LbSharedBoard **shared, bool *locked)
 		source = defn->source;
 		*locked = ConditionalLockRelationOid(source, AccessShareLock);
 
-		/* That may have brought in invalidations. */
+		/* The lock may have processed invalidations. */
 		defn = lb_find_defn(name);
 		if (defn != NULL && defn->source == source)
 			*shared = lb_shared_board_attach(defn, *locked &&
@@ -100,8 +100,8 @@ rebuild_error(const char *name, const char *reason)
 
 /*
  * Make or enable the capture triggers of a board's source, if some are missing
- * or do not fire.  Returns false if there was nothing to do.  No worker sees them
- * before we commit; the launcher has the board built then.
+ * or do not fire.  Returns false if there was nothing to do.  No worker sees
+ * the triggers before we commit; then the launcher starts the build.
  */
 static bool
 mend_triggers(const char *name)
@@ -215,7 +215,7 @@ lb_rebuild(PG_FUNCTION_ARGS)
 		lb_require_owner(defns[i]->source);
 	n = board_names(&names);
 
-	/* Builds take their time: none is waited for with a table locked. */
+	/* A build takes long, so do not wait for one while a table is locked. */
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = lb_find_defn(names[i]);

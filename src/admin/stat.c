@@ -203,7 +203,7 @@ board_name(const LbDefinition *defn, const char *value, int len)
 	return psprintf("%s:%s", defn->name, text);
 }
 
-/* Boards that are on their way into the cache while the walk goes on. */
+/* Boards that are prefetched while the walk goes on. */
 #define AHEAD 16
 
 typedef struct Sum
@@ -264,8 +264,8 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 }
 
 /*
- * Copy boards of a stripe, from number list->first on, as far as there is room;
- * or sum them up, those of a family of which not each is listed.
+ * Copy boards of a stripe, from number list->first on, while there is room.
+ * If not each board of a family is listed, sum them up instead.
  */
 static void
 copy_stripe(Listing * list, int s)
@@ -327,8 +327,8 @@ put_stripe(Listing * list, int s)
 }
 
 /*
- * Put rows of a definition: of the one board of a family that target names, or
- * of the family in all, or with each also of all its boards.
+ * Put the rows of a definition: of the one board of a family that target
+ * names, or of the family, and if each is set of all its boards.
  */
 static void
 put_def(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *target,

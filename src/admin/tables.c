@@ -137,8 +137,8 @@ check_default_board(const DefaultTable *table, Oid relid)
 }
 
 /*
- * What there is of a default table: its OID, or InvalidOid.  Raises if something
- * else has one of the names.
+ * The OID of a default table, or InvalidOid if it is not there.  Raises if
+ * another object has one of the names.
  */
 static Oid
 find_default_table(const DefaultTable *table, Oid schema, bool score_index)
@@ -184,7 +184,7 @@ make_default_board(const DefaultTable *table, Oid relid)
 	lb_make_board(&defn);
 }
 
-/* Make what there is not. */
+/* Make the table, its index and its board, unless they are there. */
 static void
 make_default_table(const DefaultTable *table, Oid schema, Oid relid,
 				   bool score_index, const char *extension)

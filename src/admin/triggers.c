@@ -37,8 +37,8 @@ table_name(Oid relid)
 }
 
 /*
- * Make or enable one of the capture triggers of a table.  It is known by its
- * function and has whatever name others have given it.
+ * Make or enable one of the capture triggers of a table.  A trigger of our
+ * function may have been renamed.
  */
 static void
 make_trigger(Oid source, bool row)
@@ -64,7 +64,7 @@ make_trigger(Oid source, bool row)
 			strcmp(trigger->tgname, name) != 0)
 			continue;
 
-		/* To replace it, readers need not be waited for. */
+		/* Replacing a trigger need not wait for readers. */
 		drop = OidIsValid(trigger->tgconstraint);
 		replace = !drop;
 	}

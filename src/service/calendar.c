@@ -24,7 +24,7 @@
 
 #include "service/calendar.h"
 
-/* All turns of clocks are multiples of this. */
+/* Clocks are turned by multiples of this. */
 #define QUARTER (15 * USECS_PER_MINUTE)
 
 const LbPeriodName lb_periods[] = {
@@ -70,8 +70,9 @@ zone_of(const LbCalendar *calendar)
 }
 
 /*
- * How much later, in seconds, the local time of a moment is than the earliest that
- * is yet to come: above 0 if clocks are turned back behind it.
+ * The seconds by which the local time of a moment is later than the earliest
+ * local time that is still to come: above 0 if clocks are about to be turned
+ * back behind it.
  */
 static int64
 ahead_of_clocks(const pg_tz *tz, TimestampTz at)
@@ -87,7 +88,7 @@ ahead_of_clocks(const pg_tz *tz, TimestampTz at)
 	int64		result = 0;
 	long		offset = 0;
 
-	/* A turn is noticed a day ahead: none is of more than that. */
+	/* Look a day ahead: no turn is of more than that. */
 	for (int i = 0; i < 8; i++)
 	{
 		pg_time_t	from = turn;
@@ -128,7 +129,7 @@ local_time(const LbCalendar *calendar, TimestampTz at, struct pg_tm *tm)
 		out_of_range();
 }
 
-/* Whether the date of a moment is a day or a later one. */
+/* Whether the local date of a moment is the given day or a later one. */
 static bool
 has_begun(const LbCalendar *calendar, int julian, TimestampTz at)
 {
@@ -196,8 +197,8 @@ is_hour(const LbCalendar *calendar, TimestampTz at, const char *key)
 }
 
 /*
- * From a second of an hour on in steps of a quarter, which lead to bound first
- * and may be backwards, until it is another: the second at which it changes.
+ * The second at which an hour changes to another.  Search from a second that
+ * is in the hour, first to bound and then in steps, which may go backwards.
  */
 static TimestampTz
 hour_bound(const LbCalendar *calendar, const char *key, TimestampTz same,
@@ -221,7 +222,10 @@ hour_bound(const LbCalendar *calendar, const char *key, TimestampTz same,
 	return Max(same, bound);
 }
 
-/* Clocks are turned within hours: feel for where this one begins and ends. */
+/*
+ * Clocks are turned within hours, so search for where this one begins and
+ * ends.
+ */
 static void
 hour_span(const LbCalendar *calendar, TimestampTz at, LbSpan *span)
 {
@@ -239,8 +243,8 @@ hour_span(const LbCalendar *calendar, TimestampTz at, LbSpan *span)
 }
 
 /*
- * Days from the beginning of a week to that of the ISO week that it is called
- * by, which is the one that most of it is in.
+ * Days from the beginning of a week to that of the ISO week whose number it
+ * has: the one that most of its days are in.
  */
 static int
 week_shift(const LbCalendar *calendar)
@@ -408,7 +412,7 @@ lb_calendar_after(TimestampTz at, const Interval *interval)
 void
 lb_check_interval(const char *name, const Interval *interval)
 {
-	/* A month less 30 days is now one thing, now another. */
+	/* What a month less 30 days is depends on the month. */
 	if (interval->month < 0 || interval->day < 0 || interval->time < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

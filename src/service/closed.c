@@ -31,7 +31,10 @@
 #include "service/calendar.h"
 #include "service/closed.h"
 
-/* Keys that lb_closed did not hold when it was last changed; all of them go. */
+/*
+ * Keys that were not in lb_closed when it was last changed.  When there is no
+ * room for another, all of them are forgotten.
+ */
 #define MAX_NOT_CLOSED 64
 static Oid	closed_relid = InvalidOid;
 static char not_closed[MAX_NOT_CLOSED][LB_MAX_WINDOW_KEY + 1];

@@ -45,11 +45,10 @@
 
 /*
  * A table of up to this many blocks is read at every visit, for windows that have
- * no board.  A larger one is read after LB_LOOK_HOURS, this many blocks in a
+ * no board.  A larger one is read after LB_SCAN_HOURS, this many blocks in a
  * transaction.
  */
-#define LOOK_BLOCKS 4096
-#define LB_LOOK_HOURS 24
+#define SCAN_BLOCKS 4096
 
 /*
  * Close a window whose time has come, unless a transaction that has written to it,
@@ -117,9 +116,9 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 }
 
 /*
- * The keys that have a board.  *all is set where there is no index to know them:
- * those of all rows of the table are needed instead.  Returns false while the
- * index is being built.
+ * The keys that have a board.  If there is no index, *all is set: the keys of
+ * all rows of the table are needed instead.  Returns false while the index is
+ * being built.
  */
 static bool
 keys_of_boards(const LbDefinition *defn, List **result, bool *all)
@@ -159,8 +158,9 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 }
 
 /*
- * The blocks of the table; of a partitioned one those of its largest partition,
- * *total of all of them, and *npartitions of them that have more than begin.
+ * The number of blocks of the table, or of its largest partition.  Sets *total
+ * to the blocks of all partitions, and *npartitions to how many of them have
+ * more than begin.
  */
 static BlockNumber
 blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
@@ -190,17 +190,17 @@ blocks_of(const LbDefinition *defn, BlockNumber begin, int *npartitions,
 
 /* Whether to read the table for keys that have no board. */
 static bool
-must_look(const LbDefinition *defn, LbSharedBoard *shared)
+must_scan(const LbDefinition *defn, LbSharedBoard *shared)
 {
 	int			npartitions;
 	uint64		total;
 
 	if (shared == NULL ||
 		lb_elapsed((TimestampTz) pg_atomic_read_u64(&shared->looked),
-				   GetCurrentTimestamp(), LB_LOOK_HOURS * 3600 * 1000))
+				   GetCurrentTimestamp(), LB_SCAN_HOURS * 3600 * 1000))
 		return true;
 	(void) blocks_of(defn, 0, &npartitions, &total);
-	return total <= LOOK_BLOCKS;
+	return total <= SCAN_BLOCKS;
 }
 
 /*
@@ -209,7 +209,7 @@ must_look(const LbDefinition *defn, LbSharedBoard *shared)
  * visit: a trigger of the user may keep the rows.
  */
 static void
-sort_out(LbVisit *visit, List *keys)
+enter_due(LbVisit *visit, List *keys)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
@@ -236,7 +236,7 @@ sort_out(LbVisit *visit, List *keys)
 		else if (now >= lb_window_goes(window, &span))
 			again = lappend(again, key);
 	}
-	if (visit->looked_at != 0 && again != NIL)
+	if (visit->scan_began != 0 && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
 		Datum		values[2];
@@ -245,7 +245,7 @@ sort_out(LbVisit *visit, List *keys)
 		foreach(lc, again)
 			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
 		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
-		values[1] = TimestampTzGetDatum(now - LB_LOOK_HOURS * USECS_PER_HOUR);
+		values[1] = TimestampTzGetDatum(now - LB_SCAN_HOURS * USECS_PER_HOUR);
 		(void) lb_own_run(&plan,
 						  "UPDATE @.lb_closed SET removed_at = NULL "
 						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
@@ -253,44 +253,49 @@ sort_out(LbVisit *visit, List *keys)
 	}
 }
 
-/* Look at the boards, and find out whether to read the table as well. */
+/*
+ * Find the windows that are due among the boards, and whether to read the
+ * table as well.
+ */
 static void
-look(LbVisit *visit, const LbDefinition *defn, const char *no_key)
+scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
 												   false);
-	bool		thorough = must_look(defn, shared);
+	bool		thorough = must_scan(defn, shared);
 	List	   *keys;
 	LbWait		wait = LB_WAIT_READY;
 
-	/* The worker comes again by itself. */
+	/*
+	 * lb_maintain() waits for a build; the worker visits the database again.
+	 */
 	if (!visit->one && shared != NULL &&
 		lb_is_building(shared) &&
 		!lb_created_here(defn))
 		wait = lb_wait_build(shared, defn->generation, false,
 							 lb_wait_timeout_ms);
 
-	/* When it has been built, then. */
-	if (!keys_of_boards(defn, &keys, &visit->read_all))
+	/* The index is still being built. */
+	if (!keys_of_boards(defn, &keys, &visit->scan_all_rows))
 	{
 		visit->done.more = wait == LB_WAIT_TIMEOUT;
 		return;
 	}
 	if (thorough)
-		visit->looked_at = GetCurrentTimestamp();
-	if (thorough || visit->read_all)
-		visit->reading = defn->source;
-	sort_out(visit, keys);
+		visit->scan_began = GetCurrentTimestamp();
+	if (thorough || visit->scan_all_rows)
+		visit->scanning = defn->source;
+	enter_due(visit, keys);
 }
 
 /*
- * Read some of the table, or all of it where there is one transaction only.  A
- * row that is updated between two parts may be overlooked: it is found at the
- * next time.
+ * Read a part of the table, or all of it if there is one transaction only.
+ * This may miss a row that is updated between two parts; the next scan finds
+ * it.
  */
 static void
-read_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
+scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	BlockNumber begin = visit->next_block;
 	BlockNumber end = InvalidBlockNumber;
@@ -298,36 +303,38 @@ read_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	int			npartitions;
 	uint64		total;
 
-	/* It is not the family's any more. */
-	if (defn->source != visit->reading)
+	/* The family has another table now. */
+	if (defn->source != visit->scanning)
 	{
-		visit->reading = InvalidOid;
-		visit->looked_at = 0;
+		visit->scanning = InvalidOid;
+		visit->scan_began = 0;
 		return;
 	}
 	most = blocks_of(defn, begin, &npartitions, &total);
-	if (visit->one && total > LOOK_BLOCKS)
-		end = begin + Max(1, LOOK_BLOCKS / Max(1, npartitions));
-	sort_out(visit, keys_of_rows(defn, !visit->read_all, begin, end));
+	if (visit->one && total > SCAN_BLOCKS)
+		end = begin + Max(1, SCAN_BLOCKS / Max(1, npartitions));
+	enter_due(visit, keys_of_rows(defn, !visit->scan_all_rows, begin, end));
 	visit->next_block = end;
 	if (end >= most)
-		visit->reading = InvalidOid;
+		visit->scanning = InvalidOid;
 }
 
 /*
- * Remember that all of the table was read.  Not before what was found has been
- * committed: it would not be found again.
+ * Remember that all of the table was read, after closing what was found has
+ * been committed.  Before that, an error would leave it for the next scan.
  */
 static void
-note_looked(LbVisit *visit, const LbDefinition *defn, const char *no_key)
+note_scanned(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *, defn), false);
 
 	if (shared != NULL)
-		pg_atomic_write_u64(&shared->looked, (uint64) visit->looked_at);
+		pg_atomic_write_u64(&shared->looked, (uint64) visit->scan_began);
 }
 
-/* Close what has been found.  Returns whether the transaction is to end. */
+/*
+ * Close the windows that are due.  Returns whether the transaction should end.
+ */
 static bool
 close_found(LbVisit *visit, const LbDefinition *defn)
 {
@@ -339,7 +346,7 @@ close_found(LbVisit *visit, const LbDefinition *defn)
 		visit->to_close = list_delete_first(visit->to_close);
 		(void) lb_attempt_key(close_window, visit, defn, key);
 		if (visit->done.closed == closed)
-			visit->looked_at = 0;	/* to be found again */
+			visit->scan_began = 0;	/* to be found again */
 		else if (visit->one)
 		{
 			visit->done.more = true;
@@ -354,30 +361,30 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 {
 	static const char *const what = "look for windows that are over";
 
-	if (!visit->looked)
+	if (!visit->scanned_boards)
 	{
-		if (!lb_attempt(look, what, visit, defn, NULL))
-			visit->looked_at = 0;
-		visit->looked = true;
+		if (!lb_attempt(scan_boards, what, visit, defn, NULL))
+			visit->scan_began = 0;
+		visit->scanned_boards = true;
 	}
-	else if (visit->looked_at != 0 && !OidIsValid(visit->reading) &&
+	else if (visit->scan_began != 0 && !OidIsValid(visit->scanning) &&
 			 visit->to_close == NIL)
 	{
-		(void) lb_attempt(note_looked, what, visit, defn, NULL);
-		visit->looked_at = 0;
+		(void) lb_attempt(note_scanned, what, visit, defn, NULL);
+		visit->scan_began = 0;
 	}
 	if (close_found(visit, defn))
 		return true;
-	if (OidIsValid(visit->reading))
+	if (OidIsValid(visit->scanning))
 	{
-		if (!lb_attempt(read_table, what, visit, defn, NULL))
+		if (!lb_attempt(scan_table, what, visit, defn, NULL))
 		{
-			visit->reading = InvalidOid;
-			visit->looked_at = 0;
+			visit->scanning = InvalidOid;
+			visit->scan_began = 0;
 		}
 
 		/*
-		 * note_looked() has a transaction after those that close what was
+		 * note_scanned() has a transaction after those that close what was
 		 * found.
 		 */
 		if (visit->one)

@@ -46,7 +46,9 @@
 PG_FUNCTION_INFO_V1(lb_hide);
 PG_FUNCTION_INFO_V1(lb_show);
 
-/* An index by which a member's rows are found, locked; or NULL. */
+/*
+ * A unique index that finds the rows of a member, opened and locked; or NULL.
+ */
 static Relation
 open_member_index(Relation rel, AttrNumber member)
 {
@@ -66,7 +68,7 @@ open_member_index(Relation rel, AttrNumber member)
 	return NULL;
 }
 
-/* A value of a member's type; false if it cannot be one. */
+/* The player as a value of the member's type; false if it does not fit. */
 static bool
 member_datum(Oid type, int64 player, Datum *result)
 {
@@ -162,7 +164,7 @@ wait_for_rows(const LbDefinition *defn, int64 player)
 {
 	bool		waited = false;
 
-	/* The UPDATE raises the error for a caller that may not hide the player. */
+	/* Without the privilege, do not wait: the UPDATE raises the error. */
 	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(defn->source,
 							  get_attnum(defn->source, defn->ranked_if),
@@ -214,7 +216,10 @@ set_ranked(const char *board, Datum player, bool ranked)
 	member = quote_identifier(defn->member);
 	column = quote_identifier(defn->ranked_if);
 
-	/* In the order of submits, whatever the column's collation. */
+	/*
+	 * Lock rows in the order of submits, which the column's collation need
+	 * not be.
+	 */
 	if (defn->family)
 		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
 						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
@@ -226,7 +231,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 	values[0] = player;
 	values[1] = BoolGetDatum(ranked);
 
-	/* Before we have locks on the player's rows that a submit waits for. */
+	/* Wait before we lock rows of the player, for which a submit may wait. */
 	(void) wait_for_rows(defn, DatumGetInt64(player));
 	switched = lb_switch_from_superuser(&saved, defn, true);
 	if (lock != NULL)
@@ -234,8 +239,8 @@ set_ranked(const char *board, Datum player, bool ranked)
 	n = lb_run_once(update, source, 2, types, values);
 
 	/*
-	 * While there is no row at all we have none, and a transaction may insert
-	 * one.
+	 * If there is no row, we hold no lock on one, and a transaction may
+	 * insert it.
 	 */
 	while (lock == NULL && n == 0 &&
 		   wait_for_rows(defn, DatumGetInt64(player)))
@@ -257,7 +262,10 @@ hide_cmp(const void *a, const void *b)
 	return ga != gb ? (ga ? -1 : 1) : strcmp(na, nb);
 }
 
-/* With the caller's privileges, and triggers of the user's. */
+/*
+ * The statements run with the caller's privileges, and fire the table's
+ * triggers.
+ */
 static int64
 set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
 {

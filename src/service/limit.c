@@ -139,7 +139,7 @@ limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
  * ----------------------------------------------------------------
  */
 
-/* The size of an amount, up or down. */
+/* The absolute value of an amount. */
 static int64
 size_of(int64 amount)
 {
@@ -261,7 +261,10 @@ count_anomalies(LbSubmit *s)
 	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
 						anomaly_cmp, NULL);
 
-	/* Several measures of one limit are exceeded by the same changes. */
+	/*
+	 * The same changes may exceed several measures of one limit: one row for
+	 * them.
+	 */
 	for (int i = 1; i < s->nanomalies; i++)
 	{
 		LbAnomaly  *to = &s->anomalies[n];
@@ -487,7 +490,7 @@ lb_limits_need_scores(const LbSubmit *s)
 	return false;
 }
 
-/* The scores of a board that a limit bounds. */
+/* Check the scores of a board against a limit. */
 static void
 check_scores(const LbLimit *limit, LbSubmit *s, int b)
 {

@@ -98,7 +98,10 @@ typedef struct Watch
  * ----------------------------------------------------------------
  */
 
-/* The reverse, of three arrays; one that is shorter has no more numbers. */
+/*
+ * The reverse of lb_places_array(), for three arrays.  A shorter array lacks
+ * numbers.
+ */
 static void
 places_of_arrays(LbPlaces *state, const Datum *arrays)
 {
@@ -168,11 +171,11 @@ typedef struct Round
 	Watch	   *watches;
 	int			n;
 	int64		sent;
-	MemoryContext context;		/* of a board that is looked at */
+	MemoryContext context;		/* of the board that is compared */
 	char		as_of[MAXDATELEN + 1];
 } Round;
 
-/* All that is watched, boards of one definition beside each other. */
+/* Read all watches; boards of one definition come one after the other. */
 static void
 read_watches(Round *round)
 {
@@ -265,8 +268,8 @@ write_problem(const Watch *watches, int n, const char *problem)
 }
 
 /*
- * Why a role's watch of a board is not notified: its rights have gone, since
- * it has begun to watch.  NULL if they are all there.
+ * The right that a role has lost since it has begun to watch a board, as the
+ * reason why it is not notified; or NULL.
  */
 static const char *
 missing_right(LbDefinition *defn, const char *watcher)
@@ -361,7 +364,7 @@ make_payload(const Round *round, const Watch *w, const LbPlaces *now)
 			any = true;
 	}
 
-	/* A window that has turned from empty to empty. */
+	/* Only the key has changed, and both windows are empty. */
 	if (!any && !more)
 		return NULL;
 	appendStringInfo(&buf, "], \"more\": %s}", more ? "true" : "false");
@@ -383,9 +386,9 @@ compare(Round *round, const Watch *w, const LbPlaces *now)
 	round->sent++;
 }
 
-/* Look at the watches of one board, which were all made for the same one. */
+/* Compare the watches of one board. */
 static void
-look_at_board(Round *round, const Watch *watches, int n)
+compare_board(Round *round, const Watch *watches, int n)
 {
 	LbDefinition *defn;
 	const char *problem = NULL;
@@ -463,8 +466,8 @@ end_of_definition(const Watch *watches, int from, int to)
 }
 
 /*
- * Where to split watches that are of more than one board: between two
- * definitions if there are several, and near the middle.
+ * Where to split watches of more than one board: near the middle, and between
+ * two definitions if there are several.
  */
 static int
 split(const Watch *watches, int from, int to)
@@ -485,8 +488,8 @@ split(const Watch *watches, int from, int to)
 }
 
 /*
- * Whether an error only says that a board is gone, locked, or not ready: at the
- * next time.
+ * Whether an error only says that a board is gone, locked, or not ready.  A
+ * later round tries again.
  */
 static bool
 is_passing(int sqlerrcode)
@@ -499,8 +502,8 @@ is_passing(int sqlerrcode)
 }
 
 /*
- * Look at the boards of some watches, in a subtransaction.  Returns the error
- * that has undone it, or NULL.
+ * Compare the watches from number from on and before to, in a subtransaction.
+ * Returns the error that has rolled it back, or NULL.
  */
 static ErrorData *
 try_boards(Round *round, int from, int to)
@@ -520,7 +523,7 @@ try_boards(Round *round, int from, int to)
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextReset(round->context);
 			MemoryContextSwitchTo(round->context);
-			look_at_board(round, &round->watches[i], end - i);
+			compare_board(round, &round->watches[i], end - i);
 			i = end;
 		}
 		ReleaseCurrentSubTransaction();
@@ -544,12 +547,12 @@ try_boards(Round *round, int from, int to)
 }
 
 /*
- * Look at some boards, and at each part of them for itself if that fails.  A
- * lock that is not to be had, or an index that is not ready, is that of a
- * whole definition: then its other boards wait for the next round as well.
+ * Compare watches, and if that fails each half of them.  A lock that is not
+ * granted and an index that is not ready concern a whole definition, so its
+ * other boards wait for the next round as well.
  */
 static void
-look_at_boards(Round *round, int from, int to)
+compare_boards(Round *round, int from, int to)
 {
 	ErrorData  *error;
 	bool		one_definition;
@@ -570,13 +573,13 @@ look_at_boards(Round *round, int from, int to)
 	if (one_definition &&
 		(error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
 		 error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
-		 /* at the next time */ ;
+		 /* in the next round */ ;
 	else if (end_of_board(round->watches, from, to) < to)
 	{
 		int			middle = split(round->watches, from, to);
 
-		look_at_boards(round, from, middle);
-		look_at_boards(round, middle, to);
+		compare_boards(round, from, middle);
+		compare_boards(round, middle, to);
 	}
 	else if (!is_passing(error->sqlerrcode))
 		write_problem(&round->watches[from], to - from, error->message);
@@ -602,9 +605,9 @@ notify_all(void)
 					   TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()),
 					   TIMESTAMPTZOID, NULL);
 
-	/* Newer than what they are compared with. */
+	/* A snapshot that is newer than the states to compare with. */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	look_at_boards(&round, 0, round.n);
+	compare_boards(&round, 0, round.n);
 	PopActiveSnapshot();
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
@@ -690,7 +693,7 @@ lb_watch_main(Datum arg)
 					psprintf("%d", lb_lock_timeout(LOCK_TIMEOUT)),
 					PGC_USERSET, PGC_S_OVERRIDE);
 
-	/* A board that has no index now is looked at when it has one. */
+	/* A board without an index waits for the round after its build. */
 	SetConfigOption("leaderboard.not_ready", "error", PGC_USERSET,
 					PGC_S_OVERRIDE);
 	SetConfigOption("leaderboard.offline", "error", PGC_USERSET,

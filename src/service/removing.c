@@ -43,9 +43,9 @@
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
-#define LEFT_ROWS 100000
+#define MAX_UNRANKED 100000
 
-/* How long dropping a partition may keep others waiting at most. */
+/* Milliseconds for which dropping a partition may make other sessions wait. */
 #define DROP_LOCK_TIMEOUT 50
 
 /* DELETE with the rights of the owner, without waiting for long for a row lock. */
@@ -136,7 +136,7 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 		(void) lb_run_once(drop, InvalidOid, 0, NULL, NULL);
 		lb_restore_user(&saved);
 
-		/* Its schema's name may have led to another. */
+		/* The name of its schema may have led to another table. */
 		if (get_rel_name(partition) != NULL)
 			lb_wrong_table(partition);
 	}
@@ -158,18 +158,18 @@ note_removed(const char *key)
 }
 
 static void
-forget_left(LbLeft *left)
+forget_unranked(LbUnranked *rows)
 {
-	if (left->key != NULL)
-		pfree(left->key);
-	if (left->why != NULL)
-		pfree(left->why);
-	if (left->rows != NULL)
+	if (rows->key != NULL)
+		pfree(rows->key);
+	if (rows->why != NULL)
+		pfree(rows->why);
+	if (rows->tids != NULL)
 	{
-		pfree(left->tables);
-		pfree(left->rows);
+		pfree(rows->tables);
+		pfree(rows->tids);
 	}
-	memset(left, 0, sizeof(LbLeft));
+	memset(rows, 0, sizeof(LbUnranked));
 }
 
 /* A DELETE of rows that its first parameter names, an array. */
@@ -255,9 +255,9 @@ delete_rows(Deletion * d, Datum *elements, int n)
  * kept them.
  */
 static void
-find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
+find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 {
-	LbLeft	   *left = &visit->left;
+	LbUnranked *rows = &visit->unranked;
 	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
 	Datum		values[3];
 	StringInfoData sql;
@@ -267,9 +267,9 @@ find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 	int			n;
 	bool		isnull;
 
-	forget_left(left);
+	forget_unranked(rows);
 	values[0] = CStringGetTextDatum(key);
-	values[1] = Int32GetDatum(LEFT_ROWS);
+	values[1] = Int32GetDatum(MAX_UNRANKED);
 	values[2] = kept;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
@@ -280,7 +280,7 @@ find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 	appendStringInfoString(&sql, " LIMIT $2) t");
 	(void) lb_run_as_owner(defn, false, sql.data, kept != 0 ? 3 : 2, types,
 						   values);
-	left->key = MemoryContextStrdup(visit->context, key);
+	rows->key = MemoryContextStrdup(visit->context, key);
 	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						  &isnull);
 	if (!isnull)
@@ -292,60 +292,62 @@ find_left(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
 		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
 						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
 						  &tids, NULL, &n);
-		left->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
-		left->rows = MemoryContextAlloc(visit->context,
+		rows->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
+		rows->tids = MemoryContextAlloc(visit->context,
 										n * sizeof(ItemPointerData));
 		for (int i = 0; i < n; i++)
 		{
-			left->tables[i] = DatumGetObjectId(tables[i]);
-			left->rows[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+			rows->tables[i] = DatumGetObjectId(tables[i]);
+			rows->tids[i] = *(ItemPointer) DatumGetPointer(tids[i]);
 		}
-		left->nrows = n;
+		rows->nrows = n;
 		pfree(tables);
 		pfree(tids);
 	}
-	left->all = left->nrows < LEFT_ROWS;
+	rows->all = rows->nrows < MAX_UNRANKED;
 	SPI_freetuptable(SPI_tuptable);
 }
 
 /*
- * Remove up to max_rows of the rows that find_left() has found: those of members
+ * Remove up to max_rows of the rows that find_unranked() has found: those of members
  * that are hidden, or have no score.
  */
 static void
-remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
-			int max_rows)
+remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+				int max_rows)
 {
-	LbLeft	   *left = &visit->left;
+	LbUnranked *rows = &visit->unranked;
 	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
 	Datum		values[3];
 	Deletion	deletion = {visit, defn, NULL, TIDOID, 3, types, values,
-	left->refused, left->why};
-	int			end = left->next + Min(left->nrows - left->next, max_rows);
-	Datum	   *tids = palloc(left->nrows * sizeof(Datum));
+	rows->refused, rows->why};
+	int			end = rows->next + Min(rows->nrows - rows->next, max_rows);
+	Datum	   *tids = palloc(rows->nrows * sizeof(Datum));
 
 	deletion.sql = psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
 							defn->from_name,
 							quote_identifier(defn->board_column));
-	while (left->next < end)
+	while (rows->next < end)
 	{
-		Oid			table = left->tables[left->next];
+		Oid			table = rows->tables[rows->next];
 		uint64		removed;
 		int			n = 0;
 
-		while (left->next < end && left->tables[left->next] == table)
-			tids[n++] = PointerGetDatum(&left->rows[left->next++]);
+		while (rows->next < end && rows->tables[rows->next] == table)
+			tids[n++] = PointerGetDatum(&rows->tids[rows->next++]);
 
-		/* A place that has got another row meanwhile has one of another key. */
+		/*
+		 * If the place has another row meanwhile, that is one of another key.
+		 */
 		values[1] = CStringGetTextDatum(key);
 		values[2] = ObjectIdGetDatum(table);
 		removed = delete_rows(&deletion, tids, n);
 		visit->done.removed += removed;
-		left->removed += removed;
+		rows->removed += removed;
 	}
-	left->refused = deletion.refused;
-	left->why = deletion.why;
-	if (left->next < left->nrows)
+	rows->refused = deletion.refused;
+	rows->why = deletion.why;
+	if (rows->next < rows->nrows)
 	{
 		visit->done.more = true;
 		return;
@@ -356,19 +358,19 @@ remove_left(LbVisit *visit, const LbDefinition *defn, const char *key,
 	 * If only some rows have gone, the others may have been updated
 	 * meanwhile.
 	 */
-	if (left->removed == 0 || (left->all && left->removed >= left->nrows))
+	if (rows->removed == 0 || (rows->all && rows->removed >= rows->nrows))
 	{
-		if (left->refused > 0)
+		if (rows->refused > 0)
 			ereport(WARNING,
 					(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
-							left->refused, key, left->why),
+							rows->refused, key, rows->why),
 					 errhint("They are tried again after %d hours.",
-							 LB_LOOK_HOURS)));
+							 LB_SCAN_HOURS)));
 		note_removed(key);
 	}
 	else
 		visit->done.more = true;
-	forget_left(left);
+	forget_unranked(rows);
 }
 
 /*
@@ -417,15 +419,15 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			return true;
 		}
 	}
-	find_left(visit, defn, key, removed < asked ? members : 0);
-	visit->left.refused = deletion.refused;
-	visit->left.why = deletion.why;
+	find_unranked(visit, defn, key, removed < asked ? members : 0);
+	visit->unranked.refused = deletion.refused;
+	visit->unranked.why = deletion.why;
 	return false;
 }
 
 /* How many rows the transaction may yet remove. */
 static int
-rows_left(const LbVisit *visit)
+rows_allowed(const LbVisit *visit)
 {
 	return visit->max_rows - (int) Min(visit->done.removed, visit->max_rows);
 }
@@ -434,7 +436,7 @@ rows_left(const LbVisit *visit)
 static void
 remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	LbLeft	   *left = &visit->left;
+	LbUnranked *rows = &visit->unranked;
 	Oid			partition = partition_of(defn, key);
 
 	if (OidIsValid(partition))
@@ -445,10 +447,10 @@ remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
 			visit->done.more = true;
 		return;
 	}
-	if ((left->key == NULL || strcmp(left->key, key) != 0) &&
-		remove_ranked(visit, defn, key, rows_left(visit)))
+	if ((rows->key == NULL || strcmp(rows->key, key) != 0) &&
+		remove_ranked(visit, defn, key, rows_allowed(visit)))
 		return;
-	remove_left(visit, defn, key, rows_left(visit));
+	remove_unranked(visit, defn, key, rows_allowed(visit));
 }
 
 /* The keys that are closed and still have rows. */
@@ -490,7 +492,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 			*drops = lappend(*drops, key);
 			continue;
 		}
-		if (rows_left(visit) == 0)
+		if (rows_allowed(visit) == 0)
 		{
 			visit->done.more = true;
 			return true;

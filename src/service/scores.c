@@ -108,9 +108,8 @@ append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
 }
 
 /*
- * What becomes of a row that is there.  The op LB_OP_CHANGE changes nothing and
- * locks the row; see lb_write_global().  With changes, an increment is known not
- * to be zero.
+ * The change of a row that is there.  LB_OP_CHANGE only locks the row; see
+ * lb_write_global().  If changes is set, the increment is not zero.
  */
 static void
 append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
@@ -134,7 +133,9 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 	if (stamp)
 		appendStringInfoString(buf, ", updated_at = GREATEST(t.updated_at, excluded.updated_at)");
 
-	/* A score that stays is not written, and keeps its time. */
+	/*
+	 * A score that does not change is not written, and keeps its updated_at.
+	 */
 	if (op == LB_OP_CHANGE)
 		appendStringInfoString(buf, " WHERE false");
 	else if (op == LB_OP_INCR && changes)
@@ -241,9 +242,9 @@ read_text(const void *arg)
 }
 
 /*
- * The players that have a row, and whether it is ranked; of windows only those
- * that are hidden.  $1 players.  Rows of "global" are locked, as lb_hide() does
- * first.
+ * The players that have a row, and whether it is ranked; for windows only
+ * those that are hidden.  $1 players.  The rows of "global" are locked, which
+ * lb_hide() locks first.
  */
 static char *
 hidden_text(const void *arg)
@@ -279,7 +280,10 @@ int8_array(const int64 *values, int n)
 	return lb_make_array(INT8OID, datums, NULL, n);
 }
 
-/* Remember the scores that a statement has returned, of what it wrote or read. */
+/*
+ * Remember the scores that a statement has returned, whether it wrote or read
+ * them.
+ */
 static void
 take_scores(LbSubmit *s, bool written)
 {
@@ -377,7 +381,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	take_scores(s, false);
 }
 
-/* Several changes of one player are one, by what the operation does. */
+/* The changes of each player as one, by the operation. */
 static int64 *
 coalesce(const LbSubmit *s, LbOp op, bool descending)
 {
@@ -463,8 +467,8 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 }
 
 /*
- * Write to "global".  Where windows get the change that it gets, and that is
- * not known beforehand, the rows are locked, or inserted, in a first pass.
+ * If windows get the change of "global", and the change depends on the old
+ * score, a first pass locks or inserts the rows.
  */
 void
 lb_write_global(LbSubmit *s)
@@ -717,9 +721,9 @@ lb_write_windows(LbSubmit *s)
 }
 
 /*
- * The usual submit is one statement: an increment that all boards get.
- * Returns false if it is not that.  A trigger that keeps the row of "global"
- * from being written would keep the windows' rows as well, which come from it.
+ * The usual submit is one statement: an increment that all boards get.  It
+ * does not suit a table with a trigger that may keep rows from being written:
+ * without the row of "global", no row of windows would be written.
  */
 bool
 lb_write_single(LbSubmit *s)

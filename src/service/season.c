@@ -45,8 +45,8 @@ PG_FUNCTION_INFO_V1(lb_close_season);
 #define ARCHIVE_ROWS 10000
 
 /*
- * A window ends by itself.  The season of one would take its rows, or come
- * before its final standings in the archive.
+ * A window has no seasons: it ends by itself.  Its season would remove its
+ * rows, or be archived before its final standings.
  */
 static void
 refuse_window(const char *board, const LbTarget *target)
@@ -78,7 +78,7 @@ append_of_board(StringInfo sql, const LbTarget *target)
 {
 	const LbDefinition *defn = target->defn;
 
-	/* Rows of no member are on no board. */
+	/* A row without a member is on no board. */
 	appendStringInfo(sql, "t.%s IS NOT NULL", quote_identifier(defn->member));
 	if (target->has_value)
 		appendStringInfo(sql, " AND CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
@@ -153,7 +153,7 @@ record_season(const LbDefinition *defn, const char *board, const char *season,
 					  5, types, values, nulls);
 }
 
-/* The rows of a board that have a score and no place, of a query for a cursor. */
+/* A query for the rows of a board that have a score and no place. */
 static char *
 unranked_text(const LbTarget *target)
 {

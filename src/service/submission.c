@@ -190,7 +190,7 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	if (given == NULL && (!contains || !window->is_open))
 		return;
 
-	/* The key of another day was given. */
+	/* The caller has named the key of another day. */
 	if (given != NULL && strcmp(given, window->calendar.name) != 0 &&
 		strcmp(given, span.key) != 0)
 	{

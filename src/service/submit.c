@@ -120,8 +120,8 @@ read_answer(LbSubmit *s)
 }
 
 /*
- * Write, and log it; with answer, as lb_submit() does.  Between SPI_connect and
- * SPI_finish.
+ * Write the submission, check it against the limits, and log it.  With answer,
+ * also read what lb_submit() returns.  Between SPI_connect and SPI_finish.
  */
 static void
 apply(LbSubmit *s, text *op, bool answer)
@@ -277,7 +277,7 @@ lb_submit(PG_FUNCTION_ARGS)
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(3));
 		check_match_id(item.match_id);
 	}
-	/* Columns as the caller has found them, not looked up once more. */
+	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL : PG_GETARG_ARRAYTYPE_P(5));
 
@@ -311,9 +311,10 @@ lb_submit(PG_FUNCTION_ARGS)
 }
 
 /*
- * The statement of lb_submit_json(): $1 is what it has got.  The score is that of
- * "global", which comes first, or else of the first window.  Triggers of the
- * user's run in it, so it is qualified instead of having a search_path.
+ * The statement of lb_submit_json(): $1 is its argument.  The score is that of
+ * "global", which comes first, or else of the first window.  The users'
+ * triggers run in it with the caller's search_path, so every name is
+ * qualified.
  */
 static const char json_text[] =
 "SELECT pg_catalog.json_build_object("
@@ -387,7 +388,7 @@ lb_submit_json(PG_FUNCTION_ARGS)
 	bool		isnull = PG_ARGISNULL(0);
 	Datum		answer;
 
-	/* With nothing it is lb_submit() that says so. */
+	/* For a null argument, lb_submit() raises the error. */
 	(void) lb_require_catalog();
 	if (!isnull)
 		check_fields(PG_GETARG_JSONB_P(0));

@@ -22,7 +22,7 @@
 #define LB_VISIT_LOCK_TIMEOUT 1000
 
 /* Hours after which a large table is read again, and a refused row is tried. */
-#define LB_LOOK_HOURS 24
+#define LB_SCAN_HOURS 24
 
 /* What a transaction has done. */
 typedef struct LbDone
@@ -30,22 +30,22 @@ typedef struct LbDone
 	int64		closed;
 	int64		archived;
 	int64		removed;
-	bool		more;			/* there is more to do at once */
+	bool		more;			/* there is more to do now */
 } LbDone;
 
-/* Rows of a key that are on no board, where they were when we looked. */
-typedef struct LbLeft
+/* Rows of a key that are on no board, by their places when they were found. */
+typedef struct LbUnranked
 {
 	char	   *key;			/* NULL: not looked for yet */
 	Oid		   *tables;			/* a ctid is one of each partition */
-	ItemPointerData *rows;
+	ItemPointerData *tids;
 	int			nrows;
 	int			next;			/* the first that has not been tried */
 	int64		removed;
 	bool		all;			/* there were no others */
 	int64		refused;		/* rows that a constraint keeps */
 	char	   *why;			/* what it said, or NULL */
-} LbLeft;
+} LbUnranked;
 
 /* The extension's own tables that are trimmed. */
 typedef enum LbTrimmed
@@ -57,7 +57,7 @@ typedef enum LbTrimmed
 	LB_NTRIMMED
 } LbTrimmed;
 
-/* Where the next batch of one begins. */
+/* Where the next batch of such a table begins. */
 typedef struct LbTrimPlace
 {
 	ItemPointerData after;		/* the last row that was removed */
@@ -67,19 +67,24 @@ typedef struct LbTrimPlace
 /* A visit of the worker to a database, or a call of lb_maintain(). */
 typedef struct LbVisit
 {
-	bool		one;			/* a transaction for each thing that is done */
-	int			max_rows;		/* to be removed in a transaction */
+	bool		one;			/* each step has a transaction of its own */
+	int			max_rows;		/* to remove in a transaction */
 	MemoryContext context;		/* of what outlives a transaction */
 	LbDefinition *defn;			/* the family "*", or NULL */
-	bool		looked;			/* which keys are due has been found */
-	TimestampTz looked_at;		/* if all of the table is read, else 0 */
-	Oid			reading;		/* the table, if it has not all been read */
-	bool		read_all;		/* rows that are on boards, too */
-	BlockNumber next_block;		/* where to read on */
-	List	   *to_close;
+
+	/* Closing: which windows are due. */
+	bool		scanned_boards;
+	TimestampTz scan_began;		/* when the table's scan did; 0: none is due */
+	Oid			scanning;		/* the table, until all of it has been read */
+	bool		scan_all_rows;	/* those that are on boards, too */
+	BlockNumber next_block;		/* the next part of the scan */
+	List	   *to_close;		/* keys that are due */
+
+	/* Removing. */
 	List	   *skip;			/* keys that could not be removed */
-	bool		in_use;			/* the table: nothing is dropped of it */
-	LbLeft		left;
+	bool		in_use;			/* the table: no partition of it is dropped */
+	LbUnranked	unranked;
+
 	LbTrimPlace trims[LB_NTRIMMED];
 	LbDone		done;
 } LbVisit;

@@ -187,7 +187,7 @@ lb_watch_follow(PG_FUNCTION_ARGS)
 				 errmsg("function \"%s\" was not called by trigger manager for a row",
 						"lb_watch_follow")));
 
-	/* Any role may make a trigger of it on a table of its own. */
+	/* Any role can make a trigger of this function on a table of its own. */
 	cat = lb_catalog();
 	if (cat == NULL || cat->lb_board != RelationGetRelid(trigger->tg_relation) ||
 		TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
@@ -221,7 +221,10 @@ lb_watch_follow(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* The key of a board's name now, which leads to a target: mostly the name. */
+/*
+ * The key that a board's name, which has led to a target, means now: mostly
+ * the name itself.
+ */
 static char *
 key_of(const LbTarget *target, const char *board)
 {
@@ -451,8 +454,8 @@ lb_watch_member(PG_FUNCTION_ARGS)
 }
 
 /*
- * Forget a watch; member is null for a board's first places.  A board that is
- * gone can be no longer watched by a superuser.
+ * Remove a watch; member is null for a board's first places.  Only a superuser
+ * can remove the watch of a board that is gone.
  */
 static bool
 end_watch(Datum *values, const char *nulls)

@@ -47,8 +47,8 @@ lock_name(uint32 hash)
 }
 
 /*
- * Names clash where they are the same up to a colon, or where one counts back
- * from the other.
+ * Names clash if they are the same up to a colon, or if one counts back from
+ * the other.
  */
 void
 lb_window_lock_name(const char *name)
@@ -374,7 +374,10 @@ window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
 	window->is_open = true;
 }
 
-/* A window that comes once must not have been closed, nor be before we commit. */
+/*
+ * A window that comes once must not have been closed, and the lock keeps it
+ * from being closed before we commit.
+ */
 static void
 check_once(const LbCalendar *calendar)
 {
@@ -421,7 +424,9 @@ check_window(const LbWindow *window)
 	}
 }
 
-/* Arguments that are null are recorded as nulls, but for those two. */
+/*
+ * Arguments that are null are recorded as nulls, except the period and keep.
+ */
 static void
 record_window(FunctionCallInfo fcinfo, LbWindow *window)
 {
@@ -502,7 +507,10 @@ lb_close_window(PG_FUNCTION_ARGS)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
-	/* One that comes once ends now, or has never been. */
+	/*
+	 * A window that comes once ends now, or with its start if that is to
+	 * come.
+	 */
 	n = lb_own_run(&plan,
 				   "UPDATE @.lb_window SET is_open = period IS NULL, ends = CASE "
 				   "WHEN ends OPERATOR(pg_catalog.>) pg_catalog.now() "
