@@ -19,7 +19,6 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"

@@ -17,9 +17,8 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
 #include "service/calendar.h"

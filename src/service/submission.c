@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -19,7 +18,6 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-#include "boards/own.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "index/core.h"

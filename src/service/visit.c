@@ -13,7 +13,6 @@
 
 #include "access/xact.h"
 #include "executor/spi.h"
-#include "utils/memutils.h"
 #include "utils/resowner.h"
 
 #include "service/visit.h"
