@@ -38,9 +38,10 @@ PG_FUNCTION_INFO_V1(lb_on_drop);
 
 /*
  * Lock a source against writers, to the end of the transaction.  A transaction
- * that does not know the definition yet captures nothing for it: wait until it has
- * ended, and make the next one wait for us.  A source without a row trigger is not
- * locked: in a restore there are no triggers yet, and COPY may take hours.
+ * that does not know the definition yet captures nothing for it: wait until it
+ * has ended, and make the next one wait for us.  A source without a row
+ * trigger is not locked: in a restore there are no triggers yet, and COPY may
+ * take hours.
  */
 static void
 lock_captured(Oid source)
@@ -54,8 +55,8 @@ lock_captured(Oid source)
 }
 
 /*
- * A row of lb_board is removed or replaced.  Unless our own functions do that, its
- * index must not be found again by a row with the same number.
+ * A row of lb_board is removed or replaced.  Unless our own functions do that,
+ * its index must not be found again by a row with the same number.
  */
 static void
 erase_defn(LbDefinition *defn)
@@ -78,8 +79,8 @@ erase_recorded(Oid lb_board, int32 id)
 }
 
 /*
- * A board is gone, or has another table: remove what other tables of the extension
- * record under its name.
+ * A board is gone, or has another table: remove what other tables of the
+ * extension record under its name.
  */
 static void
 end_name(const char *board)

@@ -264,8 +264,8 @@ problem_hint(const LbDefinition *defn)
 }
 
 /*
- * The values of lb_board that are made of columns' names, in this order: member,
- * rank_by, board_column, ranked_if.
+ * The values of lb_board that are made of columns' names, in this order:
+ * member, rank_by, board_column, ranked_if.
  */
 #define NCOLUMN_VALUES 4
 
@@ -290,8 +290,8 @@ column_values(const LbDefinition *defn, Datum *values, char *nulls)
 }
 
 /*
- * Lock the source against writers, to the end of the transaction, and raise what
- * keeps it from having the board.
+ * Lock the source against writers, to the end of the transaction, and raise
+ * what keeps it from having the board.
  */
 static void
 lock_source(LbDefinition *defn)
@@ -325,7 +325,9 @@ lock_source(LbDefinition *defn)
 	relation_close(rel, NoLock);
 }
 
-/* Keep the name from other boards and windows, to the end of the transaction. */
+/*
+ * Keep the name from other boards and windows, to the end of the transaction.
+ */
 static void
 lock_name(const LbDefinition *defn)
 {

@@ -12,9 +12,9 @@
 
 /*
  * Make a board of a definition of which name, source, method and the columns'
- * names are filled in: check it, make its triggers, record it.  Locks the source
- * in ShareRowExclusiveLock, to the end of the transaction.  Outside of SPI, or
- * within it.
+ * names are filled in: check it, make its triggers, record it.  Locks the
+ * source in ShareRowExclusiveLock, to the end of the transaction.  Outside of
+ * SPI, or within it.
  */
 extern void lb_make_board(LbDefinition *defn);
 

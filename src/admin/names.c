@@ -57,8 +57,8 @@ find_prefix(uint32 hash, LbRef ref, void *arg)
 
 /*
  * Whether a family has boards that begin with a prefix, by its index.  Returns
- * false if the index does not know: it is not ready, or the transaction may have
- * written rows that are not in it.
+ * false if the index does not know: it is not ready, or the transaction may
+ * have written rows that are not in it.
  */
 static bool
 has_boards(LbDefinition *family, const char *prefix, bool *result)

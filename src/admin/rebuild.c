@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * rebuild.c
- *	  Building boards again, and waiting for builds: lb_rebuild() and lb_wait_ready().
+ *	  Building boards again, and waiting for builds.
  *
  * A build is the work of a background worker: these functions ask for it and
  * wait. lb_rebuild() also makes or enables capture triggers that are missing
@@ -57,8 +57,8 @@ board_names(char ***names)
  * Find a board as it is recorded now, or NULL, and its definition in shared
  * memory.  While we hold the lock, no session can drop the board or rename its
  * columns; only then is it safe to enter a definition that is not there.  If
- * another session has locked the table, this does not wait for it, and *shared may
- * be NULL.
+ * another session has locked the table, this does not wait for it, and *shared
+ * may be NULL.
  */
 static LbDefinition *
 attach_board(const char *name, LbSharedBoard **shared, bool *locked)
@@ -243,8 +243,8 @@ time_left(TimestampTz until)
 }
 
 /*
- * Wait until a board is ready, or dropped.  Returns false if it is not by then,
- * or if no worker is going to build it.
+ * Wait until a board is ready, or dropped.  Returns false if it is not by
+ * then, or if no worker is going to build it.
  */
 static bool
 wait_for_board(const char *name, TimestampTz until)

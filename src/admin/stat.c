@@ -147,8 +147,8 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * The function of version 0.1.0 lacks the last column: the result's description
- * says how many values are put into the row.
+ * The function of version 0.1.0 lacks the last column: the result's
+ * description says how many values are put into the row.
  */
 static void
 put_row(Listing * list, const char *name, const BoardRow *row, RowKind kind)
@@ -184,7 +184,8 @@ put_row(Listing * list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
 	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	Assert(i == lengthof(values));
-	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc, values, nulls);
+	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc,
+						 values, nulls);
 }
 
 /* The name of a family's board. */

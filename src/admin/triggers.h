@@ -17,9 +17,9 @@
 extern bool lb_make_triggers(Oid source);
 
 /*
- * Drop all triggers of our function that a table has of its own.  The table must
- * be locked in AccessExclusiveLock.  Between SPI_connect and SPI_finish; can
- * raise.
+ * Drop all triggers of our function that a table has of its own.  The table
+ * must be locked in AccessExclusiveLock.  Between SPI_connect and SPI_finish;
+ * can raise.
  */
 extern void lb_drop_triggers(Oid source);
 

@@ -34,8 +34,8 @@ extern void lb_keep_answers(Datum player, Datum match_id,
 							const LbAnswer *answers, int n);
 
 /*
- * What was returned for a match, palloc'd.  Returns their number: 0 if they have
- * not been kept, or if they are of boards that the caller may not read.
+ * What was returned for a match, palloc'd.  Returns their number: 0 if they
+ * have not been kept, or if they are of boards that the caller may not read.
  */
 extern int	lb_kept_answers(const LbSubmit *s, Datum player, Datum match_id,
 							LbAnswer **answers);

@@ -73,8 +73,8 @@ lb_window_board(const char *key)
 
 /*
  * The standings of a window are final: if they are there, they are not copied
- * again.  The statement that copies them also enters the window in lb_closed, so
- * that a concurrent lb_hide() is seen by both or by neither.
+ * again.  The statement that copies them also enters the window in lb_closed,
+ * so that a concurrent lb_hide() is seen by both or by neither.
  */
 int64
 lb_archive(const LbDefinition *defn, const char *board, const char *season,
@@ -120,9 +120,9 @@ require_past(LbDefinition *defn)
 }
 
 /*
- * The rows of lb_archive that lb_archive_top() returns.  A board of the same name
- * may have been another owner's, over another table: what was archived then is
- * not for readers of this one.
+ * The rows of lb_archive that lb_archive_top() returns.  A board of the same
+ * name may have been another owner's, over another table: what was archived
+ * then is not for readers of this one.
  */
 static uint64
 read_archive(const LbDefinition *defn, const char *board, int32 n,

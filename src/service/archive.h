@@ -13,9 +13,9 @@
 
 /*
  * Copy the first places of a board to lb_archive, all if top is below 0, and
- * return how many.  An empty season is that of a window: the same statement enters
- * the key in lb_closed, and standings that are there already stay.  Between
- * SPI_connect and SPI_finish; can raise.
+ * return how many.  An empty season is that of a window: the same statement
+ * enters the key in lb_closed, and standings that are there already stay.
+ * Between SPI_connect and SPI_finish; can raise.
  */
 extern int64 lb_archive(const LbDefinition *defn, const char *board,
 						const char *season, int64 top);

@@ -11,9 +11,9 @@
 #include "boards/definition.h"
 
 /*
- * Run a statement on a board's source with the rights of the source's owner, as
- * a security-restricted operation.  Rows that policies hide from the owner, by
- * FORCE ROW LEVEL SECURITY, are left out unless all_rows is set.  Between
+ * Run a statement on a board's source with the rights of the source's owner,
+ * as a security-restricted operation.  Rows that policies hide from the owner,
+ * by FORCE ROW LEVEL SECURITY, are left out unless all_rows is set.  Between
  * SPI_connect and SPI_finish; raises what the statement raises.
  */
 extern uint64 lb_run_as_owner(const LbDefinition *defn, bool all_rows,
@@ -21,8 +21,8 @@ extern uint64 lb_run_as_owner(const LbDefinition *defn, bool all_rows,
 							  Datum *values);
 
 /*
- * The same for an UPDATE or a DELETE of the source: its deferred constraints are
- * set IMMEDIATE before.
+ * The same for an UPDATE or a DELETE of the source: its deferred constraints
+ * are set IMMEDIATE before.
  */
 extern uint64 lb_write_as_owner(const LbDefinition *defn, bool all_rows,
 								const char *sql, int nargs, const Oid *types,

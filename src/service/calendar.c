@@ -313,7 +313,8 @@ day_span(const LbCalendar *calendar, int julian, int back, LbSpan *span)
 }
 
 bool
-lb_calendar_span(const LbCalendar *calendar, TimestampTz at, int back, LbSpan *span)
+lb_calendar_span(const LbCalendar *calendar, TimestampTz at, int back,
+				 LbSpan *span)
 {
 	struct pg_tm tm;
 
@@ -359,7 +360,8 @@ digits(const char *s, int n)
 
 /* The span of a window whose key ends in these digits. */
 bool
-lb_calendar_span_of_digits(const LbCalendar *calendar, const char *s, int len, LbSpan *span)
+lb_calendar_span_of_digits(const LbCalendar *calendar, const char *s,
+						   int len, LbSpan *span)
 {
 	int			year = len >= 6 ? digits(s, 4) : -1;
 	int			second = len >= 6 ? digits(s + 4, 2) : -1;
@@ -374,7 +376,8 @@ lb_calendar_span_of_digits(const LbCalendar *calendar, const char *s, int len, L
 	{
 		if (second > 53)
 			return false;
-		day_span(calendar, isoweek2j(year, second) - week_shift(calendar), 0, span);
+		day_span(calendar, isoweek2j(year, second) - week_shift(calendar), 0,
+				 span);
 		return true;
 	}
 	if (second > 12 || day > 31)

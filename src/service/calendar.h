@@ -24,7 +24,10 @@ typedef enum LbPeriod
 	LB_MONTHLY
 } LbPeriod;
 
-/* The name of a period, NULL for LB_ONCE, and how long its rows are kept by default. */
+/*
+ * The name of a period, NULL for LB_ONCE, and how long its rows are kept by
+ * default.
+ */
 typedef struct LbPeriodName
 {
 	const char *name;
@@ -73,9 +76,9 @@ extern bool lb_calendar_span_of_digits(const LbCalendar *calendar,
 									   const char *s, int len, LbSpan *span);
 
 /*
- * A moment later by an interval, with days of 24 hours and months of UTC: when a
- * window ends must not depend on the time zone of the session that asks.  Raises
- * 22008 if that is beyond what a timestamp can be.
+ * A moment later by an interval, with days of 24 hours and months of UTC: when
+ * a window ends must not depend on the time zone of the session that asks.
+ * Raises 22008 if that is beyond what a timestamp can be.
  */
 extern TimestampTz lb_calendar_after(TimestampTz at, const Interval *interval);
 
@@ -86,8 +89,8 @@ extern TimestampTz lb_calendar_after(TimestampTz at, const Interval *interval);
 extern void lb_check_interval(const char *name, const Interval *interval);
 
 /*
- * The length of a window's name in one that counts back from it, "daily-1", and
- * how far back; -1 if it is no such name.
+ * The length of a window's name in one that counts back from it, "daily-1",
+ * and how far back; -1 if it is no such name.
  */
 extern int	lb_split_alias(const char *name, int len, int *back);
 

@@ -99,8 +99,8 @@ lb_window_is_closed(const char *key, int len)
 }
 
 /*
- * A transaction that closes a key sends the invalidation of lb_closed before it
- * releases the lock on the key.
+ * A transaction that closes a key sends the invalidation of lb_closed before
+ * it releases the lock on the key.
  */
 bool
 lb_window_locked_is_closed(const char *key, int len)

@@ -43,15 +43,15 @@
 #include "workers/worker.h"
 
 /*
- * A table of up to this many blocks is read at every visit, for windows that have
- * no board.  A larger one is read after LB_SCAN_HOURS, this many blocks in a
- * transaction.
+ * A table of up to this many blocks is read at every visit, for windows that
+ * have no board.  A larger one is read after LB_SCAN_HOURS, this many blocks
+ * in a transaction.
  */
 #define SCAN_BLOCKS 4096
 
 /*
- * Close a window whose time has come, unless a transaction that has written to it,
- * or opened it again, is still running.  No new one can begin to.
+ * Close a window whose time has come, unless a transaction that has written to
+ * it, or opened it again, is still running.  No new one can begin to.
  */
 static void
 close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
@@ -74,9 +74,9 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 }
 
 /*
- * The keys of the rows in blocks from begin on and before end of the table, or of
- * each of its partitions; with an invalid end, in all blocks.  With unranked, only
- * those of rows that are on no board.
+ * The keys of the rows in blocks from begin on and before end of the table, or
+ * of each of its partitions; with an invalid end, in all blocks.  With
+ * unranked, only those of rows that are on no board.
  */
 static List *
 keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
@@ -110,7 +110,8 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
 	values[0] = PointerGetDatum(&tids[0]);
 	values[1] = PointerGetDatum(&tids[1]);
-	n = lb_run_as_owner(defn, false, sql.data, BlockNumberIsValid(end) ? 2 : 0, types, values);
+	n = lb_run_as_owner(defn, false, sql.data,
+						BlockNumberIsValid(end) ? 2 : 0, types, values);
 	return lb_keys_of_result(n);
 }
 
@@ -203,9 +204,9 @@ must_scan(const LbDefinition *defn, LbSharedBoard *shared)
 }
 
 /*
- * Enter those of these keys that are due in visit->to_close.  If rows of a window
- * have been written after its removal, it is removed again, but not at every
- * visit: a trigger of the user may keep the rows.
+ * Enter those of these keys that are due in visit->to_close.  If rows of a
+ * window have been written after its removal, it is removed again, but not at
+ * every visit: a trigger of the user may keep the rows.
  */
 static void
 enter_due(LbVisit *visit, List *keys)
@@ -325,7 +326,9 @@ scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 static void
 note_scanned(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
-	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *, defn), false);
+	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
+															  defn),
+												   false);
 
 	if (shared != NULL)
 		pg_atomic_write_u64(&shared->looked, (uint64) visit->scan_began);

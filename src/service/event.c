@@ -86,9 +86,9 @@ event_table_is_ours(Relation rel)
 }
 
 /*
- * Append to lb_event without a statement, which would cost more than everything
- * else that a submit does beside its writes.  Returns false if the table is not
- * as the script has made it.
+ * Append to lb_event without a statement, which would cost more than
+ * everything else that a submit does beside its writes.  Returns false if the
+ * table is not as the script has made it.
  */
 static bool
 append_event(const Datum *values, const char *nulls)

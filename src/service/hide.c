@@ -85,9 +85,9 @@ member_datum(Oid type, int64 player, Datum *result)
 }
 
 /*
- * Wait for a transaction that has inserted a row of a player and has not ended.
- * Returns whether there was one.  Raises 40001 if there is a row that the
- * snapshot of the whole transaction does not see.
+ * Wait for a transaction that has inserted a row of a player and has not
+ * ended.  Returns whether there was one.  Raises 40001 if there is a row that
+ * the snapshot of the whole transaction does not see.
  */
 static bool
 wait_for_row(Oid relid, const char *member, int64 player)
@@ -154,8 +154,8 @@ wait_for_row(Oid relid, const char *member, int64 player)
 
 /*
  * Wait for the transactions that have inserted rows of a player into a board's
- * table and have not ended: an UPDATE does not see these rows.  Returns whether
- * there was one.
+ * table and have not ended: an UPDATE does not see these rows.  Returns
+ * whether there was one.
  */
 static bool
 wait_for_rows(const LbDefinition *defn, int64 player)
@@ -182,7 +182,10 @@ wait_for_rows(const LbDefinition *defn, int64 player)
 	return waited;
 }
 
-/* Set ranked_if in a player's rows of a board; returns how many it has changed. */
+/*
+ * Set ranked_if in a player's rows of a board; returns how many it has
+ * changed.
+ */
 static uint64
 set_ranked(const char *board, Datum player, bool ranked)
 {
@@ -248,7 +251,9 @@ set_ranked(const char *board, Datum player, bool ranked)
 	return n;
 }
 
-/* "global" first: a submit that waits for its row then sees that it is hidden. */
+/*
+ * "global" first: a submit that waits for its row then sees that it is hidden.
+ */
 static int
 hide_cmp(const void *a, const void *b)
 {

@@ -115,7 +115,10 @@ limit_from_tuple(HeapTuple tuple, TupleDesc desc)
 
 static LbRowCache cache = {.table = "lb_limit",.from_tuple = limit_from_tuple,.cmp = limit_cmp};
 
-/* All limits, in the order of their names; valid to the end of the transaction. */
+/*
+ * All limits, in the order of their names; valid to the end of the
+ * transaction.
+ */
 static int
 load_limits(LbLimit ***limits)
 {
@@ -238,7 +241,9 @@ anomaly_cmp(const void *a, const void *b, void *unused)
 	return c != 0 ? c : strcmp(aa->measure, ab->measure);
 }
 
-/* Count in lb_anomaly what has been gathered, a row for each player and limit. */
+/*
+ * Count in lb_anomaly what has been gathered, a row for each player and limit.
+ */
 static void
 count_anomalies(LbSubmit *s)
 {
@@ -324,7 +329,9 @@ int64_text(int64 value)
 	return psprintf(INT64_FORMAT, value);
 }
 
-/* The sum of the sizes of player number p's amounts, and how many there are. */
+/*
+ * The sum of the sizes of player number p's amounts, and how many there are.
+ */
 static void
 sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
 {
@@ -342,11 +349,11 @@ sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
 }
 
 /*
- * Add to what each player has submitted so far; return a row for each player, in
- * their order: player, amount, submits, and whether they exceed the limit.  A
- * period is over at the same time in all sessions, whatever their time zones;
- * and if it begins a period from now or later, since the clock has been set
- * back.
+ * Add to what each player has submitted so far; return a row for each player,
+ * in their order: player, amount, submits, and whether they exceed the limit.
+ * A period is over at the same time in all sessions, whatever their time
+ * zones; and if it begins a period from now or later, since the clock has been
+ * set back.
  */
 static uint64
 add_usage(const LbLimit *limit, LbSubmit *s, int board)
@@ -620,7 +627,9 @@ check_limit(FunctionCallInfo fcinfo)
 						"period")));
 }
 
-/* Raise 42501 if a limit of that name is for a board that is not the caller's. */
+/*
+ * Raise 42501 if a limit of that name is for a board that is not the caller's.
+ */
 static void
 require_owner_of(const char *name)
 {

@@ -63,9 +63,9 @@ int			lb_anomaly_retention = 90 * 86400;
 
 /*
  * Remove old rows of one table, visit->max_rows at most, and none that another
- * transaction has locked.  A row t is old if it meets the condition, in which $1
- * is the oldest time that is kept.  A concurrent update may hide other rows from
- * this scan; the next visit finds them.
+ * transaction has locked.  A row t is old if it meets the condition, in which
+ * $1 is the oldest time that is kept.  A concurrent update may hide other rows
+ * from this scan; the next visit finds them.
  */
 static void
 trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
@@ -188,9 +188,9 @@ find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 }
 
 /*
- * Close windows, remove up to visit->max_rows rows, trim our own tables.  Between
- * SPI_connect and SPI_finish.  If each step has a transaction of its own, only the
- * first step that is due.
+ * Close windows, remove up to visit->max_rows rows, trim our own tables.
+ * Between SPI_connect and SPI_finish.  If each step has a transaction of its
+ * own, only the first step that is due.
  */
 static void
 maintain(LbVisit *visit)

@@ -213,10 +213,10 @@ read_watches(Round *round)
 }
 
 /*
- * Write to the row of a watch, unless another transaction has locked it, or has
- * written to it since it was read: that is another round, which has sent the
- * change, or lb_watch(), which has recorded a newer state.  Returns whether it was
- * written.
+ * Write to the row of a watch, unless another transaction has locked it, or
+ * has written to it since it was read: that is another round, which has sent
+ * the change, or lb_watch(), which has recorded a newer state.  Returns
+ * whether it was written.
  */
 #define UPDATE_WATCH(set) \
 	"UPDATE @.lb_watched AS w SET " set " " \
@@ -443,7 +443,9 @@ compare_board(Round *round, const Watch *watches, int n)
 	}
 }
 
-/* The end of the watches that are of the board, or definition, of the first. */
+/*
+ * The end of the watches that are of the board, or definition, of the first.
+ */
 static int
 end_of_board(const Watch *watches, int from, int to)
 {

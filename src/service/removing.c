@@ -47,7 +47,10 @@
 /* Milliseconds for which dropping a partition may make other sessions wait. */
 #define DROP_LOCK_TIMEOUT 50
 
-/* DELETE with the rights of the owner, without waiting for long for a row lock. */
+/*
+ * DELETE with the rights of the owner, without waiting for long for a row
+ * lock.
+ */
 static uint64
 delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
 				Oid *types, Datum *values)
@@ -99,11 +102,11 @@ partition_of(const LbDefinition *defn, const char *key)
 }
 
 /*
- * Drop a key's partition, which needs an exclusive lock on the table.  Sessions
- * that come while we wait for the lock wait behind us.  So we do not wait for
- * long, and a transaction that has waited in vain does not try again for another
- * partition.  Returns false if the partition is no longer the key's when we have
- * the locks.
+ * Drop a key's partition, which needs an exclusive lock on the table.
+ * Sessions that come while we wait for the lock wait behind us.  So we do not
+ * wait for long, and a transaction that has waited in vain does not try again
+ * for another partition.  Returns false if the partition is no longer the
+ * key's when we have the locks.
  */
 static bool
 drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
@@ -249,12 +252,13 @@ delete_rows(Deletion * d, Datum *elements, int n)
 }
 
 /*
- * Look for the rows of a key that has no board, or has none any more.  Leave out
- * the rows of the members in kept, an array or 0: a trigger of the user has just
- * kept them.
+ * Look for the rows of a key that has no board, or has none any more.  Leave
+ * out the rows of the members in kept, an array or 0: a trigger of the user
+ * has just kept them.
  */
 static void
-find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key, Datum kept)
+find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+			  Datum kept)
 {
 	LbUnranked *rows = &visit->unranked;
 	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
@@ -308,8 +312,8 @@ find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key, Datum k
 }
 
 /*
- * Remove up to max_rows of the rows that find_unranked() has found: those of members
- * that are hidden, or have no score.
+ * Remove up to max_rows of the rows that find_unranked() has found: those of
+ * members that are hidden, or have no score.
  */
 static void
 remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
@@ -373,9 +377,9 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 }
 
 /*
- * Remove up to max_rows rows of a closed window that are on its board.  Returns
- * true if it has removed max_rows; otherwise it has looked for the rows that are on
- * no board.
+ * Remove up to max_rows rows of a closed window that are on its board.
+ * Returns true if it has removed max_rows; otherwise it has looked for the
+ * rows that are on no board.
  */
 static bool
 remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,

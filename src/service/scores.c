@@ -151,8 +151,8 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 
 /*
  * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked.  The
- * arrays are unnested in a target list: as functions in FROM each of them would
- * be put in a tuplestore first.
+ * arrays are unnested in a target list: as functions in FROM each of them
+ * would be put in a tuplestore first.
  */
 static char *
 write_text(const void *arg)
@@ -376,7 +376,8 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	arg.defn = global ? s->global : s->windows;
 
 	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans[global], read_text, &arg, global ? 1 : 2, types, values);
+	run_on_source(&plans[global], read_text, &arg, global ? 1 : 2, types,
+				  values);
 	take_scores(s, false);
 }
 
@@ -569,9 +570,9 @@ run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 }
 
 /*
- * A player may have been hidden before there was a row of "global".  The rows of
- * windows record that, and a new row of "global" is not ranked then.  A player
- * with a rank on "global" has a row.
+ * A player may have been hidden before there was a row of "global".  The rows
+ * of windows record that, and a new row of "global" is not ranked then.  A
+ * player with a rank on "global" has a row.
  */
 void
 lb_find_entering(LbSubmit *s)
@@ -611,10 +612,10 @@ lb_find_entering(LbSubmit *s)
 
 /*
  * Find the players that are hidden, whose new rows of windows are not ranked.
- * If "global" is written to, its rows are known, and locked.  Otherwise both the
- * row of "global" and those of other windows are read, and the row of "global" is
- * locked.  So a concurrent lb_hide() has either hidden the player before this
- * submit reads the row, or waits for it and sees the new rows.
+ * If "global" is written to, its rows are known, and locked.  Otherwise both
+ * the row of "global" and those of other windows are read, and the row of
+ * "global" is locked.  So a concurrent lb_hide() has either hidden the player
+ * before this submit reads the row, or waits for it and sees the new rows.
  */
 static void
 find_hidden(LbSubmit *s)
@@ -684,7 +685,8 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	arg.returning = s->need_scores;
 	arg.hidden = false;
-	run_on_source(&plans[s->need_scores][op], write_text, &arg, 5, types, values);
+	run_on_source(&plans[s->need_scores][op], write_text, &arg, 5, types,
+				  values);
 	if (!s->need_scores)
 		return;
 	take_scores(s, true);

@@ -16,8 +16,8 @@
  */
 
 /*
- * Write a submit of one change by one statement, if it is an increment that all
- * boards get.  Returns false, and writes nothing, if it is not.
+ * Write a submit of one change by one statement, if it is an increment that
+ * all boards get.  Returns false, and writes nothing, if it is not.
  */
 extern bool lb_write_single(LbSubmit *s);
 

@@ -72,7 +72,9 @@ refuse_window(const char *board, const LbTarget *target)
 			 errhint("Windows are closed after their end by the worker, or lb_maintain().")));
 }
 
-/* The condition for a row t to be of a board, whose value is $1 in a family. */
+/*
+ * The condition for a row t to be of a board, whose value is $1 in a family.
+ */
 static void
 append_of_board(StringInfo sql, const LbTarget *target)
 {
@@ -102,8 +104,8 @@ is_guest(const LbDefinition *defn)
 }
 
 /*
- * Raise 42501 if policies can keep rows from the role that resets the table: their
- * scores would be archived now, and once more with the next season.
+ * Raise 42501 if policies can keep rows from the role that resets the table:
+ * their scores would be archived now, and once more with the next season.
  */
 static void
 require_all_rows(const LbDefinition *defn)
@@ -271,8 +273,9 @@ archive_unranked(const LbTarget *target, const char *board,
 
 /*
  * Find the board, and lock its table against writers: no score may be written
- * between the standings and the reset.  A transaction that writes to a partition
- * itself holds no lock on the source, so partitions are locked as well.
+ * between the standings and the reset.  A transaction that writes to a
+ * partition itself holds no lock on the source, so partitions are locked as
+ * well.
  */
 static void
 lock_board(const char *board, LbTarget *target)

@@ -150,8 +150,8 @@ lb_named_boards(ArrayType *names, Datum **elements)
 
 /*
  * Add a board.  A window is read as a board of the family "*", whose rows are
- * written: another family may have the name that the key begins with.  The same
- * board may be added twice, until sort_boards().
+ * written: another family may have the name that the key begins with.  The
+ * same board may be added twice, until sort_boards().
  */
 static LbSubmitBoard *
 add_board(LbSubmit *s, const char *name, bool window)
@@ -175,8 +175,8 @@ add_board(LbSubmit *s, const char *name, bool window)
 }
 
 /*
- * Add a window's span.  If the caller has named the window (given), it is part of
- * the answer even if the moment is not in it.
+ * Add a window's span.  If the caller has named the window (given), it is part
+ * of the answer even if the moment is not in it.
  */
 static void
 add_window(LbSubmit *s, LbWindow *window, const char *given)
@@ -204,8 +204,8 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 }
 
 /*
- * Add the board that the caller has named.  The privileges are checked first: a
- * caller without them learns nothing of the windows.
+ * Add the board that the caller has named.  The privileges are checked first:
+ * a caller without them learns nothing of the windows.
  */
 static void
 named_board(LbSubmit *s, const char *name)

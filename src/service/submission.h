@@ -88,10 +88,10 @@ typedef struct LbSubmit
 } LbSubmit;
 
 /*
- * Find the boards that a submit writes to: all that are open at s->at, or those
- * that an array of text names.  Locks the keys of the windows against being
- * closed, to the end of the transaction.  Raises 42501 where the caller may not
- * write scores, 42704 where there is no such board or window.
+ * Find the boards that a submit writes to: all that are open at s->at, or
+ * those that an array of text names.  Locks the keys of the windows against
+ * being closed, to the end of the transaction.  Raises 42501 where the caller
+ * may not write scores, 42704 where there is no such board or window.
  */
 extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
 
@@ -124,8 +124,8 @@ extern LbDefinition *lb_find_recorded(const char *name);
 extern void lb_require_some_write(void);
 
 /*
- * The elements of an array of boards' names, palloc'd.  Raises 54000 if there are
- * too many, 22004 if one is null.
+ * The elements of an array of boards' names, palloc'd.  Raises 54000 if there
+ * are too many, 22004 if one is null.
  */
 extern int	lb_named_boards(ArrayType *names, Datum **elements);
 

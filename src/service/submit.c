@@ -278,7 +278,8 @@ lb_submit(PG_FUNCTION_ARGS)
 	}
 	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL : PG_GETARG_ARRAYTYPE_P(5));
+	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
+							 PG_GETARG_ARRAYTYPE_P(5));
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visit.c
- *	  A visit of the maintenance worker to a database, or a call of lb_maintain().
+ *	  A visit of the maintenance worker, or a call of lb_maintain().
  *
  * Steps of a visit that may fail run in subtransactions, so that an error of
  * one window, or a lock that is not granted, does not keep the others from
@@ -84,7 +84,8 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 }
 
 bool
-lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn, const char *key)
+lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn,
+			   const char *key)
 {
 	return lb_attempt(action, psprintf("close or remove window \"%s\"", key),
 					  visit, defn, key);

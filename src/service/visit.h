@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * visit.h
- *	  A visit of the maintenance worker to a database, or a call of lb_maintain().
+ *	  A visit of the maintenance worker, or a call of lb_maintain().
  *
  *-------------------------------------------------------------------------
  */
@@ -16,12 +16,14 @@
 #include "service/window.h"
 
 /*
- * How long the worker waits for a lock at most, and lb_maintain() for a row of a
- * user's table, in milliseconds.  The next visit tries again.
+ * How long the worker waits for a lock at most, and lb_maintain() for a row of
+ * a user's table, in milliseconds.  The next visit tries again.
  */
 #define LB_VISIT_LOCK_TIMEOUT 1000
 
-/* Hours after which a large table is read again, and a refused row is tried. */
+/*
+ * Hours after which a large table is read again, and a refused row is tried.
+ */
 #define LB_SCAN_HOURS 24
 
 /* What a transaction has done. */
@@ -96,8 +98,8 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run one thing that may fail, because of a lock that is not to be had or of
  * what the user's own triggers do, in a subtransaction: an error is logged as
- * "could not <what>", and false returned.  Raises only what cancels or ends the
- * session.
+ * "could not <what>", and false returned.  Raises only what cancels or ends
+ * the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);
@@ -106,7 +108,9 @@ extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 extern bool lb_attempt_key(LbAction action, LbVisit *visit,
 						   const LbDefinition *defn, const char *key);
 
-/* The first column of the n rows that SPI has just returned, which it frees. */
+/*
+ * The first column of the n rows that SPI has just returned, which it frees.
+ */
 extern List *lb_keys_of_result(uint64 n);
 
 /* Whether a list of strings has a key. */

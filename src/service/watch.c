@@ -58,8 +58,8 @@ PG_FUNCTION_INFO_V1(lb_unwatch_member);
 #define MAX_TOP 1000
 
 /*
- * The longest name in JSON, in bytes.  A payload has it twice, where its key is
- * not shorter, and must have room for a few places as well.
+ * The longest name in JSON, in bytes.  A payload has it twice, where its key
+ * is not shorter, and must have room for a few places as well.
  */
 #define MAX_JSON_NAME 3500
 
@@ -359,7 +359,9 @@ require_short_name(const char *board)
 static const Oid watch_types[] = {TEXTOID, INT8OID, INT4OID, INT4OID, NAMEOID,
 TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 
-/* key is what identifies a row of lb_watched, as its unique indexes have it. */
+/*
+ * key is what identifies a row of lb_watched, as its unique indexes have it.
+ */
 #define WATCH(key) \
 	"INSERT INTO @.lb_watched (board, member, top, board_id, watcher, last_key, last_members, last_ranks, last_scores) " \
 	"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT " key " " \
@@ -368,9 +370,10 @@ TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 	"last_scores = excluded.last_scores, problem = NULL"
 
 /*
- * Watch the first places of a board, or a member if there is one, beginning with
- * the present state.  Every role in the database can receive notifications, so
- * only the owner of a board's table can watch it, and must be able to read it.
+ * Watch the first places of a board, or a member if there is one, beginning
+ * with the present state.  Every role in the database can receive
+ * notifications, so only the owner of a board's table can watch it, and must
+ * be able to read it.
  */
 static void
 watch(const char *board, int top, const int64 *member)

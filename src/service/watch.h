@@ -12,8 +12,9 @@
 #include "reads/read.h"
 
 /*
- * Whether there are watches in this database, or may be when a transaction that
- * is open has committed.  Takes its own snapshots; outside of SPI.  Can raise.
+ * Whether there are watches in this database, or may be when a transaction
+ * that is open has committed.  Takes its own snapshots; outside of SPI.  Can
+ * raise.
  */
 extern bool lb_has_watches(void);
 
@@ -35,22 +36,23 @@ typedef struct LbPlaces
 } LbPlaces;
 
 /*
- * Find a board that is watched, or is going to be, and its key.  Raises if there
- * is none of that name, or if the key is read as a board of another definition.
+ * Find a board that is watched, or is going to be, and its key.  Raises if
+ * there is none of that name, or if the key is read as a board of another
+ * definition.
  */
 extern LbDefinition *lb_find_watched(const char *board, char **key);
 
 /*
- * Set what reading with an owner's rights needs, until AtEOXact_GUC() of what is
- * returned: a search_path of PostgreSQL's own, and row_security off, which raises
- * instead of answering from a part of the rows.
+ * Set what reading with an owner's rights needs, until AtEOXact_GUC() of what
+ * is returned: a search_path of PostgreSQL's own, and row_security off, which
+ * raises instead of answering from a part of the rows.
  */
 extern int	lb_begin_reading(void);
 
 /*
  * Read, with the rights of the table's owner, the first places of the board of
- * a key, or those of n members: one place for each.  Policies that apply to the
- * owner are an error, not fewer rows, after lb_begin_reading().
+ * a key, or those of n members: one place for each.  Policies that apply to
+ * the owner are an error, not fewer rows, after lb_begin_reading().
  */
 extern int	lb_read_places(Oid owner, const char *key, int top,
 						   const int64 *members, int n, LbPlace **places);

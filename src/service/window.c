@@ -78,7 +78,8 @@ lb_op_from_text(const char *s)
 static int
 window_cmp(const void *a, const void *b)
 {
-	return strcmp((*(LbWindow *const *) a)->calendar.name, (*(LbWindow *const *) b)->calendar.name);
+	return strcmp((*(LbWindow *const *) a)->calendar.name,
+				  (*(LbWindow *const *) b)->calendar.name);
 }
 
 /* A window as lb_open_window() makes it, with the defaults of its period. */
@@ -170,8 +171,8 @@ lb_window_find(const char *name, int len)
 
 /*
  * The window of that name.  The four that are named by their period have keys
- * even if they are not recorded: an application that keeps such rows itself can
- * read them by name too.
+ * even if they are not recorded: an application that keeps such rows itself
+ * can read them by name too.
  */
 static LbWindow *
 find_or_default(const char *name, int len)
@@ -232,7 +233,8 @@ lb_window_of_key(const char *key, int len, LbSpan *span)
 		return NULL;
 	window = lb_window_find(key, colon - key);
 	if (window == NULL || window->calendar.period == LB_ONCE ||
-		!lb_calendar_span_of_digits(&window->calendar, colon + 1, len - (colon + 1 - key), span))
+		!lb_calendar_span_of_digits(&window->calendar, colon + 1,
+									len - (colon + 1 - key), span))
 		return NULL;
 
 	/* The 31st of April, or an hour that was left out. */

@@ -92,8 +92,8 @@ is_alias_of(const char *name, const char *window)
 }
 
 /*
- * A new window must neither hide what the name "daily-1" means nor come to mean
- * what a board or a window of such a name is.
+ * A new window must neither hide what the name "daily-1" means nor come to
+ * mean what a board or a window of such a name is.
  */
 static void
 check_alias(const char *name, LbPeriod period)
@@ -180,7 +180,9 @@ check_boards(const char *name, int prefix)
 	}
 }
 
-/* No key of a window that comes again may be the name of one that comes once. */
+/*
+ * No key of a window that comes again may be the name of one that comes once.
+ */
 static void
 check_keys(const char *name, LbPeriod period, int prefix)
 {
@@ -275,7 +277,9 @@ require_window_owner(void)
 	}
 }
 
-/* Arguments of lb_open_window(), in the order of the columns that it writes. */
+/*
+ * Arguments of lb_open_window(), in the order of the columns that it writes.
+ */
 enum
 {
 	ARG_NAME,
@@ -311,7 +315,10 @@ period_argument(FunctionCallInfo fcinfo, const char *name)
 	return period;
 }
 
-/* When a window that comes once starts and ends.  Others have no such arguments. */
+/*
+ * When a window that comes once starts and ends.  Others have no such
+ * arguments.
+ */
 static void
 moment_arguments(FunctionCallInfo fcinfo, LbCalendar *calendar)
 {
@@ -332,7 +339,10 @@ moment_arguments(FunctionCallInfo fcinfo, LbCalendar *calendar)
 						 lb_periods[calendar->period].name)));
 }
 
-/* The window that the arguments describe, with defaults for those that are null. */
+/*
+ * The window that the arguments describe, with defaults for those that are
+ * null.
+ */
 static void
 window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
 				 LbWindow *window)
