@@ -121,7 +121,7 @@ typedef struct Listing
 		int			len;
 		char		value[LB_MAX_VALUE];
 	}			rows[256];
-}			Listing;
+} Listing;
 
 static bool
 copy_board(uint32 hash, LbRef ref, void *arg)
@@ -151,7 +151,7 @@ copy_board(uint32 hash, LbRef ref, void *arg)
  * description says how many values are put into the row.
  */
 static void
-put_row(Listing * list, const char *name, const BoardRow *row, RowKind kind)
+put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
 	Datum		values[24];
@@ -265,7 +265,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
  * If not each board of a family is listed, sum them up instead.
  */
 static void
-copy_stripe(Listing * list, int s)
+copy_stripe(Listing *list, int s)
 {
 	LbSharedBoard *shared = list->shared;
 	LbStripe   *stripe = &shared->stripes[s];
@@ -297,7 +297,7 @@ copy_stripe(Listing * list, int s)
 
 /* Put the boards of a stripe into rows, and add them to list->all. */
 static void
-put_stripe(Listing * list, int s)
+put_stripe(Listing *list, int s)
 {
 	LbDefinition *defn = list->defn;
 

@@ -154,7 +154,7 @@ typedef struct Excess
 	const char *measure;
 	const char *value;
 	int64		bound;
-}			Excess;
+} Excess;
 
 /* Room for another anomaly, zeroed. */
 static LbAnomaly *
@@ -176,7 +176,7 @@ add_anomaly(LbSubmit *s)
 
 /* A change exceeds a limit: raise 23514, or gather it. */
 static void
-exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
+exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 {
 	const LbLimit *limit = e->limit;
 	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
@@ -211,7 +211,7 @@ exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
 
 /* The same for the sum of all changes of player number p. */
 static void
-player_exceeded(LbSubmit *s, const Excess * e, int p)
+player_exceeded(LbSubmit *s, const Excess *e, int p)
 {
 	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 

@@ -186,14 +186,14 @@ typedef struct Deletion
 	Datum	   *values;
 	int64		refused;		/* rows that a constraint keeps */
 	char	   *why;			/* what it said first, or NULL */
-}			Deletion;
+} Deletion;
 
 /*
  * Delete the rows of n elements, in a subtransaction.  Returns false if a
  * constraint keeps some of them.
  */
 static bool
-try_delete(Deletion * d, Datum *elements, int n, uint64 *removed)
+try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -236,7 +236,7 @@ try_delete(Deletion * d, Datum *elements, int n, uint64 *removed)
  * keeps, most likely a foreign key, are found by halves.
  */
 static uint64
-delete_rows(Deletion * d, Datum *elements, int n)
+delete_rows(Deletion *d, Datum *elements, int n)
 {
 	uint64		removed = 0;
 
