@@ -89,7 +89,7 @@ record_locks()
 	for e in "$tracing/events/$probes"/*/; do
 		e=$(basename "$e")
 		if [[ $e =~ ^($pattern)_ ]]; then
-			events+=(-e "$probes:$e" --filter 'name == "leaderboard"')
+			events+=(-e "$probes:$e" --filter 'name ~ "Leaderboard*"')
 		fi
 	done
 	perf record -q -a -m 4M -o "$WORK/locks.data" "${events[@]}" \

@@ -71,7 +71,7 @@ my $reader = $node->background_psql('a', timeout => 60);
 $reader->query_until(qr/asked/, "\\echo asked\nSELECT lb_rank(50, 'p'), 'waited' AS w;\n");
 ok( $node->poll_query_until(
 		'a', q{SELECT count(*) = 1 FROM pg_stat_activity
-			WHERE query LIKE '%waited%' AND wait_event = 'Extension' AND pid <> pg_backend_pid()}),
+			WHERE query LIKE '%waited%' AND wait_event_type = 'Extension' AND pid <> pg_backend_pid()}),
 	'a reader waits');
 kill 'CONT', $launcher;
 is($reader->query(q{SELECT 'and then'}) =~ s/\s+/ /gr, '1|waited and then', 'and goes on');

@@ -51,7 +51,7 @@ sub applier
 # Stop it while it is idle: at work, it could hold a lock.
 sub stop_applier
 {
-	ok($node->poll_query_until('postgres', "SELECT wait_event = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'"),
+	ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE backend_type = 'leaderboard applier'"),
 		'it sleeps');
 	my $pid = applier();
 	kill 'STOP', $pid;
@@ -232,7 +232,7 @@ kill 'CONT', $pid;
 
 # The next round begins with what this one has left.
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard applier' AND pid <> $pid AND wait_event = 'Extension'"),
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'leaderboard applier' AND pid <> $pid AND wait_event_type = 'Extension'"),
 	'it comes back');
 ready_all($node, 'in the memory of a family, looked at');
 $node->stop;
