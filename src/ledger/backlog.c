@@ -5,8 +5,8 @@
  *
  * A settled publication is history at once, but its changes may get into the
  * index later: the last publications of a board's history are its backlog
- * (LbLiveBoard.applied, LbLiveBoard.backlog).  They are applied in the order of
- * the history.
+ * (LbLiveBoard.applied, LbLiveBoard.backlog).  They are applied in the order
+ * of the history.
  *
  * The functions here apply a backlog under the stripe's lock, all of it or its
  * oldest publication.  prefetch.c applies a part, most of the time without the
@@ -23,9 +23,9 @@
 
 /*
  * The length of a backlog, in entries, at which a settle requests the applier.
- * Waking the applier takes as long as applying some entries.  A reader that comes
- * first has to apply what is there.  Tests have it requested sooner, and for
- * smaller boards.
+ * Waking the applier takes as long as applying some entries.  A reader that
+ * comes first has to apply what is there.  Tests have it requested sooner, and
+ * for smaller boards.
  */
 #ifndef LB_REQUEST_BACKLOG
 #define LB_REQUEST_BACKLOG 64
@@ -43,7 +43,10 @@ lb_backlog_first(LbLiveBoard *board)
 	return node;
 }
 
-/* Add a publication's entries to a batch, which is applied whenever it is full. */
+/*
+ * Add a publication's entries to a batch, which is applied whenever it is
+ * full.
+ */
 static void
 add_to_batch(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board,
 			 const LbPublication *pub)

@@ -13,8 +13,8 @@
 
 /*
  * The backlog of a large index may have LB_MAX_BACKLOG entries: applied
- * together, they share their waits for memory.  For a small index, the limit is
- * one entry per LB_BACKLOG_MEMBERS members.
+ * together, they share their waits for memory.  For a small index, the limit
+ * is one entry per LB_BACKLOG_MEMBERS members.
  */
 #define LB_MAX_BACKLOG 16
 #define LB_BACKLOG_MEMBERS 16
@@ -39,8 +39,8 @@ lb_backlog_limit(const LbLiveBoard *board)
 extern dlist_node *lb_backlog_first(LbLiveBoard *board);
 
 /*
- * Apply a backlog, or the oldest publication of one that is not empty.  Needs the
- * stripe's exclusive lock; never raises.
+ * Apply a backlog, or the oldest publication of one that is not empty.  Needs
+ * the stripe's exclusive lock; never raises.
  */
 extern void lb_apply_backlog(LbSharedBoard *shared, LbLiveBoard *board);
 extern void lb_apply_oldest(LbSharedBoard *shared, LbLiveBoard *board);
@@ -53,15 +53,16 @@ extern bool lb_sees_backlog(const LbLiveBoard *board,
 							const LbSnapshot *snapshot);
 
 /*
- * Whether settles may defer a board's backlog to the applier.  What waits for the
- * applier cannot leave the history, so they may not while histories are full.
+ * Whether settles may defer a board's backlog to the applier.  What waits for
+ * the applier cannot leave the history, so they may not while histories are
+ * full.
  */
 extern bool lb_may_defer(const LbLiveBoard *board);
 
 /*
  * Defer a backlog that has become too long to the applier.  Sets *wake if the
- * caller has to wake the applier.  Returns false if the caller has to apply the
- * backlog.  Needs the stripe's exclusive lock.
+ * caller has to wake the applier.  Returns false if the caller has to apply
+ * the backlog.  Needs the stripe's exclusive lock.
  */
 extern bool lb_defer_to_applier(LbSharedBoard *shared, LbStripe *stripe,
 								const LbLiveBoard *board, bool *wake);

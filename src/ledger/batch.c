@@ -3,10 +3,10 @@
  * batch.c
  *	  Several changes that are applied to an index together.
  *
- * A change that is applied alone waits for memory ten times and more, each time
- * for the place that tells where to look next.  The changes of a batch wait
- * together: their paths are prefetched level by level, and applied one after the
- * other.  prefetch.c says what that brings.
+ * A change that is applied alone waits for memory ten times and more, each
+ * time for the place that tells where to look next.  The changes of a batch
+ * wait together: their paths are prefetched level by level, and applied one
+ * after the other.  prefetch.c says what that brings.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,10 @@
 #include "ledger/batch.h"
 #include "ledger/publication.h"
 
-/* 0 leaves the prefetching of batches out, to measure what it brings: see prefetch.c. */
+/*
+ * 0 leaves the prefetching of batches out, to measure what it brings: see
+ * prefetch.c.
+ */
 #ifndef LB_PREFETCH
 #define LB_PREFETCH 1
 #endif

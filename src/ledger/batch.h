@@ -30,8 +30,8 @@ typedef struct LbBatch
 
 /*
  * Apply an entry to an index.  LB_EXISTS or LB_NOTFOUND: the index does not
- * hold what the entry was to replace.  The hints, or NULL, are for an entry that
- * has both keys; else they are not looked at.  Never raises.
+ * hold what the entry was to replace.  The hints, or NULL, are for an entry
+ * that has both keys; else they are not looked at.  Never raises.
  */
 static inline LbResult
 lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
@@ -48,8 +48,8 @@ lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
 }
 
 /*
- * The same for a live board.  If the entry cannot be applied, the definition goes
- * offline.  Needs the stripe's exclusive lock.  Never raises.
+ * The same for a live board.  If the entry cannot be applied, the definition
+ * goes offline.  Needs the stripe's exclusive lock.  Never raises.
  */
 extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 								const int64 *entry, const LbPath *old_hint,
@@ -58,7 +58,9 @@ extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 /* Make a batch empty. */
 extern void lb_batch_begin(LbBatch *batch);
 
-/* Add an entry, for which there is room.  It must live as long as the batch. */
+/*
+ * Add an entry, for which there is room.  It must live as long as the batch.
+ */
 extern void lb_batch_add(LbBatch *batch, const LbSharedBoard *shared,
 						 const int64 *entry);
 
@@ -71,14 +73,14 @@ extern void lb_batch_prefetch_members(const LbBatch *batch,
 									  const LbIndex *index);
 
 /*
- * Prefetch the paths to the keys.  Needs no lock if index is a copy that was made
- * under it.
+ * Prefetch the paths to the keys.  Needs no lock if index is a copy that was
+ * made under it.
  */
 extern void lb_batch_prefetch_keys(LbBatch *batch, const LbIndex *index);
 
 /*
- * Apply entry i of a batch whose keys have been prefetched.  Needs the stripe's
- * exclusive lock.
+ * Apply entry i of a batch whose keys have been prefetched.  Needs the
+ * stripe's exclusive lock.
  */
 extern void lb_batch_apply_one(const LbBatch *batch, int i,
 							   LbSharedBoard *shared, LbLiveBoard *board);

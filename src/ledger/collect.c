@@ -6,11 +6,11 @@
  * Of the pending publications and the backlog, a snapshot wants what it sees
  * added.  Of the rest of the history, it wants what it does not see undone.
  *
- * A transaction that a snapshot does not see ended after the snapshot was taken,
- * and settled after that; so the next xid at its settling, LbPublication.next_xid,
- * is at least the snapshot's xmax.  next_xid ascends within a history.  So the walk
- * goes from the newest publication back to the first that has a next_xid below
- * xmax.
+ * A transaction that a snapshot does not see ended after the snapshot was
+ * taken, and settled after that; so the next xid at its settling,
+ * LbPublication.next_xid, is at least the snapshot's xmax.  next_xid ascends
+ * within a history.  So the walk goes from the newest publication back to the
+ * first that has a next_xid below xmax.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,8 +25,8 @@
 #define MAX_LOOKS 4096
 
 /*
- * Add a publication's changes, or take them back.  *need is the room for all so
- * far; without it, nothing is copied.
+ * Add a publication's changes, or take them back.  *need is the room for all
+ * so far; without it, nothing is copied.
  */
 static void
 add_publication(const LbPublication *pub, bool undo, int *need,
@@ -94,9 +94,9 @@ collect_pending(const LbLiveBoard *board, const LbCollectArgs *args, int *need)
 }
 
 /*
- * Walk back through a history, from node on, and gather what the snapshot sees of
- * the backlog, and what it does not see of the rest.  need is how many changes
- * there are already.
+ * Walk back through a history, from node on, and gather what the snapshot sees
+ * of the backlog, and what it does not see of the rest.  need is how many
+ * changes there are already.
  */
 static LbCollect
 collect_history(const LbLiveBoard *board, const LbCollectArgs *args,

@@ -71,20 +71,20 @@ typedef struct LbCollectArgs
 } LbCollectArgs;
 
 /*
- * Gather what makes the index of board differ from what the snapshot sees, other
- * than the caller's own changes: transactions that the snapshot sees and that are
- * not in the index, and those in the index that it does not see.  board is NULL if
- * it does not live.  Needs the stripe's lock, shared.
+ * Gather what makes the index of board differ from what the snapshot sees,
+ * other than the caller's own changes: transactions that the snapshot sees and
+ * that are not in the index, and those in the index that it does not see.
+ * board is NULL if it does not live.  Needs the stripe's lock, shared.
  */
 extern LbCollect lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
 							const LbCollectArgs *args);
 
 /*
- * Continue with what is left of slice, under a later hold of the lock.  The board
- * must be the same one, and the snapshot above its floor.  This does not gather
- * what got into the index after the first slice.  Returns LB_COLLECT_MORE,
- * LB_COLLECTED, LB_COLLECT_ROOM, or LB_COLLECT_TOO_OLD if the place to continue at
- * has left the history.  Needs the stripe's lock, shared.
+ * Continue with what is left of slice, under a later hold of the lock.  The
+ * board must be the same one, and the snapshot above its floor.  This does not
+ * gather what got into the index after the first slice.  Returns
+ * LB_COLLECT_MORE, LB_COLLECTED, LB_COLLECT_ROOM, or LB_COLLECT_TOO_OLD if the
+ * place to continue at has left the history.  Needs the stripe's lock, shared.
  */
 extern LbCollect lb_collect_more(const LbLiveBoard *board,
 								 const LbSnapshot *snapshot,
@@ -92,8 +92,8 @@ extern LbCollect lb_collect_more(const LbLiveBoard *board,
 
 /*
  * Gather all that has got into the index after since, a former board->applied,
- * whether a snapshot sees it or not.  Returns false if the history does not have
- * all of it, or if there is no room.  Needs the stripe's lock, shared.
+ * whether a snapshot sees it or not.  Returns false if the history does not
+ * have all of it, or if there is no room.  Needs the stripe's lock, shared.
  */
 extern bool lb_collect_applied(const LbLiveBoard *board, uint64 since,
 							   LbChanges *changes);

@@ -3,15 +3,15 @@
  * large.c
  *	  Publications of large transactions.
  *
- * A large publication points to its owner's memory, so only the owner can settle
- * it, and no other process sees its members.  The owner settles it in slices, and
- * releases the stripe's lock in between.
+ * A large publication points to its owner's memory, so only the owner can
+ * settle it, and no other process sees its members.  The owner settles it in
+ * slices, and releases the stripe's lock in between.
  *
- * The publication is applied in steps.  A step removes or inserts one key.  The
- * keys are sorted, so that a step finds its neighbour's blocks in the cache, and
- * the blocks of a slice can be prefetched.  They are copies, since looking each
- * up in its entry would be a cache miss.  A build's queue gets a half of an entry
- * for each step.
+ * The publication is applied in steps.  A step removes or inserts one key.
+ * The keys are sorted, so that a step finds its neighbour's blocks in the
+ * cache, and the blocks of a slice can be prefetched.  They are copies, since
+ * looking each up in its entry would be a cache miss.  A build's queue gets a
+ * half of an entry for each step.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,8 +31,8 @@
 
 
 /*
- * Steps that are taken under one hold of the lock.  Keys in order are near each
- * other, so one in PREFETCH_EVERY is prefetched.
+ * Steps that are taken under one hold of the lock.  Keys in order are near
+ * each other, so one in PREFETCH_EVERY is prefetched.
  */
 #define SLICE 256
 #define PREFETCH_EVERY 8

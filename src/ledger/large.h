@@ -27,8 +27,8 @@ extern LbSteps lb_make_steps(const LbSharedBoard *shared,
 							 const int64 *entries, uint32 nentries);
 
 /*
- * Settle the owner's large publication.  Needs the stripe's exclusive lock, and
- * releases it between the slices.  Never raises.
+ * Settle the owner's large publication.  Needs the stripe's exclusive lock,
+ * and releases it between the slices.  Never raises.
  */
 extern void lb_settle_large(LbPublication *pub);
 

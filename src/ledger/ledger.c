@@ -3,23 +3,23 @@
  * ledger.c
  *	  Publish, settle, discard.
  *
- * Between the moment at which a transaction leaves the ProcArray and its commit
- * callback, its rows are visible, and other writers of these rows go ahead.  So a
- * second transaction can commit and call back first, and applying changes in the
- * order of the callbacks would be wrong.  But a transaction that changes a member
- * after transaction T does so when T has ended, since T's row lock or T's entry
- * in the unique index made it wait; and T published before it ended.  So a
- * publish that changes a member first settles what ended transactions have
- * published of that member.  Then no change is applied out of order, and no
- * backend waits.
+ * Between the moment at which a transaction leaves the ProcArray and its
+ * commit callback, its rows are visible, and other writers of these rows go
+ * ahead.  So a second transaction can commit and call back first, and applying
+ * changes in the order of the callbacks would be wrong.  But a transaction
+ * that changes a member after transaction T does so when T has ended, since
+ * T's row lock or T's entry in the unique index made it wait; and T published
+ * before it ended.  So a publish that changes a member first settles what
+ * ended transactions have published of that member.  Then no change is applied
+ * out of order, and no backend waits.
  *
  * Outcomes are looked up with the stripe's lock released, since that may have
  * to read the commit log.
  *
  * A settled publication stays with its board, as history, so that a snapshot
- * that does not see it can undo it.  It stays until no snapshot can be so old, or
- * memory is short; then the board's floor moves past it.  The last publications
- * of the history may not be in the index yet: backlog.c.
+ * that does not see it can undo it.  It stays until no snapshot can be so old,
+ * or memory is short; then the board's floor moves past it.  The last
+ * publications of the history may not be in the index yet: backlog.c.
  *
  * A large publication stays with its owner, and only the owner can settle it:
  * large.c.  A publish that may change the same members waits for that.
@@ -69,8 +69,8 @@ typedef struct Publish
  */
 
 /*
- * Settle a publication that is not large.  Whether to apply the backlog is up to
- * the caller, as long as the backlog is not far too long.
+ * Settle a publication that is not large.  Whether to apply the backlog is up
+ * to the caller, as long as the backlog is not far too long.
  */
 static void
 settle_shared(LbPublication *pub)
@@ -118,9 +118,9 @@ lb_settle_for_another(LbPublication *pub)
 }
 
 /*
- * After a publication has become history, apply the backlog of its board if that
- * is too long, or defer it to the applier.  Sets *wake if the applier has to be
- * woken.  Returns false if the board may be gone.
+ * After a publication has become history, apply the backlog of its board if
+ * that is too long, or defer it to the applier.  Sets *wake if the applier has
+ * to be woken.  Returns false if the board may be gone.
  */
 static bool
 shorten_backlog(LbPublication *pub, bool *wake)
@@ -231,11 +231,11 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
 
 /*
  * The oldest pending publication that has to be settled before we publish, or
- * whose outcome has to be looked up to know that; or NULL.  *outcome is what is
- * known of its transaction.
+ * whose outcome has to be looked up to know that; or NULL.  *outcome is what
+ * is known of its transaction.
  *
- * A transaction that is still running has no member in common with us.  A large
- * one does not show its members, so it counts as if it had.
+ * A transaction that is still running has no member in common with us.  A
+ * large one does not show its members, so it counts as if it had.
  */
 static LbPublication *
 find_predecessor(const Publish *p, const LbLiveBoard *board,
@@ -260,9 +260,9 @@ find_predecessor(const Publish *p, const LbLiveBoard *board,
 }
 
 /*
- * Settle the predecessors.  Returns the board, or NULL if the memory is used up
- * or the definition has gone.  Returns NULL with *blocked if a predecessor cannot
- * be settled yet.
+ * Settle the predecessors.  Returns the board, or NULL if the memory is used
+ * up or the definition has gone.  Returns NULL with *blocked if a predecessor
+ * cannot be settled yet.
  */
 static LbLiveBoard *
 settle_predecessors(Publish *p, LbRef *ref, bool *blocked)
@@ -304,10 +304,10 @@ settle_predecessors(Publish *p, LbRef *ref, bool *blocked)
 }
 
 /*
- * Publish under the stripe's lock.  Returns true when that is done, with success
- * or without.  Returns false if a predecessor blocks it.  Then release the lock
- * and resolve that before the next try: look up the predecessor's outcome, or
- * with p->wait, wait for its owner.
+ * Publish under the stripe's lock.  Returns true when that is done, with
+ * success or without.  Returns false if a predecessor blocks it.  Then release
+ * the lock and resolve that before the next try: look up the predecessor's
+ * outcome, or with p->wait, wait for its owner.
  */
 static bool
 try_publish(Publish *p)
@@ -352,9 +352,9 @@ try_publish(Publish *p)
 }
 
 /*
- * Look up the outcome of the transaction that blocks a publish, or wait until its
- * owner has gone on, a tenth of a second at most.  Holds no lock.  If that raises,
- * the pages are given back.
+ * Look up the outcome of the transaction that blocks a publish, or wait until
+ * its owner has gone on, a tenth of a second at most.  Holds no lock.  If that
+ * raises, the pages are given back.
  */
 static void
 resolve_blocker(Publish *p)

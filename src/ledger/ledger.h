@@ -25,32 +25,34 @@ typedef struct LbNetChanges
 
 /*
  * Publish the changes of the transaction xid on one board, at its PRE_COMMIT.
- * First settles what ended transactions have published of the same members.  The
- * entries must live until the transaction's callbacks have run, except with
- * prepare, when all of them go to shared memory.  Returns NULL if the memory is
- * used up or the definition has gone.  Raises only if the wait for a large
- * transaction's settling is interrupted, or an outcome cannot be looked up.
- * Takes the stripe's lock.
+ * First settles what ended transactions have published of the same members.
+ * The entries must live until the transaction's callbacks have run, except
+ * with prepare, when all of them go to shared memory.  Returns NULL if the
+ * memory is used up or the definition has gone.  Raises only if the wait for a
+ * large transaction's settling is interrupted, or an outcome cannot be looked
+ * up.  Takes the stripe's lock.
  */
 extern LbPublication *lb_publish(const LbNetChanges *changes,
 								 FullTransactionId xid, bool prepare);
 
 /*
- * The owner's transaction has committed: make its changes history, unless another
- * backend has done so.  They get into the index now, or together with others.
- * Takes the stripe's lock.  Never raises or allocates process-local memory.
+ * The owner's transaction has committed: make its changes history, unless
+ * another backend has done so.  They get into the index now, or together with
+ * others.  Takes the stripe's lock.  Never raises or allocates process-local
+ * memory.
  */
 extern void lb_settle(LbPublication *pub);
 
 /*
- * The owner's transaction has aborted.  Takes the stripe's lock.  Never raises.
+ * The owner's transaction has aborted.  Takes the stripe's lock.  Never
+ * raises.
  */
 extern void lb_discard(LbPublication *pub);
 
 /*
  * The owner's transaction was prepared: from now on a process that meets the
- * publication after the transaction has ended settles or discards it.  Takes the
- * stripe's lock.  Never raises.
+ * publication after the transaction has ended settles or discards it.  Takes
+ * the stripe's lock.  Never raises.
  */
 extern void lb_disown_prepared(LbPublication *pub);
 

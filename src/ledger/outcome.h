@@ -45,8 +45,8 @@ lb_find_outcome(const LbOutcomes *outcomes, uint64 xid)
 }
 
 /*
- * Look up outcomes->unknown.  Hold no lock; can raise.  Allocates in the current
- * memory context.
+ * Look up outcomes->unknown.  Hold no lock; can raise.  Allocates in the
+ * current memory context.
  */
 extern void lb_look_up_outcome(LbOutcomes *outcomes);
 

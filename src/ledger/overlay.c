@@ -42,8 +42,8 @@ old_cmp(const void *a, const void *b, void *arg)
 #define TAKEN_SHIFT 2
 
 /*
- * Sum up n entries of a member and leave the sum in the first.  Returns false if
- * the sum is more than one key less and one key more.
+ * Sum up n entries of a member and leave the sum in the first.  Returns false
+ * if the sum is more than one key less and one key more.
  *
  * Mostly each change begins where another one ended, but they need not be in
  * that order.  A key that is new in one and old in another is not in the sum.

@@ -12,8 +12,8 @@
 
 /*
  * An entry: a change of one member on one board, net of everything that a
- * transaction did to it.  It has a word of flags, room for the old key, and room
- * for the new key.  The flags say which keys are there.
+ * transaction did to it.  It has a word of flags, room for the old key, and
+ * room for the new key.  The flags say which keys are there.
  */
 #define LB_HAS_OLD 1
 #define LB_HAS_NEW 2
@@ -137,10 +137,10 @@ typedef struct LbOverlay
 extern bool lb_changes_are_net(const LbChanges *changes);
 
 /*
- * Sum up changes into entries, in order of their members.  entries has room for
- * changes->n of them.  Returns how many entries there are.  Sets *ambiguous if the
- * sum of a member is more than one key less and one key more.  Allocates nothing,
- * raises nothing.
+ * Sum up changes into entries, in order of their members.  entries has room
+ * for changes->n of them.  Returns how many entries there are.  Sets
+ * *ambiguous if the sum of a member is more than one key less and one key
+ * more.  Allocates nothing, raises nothing.
  */
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);

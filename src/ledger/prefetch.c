@@ -6,11 +6,11 @@
  * Settling and publishing are complete without this file: lb_apply_backlog()
  * does under the lock what the functions here do mostly without it.
  *
- * Most of the time that applying takes is waiting for memory, and that needs no
- * lock.  A part of a backlog is applied in three steps:
+ * Most of the time that applying takes is waiting for memory, and that needs
+ * no lock.  A part of a backlog is applied in three steps:
  *
- *	1. Under the stripe's exclusive lock, copy the first entries of the backlog,
- *	   as many as can be prefetched together (copy_part).  Set
+ *	1. Under the stripe's exclusive lock, copy the first entries of the
+ *	   backlog, as many as can be prefetched together (copy_part).  Set
  *	   LbStripe.prefetching.
  *	2. Without the lock, prefetch all paths to their keys, level by level
  *	   (prefetch_part).  The paths found are hints.
@@ -18,26 +18,28 @@
  *	   this step also releases the lock between two publications if a writer
  *	   waits.
  *
- * What is read without the lock may change under the reader's eyes, so nothing of
- * it is trusted: references are followed only within the region, and a descent
- * checks a hint link by link where it would search.
+ * What is read without the lock may change under the reader's eyes, so nothing
+ * of it is trusted: references are followed only within the region, and a
+ * descent checks a hint link by link where it would search.
  *
  * While LbStripe.prefetching is set, other settles on the stripe only add to
- * their backlogs, up to BACKLOG_EXCESS times the usual length (ledger.c), beyond
- * which they apply all of theirs.  A reader that needs the backlog, a large
- * transaction or a build may have applied it before step 3.  They apply all of
- * it, and only one process at a time applies a part: so if LbLiveBoard.applied
- * has not moved, the entries that were copied are still the first.
+ * their backlogs, up to BACKLOG_EXCESS times the usual length (ledger.c),
+ * beyond which they apply all of theirs.  A reader that needs the backlog, a
+ * large transaction or a build may have applied it before step 3.  They apply
+ * all of it, and only one process at a time applies a part: so if
+ * LbLiveBoard.applied has not moved, the entries that were copied are still
+ * the first.
  *
  * What prefetching brings, here, in batch.c and in the index
  * (skiplist_prefetch.c), and what the applier brings beside it:
  *
  *	Processor time of the applier for a change, 1,000,000 members, on a busy
- *	machine with 2 cores (Intel Xeon), median of 4 runs in turns: 1.6 us, and 2.2 us
- *	without prefetching.  An UPDATE by a procedure took 20 us, so that is 3 % of it.
- *	(Make two installations, one of them with COPT=-DLB_PREFETCH=0.  Have a
- *	procedure update 150,000 random rows and commit each, and compare utime +
- *	stime of the applier in /proc/PID/stat before and after.)
+ *	machine with 2 cores (Intel Xeon), median of 4 runs in turns: 1.6 us, and
+ *	2.2 us without prefetching.  An UPDATE by a procedure took 20 us, so that
+ *	is 3 % of it.  (Make two installations, one of them with
+ *	COPT=-DLB_PREFETCH=0.  Have a procedure update 150,000 random rows and
+ *	commit each, and compare utime + stime of the applier in /proc/PID/stat
+ *	before and after.)
  *
  *	Throughput of UPDATE, 10,000,000 members, against a table without a board:
  *	0.93 to 0.95 with one client, and 0.86 to 0.93 if the committing backend
@@ -63,7 +65,7 @@ typedef struct Part
 	LbStripe   *stripe;
 	uint64		generation;		/* of shared */
 	uint32		hash;			/* the board's */
-	uint64		applied;		/* the board's, as far as this part is applied */
+	uint64		applied;		/* the board's, as far as we have applied */
 	LbIndex		index;			/* a copy: where the prefetch begins */
 	LbBatch		batch;
 	uint64		versions[LB_MAX_BATCH]; /* of each entry's publication */
@@ -71,8 +73,8 @@ typedef struct Part
 }			Part;
 
 /*
- * Copy the first publications of a backlog, as far as they fit into a batch: they
- * may be gone when the lock is taken again.
+ * Copy the first publications of a backlog, as far as they fit into a batch:
+ * they may be gone when the lock is taken again.
  */
 static void
 copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
@@ -117,9 +119,9 @@ prefetch_part(Part * part)
 }
 
 /*
- * The board of a part, if its index is as it was when the part was copied or last
- * applied to.  NULL if a build has replaced it, or another process has applied the
- * backlog.
+ * The board of a part, if its index is as it was when the part was copied or
+ * last applied to.  NULL if a build has replaced it, or another process has
+ * applied the backlog.
  */
 static LbLiveBoard *
 board_of_part(const Part * part)

@@ -4,8 +4,8 @@
  *	  Publications of prepared transactions.
  *
  * COMMIT PREPARED runs no callback of ours.  So the publications of a prepared
- * transaction stay pending until another process finds that the transaction has
- * ended.  The launcher and builds look for that here.
+ * transaction stay pending until another process finds that the transaction
+ * has ended.  The launcher and builds look for that here.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,8 @@
 #include "ledger/prepared.h"
 
 /*
- * The prepared transactions of a stripe's publications.  If there are more than
- * fit, the rest waits for the next scan.
+ * The prepared transactions of a stripe's publications.  If there are more
+ * than fit, the rest waits for the next scan.
  */
 typedef struct PreparedScan
 {
@@ -30,7 +30,7 @@ typedef struct PreparedScan
 	uint64		xids[64];
 	bool		ended[64];
 	bool		committed[64];
-	bool		left;			/* publications stay, of transactions that run */
+	bool		left;			/* publications of running transactions stay */
 	int			nboards;
 	LbRef		boards[64];		/* changed, so they may have to be released */
 } PreparedScan;
@@ -71,8 +71,8 @@ find_prepared(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * Settle or discard a board's publications of transactions that have ended: visit
- * of lb_stripe_walk().
+ * Settle or discard a board's publications of transactions that have ended:
+ * visit of lb_stripe_walk().
  */
 static bool
 settle_prepared(uint32 hash, LbRef ref, void *arg)

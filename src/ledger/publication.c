@@ -4,15 +4,16 @@
  *	  The memory of publications, and the histories of boards.
  *
  * A publication is a chunk of the arena with its first entries, and a chain of
- * pages with the rest.  It is in one list of its board at a time: pending, until it
- * settles or is discarded, then history.  Its memory goes back when it is in no
- * list and its owner has called back.
+ * pages with the rest.  It is in one list of its board at a time: pending,
+ * until it settles or is discarded, then history.  Its memory goes back when
+ * it is in no list and its owner has called back.
  *
- * A history is in the order of settling, the oldest publication first.  The oldest
- * may leave it when every snapshot sees the publication (LbShared.horizon), or when
- * the histories of all boards exceed leaderboard.history_size; but not while it is
- * in the backlog.  When it leaves, the board's floor rises to it, and snapshots
- * below the floor are too old for the index.
+ * A history is in the order of settling, the oldest publication first.  The
+ * oldest may leave it when every snapshot sees the publication
+ * (LbShared.horizon), or when the histories of all boards exceed
+ * leaderboard.history_size; but not while it is in the backlog.  When it
+ * leaves, the board's floor rises to it, and snapshots below the floor are too
+ * old for the index.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +30,8 @@ int			lb_history_size = 16 * 1024;
 #define MAX_SPARE 64
 
 /*
- * Bytes by which a stripe's histories may grow or shrink before that is added to
- * the sum of all.
+ * Bytes by which a stripe's histories may grow or shrink before that is added
+ * to the sum of all.
  */
 #define HISTORY_STEP 8192
 
@@ -47,8 +48,8 @@ lb_free_pages(const LbMem *mem, LbRef pages)
 }
 
 /*
- * A chunk for a publication.  A few chunks stay with their stripe when they are
- * given back, so that a small commit does not need the arena's lock.
+ * A chunk for a publication.  A few chunks stay with their stripe when they
+ * are given back, so that a small commit does not need the arena's lock.
  */
 static LbRef
 take_chunk(const LbMem *mem, LbStripe *stripe)

@@ -6,8 +6,8 @@
  * A publication is what one transaction changes on one board.  The transaction
  * publishes before its commit record is written.  The publication is on the
  * board's pending list until it is settled (its transaction has committed) or
- * discarded (it has not).  Once settled it is history: a snapshot that does not
- * see it undoes it.
+ * discarded (it has not).  Once settled it is history: a snapshot that does
+ * not see it undoes it.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +30,8 @@
 #endif
 
 /*
- * The keys of a large publication in the order in which they are applied: large.c.
+ * The keys of a large publication in the order in which they are applied:
+ * large.c.
  */
 typedef struct LbSteps
 {
@@ -137,8 +138,8 @@ extern bool lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
 extern void lb_free_pages(const LbMem *mem, LbRef pages);
 
 /*
- * A new publication of a stripe, without entries and in no list, or NULL if the
- * memory is used up.  Needs the stripe's exclusive lock.
+ * A new publication of a stripe, without entries and in no list, or NULL if
+ * the memory is used up.  Needs the stripe's exclusive lock.
  */
 extern LbPublication *lb_new_publication(LbSharedBoard *shared,
 										 LbStripe *stripe);
@@ -158,9 +159,9 @@ extern void lb_set_entries(LbPublication *pub, const int64 *entries,
 extern void lb_discard_publication(LbSharedBoard *shared, LbPublication *pub);
 
 /*
- * The owner is done with a publication.  The publication stays where it is while
- * it is linked; otherwise its memory goes back.  Needs the stripe's exclusive
- * lock.
+ * The owner is done with a publication.  The publication stays where it is
+ * while it is linked; otherwise its memory goes back.  Needs the stripe's
+ * exclusive lock.
  */
 extern void lb_disown_publication(LbPublication *pub);
 
@@ -175,14 +176,14 @@ extern void lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe,
 extern bool lb_histories_full(void);
 
 /*
- * Add what a stripe's histories have grown or shrunk by to the sum of all, which
- * otherwise is done in steps.  Needs the stripe's exclusive lock.
+ * Add what a stripe's histories have grown or shrunk by to the sum of all,
+ * which otherwise is done in steps.  Needs the stripe's exclusive lock.
  */
 extern void lb_report_history(LbStripe *stripe);
 
 /*
- * Whether no snapshot needs the oldest publication of a board's history, and it
- * stays only because it is in the backlog.  Needs the stripe's lock.
+ * Whether no snapshot needs the oldest publication of a board's history, and
+ * it stays only because it is in the backlog.  Needs the stripe's lock.
  */
 extern bool lb_history_awaits_apply(LbLiveBoard *board);
 

@@ -11,8 +11,8 @@
 #include "ledger/queue.h"
 
 void
-lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board, FullTransactionId xid,
-			   const int64 *entry)
+lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board,
+			   FullTransactionId xid, const int64 *entry)
 {
 	LbMem		mem = lb_mem(shared);
 	uint32		stride = lb_entry_words(shared->width);

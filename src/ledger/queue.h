@@ -24,9 +24,9 @@ typedef struct LbQueuePage
 } LbQueuePage;
 
 /*
- * Append a settled entry to the board's queue.  If there is no memory for it, the
- * build starts over (LbSharedBoard.queue_lost).  Needs the stripe's exclusive
- * lock.
+ * Append a settled entry to the board's queue.  If there is no memory for it,
+ * the build starts over (LbSharedBoard.queue_lost).  Needs the stripe's
+ * exclusive lock.
  */
 extern void lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board,
 						   FullTransactionId xid, const int64 *entry);

@@ -4,10 +4,10 @@
  *	  Requests to the applier.
  *
  * A settle requests the applier for a stripe of a definition by a bit in
- * LbSharedBoard.requested.  The first bit puts the definition on a list, a stack
- * without a lock (Treiber 1986).  The applier only ever takes the whole list.  The
- * memory of definitions is type-stable, so it does no harm if the definition has
- * gone meanwhile, or is another one.
+ * LbSharedBoard.requested.  The first bit puts the definition on a list, a
+ * stack without a lock (Treiber 1986).  The applier only ever takes the whole
+ * list.  The memory of definitions is type-stable, so it does no harm if the
+ * definition has gone meanwhile, or is another one.
  *
  *-------------------------------------------------------------------------
  */

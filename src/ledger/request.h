@@ -18,9 +18,9 @@ lb_applier_is_running(void)
 }
 
 /*
- * Whether the applier has a request for stripe n of a definition which it has not
- * begun to serve.  Needs the stripe's exclusive lock, without which nothing is
- * requested.
+ * Whether the applier has a request for stripe n of a definition which it has
+ * not begun to serve.  Needs the stripe's exclusive lock, without which
+ * nothing is requested.
  */
 static inline bool
 lb_applier_requested(LbSharedBoard *shared, int n)
@@ -30,9 +30,9 @@ lb_applier_requested(LbSharedBoard *shared, int n)
 
 /*
  * Request that the applier look at stripe n.  Returns whether to wake it, by
- * lb_wake_applier(), which needs no lock and is better done without.  A request
- * needs the stripe's exclusive lock.  Neither function raises or allocates: both
- * are called after the commit record.
+ * lb_wake_applier(), which needs no lock and is better done without.  A
+ * request needs the stripe's exclusive lock.  Neither function raises or
+ * allocates: both are called after the commit record.
  */
 extern bool lb_request_applier(LbSharedBoard *shared, int n);
 extern void lb_wake_applier(void);

@@ -33,8 +33,8 @@ lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 }
 
 /*
- * XidInMVCCSnapshot() may have to read pg_subtrans.  This need not: all top-level
- * xids are in xip.
+ * XidInMVCCSnapshot() may have to read pg_subtrans.  This need not: all
+ * top-level xids are in xip.
  */
 bool
 lb_had_ended(const LbSnapshot *s, FullTransactionId fxid)

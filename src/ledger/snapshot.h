@@ -14,9 +14,9 @@
 #include "boards/shared.h"
 
 /*
- * The next full xid.  Where 64 bits are read at once, this takes no XidGenLock: the
- * caller needs a value at least as high as the transaction saw that led here, and
- * the locks in between are barriers.
+ * The next full xid.  Where 64 bits are read at once, this takes no
+ * XidGenLock: the caller needs a value at least as high as the transaction saw
+ * that led here, and the locks in between are barriers.
  */
 static inline uint64
 lb_next_xid(void)
@@ -56,8 +56,8 @@ extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
 extern bool lb_any_running(const LbSnapshot *s, uint64 first, uint64 last);
 
 /*
- * Whether a transaction with a full xid from first to last is running now.  Takes
- * XidGenLock and ProcArrayLock.
+ * Whether a transaction with a full xid from first to last is running now.
+ * Takes XidGenLock and ProcArrayLock.
  */
 extern bool lb_any_in_progress(uint64 first, uint64 last);
 

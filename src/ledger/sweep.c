@@ -24,7 +24,9 @@
 /* The most definitions removed under one hold of the directory's lock. */
 #define MAX_REMOVALS 64
 
-/* Boards of a stripe that one hold of its lock deals with, and which to take. */
+/*
+ * Boards of a stripe that one hold of its lock deals with, and which to take.
+ */
 typedef struct BoardList
 {
 	LbRef		refs[256];
@@ -90,9 +92,9 @@ collect_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * Empty the indexes of all boards, some boards at a time, and free their memory
- * without a lock.  With a truncating transaction, discard all histories too, and
- * move the floors past it.
+ * Empty the indexes of all boards, some boards at a time, and free their
+ * memory without a lock.  With a truncating transaction, discard all histories
+ * too, and move the floors past it.
  */
 static void
 empty_indexes(LbSharedBoard *shared, uint64 generation,
@@ -165,8 +167,8 @@ lb_shared_board_clear(LbSharedBoard *shared, uint64 generation,
 }
 
 /*
- * About how many entries are applied, and publications given back, under one hold
- * of the lock.
+ * About how many entries are applied, and publications given back, under one
+ * hold of the lock.
  */
 #define MAX_TRIM_STEPS 1024
 
@@ -285,8 +287,8 @@ remove_definition(LbSharedBoard *shared, dlist_head *removed)
 }
 
 /*
- * Give back the memory of definitions that have been removed from the directory.
- * Holds no lock.
+ * Give back the memory of definitions that have been removed from the
+ * directory.  Holds no lock.
  */
 static void
 finish_removal(dlist_head *removed)

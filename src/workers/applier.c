@@ -3,12 +3,12 @@
  * applier.c
  *	  The process that applies the backlogs of large boards.
  *
- * A transaction is done with a board when its publication is history.  The index
- * needs the changes only when a read comes.  Applying them takes longer than
- * anything else that a commit does for a board, since it waits for memory.  So it
- * is left to this process, many changes at a time.  Nothing depends on the
- * process: a read applies what its snapshot sees, and if the process is not
- * running, settles apply what they would defer.
+ * A transaction is done with a board when its publication is history.  The
+ * index needs the changes only when a read comes.  Applying them takes longer
+ * than anything else that a commit does for a board, since it waits for
+ * memory.  So it is left to this process, many changes at a time.  Nothing
+ * depends on the process: a read applies what its snapshot sees, and if the
+ * process is not running, settles apply what they would defer.
  *
  *-------------------------------------------------------------------------
  */
