@@ -3,8 +3,8 @@
  * state.c
  *	  The state of a board, and of its build.
  *
- * LbSharedBoard.state is a pair: what answers reads (LbState), and what becomes
- * of a build (LbPhase).  They are one word, so that readers see both without a
+ * LbSharedBoard.state is a pair: what answers reads (LbState), and how far a
+ * build is (LbPhase).  They are one word, so that readers see both without a
  * lock, and independent: an index serves while its replacement is being built,
  * and can go offline at any moment.  All pairs occur:
  *

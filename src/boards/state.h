@@ -22,7 +22,7 @@ typedef enum LbState
 	LB_OFFLINE					/* the index is out of service: the queries */
 } LbState;
 
-/* What becomes of a build. */
+/* How far its build is. */
 typedef enum LbPhase
 {
 	LB_IDLE,
@@ -190,7 +190,7 @@ extern bool lb_awaited_have_ended(LbSharedBoard *shared, bool running,
  */
 extern uint32 lb_awaited_attempt(LbSharedBoard *shared, bool rebuild);
 
-/* Whether so many attempts have ended, and whether the last one has failed. */
+/* Whether that attempt has ended, and whether the last one has failed. */
 extern bool lb_attempt_has_ended(LbSharedBoard *shared, uint32 attempt,
 								 bool *failed);
 
@@ -210,10 +210,7 @@ typedef struct LbBuildOrder
 	char		reason[LB_MAX_REASON];
 } LbBuildOrder;
 
-/*
- * Copy that.  What is to be logged and released is the caller's from then on,
- * and is not in the next order.
- */
+/* Copy that.  The caller must log and release; the next order has neither. */
 extern void lb_take_order(LbSharedBoard *shared, LbBuildOrder *order);
 
 #endif							/* LB_STATE_H */

@@ -3,22 +3,26 @@
  * build.c
  *	  Builds of boards by background workers.
  *
- * One launcher without a database starts a worker for each database that has
- * something to build, at server start for every one.  A worker connects,
- * builds and leaves: a standing connection would block DROP DATABASE and
- * CREATE DATABASE ... TEMPLATE, and a running build yields to them.
+ * The launcher starts a worker for a database in which a build is requested.  The
+ * worker claims one build after another (state.c), and leaves when there is none.
  *
- * A build does not block writers.  It first has every stripe queue what is
- * settled from now on, and only then takes its snapshot; a transaction that
- * the snapshot does not see settles later and is in the queue, one that it
- * sees is in the scan, and the queue's entries of those are skipped.  The scan
- * is sorted and packed into new boards that nobody else can reach.  What the
- * queue has gathered is applied to them, in rounds until little is left, the
- * rest under all stripes' locks, under which the new boards take the place of
- * the old ones, which have served reads until then.
+ * A build does not block writers:
  *
- * Publications that are still pending move to the new boards, except those of
- * transactions that had ended before the snapshot: the scan has them.
+ *	- prepare_build() locks and resolves the definition.
+ *	- queue_and_build() first has every stripe queue what settles from then on, and
+ *	  then takes its snapshot.  A transaction that the snapshot does not see settles
+ *	  later, so a queue has its changes.  One that the snapshot sees is in the scan,
+ *	  and its entries in a queue are skipped.
+ *	- scan_source() sorts the rows, and fills new boards that no other process can
+ *	  reach.  The old index serves meanwhile.
+ *	- lb_drain() applies the queues to the new boards, in rounds until little is
+ *	  left.
+ *	- lb_install() applies the rest under all stripes' locks, and puts the new
+ *	  boards in the place of the old ones.
+ *
+ * A build that fails sets the board's state (fail_build, give_up).  One that ends
+ * by an error, or because its worker is terminated, is requested again
+ * (abandon_build).
  *
  *-------------------------------------------------------------------------
  */

@@ -445,7 +445,9 @@ may_retry(LbSharedBoard *shared, bool due)
 	return !running && !releasing && (due || ended);
 }
 
-/* Find out what is to be done for a board.  The directory's lock is held. */
+/*
+ * Add to the round what a board needs.  The caller holds the directory's lock.
+ */
 static void
 look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 {

@@ -16,7 +16,7 @@
 #include "boards/live.h"
 #include "util/sort.h"
 
-/* The values of a family's boards, numbered as they are met. */
+/* The values of a family's boards, numbered in the order of the scan. */
 typedef struct LbValues
 {
 	int			nvalues;
@@ -28,10 +28,12 @@ typedef struct LbValues
 } LbValues;
 
 /*
- * Sort the keys of all ranked rows of defn's source that a snapshot sees.  A
- * tuple is the number of the board's value (0 for a plain board), then the
- * key.  progress, if not NULL, is set to the rows read so far; poll is called
- * now and then and may raise.  Memory comes from the current context.
+ * Sort the keys of all ranked rows of defn's source, or of its partitions, that a
+ * snapshot sees.  rel is locked, and defn is resolved.  A tuple of a family is the
+ * number of the board's value and the key, that of a plain board the key alone.
+ * progress, if not NULL, is set to the number of rows read so far.  poll is called
+ * every few thousand rows and may raise.  Raises 55006 if the partitions have
+ * changed.  Memory comes from the current context.
  */
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,

@@ -3,6 +3,12 @@
  * unknown.c
  *	  Transactions whose changes the ledger does not hold, as builds ask.
  *
+ * A build must not be installed if its snapshot does not see the changes of a
+ * transaction that has published nothing: neither the scan nor a queue has them.
+ * LbSharedBoard.unknown and LbDatabase.unknown are ranges of such transactions'
+ * xids, widened before they commit.  Transactions that were prepared before a
+ * restart are in no range, but hold their locks.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -13,10 +19,7 @@
 
 #include "workers/unknown.h"
 
-/*
- * Whether a transaction whose changes are nowhere to be found, or one between
- * such, is running: in a snapshot, or now.
- */
+/* Whether a transaction of the range is running in a snapshot, or now. */
 static bool
 is_running(LbUnknown *unknown, const LbSnapshot *snapshot)
 {
@@ -32,7 +35,6 @@ is_running(LbUnknown *unknown, const LbSnapshot *snapshot)
 						 lb_any_in_progress(first, last));
 }
 
-/* The same of all that a definition has to do with. */
 bool
 lb_unknown_running(LbSharedBoard *shared, const LbSnapshot *snapshot)
 {
@@ -43,8 +45,8 @@ lb_unknown_running(LbSharedBoard *shared, const LbSnapshot *snapshot)
 		LbDatabase *db = &lb_shared->databases[i];
 
 		/*
-		 * The last may have served a database that has an entry of its own
-		 * now.
+		 * The last entry serves all databases for which there is no other. It
+		 * may have served this one before.
 		 */
 		if ((db->database == shared->database || i == LB_MAX_DATABASES - 1) &&
 			is_running(&db->unknown, snapshot))
@@ -53,10 +55,6 @@ lb_unknown_running(LbSharedBoard *shared, const LbSnapshot *snapshot)
 	return false;
 }
 
-/*
- * Whether a transaction that was prepared before the server started may have
- * changed the source.
- */
 bool
 lb_is_prepared_for(Oid source)
 {
@@ -70,7 +68,7 @@ lb_is_prepared_for(Oid source)
 	{
 		uint64		first = pg_atomic_read_u64(&lb_shared->first_xid);
 
-		/* What was prepared since is in the ledger. */
+		/* The ledger has those that were prepared since then. */
 		if (VirtualTransactionIdIsRecoveredPreparedXact(holders[i]) &&
 			TransactionIdPrecedes(holders[i].localTransactionId,
 								  (TransactionId) first))
@@ -79,10 +77,6 @@ lb_is_prepared_for(Oid source)
 	return false;
 }
 
-/*
- * Transactions with unknown changes that the build has seen are of no
- * consequence any more, nor is who happens to be between them.
- */
 void
 lb_forget_unknown(LbUnknown *unknown, const LbSnapshot *snapshot)
 {

@@ -12,21 +12,19 @@
 #include "ledger/snapshot.h"
 
 /*
- * Whether a transaction whose changes are nowhere to be found, or one between
- * such, is running: in a snapshot, or now (NULL).  It is of this definition or
- * of its database.
+ * Whether a transaction with unknown changes (LbUnknown) is running, either in a
+ * snapshot or, with NULL, now.  Asks for those of the definition and those of its
+ * database.  A transaction whose xid lies between two of them counts, too.
  */
 extern bool lb_unknown_running(LbSharedBoard *shared,
 							   const LbSnapshot *snapshot);
 
-/*
- * Forget those that the snapshot does not take for running.
- */
+/* Forget all of them, unless one is running in the snapshot. */
 extern void lb_forget_unknown(LbUnknown *unknown, const LbSnapshot *snapshot);
 
 /*
- * Whether a transaction that was prepared before the server started may have
- * changed the source.
+ * Whether a transaction that was prepared before the server started, and has not
+ * ended, may have changed the source: it holds a lock that allows writing.
  */
 extern bool lb_is_prepared_for(Oid source);
 

@@ -20,14 +20,13 @@ typedef struct LbWorkerKind
 	const char *function;		/* entry point, called with the database */
 
 	/*
-	 * Seconds between two rounds, 0 for no round at all.  In a round one
-	 * worker at a time visits one database after the other, of those that
-	 * have boards.  NULL: a worker stays in each of the databases instead
-	 * that the next function says.
+	 * Seconds between two rounds; 0 turns them off.  In a round, one worker
+	 * after another visits a database that has boards.  If this is NULL, a
+	 * worker stays in each of the databases that the next function returns.
 	 */
 	const int  *interval;
 
-	/* Copies at most max, and returns how many.  Must not raise. */
+	/* Copies at most max databases and returns how many.  Must not raise. */
 	int			(*databases) (Oid *databases, int max);
 
 	/*
@@ -39,33 +38,34 @@ typedef struct LbWorkerKind
 
 #define LB_MAX_WORKER_KINDS 4
 
-/* Register a kind, which must live on; from _PG_init. */
+/* Register a kind, which must be static.  Call it from _PG_init. */
 extern void lb_register_worker(const LbWorkerKind *kind);
 
 /* The kinds that are registered. */
 extern const LbWorkerKind *const *lb_worker_kinds(int *nkinds);
 
 /*
- * What a worker that has just connected must not have from the settings of the
- * database: read-only transactions, a snapshot for all of a transaction, or a
- * limit on its time.
+ * Override settings of the database that a worker must not run with: read-only
+ * or deferrable transactions, an isolation level with one snapshot for a whole
+ * transaction, a limit on its time.  Call it as soon as the worker has connected.
  */
 extern void lb_worker_settings(void);
 
 /*
- * In a worker: give way to DROP DATABASE and CREATE DATABASE ... TEMPLATE,
- * which hold a lock on the database and wait a few seconds for its connections
- * to go.  Raises 55006 then; looks now and then only.
+ * In a worker: yield to DROP DATABASE and CREATE DATABASE ... TEMPLATE, which
+ * hold a lock on the database and wait a few seconds until its connections are
+ * gone.  Raises 55006 if there is such a command, and when interrupted.  Tries
+ * for the lock ten times a second at most, so it can be called often.
  */
 extern void lb_yield(void);
 
-/* The same without an error: whether to leave. */
+/* The same without an error: returns whether the worker must leave. */
 extern bool lb_must_yield(void);
 
 /*
- * Whether it is so many milliseconds since a moment.  It is as well if that lies
- * as far ahead: the clock has been set back, and need not get there again for
- * long.
+ * Whether msec milliseconds have elapsed from since to now.  Also true if since is
+ * that far ahead of now: the clock was set back, and it can take long until it is
+ * there again.
  */
 extern bool lb_elapsed(TimestampTz since, TimestampTz now, int msec);
 
