@@ -8,15 +8,17 @@
  * lock, and independent: an index serves while its replacement is being built,
  * and can go offline at any moment.  All pairs occur:
  *
- *				IDLE			REQUESTED		RUNNING			RUNNING_REQUESTED
- *	BUILDING	just entered	waits for a		first build,	first build, and
- *								worker			or after		lb_rebuild() has
- *												OFFLINE			been called
- *	READY		nothing to do	lb_rebuild()	the old index	the same, and
- *												serves			lb_rebuild() again
- *	OFFLINE		retried if		went offline	went offline	the same, and
- *				the reason is	before the		during the		lb_rebuild()
- *				passing			build			build
+ *	BUILDING IDLE				entered, and nothing has requested a build yet
+ *	BUILDING REQUESTED			the first build waits for a worker, or one after
+ *								the board was offline
+ *	BUILDING RUNNING			a worker builds, and there is no index meanwhile
+ *	READY IDLE					the index serves
+ *	READY REQUESTED				the same, and lb_rebuild() has been called
+ *	READY RUNNING				the old index serves during lb_rebuild()
+ *	OFFLINE IDLE				the launcher retries if the reason is passing
+ *	OFFLINE REQUESTED			went offline before a worker claimed the build
+ *	OFFLINE RUNNING				went offline during the build
+ *	any RUNNING_REQUESTED		as RUNNING, and lb_rebuild() has been called since
  *
  * A board that is OFFLINE REQUESTED or RUNNING is being built, but reads do not
  * wait for that: their queries answer.

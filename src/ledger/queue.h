@@ -13,7 +13,7 @@
 #include "boards/shared.h"
 
 /*
- * A page of a live board's queue, which build.c walks through and empties.  It
+ * A page of a live board's queue, which install.c walks through and empties.  It
  * holds records of an xid and an entry.
  */
 typedef struct LbQueuePage
