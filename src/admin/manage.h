@@ -11,10 +11,10 @@
 #include "boards/definition.h"
 
 /*
- * Make a board of a definition of which name, source, method and the columns'
- * names are filled in: check it, make its triggers, record it.  Locks the
- * source in ShareRowExclusiveLock, to the end of the transaction.  Outside of
- * SPI, or within it.
+ * Make a board of a definition that has its name, source, method and the names
+ * of its columns: check it, make its triggers, record it.  Locks the source in
+ * ShareRowExclusiveLock, to the end of the transaction.  Raises if the board
+ * cannot be made.
  */
 extern void lb_make_board(LbDefinition *defn);
 

@@ -9,8 +9,8 @@
 #define LB_TRIGGERS_H
 
 /*
- * Make or enable what a source and its partitions do not have of the capture
- * triggers.  Returns whether there was something to do.  The source must be
+ * Make or enable the capture triggers that are missing or disabled on a source
+ * and its partitions.  Returns whether there were any.  The source must be
  * locked in ShareRowExclusiveLock.  Between SPI_connect and SPI_finish; can
  * raise.
  */

@@ -26,8 +26,8 @@ extern bool lb_window_try_lock(const char *key, int len, LOCKMODE mode);
 extern bool lb_window_is_closed(const char *key, int len);
 
 /*
- * The same of a key that the transaction has locked, which is remembered to be
- * open from one transaction to the next.
+ * The same for a key that the transaction has locked.  The backend remembers
+ * that it is open, from one transaction to the next.
  */
 extern bool lb_window_locked_is_closed(const char *key, int len);
 

@@ -11,11 +11,11 @@
 #include "service/submission.h"
 
 /*
- * Hold a submit against the limits of its boards, before it writes: amounts
- * and numbers of submits; and after it has, for which the scores must be
- * known: scores.  Between SPI_connect and SPI_finish.  Raises 23514 where a
- * limit rejects.  What a limit flags is counted in lb_anomaly, by
- * lb_limits_after().
+ * Check a submit against the limits of its boards: before it writes, the
+ * amounts and the numbers of submits; after it has written, the scores, which
+ * must be known if lb_limits_need_scores().  Raise 23514 if a limit rejects.
+ * lb_limits_after() counts in lb_anomaly what limits flag.  Between
+ * SPI_connect and SPI_finish.
  */
 extern void lb_limits_before(LbSubmit *s);
 extern void lb_limits_after(LbSubmit *s);

@@ -108,7 +108,7 @@ extern int	lb_player_number(const LbSubmit *s, int64 player);
 extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
 											int len);
 
-/* What a submit does to the scores of a window: never LB_OP_CHANGE. */
+/* The operation on the scores of a window: never LB_OP_CHANGE. */
 extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 
 /*
@@ -129,7 +129,9 @@ extern void lb_require_some_write(void);
  */
 extern int	lb_named_boards(ArrayType *names, Datum **elements);
 
-/* Raise 22004 for an argument that is an array with a null in it. */
+/*
+ * Raise 22004 because the array that is the argument of that name has a null.
+ */
 extern void lb_null_element(const char *name);
 
 #endif							/* LB_SUBMISSION_H */

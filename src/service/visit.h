@@ -22,7 +22,8 @@
 #define LB_VISIT_LOCK_TIMEOUT 1000
 
 /*
- * Hours after which a large table is read again, and a refused row is tried.
+ * Hours after which a large table is read again, and rows that were kept by a
+ * constraint are tried again.
  */
 #define LB_SCAN_HOURS 24
 
@@ -96,10 +97,10 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 						  const char *key);
 
 /*
- * Run one thing that may fail, because of a lock that is not to be had or of
- * what the user's own triggers do, in a subtransaction: an error is logged as
- * "could not <what>", and false returned.  Raises only what cancels or ends
- * the session.
+ * Run an action in a subtransaction.  If it fails, because a lock is not
+ * granted or a trigger of the user raises an error, log that as "could not
+ * <what>" and return false.  Raises only errors that cancel the statement or
+ * end the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);

@@ -18,7 +18,9 @@
  */
 extern bool lb_has_watches(void);
 
-/* A place of a board, or a member's; each number is there or not. */
+/*
+ * A place of a board, or the place of a member.  Each number may be missing.
+ */
 typedef struct LbPlace
 {
 	LbRow		row;

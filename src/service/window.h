@@ -34,7 +34,7 @@ typedef struct LbWindow
 	int			archive_top;	/* how many places are archived; -1 is all */
 	bool		is_open;
 
-	/* The span asked for last, if there is one: submits come for today. */
+	/* The span of the last call: most submits are for the same one. */
 	bool		has_last;
 	LbSpan		last;
 	bool		has_closes;
@@ -42,25 +42,28 @@ typedef struct LbWindow
 } LbWindow;
 
 /*
- * All recorded windows, in the order of their names.  The array is the
- * cache's, valid until the next invalidation.  Can raise.
+ * All recorded windows, in the order of their names.  The array belongs to the
+ * cache, and is valid to the end of the transaction.  Can raise.
  */
 extern int	lb_windows(LbWindow ***windows);
 
 /* The recorded window of that name, or NULL.  Can raise. */
 extern LbWindow *lb_window_find(const char *name, int len);
 
-/* As lb_calendar_span(), which it asks unless it knows the span. */
+/* As lb_calendar_span(); remembers the span. */
 extern bool lb_window_span(LbWindow *window, TimestampTz at, int back,
 						   LbSpan *span);
 
 /*
- * The kind of window and the span that a key stands for; NULL if it is none
- * that is recorded.
+ * The recorded window that a key is of, with the span; NULL if there is none.
+ * Can raise.
  */
 extern LbWindow *lb_window_of_key(const char *key, int len, LbSpan *span);
 
-/* When a span is written to no more, and when its rows go. */
+/*
+ * When a span is closed, so that submits write to it no more, and when its
+ * rows are removed.  Raise 22008 if that is beyond what a timestamp can be.
+ */
 extern TimestampTz lb_window_closes(LbWindow *window, const LbSpan *span);
 extern TimestampTz lb_window_goes(const LbWindow *window, const LbSpan *span);
 

@@ -32,8 +32,8 @@ extern void lb_window_check_board(const char *board, bool family);
 extern void lb_windows_end(void);
 
 /*
- * The family "*" has been made: keys can be used again that an earlier one had
- * closed, but not those whose final standings are of the same table or owner.
+ * The family "*" has been made: forget the keys that an earlier family has
+ * closed, except those whose final standings are of the same table or owner.
  * Between SPI_connect and SPI_finish; can raise.
  */
 extern void lb_windows_begin(const LbDefinition *family);
