@@ -171,6 +171,120 @@ read_many(const LbArena *arena, const LbIndex *index, uint64 members,
 	return sum;
 }
 
+/* Rank members one by one. */
+static uint64
+rank(const LbArena *arena, const LbIndex *index, uint64 members, uint64 reads,
+	 const char *what)
+{
+	uint64		sum = 0;
+	uint64		i;
+
+	begin();
+	for (i = 0; i < reads; i++)
+	{
+		int64		member = (int64) (next_random() % members) * 7 + 1;
+		int64		key[LB_MAX_WIDTH];
+		uint64		m;
+		uint64		d;
+
+		if (!lb_index_lookup(arena, index, &member, key, NULL))
+			die("lookup");
+		lb_index_spans(arena, index, key, 1, false, &m, &d);
+		sum += m + d;
+	}
+	end(what, reads);
+	return sum;
+}
+
+/* Read pages of 100 entries. */
+static uint64
+read_pages(const LbArena *arena, const LbIndex *index, uint64 members,
+		   uint64 reads)
+{
+	uint64		sum = 0;
+	uint64		i;
+
+	begin();
+	for (i = 0; i < reads; i += 100)
+	{
+		LbCursor	cursor;
+		int64		key[LB_MAX_WIDTH];
+		int			j;
+
+		if (!lb_index_seek_place(arena, index, next_random() % members,
+								 &cursor))
+			die("select");
+		for (j = 0; j < 100; j++)
+		{
+			lb_cursor_key(arena, index, &cursor, key);
+			sum += (uint64) key[0];
+			if (!lb_cursor_next(arena, index, &cursor))
+				break;
+		}
+	}
+	end("an entry of a page of 100", reads);
+	return sum;
+}
+
+/* Give random members new keys; keys has the key of each member. */
+static void
+update(const LbMem *mem, LbIndex *index, int64 *keys, uint64 members,
+	   uint64 updates)
+{
+	uint64		i;
+
+	begin();
+	for (i = 0; i < updates; i++)
+	{
+		uint64		at = next_random() % members;
+		int64	   *key = keys + at * WIDTH;
+		int64		new[WIDTH];
+
+		random_key(new, key[2]);
+		if (lb_index_replace(mem, index, key, new, NULL, NULL) != LB_OK)
+			die("replace");
+		memcpy(key, new, sizeof(new));
+	}
+	end("update (replace)", updates);
+}
+
+/* The same, BATCH members at a time. */
+static void
+update_many(const LbMem *mem, LbIndex *index, int64 *keys, uint64 members,
+			uint64 updates)
+{
+	uint64		i;
+
+	begin();
+	for (i = 0; i + BATCH <= updates; i += BATCH)
+	{
+		int64		words[2 * BATCH][WIDTH];
+		const int64 *pointers[2 * BATCH];
+		LbPath		paths[2 * BATCH];
+		int			j;
+
+		for (j = 0; j < 2 * BATCH; j += 2)
+		{
+			int64	   *key = keys + next_random() % members * WIDTH;
+
+			memcpy(words[j], key, sizeof(words[j]));
+			random_key(words[j + 1], key[2]);
+			memcpy(key, words[j + 1], sizeof(words[j]));
+			pointers[j] = words[j];
+			pointers[j + 1] = words[j + 1];
+			lb_index_prefetch_hash(mem->arena, index, key + 2);
+		}
+		lb_index_prefetch_changes(mem->arena, index, pointers, 2 * BATCH, paths);
+		for (j = 0; j < 2 * BATCH; j += 2)
+		{
+			if (lb_index_replace(mem, index, words[j], words[j + 1],
+								 &paths[j], &paths[j + 1]) != LB_OK)
+				die("replace");
+		}
+	}
+	end("update, 16 at a time", updates / BATCH * BATCH);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -232,20 +346,8 @@ main(int argc, char **argv)
 		   now() - added);
 	print_size(&index, "after build");
 
-	begin();
-	for (i = 0; i < reads; i++)
-	{
-		int64		member = (int64) (next_random() % members) * 7 + 1;
-		int64		key[LB_MAX_WIDTH];
-		uint64		m;
-		uint64		d;
-
-		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
-			die("lookup");
-		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
-		sum += m + d;
-	}
-	end("rank of a member (lookup + spans)", reads);
+	sum += rank(&arena, &index, members, reads,
+				"rank of a member (lookup + spans)");
 
 	begin();
 	for (i = 0; i < reads; i++)
@@ -281,25 +383,7 @@ main(int argc, char **argv)
 	}
 	end("select by place", reads);
 
-	begin();
-	for (i = 0; i < reads; i += 100)
-	{
-		LbCursor	cursor;
-		int64		key[LB_MAX_WIDTH];
-		int			j;
-
-		if (!lb_index_seek_place(&arena, &index, next_random() % members,
-								 &cursor))
-			die("select");
-		for (j = 0; j < 100; j++)
-		{
-			lb_cursor_key(&arena, &index, &cursor, key);
-			sum += (uint64) key[0];
-			if (!lb_cursor_next(&arena, &index, &cursor))
-				break;
-		}
-	}
-	end("an entry of a page of 100", reads);
+	sum += read_pages(&arena, &index, members, reads);
 
 	/* keys[] becomes the current key of each member, by member. */
 	for (i = 0; i < members; i++)
@@ -309,64 +393,13 @@ main(int argc, char **argv)
 		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH, NULL))
 			die("lookup");
 	}
-	begin();
-	for (i = 0; i < updates; i++)
-	{
-		uint64		at = next_random() % members;
-		int64	   *key = keys + at * WIDTH;
-		int64		new[WIDTH];
-
-		random_key(new, key[2]);
-		if (lb_index_replace(&mem, &index, key, new, NULL, NULL) != LB_OK)
-			die("replace");
-		memcpy(key, new, sizeof(new));
-	}
-	end("update (replace)", updates);
+	update(&mem, &index, keys, members, updates);
 	print_size(&index, "after updates");
 
-	begin();
-	for (i = 0; i < reads; i++)
-	{
-		int64		member = (int64) (next_random() % members) * 7 + 1;
-		int64		key[LB_MAX_WIDTH];
-		uint64		m;
-		uint64		d;
+	sum += rank(&arena, &index, members, reads,
+				"rank of a member, after updates");
 
-		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
-			die("lookup");
-		lb_index_spans(&arena, &index, key, 1, false, &m, &d);
-		sum += m + d;
-	}
-	end("rank of a member, after updates", reads);
-
-	begin();
-	for (i = 0; i + BATCH <= updates; i += BATCH)
-	{
-		int64		words[2 * BATCH][WIDTH];
-		const int64 *ways[2 * BATCH];
-		LbPath		paths[2 * BATCH];
-		int			j;
-
-		for (j = 0; j < 2 * BATCH; j += 2)
-		{
-			int64	   *key = keys + next_random() % members * WIDTH;
-
-			memcpy(words[j], key, sizeof(words[j]));
-			random_key(words[j + 1], key[2]);
-			memcpy(key, words[j + 1], sizeof(words[j]));
-			ways[j] = words[j];
-			ways[j + 1] = words[j + 1];
-			lb_index_prefetch_hash(&arena, &index, key + 2);
-		}
-		lb_index_prefetch_changes(&arena, &index, ways, 2 * BATCH, paths);
-		for (j = 0; j < 2 * BATCH; j += 2)
-		{
-			if (lb_index_replace(&mem, &index, words[j], words[j + 1],
-								 &paths[j], &paths[j + 1]) != LB_OK)
-				die("replace");
-		}
-	}
-	end("update, 16 at a time", updates / BATCH * BATCH);
+	update_many(&mem, &index, keys, members, updates);
 
 	if (lb_index_check(&arena, &index) != NULL)
 		die(lb_index_check(&arena, &index));

@@ -316,24 +316,129 @@ look_up_many(Model *model, int nwords)
 	return true;
 }
 
-bool
-ask(Model *model)
+/* Look a member up. */
+static bool
+ask_member(Model *model, int member)
 {
 	const LbArena *arena = &model->world.arena;
 	const LbIndex *index = &model->index;
-	int			member = (int) random_below(model->universe);
-	int64		key[LB_MAX_WIDTH];
+	const int64 *key = model_key(model, member);
 	int64		got[LB_MAX_WIDTH];
-	int			nwords = 1 + (int) random_below(model->width);
-	bool		inclusive = random_below(2) == 0;
+
+	lb_index_prefetch_hash(arena, index, key_member(index, key));
+	REQUIRE(lb_index_lookup(arena, index, key_member(index, key), got,
+							NULL) == model->there[member]);
+	if (model->there[member])
+		REQUIRE(lb_words_cmp(key, got, model->width) == 0);
+	return true;
+}
+
+/* Count what comes before a prefix. */
+static bool
+ask_spans(Model *model, int member, int nwords, bool inclusive)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	int64		key[LB_MAX_WIDTH];
 	int			before;
-	LbCursor	cursor;
 	uint64		members;
 	uint64		distinct;
+
+	memcpy(key, model_key(model, member), sizeof(key));
+	if (random_below(2) == 0)
+		make_key(model, member, key);
+	if (random_below(8) == 0)
+		key[random_below(model->width)] = extreme();
+	before = model_before(model, key, nwords, inclusive);
+	if (before > 2000 && random_below(16) != 0)
+	{
+		lb_index_spans(arena, index, key, nwords, inclusive, &members, NULL);
+		REQUIRE(members == (uint64) before);
+		return true;
+	}
+	lb_index_spans(arena, index, key, nwords, inclusive, NULL, &distinct);
+	REQUIRE(distinct == model_distinct(model, before));
+	lb_index_spans(arena, index, key, nwords, inclusive, &members, &distinct);
+	REQUIRE(members == (uint64) before);
+	REQUIRE(distinct == model_distinct(model, before));
+	return true;
+}
+
+/* The cursor is at the model's entry with this many before it. */
+static bool
+cursor_is_at(const Model *model, const LbCursor *cursor, int before)
+{
+	int64		got[LB_MAX_WIDTH];
+
+	lb_cursor_key(&model->world.arena, &model->index, cursor, got);
+	REQUIRE(lb_words_cmp(got, model_key(model, model->order[before]),
+						 model->width) == 0);
+	return true;
+}
+
+/* Seek a place. */
+static bool
+ask_place(Model *model)
+{
+	int			before = (int) random_below(model->n + 2);
+	LbCursor	cursor;
+
+	REQUIRE(lb_index_seek_place(&model->world.arena, &model->index, before,
+								&cursor) == (before < model->n));
+	if (before < model->n)
+		return cursor_is_at(model, &cursor, before);
+	REQUIRE(cursor.leaf == LB_NONE);
+	return true;
+}
+
+/* Seek a prefix, and move the cursor some entries forward or backward. */
+static bool
+ask_cursor(Model *model, int member, int nwords, bool forward)
+{
+	const LbArena *arena = &model->world.arena;
+	const LbIndex *index = &model->index;
+	int64		key[LB_MAX_WIDTH];
+	int			before;
+	LbCursor	cursor;
 	int			steps;
 
-	operations++;
 	memcpy(key, model_key(model, member), sizeof(key));
+	if (random_below(4) == 0)
+		make_key(model, member, key);
+	before = model_before(model, key, nwords, false);
+	REQUIRE(lb_index_seek_key(arena, index, key, nwords, &cursor) ==
+			(before < model->n));
+	for (steps = (int) random_below(8); steps > 0; steps--)
+	{
+		if (before >= model->n || before < 0)
+		{
+			REQUIRE(cursor.leaf == LB_NONE);
+			break;
+		}
+		REQUIRE(cursor_is_at(model, &cursor, before));
+		if (forward)
+		{
+			before++;
+			REQUIRE(lb_cursor_next(arena, index, &cursor) ==
+					(before < model->n));
+		}
+		else
+		{
+			before--;
+			REQUIRE(lb_cursor_prev(arena, index, &cursor) == (before >= 0));
+		}
+	}
+	return true;
+}
+
+bool
+ask(Model *model)
+{
+	int			member = (int) random_below(model->universe);
+	int			nwords = 1 + (int) random_below(model->width);
+	bool		inclusive = random_below(2) == 0;
+
+	operations++;
 	if (random_below(8) == 0)
 	{
 		REQUIRE(ask_many(model, nwords));
@@ -341,84 +446,15 @@ ask(Model *model)
 	}
 	switch (random_below(4))
 	{
-		case 0:					/* where is this member? */
-			lb_index_prefetch_hash(arena, index, key_member(index, key));
-			REQUIRE(lb_index_lookup(arena, index, key_member(index, key),
-									got, NULL) == model->there[member]);
-			if (model->there[member])
-				REQUIRE(lb_words_cmp(key, got, model->width) == 0);
-			break;
-
-		case 1:					/* how many are before this prefix? */
-			if (random_below(2) == 0)
-				make_key(model, member, key);
-			if (random_below(8) == 0)
-				key[random_below(model->width)] = extreme();
-			before = model_before(model, key, nwords, inclusive);
-			if (before > 2000 && random_below(16) != 0)
-			{
-				lb_index_spans(arena, index, key, nwords, inclusive,
-							   &members, NULL);
-				REQUIRE(members == (uint64) before);
-				break;
-			}
-			lb_index_spans(arena, index, key, nwords, inclusive,
-						   NULL, &distinct);
-			REQUIRE(distinct == model_distinct(model, before));
-			lb_index_spans(arena, index, key, nwords, inclusive,
-						   &members, &distinct);
-			REQUIRE(members == (uint64) before);
-			REQUIRE(distinct == model_distinct(model, before));
-			break;
-
-		case 2:					/* which member is at this place? */
-			before = (int) random_below(model->n + 2);
-			REQUIRE(lb_index_seek_place(arena, index, before, &cursor) ==
-					(before < model->n));
-			if (before < model->n)
-			{
-				lb_cursor_key(arena, index, &cursor, got);
-				REQUIRE(lb_words_cmp(got,
-									 model_key(model, model->order[before]),
-									 model->width) == 0);
-			}
-			else
-				REQUIRE(cursor.leaf == LB_NONE);
-			break;
-
-		case 3:					/* move a cursor from there */
-			if (random_below(4) == 0)
-				make_key(model, member, key);
-			before = model_before(model, key, nwords, false);
-			REQUIRE(lb_index_seek_key(arena, index, key, nwords, &cursor) ==
-					(before < model->n));
-			for (steps = (int) random_below(8); steps > 0; steps--)
-			{
-				if (before >= model->n || before < 0)
-				{
-					REQUIRE(cursor.leaf == LB_NONE);
-					break;
-				}
-				lb_cursor_key(arena, index, &cursor, got);
-				REQUIRE(lb_words_cmp(got,
-									 model_key(model, model->order[before]),
-									 model->width) == 0);
-				if (inclusive)
-				{
-					before++;
-					REQUIRE(lb_cursor_next(arena, index, &cursor) ==
-							(before < model->n));
-				}
-				else
-				{
-					before--;
-					REQUIRE(lb_cursor_prev(arena, index, &cursor) ==
-							(before >= 0));
-				}
-			}
-			break;
+		case 0:
+			return ask_member(model, member);
+		case 1:
+			return ask_spans(model, member, nwords, inclusive);
+		case 2:
+			return ask_place(model);
+		default:
+			return ask_cursor(model, member, nwords, inclusive);
 	}
-	return true;
 }
 
 bool

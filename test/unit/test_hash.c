@@ -55,166 +55,215 @@ stop_visit(uint32 hash, LbRef ref, void *arg)
 	return ++* (int *) arg < 3;
 }
 
-static bool
-compare_table(const LbArena *arena, const LbHash *table, const LbRef *refs,
-			  uint32 n, uint32 groups)
+/* A table, and a model of it. */
+typedef struct HashModel
 {
+	World		world;
+	LbHash		table;
+	uint32		groups;			/* different hashes; 0 is any number */
+	uint32		most;			/* entries that can be there */
+	uint32		n;				/* entries that are */
+	LbRef	   *refs;			/* their references */
+	int		   *at;				/* by reference: where in refs, or -1 */
+} HashModel;
+
+static bool
+compare_table(const HashModel *model)
+{
+	const LbArena *arena = &model->world.arena;
 	uint64		sum[3] = {0, 0, 0};
 	uint64		expect[3] = {0, 0, 0};
 	uint32		i;
 
-	REQUIRE_NULL(lb_hash_check(arena, table));
-	REQUIRE(table->entries == n);
-	for (i = 0; i < n; i++)
-		(void) count_visit(test_hash_of(refs[i], groups), refs[i], expect);
-	lb_hash_walk(arena, table, count_visit, sum);
+	REQUIRE_NULL(lb_hash_check(arena, &model->table));
+	REQUIRE(model->table.entries == model->n);
+	for (i = 0; i < model->n; i++)
+		(void) count_visit(test_hash_of(model->refs[i], model->groups),
+						   model->refs[i], expect);
+	lb_hash_walk(arena, &model->table, count_visit, sum);
 	REQUIRE(memcmp(sum, expect, sizeof(sum)) == 0);
+	return true;
+}
+
+/* Enter a reference into the model. */
+static void
+hash_model_insert(HashModel *model, LbRef ref)
+{
+	model->at[ref] = (int) model->n;
+	model->refs[model->n++] = ref;
+}
+
+/* Insert many into an empty table that has been reserved. */
+static bool
+fill_reserved(HashModel *model, uint32 reserve)
+{
+	uint32		i;
+
+	REQUIRE(lb_hash_reserve(&model->world.mem, &model->table,
+							reserve) == LB_OK);
+	for (i = 1; i <= Min(reserve, model->most); i++)
+	{
+		REQUIRE(lb_hash_insert(&model->world.mem, &model->table,
+							   test_hash_of(i, model->groups), i) == LB_OK);
+		hash_model_insert(model, i);
+	}
+	return compare_table(model);
+}
+
+/* Replace a reference, and put it back. */
+static bool
+replace_and_back(HashModel *model, LbRef ref, uint32 hash)
+{
+	const LbArena *arena = &model->world.arena;
+	LbRef		other = model->most * 2 + 1;
+
+	REQUIRE(lb_hash_replace(arena, &model->table, hash, ref, other));
+	REQUIRE(!lb_hash_replace(arena, &model->table, hash, ref, 1));
+	REQUIRE(lb_hash_replace(arena, &model->table, hash, other, ref));
+	return true;
+}
+
+/* Delete an entry.  A merge takes memory; without memory the pages stay. */
+static bool
+delete_entry(HashModel *model, LbRef ref, uint32 hash, bool starve)
+{
+	if (starve)
+		world_limit(&model->world, random_below(40));
+	REQUIRE(lb_hash_delete(&model->world.mem, &model->table, hash, ref));
+	model->world.mem.limit = 0;
+	model->refs[model->at[ref]] = model->refs[--model->n];
+	model->at[model->refs[model->n]] = model->at[ref];
+	model->at[ref] = -1;
+	return true;
+}
+
+/* Insert an entry; if starve, at times with one chunk of memory more per try. */
+static bool
+insert_entry(HashModel *model, LbRef ref, uint32 hash, bool starve)
+{
+	LbMem	   *mem = &model->world.mem;
+	LbResult	result = LB_NOMEM;
+	uint32		chunks = 0;
+
+	REQUIRE(!lb_hash_delete(mem, &model->table, hash, ref));
+	if (starve && random_below(4) == 0)
+	{
+		while (result == LB_NOMEM)
+		{
+			uint64		used = model->world.arena.used;
+
+			world_limit(&model->world, chunks++);
+			result = lb_hash_insert(mem, &model->table, hash, ref);
+			if (result == LB_NOMEM)
+			{
+				REQUIRE(model->world.arena.used == used);
+				REQUIRE(compare_table(model));
+			}
+		}
+		mem->limit = 0;
+	}
+	else
+		result = lb_hash_insert(mem, &model->table, hash, ref);
+	REQUIRE(result == LB_OK);
+	hash_model_insert(model, ref);
+	return true;
+}
+
+/* One random operation; growing says which kind is more likely. */
+static bool
+hash_step(HashModel *model, bool growing, bool starve)
+{
+	const LbHash *table = &model->table;
+	LbRef		ref = 1 + random_below(model->most * 2);
+	uint32		hash;
+
+	if (growing ? random_below(8) == 0 : random_below(8) != 0)
+	{
+		if (model->n > 0 && random_below(4) != 0)
+			ref = model->refs[random_below(model->n)];
+	}
+	hash = test_hash_of(ref, model->groups);
+	if (model->groups == 0 || random_below(16) == 0)
+		REQUIRE(count_in_table(&model->world.arena, table, hash, ref) ==
+				(model->at[ref] >= 0));
+	if (model->at[ref] >= 0 && random_below(8) == 0)
+		REQUIRE(replace_and_back(model, ref, hash));
+	else if (model->at[ref] >= 0)
+		REQUIRE(delete_entry(model, ref, hash, starve));
+	else if (model->n < model->most)
+		REQUIRE(insert_entry(model, ref, hash, starve));
+	REQUIRE(table->entries == model->n);
+	REQUIRE(table->chunks * LB_CHUNK_SIZE == model->world.arena.used);
+	REQUIRE((table->root == LB_NONE) == (model->n == 0));
+	return true;
+}
+
+/* Empty the table: its memory must shrink with the entries. */
+static bool
+empty_table(HashModel *model, bool starve)
+{
+	while (model->n > 0)
+	{
+		LbRef		ref = model->refs[model->n - 1];
+
+		REQUIRE(delete_entry(model, ref, test_hash_of(ref, model->groups),
+							 starve));
+		operations++;
+		if (model->groups == 0 && !starve)
+			REQUIRE(model->table.chunks * LB_CHUNK_SIZE <=
+					(uint64) model->n * 8 * 10 + 3 * LB_PAGE_SIZE);
+		if (model->n % 511 == 0)
+			REQUIRE(compare_table(model));
+	}
 	return true;
 }
 
 /*
  * Random operations on a table of up to most entries, whose references are
- * numbers up to 2 * most.  groups is how many different hashes there are, 0 for
- * any number.
+ * numbers up to 2 * most.
  */
 static bool
 test_hash_random(uint32 most, uint32 groups, int steps, uint32 reserve,
 				 bool starve)
 {
-	World		world;
-	LbHash		table;
-	uint32		universe = most * 2;
-	LbRef	   *refs = allocate(most * sizeof(LbRef));
-	int		   *at = allocate((universe + 1) * sizeof(int));
-	uint32		n = 0;
+	HashModel	model = {.groups = groups,.most = most};
 	int			step;
 	bool		growing = true;
 	uint32		i;
 
-	REQUIRE(world_open(&world, most / 40 + 64));
-	lb_hash_init(&table);
-	for (i = 0; i <= universe; i++)
-		at[i] = -1;
+	REQUIRE(world_open(&model.world, most / 40 + 64));
+	lb_hash_init(&model.table);
+	model.refs = allocate(most * sizeof(LbRef));
+	model.at = allocate((most * 2 + 1) * sizeof(int));
+	for (i = 0; i <= most * 2; i++)
+		model.at[i] = -1;
 	if (reserve > 0)
-	{
-		REQUIRE(lb_hash_reserve(&world.mem, &table, reserve) == LB_OK);
-		for (i = 1; i <= Min(reserve, most); i++)
-		{
-			REQUIRE(lb_hash_insert(&world.mem, &table,
-								   test_hash_of(i, groups), i) == LB_OK);
-			at[i] = (int) n;
-			refs[n++] = i;
-		}
-		REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
-	}
-
+		REQUIRE(fill_reserved(&model, reserve));
 	for (step = 0; step < steps; step++)
 	{
-		LbRef		ref = 1 + random_below(universe);
-		uint32		hash;
-
 		operations++;
-		if (n == 0)
+		if (model.n == 0)
 			growing = true;
-		else if (n == most)
+		else if (model.n == most)
 			growing = false;
 		else if (random_below(most * 4) == 0)
 			growing = !growing;
-
-		/* Mostly insert while growing, and mostly delete otherwise. */
-		if (growing ? random_below(8) == 0 : random_below(8) != 0)
-		{
-			if (n > 0 && random_below(4) != 0)
-				ref = refs[random_below(n)];
-		}
-		hash = test_hash_of(ref, groups);
-		if (groups == 0 || random_below(16) == 0)
-			REQUIRE(count_in_table(&world.arena, &table, hash, ref) ==
-					(at[ref] >= 0));
-		if (at[ref] >= 0 && random_below(8) == 0)
-		{
-			/* Replace the reference, and put it back. */
-			REQUIRE(lb_hash_replace(&world.arena, &table, hash, ref,
-									universe + 1));
-			REQUIRE(!lb_hash_replace(&world.arena, &table, hash, ref, 1));
-			REQUIRE(lb_hash_replace(&world.arena, &table, hash, universe + 1,
-									ref));
-		}
-		else if (at[ref] >= 0)
-		{
-			/* A merge takes memory; without memory the pages stay. */
-			if (starve)
-				world_limit(&world, random_below(40));
-			REQUIRE(lb_hash_delete(&world.mem, &table, hash, ref));
-			world.mem.limit = 0;
-			refs[at[ref]] = refs[--n];
-			at[refs[n]] = at[ref];
-			at[ref] = -1;
-		}
-		else if (n < most)
-		{
-			LbResult	result = LB_NOMEM;
-			uint32		chunks = 0;
-
-			REQUIRE(!lb_hash_delete(&world.mem, &table, hash, ref));
-			if (starve && random_below(4) == 0)
-			{
-				/* Allow one chunk more at a time. */
-				while (result == LB_NOMEM)
-				{
-					uint64		used = world.arena.used;
-
-					world_limit(&world, chunks++);
-					result = lb_hash_insert(&world.mem, &table, hash, ref);
-					if (result == LB_NOMEM)
-					{
-						REQUIRE(world.arena.used == used);
-						REQUIRE(compare_table(&world.arena, &table, refs, n,
-											  groups));
-					}
-				}
-				world.mem.limit = 0;
-			}
-			else
-				result = lb_hash_insert(&world.mem, &table, hash, ref);
-			REQUIRE(result == LB_OK);
-			at[ref] = (int) n;
-			refs[n++] = ref;
-		}
-		REQUIRE(table.entries == n);
-		REQUIRE(table.chunks * LB_CHUNK_SIZE == world.arena.used);
-		REQUIRE((table.root == LB_NONE) == (n == 0));
-		if (random_below(n + 100) == 0)
-			REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
+		REQUIRE(hash_step(&model, growing, starve));
+		if (random_below(model.n + 100) == 0)
+			REQUIRE(compare_table(&model));
 	}
-	REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
-	if (n >= 3)
+	REQUIRE(compare_table(&model));
+	if (model.n >= 3)
 	{
 		int			calls = 0;
 
-		lb_hash_walk(&world.arena, &table, stop_visit, &calls);
+		lb_hash_walk(&model.world.arena, &model.table, stop_visit, &calls);
 		REQUIRE(calls == 3);
 	}
-
-	/* Empty the table: its memory must shrink with the entries. */
-	while (n > 0)
-	{
-		n--;
-		if (starve)
-			world_limit(&world, random_below(40));
-		REQUIRE(lb_hash_delete(&world.mem, &table,
-							   test_hash_of(refs[n], groups), refs[n]));
-		world.mem.limit = 0;
-		operations++;
-		if (groups == 0 && !starve)
-			REQUIRE(table.chunks * LB_CHUNK_SIZE <=
-					(uint64) n * 8 * 10 + 3 * LB_PAGE_SIZE);
-		if (n % 511 == 0)
-			REQUIRE(compare_table(&world.arena, &table, refs, n, groups));
-	}
-	free(refs);
-	free(at);
-	return world_close(&world);
+	REQUIRE(empty_table(&model, starve));
+	free(model.refs);
+	free(model.at);
+	return world_close(&model.world);
 }
 
 static bool
