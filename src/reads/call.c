@@ -79,35 +79,37 @@ begin_access(LbCall *call)
 					false);
 }
 
+static inline void
+check_operand(FunctionCallInfo fcinfo, const LbOperand *operand)
+{
+	if (operand->null == LB_NULL_ERROR)
+		check_integer(fcinfo, operand);
+	if (operand->check != NULL && !PG_ARGISNULL(operand->argument))
+		operand->check(fcinfo->args[operand->argument].value);
+}
+
 void
 lb_call_check(FunctionCallInfo fcinfo, const LbReadFunction *function)
 {
-	const LbOperand *operand = function->query.operands;
-
-	for (int n = lb_query_noperands(&function->query); n > 0; n--, operand++)
-	{
-		if (operand->null == LB_NULL_ERROR)
-			check_integer(fcinfo, operand);
-		if (operand->check != NULL && !PG_ARGISNULL(operand->argument))
-			operand->check(fcinfo->args[operand->argument].value);
-	}
+	for (int i = 0; i < lb_query_noperands(&function->query); i++)
+		check_operand(fcinfo, &function->query.operands[i]);
 }
 
 void
 lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 			  const LbReadFunction *function)
 {
+	const LbOperand *operand = function->query.operands;
 	text	   *name;
 
-	lb_call_check(fcinfo, function);
 	call->fcinfo = fcinfo;
 	call->function = function;
-	for (int i = 0; i < lb_query_noperands(&function->query); i++)
+	for (int i = 0; i < LB_MAX_OPERANDS && OidIsValid(operand->type); i++)
 	{
-		int			argument = function->query.operands[i].argument;
-
-		call->operands[i] = fcinfo->args[argument].value;
-		call->nulls[i] = fcinfo->args[argument].isnull;
+		check_operand(fcinfo, operand);
+		call->operands[i] = fcinfo->args[operand->argument].value;
+		call->nulls[i] = fcinfo->args[operand->argument].isnull;
+		operand++;
 	}
 	lb_require_preload();
 	if (PG_ARGISNULL(function->board))

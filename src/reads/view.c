@@ -3,16 +3,20 @@
  * view.c
  *	  A board as a snapshot sees it: the index, corrected.
  *
- * With R the keys of the index that the snapshot does not see and A the keys
- * that only it sees, both in order, a count over a prefix is the index's count
- * - |R before it| + |A before it|: two binary searches.  Selecting by place
- * looks for the last of A that comes before the place; what is left is a
- * place among the index's entries that are not in R, found by a binary search
- * over R.  Distinct scores need one look at the index for each corrected
- * score.
+ * R are the keys of the index that the snapshot does not see, A the keys that
+ * only the snapshot sees, both in order.
  *
- * R and A are arrays, or where they are large and change, the indexes of LbSums.
- * Then a binary search among n of them is O(log n) steps of O(log n) each.
+ * A count over a prefix is the index's count - |R before it| + |A before it|.
+ *
+ * To find the entry at a place, a binary search over A tells how many of A come
+ * before the place.  The rest is a place among those entries of the index that
+ * are not in R; a binary search over R turns it into a place of the index.
+ *
+ * Distinct scores need one look at the index for each corrected score.
+ *
+ * R and A are sorted arrays (LbOverlay), or the indexes of LbSums if there are
+ * many.  In arrays a search takes O(log n) steps of O(log n) each, as the index
+ * is asked in every step.
  *
  *-------------------------------------------------------------------------
  */
@@ -365,6 +369,12 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
 					  distinct == NULL ? NULL : &distinct[i]);
 }
 
+
+/* ----------------------------------------------------------------
+ *		By place
+ * ----------------------------------------------------------------
+ */
+
 /* The key of an index of sums that has so many before it. */
 static void
 sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
@@ -375,272 +385,278 @@ sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
 	lb_cursor_key(&sums->arena, index, &cursor, key);
 }
 
-/* Whether a removed entry's place is at or before the one that is sought. */
+/* How many keys R and A have. */
+static inline uint64
+count_removed(const LbView *view)
+{
+	if (view->sums != NULL)
+		return view->sums->removed.members;
+	return view->overlay != NULL ? view->overlay->nremoved : 0;
+}
+
+static inline uint64
+count_added(const LbView *view)
+{
+	if (view->sums != NULL)
+		return view->sums->added.members;
+	return view->overlay != NULL ? view->overlay->nadded : 0;
+}
+
+/* The i-th key of R or A; buf is memory for it. */
+static inline const int64 *
+nth_removed(const LbView *view, uint64 i, int64 *buf)
+{
+	if (view->sums == NULL)
+		return removed_key(view, i);
+	sums_key(view->sums, &view->sums->removed, i, buf);
+	return buf;
+}
+
+static inline const int64 *
+nth_added(const LbView *view, uint64 i, int64 *buf)
+{
+	if (view->sums == NULL)
+		return added_key(view, i);
+	sums_key(view->sums, &view->sums->added, i, buf);
+	return buf;
+}
+
+/* How many of the index's entries before a key are not in R. */
+static uint64
+remaining_before(const LbView *view, const int64 *key)
+{
+	uint64		removed;
+
+	if (view->sums != NULL)
+		removed = sums_before(view->sums, &view->sums->removed, key,
+							  view->width, false);
+	else
+		removed = lb_keys_before(view->overlay->removed,
+								 view->overlay->nremoved, view->width, key,
+								 view->width, false);
+	return index_before(view, key, view->width, false) - removed;
+}
+
+/* Whether the place of A's i-th key is before the one that is sought. */
 static bool
-sums_removed_is_before(uint64 i, const void *arg)
+added_is_before(uint64 i, const void *arg)
+{
+	const Sought *sought = (const Sought *) arg;
+	int64		buf[LB_MAX_WIDTH];
+	const int64 *key = nth_added(sought->view, i, buf);
+
+	return remaining_before(sought->view, key) + i < sought->before;
+}
+
+/* Whether R's i-th key comes before the entry that is sought. */
+static bool
+removed_is_before(uint64 i, const void *arg)
 {
 	const Sought *sought = (const Sought *) arg;
 	const LbView *view = sought->view;
-	int64		key[LB_MAX_WIDTH];
+	int64		buf[LB_MAX_WIDTH];
+	const int64 *key = nth_removed(view, i, buf);
 
-	sums_key(view->sums, &view->sums->removed, i, key);
 	return index_before(view, key, view->width, false) - i <= sought->before;
 }
 
-/* Whether an added entry's place is before the one that is sought. */
-static bool
-sums_added_is_before(uint64 i, const void *arg)
+/* How many of A are among the first "before" entries. */
+static uint64
+added_before(const LbView *view, uint64 before)
 {
-	const Sought *sought = (const Sought *) arg;
-	const LbView *view = sought->view;
-	int64		key[LB_MAX_WIDTH];
+	Sought		sought = {view, before, 0};
 
-	sums_key(view->sums, &view->sums->added, i, key);
-	return index_before(view, key, view->width, false) -
-		sums_before(view->sums, &view->sums->removed, key, view->width,
-					false) + i < sought->before;
+	return lb_lower_bound(count_added(view), added_is_before, &sought);
 }
 
 /*
- * The place in the index of its entry that has so many before it, those not
- * counted that sums take away.
+ * The place in the index of an entry that is not in R, from its place among
+ * such entries.
  */
 static uint64
 place_of_remaining(const LbView *view, uint64 remaining)
 {
 	Sought		sought = {view, remaining, 0};
 
-	return remaining + lb_lower_bound(view->sums->removed.members,
-									  sums_removed_is_before, &sought);
+	return remaining + lb_lower_bound(count_removed(view), removed_is_before,
+									  &sought);
 }
 
+
+/* ----------------------------------------------------------------
+ *		Cursors
+ *
+ * A cursor merges the index's entries that are not in R with A.  Over sums it
+ * has a cursor in R and one in A as well.
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Removed entries after which it is not the next one that is looked at, but what
- * comes after all that are in a row.
+ * After so many entries in a row that are in R, the cursor seeks the next one
+ * that is not, instead of looking at each.
  */
 #define MAX_REMOVED_IN_A_ROW 16
 
-/* Move the cursor to an entry that sums do not take away, and read it. */
-static void
-settle_sums_cursor(const LbView *view, LbViewCursor *cursor)
+/* Read the keys at the cursors in R, in A and in the index, which exist. */
+static inline void
+read_removed(const LbView *view, LbViewCursor *cursor)
 {
-	const LbSums *sums = view->sums;
-	int			nremoved = 0;
-
-	while (cursor->in_index)
-	{
-		int			c = -1;
-
-		lb_cursor_key(view->arena, view->index, &cursor->cursor,
-					  cursor->index_key);
-		while (cursor->in_removed &&
-			   (c = lb_words_cmp(cursor->removed_key, cursor->index_key,
-								 view->width)) < 0)
-		{
-			cursor->in_removed = lb_cursor_next(&sums->arena, &sums->removed,
-												&cursor->removed_cursor);
-			if (cursor->in_removed)
-				lb_cursor_key(&sums->arena, &sums->removed,
-							  &cursor->removed_cursor, cursor->removed_key);
-		}
-		if (!cursor->in_removed || c != 0)
-			return;
-		if (++nremoved < MAX_REMOVED_IN_A_ROW)
-		{
-			cursor->in_index = lb_cursor_next(view->arena, view->index,
-											  &cursor->cursor);
-			continue;
-		}
-		cursor->in_index =
-			lb_index_seek_place(view->arena, view->index,
-								place_of_remaining(view, cursor->remaining),
-								&cursor->cursor);
-		if (!cursor->in_index)
-			return;
-		lb_cursor_key(view->arena, view->index, &cursor->cursor,
-					  cursor->index_key);
-		cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
-											   cursor->index_key, view->width,
-											   &cursor->removed_cursor);
-		if (cursor->in_removed)
-			lb_cursor_key(&sums->arena, &sums->removed,
-						  &cursor->removed_cursor, cursor->removed_key);
-		return;
-	}
+	if (cursor->in_removed)
+		lb_cursor_key(&view->sums->arena, &view->sums->removed,
+					  &cursor->removed_cursor, cursor->removed_key);
 }
 
-/* lb_view_seek() through sums, to a place that exists. */
+static inline void
+read_added(const LbView *view, LbViewCursor *cursor)
+{
+	if (cursor->in_added)
+		lb_cursor_key(&view->sums->arena, &view->sums->added,
+					  &cursor->added_cursor, cursor->added_key);
+}
+
+static inline void
+read_index(const LbView *view, LbViewCursor *cursor)
+{
+	if (cursor->in_index)
+		lb_cursor_key(view->arena, view->index, &cursor->cursor,
+					  cursor->index_key);
+}
+
+/*
+ * Move the cursor to the index's entry that has cursor->remaining entries before
+ * it which are not in R, and over sums the cursor in R to what comes after it.
+ */
 static void
-seek_sums(const LbView *view, uint64 before, LbViewCursor *cursor)
+seek_remaining(const LbView *view, LbViewCursor *cursor)
 {
 	const LbSums *sums = view->sums;
-	Sought		sought = {view, before, 0};
-	uint64		lo;
 
-	lo = lb_lower_bound(sums->added.members, sums_added_is_before, &sought);
-	cursor->in_added = lb_index_seek_place(&sums->arena, &sums->added, lo,
-										   &cursor->added_cursor);
-	if (cursor->in_added)
-		lb_cursor_key(&sums->arena, &sums->added, &cursor->added_cursor,
-					  cursor->added_key);
-
-	/* So many of the index's remaining entries come before. */
-	cursor->remaining = before - lo;
-	cursor->in_index = false;
 	cursor->in_removed = false;
-	if (view->index == NULL)
-		return;
-	cursor->in_index =
+	cursor->in_index = view->index != NULL &&
 		lb_index_seek_place(view->arena, view->index,
 							place_of_remaining(view, cursor->remaining),
 							&cursor->cursor);
-	if (!cursor->in_index)
+	read_index(view, cursor);
+	if (!cursor->in_index || sums == NULL)
 		return;
-	lb_cursor_key(view->arena, view->index, &cursor->cursor,
-				  cursor->index_key);
 	cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
 										   cursor->index_key, view->width,
 										   &cursor->removed_cursor);
-	if (cursor->in_removed)
-		lb_cursor_key(&sums->arena, &sums->removed, &cursor->removed_cursor,
-					  cursor->removed_key);
+	read_removed(view, cursor);
 }
 
-/* lb_view_next() through sums. */
+/* Whether the entry of the index at the cursor is in R. */
 static bool
-next_of_sums(const LbView *view, LbViewCursor *cursor, int64 *key)
+is_removed(const LbView *view, LbViewCursor *cursor)
 {
-	const LbSums *sums = view->sums;
+	const LbOverlay *overlay = view->overlay;
+	int			c = -1;
 
-	if (cursor->in_added &&
-		(!cursor->in_index ||
-		 lb_words_cmp(cursor->added_key, cursor->index_key, view->width) < 0))
-	{
-		memcpy(key, cursor->added_key, view->width * sizeof(int64));
-		cursor->in_added = lb_cursor_next(&sums->arena, &sums->added,
-										  &cursor->added_cursor);
-		if (cursor->in_added)
-			lb_cursor_key(&sums->arena, &sums->added, &cursor->added_cursor,
-						  cursor->added_key);
-		return true;
-	}
-	if (!cursor->in_index)
-		return false;
-	memcpy(key, cursor->index_key, view->width * sizeof(int64));
-	cursor->remaining++;
-	cursor->in_index = lb_cursor_next(view->arena, view->index,
-									  &cursor->cursor);
-	settle_sums_cursor(view, cursor);
-	return true;
-}
-
-/* Move the cursor to an entry that is not removed, and read it. */
-static void
-settle_cursor(const LbView *view, LbViewCursor *cursor)
-{
-	LbOverlay  *overlay = view->overlay;
-
-	while (cursor->in_index)
+	if (view->sums == NULL)
 	{
 		int			at;
 
-		lb_cursor_key(view->arena, view->index, &cursor->cursor,
-					  cursor->index_key);
 		if (overlay == NULL || overlay->nremoved == 0)
-			return;
+			return false;
 		at = lb_keys_before(overlay->removed, overlay->nremoved, view->width,
 							cursor->index_key, view->width, false);
-		if (at == overlay->nremoved ||
+		return at < overlay->nremoved &&
 			lb_words_cmp(removed_key(view, at), cursor->index_key,
-						 view->width) != 0)
+						 view->width) == 0;
+	}
+	while (cursor->in_removed &&
+		   (c = lb_words_cmp(cursor->removed_key, cursor->index_key,
+							 view->width)) < 0)
+	{
+		cursor->in_removed = lb_cursor_next(&view->sums->arena,
+											&view->sums->removed,
+											&cursor->removed_cursor);
+		read_removed(view, cursor);
+	}
+	return cursor->in_removed && c == 0;
+}
+
+/* Move on in the index to the next entry that is not in R. */
+static void
+next_remaining(const LbView *view, LbViewCursor *cursor)
+{
+	int			nremoved = 0;
+
+	cursor->remaining++;
+	do
+	{
+		if (nremoved++ == MAX_REMOVED_IN_A_ROW)
+		{
+			seek_remaining(view, cursor);
 			return;
+		}
 		cursor->in_index = lb_cursor_next(view->arena, view->index,
 										  &cursor->cursor);
-	}
+		read_index(view, cursor);
+	} while (cursor->in_index && is_removed(view, cursor));
 }
 
-/* The same for the overlay. */
-static bool
-added_is_before(uint64 i, const void *arg)
+/* The key of A at the cursor, or NULL at its end. */
+static inline const int64 *
+current_added(const LbView *view, const LbViewCursor *cursor)
 {
-	const Sought *sought = (const Sought *) arg;
-	const LbView *view = sought->view;
-	const int64 *key = added_key(view, (int) i);
-
-	return index_before(view, key, view->width, false) -
-		lb_keys_before(view->overlay->removed, view->overlay->nremoved,
-					   view->width, key, view->width, false) + i <
-		sought->before;
+	if (view->sums != NULL)
+		return cursor->in_added ? cursor->added_key : NULL;
+	if (view->overlay == NULL || cursor->added == (uint64) view->overlay->nadded)
+		return NULL;
+	return added_key(view, cursor->added);
 }
 
-static bool
-removed_is_before(uint64 i, const void *arg)
+/* Move on in A. */
+static void
+next_added(const LbView *view, LbViewCursor *cursor)
 {
-	const Sought *sought = (const Sought *) arg;
-	const LbView *view = sought->view;
+	const LbSums *sums = view->sums;
 
-	return index_before(view, removed_key(view, (int) i), view->width,
-						false) - i <= sought->before;
+	cursor->added++;
+	if (sums == NULL)
+		return;
+	cursor->in_added = lb_cursor_next(&sums->arena, &sums->added,
+									  &cursor->added_cursor);
+	read_added(view, cursor);
 }
 
 bool
 lb_view_seek(const LbView *view, uint64 before, LbViewCursor *cursor)
 {
-	LbOverlay  *overlay = view->overlay;
-	uint64		place = before;
+	const LbSums *sums = view->sums;
 
-	cursor->added = 0;
-	cursor->in_index = false;
 	if (before >= lb_view_members(view))
 		return false;
-	if (view->sums != NULL)
+	cursor->added = added_before(view, before);
+	cursor->remaining = before - cursor->added;
+	if (sums != NULL)
 	{
-		seek_sums(view, before, cursor);
-		return true;
+		cursor->in_added = lb_index_seek_place(&sums->arena, &sums->added,
+											   cursor->added,
+											   &cursor->added_cursor);
+		read_added(view, cursor);
 	}
-	if (overlay != NULL && (overlay->nadded > 0 || overlay->nremoved > 0))
-	{
-		Sought		sought = {view, before, 0};
-
-		cursor->added = (int) lb_lower_bound((uint64) overlay->nadded,
-											 added_is_before, &sought);
-
-		/* This many of the index's remaining entries come before. */
-		place = before - cursor->added;
-		sought.before = place;
-		place += lb_lower_bound((uint64) overlay->nremoved, removed_is_before,
-								&sought);
-	}
-	if (view->index != NULL)
-		cursor->in_index = lb_index_seek_place(view->arena, view->index,
-											   place, &cursor->cursor);
-	settle_cursor(view, cursor);
+	seek_remaining(view, cursor);
 	return true;
 }
 
 bool
 lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
 {
-	LbOverlay  *overlay = view->overlay;
-	bool		have_added = overlay != NULL && cursor->added < overlay->nadded;
+	const int64 *added = current_added(view, cursor);
 
-	if (view->sums != NULL)
-		return next_of_sums(view, cursor, key);
-	if (have_added &&
+	if (added != NULL &&
 		(!cursor->in_index ||
-		 lb_words_cmp(added_key(view, cursor->added), cursor->index_key,
-					  view->width) < 0))
+		 lb_words_cmp(added, cursor->index_key, view->width) < 0))
 	{
-		memcpy(key, added_key(view, cursor->added),
-			   view->width * sizeof(int64));
-		cursor->added++;
+		memcpy(key, added, view->width * sizeof(int64));
+		next_added(view, cursor);
 		return true;
 	}
 	if (!cursor->in_index)
 		return false;
 	memcpy(key, cursor->index_key, view->width * sizeof(int64));
-	cursor->in_index = lb_cursor_next(view->arena, view->index,
-									  &cursor->cursor);
-	settle_cursor(view, cursor);
+	next_remaining(view, cursor);
 	return true;
 }

@@ -39,20 +39,22 @@ typedef struct LbView
 /* A place in the merged order. */
 typedef struct LbViewCursor
 {
+	/* In those entries of the index that the snapshot sees. */
 	LbCursor	cursor;
 	bool		in_index;		/* cursor is at an entry */
-	int			added;			/* next of overlay->added */
 	int64		index_key[LB_MAX_WIDTH];
+	uint64		remaining;		/* how many of them come before it */
 
-	/* Likewise in what sums add and take away. */
+	/* In the keys that only the snapshot sees. */
+	uint64		added;			/* how many of them come before it */
+
+	/* Over sums, in what they add and what they take away. */
 	LbCursor	added_cursor;
 	LbCursor	removed_cursor;
 	bool		in_added;
 	bool		in_removed;
 	int64		added_key[LB_MAX_WIDTH];
 	int64		removed_key[LB_MAX_WIDTH];
-	uint64		remaining;		/* entries of the index that were passed, but
-								 * for those taken away */
 } LbViewCursor;
 
 /* Room that lb_view_open needs for deltas. */
