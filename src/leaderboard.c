@@ -22,7 +22,7 @@
 #include "ledger/publication.h"
 #include "reads/access.h"
 #include "reads/corrections.h"
-#include "reads/unknown.h"
+#include "reads/mistyped.h"
 #include "service/maintain.h"
 #include "service/event.h"
 #include "service/submit.h"

@@ -24,7 +24,7 @@
 #include "boards/resolve.h"
 #include "reads/call.h"
 #include "reads/query.h"
-#include "reads/unknown.h"
+#include "reads/mistyped.h"
 #include "util/compat.h"
 
 

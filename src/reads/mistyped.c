@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * unknown.c
+ * mistyped.c
  *	  Names of boards that look mistyped.
  *
  * A board that does not exist is an error.  But where the family "*" exists, any
@@ -25,7 +25,7 @@
 #include "capture/xactlog.h"
 #include "reads/access.h"
 #include "reads/query.h"
-#include "reads/unknown.h"
+#include "reads/mistyped.h"
 
 /* The most first parts of names that a session remembers. */
 #define MAX_PREFIXES 1000

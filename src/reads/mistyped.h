@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * unknown.h
+ * mistyped.h
  *	  Names of boards that look mistyped.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_UNKNOWN_NAME_H
-#define LB_UNKNOWN_NAME_H
+#ifndef LB_MISTYPED_H
+#define LB_MISTYPED_H
 
 #include "boards/target.h"
 
@@ -34,4 +34,4 @@ extern int	lb_unknown_board;
  */
 extern bool lb_check_prefix(LbTarget *target);
 
-#endif							/* LB_UNKNOWN_NAME_H */
+#endif							/* LB_MISTYPED_H */
