@@ -37,6 +37,7 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "reads/access_lock.h"
+#include "reads/member.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 
@@ -61,10 +62,11 @@ typedef struct Report
 {
 	char	   *board;
 	bool		has_member;
-	int64		member;
+	int64		member[LB_MAX_WIDTH];
 	const char *problem;
 } Report;
 
+/* Note a problem of a board, or of one member on it. */
 static void
 report(Verify *v, const char *board, const int64 *member, const char *problem)
 {
@@ -73,7 +75,8 @@ report(Verify *v, const char *board, const int64 *member, const char *problem)
 
 	r->board = pstrdup(board);
 	r->has_member = member != NULL;
-	r->member = member == NULL ? 0 : *member;
+	if (r->has_member)
+		memcpy(r->member, member, v->defn->member_words * sizeof(int64));
 	r->problem = pstrdup(problem);
 	v->reports = lappend(v->reports, r);
 	MemoryContextSwitchTo(old);
@@ -91,7 +94,8 @@ put_reports(Verify *v)
 		bool		nulls[3] = {false, false, false};
 
 		values[0] = CStringGetTextDatum(r->board);
-		values[1] = Int64GetDatum(r->member);
+		values[1] = r->has_member ? lb_member_datum(v->defn, r->member) :
+			(Datum) 0;
 		nulls[1] = !r->has_member;
 		values[2] = CStringGetTextDatum(r->problem);
 		tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
@@ -191,10 +195,10 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 		c = row == NULL ? 1 : at == n ? -1 :
 			lb_words_cmp(row, keys + at * width, width);
 		if (c < 0)
-			report(v, name, &row[width - 1],
+			report(v, name, row + width - v->defn->member_words,
 				   "the table's row is not in the index");
 		if (c > 0)
-			report(v, name, &keys[at * width + width - 1],
+			report(v, name, keys + (at + 1) * width - v->defn->member_words,
 				   "the index's entry is not in the table");
 		if (c <= 0)
 			*tuple = lb_sort_next(sort);

@@ -14,6 +14,7 @@
 #include "boards/definition.h"
 #include "boards/keys.h"
 #include "reads/access_lock.h"
+#include "reads/member.h"
 #include "reads/query_text.h"
 
 /* Columns of a read function. */
@@ -103,22 +104,6 @@ extern Tuplestorestate *lb_call_query_rows(LbCall *call,
 
 /* A record of the function's columns. */
 extern Datum lb_call_record(LbCall *call, const Datum *values);
-
-/* The key words of a member that was passed as an operand. */
-static inline void
-lb_call_member(const LbCall *call, Datum value, int64 *member)
-{
-	Assert(call->access.target.defn->member_words == 1);
-	member[0] = DatumGetInt64(value);
-}
-
-/* And back. */
-static inline Datum
-lb_call_member_datum(const LbCall *call, const int64 *member)
-{
-	Assert(call->access.target.defn->member_words == 1);
-	return Int64GetDatum(member[0]);
-}
 
 /* The score of a key, and the key's word of a score. */
 static inline int64

@@ -32,7 +32,7 @@ put_rows(char *p, const LbCall *call, const LbRows *rows)
 	for (int i = 0; i < rows->n; i++)
 	{
 		const int64 *row = lb_row(rows, i);
-		Datum		member = lb_call_member_datum(call, row + LB_ROW_MEMBER);
+		Datum		member = lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER);
 
 		if (i > 0)
 			*p++ = ',';

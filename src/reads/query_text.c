@@ -45,6 +45,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "reads/member.h"
 #include "reads/query_text.h"
 
 /* A text under way. */
@@ -228,8 +229,7 @@ word_member(Text * t)
 static void
 word_mtype(Text * t)
 {
-	Assert(lb_query_type(t->defn, LB_MEMBER_TYPE) == INT8OID);
-	appendStringInfoString(&t->buf, "pg_catalog.int8");
+	appendStringInfoString(&t->buf, lb_member_type_name(t->defn));
 }
 
 /* t's rank_by columns as k1, k2 ... and its member as m. */
@@ -333,12 +333,10 @@ static const struct
 Oid
 lb_query_type(const LbDefinition *defn, Oid type)
 {
-	/* All types of members are integers, which are taken as bigint. */
-	Assert(lb_member_type_ok(defn->member_type));
 	if (type == LB_MEMBER_TYPE)
-		return INT8OID;
+		return lb_member_type(defn);
 	if (type == LB_MEMBERS_TYPE)
-		return INT8ARRAYOID;
+		return lb_member_array_type(defn);
 	return type;
 }
 

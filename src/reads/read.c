@@ -107,7 +107,7 @@ copy_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 		const int64 *row = lb_row(from, i);
 
 		rows[i].rank = row[LB_ROW_RANK];
-		rows[i].member = DatumGetInt64(lb_call_member_datum(call, row + LB_ROW_MEMBER));
+		rows[i].member = DatumGetInt64(lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER));
 		rows[i].score = row[LB_ROW_SCORE];
 	}
 }

@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "boards/definition.h"
@@ -217,7 +218,7 @@ put_rows(LbCall *call, const LbRows *rows)
 		const int64 *row = lb_row(rows, i);
 
 		out.values[0] = row[LB_ROW_RANK];
-		out.values[1] = DatumGetInt64(lb_call_member_datum(call, row + LB_ROW_MEMBER));
+		out.values[1] = DatumGetInt64(lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER));
 		out.values[2] = row[LB_ROW_SCORE];
 		output_put(&out);
 	}
@@ -242,7 +243,7 @@ lb_query_row_list(LbCall *call, LbRows *rows)
 		if (!slot->tts_isnull[rank])
 			row[LB_ROW_RANK] = DatumGetInt64(slot->tts_values[rank]);
 		if (!slot->tts_isnull[1 - rank])
-			lb_call_member(call, slot->tts_values[1 - rank],
+			lb_member_words(call->access.target.defn, slot->tts_values[1 - rank],
 						   row + LB_ROW_MEMBER);
 		if (!slot->tts_isnull[2])
 			row[LB_ROW_SCORE] = DatumGetInt64(slot->tts_values[2]);
@@ -293,7 +294,7 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	if (*isnull)
 		return true;
 	values[0] = Int64GetDatum(rows.words[LB_ROW_RANK]);
-	values[1] = lb_call_member_datum(call, rows.words + LB_ROW_MEMBER);
+	values[1] = lb_member_datum(call->access.target.defn, rows.words + LB_ROW_MEMBER);
 	values[2] = Int64GetDatum(rows.words[LB_ROW_SCORE]);
 	*result = lb_call_record(call, values);
 	return true;
@@ -309,7 +310,7 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 	uint64		place;
 	uint64		first;
 
-	lb_call_member(call, call->operands[0], member);
+	lb_member_words(call->access.target.defn, call->operands[0], member);
 	if (!lock_with_room(call, 2 * radius + 1, rows))
 		return false;
 	if (!lb_view_lookup(view, member, key, NULL))
@@ -346,22 +347,27 @@ lb_around_rows(LbCall *call, Datum *result, bool *isnull)
 static int
 array_operand(const LbCall *call, int64 **members, bool **nulls)
 {
-	int			words = call->access.target.defn->member_words;
+	const LbDefinition *defn = call->access.target.defn;
+	int			words = defn->member_words;
+	int16		len;
+	bool		byval;
+	char		align;
 	Datum	   *elements;
 	int			n;
 
 	if (call->nulls[0])
 		return 0;
-	deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID,
-					  sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &elements, nulls, &n);
+	get_typlenbyvalalign(lb_member_type(defn), &len, &byval, &align);
+	deconstruct_array(DatumGetArrayTypeP(call->operands[0]),
+					  lb_member_type(defn), len, byval, align, &elements,
+					  nulls, &n);
 	*members = MemoryContextAllocHuge(CurrentMemoryContext,
 									  (Size) Max(1, n) * words *
 									  sizeof(int64));
 	for (int i = 0; i < n; i++)
 	{
 		if (!(*nulls)[i])
-			lb_call_member(call, elements[i], *members + (Size) i * words);
+			lb_member_words(call->access.target.defn, elements[i], *members + (Size) i * words);
 	}
 	pfree(elements);
 	return n;
@@ -473,7 +479,7 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 	{
 		const int64 *row = lb_row(&rows, i);
 		Datum		member = nulls[i] ? (Datum) 0 :
-			lb_call_member_datum(call, members + (Size) i * words);
+			lb_member_datum(call->access.target.defn, members + (Size) i * words);
 
 		CHECK_FOR_INTERRUPTS();
 		if (row[LB_ROW_RANK] != 0)
@@ -569,7 +575,7 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 		if (i > 0 && lb_words_cmp(member, member - (width + 1), words) == 0)
 			continue;
 		out.values[0] = ++place;
-		out.values[1] = DatumGetInt64(lb_call_member_datum(call, member));
+		out.values[1] = DatumGetInt64(lb_member_datum(call->access.target.defn, member));
 		out.values[2] = lb_call_score(call, key);
 		out.values[3] = key[width];
 		output_put(&out);

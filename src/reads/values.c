@@ -63,7 +63,7 @@ look_up(const LbCall *call, int64 *key)
 {
 	int64		member[LB_MAX_WIDTH];
 
-	lb_call_member(call, call->operands[0], member);
+	lb_member_words(call->access.target.defn, call->operands[0], member);
 	return lb_view_lookup(&call->access.view, member, key, NULL);
 }
 
