@@ -163,30 +163,37 @@ count_query(LbCall *call)
 					  call->access.cause);
 }
 
-static const LbValue *
-board_value(const LbCall *call)
+static LbQueryArgs
+query_args(const LbCall *call)
 {
 	const LbTarget *target = &call->access.target;
+	LbQueryArgs args = {
+		.query = &call->function->query,
+		.method = call->method,
+		.operands = call->operands,
+		.nulls = call->nulls,
+		.value = target->has_value ? &target->value : NULL
+	};
 
-	return target->has_value ? &target->value : NULL;
+	return args;
 }
 
 Datum
 lb_call_query(LbCall *call, bool *isnull)
 {
+	LbQueryArgs args = query_args(call);
+
 	count_query(call);
-	return lb_query_value(call->access.target.defn, &call->function->query,
-						  call->method, call->operands, call->nulls,
-						  board_value(call), isnull);
+	return lb_query_value(call->access.target.defn, &args, isnull);
 }
 
 static void
 query_into(LbCall *call, Tuplestorestate *store, TupleDesc desc)
 {
+	LbQueryArgs args = query_args(call);
+
 	count_query(call);
-	lb_query_rows(call->access.target.defn, &call->function->query,
-				  call->method, call->operands, call->nulls,
-				  board_value(call), store, desc);
+	lb_query_rows(call->access.target.defn, &args, store, desc);
 }
 
 static int

@@ -95,9 +95,9 @@ any_board_has(LbDefinition *defn, const LbValue *prefix)
 
 	if (!may_search(defn, shared))
 	{
+		LbQueryArgs args = {.query = &prefix_query,.value = prefix};
 		bool		isnull;
-		Datum		exists = lb_query_value(defn, &prefix_query, LB_ROW_NUMBER,
-											NULL, NULL, prefix, &isnull);
+		Datum		exists = lb_query_value(defn, &args, &isnull);
 
 		return isnull || DatumGetBool(exists);
 	}

@@ -33,7 +33,7 @@
 #include "reads/query.h"
 #include "util/pause.h"
 
-/* So often a query is run, should schemas be renamed each time. */
+/* How often a query is run again because a schema was renamed. */
 #define MAX_TRIES 10
 
 /* Plans are kept by board, query and method. */
@@ -59,16 +59,12 @@ static uint64 plans_generation = 0;
 /* Queries of this backend under way; they nest. */
 static int	plans_running = 0;
 
-static SPIPlanPtr get_plan(const LbDefinition *defn, const LbQuery *query,
-						   LbMethod method, bool shared,
-						   const char *volatile *text);
-static uint64 run_query(const LbDefinition *defn, const LbQuery *query,
-						LbMethod method, const Datum *args,
-						const bool *nulls, const LbValue *value,
+static SPIPlanPtr get_plan(const LbDefinition *defn, const LbQueryArgs *args,
+						   bool shared, const char *volatile *text);
+static uint64 run_query(const LbDefinition *defn, const LbQueryArgs *args,
 						DestReceiver *dest, Tuplestorestate *rows);
-static ParamListInfo make_params(const LbDefinition *defn, const LbQuery *query,
-								 const Datum *args, const bool *nulls,
-								 const LbValue *value);
+static ParamListInfo make_params(const LbDefinition *defn,
+								 const LbQueryArgs *args);
 static bool value_is_canonical(Oid type, const LbValue *value);
 static void free_plans(void);
 
@@ -76,8 +72,7 @@ static void free_plans(void);
  * Run the query of a function that returns one value.  See query.h.
  */
 Datum
-lb_query_value(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-			   const Datum *args, const bool *nulls, const LbValue *value,
+lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 			   bool *isnull)
 {
 	Datum		result = (Datum) 0;
@@ -85,7 +80,7 @@ lb_query_value(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	SPI_connect();
 
 	*isnull = true;
-	if (run_query(defn, query, method, args, nulls, value, NULL, NULL) > 0)
+	if (run_query(defn, args, NULL, NULL) > 0)
 	{
 		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
 		Form_pg_attribute att = TupleDescAttr(tupdesc, 0);
@@ -106,8 +101,7 @@ lb_query_value(const LbDefinition *defn, const LbQuery *query, LbMethod method,
  * Run the query of a function that returns rows.  See query.h.
  */
 uint64
-lb_query_rows(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-			  const Datum *args, const bool *nulls, const LbValue *value,
+lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 			  Tuplestorestate *tupstore, TupleDesc tupdesc)
 {
 	MemoryContext caller = CurrentMemoryContext;
@@ -123,7 +117,7 @@ lb_query_rows(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(dest, tupstore, caller, false, tupdesc,
 									gettext_noop("the defining query does not return the function's columns"));
-	nrows = run_query(defn, query, method, args, nulls, value, dest, tupstore);
+	nrows = run_query(defn, args, dest, tupstore);
 	dest->rDestroy(dest);
 
 	SPI_finish();
@@ -139,10 +133,10 @@ plans_are_stale(void)
 }
 
 /*
- * Whether an error says that a name in a query's text leads to no table.  What
- * something else raises that the query runs is of another text.  So it comes from
- * parsing this one, before anything was opened or pushed that would have to be
- * undone.
+ * Whether an error says that a name in a query's text leads to no table.  An
+ * error raised inside the query carries a different query text.  So this one
+ * comes from parsing, before anything was opened or pushed that would have to
+ * be undone.
  */
 static bool
 is_gone(const ErrorData *error, const char *text)
@@ -153,16 +147,46 @@ is_gone(const ErrorData *error, const char *text)
 }
 
 /*
- * Execute a query.  Returns false if what it has read is not the source, or if
- * it has found nothing by the source's name.
+ * Switch to the table's owner, if the query must run with the owner's rights.
+ * Returns whether lb_restore_user() must follow.  *shared says whether the plan
+ * may be kept and used by every role.
  *
- * Anything from the planning on can process an invalidation, after which defn
- * may be gone: it is not touched after the plan has been found.
+ * A read by the extension itself must not run the functions of a user's indexes
+ * with the rights of the extension's owner.  It needs all rows: standings
+ * without some would be taken for final.  So policies that apply to the table's
+ * owner, by FORCE ROW LEVEL SECURITY, are an error.
+ *
+ * Nor do such functions run as a superuser that reads the board: the owner reads
+ * the same rows, if policies apply to neither.  If the table has policies, they
+ * apply to the owner, who cannot use a kept plan.
+ */
+static pg_noinline bool
+switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
+{
+	bool		own = lb_own_running();
+
+	*shared = own || lb_may_read(unconstify(LbDefinition *, defn));
+	if (!own && (!superuser() || GetUserId() == defn->owner))
+		return false;
+	lb_switch_to_owner(saved, defn->owner, !own);
+	if (own)
+		(void) set_config_option("row_security", "off", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	else
+		*shared = *shared && !defn->row_security;
+	return true;
+}
+
+/*
+ * Execute a query.  Returns false if it has not read the source, but another
+ * table of that name, or has found no table of that name.
+ *
+ * Planning and execution can process an invalidation, after which defn may be
+ * gone: nothing uses it after the plan has been found.
  */
 static bool
-execute(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-		const Datum *args, const bool *nulls, const LbValue *value,
-		DestReceiver *dest)
+execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
 {
 	SPIExecuteOptions options;
 	SPIPlanPtr volatile plan = NULL;
@@ -170,49 +194,25 @@ execute(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	volatile int rc = 0;
 	volatile bool gone = false;
 	Oid			source = defn->source;
-	bool		own = lb_own_running();
-	bool		as_owner = own ||
-		(superuser() && GetUserId() != defn->owner);
+	bool		switched;
 	bool		shared;
 	LbUser		saved;
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
-	options.params = make_params(defn, query, args, nulls, value);
+	options.params = make_params(defn, args);
 	options.read_only = true;	/* use the caller's snapshot */
 	options.dest = dest;
 
 	if (plans_are_stale() && plans_running == 0)
 		free_plans();
-
-	/*
-	 * What we read for ourselves must not run the functions of a user's
-	 * indexes with the rights of the extension's owner.  Policies that apply
-	 * to the table's owner, by FORCE ROW LEVEL SECURITY, make it an error: we
-	 * act on all rows, and standings without some would be taken for final.
-	 *
-	 * Nor do such functions run as a superuser that reads the board: the
-	 * owner reads the same rows, if policies apply to neither.  With them a
-	 * plan is of no use to the owner, whom policies apply to.
-	 */
-	shared = own || lb_may_read(unconstify(LbDefinition *, defn));
-	if (as_owner)
-	{
-		lb_switch_to_owner(&saved, defn->owner, !own);
-		if (own)
-			(void) set_config_option("row_security", "off", PGC_USERSET,
-									 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-									 false);
-		else
-			shared = shared && !defn->row_security;
-	}
-
+	switched = switch_user(defn, &saved, &shared);
 	lb_pause("named");
 	plans_running++;
 	PG_TRY();
 	{
-		/* Who has no privileges is told so by the parser, too. */
-		plan = get_plan(defn, query, method, shared, &text);
+		/* A role without privileges gets its error from the parser, too. */
+		plan = get_plan(defn, args, shared, &text);
 		rc = SPI_execute_plan_extended(plan, &options);
 		plans_running--;
 	}
@@ -230,7 +230,7 @@ execute(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	}
 	PG_END_TRY();
 
-	if (as_owner)
+	if (switched)
 		lb_restore_user(&saved);
 	if (gone)
 		return false;
@@ -242,8 +242,8 @@ execute(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 }
 
 /*
- * Whether the text would name the source.  To rename a schema takes no lock that
- * ours on the source keeps away.
+ * Whether the text would name the source.  Our lock on the source does not keep
+ * its schema from being renamed.
  */
 static bool
 names_source(const LbDefinition *defn)
@@ -258,13 +258,12 @@ names_source(const LbDefinition *defn)
 }
 
 /*
- * Execute a query between SPI_connect and SPI_finish and return the number of
- * its rows.  They are sent to dest, which puts them into rows, or are in
- * SPI_tuptable if that is NULL.
+ * Execute a query between SPI_connect and SPI_finish, again if a schema was
+ * renamed meanwhile.  Returns the number of its rows.  dest puts them into rows;
+ * if dest is NULL, they are in SPI_tuptable.
  */
 static uint64
-run_query(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-		  const Datum *args, const bool *nulls, const LbValue *value,
+run_query(const LbDefinition *defn, const LbQueryArgs *args,
 		  DestReceiver *dest, Tuplestorestate *rows)
 {
 	Oid			source = defn->source;
@@ -273,8 +272,7 @@ run_query(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
-		if (names_source(defn) &&
-			execute(defn, query, method, args, nulls, value, dest))
+		if (names_source(defn) && execute(defn, args, dest))
 			return SPI_processed;
 
 		/* Another table has that name now, or none. */
@@ -298,23 +296,23 @@ plan_text(SPIPlanPtr plan)
 }
 
 /*
- * The plan of a query, prepared unless it is there and may be shared, and the
- * text that it is of.
+ * The plan of a query: the one that is kept, if it may be shared and is there, or
+ * else a new one.  *text is the text that it was made from.
  */
 static SPIPlanPtr
-get_plan(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-		 bool shared, const char *volatile *text)
+get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
+		 const char *volatile *text)
 {
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
 	Oid			argtypes[LB_MAX_OPERANDS + 1];
-	int			nargs = lb_query_noperands(query);
+	int			nargs = lb_query_noperands(args->query);
 	bool		found;
 
 	/*
-	 * Plans that are out of date but cannot be freed yet are passed over: a
-	 * query in a query, as a policy could make one, gets a plan for itself.
+	 * Do not use plans that are out of date but cannot be freed yet.  A query
+	 * within a query, as a policy could make one, gets a plan of its own.
 	 */
 	if (shared && !plans_are_stale())
 	{
@@ -330,8 +328,8 @@ get_plan(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 		memset(&key, 0, sizeof(key));
 		key.id = defn->id;
 		key.source = defn->source;
-		key.query = query;
-		key.method = method;
+		key.query = args->query;
+		key.method = args->method;
 		entry = hash_search(plans, &key, HASH_ENTER, &found);
 		if (!found)
 			entry->plan = NULL;
@@ -343,19 +341,19 @@ get_plan(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	}
 
 	for (int i = 0; i < nargs; i++)
-		argtypes[i] = lb_query_type(defn, query->operands[i].type);
+		argtypes[i] = lb_query_type(defn, args->query->operands[i].type);
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	*text = lb_query_text(defn, query, method);
+	*text = lb_query_text(defn, args->query, args->method);
 	plan = SPI_prepare_cursor(*text, nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the defining query: %s",
 			 SPI_result_code_string(SPI_result));
 
 	/*
-	 * Keep it only if it was made from a definition that still holds.  The
-	 * entry is still there: nothing is freed while plans_running is not zero.
+	 * Keep the plan only if its definition has not changed meanwhile.  The
+	 * entry is still there: no plan is freed while plans_running is not zero.
 	 */
 	if (entry != NULL && !plans_are_stale())
 	{
@@ -390,13 +388,14 @@ free_plans(void)
 
 /*
  * The operands and the board's value as parameters of the query, or NULL if it
- * has none, as the executor expects it.  They are marked constant so that a plan
- * can be made for these very values.
+ * has none, as the executor expects.  They are marked constant, so that a plan
+ * can be made for these values.
  */
 static ParamListInfo
-make_params(const LbDefinition *defn, const LbQuery *query, const Datum *args,
-			const bool *nulls, const LbValue *value)
+make_params(const LbDefinition *defn, const LbQueryArgs *args)
 {
+	const LbQuery *query = args->query;
+	const LbValue *value = args->value;
 	int			n = lb_query_noperands(query);
 	ParamListInfo params;
 	int			i;
@@ -408,8 +407,8 @@ make_params(const LbDefinition *defn, const LbQuery *query, const Datum *args,
 	{
 		ParamExternData *param = &params->params[i];
 
-		param->value = args[i];
-		param->isnull = (nulls != NULL && nulls[i]);
+		param->value = args->operands[i];
+		param->isnull = (args->nulls != NULL && args->nulls[i]);
 		param->pflags = PARAM_FLAG_CONST;
 		param->ptype = lb_query_type(defn, query->operands[i].type);
 	}

@@ -17,24 +17,29 @@
 #include "boards/live.h"
 #include "reads/query_text.h"
 
+/* What a query is run with. */
+typedef struct LbQueryArgs
+{
+	const LbQuery *query;
+	LbMethod	method;
+	const Datum *operands;
+	const bool *nulls;			/* of the operands, or NULL: none is null */
+	const LbValue *value;		/* of the family's board, or NULL */
+} LbQueryArgs;
+
 /*
- * Run the query of a function that returns one value.  args and nulls hold
- * the operands (nulls may be NULL); value is the family's board value or
- * NULL.  Plans are kept as long as definitions do not change
- * (lb_defns_generation).  Raises whatever the query raises.
+ * Run the query of a function that returns one value.  Its plan is kept as long
+ * as definitions do not change (lb_defns_generation).  Raises whatever the query
+ * raises.
  */
-extern Datum lb_query_value(const LbDefinition *defn, const LbQuery *query,
-							LbMethod method, const Datum *args,
-							const bool *nulls, const LbValue *value,
+extern Datum lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 							bool *isnull);
 
 /*
  * The same for a function that returns rows: they are added to tupstore,
  * whose descriptor is tupdesc.  Returns their number.
  */
-extern uint64 lb_query_rows(const LbDefinition *defn, const LbQuery *query,
-							LbMethod method, const Datum *args,
-							const bool *nulls, const LbValue *value,
+extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
 #endif							/* LB_QUERY_H */

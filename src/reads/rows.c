@@ -244,7 +244,7 @@ lb_query_row_list(LbCall *call, LbRows *rows)
 			row[LB_ROW_RANK] = DatumGetInt64(slot->tts_values[rank]);
 		if (!slot->tts_isnull[1 - rank])
 			lb_member_words(call->access.target.defn, slot->tts_values[1 - rank],
-						   row + LB_ROW_MEMBER);
+							row + LB_ROW_MEMBER);
 		if (!slot->tts_isnull[2])
 			row[LB_ROW_SCORE] = DatumGetInt64(slot->tts_values[2]);
 	}
