@@ -5,8 +5,9 @@
  *
  * The table is scanned under one snapshot, its keys are sorted as a build
  * sorts them, and walked beside the index, corrected to the same snapshot as
- * in every read.  Writers go on meanwhile.  Should they outrun the history,
- * the board is compared again with a lock that keeps them out.
+ * in every read.  Writers go on meanwhile.  If the history forgets what
+ * the snapshot needs, the board is compared again with a lock that keeps writers
+ * out.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +54,7 @@ typedef struct Verify
 	LbSharedBoard *shared;
 	uint64		generation;
 	Snapshot	snapshot;
-	bool		too_old;		/* the history was outrun */
+	bool		too_old;		/* the history does not reach back far enough */
 	List	   *reports;		/* of Report */
 	MemoryContext context;		/* where they are */
 } Verify;
@@ -391,7 +392,7 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
 	state = v.shared == NULL ? LB_OFFLINE
 		: lb_state(v.shared);
 
-	/* Not to be waited for: nobody builds it before we commit. */
+	/* No process builds it before this transaction commits. */
 	if (lb_created_here(defn))
 		report(&v, defn->name, NULL,
 			   "the board was created by this transaction");

@@ -706,8 +706,8 @@ touch_applied_scores(LbSums *sums, const LbLiveBoard *board)
 }
 
 /*
- * Find out what the sums do to distinct scores, with the lock held.  Only scores
- * are looked at whose keys have changed, in the sums or in the index.
+ * Find out what the sums do to distinct scores, with the lock held.  It
+ * looks only at scores whose keys have changed, in the sums or in the index.
  */
 static LbCollect
 count_scores(LbAccess *a, const LbLiveBoard *board, const LbIndex *index)
@@ -740,8 +740,8 @@ count_scores(LbAccess *a, const LbLiveBoard *board, const LbIndex *index)
 }
 
 /*
- * The sums have everything: compare those members with the index whose sum has
- * changed, with the lock held.  Sets a->fits.
+ * The sums have everything: with the lock held, compare the members whose sum
+ * has changed with the index.  Sets a->fits.
  *
  * What the transaction has replaced must be what the index holds.  It may not
  * be while the transaction that wrote it has left the proc array but not yet

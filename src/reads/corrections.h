@@ -46,8 +46,8 @@ extern bool lb_corrections_has_room(int n);
 extern bool lb_corrections_use_sums(LbAccess *a);
 
 /*
- * Whether it is worth while to go on gathering for a board with so many
- * members, or the query is quicker.  Needs no lock.
+ * Whether gathering more for a board with this number of members is quicker
+ * than the query.  Needs no lock.
  */
 extern bool lb_corrections_worth_it(const LbAccess *a, uint64 members);
 

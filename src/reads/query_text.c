@@ -300,7 +300,7 @@ by_method(const char *const *text, LbMethod method)
 	return text[i];
 }
 
-/* The query whose rows are wanted. */
+/* The query of the rows that this one is about. */
 static void
 word_rows(Text * t)
 {

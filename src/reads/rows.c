@@ -55,8 +55,8 @@ typedef struct Output
  */
 
 /*
- * Before the next of so many rows, members or buckets: yield if it is time.
- * Returns false if the query must be run; then the lock is not held.
+ * After this number of rows, members or buckets, yield if it is time.  Returns
+ * false if the query must be run; then the lock is not held.
  */
 static inline bool
 go_on(LbCall *call, int64 done)

@@ -50,7 +50,10 @@ extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_ranks_rows(LbCall *call, const int64 *members,
 							   const bool *nulls, int n, LbRows *rows);
 
-/* The same from the query, whose columns are a rank, a member and a score. */
+/*
+ * The same from the query.  Its columns are a rank, a member and a score, or a
+ * member, a rank and a score.
+ */
 extern void lb_query_row_list(LbCall *call, LbRows *rows);
 
 #endif							/* LB_ROWS_H */

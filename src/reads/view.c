@@ -115,7 +115,7 @@ lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 		{
 			int			at = lb_overlay_find(overlay, member, &found);
 
-			/* It has gone back to what it was. */
+			/* The member is back at what it was. */
 			if (!found)
 				continue;
 			entry = overlay->entries + (Size) at * lb_entry_words(width);
@@ -154,8 +154,8 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 
 	/*
 	 * What the transaction replaced must be what the index holds.  It may not
-	 * be while the one who wrote it before us has left the proc array but not
-	 * yet settled.  Once it is, our row locks keep it so.
+	 * be while the transaction that wrote it has left the proc array but not
+	 * yet settled.  Once it has settled, our row locks keep it so.
 	 */
 	if (!overlay->checked)
 	{
@@ -258,7 +258,7 @@ lb_view_lookup_many(const LbView *view, const int64 *members, int n,
 	}
 }
 
-/* How many keys of an index of sums come before prefix. */
+/* How many keys of an index of sums come before a prefix. */
 static uint64
 sums_before(const LbSums *sums, const LbIndex *index, const int64 *prefix,
 			int nwords, bool inclusive)
@@ -288,7 +288,7 @@ delta_is_before(uint64 i, const void *arg)
 	return sought->view->deltas[i].score < sought->score;
 }
 
-/* What the corrections add to spans before a prefix, which are the index's. */
+/* Add what the corrections change to the index's spans before a prefix. */
 static void
 correct_spans(const LbView *view, const int64 *prefix, int nwords,
 			  bool inclusive, uint64 *members, uint64 *distinct)
@@ -375,7 +375,7 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
  * ----------------------------------------------------------------
  */
 
-/* The key of an index of sums that has so many before it. */
+/* The key at a place of an index of sums, counted from 0. */
 static void
 sums_key(const LbSums *sums, const LbIndex *index, uint64 place, int64 *key)
 {
@@ -492,8 +492,8 @@ place_of_remaining(const LbView *view, uint64 remaining)
  */
 
 /*
- * After so many entries in a row that are in R, the cursor seeks the next one
- * that is not, instead of looking at each.
+ * After this number of entries in a row that are in R, the cursor seeks the next
+ * one that is not, instead of looking at each.
  */
 #define MAX_REMOVED_IN_A_ROW 16
 
@@ -523,8 +523,8 @@ read_index(const LbView *view, LbViewCursor *cursor)
 }
 
 /*
- * Move the cursor to the index's entry that has cursor->remaining entries before
- * it which are not in R, and over sums the cursor in R to what comes after it.
+ * Move the cursor to the index's entry at place cursor->remaining among those
+ * that are not in R.  Over sums, move the cursor in R to what comes after it.
  */
 static void
 seek_remaining(const LbView *view, LbViewCursor *cursor)

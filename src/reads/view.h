@@ -3,9 +3,9 @@
  * view.h
  *	  A board as a snapshot sees it: the index, corrected.
  *
- * The answer is the index, less the keys that the snapshot does not see, plus
- * those that only it sees.  Everything here needs the stripe's lock, shared,
- * and raises nothing; a view is valid while the lock is held.
+ * A view is the index, less the keys that the snapshot does not see, plus those
+ * that only the snapshot sees.  Everything here needs the stripe's lock, shared,
+ * and raises nothing.  A view is valid while the lock is held.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,8 @@ typedef struct LbView
 	const LbArena *arena;
 	const LbIndex *board;		/* the board's index, or NULL */
 	const LbIndex *index;		/* the same, NULL if it counts as empty */
-	LbOverlay  *overlay;		/* what is to be corrected: in arrays, ... */
-	LbSums	   *sums;			/* ... or as sums; both NULL: nothing */
+	LbOverlay  *overlay;		/* the corrections, in arrays ... */
+	LbSums	   *sums;			/* ... or as sums; both NULL: there are none */
 	int			width;
 	int			member_words;
 	LbScoreDelta *deltas;		/* of all corrected scores, in order */
@@ -65,18 +65,18 @@ lb_view_max_deltas(const LbOverlay *overlay)
 }
 
 /*
- * Look at the index of board (NULL: there is none, it is empty) through
- * overlay.  deltas, with room for lb_view_max_deltas, is only needed where
- * distinct scores will be asked for.  Returns false if the overlay does not
- * fit the index: changes of others are in between, run the query.
+ * Open a view of an index (NULL: the board has no rows) through overlay.  If
+ * the view must tell distinct scores, deltas has room for lb_view_max_deltas.
+ * Returns false if the overlay does not fit the index, since changes of others
+ * come in between; then the query must be run.
  */
 extern bool lb_view_open(LbView *view, const LbIndex *index,
 						 LbOverlay *overlay, int width, int member_words,
 						 LbScoreDelta *deltas);
 
 /*
- * The same through sums, which fit the index (lb_sums_check) and, where distinct
- * scores will be asked for, have counted all scores.
+ * The same through sums.  They must fit the index (lb_sums_check) and, if the
+ * view must tell distinct scores, have counted all scores.
  */
 extern void lb_view_open_sums(LbView *view, const LbIndex *index,
 							  LbSums *sums, bool truncated);
@@ -108,7 +108,7 @@ extern void lb_view_spans_many(const LbView *view,
 							   const LbCursor *places, int n, int nwords,
 							   uint64 *members, uint64 *distinct);
 
-/* Move to the entry with so many before it.  Returns false past the end. */
+/* Move to the entry at a place, from 0.  Returns false past the end. */
 extern bool lb_view_seek(const LbView *view, uint64 before,
 						 LbViewCursor *cursor);
 
