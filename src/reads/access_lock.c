@@ -41,7 +41,7 @@ typedef enum Outcome
 	REFUSED,					/* run the query, for attempt->cause */
 	COLLECT,					/* do what attempt->result says */
 	DELTAS						/* corrections of distinct scores need room */
-}			Outcome;
+} Outcome;
 
 typedef struct Attempt
 {
@@ -54,10 +54,10 @@ typedef struct Attempt
 	/* Of the wait for a large transaction; they last for all attempts. */
 	bool		waited;
 	TimestampTz deadline;
-}			Attempt;
+} Attempt;
 
 static Outcome
-refuse(Attempt * attempt, LbCause cause)
+refuse(Attempt *attempt, LbCause cause)
 {
 	attempt->cause = cause;
 	return REFUSED;
@@ -65,7 +65,7 @@ refuse(Attempt * attempt, LbCause cause)
 
 /* Open the view, with the lock held. */
 static Outcome
-try_locked(LbAccess *a, Attempt * attempt)
+try_locked(LbAccess *a, Attempt *attempt)
 {
 	LbLiveBoard *board;
 	LbRef		ref;
@@ -110,7 +110,7 @@ try_locked(LbAccess *a, Attempt * attempt)
 
 /* Lock the stripe and open the view.  Holds the lock after OPENED only. */
 static Outcome
-try_once(LbAccess *a, Attempt * attempt)
+try_once(LbAccess *a, Attempt *attempt)
 {
 	Outcome		outcome;
 
@@ -153,7 +153,7 @@ apply_backlog(LbAccess *a)
  * taken too long.
  */
 static bool
-wait_for_large(LbAccess *a, Attempt * attempt)
+wait_for_large(LbAccess *a, Attempt *attempt)
 {
 	TimestampTz now;
 	long		left;
@@ -194,7 +194,7 @@ make_room(LbAccess *a, int room)
 
 /* Do what lb_corrections_collect() asks for.  Returns why not, or none. */
 static LbCause
-resolve_collect(LbAccess *a, Attempt * attempt)
+resolve_collect(LbAccess *a, Attempt *attempt)
 {
 	switch (attempt->result)
 	{
@@ -234,7 +234,7 @@ resolve_collect(LbAccess *a, Attempt * attempt)
 
 /* Get what an attempt has missed.  Returns false if the query must be run. */
 static bool
-resolve(LbAccess *a, Outcome outcome, Attempt * attempt)
+resolve(LbAccess *a, Outcome outcome, Attempt *attempt)
 {
 	LbCause		cause = LB_CAUSE_NONE;
 

@@ -55,13 +55,13 @@ typedef struct Text
 	const LbDefinition *defn;
 	const LbQuery *query;
 	LbMethod	method;
-}			Text;
+} Text;
 
-static void expand(Text * t, const char *template);
-static void append_from(Text * t, const char *alias, bool prefix);
-static void append_order(Text * t, const char *alias, bool reverse);
-static void append_lookup(Text * t, int column);
-static void append_beside(Text * t, int column, bool before);
+static void expand(Text *t, const char *template);
+static void append_from(Text *t, const char *alias, bool prefix);
+static void append_order(Text *t, const char *alias, bool reverse);
+static void append_lookup(Text *t, int column);
+static void append_beside(Text *t, int column, bool before);
 
 /* Words that stand for a template. */
 static const struct
@@ -192,49 +192,49 @@ static const struct
 
 /* Append a column of a relation. */
 static void
-append_column(Text * t, const char *alias, const char *name)
+append_column(Text *t, const char *alias, const char *name)
 {
 	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
 }
 
 /* FROM source t WHERE the row is in B. */
 static void
-word_from(Text * t)
+word_from(Text *t)
 {
 	append_from(t, "t", false);
 }
 
 /* The same for all boards of a family whose value begins with $1. */
 static void
-word_from_prefix(Text * t)
+word_from_prefix(Text *t)
 {
 	append_from(t, "t", true);
 }
 
 /* t's score. */
 static void
-word_score(Text * t)
+word_score(Text *t)
 {
 	append_column(t, "t", t->defn->columns[0].name);
 }
 
 /* t's member. */
 static void
-word_member(Text * t)
+word_member(Text *t)
 {
 	append_column(t, "t", t->defn->member);
 }
 
 /* The type as which queries return members. */
 static void
-word_mtype(Text * t)
+word_mtype(Text *t)
 {
 	appendStringInfoString(&t->buf, lb_member_type_name(t->defn));
 }
 
 /* t's rank_by columns as k1, k2 ... and its member as m. */
 static void
-word_keys(Text * t)
+word_keys(Text *t)
 {
 	for (int i = 0; i < t->defn->ncolumns; i++)
 	{
@@ -247,21 +247,21 @@ word_keys(Text * t)
 
 /* O over t. */
 static void
-word_order(Text * t)
+word_order(Text *t)
 {
 	append_order(t, "t", false);
 }
 
 /* O read backwards. */
 static void
-word_reverse(Text * t)
+word_reverse(Text *t)
 {
 	append_order(t, "t", true);
 }
 
 /* O over the columns of "keys". */
 static void
-word_korder(Text * t)
+word_korder(Text *t)
 {
 	for (int i = 0; i < t->defn->ncolumns; i++)
 		appendStringInfo(&t->buf, "k%d %s, ", i + 1,
@@ -271,21 +271,21 @@ word_korder(Text * t)
 
 /* P's score, or null if the member is not on the board. */
 static void
-word_p(Text * t)
+word_p(Text *t)
 {
 	append_lookup(t, 0);
 }
 
 /* t comes before P in O. */
 static void
-word_before(Text * t)
+word_before(Text *t)
 {
 	append_beside(t, 0, true);
 }
 
 /* t is P or comes after it in O. */
 static void
-word_after(Text * t)
+word_after(Text *t)
 {
 	append_beside(t, 0, false);
 }
@@ -302,7 +302,7 @@ by_method(const char *const *text, LbMethod method)
 
 /* The query of the rows that this one is about. */
 static void
-word_rows(Text * t)
+word_rows(Text *t)
 {
 	expand(t, by_method(t->query->rows, t->method));
 }
@@ -311,7 +311,7 @@ word_rows(Text * t)
 static const struct
 {
 	const char *word;
-	void		(*append) (Text * t);
+	void		(*append) (Text *t);
 }			board_words[] =
 
 {
@@ -355,7 +355,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method)
 
 /* Append what a word stands for. */
 static void
-expand_word(Text * t, const char *word, int len)
+expand_word(Text *t, const char *word, int len)
 {
 #define WORD_IS(w) (strncmp(word, w, len) == 0 && (w)[len] == '\0')
 
@@ -396,7 +396,7 @@ expand_word(Text * t, const char *word, int len)
  * braces in a name mean nothing.
  */
 static void
-expand(Text * t, const char *template)
+expand(Text *t, const char *template)
 {
 	const char *p = template;
 
@@ -458,7 +458,7 @@ column_facts(const LbDefinition *defn, AttrNumber attno, bool *notnull,
  * planner from reading an index on the score alone, so it is left out.
  */
 static void
-append_not_null(Text * t, const char *alias, AttrNumber attno, const char *name)
+append_not_null(Text *t, const char *alias, AttrNumber attno, const char *name)
 {
 	bool		notnull;
 
@@ -472,7 +472,7 @@ append_not_null(Text * t, const char *alias, AttrNumber attno, const char *name)
 
 /* AND the row is of the board whose value is the last parameter. */
 static void
-append_board(Text * t, const char *alias)
+append_board(Text *t, const char *alias)
 {
 	const LbDefinition *defn = t->defn;
 	const char *name = quote_identifier(defn->board_column);
@@ -515,7 +515,7 @@ append_board(Text * t, const char *alias)
  * its unique index nor its triggers reach them.
  */
 static void
-append_from(Text * t, const char *alias, bool prefix)
+append_from(Text *t, const char *alias, bool prefix)
 {
 	const LbDefinition *defn = t->defn;
 
@@ -538,7 +538,7 @@ append_from(Text * t, const char *alias, bool prefix)
 
 /* O; reverse reads it backwards. */
 static void
-append_order(Text * t, const char *alias, bool reverse)
+append_order(Text *t, const char *alias, bool reverse)
 {
 	const LbDefinition *defn = t->defn;
 
@@ -553,7 +553,7 @@ append_order(Text * t, const char *alias, bool reverse)
 }
 
 static void
-append_operator(Text * t, bool less, bool or_equal)
+append_operator(Text *t, bool less, bool or_equal)
 {
 	appendStringInfo(&t->buf, "OPERATOR(pg_catalog.%s%s)",
 					 less ? "<" : ">", or_equal ? "=" : "");
@@ -564,7 +564,7 @@ append_operator(Text * t, bool less, bool or_equal)
  * several rows of the member, P is the first in O.
  */
 static void
-append_lookup(Text * t, int column)
+append_lookup(Text *t, int column)
 {
 	appendStringInfoString(&t->buf, "(SELECT ");
 	append_column(t, "p", t->defn->columns[column].name);
@@ -582,7 +582,7 @@ append_lookup(Text * t, int column)
  * comparison.
  */
 static void
-append_row_comparison(Text * t, int column, bool before)
+append_row_comparison(Text *t, int column, bool before)
 {
 	const LbDefinition *defn = t->defn;
 
@@ -606,7 +606,7 @@ append_row_comparison(Text * t, int column, bool before)
 
 /* t's column compared with P's. */
 static void
-append_comparison(Text * t, int column, bool less, bool or_equal)
+append_comparison(Text *t, int column, bool less, bool or_equal)
 {
 	append_column(t, "t", t->defn->columns[column].name);
 	appendStringInfoChar(&t->buf, ' ');
@@ -624,7 +624,7 @@ append_comparison(Text * t, int column, bool less, bool or_equal)
  * comparison is what an index scan can start from.
  */
 static void
-append_beside(Text * t, int column, bool before)
+append_beside(Text *t, int column, bool before)
 {
 	const LbDefinition *defn = t->defn;
 	bool		uniform = true;

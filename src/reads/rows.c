@@ -601,11 +601,11 @@ typedef struct Buckets
 	uint128		range;			/* scores */
 	int64		worst;
 	bool		descending;		/* higher scores are better */
-}			Buckets;
+} Buckets;
 
 /* Buckets for all entries of a board that has some, under the lock. */
 static void
-buckets_init(Buckets * b, const LbCall *call, int64 n)
+buckets_init(Buckets *b, const LbCall *call, int64 n)
 {
 	int64		best = lb_score_at(call, 0);
 
@@ -618,14 +618,14 @@ buckets_init(Buckets * b, const LbCall *call, int64 n)
 
 /* The score at a distance from the worst. */
 static int64
-bucket_score(const Buckets * b, uint128 distance)
+bucket_score(const Buckets *b, uint128 distance)
 {
 	return b->descending ? (int64) ((int128) b->worst + (int128) distance) :
 		(int64) ((int128) b->worst - (int128) distance);
 }
 
 static void
-bucket_bounds(const Buckets * b, int64 i, int64 *lo, int64 *hi)
+bucket_bounds(const Buckets *b, int64 i, int64 *lo, int64 *hi)
 {
 	uint128		n = b->n;
 	uint128		first = ((uint128) i * b->range + n - 1) / n;
@@ -638,7 +638,7 @@ bucket_bounds(const Buckets * b, int64 i, int64 *lo, int64 *hi)
 }
 
 static void
-put_buckets(LbCall *call, const Buckets * b, const int64 *counts)
+put_buckets(LbCall *call, const Buckets *b, const int64 *counts)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
 
