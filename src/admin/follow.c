@@ -27,7 +27,7 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/shared.h"
 #include "capture/ddl.h"
 #include "service/limit.h"

@@ -36,9 +36,10 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/keys.h"
-#include "boards/own.h"
 #include "boards/parts.h"
+#include "boards/rank_by.h"
 #include "boards/resolve.h"
+#include "boards/spi.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "service/window.h"
@@ -208,38 +209,25 @@ check_name(const char *board)
 
 /* Raise an error if the definition's columns cannot have an index. */
 static void
-check_definition(LbDefinition *defn, Relation rel)
+check_columns(const LbDefinition *defn, Relation rel)
 {
-	Oid			type;
+	static const char *const roles[LB_NROLES] = {
+		[LB_ROLE_SCORE] = "score",
+		[LB_ROLE_TIE] = "rank_by",
+		[LB_ROLE_MEMBER] = "member",
+		[LB_ROLE_BOARD] = "board",
+		[LB_ROLE_RANKED_IF] = "ranked_if"
+	};
 
-	require_column(rel, defn->member, &type);
-	if (!lb_member_type_ok(type))
-		type_error("member", defn->member, type,
-				   "smallint, integer, bigint");
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		LbRankColumn *column = &defn->columns[i];
+		const LbColumn *column = &defn->columns[i];
+		Oid			type;
 
 		require_column(rel, column->name, &type);
-		if (i == 0 && !lb_score_type_ok(type))
-			type_error("score", column->name, type,
-					   "smallint, integer, bigint");
-		if (i > 0 && !lb_tie_type_ok(type))
-			type_error("rank_by", column->name, type,
-					   "smallint, integer, bigint, date, timestamp, timestamptz");
-	}
-	if (defn->family)
-	{
-		require_column(rel, defn->board_column, &type);
-		if (!lb_board_type_ok(type))
-			type_error("board", defn->board_column, type,
-					   "text, varchar, smallint, integer, bigint");
-	}
-	if (defn->ranked_if[0] != '\0')
-	{
-		require_column(rel, defn->ranked_if, &type);
-		if (type != BOOLOID)
-			type_error("ranked_if", defn->ranked_if, type, "boolean");
+		if (lb_type_for(type, column->role) == NULL)
+			type_error(roles[column->role], column->name, type,
+					   lb_types_for(column->role));
 	}
 }
 
@@ -249,7 +237,7 @@ problem_hint(const LbDefinition *defn)
 {
 	if (defn->problem == lb_collation_problem)
 		return errhint("Give column \"%s\" a deterministic collation.",
-					   defn->board_column);
+					   lb_board_column(defn)->name);
 	if (defn->problem == lb_partition_problem)
 		return errhint("All partitions must be tables of the access method heap.");
 	if (defn->problem == lb_engine_problem)
@@ -258,9 +246,9 @@ problem_hint(const LbDefinition *defn)
 		return 0;
 	return defn->family ?
 		errhint("A unique index on (\"%s\", \"%s\") is needed: immediate, valid, and not partial.",
-				defn->member, defn->board_column) :
+				lb_member_column(defn)->name, lb_board_column(defn)->name) :
 		errhint("A unique index on \"%s\" alone is needed: immediate, valid, and not partial.",
-				defn->member);
+				lb_member_column(defn)->name);
 }
 
 /*
@@ -272,21 +260,24 @@ problem_hint(const LbDefinition *defn)
 static void
 column_values(const LbDefinition *defn, Datum *values, char *nulls)
 {
-	values[0] = DirectFunctionCall1(namein, CStringGetDatum(defn->member));
-	values[1] = CStringGetTextDatum(lb_format_rank_by(defn->columns,
-													  defn->ncolumns));
-	values[2] = DirectFunctionCall1(namein,
-									CStringGetDatum(defn->board_column));
-	values[3] = DirectFunctionCall1(namein, CStringGetDatum(defn->ranked_if));
-	memset(nulls, ' ', NCOLUMN_VALUES);
+	const LbColumn *columns[NCOLUMN_VALUES] = {lb_member_column(defn), NULL,
+	lb_board_column(defn), lb_ranked_if_column(defn)};
 
-	/* The rank_by that was recorded could not be parsed. */
-	if (defn->columns[0].name[0] == '\0')
-		nulls[1] = 'n';
-	if (!defn->family)
-		nulls[2] = 'n';
-	if (defn->ranked_if[0] == '\0')
-		nulls[3] = 'n';
+	for (int i = 0; i < NCOLUMN_VALUES; i++)
+	{
+		nulls[i] = columns[i] == NULL ? 'n' : ' ';
+		if (columns[i] != NULL)
+			values[i] = DirectFunctionCall1(namein,
+											CStringGetDatum(columns[i]->name));
+	}
+
+	/* The rank_by that was recorded may be one that cannot be parsed. */
+	if (lb_score_column(defn)->name[0] != '\0')
+	{
+		values[1] = CStringGetTextDatum(lb_format_rank_by(defn->columns,
+														  defn->nrank_by));
+		nulls[1] = ' ';
+	}
 }
 
 /*
@@ -321,7 +312,7 @@ lock_source(LbDefinition *defn)
 	 */
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		list_free(find_all_inheritors(source, ShareRowExclusiveLock, NULL));
-	check_definition(defn, rel);
+	check_columns(defn, rel);
 	relation_close(rel, NoLock);
 }
 
@@ -434,19 +425,17 @@ lb_create_board(PG_FUNCTION_ARGS)
 	strlcpy(defn.name, board, NAMEDATALEN);
 	defn.method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
 	defn.source = PG_GETARG_OID(1);
-	strlcpy(defn.member, NameStr(*PG_GETARG_NAME(2)), NAMEDATALEN);
-	defn.family = !PG_ARGISNULL(4);
-	if (defn.family)
-		strlcpy(defn.board_column, NameStr(*PG_GETARG_NAME(4)), NAMEDATALEN);
-	else if (strcmp(board, "*") == 0)
+	if (PG_ARGISNULL(4) && strcmp(board, "*") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
+	lb_add_rank_by(&defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	lb_add_column(&defn, LB_ROLE_MEMBER, NameStr(*PG_GETARG_NAME(2)));
+	if (!PG_ARGISNULL(4))
+		lb_add_column(&defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
 	if (!PG_ARGISNULL(6))
-		strlcpy(defn.ranked_if, NameStr(*PG_GETARG_NAME(6)), NAMEDATALEN);
-	defn.ncolumns = lb_parse_rank_by(text_to_cstring(PG_GETARG_TEXT_PP(3)),
-									 defn.columns);
+		lb_add_column(&defn, LB_ROLE_RANKED_IF, NameStr(*PG_GETARG_NAME(6)));
 	lb_make_board(&defn);
 	PG_RETURN_VOID();
 }
@@ -569,12 +558,9 @@ lb_follow_rename(const LbDefinition *old)
 
 	/* The new names are visible to us after this. */
 	CommandCounterIncrement();
-	current_name(defn.member, defn.source, defn.member_attno);
 	for (int i = 0; i < defn.ncolumns; i++)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);
-	current_name(defn.board_column, defn.source, defn.board_attno);
-	current_name(defn.ranked_if, defn.source, defn.ranked_attno);
 
 	column_values(&defn, values, nulls);
 	values[4] = Int32GetDatum(defn.id);
@@ -594,5 +580,6 @@ lb_follow_rename(const LbDefinition *old)
 	recorded = lb_read_defn(defn.name);
 	if (recorded == NULL)
 		elog(ERROR, "board \"%s\" was not recorded", defn.name);
+	lb_settle_width(recorded);
 	lb_note_created(recorded);
 }

@@ -23,7 +23,7 @@
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/live.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
@@ -102,7 +102,7 @@ has_rows(const LbDefinition *family, const char *prefix)
 	Datum		values[1];
 	char	   *sql = psprintf("SELECT FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
 							   family->from_name,
-							   quote_identifier(family->board_column));
+							   lb_quoted(lb_board_column(family)));
 
 	values[0] = CStringGetTextDatum(prefix);
 	return lb_run_as_owner(family, true, sql, 1, types, values) > 0;
@@ -184,8 +184,7 @@ lb_check_answers(const char *board, bool family)
 		return;
 	lb_find_target("*", 1, &target);
 	if (!target.defn->family || target.defn->misfit ||
-		(target.defn->board_type != TEXTOID &&
-		 target.defn->board_type != VARCHAROID))
+		!lb_has_text_boards(target.defn))
 		return;
 	if (family)
 		check_prefix(target.defn, board, board, strlen(board));

@@ -28,7 +28,7 @@
 #include "boards/captured.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
@@ -77,8 +77,11 @@ attach_board(const char *name, LbSharedBoard **shared, bool *locked)
 		/* The lock may have processed invalidations. */
 		defn = lb_find_defn(name);
 		if (defn != NULL && defn->source == source)
+		{
+			lb_settle_width(defn);
 			*shared = lb_shared_board_attach(defn, *locked &&
 											 !lb_created_here(defn));
+		}
 		if (*locked)
 			UnlockRelationOid(source, AccessShareLock);
 		if (defn == NULL || defn->source == source)

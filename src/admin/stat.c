@@ -29,7 +29,7 @@
 #include "boards/directory.h"
 #include "boards/keys.h"
 #include "boards/live.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
@@ -395,18 +395,11 @@ may_see(const LbDefinition *defn)
 		return false;
 	if (pg_class_aclcheck(source, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 	{
-		if (!may_read_column(source, defn->member))
-			return false;
 		for (int i = 0; i < defn->ncolumns; i++)
 		{
 			if (!may_read_column(source, defn->columns[i].name))
 				return false;
 		}
-		if (defn->family && !may_read_column(source, defn->board_column))
-			return false;
-		if (defn->ranked_if[0] != '\0' &&
-			!may_read_column(source, defn->ranked_if))
-			return false;
 	}
 	return check_enable_rls(source, InvalidOid, true) != RLS_ENABLED;
 }

@@ -27,7 +27,7 @@
 #include "admin/triggers.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_create_tables);
@@ -123,7 +123,7 @@ check_default_board(const DefaultTable *table, Oid relid)
 		return;
 	if (OidIsValid(relid) && defn->source == relid &&
 		defn->family == (table->board_column != NULL) &&
-		(!defn->family || strcmp(defn->board_column, table->board_column) == 0))
+		(!defn->family || strcmp(lb_board_column(defn)->name, table->board_column) == 0))
 		return;
 	name = get_rel_name(defn->source);
 	ereport(ERROR,
@@ -170,17 +170,15 @@ make_default_board(const DefaultTable *table, Oid relid)
 	memset(&defn, 0, sizeof(defn));
 	strlcpy(defn.name, table->board, NAMEDATALEN);
 	defn.source = relid;
-	strlcpy(defn.member, "player_id", NAMEDATALEN);
-	defn.ncolumns = lb_parse_rank_by("score DESC, updated_at ASC",
-									 defn.columns);
-	defn.family = table->board_column != NULL;
-	if (defn.family)
-		strlcpy(defn.board_column, table->board_column, NAMEDATALEN);
+	lb_add_rank_by(&defn, "score DESC, updated_at ASC");
+	lb_add_column(&defn, LB_ROLE_MEMBER, "player_id");
+	if (table->board_column != NULL)
+		lb_add_column(&defn, LB_ROLE_BOARD, table->board_column);
 	defn.method = LB_ROW_NUMBER;
 
 	/* A table of version 0.1.0 does not have the column. */
 	if (get_attnum(relid, "ranked") != InvalidAttrNumber)
-		strlcpy(defn.ranked_if, "ranked", NAMEDATALEN);
+		lb_add_column(&defn, LB_ROLE_RANKED_IF, "ranked");
 	lb_make_board(&defn);
 }
 

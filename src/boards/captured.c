@@ -110,7 +110,7 @@ lb_may_keep_rows(Relation rel, const LbCatalog *cat)
 	{
 		Trigger    *trigger = &desc->triggers[i];
 
-		/* No look-ups here: they could have the descriptor made anew. */
+		/* A lookup here could rebuild the descriptor. */
 		if (trigger->tgenabled != TRIGGER_DISABLED &&
 			TRIGGER_FOR_ROW(trigger->tgtype) &&
 			TRIGGER_FOR_BEFORE(trigger->tgtype) &&

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.c
- *	  The extension as this database has it.
+ *	  The extension in this database.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 generation = 0;	/* of what texts of statements are made from */
 
 static void
-invalidate(Oid relid)
+invalidate(Oid relid, void *arg)
 {
 	if (relid == InvalidOid || !catalog_valid || relid == catalog.lb_board)
 	{
@@ -52,7 +52,7 @@ init(void)
 
 	if (done)
 		return;
-	lb_cache_register(invalidate, NULL);
+	lb_cache_register(invalidate, NULL, NULL);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	done = true;
 }
@@ -64,7 +64,7 @@ lb_defns_generation(void)
 }
 
 void
-lb_defns_changed(void)
+lb_next_generation(void)
 {
 	generation++;
 }
@@ -131,12 +131,12 @@ find_catalog(void)
 						PointerGetDatum(buildoidvector(NULL, 0)),
 						ObjectIdGetDatum(found.schema));
 
-	/* Texts name what is in its schema. */
+	/* Texts of statements name the extension's schema. */
 	if (memcmp(&catalog, &found, sizeof(found)) != 0)
 		generation++;
 	catalog = found;
 
-	/* What came in meanwhile makes what we have read stale again. */
+	/* An invalidation that came meanwhile makes this stale again. */
 	catalog_valid = ninvalidations == before;
 	return &catalog;
 }
@@ -144,7 +144,7 @@ find_catalog(void)
 const LbCatalog *
 lb_catalog(void)
 {
-	/* Asked for each row that is written. */
+	/* The trigger asks for each row that is written. */
 	return catalog_valid ? &catalog : find_catalog();
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *	  The extension as this database has it.
+ *	  The extension in this database.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-/* The extension as this database has it. */
+/* OIDs of the extension in this database. */
 typedef struct LbCatalog
 {
 	Oid			extension;
@@ -18,31 +18,32 @@ typedef struct LbCatalog
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
 	Oid			set_updated_at; /* function lb_set_updated_at */
-	bool		version_ok;		/* script and library are of one version */
+	bool		version_ok;		/* script and library have the same version */
 } LbCatalog;
 
 /*
- * The catalog entry, or NULL if the database does not have the extension.
- * Valid until the next invalidation.
+ * The extension, or NULL if the database does not have it.  Valid until the next
+ * invalidation.  Can raise.
  */
 extern const LbCatalog *lb_catalog(void);
 
-/* Whether nothing has been invalidated since the catalog entry was looked up. */
+/* Whether what lb_catalog() last returned has not been invalidated. */
 extern bool lb_catalog_valid(void);
 
-/* Raise 55000 if script and library are of different versions. */
+/* Raise 55000 if script and library have different versions. */
 extern void lb_require_version(void);
 
 /*
- * A number that changes with what lb_board says and what it has been resolved
- * to: texts that were made from definitions hold as long as it is the same.
+ * A number that changes with the extension, with what lb_board records, and with
+ * what that is resolved to.  A text that was made from definitions is valid as long
+ * as the number is the same.
  */
 extern uint64 lb_defns_generation(void);
 
-/* Have that number change. */
-extern void lb_defns_changed(void);
+/* Change that number. */
+extern void lb_next_generation(void);
 
-/* Have the catalog entry looked up anew by the next caller that asks. */
+/* Have the next lb_catalog() look the extension up again. */
 extern void lb_catalog_forget(void);
 
 #endif							/* LB_CATALOG_H */

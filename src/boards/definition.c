@@ -3,11 +3,9 @@
  * definition.c
  *	  Definitions of boards: what lb_board records, in a cache of the backend.
  *
- * What lb_board records is read into a cache of the backend and resolved
- * against the source table when it is first used.  An invalidation only marks
- * what it concerns.  When lb_board is read again, a definition whose row is
- * still the same keeps its place in memory and all that it was resolved to, so
- * that one more of thousands of boards costs one more, not all of them anew.
+ * An invalidation only marks what it concerns.  When lb_board is read again, a
+ * definition whose row is still the same keeps its place in memory and what it was
+ * resolved to (resolve.c).  So a new board beside thousands costs the work for one.
  * Memory that a caller may still look at is kept until the transaction ends.
  *
  *-------------------------------------------------------------------------
@@ -34,6 +32,7 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/rank_by.h"
 #include "index/core.h"
 #include "util/compat.h"
 
@@ -47,7 +46,8 @@ enum
 	Anum_lb_board_rank_by,
 	Anum_lb_board_board_column,
 	Anum_lb_board_method,
-	Anum_lb_board_ranked_if
+	Anum_lb_board_ranked_if,
+	Natts_lb_board = Anum_lb_board_ranked_if
 };
 
 /* A definition in the cache. */
@@ -64,20 +64,19 @@ typedef struct CachedDefn
 StaticAssertDecl(sizeof(CachedDefn) <= 1024,
 				 "an allocation set gives a definition no more than it needs");
 
-/* The same definitions in several orders. */
-static LbDefinition **defns = NULL; /* of their names */
+/* The definitions, in several orders: */
+static LbDefinition **defns = NULL; /* by name */
 static LbDefinition **defns_by_id = NULL;
-static LbDefinition **defns_by_source = NULL;	/* ... and those of one, of
-												 * their names */
-static LbDefinition **defns_as_read = NULL; /* in which lb_board had them */
+static LbDefinition **defns_by_source = NULL;	/* and name */
+static LbDefinition **defns_as_read = NULL; /* as lb_board has them */
 static int	ndefns = 0;
 static bool defns_valid = false;
-static bool any_parts = false;	/* may one of them know its partitions? */
+static bool any_parts = false;	/* may one of them have a list of partitions? */
 static uint64 nscans = 0;
 static CachedDefn *unfinished = NULL;	/* of a load that is not complete */
 static CachedDefn *retired = NULL;	/* not recorded any more */
 static uint64 nloads = 0;
-static uint64 nchanges = 0;		/* of lb_defns_changes() */
+static uint64 nchanges = 0;		/* of lb_defns_version() */
 static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 nrole_changes = 0;
 static MemoryContext defns_context = NULL;
@@ -98,9 +97,9 @@ first_of_source(Oid source)
 }
 
 static void
-invalidate(Oid relid)
+invalidate(Oid relid, void *arg)
 {
-	/* It asks for lb_board, and was called before. */
+	/* The callback of catalog.c, which is called first, looks at lb_board. */
 	if (!lb_catalog_valid())
 	{
 		defns_valid = false;
@@ -126,7 +125,7 @@ invalidate(Oid relid)
 	}
 }
 
-/* A schema was renamed, say: names in the queries may be wrong. */
+/* A schema may have been renamed, which the texts of queries name. */
 static void
 namespace_callback(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -176,12 +175,12 @@ init(void)
 
 	if (done)
 		return;
-	lb_cache_register(invalidate, at_xact_end);
+	lb_cache_register(invalidate, at_xact_end, NULL);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);
 
-	/* Its owner is a member of pg_database_owner. */
+	/* The owner of the database is a member of pg_database_owner. */
 	CacheRegisterSyscacheCallback(DATABASEOID, role_callback, (Datum) 0);
 	done = true;
 }
@@ -219,98 +218,105 @@ source_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : name_cmp(a, b);
 }
 
-/*
- * rank_by of lb_board, which somebody may have written by hand.  What cannot
- * be parsed becomes a column without a name, which no table has: a problem of
- * that board, and not an error for whoever writes to its table.
- */
-static int
-parse_recorded(const char *rank_by, LbRankColumn *columns)
+void
+lb_add_column(LbDefinition *defn, LbRole role, const char *name)
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile int n = 1;
+	LbColumn   *column = &defn->columns[defn->ncolumns++];
 
-	PG_TRY();
-	{
-		n = lb_parse_rank_by(rank_by, columns);
-	}
-	PG_CATCH();
-	{
-		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+	memset(column, 0, sizeof(LbColumn));
+	strlcpy(column->name, name, NAMEDATALEN);
+	column->role = role;
+	if (role == LB_ROLE_BOARD)
+		defn->family = true;
+	if (role == LB_ROLE_RANKED_IF)
+		defn->has_ranked_if = true;
+}
 
-		/* That there is no memory, say, is nothing about what is recorded. */
-		if (category == ERRCODE_INSUFFICIENT_RESOURCES ||
-			category == ERRCODE_OPERATOR_INTERVENTION)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		memset(columns, 0, sizeof(LbRankColumn));
-		n = 1;
-	}
-	PG_END_TRY();
-	return n;
+void
+lb_add_rank_by(LbDefinition *defn, const char *rank_by)
+{
+	LbRankByError error;
+
+	defn->nrank_by = lb_parse_rank_by(rank_by, defn->columns, &error);
+	if (defn->nrank_by == 0)
+		lb_raise_rank_by(&error);
+	defn->ncolumns = defn->nrank_by;
 }
 
 /*
- * A hash of what the keys of an index depend on, lest a definition that was
- * changed by hand be taken for the one that its index was built by.
+ * The columns of rank_by.  Users may have written lb_board by hand.  A list that
+ * cannot be parsed becomes a column without a name, which no table has: it is a
+ * problem of that board, and must not fail a write to the board's table.
+ */
+static void
+read_rank_by(LbDefinition *defn, const char *rank_by)
+{
+	LbRankByError error;
+
+	defn->ncolumns = lb_parse_rank_by(rank_by, defn->columns, &error);
+	if (defn->ncolumns == 0)
+		lb_add_column(defn, LB_ROLE_SCORE, "");
+	defn->nrank_by = defn->ncolumns;
+}
+
+/*
+ * A hash of what the keys of an index depend on.  A definition that was changed
+ * by hand must not be taken for the one that its index was built by.
  */
 static uint32
-fingerprint(const LbDefinition *defn, const char *rank_by)
+fingerprint(const LbDefinition *defn)
 {
 	StringInfoData buf;
 	uint32		hash;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "%u %s|%s|%s|%s", defn->source, defn->member,
-					 rank_by, defn->board_column, defn->ranked_if);
+	appendStringInfo(&buf, "%u", defn->source);
+	for (int i = 0; i < defn->ncolumns; i++)
+		appendStringInfo(&buf, "|%d%d%s", defn->columns[i].role,
+						 defn->columns[i].descending, defn->columns[i].name);
 	hash = hash_bytes((const unsigned char *) buf.data, buf.len);
 	pfree(buf.data);
 	return hash;
 }
 
-/* What lb_board says of a board in a row. */
+/* Fill in a definition from a row of lb_board. */
 static void
 read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 {
-	bool		isnull;
+	Datum		values[Natts_lb_board];
+	bool		nulls[Natts_lb_board];
 	char	   *string;
-	Datum		d;
 
+	heap_deform_tuple(tuple, desc, values, nulls);
+#define VALUE(column) (values[Anum_lb_board_##column - 1])
+#define IS_NULL(column) (nulls[Anum_lb_board_##column - 1])
+#define NAME(column) (NameStr(*DatumGetName(VALUE(column))))
 	memset(defn, 0, sizeof(LbDefinition));
 	defn->catalog = lb_board;
-	d = heap_getattr(tuple, Anum_lb_board_board, desc, &isnull);
-	string = TextDatumGetCString(d);
+	string = TextDatumGetCString(VALUE(board));
 	strlcpy(defn->name, string, NAMEDATALEN);
 	pfree(string);
-	defn->id = DatumGetInt32(heap_getattr(tuple, Anum_lb_board_id,
-										  desc, &isnull));
-	defn->source = DatumGetObjectId(heap_getattr(tuple, Anum_lb_board_source,
-												 desc, &isnull));
-	d = heap_getattr(tuple, Anum_lb_board_member, desc, &isnull);
-	strlcpy(defn->member, NameStr(*DatumGetName(d)), NAMEDATALEN);
-	d = heap_getattr(tuple, Anum_lb_board_board_column, desc, &isnull);
-	defn->family = !isnull;
-	if (!isnull)
-		strlcpy(defn->board_column, NameStr(*DatumGetName(d)), NAMEDATALEN);
-	d = heap_getattr(tuple, Anum_lb_board_method, desc, &isnull);
-	string = TextDatumGetCString(d);
+	defn->id = DatumGetInt32(VALUE(id));
+	defn->source = DatumGetObjectId(VALUE(source));
+	string = TextDatumGetCString(VALUE(rank_by));
+	read_rank_by(defn, string);
+	pfree(string);
+	lb_add_column(defn, LB_ROLE_MEMBER, NAME(member));
+	if (!IS_NULL(board_column))
+		lb_add_column(defn, LB_ROLE_BOARD, NAME(board_column));
+	if (!IS_NULL(ranked_if))
+		lb_add_column(defn, LB_ROLE_RANKED_IF, NAME(ranked_if));
+	string = TextDatumGetCString(VALUE(method));
 	if (!lb_find_method(string, &defn->method))
 		defn->method = LB_ROW_NUMBER;
 	pfree(string);
-	d = heap_getattr(tuple, Anum_lb_board_ranked_if, desc, &isnull);
-	if (!isnull)
-		strlcpy(defn->ranked_if, NameStr(*DatumGetName(d)), NAMEDATALEN);
-	d = heap_getattr(tuple, Anum_lb_board_rank_by, desc, &isnull);
-	string = TextDatumGetCString(d);
-	defn->ncolumns = parse_recorded(string, defn->columns);
-	defn->member_words = 1;
-	defn->width = defn->ncolumns + defn->member_words;
-	defn->fingerprint = fingerprint(defn, string);
-	pfree(string);
+#undef VALUE
+#undef IS_NULL
+#undef NAME
+	defn->fingerprint = fingerprint(defn);
 }
 
-/* A row without its transaction ids and its place. */
+/* The bytes of a row that do not change when it is written again unchanged. */
 static const char *
 row_data(HeapTuple tuple, uint32 *len)
 {
@@ -318,7 +324,7 @@ row_data(HeapTuple tuple, uint32 *len)
 	return (char *) tuple->t_data + offsetof(HeapTupleHeaderData, t_bits);
 }
 
-/* Whether a definition was made from a row that was just like this one. */
+/* Whether a definition was made from a row with the same bytes. */
 static bool
 is_of_row(const LbDefinition *defn, HeapTuple tuple, Oid lb_board)
 {
@@ -330,7 +336,7 @@ is_of_row(const LbDefinition *defn, HeapTuple tuple, Oid lb_board)
 		cached->row_len == len && memcmp(cached->row, row, len) == 0;
 }
 
-/* The cached definition with a number, or NULL. */
+/* The cached definition with that id, or NULL. */
 static LbDefinition *
 find_by_id(int32 id)
 {
@@ -347,8 +353,8 @@ find_by_id(int32 id)
 }
 
 /*
- * The cached definition of a row, or NULL if it is new or has changed.  Mostly
- * it is the one after that of the row before.
+ * The cached definition of a row, or NULL if the row is new or has changed.  In
+ * most cases it is the one that follows the previous row's.
  */
 static LbDefinition *
 known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
@@ -366,7 +372,7 @@ known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
 	return defn;
 }
 
-/* A definition of a row, in the cache's memory. */
+/* Make a definition of a row, in the memory of the cache. */
 static LbDefinition *
 cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
 {
@@ -385,8 +391,8 @@ cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
 }
 
 /*
- * An order of the definitions as it is now: of the ones before those that are
- * still there, and the added ones, which are sorted here.
+ * The new array of one order: merges those of the old array that are still
+ * recorded with the added ones, which are sorted here.
  */
 static LbDefinition **
 merge_defns(LbDefinition **before, LbDefinition **added, int nadded, int n,
@@ -413,7 +419,7 @@ merge_defns(LbDefinition **before, LbDefinition **added, int nadded, int n,
 	return result;
 }
 
-/* lb_board was read: these are the definitions, as it has them. */
+/* Replace the definitions after lb_board was read; as_read is in its order. */
 static void
 replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
 {
@@ -452,7 +458,7 @@ replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
 	ndefns = n;
 	nloads++;
 	nchanges++;
-	lb_defns_changed();
+	lb_next_generation();
 	for (int i = 0; i < 4; i++)
 	{
 		if (before[i] != NULL)
@@ -460,7 +466,6 @@ replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
 	}
 }
 
-/* Read lb_board anew, if need be. */
 void
 lb_load_defns(void)
 {
@@ -522,7 +527,7 @@ lb_load_defns(void)
 	pfree(found);
 	pfree(added);
 
-	/* What came in meanwhile makes what we have read stale again. */
+	/* An invalidation that came meanwhile makes it stale again. */
 	defns_valid = ninvalidations == before;
 }
 
@@ -703,7 +708,7 @@ lb_defns_valid(void)
 }
 
 uint64
-lb_defns_changes(void)
+lb_defns_version(void)
 {
 	return nchanges;
 }
@@ -747,17 +752,10 @@ lb_may_read(LbDefinition *defn)
 	ok = pg_class_aclcheck(defn->source, user, ACL_SELECT) == ACLCHECK_OK;
 	if (!ok && defn->problem == NULL)
 	{
-		ok = pg_attribute_aclcheck(defn->source, defn->member_attno, user,
-								   ACL_SELECT) == ACLCHECK_OK;
+		ok = true;
 		for (int i = 0; ok && i < defn->ncolumns; i++)
 			ok = pg_attribute_aclcheck(defn->source, defn->columns[i].attno,
 									   user, ACL_SELECT) == ACLCHECK_OK;
-		if (ok && defn->family)
-			ok = pg_attribute_aclcheck(defn->source, defn->board_attno, user,
-									   ACL_SELECT) == ACLCHECK_OK;
-		if (ok && defn->ranked_attno != InvalidAttrNumber)
-			ok = pg_attribute_aclcheck(defn->source, defn->ranked_attno, user,
-									   ACL_SELECT) == ACLCHECK_OK;
 	}
 	/* The query also needs the right to use the schema. */
 	if (ok)

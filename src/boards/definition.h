@@ -16,13 +16,13 @@
 struct LbSharedBoard;
 struct TupleTableSlot;
 
-/* A recorded board's name fits a name; a value of a family may be longer. */
+/* The longest name of a definition.  The value of a family's board may be longer. */
 #define LB_MAX_NAME (NAMEDATALEN - 1)
 
 /*
- * What lb_board records of a board, resolved against its source table.  Kept
- * in a cache of the backend; valid until the next invalidation, so look it up
- * again after anything that can process one.
+ * What lb_board records of a board, resolved against its source table.  It is in
+ * a cache of the backend and valid until the next invalidation: look it up again
+ * after anything that can process one.
  */
 typedef struct LbDefinition
 {
@@ -34,70 +34,109 @@ typedef struct LbDefinition
 	Oid			owner;			/* of the source */
 	char		relkind;
 	char	   *source_name;	/* qualified and quoted, for the queries ... */
-	char	   *from_name;		/* ... without what inherits from it */
-	char		member[NAMEDATALEN];
-	AttrNumber	member_attno;
-	Oid			member_type;
-	int			ncolumns;		/* of rank_by */
-	LbRankColumn columns[LB_MAX_RANK_COLUMNS];
-	bool		family;
-	char		board_column[NAMEDATALEN];	/* of a family */
-	AttrNumber	board_attno;
-	Oid			board_type;
-	char		ranked_if[NAMEDATALEN]; /* empty if none */
-	AttrNumber	ranked_attno;	/* 0 if none */
+	char	   *from_name;		/* ... without tables that inherit from it */
+	int			nrank_by;		/* columns of rank_by */
+	int			ncolumns;		/* all columns, in this order: those of
+								 * rank_by, the member, the board column,
+								 * ranked_if */
+	LbColumn	columns[LB_MAX_BOARD_COLUMNS];
+	bool		family;			/* has a board column */
+	bool		has_ranked_if;
 	LbMethod	method;
 
 	/* Of the index. */
-	uint32		fingerprint;	/* of all that its keys depend on */
-	int			member_words;
-	int			width;			/* words of a key */
+	uint32		fingerprint;	/* of everything that the keys depend on */
+	int			width;			/* words of a key, by the types of the
+								 * columns; 0 until it is settled */
+	int			member_words;	/* of these, words of the member; likewise */
 	bool		captured;		/* all triggers are there and enabled */
-	bool		keeps_rows;		/* a trigger may keep a row from being written */
+	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
 	bool		parts_valid;	/* of a partitioned source: */
 	int			nparts;
-	Oid		   *parts;			/* all below it, in order of their OIDs */
-	const char *problem;		/* why no index can be kept, or NULL */
-	bool		misfit;			/* ... and there is no query either */
+	Oid		   *parts;			/* all tables below it, ordered by OID */
+	const char *problem;		/* why there can be no index, or NULL */
+	bool		misfit;			/* ... nor a defining query */
 	struct LbSharedBoard *shared;	/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of shared */
-	Oid			checked_user;	/* whose privileges were last looked up ... */
-	bool		checked_ok;		/* ... and what came out */
+	Oid			checked_user;	/* the role checked last by lb_may_read() ... */
+	bool		checked_ok;		/* ... and the result */
 } LbDefinition;
 
-/* The definition that is recorded by that very name, not resolved, or NULL. */
+/* Add a column to a new definition.  Columns are added in the order of columns[]. */
+extern void lb_add_column(LbDefinition *defn, LbRole role, const char *name);
+
+/*
+ * Add the columns of rank_by to a new definition, before all others.  Raises what
+ * lb_parse_rank_by() finds wrong.
+ */
+extern void lb_add_rank_by(LbDefinition *defn, const char *rank_by);
+
+static inline const LbColumn *
+lb_score_column(const LbDefinition *defn)
+{
+	return &defn->columns[0];
+}
+
+static inline const LbColumn *
+lb_member_column(const LbDefinition *defn)
+{
+	return &defn->columns[defn->nrank_by];
+}
+
+/* NULL if the definition is no family. */
+static inline const LbColumn *
+lb_board_column(const LbDefinition *defn)
+{
+	return defn->family ? &defn->columns[defn->nrank_by + 1] : NULL;
+}
+
+/* The column of ranked_if, or NULL. */
+static inline const LbColumn *
+lb_ranked_if_column(const LbDefinition *defn)
+{
+	return defn->has_ranked_if ? &defn->columns[defn->ncolumns - 1] : NULL;
+}
+
+/* Whether the definition is a family, resolved, with a board column of text. */
+static inline bool
+lb_has_text_boards(const LbDefinition *defn)
+{
+	return defn->family && lb_board_column(defn)->type != NULL &&
+		lb_board_column(defn)->type->is_text;
+}
+
+/* The definition of that name, not resolved, or NULL.  Can raise. */
 extern LbDefinition *lb_find_defn(const char *name);
 
-/* The definition that is recorded by that number, not resolved, or NULL. */
+/* The definition with that lb_board.id, not resolved, or NULL.  Can raise. */
 extern LbDefinition *lb_defn_by_id(int32 id);
 
 /*
- * All definitions of the database in the order of their names, not resolved.
- * The array is in the current memory context.
+ * All definitions of the database, ordered by name, not resolved.  Returns their
+ * number.  The array is in the current memory context.  Can raise.
  */
 extern int	lb_all_defns(LbDefinition ***defns);
 
 /*
- * Read the definition that is recorded by that very name from lb_board, in the
- * current memory context and not resolved, or NULL.  For those who have just
- * written to it, or are about to: a look at one row where the cache would have
- * to look at all.
+ * Read the definition of that name from lb_board, into the current memory context
+ * and not resolved, or NULL.  For a caller that has just written to lb_board or is
+ * about to: this reads one row, where the cache would have to read all.
  */
 extern LbDefinition *lb_read_defn(const char *name);
 
-/* Whether others than a recorded definition are on its source. */
+/* Whether there are other definitions on the source of a recorded one. */
 extern bool lb_has_others(const LbDefinition *defn);
 
 /*
- * The definitions on a source in the order of their names, not resolved; the
- * array is valid until lb_board is read again.
+ * The definitions on a source, ordered by name, not resolved.  Returns their
+ * number.  The array is valid until lb_board is read again.  Can raise.
  */
 extern int	lb_defns_on(Oid source, LbDefinition ***defns);
 
 /*
- * Have lb_board be read anew by the next caller that asks.  For those who know of a
- * transaction that has ended before its invalidations come in.
+ * Have the next look-up read lb_board again.  For a caller that knows that a
+ * transaction has ended, but may not have received its invalidations.
  */
 extern void lb_forget_defns(void);
 
@@ -107,29 +146,37 @@ extern int32 lb_recorded_id(struct TupleTableSlot *slot, Oid *source);
 /* Name of a row of lb_board, palloc'd. */
 extern char *lb_recorded_name(struct TupleTableSlot *slot);
 
-/* Have lb_board read, if need be; whether nothing was invalidated since. */
+/* Read lb_board, unless the cache is valid.  Can raise. */
 extern void lb_load_defns(void);
+
+/* Whether lb_board and the extension are still as they were read. */
 extern bool lb_defns_valid(void);
 
 /*
- * A number that changes when lb_board is read anew with another outcome, or a
- * definition is not resolved any more.
+ * A number that changes when the definitions in the cache change, and when an
+ * invalidation makes one unresolved.
  */
-extern uint64 lb_defns_changes(void);
+extern uint64 lb_defns_version(void);
 
-/* The recorded definition by the first len bytes of name, or NULL. */
+/*
+ * The definition whose name is the first len bytes of name, or NULL.  The caller
+ * has called lb_load_defns().
+ */
 extern LbDefinition *lb_find_defn_len(const char *name, int len);
 
-/* Have a name that a definition had freed at the end of the transaction. */
+/*
+ * Free a former name of a definition at the end of the transaction, if it is in
+ * the memory of the cache.
+ */
 extern void lb_retire_name(char *name);
 
-/* A definition has got to know its partitions. */
+/* Note that a definition in the cache has a list of partitions from now on. */
 extern void lb_defns_have_parts(void);
 
-/* Whether relid is among the partitions found. */
+/* Whether relid is in the list of partitions of a definition. */
 extern bool lb_is_part(const LbDefinition *defn, Oid relid);
 
-/* Whether the caller may read every column the board uses. */
+/* Whether the current user may read every column that the board uses. */
 extern bool lb_may_read(LbDefinition *defn);
 
 #endif							/* LB_DEFINITION_H */

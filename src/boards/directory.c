@@ -147,8 +147,9 @@ lb_shared_board_visit(Oid relation,
 }
 
 /*
- * What is kept of a database.  When there are more databases than there is room
- * for, the last entry serves those that are left.
+ * The entry of a database, taken if it has none.  If there are more databases than
+ * entries, the last entry serves all that are left.  Needs the directory's
+ * exclusive lock.
  */
 static LbDatabase *
 directory_database(Oid database)
@@ -167,7 +168,7 @@ directory_database(Oid database)
 	}
 	if (unused == NULL)
 	{
-		/* One that no definition needs any more? */
+		/* Is there one that no definition needs any more? */
 		for (int i = 0; i < LB_MAX_DATABASES - 1 && unused == NULL; i++)
 		{
 			LbDatabase *db = &lb_shared->databases[i];
@@ -204,15 +205,18 @@ lb_note_unknown(LbUnknown *unknown, FullTransactionId fxid)
 void
 lb_note_unknown_here(FullTransactionId xid)
 {
-	/* Under the lock, or the entry could become another database's. */
+	/* Without the lock, the entry could become another database's. */
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	lb_note_unknown(&directory_database(MyDatabaseId)->unknown, xid);
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
-/* A definition's memory for the first time. */
+/*
+ * A definition without a generation: one that was removed, or new memory, with
+ * what stays as it is from one definition to the next.  NULL if memory is used up.
+ */
 static LbSharedBoard *
-def_allocate(LbMem *mem)
+allocate_shared(const LbMem *mem)
 {
 	LbRef		ref;
 	LbSharedBoard *shared;
@@ -228,17 +232,7 @@ def_allocate(LbMem *mem)
 	ConditionVariableInit(&shared->changed);
 	lb_state_init(shared);
 	SpinLockInit(&shared->unknown.mutex);
-	pg_atomic_init_u64(&shared->build_done, 0);
-	pg_atomic_init_u64(&shared->build_total, 0);
-	pg_atomic_init_u64(&shared->looked, 0);
-	pg_atomic_init_u32(&shared->queue_lost, 0);
-	pg_atomic_init_u32(&shared->nunknown, 0);
-	pg_atomic_init_u32(&shared->trim, 0);
-	pg_atomic_init_u32(&shared->nprepared, 0);
 	pg_atomic_init_u32(&shared->requested, 0);
-	pg_atomic_init_u32(&shared->memory_kb, 0);
-	for (int i = 0; i < LB_NCOUNTERS; i++)
-		pg_atomic_init_u64(&shared->counters[i], 0);
 	for (int i = 0; i < LB_STRIPES; i++)
 	{
 		LWLockInitialize(&shared->stripes[i].lock,
@@ -248,115 +242,143 @@ def_allocate(LbMem *mem)
 	return shared;
 }
 
+/*
+ * Everything else.  Backends that still have the address of the definition that
+ * was there look at the generation first, which is 0.
+ */
+static void
+reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
+			 LbAccount *account)
+{
+	Assert(defn->width > 0);
+	shared->database = MyDatabaseId;
+	shared->catalog = defn->catalog;
+	shared->id = defn->id;
+	shared->source = defn->source;
+	shared->fingerprint = defn->fingerprint;
+	shared->account = account;
+	shared->width = defn->width;
+	shared->member_words = defn->member_words;
+	shared->family = defn->family;
+	strlcpy(shared->name, defn->name, NAMEDATALEN);
+	shared->taken = 0;
+	shared->grown_from = -1;
+	shared->unknown.first = 0;
+	shared->unknown.last = 0;
+	pg_atomic_init_u32(&shared->nunknown, 0);
+	pg_atomic_init_u32(&shared->memory_kb, lb_database_memory_kb);
+	pg_atomic_init_u64(&shared->build_done, 0);
+	pg_atomic_init_u64(&shared->build_total, 0);
+	pg_atomic_init_u32(&shared->queue_lost, 0);
+	pg_atomic_init_u32(&shared->trim, 0);
+	pg_atomic_init_u32(&shared->nprepared, 0);
+	pg_atomic_init_u64(&shared->looked, 0);
+	for (int i = 0; i < LB_NCOUNTERS; i++)
+		pg_atomic_init_u64(&shared->counters[i], 0);
+	lb_state_reset(shared);
+	for (int i = 0; i < LB_STRIPES; i++)
+	{
+		LbStripe   *stripe = &shared->stripes[i];
+
+		stripe->queueing = false;
+		stripe->prefetching = false;
+		memset(&stripe->floor, 0, sizeof(LbFloor));
+		stripe->single = LB_NONE;
+		lb_hash_init(&stripe->boards);
+		stripe->spare = LB_NONE;
+		stripe->nspare = 0;
+		stripe->history_bytes = 0;
+	}
+}
+
+/*
+ * Enter a definition that is not there.  Needs the directory's exclusive lock.
+ * Returns NULL if memory is used up.
+ */
+static LbSharedBoard *
+create_shared(const LbDefinition *defn)
+{
+	LbAccount  *account = &directory_database(MyDatabaseId)->account;
+	LbSharedBoard *shared;
+	LbMem		mem;
+
+	mem.arena = &lb_shared->arena;
+	mem.account = account;
+	mem.limit = (uint64) lb_database_memory_kb * 1024;
+	mem.taken = NULL;
+	shared = allocate_shared(&mem);
+	if (shared == NULL)
+		return NULL;
+	reset_shared(shared, defn, account);
+	if (!shared->family)
+	{
+		LbValue		none = {0, ""};
+
+		mem.taken = &shared->taken;
+		shared->stripes[0].single = lb_live_board_new(&mem, shared, 0, &none);
+		if (shared->stripes[0].single == LB_NONE)
+		{
+			dlist_push_head(&lb_shared->free_defs, &shared->node);
+			return NULL;
+		}
+	}
+	pg_write_barrier();
+	shared->generation = lb_shared->next_generation++;
+	directory_enter(shared);
+	return shared;
+}
+
+bool
+lb_shared_board_fits(const LbSharedBoard *shared, const LbDefinition *defn)
+{
+	if (shared->fingerprint != defn->fingerprint)
+		return false;
+	return defn->width == 0 || (shared->width == defn->width &&
+								shared->member_words == defn->member_words);
+}
+
+/*
+ * Find the definition, or with create enter it.  Needs the directory's lock,
+ * with create exclusive.  *changed says that another one of that number is there,
+ * which is taken offline: transactions that began before the change may still
+ * publish to it.
+ */
+static LbSharedBoard *
+find_or_create(const LbDefinition *defn, bool create, bool *changed)
+{
+	LbSharedBoard *shared = lb_directory_find(MyDatabaseId, defn->catalog,
+											  defn->id);
+
+	*changed = shared != NULL && !lb_shared_board_fits(shared, defn);
+	if (*changed)
+	{
+		if (!lb_is_offline(shared))
+			lb_take_offline(shared, "what lb_board says of it was changed by hand",
+									false);
+		return NULL;
+	}
+	return shared == NULL && create ? create_shared(defn) : shared;
+}
+
 LbSharedBoard *
 lb_shared_board_attach(LbDefinition *defn, bool create)
 {
 	LbSharedBoard *shared = defn->shared;
-	LbMem		mem;
 	bool		changed;
 
 	if (shared != NULL && shared->generation == defn->generation)
 		return shared;
-	defn->shared = NULL;
-
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	shared = lb_directory_find(MyDatabaseId, defn->catalog, defn->id);
-	changed = shared != NULL && shared->fingerprint != defn->fingerprint;
-	if (changed)
-	{
-		/* Transactions that began before may still publish to it. */
-		if (!lb_is_offline(shared))
-			lb_take_offline(shared, "what lb_board says of it was changed by hand",
-							false);
-	}
-	else if (shared != NULL)
-	{
-		defn->generation = shared->generation;
-		defn->shared = shared;
-	}
-	LWLockRelease(&lb_shared->directory_lock);
-	if (changed)
-		return NULL;
-	if (shared != NULL || !create)
-		return shared;
-
-	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
-	shared = lb_directory_find(MyDatabaseId, defn->catalog, defn->id);
-	if (shared != NULL && shared->fingerprint != defn->fingerprint)
+	shared = find_or_create(defn, false, &changed);
+	if (shared == NULL && create && !changed)
 	{
 		LWLockRelease(&lb_shared->directory_lock);
-		return NULL;
+		LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+		shared = find_or_create(defn, true, &changed);
 	}
-	if (shared == NULL)
-	{
-		LbAccount  *account = &directory_database(MyDatabaseId)->account;
-
-		mem.arena = &lb_shared->arena;
-		mem.account = account;
-		mem.limit = (uint64) lb_database_memory_kb * 1024;
-		mem.taken = NULL;
-		shared = def_allocate(&mem);
-		if (shared == NULL)
-		{
-			LWLockRelease(&lb_shared->directory_lock);
-			return NULL;
-		}
-		shared->database = MyDatabaseId;
-		shared->catalog = defn->catalog;
-		shared->id = defn->id;
-		shared->source = defn->source;
-		shared->fingerprint = defn->fingerprint;
-		shared->account = account;
-		shared->width = defn->width;
-		shared->member_words = defn->member_words;
-		shared->family = defn->family;
-		strlcpy(shared->name, defn->name, NAMEDATALEN);
-		lb_state_reset(shared);
-		shared->unknown.first = 0;
-		shared->unknown.last = 0;
-		pg_atomic_write_u64(&shared->build_done, 0);
-		pg_atomic_write_u64(&shared->build_total, 0);
-		pg_atomic_write_u64(&shared->looked, 0);
-		pg_atomic_write_u32(&shared->queue_lost, 0);
-		pg_atomic_write_u32(&shared->nunknown, 0);
-		pg_atomic_write_u32(&shared->trim, 0);
-		pg_atomic_write_u32(&shared->nprepared, 0);
-		pg_atomic_write_u32(&shared->memory_kb, lb_database_memory_kb);
-		for (int i = 0; i < LB_NCOUNTERS; i++)
-			pg_atomic_write_u64(&shared->counters[i], 0);
-		shared->taken = 0;
-		shared->grown_from = -1;
-		for (int i = 0; i < LB_STRIPES; i++)
-		{
-			shared->stripes[i].queueing = false;
-			shared->stripes[i].prefetching = false;
-			memset(&shared->stripes[i].floor, 0, sizeof(LbFloor));
-			shared->stripes[i].single = LB_NONE;
-			lb_hash_init(&shared->stripes[i].boards);
-			shared->stripes[i].spare = LB_NONE;
-			shared->stripes[i].nspare = 0;
-			shared->stripes[i].history_bytes = 0;
-		}
-		if (!shared->family)
-		{
-			LbValue		none = {0, ""};
-
-			mem.taken = &shared->taken;
-			shared->stripes[0].single = lb_live_board_new(&mem, shared, 0,
-														  &none);
-			if (shared->stripes[0].single == LB_NONE)
-			{
-				dlist_push_head(&lb_shared->free_defs, &shared->node);
-				LWLockRelease(&lb_shared->directory_lock);
-				return NULL;
-			}
-		}
-		pg_write_barrier();
-		shared->generation = lb_shared->next_generation++;
-		directory_enter(shared);
-	}
-	defn->generation = shared->generation;
 	defn->shared = shared;
+	if (shared != NULL)
+		defn->generation = shared->generation;
 	LWLockRelease(&lb_shared->directory_lock);
 	return shared;
 }

@@ -16,50 +16,61 @@
 #include "boards/shared.h"
 
 /*
- * The shared definition of defn, entered if it is not there (create).  NULL
- * if it is not there, or if the arena is used up.  Never raises.  Takes the
- * directory's lock.
+ * Find a definition in the directory.  With create, enter it if it is not there;
+ * its width must be settled then.  NULL if it is not there, if memory is used up,
+ * or if it has changed: another one of the same number is in the directory, and is
+ * taken offline.  Never raises.  Takes the directory's lock.
  */
 extern LbSharedBoard *lb_shared_board_attach(LbDefinition *defn, bool create);
 
 /*
- * Definitions of a database by what lb_board says; NULL if there is none.  Need
- * the directory's lock.
+ * Whether a definition in shared memory has the same keys as defn.  Widths are
+ * compared if that of defn is settled.
+ */
+extern bool lb_shared_board_fits(const LbSharedBoard *shared,
+								 const LbDefinition *defn);
+
+/*
+ * Find a definition of a database by lb_board and number, one by source, or one by
+ * lb_board.  NULL if there is none.  Need the directory's lock.
  */
 extern LbSharedBoard *lb_directory_find(Oid database, Oid cat, int32 id);
 extern LbSharedBoard *lb_directory_find_source(Oid database, Oid source);
 extern LbSharedBoard *lb_directory_find_catalog(Oid database, Oid cat);
 
-/* Take a definition out.  Needs the directory's lock, exclusive. */
+/* Remove a definition.  Needs the directory's exclusive lock. */
 extern void lb_directory_delete(LbSharedBoard *shared);
 
-/* Widen a range so that a transaction is in it. */
+/* Widen a range so that it contains a transaction.  Never raises. */
 extern void lb_note_unknown(LbUnknown *unknown, FullTransactionId xid);
 
 /*
- * Note that a transaction has changed rows of a board of the current database
- * that could not be entered in the directory.  Takes the directory's lock.
+ * Note that a transaction has changed rows of a board in the current database
+ * that could not be entered in the directory.  Never raises.  Takes the directory's
+ * lock.
  */
 extern void lb_note_unknown_here(FullTransactionId xid);
 
 /*
  * Whether a relation of the current database is the source of definitions in
- * the directory, and whether it is the lb_board of some.  Takes the directory's
- * lock.
+ * the directory, and whether it is the lb_board of any.  Never raises.  Takes the
+ * directory's lock.
  */
 extern void lb_shared_board_look_up(Oid relation, bool *source, bool *catalog);
 
 /*
- * Call visit for every definition of the current database with this source, or
- * in this lb_board.  Holds the directory's lock.
+ * Call visit for every definition of the current database with this source or
+ * this lb_board, holding the directory's shared lock.
  */
-extern void lb_shared_board_visit(
-								  Oid relation, void (*visit) (LbSharedBoard *shared, void *arg), void *arg);
+extern void lb_shared_board_visit(Oid relation,
+								  void (*visit) (LbSharedBoard *shared,
+												 void *arg),
+								  void *arg);
 
 /*
- * The databases that have watches, of which the launcher keeps a worker each:
- * enter one, remove one, list them.  Never raise.  lb_watch_list copies at
- * most max and returns how many.
+ * The databases that have watches: enter one, remove one, list them.  The launcher
+ * keeps a worker for each.  lb_watch_list() copies max of them at most and returns
+ * how many.  Never raise.
  */
 extern void lb_watch_enter(Oid database);
 extern void lb_watch_forget(Oid database);

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * keys.h
- *	  Column values as int64 key tuples, and the rank_by list.
+ *	  The columns of a board, their types, and the int64 words of a key.
+ *
+ * A key is a tuple of int64 words: those of the rank_by columns, then those of
+ * the member.  Every column is mapped so that ascending order is rank order.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,73 +13,88 @@
 
 #include "postgres.h"
 
-#include "catalog/pg_type_d.h"
-
 #include "access/attnum.h"
+#include "catalog/pg_type_d.h"
 
 #include "index/core.h"
 
-/* Columns that rank_by can name; with the member they make a key. */
+/* What a column of the source is to its board. */
+typedef enum LbRole
+{
+	LB_ROLE_SCORE,				/* the first column of rank_by */
+	LB_ROLE_TIE,				/* a further one */
+	LB_ROLE_MEMBER,
+	LB_ROLE_BOARD,				/* of a family: the name of the row's board */
+	LB_ROLE_RANKED_IF,
+	LB_NROLES
+} LbRole;
+
 #define LB_MAX_RANK_COLUMNS (LB_MAX_WIDTH - 1)
 
-/* One column of rank_by. */
-typedef struct LbRankColumn
+/* These, the member, the board column and ranked_if. */
+#define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + 3)
+
+/* A type that a column of a board can have.  The table of them is in keys.c. */
+typedef struct LbType
+{
+	Oid			oid;
+	const char *name;			/* in pg_catalog */
+	const char *sql_name;		/* as SQL has it, for messages */
+	uint32		roles;			/* that it can have, LB_ROLE_BIT() each */
+
+	/* In a key. */
+	int			words;			/* that a value takes */
+	void		(*encode) (Datum value, int64 *words);	/* keeps the order */
+
+	/* As the name of a family's board. */
+	bool		is_text;		/* the value is the name */
+	int64		max;			/* else an integer of -max - 1 to max */
+} LbType;
+
+#define LB_ROLE_BIT(role) (1 << (role))
+
+/* A column of a board's source. */
+typedef struct LbColumn
 {
 	char		name[NAMEDATALEN];
+	const LbType *type;			/* NULL until resolved, or if it does not fit */
+	AttrNumber	attno;			/* of the source; 0 likewise */
+	uint8		role;			/* LbRole */
 	bool		descending;
-	AttrNumber	attno;			/* of the source table; 0 until resolved */
-	Oid			type;
-} LbRankColumn;
+} LbColumn;
+
+/* The type, if columns of it can have that role; else NULL. */
+extern const LbType *lb_type_for(Oid type, LbRole role);
+
+/* The types that can have a role, for a message, palloc'd: "smallint, bigint". */
+extern char *lb_types_for(LbRole role);
+
+/* The column's name as SQL text, quoted where that is needed. */
+extern const char *lb_quoted(const LbColumn *column);
 
 /*
- * Parse an ORDER BY list over plain columns, "score DESC, updated_at ASC",
- * with identifiers quoted and folded as in SQL.  Fills name and descending of
- * at most LB_MAX_RANK_COLUMNS columns and returns how many there are.  Raises
- * ERRCODE_SYNTAX_ERROR, ERRCODE_FEATURE_NOT_SUPPORTED (expressions, USING,
- * NULLS FIRST/LAST, COLLATE), ERRCODE_TOO_MANY_COLUMNS,
- * ERRCODE_DUPLICATE_COLUMN.
- */
-extern int	lb_parse_rank_by(const char *rank_by, LbRankColumn *columns);
-
-/* rank_by in its canonical spelling, palloc'd. */
-extern char *lb_format_rank_by(const LbRankColumn *columns, int ncolumns);
-
-/*
- * Whether a type can be the score (the first column of rank_by), a further
- * column, a member, a family's board column.
- */
-extern bool lb_score_type_ok(Oid type);
-extern bool lb_tie_type_ok(Oid type);
-extern bool lb_member_type_ok(Oid type);
-extern bool lb_board_type_ok(Oid type);
-
-/*
- * A value of an accepted type as an int64 that keeps the type's order, and
- * back.  Infinities of dates and timestamps keep their place at the ends.
- */
-static inline int64
-lb_encode(Datum value, Oid type)
-{
-	switch (type)
-	{
-		case INT2OID:
-			return DatumGetInt16(value);
-		case INT4OID:
-		case DATEOID:
-			return DatumGetInt32(value);
-		default:
-			return DatumGetInt64(value);
-	}
-}
-
-/*
- * A key word of a column: ascending order is rank order, so a descending
+ * A word of a column: ascending order is rank order, so that of a descending
  * column is complemented.  Its own inverse.
  */
 static inline int64
 lb_directed(int64 value, bool descending)
 {
 	return descending ? ~value : value;
+}
+
+/* The words of a column's value in a key; returns how many. */
+static inline int
+lb_encode(const LbColumn *column, Datum value, int64 *words)
+{
+	const LbType *type = column->type;
+
+	type->encode(value, words);
+	if (column->descending)
+	{
+		for (int i = 0; i < type->words; i++)
+			words[i] = ~words[i];
+	}
+	return type->words;
 }
 
 #endif							/* LB_KEYS_H */

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * live.c
- *	  Live boards: those of a definition that have an index.
+ *	  Live boards: the boards of a definition in shared memory.
  *
- * A definition holds its boards in stripes; a plain board is the single one of
- * stripe 0, a family's boards are found by a hash of their value.
+ * A definition holds its boards in stripes.  A plain definition has one board, in
+ * stripe 0.  The boards of a family are found by a hash of their value.
  *
  *-------------------------------------------------------------------------
  */

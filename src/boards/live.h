@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * live.h
- *	  Live boards: those of a definition that have an index.
+ *	  Live boards: the boards of a definition in shared memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,14 +13,14 @@
 #include "boards/shared.h"
 
 /*
- * The longest value of a board column, in bytes, that gets an index.  Boards
- * with longer names are answered by their queries.
+ * The longest value of a board column, in bytes, whose board gets an index.
+ * Boards with longer values are answered by their queries.
  */
 #define LB_MAX_VALUE 1024
 
 /*
- * The text of a board value as it stands in a board's name: the value of a
- * text column itself, of an integer column its decimal digits.
+ * The value of a board column as it stands in a board's name: the text of a text
+ * column, the decimal digits of an integer column.
  */
 typedef struct LbValue
 {
@@ -38,7 +38,7 @@ lb_value_stripe(bool family, uint32 hash)
 
 StaticAssertDecl(LB_STRIPES == 8, "lb_value_stripe uses three bits");
 
-/* The value of a live board. */
+/* The value of a live board, in shared memory.  Needs the stripe's lock. */
 extern LbValue lb_live_board_value(const LbLiveBoard *board);
 
 /*
@@ -48,16 +48,25 @@ extern LbLiveBoard *lb_live_board_find(LbSharedBoard *shared, LbStripe *stripe,
 									   uint32 hash, const LbValue *value,
 									   LbRef *ref);
 
-/* The same, made if it is not there; NULL if memory is used up. */
+/*
+ * The same; creates the board if it does not exist.  NULL if memory is used up.
+ * Needs the stripe's exclusive lock.
+ */
 extern LbLiveBoard *lb_live_board_make(LbSharedBoard *shared, LbStripe *stripe,
 									   uint32 hash, const LbValue *value,
 									   LbRef *ref);
 
-/* A new board in a hash that no other process can reach yet. */
+/*
+ * A new board, which no stripe has yet.  LB_NONE if memory is used up.  Needs no
+ * lock, but takes the arena's.
+ */
 extern LbRef lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared,
 							   uint32 hash, const LbValue *value);
 
-/* Free a board and all that hangs on it, its publications excepted. */
+/*
+ * Free a board with its index and its queue.  It has no publications, and no
+ * stripe has it any more.
+ */
 extern void lb_live_board_free(const LbMem *mem, LbRef ref);
 
 static inline LbLiveBoard *

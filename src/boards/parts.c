@@ -27,19 +27,19 @@
 typedef struct PartDefns
 {
 	Oid			relid;			/* hash key; must be first */
+	bool		complete;
 	int			n;
 	LbDefinition **defns;
 } PartDefns;
 
 static HTAB *part_defns = NULL;
-static HTAB *part_ancestors = NULL; /* what they are partitions of */
+static HTAB *part_ancestors = NULL; /* the tables above them */
 static MemoryContext part_context = NULL;
 static bool part_valid = false;
-static uint64 part_changes = 0; /* lb_defns_changes() at that time */
-static List *old_contexts = NIL;	/* in TopMemoryContext */
+static uint64 part_changes = 0; /* lb_defns_version() at that time */
 
 static void
-invalidate(Oid relid)
+invalidate(Oid relid, void *arg)
 {
 	if (part_valid &&
 		(hash_search(part_defns, &relid, HASH_FIND, NULL) != NULL ||
@@ -47,20 +47,7 @@ invalidate(Oid relid)
 		part_valid = false;
 }
 
-static void
-at_xact_end(void)
-{
-	ListCell   *lc;
-
-	if (old_contexts == NIL)
-		return;
-	foreach(lc, old_contexts)
-		MemoryContextDelete((MemoryContext) lfirst(lc));
-	list_free(old_contexts);
-	old_contexts = NIL;
-}
-
-/* Lock what is below a partitioned table.  See lb_resolve_parts(). */
+/* Lock all tables below a partitioned one.  See lb_resolve_parts(). */
 static bool
 lock_parts(Oid source, bool wait, List **parts)
 {
@@ -79,14 +66,14 @@ lock_parts(Oid source, bool wait, List **parts)
 				return false;
 		}
 
-		/* They may have changed while we waited. */
+		/* They may have changed during the wait. */
 		*parts = find_all_inheritors(source, NoLock, NULL);
 		if (list_difference_oid(*parts, before) == NIL)
 			return true;
 	}
 }
 
-/* What the partitions, which lb_resolve_parts() has locked, say of the board. */
+/* Look at the partitions, which lb_resolve_parts() has locked. */
 static void
 look_up_parts(LbDefinition *defn, List *parts, const LbCatalog *cat)
 {
@@ -154,7 +141,7 @@ lb_resolve_parts(LbDefinition *defn, bool wait)
 	defn->parts = oids;
 	defn->nparts = n;
 
-	/* From here on an invalidation of one of them is noticed. */
+	/* From here on an invalidation of a partition is noticed. */
 	defn->parts_valid = true;
 	lb_defns_have_parts();
 	PG_TRY();
@@ -179,15 +166,65 @@ lb_part_defn(const LbDefinition *defn, Relation part)
 	Oid			type;
 
 	*copy = *defn;
-	copy->member_attno = lb_find_column(desc, defn->member, &type);
 	for (int i = 0; i < defn->ncolumns; i++)
 		copy->columns[i].attno = lb_find_column(desc, defn->columns[i].name,
 												&type);
-	if (defn->family)
-		copy->board_attno = lb_find_column(desc, defn->board_column, &type);
-	if (defn->ranked_if[0] != '\0')
-		copy->ranked_attno = lb_find_column(desc, defn->ranked_if, &type);
 	return copy;
+}
+
+/* Make the cache empty.  A caller may still look at the old entries. */
+static void
+reset_parts(void)
+{
+	HASHCTL		ctl;
+
+	lb_cache_register(invalidate, NULL, NULL);
+	part_valid = false;
+	if (part_context != NULL)
+		lb_cache_retire(part_context);
+	part_context = NULL;
+	part_context = AllocSetContextCreate(TopMemoryContext,
+										 "leaderboard partitions",
+										 ALLOCSET_SMALL_SIZES);
+	memset(&ctl, 0, sizeof(ctl));
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(PartDefns);
+	ctl.hcxt = part_context;
+	part_defns = hash_create("leaderboard partitions", 32, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	ctl.entrysize = sizeof(Oid);
+	part_ancestors = hash_create("leaderboard partitioned tables", 32, &ctl,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	part_changes = lb_defns_version();
+	part_valid = true;
+}
+
+/* Fill in the definitions of a partition and of what is above it. */
+static void
+fill_entry(PartDefns *entry, Relation rel)
+{
+	MemoryContext old = MemoryContextSwitchTo(part_context);
+	List	   *above = get_partition_ancestors(entry->relid);
+	ListCell   *lc;
+
+	above = lcons_oid(entry->relid, above);
+	entry->n = 0;
+	entry->defns = palloc(sizeof(LbDefinition *));
+	foreach(lc, above)
+	{
+		Oid			relid = lfirst_oid(lc);
+		LbDefinition **defns;
+		int			n;
+
+		if (relid != entry->relid)
+			(void) hash_search(part_ancestors, &relid, HASH_ENTER, NULL);
+		n = lb_defns_of(relid, &defns);
+		entry->defns = repalloc(entry->defns,
+								(entry->n + n + 1) * sizeof(LbDefinition *));
+		for (int i = 0; i < n; i++)
+			entry->defns[entry->n++] = lb_part_defn(defns[i], rel);
+	}
+	MemoryContextSwitchTo(old);
 }
 
 int
@@ -196,84 +233,26 @@ lb_defns_of_rows(Relation rel, LbDefinition ***result)
 	Oid			relid = RelationGetRelid(rel);
 	PartDefns  *entry;
 	bool		found;
-	List	   *ancestors;
-	ListCell   *lc;
-	LbDefinition **theirs;
-	int			n;
-	MemoryContext old;
 
-	lb_cache_register(invalidate, at_xact_end);
 	if (!rel->rd_rel->relispartition)
 		return lb_defns_of(relid, result);
 
 	lb_load_defns();
-	if (!part_valid || part_changes != lb_defns_changes())
-	{
-		HASHCTL		ctl;
+	if (!part_valid || part_changes != lb_defns_version())
+		reset_parts();
 
-		/* Somebody may still look at the old ones. */
-		if (part_context != NULL)
-		{
-			old = MemoryContextSwitchTo(TopMemoryContext);
-			old_contexts = lappend(old_contexts, part_context);
-			MemoryContextSwitchTo(old);
-			part_context = NULL;
-		}
-		part_valid = false;
-		part_context = AllocSetContextCreate(TopMemoryContext,
-											 "leaderboard partitions",
-											 ALLOCSET_SMALL_SIZES);
-		memset(&ctl, 0, sizeof(ctl));
-		ctl.keysize = sizeof(Oid);
-		ctl.entrysize = sizeof(PartDefns);
-		ctl.hcxt = part_context;
-		part_defns = hash_create("leaderboard partitions", 32, &ctl,
-								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		ctl.entrysize = sizeof(Oid);
-		part_ancestors = hash_create("leaderboard partitioned tables", 32,
-									 &ctl,
-									 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		part_changes = lb_defns_changes();
-		part_valid = true;
-	}
-	entry = hash_search(part_defns, &relid, HASH_FIND, NULL);
-	if (entry != NULL)
-	{
-		*result = entry->defns;
-		return entry->n;
-	}
-
-	/* Enter it first, so that an invalidation of it is noticed. */
+	/*
+	 * It is entered before it is filled, so that an invalidation in between
+	 * is noticed.  An error leaves it incomplete.
+	 */
 	entry = hash_search(part_defns, &relid, HASH_ENTER, &found);
-	entry->n = 0;
-	entry->defns = NULL;
-	PG_TRY();
+	if (!found)
+		entry->complete = false;
+	if (!entry->complete)
 	{
-		old = MemoryContextSwitchTo(part_context);
-		ancestors = lcons_oid(relid, get_partition_ancestors(relid));
-		foreach(lc, ancestors)
-		{
-			if (lfirst_oid(lc) != relid)
-				(void) hash_search(part_ancestors, &lfirst_oid(lc),
-								   HASH_ENTER, NULL);
-			n = lb_defns_of(lfirst_oid(lc), &theirs);
-			if (n == 0)
-				continue;
-			entry->defns = entry->defns == NULL ?
-				palloc(n * sizeof(LbDefinition *)) :
-				repalloc(entry->defns,
-						 (entry->n + n) * sizeof(LbDefinition *));
-			for (int i = 0; i < n; i++)
-				entry->defns[entry->n++] = lb_part_defn(theirs[i], rel);
-		}
-		MemoryContextSwitchTo(old);
+		fill_entry(entry, rel);
+		entry->complete = true;
 	}
-	PG_CATCH();
-	{
-		part_valid = false;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
 	*result = entry->defns;
 	return entry->n;
 }

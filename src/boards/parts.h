@@ -15,12 +15,12 @@
 #include "boards/definition.h"
 
 /*
- * Look up the partitions of a partitioned source, if that is not known, and then
- * lock them in AccessShareLock to the end of the transaction.  Returns false if,
- * without wait, a lock was not to be had.  The source must be locked.
+ * Look up the partitions of a partitioned source, unless they are known, and lock
+ * them in AccessShareLock until the end of the transaction.  Without wait, returns
+ * false if a lock is not available at once.  The source must be locked.  Can raise.
  *
- * So a read mostly locks the source alone: what others do to a partition
- * meanwhile gets into the board with their commit.
+ * If they are known nothing is locked, so most reads lock the source alone: what
+ * another transaction does to a partition gets into the board with its commit.
  */
 extern bool lb_resolve_parts(LbDefinition *defn, bool wait);
 
@@ -32,8 +32,8 @@ extern LbDefinition *lb_part_defn(const LbDefinition *defn, Relation part);
 
 /*
  * All definitions that rows of rel belong to, which is a source or a partition
- * of one.  For a partition they are copies, with its column numbers.  rel must
- * be locked.
+ * of one.  For a partition they are copies, with its column numbers.  Returns their
+ * number.  rel must be locked.  Can raise.
  */
 extern int	lb_defns_of_rows(Relation rel, LbDefinition ***defns);
 

@@ -55,9 +55,9 @@ has_member_index(Relation rel, const LbDefinition *defn)
 		{
 			AttrNumber	attno = index->indkey.values[i];
 
-			if (attno == defn->member_attno)
+			if (attno == lb_member_column(defn)->attno)
 				member = true;
-			else if (!(defn->family && attno == defn->board_attno))
+			else if (!(defn->family && attno == lb_board_column(defn)->attno))
 				other = true;
 		}
 		if (index->indisunique && index->indimmediate && index->indisvalid &&
@@ -100,11 +100,10 @@ lb_uses_column(const LbDefinition *defn, AttrNumber attno)
 		if (defn->columns[i].attno == attno)
 			return true;
 	}
-	return defn->member_attno == attno || defn->board_attno == attno ||
-		defn->ranked_attno == attno;
+	return false;
 }
 
-/* Whether a trigger would not find the value of one of the board's columns. */
+/* Whether a column of the board is virtual: a trigger would not see its value. */
 static bool
 has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 {
@@ -120,11 +119,9 @@ has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 }
 
 /*
- * Whether an engine answers queries of a table from rows that it keeps elsewhere:
- * what is in the table itself, and what its triggers see, is not what they return.
- * Citus lists such tables in pg_dist_partition, and has their relcache entries
- * invalidated when it enters or removes them.  Only superusers can make a table in
- * pg_catalog.
+ * Citus lists the tables whose rows it keeps in pg_dist_partition, and invalidates
+ * their relcache entries when it enters or removes them.  Only superusers can create
+ * a table in pg_catalog.
  */
 bool
 lb_kept_elsewhere(Oid relid)
@@ -154,13 +151,56 @@ lb_kept_elsewhere(Oid relid)
 	return result;
 }
 
-/* Fill in what lb_resolve_defn() looks up, from the definition's source. */
+/* The problem of a column that is missing, or has a type that does not fit. */
+static const char *const misfits[LB_NROLES] = {
+	[LB_ROLE_SCORE] = "a rank_by column is missing or of another type",
+	[LB_ROLE_TIE] = "a rank_by column is missing or of another type",
+	[LB_ROLE_MEMBER] = "the member column is missing or of another type",
+	[LB_ROLE_BOARD] = "the board column is missing or of another type",
+	[LB_ROLE_RANKED_IF] = "the ranked_if column is missing or of another type"
+};
+
+/* By the types of its columns.  One that does not fit counts as a word. */
+static void
+settle_width(LbDefinition *defn)
+{
+	const LbType *member = lb_member_column(defn)->type;
+
+	defn->member_words = member == NULL ? 1 : member->words;
+	defn->width = defn->member_words;
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		const LbType *type = defn->columns[i].type;
+
+		defn->width += type == NULL ? 1 : type->words;
+	}
+}
+
+void
+lb_settle_width(LbDefinition *defn)
+{
+	if (defn->width > 0)
+		return;
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		LbColumn   *column = &defn->columns[i];
+		AttrNumber	attno = get_attnum(defn->source, column->name);
+
+		column->type = attno == InvalidAttrNumber ? NULL :
+			lb_type_for(get_atttype(defn->source, attno), column->role);
+	}
+	settle_width(defn);
+}
+
+/*
+ * Look up in the source what the definition names.  Whatever prevents an index
+ * becomes the problem of the definition.
+ */
 static void
 look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *name;
-	Oid			type;
 	const char *misfit = NULL;
 
 	defn->checked_user = InvalidOid;
@@ -170,7 +210,7 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	defn->owner = rel->rd_rel->relowner;
 	defn->row_security = rel->rd_rel->relrowsecurity;
 
-	/* The old one may be in use: the transaction frees it. */
+	/* The old name may be in use until the end of the transaction. */
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
 	if (defn->source_name == NULL || strcmp(defn->source_name, name) != 0)
@@ -185,40 +225,26 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 			defn->source_name : only;
 	}
 
-	defn->member_attno = lb_find_column(desc, defn->member, &defn->member_type);
-	if (!lb_member_type_ok(defn->member_type))
-		misfit = "the member column is missing or of another type";
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		LbRankColumn *column = &defn->columns[i];
+		LbColumn   *column = &defn->columns[i];
+		Oid			type;
 
-		column->attno = lb_find_column(desc, column->name, &column->type);
-		if (i == 0 ? !lb_score_type_ok(column->type)
-			: !lb_tie_type_ok(column->type))
-			misfit = "a rank_by column is missing or of another type";
+		column->attno = lb_find_column(desc, column->name, &type);
+		column->type = lb_type_for(type, column->role);
+		if (column->type == NULL && misfit == NULL)
+			misfit = misfits[column->role];
 	}
-	if (defn->family)
+	settle_width(defn);
+	if (defn->width > LB_MAX_WIDTH)
+		defn->problem = "rank_by and the member take too many words";
+	if (lb_has_text_boards(defn))
 	{
-		defn->board_attno = lb_find_column(desc, defn->board_column,
-										   &defn->board_type);
-		if (!lb_board_type_ok(defn->board_type))
-			misfit = "the board column is missing or of another type";
-		else
-		{
-			Oid			collation;
+		AttrNumber	attno = lb_board_column(defn)->attno;
+		Oid			collation = TupleDescAttr(desc, attno - 1)->attcollation;
 
-			collation = TupleDescAttr(desc, defn->board_attno - 1)->attcollation;
-			if (OidIsValid(collation) &&
-				!get_collation_isdeterministic(collation))
-				defn->problem = lb_collation_problem;
-		}
-	}
-	defn->ranked_attno = InvalidAttrNumber;
-	if (defn->ranked_if[0] != '\0')
-	{
-		defn->ranked_attno = lb_find_column(desc, defn->ranked_if, &type);
-		if (type != BOOLOID)
-			misfit = "the ranked_if column is missing or of another type";
+		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+			defn->problem = lb_collation_problem;
 	}
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
@@ -239,23 +265,19 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	defn->keeps_rows = lb_may_keep_rows(rel, cat);
 }
 
-/*
- * Look up what the definition names in its source.  Raises if the source is
- * gone, or what a look-up can raise; what keeps the board from having an index
- * becomes its problem.
- */
 void
 lb_resolve_defn(LbDefinition *defn)
 {
 	const LbCatalog *cat = lb_catalog();
 	Relation	rel;
+	uint64		changes;
 
 	if (defn->resolved)
 		return;
 
 	/*
-	 * A transaction that writes to a partition itself has no lock on the
-	 * source.
+	 * The relcache entry alone: a transaction that writes to a partition
+	 * directly has no lock on the source.
 	 */
 	rel = RelationIdGetRelation(defn->source);
 	if (rel == NULL)
@@ -264,20 +286,13 @@ lb_resolve_defn(LbDefinition *defn)
 				 errmsg("the source table of board \"%s\" does not exist",
 						defn->name),
 				 errhint("Use lb_drop_board() to remove the board.")));
-	lb_defns_changed();
+	lb_next_generation();
 
-	/* Said first, so that an invalidation meanwhile takes it back. */
-	defn->resolved = true;
-	PG_TRY();
-	{
-		look_up_source(defn, rel, cat);
-	}
-	PG_CATCH();
-	{
-		defn->resolved = false;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	changes = lb_defns_version();
+	look_up_source(defn, rel, cat);
+
+	/* An invalidation that came meanwhile makes it stale again. */
+	defn->resolved = lb_defns_version() == changes;
 	RelationClose(rel);
 }
 

@@ -15,35 +15,46 @@
 #include "boards/definition.h"
 
 /*
- * Resolve a definition against its source, which must be locked.  Raises
- * ERRCODE_UNDEFINED_TABLE if that is gone.
+ * Resolve a definition against its source, which must be locked, unless it is
+ * resolved.  Raises ERRCODE_UNDEFINED_TABLE if the source is gone, and what a
+ * catalog lookup can raise.
  */
 extern void lb_resolve_defn(LbDefinition *defn);
 
-/* All definitions on a source, resolved; the source must be locked. */
+/*
+ * Settle the width of a definition that may not be resolved, by the types that
+ * its columns have now.  Locks nothing; raises what a catalog lookup can raise.
+ */
+extern void lb_settle_width(LbDefinition *defn);
+
+/*
+ * All definitions on a source, resolved, as lb_defns_on() returns them.  The source
+ * must be locked.
+ */
 extern int	lb_defns_of(Oid source, LbDefinition ***defns);
 
-/* The one of these that a catalog has by that number, resolved, or NULL. */
+/* The one of these with that lb_board and lb_board.id, resolved, or NULL. */
 extern LbDefinition *lb_defn_of(Oid source, Oid catalog, int32 id);
 
-/* Problems of a definition that can be told apart. */
+/* Values of LbDefinition.problem that callers distinguish, by their address. */
 extern const char lb_collation_problem[];
 extern const char lb_partition_problem[];
 extern const char lb_engine_problem[];
 extern const char lb_index_problem[];
 
 /*
- * Whether an engine answers queries of a table from rows that it keeps elsewhere:
- * what is in the table itself, and what its triggers see, is not what they return.
+ * Whether an engine keeps the rows of a table elsewhere and answers queries from
+ * there.  The table itself, and its triggers, then do not see what queries return.
+ * Can raise.
  */
 extern bool lb_kept_elsewhere(Oid relid);
 
-/* Number and type of a table's column; 0 and InvalidOid if there is none. */
+/* Number and type of a table's column; 0 and InvalidOid if it does not exist. */
 extern AttrNumber lb_find_column(TupleDesc desc, const char *name, Oid *type);
 
 /*
- * Raise an error if a column of a resolved definition is missing or of another
- * type: then there is not even a query.
+ * Raise 55000 if a column of a resolved definition is missing or has a type that
+ * does not fit: then there is not even a defining query.
  */
 extern void lb_require_fit(const LbDefinition *defn);
 

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * row_cache.c
- *	  All rows of a small table of the extension, cached by the backend.
+ *	  A small table of the extension, cached in the backend.
  *
- * An invalidation only marks: a caller may be looking at the rows.  They are
- * read again by the next caller, and the old ones freed at the end of the
- * transaction.
+ * An invalidation of the table has all of it read again.  lb_board, which can
+ * have thousands of rows, has a cache of its own in definition.c, which keeps
+ * what has not changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,46 +21,32 @@
 #include "boards/catalog.h"
 #include "boards/row_cache.h"
 
-static LbRowCache *caches = NULL;
-
 static void
-invalidate(Oid relid)
+invalidate(Oid relid, void *arg)
 {
-	for (LbRowCache *cache = caches; cache != NULL; cache = cache->next)
+	LbRowCache *cache = (LbRowCache *) arg;
+
+	if (relid == InvalidOid || relid == cache->relid)
 	{
-		if (relid == InvalidOid || relid == cache->relid)
-		{
-			cache->valid = false;
-			cache->invalidations++;
-		}
+		cache->valid = false;
+		cache->ninvalidations++;
 	}
 }
 
-static void
-at_xact_end(void)
-{
-	for (LbRowCache *cache = caches; cache != NULL; cache = cache->next)
-	{
-		ListCell   *lc;
-
-		foreach(lc, cache->old_contexts)
-			MemoryContextDelete((MemoryContext) lfirst(lc));
-		list_free(cache->old_contexts);
-		cache->old_contexts = NIL;
-	}
-}
-
-/* Read all rows of a table, in the newest state, into the current context. */
+/* Read the rows, in their order, into the current memory context. */
 static int
-read_rows(const LbRowCache *cache, void ***rows)
+read_rows(LbRowCache *cache, void ***rows)
 {
 	int			size = 8;
 	int			n = 0;
 	Relation	rel = table_open(cache->relid, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	*rows = palloc(size * sizeof(void *));
+
+	/* A catalog scan: the newest state. */
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		if (n == size)
@@ -86,14 +72,8 @@ load(LbRowCache *cache)
 	void	  **rows;
 	int			n;
 
-	if (!cache->registered)
-	{
-		lb_cache_register(invalidate, at_xact_end);
-		cache->next = caches;
-		caches = cache;
-		cache->registered = true;
-	}
-	before = cache->invalidations;
+	lb_cache_register(invalidate, NULL, cache);
+	before = cache->ninvalidations;
 	cat = lb_catalog();
 	cache->relid = cat == NULL || !cat->version_ok ? InvalidOid :
 		get_relname_relid(cache->table, cat->schema);
@@ -102,19 +82,23 @@ load(LbRowCache *cache)
 		cache->nrows = 0;
 		return;
 	}
-	context = AllocSetContextCreate(TopMemoryContext, "leaderboard rows",
+
+	/* An error frees what has been read. */
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"leaderboard rows",
 									ALLOCSET_SMALL_SIZES);
-	MemoryContextSetIdentifier(context, cache->table);
 	old = MemoryContextSwitchTo(context);
 	n = read_rows(cache, &rows);
-	MemoryContextSwitchTo(TopMemoryContext);
-	if (cache->context != NULL)
-		cache->old_contexts = lappend(cache->old_contexts, cache->context);
 	MemoryContextSwitchTo(old);
+	if (cache->context != NULL)
+		lb_cache_retire(cache->context);
+	MemoryContextSetParent(context, TopMemoryContext);
 	cache->context = context;
 	cache->rows = rows;
 	cache->nrows = n;
-	cache->valid = cache->invalidations == before;
+
+	/* An invalidation that came while they were read makes them stale again. */
+	cache->valid = cache->ninvalidations == before;
 }
 
 int

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row_cache.h
- *	  All rows of a small table of the extension, cached by the backend.
+ *	  A small table of the extension, cached in the backend.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,32 +12,26 @@
 
 #include "access/htup.h"
 #include "access/tupdesc.h"
-#include "nodes/pg_list.h"
 
-/* A static variable, of which only what is above the line is filled in. */
+/* In a static variable.  The first three fields say what is cached. */
 typedef struct LbRowCache
 {
-	const char *table;
-	void	   *(*from_tuple) (HeapTuple tuple, TupleDesc desc);
-	int			(*cmp) (const void *a, const void *b);	/* of two pointers */
-
-	/* ---- */
-	bool		registered;
-	bool		valid;
-	Oid			relid;
-	uint64		invalidations;	/* how many there have been */
-	void	  **rows;			/* in the order of cmp */
+	const char *table;			/* in the extension's schema */
+	void	   *(*from_tuple) (HeapTuple tuple, TupleDesc desc);	/* palloc'd */
+	int			(*cmp) (const void *a, const void *b);	/* of two pointers to
+														 * rows, for qsort() */
+	void	  **rows;			/* ordered by cmp */
 	int			nrows;
+	bool		valid;
+	Oid			relid;			/* of the table, when it was read */
+	uint64		ninvalidations;
 	MemoryContext context;		/* of the rows */
-	List	   *old_contexts;	/* of rows that may still be in use */
-	struct LbRowCache *next;
 } LbRowCache;
 
 /*
- * The rows in the newest state of the table, which are read again after an
- * invalidation of the table.  from_tuple runs in the memory context of the rows.
- * Returns their number: 0 if the extension is not there or has another version.
- * The array and the rows are valid to the end of the transaction.  Can raise.
+ * The rows of the table in its newest state, none if the database does not have
+ * the extension in the library's version.  The array is valid until the next
+ * invalidation, the rows until the end of the transaction.  Can raise.
  */
 extern int	lb_cached_rows(LbRowCache *cache, void ***rows);
 

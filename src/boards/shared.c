@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared.c
- *	  What is in shared memory: how it is set up, and what all files need of it.
+ *	  Shared memory: how it is set up, and what all files need of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #define STRIPE_TRANCHE "LeaderboardStripe"
 #define ARENA_TRANCHE "LeaderboardArena"
 
-LbShared   *lb_shared = NULL;
+LbSharedState *lb_shared = NULL;
 
 int			lb_memory_kb = 256 * 1024;
 int			lb_max_memory_kb = 0;
@@ -30,7 +30,7 @@ static shmem_request_hook_type prev_shmem_request_hook = NULL;
 #endif
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
-/* How many bytes to reserve.  Asked once, since the log may be told. */
+/* How many bytes to reserve.  Computed once, since that may write to the log. */
 static Size
 region_size(void)
 {
@@ -45,7 +45,7 @@ region_size(void)
 static Size
 shared_size(void)
 {
-	return add_size(MAXALIGN(sizeof(LbShared)),
+	return add_size(MAXALIGN(sizeof(LbSharedState)),
 					lb_region_in_segment(region_size()));
 }
 
@@ -100,7 +100,7 @@ shmem_startup(void)
 		char	   *region;
 		Size		size = region_size();
 
-		memset(lb_shared, 0, sizeof(LbShared));
+		memset(lb_shared, 0, sizeof(LbSharedState));
 		LWLockInitialize(&lb_shared->directory_lock,
 						 tranche_of(DIRECTORY_TRANCHE));
 		lb_shared->stripe_tranche = tranche_of(STRIPE_TRANCHE);
@@ -118,7 +118,7 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
-		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbShared)),
+		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbSharedState)),
 							   (Size) lb_memory_kb * 1024, &size);
 		LWLockInitialize(&lb_shared->arena_lock.lwlock,
 						 tranche_of(ARENA_TRANCHE));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shared.h
- *	  What is in shared memory: boards, their stripes, and what all share.
+ *	  Shared memory: definitions, their stripes, live boards, and the rest.
  *
  * Lock order: the directory's lock, then one stripe's lock (several only by a
  * build, in ascending order), then the arena's lock.
@@ -36,8 +36,8 @@ typedef enum LbCause
 	LB_CAUSE_BUILDING,
 	LB_CAUSE_OFFLINE,
 	LB_CAUSE_TRIGGER,			/* a capture trigger is missing or disabled */
-	LB_CAUSE_OWN_CHANGES,		/* own changes that cannot be told yet */
-	LB_CAUSE_UNSETTLED,			/* changes of others that cannot be told yet */
+	LB_CAUSE_OWN_CHANGES,		/* own changes that are not known yet */
+	LB_CAUSE_UNSETTLED,			/* others' changes that are not known yet */
 	LB_CAUSE_LIMIT,				/* a name or a result too long for the index */
 	LB_NCAUSES
 } LbCause;
@@ -59,8 +59,8 @@ typedef enum LbCounter
 #define LB_INLINE_VALUE 64
 
 /*
- * A range of full xids in which all transactions are whose changes nobody has
- * kept; zero if there is none.
+ * A range of full xids that contains all transactions whose changes were not
+ * kept.  Zero if there is none.
  */
 typedef struct LbUnknown
 {
@@ -72,8 +72,8 @@ typedef struct LbUnknown
 /*
  * What an index cannot undo any more: transactions up to this xid have left
  * its history, and when they settled, the next xid was at most next_xid.  Both
- * are full xids.  A snapshot is new enough if it was taken after that, or sees
- * all of these transactions anyway.
+ * are full xids.  A snapshot is new enough if it was taken after that, or if it
+ * sees all of these transactions anyway.
  */
 typedef struct LbFloor
 {
@@ -89,9 +89,9 @@ lb_raise_floor(LbFloor *floor, uint64 next_xid, uint64 xid)
 }
 
 /*
- * A live board: a chunk of the arena, reachable through its definition's
- * stripe, under whose lock it is (the counters are added to atomically under
- * the shared lock).
+ * A live board: a chunk of the arena.  It is reached through a stripe of its
+ * definition, and the stripe's lock protects it.  (The counters change by atomic
+ * additions under the shared lock.)
  */
 typedef struct LbLiveBoard
 {
@@ -99,28 +99,28 @@ typedef struct LbLiveBoard
 	dlist_head	pending;		/* publications not settled, oldest first */
 	dlist_head	history;		/* settled ones, in the order of settling */
 	LbFloor		floor;			/* of what has left the history */
-	uint64		version;		/* changes with the two lists and the index;
-								 * never the same again, not even of another
-								 * board */
-	uint64		applied;		/* what settled up to this version is in the
-								 * index */
-	uint32		backlog;		/* how many entries settled since */
+	uint64		version;		/* grows when the two lists or the index
+								 * change; no other board ever has the same */
+	uint64		applied;		/* the index has what settled up to this
+								 * version */
+	uint32		backlog;		/* entries that have settled since */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */
 	uint32		nsettling;		/* large publications being settled now */
 	uint32		value_len;
-	LbRef		value_chunk;	/* value, where it is longer than inline */
+	LbRef		value_chunk;	/* of the value, if it is longer than inline */
 	char		value[LB_INLINE_VALUE];
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
 } LbLiveBoard;
 
-/* A share of the boards of a definition, in a cache line of its own. */
+/* Some of the boards of a definition, in cache lines of their own. */
 typedef struct LbStripe
 {
-	LWLock		lock;			/* all below, and the boards themselves */
-	pg_atomic_uint32 nwaiting;	/* backends about to write */
-	bool		queueing;		/* a build wants what is settled from now on */
+	LWLock		lock;			/* of all below, and of the boards */
+	pg_atomic_uint32 nwaiting;	/* backends that wait to write */
+	bool		queueing;		/* settled entries are also appended to the
+								 * queue of the running build */
 	bool		prefetching;	/* a process applies part of a backlog and has
 								 * released the lock to prefetch: others apply
 								 * all of a backlog or nothing */
@@ -132,15 +132,15 @@ typedef struct LbStripe
 	LbHash		boards;			/* of a family: hash of value -> board */
 	LbRef		spare;			/* chunks for publications, linked */
 	int			nspare;
-	int64		history_bytes;	/* not yet in LbShared.history_bytes */
+	int64		history_bytes;	/* not yet in LbSharedState.history_bytes */
 }			pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 LbStripe;
 
 /*
  * The definition of a board or a family in shared memory.  Its memory is
- * type-stable: once taken it is only ever used for another LbSharedBoard, so that a
- * backend can keep its address and see by the generation whether it is still
- * the one it meant.  The generation changes only under all stripes' locks.
+ * type-stable: it is only ever used for another LbSharedBoard.  So a backend can
+ * keep its address, and see by the generation whether it is still the same
+ * definition.  The generation changes only under all stripes' locks.
  */
 typedef struct LbSharedBoard
 {
@@ -165,9 +165,9 @@ typedef struct LbSharedBoard
 
 	int64		taken;			/* bytes of all its boards, with publications;
 								 * arena's lock */
-	int64		grown_from;		/* what that was when the launcher warned
-								 * last, or after the build; -1 if not known.
-								 * The launcher's alone */
+	int64		grown_from;		/* taken at the launcher's last warning, or
+								 * after the build; -1 if not known.  For the
+								 * launcher alone */
 
 	/*
 	 * The state of the board and of its build: see state.c, which alone
@@ -180,28 +180,28 @@ typedef struct LbSharedBoard
 
 	/*
 	 * How many of these are between their PRE_COMMIT and the release of their
-	 * locks: what others have in their caches may be of before.
+	 * locks.  Caches of other processes may not reflect their DDL yet.
 	 */
 	pg_atomic_uint32 nunknown;
 
 	/*
-	 * leaderboard.database_memory as who published last has it, for processes
-	 * that are in no database.
+	 * leaderboard.database_memory in the last session that published, for
+	 * processes that are connected to no database.
 	 */
 	pg_atomic_uint32 memory_kb;
 
-	/* Stripes that the applier is requested for, one bit each: request.c. */
+	/* Stripes that the applier is requested for, a bit each: request.c. */
 	pg_atomic_uint32 requested;
 	struct LbSharedBoard *next_requested;
 
 	pg_atomic_uint64 build_done;	/* rows, for lb_stat_board */
 	pg_atomic_uint64 build_total;
-	pg_atomic_uint32 queue_lost;	/* the running build must start over */
-	pg_atomic_uint32 trim;		/* the launcher is to trim the histories */
+	pg_atomic_uint32 queue_lost;	/* the running build has to start over */
+	pg_atomic_uint32 trim;		/* the launcher should trim the histories */
 	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
-	pg_atomic_uint64 looked;	/* when maintenance last read all of the table */
+	pg_atomic_uint64 looked;	/* when maintenance last read the whole table */
 
-	/* Counters of reads that found no live board. */
+	/* Counters of reads that have found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
 
 	ConditionVariable changed;	/* state, attempts, large publications */
@@ -230,7 +230,7 @@ StaticAssertDecl(sizeof(LbLiveBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,
 				 "a board fits its chunk");
 StaticAssertDecl(sizeof(LbSharedBoard) <= LB_PAGE_SIZE, "a definition fits a page");
 
-/* Accounts of databases; never freed, so pointers stay good. */
+/* The account of a database.  Never freed, so that pointers stay valid. */
 #define LB_MAX_DATABASES 256
 typedef struct LbDatabase
 {
@@ -244,7 +244,7 @@ typedef struct LbDatabase
 #define LB_DIRECTORY_BUCKETS 2048
 
 /* The fixed part of shared memory. */
-typedef struct LbShared
+typedef struct LbSharedState
 {
 	LWLock		directory_lock; /* the lists of definitions, databases */
 	dlist_head	defs;			/* in order of their generations */
@@ -256,8 +256,8 @@ typedef struct LbShared
 	int			stripe_tranche; /* of the locks of all stripes */
 
 	/*
-	 * Full xid that was next when the launcher first ran: prepared
-	 * transactions from before may have changes that nobody has captured.
+	 * The next full xid when the launcher first ran.  Changes of transactions
+	 * that were prepared before are in no list.
 	 */
 	pg_atomic_uint64 first_xid;
 	LbArena		arena;
@@ -271,17 +271,19 @@ typedef struct LbShared
 								 * applier is requested for; see request.c */
 	pg_atomic_uint64 versions;	/* where the next board's versions start */
 	pg_atomic_uint64 history_bytes; /* chunks in histories */
-	pg_atomic_uint32 histories_full;	/* the launcher is to look through all */
-	pg_atomic_uint64 horizon;	/* full xid before which all snapshots see all */
+	pg_atomic_uint32 histories_full;	/* the launcher should look through
+										 * all */
+	pg_atomic_uint64 horizon;	/* a full xid: every snapshot sees all
+								 * transactions before it */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
-	pg_atomic_uint64 warn_at;	/* bytes used at which the log is told */
+	pg_atomic_uint64 warn_at;	/* bytes in use at which the launcher warns */
 	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
 	int			nwatching;
 	Oid			watching[LB_MAX_DATABASES];
-} LbShared;
+} LbSharedState;
 
 /* NULL unless the library was preloaded. */
-extern LbShared *lb_shared;
+extern LbSharedState *lb_shared;
 
 /* Settings: leaderboard.memory, .max_memory and .database_memory. */
 extern int	lb_memory_kb;
@@ -292,14 +294,14 @@ extern int	lb_database_memory_kb;
 extern void lb_shared_init(void);
 
 /*
- * Raise ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE unless the library was
+ * Raise ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE if the library was not
  * preloaded.
  */
 extern void lb_require_preload(void);
 
 /*
- * Where a definition's memory comes from, with this process's limit, or if it is
- * in no database, that of who published last.
+ * Where a definition's memory comes from.  The limit is this process's setting;
+ * in a process without a database, that of the session that published last.
  */
 extern LbMem lb_mem(LbSharedBoard *shared);
 
@@ -307,24 +309,24 @@ extern LbMem lb_mem(LbSharedBoard *shared);
 extern void lb_wake_launcher(void);
 
 /*
- * A floor was raised to the next xid.  On an idle server with an old open
- * transaction, the snapshots that follow would not get above it: have the
- * launcher complete an xid.  Never raises.
+ * Have the launcher complete an xid, after a floor was raised to the next xid.
+ * Otherwise no new snapshot would be above that floor on an idle server with an
+ * old open transaction.  Never raises.
  */
 extern void lb_want_xid(void);
 
 /*
- * Tries before a writer goes to sleep, about as long as it takes to bring in some
- * entries of a backlog; and before a reader goes ahead.
+ * Tries of a writer before it sleeps, which take about as long as applying some
+ * entries of a backlog; and of a reader before it goes ahead of waiting writers.
  */
 #define LB_WRITE_SPINS 500
 #define LB_READ_SPINS 100
 
 /*
- * Lock a stripe to settle or to publish.  An LWLock that is released goes to
- * whoever comes next, which in the midst of a statement with many reads is the
- * same reader again and again, while a writer that slept is still waking up.
- * So writers try for a while, and say so.
+ * Lock a stripe to settle or to publish.  When an LWLock is released, the first
+ * process that asks gets it.  In a statement with many reads that is the same
+ * reader again and again, while a writer that slept is still waking up.  So a
+ * writer spins for a while before it sleeps, and counts itself in nwaiting.
  */
 static inline void
 lb_lock_to_write(LbStripe *stripe)
@@ -355,8 +357,8 @@ lb_yield_to_writers(LbStripe *stripe)
 }
 
 /*
- * Lock a stripe to read.  With again, the caller has just read it, and lets
- * writers go first.
+ * Lock a stripe to read.  With again, the caller has just read it, and yields to
+ * waiting writers.
  */
 static inline void
 lb_lock_to_read(LbStripe *stripe, bool again)

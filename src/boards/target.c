@@ -30,47 +30,53 @@ lb_alias_has_prefix(const char *prefix, int len)
 	return aliases != NULL && aliases->has_prefix(prefix, len);
 }
 
+bool
+lb_value_is_canonical(const LbType *type, const LbValue *value)
+{
+	const char *p = value->data;
+	int			len = value->len;
+	uint64		limit = type->max;
+	bool		negative;
+	uint64		n = 0;
+
+	if (type->is_text)
+		return true;
+	negative = len > 0 && *p == '-';
+	if (negative)
+	{
+		p++;
+		len--;
+		limit++;
+	}
+	if (len < 1 || len > 19 || (*p == '0' && (len > 1 || negative)))
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		if (p[i] < '0' || p[i] > '9')
+			return false;
+		n = n * 10 + (p[i] - '0');
+	}
+	return n <= limit;
+}
+
 /* A board value of an integer column must be spelled as SQL would print it. */
 static void
-check_integer_value(const LbDefinition *defn, const char *name, int len,
-					const LbValue *value)
+check_value(const LbDefinition *defn, const char *name, int len,
+			const LbValue *value)
 {
-	char		buf[32];
-	bool		ok = value->len > 0 && value->len < (int) sizeof(buf) - 1;
+	const LbType *type = lb_board_column(defn)->type;
 
-	if (ok)
-	{
-		char	   *end;
-		int64		n;
-
-		memcpy(buf, value->data, value->len);
-		buf[value->len] = '\0';
-		errno = 0;
-		n = strtoi64(buf, &end, 10);
-		ok = errno == 0 && *end == '\0';
-		if (ok && defn->board_type == INT4OID)
-			ok = n >= PG_INT32_MIN && n <= PG_INT32_MAX;
-		if (ok && defn->board_type == INT2OID)
-			ok = n >= PG_INT16_MIN && n <= PG_INT16_MAX;
-		if (ok)
-		{
-			char		canonical[32];
-
-			snprintf(canonical, sizeof(canonical), INT64_FORMAT, n);
-			ok = strcmp(canonical, buf) == 0;
-		}
-	}
-	if (!ok)
+	if (type != NULL && !lb_value_is_canonical(type, value))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("board \"%.*s\" does not exist", len, name),
 				 errdetail("The boards of \"%s\" are named by integers of type %s.",
-						   defn->name, format_type_be(defn->board_type))));
+						   defn->name, type->sql_name)));
 }
 
 /*
- * The definition that a name leads to, or NULL; of the target, fills in the
- * value, its hash and its prefix.
+ * Find the definition that a name leads to, or NULL, and fill in the target's
+ * value, hash and prefix.
  */
 static inline LbDefinition *
 find_name(const char *name, int len, LbTarget *target)
@@ -151,7 +157,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 					 errhint("The extension leaderboard is not installed in this database.") :
 					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
 
-		/* The lock may bring in invalidations: then look again. */
+		/* If an invalidation came with the lock, start over. */
 		if (defn->source != locked)
 		{
 			locked = defn->source;
@@ -164,10 +170,8 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (!lb_defns_valid() || !defn->resolved)
 			continue;
 		target->defn = defn;
-		if (target->has_value &&
-			(defn->board_type == INT2OID || defn->board_type == INT4OID ||
-			 defn->board_type == INT8OID))
-			check_integer_value(defn, name, len, &target->value);
+		if (target->has_value)
+			check_value(defn, name, len, &target->value);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
 		return;
 	}

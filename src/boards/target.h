@@ -21,45 +21,52 @@ typedef struct LbTarget
 	LbValue		value;			/* points into the name or the row */
 	uint32		hash;			/* of the value */
 	int			stripe;
-	int			prefix_len;		/* what is before the colon of a name that is
-								 * no family's, and so went to "*"; 0 if it is
-								 * not so */
+	int			prefix_len;		/* the length before the colon, if no family
+								 * has that name, so that the name led to "*";
+								 * else 0 */
 } LbTarget;
 
 /*
+ * Whether a value of a board column of this type is printed as just this text.
+ * Always so for text; an integer must be in range and have no leading zero, plus
+ * sign or space.
+ */
+extern bool lb_value_is_canonical(const LbType *type, const LbValue *value);
+
+/*
  * Aliases: names without a colon that stand for names of boards of the family
- * "*".  What they mean is the business of a higher file: "daily" is an alias of
- * today's window.
+ * "*".  A higher folder knows them: "daily" is an alias of today's window.
  */
 typedef struct LbAliases
 {
-	/* The name that an alias stands for now, palloc'd, or NULL.  Can raise. */
+	/* The name that an alias stands for now, palloc'd; or NULL.  Can raise. */
 	char	   *(*resolve) (const char *name, int len, int *result_len);
 
 	/* Whether some of these names have that prefix before their first colon. */
 	bool		(*has_prefix) (const char *prefix, int len);
 } LbAliases;
 
-/* _PG_init: the aliases that there are. */
+/* Set the aliases.  For _PG_init. */
 extern void lb_register_aliases(const LbAliases *aliases);
 
 /* LbAliases.has_prefix; false if there are no aliases.  Can raise. */
 extern bool lb_alias_has_prefix(const char *prefix, int len);
 
 /*
- * The definition a board's name leads to, with its source locked in
- * AccessShareLock to the end of the transaction and resolved.  Raises
- * ERRCODE_UNDEFINED_OBJECT and what locking can raise.  With a name that
- * names a family itself, value is absent; callers that need a board raise.
- * A name that no board has but a window is taken for the window's key now; the
- * value then is in the current memory context.
+ * Find the definition that a board's name leads to, lock its source in
+ * AccessShareLock until the end of the transaction, and resolve it.  Raises
+ * ERRCODE_UNDEFINED_OBJECT and what locking can raise.
+ *
+ * The name of a family itself leads to a target without a value; callers that need
+ * a board raise.  If no board has the name and it is an alias, the target is of the
+ * name that it stands for, and the value is in the current memory context.
  */
 extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /*
- * The same without a look at the source: nothing is locked or resolved, and a
- * value of an integer column may be spelled in any way.  Returns false if there
- * is no such board.
+ * The same without looking at the source: nothing is locked or resolved, and the
+ * value of an integer column is not checked.  Returns false if there is no such
+ * board.
  */
 extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
 

@@ -37,9 +37,9 @@ PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
 /* A value of a board column as text.  It may point into digits, or into d. */
 static void
-datum_value(Oid type, Datum d, LbValue *value, char *digits)
+datum_value(const LbType *type, Datum d, LbValue *value, char *digits)
 {
-	if (type == TEXTOID || type == VARCHAROID)
+	if (type->is_text)
 	{
 		text	   *t = DatumGetTextPP(d);
 
@@ -48,7 +48,10 @@ datum_value(Oid type, Datum d, LbValue *value, char *digits)
 	}
 	else
 	{
-		value->len = pg_lltoa(lb_encode(d, type), digits);
+		int64		n;
+
+		type->encode(d, &n);
+		value->len = pg_lltoa(n, digits);
 		value->data = digits;
 	}
 }
@@ -57,37 +60,37 @@ bool
 lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 		   LbValue *value, char *digits)
 {
+	const LbColumn *ranked_if = lb_ranked_if_column(defn);
+	const LbColumn *board = lb_board_column(defn);
 	Datum		d;
 	bool		isnull;
 
-	if (defn->ranked_attno != InvalidAttrNumber)
+	if (ranked_if != NULL)
 	{
-		d = slot_getattr(slot, defn->ranked_attno, &isnull);
+		d = slot_getattr(slot, ranked_if->attno, &isnull);
 		if (isnull || !DatumGetBool(d))
 			return false;
 	}
-	for (int i = 0; i < defn->ncolumns; i++)
+
+	/* The columns of rank_by, and the member. */
+	for (int i = 0; i <= defn->nrank_by; i++)
 	{
-		LbRankColumn *column = &defn->columns[i];
+		const LbColumn *column = &defn->columns[i];
 
 		d = slot_getattr(slot, column->attno, &isnull);
 		if (isnull)
 			return false;
-		key[i] = lb_directed(lb_encode(d, column->type), column->descending);
+		key += lb_encode(column, d, key);
 	}
-	d = slot_getattr(slot, defn->member_attno, &isnull);
-	if (isnull)
-		return false;
-	key[defn->ncolumns] = lb_encode(d, defn->member_type);
 
 	value->len = 0;
 	value->data = "";
-	if (defn->family)
+	if (board != NULL)
 	{
-		d = slot_getattr(slot, defn->board_attno, &isnull);
+		d = slot_getattr(slot, board->attno, &isnull);
 		if (isnull)
 			return false;
-		datum_value(defn->board_type, d, value, digits);
+		datum_value(board->type, d, value, digits);
 		if (value->len > LB_MAX_VALUE)
 			return false;
 	}
@@ -130,6 +133,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	bool		deleted = TRIGGER_FIRED_BY_DELETE(trigger->tg_event);
 	RankedRow	old;
 	RankedRow	new;
+	int			member = defn->width - defn->member_words;
 	bool		same_board;
 
 	if (defn->problem != NULL)
@@ -155,7 +159,8 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 
 	/* A change is of one member, on one board, by one command. */
 	if (same_board && old.cid == new.cid &&
-		old.key[defn->ncolumns] == new.key[defn->ncolumns])
+		lb_words_cmp(old.key + member, new.key + member,
+					 defn->member_words) == 0)
 		lb_xact_add_change(defn, &old.value, old.key, new.key, old.cid);
 	else
 	{
@@ -262,7 +267,7 @@ find_score_and_time(Relation rel, int *score, int *updated_at)
 		const LbDefinition *defn = defns[i];
 		int			time = 0;
 
-		for (int c = 1; c < defn->ncolumns && time == 0; c++)
+		for (int c = 1; c < defn->nrank_by && time == 0; c++)
 		{
 			AttrNumber	attno = defn->columns[c].attno;
 

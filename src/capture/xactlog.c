@@ -36,6 +36,7 @@
 #include "utils/memutils.h"
 
 #include "boards/directory.h"
+#include "boards/resolve.h"
 #include "capture/xactlog.h"
 
 /* A captured change: the old key and the new key, as the flags say. */
@@ -285,7 +286,8 @@ lb_xact_make_defn(LbDefinition *defn)
 		return xdefn;
 	lb_xact_begin();
 
-	/* The copy needs shared at PRE_COMMIT, and the cache keeps it. */
+	/* The copy needs both at PRE_COMMIT, and the cache keeps them. */
+	lb_settle_width(defn);
 	(void) lb_shared_board_attach(defn, false);
 	xdefn = MemoryContextAlloc(lb_xact.context, sizeof(LbXactDefn));
 	memset(xdefn, 0, offsetof(LbXactDefn, defn));

@@ -10,7 +10,7 @@
  *
  * A history is in the order of settling, the oldest publication first.  The
  * oldest may leave it when every snapshot sees the publication
- * (LbShared.horizon), or when the histories of all boards exceed
+ * (LbSharedState.horizon), or when the histories of all boards exceed
  * leaderboard.history_size; but not while it is in the backlog.  When it
  * leaves, the board's floor rises to it, and snapshots below the floor are too
  * old for the index.

@@ -69,7 +69,7 @@ lb_above_floor(const LbSnapshot *snapshot, const LbFloor *floor)
 }
 
 /*
- * Update LbShared.horizon, the full xid before which every snapshot sees
+ * Update LbSharedState.horizon, the full xid before which every snapshot sees
  * everything: at every 32nd call, or now.  Takes the ProcArrayLock.
  */
 extern void lb_update_horizon(bool now);

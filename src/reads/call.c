@@ -20,7 +20,7 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
 #include "reads/query.h"

@@ -20,7 +20,7 @@
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/live.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/state.h"
 #include "capture/xactlog.h"
 #include "reads/access.h"

@@ -28,8 +28,9 @@
 #include "utils/syscache.h"
 
 #include "boards/catalog.h"
-#include "boards/own.h"
 #include "boards/resolve.h"
+#include "boards/spi.h"
+#include "boards/target.h"
 #include "reads/query.h"
 #include "util/pause.h"
 
@@ -65,7 +66,6 @@ static uint64 run_query(const LbDefinition *defn, const LbQueryArgs *args,
 						DestReceiver *dest, Tuplestorestate *rows);
 static ParamListInfo make_params(const LbDefinition *defn,
 								 const LbQueryArgs *args);
-static bool value_is_canonical(Oid type, const LbValue *value);
 static void free_plans(void);
 
 /*
@@ -278,7 +278,7 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 		/* Another table has that name now, or none. */
 		if (rows != NULL)
 			tuplestore_clear(rows);
-		lb_defns_changed();
+		lb_next_generation();
 		AcceptInvalidationMessages();
 		defn = lb_defn_of(source, catalog, id);
 		if (defn == NULL)
@@ -421,7 +421,8 @@ make_params(const LbDefinition *defn, const LbQueryArgs *args)
 		 * no row's board column equals null.
 		 */
 		param->isnull = (value == NULL ||
-						 !value_is_canonical(defn->board_type, value));
+						 !lb_value_is_canonical(lb_board_column(defn)->type,
+												value));
 		param->value = param->isnull ? (Datum) 0 :
 			PointerGetDatum(cstring_to_text_with_len(value->data,
 													 value->len));
@@ -429,53 +430,4 @@ make_params(const LbDefinition *defn, const LbQueryArgs *args)
 		param->ptype = TEXTOID;
 	}
 	return params;
-}
-
-/*
- * Whether a value of a board column of this type is printed as just this
- * text.  Always so for text; for an integer the text must be in range and
- * have no leading zero, plus sign or space.
- */
-static bool
-value_is_canonical(Oid type, const LbValue *value)
-{
-	const char *p = value->data;
-	int			len = value->len;
-	bool		negative;
-	uint64		limit;
-	uint64		n = 0;
-	int			i;
-
-	switch (type)
-	{
-		case INT2OID:
-			limit = PG_INT16_MAX;
-			break;
-		case INT4OID:
-			limit = PG_INT32_MAX;
-			break;
-		case INT8OID:
-			limit = PG_INT64_MAX;
-			break;
-		default:
-			return true;
-	}
-
-	negative = (len > 0 && *p == '-');
-	if (negative)
-	{
-		p++;
-		len--;
-		limit++;
-	}
-	if (len < 1 || len > 19 ||
-		(*p == '0' && (len > 1 || negative)))
-		return false;
-	for (i = 0; i < len; i++)
-	{
-		if (p[i] < '0' || p[i] > '9')
-			return false;
-		n = n * 10 + (p[i] - '0');
-	}
-	return n <= limit;
 }

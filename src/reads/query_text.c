@@ -222,7 +222,7 @@ word_score(Text *t)
 static void
 word_member(Text *t)
 {
-	append_column(t, "t", t->defn->member);
+	append_column(t, "t", lb_member_column(t->defn)->name);
 }
 
 /* The type as which queries return members. */
@@ -236,12 +236,12 @@ word_mtype(Text *t)
 static void
 word_keys(Text *t)
 {
-	for (int i = 0; i < t->defn->ncolumns; i++)
+	for (int i = 0; i < t->defn->nrank_by; i++)
 	{
 		append_column(t, "t", t->defn->columns[i].name);
 		appendStringInfo(&t->buf, " AS k%d, ", i + 1);
 	}
-	append_column(t, "t", t->defn->member);
+	append_column(t, "t", lb_member_column(t->defn)->name);
 	appendStringInfoString(&t->buf, " AS m");
 }
 
@@ -263,7 +263,7 @@ word_reverse(Text *t)
 static void
 word_korder(Text *t)
 {
-	for (int i = 0; i < t->defn->ncolumns; i++)
+	for (int i = 0; i < t->defn->nrank_by; i++)
 		appendStringInfo(&t->buf, "k%d %s, ", i + 1,
 						 t->defn->columns[i].descending ? "DESC" : "ASC");
 	appendStringInfoString(&t->buf, "m ASC");
@@ -475,36 +475,27 @@ static void
 append_board(Text *t, const char *alias)
 {
 	const LbDefinition *defn = t->defn;
-	const char *name = quote_identifier(defn->board_column);
+	const char *name = lb_quoted(lb_board_column(defn));
 	int			n = lb_query_noperands(t->query) + 1;
 	Oid			collation;
 
-	switch (defn->board_type)
+	if (!lb_has_text_boards(defn))
 	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-			appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) CAST($%d AS pg_catalog.%s)",
-							 alias, name, n,
-							 defn->board_type == INT2OID ? "int2" :
-							 defn->board_type == INT4OID ? "int4" :
-							 "int8");
-			break;
-		default:
-			appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",
-							 alias, name, n);
-
-			/*
-			 * Boards differ where their names differ in any byte.  Not every
-			 * collation agrees.
-			 */
-			column_facts(defn, defn->board_attno, NULL, &collation);
-			if (OidIsValid(collation) &&
-				!get_collation_isdeterministic(collation))
-				appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
-								 alias, name, n);
-			break;
+		appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) CAST($%d AS pg_catalog.%s)",
+						 alias, name, n, lb_board_column(defn)->type->name);
+		return;
 	}
+	appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",
+					 alias, name, n);
+
+	/*
+	 * Boards differ where their names differ in any byte.  Not every collation
+	 * agrees.
+	 */
+	column_facts(defn, lb_board_column(defn)->attno, NULL, &collation);
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		appendStringInfo(&t->buf, " AND %s.%s COLLATE pg_catalog.\"C\" OPERATOR(pg_catalog.=) $%d",
+						 alias, name, n);
 }
 
 /*
@@ -520,19 +511,18 @@ append_from(Text *t, const char *alias, bool prefix)
 	const LbDefinition *defn = t->defn;
 
 	appendStringInfo(&t->buf, "FROM %s %s WHERE true", defn->from_name, alias);
-	for (int i = 0; i < defn->ncolumns; i++)
+	for (int i = 0; i <= defn->nrank_by; i++)
 		append_not_null(t, alias, defn->columns[i].attno,
 						defn->columns[i].name);
-	append_not_null(t, alias, defn->member_attno, defn->member);
 	if (prefix)
 		appendStringInfo(&t->buf, " AND pg_catalog.starts_with(CAST(%s.%s AS pg_catalog.text) COLLATE pg_catalog.\"C\", $1)",
-						 alias, quote_identifier(defn->board_column));
+						 alias, lb_quoted(lb_board_column(defn)));
 	else if (defn->family)
 		append_board(t, alias);
-	if (defn->ranked_attno != InvalidAttrNumber)
+	if (defn->has_ranked_if)
 	{
 		appendStringInfoString(&t->buf, " AND ");
-		append_column(t, alias, defn->ranked_if);
+		append_column(t, alias, lb_ranked_if_column(defn)->name);
 	}
 }
 
@@ -542,13 +532,13 @@ append_order(Text *t, const char *alias, bool reverse)
 {
 	const LbDefinition *defn = t->defn;
 
-	for (int i = 0; i < defn->ncolumns; i++)
+	for (int i = 0; i < defn->nrank_by; i++)
 		appendStringInfo(&t->buf, "%s.%s %s, ", alias,
-						 quote_identifier(defn->columns[i].name),
+						 lb_quoted(&defn->columns[i]),
 						 defn->columns[i].descending != reverse ?
 						 "DESC" : "ASC");
 	appendStringInfo(&t->buf, "%s.%s %s", alias,
-					 quote_identifier(defn->member),
+					 lb_quoted(lb_member_column(defn)),
 					 reverse ? "DESC" : "ASC");
 }
 
@@ -571,7 +561,7 @@ append_lookup(Text *t, int column)
 	appendStringInfoChar(&t->buf, ' ');
 	append_from(t, "p", false);
 	appendStringInfoString(&t->buf, " AND ");
-	append_column(t, "p", t->defn->member);
+	append_column(t, "p", lb_member_column(t->defn)->name);
 	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) $1 ORDER BY ");
 	append_order(t, "p", false);
 	appendStringInfoString(&t->buf, " LIMIT 1)");
@@ -587,16 +577,16 @@ append_row_comparison(Text *t, int column, bool before)
 	const LbDefinition *defn = t->defn;
 
 	appendStringInfoString(&t->buf, "ROW(");
-	for (int i = column; i < defn->ncolumns; i++)
+	for (int i = column; i < defn->nrank_by; i++)
 	{
 		append_column(t, "t", defn->columns[i].name);
 		appendStringInfoString(&t->buf, ", ");
 	}
-	append_column(t, "t", defn->member);
+	append_column(t, "t", lb_member_column(defn)->name);
 	appendStringInfoString(&t->buf, ") ");
 	append_operator(t, before, !before);
 	appendStringInfoString(&t->buf, " ROW(");
-	for (int i = column; i < defn->ncolumns; i++)
+	for (int i = column; i < defn->nrank_by; i++)
 	{
 		append_lookup(t, i);
 		appendStringInfoString(&t->buf, ", ");
@@ -629,11 +619,11 @@ append_beside(Text *t, int column, bool before)
 	const LbDefinition *defn = t->defn;
 	bool		uniform = true;
 
-	for (int i = column; i < defn->ncolumns; i++)
+	for (int i = column; i < defn->nrank_by; i++)
 		uniform = uniform && !defn->columns[i].descending;
-	if (column == defn->ncolumns)
+	if (column == defn->nrank_by)
 	{
-		append_column(t, "t", defn->member);
+		append_column(t, "t", lb_member_column(defn)->name);
 		appendStringInfoChar(&t->buf, ' ');
 		append_operator(t, before, !before);
 		appendStringInfoString(&t->buf, " $1");

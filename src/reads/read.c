@@ -11,7 +11,7 @@
 #include "catalog/pg_type.h"
 #include "utils/snapmgr.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "capture/ddl.h"
 #include "reads/functions.h"
 #include "reads/read.h"

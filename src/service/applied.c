@@ -18,7 +18,7 @@
 #include "utils/rls.h"
 
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/applied.h"
 
 static int

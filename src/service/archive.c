@@ -21,7 +21,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/archive.h"
 #include "service/window.h"
 

@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/as_owner.h"
 
 uint64

@@ -27,7 +27,7 @@
 #include "utils/rel.h"
 
 #include "boards/cache.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/calendar.h"
 #include "service/closed.h"
 
@@ -42,7 +42,7 @@ static int	nnot_closed = 0;
 static uint64 nclosings = 0;	/* invalidations of lb_closed */
 
 static void
-invalidate(Oid relid)
+invalidate(Oid relid, void *arg)
 {
 	if (relid == InvalidOid || relid == closed_relid)
 	{
@@ -108,7 +108,7 @@ lb_window_locked_is_closed(const char *key, int len)
 	Oid			relid = lb_own_table("lb_closed");
 	uint64		before;
 
-	lb_cache_register(invalidate, NULL);
+	lb_cache_register(invalidate, NULL, NULL);
 	AcceptInvalidationMessages();
 	if (closed_relid != relid)
 	{

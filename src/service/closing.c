@@ -30,7 +30,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/directory.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/wait.h"
@@ -82,7 +82,7 @@ static List *
 keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 			 BlockNumber end)
 {
-	const char *column = quote_identifier(defn->board_column);
+	const char *column = lb_quoted(lb_board_column(defn));
 	ItemPointerData tids[2];
 	Oid			types[] = {TIDOID, TIDOID};
 	Datum		values[2];
@@ -97,13 +97,13 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	if (unranked)
 	{
 		appendStringInfo(&sql, " AND (%s IS NULL",
-						 quote_identifier(defn->member));
-		for (int i = 0; i < defn->ncolumns; i++)
+						 lb_quoted(lb_member_column(defn)));
+		for (int i = 0; i < defn->nrank_by; i++)
 			appendStringInfo(&sql, " OR %s IS NULL",
-							 quote_identifier(defn->columns[i].name));
-		if (defn->ranked_if[0] != '\0')
+							 lb_quoted(&defn->columns[i]));
+		if (defn->has_ranked_if)
 			appendStringInfo(&sql, " OR %s IS NOT TRUE",
-							 quote_identifier(defn->ranked_if));
+							 lb_quoted(lb_ranked_if_column(defn)));
 		appendStringInfoChar(&sql, ')');
 	}
 	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);

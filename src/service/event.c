@@ -21,7 +21,7 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/event.h"
 #include "util/compat.h"
 

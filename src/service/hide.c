@@ -37,7 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
@@ -165,18 +165,18 @@ wait_for_rows(const LbDefinition *defn, int64 player)
 	/* Without the privilege, do not wait: the UPDATE raises the error. */
 	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(defn->source,
-							  get_attnum(defn->source, defn->ranked_if),
+							  get_attnum(defn->source, lb_ranked_if_column(defn)->name),
 							  GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
 		return false;
 	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
 	{
-		while (wait_for_row(defn->source, defn->member, player))
+		while (wait_for_row(defn->source, lb_member_column(defn)->name, player))
 			waited = true;
 		return waited;
 	}
 	for (int i = 0; i < defn->nparts; i++)
 	{
-		while (wait_for_row(defn->parts[i], defn->member, player))
+		while (wait_for_row(defn->parts[i], lb_member_column(defn)->name, player))
 			waited = true;
 	}
 	return waited;
@@ -206,7 +206,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("board \"%s\" does not exist", board),
 				 errhint("The table lb_board lists the boards; of a family, name the family itself.")));
-	if (defn->ranked_if[0] == '\0')
+	if (!defn->has_ranked_if)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("board \"%s\" has been made without \"ranked_if\"",
@@ -214,8 +214,8 @@ set_ranked(const char *board, Datum player, bool ranked)
 				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
 				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
 	source = defn->source;
-	member = quote_identifier(defn->member);
-	column = quote_identifier(defn->ranked_if);
+	member = lb_quoted(lb_member_column(defn));
+	column = lb_quoted(lb_ranked_if_column(defn));
 
 	/*
 	 * Lock rows in the order of submits, which the column's collation need
@@ -225,7 +225,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 		lock = psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
 						"ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR NO KEY UPDATE",
 						defn->from_name, member,
-						quote_identifier(defn->board_column));
+						lb_quoted(lb_board_column(defn)));
 	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
 					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
 					  defn->from_name, column, member, column, column);

@@ -27,7 +27,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/catalog.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/row_cache.h"
 #include "boards/target.h"
 #include "service/limit.h"

@@ -38,7 +38,7 @@
 
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closing.h"
 #include "service/maintain.h"
@@ -174,8 +174,7 @@ find_windows(void)
 			continue;
 		lb_find_target("*", 1, &target);
 		if (target.defn->family && !target.defn->misfit &&
-			(target.defn->board_type == TEXTOID ||
-			 target.defn->board_type == VARCHAROID))
+			lb_has_text_boards(target.defn))
 			return target.defn;
 	}
 	return NULL;

@@ -62,7 +62,7 @@
 
 #include "boards/definition.h"
 #include "boards/directory.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/notify.h"
 #include "service/watch.h"
 #include "util/wait_event.h"

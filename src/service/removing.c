@@ -35,7 +35,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/removing.h"
@@ -276,10 +276,10 @@ find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	values[2] = kept;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
-					 defn->from_name, quote_identifier(defn->board_column));
+					 defn->from_name, lb_quoted(lb_board_column(defn)));
 	if (kept != 0)
 		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
-						 quote_identifier(defn->member));
+						 lb_quoted(lb_member_column(defn)));
 	appendStringInfoString(&sql, " LIMIT $2) t");
 	(void) lb_run_as_owner(defn, false, sql.data, kept != 0 ? 3 : 2, types,
 						   values);
@@ -329,7 +329,7 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 
 	deletion.sql = psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
 							defn->from_name,
-							quote_identifier(defn->board_column));
+							lb_quoted(lb_board_column(defn)));
 	while (rows->next < end)
 	{
 		Oid			table = rows->tables[rows->next];
@@ -412,8 +412,8 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		values[1] = CStringGetTextDatum(key);
 		deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 								defn->from_name,
-								quote_identifier(defn->member),
-								quote_identifier(defn->board_column));
+								lb_quoted(lb_member_column(defn)),
+								lb_quoted(lb_board_column(defn)));
 		removed = (int) delete_rows(&deletion, elements, asked);
 		visit->done.removed += removed;
 		if (asked == max_rows && removed >= asked)

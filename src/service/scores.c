@@ -28,7 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/definition.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "service/scores.h"
 
 /* Windows that one statement writes to with "global". */
@@ -77,15 +77,15 @@ static void
 append_returned(StringInfo buf, const LbDefinition *defn)
 {
 	appendStringInfo(buf, "CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8), ",
-					 quote_identifier(defn->member),
-					 quote_identifier(defn->columns[0].name));
-	if (defn->ranked_if[0] != '\0')
-		appendStringInfo(buf, "t.%s, ", quote_identifier(defn->ranked_if));
+					 lb_quoted(lb_member_column(defn)),
+					 lb_quoted(lb_score_column(defn)));
+	if (defn->has_ranked_if)
+		appendStringInfo(buf, "t.%s, ", lb_quoted(lb_ranked_if_column(defn)));
 	else
 		appendStringInfoString(buf, "true, ");
 	if (defn->family)
 		appendStringInfo(buf, "CAST(t.%s AS pg_catalog.text)",
-						 quote_identifier(defn->board_column));
+						 lb_quoted(lb_board_column(defn)));
 	else
 		appendStringInfoString(buf, "CAST(NULL AS pg_catalog.text)");
 }
@@ -95,14 +95,14 @@ static void
 append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
 {
 	appendStringInfo(buf, "INSERT INTO %s AS t (%s, %s", defn->source_name,
-					 quote_identifier(defn->member),
-					 quote_identifier(defn->columns[0].name));
+					 lb_quoted(lb_member_column(defn)),
+					 lb_quoted(lb_score_column(defn)));
 	if (stamp)
 		appendStringInfoString(buf, ", updated_at");
 	if (defn->family)
-		appendStringInfo(buf, ", %s", quote_identifier(defn->board_column));
+		appendStringInfo(buf, ", %s", lb_quoted(lb_board_column(defn)));
 	if (hide)
-		appendStringInfo(buf, ", %s", quote_identifier(defn->ranked_if));
+		appendStringInfo(buf, ", %s", lb_quoted(lb_ranked_if_column(defn)));
 	appendStringInfoString(buf, ") ");
 }
 
@@ -114,12 +114,12 @@ static void
 append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 				bool changes)
 {
-	const char *score = quote_identifier(defn->columns[0].name);
+	const char *score = lb_quoted(lb_score_column(defn));
 	bool		descending = defn->columns[0].descending;
 
-	appendStringInfo(buf, " ON CONFLICT (%s", quote_identifier(defn->member));
+	appendStringInfo(buf, " ON CONFLICT (%s", lb_quoted(lb_member_column(defn)));
 	if (defn->family)
-		appendStringInfo(buf, ", %s", quote_identifier(defn->board_column));
+		appendStringInfo(buf, ", %s", lb_quoted(lb_board_column(defn)));
 	appendStringInfo(buf, ") DO UPDATE SET %s = ", score);
 	if (op == LB_OP_INCR && is_not_null(defn))
 		appendStringInfo(buf, "t.%s OPERATOR(pg_catalog.+) excluded.%s",
@@ -159,7 +159,7 @@ write_text(const void *arg)
 {
 	const LbDefinition *defn = ((const TextArg *) arg)->defn;
 	bool		stamp = has_updated_at(defn);
-	bool		hide = defn->family && defn->ranked_if[0] != '\0';
+	bool		hide = defn->family && defn->has_ranked_if;
 	bool		hidden = ((const TextArg *) arg)->hidden;
 	StringInfoData buf;
 
@@ -204,13 +204,13 @@ single_text(const void *arg)
 		return buf.data;
 
 	appendStringInfoString(&buf, " RETURNING ");
-	if (s->global->ranked_if[0] != '\0')
+	if (s->global->has_ranked_if)
 		appendStringInfo(&buf, "t.%s IS TRUE",
-						 quote_identifier(s->global->ranked_if));
+						 lb_quoted(lb_ranked_if_column(s->global)));
 	else
 		appendStringInfoString(&buf, "true");
 	stamp = has_updated_at(s->windows);
-	hide = s->windows->ranked_if[0] != '\0';
+	hide = s->windows->has_ranked_if;
 	appendStringInfoString(&buf, ") ");
 	append_insert(&buf, s->windows, stamp, hide);
 	appendStringInfo(&buf, "SELECT $1, $2%s, k.key%s FROM g, (VALUES ",
@@ -233,10 +233,10 @@ read_text(const void *arg)
 	appendStringInfoString(&buf, "SELECT ");
 	append_returned(&buf, defn);
 	appendStringInfo(&buf, " FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
-					 defn->from_name, quote_identifier(defn->member));
+					 defn->from_name, lb_quoted(lb_member_column(defn)));
 	if (defn->family)
 		appendStringInfo(&buf, " AND t.%s OPERATOR(pg_catalog.=) ANY ($2)",
-						 quote_identifier(defn->board_column));
+						 lb_quoted(lb_board_column(defn)));
 	return buf.data;
 }
 
@@ -249,8 +249,8 @@ static char *
 hidden_text(const void *arg)
 {
 	const LbDefinition *defn = ((const TextArg *) arg)->defn;
-	const char *member = quote_identifier(defn->member);
-	const char *ranked = quote_identifier(defn->ranked_if);
+	const char *member = lb_quoted(lb_member_column(defn));
+	const char *ranked = lb_quoted(lb_ranked_if_column(defn));
 	StringInfoData buf;
 
 	initStringInfo(&buf);
@@ -584,12 +584,12 @@ lb_find_entering(LbSubmit *s)
 	int			n = 0;
 
 	if (!s->write_global || global->has_previous ||
-		s->global->ranked_if[0] == '\0')
+		!s->global->has_ranked_if)
 		return;
 	if (windows == NULL)
 		windows = lb_find_recorded("*");
 	if (windows == NULL || !windows->family || windows->misfit ||
-		windows->ranked_if[0] == '\0')
+		!windows->has_ranked_if)
 		return;
 
 	lb_read_missing_scores(s, 0, 1);
@@ -622,9 +622,9 @@ find_hidden(LbSubmit *s)
 {
 	static LbPlan plans[2];
 
-	if (s->windows->ranked_if[0] == '\0')
+	if (!s->windows->has_ranked_if)
 		return;
-	if (s->write_global && s->global->ranked_if[0] != '\0')
+	if (s->write_global && s->global->has_ranked_if)
 	{
 		lb_read_missing_scores(s, 0, 1);
 		return;
@@ -742,8 +742,8 @@ lb_write_single(LbSubmit *s)
 		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
 		(s->windows != NULL &&
 		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
-		(s->windows != NULL && s->windows->ranked_if[0] != '\0' &&
-		 s->global->ranked_if[0] == '\0'))
+		(s->windows != NULL && s->windows->has_ranked_if &&
+		 !s->global->has_ranked_if))
 		return false;
 	values[0] = Int64GetDatum(s->items[0].player);
 	values[1] = Int64GetDatum(s->items[0].amount);

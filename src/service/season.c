@@ -31,7 +31,7 @@
 
 #include "boards/definition.h"
 #include "boards/live.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "service/archive.h"
@@ -81,10 +81,10 @@ append_of_board(StringInfo sql, const LbTarget *target)
 	const LbDefinition *defn = target->defn;
 
 	/* A row without a member is on no board. */
-	appendStringInfo(sql, "t.%s IS NOT NULL", quote_identifier(defn->member));
+	appendStringInfo(sql, "t.%s IS NOT NULL", lb_quoted(lb_member_column(defn)));
 	if (target->has_value)
 		appendStringInfo(sql, " AND CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
-						 quote_identifier(defn->board_column));
+						 lb_quoted(lb_board_column(defn)));
 }
 
 static Datum
@@ -160,24 +160,24 @@ static char *
 unranked_text(const LbTarget *target)
 {
 	const LbDefinition *defn = target->defn;
-	const char *score = quote_identifier(defn->columns[0].name);
+	const char *score = lb_quoted(lb_score_column(defn));
 	const char *or = "";
 	StringInfoData sql;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE ",
-					 quote_identifier(defn->member), score, defn->from_name);
+					 lb_quoted(lb_member_column(defn)), score, defn->from_name);
 	append_of_board(&sql, target);
 	appendStringInfo(&sql, " AND t.%s IS NOT NULL AND (", score);
-	for (int i = 1; i < defn->ncolumns; i++)
+	for (int i = 1; i < defn->nrank_by; i++)
 	{
 		appendStringInfo(&sql, "%st.%s IS NULL", or,
-						 quote_identifier(defn->columns[i].name));
+						 lb_quoted(&defn->columns[i]));
 		or = " OR ";
 	}
-	if (defn->ranked_if[0] != '\0')
+	if (defn->has_ranked_if)
 		appendStringInfo(&sql, "%st.%s IS NOT TRUE", or,
-						 quote_identifier(defn->ranked_if));
+						 lb_quoted(lb_ranked_if_column(defn)));
 	appendStringInfoChar(&sql, ')');
 	return sql.data;
 }
@@ -237,7 +237,7 @@ archive_unranked(const LbTarget *target, const char *board,
 	LbUser		saved;
 	uint64		n;
 
-	if (defn->ncolumns == 1 && defn->ranked_if[0] == '\0')
+	if (defn->nrank_by == 1 && !defn->has_ranked_if)
 		return;
 	values[0] = value_of_board(target);
 	if (guest)
@@ -320,8 +320,8 @@ reset_board(const LbTarget *target, const int64 *score)
 	else
 		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
 						 defn->from_name,
-						 quote_identifier(defn->columns[0].name),
-						 quote_identifier(defn->columns[0].name));
+						 lb_quoted(lb_score_column(defn)),
+						 lb_quoted(lb_score_column(defn)));
 	append_of_board(&sql, target);
 	if (!is_guest(defn))
 		(void) lb_run_once(sql.data, defn->source, 2, types, values);

@@ -81,14 +81,14 @@ find_source(const char *name, bool family)
 				 errmsg("\"%s\" is a family of boards", name),
 				 errdetail("Scores are submitted to the board \"global\" and to the windows in the family \"*\".")));
 	lb_require_fit(defn);
-	if (family && defn->board_type != TEXTOID &&
-		defn->board_type != VARCHAROID)
+	if (family && !lb_has_text_boards(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of family \"*\" cannot hold the keys of windows",
-						defn->board_column),
+						lb_board_column(defn)->name),
 				 errdetail("It is of type %s.",
-						   format_type_be(defn->board_type))));
+						   format_type_be(get_atttype(defn->source,
+												lb_board_column(defn)->attno)))));
 	require_write(defn);
 	return defn;
 }
@@ -300,12 +300,12 @@ find_hides(const LbSubmit *s)
 	LbDefinition *global;
 
 	if (s->write_global || s->windows == NULL ||
-		s->windows->ranked_if[0] == '\0')
+		!s->windows->has_ranked_if)
 		return NULL;
 	global = lb_find_recorded("global");
 
 	if (global !=NULL && (global->family || global->misfit ||
-						  global->ranked_if[0] == '\0'))
+						  !global->has_ranked_if))
 		return NULL;
 	return global;
 }

@@ -46,7 +46,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
 #include "service/event.h"

@@ -40,7 +40,7 @@
 
 #include "boards/catalog.h"
 #include "boards/directory.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/target.h"
 #include "service/watch.h"

@@ -22,7 +22,7 @@
 #include "utils/inval.h"
 #include "utils/timestamp.h"
 
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/window.h"

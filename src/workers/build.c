@@ -48,7 +48,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
-#include "boards/own.h"
+#include "boards/spi.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
@@ -163,7 +163,7 @@ find_recorded(const LbBuild *build)
 		LbDefinition *defn = lb_defn_by_id(build->shared->id);
 
 		if (defn != NULL && defn->catalog == build->shared->catalog &&
-			defn->fingerprint == build->shared->fingerprint)
+			lb_shared_board_fits(build->shared, defn))
 			return defn;
 		lb_forget_defns();
 	}
@@ -186,7 +186,10 @@ remove_unrecorded(LbBuild *build)
 	defn = lb_defn_by_id(build->shared->id);
 	if (defn != NULL && defn->catalog == build->shared->catalog)
 	{
-		LbSharedBoard *shared = lb_shared_board_attach(defn, true);
+		LbSharedBoard *shared;
+
+		lb_settle_width(defn);
+		shared = lb_shared_board_attach(defn, true);
 
 		if (shared != NULL)
 			lb_request_build(shared, defn->generation, false);
@@ -606,8 +609,10 @@ visit_database(void)
 
 		for (int i = 0; i < n; i++)
 		{
-			LbSharedBoard *shared = lb_shared_board_attach(defns[i], true);
+			LbSharedBoard *shared;
 
+			lb_settle_width(defns[i]);
+			shared = lb_shared_board_attach(defns[i], true);
 			if (shared != NULL)
 				lb_request_first_build(shared);
 		}

@@ -1,21 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * own.c
- *	  Statements on the extension's own tables, and plans that are kept.
+ * spi.c
+ *	  Statements that the library runs, as which role, and their plans.
  *
- * What is done to a user's table is done with the caller's privileges, and
- * its row-level security.  What is recorded beside it, in tables of the
- * extension, is written as their owner: callers need no privilege on them,
- * and have none.  All that such a statement consists of is in this library,
- * with every name qualified.
+ * Statements on a user's table run with the caller's privileges, and row-level
+ * security applies.  Statements on the extension's own tables run as their owner:
+ * callers need no privilege on them, and have none.  The text of such a statement
+ * is a constant of this library, with every name qualified.
  *
- * The owner is mostly a superuser, and the extension's schema mostly belongs
- * to somebody else: a database's owner may create functions and operators in
- * it, rename it, and put another in its place.  So a statement that runs as
- * our owner is made safe three times over.  Its names are qualified, its
- * search_path is pg_catalog and pg_temp, and check_objects() looks through the
- * parsed statement before it runs: all that it refers to must have come with
- * PostgreSQL or with this extension, whatever name has led there.
+ * The owner is mostly a superuser, and the extension's schema mostly belongs to
+ * another role: the database's owner, which may create functions and operators in
+ * it, rename it, and put another schema in its place.  So three things make a
+ * statement safe that runs as our owner.  Its names are qualified.  Its search_path
+ * is pg_catalog and pg_temp.  And check_objects() looks through the parsed statement
+ * before it runs: everything that it refers to must belong to PostgreSQL or to this
+ * extension, whatever name has led there.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,12 +42,12 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "boards/own.h"
 #include "boards/shared.h"
+#include "boards/spi.h"
 #include "util/compat.h"
 #include "util/pause.h"
 
-/* A trigger may need this where the library is not preloaded. */
+/* Does not require that the library is preloaded: triggers need this. */
 static const LbCatalog *
 require_installed(void)
 {
@@ -147,7 +146,7 @@ lb_wrong_table(Oid table)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-/* A plan that has been run must have been of this table, if any. */
+/* Raise 40001 if a plan that has been run was not of this table, if there is one. */
 static void
 check_table(SPIPlanPtr plan, Oid table)
 {
@@ -156,9 +155,10 @@ check_table(SPIPlanPtr plan, Oid table)
 }
 
 /*
- * Raise 40001 instead of an error of the parser that has not found a table by its
- * name, which we hold a lock on: so it has got another.  What else raises that,
- * as a trigger of the user's may, is of another text.
+ * Raise 40001 instead of the parser's error that it has not found a table by its
+ * name: we hold a lock on the table, so its name has changed.  If something else
+ * raises the same error, such as a trigger of the user's, the error carries another
+ * text.
  */
 static void
 rethrow(MemoryContext context, const char *text, Oid table)
@@ -203,9 +203,9 @@ lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
 }
 
 /*
- * Run a plan, and count that in *running.  A trigger on the user's table may call
- * us again, and must not free the plan that fired it.  snapshot may be
- * InvalidSnapshot, for one that is taken now.
+ * Run a plan, and count it in *running meanwhile: a trigger on the user's table may
+ * call us again, which must not free the plan that fired it.  If snapshot is
+ * InvalidSnapshot, one is taken now.
  */
 static uint64
 run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
@@ -225,7 +225,7 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 		const CachedPlanSource *source = (const CachedPlanSource *)
 			linitial(SPI_plan_get_plan_sources(plan));
 
-		/* A plan that was kept may have been made anew. */
+		/* PostgreSQL may have parsed a kept plan again. */
 		(*running)--;
 		rethrow(context, source->query_string, table);
 	}
@@ -237,7 +237,7 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 	return SPI_processed;
 }
 
-/* The plan of a text that is to be run more than once. */
+/* The plan of a text that is run more than once. */
 static SPIPlanPtr
 find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 		  Oid table, int nargs, const Oid *types)
@@ -252,7 +252,10 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 		plan = lb_prepare(text (arg), table, nargs, types,
 						  CURSOR_OPT_GENERIC_PLAN);
 
-		/* One that cannot be kept goes with SPI_finish(). */
+		/*
+		 * While the old plan is running, the new one lasts until
+		 * SPI_finish().
+		 */
 		if (kept->running == 0)
 		{
 			if (kept->plan != NULL)
@@ -280,7 +283,7 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	lb_pause("written");
 	n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot, table);
 
-	/* Only now is it known what it was made for at last. */
+	/* Running may have parsed it again, so only now its tables are known. */
 	check_table(plan, table);
 	check_table(plan, other);
 	return n;
@@ -320,7 +323,7 @@ lb_own_text(const void *arg)
 	return buf.data;
 }
 
-/* While lb_own_run() runs a statement: the role that it runs as. */
+/* The role that lb_own_run() runs a statement as, while it does. */
 static Oid	running_as = InvalidOid;
 
 static void
@@ -471,10 +474,10 @@ owner_of(Oid classid, Oid object)
 }
 
 /*
- * Whether an object came with PostgreSQL or with this extension.  Who has
- * created the extension can add objects to it, but only objects of that role's
- * own; what came with a trusted extension belongs to a superuser.  Another
- * superuser may have updated it.
+ * Whether an object belongs to PostgreSQL or to this extension.  The role that
+ * created the extension can add objects to it, but only its own ones.  The objects
+ * of a trusted extension belong to a superuser.  Another superuser may have updated
+ * the extension.
  */
 static bool
 is_trusted(Oid classid, Oid object)
@@ -534,12 +537,12 @@ check_node(Node *node, void *context)
 }
 
 /*
- * See to it that a statement which is going to run as our owner refers to
- * nothing that others have made.  Returns the plan with its locks, which the
- * caller releases after the statement has run.  It is planned beforehand here,
- * since whoever renames our schema could otherwise still give its names
- * another meaning: with all relations locked, no invalidation is processed
- * between this and the run that could have it parsed anew.
+ * Raise 42501 if a statement that is going to run as our owner refers to an object
+ * of another role.  Returns the plan with its locks, which the caller releases after
+ * the statement has run.  It is planned here already, since a rename of our schema
+ * could otherwise still give its names another meaning: while all relations are
+ * locked, no invalidation is processed between this and the run that could have it
+ * parsed again.
  */
 static CachedPlan *
 check_objects(SPIPlanPtr plan, int *checked)
@@ -562,8 +565,8 @@ check_objects(SPIPlanPtr plan, int *checked)
 }
 
 /*
- * Begin to run statements as our owner; the caller puts back running_as, and
- * restores the user unless there is an error.
+ * Begin to run statements as our owner.  Returns the value of running_as that the
+ * caller has to restore; it also restores the user unless there is an error.
  */
 static Oid
 own_begin(LbUser *saved)

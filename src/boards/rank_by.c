@@ -1,0 +1,377 @@
+/*-------------------------------------------------------------------------
+ *
+ * rank_by.c
+ *	  The rank_by list.
+ *
+ * rank_by is an ORDER BY list over plain columns.  A parser of our own reads it
+ * instead of the server's grammar: almost everything that the grammar accepts
+ * must be refused here anyway, and this parser can say for each such thing why,
+ * and what to write instead.  It raises nothing, since lb_board may hold a list
+ * that was written by hand, which must not fail a write to the board's table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/keywords.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "parser/scansup.h"
+#include "utils/builtins.h"
+
+#include "boards/rank_by.h"
+#include "util/compat.h"
+
+static const char *skip_space(const char *p);
+static bool is_ident_start(char c);
+static bool is_ident_cont(char c);
+static const char *word_end(const char *p);
+static bool word_is(const char *start, const char *end, const char *word);
+static const char *read_column(const char *p, char *name, LbRankByError *error);
+static const char *read_quoted_column(const char *p, char *name,
+									  LbRankByError *error);
+static const char *read_direction(const char *p, bool *descending,
+								  LbRankByError *error);
+static const char *check_after_item(const char *p, bool after_column,
+									LbRankByError *error);
+static void *fail(LbRankByError *error, int sqlerrcode, const char *message,
+				  const char *detail, const char *hint);
+static void *refuse(LbRankByError *error, const char *what, const char *hint);
+static void *syntax_error_at(LbRankByError *error, const char *p);
+
+/* Words that continue an expression after a column: "score IS NULL". */
+static const char *const expression_words[] = {
+	"and", "at", "between", "ilike", "in", "is", "isnull", "like", "not",
+	"notnull", "operator", "or", "overlaps", "similar", NULL
+};
+
+/*
+ * Read one item of the list at p, a column and perhaps its direction.  Returns
+ * where it ends, or NULL with the error.
+ */
+static const char *
+read_item(const char *p, LbColumn *column, LbRankByError *error)
+{
+	memset(column, 0, sizeof(LbColumn));
+	p = read_column(p, column->name, error);
+	if (p == NULL)
+		return NULL;
+	p = check_after_item(skip_space(p), true, error);
+	if (p == NULL || !is_ident_start(*p))
+		return p;
+	p = read_direction(p, &column->descending, error);
+	if (p == NULL)
+		return NULL;
+	return check_after_item(skip_space(p), false, error);
+}
+
+int
+lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbRankByError *error)
+{
+	const char *p = skip_space(rank_by);
+	int			n = 0;
+
+	if (*p == '\0')
+		fail(error, ERRCODE_SYNTAX_ERROR, "rank_by is empty", NULL,
+			 "Name at least the score, for example \"score DESC\".");
+	while (*p != '\0')
+	{
+		LbColumn	column;
+
+		p = read_item(p, &column, error);
+		if (p == NULL)
+			return 0;
+		for (int i = 0; i < n; i++)
+		{
+			if (strcmp(columns[i].name, column.name) == 0)
+			{
+				fail(error, ERRCODE_DUPLICATE_COLUMN,
+					 psprintf("column \"%s\" appears more than once in rank_by",
+							  column.name), NULL,
+					 "Only its first appearance can decide anything; remove the others.");
+				return 0;
+			}
+		}
+		if (n >= LB_MAX_RANK_COLUMNS)
+		{
+			fail(error, ERRCODE_TOO_MANY_COLUMNS,
+				 psprintf("rank_by has more than %d columns",
+						  LB_MAX_RANK_COLUMNS), NULL, NULL);
+			return 0;
+		}
+		column.role = n == 0 ? LB_ROLE_SCORE : LB_ROLE_TIE;
+		columns[n++] = column;
+
+		if (*p == '\0')
+			break;
+		Assert(*p == ',');
+		p = skip_space(p + 1);
+		if (*p == '\0')
+		{
+			fail(error, ERRCODE_SYNTAX_ERROR, "rank_by ends with a comma",
+				 NULL,
+				 "Remove the comma or name another column after it.");
+			return 0;
+		}
+	}
+	return n;
+}
+
+void
+lb_raise_rank_by(const LbRankByError *error)
+{
+	ereport(ERROR,
+			(errcode(error->sqlerrcode),
+			 errmsg("%s", error->message),
+			 error->detail == NULL ? 0 : errdetail("%s", error->detail),
+			 error->hint == NULL ? 0 : errhint("%s", error->hint)));
+}
+
+/*
+ * rank_by in its canonical spelling: names quoted where SQL needs it, the
+ * direction always written.
+ */
+char *
+lb_format_rank_by(const LbColumn *columns, int ncolumns)
+{
+	StringInfoData buf;
+	int			i;
+
+	initStringInfo(&buf);
+	for (i = 0; i < ncolumns; i++)
+		appendStringInfo(&buf, "%s%s %s", i > 0 ? ", " : "",
+						 lb_quoted(&columns[i]),
+						 columns[i].descending ? "DESC" : "ASC");
+	return buf.data;
+}
+
+/* White space as the server's scanner knows it. */
+static const char *
+skip_space(const char *p)
+{
+	while (scanner_isspace(*p))
+		p++;
+	return p;
+}
+
+static bool
+is_ident_start(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		IS_HIGHBIT_SET(c);
+}
+
+static bool
+is_ident_cont(char c)
+{
+	return is_ident_start(c) || (c >= '0' && c <= '9') || c == '$';
+}
+
+/* The end of the unquoted word that begins at p. */
+static const char *
+word_end(const char *p)
+{
+	while (is_ident_cont(*p))
+		p++;
+	return p;
+}
+
+static bool
+word_is(const char *start, const char *end, const char *word)
+{
+	size_t		len = strlen(word);
+
+	return (size_t) (end - start) == len &&
+		pg_strncasecmp(start, word, len) == 0;
+}
+
+/*
+ * Read the name of a column at p into name, folded and cut as SQL does, and
+ * return where it ends.
+ */
+static const char *
+read_column(const char *p, char *name, LbRankByError *error)
+{
+	const char *end;
+	char	   *ident;
+	int			keyword;
+
+	if (*p == '"')
+		return read_quoted_column(p, name, error);
+
+	if ((*p >= '0' && *p <= '9') ||
+		(*p == '.' && p[1] >= '0' && p[1] <= '9'))
+		return refuse(error, "numbers", "Name the column itself instead of its position.");
+	if (*p == '\'' || *p == '$')
+		return refuse(error, "constants", "Name a column of the table.");
+	if (*p == '-' && p[1] == '-')
+		return refuse(error, "comments", "Leave the comment out.");
+	if (*p == '/' && p[1] == '*')
+		return refuse(error, "comments", "Leave the comment out.");
+	if (*p == '-' || *p == '+' || *p == '(' || *p == '~' || *p == '@' ||
+		*p == '|' || *p == '!')
+		return refuse(error, "expressions",
+					  "Rank by a plain column; a generated column can hold the expression's value.");
+	if (!is_ident_start(*p))
+		return syntax_error_at(error, p);
+
+	end = word_end(p);
+
+	/* U&"..." is a quoted identifier with escapes, not a column named u. */
+	if (end - p == 1 && (*p == 'u' || *p == 'U') &&
+		end[0] == '&' && end[1] == '"')
+		return refuse(error, "identifiers with Unicode escapes",
+					  "Write the name in double quotes, with the characters themselves.");
+
+	ident = downcase_truncate_identifier(p, end - p, true);
+	keyword = ScanKeywordLookup(ident, &ScanKeywords);
+	if (keyword >= 0 &&
+		(ScanKeywordCategories[keyword] == RESERVED_KEYWORD ||
+		 ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD))
+		return fail(error, ERRCODE_SYNTAX_ERROR,
+					psprintf("syntax error in rank_by at or near \"%s\"",
+							 ident),
+					"It is a key word of SQL and cannot stand here as a column.",
+					"If a column has this name, write it in double quotes.");
+
+	strlcpy(name, ident, NAMEDATALEN);
+	pfree(ident);
+	return end;
+}
+
+/* The same for a name in double quotes, in which "" stands for one quote. */
+static const char *
+read_quoted_column(const char *p, char *name, LbRankByError *error)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (p++;; p++)
+	{
+		if (*p == '\0')
+			return fail(error, ERRCODE_SYNTAX_ERROR,
+						"unterminated quoted identifier in rank_by", NULL,
+						"Close the name with a double quote.");
+		if (*p == '"')
+		{
+			if (p[1] != '"')
+				break;
+			p++;
+		}
+		appendStringInfoChar(&buf, *p);
+	}
+	if (buf.len == 0)
+		return fail(error, ERRCODE_SYNTAX_ERROR,
+					"zero-length identifier in rank_by", NULL,
+					"Name a column between the double quotes.");
+
+	truncate_identifier(buf.data, buf.len, true);
+	strlcpy(name, buf.data, NAMEDATALEN);
+	pfree(buf.data);
+	return p + 1;
+}
+
+/* Read ASC or DESC, where a word follows a column. */
+static const char *
+read_direction(const char *p, bool *descending, LbRankByError *error)
+{
+	const char *end = word_end(p);
+	int			i;
+
+	if (word_is(p, end, "asc"))
+	{
+		*descending = false;
+		return end;
+	}
+	if (word_is(p, end, "desc"))
+	{
+		*descending = true;
+		return end;
+	}
+	if (word_is(p, end, "using"))
+		return refuse(error, "USING operators", "Write ASC or DESC.");
+	if (word_is(p, end, "collate"))
+		return refuse(error, "COLLATE clauses", "Columns that can rank have no collation.");
+	for (i = 0; expression_words[i] != NULL; i++)
+	{
+		if (word_is(p, end, expression_words[i]))
+			return refuse(error, "expressions",
+						  "Rank by a plain column; a generated column can hold the expression's value.");
+	}
+	/* NULLS, and garbage */
+	if (check_after_item(p, false, error) == NULL)
+		return NULL;
+	return syntax_error_at(error, p);
+}
+
+/*
+ * What follows a column, or its direction, must be a comma, the end or, after
+ * the column only, a word.  Returns p, or NULL with the error that fits anything
+ * else.
+ */
+static const char *
+check_after_item(const char *p, bool after_column, LbRankByError *error)
+{
+	const char *end = word_end(p);
+
+	if (*p == '\0' || *p == ',')
+		return p;
+	if (is_ident_start(*p) && word_is(p, end, "nulls"))
+		return refuse(error, "NULLS FIRST and NULLS LAST",
+					  "Leave it out: a row with a null in a column of rank_by is not ranked.");
+	if (after_column)
+	{
+		if (is_ident_start(*p))
+			return p;
+		if (*p == '.')
+			return refuse(error, "qualified names", "Name the column without its table.");
+		if (*p == '(')
+			return refuse(error, "function calls",
+						  "Rank by a plain column; a generated column can hold the function's value.");
+		if (*p == '-' && p[1] == '-')
+			return refuse(error, "comments", "Leave the comment out.");
+		if (*p == '/' && p[1] == '*')
+			return refuse(error, "comments", "Leave the comment out.");
+		if (strchr("+-*/<>=~!@#%^&|`?[:", *p) != NULL)
+			return refuse(error, "expressions",
+						  "Rank by a plain column; a generated column can hold the expression's value.");
+	}
+	return syntax_error_at(error, p);
+}
+
+/* These three fill in the error and return NULL. */
+static void *
+fail(LbRankByError *error, int sqlerrcode, const char *message,
+	 const char *detail, const char *hint)
+{
+	error->sqlerrcode = sqlerrcode;
+	error->message = message;
+	error->detail = detail;
+	error->hint = hint;
+	return NULL;
+}
+
+static void *
+refuse(LbRankByError *error, const char *what, const char *hint)
+{
+	return fail(error, ERRCODE_FEATURE_NOT_SUPPORTED,
+				psprintf("%s are not supported in rank_by", what),
+				"rank_by is a list of columns, each with ASC or DESC.", hint);
+}
+
+/* Name the word, or else the character, that does not fit. */
+static void *
+syntax_error_at(LbRankByError *error, const char *p)
+{
+	int			len;
+
+	if (is_ident_cont(*p))
+		len = word_end(p) - p;
+	else
+		len = pg_mblen(p);
+	return fail(error, ERRCODE_SYNTAX_ERROR,
+				psprintf("syntax error in rank_by at or near \"%.*s\"", len,
+						 p),
+				"rank_by is a list of columns, each with ASC or DESC.",
+				"Write for example \"score DESC, updated_at ASC\".");
+}
