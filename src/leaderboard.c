@@ -221,7 +221,7 @@ _PG_init(void)
 	lb_maintain_init();
 	lb_notify_init();
 
-	/* pg_upgrade's servers must not have anybody look at their tables. */
+	/* No worker may read the tables of pg_upgrade's servers. */
 	if (IsBinaryUpgrade)
 		return;
 

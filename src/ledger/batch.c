@@ -4,9 +4,9 @@
  *	  Several changes that are applied to an index together.
  *
  * A change that is applied alone waits for memory ten times and more, each
- * time for the place that tells where to look next.  The changes of a batch
- * wait together: their paths are prefetched level by level, and applied one
- * after the other.  prefetch.c says what that brings.
+ * time for the place that has the next address.  The changes of a batch wait
+ * together: their paths are prefetched level by level, and applied one
+ * after the other.  prefetch.c says what that gains.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #include "ledger/publication.h"
 
 /*
- * 0 leaves the prefetching of batches out, to measure what it brings: see
+ * 0 leaves the prefetching of batches out, to measure its gain: see
  * prefetch.c.
  */
 #ifndef LB_PREFETCH
@@ -48,7 +48,7 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 			   pg_atomic_read_u32(&shared->nunknown) > 0 ||
 			   !lb_is_ready(shared));
 		lb_take_offline(shared, "the index did not hold what a change was to replace",
-								true);
+						true);
 	}
 }
 

@@ -30,8 +30,8 @@
  * LbLiveBoard.applied has not moved, the entries that were copied are still
  * the first.
  *
- * What prefetching brings, here, in batch.c and in the index
- * (skiplist_prefetch.c), and what the applier brings beside it:
+ * The gain of prefetching, here, in batch.c and in the index
+ * (skiplist_prefetch.c), and that of the applier beside it:
  *
  *	Processor time of the applier for a change: 1.6 us with 1,000,000 members,
  *	and 2.2 us without prefetching; 1.7 us and 3.2 us with 5,000,000 members.

@@ -409,8 +409,8 @@ queue_and_build(LbBuild *build, LbDefinition *defn)
 }
 
 /*
- * Whether to try once more at once, after so many attempts: without the old
- * index, if both do not fit into memory, or because a queue did not fit.
+ * Whether the worker tries again at once, after this number of attempts: without
+ * the old index, if both do not fit into memory, or because a queue did not fit.
  */
 static bool
 may_try_again(LbBuild *build, LbBuildResult result, int attempts)

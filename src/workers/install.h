@@ -61,7 +61,7 @@ extern LbBuildResult lb_fill_boards(LbBuild *build, LbSort *sort,
 
 /*
  * Apply what the stripes have queued to the new boards, in rounds until one
- * brings little.  Takes one stripe's lock at a time.  Yields, and so can raise.
+ * applies little.  Takes one stripe's lock at a time.  Yields, and so can raise.
  */
 extern LbBuildResult lb_drain(LbBuild *build);
 

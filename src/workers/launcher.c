@@ -355,8 +355,9 @@ settle_prepared(void)
 }
 
 /*
- * Whether all histories are to be trimmed, since they take too much.  Where old
- * snapshots need them, they are full again at once: not every time.
+ * Whether the launcher must trim all histories, because they take too much
+ * memory.  If old snapshots need them, they are full again at once; so it does
+ * not do this every time.
  */
 static bool
 must_trim_all(long *sleep)
