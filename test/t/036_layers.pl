@@ -82,4 +82,23 @@ is( join("\n", map { my $f = $_; map { "$f: $_" } @{ $system{$f} } }
 	  sort grep { m{^index/} } keys %system),
 	'', 'index/ includes nothing of the server');
 
+# A header declares what the file of its name defines, or, if that is in parts, one
+# of name_part.c.  The index leaves its lock to util/.
+my %elsewhere = map { $_ => 1 } qw(lb_lock_acquire lb_lock_release);
+my @foreign;
+for my $header (sort grep { /\.h$/ } keys %includes)
+{
+	my $text = slurp_file("$src/$header") =~ s{/\*.*?\*/}{}gsr;
+	my $name = $header =~ s/(_internal)?\.h$//r;
+	my $code = join('', map { slurp_file($_) } grep { -e } glob("$src/$name.c $src/${name}_*.c"));
+
+	push @foreign, map { "$header: $_" }
+	  grep { !$elsewhere{$_} && $code !~ /^\Q$_\E\(/m }
+	  $text =~ /^extern [^;{(]*?\b(\w+)\s*\(/mg;
+	push @foreign, map { "$header: $_" }
+	  grep { $code !~ /^(?!extern|static|\s)[^\n(]*\b\Q$_\E\b(\[[^\n]*\])?\s*(=|;)/m }
+	  $text =~ /^extern [^;(]*?\b(\w+)(?:\[\w*\])?;/mg;
+}
+is(join("\n", @foreign), '', 'a header declares what its file defines');
+
 done_testing();
