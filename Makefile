@@ -233,6 +233,13 @@ VPATH = $(TREE)
 endif
 include $(PGXS)
 
+# Calls between our own files need no symbol that another library could replace.
+# From version 16 on PostgreSQL hides a module's symbols itself.
+ifeq ($(PORTNAME),linux)
+override CFLAGS += -fno-semantic-interposition
+SHLIB_LINK += -Wl,-Bsymbolic
+endif
+
 # PGXS tracks no headers, and a build outside the tree needs the folders.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard $(TREE)/src/*/*.h) $(TREE)/leaderboard.control
 $(OBJS) $(OBJS:.o=.bc): | $(addprefix $(CURDIR)/,$(FOLDERS) test/fault)
