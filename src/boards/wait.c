@@ -23,9 +23,11 @@ static bool
 has_ended(LbSharedBoard *shared, uint64 generation, bool rebuild,
 		  uint32 attempt, LbWait *result)
 {
-	bool		ready = lb_is_ready(shared);
 	bool		failed;
 	bool		ended = lb_attempt_has_ended(shared, attempt, &failed);
+
+	/* After that: a build sets the state before it ends. */
+	bool		ready = lb_is_ready(shared);
 
 	if (shared->generation == generation && ready &&
 		(!rebuild || (ended && !failed)))

@@ -81,8 +81,6 @@ lb_set_queueing(LbBuild *build, bool on)
 {
 	LbSharedBoard *shared = build->shared;
 
-	Assert(!on || shared->generation != build->generation ||
-		   lb_build_is_running(shared));
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		LbStripe   *stripe = &shared->stripes[s];
@@ -91,6 +89,8 @@ lb_set_queueing(LbBuild *build, bool on)
 		LWLockAcquire(&stripe->lock, LW_EXCLUSIVE);
 		if (lb_shared_board_is(shared, build->generation))
 		{
+			/* Under the lock: a removal ends the build's phase. */
+			Assert(!on || lb_build_is_running(shared));
 			do
 			{
 				found.n = 0;
