@@ -27,19 +27,19 @@ bucket(dlist_head *table, uint32 a, uint32 b)
 static inline dlist_head *
 bucket_of_id(Oid database, int32 id)
 {
-	return bucket(lb_shared->defs_by_id, database, (uint32) id);
+	return bucket(lb_shared->boards_by_id, database, (uint32) id);
 }
 
 static inline dlist_head *
 bucket_of_source(Oid database, Oid source)
 {
-	return bucket(lb_shared->defs_by_source, database, source);
+	return bucket(lb_shared->boards_by_source, database, source);
 }
 
 static inline dlist_head *
 bucket_of_catalog(Oid database, Oid cat)
 {
-	return bucket(lb_shared->defs_by_catalog, database, cat);
+	return bucket(lb_shared->boards_by_catalog, database, cat);
 }
 
 LbSharedBoard *
@@ -94,7 +94,7 @@ lb_directory_find_catalog(Oid database, Oid cat)
 static void
 directory_enter(LbSharedBoard *shared)
 {
-	dlist_push_tail(&lb_shared->defs, &shared->node);
+	dlist_push_tail(&lb_shared->boards, &shared->node);
 	dlist_push_head(bucket_of_id(shared->database, shared->id),
 					&shared->node_by_id);
 	dlist_push_head(bucket_of_source(shared->database, shared->source),
@@ -176,7 +176,7 @@ directory_database(Oid database)
 			if (db->account.used != 0 || db->unknown.last != 0)
 				continue;
 			unused = db;
-			dlist_foreach(iter, &lb_shared->defs)
+			dlist_foreach(iter, &lb_shared->boards)
 			{
 				if (dlist_container(LbSharedBoard, node, iter.cur)->account == &db->account)
 					unused = NULL;
@@ -221,9 +221,9 @@ allocate_shared(const LbMem *mem)
 	LbRef		ref;
 	LbSharedBoard *shared;
 
-	if (!dlist_is_empty(&lb_shared->free_defs))
+	if (!dlist_is_empty(&lb_shared->free_boards))
 		return dlist_container(LbSharedBoard, node,
-							   dlist_pop_head_node(&lb_shared->free_defs));
+							   dlist_pop_head_node(&lb_shared->free_boards));
 	ref = lb_alloc(mem, LB_MAX_ORDER);
 	if (ref == LB_NONE)
 		return NULL;
@@ -318,7 +318,7 @@ create_shared(const LbDefinition *defn)
 		shared->stripes[0].single = lb_live_board_new(&mem, shared, 0, &none);
 		if (shared->stripes[0].single == LB_NONE)
 		{
-			dlist_push_head(&lb_shared->free_defs, &shared->node);
+			dlist_push_head(&lb_shared->free_boards, &shared->node);
 			return NULL;
 		}
 	}
@@ -354,7 +354,7 @@ find_or_create(const LbDefinition *defn, bool create, bool *changed)
 	{
 		if (!lb_is_offline(shared))
 			lb_take_offline(shared, "what lb_board says of it was changed by hand",
-									false);
+							false);
 		return NULL;
 	}
 	return shared == NULL && create ? create_shared(defn) : shared;

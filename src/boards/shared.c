@@ -64,13 +64,13 @@ shmem_request(void)
 static void
 directory_init(void)
 {
-	dlist_init(&lb_shared->defs);
-	dlist_init(&lb_shared->free_defs);
+	dlist_init(&lb_shared->boards);
+	dlist_init(&lb_shared->free_boards);
 	for (int i = 0; i < LB_DIRECTORY_BUCKETS; i++)
 	{
-		dlist_init(&lb_shared->defs_by_id[i]);
-		dlist_init(&lb_shared->defs_by_source[i]);
-		dlist_init(&lb_shared->defs_by_catalog[i]);
+		dlist_init(&lb_shared->boards_by_id[i]);
+		dlist_init(&lb_shared->boards_by_source[i]);
+		dlist_init(&lb_shared->boards_by_catalog[i]);
 	}
 }
 

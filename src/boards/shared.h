@@ -247,11 +247,11 @@ typedef struct LbDatabase
 typedef struct LbSharedState
 {
 	LWLock		directory_lock; /* the lists of definitions, databases */
-	dlist_head	defs;			/* in order of their generations */
-	dlist_head	free_defs;
-	dlist_head	defs_by_id[LB_DIRECTORY_BUCKETS];	/* and database */
-	dlist_head	defs_by_source[LB_DIRECTORY_BUCKETS];
-	dlist_head	defs_by_catalog[LB_DIRECTORY_BUCKETS];
+	dlist_head	boards;			/* in order of their generations */
+	dlist_head	free_boards;
+	dlist_head	boards_by_id[LB_DIRECTORY_BUCKETS]; /* and database */
+	dlist_head	boards_by_source[LB_DIRECTORY_BUCKETS];
+	dlist_head	boards_by_catalog[LB_DIRECTORY_BUCKETS];
 	uint64		next_generation;
 	int			stripe_tranche; /* of the locks of all stripes */
 

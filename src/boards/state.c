@@ -68,7 +68,7 @@
  *	passing				the launcher requests a build by itself, some seconds after
  *						the last attempt
  *	awaiting			... or as soon as transactions have ended
- *	refused_at			... or when leaderboard.memory is above this
+ *	refused_at			... or when leaderboard.memory is raised, or above this
  *	log_reason, release	orders for the launcher, since a process that takes a board
  *						offline must not do I/O or free much memory
  *
@@ -195,15 +195,15 @@ lb_request_first_build(LbSharedBoard *shared)
 }
 
 void
-lb_request_refused_build(LbSharedBoard *shared)
+lb_request_refused_build(LbSharedBoard *shared, bool raised)
 {
 	uint64		limit = lb_shared->arena.limit;
 
 	/* As above. */
-	if (shared->refused_at == 0 || shared->refused_at >= limit)
+	if (shared->refused_at == 0)
 		return;
 	SpinLockAcquire(&shared->mutex);
-	if (shared->refused_at != 0 && shared->refused_at < limit &&
+	if (shared->refused_at != 0 && (raised || shared->refused_at < limit) &&
 		lb_is_offline(shared) && !lb_build_is_running(shared))
 		request_build(shared);
 	SpinLockRelease(&shared->mutex);

@@ -101,9 +101,9 @@ extern void lb_request_first_build(LbSharedBoard *shared);
 
 /*
  * Request a build if the board is offline since memory was refused, and
- * leaderboard.memory is more than it was then.
+ * leaderboard.memory is more than it was then, or has just been raised.
  */
-extern void lb_request_refused_build(LbSharedBoard *shared);
+extern void lb_request_refused_build(LbSharedBoard *shared, bool raised);
 
 /*
  * Claim a requested build, for this process.  Returns false if it is not

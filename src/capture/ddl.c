@@ -211,7 +211,7 @@ relation_dropped(Oid relid)
 	bool		source;
 	bool		catalog;
 
-	if (dlist_is_empty(&lb_shared->defs))
+	if (dlist_is_empty(&lb_shared->boards))
 		return;
 	lb_shared_board_look_up(relid, &source, &catalog);
 	if (source)

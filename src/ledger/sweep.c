@@ -338,7 +338,7 @@ finish_removal(dlist_head *removed)
 		return;
 	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
 	while (!dlist_is_empty(removed))
-		dlist_push_head(&lb_shared->free_defs, dlist_pop_head_node(removed));
+		dlist_push_head(&lb_shared->free_boards, dlist_pop_head_node(removed));
 	LWLockRelease(&lb_shared->directory_lock);
 }
 
@@ -418,7 +418,7 @@ lb_shared_board_remove_database(Oid database)
 		dlist_iter	iter;
 
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->defs)
+		dlist_foreach(iter, &lb_shared->boards)
 		{
 			LbSharedBoard *shared = dlist_container(LbSharedBoard, node,
 													iter.cur);

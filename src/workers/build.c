@@ -539,7 +539,7 @@ claim_build(uint64 *generation)
 		TimestampTz since = 0;
 
 		oldest = NULL;
-		dlist_foreach(iter, &lb_shared->defs)
+		dlist_foreach(iter, &lb_shared->boards)
 		{
 			LbSharedBoard *shared = dlist_container(LbSharedBoard, node,
 													iter.cur);
@@ -565,7 +565,7 @@ lb_refuse_builds(Oid database, const char *reason)
 	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, &lb_shared->boards)
 	{
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 

@@ -294,7 +294,7 @@ start_round(const LbWorkerKind *kind, Rounds * round)
 			return left;
 		round->last = now;
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->defs)
+		dlist_foreach(iter, &lb_shared->boards)
 			round->due = list_append_unique_oid(round->due,
 												dlist_container(LbSharedBoard, node, iter.cur)->database);
 		LWLockRelease(&lb_shared->directory_lock);
@@ -342,7 +342,7 @@ settle_prepared(void)
 	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, &lb_shared->boards)
 	{
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
@@ -402,7 +402,7 @@ trim_histories(void)
 
 		n = 0;
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->defs)
+		dlist_foreach(iter, &lb_shared->boards)
 		{
 			LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
@@ -456,7 +456,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 	bool		due;
 
 	lb_note_growth(shared);
-	lb_request_refused_build(shared);
+	lb_request_refused_build(shared, false);
 	lb_take_order(shared, &order);
 	due = !order.failed ||
 		lb_elapsed(order.last_start, now,
@@ -565,7 +565,7 @@ look_at_boards(void)
 	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, &lb_shared->boards)
 		look_at_board(&round, dlist_container(LbSharedBoard, node, iter.cur), now);
 	LWLockRelease(&lb_shared->directory_lock);
 
@@ -684,14 +684,23 @@ start_kinds(void)
 }
 
 /*
- * Put leaderboard.memory into force.  If it was raised, visit every database: it
- * may have boards for which there was not even an LbSharedBoard.
+ * Put leaderboard.memory into force.  If it was raised, boards that were refused
+ * memory are built again, although less may be free than when they were.  And
+ * every database is visited: it may have boards for which there was not even an
+ * LbSharedBoard.
  */
 static void
 apply_memory_limit(void)
 {
+	dlist_iter	iter;
+
 	if (!lb_apply_memory_limit())
 		return;
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+		lb_request_refused_build(dlist_container(LbSharedBoard, node, iter.cur),
+								 true);
+	LWLockRelease(&lb_shared->directory_lock);
 	list_free(visits);
 	visits = NIL;
 	list_databases();

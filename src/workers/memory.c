@@ -75,13 +75,13 @@ find_growth(Growth *top)
 	dlist_iter	iter;
 
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, &lb_shared->boards)
 	{
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 
 		any |= shared->grown_from >= 0 && shared->taken > shared->grown_from;
 	}
-	dlist_foreach(iter, &lb_shared->defs)
+	dlist_foreach(iter, &lb_shared->boards)
 	{
 		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
 		int64		taken = shared->taken;

@@ -235,11 +235,11 @@ __wrap_lb_alloc(const LbMem *mem, int order)
 }
 
 /* Called by _PG_init(), which has been everywhere that settings are made. */
-extern void __real_lb_capture_init(void);
-extern void __wrap_lb_capture_init(void);
+extern void __real_lb_xact_init(void);
+extern void __wrap_lb_xact_init(void);
 
 void
-__wrap_lb_capture_init(void)
+__wrap_lb_xact_init(void)
 {
 	DefineCustomIntVariable("leaderboard.fault_at",
 							"Sets which of the next calls that can run out of memory does.",
@@ -248,5 +248,5 @@ __wrap_lb_capture_init(void)
 							0, 0, INT_MAX,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
-	__real_lb_capture_init();
+	__real_lb_xact_init();
 }
