@@ -40,6 +40,8 @@ typedef struct LbDefinition
 								 * rank_by, the member, the board column,
 								 * ranked_if */
 	LbColumn	columns[LB_MAX_BOARD_COLUMNS];
+	const LbType *member_type;	/* that reads take and return members as; NULL
+								 * until resolved */
 	bool		family;			/* has a board column */
 	bool		has_ranked_if;
 	LbMethod	method;
@@ -53,10 +55,10 @@ typedef struct LbDefinition
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
 	bool		parts_valid;	/* of a partitioned source: */
-	int			nparts;
 	Oid		   *parts;			/* all tables below it, ordered by OID */
+	int			nparts;
+	bool		misfit;			/* there can be no defining query either */
 	const char *problem;		/* why there can be no index, or NULL */
-	bool		misfit;			/* ... nor a defining query */
 	struct LbSharedBoard *shared;	/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of shared */
 	Oid			checked_user;	/* the role checked last by lb_may_read() ... */

@@ -48,6 +48,18 @@ encode_timestamp(Datum value, int64 *words)
 	words[0] = DatumGetTimestamp(value);
 }
 
+static Datum
+decode_int8(const int64 *words)
+{
+	return Int64GetDatum(words[0]);
+}
+
+static int
+int8_to_json(const int64 *words, char *json)
+{
+	return pg_lltoa(words[0], json);
+}
+
 #define SCORE LB_ROLE_BIT(LB_ROLE_SCORE)
 #define TIE LB_ROLE_BIT(LB_ROLE_TIE)
 #define MEMBER LB_ROLE_BIT(LB_ROLE_MEMBER)
@@ -62,13 +74,18 @@ static const LbType types[] = {
 	.roles = BOARD,.is_text = true},
 	{.oid = INT2OID,.name = "int2",.sql_name = "smallint",
 		.roles = SCORE | TIE | MEMBER | BOARD,
-	.words = 1,.encode = encode_int2,.max = PG_INT16_MAX},
+		.words = 1,.encode = encode_int2,.shown = INT8OID,
+	.max = PG_INT16_MAX},
 	{.oid = INT4OID,.name = "int4",.sql_name = "integer",
 		.roles = SCORE | TIE | MEMBER | BOARD,
-	.words = 1,.encode = encode_int4,.max = PG_INT32_MAX},
+		.words = 1,.encode = encode_int4,.shown = INT8OID,
+	.max = PG_INT32_MAX},
 	{.oid = INT8OID,.name = "int8",.sql_name = "bigint",
 		.roles = SCORE | TIE | MEMBER | BOARD,
-	.words = 1,.encode = encode_int8,.max = PG_INT64_MAX},
+		.words = 1,.encode = encode_int8,.shown = INT8OID,
+		.array = INT8ARRAYOID,.decode = decode_int8,
+		.to_json = int8_to_json,.json_len = MAXINT8LEN + 1,
+	.max = PG_INT64_MAX},
 	{.oid = DATEOID,.name = "date",.sql_name = "date",
 	.roles = TIE,.words = 1,.encode = encode_date},
 	{.oid = TIMESTAMPOID,.name = "timestamp",.sql_name = "timestamp",

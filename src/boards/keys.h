@@ -34,7 +34,10 @@ typedef enum LbRole
 /* These, the member, the board column and ranked_if. */
 #define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + 3)
 
-/* A type that a column of a board can have.  The table of them is in keys.c. */
+/*
+ * A type that a column of a board can have.  The table of them is in keys.c.
+ * encode and to_json neither raise nor allocate; decode can palloc its result.
+ */
 typedef struct LbType
 {
 	Oid			oid;
@@ -45,6 +48,18 @@ typedef struct LbType
 	/* In a key. */
 	int			words;			/* that a value takes */
 	void		(*encode) (Datum value, int64 *words);	/* keeps the order */
+
+	/*
+	 * As a member.  Reads take and return it as the type shown, which takes
+	 * as many words, has a fixed length, and has the fields below in its row.
+	 * to_json writes json_len bytes at most, with a NUL, and returns the
+	 * length.
+	 */
+	Oid			shown;
+	Oid			array;			/* type of an array of it */
+	Datum		(*decode) (const int64 *words);
+	int			(*to_json) (const int64 *words, char *json);
+	int			json_len;
 
 	/* As the name of a family's board. */
 	bool		is_text;		/* the value is the name */

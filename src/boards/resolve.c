@@ -160,13 +160,15 @@ static const char *const misfits[LB_NROLES] = {
 	[LB_ROLE_RANKED_IF] = "the ranked_if column is missing or of another type"
 };
 
-/* By the types of its columns.  One that does not fit counts as a word. */
+/* By the types of its columns.  One that does not fit counts as a bigint. */
 static void
 settle_width(LbDefinition *defn)
 {
 	const LbType *member = lb_member_column(defn)->type;
 
-	defn->member_words = member == NULL ? 1 : member->words;
+	defn->member_type = lb_type_for(member == NULL ? INT8OID : member->shown,
+									LB_ROLE_MEMBER);
+	defn->member_words = defn->member_type->words;
 	defn->width = defn->member_words;
 	for (int i = 0; i < defn->nrank_by; i++)
 	{
