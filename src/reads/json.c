@@ -18,9 +18,9 @@
 #include "reads/json.h"
 #include "reads/rows.h"
 
-/* Room for an entry of lb_top_json, with a comma before it. */
+/* Room for an entry of lb_top_json but its member, with a comma before it. */
 #define LB_MAX_ENTRY \
-	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 3 * MAXINT8LEN)
+	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 2 * MAXINT8LEN)
 
 #define put_literal(p, s) \
 	(memcpy(p, s, sizeof(s) - 1), (p) += sizeof(s) - 1)
@@ -29,17 +29,18 @@
 static char *
 put_rows(char *p, const LbCall *call, const LbRows *rows)
 {
+	const LbDefinition *defn = call->access.target.defn;
+
 	for (int i = 0; i < rows->n; i++)
 	{
 		const int64 *row = lb_row(rows, i);
-		Datum		member = lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER);
 
 		if (i > 0)
 			*p++ = ',';
 		put_literal(p, "{\"rank\":");
 		p += pg_lltoa(row[LB_ROW_RANK], p);
 		put_literal(p, ",\"player_id\":");
-		p += pg_lltoa(DatumGetInt64(member), p);
+		p += lb_member_to_json(defn, row + LB_ROW_MEMBER, p);
 		put_literal(p, ",\"score\":");
 		p += pg_lltoa(row[LB_ROW_SCORE], p);
 		*p++ = '}';
@@ -51,14 +52,28 @@ put_rows(char *p, const LbCall *call, const LbRows *rows)
 static Datum
 finish_with_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
 {
+	int			entry = LB_MAX_ENTRY +
+		call->access.target.defn->member_type->json_len;
 	char	   *p;
 
 	/* Most of the time goes here, so room is made once for all. */
-	enlargeStringInfo(buf, rows->n * LB_MAX_ENTRY + sizeof("]}"));
+	enlargeStringInfo(buf, rows->n * entry + sizeof("]}"));
 	p = put_rows(buf->data + buf->len, call, rows);
 	put_literal(p, "]}");
 	SET_VARSIZE(buf->data, p - buf->data);
 	return PointerGetDatum(buf->data);
+}
+
+/* Append the member that is the first operand. */
+static void
+put_member(StringInfo buf, const LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	int64		member[LB_MAX_WIDTH];
+
+	lb_member_words(defn, call->operands[0], member);
+	enlargeStringInfo(buf, defn->member_type->json_len);
+	buf->len += lb_member_to_json(defn, member, buf->data + buf->len);
 }
 
 /* A text under way that finish_with_rows() makes the result of. */
@@ -139,8 +154,9 @@ lb_call_rank_json(FunctionCallInfo fcinfo, const LbReadFunction *player,
 
 	percentile = numbers[2].real;
 	begin_object(&buf);
-	appendStringInfo(&buf, "{\"player_id\":" INT64_FORMAT ",\"board\":",
-					 PG_GETARG_INT64(0));
+	appendStringInfoString(&buf, "{\"player_id\":");
+	put_member(&buf, &call);
+	appendStringInfoString(&buf, ",\"board\":");
 	escape_json(&buf, TextDatumGetCString(fcinfo->args[around->board].value));
 	appendStringInfo(&buf, ",\"rank\":" INT64_FORMAT ",\"score\":" INT64_FORMAT
 					 ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",

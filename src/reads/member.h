@@ -3,9 +3,10 @@
  * member.h
  *	  Members between SQL and keys.
  *
- * Read functions take and return a member as a value of one type, whatever
- * integer type the column has: bigint.  Keys have it as the definition's
- * member_words words.  All that depends on the type is here.
+ * Read functions take and return a member as a value of the type that the
+ * column's type is shown as: bigint, whatever integer type the column has.  Keys
+ * have it as the definition's member_words words.  The table of types knows how
+ * to convert it.  A bigint is its word, and is converted without a call.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,45 +16,43 @@
 #include "postgres.h"
 
 #include "catalog/pg_type_d.h"
+#include "utils/builtins.h"
 
 #include "boards/definition.h"
 
-/* The type, an array of it, and its qualified name. */
-static inline Oid
-lb_member_type(const LbDefinition *defn)
+static inline bool
+lb_member_is_bigint(const LbDefinition *defn)
 {
-	Assert(defn->member_words == 1);
-	return INT8OID;
+	return likely(defn->member_type->oid == INT8OID);
 }
 
-static inline Oid
-lb_member_array_type(const LbDefinition *defn)
-{
-	Assert(defn->member_words == 1);
-	return INT8ARRAYOID;
-}
-
-static inline const char *
-lb_member_type_name(const LbDefinition *defn)
-{
-	Assert(defn->member_words == 1);
-	return "pg_catalog.int8";
-}
-
-/* The words of a member. */
+/* The words of a member.  Does not raise. */
 static inline void
 lb_member_words(const LbDefinition *defn, Datum value, int64 *member)
 {
-	Assert(defn->member_words == 1);
-	member[0] = DatumGetInt64(value);
+	if (lb_member_is_bigint(defn))
+		member[0] = DatumGetInt64(value);
+	else
+		defn->member_type->encode(value, member);
 }
 
-/* And back. */
+/* And back; palloc'd if the type is passed by reference. */
 static inline Datum
 lb_member_datum(const LbDefinition *defn, const int64 *member)
 {
-	Assert(defn->member_words == 1);
-	return Int64GetDatum(member[0]);
+	return lb_member_is_bigint(defn) ? Int64GetDatum(member[0]) :
+		defn->member_type->decode(member);
+}
+
+/*
+ * Write a member as JSON to where there is room for member_type->json_len bytes.
+ * Returns the length.
+ */
+static inline int
+lb_member_to_json(const LbDefinition *defn, const int64 *member, char *json)
+{
+	return lb_member_is_bigint(defn) ? pg_lltoa(member[0], json) :
+		defn->member_type->to_json(member, json);
 }
 
 #endif							/* LB_MEMBER_H */

@@ -45,7 +45,6 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "reads/member.h"
 #include "reads/query_text.h"
 
 /* A text under way. */
@@ -229,7 +228,7 @@ word_member(Text *t)
 static void
 word_mtype(Text *t)
 {
-	appendStringInfoString(&t->buf, lb_member_type_name(t->defn));
+	appendStringInfo(&t->buf, "pg_catalog.%s", t->defn->member_type->name);
 }
 
 /* t's rank_by columns as k1, k2 ... and its member as m. */
@@ -334,9 +333,9 @@ Oid
 lb_query_type(const LbDefinition *defn, Oid type)
 {
 	if (type == LB_MEMBER_TYPE)
-		return lb_member_type(defn);
+		return defn->member_type->oid;
 	if (type == LB_MEMBERS_TYPE)
-		return lb_member_array_type(defn);
+		return defn->member_type->array;
 	return type;
 }
 

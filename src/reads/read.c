@@ -98,16 +98,17 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	return true;
 }
 
-/* Rows with one word for the member. */
+/* Rows whose member is a bigint. */
 static void
 copy_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 {
+	Assert(lb_member_is_bigint(call->access.target.defn));
 	for (int i = 0; i < from->n; i++)
 	{
 		const int64 *row = lb_row(from, i);
 
 		rows[i].rank = row[LB_ROW_RANK];
-		rows[i].member = DatumGetInt64(lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER));
+		rows[i].member = row[LB_ROW_MEMBER];
 		rows[i].score = row[LB_ROW_SCORE];
 	}
 }

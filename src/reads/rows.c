@@ -40,12 +40,13 @@ StaticAssertDecl(LB_BATCH <= LB_PREFETCH_KEYS &&
 				 LB_YIELD_ROWS % LB_BATCH == 0,
 				 "a batch is for one look-up, and a read yields between two");
 
-/* Where a function of bigint columns only puts its rows. */
+/* Where a function of bigint columns and a member puts its rows. */
 typedef struct Output
 {
 	Tuplestorestate *store;
 	TupleTableSlot *slot;
-	int64	   *values;			/* of the row to be put next */
+	const LbDefinition *defn;
+	char	   *values[LB_MAX_COLUMNS]; /* in the tuple to be put next */
 } Output;
 
 
@@ -66,33 +67,77 @@ go_on(LbCall *call, int64 done)
 }
 
 /*
- * Rows of bigints without NULLs have the same length: the first is formed, and
- * then only its values change.
+ * Rows of types of a fixed length without NULLs have the same length: the first
+ * is formed, and then only its values change.
  */
 static void
-output_begin(Output *out, FunctionCallInfo fcinfo)
+output_begin(Output *out, const LbCall *call)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
 	TupleDesc	desc = rsinfo->setDesc;
+	int64		member[LB_MAX_WIDTH] = {0};
 	Datum		values[LB_MAX_COLUMNS];
 	bool		nulls[LB_MAX_COLUMNS] = {false};
 	MinimalTuple tuple;
+	Size		offset;
 
+	out->defn = call->access.target.defn;
+	out->store = rsinfo->setResult;
 	Assert(desc->natts <= LB_MAX_COLUMNS);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		Assert(TupleDescAttr(desc, i)->atttypid == INT8OID);
-		values[i] = Int64GetDatum(0);
+		Oid			type = call->function->columns[i];
+
+		Assert(TupleDescAttr(desc, i)->atttypid ==
+			   lb_query_type(out->defn, type));
+		values[i] = type == LB_MEMBER_TYPE ?
+			lb_member_datum(out->defn, member) : Int64GetDatum(0);
 	}
 	tuple = LB_FORM_MINIMAL_TUPLE(desc, values, nulls);
-	out->store = rsinfo->setResult;
 	out->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	ExecStoreMinimalTuple(tuple, out->slot, true);
-	out->values = (int64 *) ((char *) tuple + tuple->t_hoff -
-							 MINIMAL_TUPLE_OFFSET);
+	offset = tuple->t_hoff - MINIMAL_TUPLE_OFFSET;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		Assert(att->attlen > 0);
+		offset = att_align_nominal(offset, att->attalign);
+		out->values[i] = (char *) tuple + offset;
+		offset += att->attlen;
+	}
 }
 
-/* Add a row of out->values. */
+/* Set a column of the row to be put next. */
+static inline void
+output_int(Output *out, int column, int64 value)
+{
+	*(int64 *) out->values[column] = value;
+}
+
+/* The same for the column of the member. */
+static inline void
+output_member(Output *out, int column, const int64 *member)
+{
+	if (lb_member_is_bigint(out->defn))
+		output_int(out, column, member[0]);
+	else
+	{
+		Form_pg_attribute att = TupleDescAttr(out->slot->tts_tupleDescriptor,
+											  column);
+		Datum		value = lb_member_datum(out->defn, member);
+
+		if (att->attbyval)
+			store_att_byval(out->values[column], value, att->attlen);
+		else
+		{
+			memcpy(out->values[column], DatumGetPointer(value), att->attlen);
+			pfree(DatumGetPointer(value));
+		}
+	}
+}
+
+/* Add the row. */
 static inline void
 output_put(Output *out)
 {
@@ -212,14 +257,14 @@ put_rows(LbCall *call, const LbRows *rows)
 {
 	Output		out;
 
-	output_begin(&out, call->fcinfo);
+	output_begin(&out, call);
 	for (int i = 0; i < rows->n; i++)
 	{
 		const int64 *row = lb_row(rows, i);
 
-		out.values[0] = row[LB_ROW_RANK];
-		out.values[1] = DatumGetInt64(lb_member_datum(call->access.target.defn, row + LB_ROW_MEMBER));
-		out.values[2] = row[LB_ROW_SCORE];
+		output_int(&out, 0, row[LB_ROW_RANK]);
+		output_member(&out, 1, row + LB_ROW_MEMBER);
+		output_int(&out, 2, row[LB_ROW_SCORE]);
 		output_put(&out);
 	}
 	output_end(&out);
@@ -357,9 +402,9 @@ array_operand(const LbCall *call, int64 **members, bool **nulls)
 
 	if (call->nulls[0])
 		return 0;
-	get_typlenbyvalalign(lb_member_type(defn), &len, &byval, &align);
+	get_typlenbyvalalign(defn->member_type->oid, &len, &byval, &align);
 	deconstruct_array(DatumGetArrayTypeP(call->operands[0]),
-					  lb_member_type(defn), len, byval, align, &elements,
+					  defn->member_type->oid, len, byval, align, &elements,
 					  nulls, &n);
 	*members = MemoryContextAllocHuge(CurrentMemoryContext,
 									  (Size) Max(1, n) * words *
@@ -474,26 +519,27 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 
 	if (!lb_read_ranks_rows(call, members, nulls, n, &rows))
 		return false;
-	output_begin(&out, call->fcinfo);
+	output_begin(&out, call);
 	for (int i = 0; i < n; i++)
 	{
 		const int64 *row = lb_row(&rows, i);
-		Datum		member = nulls[i] ? (Datum) 0 :
-			lb_member_datum(call->access.target.defn, members + (Size) i * words);
+		const int64 *member = members + (Size) i * words;
 
 		CHECK_FOR_INTERRUPTS();
 		if (row[LB_ROW_RANK] != 0)
 		{
-			out.values[0] = DatumGetInt64(member);
-			out.values[1] = row[LB_ROW_RANK];
-			out.values[2] = row[LB_ROW_SCORE];
+			output_member(&out, 0, member);
+			output_int(&out, 1, row[LB_ROW_RANK]);
+			output_int(&out, 2, row[LB_ROW_SCORE]);
 			output_put(&out);
 		}
 		else
 		{
-			Datum		values[3] = {member, (Datum) 0, (Datum) 0};
+			Datum		values[3] = {(Datum) 0, (Datum) 0, (Datum) 0};
 			bool		absent[3] = {nulls[i], true, true};
 
+			if (!nulls[i])
+				values[0] = lb_member_datum(out.defn, member);
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
 								 absent);
 		}
@@ -561,7 +607,7 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 	n = among_keys(call, members, nulls, n, keys);
 	if (n < 0)
 		return false;
-	output_begin(&out, call->fcinfo);
+	output_begin(&out, call);
 	qsort_interruptible(keys, n, (width + 1) * sizeof(int64), among_cmp,
 						&width);
 	for (int i = 0; i < n; i++)
@@ -574,10 +620,10 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 		/* The same member twice in the array counts once. */
 		if (i > 0 && lb_words_cmp(member, member - (width + 1), words) == 0)
 			continue;
-		out.values[0] = ++place;
-		out.values[1] = DatumGetInt64(lb_member_datum(call->access.target.defn, member));
-		out.values[2] = lb_call_score(call, key);
-		out.values[3] = key[width];
+		output_int(&out, 0, ++place);
+		output_member(&out, 1, member);
+		output_int(&out, 2, lb_call_score(call, key));
+		output_int(&out, 3, key[width]);
 		output_put(&out);
 	}
 	output_end(&out);
