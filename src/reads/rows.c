@@ -340,7 +340,8 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	if (*isnull)
 		return true;
 	values[0] = Int64GetDatum(rows.words[LB_ROW_RANK]);
-	values[1] = lb_member_datum(call->access.target.defn, rows.words + LB_ROW_MEMBER);
+	values[1] = lb_member_datum(call->access.target.defn,
+								rows.words + LB_ROW_MEMBER);
 	values[2] = Int64GetDatum(rows.words[LB_ROW_SCORE]);
 	*result = lb_call_record(call, values);
 	return true;
@@ -413,7 +414,7 @@ array_operand(const LbCall *call, int64 **members, bool **nulls)
 	for (int i = 0; i < n; i++)
 	{
 		if (!(*nulls)[i])
-			lb_member_words(call->access.target.defn, elements[i], *members + (Size) i * words);
+			lb_member_words(defn, elements[i], *members + (Size) i * words);
 	}
 	pfree(elements);
 	return n;
