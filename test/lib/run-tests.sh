@@ -657,7 +657,7 @@ part_planted()
 		server_stop "$WORK/planted"
 		server_start "$WORK/planted"
 		check "planted bug $n is found, and its history made short" \
-			finds_bug 100000 'steps are enough'
+			finds_bug 300000 'steps are enough'
 	done
 	checks_passed
 }
