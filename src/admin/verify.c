@@ -77,7 +77,7 @@ report(Verify *v, const char *board, const int64 *member, const char *problem)
 	r->board = pstrdup(board);
 	r->has_member = member != NULL;
 	if (r->has_member)
-		memcpy(r->member, member, v->defn->member_words * sizeof(int64));
+		memcpy(r->member, member, v->defn->shape.member_words * sizeof(int64));
 	r->problem = pstrdup(problem);
 	v->reports = lappend(v->reports, r);
 	MemoryContextSwitchTo(old);
@@ -142,7 +142,7 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 	else if (lb_view_seek(&r.view, place, &cursor))
 	{
 		while (n < COPY_KEYS &&
-			   lb_view_next(&r.view, &cursor, keys + n * v->defn->width))
+			   lb_view_next(&r.view, &cursor, keys + n * v->defn->shape.width))
 			n++;
 	}
 	lb_access_unlock(&r);
@@ -159,7 +159,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 			 const int64 **tuple)
 {
 	char	   *name = board_name(v->defn, &target->value);
-	int			width = v->defn->width;
+	int			width = v->defn->shape.width;
 	int			first = number < 0 ? 0 : 1;
 	int64	   *keys = palloc(COPY_KEYS * width * sizeof(int64));
 	uint64		place = 0;
@@ -196,10 +196,10 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 		c = row == NULL ? 1 : at == n ? -1 :
 			lb_words_cmp(row, keys + at * width, width);
 		if (c < 0)
-			report(v, name, row + width - v->defn->member_words,
+			report(v, name, row + width - v->defn->shape.member_words,
 				   "the table's row is not in the index");
 		if (c > 0)
-			report(v, name, keys + (at + 1) * width - v->defn->member_words,
+			report(v, name, keys + (at + 1) * width - v->defn->shape.member_words,
 				   "the index's entry is not in the table");
 		if (c <= 0)
 			*tuple = lb_sort_next(sort);

@@ -44,25 +44,24 @@ typedef struct LbDefinition
 								 * until resolved */
 	bool		family;			/* has a board column */
 	bool		has_ranked_if;
+	bool		misfit;			/* there can be no defining query */
+	bool		checked_ok;		/* what lb_may_read() found for checked_user */
 	LbMethod	method;
 
 	/* Of the index. */
 	uint32		fingerprint;	/* of everything that the keys depend on */
-	int			width;			/* words of a key, by the types of the
-								 * columns; 0 until it is settled */
-	int			member_words;	/* of these, words of the member; likewise */
+	LbShape		shape;			/* of a key, by the types of the columns; its
+								 * width is 0 until it is settled */
 	bool		captured;		/* all triggers are there and enabled */
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
 	bool		parts_valid;	/* of a partitioned source: */
 	Oid		   *parts;			/* all tables below it, ordered by OID */
 	int			nparts;
-	bool		misfit;			/* there can be no defining query either */
+	Oid			checked_user;	/* the role checked last by lb_may_read() */
 	const char *problem;		/* why there can be no index, or NULL */
 	struct LbSharedBoard *shared;	/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of shared */
-	Oid			checked_user;	/* the role checked last by lb_may_read() ... */
-	bool		checked_ok;		/* ... and the result */
 } LbDefinition;
 
 /* Add a column to a new definition.  Columns are added in the order of columns[]. */

@@ -250,15 +250,14 @@ static void
 reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
 			 LbAccount *account)
 {
-	Assert(defn->width > 0);
+	Assert(defn->shape.width > 0);
 	shared->database = MyDatabaseId;
 	shared->catalog = defn->catalog;
 	shared->id = defn->id;
 	shared->source = defn->source;
 	shared->fingerprint = defn->fingerprint;
 	shared->account = account;
-	shared->width = defn->width;
-	shared->member_words = defn->member_words;
+	shared->shape = defn->shape;
 	shared->family = defn->family;
 	strlcpy(shared->name, defn->name, NAMEDATALEN);
 	shared->taken = 0;
@@ -333,8 +332,8 @@ lb_shared_board_fits(const LbSharedBoard *shared, const LbDefinition *defn)
 {
 	if (shared->fingerprint != defn->fingerprint)
 		return false;
-	return defn->width == 0 || (shared->width == defn->width &&
-								shared->member_words == defn->member_words);
+	return defn->shape.width == 0 ||
+		memcmp(&shared->shape, &defn->shape, sizeof(LbShape)) == 0;
 }
 
 /*

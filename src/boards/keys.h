@@ -16,7 +16,7 @@
 #include "access/attnum.h"
 #include "catalog/pg_type_d.h"
 
-#include "index/core.h"
+#include "index/shape.h"
 
 /* What a column of the source is to its board. */
 typedef enum LbRole
@@ -29,7 +29,7 @@ typedef enum LbRole
 	LB_NROLES
 } LbRole;
 
-#define LB_MAX_RANK_COLUMNS (LB_MAX_WIDTH - 1)
+#define LB_MAX_RANK_COLUMNS 7
 
 /* These, the member, the board column and ranked_if. */
 #define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + 3)

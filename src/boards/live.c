@@ -64,7 +64,7 @@ lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared, uint32 hash,
 		}
 	}
 	board = (LbLiveBoard *) lb_ptr(mem->arena, ref);
-	lb_index_init(&board->index, shared->width, shared->member_words);
+	lb_index_init(&board->index, &shared->shape);
 	dlist_init(&board->pending);
 	dlist_init(&board->history);
 	memset(&board->floor, 0, sizeof(board->floor));

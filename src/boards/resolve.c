@@ -165,23 +165,24 @@ static void
 settle_width(LbDefinition *defn)
 {
 	const LbType *member = lb_member_column(defn)->type;
+	uint8		words[LB_MAX_KEY_COLUMNS];
 
 	defn->member_type = lb_type_for(member == NULL ? INT8OID : member->shown,
 									LB_ROLE_MEMBER);
-	defn->member_words = defn->member_type->words;
-	defn->width = defn->member_words;
 	for (int i = 0; i < defn->nrank_by; i++)
 	{
 		const LbType *type = defn->columns[i].type;
 
-		defn->width += type == NULL ? 1 : type->words;
+		words[i] = type == NULL ? 1 : (uint8) type->words;
 	}
+	words[defn->nrank_by] = (uint8) defn->member_type->words;
+	defn->shape = lb_make_shape(words, defn->nrank_by, defn->nrank_by + 1);
 }
 
 void
 lb_settle_width(LbDefinition *defn)
 {
-	if (defn->width > 0)
+	if (defn->shape.width > 0)
 		return;
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
@@ -238,7 +239,7 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 			misfit = misfits[column->role];
 	}
 	settle_width(defn);
-	if (defn->width > LB_MAX_WIDTH)
+	if (defn->shape.width > LB_MAX_WIDTH)
 		defn->problem = "rank_by and the member take too many words";
 	if (lb_has_text_boards(defn))
 	{

@@ -158,8 +158,7 @@ typedef struct LbSharedBoard
 	Oid			source;
 	uint32		fingerprint;	/* of what is recorded */
 	LbAccount  *account;
-	uint8		width;
-	uint8		member_words;
+	LbShape		shape;			/* of the keys */
 	bool		family;
 	char		name[NAMEDATALEN];
 

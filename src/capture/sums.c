@@ -93,6 +93,8 @@ lb_sums_make(MemoryContext parent, int width, int member_words)
 	MemoryContext context = AllocSetContextCreate(parent, "leaderboard sums",
 												  ALLOCSET_SMALL_SIZES);
 	LbSums	   *sums = alloc(context, sizeof(LbSums));
+	LbShape		shape = lb_fixed_shape(width, member_words);
+	LbShape		score = lb_fixed_shape(2, 1);
 
 	if (sums == NULL)
 	{
@@ -112,10 +114,10 @@ lb_sums_make(MemoryContext parent, int width, int member_words)
 		MemoryContextDelete(context);
 		return NULL;
 	}
-	lb_index_init(&sums->removed, width, member_words);
-	lb_index_init(&sums->added, width, member_words);
-	lb_index_init(&sums->lost, 2, 1);
-	lb_index_init(&sums->gained, 2, 1);
+	lb_index_init(&sums->removed, &shape);
+	lb_index_init(&sums->added, &shape);
+	lb_index_init(&sums->lost, &score);
+	lb_index_init(&sums->gained, &score);
 	return sums;
 }
 
@@ -169,7 +171,7 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 	int64		key[LB_MAX_WIDTH];
 	bool		more;
 
-	lb_index_init(copy, index->width, index->member_words);
+	lb_index_init(copy, &index->shape);
 	if (index->members == 0)
 		return true;
 	if (lb_bulk_begin(&bulk, mem, copy, index->members) != LB_OK)

@@ -133,7 +133,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	bool		deleted = TRIGGER_FIRED_BY_DELETE(trigger->tg_event);
 	RankedRow	old;
 	RankedRow	new;
-	int			member = defn->width - defn->member_words;
+	int			member = defn->shape.width - defn->shape.member_words;
 	bool		same_board;
 
 	if (defn->problem != NULL)
@@ -147,7 +147,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	same_board = old.ranked && new.ranked &&
 		old.value.len == new.value.len &&
 		memcmp(old.value.data, new.value.data, old.value.len) == 0;
-	if (same_board && lb_words_cmp(old.key, new.key, defn->width) == 0)
+	if (same_board && lb_words_cmp(old.key, new.key, defn->shape.width) == 0)
 		return;
 
 	if (old.ranked)
@@ -160,7 +160,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	/* A change is of one member, on one board, by one command. */
 	if (same_board && old.cid == new.cid &&
 		lb_words_cmp(old.key + member, new.key + member,
-					 defn->member_words) == 0)
+					 defn->shape.member_words) == 0)
 		lb_xact_add_change(defn, &old.value, old.key, new.key, old.cid);
 	else
 	{

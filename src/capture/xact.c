@@ -338,7 +338,7 @@ carry_out_ddl(void)
 			case LB_DDL_CREATED:
 				if (op->ref.shared != NULL)
 					lb_request_build(op->ref.shared,
-											   op->ref.generation, false);
+									 op->ref.generation, false);
 				break;
 			case LB_DDL_DROPPED:
 				lb_shared_board_remove_id(op->defn.catalog, op->defn.id);

@@ -343,7 +343,7 @@ make_board(LbDefinition *defn, const LbValue *value)
 	lb_xact_begin();
 	board = MemoryContextAllocZero(lb_xact.context, sizeof(LbXactBoard));
 	board->xdefn = lb_xact_make_defn(defn);
-	board->width = defn->width;
+	board->width = defn->shape.width;
 	board->hash = hash;
 	board->value.len = value->len;
 	board->value.data = "";
@@ -705,7 +705,7 @@ own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 	if (own->sums != NULL)
 		lb_sums_free(own->sums);
 	own->sums = lb_sums_make(lb_xact.context, board->width,
-							 board->xdefn->defn.member_words);
+							 board->xdefn->defn.shape.member_words);
 	own->truncate = truncate;
 	own->cid = curcid;
 	own->max_taken = FirstCommandId;
@@ -856,7 +856,7 @@ own_overlay(LbXactBoard *board, CommandId curcid)
 		return NULL;
 	old = MemoryContextSwitchTo(board->overlay_context);
 	overlay = palloc(sizeof(LbOverlay));
-	if (!lb_overlay_init(overlay, defn->width, defn->member_words, changes.n))
+	if (!lb_overlay_init(overlay, defn->shape.width, defn->shape.member_words, changes.n))
 	{
 		MemoryContextSwitchTo(old);
 		return NULL;
@@ -901,7 +901,7 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 		if (!own->truncated)
 			return true;
 		own->overlay = palloc(sizeof(LbOverlay));
-		if (!lb_overlay_init(own->overlay, defn->width, defn->member_words, 0))
+		if (!lb_overlay_init(own->overlay, defn->shape.width, defn->shape.member_words, 0))
 			return false;
 		own->overlay->truncated = true;
 		return true;

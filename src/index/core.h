@@ -81,13 +81,6 @@ lb_lowest_bit(uint64 word)
 #endif
 }
 
-/*
- * A key is a tuple of int64 words, mapped so that ascending order is rank
- * order.  The first word is the score; the last words, LbIndex.member_words of
- * them, are the member.
- */
-#define LB_MAX_WIDTH 8
-
 typedef enum LbResult
 {
 	LB_OK,
@@ -96,7 +89,7 @@ typedef enum LbResult
 	LB_NOMEM					/* a limit on memory was reached */
 } LbResult;
 
-/* Compare the first n words of two keys: below 0, 0, or above 0. */
+/* Compare n words: below 0, 0, or above 0. */
 static inline int
 lb_words_cmp(const int64 *a, const int64 *b, int n)
 {

@@ -91,13 +91,10 @@
  */
 
 void
-lb_index_init(LbIndex *index, int width, int member_words)
+lb_index_init(LbIndex *index, const LbShape *shape)
 {
-	Assert(member_words >= 1 && member_words <= width);
-	Assert(width >= 2 && width <= LB_MAX_WIDTH);
 	memset(index, 0, sizeof(LbIndex));
-	index->width = (uint8) width;
-	index->member_words = (uint8) member_words;
+	index->shape = *shape;
 	lb_hash_init(&index->hash);
 }
 
@@ -123,6 +120,7 @@ free_links(const LbMem *mem, LbIndex *index, LbRef ref)
 void
 lb_index_free(const LbMem *mem, LbIndex *index)
 {
+	LbShape		shape;
 	LbRef		ref;
 	LbRef		next;
 
@@ -146,7 +144,8 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 	}
 	lb_hash_free(mem, &index->hash);
 	Assert(index->chunks == 0);
-	lb_index_init(index, index->width, index->member_words);
+	shape = index->shape;
+	lb_index_init(index, &shape);
 }
 
 uint64
@@ -215,7 +214,7 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 {
 	Span		before = {0, 0};
 
-	Assert(nwords >= 1 && nwords <= index->width);
+	Assert(nwords >= 1 && nwords <= index->shape.width);
 	if (index->height > 0)
 	{
 		const Block *leaf;
@@ -263,7 +262,7 @@ lb_index_seek_place(const LbArena *arena, const LbIndex *index,
 
 			lb_prefetch(next);
 			prefetch_words((const int64 *) (next + 2) +
-						   index->width * block->cap, block->cap);
+						   index->shape.width * block->cap, block->cap);
 		}
 	}
 	Assert(before < block_ptr(arena, ref)->count);
@@ -279,7 +278,7 @@ lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 	const Block *leaf;
 	LbPath		path;
 
-	Assert(nwords >= 1 && nwords <= index->width);
+	Assert(nwords >= 1 && nwords <= index->shape.width);
 	cursor->leaf = LB_NONE;
 	cursor->slot = 0;
 	if (index->height == 0)

@@ -16,14 +16,14 @@
 
 #include "index/arena.h"
 #include "index/memberhash.h"
+#include "index/shape.h"
 
 #define LB_MAX_HEIGHT 12
 
 /* The index of one board, in shared memory (part of the board's chunk). */
 typedef struct LbIndex
 {
-	uint8		width;			/* words of a key, member included */
-	uint8		member_words;	/* of these, the last ones are the member */
+	LbShape		shape;			/* of the keys */
 	uint8		height;			/* levels; 0 is empty, 1 a single leaf block */
 	uint8		root_order;		/* order of the root, which may be a small
 								 * leaf */
@@ -67,7 +67,7 @@ typedef struct LbBulk
 } LbBulk;
 
 /* Make an empty index without memory. */
-extern void lb_index_init(LbIndex *index, int width, int member_words);
+extern void lb_index_init(LbIndex *index, const LbShape *shape);
 
 /*
  * Insert key.  LB_OK; LB_EXISTS if the member is in the index, with any key;

@@ -38,7 +38,7 @@ bulk_open(LbBulk *bulk, int level)
 	ref = lb_block_alloc(bulk->mem, &index->chunks, LB_MAX_ORDER);
 	if (ref == LB_NONE)
 		return NULL;
-	block = lb_block_init(arena, index->width, ref, level, LB_MAX_ORDER);
+	block = lb_block_init(arena, index->shape.width, ref, level, LB_MAX_ORDER);
 	if (level == 0)
 	{
 		block->prev = index->last;
@@ -120,7 +120,7 @@ LbResult
 lb_bulk_add(LbBulk *bulk, const int64 *key)
 {
 	LbArena    *arena = bulk->mem->arena;
-	int			width = bulk->index->width;
+	int			width = bulk->index->shape.width;
 	Block	   *leaf = NULL;
 	bool		continues = false;
 	int			i = 0;
@@ -276,7 +276,7 @@ lb_bulk_finish(LbBulk *bulk)
 		bulk_balance(arena, index);
 	else
 	{
-		while (leaf_capacity(index->width, order) < root->count)
+		while (leaf_capacity(index->shape.width, order) < root->count)
 			order++;
 		if (order < LB_MAX_ORDER)
 			(void) lb_index_resize_leaf(mem, index, order);

@@ -33,7 +33,7 @@ descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
 {
 	const Block *leaf;
 
-	leaf = descend(arena, index, make_bound(key, index->width, true), hint,
+	leaf = descend(arena, index, make_bound(key, index->shape.width, true), hint,
 				   path, NULL);
 
 	/* The slot is behind the key itself, if that is there. */
@@ -154,7 +154,7 @@ lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order)
 	if (ref == LB_NONE)
 		return false;
 	old = block_ptr(arena, old_ref);
-	leaf = lb_block_init(arena, index->width, ref, 0, order);
+	leaf = lb_block_init(arena, index->shape.width, ref, 0, order);
 	Assert(old->count <= leaf->cap);
 	leaf->count = old->count;
 	leaf->continues = old->continues;
@@ -173,7 +173,7 @@ static void
 grow_root(const LbArena *arena, LbIndex *index, LbRef ref)
 {
 	const Block *old = block_ptr(arena, index->root);
-	Block	   *root = lb_block_init(arena, index->width, ref, index->height,
+	Block	   *root = lb_block_init(arena, index->shape.width, ref, index->height,
 									 LB_MAX_ORDER);
 	int64		key[LB_MAX_WIDTH];
 	int			i;
@@ -218,7 +218,7 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 	slot = path->slot[level + 1];
 
 	ref = spare[--*nspare];
-	right = lb_block_init(arena, index->width, ref, level, LB_MAX_ORDER);
+	right = lb_block_init(arena, index->shape.width, ref, level, LB_MAX_ORDER);
 	if (level == 0)
 	{
 		right->prev = path->ref[0];
@@ -431,7 +431,7 @@ resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
 	/* A single leaf may fit into half of its chunk. */
 	if (index->height == 1 && index->root_order > 0 &&
 		index->members * 2 <=
-		(uint64) leaf_capacity(index->width, index->root_order - 1))
+		(uint64) leaf_capacity(index->shape.width, index->root_order - 1))
 		(void) lb_index_resize_leaf(mem, index, index->root_order - 1);
 }
 
@@ -643,7 +643,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 
 		if (ref == LB_NONE)
 			return LB_NOMEM;
-		(void) lb_block_init(arena, index->width, ref, 0, 0);
+		(void) lb_block_init(arena, index->shape.width, ref, 0, 0);
 		index->root = ref;
 		index->first = ref;
 		index->last = ref;
@@ -741,7 +741,7 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 	LbResult	result;
 
 	Assert(lb_words_cmp(key_member(index, old), key_member(index, new),
-						index->member_words) == 0);
+						index->shape.member_words) == 0);
 	if (index->height == 0)
 		return LB_NOTFOUND;
 	hash = member_hash(arena, index, key_member(index, old));

@@ -77,7 +77,7 @@ check_members(const Check *check, LbRef ref, const Block *leaf)
 				slots++;
 			else if (!lb_arena_owns(arena, other, LB_MAX_ORDER) ||
 					 block_ptr(arena, other)->level != 0 ||
-					 block_ptr(arena, other)->width != index->width ||
+					 block_ptr(arena, other)->width != index->shape.width ||
 					 block_ptr(arena, other)->cap != leaf->cap ||
 					 block_ptr(arena, other)->count > leaf->cap)
 				return "index: the hash leads to a block that is not a leaf";
@@ -110,7 +110,7 @@ check_leaf(Check *check, LbRef ref, const Block *leaf)
 		bool		is_new;
 
 		block_get_key(leaf, i, key);
-		if (check->any && lb_words_cmp(check->prev, key, index->width) >= 0)
+		if (check->any && lb_words_cmp(check->prev, key, index->shape.width) >= 0)
 			return "index: keys are out of order";
 		is_new = !check->any || check->prev[0] != key[0];
 		if (i == 0 && leaf->continues != !is_new)
@@ -138,9 +138,9 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		return "index: a block is not there";
 	block = block_ptr(arena, ref);
 	if (block->level != level || block->order != order ||
-		block->width != index->width ||
-		block->cap != (level == 0 ? leaf_capacity(index->width, order) :
-					   link_capacity(index->width)))
+		block->width != index->shape.width ||
+		block->cap != (level == 0 ? leaf_capacity(index->shape.width, order) :
+					   link_capacity(index->shape.width)))
 		return "index: a block's header is wrong";
 	if (block->count > block->cap || block->count < (level == 0 ? 1 : 2))
 		return "index: a block has too many or too few entries";
@@ -153,7 +153,7 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		int64		key[LB_MAX_WIDTH];
 
 		block_get_key(block, 0, key);
-		if (lb_words_cmp(key, lower, index->width) < 0)
+		if (lb_words_cmp(key, lower, index->shape.width) < 0)
 			return "index: a key is below that of its link";
 		return check_leaf(check, ref, block);
 	}
@@ -165,9 +165,9 @@ check_block(Check *check, LbRef ref, int level, const int64 *lower)
 		const char *problem;
 
 		block_get_key(block, i, key);
-		if (i == 0 && lb_words_cmp(key, lower, index->width) != 0)
+		if (i == 0 && lb_words_cmp(key, lower, index->shape.width) != 0)
 			return "index: the first key of a block is not that of its link";
-		if (check->any && lb_words_cmp(check->prev, key, index->width) >= 0)
+		if (check->any && lb_words_cmp(check->prev, key, index->shape.width) >= 0)
 			return "index: a link's key is not above the keys before it";
 		if (before.members != check->seen.members - start.members)
 			return "index: wrong sum of members";
@@ -194,8 +194,8 @@ lb_index_check(const LbArena *arena, const LbIndex *index)
 	const char *problem;
 	int			i;
 
-	if (index->width < 2 || index->width > LB_MAX_WIDTH ||
-		index->member_words < 1 || index->member_words > index->width ||
+	if (index->shape.width < 2 || index->shape.width > LB_MAX_WIDTH ||
+		index->shape.member_words < 1 || index->shape.member_words > index->shape.width ||
 		index->height > LB_MAX_HEIGHT)
 		return "index: impossible header";
 	if (index->height == 0)

@@ -188,7 +188,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 	const Block *block = block_ptr(arena, ref);
 	int			level;
 
-	Assert(hint == NULL || (bound.inclusive && bound.nwords == index->width));
+	Assert(hint == NULL || (bound.inclusive && bound.nwords == index->shape.width));
 	for (level = index->height - 1; level > 0; level--)
 	{
 		const Block *next;
@@ -214,7 +214,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 		else if (level > 1)
 			prefetch_links(next, block->cap);
 		else
-			prefetch_leaf(next, index->width);
+			prefetch_leaf(next, index->shape.width);
 		if (before != NULL)
 		{
 			before->members += link_members(block)[at];
@@ -255,17 +255,17 @@ leaf_has_key(const Block *leaf, int slot, const int64 *key)
 static inline const int64 *
 key_member(const LbIndex *index, const int64 *key)
 {
-	return key + index->width - index->member_words;
+	return key + index->shape.width - index->shape.member_words;
 }
 
 static inline void
 leaf_get_member(const LbIndex *index, const Block *leaf, int slot,
 				int64 *member)
 {
-	int			first = index->width - index->member_words;
+	int			first = index->shape.width - index->shape.member_words;
 	int			i;
 
-	for (i = 0; i < index->member_words; i++)
+	for (i = 0; i < index->shape.member_words; i++)
 		member[i] = leaf_words(leaf, first + i)[slot];
 }
 
@@ -279,7 +279,7 @@ hash_tag(uint32 hash)
 static inline uint32
 member_hash(const LbArena *arena, const LbIndex *index, const int64 *member)
 {
-	return lb_hash_words(arena->hash_seed, member, index->member_words);
+	return lb_hash_words(arena->hash_seed, member, index->shape.member_words);
 }
 
 static inline uint32
@@ -358,9 +358,9 @@ static inline bool
 leaf_has_member(const LbIndex *index, const Block *leaf, int slot,
 				const int64 *member)
 {
-	int			first = index->width - index->member_words;
+	int			first = index->shape.width - index->shape.member_words;
 
-	for (int i = 0; i < index->member_words; i++)
+	for (int i = 0; i < index->shape.member_words; i++)
 	{
 		if (leaf_words(leaf, first + i)[slot] != member[i])
 			return false;
@@ -399,7 +399,7 @@ read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
 	Size		size = (Size) LB_CHUNK_SIZE << block_order(index);
 	Size		i;
 
-	for (i = 0; i < sizeof(Block) + size / (index->width * 8); i += 64)
+	for (i = 0; i < sizeof(Block) + size / (index->shape.width * 8); i += 64)
 		(void) p[i];
 }
 

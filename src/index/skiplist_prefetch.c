@@ -56,9 +56,9 @@ prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords)
 {
 	const int64 *word = leaf_words(leaf, 0) + slot;
 
-	for (int i = 0; i < index->width; i++, word += leaf->cap)
+	for (int i = 0; i < index->shape.width; i++, word += leaf->cap)
 	{
-		if (i < nwords || i >= index->width - index->member_words)
+		if (i < nwords || i >= index->shape.width - index->shape.member_words)
 			lb_prefetch(word);
 	}
 }
@@ -91,8 +91,8 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 					 const int64 *members, int n, int nwords, int64 *keys,
 					 bool *found, LbCursor *places)
 {
-	int			width = index->width;
-	int			member_words = index->member_words;
+	int			width = index->shape.width;
+	int			member_words = index->shape.member_words;
 	LbHashScan	scans[LB_PREFETCH_KEYS];
 	int			i;
 
@@ -179,7 +179,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 	int			i;
 
 	Assert(n <= LB_PREFETCH_KEYS);
-	Assert(nwords >= 1 && nwords <= index->width);
+	Assert(nwords >= 1 && nwords <= index->shape.width);
 	for (i = 0; i < n; i++)
 	{
 		members[i] = 0;
@@ -216,7 +216,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 			if (level > 1)
 				prefetch_links(blocks[i], block->cap);
 			else
-				prefetch_leaf(blocks[i], index->width);
+				prefetch_leaf(blocks[i], index->shape.width);
 		}
 	}
 	for (i = 0; index->height > 0 && i < n; i++)
@@ -342,7 +342,7 @@ void
 lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 						  const int64 *const *keys, int nkeys, LbPath *paths)
 {
-	int			width = index->width;
+	int			width = index->shape.width;
 	int			cap = leaf_capacity(width, LB_MAX_ORDER);
 	int			level;
 	int			i;

@@ -54,7 +54,7 @@ add_to_batch(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board,
 	LbEntryScan scan;
 	const int64 *entry;
 
-	lb_entry_scan_begin(&scan, pub, shared->width);
+	lb_entry_scan_begin(&scan, pub, shared->shape.width);
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
 	{
 		lb_batch_add(batch, shared, entry);

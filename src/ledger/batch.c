@@ -68,7 +68,7 @@ lb_batch_add(LbBatch *batch, const LbSharedBoard *shared, const int64 *entry)
 	if (entry[0] & LB_HAS_OLD)
 		batch->keys[batch->nkeys++] = entry + 1;
 	if (entry[0] & LB_HAS_NEW)
-		batch->keys[batch->nkeys++] = entry + 1 + shared->width;
+		batch->keys[batch->nkeys++] = entry + 1 + shared->shape.width;
 }
 
 void
@@ -79,8 +79,8 @@ lb_batch_prefetch_members(const LbBatch *batch, const LbSharedBoard *shared,
 	for (int i = 0; i < batch->n; i++)
 		lb_index_prefetch_hash(&lb_shared->arena, index,
 							   lb_entry_member(batch->entries[i],
-											   shared->width,
-											   shared->member_words));
+											   shared->shape.width,
+											   shared->shape.member_words));
 #endif
 }
 

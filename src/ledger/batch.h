@@ -38,7 +38,7 @@ lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
 			   const LbPath *old_hint, const LbPath *new_hint)
 {
 	const int64 *old = entry + 1;
-	const int64 *new = entry + 1 + index->width;
+	const int64 *new = entry + 1 + index->shape.width;
 
 	if ((entry[0] & LB_HAS_OLD) && (entry[0] & LB_HAS_NEW))
 		return lb_index_replace(mem, index, old, new, old_hint, new_hint);

@@ -44,7 +44,7 @@ LbSteps
 lb_make_steps(const LbSharedBoard *shared, const int64 *entries,
 			  uint32 nentries)
 {
-	int			width = shared->width;
+	int			width = shared->shape.width;
 	int			stride = lb_entry_words(width);
 	Size		size = width * sizeof(int64);
 	uint64		nold = 0;
@@ -113,7 +113,7 @@ prefetch_steps(const LbSharedBoard *shared, const LbIndex *index,
 			   const LbSteps *steps, uint64 n, uint64 end)
 {
 	const LbArena *arena = &lb_shared->arena;
-	int			width = shared->width;
+	int			width = shared->shape.width;
 	const int64 *keys[SLICE / PREFETCH_EVERY] = {NULL};
 	LbPath		paths[SLICE / PREFETCH_EVERY];
 	int			nkeys = 0;
@@ -123,7 +123,7 @@ prefetch_steps(const LbSharedBoard *shared, const LbIndex *index,
 		const int64 *key = steps->keys + i * width;
 
 		lb_index_prefetch_hash(arena, index,
-							   key + width - shared->member_words);
+							   key + width - shared->shape.member_words);
 		if ((i - n) % PREFETCH_EVERY == 0)
 			keys[nkeys++] = key;
 	}
@@ -136,7 +136,7 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 		   const LbPublication *pub, uint64 n, uint64 end)
 {
 	const LbSteps *steps = &pub->steps;
-	int			width = shared->width;
+	int			width = shared->shape.width;
 
 	if (steps->keys == NULL)
 	{

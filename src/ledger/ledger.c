@@ -84,7 +84,7 @@ settle_shared(LbPublication *pub)
 		LbEntryScan scan;
 		const int64 *entry;
 
-		lb_entry_scan_begin(&scan, pub, shared->width);
+		lb_entry_scan_begin(&scan, pub, shared->shape.width);
 		while ((entry = lb_entry_scan_next(&scan)) != NULL)
 			lb_queue_entry(shared, board, pub->xid, entry);
 	}
@@ -215,8 +215,8 @@ lb_disown_prepared(LbPublication *pub)
 static bool
 members_meet(const LbNetChanges *changes, const LbPublication *pub)
 {
-	int			width = changes->shared->width;
-	int			words = changes->shared->member_words;
+	int			width = changes->shared->shape.width;
+	int			words = changes->shared->shape.member_words;
 	bool		found = false;
 	LbEntryScan scan;
 	const int64 *theirs;
@@ -396,7 +396,7 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 	/* Take memory while no lock is held. */
 	if (p.large)
 		p.steps = lb_make_steps(shared, changes->entries, changes->nentries);
-	else if (!lb_copy_pages(&p.mem, lb_entry_words(shared->width),
+	else if (!lb_copy_pages(&p.mem, lb_entry_words(shared->shape.width),
 							changes->entries, changes->nentries, &p.pages))
 		return NULL;
 

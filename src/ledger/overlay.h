@@ -8,7 +8,7 @@
 #ifndef LB_OVERLAY_H
 #define LB_OVERLAY_H
 
-#include "index/core.h"
+#include "index/shape.h"
 
 /*
  * An entry: a change of one member on one board, net of everything that a

@@ -80,7 +80,7 @@ static void
 copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
 		  LbLiveBoard *board)
 {
-	int			words = lb_entry_words(shared->width);
+	int			words = lb_entry_words(shared->shape.width);
 
 	part->shared = shared;
 	part->stripe = stripe;
@@ -98,7 +98,7 @@ copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
 
 		if (part->batch.n + pub->nentries > LB_MAX_BATCH)
 			break;
-		lb_entry_scan_begin(&scan, pub, shared->width);
+		lb_entry_scan_begin(&scan, pub, shared->shape.width);
 		while ((entry = lb_entry_scan_next(&scan)) != NULL)
 		{
 			int			i = part->batch.n;

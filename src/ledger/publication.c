@@ -141,7 +141,7 @@ void
 lb_set_entries(LbPublication *pub, const int64 *entries, uint32 nentries,
 			   LbRef pages)
 {
-	int			stride = lb_entry_words(pub->shared->width);
+	int			stride = lb_entry_words(pub->shared->shape.width);
 	uint32		fit = LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride;
 
 	pub->nentries = nentries;

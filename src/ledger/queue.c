@@ -15,7 +15,7 @@ lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board,
 			   FullTransactionId xid, const int64 *entry)
 {
 	LbMem		mem = lb_mem(shared);
-	uint32		stride = lb_entry_words(shared->width);
+	uint32		stride = lb_entry_words(shared->shape.width);
 	LbQueuePage *page = NULL;
 
 	if (board->queue_last != LB_NONE)

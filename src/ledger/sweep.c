@@ -133,8 +133,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 				LbLiveBoard *board = lb_live_board_at(list.refs[i]);
 
 				indexes[i] = board->index;
-				lb_index_init(&board->index, shared->width,
-							  shared->member_words);
+				lb_index_init(&board->index, &shared->shape);
 				if (truncate)
 					discard_others_pending(shared, board, truncating);
 				if (list.history)

@@ -182,7 +182,7 @@ make_room(LbAccess *a, int room)
 	if (a->own.overlay != NULL)
 		room += 2 * a->own.overlay->nentries;
 	if (room > LB_MAX_CORRECTIONS ||
-		!lb_corrections_make_room(room, a->target.defn->width))
+		!lb_corrections_make_room(room, a->target.defn->shape.width))
 		return false;
 	if (a->unseen.n > a->unseen.max)
 	{
@@ -250,7 +250,7 @@ resolve(LbAccess *a, Outcome outcome, Attempt *attempt)
 			break;
 		case DELTAS:
 			if (!lb_corrections_make_room(attempt->room,
-										  a->target.defn->width))
+										  a->target.defn->shape.width))
 				cause = LB_CAUSE_OWN_CHANGES;
 			break;
 		case AGAIN:

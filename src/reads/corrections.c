@@ -322,10 +322,10 @@ fill_overlay(LbAccess *a, int *room)
 			return false;
 		for (int i = 0; i < own->nentries; i++)
 			lb_add_change(&c->changes, own->entries +
-						  (Size) i * lb_entry_words(defn->width), false);
+						  (Size) i * lb_entry_words(defn->shape.width), false);
 	}
-	c->overlay.width = defn->width;
-	c->overlay.member_words = defn->member_words;
+	c->overlay.width = defn->shape.width;
+	c->overlay.member_words = defn->shape.member_words;
 	lb_overlay_fill(&c->overlay, &c->changes);
 	if (own != NULL && own->ambiguous)
 		c->overlay.ambiguous = true;
@@ -338,7 +338,7 @@ static LbCollect
 collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 {
 	Corrections *c = &corrections;
-	int			width = a->target.defn->width;
+	int			width = a->target.defn->shape.width;
 	LbCollect	result;
 
 	a->overlay = a->own.overlay;
@@ -419,8 +419,8 @@ lb_corrections_use_sums(LbAccess *a)
 	if (a->sums != NULL)
 		return true;
 	free_alone();
-	c->alone = lb_sums_make(TopMemoryContext, defn->width,
-							defn->member_words);
+	c->alone = lb_sums_make(TopMemoryContext, defn->shape.width,
+							defn->shape.member_words);
 	c->loaded = false;
 	a->sums = c->alone;
 	return a->sums != NULL;
@@ -805,8 +805,8 @@ open_overlay(LbAccess *a, const LbIndex *index, uint64 version)
 	bool		kept = deltas && c->deltas_of == overlay->serial &&
 		c->deltas_at == version;
 
-	if (!lb_view_open(&a->view, index, overlay, defn->width,
-					  defn->member_words, deltas && !kept ? c->deltas : NULL))
+	if (!lb_view_open(&a->view, index, overlay, defn->shape.width,
+					  defn->shape.member_words, deltas && !kept ? c->deltas : NULL))
 		return false;
 	if (kept)
 	{

@@ -156,7 +156,7 @@ make_rows(LbRows *rows, const LbCall *call, int64 room)
 {
 	rows->n = 0;
 	rows->room = room;
-	rows->width = LB_ROW_MEMBER + call->access.target.defn->member_words;
+	rows->width = LB_ROW_MEMBER + call->access.target.defn->shape.member_words;
 	rows->words = MemoryContextAllocHuge(CurrentMemoryContext,
 										 Max(1, room) * rows->width *
 										 sizeof(int64));
@@ -395,7 +395,7 @@ static int
 array_operand(const LbCall *call, int64 **members, bool **nulls)
 {
 	const LbDefinition *defn = call->access.target.defn;
-	int			words = defn->member_words;
+	int			words = defn->shape.member_words;
 	int16		len;
 	bool		byval;
 	char		align;
@@ -479,7 +479,7 @@ bool
 lb_read_ranks_rows(LbCall *call, const int64 *members, const bool *nulls,
 				   int n, LbRows *rows)
 {
-	int			words = call->access.target.defn->member_words;
+	int			words = call->access.target.defn->shape.member_words;
 	Ranked		ranked;
 
 	make_rows(rows, call, n);
@@ -512,7 +512,7 @@ bool
 lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
-	int			words = call->access.target.defn->member_words;
+	int			words = call->access.target.defn->shape.member_words;
 	int64	   *members = NULL;
 	bool	   *nulls = NULL;
 	int			n = array_operand(call, &members, &nulls);
@@ -566,8 +566,8 @@ static int
 among_keys(LbCall *call, const int64 *members, const bool *nulls, int n,
 		   int64 *keys)
 {
-	int			words = call->access.target.defn->member_words;
-	int			width = call->access.target.defn->width;
+	int			words = call->access.target.defn->shape.member_words;
+	int			width = call->access.target.defn->shape.width;
 	int			nfound = 0;
 	Ranked		ranked;
 
@@ -594,8 +594,8 @@ among_keys(LbCall *call, const int64 *members, const bool *nulls, int n,
 bool
 lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 {
-	int			width = call->access.target.defn->width;
-	int			words = call->access.target.defn->member_words;
+	int			width = call->access.target.defn->shape.width;
+	int			words = call->access.target.defn->shape.member_words;
 	int64	   *members = NULL;
 	bool	   *nulls = NULL;
 	int			n = array_operand(call, &members, &nulls);

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "index/core.h"
+#include "index/shape.h"
 
 /* Words of a tuple: a board's number, then a key. */
 #define LB_SORT_MAX_WORDS (LB_MAX_WIDTH + 1)

@@ -300,7 +300,7 @@ static LbBuildResult
 apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 			uint64 *napplied)
 {
-	int			stride = lb_entry_words(build->shared->width);
+	int			stride = lb_entry_words(build->shared->shape.width);
 
 	while (page_ref != LB_NONE)
 	{

@@ -199,7 +199,7 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 	Scan		s = {.values = values,.snapshot = snapshot,
 	.progress = progress,.poll = poll};
 
-	s.sort = lb_sort_begin(defn->width + (defn->family ? 1 : 0),
+	s.sort = lb_sort_begin(defn->shape.width + (defn->family ? 1 : 0),
 						   (Size) maintenance_work_mem * 1024);
 	memset(values, 0, sizeof(*values));
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)

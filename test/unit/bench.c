@@ -297,6 +297,7 @@ main(int argc, char **argv)
 	LbAccount	account = {0};
 	LbMem		mem;
 	LbIndex		index;
+	LbShape		shape = lb_fixed_shape(WIDTH, 1);
 	LbBulk		bulk;
 	void	   *region;
 	int64	   *keys;
@@ -329,7 +330,7 @@ main(int argc, char **argv)
 
 	CALLGRIND_ZERO_STATS;
 	start = now();
-	lb_index_init(&index, WIDTH, 1);
+	lb_index_init(&index, &shape);
 	if (lb_bulk_begin(&bulk, &mem, &index, members) != LB_OK)
 		die("bulk begin");
 	for (i = 0; i < members; i++)

@@ -106,7 +106,7 @@ model_open(Model *model, int width, int member_words, int universe,
 					   (uint64) universe * width * 8 / LB_PAGE_SIZE + 64));
 	for (i = 0; i < universe; i++)
 		make_key(model, i, model_key(model, i));
-	lb_index_init(&model->index, width, member_words);
+	init_fixed(&model->index, width, member_words);
 	model->before = model->index;
 	return true;
 }
@@ -295,9 +295,9 @@ look_up_many(Model *model, int nwords)
 	for (i = 0; i < n; i++)
 	{
 		which[i] = (int) random_below(model->universe);
-		memcpy(members + i * index->member_words,
+		memcpy(members + i * index->shape.member_words,
 			   key_member(index, model_key(model, which[i])),
-			   index->member_words * sizeof(int64));
+			   index->shape.member_words * sizeof(int64));
 	}
 	lb_index_lookup_many(&model->world.arena, index, members, n, nwords, keys,
 						 found, places);

@@ -12,6 +12,15 @@
 #define LB_MODEL_H
 
 #include "index/skiplist.h"
+
+/* Make an empty index whose keys have a fixed width. */
+static inline void
+init_fixed(LbIndex *index, int width, int member_words)
+{
+	LbShape		shape = lb_fixed_shape(width, member_words);
+
+	lb_index_init(index, &shape);
+}
 #include "test.h"
 
 typedef enum Scores

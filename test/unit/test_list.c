@@ -111,7 +111,7 @@ test_any_memory(int width)
 		memset(lb_ptr(&world.arena, world.arena.fresh), patterns[i],
 			   (Size) (world.arena.nchunks - world.arena.fresh) *
 			   LB_CHUNK_SIZE);
-		lb_index_init(&index, width, 1);
+		init_fixed(&index, width, 1);
 		memset(key, patterns[i], sizeof(key));
 		memcpy(above, key, sizeof(above));
 		above[0] ^= 2;
@@ -478,7 +478,7 @@ test_prefetch(int width, int rounds)
 
 	if (!world_open(&world, 400))
 		return false;
-	lb_index_init(&index, width, 1);
+	init_fixed(&index, width, 1);
 	for (i = 0; i < 6000; i++)
 	{
 		int64		key[LB_MAX_WIDTH] = {0};

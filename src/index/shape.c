@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * shape.c
+ *	  The shape of a board's keys: how many words their columns take.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/shape.h"
+
+LbShape
+lb_make_shape(const uint8 *columns, int nrank, int ncolumns)
+{
+	LbShape		shape;
+	int			texts = 0;
+
+	memset(&shape, 0, sizeof(shape));
+	Assert(nrank >= 1 && nrank < ncolumns && ncolumns <= LB_MAX_KEY_COLUMNS);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		bool text = columns[i] >= LB_TEXT;
+		int			words = text ? LB_INLINE_TEXT_WORDS : columns[i];
+
+		texts += text;
+
+		shape.width += (uint8) words;
+		if (i >= nrank)
+			shape.member_words += (uint8) words;
+	}
+	if (texts > 0)
+	{
+		shape.width++;
+		shape.member_words = 0;
+		shape.ncolumns = (uint8) ncolumns;
+		shape.nrank = (uint8) nrank;
+		memcpy(shape.columns, columns, ncolumns);
+	}
+	return shape;
+}
+
+int
+lb_count_words(const LbShape *shape, int first, int last, const int64 *words)
+{
+	int			n = 0;
+
+	for (int i = first; i < last; i++)
+	{
+		uint8		column = shape->columns[i];
+		uint8		end = column == LB_TEXT ? 0 : 0xff;
+
+		if (column < LB_TEXT)
+			n += column;
+		else
+			while ((uint8) words[n++] != end)
+				;
+	}
+	return n;
+}
