@@ -16,6 +16,9 @@
  * before it runs: everything that it refers to must belong to PostgreSQL or to this
  * extension, whatever name has led there.
  *
+ * The code that runs a statement keeps its plan in a variable (LbPlan).  Defining
+ * queries have a plan for each board, so reads/query.c keeps those in a hash.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -133,6 +136,23 @@ lb_plan_has(SPIPlanPtr plan, Oid table)
 	return false;
 }
 
+const char *
+lb_plan_text(SPIPlanPtr plan)
+{
+	const CachedPlanSource *source = (const CachedPlanSource *)
+		linitial(SPI_plan_get_plan_sources(plan));
+
+	return source->query_string;
+}
+
+bool
+lb_is_missing_table(const ErrorData *error, const char *text)
+{
+	return error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
+		error->internalquery != NULL &&
+		strcmp(error->internalquery, text) == 0;
+}
+
 void
 lb_wrong_table(Oid table)
 {
@@ -156,9 +176,7 @@ check_table(SPIPlanPtr plan, Oid table)
 
 /*
  * Raise 40001 instead of the parser's error that it has not found a table by its
- * name: we hold a lock on the table, so its name has changed.  If something else
- * raises the same error, such as a trigger of the user's, the error carries another
- * text.
+ * name: we hold a lock on the table, so its name has changed.
  */
 static void
 rethrow(MemoryContext context, const char *text, Oid table)
@@ -167,9 +185,7 @@ rethrow(MemoryContext context, const char *text, Oid table)
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
-	if (OidIsValid(table) && error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
-		error->internalquery != NULL &&
-		strcmp(error->internalquery, text) == 0)
+	if (OidIsValid(table) && lb_is_missing_table(error, text))
 	{
 		FlushErrorState();
 		lb_wrong_table(table);
@@ -222,12 +238,9 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 	}
 	PG_CATCH();
 	{
-		const CachedPlanSource *source = (const CachedPlanSource *)
-			linitial(SPI_plan_get_plan_sources(plan));
-
 		/* PostgreSQL may have parsed a kept plan again. */
 		(*running)--;
-		rethrow(context, source->query_string, table);
+		rethrow(context, lb_plan_text(plan), table);
 	}
 	PG_END_TRY();
 	(*running)--;

@@ -15,7 +15,8 @@
 #include "util/compat.h"
 
 /*
- * A statement whose plan is kept from call to call, in a static variable.
+ * A statement whose plan is kept from call to call, in a static variable of the
+ * code that runs it.
  */
 typedef struct LbPlan
 {
@@ -69,6 +70,17 @@ extern SPIPlanPtr lb_prepare(const char *text, Oid table, int nargs,
  * run.
  */
 extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
+
+/* The text that a plan was made from.  It lives as long as the plan. */
+extern const char *lb_plan_text(SPIPlanPtr plan);
+
+/*
+ * Whether an error says that a name in this text leads to no table.  If something
+ * inside the statement raises the same error, such as a trigger of the user's, the
+ * error carries another text.  So this one comes from parsing, before anything was
+ * opened or pushed that would have to be undone.
+ */
+extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);

@@ -6,26 +6,23 @@
  * Each runs in the caller's snapshot, with the caller's privileges and
  * row-level security.  query_text.c has the texts.
  *
+ * Each board has plans of its own, so a hash keeps them.  The other statements of
+ * the library keep one plan each, in a variable of the code that runs them (spi.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "boards/catalog.h"
 #include "boards/resolve.h"
@@ -133,20 +130,6 @@ plans_are_stale(void)
 }
 
 /*
- * Whether an error says that a name in a query's text leads to no table.  An
- * error raised inside the query carries a different query text.  So this one
- * comes from parsing, before anything was opened or pushed that would have to
- * be undone.
- */
-static bool
-is_gone(const ErrorData *error, const char *text)
-{
-	return error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
-		error->internalquery != NULL &&
-		strcmp(error->internalquery, text) == 0;
-}
-
-/*
  * Switch to the table's owner, if the query must run with the owner's rights.
  * Returns whether lb_restore_user() must follow.  *shared says whether the plan
  * may be kept and used by every role.
@@ -223,7 +206,7 @@ execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
 		plans_running--;
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (!is_gone(error, text))
+		if (!lb_is_missing_table(error, text))
 			PG_RE_THROW();
 		FlushErrorState();
 		gone = true;
@@ -287,14 +270,6 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	lb_wrong_table(source);
 }
 
-static const char *
-plan_text(SPIPlanPtr plan)
-{
-	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
-
-	return source->query_string;
-}
-
 /*
  * The plan of a query: the one that is kept, if it may be shared and is there, or
  * else a new one.  *text is the text that it was made from.
@@ -335,7 +310,7 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 			entry->plan = NULL;
 		if (entry->plan != NULL)
 		{
-			*text = plan_text(entry->plan);
+			*text = lb_plan_text(entry->plan);
 			return entry->plan;
 		}
 	}
@@ -346,10 +321,8 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 		argtypes[nargs++] = TEXTOID;
 
 	*text = lb_query_text(defn, args->query, args->method);
-	plan = SPI_prepare_cursor(*text, nargs, argtypes, CURSOR_OPT_PARALLEL_OK);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare the defining query: %s",
-			 SPI_result_code_string(SPI_result));
+	plan = lb_prepare(*text, InvalidOid, nargs, argtypes,
+					  CURSOR_OPT_PARALLEL_OK);
 
 	/*
 	 * Keep the plan only if its definition has not changed meanwhile.  The
