@@ -238,23 +238,6 @@ copy_value(uint32 hash, LbRef ref, void *arg)
 	return live->n < (int) lengthof(live->boards);
 }
 
-static bool
-is_numbered(const LbValues *values, uint32 hash, const LbValue *value)
-{
-	if (values->nbuckets == 0)
-		return false;
-	for (uint32 at = hash & (values->nbuckets - 1); values->buckets[at] >= 0;
-		 at = (at + 1) & (values->nbuckets - 1))
-	{
-		const LbValue *have = &values->values[values->buckets[at]];
-
-		if (have->len == value->len &&
-			memcmp(have->data, value->data, value->len) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Boards of a family that are in the index, but have no row in the table. */
 static void
 verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
@@ -285,7 +268,7 @@ verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
 				target.value.data = live->boards[i].value;
 				target.hash = live->boards[i].hash;
 				target.stripe = s;
-				if (!is_numbered(values, target.hash, &target.value))
+				if (!lb_values_have(values, target.hash, &target.value))
 					verify_board(v, &target, sort, 0, &none);
 			}
 			CHECK_FOR_INTERRUPTS();
@@ -340,12 +323,10 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 			memset(&target, 0, sizeof(target));
 			target.defn = defn;
 			target.has_value = true;
-			target.value = values.values[number];
-			target.hash = values.hashes[number];
+			target.value = values.values[number]->value;
+			target.hash = values.values[number]->hash;
 			target.stripe = lb_value_stripe(true, target.hash);
-			if (only == NULL || (only->value.len == target.value.len &&
-								 memcmp(only->value.data, target.value.data,
-										target.value.len) == 0))
+			if (only == NULL || lb_value_equal(&only->value, &target.value))
 				verify_board(v, &target, sort, number, &tuple);
 			else
 			{
@@ -356,7 +337,7 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 		if (only == NULL)
 			verify_unnumbered(v, &values, sort);
 		else if (only->value.len <= LB_MAX_VALUE &&
-				 !is_numbered(&values, only->hash, &only->value))
+				 !lb_values_have(&values, only->hash, &only->value))
 		{
 			const int64 *none = NULL;
 

@@ -105,8 +105,7 @@ lb_live_board_find(LbSharedBoard *shared, LbStripe *stripe, uint32 hash,
 		LbLiveBoard *board = lb_live_board_at(ref);
 		LbValue		have = lb_live_board_value(board);
 
-		if (have.len == value->len &&
-			memcmp(have.data, value->data, value->len) == 0)
+		if (lb_value_equal(&have, value))
 		{
 			*result = ref;
 			return board;

@@ -28,6 +28,12 @@ typedef struct LbValue
 	const char *data;
 } LbValue;
 
+static inline bool
+lb_value_equal(const LbValue *a, const LbValue *b)
+{
+	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
 /* Hash and stripe of a board's value. */
 extern uint32 lb_value_hash(const LbValue *value);
 static inline int

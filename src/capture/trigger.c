@@ -145,8 +145,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	read_row(defn, deleted ? NULL :
 			 inserted ? trigger->tg_trigslot : trigger->tg_newslot, &new);
 	same_board = old.ranked && new.ranked &&
-		old.value.len == new.value.len &&
-		memcmp(old.value.data, new.value.data, old.value.len) == 0;
+		lb_value_equal(&old.value, &new.value);
 	if (same_board && lb_words_cmp(old.key, new.key, defn->shape.width) == 0)
 		return;
 

@@ -305,8 +305,7 @@ is_board(const LbXactBoard *board, const LbDefinition *defn,
 {
 	return board->xdefn->defn.id == defn->id &&
 		board->xdefn->defn.catalog == defn->catalog &&
-		board->value.len == value->len &&
-		memcmp(board->value.data, value->data, value->len) == 0;
+		lb_value_equal(&board->value, value);
 }
 
 /* A board of the transaction, or NULL; hash is the value's. */

@@ -52,7 +52,7 @@ typedef struct Found
 {
 	int			n;
 	LbRef		boards[BOARDS_AT_ONCE];
-}			Found;
+} Found;
 
 static bool
 find_queue(uint32 hash, LbRef ref, void *arg)
@@ -219,8 +219,8 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 			if (current >= 0)
 				result = lb_bulk_finish(&bulk);
 			current = tuple[0];
-			board = new_board_make(build, values->hashes[current],
-								   &values->values[current], &ref);
+			board = new_board_make(build, values->values[current]->hash,
+								   &values->values[current]->value, &ref);
 			if (board == NULL)
 				return LB_NOMEM;
 			if (result == LB_OK)
@@ -260,14 +260,14 @@ typedef struct Queues
 		LbRef		first;
 		LbLiveBoard *board;
 	}			queues[BOARDS_AT_ONCE];
-}			Queues;
+} Queues;
 
 /*
  * Take the queues of some boards of a stripe, whose lock is held exclusively.
  * Returns false if there was no memory for a new board.
  */
 static bool
-take_queues(LbBuild *build, LbStripe *stripe, Queues * queues)
+take_queues(LbBuild *build, LbStripe *stripe, Queues *queues)
 {
 	LbSharedBoard *shared = build->shared;
 	bool		ok = true;
@@ -329,7 +329,7 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 
 /* Apply queues, until one fails, and free them all. */
 static LbBuildResult
-apply_queues(LbBuild *build, const Queues * queues, uint64 *napplied)
+apply_queues(LbBuild *build, const Queues *queues, uint64 *napplied)
 {
 	LbBuildResult result = LB_BUILD_DONE;
 
@@ -345,7 +345,7 @@ apply_queues(LbBuild *build, const Queues * queues, uint64 *napplied)
 
 /* Free queues that cannot be applied. */
 static void
-free_queues(LbBuild *build, const Queues * queues)
+free_queues(LbBuild *build, const Queues *queues)
 {
 	for (int i = 0; i < queues->n; i++)
 		free_pages(&build->mem, queues->queues[i].first);
@@ -428,10 +428,10 @@ typedef struct Walk
 	LbStripe   *stripe;
 	bool		ok;
 	Found		empty;			/* new boards that are empty, some of them */
-}			Walk;
+} Walk;
 
 static void
-walk_all(Walk * walk, bool (*visit) (uint32 hash, LbRef ref, void *arg))
+walk_all(Walk *walk, bool (*visit) (uint32 hash, LbRef ref, void *arg))
 {
 	LbSharedBoard *shared = walk->build->shared;
 

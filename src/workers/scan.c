@@ -35,80 +35,68 @@ typedef struct Scan
 	void		(*poll) (void);
 } Scan;
 
-/* Twice the buckets, with all values entered anew. */
-static void
-enlarge_buckets(LbValues *values)
+/* An entry of LbValues.by_value. */
+typedef struct ValueEntry
 {
-	int			nbuckets = Max(64, values->nbuckets * 2);
-	int32	   *buckets = MemoryContextAllocHuge(CurrentMemoryContext,
-												 nbuckets * sizeof(int32));
+	const LbScannedValue *scanned;
+	uint32		hash;
+	char		status;
+} ValueEntry;
 
-	memset(buckets, -1, nbuckets * sizeof(int32));
-	for (int i = 0; i < values->nvalues; i++)
-	{
-		uint32		at = values->hashes[i] & (nbuckets - 1);
+#define SH_PREFIX value
+#define SH_ELEMENT_TYPE ValueEntry
+#define SH_KEY_TYPE const LbScannedValue *
+#define SH_KEY scanned
+#define SH_HASH_KEY(tb, key) ((key)->hash)
+#define SH_EQUAL(tb, a, b) lb_value_equal(&(a)->value, &(b)->value)
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, entry) ((entry)->hash)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
 
-		while (buckets[at] >= 0)
-			at = (at + 1) & (nbuckets - 1);
-		buckets[at] = i;
-	}
-	if (values->buckets != NULL)
-		pfree(values->buckets);
-	values->buckets = buckets;
-	values->nbuckets = nbuckets;
-}
-
-/* Append a copy of a value. */
-static void
+/* A copy of a value, with the next number. */
+static LbScannedValue *
 add_value(LbValues *values, uint32 hash, const LbValue *value)
 {
-	char	   *copy;
+	LbScannedValue *scanned = palloc(sizeof(LbScannedValue) + value->len);
+	char	   *data = (char *) (scanned + 1);
 
 	if (values->nvalues == values->maxvalues)
 	{
-		values->maxvalues = Max(64, values->maxvalues * 2);
-		if (values->values == NULL)
-		{
-			values->values = palloc(values->maxvalues * sizeof(LbValue));
-			values->hashes = palloc(values->maxvalues * sizeof(uint32));
-		}
-		else
-		{
-			values->values = repalloc_huge(values->values,
-										   values->maxvalues * sizeof(LbValue));
-			values->hashes = repalloc_huge(values->hashes,
-										   values->maxvalues * sizeof(uint32));
-		}
+		values->maxvalues *= 2;
+		values->values = repalloc_huge(values->values,
+									   values->maxvalues * sizeof(LbScannedValue *));
 	}
-	copy = palloc(Max(1, value->len));
-	memcpy(copy, value->data, value->len);
-	values->values[values->nvalues].len = value->len;
-	values->values[values->nvalues].data = copy;
-	values->hashes[values->nvalues++] = hash;
+	memcpy(data, value->data, value->len);
+	scanned->number = values->nvalues;
+	scanned->hash = hash;
+	scanned->value.len = value->len;
+	scanned->value.data = data;
+	values->values[values->nvalues++] = scanned;
+	return scanned;
 }
 
-/* The number of a value, added if it is new. */
-static int
-value_number(LbValues *values, const LbValue *value)
+/* The value as the scan has met it first. */
+static const LbScannedValue *
+number_value(LbValues *values, const LbValue *value)
 {
-	uint32		hash = lb_value_hash(value);
-	uint32		at;
+	LbScannedValue sought = {.hash = lb_value_hash(value),.value = *value};
+	bool		found;
+	ValueEntry *entry = value_insert(values->by_value, &sought, &found);
 
-	if (values->nvalues * 2 >= values->nbuckets)
-		enlarge_buckets(values);
-	at = hash & (values->nbuckets - 1);
-	while (values->buckets[at] >= 0)
-	{
-		int			n = values->buckets[at];
+	if (!found)
+		entry->scanned = add_value(values, sought.hash, value);
+	return entry->scanned;
+}
 
-		if (values->hashes[n] == hash && values->values[n].len == value->len &&
-			memcmp(values->values[n].data, value->data, value->len) == 0)
-			return n;
-		at = (at + 1) & (values->nbuckets - 1);
-	}
-	values->buckets[at] = values->nvalues;
-	add_value(values, hash, value);
-	return values->nvalues - 1;
+bool
+lb_values_have(const LbValues *values, uint32 hash, const LbValue *value)
+{
+	LbScannedValue sought = {.hash = hash,.value = *value};
+
+	return value_lookup(values->by_value, &sought) != NULL;
 }
 
 /* Add the keys of one table's rows. */
@@ -122,7 +110,7 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 	int64		tuple[LB_SORT_MAX_WORDS];
 	MemoryContext row_context;
 	MemoryContext old;
-	LbValue		last_value = {-1, NULL};
+	const LbScannedValue *last = NULL;
 
 	row_context = AllocSetContextCreate(CurrentMemoryContext,
 										"leaderboard row",
@@ -147,12 +135,11 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 		MemoryContextSwitchTo(old);
 		if (ranked)
 		{
-			if (defn->family &&
-				(value.len != last_value.len ||
-				 memcmp(value.data, last_value.data, value.len) != 0))
+			if (defn->family)
 			{
-				tuple[0] = value_number(s->values, &value);
-				last_value = s->values->values[tuple[0]];
+				if (last == NULL || !lb_value_equal(&value, &last->value))
+					last = number_value(s->values, &value);
+				tuple[0] = last->number;
 			}
 			lb_sort_add(s->sort, tuple + first);
 		}
@@ -202,6 +189,13 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 	s.sort = lb_sort_begin(defn->shape.width + (defn->family ? 1 : 0),
 						   (Size) maintenance_work_mem * 1024);
 	memset(values, 0, sizeof(*values));
+	if (defn->family)
+	{
+		values->maxvalues = 64;
+		values->values = palloc(values->maxvalues * sizeof(LbScannedValue *));
+		values->by_value = value_create(CurrentMemoryContext,
+										values->maxvalues, NULL);
+	}
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		sort_parts(&s, defn, rel);
 	else

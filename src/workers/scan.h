@@ -16,15 +16,24 @@
 #include "boards/live.h"
 #include "util/sort.h"
 
-/* The values of a family's boards, numbered in the order of the scan. */
+/* A value of a board column, with its hash. */
+typedef struct LbScannedValue
+{
+	int			number;
+	uint32		hash;
+	LbValue		value;
+} LbScannedValue;
+
+/*
+ * The values of a family's boards, numbered in the order of the scan.  A plain
+ * board has none: by_value is NULL.
+ */
 typedef struct LbValues
 {
 	int			nvalues;
 	int			maxvalues;
-	LbValue    *values;
-	uint32	   *hashes;
-	int			nbuckets;		/* open addressing; -1 is free */
-	int32	   *buckets;
+	LbScannedValue **values;
+	struct value_hash *by_value;
 } LbValues;
 
 /*
@@ -38,5 +47,9 @@ typedef struct LbValues
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,
 							pg_atomic_uint64 *progress, void (*poll) (void));
+
+/* Whether the scan of a family has met a value, whose hash is given. */
+extern bool lb_values_have(const LbValues *values, uint32 hash,
+						   const LbValue *value);
 
 #endif							/* LB_SCAN_H */
