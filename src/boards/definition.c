@@ -466,10 +466,10 @@ replace_defns(LbDefinition **as_read, int n, LbDefinition **added, int nadded)
 	}
 }
 
-void
-lb_load_defns(void)
+/* Read lb_board; cat is NULL if the extension is not installed. */
+static pg_noinline void
+load_defns(const LbCatalog *cat)
 {
-	const LbCatalog *cat = lb_catalog();
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -481,8 +481,6 @@ lb_load_defns(void)
 	int			size = ndefns + 16;
 	uint64		before = ninvalidations;
 
-	if (cat != NULL && defns_valid)
-		return;
 	init();
 	if (defns_context == NULL)
 		defns_context = AllocSetContextCreate(TopMemoryContext,
@@ -529,6 +527,15 @@ lb_load_defns(void)
 
 	/* An invalidation that came meanwhile makes it stale again. */
 	defns_valid = ninvalidations == before;
+}
+
+void
+lb_load_defns(void)
+{
+	const LbCatalog *cat = lb_catalog();
+
+	if (cat == NULL || !defns_valid)
+		load_defns(cat);
 }
 
 LbDefinition *
@@ -613,29 +620,28 @@ typedef struct NameBound
 	int			len;
 } NameBound;
 
-static bool
-name_is_before(uint64 i, const void *arg)
+static int
+compare_name(const void *key, const void *element)
 {
-	const NameBound *sought = (const NameBound *) arg;
+	const NameBound *sought = (const NameBound *) key;
+	const char *name = (*(LbDefinition *const *) element)->name;
+	int			c = strncmp(sought->name, name, sought->len);
 
-	return strncmp(defns[i]->name, sought->name, sought->len) < 0;
+	/* A longer name with these bytes comes after this one. */
+	return c == 0 && name[sought->len] != '\0' ? -1 : c;
 }
 
 LbDefinition *
 lb_find_defn_len(const char *name, int len)
 {
 	NameBound	sought = {name, len};
-	int			at;
+	LbDefinition **found;
 
-	if (len > LB_MAX_NAME)
+	if (len > LB_MAX_NAME || ndefns == 0)
 		return NULL;
-
-	/* A longer name with these bytes comes after this one. */
-	at = (int) lb_lower_bound((uint64) ndefns, name_is_before, &sought);
-	if (at < ndefns && strncmp(defns[at]->name, name, len) == 0 &&
-		defns[at]->name[len] == '\0')
-		return defns[at];
-	return NULL;
+	found = bsearch(&sought, defns, ndefns, sizeof(LbDefinition *),
+					compare_name);
+	return found == NULL ? NULL : *found;
 }
 
 LbDefinition *

@@ -360,13 +360,11 @@ find_or_create(const LbDefinition *defn, bool create, bool *changed)
 }
 
 LbSharedBoard *
-lb_shared_board_attach(LbDefinition *defn, bool create)
+lb_shared_board_attach_anew(LbDefinition *defn, bool create)
 {
-	LbSharedBoard *shared = defn->shared;
+	LbSharedBoard *shared;
 	bool		changed;
 
-	if (shared != NULL && shared->generation == defn->generation)
-		return shared;
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	shared = find_or_create(defn, false, &changed);
 	if (shared == NULL && create && !changed)

@@ -21,7 +21,17 @@
  * or if it has changed: another one of the same number is in the directory, and is
  * taken offline.  Never raises.  Takes the directory's lock.
  */
-extern LbSharedBoard *lb_shared_board_attach(LbDefinition *defn, bool create);
+extern LbSharedBoard *lb_shared_board_attach_anew(LbDefinition *defn,
+												  bool create);
+
+/* The same, without the lock if the definition is where it was found last. */
+static inline LbSharedBoard *
+lb_shared_board_attach(LbDefinition *defn, bool create)
+{
+	if (defn->shared != NULL && defn->shared->generation == defn->generation)
+		return defn->shared;
+	return lb_shared_board_attach_anew(defn, create);
+}
 
 /*
  * Whether a definition in shared memory has the same keys as defn.  Widths are

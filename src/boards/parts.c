@@ -107,7 +107,7 @@ look_up_parts(LbDefinition *defn, List *parts, const LbCatalog *cat)
 }
 
 bool
-lb_resolve_parts(LbDefinition *defn, bool wait)
+lb_resolve_parts_anew(LbDefinition *defn, bool wait)
 {
 	const LbCatalog *cat;
 	List	   *parts;
@@ -116,8 +116,6 @@ lb_resolve_parts(LbDefinition *defn, bool wait)
 	Oid		   *oids;
 	int			n = 0;
 
-	if (defn->relkind != RELKIND_PARTITIONED_TABLE || defn->parts_valid)
-		return true;
 	context = AllocSetContextCreate(CurrentMemoryContext,
 									"leaderboard partitions",
 									ALLOCSET_SMALL_SIZES);

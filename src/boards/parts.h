@@ -10,19 +10,29 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "utils/relcache.h"
 
 #include "boards/definition.h"
 
 /*
- * Look up the partitions of a partitioned source, unless they are known, and lock
- * them in AccessShareLock until the end of the transaction.  Without wait, returns
- * false if a lock is not available at once.  The source must be locked.  Can raise.
- *
- * If they are known nothing is locked, so most reads lock the source alone: what
- * another transaction does to a partition gets into the board with its commit.
+ * Look up the partitions of a partitioned source, and lock them in AccessShareLock
+ * until the end of the transaction.  Without wait, returns false if a lock is not
+ * available at once.  The source must be locked.  Can raise.
  */
-extern bool lb_resolve_parts(LbDefinition *defn, bool wait);
+extern bool lb_resolve_parts_anew(LbDefinition *defn, bool wait);
+
+/*
+ * The same, unless the source has no partitions or they are known.  Then nothing
+ * is locked, so most reads lock the source alone: what another transaction does to
+ * a partition gets into the board with its commit.
+ */
+static inline bool
+lb_resolve_parts(LbDefinition *defn, bool wait)
+{
+	return defn->relkind != RELKIND_PARTITIONED_TABLE || defn->parts_valid ||
+		lb_resolve_parts_anew(defn, wait);
+}
 
 /*
  * A copy of a resolved definition with the column numbers of a partition, in

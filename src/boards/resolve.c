@@ -269,14 +269,11 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 }
 
 void
-lb_resolve_defn(LbDefinition *defn)
+lb_resolve_anew(LbDefinition *defn)
 {
 	const LbCatalog *cat = lb_catalog();
 	Relation	rel;
 	uint64		changes;
-
-	if (defn->resolved)
-		return;
 
 	/*
 	 * The relcache entry alone: a transaction that writes to a partition

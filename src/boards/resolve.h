@@ -15,11 +15,19 @@
 #include "boards/definition.h"
 
 /*
- * Resolve a definition against its source, which must be locked, unless it is
- * resolved.  Raises ERRCODE_UNDEFINED_TABLE if the source is gone, and what a
- * catalog lookup can raise.
+ * Resolve a definition against its source, which must be locked.  Raises
+ * ERRCODE_UNDEFINED_TABLE if the source is gone, and what a catalog lookup can
+ * raise.
  */
-extern void lb_resolve_defn(LbDefinition *defn);
+extern void lb_resolve_anew(LbDefinition *defn);
+
+/* The same, unless it is resolved. */
+static inline void
+lb_resolve_defn(LbDefinition *defn)
+{
+	if (!defn->resolved)
+		lb_resolve_anew(defn);
+}
 
 /*
  * Settle the width of a definition that may not be resolved, by the types that
