@@ -120,7 +120,7 @@ extern void lb_refuse_build(LbSharedBoard *shared, const char *reason);
 /* The index serves. */
 extern void lb_set_ready(LbSharedBoard *shared);
 
-/* The old index was given up for want of memory; the build goes on. */
+/* The old index was given up for lack of memory; the build goes on. */
 extern void lb_restart_build(LbSharedBoard *shared, uint64 generation);
 
 /*

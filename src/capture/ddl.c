@@ -3,9 +3,9 @@
  * ddl.c
  *	  What the current transaction does to boards and their tables.
  *
- * Boards and tables that come or go are a list of operations.  Their numbers
- * are of the same sequence as those of the transaction's changes, so an
- * aborted subtransaction cuts them off likewise.  xact.c carries them out.
+ * The boards and tables that the transaction creates or drops are a list of
+ * operations.  Operations and changes are numbered in one sequence, so an
+ * aborted subtransaction cuts off both.  xact.c carries the operations out.
  *
  * DDL can also let rows change without the row triggers: it disables a
  * trigger, rewrites the table, attaches a partition.  The transaction's
@@ -67,7 +67,7 @@ static ProcessUtility_hook_type prev_process_utility = NULL;
  * ----------------------------------------------------------------
  */
 
-/* defn is NULL where relation is what was dropped.  Can raise. */
+/* defn is NULL if a relation or a database was dropped.  Can raise. */
 static void
 add_op(LbDdlKind kind, const LbDefinition *defn, Oid relation)
 {
@@ -251,7 +251,7 @@ truncate_begins(Oid relid)
 		}
 		else if (list_member_oid(ancestors, defns[i]->source))
 		{
-			/* Without its table, a partition fires no trigger of ours. */
+			/* The TRUNCATE of a partition alone fires no trigger of ours. */
 			xdefn = lb_xact_find_defn(defns[i]);
 			if (xdefn == NULL || xdefn->truncate_cid != cid ||
 				xdefn->truncate_began != lb_xact_next_seq() ||
@@ -262,7 +262,10 @@ truncate_begins(Oid relid)
 	if (lb_xact_next_seq() == began)
 		return;
 
-	/* This has taken a number, but the TRUNCATE of the others goes on. */
+	/*
+	 * Unknown changes have taken a number.  For the other definitions the
+	 * TRUNCATE still begins.
+	 */
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
 		if (xdefn->truncate_began == began && xdefn->truncate_cid == cid &&
@@ -349,10 +352,9 @@ has_new_name(Oid relid, AttrNumber attno)
 /*
  * Returns whether a column was renamed, which changes no rows.  The catalogs
  * do not show the new name before the end of the statement.  So remember the
- * boards that use the column, with the numbers of all their columns, and have
- * them recorded anew at the end of the statement (follow_renames).  A
- * partition's columns are renamed with those of its table, whose boards this
- * is about.
+ * boards that use the column, with the numbers of all their columns, and
+ * record them anew at the end of the statement (follow_renames).  A partition's
+ * columns are renamed with those of its table, which has the boards.
  */
 static bool
 column_renamed(Oid relid, AttrNumber attno)
@@ -377,9 +379,8 @@ column_renamed(Oid relid, AttrNumber attno)
 /*
  * At the end of a statement that has added operations.  Boards that an
  * earlier statement has renamed are no longer recorded by their old number,
- * and are skipped.  A statement within an event trigger follows the renames
- * of the outer statement as well, or if it adds no operation leaves them to
- * that.
+ * and are skipped.  If a statement within an event trigger adds operations, it
+ * follows the renames of the outer statement, too; if not, that one does.
  */
 static void
 follow_renames(void)
@@ -440,8 +441,8 @@ read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
 
 /*
  * A capture trigger was altered or is dropped.  On a partition it is a clone:
- * follow it to the table that it was cloned from, even where the partition is
- * no longer that table's (DETACH).
+ * follow it to the table that it was cloned from, even if the partition does not
+ * belong to that table any more (DETACH).
  */
 static void
 capture_altered(TriggerFacts facts)
@@ -483,8 +484,8 @@ brings_rows(Oid relid)
  * one or the replaced one is a capture trigger, rows may have gone
  * uncaptured.
  *
- * A clone has no effect of its own, but by a new clone a table has become a
- * partition.  No trigger fires for the rows that it brings.
+ * A clone has no effect of its own, but a new one shows that a table has become
+ * a partition.  No trigger fires for the rows that it brings.
  */
 static void
 trigger_created(Oid trigger)
@@ -598,9 +599,9 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 /*
  * Lock a table and its partitions against writers, in ShareLock.
  *
- * A ShareLock that is waited for in the queue keeps all later writers waiting
- * too.  So first keep VACUUM and its like out, wait outside the queue for the
- * present writers to end, and then queue behind the few that have come
+ * While a backend waits for a ShareLock in the lock's queue, all later writers
+ * wait, too.  So first keep VACUUM and its like out, wait outside the queue for
+ * the present writers to end, and then queue behind the few that have come
  * meanwhile.
  */
 static void

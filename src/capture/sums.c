@@ -12,8 +12,8 @@
  * key more cancel each other.  Otherwise the key goes into its index, if it
  * is the member's only one of its sign, or else it is surplus: the sum of its
  * member is ambiguous until a key comes that cancels one of them.  The result
- * does not depend on the order of the changes.  Adding a change that is
- * turned round takes the change back.
+ * does not depend on the order of the changes.  Adding the reverse of a change
+ * takes it back.
  *
  * All memory but the context is allocated without raising: an aborted
  * subtransaction's callback takes changes back, and reads add some under a
@@ -37,7 +37,7 @@
 /* Bytes that must be free before a change, which may split blocks and pages. */
 #define MARGIN (24 * LB_PAGE_SIZE)
 
-/* Up to this many scores are remembered; beyond, all are looked at again. */
+/* If more scores than this have changed, the next read looks at all scores. */
 #define MAX_SCORES(sums) \
 	(4 * ((sums)->removed.members + (sums)->added.members) + 4096)
 
@@ -134,8 +134,8 @@ lb_sums_free(LbSums *sums)
  */
 
 /*
- * Give an array of n elements, of "words" words each, room for "more" others.
- * Returns false if there is no memory.
+ * Make room for "more" elements in an array of n elements, of "words" words
+ * each.  Returns false if there is no memory.
  */
 static bool
 lengthen(LbSums *sums, int64 **array, int words, int n, int *max, int64 more)
@@ -573,7 +573,7 @@ lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 
 		lb_count_work(batch);
 
-		/* Look-ups in a batch wait for memory together. */
+		/* The cache misses of a batch overlap. */
 		lb_index_lookup_many(&sums->arena, &sums->removed, members, batch,
 							 width, removed, takes, places);
 		if (index != NULL)

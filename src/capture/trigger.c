@@ -4,9 +4,9 @@
  *	  The triggers of sources, and the keys of their rows.
  *
  * lb_capture() is an AFTER trigger, ENABLE ALWAYS, for each row and for
- * TRUNCATE.  It appends what a row's change means to each board of its table
- * to the list of xactlog.c.  What it cannot capture becomes an unknown
- * change: the write itself does not fail.
+ * TRUNCATE.  For each board of the table, it appends the change of the row to
+ * the list of xactlog.c.  What it cannot capture becomes an unknown change: the
+ * write itself does not fail.
  *
  * lb_set_updated_at() is a BEFORE UPDATE trigger of the default tables, which
  * lb_create_tables() makes.
@@ -105,11 +105,11 @@ typedef struct RankedRow
 	LbValue		value;
 	char		digits[32];		/* value may point into it */
 	CommandId	cid;			/* of the command that changed it */
-}			RankedRow;
+} RankedRow;
 
 /* slot is NULL if there is no such row. */
 static void
-read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow * row)
+read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 {
 	row->ranked = slot != NULL &&
 		lb_row_key(defn, slot, row->key, &row->value, row->digits);
@@ -214,8 +214,8 @@ lb_capture(PG_FUNCTION_ARGS)
 						"lb_capture")));
 
 	/*
-	 * Without shared memory there is no index that could become wrong.  As a
-	 * BEFORE trigger of a user's, let every row pass as it is.
+	 * Without shared memory there is no index that could become wrong.  If a
+	 * user has made it a BEFORE trigger, every row passes unchanged.
 	 */
 	cat = lb_shared == NULL ? NULL : lb_catalog();
 	if (cat == NULL || !is_our_trigger(trigger, cat->capture))
@@ -287,9 +287,9 @@ find_score_and_time(Relation rel, int *score, int *updated_at)
 }
 
 /*
- * A score that changes was reached now, unless the statement sets the time.  A
- * row of a table without these columns passes as it is: a write does not fail
- * because of this trigger.
+ * If the score changes, it was reached now, unless the statement sets the time.
+ * If the table does not have these columns, the row passes unchanged: a write
+ * does not fail because of this trigger.
  */
 Datum
 lb_set_updated_at(PG_FUNCTION_ARGS)

@@ -18,7 +18,7 @@
  *	ABORT			The transaction discards what it has published.
  *
  *	PRE_PREPARE,	The same as PRE_COMMIT, but all is published in shared memory,
- *	PREPARE			for no callback runs when the prepared transaction ends.
+ *	PREPARE			because no callback runs when the prepared transaction ends.
  *
  * After the commit record nothing here, and nothing that is called from here,
  * allocates process memory, looks up a catalog, or raises: an error there is a
@@ -104,7 +104,7 @@ count_unknown(LbXactDefn *xdefn)
 													   n * sizeof(LbSharedRef),
 													   MCXT_ALLOC_NO_OOM);
 
-		/* The commit does not fail for want of this memory. */
+		/* The commit does not fail for lack of this memory. */
 		if (more == NULL)
 		{
 			lb_take_offline(xdefn->ref.shared, LOST_REASON, true);
@@ -124,9 +124,9 @@ count_unknown(LbXactDefn *xdefn)
 }
 
 /*
- * At AFTER_LOCKS.  Invalidations are sent after the COMMIT callbacks, so the
- * count has to last longer than these: a build that finds the count at zero
- * has seen what the transaction did to triggers.
+ * At AFTER_LOCKS.  PostgreSQL sends invalidations after the COMMIT callbacks, so
+ * the count lasts longer than these: a build that finds it at zero has seen what
+ * the transaction did to triggers.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit,
@@ -135,7 +135,7 @@ resources_released(ResourceReleasePhase phase, bool isCommit,
 	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel || ncounted == 0)
 		return;
 
-	/* The transaction has no lock left that keeps a definition from going. */
+	/* No lock of the transaction keeps a definition in place any more. */
 	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 	while (ncounted > 0)
 	{

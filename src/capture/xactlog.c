@@ -13,7 +13,7 @@
  * within the transaction.  An aborted subtransaction is cut off at the number
  * with which it began.  A TRUNCATE voids the changes before its number.
  *
- * A write never fails for want of memory here: the changes of the definition
+ * A write never fails for lack of memory here: the changes of the definition
  * become "unknown" from that number on, and the definition goes offline if the
  * transaction commits.
  *
@@ -65,8 +65,8 @@ typedef struct LbPiece
 #define MAX_PIECE 8192
 
 /*
- * Up to this many changes are summed up anew, in arrays, when others have
- * come.  Tests make it less.
+ * Up to this many changes are summed up in arrays, anew after each change.
+ * Tests set it lower.
  */
 #ifndef LB_FEW_OWN
 #define LB_FEW_OWN 32
@@ -110,7 +110,7 @@ change_at(const LbPiece *piece, int width, int n)
 	return (Change *) ((char *) piece->changes + n * change_size(width));
 }
 
-/* The last change of a board, of which there must be one. */
+/* The last change of a board, which has at least one. */
 static inline Change *
 last_change(const LbXactBoard *board)
 {
@@ -204,7 +204,7 @@ lb_xact_next_seq(void)
  * ----------------------------------------------------------------
  */
 
-/* Move all elements of a bucket to a table's, the newest still first. */
+/* Move all elements of a bucket to a table, where the newest stays first. */
 static void
 move_bucket(slist_head *from, LbXactTable *to)
 {
@@ -368,7 +368,10 @@ make_board(LbDefinition *defn, const LbValue *value)
  * ----------------------------------------------------------------
  */
 
-/* What is rolled back together with the number seq was not lost. */
+/*
+ * Changes from number seq on are unknown.  If seq is rolled back, so are all of
+ * them, and no change was lost.
+ */
 static void
 unknown_from(LbXactDefn *xdefn, uint64 seq, const char *reason)
 {

@@ -32,7 +32,7 @@ typedef struct LbOwn
 
 /*
  * What the transaction has changed on the target's board, as a snapshot with
- * this command id sees it.  With as_sums, a few changes come as sums too.
+ * this command id sees it.  With as_sums, even a few changes come as sums.
  *
  * The result belongs to the transaction.  It is valid until the transaction's
  * next change, or the next call for the board.  Returns false if the changes
@@ -59,8 +59,8 @@ extern bool lb_changed_here(Oid source);
  */
 
 /*
- * A hash table in the transaction's memory.  Few elements share one bucket.
- * The newest element comes first in its bucket.
+ * A hash table in the transaction's memory.  A table of few elements has one
+ * bucket.  The newest element comes first in its bucket.
  */
 typedef struct LbXactLink
 {
@@ -97,7 +97,7 @@ typedef struct LbSharedRef
 	uint64		generation;
 } LbSharedRef;
 
-/* What the transaction has to do with one definition. */
+/* The transaction's record of one definition. */
 typedef struct LbXactDefn
 {
 	struct LbXactDefn *next;	/* of lb_xact.defns */
@@ -140,7 +140,7 @@ typedef struct LbOwnSums
 
 /*
  * Sums that a board has: for the snapshots of new statements, and for those
- * of a statement or cursor that began earlier and runs meanwhile.
+ * of a statement or cursor that began earlier and is still running.
  */
 #define LB_MAX_OWN_SUMS 2
 
@@ -203,7 +203,7 @@ extern LbXactDefn *lb_xact_make_defn(LbDefinition *defn);
 
 /*
  * Append a change of one member on one board; old or new may be NULL.  Can
- * raise, but not for want of memory for the list itself: the changes are then
+ * raise, but not if the list itself gets no memory: the changes are then
  * unknown.
  */
 extern void lb_xact_add_change(LbDefinition *defn, const LbValue *value,

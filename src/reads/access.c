@@ -69,7 +69,7 @@ cause_of_problem(LbDefinition *defn)
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
 }
 
-/* Whether AFTER triggers of the source or of a partition are still to fire. */
+/* Whether the source or a partition has AFTER triggers that have not fired yet. */
 static bool
 triggers_pending(const LbDefinition *defn)
 {
@@ -171,7 +171,7 @@ attach(LbAccess *a)
 		if (lb_created_here(defn))
 			return LB_CAUSE_BUILDING;
 
-		/* A database that was restored, or made from a template. */
+		/* The database was restored, or made from a template. */
 		a->shared = lb_shared_board_attach(defn, true);
 		if (a->shared == NULL)
 			return LB_CAUSE_OFFLINE;

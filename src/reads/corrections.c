@@ -193,7 +193,7 @@ same_corrections(const LbAccess *a, LbRef ref, const LbLiveBoard *board)
 		c->too_many || !same_snapshot(a))
 		return false;
 
-	/* Sums grow with the own changes, and lose none. */
+	/* Sums follow the own changes, and keep the changes of others. */
 	if (a->sums != NULL ? c->serial != a->sums->others :
 		c->curcid != a->snapshot.snapshot->curcid || c->own != own_serial(a))
 		return false;
@@ -212,8 +212,8 @@ same_index(uint64 version, uint64 other)
 }
 
 /*
- * lb_collect() into the corrections.  With since, only what has got into the index
- * after that version.
+ * Gather the changes of others into the corrections.  With since, only those that
+ * got into the index after that version.
  */
 static LbCollect
 gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
@@ -343,7 +343,7 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 
 	a->overlay = a->own.overlay;
 
-	/* After an own TRUNCATE, no change of others counts. */
+	/* If the transaction has truncated the table, no change of others counts. */
 	if (a->own.truncated)
 		return LB_COLLECTED;
 	if (same_corrections(a, ref, board) &&
@@ -382,9 +382,9 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
  * have changed, and takes it out again when a read of another snapshot comes.
  * Many changes of others alone have sums of their own.
  *
- * From a long history, each hold of the lock copies as much as takes a moment.
- * Between two holds the backend adds it to the sums, and after the last one it
- * adds what got into the index meanwhile.
+ * A long history is copied in slices, each under one hold of the lock.  Between
+ * two holds the backend adds the slice to the sums.  After the last slice it adds
+ * what got into the index meanwhile.
  * ----------------------------------------------------------------
  */
 
@@ -398,7 +398,7 @@ free_alone(void)
 		return;
 	if (c->sums == c->alone)
 	{
-		/* If there were too many changes, keep that fact of the snapshot. */
+		/* If the snapshot has too many changes, remember that. */
 		c->sums = NULL;
 		c->valid &= c->too_many;
 	}
@@ -650,7 +650,7 @@ collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 		return LB_COLLECT_AGAIN;
 	c->changes.width = sums->width;
 
-	/* After an own TRUNCATE, no change of others counts. */
+	/* If the transaction has truncated the table, no change of others counts. */
 	if (a->own.truncated)
 	{
 		if (sums->others == 0)
@@ -759,7 +759,7 @@ check_sums(LbAccess *a, const LbLiveBoard *board)
 	if (!a->fits)
 		return LB_COLLECTED;
 
-	/* Another index, after a build or because the board came to be. */
+	/* The index is another one: it was built anew, or the board is new. */
 	if (sums->checked_on != on)
 	{
 		sums->check_all = sums->checked_on != 0;
@@ -889,10 +889,9 @@ forget_at_xact_end(void)
 	TransactionId *xip = c->xip;
 
 	/*
-	 * Within a transaction, snapshots that look alike are the same as long as
-	 * the transactions that were running only end.  Its snapshots have left
-	 * out its own xid; those taken while it goes on as a prepared transaction
-	 * do not, nor do snapshots that are imported.
+	 * Snapshots with the same fields are the same within a transaction only,
+	 * whose snapshots leave out its own xid.  Those that are taken while it
+	 * goes on as a prepared transaction do not, nor do imported snapshots.
 	 */
 	c->valid = false;
 	free_alone();

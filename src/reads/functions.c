@@ -154,9 +154,9 @@ const LbReadFunction lb_top_function = {
 };
 
 /*
- * lb_top_json(n, board, skip): one object of the board's name, the time that
- * the transaction has started, and the rows of lb_top().  row_to_json() leaves
- * no space between the elements of an array of rows.
+ * lb_top_json(n, board, skip): one object of the board's name, the time at which
+ * the transaction started, and the rows of lb_top().  row_to_json() leaves no
+ * space between the elements of an array of rows.
  */
 static const LbReadFunction top_json_function = {
 	.board = 1,
@@ -251,7 +251,8 @@ static const LbReadFunction count_function = {
 
 /*
  * lb_count_between(lo, hi, board): rows with lo <= score <= hi; a null end is
- * open.  An open end is the type's own, so that an index can serve either way.
+ * open.  The query takes the end of the type's range instead, so that it can use
+ * an index in either case.
  */
 static const LbReadFunction count_between_function = {
 	.board = 2,
@@ -371,10 +372,10 @@ static const LbReadFunction among_function = {
  * least(buckets, R) buckets; a row at distance d from the worst score belongs to
  * bucket floor(d * k / R) + 1.
  *
- * The least distance in bucket i is ceil((i - 1) * R / k); from these the
- * bounds, in exact numeric arithmetic, and then one pass that finds each row's
- * bucket by binary search; or works it out, where there are too many bounds for
- * an array.
+ * The least distance in bucket i is ceil((i - 1) * R / k).  The query computes the
+ * bounds from these, in exact numeric arithmetic.  Then one pass finds each row's
+ * bucket by a binary search or, if the bounds are too many for an array, computes
+ * it.
  */
 static const LbReadFunction histogram_function = {
 	.board = 1,

@@ -18,7 +18,7 @@
 #include "reads/json.h"
 #include "reads/rows.h"
 
-/* Room for an entry of lb_top_json but its member, with a comma before it. */
+/* Room for an entry of lb_top_json with a comma before it, without its member. */
 #define LB_MAX_ENTRY \
 	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 2 * MAXINT8LEN)
 
@@ -56,7 +56,7 @@ finish_with_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
 		call->access.target.defn->member_type->json_len;
 	char	   *p;
 
-	/* Most of the time goes here, so room is made once for all. */
+	/* This takes most of the time, so make room once for all entries. */
 	enlargeStringInfo(buf, rows->n * entry + sizeof("]}"));
 	p = put_rows(buf->data + buf->len, call, rows);
 	put_literal(p, "]}");

@@ -3,7 +3,7 @@
  * mistyped.c
  *	  Names of boards that look mistyped.
  *
- * A board that does not exist is an error.  But where the family "*" exists, any
+ * A board that does not exist is an error.  But if the family "*" exists, any
  * name with a colon is one of its boards: a mistyped family is an empty board,
  * and goes unnoticed.  So a name gets a notice if its first part is neither a
  * family, nor the prefix of a row's board, nor that of an alias.
@@ -27,7 +27,7 @@
 #include "reads/query.h"
 #include "reads/mistyped.h"
 
-/* The most first parts of names that a session remembers. */
+/* How many first parts of names a session remembers. */
 #define MAX_PREFIXES 1000
 
 /*

@@ -25,9 +25,9 @@ extern int	lb_unknown_board;
  * notice, once in a session, or raise 42704, as leaderboard.unknown_board says.
  * target->prefix_len must not be 0.
  *
- * Says nothing where it cannot be known quickly or for sure: of a first part
- * longer than a name, in a transaction that writes to the table, and to a role
- * that may not read it.
+ * Does nothing if it cannot know quickly and for sure: if the first part is
+ * longer than a name, if the transaction has written to the table, or if the
+ * role may not read it.
  *
  * Returns true if an invalidation may have been processed, so that the target
  * must be looked up again.

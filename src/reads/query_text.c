@@ -25,8 +25,8 @@
  * P's columns appear in the text as scalar subqueries.  The planner makes each
  * an InitPlan, which is evaluated once, can be the bound of an index scan, and
  * leaves the count that depends on it parallel; a join would not.  They have
- * LIMIT 1 because a board that is offline, since its unique index was dropped,
- * must not fail on a duplicate member.
+ * LIMIT 1 because a query must not fail on a duplicate member: a board whose
+ * unique index was dropped is offline, and can have some.
  *
  * Everything in the text is qualified: no search_path changes its meaning.
  * Under row-level security and in any snapshot it says what the user's own
@@ -419,8 +419,8 @@ expand(Text *t, const char *template)
 }
 
 /*
- * Whether a column of the source is declared NOT NULL, and its collation.
- * Either may be unwanted.
+ * Whether a column of the source is declared NOT NULL, and its collation.  A
+ * caller that does not need one of them passes NULL.
  *
  * From version 17 on the planner sees for itself that a test for null cannot
  * fail, and later versions have NOT NULL constraints that are not valid yet:
@@ -488,8 +488,8 @@ append_board(Text *t, const char *alias)
 					 alias, name, n);
 
 	/*
-	 * Boards differ where their names differ in any byte.  Not every collation
-	 * agrees.
+	 * Boards differ where their names differ in any byte.  Not every
+	 * collation agrees.
 	 */
 	column_facts(defn, lb_board_column(defn)->attno, NULL, &collation);
 	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
@@ -549,8 +549,8 @@ append_operator(Text *t, bool less, bool or_equal)
 }
 
 /*
- * A column of P, the row of member $1, as a scalar subquery.  Should there be
- * several rows of the member, P is the first in O.
+ * A column of P, the row of member $1, as a scalar subquery.  If the member has
+ * several rows, P is the first of them in O.
  */
 static void
 append_lookup(Text *t, int column)
@@ -608,9 +608,9 @@ append_comparison(Text *t, int column, bool less, bool or_equal)
  * The condition that t comes before P in O, or that it does not, judged by
  * the columns from the given one on.
  *
- * Where these and the member agree in direction it is a row comparison.
- * Otherwise the column is compared twice, once for its own sake: an AND'ed
- * comparison is what an index scan can start from.
+ * If these and the member have the same direction, it is a row comparison.
+ * Otherwise the column is compared twice, since an index scan can only begin at
+ * a comparison that is joined to the others by AND.
  */
 static void
 append_beside(Text *t, int column, bool before)

@@ -3,10 +3,10 @@
  * rows.c
  *	  Lists of rows from the index.
  *
- * Rows are copied under the lock into memory taken beforehand, and put out
- * without it.  A long list releases the lock now and then, so that writers and
- * interrupts do not wait for all of it; the view that is opened next shows the
- * same rows.
+ * A read copies rows under the lock into memory taken beforehand, and returns
+ * them after it has released the lock.  If the list is long, the read releases the
+ * lock now and then, so that writers and interrupts do not wait for all of it; the
+ * view that is opened next shows the same rows.
  *
  *-------------------------------------------------------------------------
  */
