@@ -401,61 +401,60 @@ reserve_pages(const LbMem *mem, LbHash *table, uint32 base, uint32 level,
 	return LB_OK;
 }
 
+/* A table that takes over the entries of another one. */
+typedef struct Rehash
+{
+	const LbMem *mem;
+	LbHash		new;
+}			Rehash;
+
+/* Enter an entry into the new table; false if there is no memory. */
+static bool
+rehash_entry(uint32 hash, LbRef ref, void *arg)
+{
+	Rehash	   *rehash = (Rehash *) arg;
+	LbHash	   *new = &rehash->new;
+
+	if (!lb_hash_chain_insert(rehash->mem, &new->chunks,
+							  dir_entry(rehash->mem->arena, new,
+										page_of(new, hash)),
+							  hash, ref))
+		return false;
+	new->entries++;
+	return true;
+}
+
 /*
  * Move a small table that is mostly empty to fewer pages, if there is memory.
  */
 static void
 maybe_rehash(const LbMem *mem, LbHash *table)
 {
-	LbArena    *arena = mem->arena;
 	uint32		pages = table_pages(table);
 	uint64		slots = (uint64) pages * FULL_PAGE_SLOTS;
 	uint32		new_pages;
-	LbHash		new;
-	uint32		i;
+	Rehash		rehash = {.mem = mem};
 
 	if (pages > MAX_BASE || table->level > 0 || table->split > 0)
 		return;
 	if (pages == 1)
-		slots = PAGE_SLOTS(page_ptr(arena, table->root)->order);
+		slots = PAGE_SLOTS(page_ptr(mem->arena, table->root)->order);
 	if (slots == PAGE_SLOTS(0) || table->entries * 100 >= slots * REHASH_BELOW)
 		return;
 
 	/* Half full, so that it does not grow again soon. */
 	new_pages = (uint32) (table->entries * 2 / FULL_PAGE_SLOTS + 1);
-	lb_hash_init(&new);
-	if (reserve_pages(mem, &new, new_pages, 0, table->entries * 2) != LB_OK)
+	if (reserve_pages(mem, &rehash.new, new_pages, 0,
+					  table->entries * 2) != LB_OK)
 		return;
-	new.entries = table->entries;
-	for (i = 0; i < pages; i++)
+	lb_hash_walk(mem->arena, table, rehash_entry, &rehash);
+	if (rehash.new.entries < table->entries)
 	{
-		LbRef		ref;
-
-		for (ref = dir_get(arena, table, i); ref != LB_NONE;
-			 ref = page_ptr(arena, ref)->overflow)
-		{
-			const HashPage *page = page_ptr(arena, ref);
-			uint32		nslots = PAGE_SLOTS(page->order);
-			uint32		j;
-
-			for (j = 0; j < nslots; j++)
-			{
-				uint32		hash = page->slots[j].hash;
-
-				if (page->slots[j].ref == LB_NONE)
-					continue;
-				if (!lb_hash_chain_insert(mem, &new.chunks,
-										  dir_entry(arena, &new, page_of(&new, hash)),
-										  hash, page->slots[j].ref))
-				{
-					lb_hash_free(mem, &new);
-					return;
-				}
-			}
-		}
+		lb_hash_free(mem, &rehash.new);
+		return;
 	}
-	dir_free(mem, table, table->root, table->depth);
-	*table = new;
+	lb_hash_free(mem, table);
+	*table = rehash.new;
 }
 
 /*--------------------------------------------------------------------------

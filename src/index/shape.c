@@ -11,6 +11,7 @@ LbShape
 lb_make_shape(const uint8 *columns, int nrank, int ncolumns)
 {
 	LbShape		shape;
+	int			width = 0;
 	int			texts = 0;
 
 	memset(&shape, 0, sizeof(shape));
@@ -22,13 +23,14 @@ lb_make_shape(const uint8 *columns, int nrank, int ncolumns)
 
 		texts += text;
 
-		shape.width += (uint8) words;
+		width += words;
 		if (i >= nrank)
 			shape.member_words += (uint8) words;
 	}
+	shape.width = (uint8) width;
 	if (texts > 0)
 	{
-		shape.width++;
+		shape.width = (uint8) Min(width + 1, LB_MAX_WIDTH);
 		shape.member_words = 0;
 		shape.ncolumns = (uint8) ncolumns;
 		shape.nrank = (uint8) nrank;

@@ -26,8 +26,11 @@
 
 #include "index/core.h"
 
-/* The most words of a key whose columns all take a fixed number of words. */
-#define LB_MAX_WIDTH 8
+/*
+ * The most words of a key that a block holds, and so of a key whose columns all
+ * take a fixed number of words.
+ */
+#define LB_MAX_WIDTH 16
 
 /* The most words of any key, 1016 bytes. */
 #define LB_MAX_KEY_WORDS 127

@@ -177,46 +177,56 @@ bulk_balance(const LbArena *arena, const LbIndex *index)
 	}
 }
 
-/* Build the hash, with the cache misses of a leaf's members overlapping. */
+/*
+ * Enter the members of a leaf into the hash, with their cache misses
+ * overlapping.  LB_EXISTS if one of them is there.
+ */
 static LbResult
-bulk_hash(const LbMem *mem, LbIndex *index)
+hash_leaf(const LbMem *mem, LbIndex *index, LbRef ref)
 {
 	LbArena    *arena = mem->arena;
-	LbRef		ref;
+	const Block *leaf = block_ptr(arena, ref);
+	uint32		hashes[LB_PAGE_SIZE / (2 * sizeof(int64))];
+	int			i;
 
-	if (lb_hash_reserve(mem, &index->hash, index->members) != LB_OK)
-		return LB_NOMEM;
-	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
+	for (i = 0; i < leaf->count; i++)
 	{
-		const Block *leaf = block_ptr(arena, ref);
-		uint32		hashes[LB_PAGE_SIZE / (2 * sizeof(int64))];
-		int			i;
+		hashes[i] = leaf_hash(arena, index, leaf, i);
+		lb_hash_prefetch(arena, &index->hash, hashes[i]);
+	}
+	if (leaf->next != LB_NONE)
+		prefetch_words(block_ptr(arena, leaf->next), LB_PAGE_SIZE / 8);
+	for (i = 0; i < leaf->count; i++)
+	{
+		LbHashScan	scan;
+		LbRef		other;
 
-		for (i = 0; i < leaf->count; i++)
+		for (other = lb_hash_first(arena, &index->hash, hashes[i], &scan);
+			 other != LB_NONE;
+			 other = lb_hash_next(arena, &index->hash, &scan))
 		{
-			hashes[i] = leaf_hash(arena, index, leaf, i);
-			lb_hash_prefetch(arena, &index->hash, hashes[i]);
+			if (leaf_has_same_member(arena, index, block_ptr(arena, other),
+									 leaf, i))
+				return LB_EXISTS;
 		}
-		if (leaf->next != LB_NONE)
-			prefetch_words(block_ptr(arena, leaf->next), LB_PAGE_SIZE / 8);
-		for (i = 0; i < leaf->count; i++)
-		{
-			LbHashScan	scan;
-			LbRef		other;
-
-			for (other = lb_hash_first(arena, &index->hash, hashes[i], &scan);
-				 other != LB_NONE;
-				 other = lb_hash_next(arena, &index->hash, &scan))
-			{
-				if (leaf_has_same_member(arena, index, block_ptr(arena, other),
-										 leaf, i))
-					return LB_EXISTS;
-			}
-			if (lb_hash_insert(mem, &index->hash, hashes[i], ref) != LB_OK)
-				return LB_NOMEM;
-		}
+		if (lb_hash_insert(mem, &index->hash, hashes[i], ref) != LB_OK)
+			return LB_NOMEM;
 	}
 	return LB_OK;
+}
+
+LbResult
+lb_index_build_hash(const LbMem *mem, LbIndex *index)
+{
+	LbResult	result = lb_hash_reserve(mem, &index->hash, index->members);
+	LbRef		ref;
+
+	for (ref = index->first; ref != LB_NONE && result == LB_OK;
+		 ref = block_ptr(mem->arena, ref)->next)
+		result = hash_leaf(mem, index, ref);
+	if (result != LB_OK)
+		lb_hash_free(mem, &index->hash);
+	return result;
 }
 
 /* Whether a member occurs twice in an index without a hash. */
@@ -283,6 +293,6 @@ lb_bulk_finish(LbBulk *bulk)
 	}
 
 	if (index->members > HASH_FROM)
-		return bulk_hash(mem, index);
+		return lb_index_build_hash(mem, index);
 	return has_duplicates(arena, index) ? LB_EXISTS : LB_OK;
 }

@@ -79,33 +79,6 @@ members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
 	}
 }
 
-/* Build the hash of an index that has become large enough for one. */
-static LbResult
-build_hash(const LbMem *mem, LbIndex *index)
-{
-	LbArena    *arena = mem->arena;
-	LbRef		ref;
-
-	if (lb_hash_reserve(mem, &index->hash, index->members) != LB_OK)
-		return LB_NOMEM;
-	for (ref = index->first; ref != LB_NONE; ref = block_ptr(arena, ref)->next)
-	{
-		const Block *leaf = block_ptr(arena, ref);
-		int			i;
-
-		for (i = 0; i < leaf->count; i++)
-		{
-			if (lb_hash_insert(mem, &index->hash,
-							   leaf_hash(arena, index, leaf, i), ref) != LB_OK)
-			{
-				lb_hash_free(mem, &index->hash);
-				return LB_NOMEM;
-			}
-		}
-	}
-	return LB_OK;
-}
-
 /*--------------------------------------------------------------------------
  * Entries and links move between blocks
  *--------------------------------------------------------------------------
@@ -283,7 +256,9 @@ resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
 		if (slot + 1 < parent->count)
 			right = cap - (int) (span_before(parent, slot + 2).members -
 								 span_before(parent, slot + 1).members);
-		if (Max(left, right) >= cap / 8)
+
+		/* Its share of the room is at least one, and so is what remains. */
+		if (Max(left, right) >= Max(cap / 8, 2))
 		{
 			if (left > right)
 				lb_index_shift(arena, index, parent, slot - 1, (left + 1) / 2);
@@ -657,7 +632,7 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 	if (find_member(arena, index, member, hash, &slot) != NULL)
 		return LB_EXISTS;
 	if (index->members >= HASH_FROM && !index_hashed(index) &&
-		build_hash(mem, index) != LB_OK)
+		lb_index_build_hash(mem, index) != LB_OK)
 		return LB_NOMEM;
 
 	if (index_hashed(index) &&

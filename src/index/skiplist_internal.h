@@ -506,4 +506,15 @@ extern void lb_index_shift(const LbArena *arena, const LbIndex *index,
  */
 extern bool lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order);
 
+/*--------------------------------------------------------------------------
+ * skiplist_bulk.c
+ *--------------------------------------------------------------------------
+ */
+
+/*
+ * Build the hash of an index without one.  LB_OK, or LB_EXISTS if a member occurs
+ * twice, or LB_NOMEM; then there is no hash.
+ */
+extern LbResult lb_index_build_hash(const LbMem *mem, LbIndex *index);
+
 #endif							/* LB_SKIPLIST_INTERNAL_H */
