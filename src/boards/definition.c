@@ -116,8 +116,7 @@ invalidate(Oid relid, void *arg)
 	}
 	for (int i = 0; i < ndefns && (relid == InvalidOid || any_parts); i++)
 	{
-		if (relid == InvalidOid ||
-			(defns[i]->parts_valid && lb_is_part(defns[i], relid)))
+		if (relid == InvalidOid || lb_is_part(defns[i], relid))
 		{
 			defns[i]->resolved = false;
 			nchanges++;

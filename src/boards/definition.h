@@ -55,8 +55,9 @@ typedef struct LbDefinition
 	bool		captured;		/* all triggers are there and enabled */
 	bool		keeps_rows;		/* a trigger may prevent that a row is written */
 	bool		row_security;	/* the source has row-level security */
-	bool		parts_valid;	/* of a partitioned source: */
-	Oid		   *parts;			/* all tables below it, ordered by OID */
+	bool		parts_valid;	/* parts are looked up, and their triggers */
+	Oid		   *parts;			/* of a partitioned source: all tables below
+								 * it, ordered by OID */
 	int			nparts;
 	Oid			checked_user;	/* the role checked last by lb_may_read() */
 	const char *problem;		/* why there can be no index, or NULL */

@@ -140,18 +140,9 @@ lb_resolve_parts_anew(LbDefinition *defn, bool wait)
 	defn->nparts = n;
 
 	/* From here on an invalidation of a partition is noticed. */
-	defn->parts_valid = true;
 	lb_defns_have_parts();
-	PG_TRY();
-	{
-		look_up_parts(defn, parts, cat);
-	}
-	PG_CATCH();
-	{
-		defn->parts_valid = false;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	look_up_parts(defn, parts, cat);
+	defn->parts_valid = true;
 	MemoryContextDelete(MemoryContextSwitchTo(context));
 	return true;
 }
