@@ -208,11 +208,6 @@ _PG_init(void)
 	MarkGUCPrefixReserved("leaderboard");
 #endif
 	lb_shared_init();
-
-	/*
-	 * Transaction callbacks run in the reverse order of their registration:
-	 * xact.c settles the changes first.
-	 */
 	lb_counters_init();
 	lb_corrections_init();
 	lb_xact_init();

@@ -14,13 +14,13 @@
 #include "utils/memutils.h"
 
 #include "boards/cache.h"
+#include "boards/xact_end.h"
 
 #define MAX_CACHES 8
 
 static struct
 {
 	void		(*invalidate) (Oid relid, void *arg);
-	void		(*at_xact_end) (void);
 	void	   *arg;
 }			caches[MAX_CACHES];
 static int	ncaches = 0;
@@ -34,9 +34,19 @@ relcache_callback(Datum arg, Oid relid)
 		caches[i].invalidate(relid, caches[i].arg);
 }
 
+static void
+delete_retired(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, retired)
+		MemoryContextDelete((MemoryContext) lfirst(lc));
+	list_free(retired);
+	retired = NIL;
+}
+
 void
-lb_cache_register(void (*invalidate) (Oid relid, void *arg),
-				  void (*at_xact_end) (void), void *arg)
+lb_cache_register(void (*invalidate) (Oid relid, void *arg), void *arg)
 {
 	for (int i = 0; i < ncaches; i++)
 	{
@@ -46,9 +56,11 @@ lb_cache_register(void (*invalidate) (Oid relid, void *arg),
 	if (ncaches == MAX_CACHES)
 		elog(ERROR, "too many caches");
 	if (ncaches == 0)
+	{
 		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+		lb_at_xact_end(delete_retired);
+	}
 	caches[ncaches].invalidate = invalidate;
-	caches[ncaches].at_xact_end = at_xact_end;
 	caches[ncaches].arg = arg;
 	ncaches++;
 }
@@ -60,20 +72,4 @@ lb_cache_retire(MemoryContext context)
 
 	retired = lappend(retired, context);
 	MemoryContextSwitchTo(old);
-}
-
-void
-lb_caches_at_xact_end(void)
-{
-	ListCell   *lc;
-
-	for (int i = 0; i < ncaches; i++)
-	{
-		if (caches[i].at_xact_end != NULL)
-			caches[i].at_xact_end();
-	}
-	foreach(lc, retired)
-		MemoryContextDelete((MemoryContext) lfirst(lc));
-	list_free(retired);
-	retired = NIL;
 }

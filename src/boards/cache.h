@@ -17,21 +17,14 @@
  * invalidate is called for each relation whose relcache entry becomes invalid,
  * with InvalidOid for all relations.  PostgreSQL calls it wherever it processes an
  * invalidation, so it may only mark what is stale.
- *
- * at_xact_end, if not NULL, is called at the end of each transaction, after the
- * commit record.  It frees what a caller could still look at until then.  It may
- * neither raise, nor allocate, nor look up a catalog.
  */
 extern void lb_cache_register(void (*invalidate) (Oid relid, void *arg),
-							  void (*at_xact_end) (void), void *arg);
+							  void *arg);
 
 /*
  * Delete a memory context that is a child of TopMemoryContext at the end of the
  * transaction.
  */
 extern void lb_cache_retire(MemoryContext context);
-
-/* The end of the transaction, for xact.c.  Never raises. */
-extern void lb_caches_at_xact_end(void);
 
 #endif							/* LB_CACHE_H */

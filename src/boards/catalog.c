@@ -52,7 +52,7 @@ init(void)
 
 	if (done)
 		return;
-	lb_cache_register(invalidate, NULL, NULL);
+	lb_cache_register(invalidate, NULL);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	done = true;
 }

@@ -20,6 +20,7 @@
 #include "boards/counters.h"
 #include "boards/directory.h"
 #include "boards/live.h"
+#include "boards/xact_end.h"
 
 /* Boards whose reads a backend gathers before it adds them to shared memory. */
 #define MAX_GATHERED 64
@@ -176,27 +177,8 @@ flush_if_due(void)
 	lb_counters_flush();
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
-{
-	switch (event)
-	{
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			flush_if_due();
-			break;
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			break;
-	}
-}
-
 void
 lb_counters_init(void)
 {
-	RegisterXactCallback(xact_callback, NULL);
+	lb_at_xact_end(flush_if_due);
 }

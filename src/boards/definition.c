@@ -33,6 +33,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/rank_by.h"
+#include "boards/xact_end.h"
 #include "index/core.h"
 #include "util/compat.h"
 
@@ -159,7 +160,7 @@ free_cached(CachedDefn *list)
 }
 
 static void
-at_xact_end(void)
+free_retired(void)
 {
 	free_cached(retired);
 	retired = NULL;
@@ -174,7 +175,8 @@ init(void)
 
 	if (done)
 		return;
-	lb_cache_register(invalidate, at_xact_end, NULL);
+	lb_cache_register(invalidate, NULL);
+	lb_at_xact_end(free_retired);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, namespace_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, role_callback, (Datum) 0);

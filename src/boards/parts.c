@@ -167,7 +167,7 @@ reset_parts(void)
 {
 	HASHCTL		ctl;
 
-	lb_cache_register(invalidate, NULL, NULL);
+	lb_cache_register(invalidate, NULL);
 	part_valid = false;
 	if (part_context != NULL)
 		lb_cache_retire(part_context);

@@ -72,7 +72,7 @@ load(LbRowCache *cache)
 	void	  **rows;
 	int			n;
 
-	lb_cache_register(invalidate, NULL, cache);
+	lb_cache_register(invalidate, cache);
 	before = cache->ninvalidations;
 	cat = lb_catalog();
 	cache->relid = cat == NULL || !cat->version_ok ? InvalidOid :

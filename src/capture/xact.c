@@ -37,10 +37,10 @@
 #include "utils/rel.h"
 #include "utils/resowner.h"
 
-#include "boards/cache.h"
 #include "boards/directory.h"
 #include "boards/shared.h"
 #include "boards/state.h"
+#include "boards/xact_end.h"
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"
@@ -460,13 +460,13 @@ at_prepare(void)
 	lb_wake_launcher();
 }
 
-/* The last step.  Only frees memory. */
+/* The last step. */
 static void
 forget(void)
 {
 	lb_xact_forget();
 	lb_ddl_forget();
-	lb_caches_at_xact_end();
+	lb_run_at_xact_end();
 }
 
 static void

@@ -18,11 +18,11 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
 #include "utils/memutils.h"
 
+#include "boards/xact_end.h"
 #include "ledger/backlog.h"
 #include "reads/corrections.h"
 
@@ -902,27 +902,8 @@ forget_at_xact_end(void)
 	c->xip = xip;
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
-{
-	switch (event)
-	{
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			forget_at_xact_end();
-			break;
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			break;
-	}
-}
-
 void
 lb_corrections_init(void)
 {
-	RegisterXactCallback(xact_callback, NULL);
+	lb_at_xact_end(forget_at_xact_end);
 }

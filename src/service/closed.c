@@ -108,7 +108,7 @@ lb_window_locked_is_closed(const char *key, int len)
 	Oid			relid = lb_own_table("lb_closed");
 	uint64		before;
 
-	lb_cache_register(invalidate, NULL, NULL);
+	lb_cache_register(invalidate, NULL);
 	AcceptInvalidationMessages();
 	if (closed_relid != relid)
 	{
