@@ -70,14 +70,14 @@ typedef struct Part
 	LbBatch		batch;
 	uint64		versions[LB_MAX_BATCH]; /* of each entry's publication */
 	int64		words[LB_MAX_BATCH][2 * LB_MAX_WIDTH + 1];	/* the entries */
-}			Part;
+} Part;
 
 /*
  * Copy the first publications of a backlog, as far as they fit into a batch:
  * they may be gone when the lock is taken again.
  */
 static void
-copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
+copy_part(Part *part, LbSharedBoard *shared, LbStripe *stripe,
 		  LbLiveBoard *board)
 {
 	int			words = lb_entry_words(shared->shape.width);
@@ -112,7 +112,7 @@ copy_part(Part * part, LbSharedBoard *shared, LbStripe *stripe,
 
 /* Prefetch what applying a part is going to touch.  Holds no lock. */
 static void
-prefetch_part(Part * part)
+prefetch_part(Part *part)
 {
 	lb_batch_prefetch_keys(&part->batch, &part->index);
 	lb_pause("backlog");
@@ -124,7 +124,7 @@ prefetch_part(Part * part)
  * applied the backlog.
  */
 static LbLiveBoard *
-board_of_part(const Part * part)
+board_of_part(const Part *part)
 {
 	LbStripe   *stripe = part->stripe;
 	LbHashScan	scan;
@@ -153,7 +153,7 @@ board_of_part(const Part * part)
  * changed otherwise.
  */
 static bool
-apply_part(Part * part, bool yield)
+apply_part(Part *part, bool yield)
 {
 	LbSharedBoard *shared = part->shared;
 	LbStripe   *stripe = part->stripe;

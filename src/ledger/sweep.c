@@ -36,7 +36,7 @@ typedef struct BoardList
 	bool		emptied;		/* all, except those with this floor ... */
 	LbFloor		floor;
 	FullTransactionId truncating;	/* ... and nothing pending but its own */
-}			BoardList;
+} BoardList;
 
 /* Whether transactions other than xid have publications pending on a board. */
 static bool

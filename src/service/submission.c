@@ -88,7 +88,7 @@ find_source(const char *name, bool family)
 						lb_board_column(defn)->name),
 				 errdetail("It is of type %s.",
 						   format_type_be(get_atttype(defn->source,
-												lb_board_column(defn)->attno)))));
+													  lb_board_column(defn)->attno)))));
 	require_write(defn);
 	return defn;
 }

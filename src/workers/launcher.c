@@ -96,7 +96,7 @@ typedef struct Rounds
 	List	   *due;			/* databases that remain of this round */
 	TimestampTz last;			/* when it began */
 	bool		waiting;		/* no worker was to be had */
-}			Rounds;
+} Rounds;
 
 static Rounds rounds[LB_MAX_WORKER_KINDS];
 
@@ -265,7 +265,7 @@ start_builder(Oid database)
  * database.
  */
 static long
-start_round(const LbWorkerKind *kind, Rounds * round)
+start_round(const LbWorkerKind *kind, Rounds *round)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	dlist_iter	iter;
