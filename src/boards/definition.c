@@ -33,6 +33,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/rank_by.h"
+#include "boards/row_cache.h"
 #include "boards/xact_end.h"
 #include "index/core.h"
 #include "util/compat.h"
@@ -614,35 +615,13 @@ lb_recorded_name(TupleTableSlot *slot)
 											&isnull));
 }
 
-/* The first len bytes of a string are a name. */
-typedef struct NameBound
-{
-	const char *name;
-	int			len;
-} NameBound;
-
-static int
-compare_name(const void *key, const void *element)
-{
-	const NameBound *sought = (const NameBound *) key;
-	const char *name = (*(LbDefinition *const *) element)->name;
-	int			c = strncmp(sought->name, name, sought->len);
-
-	/* A longer name with these bytes comes after this one. */
-	return c == 0 && name[sought->len] != '\0' ? -1 : c;
-}
-
 LbDefinition *
 lb_find_defn_len(const char *name, int len)
 {
-	NameBound	sought = {name, len};
-	LbDefinition **found;
-
-	if (len > LB_MAX_NAME || ndefns == 0)
+	if (len > LB_MAX_NAME)
 		return NULL;
-	found = bsearch(&sought, defns, ndefns, sizeof(LbDefinition *),
-					compare_name);
-	return found == NULL ? NULL : *found;
+	return lb_find_by_name((void *const *) defns, ndefns,
+						   offsetof(LbDefinition, name), name, len);
 }
 
 LbDefinition *

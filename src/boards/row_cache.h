@@ -35,4 +35,40 @@ typedef struct LbRowCache
  */
 extern int	lb_cached_rows(LbRowCache *cache, void ***rows);
 
+/* A name that is the first len bytes of a string; where structs have theirs. */
+typedef struct LbNameKey
+{
+	const char *name;
+	int			len;
+	size_t		offset;
+} LbNameKey;
+
+static inline int
+lb_name_key_cmp(const void *a, const void *b)
+{
+	const LbNameKey *key = (const LbNameKey *) a;
+	const char *name = *(const char *const *) b + key->offset;
+	int			c = strncmp(key->name, name, key->len);
+
+	/* A longer name with these bytes comes after this one. */
+	return c == 0 && name[key->len] != '\0' ? -1 : c;
+}
+
+/*
+ * Of n structs in the order of their names, the one whose name is the first len
+ * bytes of name, or NULL.  A struct has its name, a string, at offset.
+ */
+static inline void *
+lb_find_by_name(void *const *rows, int n, size_t offset, const char *name,
+				int len)
+{
+	LbNameKey	key = {name, len, offset};
+	void	  **found;
+
+	if (n == 0)
+		return NULL;
+	found = bsearch(&key, rows, n, sizeof(void *), lb_name_key_cmp);
+	return found == NULL ? NULL : *found;
+}
+
 #endif							/* LB_ROW_CACHE_H */

@@ -24,7 +24,6 @@
 #include "boards/spi.h"
 #include "boards/row_cache.h"
 #include "boards/target.h"
-#include "index/core.h"
 #include "service/closed.h"
 #include "service/window.h"
 
@@ -138,35 +137,14 @@ lb_windows(LbWindow ***windows)
 	return lb_cached_rows(&cache, (void ***) windows);
 }
 
-/* What lb_window_find looks for: the first len bytes of a string. */
-typedef struct NameBound
-{
-	LbWindow  **windows;
-	const char *name;
-	int			len;
-} NameBound;
-
-static bool
-name_is_before(uint64 i, const void *arg)
-{
-	const NameBound *sought = (const NameBound *) arg;
-
-	return strncmp(sought->windows[i]->calendar.name, sought->name,
-				   sought->len) < 0;
-}
-
 LbWindow *
 lb_window_find(const char *name, int len)
 {
-	NameBound	sought = {NULL, name, len};
-	int			n = lb_windows(&sought.windows);
-	int			at = (int) lb_lower_bound((uint64) n, name_is_before, &sought);
+	void	  **windows;
+	int			n = lb_cached_rows(&cache, &windows);
 
-	/* A longer name with these bytes comes after this one. */
-	if (at < n && strncmp(sought.windows[at]->calendar.name, name, len) == 0 &&
-		sought.windows[at]->calendar.name[len] == '\0')
-		return sought.windows[at];
-	return NULL;
+	return lb_find_by_name(windows, n, offsetof(LbWindow, calendar.name),
+						   name, len);
 }
 
 /*
