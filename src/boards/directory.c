@@ -352,7 +352,8 @@ find_or_create(const LbDefinition *defn, bool create, bool *changed)
 	if (*changed)
 	{
 		if (!lb_is_offline(shared))
-			lb_take_offline(shared, "what lb_board says of it was changed by hand",
+			lb_take_offline(shared, shared->generation,
+							"what lb_board says of it was changed by hand",
 							false);
 		return NULL;
 	}

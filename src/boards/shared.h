@@ -140,7 +140,8 @@ LbStripe;
  * The definition of a board or a family in shared memory.  Its memory is
  * type-stable: it is only ever used for another LbSharedBoard.  So a backend can
  * keep its address, and see by the generation whether it is still the same
- * definition.  The generation changes only under all stripes' locks.
+ * definition.  A generation ends under all stripes' locks and the mutex, so each of
+ * these is enough to rely on it.
  */
 typedef struct LbSharedBoard
 {

@@ -300,21 +300,28 @@ lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 }
 
 void
-lb_take_offline(LbSharedBoard *shared, const char *reason, bool passing)
+lb_take_offline(LbSharedBoard *shared, uint64 generation,
+				const char *reason, bool passing)
 {
 	SpinLockAcquire(&shared->mutex);
-	change_state(shared, LB_OFFLINE);
+	if (shared->generation == generation)
+	{
+		change_state(shared, LB_OFFLINE);
 
-	/* Each commit can come here from now on: log the reason once. */
-	change_reason(shared, reason, shared->log_reason ||
-				  strncmp(shared->reason, reason, LB_MAX_REASON - 1) != 0);
-	shared->refused_at = reason == memory_used_up ?
-		shared->account->refused_at : 0;
+		/* Each commit can come here from now on: log the reason once. */
+		change_reason(shared, reason, shared->log_reason ||
+					  strncmp(shared->reason, reason, LB_MAX_REASON - 1) != 0);
+		shared->refused_at = reason == memory_used_up ?
+			shared->account->refused_at : 0;
 
-	/* A build does not overrule what others have set while it was running. */
-	shared->passing = passing ||
-		(shared->passing && shared->builder == MyProcPid);
-	shared->release = true;
+		/*
+		 * A build does not overrule what others have set while it was
+		 * running.
+		 */
+		shared->passing = passing ||
+			(shared->passing && shared->builder == MyProcPid);
+		shared->release = true;
+	}
 	SpinLockRelease(&shared->mutex);
 	ConditionVariableBroadcast(&shared->changed);
 	lb_wake_launcher();
@@ -332,10 +339,11 @@ lb_memory_reason(const LbSharedBoard *shared)
 }
 
 void
-lb_set_reason(LbSharedBoard *shared, const char *reason)
+lb_set_reason(LbSharedBoard *shared, uint64 generation, const char *reason)
 {
 	SpinLockAcquire(&shared->mutex);
-	change_reason(shared, reason, shared->log_reason);
+	if (shared->generation == generation)
+		change_reason(shared, reason, shared->log_reason);
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -371,10 +379,11 @@ lb_retry_soon(LbSharedBoard *shared)
 }
 
 void
-lb_await_transactions(LbSharedBoard *shared)
+lb_await_transactions(LbSharedBoard *shared, uint64 generation)
 {
 	SpinLockAcquire(&shared->mutex);
-	shared->awaiting = !shared->failed;
+	if (shared->generation == generation)
+		shared->awaiting = !shared->failed;
 	SpinLockRelease(&shared->mutex);
 }
 

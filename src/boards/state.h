@@ -79,7 +79,7 @@ lb_build_is_running(LbSharedBoard *shared)
 /*
  * Transitions.  None of them raises or allocates, and all are safe after the
  * commit record.  Each takes LbSharedBoard.mutex; what else it needs is in the
- * table.  Those with a generation do nothing if it is not the board's any more.
+ * table.  With a generation, a function does nothing if that has ended.
  */
 
 /* For memory that has never been an LbSharedBoard, which must be zero. */
@@ -131,17 +131,17 @@ extern void lb_end_build(LbSharedBoard *shared, uint64 generation,
 						 bool installed, bool again);
 
 /*
- * Take the index out of service.  The caller holds a stripe's exclusive lock, or
- * knows that shared lives.  The launcher logs the reason, which is a constant,
- * and frees the indexes.  passing means that the launcher may request a build by
- * itself; a build that says no leaves that as other processes have set it since
- * the build began.
+ * Take the index out of service.  The launcher logs the reason, which is a
+ * constant, and frees the indexes.  passing means that the launcher may request a
+ * build by itself; a build that says no leaves that as other processes have set
+ * it since the build began.
  */
-extern void lb_take_offline(LbSharedBoard *shared, const char *reason,
-							bool passing);
+extern void lb_take_offline(LbSharedBoard *shared, uint64 generation,
+							const char *reason, bool passing);
 
 /*
- * Reasons and attempts.  These do not change the state.
+ * Reasons and attempts.  These do not change the state.  The generation is as
+ * above.
  */
 
 /*
@@ -152,7 +152,8 @@ extern void lb_take_offline(LbSharedBoard *shared, const char *reason,
 extern const char *lb_memory_reason(const LbSharedBoard *shared);
 
 /* Say why the last build has failed. */
-extern void lb_set_reason(LbSharedBoard *shared, const char *reason);
+extern void lb_set_reason(LbSharedBoard *shared, uint64 generation,
+						  const char *reason);
 
 /*
  * Copy the reason, into LB_MAX_REASON bytes.  It is empty if there is none.
@@ -174,7 +175,7 @@ extern void lb_retry_soon(LbSharedBoard *shared);
  * launcher request another as soon as they have ended.  But not if the last one
  * has failed, too.
  */
-extern void lb_await_transactions(LbSharedBoard *shared);
+extern void lb_await_transactions(LbSharedBoard *shared, uint64 generation);
 
 /*
  * Tell whether such transactions are running, or are releasing their locks.

@@ -107,7 +107,8 @@ count_unknown(LbXactDefn *xdefn)
 		/* The commit does not fail for lack of this memory. */
 		if (more == NULL)
 		{
-			lb_take_offline(xdefn->ref.shared, LOST_REASON, true);
+			lb_take_offline(xdefn->ref.shared, xdefn->ref.generation,
+							LOST_REASON, true);
 			return;
 		}
 		if (counted != NULL)
@@ -158,9 +159,9 @@ take_unknown_offline(const char *prepared_reason)
 
 		if (reason == NULL)
 			reason = xdefn->reason != NULL ? xdefn->reason : LOST_REASON;
-		if (xdefn->counted &&
-			xdefn->ref.shared->generation == xdefn->ref.generation)
-			lb_take_offline(xdefn->ref.shared, reason, true);
+		if (xdefn->counted)
+			lb_take_offline(xdefn->ref.shared, xdefn->ref.generation, reason,
+							true);
 	}
 }
 
@@ -183,16 +184,16 @@ lb_captured_late(LbDefinition *defn)
  * boards are offline until then, and a worker then reads what is recorded.
  */
 static void
-leave_to_prepared(LbSharedBoard *shared)
+leave_to_prepared(LbSharedBoard *shared, uint64 generation)
 {
 	lb_note_unknown(&shared->unknown, xact_xid);
-	lb_take_offline(shared, PREPARED_REASON, true);
+	lb_take_offline(shared, generation, PREPARED_REASON, true);
 }
 
 static void
 leave_visited_to_prepared(LbSharedBoard *shared, void *arg)
 {
-	leave_to_prepared(shared);
+	leave_to_prepared(shared, shared->generation);
 }
 
 
@@ -299,7 +300,7 @@ publish(bool prepare)
 		if (xdefn->ref.shared == NULL || !xdefn->unknown)
 			continue;
 		if (prepare)
-			leave_to_prepared(xdefn->ref.shared);
+			leave_to_prepared(xdefn->ref.shared, xdefn->ref.generation);
 		else
 			count_unknown(xdefn);
 	}
@@ -424,12 +425,12 @@ pre_prepare(void)
 			case LB_DDL_CREATED:
 				attach(&op->defn, &op->ref);
 				if (op->ref.shared != NULL)
-					leave_to_prepared(op->ref.shared);
+					leave_to_prepared(op->ref.shared, op->ref.generation);
 				break;
 			case LB_DDL_DROPPED:
 				shared = lb_shared_board_attach(&op->defn, false);
 				if (shared != NULL)
-					leave_to_prepared(shared);
+					leave_to_prepared(shared, op->defn.generation);
 				break;
 			case LB_DDL_SOURCE_DROPPED:
 			case LB_DDL_CATALOG_DROPPED:

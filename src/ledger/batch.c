@@ -40,14 +40,16 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 
 	/* The queries answer with what cannot be applied: the table has it. */
 	if (result == LB_NOMEM)
-		lb_take_offline(shared, lb_memory_reason(shared), false);
+		lb_take_offline(shared, shared->generation, lb_memory_reason(shared),
+						false);
 	else if (result != LB_OK)
 	{
 		/* Only after a transaction whose changes are unknown, or by a bug. */
 		Assert(LB_PLANT_BUG != 0 ||
 			   pg_atomic_read_u32(&shared->nunknown) > 0 ||
 			   !lb_is_ready(shared));
-		lb_take_offline(shared, "the index did not hold what a change was to replace",
+		lb_take_offline(shared, shared->generation,
+						"the index did not hold what a change was to replace",
 						true);
 	}
 }

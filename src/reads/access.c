@@ -63,7 +63,7 @@ cause_of_problem(LbDefinition *defn)
 	if (shared != NULL &&
 		!lb_is_offline(shared) &&
 		!lb_changed_here(defn->source))
-		lb_take_offline(shared, problem, true);
+		lb_take_offline(shared, defn->generation, problem, true);
 	if (lb_offline == LB_POLICY_ERROR)
 		offline_error(defn, problem);
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;

@@ -106,9 +106,9 @@ abandon_build(int code, Datum arg)
 static void
 build_offline(LbBuild *build, const char *reason, bool passing)
 {
-	lb_set_reason(build->shared, reason);
+	lb_set_reason(build->shared, build->generation, reason);
 	if (!lb_is_ready(build->shared))
-		lb_take_offline(build->shared, reason, passing);
+		lb_take_offline(build->shared, build->generation, reason, passing);
 }
 
 /*
@@ -222,7 +222,8 @@ resolve_source(LbBuild *build, Oid source)
 	lb_pause("resolved");
 	if (defn->problem != NULL || !defn->captured)
 	{
-		lb_take_offline(build->shared, defn->problem ? defn->problem :
+		lb_take_offline(build->shared, build->generation,
+						defn->problem ? defn->problem :
 						"a capture trigger is missing or disabled",
 						false);
 		end_build(build, false);
@@ -348,7 +349,7 @@ try_build(LbBuild *build, LbDefinition *defn)
 	if (lb_misses_changes(build) || pg_atomic_read_u32(&shared->nunknown) > 0)
 	{
 		/* It has not cost anything yet. */
-		lb_await_transactions(shared);
+		lb_await_transactions(shared, build->generation);
 		return LB_BUILD_AGAIN;
 	}
 	pg_read_barrier();
@@ -375,7 +376,6 @@ queue_and_build(LbBuild *build, LbDefinition *defn)
 	MemoryContext old;
 	bool		prepared;
 
-	pg_atomic_write_u32(&build->shared->queue_lost, 0);
 	lb_set_queueing(build, true);
 
 	/*
@@ -420,7 +420,8 @@ may_try_again(LbBuild *build, LbBuildResult result, int attempts)
 	if (result == LB_BUILD_NOMEM && attempts == 1 &&
 		lb_is_ready(shared))
 	{
-		lb_take_offline(shared, "its index is being built again", true);
+		lb_take_offline(shared, build->generation,
+						"its index is being built again", true);
 		lb_shared_board_free_indexes(shared, build->generation);
 		lb_restart_build(shared, build->generation);
 		return true;
@@ -438,10 +439,12 @@ fail_build(LbBuild *build, LbBuildResult result)
 	switch (result)
 	{
 		case LB_BUILD_NOMEM:
-			lb_take_offline(shared, lb_memory_reason(shared), false);
+			lb_take_offline(shared, build->generation,
+							lb_memory_reason(shared), false);
 			break;
 		case LB_BUILD_DUPLICATE:
-			lb_take_offline(shared, "a member is there twice, in spite of its unique index",
+			lb_take_offline(shared, build->generation,
+							"a member is there twice, in spite of its unique index",
 							false);
 			break;
 		case LB_BUILD_AGAIN:

@@ -104,6 +104,10 @@ lb_set_queueing(LbBuild *build, bool on)
 					lb_live_board_release(shared, stripe, found.boards[i]);
 				}
 			} while (found.n > 0);
+
+			/* Before the first stripe queues. */
+			if (on && s == 0)
+				pg_atomic_write_u32(&shared->queue_lost, 0);
 			stripe->queueing = on;
 		}
 		LWLockRelease(&stripe->lock);
@@ -672,7 +676,7 @@ announce(LbBuild *build)
 	 * may have overwritten: look for its xid again.
 	 */
 	if (lb_misses_changes(build))
-		lb_take_offline(shared, LB_UNKNOWN_CHANGES, true);
+		lb_take_offline(shared, build->generation, LB_UNKNOWN_CHANGES, true);
 }
 
 LbBuildResult
