@@ -316,7 +316,8 @@ lb_take_offline(LbSharedBoard *shared, uint64 generation,
 
 		/*
 		 * A build does not overrule what others have set while it was
-		 * running.
+		 * running: ALTER TABLE, say, that has enabled a trigger which the
+		 * build found disabled.
 		 */
 		shared->passing = passing ||
 			(shared->passing && shared->builder == MyProcPid);
