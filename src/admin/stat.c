@@ -557,6 +557,7 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
 {
 	int64		members = PG_GETARG_INT64(0);
 	int32		columns = PG_GETARG_INT32(1);
+	LbShape		shape;
 
 	if (members < 0)
 		ereport(ERROR,
@@ -576,6 +577,7 @@ lb_estimate_memory(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("bigint out of range")));
+	shape = lb_fixed_shape(columns + 1, 1);
 	PG_RETURN_INT64((LB_CHUNK_SIZE << LB_BOARD_ORDER) +
-					(int64) lb_index_estimate(members, columns + 1));
+					(int64) lb_index_estimate(members, &shape, shape.width));
 }

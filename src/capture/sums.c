@@ -224,10 +224,11 @@ enlarge(LbSums *sums, Size size)
 static uint64
 room_for(const LbSums *sums, int n)
 {
-	uint64		bytes = 2 * lb_index_estimate(n, sums->width) + MARGIN;
+	uint64		bytes = 2 * lb_index_estimate(n, &sums->removed.shape,
+											  sums->width) + MARGIN;
 
 	if (sums->distinct)
-		bytes += 2 * lb_index_estimate(2 * (uint64) n, 2);
+		bytes += 2 * lb_index_estimate(2 * (uint64) n, &sums->lost.shape, 2);
 	return bytes;
 }
 
@@ -570,15 +571,22 @@ lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
 								sums->nunchecked / words);
 		const int64 *members = sums->unchecked + sums->nunchecked -
 			batch * words;
+		LbLookups	in_removed = {
+			.n = batch,.members = members,.member_stride = words,
+			.nwords = width,.key_stride = width,.keys = removed,
+			.found = takes,.places = places
+		};
+		LbLookups	in_index = in_removed;
+
+		in_index.keys = held;
+		in_index.found = holds;
 
 		lb_count_work(batch);
 
 		/* The cache misses of a batch overlap. */
-		lb_index_lookup_many(&sums->arena, &sums->removed, members, batch,
-							 width, removed, takes, places);
+		lb_index_lookup_many(&sums->arena, &sums->removed, &in_removed);
 		if (index != NULL)
-			lb_index_lookup_many(arena, index, members, batch, width, held,
-								 holds, places);
+			lb_index_lookup_many(arena, index, &in_index);
 		else
 			memset(holds, false, sizeof(holds));
 		for (int i = 0; i < batch; i++)

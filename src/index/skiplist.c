@@ -149,8 +149,9 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 }
 
 uint64
-lb_index_estimate(uint64 members, int width)
+lb_index_estimate(uint64 members, const LbShape *shape, int key_words)
 {
+	int			width = shape->width;
 	uint64		bytes = members > HASH_FROM ? lb_hash_estimate(members) : 0;
 	uint64		cap = leaf_capacity(width, LB_MAX_ORDER);
 	uint64		n = members;
@@ -158,6 +159,8 @@ lb_index_estimate(uint64 members, int width)
 
 	if (members == 0)
 		return 0;
+	if (lb_shape_varies(shape) && key_words > width - 1)
+		bytes += members * (uint64) (key_words - width + 1) * sizeof(int64);
 	if (members <= cap)
 	{
 		while ((uint64) leaf_capacity(width, order) < members)

@@ -106,16 +106,26 @@ extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 extern void lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 								   const int64 *member);
 
-/*
- * lb_index_lookup for n members, at most LB_PREFETCH_KEYS, whose cache misses
- * overlap.  members has the members one after the other.  found[i] tells whether
- * member i is in the index.  If so, places[i] is its place, and keys + i * width
- * its key, of which only the first nwords words need be valid.
- */
 #define LB_PREFETCH_KEYS 64
+
+/* Members to look up together, and where their keys go.  Process-local. */
+typedef struct LbLookups
+{
+	int			n;				/* members, at most LB_PREFETCH_KEYS */
+	const int64 *members;		/* member_stride words apart */
+	int			member_stride;
+	int			nwords;			/* how many words of the keys are wanted; at
+								 * most key_stride */
+	int			key_stride;
+	int64	   *keys;			/* gets the keys, key_stride words apart */
+	bool	   *found;			/* gets whether each member is there; if not,
+								 * it has no key */
+	LbCursor   *places;			/* gets the places of those that are */
+} LbLookups;
+
+/* lb_index_lookup for many members, whose cache misses overlap. */
 extern void lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
-								 const int64 *members, int n, int nwords,
-								 int64 *keys, bool *found, LbCursor *places);
+								 const LbLookups *lookups);
 
 /*
  * Prefetch what inserting or removing nkeys keys will touch, at most
@@ -196,9 +206,11 @@ lb_index_bytes(const LbIndex *index)
 
 /*
  * About the most memory, in bytes, that an index of this many entries takes
- * after any number of random changes, if it never had more entries.
+ * after any number of random changes, if it never had more entries.  No key has
+ * more than key_words words (without texts, shape->width).
  */
-extern uint64 lb_index_estimate(uint64 members, int width);
+extern uint64 lb_index_estimate(uint64 members, const LbShape *shape,
+								int key_words);
 
 /*
  * Recompute everything that the index stores: order, spans, distinct scores,

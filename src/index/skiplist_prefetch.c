@@ -86,28 +86,54 @@ confirm_place(const LbArena *arena, const LbIndex *index, const int64 *member,
 	return leaf;
 }
 
+/* Copy the first nwords words of the key of a slot. */
+static inline void
+leaf_get_words(const Block *leaf, int slot, int nwords, int64 *key)
+{
+	const int64 *word = leaf_words(leaf, 0) + slot;
+
+	for (int i = 0; i < nwords; i++, word += leaf->cap)
+		key[i] = *word;
+}
+
+/* Look up a member in an index without a hash. */
+static bool
+look_up(const LbArena *arena, const LbIndex *index, const int64 *member,
+		int nwords, int64 *key, LbCursor *place)
+{
+	const Block *leaf = find_member(arena, index, member,
+									member_hash(arena, index, member),
+									&place->slot);
+
+	if (leaf == NULL)
+		return false;
+	place->leaf = block_ref(arena, leaf);
+	leaf_get_words(leaf, place->slot, nwords, key);
+	return true;
+}
+
 void
 lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
-					 const int64 *members, int n, int nwords, int64 *keys,
-					 bool *found, LbCursor *places)
+					 const LbLookups *lookups)
 {
-	int			width = index->shape.width;
-	int			member_words = index->shape.member_words;
 	LbHashScan	scans[LB_PREFETCH_KEYS];
+	const int64 *member = lookups->members;
+	int64	   *key = lookups->keys;
+	LbCursor   *places = lookups->places;
+	int			stride = lookups->member_stride;
+	int			n = lookups->n;
 	int			i;
 
-	Assert(n <= LB_PREFETCH_KEYS);
+	Assert(n <= LB_PREFETCH_KEYS && lookups->nwords <= lookups->key_stride);
 	if (!index_hashed(index))
 	{
-		for (i = 0; i < n; i++)
-			found[i] = lb_index_lookup(arena, index,
-									   members + i * member_words,
-									   keys + i * width, &places[i]);
+		for (i = 0; i < n; i++, member += stride, key += lookups->key_stride)
+			lookups->found[i] = look_up(arena, index, member, lookups->nwords,
+										key, &places[i]);
 		return;
 	}
-	for (i = 0; i < n; i++)
-		lb_hash_begin(arena, &index->hash,
-					  member_hash(arena, index, members + i * member_words),
+	for (i = 0; i < n; i++, member += stride)
+		lb_hash_begin(arena, &index->hash, member_hash(arena, index, member),
 					  &scans[i]);
 	for (i = 0; i < n; i++)
 		places[i].leaf = lb_hash_next(arena, &index->hash, &scans[i]);
@@ -126,21 +152,17 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 		leaf = block_ptr(arena, places[i].leaf);
 		places[i].slot = guess_slot(leaf, scans[i].hash);
 		if (places[i].slot >= 0)
-			prefetch_key(index, leaf, places[i].slot, nwords);
+			prefetch_key(index, leaf, places[i].slot, lookups->nwords);
 	}
-	for (i = 0; i < n; i++)
+	member = lookups->members;
+	for (i = 0; i < n; i++, member += stride, key += lookups->key_stride)
 	{
-		const Block *leaf = confirm_place(arena, index,
-										  members + i * member_words,
-										  &scans[i], &places[i]);
-		const int64 *word;
+		const Block *leaf = confirm_place(arena, index, member, &scans[i],
+										  &places[i]);
 
-		found[i] = leaf != NULL;
-		if (leaf == NULL)
-			continue;
-		word = leaf_words(leaf, 0) + places[i].slot;
-		for (int j = 0; j < nwords; j++, word += leaf->cap)
-			keys[i * width + j] = *word;
+		lookups->found[i] = leaf != NULL;
+		if (leaf != NULL)
+			leaf_get_words(leaf, places[i].slot, lookups->nwords, key);
 	}
 }
 

@@ -446,6 +446,12 @@ rank_members(const LbCall *call, const int64 *members, const bool *nulls,
 	bool		dense = call->method == LB_DENSE_RANK;
 	int			ranked_by = call->method == LB_ROW_NUMBER ? view->width : 1;
 	int			nwanted = 0;
+	LbLookups	lookups = {
+		.members = wanted,.member_stride = view->member_words,
+		.nwords = Max(nwords, ranked_by),
+		.key_stride = view->width,.keys = ranked->words,
+		.found = found,.places = places
+	};
 
 	wanted[0] = 0;
 	for (int i = 0; i < n; i++)
@@ -457,8 +463,8 @@ rank_members(const LbCall *call, const int64 *members, const bool *nulls,
 				members[i * view->member_words + w];
 		ranked->numbers[nwanted++] = i;
 	}
-	lb_view_lookup_many(view, wanted, nwanted, Max(nwords, ranked_by),
-						ranked->words, found, places);
+	lookups.n = nwanted;
+	lb_view_lookup_many(view, &lookups);
 	ranked->n = 0;
 	for (int i = 0; i < nwanted; i++)
 	{

@@ -239,22 +239,22 @@ lb_view_lookup(const LbView *view, const int64 *member, int64 *key,
 }
 
 void
-lb_view_lookup_many(const LbView *view, const int64 *members, int n,
-					int nwords, int64 *keys, bool *found, LbCursor *places)
+lb_view_lookup_many(const LbView *view, const LbLookups *lookups)
 {
 	if (view->index != NULL)
-		lb_index_lookup_many(view->arena, view->index, members, n, nwords,
-							 keys, found, places);
+		lb_index_lookup_many(view->arena, view->index, lookups);
 	else
-		memset(found, false, n * sizeof(bool));
+		memset(lookups->found, false, lookups->n * sizeof(bool));
 	if (view->sums == NULL &&
 		(view->overlay == NULL || view->overlay->nentries == 0))
 		return;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < lookups->n; i++)
 	{
-		if (corrected_member(view, members + i * view->member_words,
-							 keys + i * view->width, &found[i]))
-			places[i].leaf = LB_NONE;
+		if (corrected_member(view,
+							 lookups->members + i * lookups->member_stride,
+							 lookups->keys + i * lookups->key_stride,
+							 &lookups->found[i]))
+			lookups->places[i].leaf = LB_NONE;
 	}
 }
 

@@ -96,9 +96,7 @@ extern uint64 lb_view_members(const LbView *view);
  */
 extern bool lb_view_lookup(const LbView *view, const int64 *member,
 						   int64 *key, LbCursor *cursor);
-extern void lb_view_lookup_many(const LbView *view, const int64 *members,
-								int n, int nwords, int64 *keys, bool *found,
-								LbCursor *places);
+extern void lb_view_lookup_many(const LbView *view, const LbLookups *lookups);
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 

@@ -148,12 +148,16 @@ read_many(const LbArena *arena, const LbIndex *index, uint64 members,
 		LbCursor	places[32];
 		const int64 *prefixes[32];
 		uint64		before[32];
+		LbLookups	lookups = {
+			.n = 32,.members = member,.member_stride = 1,
+			.nwords = rank ? 1 : WIDTH,.key_stride = WIDTH,.keys = keys,
+			.found = found,.places = places
+		};
 		int			j;
 
 		for (j = 0; j < 32; j++)
 			member[j] = (int64) (next_random() % members) * 7 + 1;
-		lb_index_lookup_many(arena, index, member, 32, rank ? 1 : WIDTH, keys,
-							 found, places);
+		lb_index_lookup_many(arena, index, &lookups);
 		for (j = 0; j < 32; j++)
 		{
 			if (!found[j])

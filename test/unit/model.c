@@ -286,9 +286,13 @@ look_up_many(Model *model, int nwords)
 	const LbIndex *index = &model->index;
 	int			which[LB_PREFETCH_KEYS];
 	int64		members[LB_PREFETCH_KEYS * LB_MAX_WIDTH] = {0};
-	int64		keys[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
+	int64		keys[LB_PREFETCH_KEYS * (LB_MAX_WIDTH + 2)];
 	bool		found[LB_PREFETCH_KEYS];
 	LbCursor	places[LB_PREFETCH_KEYS];
+	LbLookups	lookups = {
+		.members = members,.member_stride = index->shape.member_words,
+		.keys = keys,.found = found,.places = places
+	};
 	int			n = (int) random_below(LB_PREFETCH_KEYS + 1);
 	int			i;
 
@@ -299,8 +303,10 @@ look_up_many(Model *model, int nwords)
 			   key_member(index, model_key(model, which[i])),
 			   index->shape.member_words * sizeof(int64));
 	}
-	lb_index_lookup_many(&model->world.arena, index, members, n, nwords, keys,
-						 found, places);
+	lookups.n = n;
+	lookups.nwords = nwords;
+	lookups.key_stride = nwords + (int) random_below(3);
+	lb_index_lookup_many(&model->world.arena, index, &lookups);
 	for (i = 0; i < n; i++)
 	{
 		int64		at[LB_MAX_WIDTH];
@@ -308,7 +314,7 @@ look_up_many(Model *model, int nwords)
 		REQUIRE(found[i] == model->there[which[i]]);
 		if (!found[i])
 			continue;
-		REQUIRE(lb_words_cmp(keys + i * model->width,
+		REQUIRE(lb_words_cmp(keys + i * lookups.key_stride,
 							 model_key(model, which[i]), nwords) == 0);
 		lb_cursor_key(&model->world.arena, index, &places[i], at);
 		REQUIRE(lb_words_cmp(model_key(model, which[i]), at, model->width) == 0);

@@ -147,11 +147,12 @@ test_estimate(int width, int universe, int step)
 	for (size = 1; size <= universe; size += 1 + size / step)
 	{
 		Model		model;
-		uint64		estimate = lb_index_estimate(size, width);
+		uint64		estimate;
 		uint64		most = 0;
 		int			i;
 
 		REQUIRE(model_open(&model, width, 1, size, SCORES_RANDOM, 1000000));
+		estimate = lb_index_estimate(size, &model.index.shape, width);
 		for (i = 0; i < size; i++)
 			REQUIRE(insert(&model, i, false));
 		for (i = 0; i < size * 5; i++)
