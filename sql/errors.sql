@@ -119,7 +119,7 @@ CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
 CREATE FOREIGN TABLE ft (player_id bigint, score bigint) SERVER nowhere;
 CREATE TEMP TABLE tt (player_id bigint PRIMARY KEY, score bigint);
 CREATE TABLE pt (player_id bigint, score bigint, PRIMARY KEY (player_id, score)) PARTITION BY HASH (score);
-CREATE DOMAIN points AS bigint;
+CREATE DOMAIN points AS interval;
 CREATE TABLE u (n numeric UNIQUE, i bigint UNIQUE, txt text UNIQUE, p points UNIQUE,
 	f float8, ch char(3), tm time, iv interval, ar bigint[], b boolean, e bigint);
 CREATE TABLE noindex (player_id bigint, score bigint, grp text, d bigint, ok boolean);

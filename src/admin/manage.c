@@ -75,10 +75,11 @@ skip_used_numbers(void)
  */
 
 /* A column of the source that the board uses. */
-static AttrNumber
-require_column(Relation rel, const char *name, Oid *type)
+static void
+require_column(Relation rel, const char *name, Oid *type, int32 *typmod)
 {
 	AttrNumber	attno = get_attnum(RelationGetRelid(rel), name);
+	Oid			collation;
 
 	if (attno == InvalidAttrNumber)
 		ereport(ERROR,
@@ -95,8 +96,8 @@ require_column(Relation rel, const char *name, Oid *type)
 				 errmsg("cannot rank by virtual generated column \"%s\"", name),
 				 errdetail("A board is kept in step by row triggers, which see only what is stored."),
 				 errhint("Use a generated column that is STORED.")));
-	*type = get_atttype(RelationGetRelid(rel), attno);
-	return attno;
+	get_atttypetypmodcoll(RelationGetRelid(rel), attno, type, typmod,
+						  &collation);
 }
 
 static void
@@ -221,13 +222,15 @@ check_columns(const LbDefinition *defn, Relation rel)
 
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
-		const LbColumn *column = &defn->columns[i];
+		LbColumn	column = defn->columns[i];
 		Oid			type;
+		int32		typmod;
 
-		require_column(rel, column->name, &type);
-		if (lb_type_for(type, column->role) == NULL)
-			type_error(roles[column->role], column->name, type,
-					   lb_types_for(column->role));
+		require_column(rel, column.name, &type, &typmod);
+		lb_set_column_type(&column, type, typmod);
+		if (column.type == NULL)
+			type_error(roles[column.role], column.name, type,
+					   lb_types_for(column.role));
 	}
 }
 
@@ -546,7 +549,7 @@ current_name(char *name, Oid source, AttrNumber attno)
 void
 lb_follow_rename(const LbDefinition *old)
 {
-	LbDefinition defn = *old;
+	LbDefinition defn;
 	LbDefinition *recorded = lb_read_defn(old->name);
 	Oid			types[] = {NAMEOID, TEXTOID, NAMEOID, NAMEOID, INT4OID};
 	Datum		values[NCOLUMN_VALUES + 1];
@@ -558,6 +561,7 @@ lb_follow_rename(const LbDefinition *old)
 
 	/* The new names are visible to us after this. */
 	CommandCounterIncrement();
+	lb_copy_defn(&defn, old);
 	for (int i = 0; i < defn.ncolumns; i++)
 		current_name(defn.columns[i].name, defn.source,
 					 defn.columns[i].attno);

@@ -52,7 +52,7 @@ enum
 	Natts_lb_board = Anum_lb_board_ranked_if
 };
 
-/* A definition in the cache. */
+/* A definition in the cache; its columns follow it. */
 typedef struct CachedDefn
 {
 	LbDefinition defn;			/* must be first */
@@ -63,8 +63,8 @@ typedef struct CachedDefn
 	struct CachedDefn *next;	/* of those that are unfinished or retired */
 } CachedDefn;
 
-StaticAssertDecl(sizeof(CachedDefn) <= 1024,
-				 "an allocation set gives a definition no more than it needs");
+StaticAssertDecl(sizeof(CachedDefn) + 7 * sizeof(LbColumn) <= 1024,
+				 "an allocation set gives no more to a definition of a few columns");
 
 /* The definitions, in several orders: */
 static LbDefinition **defns = NULL; /* by name */
@@ -223,15 +223,33 @@ source_cmp(const void *a, const void *b)
 void
 lb_add_column(LbDefinition *defn, LbRole role, const char *name)
 {
-	LbColumn   *column = &defn->columns[defn->ncolumns++];
+	LbColumn   *column;
 
+	if (defn->columns == NULL)
+		defn->columns = palloc(LB_MAX_BOARD_COLUMNS * sizeof(LbColumn));
+	column = &defn->columns[defn->ncolumns++];
 	memset(column, 0, sizeof(LbColumn));
 	strlcpy(column->name, name, NAMEDATALEN);
 	column->role = role;
+	if (role == LB_ROLE_MEMBER)
+		defn->nmember++;
 	if (role == LB_ROLE_BOARD)
 		defn->family = true;
 	if (role == LB_ROLE_RANKED_IF)
 		defn->has_ranked_if = true;
+}
+
+static void
+parse_rank_by(LbDefinition *defn, const char *rank_by, LbRankByError *error)
+{
+	LbColumn	columns[LB_MAX_RANK_COLUMNS];
+
+	defn->nrank_by = lb_parse_rank_by(rank_by, columns, error);
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		lb_add_column(defn, columns[i].role, columns[i].name);
+		defn->columns[i].descending = columns[i].descending;
+	}
 }
 
 void
@@ -239,10 +257,9 @@ lb_add_rank_by(LbDefinition *defn, const char *rank_by)
 {
 	LbRankByError error;
 
-	defn->nrank_by = lb_parse_rank_by(rank_by, defn->columns, &error);
+	parse_rank_by(defn, rank_by, &error);
 	if (defn->nrank_by == 0)
 		lb_raise_rank_by(&error);
-	defn->ncolumns = defn->nrank_by;
 }
 
 /*
@@ -255,10 +272,20 @@ read_rank_by(LbDefinition *defn, const char *rank_by)
 {
 	LbRankByError error;
 
-	defn->ncolumns = lb_parse_rank_by(rank_by, defn->columns, &error);
-	if (defn->ncolumns == 0)
+	parse_rank_by(defn, rank_by, &error);
+	if (defn->nrank_by == 0)
 		lb_add_column(defn, LB_ROLE_SCORE, "");
 	defn->nrank_by = defn->ncolumns;
+}
+
+void
+lb_copy_defn(LbDefinition *copy, const LbDefinition *defn)
+{
+	Size		size = defn->ncolumns * sizeof(LbColumn);
+
+	*copy = *defn;
+	copy->columns = palloc(size);
+	memcpy(copy->columns, defn->columns, size);
 }
 
 /*
@@ -281,7 +308,10 @@ fingerprint(const LbDefinition *defn)
 	return hash;
 }
 
-/* Fill in a definition from a row of lb_board. */
+/*
+ * Fill in a definition from a row of lb_board, with its columns in the current
+ * memory context.
+ */
 static void
 read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 {
@@ -378,17 +408,24 @@ known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)
 static LbDefinition *
 cache_row(HeapTuple tuple, TupleDesc desc, Oid lb_board)
 {
+	LbDefinition defn;
 	CachedDefn *cached;
+	Size		size;
 	uint32		len;
 	const char *row = row_data(tuple, &len);
 
-	cached = MemoryContextAllocZero(defns_context, sizeof(CachedDefn));
+	read_row(&defn, tuple, desc, lb_board);
+	size = defn.ncolumns * sizeof(LbColumn);
+	cached = MemoryContextAllocZero(defns_context, sizeof(CachedDefn) + size);
+	cached->defn = defn;
+	cached->defn.columns = (LbColumn *) (cached + 1);
+	memcpy(cached->defn.columns, defn.columns, size);
+	pfree(defn.columns);
 	cached->row = MemoryContextAlloc(defns_context, len);
 	cached->next = unfinished;
 	unfinished = cached;
 	memcpy(cached->row, row, len);
 	cached->row_len = len;
-	read_row(&cached->defn, tuple, desc, lb_board);
 	return &cached->defn;
 }
 

@@ -36,12 +36,14 @@ typedef struct LbDefinition
 	char	   *source_name;	/* qualified and quoted, for the queries ... */
 	char	   *from_name;		/* ... without tables that inherit from it */
 	int			nrank_by;		/* columns of rank_by */
+	int			nmember;		/* those of the member */
 	int			ncolumns;		/* all columns, in this order: those of
-								 * rank_by, the member, the board column,
-								 * ranked_if */
-	LbColumn	columns[LB_MAX_BOARD_COLUMNS];
-	const LbType *member_type;	/* that reads take and return members as; NULL
-								 * until resolved */
+								 * rank_by, those of the member, the board
+								 * column, ranked_if */
+	LbColumn   *columns;		/* in the memory of the definition */
+	bool		plain_member;	/* one column of an integer type, shown as a
+								 * bigint; known when resolved, likewise: */
+	bool		plain_score;	/* of an integer type */
 	bool		family;			/* has a board column */
 	bool		has_ranked_if;
 	bool		misfit;			/* there can be no defining query */
@@ -65,7 +67,10 @@ typedef struct LbDefinition
 	uint64		generation;		/* of shared */
 } LbDefinition;
 
-/* Add a column to a new definition.  Columns are added in the order of columns[]. */
+/*
+ * Add a column to a new definition, whose columns are in the current memory
+ * context.  They are added in the order of columns[].
+ */
 extern void lb_add_column(LbDefinition *defn, LbRole role, const char *name);
 
 /*
@@ -80,17 +85,33 @@ lb_score_column(const LbDefinition *defn)
 	return &defn->columns[0];
 }
 
+/* The nmember columns of the member. */
+static inline const LbColumn *
+lb_member_columns(const LbDefinition *defn)
+{
+	return &defn->columns[defn->nrank_by];
+}
+
+/* The member's only column. */
 static inline const LbColumn *
 lb_member_column(const LbDefinition *defn)
 {
-	return &defn->columns[defn->nrank_by];
+	Assert(defn->nmember == 1);
+	return lb_member_columns(defn);
+}
+
+/* The columns whose words a key has: those of rank_by, and the member's. */
+static inline int
+lb_nkey_columns(const LbDefinition *defn)
+{
+	return defn->nrank_by + defn->nmember;
 }
 
 /* NULL if the definition is no family. */
 static inline const LbColumn *
 lb_board_column(const LbDefinition *defn)
 {
-	return defn->family ? &defn->columns[defn->nrank_by + 1] : NULL;
+	return defn->family ? &defn->columns[lb_nkey_columns(defn)] : NULL;
 }
 
 /* The column of ranked_if, or NULL. */
@@ -107,6 +128,12 @@ lb_has_text_boards(const LbDefinition *defn)
 	return defn->family && lb_board_column(defn)->type != NULL &&
 		lb_board_column(defn)->type->is_text;
 }
+
+/*
+ * Make *copy a copy of a definition, with columns of its own in the current memory
+ * context.
+ */
+extern void lb_copy_defn(LbDefinition *copy, const LbDefinition *defn);
 
 /* The definition of that name, not resolved, or NULL.  Can raise. */
 extern LbDefinition *lb_find_defn(const char *name);

@@ -4,7 +4,8 @@
  *	  The columns of a board, their types, and the int64 words of a key.
  *
  * A key is a tuple of int64 words: those of the rank_by columns, then those of
- * the member.  Every column is mapped so that ascending order is rank order.
+ * the member's columns.  Every column is mapped so that ascending order is rank
+ * order; shape.h has the layout.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 
 #include "access/attnum.h"
 #include "catalog/pg_type_d.h"
+#include "fmgr.h"
 
 #include "index/shape.h"
 
@@ -30,13 +32,25 @@ typedef enum LbRole
 } LbRole;
 
 #define LB_MAX_RANK_COLUMNS 7
+#define LB_MAX_MEMBER_COLUMNS 4
 
-/* These, the member, the board column and ranked_if. */
-#define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + 3)
+/* These, the board column and ranked_if. */
+#define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + LB_MAX_MEMBER_COLUMNS + 2)
+
+/* How to_json() shows a value. */
+typedef enum LbJson
+{
+	LB_JSON_NUMBER,				/* its output form; quoted if NaN or infinite */
+	LB_JSON_STRING,				/* its output form, quoted and escaped */
+	LB_JSON_BOOLEAN,
+	LB_JSON_DATETIME			/* as JsonEncodeDateTime() has it, quoted */
+} LbJson;
+
+struct LbColumn;
 
 /*
- * A type that a column of a board can have.  The table of them is in keys.c.
- * encode and to_json neither raise nor allocate; decode can palloc its result.
+ * A type that a column of a board can have, by itself or below domains.  The
+ * table of them is in keys.c.
  */
 typedef struct LbType
 {
@@ -45,21 +59,29 @@ typedef struct LbType
 	const char *sql_name;		/* as SQL has it, for messages */
 	uint32		roles;			/* that it can have, LB_ROLE_BIT() each */
 
-	/* In a key. */
-	int			words;			/* that a value takes */
-	void		(*encode) (Datum value, int64 *words);	/* keeps the order */
+	/*
+	 * In a key.  encode puts a value's words, which keep the order, and
+	 * returns how many they are: as many as the type says, or
+	 * LB_MAX_KEY_WORDS at most.  It returns 0 for a value that no key has: a
+	 * text that is too long, or an operand that the column could not hold. It
+	 * does not raise, and can palloc what it leaves to its memory context.
+	 *
+	 * decode makes the value again, palloc'd if the type is by reference.
+	 */
+	int			words;			/* that a value takes, or LB_TEXT */
+	int			(*encode) (const struct LbColumn *column, Datum value,
+						   int64 *words);
+	Datum		(*decode) (const struct LbColumn *column, const int64 *words);
 
 	/*
-	 * As a member.  Reads take and return it as the type shown, which takes
-	 * as many words, has a fixed length, and has the fields below in its row.
-	 * to_json writes json_len bytes at most, with a NUL, and returns the
-	 * length.
+	 * PostgreSQL's own functions: in(cstring, oid of the type, -1),
+	 * out(value).
 	 */
-	Oid			shown;
+	PGFunction	in;
+	PGFunction	out;
 	Oid			array;			/* type of an array of it */
-	Datum		(*decode) (const int64 *words);
-	int			(*to_json) (const int64 *words, char *json);
-	int			json_len;
+	LbJson		json;
+	bool		plain;			/* an integer: functions show it as a bigint */
 
 	/* As the name of a family's board. */
 	bool		is_text;		/* the value is the name */
@@ -74,12 +96,17 @@ typedef struct LbColumn
 	char		name[NAMEDATALEN];
 	const LbType *type;			/* NULL until resolved, or if it does not fit */
 	AttrNumber	attno;			/* of the source; 0 likewise */
+	int16		scale;			/* of a numeric */
 	uint8		role;			/* LbRole */
 	bool		descending;
 } LbColumn;
 
-/* The type, if columns of it can have that role; else NULL. */
-extern const LbType *lb_type_for(Oid type, LbRole role);
+/*
+ * Set the type of a column, and what it needs, from the type and the typmod that
+ * its table has: the type that domains are of, if columns of it can have the
+ * column's role.  Else the type is NULL.  Raises what a catalog lookup can raise.
+ */
+extern void lb_set_column_type(LbColumn *column, Oid type, int32 typmod);
 
 /* The types that can have a role, for a message, palloc'd: "smallint, bigint". */
 extern char *lb_types_for(LbRole role);
@@ -97,19 +124,21 @@ lb_directed(int64 value, bool descending)
 	return descending ? ~value : value;
 }
 
-/* The words of a column's value in a key; returns how many. */
+/*
+ * The words of a column's value in a key; returns how many, or 0 if no key has
+ * the value.
+ */
 static inline int
 lb_encode(const LbColumn *column, Datum value, int64 *words)
 {
-	const LbType *type = column->type;
+	int			n = column->type->encode(column, value, words);
 
-	type->encode(value, words);
 	if (column->descending)
 	{
-		for (int i = 0; i < type->words; i++)
+		for (int i = 0; i < n; i++)
 			words[i] = ~words[i];
 	}
-	return type->words;
+	return n;
 }
 
 #endif							/* LB_KEYS_H */

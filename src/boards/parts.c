@@ -152,12 +152,10 @@ lb_part_defn(const LbDefinition *defn, Relation part)
 {
 	LbDefinition *copy = palloc(sizeof(LbDefinition));
 	TupleDesc	desc = RelationGetDescr(part);
-	Oid			type;
 
-	*copy = *defn;
+	lb_copy_defn(copy, defn);
 	for (int i = 0; i < defn->ncolumns; i++)
-		copy->columns[i].attno = lb_find_column(desc, defn->columns[i].name,
-												&type);
+		copy->columns[i].attno = lb_find_column(desc, defn->columns[i].name);
 	return copy;
 }
 

@@ -32,6 +32,39 @@ const char	lb_partition_problem[] = "a partition is not a plain table";
 const char	lb_engine_problem[] = "another engine keeps the rows of the table";
 const char	lb_index_problem[] = "there is no valid unique index on the member";
 
+static bool
+is_member_column(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		if (lb_member_columns(defn)[i].attno == attno)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the columns of an index are those of the member, in any order, or
+ * these and the board column.
+ */
+static bool
+is_on_member(const FormData_pg_index *index, const LbDefinition *defn)
+{
+	AttrNumber	board = defn->family ? lb_board_column(defn)->attno : 0;
+	int			nmember = 0;
+
+	for (int i = 0; i < index->indnkeyatts; i++)
+	{
+		AttrNumber	attno = index->indkey.values[i];
+
+		if (is_member_column(defn, attno))
+			nmember++;
+		else if (attno == InvalidAttrNumber || attno != board)
+			return false;
+	}
+	return nmember == defn->nmember;
+}
+
 /* Whether an index of rel makes the member unique on its board. */
 static bool
 has_member_index(Relation rel, const LbDefinition *defn)
@@ -44,26 +77,15 @@ has_member_index(Relation rel, const LbDefinition *defn)
 	{
 		HeapTuple	tuple;
 		Form_pg_index index;
-		bool		member = false;
-		bool		other = false;
 
 		tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		index = (Form_pg_index) GETSTRUCT(tuple);
-		for (int i = 0; i < index->indnkeyatts; i++)
-		{
-			AttrNumber	attno = index->indkey.values[i];
-
-			if (attno == lb_member_column(defn)->attno)
-				member = true;
-			else if (!(defn->family && attno == lb_board_column(defn)->attno))
-				other = true;
-		}
-		if (index->indisunique && index->indimmediate && index->indisvalid &&
-			index->indisready && member && !other &&
-			heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
-			found = true;
+		found = index->indisunique && index->indimmediate &&
+			index->indisvalid && index->indisready &&
+			is_on_member(index, defn) &&
+			heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
 		ReleaseSysCache(tuple);
 		if (found)
 			break;
@@ -73,19 +95,15 @@ has_member_index(Relation rel, const LbDefinition *defn)
 }
 
 AttrNumber
-lb_find_column(TupleDesc desc, const char *name, Oid *type)
+lb_find_column(TupleDesc desc, const char *name)
 {
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
-		{
-			*type = att->atttypid;
 			return att->attnum;
-		}
 	}
-	*type = InvalidOid;
 	return InvalidAttrNumber;
 }
 
@@ -160,23 +178,30 @@ static const char *const misfits[LB_NROLES] = {
 	[LB_ROLE_RANKED_IF] = "the ranked_if column is missing or of another type"
 };
 
+static bool
+is_plain(const LbColumn *column)
+{
+	return column->type == NULL || column->type->plain;
+}
+
 /* By the types of its columns.  One that does not fit counts as a bigint. */
 static void
 settle_width(LbDefinition *defn)
 {
-	const LbType *member = lb_member_column(defn)->type;
 	uint8		words[LB_MAX_KEY_COLUMNS];
 
-	defn->member_type = lb_type_for(member == NULL ? INT8OID : member->shown,
-									LB_ROLE_MEMBER);
-	for (int i = 0; i < defn->nrank_by; i++)
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-		const LbType *type = defn->columns[i].type;
+		const LbColumn *column = &defn->columns[i];
+		int			n = column->type == NULL ? 1 : column->type->words;
 
-		words[i] = type == NULL ? 1 : (uint8) type->words;
+		words[i] = n == LB_TEXT && column->descending ? LB_TEXT_DOWN :
+			(uint8) n;
 	}
-	words[defn->nrank_by] = (uint8) defn->member_type->words;
-	defn->shape = lb_make_shape(words, defn->nrank_by, defn->nrank_by + 1);
+	defn->shape = lb_make_shape(words, defn->nrank_by, lb_nkey_columns(defn));
+	defn->plain_member = defn->nmember == 1 &&
+		is_plain(lb_member_columns(defn));
+	defn->plain_score = is_plain(lb_score_column(defn));
 }
 
 void
@@ -188,9 +213,14 @@ lb_settle_width(LbDefinition *defn)
 	{
 		LbColumn   *column = &defn->columns[i];
 		AttrNumber	attno = get_attnum(defn->source, column->name);
+		Oid			type = InvalidOid;
+		int32		typmod = -1;
+		Oid			collation;
 
-		column->type = attno == InvalidAttrNumber ? NULL :
-			lb_type_for(get_atttype(defn->source, attno), column->role);
+		if (attno != InvalidAttrNumber)
+			get_atttypetypmodcoll(defn->source, attno, &type, &typmod,
+								  &collation);
+		lb_set_column_type(column, type, typmod);
 	}
 	settle_width(defn);
 }
@@ -231,10 +261,15 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		LbColumn   *column = &defn->columns[i];
-		Oid			type;
 
-		column->attno = lb_find_column(desc, column->name, &type);
-		column->type = lb_type_for(type, column->role);
+		column->attno = lb_find_column(desc, column->name);
+		column->type = NULL;
+		if (column->attno != InvalidAttrNumber)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, column->attno - 1);
+
+			lb_set_column_type(column, att->atttypid, att->atttypmod);
+		}
 		if (column->type == NULL && misfit == NULL)
 			misfit = misfits[column->role];
 	}

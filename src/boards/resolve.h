@@ -57,8 +57,8 @@ extern const char lb_index_problem[];
  */
 extern bool lb_kept_elsewhere(Oid relid);
 
-/* Number and type of a table's column; 0 and InvalidOid if it does not exist. */
-extern AttrNumber lb_find_column(TupleDesc desc, const char *name, Oid *type);
+/* Number of a table's column, 0 if it does not exist. */
+extern AttrNumber lb_find_column(TupleDesc desc, const char *name);
 
 /*
  * Raise 55000 if a column of a resolved definition is missing or has a type that

@@ -78,7 +78,12 @@ add_op(LbDdlKind kind, const LbDefinition *defn, Oid relation)
 	op->kind = kind;
 	op->relation = relation;
 	if (defn != NULL)
-		op->defn = *defn;
+	{
+		MemoryContext old = MemoryContextSwitchTo(lb_xact.context);
+
+		lb_copy_defn(&op->defn, defn);
+		MemoryContextSwitchTo(old);
+	}
 	op->seq = lb_xact_take_seq();
 	op->link.hash = op->defn.id;
 	lb_xact_table_add(&op_table, &op->link);

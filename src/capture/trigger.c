@@ -37,9 +37,9 @@ PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
 /* A value of a board column as text.  It may point into digits, or into d. */
 static void
-datum_value(const LbType *type, Datum d, LbValue *value, char *digits)
+datum_value(const LbColumn *column, Datum d, LbValue *value, char *digits)
 {
-	if (type->is_text)
+	if (column->type->is_text)
 	{
 		text	   *t = DatumGetTextPP(d);
 
@@ -50,7 +50,7 @@ datum_value(const LbType *type, Datum d, LbValue *value, char *digits)
 	{
 		int64		n;
 
-		type->encode(d, &n);
+		column->type->encode(column, d, &n);
 		value->len = pg_lltoa(n, digits);
 		value->data = digits;
 	}
@@ -73,7 +73,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 	}
 
 	/* The columns of rank_by, and the member. */
-	for (int i = 0; i <= defn->nrank_by; i++)
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
 		const LbColumn *column = &defn->columns[i];
 
@@ -90,7 +90,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 		d = slot_getattr(slot, board->attno, &isnull);
 		if (isnull)
 			return false;
-		datum_value(board->type, d, value, digits);
+		datum_value(board, d, value, digits);
 		if (value->len > LB_MAX_VALUE)
 			return false;
 	}

@@ -52,8 +52,7 @@ put_rows(char *p, const LbCall *call, const LbRows *rows)
 static Datum
 finish_with_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
 {
-	int			entry = LB_MAX_ENTRY +
-		call->access.target.defn->member_type->json_len;
+	int			entry = LB_MAX_ENTRY + MAXINT8LEN + 1;
 	char	   *p;
 
 	/* This takes most of the time, so make room once for all entries. */
@@ -72,7 +71,7 @@ put_member(StringInfo buf, const LbCall *call)
 	int64		member[LB_MAX_WIDTH];
 
 	lb_member_words(defn, call->operands[0], member);
-	enlargeStringInfo(buf, defn->member_type->json_len);
+	enlargeStringInfo(buf, MAXINT8LEN + 1);
 	buf->len += lb_member_to_json(defn, member, buf->data + buf->len);
 }
 

@@ -3,10 +3,8 @@
  * member.h
  *	  Members between SQL and keys.
  *
- * Read functions take and return a member as a value of the type that the
- * column's type is shown as: bigint, whatever integer type the column has.  Keys
- * have it as the definition's member_words words.  The table of types knows how
- * to convert it.  A bigint is its word, and is converted without a call.
+ * The read functions serve members of one column of an integer type, and take
+ * and return them as bigint, which is their word.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,36 +21,34 @@
 static inline bool
 lb_member_is_bigint(const LbDefinition *defn)
 {
-	return likely(defn->member_type->oid == INT8OID);
+	return defn->plain_member;
 }
 
 /* The words of a member.  Does not raise. */
 static inline void
 lb_member_words(const LbDefinition *defn, Datum value, int64 *member)
 {
-	if (lb_member_is_bigint(defn))
-		member[0] = DatumGetInt64(value);
-	else
-		defn->member_type->encode(value, member);
+	Assert(lb_member_is_bigint(defn));
+	member[0] = DatumGetInt64(value);
 }
 
-/* And back; palloc'd if the type is passed by reference. */
+/* And back. */
 static inline Datum
 lb_member_datum(const LbDefinition *defn, const int64 *member)
 {
-	return lb_member_is_bigint(defn) ? Int64GetDatum(member[0]) :
-		defn->member_type->decode(member);
+	Assert(lb_member_is_bigint(defn));
+	return Int64GetDatum(member[0]);
 }
 
 /*
- * Write a member as JSON to where there is room for member_type->json_len bytes.
+ * Write a member as JSON to where there is room for MAXINT8LEN + 1 bytes.
  * Returns the length.
  */
 static inline int
 lb_member_to_json(const LbDefinition *defn, const int64 *member, char *json)
 {
-	return lb_member_is_bigint(defn) ? pg_lltoa(member[0], json) :
-		defn->member_type->to_json(member, json);
+	Assert(lb_member_is_bigint(defn));
+	return pg_lltoa(member[0], json);
 }
 
 #endif							/* LB_MEMBER_H */

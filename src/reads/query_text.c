@@ -228,7 +228,7 @@ word_member(Text *t)
 static void
 word_mtype(Text *t)
 {
-	appendStringInfo(&t->buf, "pg_catalog.%s", t->defn->member_type->name);
+	appendStringInfoString(&t->buf, "pg_catalog.int8");
 }
 
 /* t's rank_by columns as k1, k2 ... and its member as m. */
@@ -333,9 +333,9 @@ Oid
 lb_query_type(const LbDefinition *defn, Oid type)
 {
 	if (type == LB_MEMBER_TYPE)
-		return defn->member_type->oid;
+		return INT8OID;
 	if (type == LB_MEMBERS_TYPE)
-		return defn->member_type->array;
+		return INT8ARRAYOID;
 	return type;
 }
 

@@ -404,10 +404,9 @@ array_operand(const LbCall *call, int64 **members, bool **nulls)
 
 	if (call->nulls[0])
 		return 0;
-	get_typlenbyvalalign(defn->member_type->oid, &len, &byval, &align);
-	deconstruct_array(DatumGetArrayTypeP(call->operands[0]),
-					  defn->member_type->oid, len, byval, align, &elements,
-					  nulls, &n);
+	get_typlenbyvalalign(INT8OID, &len, &byval, &align);
+	deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID, len,
+					  byval, align, &elements, nulls, &n);
 	*members = MemoryContextAllocHuge(CurrentMemoryContext,
 									  (Size) Max(1, n) * words *
 									  sizeof(int64));
