@@ -8,11 +8,13 @@
 #include "postgres.h"
 
 #include "util/lock.h"
+#include "util/pause.h"
 
 void
 lb_lock_acquire(LbLock *lock)
 {
 	(void) LWLockAcquire(&lock->lwlock, LW_EXCLUSIVE);
+	lb_pause("arena");
 }
 
 void
