@@ -36,7 +36,7 @@ extern const Trigger *lb_capture_trigger(Relation rel, Oid capture, bool row,
 extern bool lb_has_triggers(Relation rel, Oid capture, bool part);
 
 /*
- * Whether a BEFORE ROW trigger of the user's may prevent that a row is written.
+ * Whether a BEFORE ROW trigger of the user may prevent that a row is written.
  * Raises nothing and looks nothing up.
  */
 extern bool lb_may_keep_rows(Relation rel, const LbCatalog *cat);

@@ -43,7 +43,7 @@ extern uint64 lb_defns_generation(void);
 /* Change that number. */
 extern void lb_next_generation(void);
 
-/* Have the next lb_catalog() look the extension up again. */
+/* Let the next lb_catalog() look the extension up again. */
 extern void lb_catalog_forget(void);
 
 #endif							/* LB_CATALOG_H */

@@ -3,10 +3,10 @@
  * counters.c
  *	  Counters of reads.
  *
- * A read must not write to shared memory for being counted.  So the backend
+ * Counting a read must not write to shared memory each time.  So the backend
  * gathers the counts of the boards that it reads, and adds them to the
  * counters in shared memory at the end of a transaction, but once a second at
- * most, and at its exit.  stat.c has them added before it shows a view.
+ * most, and at its exit.  stat.c flushes them before it shows a view.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +59,7 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause)
 
 	if (shared == NULL)
 	{
-		/* On a standby, where nothing else enters it, too. */
+		/* On a standby, no other code enters it. */
 		shared = lb_shared_board_attach(target->defn, RecoveryInProgress());
 		if (shared == NULL)
 			return;

@@ -15,7 +15,7 @@
  * Count a read of the target: answered by the index (LB_CAUSE_NONE), or by
  * its query, with the cause.  shared may be NULL.  Counts in the backend only;
  * takes the locks of lb_counters_flush() when it has no room for another
- * board.  Can raise only where shared is NULL.
+ * board.  Can raise only if shared is NULL.
  */
 extern void lb_count_read(const LbTarget *target, LbSharedBoard *shared,
 						  LbCause cause);
@@ -26,10 +26,10 @@ extern void lb_count_read(const LbTarget *target, LbSharedBoard *shared,
  */
 extern void lb_counters_flush(void);
 
-/* Forget what the backend has counted since the last flush. */
+/* Discard what the backend has counted since the last flush. */
 extern void lb_counters_forget(void);
 
-/* _PG_init: have the counters flushed at the end of transactions. */
+/* _PG_init: flush the counters at the end of transactions. */
 extern void lb_counters_init(void);
 
 #endif							/* LB_COUNTERS_H */

@@ -164,7 +164,7 @@ extern bool lb_has_others(const LbDefinition *defn);
 extern int	lb_defns_on(Oid source, LbDefinition ***defns);
 
 /*
- * Have the next look-up read lb_board again.  For a caller that knows that a
+ * Let the next look-up read lb_board again.  For a caller that knows that a
  * transaction has ended, but may not have received its invalidations.
  */
 extern void lb_forget_defns(void);

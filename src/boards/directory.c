@@ -168,7 +168,7 @@ directory_database(Oid database)
 	}
 	if (unused == NULL)
 	{
-		/* Is there one that no definition needs any more? */
+		/* Take one that no definition needs any more, if there is one. */
 		for (int i = 0; i < LB_MAX_DATABASES - 1 && unused == NULL; i++)
 		{
 			LbDatabase *db = &lb_shared->databases[i];
@@ -212,8 +212,8 @@ lb_note_unknown_here(FullTransactionId xid)
 }
 
 /*
- * A definition without a generation: one that was removed, or new memory, with
- * what stays as it is from one definition to the next.  NULL if memory is used up.
+ * A definition without a generation: one that was removed, or new memory, in which
+ * this sets all that one definition leaves to the next.  NULL if memory is used up.
  */
 static LbSharedBoard *
 allocate_shared(const LbMem *mem)
@@ -243,7 +243,7 @@ allocate_shared(const LbMem *mem)
 }
 
 /*
- * Everything else.  Backends that still have the address of the definition that
+ * Set all other fields.  Backends that still have the address of the definition that
  * was there look at the generation first, which is 0.
  */
 static void

@@ -13,7 +13,7 @@
 #include "boards/keys.h"
 #include "util/compat.h"
 
-/* Why a text is no rank_by list.  Texts are palloc'd or constant; detail may be NULL. */
+/* Why a text is not a rank_by list.  Texts are palloc'd or constant; detail may be NULL. */
 typedef struct LbRankByError
 {
 	int			sqlerrcode;
@@ -26,7 +26,7 @@ typedef struct LbRankByError
  * Parse an ORDER BY list over plain columns, "score DESC, updated_at ASC",
  * with identifiers quoted and folded as in SQL.  Fills name, role and descending
  * of at most LB_MAX_RANK_COLUMNS columns and returns how many there are.  Returns
- * 0 if it is no such list, and why: ERRCODE_SYNTAX_ERROR,
+ * 0 if it is not such a list, and why: ERRCODE_SYNTAX_ERROR,
  * ERRCODE_FEATURE_NOT_SUPPORTED (expressions, USING, NULLS FIRST/LAST, COLLATE),
  * ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
  */

@@ -110,7 +110,7 @@ lb_find_column(TupleDesc desc, const char *name)
 bool
 lb_uses_column(const LbDefinition *defn, AttrNumber attno)
 {
-	/* What the definition does not have, or the table not any more, is 0. */
+	/* A column that the definition or the table does not have is 0. */
 	if (attno == InvalidAttrNumber)
 		return false;
 	for (int i = 0; i < defn->ncolumns; i++)

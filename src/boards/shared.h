@@ -214,12 +214,12 @@ typedef struct LbSharedBoard
 	TimestampTz build_start;	/* of the last one */
 	double		build_seconds;	/* of the last one that succeeded */
 	char		reason[LB_MAX_REASON];	/* why it is not ready */
-	bool		passing;		/* a build can succeed without anyone's help */
+	bool		passing;		/* a build may succeed later by itself */
 	bool		awaiting;		/* ... when certain transactions have ended */
 	uint64		refused_at;		/* leaderboard.memory when it was used up, if
 								 * that is the reason; else 0 */
-	bool		log_reason;		/* the launcher is to log that */
-	bool		release;		/* the launcher is to free the indexes */
+	bool		log_reason;		/* the launcher must log that */
+	bool		release;		/* the launcher must free the indexes */
 
 	LbStripe	stripes[LB_STRIPES];
 } LbSharedBoard;
@@ -290,7 +290,7 @@ extern int	lb_memory_kb;
 extern int	lb_max_memory_kb;
 extern int	lb_database_memory_kb;
 
-/* Ask for the shared memory, and have it set up, when the server starts. */
+/* Request the shared memory, and set it up when the server starts. */
 extern void lb_shared_init(void);
 
 /*
@@ -309,7 +309,7 @@ extern LbMem lb_mem(LbSharedBoard *shared);
 extern void lb_wake_launcher(void);
 
 /*
- * Have the launcher complete an xid, after a floor was raised to the next xid.
+ * Let the launcher complete an xid, after a floor was raised to the next xid.
  * Otherwise no new snapshot would be above that floor on an idle server with an
  * old open transaction.  Never raises.
  */
@@ -347,7 +347,7 @@ lb_lock_to_write(LbStripe *stripe)
 	pg_atomic_fetch_sub_u32(&stripe->nwaiting, 1);
 }
 
-/* Let backends go first that wait to write to the stripe, whose lock is free. */
+/* Let waiting writers of the stripe go first.  Its lock is free. */
 static inline void
 lb_yield_to_writers(LbStripe *stripe)
 {
@@ -368,7 +368,10 @@ lb_lock_to_read(LbStripe *stripe, bool again)
 	LWLockAcquire(&stripe->lock, LW_SHARED);
 }
 
-/* Whether shared is still what generation stands for; with a stripe's lock. */
+/*
+ * Whether a generation has not ended.  The caller holds a stripe's lock, so that
+ * the answer holds as long as the lock.
+ */
 static inline bool
 lb_shared_board_is(const LbSharedBoard *shared, uint64 generation)
 {

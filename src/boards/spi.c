@@ -128,7 +128,7 @@ lb_plan_has(SPIPlanPtr plan, Oid table)
 	{
 		const CachedPlanSource *source = (const CachedPlanSource *) lfirst(lc);
 
-		/* A rule may have left nothing of it to run. */
+		/* A rule may have replaced it by nothing. */
 		if (source->query_list == NIL ||
 			list_member_oid(source->relationOids, table))
 			return true;

@@ -86,8 +86,8 @@ static const char memory_used_up[] = "the shared memory of leaderboard.memory is
 static const char share_used_up[] = "the database's share, leaderboard.database_memory, is used up";
 
 /*
- * Change the pair.  The caller holds the mutex, and has set builder to what the
- * new phase wants.
+ * Change the pair.  The caller holds the mutex, and has set builder as the new phase
+ * requires.
  */
 static void
 set_state(LbSharedBoard *shared, LbState state, LbPhase phase)
@@ -96,7 +96,7 @@ set_state(LbSharedBoard *shared, LbState state, LbPhase phase)
 	pg_atomic_write_u32(&shared->state, (uint32) phase << LB_STATE_BITS | state);
 }
 
-/* The same of one of the two. */
+/* The same for one of the two. */
 static void
 change_state(LbSharedBoard *shared, LbState state)
 {
@@ -110,8 +110,8 @@ change_phase(LbSharedBoard *shared, LbPhase phase)
 }
 
 /*
- * Change the reason, and whether the launcher is to log it.  The two change only
- * here, so that the log never has a reason that does not hold any more.  The
+ * Change the reason, and whether the launcher must log it.  The two change only
+ * here, so that the launcher never logs a reason that is out of date.  The
  * caller holds the mutex.
  */
 static void

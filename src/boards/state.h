@@ -22,11 +22,11 @@ typedef enum LbState
 	LB_OFFLINE					/* the index is out of service: the queries */
 } LbState;
 
-/* How far its build is. */
+/* How far the build of the index is. */
 typedef enum LbPhase
 {
 	LB_IDLE,
-	LB_REQUESTED,				/* a worker is to claim it */
+	LB_REQUESTED,				/* no worker has claimed it yet */
 	LB_RUNNING,					/* a worker has claimed it */
 	LB_RUNNING_REQUESTED		/* the same, and a further one is requested */
 } LbPhase;
@@ -112,8 +112,8 @@ extern void lb_request_refused_build(LbSharedBoard *shared, bool raised);
 extern bool lb_claim_build(LbSharedBoard *shared, uint64 *generation);
 
 /*
- * No worker can be had for a requested build.  It counts as an attempt that has
- * failed, so that those that wait run their queries.
+ * There is no worker for a requested build.  This counts as an attempt that has
+ * failed, so that backends that wait run their queries.
  */
 extern void lb_refuse_build(LbSharedBoard *shared, const char *reason);
 
@@ -124,8 +124,8 @@ extern void lb_set_ready(LbSharedBoard *shared);
 extern void lb_restart_build(LbSharedBoard *shared, uint64 generation);
 
 /*
- * The claimed build has ended; wakes those that wait for it.  With again another
- * one is requested, unless the board is ready.
+ * The claimed build has ended.  Wakes the backends that wait for it.  With again,
+ * another build is requested, unless the board is ready.
  */
 extern void lb_end_build(LbSharedBoard *shared, uint64 generation,
 						 bool installed, bool again);
@@ -145,9 +145,9 @@ extern void lb_take_offline(LbSharedBoard *shared, uint64 generation,
  */
 
 /*
- * The reason to give when memory for a definition could not be had: the limit
- * of all boards, or that of the database.  A board that is offline for the first
- * is built again when the limit is raised.
+ * The reason to give when a definition was refused memory: the limit of all boards,
+ * or that of the database.  A board that is offline for the first reason is built
+ * again when that limit is raised.
  */
 extern const char *lb_memory_reason(const LbSharedBoard *shared);
 
@@ -165,29 +165,27 @@ extern double lb_get_reason(LbSharedBoard *shared, char *reason);
 extern bool lb_is_passing(LbSharedBoard *shared);
 
 /*
- * The next build need not be put off because the last one has failed: the cause
- * is being removed.
+ * Do not delay the next build because the last one has failed: the cause is being
+ * removed.
  */
 extern void lb_retry_soon(LbSharedBoard *shared);
 
 /*
- * A build could not even begin because of transactions that are running: let the
- * launcher request another as soon as they have ended.  But not if the last one
- * has failed, too.
+ * A build could not begin because of transactions that are running.  The launcher
+ * requests another as soon as they have ended, unless the last one has failed, too.
  */
 extern void lb_await_transactions(LbSharedBoard *shared, uint64 generation);
 
 /*
- * Tell whether such transactions are running, or are releasing their locks.
- * Returns whether they were awaited, and have ended.
+ * Report whether such transactions are running, or are releasing their locks.
+ * Returns whether the board awaited them, and they have ended.
  */
 extern bool lb_awaited_have_ended(LbSharedBoard *shared, bool running,
 								  bool releasing);
 
 /*
- * The number of the attempt at whose end a build that is requested now has
- * ended.  A rebuild must begin after the call: one that is running does not
- * count.
+ * The number of the attempt that will have done what is requested now.  A rebuild
+ * must begin after the call, so a build that is running does not count.
  */
 extern uint32 lb_awaited_attempt(LbSharedBoard *shared, bool rebuild);
 
@@ -195,7 +193,7 @@ extern uint32 lb_awaited_attempt(LbSharedBoard *shared, bool rebuild);
 extern bool lb_attempt_has_ended(LbSharedBoard *shared, uint32 attempt,
 								 bool *failed);
 
-/* What the launcher is to do for a board. */
+/* What the launcher must do for a board. */
 typedef struct LbBuildOrder
 {
 	LbSharedBoard *shared;
