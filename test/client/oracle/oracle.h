@@ -239,6 +239,12 @@ extern void final_comparison(void);
 extern void run_scheduled(void);
 extern void run_free_mode(void);
 
+/*
+ * In a crowded episode, which only the scheduled mode has, most transactions are
+ * short and write to few rows of this table.  Else NULL.
+ */
+extern const Table *crowded;
+
 /* Run a statement on a connection's stack, which the function leaves for it. */
 extern PGresult *scheduled_exec(const char *statement, const char *copy_data);
 

@@ -27,7 +27,9 @@ a_member(const Table *t)
 	if (percent(3))
 		return t->extreme_members[rnd(4)];
 	/* Many statements choose among a few members, so that transactions meet. */
-	return keep(format("%d", 1 + rnd(percent(40) ? members / 10 : members)));
+	if (percent(crowded != NULL ? 60 : 40))
+		return keep(format("%d", 1 + rnd(members / 10)));
+	return keep(format("%d", 1 + rnd(members)));
 }
 
 static const char *

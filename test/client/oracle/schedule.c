@@ -12,6 +12,11 @@
  * until every statement under way has ended, or has waited for a lock for
  * longer than the deadlock detector takes.
  *
+ * Every second episode is crowded.  Its transactions pause only after they have
+ * committed and before they settle, and continue only when no connection can take
+ * a step.  Meanwhile rivals change the same rows and commit.  In the other
+ * episodes transactions pause at all points, and not for long.
+ *
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
@@ -23,8 +28,8 @@
 #include "oracle.h"
 #include "schedule.h"
 
-/* The advisory lock at which sessions pause. */
-#define PAUSE_LOCK "20260411"
+/* Sessions pause at this advisory lock while the monitor holds it. */
+#define HOLD_PAUSES "SELECT pg_advisory_lock(20260411)"
 
 #define EPISODE_STEPS 500
 #define STACK_SIZE (1024 * 1024)
@@ -34,6 +39,7 @@ static PGconn *monitor;			/* looks at locks, and holds that of pauses */
 static ucontext_t scheduler_context;
 static bool episode_over;
 uint64_t	episode;
+const Table *crowded = NULL;
 bool		replaying = false;
 bool		crashed;			/* a connection was lost for no reason */
 
@@ -297,20 +303,14 @@ set_scheduled_connection(int number, PGconn *new_conn)
 	set_connection(&clients[number], new_conn);
 }
 
-static void
-hold_pauses(bool hold)
-{
-	PGresult   *res = ask_monitor(hold ? "SELECT pg_advisory_lock(" PAUSE_LOCK ")"
-								  : "SELECT pg_advisory_unlock_all()");
-
-	PQclear(res);
-}
-
+/*
+ * One query string, so that the monitor asks for the lock again before a session
+ * that continues has reached its next pause point.
+ */
 void
 release_paused(void)
 {
-	hold_pauses(false);
-	hold_pauses(true);
+	PQclear(ask_monitor("SELECT pg_advisory_unlock_all(); " HOLD_PAUSES));
 	for (int i = 0; i < connections; i++)
 		clients[i].blocked = clients[i].paused = false;
 }
@@ -378,6 +378,7 @@ begin_episode(void)
 	gather_share(conn);
 	crashed = false;
 	random_state = seed * UINT64_C(1000003) + episode;
+	crowded = episode % 2 == 1 ? &tables[rnd(ntables)] : NULL;
 	set_up();
 	value = run_value("SELECT lb_wait_ready('1 min')");
 	if (strcmp(value, "t") != 0)
@@ -385,7 +386,7 @@ begin_episode(void)
 	free(value);
 	monitor = connect_or_fail();
 	PQclear(ask_monitor("SET lock_timeout = '1s'"));
-	hold_pauses(true);
+	PQclear(ask_monitor(HOLD_PAUSES));
 	for (int i = 0; i < connections; i++)
 	{
 		Client	   *c = &clients[i];
@@ -438,7 +439,7 @@ take_step(void)
 			runnable[nrunnable++] = i;
 		any_paused |= clients[i].paused;
 	}
-	if (any_paused && (nrunnable == 0 || percent(8)))
+	if (any_paused && (nrunnable == 0 || (crowded == NULL && percent(8))))
 	{
 		add_step(STEP_RELEASE, -1, NULL, NULL);
 		release_paused();

@@ -177,8 +177,12 @@ transaction(void)
 	bool		exact = !locked;	/* comparisons may be made */
 	bool		truncated = false;
 	bool		one_snapshot = false;
+	int			most = 6;		/* statements or comparisons */
+	int			reads = 40;		/* percent of them are comparisons */
 	int			depth = 0;
 
+	if (crowded != NULL && percent(80))
+		t = crowded;
 	tx_failed = false;
 
 	/* A build runs while other sessions write. */
@@ -219,7 +223,16 @@ transaction(void)
 			break;
 	}
 
-	for (int n = 1 + rnd(6); n > 0; n--)
+	/* In a crowd a transaction writes and soon ends, or mostly reads. */
+	if (crowded != NULL)
+	{
+		most = one_snapshot ? 6 : 2;
+		reads = one_snapshot ? 85 : 10;
+	}
+	else if (one_snapshot)
+		reads = 55;
+
+	for (int n = 1 + rnd(most); n > 0; n--)
 	{
 		/* TRUNCATE may wait for locks of other sessions, and time out. */
 		if (!tx_failed && rnd(300) == 0)
@@ -232,7 +245,7 @@ transaction(void)
 		{
 			if (one_snapshot && percent(15))
 				compare_in_two(t);
-			else if (exact && percent(one_snapshot ? 55 : 40))
+			else if (exact && percent(reads))
 				compare_some(t, 1 + rnd(3));
 			else if (exact && percent(10))
 				compare_through_cursor(t);
@@ -276,9 +289,9 @@ transaction(void)
 		compare_through_held_cursor(t);
 		return;
 	}
-	if (!tx_failed && can_pause && percent(25))
+	if (!tx_failed && can_pause && percent(crowded != NULL ? 40 : 25))
 		run_free(format("SET LOCAL leaderboard.pause_at = '%s'",
-						ANY(pause_points)));
+						crowded != NULL ? "settle" : ANY(pause_points)));
 	if (!tx_failed && percent(75))
 	{
 		if (run("COMMIT"))
