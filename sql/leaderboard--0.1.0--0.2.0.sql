@@ -17,7 +17,7 @@
  *		3.5 standings	lb_archive, lb_season; lb_maintain
  *		3.6 watching	lb_watched; lb_watch and its like, lb_notify
  *	4. admin
- *		4.1 managing	rights on lb_create_board and its like
+ *		4.1 managing	lb_create_tables; rights on lb_create_board and its like
  *		4.2 statistics	lb_stat_board, lb_stat, lb_stat_memory
  *		4.3 dumps		rights of the database's owner
  */
@@ -226,8 +226,12 @@ COMMENT ON FUNCTION @extschema@.lb_close_window(text) IS
  * ----------------------------------------------------------------
  */
 
+/*
+ * In the extension's own tables, players and members are text, as the output
+ * function of their type gives it, whatever type they have in the users' tables.
+ */
 CREATE TABLE @extschema@.lb_applied (
-	player_id	   bigint NOT NULL,
+	player_id	   text COLLATE "C" NOT NULL,
 	match_id	   text COLLATE "C" NOT NULL,
 	applied_at	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	boards		   text[],
@@ -243,7 +247,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_applied', '');
 COMMENT ON TABLE @extschema@.lb_applied IS
 'submits with a match_id, so that none is applied twice; kept for leaderboard.applied_retention';
 COMMENT ON COLUMN @extschema@.lb_applied.player_id IS
-'the player';
+'the player, as text';
 COMMENT ON COLUMN @extschema@.lb_applied.match_id IS
 'as submitted';
 COMMENT ON COLUMN @extschema@.lb_applied.applied_at IS
@@ -258,7 +262,7 @@ COMMENT ON COLUMN @extschema@.lb_applied.previous_ranks IS
 'of these boards';
 
 CREATE TABLE @extschema@.lb_event (
-	player_id	 bigint NOT NULL,
+	player_id	 text COLLATE "C" NOT NULL,
 	op			 text NOT NULL,
 	amount		 bigint NOT NULL,
 	match_id	 text,
@@ -274,7 +278,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_event', '');
 COMMENT ON TABLE @extschema@.lb_event IS
 'what has been submitted, unless leaderboard.events is off; kept for leaderboard.event_retention';
 COMMENT ON COLUMN @extschema@.lb_event.player_id IS
-'the player';
+'the player, as text';
 COMMENT ON COLUMN @extschema@.lb_event.op IS
 'as submitted';
 COMMENT ON COLUMN @extschema@.lb_event.amount IS
@@ -303,6 +307,19 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
 COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[]) IS
 'changes a player''s score on "global" and in every window that contains a moment';
 
+CREATE FUNCTION @extschema@.lb_submit_key(
+	player_id text,
+	amount bigint,
+	op text DEFAULT 'incr',
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[]) IS
+'lb_submit() of a player of any type, as text';
+
 CREATE FUNCTION @extschema@.lb_submit_many(
 	player_ids bigint[],
 	amounts bigint[],
@@ -315,12 +332,24 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz) IS
 'lb_submit() of many at once; returns how many of them were applied';
 
+CREATE FUNCTION @extschema@.lb_submit_many_key(
+	player_ids text[],
+	amounts bigint[],
+	op text DEFAULT 'incr',
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_submit_many_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz) IS
+'lb_submit_many() of players of any type, as text';
+
 CREATE FUNCTION @extschema@.lb_submit_json(jsonb)
 RETURNS json
 AS 'MODULE_PATHNAME', 'lb_submit_json'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
-'lb_submit() of a json object with the fields player_id, amount, op, match_id, at and boards';
+'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at and boards';
 
 
 /* ----------------------------------------------------------------
@@ -381,7 +410,7 @@ COMMENT ON TRIGGER lb_limit_changed ON @extschema@.lb_limit IS
 CREATE TABLE @extschema@.lb_usage (
 	limit_name text COLLATE "C" NOT NULL,
 	board	   text COLLATE "C" NOT NULL,
-	player_id  bigint NOT NULL,
+	player_id  text COLLATE "C" NOT NULL,
 	since	   timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	amount	   numeric NOT NULL,
 	submits	   bigint NOT NULL,
@@ -396,7 +425,7 @@ COMMENT ON COLUMN @extschema@.lb_usage.limit_name IS
 COMMENT ON COLUMN @extschema@.lb_usage.board IS
 '"global", or the key of a window';
 COMMENT ON COLUMN @extschema@.lb_usage.player_id IS
-'the player';
+'the player, as text';
 COMMENT ON COLUMN @extschema@.lb_usage.since IS
 'beginning of the period';
 COMMENT ON COLUMN @extschema@.lb_usage.amount IS
@@ -405,7 +434,7 @@ COMMENT ON COLUMN @extschema@.lb_usage.submits IS
 'number of submits';
 
 CREATE TABLE @extschema@.lb_anomaly (
-	player_id	   bigint NOT NULL,
+	player_id	   text COLLATE "C" NOT NULL,
 	limit_name	   text COLLATE "C" NOT NULL,
 	board		   text COLLATE "C" NOT NULL,
 	submits		   bigint NOT NULL,
@@ -426,7 +455,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_anomaly', '');
 COMMENT ON TABLE @extschema@.lb_anomaly IS
 'players whose submits have exceeded a limit which flags them, for review; kept for leaderboard.anomaly_retention';
 COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
-'the player';
+'the player, as text';
 COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
 'the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
@@ -499,6 +528,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[]) IS
 'takes a player off "global" and all windows, or other boards; returns how many rows were ranked';
 
+CREATE FUNCTION @extschema@.lb_hide_key(
+	player_id text,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_hide_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_hide_key(text, text[]) IS
+'lb_hide() of a player of any type, as text';
+
 CREATE FUNCTION @extschema@.lb_show(
 	player_id bigint,
 	boards text[] DEFAULT NULL)
@@ -507,6 +545,15 @@ AS 'MODULE_PATHNAME', 'lb_show'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
 'puts a player back on the boards that lb_hide() has taken the player off';
+
+CREATE FUNCTION @extschema@.lb_show_key(
+	player_id text,
+	boards text[] DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_show_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_show_key(text, text[]) IS
+'lb_show() of a player of any type, as text';
 
 
 /* ----------------------------------------------------------------
@@ -789,8 +836,18 @@ COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
  */
 REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
-REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean) TO pg_database_owner;
+
+DROP FUNCTION @extschema@.lb_create_tables(boolean);
+CREATE FUNCTION @extschema@.lb_create_tables(
+	score_index boolean DEFAULT false,
+	player_id text DEFAULT 'bigint')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_create_tables'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text) IS
+'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players';
+REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text) TO pg_database_owner;
 
 
 /* ----------------------------------------------------------------

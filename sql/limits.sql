@@ -58,20 +58,20 @@ SELECT score FROM lb_submit(2, 100, boards => '{global}');
 SELECT lb_submit_many('{3,3,3}', '{50,50,1}', at => '2026-04-09');
 SELECT lb_submit_many('{3,4,3}', '{50,1,50}', at => '2026-04-09');
 SELECT limit_name, board, player_id, amount, submits FROM lb_usage ORDER BY player_id;
-UPDATE lb_usage SET since = now() - interval '59 min' WHERE player_id = 1;
+UPDATE lb_usage SET since = now() - interval '59 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 1, boards => '{global}');
-UPDATE lb_usage SET since = now() - interval '61 min' WHERE player_id = 1;
+UPDATE lb_usage SET since = now() - interval '61 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 99, boards => '{global}');
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
 SELECT limit_name, board, player_id, amount, submits, since > now() - interval '1 min' AS new
 FROM lb_usage ORDER BY player_id;
 -- The clock was ahead and has been set back.  A row of a future period, as long as a
 -- period or further ahead, does not count.
-UPDATE lb_usage SET since = now() + interval '59 min' WHERE player_id = 1;
+UPDATE lb_usage SET since = now() + interval '59 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
-UPDATE lb_usage SET since = now() + interval '61 min' WHERE player_id = 1;
+UPDATE lb_usage SET since = now() + interval '61 min' WHERE player_id = '1';
 SELECT score FROM lb_submit(1, 2, boards => '{global}');
-SELECT amount, submits, since > now() - interval '1 min' AND since <= now() AS new FROM lb_usage WHERE player_id = 1;
+SELECT amount, submits, since > now() - interval '1 min' AND since <= now() AS new FROM lb_usage WHERE player_id = '1';
 
 -- A day is 24 hours, also where clocks have been turned since.
 SELECT lb_set_limit('per match', 'global', period => '1 day', max_period_amount => 100);
@@ -84,10 +84,10 @@ BEGIN
 END $$;
 SELECT extract(timezone FROM now()) - extract(timezone FROM now() - interval '1 day') AS turned_by;
 SELECT score FROM lb_submit(9, 100, boards => '{global}');
-UPDATE lb_usage SET since = now() - interval '23 hours 30 min' WHERE player_id = 9;
+UPDATE lb_usage SET since = now() - interval '23 hours 30 min' WHERE player_id = '9';
 SELECT score FROM lb_submit(9, 1, boards => '{global}');
 SELECT removed FROM lb_maintain();
-UPDATE lb_usage SET since = now() - interval '24 hours' WHERE player_id = 9;
+UPDATE lb_usage SET since = now() - interval '24 hours' WHERE player_id = '9';
 SELECT score FROM lb_submit(9, 1, boards => '{global}');
 SET timezone = 'UTC';
 

@@ -158,7 +158,7 @@ DROP FUNCTION tell();
 CREATE INDEX event_player ON lb_event (player_id, (amount * 2)) WHERE op = 'incr';
 SELECT score FROM lb_submit(1, 1, at => '2026-04-09', boards => '{global}');
 SET enable_seqscan = off;
-SELECT player_id, amount, match_id, scores FROM lb_event WHERE op = 'incr' AND player_id = 1 AND amount * 2 = 2;
+SELECT player_id, amount, match_id, scores FROM lb_event WHERE op = 'incr' AND player_id = '1' AND amount * 2 = 2;
 RESET enable_seqscan;
 DROP INDEX event_player;
 -- Undone, for a column that has been dropped is a column: what follows would not
@@ -462,8 +462,8 @@ SELECT player_id, op, amount, match_id, boards, scores FROM lb_event;
 ROLLBACK;
 BEGIN;
 ALTER TABLE lb_event RENAME player_id TO x;
-ALTER TABLE lb_event RENAME amount TO player_id;
-ALTER TABLE lb_event RENAME x TO amount;
+ALTER TABLE lb_event RENAME op TO player_id;
+ALTER TABLE lb_event RENAME x TO op;
 SELECT score FROM lb_submit(22, 5, 'incr', 'a', at => '2026-04-09', boards => '{global}');
 SELECT player_id, op, amount, match_id, boards, scores FROM lb_event;
 ROLLBACK;
@@ -499,7 +499,7 @@ SELECT score FROM lb_submit(23, 100, at => '2026-04-09', boards => '{global}');
 ROLLBACK TO a;
 SELECT lb_submit_many('{23,24}', '{99,100}', at => '2026-04-09');
 ROLLBACK TO a;
-SELECT player_id, amount FROM lb_event WHERE player_id > 22 ORDER BY 1, 2;
+SELECT player_id, amount FROM lb_event WHERE player_id > '22' ORDER BY 1, 2;
 ROLLBACK;
 \set VERBOSITY default
 

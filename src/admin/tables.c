@@ -4,8 +4,8 @@
  *	  The default tables: lb_create_tables().
  *
  * lb_create_tables() makes the tables player_scores and player_score_windows,
- * with the boards "global" and "*" and two windows.  What is there already is
- * kept.
+ * with the boards "global" and "*" and two windows, for players of the type that
+ * the caller names.  What is there already is kept.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,7 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -28,7 +29,9 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/player.h"
 #include "service/window_admin.h"
+#include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_tables);
 
@@ -36,15 +39,23 @@ PG_FUNCTION_INFO_V1(lb_create_tables);
 typedef struct DefaultTable
 {
 	const char *name;
-	const char *columns;		/* as CREATE TABLE has them */
+	const char *player;			/* what follows the type of player_id ... */
+	const char *columns;		/* ... and the other columns, in CREATE TABLE */
 	const char *index_columns;
 	const char *board;
 	const char *board_column;	/* or NULL */
 } DefaultTable;
 
+/* The type of players, by OID and by name; a domain's name is qualified. */
+typedef struct KeyType
+{
+	Oid			oid;
+	char	   *name;
+}			KeyType;
+
 static const DefaultTable default_scores = {
 	"player_scores",
-	"player_id bigint PRIMARY KEY, "
+	"PRIMARY KEY",
 	"score bigint NOT NULL DEFAULT 0, "
 	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
 	"ranked boolean NOT NULL DEFAULT true",
@@ -54,7 +65,7 @@ static const DefaultTable default_scores = {
 
 static const DefaultTable default_windows = {
 	"player_score_windows",
-	"player_id bigint NOT NULL, "
+	"NOT NULL",
 	"window_key pg_catalog.text NOT NULL, "
 	"score bigint NOT NULL DEFAULT 0, "
 	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
@@ -70,14 +81,14 @@ static const DefaultTable default_windows = {
  * triggers would run when the caller submits.
  */
 static void
-check_default_table(const DefaultTable *table, Oid relid)
+check_default_table(const DefaultTable *table, Oid relid, const KeyType * key)
 {
-	static const struct
+	const struct
 	{
 		const char *name;
 		Oid			type;
 	}			columns[] = {
-		{"player_id", INT8OID},
+		{"player_id", key->oid},
 		{"score", INT8OID},
 		{"updated_at", TIMESTAMPTZOID},
 		{"window_key", TEXTOID},
@@ -141,14 +152,15 @@ check_default_board(const DefaultTable *table, Oid relid)
  * another object has one of the names.
  */
 static Oid
-find_default_table(const DefaultTable *table, Oid schema, bool score_index)
+find_default_table(const DefaultTable *table, Oid schema, const KeyType * key,
+				   bool score_index)
 {
 	Oid			relid = get_relname_relid(table->name, schema);
 	Oid			index = get_relname_relid(psprintf("%s_score_idx", table->name),
 										  schema);
 
 	if (OidIsValid(relid))
-		check_default_table(table, relid);
+		check_default_table(table, relid, key);
 	if (score_index && OidIsValid(index) &&
 		(get_rel_relkind(index) != RELKIND_INDEX ||
 		 IndexGetRelation(index, true) != relid))
@@ -184,19 +196,22 @@ make_default_board(const DefaultTable *table, Oid relid)
 
 /* Make the table, its index and its board, unless they are there. */
 static void
-make_default_table(const DefaultTable *table, Oid schema, Oid relid,
-				   bool score_index, const char *extension)
+make_default_table(const DefaultTable *table, Oid relid, const KeyType * key,
+				   Oid schema, bool score_index)
 {
+	const char *extension =
+		quote_identifier(get_namespace_name(lb_require_catalog()->schema));
 	char	   *name = quote_qualified_identifier(get_namespace_name(schema),
 												  table->name);
 
 	if (!OidIsValid(relid))
 	{
-		lb_execute_utility(psprintf("CREATE TABLE %s (%s) WITH (fillfactor = 90)",
-									name, table->columns));
+		lb_execute_utility(psprintf("CREATE TABLE %s (player_id %s %s, %s) WITH (fillfactor = 90)",
+									name, key->name, table->player,
+									table->columns));
 		lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 									"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
-									name, quote_identifier(extension)));
+									name, extension));
 		relid = get_relname_relid(table->name, schema);
 	}
 	if (score_index)
@@ -210,34 +225,54 @@ make_default_table(const DefaultTable *table, Oid schema, Oid relid,
 		make_default_board(table, relid);
 }
 
+/* The type that a name means; raises 42804 if players cannot be of it. */
+static void
+find_key_type(const char *name, KeyType * key)
+{
+	int32		typmod;
+
+	LB_PARSE_TYPE(name, &key->oid, &typmod);
+	key->name = format_type_extended(key->oid, typmod,
+									 FORMAT_TYPE_TYPEMOD_GIVEN |
+									 FORMAT_TYPE_FORCE_QUALIFY);
+	if (lb_player_type_of(key->oid) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("players cannot be of type %s", key->name),
+				 errhint("They are of an integer type, uuid, text or varchar, or of a domain over one.")));
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
-	const LbCatalog *cat = lb_require_catalog();
-	char	   *extension = get_namespace_name(cat->schema);
 	List	   *path = fetch_search_path(false);
+	KeyType		key;
 	Oid			schema;
 	Oid			scores;
 	Oid			windows;
 	bool		score_index;
 	static LbPlan plan;
 
+	(void) lb_require_catalog();
 	if (PG_ARGISNULL(0))
 		lb_null_argument("score_index");
+	if (PG_ARGISNULL(1))
+		lb_null_argument("player_id");
 	score_index = PG_GETARG_BOOL(0);
+	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(1)), &key);
 	if (path == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_SCHEMA),
 				 errmsg("no schema has been selected to create in")));
 	schema = linitial_oid(path);
-	scores = find_default_table(&default_scores, schema, score_index);
-	windows = find_default_table(&default_windows, schema, score_index);
+	scores = find_default_table(&default_scores, schema, &key, score_index);
+	windows = find_default_table(&default_windows, schema, &key,
+								 score_index);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	make_default_table(&default_scores, schema, scores, score_index, extension);
-	make_default_table(&default_windows, schema, windows, score_index,
-					   extension);
+	make_default_table(&default_scores, scores, &key, schema, score_index);
+	make_default_table(&default_windows, windows, &key, schema, score_index);
 
 	/*
 	 * Open windows only if the table has just been made: the worker would

@@ -67,7 +67,7 @@ query_is_slow(const LbCall *call)
 }
 
 bool
-lb_rank_now(const char *board, int len, int64 member, int64 *rank,
+lb_rank_now(const char *board, int len, Datum member, int64 *rank,
 			bool *isnull, int64 *score, bool *has_score)
 {
 	LbCall		call;
@@ -76,7 +76,7 @@ lb_rank_now(const char *board, int len, int64 member, int64 *rank,
 	*has_score = false;
 	memset(&call, 0, sizeof(call));
 	call.function = &lb_rank_function;
-	call.operands[0] = Int64GetDatum(member);
+	call.operands[0] = member;
 	lb_find_target(board, len, &call.access.target);
 	call.method = call.access.target.defn->method;
 	if (lock_now(&call))

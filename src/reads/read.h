@@ -12,14 +12,14 @@
 
 /*
  * What lb_rank() would return in the active snapshot, for a transaction that is
- * about to write.  Returns false, at once, if the board is offline, is being
+ * about to write.  member is of the board's member_type.  Returns false, at once, if the board is offline, is being
  * built, or is settling a large transaction.
  *
  * *isnull is set if the member is not on the board.  *has_score is set if the
  * index has answered; then *score is the member's score.  Raises what the query
  * may raise, and what lb_find_target() may.
  */
-extern bool lb_rank_now(const char *board, int len, int64 member,
+extern bool lb_rank_now(const char *board, int len, Datum member,
 						int64 *rank, bool *isnull, int64 *score,
 						bool *has_score);
 

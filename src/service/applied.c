@@ -22,24 +22,37 @@
 #include "service/applied.h"
 
 static int
-match_cmp(const void *a, const void *b, void *arg)
+match_cmp(const void *a, const void *b, void *submit)
 {
-	const LbSubmitItem *items = (const LbSubmitItem *) arg;
-	const LbSubmitItem *ia = &items[*(const int *) a];
-	const LbSubmitItem *ib = &items[*(const int *) b];
-	int			c;
+	const LbSubmit *s = (const LbSubmit *) submit;
+	const LbSubmitItem *ia = &s->items[*(const int *) a];
+	const LbSubmitItem *ib = &s->items[*(const int *) b];
+	int			c = lb_player_cmp(s, ia->player, ib->player);
 
-	if (ia->player != ib->player)
-		return ia->player < ib->player ? -1 : 1;
-	c = strcmp(ia->match_id, ib->match_id);
+	if (c == 0)
+		c = strcmp(ia->match_id, ib->match_id);
 	return c != 0 ? c : *(const int *) a - *(const int *) b;
+}
+
+/* Whether a row that was inserted, which SPI has returned, is an item's. */
+static bool
+is_row_of(const LbSubmitItem *item, HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	text	   *player = DatumGetTextPP(SPI_getbinval(tuple, desc, 1, &isnull));
+	text	   *match = DatumGetTextPP(SPI_getbinval(tuple, desc, 2, &isnull));
+
+	return VARSIZE_ANY_EXHDR(player) == VARSIZE_ANY_EXHDR(item->player_text) &&
+		memcmp(VARDATA_ANY(player), VARDATA_ANY(item->player_text),
+			   VARSIZE_ANY_EXHDR(player)) == 0 &&
+		strcmp(text_to_cstring(match), item->match_id) == 0;
 }
 
 void
 lb_claim_matches(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
 	int		   *order = palloc(s->nitems * sizeof(int));
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
@@ -56,13 +69,13 @@ lb_claim_matches(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
-	qsort_interruptible(order, n, sizeof(int), match_cmp, s->items);
+	qsort_interruptible(order, n, sizeof(int), match_cmp, s);
 	for (int i = 0; i < n; i++)
 	{
-		players[i] = Int64GetDatum(s->items[order[i]].player);
+		players[i] = PointerGetDatum(s->items[order[i]].player_text);
 		matches[i] = CStringGetTextDatum(s->items[order[i]].match_id);
 	}
-	values[0] = lb_make_array(INT8OID, players, NULL, n);
+	values[0] = lb_make_array(TEXTOID, players, NULL, n);
 	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_applied (player_id, match_id) "
@@ -74,20 +87,11 @@ lb_claim_matches(LbSubmit *s)
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
 	{
-		const LbSubmitItem *item = &s->items[order[i]];
-		bool		isnull;
-
-		repeated[order[i]] = true;
-		if (row < SPI_processed &&
-			DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[row],
-										SPI_tuptable->tupdesc, 1, &isnull)) == item->player &&
-			strcmp(TextDatumGetCString(SPI_getbinval(SPI_tuptable->vals[row],
-													 SPI_tuptable->tupdesc, 2, &isnull)),
-				   item->match_id) == 0)
-		{
-			repeated[order[i]] = false;
+		repeated[order[i]] = row >= SPI_processed ||
+			!is_row_of(&s->items[order[i]], SPI_tuptable->vals[row],
+					   SPI_tuptable->tupdesc);
+		if (!repeated[order[i]])
 			row++;
-		}
 	}
 	Assert(row == SPI_processed);
 	SPI_freetuptable(SPI_tuptable);
@@ -100,10 +104,10 @@ lb_claim_matches(LbSubmit *s)
 }
 
 void
-lb_keep_answers(Datum player, Datum match_id, const LbAnswer *answers, int n)
+lb_keep_answers(const LbSubmitItem *item, const LbAnswer *answers, int n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8OID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
 	INT8ARRAYOID, INT8ARRAYOID};
 	Datum	   *names = palloc(Max(1, n) * sizeof(Datum));
 	Datum	   *columns[3];
@@ -127,8 +131,8 @@ lb_keep_answers(Datum player, Datum match_id, const LbAnswer *answers, int n)
 		columns[2][i] = Int64GetDatum(answer->previous);
 		nulls[2][i] = !answer->has_previous;
 	}
-	values[0] = player;
-	values[1] = match_id;
+	values[0] = PointerGetDatum(item->player_text);
+	values[1] = CStringGetTextDatum(item->match_id);
 	values[2] = lb_make_array(TEXTOID, names, NULL, n);
 	for (int i = 0; i < 3; i++)
 		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
@@ -147,19 +151,19 @@ may_be_told(LbDefinition *defn)
 }
 
 int
-lb_kept_answers(const LbSubmit *s, Datum player, Datum match_id,
+lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 				LbAnswer **answers)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8OID, TEXTOID};
+	static const Oid types[] = {TEXTOID, TEXTOID};
 	Datum		values[2];
 	SPITupleTable *table;
 	uint64		n;
 	bool		any_global = false;
 	bool		any_window = false;
 
-	values[0] = player;
-	values[1] = match_id;
+	values[0] = PointerGetDatum(item->player_text);
+	values[1] = CStringGetTextDatum(item->match_id);
 	n = lb_own_run(&plan,
 				   "SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
 				   "ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "

@@ -30,14 +30,14 @@ typedef struct LbAnswer
 extern void lb_claim_matches(LbSubmit *s);
 
 /* Keep the rows that are returned for a match, to return them again for it. */
-extern void lb_keep_answers(Datum player, Datum match_id,
-							const LbAnswer *answers, int n);
+extern void lb_keep_answers(const LbSubmitItem *item, const LbAnswer *answers,
+							int n);
 
 /*
  * What was returned for a match, palloc'd.  Returns their number: 0 if they
  * have not been kept, or if they are of boards that the caller may not read.
  */
-extern int	lb_kept_answers(const LbSubmit *s, Datum player, Datum match_id,
+extern int	lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 							LbAnswer **answers);
 
 #endif							/* LB_APPLIED_H */

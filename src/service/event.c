@@ -34,7 +34,7 @@ static const struct
 }			event_columns[] =
 
 {
-	{"player_id", INT8OID, false},
+	{"player_id", TEXTOID, false},
 	{"op", TEXTOID, false},
 	{"amount", INT8OID, false},
 	{"match_id", TEXTOID, true},
@@ -134,7 +134,7 @@ static void
 log_one(LbSubmit *s, text *op)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8OID, TEXTOID, INT8OID, TEXTOID,
+	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TEXTOID,
 	TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID};
 	const LbSubmitItem *item = &s->items[0];
 	Datum	   *scores = palloc(s->nopen * sizeof(Datum));
@@ -150,7 +150,7 @@ log_one(LbSubmit *s, text *op)
 		unknown[k] = !s->boards[b].has_score[0];
 		scores[k++] = Int64GetDatum(s->boards[b].scores[0]);
 	}
-	values[0] = Int64GetDatum(item->player);
+	values[0] = PointerGetDatum(item->player_text);
 	values[1] = PointerGetDatum(op);
 	values[2] = Int64GetDatum(item->amount);
 	values[3] = item->match_id == NULL ? (Datum) 0 :
@@ -171,7 +171,7 @@ static void
 log_all(LbSubmit *s, text *op)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
+	static const Oid types[] = {TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
 		TEXTOID, TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID, INT4OID,
 	INT4ARRAYOID};
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
@@ -190,7 +190,7 @@ log_all(LbSubmit *s, text *op)
 
 		for (int i = s->first[p]; i < end; i++)
 		{
-			players[i] = Int64GetDatum(s->items[i].player);
+			players[i] = PointerGetDatum(s->items[i].player_text);
 			amounts[i] = Int64GetDatum(s->items[i].amount);
 			nulls[i] = s->items[i].match_id == NULL;
 			matches[i] = nulls[i] ? (Datum) 0 :
@@ -205,7 +205,7 @@ log_all(LbSubmit *s, text *op)
 			scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
 		}
 	}
-	values[0] = lb_make_array(INT8OID, players, NULL, s->nitems);
+	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
 	values[1] = lb_make_array(INT8OID, amounts, NULL, s->nitems);
 	values[2] = lb_make_array(TEXTOID, matches, nulls, s->nitems);
 	values[3] = PointerGetDatum(op);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hide.c
- *	  Hiding players: lb_hide() and lb_show().
+ *	  Hiding players: lb_hide(), lb_show() and their like.
  *
  * A hidden player keeps the rows, with the column ranked_if false.  lb_hide()
  * sets it in the rows of "global" and of windows, with the caller's
@@ -38,11 +38,23 @@
 
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/player.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_hide);
+PG_FUNCTION_INFO_V1(lb_hide_key);
 PG_FUNCTION_INFO_V1(lb_show);
+PG_FUNCTION_INFO_V1(lb_show_key);
+
+/* The argument of a call, and the player that it is on a board. */
+typedef struct Player
+{
+	Datum		argument;
+	const char *twin;			/* as lb_player_from() has it */
+	const LbPlayerType *type;
+	Datum		value;
+}			Player;
 
 /*
  * A unique index that finds the rows of a member, opened and locked; or NULL.
@@ -66,21 +78,29 @@ open_member_index(Relation rel, AttrNumber member)
 	return NULL;
 }
 
-/* The player as a value of the member's type; false if it does not fit. */
+/*
+ * The player as a value of an index's type; false if it does not fit.  Only
+ * bigint is compared with columns of other types.
+ */
 static bool
-member_datum(Oid type, int64 player, Datum *result)
+member_datum(Oid type, const Player * player, Datum *result)
 {
+	int64		number;
+
+	*result = player->value;
+	if (type == player->type->oid)
+		return true;
+	number = DatumGetInt64(player->value);
 	switch (type)
 	{
 		case INT2OID:
-			*result = Int16GetDatum((int16) player);
-			return player == (int16) player;
+			*result = Int16GetDatum((int16) number);
+			return number == (int16) number;
 		case INT4OID:
-			*result = Int32GetDatum((int32) player);
-			return player == (int32) player;
+			*result = Int32GetDatum((int32) number);
+			return number == (int32) number;
 		default:
-			*result = Int64GetDatum(player);
-			return type == INT8OID;
+			return false;
 	}
 }
 
@@ -90,7 +110,7 @@ member_datum(Oid type, int64 player, Datum *result)
  * the snapshot of the whole transaction does not see.
  */
 static bool
-wait_for_row(Oid relid, const char *member, int64 player)
+wait_for_row(Oid relid, const char *member, const Player * player)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	Relation	index;
@@ -115,12 +135,13 @@ wait_for_row(Oid relid, const char *member, int64 player)
 		relation_close(rel, NoLock);
 		return false;
 	}
-	ScanKeyInit(&key, 1, BTEqualStrategyNumber,
-				get_opcode(get_opfamily_member(index->rd_opfamily[0],
-											   index->rd_opcintype[0],
-											   index->rd_opcintype[0],
-											   BTEqualStrategyNumber)),
-				value);
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber,
+						   index->rd_opcintype[0], index->rd_indcollation[0],
+						   get_opcode(get_opfamily_member(index->rd_opfamily[0],
+														  index->rd_opcintype[0],
+														  index->rd_opcintype[0],
+														  BTEqualStrategyNumber)),
+						   value);
 	InitDirtySnapshot(dirty);
 	slot = table_slot_create(rel, NULL);
 	scan = LB_INDEX_BEGINSCAN(rel, index, &dirty, 1);
@@ -158,7 +179,7 @@ wait_for_row(Oid relid, const char *member, int64 player)
  * whether there was one.
  */
 static bool
-wait_for_rows(const LbDefinition *defn, int64 player)
+wait_for_rows(const LbDefinition *defn, const Player * player)
 {
 	bool		waited = false;
 
@@ -187,10 +208,10 @@ wait_for_rows(const LbDefinition *defn, int64 player)
  * changed.
  */
 static uint64
-set_ranked(const char *board, Datum player, bool ranked)
+set_ranked(const char *board, Player * player, bool ranked)
 {
-	static const Oid types[] = {INT8OID, BOOLOID};
 	LbDefinition *defn = lb_find_recorded(board);
+	Oid			types[2] = {InvalidOid, BOOLOID};
 	Datum		values[2];
 	Oid			source;
 	const char *member;
@@ -213,6 +234,10 @@ set_ranked(const char *board, Datum player, bool ranked)
 						board),
 				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
 				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
+	player->type = lb_require_player_type(defn);
+	player->value = lb_player_from(player->type, player->argument, "player_id",
+								   player->twin);
+	types[0] = player->type->oid;
 	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
 	column = lb_quoted(lb_ranked_if_column(defn));
@@ -229,11 +254,11 @@ set_ranked(const char *board, Datum player, bool ranked)
 	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
 					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
 					  defn->from_name, column, member, column, column);
-	values[0] = player;
+	values[0] = player->value;
 	values[1] = BoolGetDatum(ranked);
 
 	/* Wait before we lock rows of the player, for which a submit may wait. */
-	(void) wait_for_rows(defn, DatumGetInt64(player));
+	(void) wait_for_rows(defn, player);
 	switched = lb_switch_from_superuser(&saved, defn, true);
 	if (lock != NULL)
 		(void) lb_run_once(lock, source, 1, types, values);
@@ -244,7 +269,7 @@ set_ranked(const char *board, Datum player, bool ranked)
 	 * insert it.
 	 */
 	while (lock == NULL && n == 0 &&
-		   wait_for_rows(defn, DatumGetInt64(player)))
+		   wait_for_rows(defn, player))
 		n = lb_run_once(update, source, 2, types, values);
 	if (switched)
 		lb_restore_user(&saved);
@@ -270,8 +295,9 @@ hide_cmp(const void *a, const void *b)
  * triggers.
  */
 static int64
-set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
+set_all_ranked(FunctionCallInfo fcinfo, bool ranked, const char *twin)
 {
+	Player		player = {.argument = PG_GETARG_DATUM(0),.twin = twin};
 	const char **names;
 	int			n = 0;
 	uint64		total = 0;
@@ -310,7 +336,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < n; i++)
-		total += set_ranked(names[i], PG_GETARG_DATUM(0), ranked);
+		total += set_ranked(names[i], &player, ranked);
 	SPI_finish();
 	return (int64) total;
 }
@@ -318,11 +344,23 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked)
 Datum
 lb_hide(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, false));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false, "lb_hide_key"));
+}
+
+Datum
+lb_hide_key(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false, NULL));
 }
 
 Datum
 lb_show(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, true));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true, "lb_show_key"));
+}
+
+Datum
+lb_show_key(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true, NULL));
 }

@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "access/xlog.h"
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -25,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/varlena.h"
 
 #include "boards/catalog.h"
 #include "boards/spi.h"
@@ -154,7 +156,7 @@ typedef struct Excess
 	const char *measure;
 	const char *value;
 	int64		bound;
-} Excess;
+}			Excess;
 
 /* Room for another anomaly, zeroed. */
 static LbAnomaly *
@@ -176,7 +178,7 @@ add_anomaly(LbSubmit *s)
 
 /* A change exceeds a limit: raise 23514, or gather it. */
 static void
-exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
+exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
 {
 	const LbLimit *limit = e->limit;
 	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
@@ -185,8 +187,8 @@ exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 	if (limit->reject)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("submit of player " INT64_FORMAT " exceeds limit \"%s\"",
-						item->player, limit->name),
+				 errmsg("submit of player \"%s\" exceeds limit \"%s\"",
+						text_to_cstring(item->player_text), limit->name),
 				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
 						   s->boards[e->board].name, e->measure, e->value,
 						   e->bound),
@@ -195,7 +197,7 @@ exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 	/* Changes of one player come one after the other. */
 	if (last == NULL || last->limit != limit->name ||
 		last->board != e->board || last->measure != e->measure ||
-		last->item->player != item->player)
+		lb_player_cmp(s, last->item->player, item->player) != 0)
 	{
 		last = add_anomaly(s);
 		last->limit = limit->name;
@@ -211,7 +213,7 @@ exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 
 /* The same for the sum of all changes of player number p. */
 static void
-player_exceeded(LbSubmit *s, const Excess *e, int p)
+player_exceeded(LbSubmit *s, const Excess * e, int p)
 {
 	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 
@@ -221,22 +223,21 @@ player_exceeded(LbSubmit *s, const Excess *e, int p)
 
 /* In the order of lb_anomaly's key; "global" comes before all windows. */
 static int
-row_cmp(const LbAnomaly *a, const LbAnomaly *b)
+row_cmp(const LbSubmit *s, const LbAnomaly *a, const LbAnomaly *b)
 {
-	int			c;
+	int			c = lb_player_cmp(s, a->item->player, b->item->player);
 
-	if (a->item->player != b->item->player)
-		return a->item->player < b->item->player ? -1 : 1;
-	c = strcmp(a->limit, b->limit);
+	if (c == 0)
+		c = strcmp(a->limit, b->limit);
 	return c != 0 ? c : a->board - b->board;
 }
 
 static int
-anomaly_cmp(const void *a, const void *b, void *unused)
+anomaly_cmp(const void *a, const void *b, void *submit)
 {
 	const LbAnomaly *aa = (const LbAnomaly *) a;
 	const LbAnomaly *ab = (const LbAnomaly *) b;
-	int			c = row_cmp(aa, ab);
+	int			c = row_cmp((const LbSubmit *) submit, aa, ab);
 
 	return c != 0 ? c : strcmp(aa->measure, ab->measure);
 }
@@ -248,7 +249,7 @@ static void
 count_anomalies(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
 		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
 		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
 	};
@@ -260,7 +261,7 @@ count_anomalies(LbSubmit *s)
 	if (s->nanomalies == 0)
 		return;
 	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
-						anomaly_cmp, NULL);
+						anomaly_cmp, s);
 
 	/*
 	 * The same changes may exceed several measures of one limit: one row for
@@ -271,7 +272,7 @@ count_anomalies(LbSubmit *s)
 		LbAnomaly  *to = &s->anomalies[n];
 		const LbAnomaly *from = &s->anomalies[i];
 
-		if (row_cmp(to, from) != 0)
+		if (row_cmp(s, to, from) != 0)
 			s->anomalies[++n] = *from;
 		else
 		{
@@ -290,7 +291,7 @@ count_anomalies(LbSubmit *s)
 		const LbSubmitItem *item = anomaly->item;
 
 		CHECK_FOR_INTERRUPTS();
-		columns[0][i] = Int64GetDatum(item->player);
+		columns[0][i] = PointerGetDatum(item->player_text);
 		columns[1][i] = CStringGetTextDatum(anomaly->limit);
 		columns[2][i] = CStringGetTextDatum(s->boards[anomaly->board].name);
 		columns[3][i] = Int64GetDatum(anomaly->submits);
@@ -348,9 +349,38 @@ sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
 	*submits = end - s->first[p];
 }
 
+static int
+text_cmp(const void *a, const void *b, void *texts)
+{
+	const text *ta = ((text **) texts)[*(const int *) a];
+	const text *tb = ((text **) texts)[*(const int *) b];
+
+	return varstr_cmp(VARDATA_ANY(ta), VARSIZE_ANY_EXHDR(ta),
+					  VARDATA_ANY(tb), VARSIZE_ANY_EXHDR(tb),
+					  C_COLLATION_OID);
+}
+
+/*
+ * The numbers of the players by their texts.  This is the order in which
+ * lb_drop_limit() locks rows of lb_usage, whatever type players have.
+ */
+static const int *
+players_by_text(LbSubmit *s)
+{
+	if (s->by_text == NULL)
+	{
+		s->by_text = palloc(s->nplayers * sizeof(int));
+		for (int p = 0; p < s->nplayers; p++)
+			s->by_text[p] = p;
+		qsort_interruptible(s->by_text, s->nplayers, sizeof(int), text_cmp,
+							s->player_texts);
+	}
+	return s->by_text;
+}
+
 /*
  * Add to what each player has submitted so far; return a row for each player,
- * in their order: player, amount, submits, and whether they exceed the limit.
+ * by their texts: amount, submits, and whether they exceed the limit.
  * A period is over at the same time in all sessions, whatever their time
  * zones; and if it begins a period from now or later, since the clock has been
  * set back.
@@ -359,27 +389,28 @@ static uint64
 add_usage(const LbLimit *limit, LbSubmit *s, int board)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
 	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	Datum	   *amounts = palloc(s->nplayers * sizeof(Datum));
 	Datum	   *submits = palloc(s->nplayers * sizeof(Datum));
+	const int  *order = players_by_text(s);
 	Datum		values[8];
 	char		nulls[] = "        ";
 
-	for (int p = 0; p < s->nplayers; p++)
+	for (int i = 0; i < s->nplayers; i++)
 	{
 		int64		amount;
 		int64		count;
 
-		sum_up(s, p, &amount, &count);
-		players[p] = Int64GetDatum(s->players[p]);
-		amounts[p] = Int64GetDatum(amount);
-		submits[p] = Int64GetDatum(count);
+		sum_up(s, order[i], &amount, &count);
+		players[i] = PointerGetDatum(s->player_texts[order[i]]);
+		amounts[i] = Int64GetDatum(amount);
+		submits[i] = Int64GetDatum(count);
 	}
 	values[0] = CStringGetTextDatum(limit->name);
 	values[1] = CStringGetTextDatum(s->boards[board].name);
-	values[2] = lb_make_array(INT8OID, players, NULL, s->nplayers);
+	values[2] = lb_make_array(TEXTOID, players, NULL, s->nplayers);
 	values[3] = lb_make_array(INT8OID, amounts, NULL, s->nplayers);
 	values[4] = lb_make_array(INT8OID, submits, NULL, s->nplayers);
 	values[5] = IntervalPGetDatum(limit->period);
@@ -400,7 +431,7 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board)
 					  "pg_catalog.timezone('UTC', excluded.since) "
 					  "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
 					  "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
-					  "RETURNING player_id, CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
+					  "RETURNING CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
 					  "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
 					  8, types, values, nulls);
 }
@@ -419,22 +450,21 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 		bool		too_much;
 		bool		too_many;
 
-		Assert(DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)) == s->players[row]);
-		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
-		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 5, &isnull)) && !isnull;
+		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)) && !isnull;
+		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
 		if (too_much)
 		{
 			e.measure = "the amount within the period";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
 			e.bound = limit->max_period_amount.value;
-			player_exceeded(s, &e, row);
+			player_exceeded(s, &e, s->by_text[row]);
 		}
 		if (too_many)
 		{
 			e.measure = "the number of submits";
-			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 3, &isnull));
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
 			e.bound = limit->max_submits.value;
-			player_exceeded(s, &e, row);
+			player_exceeded(s, &e, s->by_text[row]);
 		}
 	}
 	SPI_freetuptable(table);

@@ -29,6 +29,7 @@
 
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/player.h"
 #include "service/scores.h"
 
 /* Windows that one statement writes to with "global". */
@@ -76,8 +77,9 @@ is_not_null(const LbDefinition *defn)
 static void
 append_returned(StringInfo buf, const LbDefinition *defn)
 {
-	appendStringInfo(buf, "CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8), ",
+	appendStringInfo(buf, "CAST(t.%s AS pg_catalog.%s), CAST(t.%s AS pg_catalog.int8), ",
 					 lb_quoted(lb_member_column(defn)),
+					 lb_player_type(defn)->name,
 					 lb_quoted(lb_score_column(defn)));
 	if (defn->has_ranked_if)
 		appendStringInfo(buf, "t.%s, ", lb_quoted(lb_ranked_if_column(defn)));
@@ -249,17 +251,19 @@ static char *
 hidden_text(const void *arg)
 {
 	const LbDefinition *defn = ((const TextArg *) arg)->defn;
+	const LbPlayerType *type = lb_player_type(defn);
 	const char *member = lb_quoted(lb_member_column(defn));
 	const char *ranked = lb_quoted(lb_ranked_if_column(defn));
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.int8), t.%s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
-					 member, ranked, defn->from_name, member);
+	appendStringInfo(&buf, "SELECT CAST(t.%s AS pg_catalog.%s), t.%s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) ANY ($1)",
+					 member, type->name, ranked, defn->from_name, member);
 	if (defn->family)
 		appendStringInfo(&buf, " AND NOT t.%s", ranked);
 	else
-		appendStringInfo(&buf, " ORDER BY t.%s FOR NO KEY UPDATE", member);
+		appendStringInfo(&buf, " ORDER BY t.%s%s FOR NO KEY UPDATE", member,
+						 lb_players_are_text(type) ? " COLLATE pg_catalog.\"C\"" : "");
 	return buf.data;
 }
 
@@ -279,6 +283,12 @@ int8_array(const int64 *values, int n)
 	return lb_make_array(INT8OID, datums, NULL, n);
 }
 
+static Datum
+player_array(const LbSubmit *s, Datum *players, int n)
+{
+	return lb_make_array(s->type->oid, players, NULL, n);
+}
+
 /*
  * Remember the scores that a statement has returned, whether it wrote or read
  * them.
@@ -294,7 +304,7 @@ take_scores(LbSubmit *s, bool written)
 	{
 		HeapTuple	tuple = table->vals[i];
 		bool		isnull;
-		int			p = lb_player_number(s, DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)));
+		int			p = lb_player_number(s, SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
 		Datum		score = SPI_getbinval(tuple, table->tupdesc, 2, &isnull);
 		bool global;
 		Datum		value = SPI_getbinval(tuple, table->tupdesc, 4, &global);
@@ -350,11 +360,11 @@ void
 lb_read_missing_scores(LbSubmit *s, int first, int n)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {INT8ARRAYOID, TEXTARRAYOID};
+	const Oid	types[] = {s->type->array, TEXTARRAYOID};
 	TextArg		arg;
 	Datum		values[2];
 	Datum	   *keys = palloc(n * sizeof(Datum));
-	int64	   *players = palloc(s->nplayers * sizeof(int64));
+	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int			nplayers = 0;
 	bool global = s->write_global && first == 0;
 
@@ -371,7 +381,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 		return;
 	for (int b = 0; b < n; b++)
 		keys[b] = CStringGetTextDatum(s->boards[first + b].name);
-	values[0] = int8_array(players, nplayers);
+	values[0] = player_array(s, players, nplayers);
 	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
 	arg.defn = global ? s->global : s->windows;
 
@@ -426,15 +436,15 @@ coalesce(const LbSubmit *s, LbOp op, bool descending)
 }
 
 static void
-run_global(LbSubmit *s, LbOp op, const int64 *players, const int64 *amounts,
-		   int n, bool hidden)
+run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
+		   bool hidden)
 {
 	static LbPlan plans[2][LB_NOPS];
-	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID};
+	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID};
 	TextArg		arg;
 	Datum		values[3];
 
-	values[0] = int8_array(players, n);
+	values[0] = player_array(s, players, n);
 	values[1] = int8_array(amounts, n);
 	values[2] = TimestampTzGetDatum(s->at);
 	arg.defn = s->global;
@@ -476,7 +486,7 @@ lb_write_global(LbSubmit *s)
 	int64	   *amounts = coalesce(s, s->op, s->global->columns[0].descending);
 	bool		descending = s->global->columns[0].descending;
 	bool		change = false;
-	int64	   *players;
+	Datum	   *players;
 	int64	   *targets;
 	bool	   *inserted;
 	int			n = 0;
@@ -497,7 +507,7 @@ lb_write_global(LbSubmit *s)
 	memcpy(inserted, s->boards[0].known, s->nplayers * sizeof(bool));
 	lb_read_missing_scores(s, 0, 1);
 	s->change = palloc(s->nplayers * sizeof(int64));
-	players = palloc(s->nplayers * sizeof(int64));
+	players = palloc(s->nplayers * sizeof(Datum));
 	targets = palloc(s->nplayers * sizeof(int64));
 	for (int p = 0; p < s->nplayers; p++)
 	{
@@ -528,14 +538,14 @@ lb_write_global(LbSubmit *s)
 /* Note which of some players are hidden by rows of "global", or of windows. */
 static void
 run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
-		   const int64 *players, int n, bool *ranked)
+		   Datum *players, int n, bool *ranked)
 {
-	static const Oid types[] = {INT8ARRAYOID};
+	const Oid	types[] = {s->type->array};
 	SPITupleTable *table;
 	TextArg		arg;
 	Datum		values[1];
 
-	values[0] = int8_array(players, n);
+	values[0] = player_array(s, players, n);
 	arg.defn = defn;
 	arg.op = LB_OP_CHANGE;
 	run_on_source(plan, hidden_text, &arg, 1, types, values);
@@ -543,8 +553,9 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		bool		isnull;
-		int			p = lb_player_number(s, DatumGetInt64(SPI_getbinval(table->vals[i],
-																		table->tupdesc, 1, &isnull)));
+		int			p = lb_player_number(s, SPI_getbinval(table->vals[i],
+														  table->tupdesc, 1,
+														  &isnull));
 		Datum		value = SPI_getbinval(table->vals[i], table->tupdesc, 2,
 										  &isnull);
 
@@ -560,7 +571,7 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
  */
 static void
 run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
-					const int64 *players, int n, bool *ranked)
+					Datum *players, int n, bool *ranked)
 {
 	LbUser		saved;
 
@@ -580,7 +591,7 @@ lb_find_entering(LbSubmit *s)
 	static LbPlan plan;
 	LbSubmitBoard *global = &s->boards[0];
 	LbDefinition *windows = s->windows;
-	int64	   *players;
+	Datum	   *players;
 	int			n = 0;
 
 	if (!s->write_global || global->has_previous ||
@@ -589,11 +600,11 @@ lb_find_entering(LbSubmit *s)
 	if (windows == NULL)
 		windows = lb_find_recorded("*");
 	if (windows == NULL || !windows->family || windows->misfit ||
-		!windows->has_ranked_if)
+		!windows->has_ranked_if || lb_player_type(windows) != s->type)
 		return;
 
 	lb_read_missing_scores(s, 0, 1);
-	players = palloc(s->nplayers * sizeof(int64));
+	players = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		if (!global->known[p])
@@ -643,7 +654,7 @@ static void
 run_windows(LbSubmit *s, int first, int n)
 {
 	static LbPlan plans[2][LB_NOPS];
-	static const Oid types[] = {INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID,
+	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID,
 	TEXTARRAYOID, BOOLARRAYOID};
 	LbOp		op = lb_effective_op(s, &s->boards[first]);
 	bool		descending = s->windows->columns[0].descending;
@@ -670,13 +681,13 @@ run_windows(LbSubmit *s, int first, int n)
 		}
 		for (int p = 0; p < s->nplayers; p++, k++)
 		{
-			players[k] = Int64GetDatum(s->players[p]);
+			players[k] = s->players[p];
 			amounts[k] = Int64GetDatum(from[p]);
 			keys[k] = key;
 			ranked[k] = BoolGetDatum(s->ranked[p]);
 		}
 	}
-	values[0] = lb_make_array(INT8OID, players, NULL, total);
+	values[0] = player_array(s, players, total);
 	values[1] = lb_make_array(INT8OID, amounts, NULL, total);
 	values[2] = TimestampTzGetDatum(s->at);
 	values[3] = lb_make_array(TEXTOID, keys, NULL, total);
@@ -730,7 +741,7 @@ bool
 lb_write_single(LbSubmit *s)
 {
 	static LbPlan plans[MAX_SINGLE + 1];
-	static const Oid types[] = {INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID,
+	const Oid	types[] = {s->type->oid, INT8OID, TIMESTAMPTZOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[3 + MAX_SINGLE];
 	int			n = 3;
@@ -745,7 +756,7 @@ lb_write_single(LbSubmit *s)
 		(s->windows != NULL && s->windows->has_ranked_if &&
 		 !s->global->has_ranked_if))
 		return false;
-	values[0] = Int64GetDatum(s->items[0].player);
+	values[0] = s->items[0].player;
 	values[1] = Int64GetDatum(s->items[0].amount);
 	values[2] = TimestampTzGetDatum(s->at);
 	for (int b = 1; b < s->nboards; b++)

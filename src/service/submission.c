@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -20,8 +21,8 @@
 
 #include "boards/resolve.h"
 #include "boards/target.h"
-#include "index/core.h"
 #include "service/closed.h"
+#include "service/player.h"
 #include "service/submission.h"
 
 /* The most boards that a caller names: each window is a lock. */
@@ -67,6 +68,22 @@ require_write(const LbDefinition *defn)
 					   get_rel_name(defn->source));
 }
 
+/* Raise 42804 unless scores are integers, as amounts are. */
+static void
+require_integer_score(const LbDefinition *defn)
+{
+	const LbType *type = lb_score_column(defn)->type;
+
+	if (type->max == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of board \"%s\" cannot take submitted scores",
+						lb_score_column(defn)->name, defn->name),
+				 errdetail("It is of type %s; scores are submitted to integers.",
+						   type->sql_name),
+				 errhint("Write to the table with SQL.")));
+}
+
 static LbDefinition *
 find_source(const char *name, bool family)
 {
@@ -81,6 +98,8 @@ find_source(const char *name, bool family)
 				 errmsg("\"%s\" is a family of boards", name),
 				 errdetail("Scores are submitted to the board \"global\" and to the windows in the family \"*\".")));
 	lb_require_fit(defn);
+	require_integer_score(defn);
+	(void) lb_require_player_type(defn);
 	if (family && !lb_has_text_boards(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -305,12 +324,16 @@ find_hides(const LbSubmit *s)
 	global = lb_find_recorded("global");
 
 	if (global !=NULL && (global->family || global->misfit ||
-						  !global->has_ranked_if))
+						  !global->has_ranked_if ||
+						  lb_player_type(global) != s->type))
 		return NULL;
 	return global;
 }
 
-/* Find the definitions of the boards, which checks the caller's privileges. */
+/*
+ * Find the definitions of the boards, which checks the caller's privileges, and
+ * the type of their players.
+ */
 static void
 set_definitions(LbSubmit *s)
 {
@@ -322,9 +345,19 @@ set_definitions(LbSubmit *s)
 		s->windows = NULL;
 	else if (s->windows == NULL)
 		s->windows = find_source("*", true);
+	s->type = lb_player_type(s->global !=NULL ? s->global :
+							 s->windows != NULL ? s->windows :
+							 find_source("global", false));
+	s->cmp = lb_player_order(s->type);
+	if (windows && lb_player_type(s->windows) != s->type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("boards \"%s\" and \"%s\" have players of different types",
+						"global", "*"),
+				 errdetail("They are of type %s and of type %s.",
+						   s->type->sql_name,
+						   lb_player_type(s->windows)->sql_name)));
 	s->hides = find_hides(s);
-	if (s->nboards == 0)
-		(void) find_source("global", false);	/* for the privileges */
 }
 
 /* Lock the keys of the windows, and note which windows are closed. */
@@ -392,29 +425,41 @@ lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board)
  * ----------------------------------------------------------------
  */
 
+int
+lb_player_cmp(const LbSubmit *s, Datum a, Datum b)
+{
+	if (s->type->oid == INT8OID)
+		return (DatumGetInt64(a) > DatumGetInt64(b)) -
+			(DatumGetInt64(a) < DatumGetInt64(b));
+	return DatumGetInt32(FunctionCall2Coll(s->cmp, C_COLLATION_OID, a, b));
+}
+
 static int
-item_cmp(const void *a, const void *b, void *unused)
+item_cmp(const void *a, const void *b, void *submit)
 {
 	const LbSubmitItem *ia = (const LbSubmitItem *) a;
 	const LbSubmitItem *ib = (const LbSubmitItem *) b;
+	int			c = lb_player_cmp((const LbSubmit *) submit, ia->player,
+								  ib->player);
 
-	if (ia->player != ib->player)
-		return ia->player < ib->player ? -1 : 1;
-	return ia->number - ib->number;
+	return c != 0 ? c : ia->number - ib->number;
 }
 
 void
 lb_submission_set_players(LbSubmit *s)
 {
 	qsort_interruptible(s->items, s->nitems, sizeof(LbSubmitItem), item_cmp,
-						NULL);
-	s->players = palloc(s->nitems * sizeof(int64));
+						s);
+	s->players = palloc(s->nitems * sizeof(Datum));
+	s->player_texts = palloc(s->nitems * sizeof(text *));
 	s->first = palloc(s->nitems * sizeof(int));
 	for (int i = 0; i < s->nitems; i++)
 	{
-		if (i > 0 && s->items[i].player == s->items[i - 1].player)
+		if (i > 0 && lb_player_cmp(s, s->items[i].player,
+								   s->items[i - 1].player) == 0)
 			continue;
 		s->players[s->nplayers] = s->items[i].player;
+		s->player_texts[s->nplayers] = s->items[i].player_text;
 		s->first[s->nplayers++] = i;
 	}
 	s->ranked = palloc(s->nplayers * sizeof(bool));
@@ -430,10 +475,22 @@ lb_submission_set_players(LbSubmit *s)
 }
 
 int
-lb_player_number(const LbSubmit *s, int64 player)
+lb_player_number(const LbSubmit *s, Datum player)
 {
-	int			at = lb_keys_before(s->players, s->nplayers, 1, &player, 1,
-									false);
+	int			lo = 0;
+	int			hi = s->nplayers;
 
-	return at < s->nplayers && s->players[at] == player ? at : -1;
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			c = lb_player_cmp(s, s->players[mid], player);
+
+		if (c == 0)
+			return mid;
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -1;
 }

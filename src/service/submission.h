@@ -8,15 +8,18 @@
 #ifndef LB_SUBMISSION_H
 #define LB_SUBMISSION_H
 
+#include "fmgr.h"
 #include "utils/array.h"
 
 #include "boards/definition.h"
+#include "service/player.h"
 #include "service/window.h"
 
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
 {
-	int64		player;
+	Datum		player;			/* of LbSubmit.type */
+	text	   *player_text;	/* as the extension's own tables have it */
 	int64		amount;
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
@@ -64,6 +67,8 @@ typedef struct LbSubmit
 {
 	LbOp		op;
 	TimestampTz at;
+	const LbPlayerType *type;	/* of players */
+	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
 	bool		write_global;
 	LbDefinition *global;		/* if it is written to */
 	LbDefinition *windows;		/* the family, if there are windows */
@@ -77,7 +82,9 @@ typedef struct LbSubmit
 	int			nitems;
 	LbSubmitItem *items;		/* by player, in the order of arrival */
 	int			nplayers;
-	int64	   *players;		/* ascending */
+	Datum	   *players;		/* ascending */
+	text	  **player_texts;
+	int		   *by_text;		/* limit.c */
 	int		   *first;			/* of the player's items */
 	int64	   *change;			/* of the score on "global" */
 	bool	   *ranked;			/* whether new rows are ranked */
@@ -101,8 +108,14 @@ extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
  */
 extern void lb_submission_set_players(LbSubmit *s);
 
+/*
+ * Compare two players: below 0, 0, or above 0.  This is the order in which
+ * every function locks rows of several players.
+ */
+extern int	lb_player_cmp(const LbSubmit *s, Datum a, Datum b);
+
 /* The number of a player in s->players, or -1. */
-extern int	lb_player_number(const LbSubmit *s, int64 player);
+extern int	lb_player_number(const LbSubmit *s, Datum player);
 
 /* The window with this key, or NULL. */
 extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * submit.c
- *	  Submitting scores: lb_submit() and lb_submit_many().
+ *	  Submitting scores: lb_submit(), lb_submit_many() and their like.
  *
  * A submit writes to the row of a player on the board "global" and in each
- * window that contains a moment.  Both functions run the same code:
- * lb_submit() is a batch of one change that returns ranks as well.  The
+ * window that contains a moment.  All functions run the same code: lb_submit()
+ * is a batch of one change that returns ranks as well, and lb_submit_key() and
+ * lb_submit_many_key() take players as text.  The
  * definitions of "global" and of the family "*" say which tables of the user
  * are written to, and what their columns are called.
  *
@@ -15,7 +16,7 @@
  *
  * 	1. keys of windows, against being closed (lb_window_lock, shared)
  * 	2. rows of lb_applied, by player and match
- * 	3. rows of lb_usage, by limit, board and player
+ * 	3. rows of lb_usage, by limit, board and the player's text
  * 	4. rows of "global", by player
  * 	5. rows of windows, by key and player
  * 	6. rows of lb_anomaly, by player, limit and board
@@ -51,6 +52,7 @@
 #include "service/applied.h"
 #include "service/event.h"
 #include "service/limit.h"
+#include "service/player.h"
 #include "service/scores.h"
 #include "service/submit.h"
 
@@ -58,8 +60,10 @@
 #define MAX_MATCH_ID 1000
 
 PG_FUNCTION_INFO_V1(lb_submit);
+PG_FUNCTION_INFO_V1(lb_submit_key);
 PG_FUNCTION_INFO_V1(lb_submit_json);
 PG_FUNCTION_INFO_V1(lb_submit_many);
+PG_FUNCTION_INFO_V1(lb_submit_many_key);
 
 int			lb_max_clock_skew = 300;
 
@@ -221,11 +225,11 @@ return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied)
 
 /* Return what was returned for this match before, if it has been kept. */
 static bool
-return_kept(FunctionCallInfo fcinfo, const LbSubmit *s)
+return_kept(FunctionCallInfo fcinfo, const LbSubmit *s,
+			const LbSubmitItem *item)
 {
 	LbAnswer   *answers;
-	int			n = lb_kept_answers(s, PG_GETARG_DATUM(0), PG_GETARG_DATUM(3),
-									&answers);
+	int			n = lb_kept_answers(s, item, &answers);
 
 	for (int i = 0; i < n; i++)
 		return_row(fcinfo, &answers[i], false);
@@ -256,8 +260,18 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 	return answers;
 }
 
-Datum
-lb_submit(PG_FUNCTION_ARGS)
+/* lb_player_from(), for an item. */
+static void
+set_player(const LbSubmit *s, LbSubmitItem *item, Datum argument,
+		   const char *name, const char *twin)
+{
+	item->player = lb_player_from(s->type, argument, name, twin);
+	item->player_text = lb_player_to_text(s->type, item->player);
+}
+
+/* lb_submit(), or its twin. */
+static Datum
+submit(FunctionCallInfo fcinfo, const char *function, const char *twin)
 {
 	static const char *const names[] = {"player_id", "amount", "op", NULL, "at"};
 	LbSubmit	s;
@@ -266,10 +280,9 @@ lb_submit(PG_FUNCTION_ARGS)
 	text	   *op;
 	bool		applied = true;
 
-	begin_submit(fcinfo, &s, "lb_submit()", names);
+	begin_submit(fcinfo, &s, function, names);
 	op = PG_GETARG_TEXT_PP(2);
 	memset(&item, 0, sizeof(item));
-	item.player = PG_GETARG_INT64(0);
 	item.amount = PG_GETARG_INT64(1);
 	if (!PG_ARGISNULL(3))
 	{
@@ -280,6 +293,7 @@ lb_submit(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
 							 PG_GETARG_ARRAYTYPE_P(5));
+	set_player(&s, &item, PG_GETARG_DATUM(0), names[0], twin);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -291,7 +305,7 @@ lb_submit(PG_FUNCTION_ARGS)
 	{
 		lb_claim_matches(&s);
 		applied = s.nitems == 1;
-		if (!applied && return_kept(fcinfo, &s))
+		if (!applied && return_kept(fcinfo, &s, &item))
 		{
 			SPI_finish();
 			return (Datum) 0;
@@ -304,21 +318,33 @@ lb_submit(PG_FUNCTION_ARGS)
 		read_answer(&s);
 	answers = return_answers(fcinfo, &s, applied);
 	if (applied && item.match_id != NULL && s.nopen > 0)
-		lb_keep_answers(PG_GETARG_DATUM(0), PG_GETARG_DATUM(3), answers,
-						s.nboards);
+		lb_keep_answers(&item, answers, s.nboards);
 	SPI_finish();
 	return (Datum) 0;
 }
 
+Datum
+lb_submit(PG_FUNCTION_ARGS)
+{
+	return submit(fcinfo, "lb_submit()", "lb_submit_key");
+}
+
+Datum
+lb_submit_key(PG_FUNCTION_ARGS)
+{
+	return submit(fcinfo, "lb_submit_key()", NULL);
+}
+
 /*
- * The statement of lb_submit_json(): $1 is its argument.  The score is that of
+ * The statement of lb_submit_json(): $1 is its argument.  The player, a number
+ * or a string, is returned as it came.  The score is that of
  * "global", which comes first, or else of the first window.  The users'
  * triggers run in it with the caller's search_path, so every name is
  * qualified.
  */
 static const char json_text[] =
 "SELECT pg_catalog.json_build_object("
-"'player_id', CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
+"'player_id', $1 OPERATOR(pg_catalog.->) 'player_id', "
 "'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1], "
 "'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1], "
 "'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1], "
@@ -326,8 +352,8 @@ static const char json_text[] =
 "'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object("
 "'board', s.board, 'score', s.score, 'rank', s.rank, "
 "'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]')) "
-"FROM ROWS FROM (@.lb_submit("
-"CAST($1 OPERATOR(pg_catalog.->>) 'player_id' AS pg_catalog.int8), "
+"FROM ROWS FROM (@.lb_submit_key("
+"$1 OPERATOR(pg_catalog.->>) 'player_id', "
 "CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
 "COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'), "
 "$1 OPERATOR(pg_catalog.->>) 'match_id', "
@@ -388,7 +414,7 @@ lb_submit_json(PG_FUNCTION_ARGS)
 	bool		isnull = PG_ARGISNULL(0);
 	Datum		answer;
 
-	/* For a null argument, lb_submit() raises the error. */
+	/* For a null argument, lb_submit_key() raises the error. */
 	(void) lb_require_catalog();
 	if (!isnull)
 		check_fields(PG_GETARG_JSONB_P(0));
@@ -423,67 +449,92 @@ check_size(int nchanges, int nboards)
 				 errhint("Submit them in several calls.")));
 }
 
-Datum
-lb_submit_many(PG_FUNCTION_ARGS)
+/* Raise 2202E unless an array has as many elements as player_ids. */
+static void
+require_length(const char *name, int length, int nplayers)
 {
-	static const char *const names[] = {"player_ids", "amounts", "op", NULL, "at"};
-	LbSubmit	s;
-	text	   *op;
-	Datum	   *players;
-	Datum	   *amounts;
-	Datum	   *matches = NULL;
-	bool	   *player_nulls;
-	bool	   *amount_nulls;
-	bool	   *match_nulls = NULL;
-	int			n;
-	int			namounts;
-	int			nmatches;
-
-	begin_submit(fcinfo, &s, "lb_submit_many()", names);
-	op = PG_GETARG_TEXT_PP(2);
-
-	lb_require_some_write();
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
-					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players,
-					  &player_nulls, &n);
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, sizeof(int64),
-					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts,
-					  &amount_nulls, &namounts);
-	nmatches = n;
-	if (!PG_ARGISNULL(3))
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false,
-						  TYPALIGN_INT, &matches, &match_nulls, &nmatches);
-	if (n != namounts || n != nmatches)
+	if (length != nplayers)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("arrays must be of the same length"),
 				 errdetail("\"%s\" has %d elements and \"%s\" has %d.",
-						   "player_ids", n,
-						   n != namounts ? "amounts" : "match_ids",
-						   n != namounts ? namounts : nmatches)));
+						   "player_ids", nplayers, name, length)));
+}
+
+/* The items of lb_submit_many(), without their players. */
+static void
+set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
+{
+	Datum	   *amounts;
+	Datum	   *matches = NULL;
+	bool	   *nulls;
+	bool	   *match_nulls = NULL;
+	int			length;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, sizeof(int64),
+					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts, &nulls,
+					  &length);
+	require_length("amounts", length, n);
+	if (!PG_ARGISNULL(3))
+	{
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false,
+						  TYPALIGN_INT, &matches, &match_nulls, &length);
+		require_length("match_ids", length, n);
+	}
+	check_size(n, 1);
+	s->items = palloc0(Max(1, n) * sizeof(LbSubmitItem));
+	s->nitems = n;
+	for (int i = 0; i < n; i++)
+	{
+		LbSubmitItem *item = &s->items[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (nulls[i])
+			lb_null_element("amounts");
+		item->amount = DatumGetInt64(amounts[i]);
+		item->number = i;
+		if (matches != NULL && !match_nulls[i])
+		{
+			item->match_id = TextDatumGetCString(matches[i]);
+			check_match_id(item->match_id);
+		}
+	}
+}
+
+/* lb_submit_many(), or its twin, which takes elements of text. */
+static Datum
+submit_many(FunctionCallInfo fcinfo, const char *function, const char *twin)
+{
+	static const char *const names[] = {"player_ids", "amounts", "op", NULL, "at"};
+	LbSubmit	s;
+	Datum	   *players;
+	bool	   *nulls;
+	int			n;
+
+	begin_submit(fcinfo, &s, function, names);
+	lb_require_some_write();
+	if (twin == NULL)
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
+						  TYPALIGN_INT, &players, &nulls, &n);
+	else
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
+						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players, &nulls,
+						  &n);
+	set_items(fcinfo, &s, n);
 	if (n == 0)
 		PG_RETURN_INT64(0);
-	check_size(n, 1);
-	s.items = palloc0(n * sizeof(LbSubmitItem));
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i])
+			lb_null_element("player_ids");
+	}
+	lb_submission_set_boards(&s, NULL);
+	check_size(n, s.nboards);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (player_nulls[i])
-			lb_null_element("player_ids");
-		if (amount_nulls[i])
-			lb_null_element("amounts");
-		s.items[i].player = DatumGetInt64(players[i]);
-		s.items[i].amount = DatumGetInt64(amounts[i]);
-		s.items[i].number = i;
-		if (matches != NULL && !match_nulls[i])
-		{
-			s.items[i].match_id = TextDatumGetCString(matches[i]);
-			check_match_id(s.items[i].match_id);
-		}
+		set_player(&s, &s.items[i], players[i], names[0], twin);
 	}
-	s.nitems = n;
-	lb_submission_set_boards(&s, NULL);
-	check_size(n, s.nboards);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -492,8 +543,20 @@ lb_submit_many(PG_FUNCTION_ARGS)
 	if (s.nitems > 0)
 	{
 		lb_submission_set_players(&s);
-		apply(&s, op, false);
+		apply(&s, PG_GETARG_TEXT_PP(2), false);
 	}
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
+}
+
+Datum
+lb_submit_many(PG_FUNCTION_ARGS)
+{
+	return submit_many(fcinfo, "lb_submit_many()", "lb_submit_many_key");
+}
+
+Datum
+lb_submit_many_key(PG_FUNCTION_ARGS)
+{
+	return submit_many(fcinfo, "lb_submit_many_key()", NULL);
 }

@@ -22,6 +22,15 @@
 	object_ownercheck(RelationRelationId, oid, role)
 #endif
 
+/* Version 16 can report errors without raising them. */
+#if PG_VERSION_NUM >= 160000
+#define LB_PARSE_TYPE(name, type, typmod) \
+	parseTypeString(name, type, typmod, NULL)
+#else
+#define LB_PARSE_TYPE(name, type, typmod) \
+	parseTypeString(name, type, typmod, false)
+#endif
+
 /* Version 17 can ask for stronger locks as well. */
 #if PG_VERSION_NUM >= 170000
 #define LB_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode, false)
