@@ -53,9 +53,9 @@ lb_player_type_of(Oid type)
 const LbPlayerType *
 lb_player_type(const LbDefinition *defn)
 {
-	const LbType *type = lb_member_column(defn)->type;
+	const LbType *type = lb_member_columns(defn)->type;
 
-	return type == NULL ? NULL : find_type(type->oid);
+	return type == NULL || defn->nmember > 1 ? NULL : find_type(type->oid);
 }
 
 const LbPlayerType *

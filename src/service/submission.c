@@ -72,15 +72,13 @@ require_write(const LbDefinition *defn)
 static void
 require_integer_score(const LbDefinition *defn)
 {
-	const LbType *type = lb_score_column(defn)->type;
-
-	if (type->max == 0)
+	if (!defn->plain_score)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of board \"%s\" cannot take submitted scores",
 						lb_score_column(defn)->name, defn->name),
 				 errdetail("It is of type %s; scores are submitted to integers.",
-						   type->sql_name),
+						   lb_score_column(defn)->type->sql_name),
 				 errhint("Write to the table with SQL.")));
 }
 
