@@ -8,7 +8,7 @@
  * of src:
  *
  *	1. boards		lb_board: its index and its triggers
- *	2. reads		lb_rank_json
+ *	2. reads		lb_rank_json; lb_rank_key and its like
  *	3. service
  *		3.1 windows		lb_window, lb_closed
  *		3.2 submitting	lb_applied, lb_event; lb_submit and its like
@@ -69,6 +69,141 @@ AS 'MODULE_PATHNAME', 'lb_rank_json'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
 COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
 'a member with its neighbours as one json object; null if it is not on the board';
+
+/*
+ * Members and scores as text, in the form of their types, on boards of every
+ * type.
+ */
+CREATE FUNCTION @extschema@.lb_rank_key(
+	member text,
+	board text DEFAULT 'global',
+	method text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_rank_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_rank_key(text, text, text) IS
+'rank of a member on a board; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_score_key(
+	member text,
+	board text DEFAULT 'global')
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_score_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_score_key(text, text) IS
+'score of a member on a board; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_percentile_key(
+	member text,
+	board text DEFAULT 'global')
+RETURNS double precision
+AS 'MODULE_PATHNAME', 'lb_percentile_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_percentile_key(text, text) IS
+'share of the board whose score is not better than the member''s, in percent';
+
+CREATE FUNCTION @extschema@.lb_player_key(
+	member text,
+	board text DEFAULT 'global',
+	OUT rank bigint,
+	OUT score text,
+	OUT percentile double precision,
+	OUT total bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'lb_player_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_player_key(text, text) IS
+'rank, score and percentile of a member, and how many are on the board';
+
+CREATE FUNCTION @extschema@.lb_top_key(
+	n integer DEFAULT 10,
+	board text DEFAULT 'global',
+	skip bigint DEFAULT 0)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_top_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_top_key(integer, text, bigint) IS
+'the first n members of a board, after skipping some';
+
+CREATE FUNCTION @extschema@.lb_at_key(
+	place bigint,
+	board text DEFAULT 'global',
+	OUT rank bigint,
+	OUT member text,
+	OUT score text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'lb_at_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_at_key(bigint, text) IS
+'the member at a place of the board, counted from 1';
+
+CREATE FUNCTION @extschema@.lb_around_key(
+	member text,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_around_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11;
+COMMENT ON FUNCTION @extschema@.lb_around_key(text, text, integer) IS
+'a member with its neighbours, up to radius places to either side';
+
+CREATE FUNCTION @extschema@.lb_rank_json_key(
+	member text,
+	board text DEFAULT 'global',
+	radius integer DEFAULT 5)
+RETURNS json
+AS 'MODULE_PATHNAME', 'lb_rank_json_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
+COMMENT ON FUNCTION @extschema@.lb_rank_json_key(text, text, integer) IS
+'a member with its neighbours as one json object; null if it is not on the board';
+
+CREATE FUNCTION @extschema@.lb_count_between_key(
+	lo text,
+	hi text,
+	board text DEFAULT 'global')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_between_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_count_between_key(text, text, text) IS
+'how many have a score from lo to hi; a null end is open';
+
+CREATE FUNCTION @extschema@.lb_rank_of_score_key(
+	score text,
+	board text DEFAULT 'global',
+	method text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_rank_of_score_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_rank_of_score_key(text, text, text) IS
+'the rank that a score would get on a board';
+
+CREATE FUNCTION @extschema@.lb_score_at_percentile_key(
+	p double precision,
+	board text DEFAULT 'global')
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_score_at_percentile_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
+COMMENT ON FUNCTION @extschema@.lb_score_at_percentile_key(double precision, text) IS
+'the score at a percentile of a board, from 0, the worst, to 100, the best';
+
+CREATE FUNCTION @extschema@.lb_ranks_key(
+	members text[],
+	board text DEFAULT 'global',
+	method text DEFAULT NULL)
+RETURNS TABLE (member text, rank bigint, score text)
+AS 'MODULE_PATHNAME', 'lb_ranks_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50;
+COMMENT ON FUNCTION @extschema@.lb_ranks_key(text[], text, text) IS
+'rank and score of each member of an array, in its order';
+
+CREATE FUNCTION @extschema@.lb_among_key(
+	members text[],
+	board text DEFAULT 'global')
+RETURNS TABLE (place bigint, member text, score text, rank bigint)
+AS 'MODULE_PATHNAME', 'lb_among_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50;
+COMMENT ON FUNCTION @extschema@.lb_among_key(text[], text) IS
+'a board of the members of an array only, with their ranks on the whole board';
 
 
 /* ----------------------------------------------------------------

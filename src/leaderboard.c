@@ -22,6 +22,7 @@
 #include "ledger/publication.h"
 #include "reads/access.h"
 #include "reads/corrections.h"
+#include "reads/json.h"
 #include "reads/mistyped.h"
 #include "service/maintain.h"
 #include "service/event.h"
@@ -46,6 +47,12 @@ static const struct config_enum_entry not_ready_options[] = {
 	{"wait", LB_POLICY_WAIT, false},
 	{"query", LB_POLICY_QUERY, false},
 	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry json_bigint_options[] = {
+	{"number", LB_JSON_BIGINT_NUMBER, false},
+	{"string", LB_JSON_BIGINT_STRING, false},
 	{NULL, 0, false}
 };
 
@@ -168,6 +175,13 @@ _PG_init(void)
 							256 * 1024, 64, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_KB,
 							NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.json_bigint",
+							 "Sets how JSON shows members and scores of type bigint.",
+							 "A number, or a string for clients whose numbers are exact up to 2^53 only.",
+							 &lb_json_bigint,
+							 LB_JSON_BIGINT_NUMBER, json_bigint_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.not_ready",
 							 "Sets what a read does while its board is building.",
 							 NULL,

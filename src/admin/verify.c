@@ -38,7 +38,6 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "reads/access_lock.h"
-#include "reads/member.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 
@@ -95,7 +94,7 @@ put_reports(Verify *v)
 		bool		nulls[3] = {false, false, false};
 
 		values[0] = CStringGetTextDatum(r->board);
-		values[1] = r->has_member ? lb_member_datum(v->defn, r->member) :
+		values[1] = r->has_member ? Int64GetDatum(r->member[0]) :
 			(Datum) 0;
 		nulls[1] = !r->has_member;
 		values[2] = CStringGetTextDatum(r->problem);

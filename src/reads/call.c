@@ -25,6 +25,7 @@
 #include "reads/call.h"
 #include "reads/query.h"
 #include "reads/mistyped.h"
+#include "reads/text.h"
 #include "util/compat.h"
 
 
@@ -79,6 +80,177 @@ begin_access(LbCall *call)
 					false);
 }
 
+/* Raise that the function does not serve boards with this column. */
+static void
+raise_mistyped(const LbCall *call, const LbColumn *column, const char *what)
+{
+	const LbDefinition *defn = call->access.target.defn;
+
+	if (column->role == LB_ROLE_MEMBER && defn->nmember > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the members of board \"%s\" are not integers",
+						defn->name),
+				 errdetail("They are of %d columns.", defn->nmember),
+				 errhint("Use %s_key(), which takes and returns text.",
+						 call->name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("the %s of board \"%s\" are not integers", what,
+					defn->name),
+			 errdetail("Column \"%s\" is of type %s.", column->name,
+					   column->type->sql_name),
+			 errhint("Use %s_key(), which takes and returns text.",
+					 call->name)));
+}
+
+/* Whether an operand, or a column, of the function is of a type. */
+static bool
+takes_type(const LbReadFunction *function, Oid type)
+{
+	for (int i = 0; i < lb_query_noperands(&function->query); i++)
+	{
+		if (function->query.operands[i].type == type)
+			return true;
+	}
+	return false;
+}
+
+static bool
+returns_type(const LbReadFunction *function, Oid type)
+{
+	for (int i = 0; i < LB_MAX_COLUMNS; i++)
+	{
+		if (function->columns[i] == type)
+			return true;
+	}
+	return false;
+}
+
+/* Members and scores that are taken or returned as bigint must be integers. */
+static pg_noinline void
+check_plain(const LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	const LbReadFunction *function = call->function;
+	bool		bigint = call->form == LB_AS_BIGINT;
+
+	if (!defn->plain_member &&
+		(takes_type(function, LB_MEMBER_TYPE) ||
+		 takes_type(function, LB_MEMBERS_TYPE) ||
+		 (bigint && returns_type(function, LB_MEMBER_TYPE))))
+		raise_mistyped(call, lb_member_columns(defn), "members");
+	if (!defn->plain_score && bigint &&
+		(takes_type(function, LB_SCORE_TYPE) ||
+		 returns_type(function, LB_SCORE_TYPE)))
+		raise_mistyped(call, lb_score_column(defn), "scores");
+}
+
+/* Names the argument in errors of input functions. */
+static void
+input_error_context(void *arg)
+{
+	const LbCall *call = (const LbCall *) arg;
+
+	errcontext("argument \"%s\" of %s_key()", call->converting, call->name);
+}
+
+/* Make an operand that is a member what the query and the index take. */
+static void
+convert_member(LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	int			more = lb_query_noperands(&call->function->query) - 1;
+	Datum		values[LB_MAX_MEMBER_COLUMNS];
+	bool		nulls[LB_MAX_MEMBER_COLUMNS] = {false};
+	int64	   *words = palloc(LB_MAX_KEY_WORDS * sizeof(int64));
+
+	call->member = NULL;
+	for (int i = 0; i < defn->nmember; i++)
+		nulls[i] = call->nulls[0];
+	if (call->nulls[0])
+		memset(values, 0, sizeof(values));
+	else if (call->form == LB_AS_TEXT)
+		lb_member_from_text(defn, call->operands[0], values, nulls);
+	else
+		nulls[0] = !lb_member_from_bigint(defn, DatumGetInt64(call->operands[0]),
+										  values);
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		int			param = i == 0 ? 0 : more + i;
+
+		call->operands[param] = values[i];
+		call->nulls[param] = nulls[i];
+
+		/* No member has a null: then all of it counts as null. */
+		call->nulls[0] = call->nulls[0] || nulls[i];
+	}
+	if (!call->nulls[0] && lb_encode_member(defn, values, words) > 0)
+		call->member = words;
+}
+
+/* The same for an array of members. */
+static void
+convert_members(LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	LbMembersOperand *members = &call->members;
+	int			n = defn->nmember;
+	Datum	   *elements;
+	bool	   *nulls;
+
+	members->n = 0;
+	if (call->nulls[0])
+		return;
+	deconstruct_array(DatumGetArrayTypeP(call->operands[0]), TEXTOID, -1,
+					  false, TYPALIGN_INT, &elements, &nulls, &members->n);
+	members->values = palloc_extended(sizeof(Datum) * n * members->n + 1,
+									  MCXT_ALLOC_HUGE);
+	members->nulls = palloc_extended(sizeof(bool) * n * members->n + 1,
+									 MCXT_ALLOC_HUGE);
+	for (int i = 0; i < members->n; i++)
+	{
+		Size		at = (Size) i * n;
+
+		if (!nulls[i])
+			lb_member_from_text(defn, elements[i], members->values + at,
+								members->nulls + at);
+		for (int j = 0; nulls[i] && j < n; j++)
+			members->nulls[at + j] = true;
+	}
+}
+
+/* Convert the operands, once the board is known. */
+static void
+convert_operands(LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	const LbOperand *operands = call->function->query.operands;
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = input_error_context,
+		.arg = call
+	};
+
+	error_context_stack = &context;
+	for (int i = 0; i < lb_query_noperands(&call->function->query); i++)
+	{
+		call->converting = operands[i].name;
+		if (operands[i].type == LB_MEMBER_TYPE)
+			convert_member(call);
+		else if (operands[i].type == LB_MEMBERS_TYPE)
+			convert_members(call);
+		else if (operands[i].type == LB_SCORE_TYPE && !call->nulls[i])
+		{
+			call->operands[i] = lb_value_from_text(lb_score_column(defn)->type,
+												   call->operands[i]);
+			lb_score_from_value(defn, call->operands[i],
+								&call->scores[i].floor, &call->scores[i].ceil);
+		}
+	}
+	error_context_stack = context.previous;
+}
+
 static inline void
 check_operand(FunctionCallInfo fcinfo, const LbOperand *operand)
 {
@@ -95,15 +267,42 @@ lb_call_check(FunctionCallInfo fcinfo, const LbReadFunction *function)
 		check_operand(fcinfo, &function->query.operands[i]);
 }
 
+/* Find the board that the call names. */
+static void
+find_named_board(LbCall *call)
+{
+	FunctionCallInfo fcinfo = call->fcinfo;
+	text	   *name = PG_GETARG_TEXT_PP(call->function->board);
+
+	find_board(call, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+}
+
+/* The part of lb_call_begin() that depends on the types of the board. */
+static void
+begin_types(LbCall *call)
+{
+	LbTarget   *target = &call->access.target;
+
+	if (call->form != LB_AS_TEXT &&
+		!(target->defn->plain_member && target->defn->plain_score))
+		check_plain(call);
+	if (call->form == LB_AS_BIGINT)
+		return;
+	while (!lb_member_ready(target->defn))
+		find_named_board(call);
+	convert_operands(call);
+}
+
 void
 lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
-			  const LbReadFunction *function)
+			  const LbReadFunction *function, const char *name, LbForm form)
 {
 	const LbOperand *operand = function->query.operands;
-	text	   *name;
 
 	call->fcinfo = fcinfo;
 	call->function = function;
+	call->name = name;
+	call->form = form;
 	for (int i = 0; i < LB_MAX_OPERANDS && OidIsValid(operand->type); i++)
 	{
 		check_operand(fcinfo, operand);
@@ -115,11 +314,11 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 	if (PG_ARGISNULL(function->board))
 		lb_null_argument("board");
 	lb_require_version();
-	name = PG_GETARG_TEXT_PP(function->board);
-	find_board(call, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	find_named_board(call);
 	if (call->access.target.prefix_len > 0 &&
 		lb_check_prefix(&call->access.target))
-		find_board(call, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+		find_named_board(call);
+	begin_types(call);
 	if (function->method != 0 && !PG_ARGISNULL(function->method))
 		call->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(function->method)));
 	begin_access(call);
@@ -131,7 +330,9 @@ lb_call_begin_own(LbCall *call, const char *board, int len,
 {
 	call->fcinfo = NULL;
 	call->function = function;
+	call->name = function->name;
 	find_board(call, board, len);
+	begin_types(call);
 	begin_access(call);
 }
 
@@ -163,28 +364,68 @@ count_query(LbCall *call)
 					  call->access.cause);
 }
 
+/* Make arrays of the members that are an operand, one for each column. */
+static void
+make_member_arrays(LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	const LbMembersOperand *members = &call->members;
+	int			n = defn->nmember;
+	int			more = lb_query_noperands(&call->function->query) - 1;
+	Datum	   *values = palloc_extended(sizeof(Datum) * members->n + 1,
+										 MCXT_ALLOC_HUGE);
+	bool	   *nulls = palloc_extended(members->n + 1, MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < n; i++)
+	{
+		int			param = i == 0 ? 0 : more + i;
+
+		for (int j = 0; j < members->n; j++)
+		{
+			values[j] = members->values[(Size) j * n + i];
+			nulls[j] = members->nulls[(Size) j * n + i];
+		}
+		call->nulls[param] = call->nulls[0];
+		call->operands[param] =
+			lb_make_array(lb_member_columns(defn)[i].type->oid, values, nulls,
+						  members->n);
+	}
+	pfree(values);
+	pfree(nulls);
+}
+
 static LbQueryArgs
-query_args(const LbCall *call)
+query_args(LbCall *call)
 {
 	const LbTarget *target = &call->access.target;
 	LbQueryArgs args = {
 		.query = &call->function->query,
 		.method = call->method,
-		.operands = call->operands,
+		.own_types = call->form != LB_AS_BIGINT,
+		.params = call->operands,
 		.nulls = call->nulls,
 		.value = target->has_value ? &target->value : NULL
 	};
 
+	if (args.own_types && args.query->operands[0].type == LB_MEMBERS_TYPE)
+		make_member_arrays(call);
 	return args;
 }
 
 Datum
 lb_call_query(LbCall *call, bool *isnull)
 {
+	const LbColumn *score = lb_score_column(call->access.target.defn);
+	const LbType *type = score->type;
 	LbQueryArgs args = query_args(call);
+	Datum		value;
 
 	count_query(call);
-	return lb_query_value(call->access.target.defn, &args, isnull);
+	value = lb_query_value(call->access.target.defn, &args, isnull);
+	if (call->form == LB_AS_TEXT && !*isnull &&
+		call->function->columns[0] == LB_SCORE_TYPE)
+		value = lb_value_to_text(type, value);
+	return value;
 }
 
 static void
@@ -206,21 +447,105 @@ count_columns(const LbReadFunction *function)
 	return n;
 }
 
+/* The columns of the query's rows. */
+static TupleDesc
+query_desc(const LbCall *call)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	bool		own_types = call->form != LB_AS_BIGINT;
+	int			natts = count_columns(call->function);
+	AttrNumber	attno = 0;
+	TupleDesc	desc;
+
+	if (own_types && returns_type(call->function, LB_MEMBER_TYPE))
+		natts += defn->nmember - 1;
+	desc = CreateTemplateTupleDesc(natts);
+	for (int i = 0; i < count_columns(call->function); i++)
+	{
+		Oid			type = call->function->columns[i];
+
+		TupleDescInitEntry(desc, ++attno, NULL,
+						   lb_query_type(defn, type, own_types), -1, 0);
+		for (int j = 1; own_types && type == LB_MEMBER_TYPE &&
+			 j < defn->nmember; j++)
+			TupleDescInitEntry(desc, ++attno, NULL,
+							   lb_member_columns(defn)[j].type->oid, -1, 0);
+	}
+	return desc;
+}
+
 Tuplestorestate *
 lb_call_query_rows(LbCall *call, TupleTableSlot **slot)
 {
-	int			n = count_columns(call->function);
-	TupleDesc	desc = CreateTemplateTupleDesc(n);
+	TupleDesc	desc = query_desc(call);
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, work_mem);
 
-	for (int i = 0; i < n; i++)
-		TupleDescInitEntry(desc, i + 1, NULL,
-						   lb_query_type(call->access.target.defn,
-										 call->function->columns[i]),
-						   -1, 0);
 	query_into(call, store, desc);
 	*slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	return store;
+}
+
+/*
+ * A column of the function as text, from the query's columns that begin at *from,
+ * which moves behind them.
+ */
+static Datum
+column_as_text(const LbCall *call, Oid type, const TupleTableSlot *slot,
+			   int *from, bool *isnull)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	const Datum *values = slot->tts_values + *from;
+	const bool *nulls = slot->tts_isnull + *from;
+	int			n = type == LB_MEMBER_TYPE ? defn->nmember : 1;
+
+	*from += n;
+	*isnull = true;
+	for (int i = 0; i < n; i++)
+		*isnull = *isnull && nulls[i];
+	if (*isnull)
+		return (Datum) 0;
+	if (type == LB_MEMBER_TYPE)
+		return lb_member_to_text(defn, values, nulls);
+	if (type == LB_SCORE_TYPE)
+		return lb_value_to_text(lb_score_column(defn)->type, values[0]);
+	return values[0];
+}
+
+/* Run the query, and add its rows to a tuplestore, with texts if need be. */
+static void
+query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
+{
+	MemoryContext context;
+	MemoryContext old;
+	TupleTableSlot *slot;
+	Tuplestorestate *store;
+
+	if (call->form == LB_AS_BIGINT)
+	{
+		query_into(call, result, desc);
+		return;
+	}
+	store = lb_call_query_rows(call, &slot);
+	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard texts",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		Datum		values[LB_MAX_COLUMNS];
+		bool		nulls[LB_MAX_COLUMNS];
+		int			from = 0;
+
+		slot_getallattrs(slot);
+		for (int i = 0; i < desc->natts; i++)
+			values[i] = column_as_text(call, call->function->columns[i], slot,
+									   &from, &nulls[i]);
+		tuplestore_putvalues(result, desc, values, nulls);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
 }
 
 /* The row type of the function that is called, kept from call to call. */
@@ -261,7 +586,7 @@ query_record(LbCall *call, bool *isnull)
 	TupleTableSlot *slot;
 	Datum		result = (Datum) 0;
 
-	query_into(call, store, desc);
+	query_into_result(call, store, desc);
 	slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	*isnull = !tuplestore_gettupleslot(store, true, false, slot);
 	if (!*isnull)
@@ -277,9 +602,25 @@ query_record(LbCall *call, bool *isnull)
  * ----------------------------------------------------------------
  */
 
-static Datum
-number_datum(Oid type, const LbNumber *number)
+Datum
+lb_call_member_datum(const LbCall *call, const int64 *words)
 {
+	return call->form == LB_AS_BIGINT ? Int64GetDatum(words[0]) :
+		lb_member_words_to_text(call->access.target.defn, words);
+}
+
+Datum
+lb_call_score_datum(const LbCall *call, int64 score)
+{
+	return call->form == LB_AS_BIGINT ? Int64GetDatum(score) :
+		lb_score_to_text(call->access.target.defn, score);
+}
+
+static Datum
+number_datum(const LbCall *call, Oid type, const LbNumber *number)
+{
+	if (type == LB_SCORE_TYPE)
+		return lb_call_score_datum(call, number->integer);
 	return type == FLOAT8OID ? Float8GetDatum(number->real) :
 		Int64GetDatum(number->integer);
 }
@@ -292,10 +633,20 @@ return_numbers(LbCall *call, const LbNumber *numbers)
 	Datum		values[LB_MAX_COLUMNS];
 
 	if (!OidIsValid(columns[1]))
-		return number_datum(columns[0], numbers);
+		return number_datum(call, columns[0], numbers);
 	for (int i = 0; i < LB_MAX_COLUMNS && OidIsValid(columns[i]); i++)
-		values[i] = number_datum(columns[i], &numbers[i]);
+		values[i] = number_datum(call, columns[i], &numbers[i]);
 	return lb_call_record(call, values);
+}
+
+bool
+lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
+{
+	if (!lb_access_lock(&call->access))
+		return false;
+	*isnull = !call->function->value(call, numbers);
+	lb_access_unlock(&call->access);
+	return true;
 }
 
 /* The answer from the index.  Returns false if the query must be run. */
@@ -307,23 +658,21 @@ answer_from_index(LbCall *call, Datum *result, bool *isnull)
 
 	if (function->rows != NULL)
 		return function->rows(call, result, isnull);
-	if (!lb_access_lock(&call->access))
+	if (!lb_call_value(call, numbers, isnull))
 		return false;
-	*isnull = !function->value(call, numbers);
-	lb_access_unlock(&call->access);
 	if (!*isnull)
 		*result = return_numbers(call, numbers);
 	return true;
 }
 
-Datum
-lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function)
+static Datum
+call_as(FunctionCallInfo fcinfo, const LbReadFunction *function, LbForm form)
 {
 	LbCall		call;
 	Datum		result = (Datum) 0;
 	bool		isnull = false;
 
-	lb_call_begin(&call, fcinfo, function);
+	lb_call_begin(&call, fcinfo, function, function->name, form);
 	if (function->set)
 		InitMaterializedSRF(fcinfo, 0);
 	if (lb_call_null(&call))
@@ -334,7 +683,7 @@ lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function)
 		{
 			ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-			query_into(&call, rsinfo->setResult, rsinfo->setDesc);
+			query_into_result(&call, rsinfo->setResult, rsinfo->setDesc);
 		}
 		else if (OidIsValid(function->columns[1]))
 			result = query_record(&call, &isnull);
@@ -343,4 +692,16 @@ lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function)
 	}
 	fcinfo->isnull = isnull;
 	return result;
+}
+
+Datum
+lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function)
+{
+	return call_as(fcinfo, function, LB_AS_BIGINT);
+}
+
+Datum
+lb_call_as_text(FunctionCallInfo fcinfo, const LbReadFunction *function)
+{
+	return call_as(fcinfo, function, LB_AS_TEXT);
 }

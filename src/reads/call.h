@@ -14,7 +14,6 @@
 #include "boards/definition.h"
 #include "boards/keys.h"
 #include "reads/access_lock.h"
-#include "reads/member.h"
 #include "reads/query_text.h"
 
 /* Columns of a read function. */
@@ -22,7 +21,10 @@
 
 struct LbCall;
 
-/* A column of an answer: integer for INT8OID, real for FLOAT8OID. */
+/*
+ * A column of an answer: integer for INT8OID and for LB_SCORE_TYPE, real for
+ * FLOAT8OID.
+ */
 typedef union LbNumber
 {
 	int64		integer;
@@ -32,9 +34,15 @@ typedef union LbNumber
 /*
  * A read function: what it takes, what it returns, its defining query, and the
  * routine that answers it from the index.  functions.c has one of each.
+ *
+ * A function that takes or returns members or scores is two functions of SQL.
+ * The one takes and returns them as bigint, and serves boards that have integers
+ * there.  The other one, its twin, has them as text, in the form of their types,
+ * and serves every board.
  */
 typedef struct LbReadFunction
 {
+	const char *name;			/* its twin's ends with _key */
 	int			board;			/* the argument with the board's name */
 	int			method;			/* likewise the method; 0: it has none */
 	bool		ranks;			/* the answer depends on the method */
@@ -55,15 +63,49 @@ typedef struct LbReadFunction
 	LbQuery		query;
 } LbReadFunction;
 
+/*
+ * A score that is an operand, as text.h has it: the nearest scores that a row of
+ * the board can have, both the same if it is one.
+ */
+typedef struct LbScoreOperand
+{
+	int64		floor;
+	int64		ceil;
+} LbScoreOperand;
+
+/* How a call takes and returns members and scores. */
+typedef enum LbForm
+{
+	LB_AS_BIGINT,
+	LB_AS_TEXT,
+	LB_AS_JSON					/* takes a member as bigint, returns JSON */
+} LbForm;
+
+/* Members that are an operand, as values of their columns' types. */
+typedef struct LbMembersOperand
+{
+	int			n;
+	Datum	   *values;			/* nmember of each */
+	bool	   *nulls;			/* likewise */
+} LbMembersOperand;
+
 /* A call under way. */
 typedef struct LbCall
 {
 	FunctionCallInfo fcinfo;	/* NULL: by our own code */
 	const LbReadFunction *function;
+	const char *name;			/* of the function called, for messages ... */
+	const char *converting;		/* ... and its argument being converted */
+	LbForm		form;
 	LbMethod	method;
-	Datum		operands[LB_MAX_OPERANDS];
-	bool		nulls[LB_MAX_OPERANDS];
+	Datum		operands[LB_MAX_PARAMS];	/* the parameters of the query */
+	bool		nulls[LB_MAX_PARAMS];
 	LbAccess	access;
+
+	/* Unless as bigint: what the operands are to the index. */
+	const int64 *member;		/* words; NULL if no key has them */
+	LbScoreOperand scores[LB_MAX_OPERANDS];
+	LbMembersOperand members;
 } LbCall;
 
 /*
@@ -72,38 +114,83 @@ typedef struct LbCall
  */
 extern Datum lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function);
 
+/* A call of its twin. */
+extern Datum lb_call_as_text(FunctionCallInfo fcinfo,
+							 const LbReadFunction *function);
+
 /*
  * The steps of lb_call(), for a function that makes several calls.
- * lb_call_begin() checks the arguments with lb_call_check(), and finds the board;
- * afterwards call->access.query says whether the query must be run.
+ * lb_call_begin() checks the arguments with lb_call_check(), finds the board, and
+ * converts the operands; afterwards call->access.query says whether the query
+ * must be run.  name is that of the function called, without _key.
  * lb_call_null() ends a call whose answer is NULL because an operand is, and
  * returns whether it is so.
  */
 extern void lb_call_check(FunctionCallInfo fcinfo,
 						  const LbReadFunction *function);
 extern void lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
-						  const LbReadFunction *function);
+						  const LbReadFunction *function, const char *name,
+						  LbForm form);
 extern bool lb_call_null(LbCall *call);
 
 /*
  * Begin a call by our own code of a board in the active snapshot.  The caller
- * has set call->operands and call->nulls.
+ * has set call->operands and call->nulls, and the form is LB_AS_BIGINT.
  */
 extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 							  const LbReadFunction *function);
+
+/*
+ * Call the routine of a function that has LbReadFunction.value.  *isnull is set
+ * if it has returned NULL.  Returns false if the query must be run.
+ */
+extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
 
 /* Run the query of a function that returns one value. */
 extern Datum lb_call_query(LbCall *call, bool *isnull);
 
 /*
  * Run the query and fetch its rows, as slots from the tuplestore that is
- * returned.
+ * returned.  Unless the form is LB_AS_BIGINT, a member is as many columns as the
+ * board's members have.
  */
 extern Tuplestorestate *lb_call_query_rows(LbCall *call,
 										   TupleTableSlot **slot);
 
 /* A record of the function's columns. */
 extern Datum lb_call_record(LbCall *call, const Datum *values);
+
+/*
+ * A member's words as the function returns the member, and a score.  Palloc'd
+ * where that type is by reference.
+ */
+extern Datum lb_call_member_datum(const LbCall *call, const int64 *words);
+extern Datum lb_call_score_datum(const LbCall *call, int64 score);
+
+/*
+ * The words of the member that is the first operand, or NULL if no key has them.
+ * *word is room for them.
+ */
+static inline const int64 *
+lb_call_member(const LbCall *call, int64 *word)
+{
+	if (call->form != LB_AS_BIGINT)
+		return call->member;
+	*word = DatumGetInt64(call->operands[0]);
+	return word;
+}
+
+/* A score that is an operand. */
+static inline LbScoreOperand
+lb_call_score_operand(const LbCall *call, int i)
+{
+	LbScoreOperand score;
+
+	if (call->form != LB_AS_BIGINT)
+		return call->scores[i];
+	score.floor = score.ceil = DatumGetInt64(call->operands[i]);
+	return score;
+}
 
 /* The score of a key, and the key's word of a score. */
 static inline int64

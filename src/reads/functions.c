@@ -20,39 +20,30 @@
 #include "utils/float.h"
 
 #include "reads/functions.h"
+#include "reads/histogram.h"
 #include "reads/json.h"
 #include "reads/rows.h"
 #include "reads/values.h"
 
 #define MEMBER(arg) \
-	{.type = LB_MEMBER_TYPE, .argument = (arg), .null = LB_NULL_NO_ROW}
+	{.type = LB_MEMBER_TYPE, .argument = (arg), .null = LB_NULL_NO_ROW, \
+	 .name = "member"}
 #define MEMBERS(arg) \
-	{.type = LB_MEMBERS_TYPE, .argument = (arg), .null = LB_NULL_TAKEN}
+	{.type = LB_MEMBERS_TYPE, .argument = (arg), .null = LB_NULL_TAKEN, \
+	 .name = "members"}
+#define SCORE(arg, nulls, argname) \
+	{.type = LB_SCORE_TYPE, .argument = (arg), .null = (nulls), \
+	 .name = (argname)}
 #define INTEGER(arg, oid, argname, min) \
 	{.type = (oid), .argument = (arg), .null = LB_NULL_ERROR, \
 	 .name = (argname), .least = (min)}
 
 static void check_percentile(Datum value);
 
-PG_FUNCTION_INFO_V1(lb_rank);
-PG_FUNCTION_INFO_V1(lb_score);
-PG_FUNCTION_INFO_V1(lb_percentile);
-PG_FUNCTION_INFO_V1(lb_player);
-PG_FUNCTION_INFO_V1(lb_top);
-PG_FUNCTION_INFO_V1(lb_top_json);
-PG_FUNCTION_INFO_V1(lb_at);
-PG_FUNCTION_INFO_V1(lb_around);
-PG_FUNCTION_INFO_V1(lb_rank_json);
-PG_FUNCTION_INFO_V1(lb_count);
-PG_FUNCTION_INFO_V1(lb_count_between);
-PG_FUNCTION_INFO_V1(lb_rank_of_score);
-PG_FUNCTION_INFO_V1(lb_score_at_percentile);
-PG_FUNCTION_INFO_V1(lb_ranks);
-PG_FUNCTION_INFO_V1(lb_among);
-PG_FUNCTION_INFO_V1(lb_histogram);
 
 /* lb_rank(member, board, method): P's rank. */
 const LbReadFunction lb_rank_function = {
+	.name = "lb_rank",
 	.board = 1,
 	.method = 2,
 	.ranks = true,
@@ -66,12 +57,13 @@ const LbReadFunction lb_rank_function = {
 
 /* lb_score(member, board): P's score. */
 static const LbReadFunction score_function = {
+	.name = "lb_score",
 	.board = 1,
-	.columns = {INT8OID},
+	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_value,
 	.query = {
 		.operands = {MEMBER(0)},
-		.text = {"SELECT CAST({P} AS {int8})"}
+		.text = {"SELECT CAST({P} AS {stype})"}
 	}
 };
 
@@ -81,6 +73,7 @@ static const LbReadFunction score_function = {
  * same floating-point operations.
  */
 static const LbReadFunction percentile_function = {
+	.name = "lb_percentile",
 	.board = 1,
 	.columns = {FLOAT8OID},
 	.value = lb_percentile_value,
@@ -98,22 +91,23 @@ static const LbReadFunction percentile_function = {
  * counts everything but distinct scores.
  */
 static const LbReadFunction player_function = {
+	.name = "lb_player",
 	.board = 1,
 	.ranks = true,
-	.columns = {INT8OID, INT8OID, FLOAT8OID, INT8OID},
+	.columns = {INT8OID, LB_SCORE_TYPE, FLOAT8OID, INT8OID},
 	.value = lb_player_value,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
 			[LB_ROW_NUMBER] =
-			"SELECT 1 {+} x.b, CAST({P} AS {int8}), {percentile}, x.n"
+			"SELECT 1 {+} x.b, CAST({P} AS {stype}), {percentile}, x.n"
 			" FROM (SELECT {totals}, {count} FILTER (WHERE {before}) AS b"
 			" {from}) x WHERE {P} IS NOT NULL",
 			[LB_RANK] =
-			"SELECT 1 {+} (x.n {-} x.a), CAST({P} AS {int8}), {percentile}, x.n"
+			"SELECT 1 {+} (x.n {-} x.a), CAST({P} AS {stype}), {percentile}, x.n"
 			" FROM (SELECT {totals} {from}) x WHERE {P} IS NOT NULL",
 			[LB_DENSE_RANK] =
-			"SELECT 1 {+} {preceding}, CAST({P} AS {int8}), {percentile}, x.n"
+			"SELECT 1 {+} {preceding}, CAST({P} AS {stype}), {percentile}, x.n"
 			" FROM (SELECT {totals} {from}) x WHERE {P} IS NOT NULL"
 		}
 	}
@@ -125,63 +119,38 @@ static const LbReadFunction player_function = {
  * By rank and dense_rank, a rank depends on the rows before only, so the window
  * runs over the first skip + n rows.  LEAST keeps that sum in range.
  */
-static const char *const top_text[LB_NMETHODS] = {
-	[LB_ROW_NUMBER] =
-	"SELECT $2 {+} {rankfn}, CAST(m AS {mtype}), CAST(k1 AS {int8})"
-	" FROM (SELECT {keys} {from} ORDER BY {order}"
-	" LIMIT $1 OFFSET $2) s ORDER BY {korder}",
-	[LB_RANK] =
-	"SELECT {rankfn}, CAST(m AS {mtype}), CAST(k1 AS {int8})"
-	" FROM (SELECT {keys} {from} ORDER BY {order}"
-	" LIMIT CAST($1 AS {int8}) {+}"
-	" LEAST($2, CAST('4611686018427387904' AS {int8}))) s"
-	" ORDER BY {korder} OFFSET $2"
-};
-
-#define N_AND_SKIP INTEGER(0, INT4OID, "n", 0), INTEGER(2, INT8OID, "skip", 0)
-
 const LbReadFunction lb_top_function = {
+	.name = "lb_top",
 	.board = 1,
 	.ranks = true,
-	.columns = {INT8OID, LB_MEMBER_TYPE, INT8OID},
+	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_top_rows,
 	.query = {
-		.operands = {N_AND_SKIP},
-		.text = {"{rows}"},
-		.rows = top_text
-	}
-};
-
-/*
- * lb_top_json(n, board, skip): one object of the board's name, the time at which
- * the transaction started, and the rows of lb_top().  row_to_json() leaves no
- * space between the elements of an array of rows.
- */
-static const LbReadFunction top_json_function = {
-	.board = 1,
-	.ranks = true,
-	.columns = {JSONOID},
-	.rows = lb_top_json_rows,
-	.query = {
 		.operands = {
-			N_AND_SKIP,
-			{.type = TEXTOID,.argument = 1,.null = LB_NULL_TAKEN}
+			INTEGER(0, INT4OID, "n", 0), INTEGER(2, INT8OID, "skip", 0)
 		},
 		.text = {
-			"SELECT pg_catalog.row_to_json(j) FROM (SELECT $3 AS board,"
-			" pg_catalog.now() AS as_of, ARRAY(SELECT e FROM ({rows})"
-			" e (rank, player_id, score)) AS entries) j"
-		},
-		.rows = top_text
+			[LB_ROW_NUMBER] =
+			"SELECT $2 {+} {rankfn}, {row}"
+			" FROM (SELECT {keys} {from} ORDER BY {order}"
+			" LIMIT $1 OFFSET $2) s ORDER BY {korder}",
+			[LB_RANK] =
+			"SELECT {rankfn}, {row}"
+			" FROM (SELECT {keys} {from} ORDER BY {order}"
+			" LIMIT CAST($1 AS {int8}) {+}"
+			" LEAST($2, CAST('4611686018427387904' AS {int8}))) s"
+			" ORDER BY {korder} OFFSET $2"
+		}
 	}
 };
 
 /* lb_at(place, board): the row at one place of O. */
 static const LbReadFunction at_function = {
+	.name = "lb_at",
 	.board = 1,
 	.ranks = true,
-	.columns = {INT8OID, LB_MEMBER_TYPE, INT8OID},
+	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.rows = lb_at_rows,
 	.query = {
 		.operands = {
@@ -189,11 +158,11 @@ static const LbReadFunction at_function = {
 		},
 		.text = {
 			[LB_ROW_NUMBER] =
-			"SELECT $1, CAST({member} AS {mtype}), CAST({score} AS {int8})"
+			"SELECT $1, {row_of_t}"
 			" {from} AND $1 {>=} 1"
 			" ORDER BY {order} OFFSET GREATEST($1, 1) {-} 1 LIMIT 1",
 			[LB_RANK] =
-			"SELECT {rankfn}, CAST(m AS {mtype}), CAST(k1 AS {int8})"
+			"SELECT {rankfn}, {row}"
 			" FROM (SELECT {keys} {from} ORDER BY {order}"
 			" LIMIT GREATEST($1, 0)) s"
 			" ORDER BY {korder} OFFSET GREATEST($1, 1) {-} 1"
@@ -210,9 +179,10 @@ static const LbReadFunction at_function = {
  * row with another score than the first has its ties among the rows at hand.
  */
 static const LbReadFunction around_function = {
+	.name = "lb_around",
 	.board = 1,
 	.ranks = true,
-	.columns = {INT8OID, LB_MEMBER_TYPE, INT8OID},
+	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_around_rows,
 	.query = {
@@ -220,20 +190,20 @@ static const LbReadFunction around_function = {
 		.text = {
 			[LB_ROW_NUMBER] =
 			"{around_rows} SELECT {around_skip} {+} {rankfn},"
-			" CAST(m AS {mtype}), CAST(k1 AS {int8})"
+			" {row}"
 			" FROM s ORDER BY {korder}",
 			[LB_RANK] =
 			"{around_rows} SELECT CASE WHEN {rankfn} {=} 1"
 			" THEN 1 {+} (SELECT {count} {from} AND"
 			" {score} {better} (SELECT {best}(k1) FROM s))"
 			" ELSE {around_skip} {+} {rankfn} END,"
-			" CAST(m AS {mtype}), CAST(k1 AS {int8})"
+			" {row}"
 			" FROM s ORDER BY {korder}",
 			[LB_DENSE_RANK] =
 			"{around_rows} SELECT (SELECT {count} FROM (SELECT 1 {from} AND"
 			" {score} {better} (SELECT {best}(k1) FROM s)"
 			" GROUP BY {score}) g) {+} {rankfn},"
-			" CAST(m AS {mtype}), CAST(k1 AS {int8})"
+			" {row}"
 			" FROM s ORDER BY {korder}"
 		}
 	}
@@ -241,6 +211,7 @@ static const LbReadFunction around_function = {
 
 /* lb_count(board): N. */
 static const LbReadFunction count_function = {
+	.name = "lb_count",
 	.board = 0,
 	.columns = {INT8OID},
 	.value = lb_count_value,
@@ -251,23 +222,21 @@ static const LbReadFunction count_function = {
 
 /*
  * lb_count_between(lo, hi, board): rows with lo <= score <= hi; a null end is
- * open.  The query takes the end of the type's range instead, so that it can use
- * an index in either case.
+ * open.  A plan for the ends at hand has no OR.
  */
 static const LbReadFunction count_between_function = {
+	.name = "lb_count_between",
 	.board = 2,
 	.columns = {INT8OID},
 	.value = lb_count_between_value,
 	.query = {
 		.operands = {
-			{.type = INT8OID,.argument = 0,.null = LB_NULL_TAKEN},
-			{.type = INT8OID,.argument = 1,.null = LB_NULL_TAKEN}
+			SCORE(0, LB_NULL_TAKEN, "lo"),
+			SCORE(1, LB_NULL_TAKEN, "hi")
 		},
 		.text = {
-			"SELECT {count} {from} AND {score} {>=}"
-			" COALESCE($1, CAST('-9223372036854775808' AS {int8}))"
-			" AND {score} {<=}"
-			" COALESCE($2, CAST('9223372036854775807' AS {int8}))"
+			"SELECT {count} {from} AND ($1 IS NULL OR {score} {>=} $1)"
+			" AND ($2 IS NULL OR {score} {<=} $2)"
 		}
 	}
 };
@@ -277,15 +246,14 @@ static const LbReadFunction count_between_function = {
  * row_number taken as rank.
  */
 static const LbReadFunction rank_of_score_function = {
+	.name = "lb_rank_of_score",
 	.board = 1,
 	.method = 2,
 	.ranks = true,
 	.columns = {INT8OID},
 	.value = lb_rank_of_score_value,
 	.query = {
-		.operands = {
-			{.type = INT8OID,.argument = 0,.null = LB_NULL_NO_ROW}
-		},
+		.operands = {SCORE(0, LB_NULL_NO_ROW, "score")},
 		.text = {
 			[LB_ROW_NUMBER] =
 			"SELECT 1 {+} (SELECT {count} {from}"
@@ -307,8 +275,9 @@ static const LbReadFunction rank_of_score_function = {
  * are near the start.
  */
 static const LbReadFunction score_at_percentile_function = {
+	.name = "lb_score_at_percentile",
 	.board = 1,
-	.columns = {INT8OID},
+	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_at_percentile_value,
 	.query = {
 		.operands = {
@@ -316,7 +285,7 @@ static const LbReadFunction score_at_percentile_function = {
 			.check = check_percentile}
 		},
 		.text = {
-			"SELECT CAST({score} AS {int8}) {from} AND $1 IS NOT NULL"
+			"SELECT CAST({score} AS {stype}) {from} AND $1 IS NOT NULL"
 			" ORDER BY {score} {dir}"
 			" OFFSET (SELECT GREATEST(x.n {-} GREATEST(CAST("
 			"pg_catalog.ceil(($1 {/} CAST(100 AS {float8})) {*}"
@@ -331,18 +300,19 @@ static const LbReadFunction score_at_percentile_function = {
  * with its rank and score, null if it is not on the board.
  */
 const LbReadFunction lb_ranks_function = {
+	.name = "lb_ranks",
 	.board = 1,
 	.method = 2,
 	.ranks = true,
-	.columns = {LB_MEMBER_TYPE, INT8OID, INT8OID},
+	.columns = {LB_MEMBER_TYPE, INT8OID, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_ranks_rows,
 	.query = {
 		.operands = {MEMBERS(0)},
 		.text = {
-			"SELECT a.m, w.r, CAST(w.k1 AS {int8})"
-			" FROM pg_catalog.unnest($1) WITH ORDINALITY AS a (m, o)"
-			" LEFT JOIN {ranked} w ON w.m {=} a.m ORDER BY a.o"
+			"SELECT {a}, w.r, CAST(w.k1 AS {stype})"
+			" FROM {asked} WITH ORDINALITY AS a ({a}, o)"
+			" LEFT JOIN {ranked} w ON {joined} ORDER BY a.o"
 		}
 	}
 };
@@ -352,16 +322,17 @@ const LbReadFunction lb_ranks_function = {
  * board in O, with their place among themselves and their rank.
  */
 static const LbReadFunction among_function = {
+	.name = "lb_among",
 	.board = 1,
 	.ranks = true,
-	.columns = {INT8OID, LB_MEMBER_TYPE, INT8OID, INT8OID},
+	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE, INT8OID},
 	.set = true,
 	.rows = lb_among_rows,
 	.query = {
 		.operands = {MEMBERS(0)},
 		.text = {
 			"SELECT pg_catalog.row_number() OVER (ORDER BY {korder}),"
-			" CAST(m AS {mtype}), CAST(k1 AS {int8}), r"
+			" {row}, r"
 			" FROM {ranked} w ORDER BY {korder}"
 		}
 	}
@@ -378,8 +349,9 @@ static const LbReadFunction among_function = {
  * it.
  */
 static const LbReadFunction histogram_function = {
+	.name = "lb_histogram",
 	.board = 1,
-	.columns = {INT4OID, INT8OID, INT8OID, INT8OID},
+	.columns = {INT4OID, LB_SCORE_TYPE, LB_SCORE_TYPE, INT8OID},
 	.set = true,
 	.rows = lb_histogram_rows,
 	.query = {
@@ -422,99 +394,30 @@ check_percentile(Datum value)
 	(void) float8_div(p, 100);
 }
 
-Datum
-lb_rank(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &lb_rank_function);
-}
+/* A function of SQL, and one that has a twin. */
+#define SQL_FUNCTION(name, answer) \
+	PG_FUNCTION_INFO_V1(name); \
+	Datum name(PG_FUNCTION_ARGS) { return (answer); }
+#define TWINS(name, row) \
+	SQL_FUNCTION(name, lb_call(fcinfo, &(row))) \
+	SQL_FUNCTION(name##_key, lb_call_as_text(fcinfo, &(row)))
 
-Datum
-lb_score(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &score_function);
-}
+TWINS(lb_rank, lb_rank_function)
+TWINS(lb_score, score_function)
+TWINS(lb_percentile, percentile_function)
+TWINS(lb_player, player_function)
+TWINS(lb_top, lb_top_function)
+TWINS(lb_at, at_function)
+TWINS(lb_around, around_function)
+TWINS(lb_count_between, count_between_function)
+TWINS(lb_rank_of_score, rank_of_score_function)
+TWINS(lb_score_at_percentile, score_at_percentile_function)
+TWINS(lb_ranks, lb_ranks_function)
+TWINS(lb_among, among_function)
+SQL_FUNCTION(lb_histogram, lb_call(fcinfo, &histogram_function))
+SQL_FUNCTION(lb_count, lb_call(fcinfo, &count_function))
 
-Datum
-lb_percentile(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &percentile_function);
-}
-
-Datum
-lb_player(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &player_function);
-}
-
-Datum
-lb_top(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &lb_top_function);
-}
-
-Datum
-lb_top_json(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &top_json_function);
-}
-
-Datum
-lb_at(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &at_function);
-}
-
-Datum
-lb_around(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &around_function);
-}
-
-/* lb_player() and lb_around() in one object. */
-Datum
-lb_rank_json(PG_FUNCTION_ARGS)
-{
-	return lb_call_rank_json(fcinfo, &player_function, &around_function);
-}
-
-Datum
-lb_count(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &count_function);
-}
-
-Datum
-lb_count_between(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &count_between_function);
-}
-
-Datum
-lb_rank_of_score(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &rank_of_score_function);
-}
-
-Datum
-lb_score_at_percentile(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &score_at_percentile_function);
-}
-
-Datum
-lb_ranks(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &lb_ranks_function);
-}
-
-Datum
-lb_among(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &among_function);
-}
-
-Datum
-lb_histogram(PG_FUNCTION_ARGS)
-{
-	return lb_call(fcinfo, &histogram_function);
-}
+/* lb_top() as one object, and lb_player() and lb_around() in one. */
+SQL_FUNCTION(lb_top_json, lb_call_top_json(fcinfo, &lb_top_function))
+SQL_FUNCTION(lb_rank_json, lb_call_rank_json(fcinfo, LB_AS_JSON, &player_function, &around_function))
+SQL_FUNCTION(lb_rank_json_key, lb_call_rank_json(fcinfo, LB_AS_TEXT, &player_function, &around_function))

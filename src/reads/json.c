@@ -3,9 +3,14 @@
  * json.c
  *	  Answers as JSON.
  *
+ * The text is what row_to_json() makes of the rows that the functions return.  A
+ * member of several columns is an object of them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <ctype.h>
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
@@ -14,23 +19,105 @@
 #include "utils/datetime.h"
 #include "utils/float.h"
 #include "utils/json.h"
+#include "utils/memutils.h"
 
 #include "reads/json.h"
 #include "reads/rows.h"
+#include "reads/text.h"
 
-/* Room for an entry of lb_top_json with a comma before it, without its member. */
+/* Room for an entry of integers, with a comma before it. */
 #define LB_MAX_ENTRY \
-	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 2 * MAXINT8LEN)
+	(sizeof(",{\"rank\":,\"player_id\":,\"score\":}") + 3 * MAXINT8LEN)
 
 #define put_literal(p, s) \
 	(memcpy(p, s, sizeof(s) - 1), (p) += sizeof(s) - 1)
 
-/* {"rank":1,"player_id":2,"score":3}, ...; returns where it ends. */
-static char *
-put_rows(char *p, const LbCall *call, const LbRows *rows)
+int			lb_json_bigint = LB_JSON_BIGINT_NUMBER;
+
+/* Append a value as to_json() shows it, or as the setting says. */
+static void
+put_value(StringInfo buf, const LbType *type, Datum value)
+{
+	char		date[MAXDATELEN + 1];
+	char	   *text;
+
+	switch (type->json)
+	{
+		case LB_JSON_BOOLEAN:
+			appendStringInfoString(buf, DatumGetBool(value) ? "true" : "false");
+			return;
+		case LB_JSON_DATETIME:
+			JsonEncodeDateTime(date, value, type->oid, NULL);
+			appendStringInfo(buf, "\"%s\"", date);
+			return;
+		case LB_JSON_NUMBER:
+		case LB_JSON_STRING:
+			break;
+	}
+	text = DatumGetCString(DirectFunctionCall1(type->out, value));
+
+	/* NaN and infinities end with a letter. */
+	if (type->json == LB_JSON_STRING ||
+		!isdigit((unsigned char) text[strlen(text) - 1]) ||
+		(type->oid == INT8OID && lb_json_bigint == LB_JSON_BIGINT_STRING))
+		escape_json(buf, text);
+	else
+		appendStringInfoString(buf, text);
+}
+
+static void
+put_score(StringInfo buf, const LbCall *call, Datum score)
+{
+	put_value(buf, lb_score_column(call->access.target.defn)->type, score);
+}
+
+static void
+put_member(StringInfo buf, const LbCall *call, const Datum *values)
 {
 	const LbDefinition *defn = call->access.target.defn;
+	const LbColumn *columns = lb_member_columns(defn);
 
+	if (defn->nmember == 1)
+	{
+		put_value(buf, columns[0].type, values[0]);
+		return;
+	}
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		appendStringInfoChar(buf, i == 0 ? '{' : ',');
+		escape_json(buf, columns[i].name);
+		appendStringInfoChar(buf, ':');
+		put_value(buf, columns[i].type, values[i]);
+	}
+	appendStringInfoChar(buf, '}');
+}
+
+/* {"rank":1,"player_id":2,"score":3}, ... */
+static void
+put_entry(StringInfo buf, const LbCall *call, int64 rank,
+		  const Datum *member, Datum score)
+{
+	/* The brackets of the array are the only ones with no comma behind. */
+	if (buf->data[buf->len - 1] != '[')
+		appendStringInfoChar(buf, ',');
+	appendStringInfo(buf, "{\"rank\":" INT64_FORMAT ",\"player_id\":", rank);
+	put_member(buf, call, member);
+	appendStringInfoString(buf, ",\"score\":");
+	put_score(buf, call, score);
+	appendStringInfoChar(buf, '}');
+}
+
+/*
+ * The same of rows whose members and scores are integers.  Most of the time of a
+ * call goes here, so room is made once for all.
+ */
+static void
+put_integer_rows(StringInfo buf, const LbRows *rows)
+{
+	char	   *p;
+
+	enlargeStringInfo(buf, rows->n * LB_MAX_ENTRY + 1);
+	p = buf->data + buf->len;
 	for (int i = 0; i < rows->n; i++)
 	{
 		const int64 *row = lb_row(rows, i);
@@ -40,42 +127,74 @@ put_rows(char *p, const LbCall *call, const LbRows *rows)
 		put_literal(p, "{\"rank\":");
 		p += pg_lltoa(row[LB_ROW_RANK], p);
 		put_literal(p, ",\"player_id\":");
-		p += lb_member_to_json(defn, row + LB_ROW_MEMBER, p);
+		p += pg_lltoa(row[LB_ROW_MEMBER], p);
 		put_literal(p, ",\"score\":");
 		p += pg_lltoa(row[LB_ROW_SCORE], p);
 		*p++ = '}';
 	}
-	return p;
+	buf->len = p - buf->data;
+	*p = '\0';
 }
 
-/* End an object that ends with rows, and return it as a varlena. */
-static Datum
-finish_with_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
-{
-	int			entry = LB_MAX_ENTRY + MAXINT8LEN + 1;
-	char	   *p;
-
-	/* This takes most of the time, so make room once for all entries. */
-	enlargeStringInfo(buf, rows->n * entry + sizeof("]}"));
-	p = put_rows(buf->data + buf->len, call, rows);
-	put_literal(p, "]}");
-	SET_VARSIZE(buf->data, p - buf->data);
-	return PointerGetDatum(buf->data);
-}
-
-/* Append the member that is the first operand. */
+/* Append the rows that the index has answered with. */
 static void
-put_member(StringInfo buf, const LbCall *call)
+put_rows(StringInfo buf, const LbCall *call, const LbRows *rows)
 {
 	const LbDefinition *defn = call->access.target.defn;
-	int64		member[LB_MAX_WIDTH];
+	MemoryContext context;
+	MemoryContext old;
 
-	lb_member_words(defn, call->operands[0], member);
-	enlargeStringInfo(buf, MAXINT8LEN + 1);
-	buf->len += lb_member_to_json(defn, member, buf->data + buf->len);
+	if (defn->plain_member && defn->plain_score &&
+		lb_json_bigint == LB_JSON_BIGINT_NUMBER)
+	{
+		put_integer_rows(buf, rows);
+		return;
+	}
+	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard texts",
+									ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < rows->n; i++)
+	{
+		const int64 *row = lb_row(rows, i);
+		Datum		member[LB_MAX_MEMBER_COLUMNS];
+		Datum		score;
+
+		old = MemoryContextSwitchTo(context);
+		lb_decode_member(defn, row + LB_ROW_MEMBER, member);
+		score = lb_score_to_value(defn, row[LB_ROW_SCORE]);
+		put_entry(buf, call, row[LB_ROW_RANK], member, score);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
 }
 
-/* A text under way that finish_with_rows() makes the result of. */
+/* Run the query, and append its rows. */
+static void
+put_query_rows(StringInfo buf, LbCall *call)
+{
+	int			n = call->access.target.defn->nmember;
+	TupleTableSlot *slot;
+	Tuplestorestate *store = lb_call_query_rows(call, &slot);
+	MemoryContext context;
+	MemoryContext old;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard texts",
+									ALLOCSET_DEFAULT_SIZES);
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		old = MemoryContextSwitchTo(context);
+		slot_getallattrs(slot);
+		put_entry(buf, call, DatumGetInt64(slot->tts_values[0]),
+				  slot->tts_values + 1, slot->tts_values[n + 1]);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
+}
+
+/* A text under way that finish_object() makes the result of. */
 static void
 begin_object(StringInfo buf)
 {
@@ -83,84 +202,107 @@ begin_object(StringInfo buf)
 	appendStringInfoSpaces(buf, VARHDRSZ);
 }
 
-/* The same text as row_to_json() makes in the query. */
-bool
-lb_top_json_rows(LbCall *call, Datum *result, bool *isnull)
+/* End an object whose last member is an array. */
+static Datum
+finish_object(StringInfo buf)
+{
+	appendStringInfoString(buf, "]}");
+	SET_VARSIZE(buf->data, buf->len);
+	return PointerGetDatum(buf->data);
+}
+
+Datum
+lb_call_top_json(FunctionCallInfo fcinfo, const LbReadFunction *top)
 {
 	TimestampTz now = GetCurrentTransactionStartTimestamp();
 	char		as_of[MAXDATELEN + 1];
+	LbCall		call;
 	LbRows		rows;
 	StringInfoData buf;
 
-	if (!lb_read_top_rows(call, &rows))
-		return false;
+	lb_call_begin(&call, fcinfo, top, "lb_top_json", LB_AS_JSON);
 	JsonEncodeDateTime(as_of, TimestampTzGetDatum(now), TIMESTAMPTZOID, NULL);
 	begin_object(&buf);
 	appendStringInfoString(&buf, "{\"board\":");
-	escape_json(&buf, TextDatumGetCString(call->operands[2]));
+	escape_json(&buf, TextDatumGetCString(fcinfo->args[top->board].value));
 	appendStringInfo(&buf, ",\"as_of\":\"%s\",\"entries\":[", as_of);
-	*result = finish_with_rows(&buf, call, &rows);
-	return true;
+	if (lb_read_top_rows(&call, &rows))
+		put_rows(&buf, &call, &rows);
+	else
+		put_query_rows(&buf, &call);
+	return finish_object(&buf);
 }
 
-/* The numbers of lb_player().  False if the member is not on the board. */
-static bool
-read_player(LbCall *call, LbNumber *numbers)
+/* Append the beginning of an object, up to the neighbours. */
+static void
+put_player(StringInfo buf, const LbCall *call, const LbNumber *numbers,
+		   Datum score)
 {
-	bool		found;
+	FunctionCallInfo fcinfo = call->fcinfo;
+	double		percentile = numbers[2].real;
+
+	/* The member is the only operand. */
+	appendStringInfoString(buf, "{\"player_id\":");
+	put_member(buf, call, call->operands);
+	appendStringInfoString(buf, ",\"board\":");
+	escape_json(buf, text_to_cstring(PG_GETARG_TEXT_PP(call->function->board)));
+	appendStringInfo(buf, ",\"rank\":" INT64_FORMAT ",\"score\":",
+					 numbers[0].integer);
+	put_score(buf, call, score);
+	appendStringInfo(buf, ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
+					 float8out_internal(percentile),
+					 float8out_internal(100 - percentile));
+}
+
+/* Read that.  Returns false if the member is not on the board. */
+static bool
+read_player(StringInfo buf, LbCall *call)
+{
+	LbNumber	numbers[LB_MAX_COLUMNS];
+	bool		isnull;
 	TupleTableSlot *slot;
 	Tuplestorestate *store;
 
-	if (lb_access_lock(&call->access))
+	if (lb_call_value(call, numbers, &isnull))
 	{
-		found = call->function->value(call, numbers);
-		lb_access_unlock(&call->access);
-		return found;
+		if (!isnull)
+			put_player(buf, call, numbers,
+					   lb_score_to_value(call->access.target.defn,
+										 numbers[1].integer));
+		return !isnull;
 	}
 	store = lb_call_query_rows(call, &slot);
-	found = tuplestore_gettupleslot(store, true, false, slot);
-	if (found)
+	isnull = !tuplestore_gettupleslot(store, true, false, slot);
+	if (!isnull)
 	{
 		slot_getallattrs(slot);
 		numbers[0].integer = DatumGetInt64(slot->tts_values[0]);
-		numbers[1].integer = DatumGetInt64(slot->tts_values[1]);
 		numbers[2].real = DatumGetFloat8(slot->tts_values[2]);
-		numbers[3].integer = DatumGetInt64(slot->tts_values[3]);
+		put_player(buf, call, numbers, slot->tts_values[1]);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	tuplestore_end(store);
-	return found;
+	return !isnull;
 }
 
 /* Both calls read the same snapshot, so their answers fit each other. */
 Datum
-lb_call_rank_json(FunctionCallInfo fcinfo, const LbReadFunction *player,
-				  const LbReadFunction *around)
+lb_call_rank_json(FunctionCallInfo fcinfo, LbForm form,
+				  const LbReadFunction *player, const LbReadFunction *around)
 {
 	LbCall		call;
-	LbNumber	numbers[LB_MAX_COLUMNS];
-	double		percentile;
 	LbRows		rows;
 	StringInfoData buf;
 
 	lb_call_check(fcinfo, around);
-	lb_call_begin(&call, fcinfo, player);
-	if (lb_call_null(&call) || !read_player(&call, numbers))
-		PG_RETURN_NULL();
-	lb_call_begin(&call, fcinfo, around);
-	if (!lb_read_around_rows(&call, &rows))
-		lb_query_row_list(&call, &rows);
-
-	percentile = numbers[2].real;
+	lb_call_begin(&call, fcinfo, player, "lb_rank_json", form);
 	begin_object(&buf);
-	appendStringInfoString(&buf, "{\"player_id\":");
-	put_member(&buf, &call);
-	appendStringInfoString(&buf, ",\"board\":");
-	escape_json(&buf, TextDatumGetCString(fcinfo->args[around->board].value));
-	appendStringInfo(&buf, ",\"rank\":" INT64_FORMAT ",\"score\":" INT64_FORMAT
-					 ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
-					 numbers[0].integer, numbers[1].integer,
-					 float8out_internal(percentile),
-					 float8out_internal(100 - percentile));
-	return finish_with_rows(&buf, &call, &rows);
+	if (lb_call_null(&call) || !read_player(&buf, &call))
+		PG_RETURN_NULL();
+	lb_call_begin(&call, fcinfo, around, "lb_rank_json", form);
+	if (lb_read_around_rows(&call, &rows))
+		put_rows(&buf, &call, &rows);
+	else
+		put_query_rows(&buf, &call);
+	return finish_object(&buf);
 }

@@ -10,14 +10,24 @@
 
 #include "reads/call.h"
 
-/* The routine of lb_top_json(): see LbReadFunction.rows. */
-extern bool lb_top_json_rows(LbCall *call, Datum *result, bool *isnull);
+/* leaderboard.json_bigint */
+enum
+{
+	LB_JSON_BIGINT_NUMBER,
+	LB_JSON_BIGINT_STRING
+};
+
+extern int	lb_json_bigint;
+
+/* Answer a call of lb_top_json(), which is lb_top() as one object. */
+extern Datum lb_call_top_json(FunctionCallInfo fcinfo,
+							  const LbReadFunction *top);
 
 /*
- * Answer a call of lb_rank_json(), which is lb_player() and lb_around() in one
- * object.
+ * Answer a call of lb_rank_json() or its twin, which is lb_player() and
+ * lb_around() in one object.
  */
-extern Datum lb_call_rank_json(FunctionCallInfo fcinfo,
+extern Datum lb_call_rank_json(FunctionCallInfo fcinfo, LbForm form,
 							   const LbReadFunction *player,
 							   const LbReadFunction *around);
 

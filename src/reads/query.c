@@ -34,12 +34,13 @@
 /* How often a query is run again because a schema was renamed. */
 #define MAX_TRIES 10
 
-/* Plans are kept by board, query and method. */
+/* Plans are kept by board, query, method, and the types of the parameters. */
 typedef struct PlanKey
 {
 	int32		id;
 	Oid			source;
 	int32		method;
+	bool		own_types;
 	const LbQuery *query;
 } PlanKey;
 
@@ -281,8 +282,8 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
-	Oid			argtypes[LB_MAX_OPERANDS + 1];
-	int			nargs = lb_query_noperands(args->query);
+	Oid			argtypes[LB_MAX_PARAMS + 1];
+	int			nargs;
 	bool		found;
 
 	/*
@@ -305,6 +306,7 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 		key.source = defn->source;
 		key.query = args->query;
 		key.method = args->method;
+		key.own_types = args->own_types;
 		entry = hash_search(plans, &key, HASH_ENTER, &found);
 		if (!found)
 			entry->plan = NULL;
@@ -315,12 +317,11 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 		}
 	}
 
-	for (int i = 0; i < nargs; i++)
-		argtypes[i] = lb_query_type(defn, args->query->operands[i].type);
+	nargs = lb_query_params(defn, args->query, args->own_types, argtypes);
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	*text = lb_query_text(defn, args->query, args->method);
+	*text = lb_query_text(defn, args->query, args->method, args->own_types);
 	plan = lb_prepare(*text, InvalidOid, nargs, argtypes,
 					  CURSOR_OPT_PARALLEL_OK);
 
@@ -360,16 +361,17 @@ free_plans(void)
 }
 
 /*
- * The operands and the board's value as parameters of the query, or NULL if it
- * has none, as the executor expects.  They are marked constant, so that a plan
+ * The parameters and the board's value as the executor expects them, or NULL if
+ * there are none.  They are marked constant, so that a plan
  * can be made for these values.
  */
 static ParamListInfo
 make_params(const LbDefinition *defn, const LbQueryArgs *args)
 {
-	const LbQuery *query = args->query;
 	const LbValue *value = args->value;
-	int			n = lb_query_noperands(query);
+	Oid			types[LB_MAX_PARAMS];
+	int			n = lb_query_params(defn, args->query, args->own_types,
+									types);
 	ParamListInfo params;
 	int			i;
 
@@ -380,10 +382,10 @@ make_params(const LbDefinition *defn, const LbQueryArgs *args)
 	{
 		ParamExternData *param = &params->params[i];
 
-		param->value = args->operands[i];
+		param->value = args->params[i];
 		param->isnull = (args->nulls != NULL && args->nulls[i]);
 		param->pflags = PARAM_FLAG_CONST;
-		param->ptype = lb_query_type(defn, query->operands[i].type);
+		param->ptype = types[i];
 	}
 	if (defn->family)
 	{

@@ -22,8 +22,9 @@ typedef struct LbQueryArgs
 {
 	const LbQuery *query;
 	LbMethod	method;
-	const Datum *operands;
-	const bool *nulls;			/* of the operands, or NULL: none is null */
+	bool		own_types;
+	const Datum *params;		/* see lb_query_params() */
+	const bool *nulls;			/* of them, or NULL: none is null */
 	const LbValue *value;		/* of the family's board, or NULL */
 } LbQueryArgs;
 

@@ -54,6 +54,8 @@ typedef struct Text
 	const LbDefinition *defn;
 	const LbQuery *query;
 	LbMethod	method;
+	bool		own_types;
+	int			nparams;		/* without the board's value */
 } Text;
 
 static void expand(Text *t, const char *template);
@@ -98,8 +100,8 @@ static const struct
 	{"notworse", BY_DIRECTION, {"OPERATOR(pg_catalog.<=)", "OPERATOR(pg_catalog.>=)"}},
 
 	/* Aggregates: the best and the worst of scores. */
-	{"best", BY_DIRECTION, {"pg_catalog.min", "pg_catalog.max"}},
-	{"worst", BY_DIRECTION, {"pg_catalog.max", "pg_catalog.min"}},
+	{"best", BY_DIRECTION, {"{min}", "{max}"}},
+	{"worst", BY_DIRECTION, {"{max}", "{min}"}},
 
 	/* The method's window function over the columns of "keys". */
 	{"rankfn", BY_METHOD, {
@@ -151,12 +153,12 @@ static const struct
 	 * would also leave out a default partition that has some.
 	 */
 	{"ranked", ALWAYS, {
-			"(SELECT DISTINCT ON (v.m) v.* FROM"
+			"(SELECT DISTINCT ON ({m}) v.* FROM"
 			" (SELECT {rankfn} AS r, s.* FROM (SELECT {keys} {from}"
 			" AND {score} {notworse} (SELECT {worst}({score}) {from}"
-			" AND {member} {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)))"
-			" s) v WHERE v.m {=} ANY (SELECT u FROM pg_catalog.unnest($1) u)"
-			" ORDER BY v.m, {korder})"
+			" AND ROW({member}) {=} ANY (SELECT {a} FROM {asked} AS a ({a}))))"
+			" s) v WHERE ROW({m}) {=} ANY (SELECT {a} FROM {asked} AS a ({a}))"
+			" ORDER BY {m}, {korder})"
 	}},
 
 	/*
@@ -196,6 +198,21 @@ append_column(Text *t, const char *alias, const char *name)
 	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
 }
 
+/* What follows a column where it is ordered: texts are in order of their bytes. */
+static const char *
+collate(const LbColumn *column)
+{
+	return column->type->words == LB_TEXT ? " COLLATE pg_catalog.\"C\"" : "";
+}
+
+/* Append a column of a relation to be ordered by. */
+static void
+append_ordered(Text *t, const char *alias, const LbColumn *column)
+{
+	append_column(t, alias, column->name);
+	appendStringInfoString(&t->buf, collate(column));
+}
+
 /* FROM source t WHERE the row is in B. */
 static void
 word_from(Text *t)
@@ -217,21 +234,165 @@ word_score(Text *t)
 	append_column(t, "t", t->defn->columns[0].name);
 }
 
+/* The type, in pg_catalog, as which queries return a column. */
+static const char *
+returned_type(const Text *t, const LbColumn *column)
+{
+	return t->own_types ? column->type->name : "int8";
+}
+
+static void
+word_stype(Text *t)
+{
+	appendStringInfo(&t->buf, "pg_catalog.%s",
+					 returned_type(t, lb_score_column(t->defn)));
+}
+
+/* What is in the place of the i-th column of members, from 0. */
+typedef void (*AppendMember) (Text *t, int i);
+
+static void
+append_members(Text *t, const char *separator, AppendMember append)
+{
+	for (int i = 0; i < t->defn->nmember; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&t->buf, separator);
+		append(t, i);
+	}
+}
+
 /* t's member. */
+static void
+member_of_t(Text *t, int i)
+{
+	append_column(t, "t", lb_member_columns(t->defn)[i].name);
+}
+
 static void
 word_member(Text *t)
 {
-	append_column(t, "t", lb_member_column(t->defn)->name);
+	append_members(t, ", ", member_of_t);
 }
 
-/* The type as which queries return members. */
+/* The same from "keys". */
 static void
-word_mtype(Text *t)
+member_of_keys(Text *t, int i)
 {
-	appendStringInfoString(&t->buf, "pg_catalog.int8");
+	appendStringInfo(&t->buf, "m%d", i + 1);
 }
 
-/* t's rank_by columns as k1, k2 ... and its member as m. */
+static void
+word_m(Text *t)
+{
+	append_members(t, ", ", member_of_keys);
+}
+
+/* A member and its score as the query returns them: of t ... */
+static void
+member_out_of_t(Text *t, int i)
+{
+	const LbColumn *column = &lb_member_columns(t->defn)[i];
+
+	appendStringInfo(&t->buf, "CAST(t.%s AS pg_catalog.%s)",
+					 lb_quoted(column), returned_type(t, column));
+}
+
+static void
+word_row_of_t(Text *t)
+{
+	append_members(t, ", ", member_out_of_t);
+	expand(t, ", CAST({score} AS {stype})");
+}
+
+/* ... and of "keys". */
+static void
+member_out(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "CAST(m%d AS pg_catalog.%s)", i + 1,
+					 returned_type(t, &lb_member_columns(t->defn)[i]));
+}
+
+static void
+word_row(Text *t)
+{
+	append_members(t, ", ", member_out);
+	expand(t, ", CAST(k1 AS {stype})");
+}
+
+/* The parameter of the i-th column of the operand that is a member. */
+static int
+member_param(Text *t, int i)
+{
+	return i == 0 ? 1 : lb_query_noperands(t->query) + i;
+}
+
+/* Of an array of members, $1: its members as rows ... */
+static void
+asked_column(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "pg_catalog.unnest($%d)", member_param(t, i));
+}
+
+static void
+word_asked(Text *t)
+{
+	appendStringInfoString(&t->buf, "ROWS FROM (");
+	append_members(t, ", ", asked_column);
+	appendStringInfoChar(&t->buf, ')');
+}
+
+/* ... and their columns, in a. */
+static void
+member_of_a(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "a%d", i + 1);
+}
+
+static void
+word_a(Text *t)
+{
+	append_members(t, ", ", member_of_a);
+}
+
+/* The member of "keys", in w, is the one in a. */
+static void
+joined_column(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "w.m%d OPERATOR(pg_catalog.=) a.a%d", i + 1, i + 1);
+}
+
+static void
+word_joined(Text *t)
+{
+	append_members(t, " AND ", joined_column);
+}
+
+/* Aggregates over scores: boolean has its own. */
+static void
+word_min(Text *t)
+{
+	appendStringInfo(&t->buf, "pg_catalog.%s",
+					 lb_score_column(t->defn)->type->oid == BOOLOID ?
+					 "bool_and" : "min");
+}
+
+static void
+word_max(Text *t)
+{
+	appendStringInfo(&t->buf, "pg_catalog.%s",
+					 lb_score_column(t->defn)->type->oid == BOOLOID ?
+					 "bool_or" : "max");
+}
+
+/* t's rank_by columns as k1, k2 ... and its member as m1 ... */
+static void
+key_member(Text *t, int i)
+{
+	member_of_t(t, i);
+	appendStringInfo(&t->buf, " AS m%d", i + 1);
+}
+
 static void
 word_keys(Text *t)
 {
@@ -240,8 +401,7 @@ word_keys(Text *t)
 		append_column(t, "t", t->defn->columns[i].name);
 		appendStringInfo(&t->buf, " AS k%d, ", i + 1);
 	}
-	append_column(t, "t", lb_member_column(t->defn)->name);
-	appendStringInfoString(&t->buf, " AS m");
+	append_members(t, ", ", key_member);
 }
 
 /* O over t. */
@@ -260,12 +420,23 @@ word_reverse(Text *t)
 
 /* O over the columns of "keys". */
 static void
+member_order(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "m%d%s ASC", i + 1,
+					 collate(&lb_member_columns(t->defn)[i]));
+}
+
+static void
 word_korder(Text *t)
 {
 	for (int i = 0; i < t->defn->nrank_by; i++)
-		appendStringInfo(&t->buf, "k%d %s, ", i + 1,
-						 t->defn->columns[i].descending ? "DESC" : "ASC");
-	appendStringInfoString(&t->buf, "m ASC");
+	{
+		const LbColumn *column = &t->defn->columns[i];
+
+		appendStringInfo(&t->buf, "k%d%s %s, ", i + 1, collate(column),
+						 column->descending ? "DESC" : "ASC");
+	}
+	append_members(t, ", ", member_order);
 }
 
 /* P's score, or null if the member is not on the board. */
@@ -299,13 +470,6 @@ by_method(const char *const *text, LbMethod method)
 	return text[i];
 }
 
-/* The query of the rows that this one is about. */
-static void
-word_rows(Text *t)
-{
-	expand(t, by_method(t->query->rows, t->method));
-}
-
 /* Words that stand for names of the board's, or for what is made of them. */
 static const struct
 {
@@ -318,7 +482,15 @@ static const struct
 	{"from_prefix", word_from_prefix},
 	{"score", word_score},
 	{"member", word_member},
-	{"mtype", word_mtype},
+	{"m", word_m},
+	{"row_of_t", word_row_of_t},
+	{"row", word_row},
+	{"asked", word_asked},
+	{"a", word_a},
+	{"joined", word_joined},
+	{"stype", word_stype},
+	{"min", word_min},
+	{"max", word_max},
 	{"keys", word_keys},
 	{"order", word_order},
 	{"reverse", word_reverse},
@@ -326,28 +498,63 @@ static const struct
 	{"P", word_p},
 	{"before", word_before},
 	{"after", word_after},
-	{"rows", word_rows},
 };
 
 Oid
-lb_query_type(const LbDefinition *defn, Oid type)
+lb_query_type(const LbDefinition *defn, Oid type, bool own_types)
 {
-	if (type == LB_MEMBER_TYPE)
-		return INT8OID;
-	if (type == LB_MEMBERS_TYPE)
-		return INT8ARRAYOID;
-	return type;
+	const LbType *member = lb_member_columns(defn)->type;
+	const LbType *score = lb_score_column(defn)->type;
+
+	switch (type)
+	{
+		case LB_MEMBER_TYPE:
+			return own_types ? member->oid : INT8OID;
+		case LB_MEMBERS_TYPE:
+			return own_types ? member->array : INT8ARRAYOID;
+		case LB_SCORE_TYPE:
+			return own_types ? score->oid : INT8OID;
+		case LB_SCORES_TYPE:
+			return score->array;
+		default:
+			return type;
+	}
+}
+
+int
+lb_query_params(const LbDefinition *defn, const LbQuery *query,
+				bool own_types, Oid *types)
+{
+	int			n = lb_query_noperands(query);
+	bool		array = query->operands[0].type == LB_MEMBERS_TYPE;
+
+	for (int i = 0; i < n; i++)
+		types[i] = lb_query_type(defn, query->operands[i].type, own_types);
+	if (array || query->operands[0].type == LB_MEMBER_TYPE)
+	{
+		for (int i = 1; i < defn->nmember; i++)
+		{
+			const LbType *type = lb_member_columns(defn)[i].type;
+
+			types[n++] = array ? type->array : type->oid;
+		}
+	}
+	return n;
 }
 
 char *
-lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method)
+lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method,
+			  bool own_types)
 {
+	Oid			types[LB_MAX_PARAMS];
 	Text		t;
 
 	initStringInfo(&t.buf);
 	t.defn = defn;
 	t.query = query;
 	t.method = method;
+	t.own_types = own_types;
+	t.nparams = lb_query_params(defn, query, own_types, types);
 	expand(&t, by_method(query->text, method));
 	return t.buf.data;
 }
@@ -475,7 +682,7 @@ append_board(Text *t, const char *alias)
 {
 	const LbDefinition *defn = t->defn;
 	const char *name = lb_quoted(lb_board_column(defn));
-	int			n = lb_query_noperands(t->query) + 1;
+	int			n = t->nparams + 1;
 	Oid			collation;
 
 	if (!lb_has_text_boards(defn))
@@ -510,7 +717,7 @@ append_from(Text *t, const char *alias, bool prefix)
 	const LbDefinition *defn = t->defn;
 
 	appendStringInfo(&t->buf, "FROM %s %s WHERE true", defn->from_name, alias);
-	for (int i = 0; i <= defn->nrank_by; i++)
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
 		append_not_null(t, alias, defn->columns[i].attno,
 						defn->columns[i].name);
 	if (prefix)
@@ -529,16 +736,16 @@ append_from(Text *t, const char *alias, bool prefix)
 static void
 append_order(Text *t, const char *alias, bool reverse)
 {
-	const LbDefinition *defn = t->defn;
+	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
+	{
+		const LbColumn *column = &t->defn->columns[i];
 
-	for (int i = 0; i < defn->nrank_by; i++)
-		appendStringInfo(&t->buf, "%s.%s %s, ", alias,
-						 lb_quoted(&defn->columns[i]),
-						 defn->columns[i].descending != reverse ?
-						 "DESC" : "ASC");
-	appendStringInfo(&t->buf, "%s.%s %s", alias,
-					 lb_quoted(lb_member_column(defn)),
-					 reverse ? "DESC" : "ASC");
+		if (i > 0)
+			appendStringInfoString(&t->buf, ", ");
+		append_ordered(t, alias, column);
+		appendStringInfoString(&t->buf, column->descending != reverse ?
+							   " DESC" : " ASC");
+	}
 }
 
 static void
@@ -548,20 +755,41 @@ append_operator(Text *t, bool less, bool or_equal)
 					 less ? "<" : ">", or_equal ? "=" : "");
 }
 
+/* A column of the operand that is a member. */
+static void
+member_operand(Text *t, int i)
+{
+	appendStringInfo(&t->buf, "$%d", member_param(t, i));
+}
+
+/* p is the row of that member. */
+static void
+member_of_p(Text *t, int i)
+{
+	append_column(t, "p", lb_member_columns(t->defn)[i].name);
+	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
+	member_operand(t, i);
+}
+
 /*
- * A column of P, the row of member $1, as a scalar subquery.  If the member has
- * several rows, P is the first of them in O.
+ * A column of P, as a scalar subquery; of the member, the operand.  If the member
+ * has several rows, P is the first of them in O.
  */
 static void
 append_lookup(Text *t, int column)
 {
+	if (column >= t->defn->nrank_by)
+	{
+		member_operand(t, column - t->defn->nrank_by);
+		return;
+	}
 	appendStringInfoString(&t->buf, "(SELECT ");
 	append_column(t, "p", t->defn->columns[column].name);
 	appendStringInfoChar(&t->buf, ' ');
 	append_from(t, "p", false);
 	appendStringInfoString(&t->buf, " AND ");
-	append_column(t, "p", lb_member_column(t->defn)->name);
-	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) $1 ORDER BY ");
+	append_members(t, " AND ", member_of_p);
+	appendStringInfoString(&t->buf, " ORDER BY ");
 	append_order(t, "p", false);
 	appendStringInfoString(&t->buf, " LIMIT 1)");
 }
@@ -576,28 +804,29 @@ append_row_comparison(Text *t, int column, bool before)
 	const LbDefinition *defn = t->defn;
 
 	appendStringInfoString(&t->buf, "ROW(");
-	for (int i = column; i < defn->nrank_by; i++)
+	for (int i = column; i < lb_nkey_columns(defn); i++)
 	{
-		append_column(t, "t", defn->columns[i].name);
-		appendStringInfoString(&t->buf, ", ");
+		if (i > column)
+			appendStringInfoString(&t->buf, ", ");
+		append_ordered(t, "t", &defn->columns[i]);
 	}
-	append_column(t, "t", lb_member_column(defn)->name);
 	appendStringInfoString(&t->buf, ") ");
 	append_operator(t, before, !before);
 	appendStringInfoString(&t->buf, " ROW(");
-	for (int i = column; i < defn->nrank_by; i++)
+	for (int i = column; i < lb_nkey_columns(defn); i++)
 	{
+		if (i > column)
+			appendStringInfoString(&t->buf, ", ");
 		append_lookup(t, i);
-		appendStringInfoString(&t->buf, ", ");
 	}
-	appendStringInfoString(&t->buf, "$1)");
+	appendStringInfoChar(&t->buf, ')');
 }
 
 /* t's column compared with P's. */
 static void
 append_comparison(Text *t, int column, bool less, bool or_equal)
 {
-	append_column(t, "t", t->defn->columns[column].name);
+	append_ordered(t, "t", &t->defn->columns[column]);
 	appendStringInfoChar(&t->buf, ' ');
 	append_operator(t, less, or_equal);
 	appendStringInfoChar(&t->buf, ' ');
@@ -608,7 +837,7 @@ append_comparison(Text *t, int column, bool less, bool or_equal)
  * The condition that t comes before P in O, or that it does not, judged by
  * the columns from the given one on.
  *
- * If these and the member have the same direction, it is a row comparison.
+ * If these all ascend, as the member does, it is a row comparison.
  * Otherwise the column is compared twice, since an index scan can only begin at
  * a comparison that is joined to the others by AND.
  */
@@ -620,13 +849,8 @@ append_beside(Text *t, int column, bool before)
 
 	for (int i = column; i < defn->nrank_by; i++)
 		uniform = uniform && !defn->columns[i].descending;
-	if (column == defn->nrank_by)
-	{
-		append_column(t, "t", lb_member_column(defn)->name);
-		appendStringInfoChar(&t->buf, ' ');
-		append_operator(t, before, !before);
-		appendStringInfoString(&t->buf, " $1");
-	}
+	if (column == lb_nkey_columns(defn) - 1)
+		append_comparison(t, column, before, !before);
 	else if (uniform)
 		append_row_comparison(t, column, before);
 	else

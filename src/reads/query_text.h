@@ -15,12 +15,20 @@
 /* The most operands that a query has, the board's value not counted. */
 #define LB_MAX_OPERANDS 3
 
+/* The most parameters that a query has, likewise: a member can have several. */
+#define LB_MAX_PARAMS (LB_MAX_OPERANDS + LB_MAX_MEMBER_COLUMNS - 1)
+
 /* Ranking methods: values of LbMethod. */
 #define LB_NMETHODS (LB_DENSE_RANK + 1)
 
-/* Types of operands and columns that depend on the board. */
-#define LB_MEMBER_TYPE ANYELEMENTOID	/* as members are taken and returned */
-#define LB_MEMBERS_TYPE ANYARRAYOID /* an array of them */
+/*
+ * Types of operands and columns that depend on the board: a member, a score, and
+ * arrays of them.  An operand with members is the first one.
+ */
+#define LB_MEMBER_TYPE ANYELEMENTOID
+#define LB_MEMBERS_TYPE ANYARRAYOID
+#define LB_SCORE_TYPE ANYCOMPATIBLEOID
+#define LB_SCORES_TYPE ANYCOMPATIBLEARRAYOID
 
 /* What a read function does if an operand is null. */
 typedef enum LbNullOperand
@@ -37,9 +45,8 @@ typedef struct LbOperand
 	int			argument;		/* from 0 */
 	LbNullOperand null;
 
-	/* With LB_NULL_ERROR, the argument is an integer. */
-	const char *name;
-	int64		least;
+	const char *name;			/* of the argument, for messages */
+	int64		least;			/* with LB_NULL_ERROR: it is an integer */
 
 	/* Raises an error if a value cannot be taken; or NULL. */
 	void		(*check) (Datum value);
@@ -47,14 +54,12 @@ typedef struct LbOperand
 
 /*
  * A defining query.  text is its template for each method; where one is NULL,
- * the one before it holds for this method, too.  rows is what the word {rows}
- * in it stands for, likewise.
+ * the one before it holds for this method, too.
  */
 typedef struct LbQuery
 {
 	LbOperand	operands[LB_MAX_OPERANDS];
 	const char *text[LB_NMETHODS];
-	const char *const *rows;
 } LbQuery;
 
 static inline int
@@ -67,14 +72,25 @@ lb_query_noperands(const LbQuery *query)
 	return n;
 }
 
-/* LB_MEMBER_TYPE and LB_MEMBERS_TYPE replaced by what they are on a board. */
-extern Oid	lb_query_type(const LbDefinition *defn, Oid type);
+/*
+ * A query takes and returns members and scores either as bigint, if the board's
+ * are integers, or (own_types) as values of their columns' types.  A member of
+ * several columns is as many columns of the result, and as many parameters: the
+ * first is the operand, and the others follow all operands.
+ *
+ * lb_query_type() returns the type that stands for one of the types above, of the
+ * member's first column.  lb_query_params() sets the types of the parameters
+ * without the board's value, LB_MAX_PARAMS at most, and returns their number.
+ */
+extern Oid	lb_query_type(const LbDefinition *defn, Oid type, bool own_types);
+extern int	lb_query_params(const LbDefinition *defn, const LbQuery *query,
+							bool own_types, Oid *types);
 
 /*
- * The query's text, palloc'd.  Operands are $1 ...; for a family the board's
+ * The query's text, palloc'd.  Parameters are $1 ...; for a family the board's
  * value follows them as text.  The definition must be resolved.
  */
 extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,
-						   LbMethod method);
+						   LbMethod method, bool own_types);
 
 #endif							/* LB_QUERY_TEXT_H */

@@ -102,7 +102,7 @@ lb_rank_now(const char *board, int len, Datum member, int64 *rank,
 static void
 copy_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 {
-	Assert(lb_member_is_bigint(call->access.target.defn));
+	Assert(call->form == LB_AS_BIGINT);
 	for (int i = 0; i < from->n; i++)
 	{
 		const int64 *row = lb_row(from, i);

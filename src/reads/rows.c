@@ -12,24 +12,17 @@
  */
 #include "postgres.h"
 
-#include "access/tupmacs.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "boards/definition.h"
 #include "boards/keys.h"
 #include "reads/rows.h"
+#include "reads/text.h"
 #include "reads/values.h"
 #include "util/compat.h"
-
-/* The most rows that are copied out; a call for more runs its query. */
-#define LB_MAX_ROWS 1000000
-
-/* Rows, members or buckets after which the read yields. */
-#define LB_YIELD_ROWS 1024
 
 /* Rows that there is room for at first: most lists take the lock only once. */
 #define LB_FIRST_ROWS 256
@@ -41,13 +34,23 @@ StaticAssertDecl(LB_BATCH <= LB_PREFETCH_KEYS &&
 				 LB_YIELD_ROWS % LB_BATCH == 0,
 				 "a batch is for one look-up, and a read yields between two");
 
-/* Where a function of bigint columns and a member puts its rows. */
+/*
+ * Where a function puts its rows.  Rows of bigint columns have the same length:
+ * the first is formed, and then only its values change.  Rows with texts are
+ * formed each.
+ */
 typedef struct Output
 {
+	LbCall	   *call;
 	Tuplestorestate *store;
-	TupleTableSlot *slot;
-	const LbDefinition *defn;
-	char	   *values[LB_MAX_COLUMNS]; /* in the tuple to be put next */
+	TupleDesc	desc;
+	bool		texts;
+	TupleTableSlot *slot;		/* without texts */
+	int64	   *places[LB_MAX_COLUMNS]; /* likewise: of values in the slot */
+	Datum		values[LB_MAX_COLUMNS]; /* with texts */
+	bool		nulls[LB_MAX_COLUMNS];
+	MemoryContext context;		/* of these values */
+	MemoryContext outside;
 } Output;
 
 
@@ -56,99 +59,103 @@ typedef struct Output
  * ----------------------------------------------------------------
  */
 
-/*
- * After this number of rows, members or buckets, yield if it is time.  Returns
- * false if the query must be run; then the lock is not held.
- */
-static inline bool
-go_on(LbCall *call, int64 done)
-{
-	return done == 0 || done % LB_YIELD_ROWS != 0 ||
-		lb_access_yield(&call->access);
-}
-
-/*
- * Rows of types of a fixed length without NULLs have the same length: the first
- * is formed, and then only its values change.
- */
+/* Form a row of bigint columns that output_put() puts again and again. */
 static void
-output_begin(Output *out, const LbCall *call)
+form_row(Output *out)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
-	TupleDesc	desc = rsinfo->setDesc;
-	int64		member[LB_MAX_WIDTH] = {0};
 	Datum		values[LB_MAX_COLUMNS];
 	bool		nulls[LB_MAX_COLUMNS] = {false};
 	MinimalTuple tuple;
-	Size		offset;
+	char	   *place;
 
-	out->defn = call->access.target.defn;
-	out->store = rsinfo->setResult;
-	Assert(desc->natts <= LB_MAX_COLUMNS);
-	for (int i = 0; i < desc->natts; i++)
+	for (int i = 0; i < out->desc->natts; i++)
 	{
-		Oid			type = call->function->columns[i];
-
-		Assert(TupleDescAttr(desc, i)->atttypid ==
-			   lb_query_type(out->defn, type));
-		values[i] = type == LB_MEMBER_TYPE ?
-			lb_member_datum(out->defn, member) : Int64GetDatum(0);
+		Assert(TupleDescAttr(out->desc, i)->atttypid == INT8OID);
+		values[i] = Int64GetDatum(0);
 	}
-	tuple = LB_FORM_MINIMAL_TUPLE(desc, values, nulls);
-	out->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	tuple = LB_FORM_MINIMAL_TUPLE(out->desc, values, nulls);
+	out->slot = MakeSingleTupleTableSlot(out->desc, &TTSOpsMinimalTuple);
 	ExecStoreMinimalTuple(tuple, out->slot, true);
-	offset = tuple->t_hoff - MINIMAL_TUPLE_OFFSET;
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
+	place = (char *) tuple + tuple->t_hoff - MINIMAL_TUPLE_OFFSET;
+	for (int i = 0; i < out->desc->natts; i++)
+		out->places[i] = (int64 *) place + i;
+}
 
-		Assert(att->attlen > 0);
-		offset = att_align_nominal(offset, att->attalign);
-		out->values[i] = (char *) tuple + offset;
-		offset += att->attlen;
+static void
+output_begin(Output *out, LbCall *call)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
+
+	out->call = call;
+	out->store = rsinfo->setResult;
+	out->desc = rsinfo->setDesc;
+	out->texts = call->form != LB_AS_BIGINT;
+	Assert(out->desc->natts <= LB_MAX_COLUMNS);
+	if (!out->texts)
+	{
+		form_row(out);
+		return;
 	}
+	memset(out->nulls, 0, sizeof(out->nulls));
+	out->context = AllocSetContextCreate(CurrentMemoryContext,
+										 "leaderboard texts",
+										 ALLOCSET_DEFAULT_SIZES);
+	out->outside = MemoryContextSwitchTo(out->context);
 }
 
 /* Set a column of the row to be put next. */
 static inline void
 output_int(Output *out, int column, int64 value)
 {
-	*(int64 *) out->values[column] = value;
+	if (out->texts)
+		out->values[column] = Int64GetDatum(value);
+	else
+		*out->places[column] = value;
 }
 
-/* The same for the column of the member. */
+/* The same for the column of the member ... */
 static inline void
 output_member(Output *out, int column, const int64 *member)
 {
-	if (lb_member_is_bigint(out->defn))
-		output_int(out, column, member[0]);
+	if (out->texts)
+		out->values[column] = lb_call_member_datum(out->call, member);
 	else
-	{
-		Form_pg_attribute att = TupleDescAttr(out->slot->tts_tupleDescriptor,
-											  column);
-		Datum		value = lb_member_datum(out->defn, member);
+		*out->places[column] = member[0];
+}
 
-		if (att->attbyval)
-			store_att_byval(out->values[column], value, att->attlen);
-		else
-		{
-			memcpy(out->values[column], DatumGetPointer(value), att->attlen);
-			pfree(DatumGetPointer(value));
-		}
-	}
+/* ... and that of the score. */
+static inline void
+output_score(Output *out, int column, int64 score)
+{
+	if (out->texts)
+		out->values[column] = lb_call_score_datum(out->call, score);
+	else
+		*out->places[column] = score;
 }
 
 /* Add the row. */
 static inline void
 output_put(Output *out)
 {
-	tuplestore_puttupleslot(out->store, out->slot);
+	if (out->texts)
+	{
+		tuplestore_putvalues(out->store, out->desc, out->values, out->nulls);
+		MemoryContextReset(out->context);
+	}
+	else
+		tuplestore_puttupleslot(out->store, out->slot);
 }
 
 static void
 output_end(Output *out)
 {
-	ExecDropSingleTupleTableSlot(out->slot);
+	if (out->texts)
+	{
+		MemoryContextSwitchTo(out->outside);
+		MemoryContextDelete(out->context);
+	}
+	else
+		ExecDropSingleTupleTableSlot(out->slot);
 }
 
 static void
@@ -215,7 +222,7 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 		if (copy_slice(call, before + rows->n, slice, rows) < slice ||
 			rows->n == n)
 			break;
-		if (!go_on(call, rows->n))
+		if (!lb_go_on(call, rows->n))
 			return false;
 	}
 	lb_access_unlock(&call->access);
@@ -265,7 +272,7 @@ put_rows(LbCall *call, const LbRows *rows)
 
 		output_int(&out, 0, row[LB_ROW_RANK]);
 		output_member(&out, 1, row + LB_ROW_MEMBER);
-		output_int(&out, 2, row[LB_ROW_SCORE]);
+		output_score(&out, 2, row[LB_ROW_SCORE]);
 		output_put(&out);
 	}
 	output_end(&out);
@@ -279,6 +286,7 @@ lb_query_row_list(LbCall *call, LbRows *rows)
 	TupleTableSlot *slot;
 	Tuplestorestate *store = lb_call_query_rows(call, &slot);
 
+	Assert(call->form == LB_AS_BIGINT);
 	make_rows(rows, call, tuplestore_tuple_count(store));
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
@@ -289,8 +297,7 @@ lb_query_row_list(LbCall *call, LbRows *rows)
 		if (!slot->tts_isnull[rank])
 			row[LB_ROW_RANK] = DatumGetInt64(slot->tts_values[rank]);
 		if (!slot->tts_isnull[1 - rank])
-			lb_member_words(call->access.target.defn, slot->tts_values[1 - rank],
-							row + LB_ROW_MEMBER);
+			row[LB_ROW_MEMBER] = DatumGetInt64(slot->tts_values[1 - rank]);
 		if (!slot->tts_isnull[2])
 			row[LB_ROW_SCORE] = DatumGetInt64(slot->tts_values[2]);
 	}
@@ -340,9 +347,8 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	if (*isnull)
 		return true;
 	values[0] = Int64GetDatum(rows.words[LB_ROW_RANK]);
-	values[1] = lb_member_datum(call->access.target.defn,
-								rows.words + LB_ROW_MEMBER);
-	values[2] = Int64GetDatum(rows.words[LB_ROW_SCORE]);
+	values[1] = lb_call_member_datum(call, rows.words + LB_ROW_MEMBER);
+	values[2] = lb_call_score_datum(call, rows.words[LB_ROW_SCORE]);
 	*result = lb_call_record(call, values);
 	return true;
 }
@@ -352,15 +358,15 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 {
 	const LbView *view = &call->access.view;
 	int64		radius = DatumGetInt32(call->operands[1]);
-	int64		member[LB_MAX_WIDTH];
-	int64		key[LB_MAX_WIDTH];
+	int64		word;
+	const int64 *member = lb_call_member(call, &word);
+	int64		key[LB_MAX_KEY_WORDS];
 	uint64		place;
 	uint64		first;
 
-	lb_member_words(call->access.target.defn, call->operands[0], member);
 	if (!lock_with_room(call, 2 * radius + 1, rows))
 		return false;
-	if (!lb_view_lookup(view, member, key, NULL))
+	if (member == NULL || !lb_view_lookup(view, member, key, NULL))
 	{
 		lb_access_unlock(&call->access);
 		return true;
@@ -387,35 +393,55 @@ lb_around_rows(LbCall *call, Datum *result, bool *isnull)
  * ----------------------------------------------------------------
  */
 
-/*
- * The words of the members in the array that is the first operand.  Returns how
- * many there are, none if it is null.
- */
-static int
-array_operand(const LbCall *call, int64 **members, bool **nulls)
+/* The words of a member of the operand; returns whether a key can have them. */
+static bool
+encode_operand(const LbCall *call, int i, int64 *words)
 {
 	const LbDefinition *defn = call->access.target.defn;
-	int			words = defn->shape.member_words;
-	int16		len;
-	bool		byval;
-	char		align;
-	Datum	   *elements;
-	int			n;
+	Size		at = (Size) i * defn->nmember;
+
+	for (int j = 0; j < defn->nmember; j++)
+	{
+		if (call->members.nulls[at + j])
+			return false;
+	}
+	return lb_encode_member(defn, call->members.values + at, words) > 0;
+}
+
+/*
+ * The words of the members in the array that is the first operand, and which of
+ * them no key has.  Returns how many there are, none if it is null.
+ */
+static int
+array_operand(const LbCall *call, int64 **members, bool **absent)
+{
+	int			words = call->access.target.defn->shape.member_words;
+	bool		texts = call->form != LB_AS_BIGINT;
+	int			n = call->members.n;
+	Datum	   *elements = NULL;
 
 	if (call->nulls[0])
 		return 0;
-	get_typlenbyvalalign(INT8OID, &len, &byval, &align);
-	deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID, len,
-					  byval, align, &elements, nulls, &n);
+	if (texts)
+		*absent = palloc_extended(n + 1, MCXT_ALLOC_HUGE);
+	else
+		deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID,
+						  sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+						  &elements, absent, &n);
 	*members = MemoryContextAllocHuge(CurrentMemoryContext,
 									  (Size) Max(1, n) * words *
 									  sizeof(int64));
 	for (int i = 0; i < n; i++)
 	{
-		if (!(*nulls)[i])
-			lb_member_words(defn, elements[i], *members + (Size) i * words);
+		int64	   *member = *members + (Size) i * words;
+
+		if (texts)
+			(*absent)[i] = !encode_operand(call, i, member);
+		else
+			member[0] = DatumGetInt64(elements[i]);
 	}
-	pfree(elements);
+	if (!texts)
+		pfree(elements);
 	return n;
 }
 
@@ -494,7 +520,7 @@ lb_read_ranks_rows(LbCall *call, const int64 *members, const bool *nulls,
 	{
 		int			batch = Min(LB_BATCH, n - i);
 
-		if (!go_on(call, i))
+		if (!lb_go_on(call, i))
 			return false;
 		rank_members(call, members + (Size) i * words, nulls + i, batch, 1,
 					 &ranked);
@@ -513,18 +539,59 @@ lb_read_ranks_rows(LbCall *call, const int64 *members, const bool *nulls,
 	return true;
 }
 
+/* Set the column of a member of the operand. */
+static void
+output_operand(Output *out, int column, int i, const int64 *member)
+{
+	const LbDefinition *defn = out->call->access.target.defn;
+	const LbMembersOperand *members = &out->call->members;
+	Size		at = (Size) i * defn->nmember;
+
+	if (!out->texts)
+	{
+		output_member(out, column, member);
+		return;
+	}
+	out->nulls[column] = true;
+	for (int j = 0; j < defn->nmember; j++)
+		out->nulls[column] = out->nulls[column] && members->nulls[at + j];
+	if (!out->nulls[column])
+		out->values[column] = lb_member_to_text(defn, members->values + at,
+												members->nulls + at);
+}
+
+/* Add the row of one that is not on the board, and may be null. */
+static void
+put_absent(Output *out, int i, const int64 *member, bool isnull)
+{
+	Datum		values[3] = {(Datum) 0, (Datum) 0, (Datum) 0};
+	bool		nulls[3] = {isnull, true, true};
+
+	if (out->texts)
+	{
+		output_operand(out, 0, i, member);
+		values[0] = out->values[0];
+		nulls[0] = out->nulls[0];
+		out->nulls[0] = false;
+	}
+	else if (!isnull)
+		values[0] = Int64GetDatum(member[0]);
+	tuplestore_putvalues(out->store, out->desc, values, nulls);
+	if (out->texts)
+		MemoryContextReset(out->context);
+}
+
 bool
 lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
 	int			words = call->access.target.defn->shape.member_words;
 	int64	   *members = NULL;
-	bool	   *nulls = NULL;
-	int			n = array_operand(call, &members, &nulls);
+	bool	   *absent = NULL;
+	int			n = array_operand(call, &members, &absent);
 	LbRows		rows;
 	Output		out;
 
-	if (!lb_read_ranks_rows(call, members, nulls, n, &rows))
+	if (!lb_read_ranks_rows(call, members, absent, n, &rows))
 		return false;
 	output_begin(&out, call);
 	for (int i = 0; i < n; i++)
@@ -535,21 +602,13 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 		CHECK_FOR_INTERRUPTS();
 		if (row[LB_ROW_RANK] != 0)
 		{
-			output_member(&out, 0, member);
+			output_operand(&out, 0, i, member);
 			output_int(&out, 1, row[LB_ROW_RANK]);
-			output_int(&out, 2, row[LB_ROW_SCORE]);
+			output_score(&out, 2, row[LB_ROW_SCORE]);
 			output_put(&out);
 		}
 		else
-		{
-			Datum		values[3] = {(Datum) 0, (Datum) 0, (Datum) 0};
-			bool		absent[3] = {nulls[i], true, true};
-
-			if (!nulls[i])
-				values[0] = lb_member_datum(out.defn, member);
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-								 absent);
-		}
+			put_absent(&out, i, member, absent[i]);
 	}
 	output_end(&out);
 	return true;
@@ -580,7 +639,7 @@ among_keys(LbCall *call, const int64 *members, const bool *nulls, int n,
 		return -1;
 	for (int i = 0; i < n; i += LB_BATCH)
 	{
-		if (!go_on(call, i))
+		if (!lb_go_on(call, i))
 			return -1;
 		rank_members(call, members + (Size) i * words, nulls + i,
 					 Min(LB_BATCH, n - i), width, &ranked);
@@ -629,117 +688,10 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 			continue;
 		output_int(&out, 0, ++place);
 		output_member(&out, 1, member);
-		output_int(&out, 2, lb_call_score(call, key));
+		output_score(&out, 2, lb_call_score(call, key));
 		output_int(&out, 3, key[width]);
 		output_put(&out);
 	}
 	output_end(&out);
-	return true;
-}
-
-
-/* ----------------------------------------------------------------
- *		Histogram
- * ----------------------------------------------------------------
- */
-
-/*
- * Equal-width buckets: the range of scores from the worst to the best, cut into
- * n.  Bucket i holds the scores at distances ceil(i * range / n) to
- * ceil((i + 1) * range / n) - 1 from the worst.
- */
-typedef struct Buckets
-{
-	int64		n;
-	uint128		range;			/* scores */
-	int64		worst;
-	bool		descending;		/* higher scores are better */
-} Buckets;
-
-/* Buckets for all entries of a board that has some, under the lock. */
-static void
-buckets_init(Buckets *b, const LbCall *call, int64 n)
-{
-	int64		best = lb_score_at(call, 0);
-
-	b->worst = lb_score_at(call, lb_view_members(&call->access.view) - 1);
-	b->descending = call->access.target.defn->columns[0].descending;
-	b->range = b->descending ? (uint128) ((int128) best - b->worst) + 1 :
-		(uint128) ((int128) b->worst - best) + 1;
-	b->n = Min((uint128) n, b->range);
-}
-
-/* The score at a distance from the worst. */
-static int64
-bucket_score(const Buckets *b, uint128 distance)
-{
-	return b->descending ? (int64) ((int128) b->worst + (int128) distance) :
-		(int64) ((int128) b->worst - (int128) distance);
-}
-
-static void
-bucket_bounds(const Buckets *b, int64 i, int64 *lo, int64 *hi)
-{
-	uint128		n = b->n;
-	uint128		first = ((uint128) i * b->range + n - 1) / n;
-	uint128		end = ((uint128) (i + 1) * b->range + n - 1) / n;
-	int64		near = bucket_score(b, first);
-	int64		far = bucket_score(b, end - 1);
-
-	*lo = Min(near, far);
-	*hi = Max(near, far);
-}
-
-static void
-put_buckets(LbCall *call, const Buckets *b, const int64 *counts)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) call->fcinfo->resultinfo;
-
-	for (int64 i = 0; i < b->n; i++)
-	{
-		Datum		values[4];
-		bool		nulls[4] = {false};
-		int64		lo;
-		int64		hi;
-
-		bucket_bounds(b, i, &lo, &hi);
-		values[0] = Int32GetDatum((int32) (i + 1));
-		values[1] = Int64GetDatum(lo);
-		values[2] = Int64GetDatum(hi);
-		values[3] = Int64GetDatum(counts[i]);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-							 nulls);
-	}
-}
-
-bool
-lb_histogram_rows(LbCall *call, Datum *result, bool *isnull)
-{
-	int64		n = DatumGetInt32(call->operands[0]);
-	int64	   *counts;
-	Buckets		b;
-
-	if (!call->access.query && n > LB_MAX_ROWS)
-		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
-	if (call->access.query)
-		return false;
-	counts = palloc(n * sizeof(int64));
-	if (!lb_access_lock(&call->access))
-		return false;
-	b.n = 0;
-	if (lb_view_members(&call->access.view) > 0)
-		buckets_init(&b, call, n);
-	for (int64 i = 0; i < b.n; i++)
-	{
-		int64		lo;
-		int64		hi;
-
-		if (!go_on(call, i))
-			return false;
-		bucket_bounds(&b, i, &lo, &hi);
-		counts[i] = lb_scores_between(call, lo, hi);
-	}
-	lb_access_unlock(&call->access);
-	put_buckets(call, &b, counts);
 	return true;
 }

@@ -18,7 +18,6 @@ extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
-extern bool lb_histogram_rows(LbCall *call, Datum *result, bool *isnull);
 
 /* Rows of a board: a rank (0: none), a score and a member's words for each. */
 typedef struct LbRows
@@ -37,6 +36,23 @@ static inline int64 *
 lb_row(const LbRows *rows, int i)
 {
 	return rows->words + (Size) i * rows->width;
+}
+
+/* The most rows that are copied out; a call for more runs its query. */
+#define LB_MAX_ROWS 1000000
+
+/* Rows, members or buckets after which the read yields. */
+#define LB_YIELD_ROWS 1024
+
+/*
+ * After this number of rows, members or buckets, yield if it is time.  Returns
+ * false if the query must be run; then the lock is not held.
+ */
+static inline bool
+lb_go_on(LbCall *call, int64 done)
+{
+	return done == 0 || done % LB_YIELD_ROWS != 0 ||
+		lb_access_yield(&call->access);
 }
 
 /*

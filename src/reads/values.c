@@ -61,16 +61,17 @@ percentile_of_key(const LbCall *call, const int64 *key)
 static inline bool
 look_up(const LbCall *call, int64 *key)
 {
-	int64		member[LB_MAX_WIDTH];
+	int64		word;
+	const int64 *member = lb_call_member(call, &word);
 
-	lb_member_words(call->access.target.defn, call->operands[0], member);
-	return lb_view_lookup(&call->access.view, member, key, NULL);
+	return member != NULL &&
+		lb_view_lookup(&call->access.view, member, key, NULL);
 }
 
 bool
 lb_rank_value(const LbCall *call, LbNumber *numbers)
 {
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	if (!look_up(call, key))
 		return false;
@@ -81,7 +82,7 @@ lb_rank_value(const LbCall *call, LbNumber *numbers)
 bool
 lb_score_value(const LbCall *call, LbNumber *numbers)
 {
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	if (!look_up(call, key))
 		return false;
@@ -92,7 +93,7 @@ lb_score_value(const LbCall *call, LbNumber *numbers)
 bool
 lb_percentile_value(const LbCall *call, LbNumber *numbers)
 {
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	if (!look_up(call, key))
 		return false;
@@ -103,7 +104,7 @@ lb_percentile_value(const LbCall *call, LbNumber *numbers)
 bool
 lb_player_value(const LbCall *call, LbNumber *numbers)
 {
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	if (!look_up(call, key))
 		return false;
@@ -145,8 +146,8 @@ lb_count_between_value(const LbCall *call, LbNumber *numbers)
 {
 	bool		has_lo = !call->nulls[0];
 	bool		has_hi = !call->nulls[1];
-	int64		lo = has_lo ? DatumGetInt64(call->operands[0]) : 0;
-	int64		hi = has_hi ? DatumGetInt64(call->operands[1]) : 0;
+	int64		lo = has_lo ? lb_call_score_operand(call, 0).ceil : 0;
+	int64		hi = has_hi ? lb_call_score_operand(call, 1).floor : 0;
 	bool		descending =
 		call->access.target.defn->columns[0].descending;
 	uint64		before = 0;
@@ -168,9 +169,13 @@ lb_count_between_value(const LbCall *call, LbNumber *numbers)
 bool
 lb_rank_of_score_value(const LbCall *call, LbNumber *numbers)
 {
-	int64		score = DatumGetInt64(call->operands[0]);
+	LbScoreOperand score = lb_call_score_operand(call, 0);
+	bool		descending =
+		call->access.target.defn->columns[0].descending;
 
-	numbers[0].integer = lb_rank_of_word(call, lb_call_score_word(call, score));
+	numbers[0].integer =
+		lb_rank_of_word(call, lb_call_score_word(call, descending ?
+												 score.floor : score.ceil));
 	return true;
 }
 
@@ -179,7 +184,7 @@ lb_score_at(const LbCall *call, uint64 place)
 {
 	const LbView *view = &call->access.view;
 	LbViewCursor cursor;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	lb_view_seek(view, place, &cursor);
 	lb_view_next(view, &cursor, key);

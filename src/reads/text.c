@@ -1,0 +1,419 @@
+/*-------------------------------------------------------------------------
+ *
+ * text.c
+ *	  Members and scores as text, in the input and output form of their types.
+ *
+ * Every type can be converted by PostgreSQL's own functions.  Integers, uuids
+ * and texts, which most members are, have a shorter way where the text is as
+ * their output functions write it.
+ *
+ * A member of several columns is a row, and is converted by record_in() and
+ * record_out().  They need a registered row type and remember what they have
+ * looked up; the session keeps both for the row type that it used last.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+#include "reads/text.h"
+
+#define UUID_TEXT_LEN 36
+
+/* Whether a byte of a uuid's text has a hyphen before it. */
+#define HYPHEN_BEFORE(i) ((i) == 4 || (i) == 6 || (i) == 8 || (i) == 10)
+
+/* More than a numeric score can be, but for NaN. */
+#define NUMERIC_SCORE_END INT64CONST(1000000000000000000)
+
+/* The row type of members that the session used last. */
+static struct
+{
+	int			n;				/* columns; 0: none yet */
+	Oid			types[LB_MAX_MEMBER_COLUMNS];
+	TupleDesc	desc;
+	FmgrInfo	in;
+	FmgrInfo	out;
+	MemoryContext context;
+}			row_type;
+
+
+/* ----------------------------------------------------------------
+ *		One value
+ * ----------------------------------------------------------------
+ */
+
+/* An integer of up to 18 digits.  Returns false if the text is another one. */
+static bool
+read_int(const char *s, int len, int64 *value)
+{
+	bool		negative = len > 0 && s[0] == '-';
+	int64		n = 0;
+
+	if (negative)
+	{
+		s++;
+		len--;
+	}
+	if (len < 1 || len > 18)
+		return false;
+	for (int i = 0; i < len; i++)
+	{
+		unsigned	digit = (unsigned char) s[i] - '0';
+
+		if (digit > 9)
+			return false;
+		n = n * 10 + digit;
+	}
+	*value = negative ? -n : n;
+	return true;
+}
+
+/* The values of hexadecimal digits, plus one. */
+static const uint8 hex_digits[256] = {
+	['0'] = 1,['1'] = 2,['2'] = 3,['3'] = 4,['4'] = 5,
+	['5'] = 6,['6'] = 7,['7'] = 8,['8'] = 9,['9'] = 10,
+	['a'] = 11,['b'] = 12,['c'] = 13,['d'] = 14,['e'] = 15,['f'] = 16,
+	['A'] = 11,['B'] = 12,['C'] = 13,['D'] = 14,['E'] = 15,['F'] = 16
+};
+
+/* A uuid with hyphens in the usual places.  Returns false for another text. */
+static bool
+read_uuid(const char *s, int len, pg_uuid_t *uuid)
+{
+	if (len != UUID_TEXT_LEN)
+		return false;
+	for (int i = 0; i < UUID_LEN; i++)
+	{
+		uint8		high;
+		uint8		low;
+
+		if (HYPHEN_BEFORE(i) && *s++ != '-')
+			return false;
+		high = hex_digits[(unsigned char) *s++];
+		low = hex_digits[(unsigned char) *s++];
+		if (high == 0 || low == 0)
+			return false;
+		uuid->data[i] = (high - 1) << 4 | (low - 1);
+	}
+	return true;
+}
+
+static void
+write_uuid(const pg_uuid_t *uuid, char *s)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < UUID_LEN; i++)
+	{
+		if (HYPHEN_BEFORE(i))
+			*s++ = '-';
+		*s++ = digits[uuid->data[i] >> 4];
+		*s++ = digits[uuid->data[i] & 0xf];
+	}
+}
+
+Datum
+lb_value_from_text(const LbType *type, Datum t)
+{
+	text	   *txt = DatumGetTextPP(t);
+	const char *s = VARDATA_ANY(txt);
+	int			len = VARSIZE_ANY_EXHDR(txt);
+	int64		n;
+	pg_uuid_t	uuid;
+
+	switch (type->oid)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+			return PointerGetDatum(txt);
+		case INT8OID:
+			if (read_int(s, len, &n))
+				return Int64GetDatum(n);
+			break;
+		case INT4OID:
+			if (read_int(s, len, &n) && n >= PG_INT32_MIN && n <= PG_INT32_MAX)
+				return Int32GetDatum((int32) n);
+			break;
+		case UUIDOID:
+			if (read_uuid(s, len, &uuid))
+			{
+				pg_uuid_t  *result = palloc(sizeof(pg_uuid_t));
+
+				*result = uuid;
+				return UUIDPGetDatum(result);
+			}
+			break;
+	}
+	return DirectFunctionCall3(type->in,
+							   CStringGetDatum(text_to_cstring(txt)),
+							   ObjectIdGetDatum(type->oid), Int32GetDatum(-1));
+}
+
+static Datum
+int_to_text(int64 value)
+{
+	text	   *result = palloc(VARHDRSZ + MAXINT8LEN + 1);
+
+	SET_VARSIZE(result, VARHDRSZ + pg_lltoa(value, VARDATA(result)));
+	return PointerGetDatum(result);
+}
+
+Datum
+lb_value_to_text(const LbType *type, Datum value)
+{
+	text	   *result;
+
+	switch (type->oid)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+			return value;
+		case INT8OID:
+			return int_to_text(DatumGetInt64(value));
+		case INT4OID:
+			return int_to_text(DatumGetInt32(value));
+		case UUIDOID:
+			result = palloc(VARHDRSZ + UUID_TEXT_LEN);
+			SET_VARSIZE(result, VARHDRSZ + UUID_TEXT_LEN);
+			write_uuid(DatumGetUUIDP(value), VARDATA(result));
+			return PointerGetDatum(result);
+	}
+	return CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(type->out, value)));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Members
+ * ----------------------------------------------------------------
+ */
+
+static bool
+row_type_fits(const LbDefinition *defn)
+{
+	if (row_type.n != defn->nmember)
+		return false;
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		if (row_type.types[i] != lb_member_columns(defn)[i].type->oid)
+			return false;
+	}
+	return true;
+}
+
+/* Have row_type be that of the board's members. */
+static void
+make_row_type(const LbDefinition *defn)
+{
+	const LbColumn *columns = lb_member_columns(defn);
+	MemoryContext old;
+	StringInfoData nothing;
+
+	if (row_type.context == NULL)
+		row_type.context = AllocSetContextCreate(TopMemoryContext,
+												 "leaderboard row type",
+												 ALLOCSET_SMALL_SIZES);
+	row_type.n = 0;
+	MemoryContextReset(row_type.context);
+	old = MemoryContextSwitchTo(row_type.context);
+	row_type.desc = CreateTemplateTupleDesc(defn->nmember);
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		row_type.types[i] = columns[i].type->oid;
+		TupleDescInitEntry(row_type.desc, i + 1, psprintf("m%d", i + 1),
+						   row_type.types[i], -1, 0);
+	}
+	BlessTupleDesc(row_type.desc);
+	fmgr_info(F_RECORD_IN, &row_type.in);
+	fmgr_info(F_RECORD_OUT, &row_type.out);
+
+	/* A row of nulls, so that all types are looked up. */
+	initStringInfo(&nothing);
+	appendStringInfoChar(&nothing, '(');
+	for (int i = 1; i < defn->nmember; i++)
+		appendStringInfoChar(&nothing, ',');
+	appendStringInfoChar(&nothing, ')');
+	(void) InputFunctionCall(&row_type.in, nothing.data, RECORDOID,
+							 row_type.desc->tdtypmod);
+	MemoryContextSwitchTo(old);
+	row_type.n = defn->nmember;
+}
+
+bool
+lb_member_ready(const LbDefinition *defn)
+{
+	if (defn->nmember == 1 || row_type_fits(defn))
+		return true;
+	make_row_type(defn);
+	return false;
+}
+
+void
+lb_member_from_text(const LbDefinition *defn, Datum t, Datum *values,
+					bool *nulls)
+{
+	HeapTupleHeader row;
+	HeapTupleData tuple;
+
+	if (defn->nmember == 1)
+	{
+		values[0] = lb_value_from_text(lb_member_columns(defn)->type, t);
+		nulls[0] = false;
+		return;
+	}
+	if (!row_type_fits(defn))
+		make_row_type(defn);
+	row = DatumGetHeapTupleHeader(InputFunctionCall(&row_type.in,
+													TextDatumGetCString(t),
+													RECORDOID,
+													row_type.desc->tdtypmod));
+	tuple.t_len = HeapTupleHeaderGetDatumLength(row);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = row;
+	heap_deform_tuple(&tuple, row_type.desc, values, nulls);
+}
+
+Datum
+lb_member_to_text(const LbDefinition *defn, const Datum *values,
+				  const bool *nulls)
+{
+	HeapTuple	tuple;
+
+	if (defn->nmember == 1)
+		return lb_value_to_text(lb_member_columns(defn)->type, values[0]);
+	if (!row_type_fits(defn))
+		make_row_type(defn);
+	tuple = heap_form_tuple(row_type.desc, unconstify(Datum *, values),
+							unconstify(bool *, nulls));
+	return CStringGetTextDatum(OutputFunctionCall(&row_type.out,
+												  HeapTupleGetDatum(tuple)));
+}
+
+bool
+lb_member_from_bigint(const LbDefinition *defn, int64 n, Datum *value)
+{
+	const LbColumn *column = lb_member_columns(defn);
+
+	Assert(defn->plain_member);
+	*value = column->type->decode(column, &n);
+	return n >= -column->type->max - 1 && n <= column->type->max;
+}
+
+int
+lb_encode_member(const LbDefinition *defn, const Datum *values, int64 *words)
+{
+	const LbColumn *columns = lb_member_columns(defn);
+	int			n = lb_encode(&columns[0], values[0], words);
+
+	for (int i = 1; n > 0 && i < defn->nmember; i++)
+	{
+		int64		column[LB_MAX_KEY_WORDS];
+		int			more = lb_encode(&columns[i], values[i], column);
+
+		if (more == 0 || n + more > LB_MAX_KEY_WORDS)
+			return 0;
+		memcpy(words + n, column, more * sizeof(int64));
+		n += more;
+	}
+	return n;
+}
+
+void
+lb_decode_member(const LbDefinition *defn, const int64 *words, Datum *values)
+{
+	const LbColumn *columns = lb_member_columns(defn);
+
+	for (int i = 0; i < defn->nmember; i++)
+	{
+		values[i] = columns[i].type->decode(&columns[i], words);
+		words += columns[i].type->words != LB_TEXT ? columns[i].type->words :
+			lb_count_words(&defn->shape, defn->nrank_by + i,
+						   defn->nrank_by + i + 1, words);
+	}
+}
+
+Datum
+lb_member_words_to_text(const LbDefinition *defn, const int64 *words)
+{
+	Datum		values[LB_MAX_MEMBER_COLUMNS];
+	bool		nulls[LB_MAX_MEMBER_COLUMNS] = {false};
+
+	lb_decode_member(defn, words, values);
+	return lb_member_to_text(defn, values, nulls);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Scores
+ * ----------------------------------------------------------------
+ */
+
+/* A numeric, or the end that it is beyond. */
+static Datum
+clamped(Datum value)
+{
+	Datum		end = NumericGetDatum(int64_to_numeric(NUMERIC_SCORE_END));
+	Datum		least = NumericGetDatum(int64_to_numeric(-NUMERIC_SCORE_END));
+
+	return DirectFunctionCall2(numeric_larger, least,
+							   DirectFunctionCall2(numeric_smaller, end, value));
+}
+
+/* A numeric, rounded by a function, as a score. */
+static int64
+rounded(PGFunction function, Datum value)
+{
+	return DatumGetInt64(DirectFunctionCall1(numeric_int8,
+											 clamped(DirectFunctionCall1(function, value))));
+}
+
+void
+lb_score_from_value(const LbDefinition *defn, Datum value, int64 *floor,
+					int64 *ceil)
+{
+	const LbColumn *column = lb_score_column(defn);
+	Datum		units;
+
+	if (column->type->encode(column, value, floor) > 0)
+	{
+		*ceil = *floor;
+		return;
+	}
+
+	/*
+	 * It has more digits than the column's values, before or behind the
+	 * point.
+	 */
+	Assert(column->type->oid == NUMERICOID);
+	units = DirectFunctionCall2(numeric_power,
+								NumericGetDatum(int64_to_numeric(10)),
+								NumericGetDatum(int64_to_numeric(column->scale)));
+	value = DirectFunctionCall2(numeric_mul, clamped(value), units);
+	*floor = rounded(numeric_floor, value);
+	*ceil = rounded(numeric_ceil, value);
+}
+
+Datum
+lb_score_to_value(const LbDefinition *defn, int64 score)
+{
+	const LbColumn *column = lb_score_column(defn);
+
+	return column->type->decode(column, &score);
+}
+
+Datum
+lb_score_to_text(const LbDefinition *defn, int64 score)
+{
+	return lb_value_to_text(lb_score_column(defn)->type,
+							lb_score_to_value(defn, score));
+}

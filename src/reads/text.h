@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * text.h
+ *	  Members and scores as text, in the input and output form of their types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_TEXT_H
+#define LB_TEXT_H
+
+#include "postgres.h"
+
+#include "boards/definition.h"
+
+/*
+ * A value of a type from text, and back.  The value is without a modifier: the
+ * text of a varchar(3) can be longer.  Palloc'd, or the same datum.  Raises what
+ * the type's input function raises.
+ */
+extern Datum lb_value_from_text(const LbType *type, Datum t);
+extern Datum lb_value_to_text(const LbType *type, Datum value);
+
+/*
+ * A member of several columns is text as a row is.  Converting the first one in
+ * a while looks up catalogs: lb_member_ready() does that beforehand.  It returns
+ * false if it may have processed an invalidation, so that the definition must be
+ * looked up again.
+ */
+extern bool lb_member_ready(const LbDefinition *defn);
+
+/*
+ * The nmember values of a member from text, and back.  A member with a null
+ * among them is on no board.
+ */
+extern void lb_member_from_text(const LbDefinition *defn, Datum t,
+								Datum *values, bool *nulls);
+extern Datum lb_member_to_text(const LbDefinition *defn, const Datum *values,
+							   const bool *nulls);
+
+/*
+ * The value of a member of an integer type.  Returns false if the type does not
+ * have it.
+ */
+extern bool lb_member_from_bigint(const LbDefinition *defn, int64 n,
+								  Datum *value);
+
+/*
+ * The words of a member in a key; returns how many, or 0 if no key has the
+ * member.  words has room for LB_MAX_KEY_WORDS.
+ */
+extern int	lb_encode_member(const LbDefinition *defn, const Datum *values,
+							 int64 *words);
+
+/* And back: nmember values, palloc'd where a type is by reference. */
+extern void lb_decode_member(const LbDefinition *defn, const int64 *words,
+							 Datum *values);
+
+/* The text of a member's words. */
+extern Datum lb_member_words_to_text(const LbDefinition *defn,
+									 const int64 *words);
+
+/*
+ * A score as an integer is the word that a key of an ascending column would
+ * have.  A value that the column could not hold is between two of these: floor
+ * and ceil; otherwise these are the same.
+ */
+extern void lb_score_from_value(const LbDefinition *defn, Datum value,
+								int64 *floor, int64 *ceil);
+extern Datum lb_score_to_value(const LbDefinition *defn, int64 score);
+extern Datum lb_score_to_text(const LbDefinition *defn, int64 score);
+
+#endif							/* LB_TEXT_H */
