@@ -43,8 +43,11 @@
 
 PG_FUNCTION_INFO_V1(lb_verify);
 
-/* Keys copied from the index under one hold of the lock. */
-#define COPY_KEYS 1024
+/*
+ * Words of keys copied from the index under one hold of the lock.  The keys come
+ * one after the other, without zeros behind them.
+ */
+#define COPY_WORDS 4096
 
 typedef struct Verify
 {
@@ -62,7 +65,7 @@ typedef struct Report
 {
 	char	   *board;
 	bool		has_member;
-	int64		member[LB_MAX_WIDTH];
+	int64	   *member;
 	const char *problem;
 } Report;
 
@@ -76,7 +79,12 @@ report(Verify *v, const char *board, const int64 *member, const char *problem)
 	r->board = pstrdup(board);
 	r->has_member = member != NULL;
 	if (r->has_member)
-		memcpy(r->member, member, v->defn->shape.member_words * sizeof(int64));
+	{
+		Size		size = lb_member_length(&v->defn->shape, member) *
+			sizeof(int64);
+
+		r->member = memcpy(palloc(size), member, size);
+	}
 	r->problem = pstrdup(problem);
 	v->reports = lappend(v->reports, r);
 	MemoryContextSwitchTo(old);
@@ -115,8 +123,8 @@ board_name(const LbDefinition *defn, const LbValue *value)
 }
 
 /*
- * Copy the keys of a board from place on, as the snapshot sees them.  Returns
- * how many, or -1 with a reason why the index cannot be looked at.
+ * Copy the keys of a board from place on, as the snapshot sees them, as many as
+ * fit.  Returns how many, or -1 with a reason why the index cannot be looked at.
  */
 static int
 copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
@@ -124,6 +132,7 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 {
 	LbAccess	r;
 	int			n = 0;
+	const int64 *end = keys + COPY_WORDS;
 	LbViewCursor cursor;
 
 	r.target = *target;
@@ -140,9 +149,12 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 		n = -1;
 	else if (lb_view_seek(&r.view, place, &cursor))
 	{
-		while (n < COPY_KEYS &&
-			   lb_view_next(&r.view, &cursor, keys + n * v->defn->shape.width))
+		while (keys + LB_MAX_KEY_WORDS <= end &&
+			   lb_view_next(&r.view, &cursor, keys))
+		{
+			keys += lb_key_words(&v->defn->shape, keys);
 			n++;
+		}
 	}
 	lb_access_unlock(&r);
 	return n;
@@ -158,9 +170,10 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 			 const int64 **tuple)
 {
 	char	   *name = board_name(v->defn, &target->value);
-	int			width = v->defn->shape.width;
+	const LbShape *shape = &v->defn->shape;
 	int			first = number < 0 ? 0 : 1;
-	int64	   *keys = palloc(COPY_KEYS * width * sizeof(int64));
+	int64	   *keys = palloc(COPY_WORDS * sizeof(int64));
+	const int64 *key = keys;	/* of number at */
 	uint64		place = 0;
 	int			n = 0;
 	int			at = 0;
@@ -184,8 +197,9 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 				break;
 			}
 			at = 0;
+			key = keys;
 			place += n;
-			more = n == COPY_KEYS;
+			more = n > 0;
 			CHECK_FOR_INTERRUPTS();
 		}
 		if (*tuple != NULL && (number < 0 || (*tuple)[0] == number))
@@ -193,17 +207,20 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 		if (row == NULL && at == n)
 			break;
 		c = row == NULL ? 1 : at == n ? -1 :
-			lb_words_cmp(row, keys + at * width, width);
+			lb_key_cmp(shape, row, key);
 		if (c < 0)
-			report(v, name, row + width - v->defn->shape.member_words,
+			report(v, name, lb_key_member(shape, row),
 				   "the table's row is not in the index");
 		if (c > 0)
-			report(v, name, keys + (at + 1) * width - v->defn->shape.member_words,
+			report(v, name, lb_key_member(shape, key),
 				   "the index's entry is not in the table");
 		if (c <= 0)
 			*tuple = lb_sort_next(sort);
 		if (c >= 0)
+		{
+			key += lb_key_words(shape, key);
 			at++;
+		}
 	}
 	pfree(keys);
 	pfree(name);

@@ -88,12 +88,11 @@ make_arena(MemoryContext context, LbArena *arena, Size size)
 }
 
 LbSums *
-lb_sums_make(MemoryContext parent, int width, int member_words)
+lb_sums_make(MemoryContext parent, const LbShape *shape)
 {
 	MemoryContext context = AllocSetContextCreate(parent, "leaderboard sums",
 												  ALLOCSET_SMALL_SIZES);
 	LbSums	   *sums = alloc(context, sizeof(LbSums));
-	LbShape		shape = lb_fixed_shape(width, member_words);
 	LbShape		score = lb_fixed_shape(2, 1);
 
 	if (sums == NULL)
@@ -103,19 +102,19 @@ lb_sums_make(MemoryContext parent, int width, int member_words)
 	}
 	memset(sums, 0, sizeof(LbSums));
 	sums->context = context;
-	sums->width = width;
-	sums->member_words = member_words;
+	sums->shape = *shape;
+	sums->stride = lb_least_stride(shape);
 	sums->size = FIRST_SIZE;
 	sums->free_surplus = -1;
-	sums->merged.width = width;
+	lb_changes_begin(&sums->merged, shape);
 	sums->region = make_arena(context, &sums->arena, sums->size);
 	if (sums->region == NULL)
 	{
 		MemoryContextDelete(context);
 		return NULL;
 	}
-	lb_index_init(&sums->removed, &shape);
-	lb_index_init(&sums->added, &shape);
+	lb_index_init(&sums->removed, shape);
+	lb_index_init(&sums->added, shape);
 	lb_index_init(&sums->lost, &score);
 	lb_index_init(&sums->gained, &score);
 	return sums;
@@ -134,11 +133,11 @@ lb_sums_free(LbSums *sums)
  */
 
 /*
- * Make room for "more" elements in an array of n elements, of "words" words
- * each.  Returns false if there is no memory.
+ * Make room for "more" words in an array of n.  Returns false if there is no
+ * memory.
  */
 static bool
-lengthen(LbSums *sums, int64 **array, int words, int n, int *max, int64 more)
+lengthen(LbSums *sums, int64 **array, int n, int *max, int64 more)
 {
 	int64		need = n + more;
 	int64		newmax = Max(need, (int64) *max * 2);
@@ -148,12 +147,12 @@ lengthen(LbSums *sums, int64 **array, int words, int n, int *max, int64 more)
 		return true;
 	if (newmax > INT_MAX)
 		return false;
-	new = alloc(sums->context, newmax * words * sizeof(int64));
+	new = alloc(sums->context, newmax * sizeof(int64));
 	if (new == NULL)
 		return false;
 	if (*array != NULL)
 	{
-		memcpy(new, *array, (Size) n * words * sizeof(int64));
+		memcpy(new, *array, (Size) n * sizeof(int64));
 		pfree(*array);
 	}
 	*array = new;
@@ -168,7 +167,7 @@ copy_index(const LbArena *from, const LbIndex *index, const LbMem *mem,
 {
 	LbCursor	cursor;
 	LbBulk		bulk;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 	bool		more;
 
 	lb_index_init(copy, &index->shape);
@@ -222,30 +221,71 @@ enlarge(LbSums *sums, Size size)
 
 /* Bytes that must be free for n changes. */
 static uint64
-room_for(const LbSums *sums, int n)
+room_for(const LbSums *sums, int n, int stride)
 {
-	uint64		bytes = 2 * lb_index_estimate(n, &sums->removed.shape,
-											  sums->width) + MARGIN;
+	uint64		bytes = 2 * lb_index_estimate(n, &sums->shape, stride) + MARGIN;
 
 	if (sums->distinct)
 		bytes += 2 * lb_index_estimate(2 * (uint64) n, &sums->lost.shape, 2);
 	return bytes;
 }
 
-bool
-lb_sums_has_room(const LbSums *sums, int n)
+/* The most words of a member of such a key. */
+static int
+most_member_words(const LbSums *sums, int stride)
 {
-	return sums->arena.size - sums->arena.used >= room_for(sums, n) &&
-		sums->max_unchecked - sums->nunchecked >= n * sums->member_words &&
-		sums->merged.max - sums->merged.n >= n &&
+	return lb_shape_varies(&sums->shape) ? stride : sums->shape.member_words;
+}
+
+/* Words of room that "merged" needs for n more changes. */
+static uint64
+merged_room(const LbSums *sums, int n, int stride)
+{
+	return ((uint64) sums->merged.n + n) *
+		lb_entry_words(Max(sums->merged.stride, stride));
+}
+
+bool
+lb_sums_has_room(const LbSums *sums, int n, int stride)
+{
+	stride = Max(stride, sums->stride);
+	return sums->arena.size - sums->arena.used >= room_for(sums, n, stride) &&
+		sums->max_unchecked - sums->nunchecked >=
+		n * most_member_words(sums, stride) &&
+		sums->merged.room >= merged_room(sums, n, stride) &&
 		(!sums->distinct || sums->max_scores - sums->nscores >= 2 * n);
+}
+
+/* Make room in "merged".  Returns false if there is no memory. */
+static bool
+reserve_merged(LbSums *sums, int n, int stride)
+{
+	LbChanges  *merged = &sums->merged;
+	uint64		need = merged_room(sums, n, stride);
+	int64	   *new;
+
+	if (need <= merged->room)
+		return true;
+	need = Max(need, 2 * merged->room);
+	new = alloc(sums->context, need * sizeof(int64));
+	if (new == NULL)
+		return false;
+	if (merged->words != NULL)
+	{
+		memcpy(new, merged->words, (Size) merged->n *
+			   lb_entry_words(merged->stride) * sizeof(int64));
+		pfree(merged->words);
+	}
+	merged->words = new;
+	merged->room = need;
+	return true;
 }
 
 /* Make room in the arena.  Returns false if there is no memory. */
 static bool
-reserve_arena(LbSums *sums, int n)
+reserve_arena(LbSums *sums, int n, int stride)
 {
-	uint64		need = room_for(sums, n);
+	uint64		need = room_for(sums, n, stride);
 	Size		size = sums->size;
 
 	/* The state bytes of its chunks and its first page are not available. */
@@ -255,18 +295,19 @@ reserve_arena(LbSums *sums, int n)
 }
 
 bool
-lb_sums_reserve(LbSums *sums, int n)
+lb_sums_reserve(LbSums *sums, int n, int stride)
 {
-	if (sums->broken || !reserve_arena(sums, n))
+	stride = Max(stride, sums->stride);
+	if (sums->broken || !reserve_arena(sums, n, stride))
 		return false;
 	if (sums->distinct && (uint64) sums->nscores > MAX_SCORES(sums))
 		sums->distinct = false;
-	return lengthen(sums, &sums->merged.words, lb_entry_words(sums->width),
-					sums->merged.n, &sums->merged.max, n) &&
-		lengthen(sums, &sums->unchecked, 1, sums->nunchecked,
-				 &sums->max_unchecked, (int64) n * sums->member_words) &&
+	return reserve_merged(sums, n, stride) &&
+		lengthen(sums, &sums->unchecked, sums->nunchecked,
+				 &sums->max_unchecked,
+				 (int64) n * most_member_words(sums, stride)) &&
 		(!sums->distinct ||
-		 lengthen(sums, &sums->scores, 1, sums->nscores, &sums->max_scores,
+		 lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores,
 				  2 * (int64) n));
 }
 
@@ -279,10 +320,11 @@ lb_sums_reserve(LbSums *sums, int n)
 static uint32
 bucket_of(const LbSums *sums, const int64 *key)
 {
-	return hash_bytes((const unsigned char *) (key + sums->width -
-											   sums->member_words),
-					  sums->member_words * sizeof(int64)) &
-		(sums->max_surplus - 1);
+	const int64 *member = lb_key_member(&sums->shape, key);
+
+	return hash_bytes((const unsigned char *) member,
+					  lb_member_length(&sums->shape, member) *
+					  sizeof(int64)) & (sums->max_surplus - 1);
 }
 
 /* Put a surplus key into its bucket. */
@@ -332,14 +374,18 @@ lengthen_surplus(LbSums *sums)
 static bool
 add_surplus(LbSums *sums, const int64 *key, bool negative)
 {
+	Size		size = lb_key_words(&sums->shape, key) * sizeof(int64);
+	int64	   *copy = alloc(sums->context, size);
 	int			number;
 
-	if (sums->free_surplus < 0 && !lengthen_surplus(sums))
+	if (copy == NULL ||
+		(sums->free_surplus < 0 && !lengthen_surplus(sums)))
 		return false;
+	memcpy(copy, key, size);
 	number = sums->free_surplus;
 	sums->free_surplus = sums->surplus[number].next;
 	sums->nsurplus++;
-	memcpy(sums->surplus[number].key, key, sums->width * sizeof(int64));
+	sums->surplus[number].key = copy;
 	sums->surplus[number].negative = negative;
 	chain_surplus(sums, number);
 	return true;
@@ -353,8 +399,7 @@ static bool
 take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
 			 int64 *found)
 {
-	int			width = sums->width;
-	int			first = exact ? 0 : width - sums->member_words;
+	const LbShape *shape = &sums->shape;
 	int		   *place;
 
 	if (sums->nsurplus == 0)
@@ -366,9 +411,13 @@ take_surplus(LbSums *sums, const int64 *key, bool negative, bool exact,
 		int			number = *place;
 
 		if (surplus->negative != negative ||
-			lb_words_cmp(surplus->key + first, key + first, width - first) != 0)
+			(exact ? lb_key_cmp(shape, surplus->key, key) :
+			 lb_member_cmp(shape, lb_key_member(shape, surplus->key),
+						   lb_key_member(shape, key))) != 0)
 			continue;
-		memcpy(found, surplus->key, width * sizeof(int64));
+		memcpy(found, surplus->key,
+			   lb_key_words(shape, surplus->key) * sizeof(int64));
+		pfree(surplus->key);
 		*place = surplus->next;
 		surplus->next = sums->free_surplus;
 		sums->free_surplus = number;
@@ -395,7 +444,7 @@ add_key(LbSums *sums, const int64 *key, bool negative)
 	LbIndex    *same = negative ? &sums->removed : &sums->added;
 	LbIndex    *opposite = negative ? &sums->added : &sums->removed;
 	LbResult	result;
-	int64		other[LB_MAX_WIDTH];
+	int64		other[LB_MAX_KEY_WORDS];
 
 	if (lb_index_remove(&mem, opposite, key) == LB_OK)
 	{
@@ -414,15 +463,23 @@ add_key(LbSums *sums, const int64 *key, bool negative)
 	return result == LB_OK;
 }
 
-bool
-lb_sums_add(LbSums *sums, const int64 *entry, bool undo)
+/* Remember that a member's sum has changed.  Needs room for it. */
+static void
+note_unchecked(LbSums *sums, const int64 *member)
 {
-	int			width = sums->width;
-	bool		has_less = (entry[0] & (undo ? LB_HAS_NEW : LB_HAS_OLD)) != 0;
-	bool		has_more = (entry[0] & (undo ? LB_HAS_OLD : LB_HAS_NEW)) != 0;
-	const int64 *less = entry + 1 + (undo ? width : 0);
-	const int64 *more = entry + 1 + (undo ? 0 : width);
-	const int64 *member = lb_entry_member(entry, width, sums->member_words);
+	int			words = lb_member_length(&sums->shape, member);
+
+	Assert(sums->nunchecked + words <= sums->max_unchecked);
+	for (int i = 0; i < words; i++)
+		sums->unchecked[sums->nunchecked++] = member[i];
+}
+
+bool
+lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
+{
+	const LbShape *shape = &sums->shape;
+	const int64 *member = lb_key_member(shape, less != NULL ? less : more);
+	int			stride = sums->stride;
 
 	lb_count_work(1);
 	if (sums->broken)
@@ -430,59 +487,64 @@ lb_sums_add(LbSums *sums, const int64 *entry, bool undo)
 
 	/* A failure halfway must leave them broken. */
 	sums->broken = true;
-	if (!lengthen(sums, &sums->unchecked, 1, sums->nunchecked,
-				  &sums->max_unchecked, sums->member_words))
+	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
+				  &sums->max_unchecked, lb_member_length(shape, member)))
 		return false;
-	for (int i = 0; i < sums->member_words; i++)
-		sums->unchecked[sums->nunchecked++] = member[i];
+	note_unchecked(sums, member);
+	if (lb_shape_varies(shape))
+	{
+		if (less != NULL)
+			stride = Max(stride, lb_key_words(shape, less));
+		if (more != NULL)
+			stride = Max(stride, lb_key_words(shape, more));
+		sums->stride = stride;
+	}
 	if (sums->distinct)
 	{
-		if (!lengthen(sums, &sums->scores, 1, sums->nscores,
-					  &sums->max_scores, 2))
+		if (!lengthen(sums, &sums->scores, sums->nscores, &sums->max_scores, 2))
 			return false;
-		if (has_less)
+		if (less != NULL)
 			sums->scores[sums->nscores++] = less[0];
-		if (has_more)
+		if (more != NULL)
 			sums->scores[sums->nscores++] = more[0];
 	}
-	if (has_less && !add_key(sums, less, true))
+	if (less != NULL && !add_key(sums, less, true))
 		return false;
-	if (has_more && !add_key(sums, more, false))
+	if (more != NULL && !add_key(sums, more, false))
 		return false;
 	sums->broken = false;
 	return true;
 }
 
 /*
- * Build the index of the old keys of n entries, or that of the new ones; keys
- * has room for n.  Returns false if there is no memory.
+ * Build the index of the old keys of entries, or that of the new ones; keys has
+ * room for them.  Returns false if there is no memory.
  */
 static bool
-load_keys(LbSums *sums, int64 *entries, int n, bool old, int64 *keys)
+load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)
 {
 	LbMem		mem = mem_of(sums);
 	LbIndex    *index = old ? &sums->removed : &sums->added;
-	int			width = sums->width;
-	int			nkeys = 0;
+	int			stride = entries->stride;
+	uint64		nkeys = 0;
 	LbBulk		bulk;
 
-	for (int i = 0; i < n; i++)
+	for (uint32 i = 0; i < entries->n; i++)
 	{
-		int64	   *entry = entries + (Size) i * lb_entry_words(width);
+		const int64 *entry = lb_entry_at(entries, i);
+		const int64 *key = old ? lb_old_key(entry) : lb_new_key(entry, stride);
 
-		if (entry[0] & (old ? LB_HAS_OLD : LB_HAS_NEW))
-			memcpy(keys + (Size) nkeys++ * width,
-				   old ? lb_entry_old(entry) : lb_entry_new(entry, width),
-				   width * sizeof(int64));
+		if (key != NULL)
+			memcpy(keys + nkeys++ * stride, key, stride * sizeof(int64));
 	}
 	if (nkeys == 0)
 		return true;
-	lb_sort_words(keys, nkeys, width);
+	lb_sort_words(keys, nkeys, stride);
 	if (lb_bulk_begin(&bulk, &mem, index, nkeys) != LB_OK)
 		return false;
-	for (int i = 0; i < nkeys; i++)
+	for (uint64 i = 0; i < nkeys; i++)
 	{
-		if (lb_bulk_add(&bulk, keys + (Size) i * width) != LB_OK)
+		if (lb_bulk_add(&bulk, keys + i * stride) != LB_OK)
 			return false;
 	}
 	return lb_bulk_finish(&bulk) == LB_OK;
@@ -491,11 +553,11 @@ load_keys(LbSums *sums, int64 *entries, int n, bool old, int64 *keys)
 bool
 lb_sums_load(LbSums *sums, LbChanges *changes)
 {
-	int			width = sums->width;
-	int			words = sums->member_words;
+	int			stride = changes->stride;
 	int			n = changes->n;
-	int64	   *entries;
+	int64	   *words;
 	int64	   *keys;
+	LbEntries	entries;
 	bool		ambiguous;
 	bool		ok = true;
 
@@ -504,36 +566,40 @@ lb_sums_load(LbSums *sums, LbChanges *changes)
 
 	/* A failure halfway must leave them broken. */
 	sums->broken = true;
-	sums->nunchecked = 0;
+	sums->nchecked = sums->nunchecked = 0;
 	sums->distinct = false;
-	entries = alloc(sums->context, (Size) Max(n, 1) * lb_entry_words(width) *
-					sizeof(int64));
-	keys = alloc(sums->context, (Size) Max(n, 1) * width * sizeof(int64));
-	if (entries == NULL || keys == NULL || !reserve_arena(sums, n) ||
-		!lengthen(sums, &sums->unchecked, 1, 0, &sums->max_unchecked,
-				  (int64) n * words))
+	words = alloc(sums->context, (Size) Max(n, 1) * lb_entry_words(stride) *
+				  sizeof(int64));
+	keys = alloc(sums->context, (Size) Max(n, 1) * stride * sizeof(int64));
+	if (words == NULL || keys == NULL || !reserve_arena(sums, n, stride) ||
+		!lengthen(sums, &sums->unchecked, 0, &sums->max_unchecked,
+				  (int64) n * most_member_words(sums, stride)))
 		return false;
-	n = lb_net_changes(changes, entries, &ambiguous);
+	entries.n = lb_net_changes(changes, words, &ambiguous);
+	entries.words = words;
+	entries.stride = stride;
 	if (ambiguous)
 	{
 		sums->broken = false;
-		for (int i = 0; i < changes->n && ok; i++)
-			ok = lb_sums_add(sums, changes->words +
-							 (Size) i * lb_entry_words(width), false);
-	}
-	else if (load_keys(sums, entries, n, true, keys) &&
-			 load_keys(sums, entries, n, false, keys))
-	{
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n && ok; i++)
 		{
-			memcpy(sums->unchecked + sums->nunchecked,
-				   lb_entry_member(entries + (Size) i * lb_entry_words(width),
-								   width, words), words * sizeof(int64));
-			sums->nunchecked += words;
+			const int64 *entry = lb_change_at(changes, i);
+
+			ok = lb_sums_add(sums, lb_old_key(entry),
+							 lb_new_key(entry, stride));
 		}
+	}
+	else if (load_keys(sums, &entries, true, keys) &&
+			 load_keys(sums, &entries, false, keys))
+	{
+		for (uint32 i = 0; i < entries.n; i++)
+			note_unchecked(sums, lb_entry_member(&sums->shape,
+												 lb_entry_at(&entries, i),
+												 stride));
+		sums->stride = Max(sums->stride, stride);
 		sums->broken = false;
 	}
-	pfree(entries);
+	pfree(words);
 	pfree(keys);
 	return !sums->broken;
 }
@@ -542,7 +608,7 @@ bool
 lb_sums_lookup(const LbSums *sums, const int64 *member, int64 *key,
 			   bool *there)
 {
-	int64		old[LB_MAX_WIDTH];
+	int64		old[LB_MAX_KEY_WORDS];
 	bool		adds = lb_index_lookup(&sums->arena, &sums->added, member, key,
 									   NULL);
 
@@ -553,97 +619,152 @@ lb_sums_lookup(const LbSums *sums, const int64 *member, int64 *key,
 	return true;
 }
 
-bool
-lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
-			  int n)
+/* Room for the members, or the keys, that are compared together. */
+#define CHECK_WORDS (LB_PREFETCH_KEYS * LB_MAX_WIDTH)
+
+/*
+ * The next n unchecked members at most, as lookups->members; buf is memory for
+ * them.  Returns how many words of "unchecked" they are.
+ */
+static int
+next_unchecked(const LbSums *sums, int n, int64 *buf, LbLookups *lookups)
 {
-	int			words = sums->member_words;
-	int			width = sums->width;
+	const LbShape *shape = &sums->shape;
+	const int64 *from = sums->unchecked + sums->nchecked;
+	const int64 *end = sums->unchecked + sums->nunchecked;
+	const int64 *at = from;
 
-	while (n > 0 && sums->nunchecked > 0)
+	lookups->nwords = lookups->key_stride = sums->stride;
+	n = Min(n, Min(LB_PREFETCH_KEYS, CHECK_WORDS / sums->stride));
+	if (!lb_shape_varies(shape))
 	{
-		int64		removed[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
-		int64		held[LB_PREFETCH_KEYS * LB_MAX_WIDTH];
-		bool		takes[LB_PREFETCH_KEYS];
-		bool		holds[LB_PREFETCH_KEYS];
-		LbCursor	places[LB_PREFETCH_KEYS];
-		int			batch = Min(Min(n, LB_PREFETCH_KEYS),
-								sums->nunchecked / words);
-		const int64 *members = sums->unchecked + sums->nunchecked -
-			batch * words;
-		LbLookups	in_removed = {
-			.n = batch,.members = members,.member_stride = words,
-			.nwords = width,.key_stride = width,.keys = removed,
-			.found = takes,.places = places
-		};
-		LbLookups	in_index = in_removed;
+		lookups->members = from;
+		lookups->member_stride = shape->member_words;
+		lookups->n = Min(n, (int) (end - from) / shape->member_words);
+		return lookups->n * shape->member_words;
+	}
+	lookups->members = buf;
+	lookups->member_stride = sums->stride;
+	lookups->n = 0;
+	while (lookups->n < n && at < end)
+	{
+		int			words = lb_member_length(shape, at);
 
-		in_index.keys = held;
-		in_index.found = holds;
+		memcpy(buf + lookups->n++ * sums->stride, at, words * sizeof(int64));
+		at += words;
+	}
+	return (int) (at - from);
+}
 
-		lb_count_work(batch);
+/*
+ * Whether the sums take away what the index holds, for members that have been
+ * looked up in both.
+ */
+static bool
+members_fit(const LbSums *sums, const LbLookups *removed,
+			const LbLookups *held)
+{
+	for (int i = 0; i < removed->n; i++)
+	{
+		bool		takes = removed->found[i];
+		bool		holds = held->found[i];
+		int64		added[LB_MAX_KEY_WORDS];
 
-		/* The cache misses of a batch overlap. */
-		lb_index_lookup_many(&sums->arena, &sums->removed, &in_removed);
-		if (index != NULL)
-			lb_index_lookup_many(arena, index, &in_index);
-		else
-			memset(holds, false, sizeof(holds));
-		for (int i = 0; i < batch; i++)
+		if (holds && takes)
 		{
-			int64		added[LB_MAX_WIDTH];
-
-			if (holds[i] && takes[i])
-			{
-				if (lb_words_cmp(held + i * width, removed + i * width,
-								 width) != 0)
-					return false;
-			}
-			else if (takes[i] ||
-					 (holds[i] &&
-					  lb_index_lookup(&sums->arena, &sums->added,
-									  members + i * words, added, NULL)))
+			if (lb_key_cmp(&sums->shape, removed->keys + i * removed->key_stride,
+						   held->keys + i * held->key_stride) != 0)
 				return false;
 		}
-		sums->nunchecked -= batch * words;
-		n -= batch;
+		else if (takes ||
+				 (holds && lb_index_lookup(&sums->arena, &sums->added,
+										   held->members +
+										   i * held->member_stride,
+										   added, NULL)))
+			return false;
 	}
 	return true;
 }
 
-/* Append nwords words, from the one numbered first, of all keys of an index. */
-static void
-append_words(const LbArena *arena, const LbIndex *index, int first, int nwords,
-			 int64 *array, int *n)
+bool
+lb_sums_check(LbSums *sums, const LbArena *arena, const LbIndex *index,
+			  int n)
+{
+	while (n > 0 && sums->nunchecked > 0)
+	{
+		int64		members[CHECK_WORDS];
+		int64		removed_keys[CHECK_WORDS];
+		int64		held_keys[CHECK_WORDS];
+		bool		takes[LB_PREFETCH_KEYS];
+		bool		holds[LB_PREFETCH_KEYS] = {false};
+		LbCursor	places[LB_PREFETCH_KEYS];
+		LbLookups	removed = {
+			.keys = removed_keys,.found = takes,.places = places
+		};
+		LbLookups	held;
+		int			words = next_unchecked(sums, n, members, &removed);
+
+		lb_count_work(removed.n);
+
+		/* Look-ups in a batch wait for memory together. */
+		lb_index_lookup_many(&sums->arena, &sums->removed, &removed);
+		held = removed;
+		held.keys = held_keys;
+		held.found = holds;
+		if (index != NULL)
+			lb_index_lookup_many(arena, index, &held);
+		if (!members_fit(sums, &removed, &held))
+			return false;
+		n -= removed.n;
+		sums->nchecked += words;
+		if (sums->nchecked == sums->nunchecked)
+			sums->nchecked = sums->nunchecked = 0;
+	}
+	return true;
+}
+
+/*
+ * Call visit for all keys of an index, until it returns false.  Returns
+ * whether it has not.
+ */
+static bool
+visit_keys(LbSums *sums, const LbIndex *index,
+		   bool (*visit) (LbSums *sums, const int64 *key))
 {
 	LbCursor	cursor;
-	int64		key[LB_MAX_WIDTH];
-	bool		more = lb_index_seek_place(arena, index, 0, &cursor);
+	int64		key[LB_MAX_KEY_WORDS];
+	bool		more = lb_index_seek_place(&sums->arena, index, 0, &cursor);
 
 	while (more)
 	{
-		lb_cursor_key(arena, index, &cursor, key);
-		for (int i = 0; i < nwords; i++)
-			array[(*n)++] = key[first + i];
-		more = lb_cursor_next(arena, index, &cursor);
+		lb_cursor_key(&sums->arena, index, &cursor, key);
+		if (!visit(sums, key))
+			return false;
+		more = lb_cursor_next(&sums->arena, index, &cursor);
 	}
+	return true;
+}
+
+static bool
+uncheck_key(LbSums *sums, const int64 *key)
+{
+	const int64 *member = lb_key_member(&sums->shape, key);
+
+	if (!lengthen(sums, &sums->unchecked, sums->nunchecked,
+				  &sums->max_unchecked,
+				  lb_member_length(&sums->shape, member)))
+		return false;
+	note_unchecked(sums, member);
+	return true;
 }
 
 bool
 lb_sums_check_all(LbSums *sums)
 {
-	int			words = sums->member_words;
-	int			first = sums->width - words;
-	int64		need = (int64) words *
-		(sums->removed.members + sums->added.members);
-
-	sums->nunchecked = 0;
-	if (!lengthen(sums, &sums->unchecked, 1, 0, &sums->max_unchecked, need))
+	sums->nchecked = sums->nunchecked = 0;
+	if (!visit_keys(sums, &sums->removed, uncheck_key) ||
+		!visit_keys(sums, &sums->added, uncheck_key))
 		return false;
-	append_words(&sums->arena, &sums->removed, first, words, sums->unchecked,
-				 &sums->nunchecked);
-	append_words(&sums->arena, &sums->added, first, words, sums->unchecked,
-				 &sums->nunchecked);
 	sums->check_all = false;
 	return true;
 }
@@ -653,6 +774,14 @@ lb_sums_check_all(LbSums *sums)
  *		Distinct scores
  * ----------------------------------------------------------------
  */
+
+/* Look at a key's score again; there is room. */
+static bool
+note_score(LbSums *sums, const int64 *key)
+{
+	sums->scores[sums->nscores++] = key[0];
+	return true;
+}
 
 bool
 lb_sums_distinct_begin(LbSums *sums)
@@ -665,16 +794,13 @@ lb_sums_distinct_begin(LbSums *sums)
 	sums->distinct = true;
 	sums->nscores = 0;
 	if (need > INT_MAX ||
-		!lengthen(sums, &sums->scores, 1, 0, &sums->max_scores, need))
+		!lengthen(sums, &sums->scores, 0, &sums->max_scores, need))
 	{
 		sums->distinct = false;
 		return false;
 	}
-	append_words(&sums->arena, &sums->removed, 0, 1, sums->scores,
-				 &sums->nscores);
-	append_words(&sums->arena, &sums->added, 0, 1, sums->scores,
-				 &sums->nscores);
-	return true;
+	return visit_keys(sums, &sums->removed, note_score) &&
+		visit_keys(sums, &sums->added, note_score);
 }
 
 bool

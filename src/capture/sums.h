@@ -22,14 +22,14 @@ typedef struct LbSurplus
 	int			next;			/* in the same bucket, or in the free list;
 								 * -1: the last */
 	bool		negative;
-	int64		key[LB_MAX_WIDTH];
+	int64	   *key;			/* with memory of its own */
 } LbSurplus;
 
 typedef struct LbSums
 {
 	MemoryContext context;		/* of everything here, this struct included */
-	int			width;
-	int			member_words;
+	LbShape		shape;
+	int			stride;			/* the longest key so far, or more */
 	bool		broken;			/* memory was short: make them anew */
 
 	/* Process-local memory of the indexes below. */
@@ -53,8 +53,11 @@ typedef struct LbSums
 
 	/*
 	 * Members whose sums have changed since they were compared with the
-	 * board's index.  The numbers are of words.
+	 * board's index, one behind the other.  The numbers are of words; the
+	 * members in the first nchecked words have been compared.  nunchecked is
+	 * 0 if all have.
 	 */
+	int			nchecked;
 	int			nunchecked;
 	int			max_unchecked;
 	int64	   *unchecked;
@@ -83,31 +86,32 @@ typedef struct LbSums
 } LbSums;
 
 /*
- * Make empty sums in a context of their own below parent, for keys of width
- * words, of which the last member_words are the member.  Returns NULL if there
- * is no memory, except for the context itself, which raises.
+ * Make empty sums in a context of their own below parent, for keys of a shape.
+ * Returns NULL if there is no memory, except for the context itself, which
+ * raises.
  */
-extern LbSums *lb_sums_make(MemoryContext parent, int width,
-							int member_words);
+extern LbSums *lb_sums_make(MemoryContext parent, const LbShape *shape);
 
 /* Free all their memory. */
 extern void lb_sums_free(LbSums *sums);
 
 /*
- * Make room for n more changes, so that adding them allocates nothing outside
- * the arena.  Returns false if there is no memory.  Never raises.
+ * Make room for n more changes with keys of stride words at most (0: as long as
+ * those that are there), so that adding them allocates nothing outside the
+ * arena.  Returns false if there is no memory.  Never raises.
  */
-extern bool lb_sums_reserve(LbSums *sums, int n);
+extern bool lb_sums_reserve(LbSums *sums, int n, int stride);
 
-/* Whether there is room for n more changes. */
-extern bool lb_sums_has_room(const LbSums *sums, int n);
+/* Whether there is room for n more such changes. */
+extern bool lb_sums_has_room(const LbSums *sums, int n, int stride);
 
 /*
- * Add an entry of one member, or take it back (undo).  If there is no memory,
+ * Add a change of one member: a key less and a key more; the one that is NULL
+ * is not there.  To take a change back, swap the two.  If there is no memory,
  * the sums are broken, and it returns false; after lb_sums_reserve() that can
  * only happen if a member's sum becomes ambiguous.  Never raises.
  */
-extern bool lb_sums_add(LbSums *sums, const int64 *entry, bool undo);
+extern bool lb_sums_add(LbSums *sums, const int64 *less, const int64 *more);
 
 /*
  * Add many changes to empty sums, in less time than one after the other.  If

@@ -101,7 +101,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 typedef struct RankedRow
 {
 	bool		ranked;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 	LbValue		value;
 	char		digits[32];		/* value may point into it */
 	CommandId	cid;			/* of the command that changed it */
@@ -133,7 +133,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	bool		deleted = TRIGGER_FIRED_BY_DELETE(trigger->tg_event);
 	RankedRow	old;
 	RankedRow	new;
-	int			member = defn->shape.width - defn->shape.member_words;
+	const LbShape *shape = &defn->shape;
 	bool		same_board;
 
 	if (defn->problem != NULL)
@@ -146,7 +146,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 			 inserted ? trigger->tg_trigslot : trigger->tg_newslot, &new);
 	same_board = old.ranked && new.ranked &&
 		lb_value_equal(&old.value, &new.value);
-	if (same_board && lb_words_cmp(old.key, new.key, defn->shape.width) == 0)
+	if (same_board && lb_key_cmp(shape, old.key, new.key) == 0)
 		return;
 
 	if (old.ranked)
@@ -158,8 +158,8 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 
 	/* A change is of one member, on one board, by one command. */
 	if (same_board && old.cid == new.cid &&
-		lb_words_cmp(old.key + member, new.key + member,
-					 defn->shape.member_words) == 0)
+		lb_member_cmp(shape, lb_key_member(shape, old.key),
+					  lb_key_member(shape, new.key)) == 0)
 		lb_xact_add_change(defn, &old.value, old.key, new.key, old.cid);
 	else
 	{

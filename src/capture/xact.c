@@ -210,7 +210,7 @@ publish_board(LbXactBoard *board, bool prepare)
 
 	if (!lb_xact_net_changes(board, &net))
 		return false;
-	if (net.nentries == 0)
+	if (net.entries.n == 0)
 		return true;
 	board->pub = lb_publish(&net, xact_xid, prepare);
 	return board->pub != NULL;

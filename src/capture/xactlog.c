@@ -39,14 +39,26 @@
 #include "boards/resolve.h"
 #include "capture/xactlog.h"
 
-/* A captured change: the old key and the new key, as the flags say. */
+/*
+ * A captured change: its old key, if it has one, and then its new key, if it has
+ * one.  In memory it is as long as they are.
+ */
 typedef struct Change
 {
 	uint64		seq;
 	CommandId	cid;
-	int32		flags;			/* of an entry: LB_HAS_OLD, LB_HAS_NEW */
+	uint8		nold;			/* words of the old key; 0: there is none */
+	uint8		nnew;			/* likewise of the new one */
+	uint8		previous;		/* words of both keys of the change before it
+								 * in the piece; 0: this is the first */
 	int64		keys[FLEXIBLE_ARRAY_MEMBER];
 } Change;
+
+#define CHANGE_WORDS (offsetof(Change, keys) / sizeof(int64))
+
+StaticAssertDecl(offsetof(Change, keys) % sizeof(int64) == 0 &&
+				 2 * LB_MAX_KEY_WORDS <= PG_UINT8_MAX,
+				 "changes consist of words, and a byte counts these");
 
 /*
  * The list of a board's changes consists of pieces, each twice as long as the
@@ -56,13 +68,17 @@ typedef struct LbPiece
 {
 	struct LbPiece *prev;
 	struct LbPiece *next;
-	int			nchanges;
-	int			maxchanges;
-	int64		changes[FLEXIBLE_ARRAY_MEMBER];
+	int			used;			/* words */
+	int			max;			/* room in words */
+	int			last;			/* where the last change begins */
+	int64		words[FLEXIBLE_ARRAY_MEMBER];
 } LbPiece;
 
+/* In changes like the one that is to be added first. */
 #define FIRST_PIECE 2
-#define MAX_PIECE 8192
+
+/* In words. */
+#define MAX_PIECE 65536
 
 /*
  * Up to this many changes are summed up in arrays, anew after each change.
@@ -98,41 +114,63 @@ static Mark *marks = NULL;
 static int	nmarks = 0;
 static int	maxmarks = 0;
 
-static inline Size
-change_size(int width)
+/* The change at a word of a piece, and how many words it takes. */
+static inline Change *
+change_at(const LbPiece *piece, int at)
 {
-	return offsetof(Change, keys) + 2 * width * sizeof(int64);
+	return (Change *) (piece->words + at);
 }
 
-static inline Change *
-change_at(const LbPiece *piece, int width, int n)
+static inline int
+change_words(const Change *change)
 {
-	return (Change *) ((char *) piece->changes + n * change_size(width));
+	return CHANGE_WORDS + change->nold + change->nnew;
 }
 
 /* The last change of a board, which has at least one. */
 static inline Change *
 last_change(const LbXactBoard *board)
 {
-	return change_at(board->last, board->width, board->last->nchanges - 1);
+	return change_at(board->last, board->last->last);
 }
 
-/* Copy a change to an entry (overlay.h). */
+/* The keys of a change, or NULL. */
+static inline const int64 *
+old_key(const Change *change)
+{
+	return change->nold > 0 ? change->keys : NULL;
+}
+
+static inline const int64 *
+new_key(const Change *change)
+{
+	return change->nnew > 0 ? change->keys + change->nold : NULL;
+}
+
+/*
+ * Begin a list of entries with room for n changes of a board.  Returns false if
+ * there is no memory.
+ */
+static bool
+begin_changes(const LbXactBoard *board, int n, MemoryContext context,
+			  LbChanges *changes)
+{
+	lb_changes_begin(changes, &board->xdefn->defn.shape);
+	changes->stride = board->stride;
+	changes->room = (Size) Max(1, n) * lb_entry_words(board->stride);
+	changes->words = MemoryContextAllocExtended(context,
+												changes->room * sizeof(int64),
+												MCXT_ALLOC_HUGE |
+												MCXT_ALLOC_NO_OOM);
+	return changes->words != NULL;
+}
+
+/* Add a change to the entries. */
 static inline void
-copy_entry(int64 *entry, const Change *change, int width)
+add_entry(LbChanges *changes, const Change *change)
 {
-	entry[0] = change->flags;
-	memcpy(entry + 1, change->keys, 2 * width * sizeof(int64));
-}
-
-/* Room for n entries, or NULL if there is no memory. */
-static int64 *
-alloc_entries(MemoryContext context, int n, int width)
-{
-	return MemoryContextAllocExtended(context,
-									  (Size) Max(1, n) *
-									  lb_entry_words(width) * sizeof(int64),
-									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
+				  changes->stride, old_key(change), new_key(change));
 }
 
 
@@ -342,7 +380,7 @@ make_board(LbDefinition *defn, const LbValue *value)
 	lb_xact_begin();
 	board = MemoryContextAllocZero(lb_xact.context, sizeof(LbXactBoard));
 	board->xdefn = lb_xact_make_defn(defn);
-	board->width = defn->shape.width;
+	board->stride = lb_least_stride(&defn->shape);
 	board->hash = hash;
 	board->value.len = value->len;
 	board->value.data = "";
@@ -391,25 +429,29 @@ lb_xact_set_unknown(LbDefinition *defn, const char *reason)
 		unknown_from(xdefn, lb_xact_take_seq(), reason);
 }
 
-/* Make room for more changes.  Returns false if there is no memory. */
+/*
+ * Make room for a change of so many words, and for more.  Returns false if
+ * there is no memory.
+ */
 static bool
-add_piece(LbXactBoard *board)
+add_piece(LbXactBoard *board, int words)
 {
-	int			max = board->last == NULL ? FIRST_PIECE :
-		Min(board->last->maxchanges * 2, MAX_PIECE);
+	int			max = board->last == NULL ? FIRST_PIECE * words :
+		Max(Min(board->last->max * 2, MAX_PIECE), words);
 	LbPiece    *piece = NULL;
 
 	if (board->nchanges <= INT_MAX - max)
 		piece = MemoryContextAllocExtended(lb_xact.context,
-										   offsetof(LbPiece, changes) +
-										   max * change_size(board->width),
+										   offsetof(LbPiece, words) +
+										   max * sizeof(int64),
 										   MCXT_ALLOC_NO_OOM);
 	if (piece == NULL)
 		return false;
 	piece->prev = board->last;
 	piece->next = NULL;
-	piece->nchanges = 0;
-	piece->maxchanges = max;
+	piece->used = 0;
+	piece->max = max;
+	piece->last = 0;
 	if (board->last == NULL)
 		board->first = piece;
 	else
@@ -424,28 +466,39 @@ lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 {
 	LbXactBoard *board = make_board(defn, value);
 	uint64		seq = lb_xact_take_seq();	/* can raise, so first */
-	int			width = board->width;
+	const LbShape *shape = &board->xdefn->defn.shape;
+	int			nold = old == NULL ? 0 : lb_key_words(shape, old);
+	int			nnew = new == NULL ? 0 : lb_key_words(shape, new);
+	int			words = CHANGE_WORDS + nold + nnew;
+	LbPiece    *piece = board->last;
 	Change	   *change;
 
-	if ((board->last == NULL ||
-		 board->last->nchanges == board->last->maxchanges) &&
-		!add_piece(board))
+	if (piece == NULL || piece->used + words > piece->max)
 	{
-		unknown_from(board->xdefn, seq, NULL);
-		return;
+		if (!add_piece(board, words))
+		{
+			unknown_from(board->xdefn, seq, NULL);
+			return;
+		}
+		piece = board->last;
 	}
-	board->last->nchanges++;
-	board->nchanges++;
-	change = last_change(board);
+	change = change_at(piece, piece->used);
 	change->seq = seq;
 	change->cid = cid;
-	change->flags = (old != NULL ? LB_HAS_OLD : 0) |
-		(new != NULL ? LB_HAS_NEW : 0);
-	for (int i = 0; i < width; i++)
-	{
-		change->keys[i] = old != NULL ? old[i] : 0;
-		change->keys[width + i] = new != NULL ? new[i] : 0;
-	}
+	change->nold = nold;
+	change->nnew = nnew;
+	change->previous = 0;
+	if (piece->used > 0)
+		change->previous = change_words(change_at(piece, piece->last)) -
+			CHANGE_WORDS;
+	for (int i = 0; i < nold; i++)
+		change->keys[i] = old[i];
+	for (int i = 0; i < nnew; i++)
+		change->keys[nold + i] = new[i];
+	piece->last = piece->used;
+	piece->used += words;
+	board->stride = Max(board->stride, Max(nold, nnew));
+	board->nchanges++;
 }
 
 void
@@ -519,20 +572,19 @@ static void
 take_out_last(LbXactBoard *board, LbOwnSums *own)
 {
 	Change	   *change = last_change(board);
-	int64		entry[1 + 2 * LB_MAX_WIDTH];
 
 	if (own->sums == NULL || own->nseen < board->nchanges)
 		return;
 	own->nseen--;
-	if (board->last->nchanges > 1 || board->last->prev == NULL)
+	if (board->last->last > 0 || board->last->prev == NULL)
 	{
 		own->piece = board->last;
-		own->at = board->last->nchanges - 1;
+		own->at = board->last->last;
 	}
 	else
 	{
 		own->piece = board->last->prev;
-		own->at = board->last->prev->nchanges;
+		own->at = board->last->prev->used;
 	}
 	if (change->seq <= own->truncate)
 		return;
@@ -542,9 +594,8 @@ take_out_last(LbXactBoard *board, LbOwnSums *own)
 			own->min_left = InvalidCommandId;
 		return;
 	}
-	copy_entry(entry, change, board->width);
 	if (!own->sums->broken)
-		(void) lb_sums_add(own->sums, entry, true);
+		(void) lb_sums_add(own->sums, new_key(change), old_key(change));
 }
 
 static void
@@ -553,7 +604,13 @@ drop_last(LbXactBoard *board)
 	LbPiece    *piece = board->last;
 
 	board->nchanges--;
-	if (--piece->nchanges > 0 || piece->prev == NULL)
+	piece->used = piece->last;
+	if (piece->used > 0)
+	{
+		piece->last -= CHANGE_WORDS + change_at(piece, piece->used)->previous;
+		return;
+	}
+	if (piece->prev == NULL)
 		return;
 	board->last = piece->prev;
 	board->last->next = NULL;
@@ -637,24 +694,18 @@ counted_changes(const LbXactBoard *board, CommandId curcid,
 				MemoryContext context, LbChanges *changes)
 {
 	uint64		from = last_truncate(board->xdefn);
-	int			width = board->width;
 
-	changes->width = width;
-	changes->n = 0;
-	changes->max = board->nchanges;
-	changes->words = alloc_entries(context, board->nchanges, width);
-	if (changes->words == NULL)
+	if (!begin_changes(board, board->nchanges, context, changes))
 		return false;
 	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
 	{
-		for (int i = 0; i < piece->nchanges; i++)
-		{
-			const Change *change = change_at(piece, width, i);
+		const Change *change;
 
+		for (int at = 0; at < piece->used; at += change_words(change))
+		{
+			change = change_at(piece, at);
 			if (change->cid < curcid && change->seq > from)
-				copy_entry(changes->words +
-						   (Size) changes->n++ * lb_entry_words(width),
-						   change, width);
+				add_entry(changes, change);
 		}
 	}
 	return true;
@@ -664,7 +715,7 @@ bool
 lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net)
 {
 	LbChanges	changes;
-	int64	   *entries;
+	LbChanges	entries;
 	bool		ambiguous;
 
 	net->shared = board->xdefn->ref.shared;
@@ -673,17 +724,15 @@ lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net)
 	net->hash = board->hash;
 	if (!counted_changes(board, InvalidCommandId, lb_xact.context, &changes))
 		return false;
+	net->entries.words = changes.words;
+	net->entries.n = changes.n;
+	net->entries.stride = changes.stride;
 	if (lb_changes_are_net(&changes))
-	{
-		net->entries = changes.words;
-		net->nentries = changes.n;
 		return true;
-	}
-	entries = alloc_entries(lb_xact.context, changes.n, board->width);
-	if (entries == NULL)
+	if (!begin_changes(board, changes.n, lb_xact.context, &entries))
 		return false;
-	net->entries = entries;
-	net->nentries = lb_net_changes(&changes, entries, &ambiguous);
+	net->entries.words = entries.words;
+	net->entries.n = lb_net_changes(&changes, entries.words, &ambiguous);
 	pfree(changes.words);
 	return !ambiguous;
 }
@@ -706,8 +755,7 @@ own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 {
 	if (own->sums != NULL)
 		lb_sums_free(own->sums);
-	own->sums = lb_sums_make(lb_xact.context, board->width,
-							 board->xdefn->defn.shape.member_words);
+	own->sums = lb_sums_make(lb_xact.context, &board->xdefn->defn.shape);
 	own->truncate = truncate;
 	own->cid = curcid;
 	own->max_taken = FirstCommandId;
@@ -719,30 +767,30 @@ own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
 	return own->sums != NULL;
 }
 
-/* Look at the list's next change.  If it counts, copy it and return true. */
-static bool
-take_next(LbXactBoard *board, LbOwnSums *own, int64 *entry)
+/* The list's next change if it counts, else NULL. */
+static const Change *
+take_next(LbOwnSums *own)
 {
 	const Change *change;
 
-	if (own->at == own->piece->nchanges)
+	if (own->at == own->piece->used)
 	{
 		own->piece = own->piece->next;
 		own->at = 0;
 	}
-	change = change_at(own->piece, board->width, own->at++);
+	change = change_at(own->piece, own->at);
+	own->at += change_words(change);
 	own->nseen++;
 	if (change->seq <= own->truncate)
-		return false;
+		return NULL;
 	if (change->cid >= own->cid)
 	{
 		own->nleft++;
 		own->min_left = Min(own->min_left, change->cid);
-		return false;
+		return NULL;
 	}
 	own->max_taken = Max(own->max_taken, change->cid);
-	copy_entry(entry, change, board->width);
-	return true;
+	return change;
 }
 
 /*
@@ -752,20 +800,22 @@ take_next(LbXactBoard *board, LbOwnSums *own, int64 *entry)
 static bool
 add_new(LbXactBoard *board, LbOwnSums *own)
 {
-	int64		entry[1 + 2 * LB_MAX_WIDTH];
-
 	for (int n = 0; own->nseen < board->nchanges; n++)
 	{
+		const Change *change;
+
 		if (n % LB_OWN_BATCH == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (!lb_sums_reserve(own->sums,
 								 Min(LB_OWN_BATCH,
-									 board->nchanges - own->nseen)))
+									 board->nchanges - own->nseen),
+								 board->stride))
 				return false;
 		}
-		if (take_next(board, own, entry) &&
-			!lb_sums_add(own->sums, entry, false))
+		change = take_next(own);
+		if (change != NULL &&
+			!lb_sums_add(own->sums, old_key(change), new_key(change)))
 			return false;
 	}
 	return true;
@@ -775,25 +825,23 @@ add_new(LbXactBoard *board, LbOwnSums *own)
 static bool
 load_all(LbXactBoard *board, LbOwnSums *own)
 {
-	int64		entry[1 + 2 * LB_MAX_WIDTH];
 	LbChanges	all;
 	bool		ok;
 
-	all.width = board->width;
-	all.n = 0;
-	all.max = board->nchanges;
-	all.words = alloc_entries(own->sums->context, all.max, all.width);
-	if (all.words == NULL)
+	if (!begin_changes(board, board->nchanges, own->sums->context, &all))
 		return false;
 
 	/* Until the changes are in the sums. */
 	own->sums->broken = true;
 	for (int n = 0; own->nseen < board->nchanges; n++)
 	{
+		const Change *change;
+
 		if (n % LB_OWN_BATCH == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (take_next(board, own, entry))
-			lb_add_change(&all, entry, false);
+		change = take_next(own);
+		if (change != NULL)
+			add_entry(&all, change);
 	}
 	ok = lb_sums_load(own->sums, &all);
 	pfree(all.words);
@@ -858,7 +906,7 @@ own_overlay(LbXactBoard *board, CommandId curcid)
 		return NULL;
 	old = MemoryContextSwitchTo(board->overlay_context);
 	overlay = palloc(sizeof(LbOverlay));
-	if (!lb_overlay_init(overlay, defn->shape.width, defn->shape.member_words, changes.n))
+	if (!lb_overlay_init(overlay, &defn->shape, changes.room))
 	{
 		MemoryContextSwitchTo(old);
 		return NULL;
@@ -903,7 +951,7 @@ lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
 		if (!own->truncated)
 			return true;
 		own->overlay = palloc(sizeof(LbOverlay));
-		if (!lb_overlay_init(own->overlay, defn->shape.width, defn->shape.member_words, 0))
+		if (!lb_overlay_init(own->overlay, &defn->shape, 0))
 			return false;
 		own->overlay->truncated = true;
 		return true;

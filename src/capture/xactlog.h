@@ -134,7 +134,7 @@ typedef struct LbOwnSums
 	int			nleft;			/* how many do not count */
 	int			nseen;			/* changes looked at, from the list's start */
 	struct LbPiece *piece;		/* where the next change is looked for */
-	int			at;
+	int			at;				/* its word */
 	uint64		used;			/* when they were last asked for */
 } LbOwnSums;
 
@@ -153,7 +153,7 @@ typedef struct LbXactBoard
 	LbXactDefn *xdefn;
 	LbValue		value;
 	uint32		hash;			/* of the value */
-	int			width;
+	int			stride;			/* of the longest key that was ever there */
 	int			nchanges;		/* of all pieces */
 	struct LbPiece *first;
 	struct LbPiece *last;		/* none but the first is empty */

@@ -54,10 +54,10 @@ add_to_batch(LbBatch *batch, LbSharedBoard *shared, LbLiveBoard *board,
 	LbEntryScan scan;
 	const int64 *entry;
 
-	lb_entry_scan_begin(&scan, pub, shared->shape.width);
+	lb_entry_scan_begin(&scan, pub);
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
 	{
-		lb_batch_add(batch, shared, entry);
+		lb_batch_add(batch, entry, scan.stride);
 		if (batch->n == LB_MAX_BATCH)
 			lb_batch_apply(batch, shared, board);
 	}

@@ -26,8 +26,8 @@
 
 void
 lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
-					const int64 *entry, const LbPath *old_hint,
-					const LbPath *new_hint)
+					const int64 *old, const int64 *new,
+					const LbPath *old_hint, const LbPath *new_hint)
 {
 	LbResult	result;
 	LbMem		mem;
@@ -36,7 +36,8 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 		return;
 
 	mem = lb_mem(shared);
-	result = lb_apply_entry(&mem, &board->index, entry, old_hint, new_hint);
+	result = lb_apply_change(&mem, &board->index, old, new, old_hint,
+							 new_hint);
 
 	/* The queries answer with what cannot be applied: the table has it. */
 	if (result == LB_NOMEM)
@@ -62,15 +63,15 @@ lb_batch_begin(LbBatch *batch)
 }
 
 void
-lb_batch_add(LbBatch *batch, const LbSharedBoard *shared, const int64 *entry)
+lb_batch_add(LbBatch *batch, const int64 *entry, int stride)
 {
 	Assert(batch->n < LB_MAX_BATCH);
 	batch->first_key[batch->n] = batch->nkeys;
-	batch->entries[batch->n++] = entry;
+	batch->flags[batch->n++] = (uint8) entry[0];
 	if (entry[0] & LB_HAS_OLD)
 		batch->keys[batch->nkeys++] = entry + 1;
 	if (entry[0] & LB_HAS_NEW)
-		batch->keys[batch->nkeys++] = entry + 1 + shared->shape.width;
+		batch->keys[batch->nkeys++] = entry + 1 + stride;
 }
 
 void
@@ -80,9 +81,8 @@ lb_batch_prefetch_members(const LbBatch *batch, const LbSharedBoard *shared,
 #if LB_PREFETCH
 	for (int i = 0; i < batch->n; i++)
 		lb_index_prefetch_hash(&lb_shared->arena, index,
-							   lb_entry_member(batch->entries[i],
-											   shared->shape.width,
-											   shared->shape.member_words));
+							   lb_key_member(&shared->shape,
+											 batch->keys[batch->first_key[i]]));
 #endif
 }
 
@@ -101,10 +101,13 @@ void
 lb_batch_apply_one(const LbBatch *batch, int i, LbSharedBoard *shared,
 				   LbLiveBoard *board)
 {
+	const int64 *const *keys = batch->keys + batch->first_key[i];
 	const LbPath *hints = batch->paths + batch->first_key[i];
+	const int64 *old = (batch->flags[i] & LB_HAS_OLD) ? *keys++ : NULL;
+	const int64 *new = (batch->flags[i] & LB_HAS_NEW) ? *keys : NULL;
 
 	/* Hints are for both keys; with one key, they are not looked at. */
-	lb_live_board_apply(shared, board, batch->entries[i], hints, hints + 1);
+	lb_live_board_apply(shared, board, old, new, hints, hints + 1);
 }
 
 void

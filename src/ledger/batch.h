@@ -15,44 +15,44 @@
 #define LB_MAX_BATCH (LB_PREFETCH_KEYS / 2)
 
 /*
- * Entries, their keys (of each entry the old one before the new one), and the
+ * Entries as their keys (of each entry the old one before the new one), and the
  * paths on which the prefetch has found these keys.
  */
 typedef struct LbBatch
 {
 	int			n;
 	int			nkeys;
-	const int64 *entries[LB_MAX_BATCH];
-	int			first_key[LB_MAX_BATCH];	/* of each entry */
+	uint8		flags[LB_MAX_BATCH];	/* of each entry */
+	int			first_key[LB_MAX_BATCH];	/* likewise */
 	const int64 *keys[LB_PREFETCH_KEYS];
 	LbPath		paths[LB_PREFETCH_KEYS];
 } LbBatch;
 
 /*
- * Apply an entry to an index.  LB_EXISTS or LB_NOTFOUND: the index does not
- * hold what the entry was to replace.  The hints, or NULL, are for an entry
- * that has both keys; else they are not looked at.  Never raises.
+ * Apply a change to an index: remove the old key, insert the new one; the one
+ * that is NULL is not there.  LB_EXISTS or LB_NOTFOUND: the index does not hold
+ * what the change was to replace.  The hints, or NULL, are for a change that
+ * has both keys; else they are not looked at.  Never raises.
  */
 static inline LbResult
-lb_apply_entry(const LbMem *mem, LbIndex *index, const int64 *entry,
-			   const LbPath *old_hint, const LbPath *new_hint)
+lb_apply_change(const LbMem *mem, LbIndex *index, const int64 *old,
+				const int64 *new, const LbPath *old_hint,
+				const LbPath *new_hint)
 {
-	const int64 *old = entry + 1;
-	const int64 *new = entry + 1 + index->shape.width;
-
-	if ((entry[0] & LB_HAS_OLD) && (entry[0] & LB_HAS_NEW))
+	if (old != NULL && new != NULL)
 		return lb_index_replace(mem, index, old, new, old_hint, new_hint);
-	if (entry[0] & LB_HAS_OLD)
+	if (old != NULL)
 		return lb_index_remove(mem, index, old);
 	return lb_index_insert(mem, index, new);
 }
 
 /*
- * The same for a live board.  If the entry cannot be applied, the definition
+ * The same for a live board.  If the change cannot be applied, the definition
  * goes offline.  Needs the stripe's exclusive lock.  Never raises.
  */
 extern void lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
-								const int64 *entry, const LbPath *old_hint,
+								const int64 *old, const int64 *new,
+								const LbPath *old_hint,
 								const LbPath *new_hint);
 
 /* Make a batch empty. */
@@ -61,8 +61,7 @@ extern void lb_batch_begin(LbBatch *batch);
 /*
  * Add an entry, for which there is room.  It must live as long as the batch.
  */
-extern void lb_batch_add(LbBatch *batch, const LbSharedBoard *shared,
-						 const int64 *entry);
+extern void lb_batch_add(LbBatch *batch, const int64 *entry, int stride);
 
 /*
  * Prefetch what looking up the members in the hash reads first.  Needs the

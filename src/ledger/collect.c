@@ -24,27 +24,59 @@
  */
 #define MAX_LOOKS 4096
 
+/* The longest stride of a publication's entries. */
+static int
+longest_stride(const LbPublication *pub)
+{
+	int			longest = pub->stride;
+
+	/* Without texts all have the same. */
+	if (lb_shape_varies(&pub->shared->shape))
+	{
+		for (LbRef ref = pub->pages; ref != LB_NONE;)
+		{
+			const LbEntryPage *page = (const LbEntryPage *)
+				lb_ptr(&lb_shared->arena, ref);
+
+			longest = Max(longest, page->stride);
+			ref = page->next;
+		}
+	}
+	return longest;
+}
+
+/* Whether all changes so far are there, and a publication's fit, too. */
+static bool
+publication_fits(const LbPublication *pub, const LbChangesRoom *need,
+				 LbChanges *changes)
+{
+	return need->n == changes->n && pub->nentries <= (uint32) INT_MAX &&
+		lb_changes_fit(changes, (int) pub->nentries, longest_stride(pub));
+}
+
 /*
  * Add a publication's changes, or take them back.  *need is the room for all
  * so far; without it, nothing is copied.
  */
 static void
-add_publication(const LbPublication *pub, bool undo, int *need,
+add_publication(const LbPublication *pub, bool undo, LbChangesRoom *need,
 				LbChanges *changes)
 {
+	bool		fits = publication_fits(pub, need, changes);
 	LbEntryScan scan;
 	const int64 *entry;
 
 	/* The sum must not go beyond what an int holds. */
-	if (pub->nentries > (uint32) (INT_MAX - *need))
-		*need = INT_MAX;
+	if (pub->nentries > (uint32) (INT_MAX - need->n))
+		need->n = INT_MAX;
 	else
-		*need += pub->nentries;
-	if (*need > changes->max)
+		need->n += pub->nentries;
+	need->stride = Max(need->stride, longest_stride(pub));
+	if (!fits)
 		return;
-	lb_entry_scan_begin(&scan, pub, changes->width);
+	lb_entry_scan_begin(&scan, pub);
 	while ((entry = lb_entry_scan_next(&scan)) != NULL)
-		lb_add_change(changes, entry, undo);
+		lb_add_change(changes, entry, scan.stride, undo);
 }
 
 static void
@@ -59,7 +91,7 @@ add_unseen(LbUnseen *unseen, FullTransactionId xid)
 
 /* Gather what the snapshot sees of the pending publications. */
 static LbCollect
-collect_pending(const LbLiveBoard *board, const LbCollectArgs *args, int *need)
+collect_pending(const LbLiveBoard *board, const LbCollectArgs *args)
 {
 	dlist_iter	iter;
 
@@ -87,7 +119,7 @@ collect_pending(const LbLiveBoard *board, const LbCollectArgs *args, int *need)
 #endif
 		if (pub->owner_entries != NULL)
 			return LB_COLLECT_WAIT;
-		add_publication(pub, false, need, args->changes);
+		add_publication(pub, false, args->room, args->changes);
 		*args->pending = true;
 	}
 	return LB_COLLECTED;
@@ -95,17 +127,17 @@ collect_pending(const LbLiveBoard *board, const LbCollectArgs *args, int *need)
 
 /*
  * Walk back through a history, from node on, and gather what the snapshot sees
- * of the backlog, and what it does not see of the rest.  need is how many
- * changes there are already.
+ * of the backlog, and what it does not see of the rest.
  */
 static LbCollect
 collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
-				const dlist_node *node, int need)
+				const dlist_node *node)
 {
 	const LbSnapshot *snapshot = args->snapshot;
 	LbChanges  *changes = args->changes;
 	LbUnseen   *unseen = args->unseen;
 	LbSlice    *slice = args->slice;
+	LbChangesRoom *need = args->room;
 	const dlist_node *head = &board->history.head;
 	int			looks = 0;
 
@@ -122,14 +154,14 @@ collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
 			break;
 		if (!applied && args->since != 0)
 			continue;
-		if (need > args->limit || (slice == NULL && looks == MAX_LOOKS))
+		if (need->n > args->limit || (slice == NULL && looks == MAX_LOOKS))
 			return LB_COLLECT_MANY;
-		if (slice != NULL && need > changes->max)
+		if (slice != NULL && need->n > changes->n)
 			break;
 		ended = lb_had_ended(snapshot, pub->xid);
 		if (slice != NULL && applied && looks > 0 &&
 			(looks >= MAX_LOOKS ||
-			 (!ended && need + (int64) pub->nentries > changes->max)))
+			 (!ended && !publication_fits(pub, need, changes))))
 		{
 			slice->next = pub;
 			slice->next_xid = pub->next_xid;
@@ -146,16 +178,13 @@ collect_history(const LbLiveBoard *board, const LbCollectArgs *args,
 		if (applied && pub->node.next != &board->history.head)
 			continue;
 #endif
-		add_publication(pub, applied, &need, changes);
+		add_publication(pub, applied, need, changes);
 		*args->pending |= !applied;
 	}
-	if (need > args->limit)
+	if (need->n > args->limit)
 		return LB_COLLECT_MANY;
-	if (need > changes->max || (unseen != NULL && unseen->n > unseen->max))
-	{
-		changes->n = need;
+	if (need->n > changes->n || (unseen != NULL && unseen->n > unseen->max))
 		return LB_COLLECT_ROOM;
-	}
 	return LB_COLLECTED;
 }
 
@@ -163,9 +192,11 @@ LbCollect
 lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
 		   const LbCollectArgs *args)
 {
-	int			need = 0;
-
-	args->changes->n = 0;
+	Assert(args->changes->n == 0);
+	*args->room = (LbChangesRoom)
+	{
+		0, args->changes->stride
+	};
 	if (args->since == 0)
 		*args->pending = false;
 	if (args->unseen != NULL)
@@ -184,42 +215,47 @@ lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
 	 */
 	if (args->since == 0)
 	{
-		LbCollect	result = collect_pending(board, args, &need);
+		LbCollect	result = collect_pending(board, args);
 
 		if (result != LB_COLLECTED)
 			return result;
 	}
-	return collect_history(board, args, board->history.head.prev, need);
+	return collect_history(board, args, board->history.head.prev);
 }
 
 LbCollect
 lb_collect_more(const LbLiveBoard *board, const LbSnapshot *snapshot,
-				LbChanges *changes, LbSlice *slice)
+				LbChanges *changes, LbSlice *slice, LbChangesRoom *room)
 {
 	bool		pending = false;
 	LbCollectArgs args = {
 		.snapshot = snapshot,
 		.changes = changes,
+		.room = room,
 		.limit = INT_MAX,
 		.slice = slice,
 		.pending = &pending
 	};
 
-	changes->n = 0;
+	Assert(changes->n == 0);
+	*room = (LbChangesRoom)
+	{
+		0, changes->stride
+	};
 
 	/* The floor has the next_xid of the newest that has left the history. */
 	if (board->nsettling > 0 || slice->next_xid <= board->floor.next_xid)
 		return LB_COLLECT_TOO_OLD;
-	return collect_history(board, &args, &slice->next->node, 0);
+	return collect_history(board, &args, &slice->next->node);
 }
 
 bool
 lb_collect_applied(const LbLiveBoard *board, uint64 since, LbChanges *changes)
 {
 	const dlist_node *head = &board->history.head;
-	int			need = 0;
+	LbChangesRoom need = {0, changes->stride};
 
-	changes->n = 0;
+	Assert(changes->n == 0);
 	for (const dlist_node *node = head->prev; node != head; node = node->prev)
 	{
 		const LbPublication *pub = dlist_container(LbPublication, node,
@@ -230,7 +266,7 @@ lb_collect_applied(const LbLiveBoard *board, uint64 since, LbChanges *changes)
 		if (pub->version <= since)
 			break;
 		add_publication(pub, false, &need, changes);
-		if (need > changes->max)
+		if (need.n > changes->n)
 			return false;
 	}
 	return true;

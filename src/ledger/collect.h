@@ -16,7 +16,7 @@
 typedef enum LbCollect
 {
 	LB_COLLECTED,
-	LB_COLLECT_ROOM,			/* changes->n is how much room is needed */
+	LB_COLLECT_ROOM,			/* *room is how much room is needed */
 	LB_COLLECT_MORE,			/* a part; the rest in further slices */
 	LB_COLLECT_MANY,			/* more than the limit */
 	LB_COLLECT_AGAIN,			/* there is something to do without the lock */
@@ -25,6 +25,13 @@ typedef enum LbCollect
 	LB_COLLECT_BACKLOG,			/* lb_apply_backlog() saves corrections */
 	LB_COLLECT_TOO_OLD			/* the history does not reach back so far */
 } LbCollect;
+
+/* Room for changes: how many, and the stride that they need. */
+typedef struct LbChangesRoom
+{
+	int			n;
+	int			stride;
+} LbChangesRoom;
 
 /* Transactions that a snapshot does not see. */
 typedef struct LbUnseen
@@ -46,7 +53,8 @@ typedef struct LbCollectArgs
 {
 	const LbSnapshot *snapshot;
 	LbOutcomes *outcomes;		/* of transactions, as far as looked up */
-	LbChanges  *changes;		/* gets the changes */
+	LbChanges  *changes;		/* gets the changes; empty at first */
+	LbChangesRoom *room;		/* set to what they need, with LB_COLLECT_ROOM */
 	LbUnseen   *unseen;			/* gets the xids that the snapshot does not
 								 * see, for serializable transactions; or NULL */
 
@@ -88,7 +96,8 @@ extern LbCollect lb_collect(const LbStripe *stripe, const LbLiveBoard *board,
  */
 extern LbCollect lb_collect_more(const LbLiveBoard *board,
 								 const LbSnapshot *snapshot,
-								 LbChanges *changes, LbSlice *slice);
+								 LbChanges *changes, LbSlice *slice,
+								 LbChangesRoom *room);
 
 /*
  * Gather all that has got into the index after since, a former board->applied,

@@ -10,8 +10,8 @@
  * The publication is applied in steps.  A step removes or inserts one key.
  * The keys are sorted, so that a step finds its neighbour's blocks in the
  * cache, and the blocks of a slice can be prefetched.  They are copies, since
- * looking each up in its entry would be a cache miss.  A build's queue gets a
- * half of an entry for each step.
+ * looking each up in its entry would be a cache miss.  A build's queue gets
+ * each step as a change of one key.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,21 +41,19 @@ StaticAssertDecl(SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 				 "one call prefetches a slice");
 
 LbSteps
-lb_make_steps(const LbSharedBoard *shared, const int64 *entries,
-			  uint32 nentries)
+lb_make_steps(const LbSharedBoard *shared, const LbEntries *entries)
 {
-	int			width = shared->shape.width;
-	int			stride = lb_entry_words(width);
-	Size		size = width * sizeof(int64);
+	int			stride = entries->stride;
+	Size		size = stride * sizeof(int64);
 	uint64		nold = 0;
 	uint64		nnew = 0;
 	int64	   *keys;
 	int64	   *old;
 	int64	   *new;
 
-	for (uint32 i = 0; i < nentries; i++)
+	for (uint32 i = 0; i < entries->n; i++)
 	{
-		int64		flags = entries[(Size) i * stride];
+		int64		flags = lb_entry_at(entries, i)[0];
 
 		nold += (flags & LB_HAS_OLD) != 0;
 		nnew += (flags & LB_HAS_NEW) != 0;
@@ -66,42 +64,42 @@ lb_make_steps(const LbSharedBoard *shared, const int64 *entries,
 	if (keys == NULL)
 		return (LbSteps)
 	{
-		.keys = NULL,.n = nentries
+		.keys = NULL,.n = entries->n
 	};
 
 	old = keys;
-	new = keys + nold * width;
-	for (uint32 i = 0; i < nentries; i++)
+	new = keys + nold * stride;
+	for (uint32 i = 0; i < entries->n; i++)
 	{
-		const int64 *entry = entries + (Size) i * stride;
+		const int64 *entry = lb_entry_at(entries, i);
 
 		if (entry[0] & LB_HAS_OLD)
 		{
 			memcpy(old, entry + 1, size);
-			old += width;
+			old += stride;
 		}
 		if (entry[0] & LB_HAS_NEW)
 		{
-			memcpy(new, entry + 1 + width, size);
-			new += width;
+			memcpy(new, entry + 1 + stride, size);
+			new += stride;
 		}
 	}
-	lb_sort_words(keys, nold, width);
-	lb_sort_words(keys + nold * width, nnew, width);
+	lb_sort_words(keys, nold, stride);
+	lb_sort_words(keys + nold * stride, nnew, stride);
 	return (LbSteps)
 	{
 		.keys = keys,.n = nold + nnew,.nremoved = nold
 	};
 }
 
-/* Take one step, which is an entry or half of one. */
+/* Take one step: a change, or half of one. */
 static void
 take_step(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
-		  FullTransactionId xid, const int64 *entry)
+		  FullTransactionId xid, const int64 *old, const int64 *new)
 {
 	if (stripe->queueing)
-		lb_queue_entry(shared, board, xid, entry);
-	lb_live_board_apply(shared, board, entry, NULL, NULL);
+		lb_queue_change(shared, board, xid, old, new);
+	lb_live_board_apply(shared, board, old, new, NULL, NULL);
 }
 
 /*
@@ -109,21 +107,20 @@ take_step(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
  * first, and the paths to some of the keys.
  */
 static void
-prefetch_steps(const LbSharedBoard *shared, const LbIndex *index,
-			   const LbSteps *steps, uint64 n, uint64 end)
+prefetch_steps(const LbPublication *pub, const LbIndex *index, uint64 n,
+			   uint64 end)
 {
 	const LbArena *arena = &lb_shared->arena;
-	int			width = shared->shape.width;
 	const int64 *keys[SLICE / PREFETCH_EVERY] = {NULL};
 	LbPath		paths[SLICE / PREFETCH_EVERY];
 	int			nkeys = 0;
 
 	for (uint64 i = n; i < end; i++)
 	{
-		const int64 *key = steps->keys + i * width;
+		const int64 *key = pub->steps.keys + i * pub->stride;
 
 		lb_index_prefetch_hash(arena, index,
-							   key + width - shared->shape.member_words);
+							   lb_key_member(&pub->shared->shape, key));
 		if ((i - n) % PREFETCH_EVERY == 0)
 			keys[nkeys++] = key;
 	}
@@ -136,25 +133,28 @@ take_steps(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 		   const LbPublication *pub, uint64 n, uint64 end)
 {
 	const LbSteps *steps = &pub->steps;
-	int			width = shared->shape.width;
+	int			stride = pub->stride;
 
 	if (steps->keys == NULL)
 	{
 		for (; n < end; n++)
-			take_step(shared, stripe, board, pub->xid,
-					  pub->owner_entries + n * lb_entry_words(width));
+		{
+			const int64 *entry = pub->owner_entries +
+				n * lb_entry_words(stride);
+
+			take_step(shared, stripe, board, pub->xid, lb_old_key(entry),
+					  lb_new_key(entry, stride));
+		}
 		return;
 	}
-	prefetch_steps(shared, &board->index, steps, n, end);
+	prefetch_steps(pub, &board->index, n, end);
 	for (; n < end; n++)
 	{
+		const int64 *key = steps->keys + n * stride;
 		bool		new = n >= steps->nremoved;
-		int64		half[1 + 2 * LB_MAX_WIDTH];
 
-		half[0] = new ? LB_HAS_NEW : LB_HAS_OLD;
-		memcpy(half + 1 + (new ? width : 0), steps->keys + n * width,
-			   width * sizeof(int64));
-		take_step(shared, stripe, board, pub->xid, half);
+		take_step(shared, stripe, board, pub->xid, new ? NULL : key,
+				  new ? key : NULL);
 	}
 }
 

@@ -24,7 +24,7 @@
  * only when interrupted.
  */
 extern LbSteps lb_make_steps(const LbSharedBoard *shared,
-							 const int64 *entries, uint32 nentries);
+							 const LbEntries *entries);
 
 /*
  * Settle the owner's large publication.  Needs the stripe's exclusive lock,

@@ -54,7 +54,7 @@ typedef struct Publish
 	LbStripe   *stripe;
 	LbMem		mem;
 	bool		large;
-	LbRef		pages;			/* further entries, unless large */
+	LbPublicationRoom room;		/* for the entries, unless large */
 	LbSteps		steps;			/* if large */
 	LbOutcomes	outcomes;		/* unknown is that of the blocker */
 	bool		wait;			/* the blocker has committed, and its owner
@@ -84,9 +84,10 @@ settle_shared(LbPublication *pub)
 		LbEntryScan scan;
 		const int64 *entry;
 
-		lb_entry_scan_begin(&scan, pub, shared->shape.width);
+		lb_entry_scan_begin(&scan, pub);
 		while ((entry = lb_entry_scan_next(&scan)) != NULL)
-			lb_queue_entry(shared, board, pub->xid, entry);
+			lb_queue_change(shared, board, pub->xid, lb_old_key(entry),
+							lb_new_key(entry, scan.stride));
 	}
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
@@ -215,16 +216,15 @@ lb_disown_prepared(LbPublication *pub)
 static bool
 members_meet(const LbNetChanges *changes, const LbPublication *pub)
 {
-	int			width = changes->shared->shape.width;
-	int			words = changes->shared->shape.member_words;
+	const LbShape *shape = &changes->shared->shape;
 	bool		found = false;
 	LbEntryScan scan;
 	const int64 *theirs;
 
-	lb_entry_scan_begin(&scan, pub, width);
+	lb_entry_scan_begin(&scan, pub);
 	while (!found && (theirs = lb_entry_scan_next(&scan)) != NULL)
-		(void) lb_find_entry(changes->entries, (int) changes->nentries, width,
-							 lb_entry_member(theirs, width, words), words,
+		(void) lb_find_entry(shape, &changes->entries,
+							 lb_entry_member(shape, theirs, scan.stride),
 							 &found);
 	return found;
 }
@@ -323,7 +323,7 @@ try_publish(Publish *p)
 	if (board == NULL)
 		return !blocked;
 
-	pub = lb_new_publication(shared, p->stripe);
+	pub = lb_new_publication(shared, p->stripe, &p->room);
 	if (pub == NULL)
 	{
 		lb_live_board_release(shared, p->stripe, ref);
@@ -333,12 +333,13 @@ try_publish(Publish *p)
 	pub->board = ref;
 	if (p->large)
 	{
-		pub->nentries = changes->nentries;
-		pub->owner_entries = changes->entries;
+		pub->nentries = changes->entries.n;
+		pub->stride = changes->entries.stride;
+		pub->owner_entries = changes->entries.words;
 		pub->steps = p->steps;
 	}
 	else
-		lb_set_entries(pub, changes->entries, changes->nentries, p->pages);
+		lb_set_entries(pub, &changes->entries, &p->room);
 	dlist_push_tail(&board->pending, &pub->node);
 	pub->linked = true;
 	board->version++;
@@ -354,7 +355,7 @@ try_publish(Publish *p)
 /*
  * Look up the outcome of the transaction that blocks a publish, or wait until
  * its owner has gone on, a tenth of a second at most.  Holds no lock.  If that
- * raises, the pages are given back.
+ * raises, the memory is given back.
  */
 static void
 resolve_blocker(Publish *p)
@@ -373,7 +374,7 @@ resolve_blocker(Publish *p)
 	}
 	PG_CATCH();
 	{
-		lb_free_pages(&p->mem, p->pages);
+		lb_give_room(&p->mem, &p->room);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -389,15 +390,13 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 		.stripe = &shared->stripes[lb_value_stripe(shared->family,
 												   changes->hash)],
 		.mem = lb_mem(shared),
-		.large = changes->nentries > LB_LARGE_ENTRIES && !prepare,
-		.pages = LB_NONE
+		.large = changes->entries.n > LB_LARGE_ENTRIES && !prepare
 	};
 
 	/* Take memory while no lock is held. */
 	if (p.large)
-		p.steps = lb_make_steps(shared, changes->entries, changes->nentries);
-	else if (!lb_copy_pages(&p.mem, lb_entry_words(shared->shape.width),
-							changes->entries, changes->nentries, &p.pages))
+		p.steps = lb_make_steps(shared, &changes->entries);
+	else if (!lb_take_room(&p.mem, &shared->shape, &changes->entries, &p.room))
 		return NULL;
 
 	lb_lock_to_write(p.stripe);
@@ -416,6 +415,6 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 	}
 	LWLockRelease(&p.stripe->lock);
 	if (p.pub == NULL)
-		lb_free_pages(&p.mem, p.pages);
+		lb_give_room(&p.mem, &p.room);
 	return p.pub;
 }

@@ -19,8 +19,7 @@ typedef struct LbNetChanges
 	uint64		generation;		/* of shared */
 	const LbValue *value;		/* the board's */
 	uint32		hash;			/* of the value */
-	const int64 *entries;		/* net, in order of their members */
-	uint32		nentries;
+	LbEntries	entries;		/* net, in order of their members */
 } LbNetChanges;
 
 /*

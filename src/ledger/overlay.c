@@ -22,7 +22,113 @@
 
 static uint64 serials = 0;
 
-/* Entries by their old keys; first those that have none.  arg is the width. */
+/*
+ * Of long members, the first words are sorted by digits, and then the members
+ * that agree in these are compared.
+ */
+#define MEMBER_WORDS 2
+
+int
+lb_entry_stride(const LbShape *shape, const int64 *entry, int stride)
+{
+	const int64 *old = lb_old_key(entry);
+	const int64 *new = lb_new_key(entry, stride);
+	int			oldwords;
+	int			newwords;
+
+	if (!lb_shape_varies(shape))
+		return shape->width;
+	oldwords = old == NULL ? 0 : lb_key_words(shape, old);
+	newwords = new == NULL ? 0 : lb_key_words(shape, new);
+	return Max(oldwords, newwords);
+}
+
+void
+lb_copy_entries(const LbShape *shape, int64 *to, int stride,
+				const LbEntries *entries, uint32 first, uint32 n)
+{
+	int			words = lb_entry_words(stride);
+
+	if (stride == entries->stride)
+	{
+		memcpy(to, lb_entry_at(entries, first),
+			   (Size) n * words * sizeof(int64));
+		return;
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		const int64 *entry = lb_entry_at(entries, first + i);
+
+		lb_make_entry(shape, to + (Size) i * words, stride, lb_old_key(entry),
+					  lb_new_key(entry, entries->stride));
+	}
+}
+
+/*
+ * Move n keys, which are a distance apart, to a longer one, in place; zeros
+ * get behind each.
+ */
+static void
+spread_keys(int64 *keys, int n, int from, int to)
+{
+	for (int i = n - 1; i >= 0; i--)
+	{
+		int64	   *key = keys + (Size) i * to;
+
+		memmove(key, keys + (Size) i * from, from * sizeof(int64));
+		memset(key + from, 0, (to - from) * sizeof(int64));
+	}
+}
+
+/* The same for entries. */
+static void
+spread_entries(int64 *entries, int n, int from, int to)
+{
+	for (int i = n - 1; i >= 0; i--)
+	{
+		const int64 *entry = entries + (Size) i * lb_entry_words(from);
+		int64	   *place = entries + (Size) i * lb_entry_words(to);
+		int64		flags = entry[0];
+
+		/* The new key moves farther than the old one. */
+		memmove(place + 1 + to, entry + 1 + from, from * sizeof(int64));
+		memset(place + 1 + to + from, 0, (to - from) * sizeof(int64));
+		memmove(place + 1, entry + 1, from * sizeof(int64));
+		memset(place + 1 + from, 0, (to - from) * sizeof(int64));
+		place[0] = flags;
+	}
+}
+
+/*
+ * The stride to give to a container of a stride that is to hold a longer one:
+ * a little more than that, so that a container is not spread often.
+ */
+static int
+longer_stride(int stride, int needed)
+{
+	return Min(Max(needed, stride + stride / 2), LB_MAX_KEY_WORDS);
+}
+
+bool
+lb_changes_fit(LbChanges *changes, int n, int stride)
+{
+	uint64		all = (uint64) changes->n + n;
+
+	if (stride > changes->stride)
+	{
+		int			longer = longer_stride(changes->stride, stride);
+
+		if (all * lb_entry_words(longer) > changes->room)
+			longer = stride;
+		if (all * lb_entry_words(longer) > changes->room)
+			return false;
+		spread_entries(changes->words, changes->n, changes->stride, longer);
+		changes->stride = longer;
+	}
+	return all * lb_entry_words(changes->stride) <= changes->room;
+}
+
+/* Entries by their old keys; first those that have none.  arg is the stride. */
 static int
 old_cmp(const void *a, const void *b, void *arg)
 {
@@ -49,21 +155,22 @@ old_cmp(const void *a, const void *b, void *arg)
  * that order.  A key that is new in one and old in another is not in the sum.
  */
 static bool
-sum_entries(int64 *entries, int n, int width)
+sum_entries(int64 *entries, int n, int stride)
 {
-	int			words = lb_entry_words(width);
+	int			words = lb_entry_words(stride);
 	int			first = 0;
 	int			nolds = 0;
 	int			nnews = 0;
-	int64		sum[1 + 2 * LB_MAX_WIDTH] = {0};
+	int64		sum[LB_MAX_ENTRY_WORDS];
 
-	qsort_arg(entries, n, words * sizeof(int64), old_cmp, &width);
+	memset(sum, 0, words * sizeof(int64));
+	qsort_arg(entries, n, words * sizeof(int64), old_cmp, &stride);
 	while (first < n && !(entries[(Size) first * words] & LB_HAS_OLD))
 		first++;
 	for (int i = 0; i < n; i++)
 	{
 		int64	   *entry = entries + (Size) i * words;
-		const int64 *key = lb_entry_new(entry, width);
+		const int64 *key = lb_entry_new(entry, stride);
 		int64	   *old;
 		int			lo;
 		int			hi;
@@ -71,7 +178,7 @@ sum_entries(int64 *entries, int n, int width)
 		if (!(entry[0] & LB_HAS_NEW))
 			continue;
 		lo = first + lb_keys_before(entries + (Size) first * words + 1,
-									n - first, words, key, width, false);
+									n - first, words, key, stride, false);
 		if (lo == n)
 			continue;
 
@@ -79,7 +186,7 @@ sum_entries(int64 *entries, int n, int width)
 		old = entries + (Size) lo * words;
 		hi = lo + (int) (old[0] >> TAKEN_SHIFT);
 		if (hi == n ||
-			lb_words_cmp(entries + (Size) hi * words + 1, key, width) != 0)
+			lb_words_cmp(entries + (Size) hi * words + 1, key, stride) != 0)
 			continue;
 		old[0] += 1 << TAKEN_SHIFT;
 		entries[(Size) hi * words] &= ~LB_HAS_OLD;
@@ -91,10 +198,10 @@ sum_entries(int64 *entries, int n, int width)
 
 		if ((entry[0] & LB_HAS_OLD) && nolds++ == 0)
 			memcpy(lb_entry_old(sum), lb_entry_old(entry),
-				   width * sizeof(int64));
+				   stride * sizeof(int64));
 		if ((entry[0] & LB_HAS_NEW) && nnews++ == 0)
-			memcpy(lb_entry_new(sum, width), lb_entry_new(entry, width),
-				   width * sizeof(int64));
+			memcpy(lb_entry_new(sum, stride), lb_entry_new(entry, stride),
+				   stride * sizeof(int64));
 	}
 	sum[0] = (nolds > 0 ? LB_HAS_OLD : 0) | (nnews > 0 ? LB_HAS_NEW : 0);
 	memcpy(entries, sum, words * sizeof(int64));
@@ -110,32 +217,100 @@ sort_words(int64 *tuples, int n, int nwords)
 	RESUME_INTERRUPTS();
 }
 
+/* The member of a change. */
+static inline const int64 *
+member_at(const LbChanges *changes, int64 i)
+{
+	return lb_entry_member(&changes->shape, lb_change_at(changes, (int) i),
+						   changes->stride);
+}
+
 bool
 lb_changes_are_net(const LbChanges *changes)
 {
-	int			width = changes->width;
-	int			words = lb_entry_words(width);
-	const int64 *entry = changes->words;
-
-	for (int i = 1; i < changes->n; i++, entry += words)
+	for (int i = 1; i < changes->n; i++)
 	{
-		if (*lb_entry_member(entry, width, 1) >=
-			*lb_entry_member(entry + words, width, 1))
+		if (lb_member_cmp(&changes->shape, member_at(changes, i - 1),
+						  member_at(changes, i)) >= 0)
 			return false;
 	}
 	return true;
 }
 
+/*
+ * Numbers of changes, in the order of their members.  Each is behind the first
+ * words of the member, so nwords + 1 words apart.
+ */
+typedef struct Order
+{
+	const LbChanges *changes;
+	int			nwords;			/* of a member */
+	int64	   *tuples;
+} Order;
+
+static int
+member_cmp(const void *a, const void *b, void *arg)
+{
+	const Order *order = (const Order *) arg;
+
+	return lb_member_cmp(&order->changes->shape,
+						 member_at(order->changes,
+								   ((const int64 *) a)[order->nwords]),
+						 member_at(order->changes,
+								   ((const int64 *) b)[order->nwords]));
+}
+
+/* Order the changes.  Uses order->tuples, which has room for them. */
+static void
+order_changes(Order *order)
+{
+	const LbShape *shape = &order->changes->shape;
+	int			n = order->changes->n;
+	int			nwords = order->nwords;
+	int			ntuple = nwords + 1;
+	int			end;
+
+	for (int i = 0; i < n; i++)
+	{
+		const int64 *member = member_at(order->changes, i);
+		int64	   *tuple = order->tuples + (Size) i * ntuple;
+		int			words = lb_member_length(shape, member);
+
+		for (int w = 0; w < nwords; w++)
+			tuple[w] = w < words ? member[w] : 0;
+		tuple[nwords] = i;
+	}
+	sort_words(order->tuples, n, ntuple);
+	if (!lb_shape_varies(shape) && shape->member_words <= nwords)
+		return;
+
+	/* Sort those that agree in their first words. */
+	for (int first = 0; first < n; first = end)
+	{
+		int64	   *tuple = order->tuples + (Size) first * ntuple;
+
+		end = first + 1;
+		while (end < n &&
+			   lb_words_cmp(tuple, order->tuples + (Size) end * ntuple,
+							nwords) == 0)
+			end++;
+		if (end - first > 1)
+			qsort_arg(tuple, end - first, ntuple * sizeof(int64), member_cmp,
+					  order);
+	}
+}
+
 int
 lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 {
-	int			width = changes->width;
-	int			words = lb_entry_words(width);
+	int			stride = changes->stride;
+	int			words = lb_entry_words(stride);
 	Size		size = words * sizeof(int64);
 	int			n = changes->n;
 	int			nentries = 0;
 	int			next = 0;
-	int64	   *order;
+	int			ntuple;
+	Order		order;
 
 	lb_count_work(n);
 	*ambiguous = false;
@@ -146,35 +321,35 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 	}
 
 	/*
-	 * Sort only pairs of a member and the change's number.  They fit behind
-	 * the entries that have been made so far: an entry takes the place of
-	 * pairs that have been used.
+	 * Sort only the first words of the members, each with the change's
+	 * number.  They fit behind the entries that have been made so far: an
+	 * entry takes the place of tuples that have been used.
 	 */
-	order = entries + (Size) n * (words - 2);
-	for (int i = 0; i < n; i++)
-	{
-		order[(Size) i * 2] = *lb_entry_member(changes->words +
-											   (Size) i * words, width, 1);
-		order[(Size) i * 2 + 1] = i;
-	}
-	sort_words(order, n, 2);
+	order.changes = changes;
+	order.nwords = lb_shape_varies(&changes->shape) ? MEMBER_WORDS :
+		Min(MEMBER_WORDS, changes->shape.member_words);
+	ntuple = order.nwords + 1;
+	order.tuples = entries + (Size) n * (words - ntuple);
+	order_changes(&order);
 
 	while (next < n)
 	{
 		int64	   *sum = entries + (Size) nentries * words;
-		int64		member = order[(Size) next * 2];
+		int64		number = order.tuples[(Size) next * ntuple + order.nwords];
+		const int64 *member = member_at(changes, number);
 		int			count = 0;
 
-		while (next < n && order[(Size) next * 2] == member)
+		do
 		{
-			int64		number = order[(Size) next * 2 + 1];
-
-			memcpy(sum + (Size) count * words,
-				   changes->words + (Size) number * words, size);
+			memcpy(sum + (Size) count * words, lb_change_at(changes, number),
+				   size);
 			count++;
-			next++;
-		}
-		if (count > 1 && !sum_entries(sum, count, width))
+			if (++next == n)
+				break;
+			number = order.tuples[(Size) next * ntuple + order.nwords];
+		} while (lb_member_cmp(&changes->shape, member,
+							   member_at(changes, number)) == 0);
+		if (count > 1 && !sum_entries(sum, count, stride))
 			*ambiguous = true;
 		if (sum[0] != 0)
 			nentries++;
@@ -183,19 +358,19 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 }
 
 bool
-lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
+lb_overlay_init(LbOverlay *overlay, const LbShape *shape, Size room)
 {
-	Size		size = (Size) Max(max, 1) * sizeof(int64);
+	Size		size = Max(room, 1) * sizeof(int64);
 	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
 
 	memset(overlay, 0, sizeof(LbOverlay));
 	overlay->serial = ++serials;
-	overlay->width = width;
-	overlay->member_words = member_words;
-	overlay->max = max;
-	overlay->entries = palloc_extended(lb_entry_words(width) * size, flags);
-	overlay->removed = palloc_extended(width * size, flags);
-	overlay->added = palloc_extended(width * size, flags);
+	overlay->shape = *shape;
+	overlay->stride = lb_least_stride(shape);
+	overlay->room = room;
+	overlay->entries = palloc_extended(size, flags);
+	overlay->removed = palloc_extended(size / 2, flags);
+	overlay->added = palloc_extended(size / 2, flags);
 	return overlay->entries != NULL && overlay->removed != NULL &&
 		overlay->added != NULL;
 }
@@ -203,9 +378,12 @@ lb_overlay_init(LbOverlay *overlay, int width, int member_words, int max)
 void
 lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 {
-	int			width = overlay->width;
+	int			stride = changes->stride;
+	Size		size = stride * sizeof(int64);
 
-	Assert(changes->n <= overlay->max);
+	Assert((Size) changes->n * lb_entry_words(stride) <= overlay->room);
+	overlay->shape = changes->shape;
+	overlay->stride = stride;
 	overlay->serial = ++serials;
 	overlay->checked = false;
 	overlay->nremoved = 0;
@@ -215,104 +393,121 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 	for (int i = 0; i < overlay->nentries; i++)
 	{
 		int64	   *entry = overlay->entries +
-			(Size) i * lb_entry_words(width);
+			(Size) i * lb_entry_words(stride);
 
 		if (entry[0] & LB_HAS_OLD)
-			memcpy(overlay->removed + (Size) width * overlay->nremoved++,
-				   lb_entry_old(entry), width * sizeof(int64));
+			memcpy(overlay->removed + (Size) stride * overlay->nremoved++,
+				   lb_entry_old(entry), size);
 		if (entry[0] & LB_HAS_NEW)
-			memcpy(overlay->added + (Size) width * overlay->nadded++,
-				   lb_entry_new(entry, width), width * sizeof(int64));
+			memcpy(overlay->added + (Size) stride * overlay->nadded++,
+				   lb_entry_new(entry, stride), size);
 	}
-	sort_words(overlay->removed, overlay->nremoved, width);
-	sort_words(overlay->added, overlay->nadded, width);
-}
-
-int
-lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
-{
-	return lb_find_entry(overlay->entries, overlay->nentries, overlay->width,
-						 member, overlay->member_words, found);
+	sort_words(overlay->removed, overlay->nremoved, stride);
+	sort_words(overlay->added, overlay->nadded, stride);
 }
 
 /* Insert a key into n others in order, or remove it. */
 static void
-change_keys(int64 *keys, int *n, int width, const int64 *key, bool insert)
+change_keys(int64 *keys, int *n, int stride, const int64 *key, bool insert)
 {
-	int			at = lb_keys_before(keys, *n, width, key, width, false);
-	int64	   *place = keys + (Size) at * width;
+	int			at = lb_keys_before(keys, *n, stride, key, stride, false);
+	int64	   *place = keys + (Size) at * stride;
 
 	if (insert)
 	{
-		memmove(place + width, place,
-				(Size) (*n - at) * width * sizeof(int64));
-		memcpy(place, key, width * sizeof(int64));
+		memmove(place + stride, place,
+				(Size) (*n - at) * stride * sizeof(int64));
+		memcpy(place, key, stride * sizeof(int64));
 		(*n)++;
 	}
 	else
 	{
-		Assert(at < *n && lb_words_cmp(place, key, width) == 0);
+		Assert(at < *n && lb_words_cmp(place, key, stride) == 0);
 		(*n)--;
-		memmove(place, place + width,
-				(Size) (*n - at) * width * sizeof(int64));
+		memmove(place, place + stride,
+				(Size) (*n - at) * stride * sizeof(int64));
 	}
 }
 
-int
-lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta)
+/* Remove the keys of an entry from an overlay's, or insert them. */
+static void
+change_entry_keys(LbOverlay *overlay, const int64 *entry, bool insert)
 {
-	int			width = overlay->width;
-	int			words = lb_entry_words(width);
-	Size		size = words * sizeof(int64);
-	bool		ambiguous;
-	int			n = lb_net_changes(changes, delta, &ambiguous);
+	const int64 *old = lb_old_key(entry);
+	const int64 *new = lb_new_key(entry, overlay->stride);
 
+	if (old != NULL)
+		change_keys(overlay->removed, &overlay->nremoved, overlay->stride, old,
+					insert);
+	if (new != NULL)
+		change_keys(overlay->added, &overlay->nadded, overlay->stride, new,
+					insert);
+}
+
+/* Add an entry to an overlay of the same stride, which has room for it. */
+static void
+add_entry(LbOverlay *overlay, const int64 *entry)
+{
+	int			words = lb_entry_words(overlay->stride);
+	Size		size = words * sizeof(int64);
+	int64		sum[2 * LB_MAX_ENTRY_WORDS];
+	bool		found;
+	int			at = lb_overlay_find(overlay,
+									 lb_entry_member(&overlay->shape, entry,
+													 overlay->stride),
+									 &found);
+	int64	   *place = overlay->entries + (Size) at * words;
+
+	memcpy(sum, entry, size);
+	if (found)
+	{
+		memcpy(sum + words, place, size);
+		if (!sum_entries(sum, 2, overlay->stride))
+			overlay->ambiguous = true;
+		change_entry_keys(overlay, place, false);
+		if (sum[0] == 0)
+		{
+			overlay->nentries--;
+			memmove(place, place + words,
+					(Size) (overlay->nentries - at) * size);
+			return;
+		}
+	}
+	else
+	{
+		memmove(place + words, place,
+				(Size) (overlay->nentries - at) * size);
+		overlay->nentries++;
+	}
+	memcpy(place, sum, size);
+	change_entry_keys(overlay, sum, true);
+}
+
+bool
+lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta, int *n)
+{
+	bool		ambiguous;
+	int			stride;
+
+	if (!lb_changes_fit(changes, 0, overlay->stride))
+		return false;
+	stride = changes->stride;
+	if (((uint64) overlay->nentries + changes->n) * lb_entry_words(stride) >
+		overlay->room)
+		return false;
+	if (stride > overlay->stride)
+	{
+		spread_entries(overlay->entries, overlay->nentries, overlay->stride,
+					   stride);
+		spread_keys(overlay->removed, overlay->nremoved, overlay->stride,
+					stride);
+		spread_keys(overlay->added, overlay->nadded, overlay->stride, stride);
+		overlay->stride = stride;
+	}
+	*n = lb_net_changes(changes, delta, &ambiguous);
 	overlay->serial = ++serials;
 	overlay->ambiguous |= ambiguous;
-	for (int i = 0; i < n; i++)
-	{
-		const int64 *entry = delta + (Size) i * words;
-		int64		sum[2 * (1 + 2 * LB_MAX_WIDTH)];
-		bool		found;
-		int			at = lb_overlay_find(overlay,
-										 lb_entry_member(entry, width,
-														 overlay->member_words),
-										 &found);
-		int64	   *place = overlay->entries + (Size) at * words;
-
-		memcpy(sum, entry, size);
-		if (found)
-		{
-			memcpy(sum + words, place, size);
-			if (!sum_entries(sum, 2, width))
-				overlay->ambiguous = true;
-			if (place[0] & LB_HAS_OLD)
-				change_keys(overlay->removed, &overlay->nremoved, width,
-							lb_entry_old(place), false);
-			if (place[0] & LB_HAS_NEW)
-				change_keys(overlay->added, &overlay->nadded, width,
-							lb_entry_new(place, width), false);
-			if (sum[0] == 0)
-			{
-				overlay->nentries--;
-				memmove(place, place + words,
-						(Size) (overlay->nentries - at) * size);
-				continue;
-			}
-		}
-		else
-		{
-			memmove(place + words, place,
-					(Size) (overlay->nentries - at) * size);
-			overlay->nentries++;
-		}
-		memcpy(place, sum, size);
-		if (sum[0] & LB_HAS_OLD)
-			change_keys(overlay->removed, &overlay->nremoved, width,
-						lb_entry_old(sum), true);
-		if (sum[0] & LB_HAS_NEW)
-			change_keys(overlay->added, &overlay->nadded, width,
-						lb_entry_new(sum, width), true);
-	}
-	return n;
+	for (int i = 0; i < *n; i++)
+		add_entry(overlay, delta + (Size) i * lb_entry_words(stride));
+	return true;
 }

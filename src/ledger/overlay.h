@@ -14,14 +14,20 @@
  * An entry: a change of one member on one board, net of everything that a
  * transaction did to it.  It has a word of flags, room for the old key, and
  * room for the new key.  The flags say which keys are there.
+ *
+ * The room for a key is the stride of the container, in words.  Behind a
+ * shorter key there are zeros, so that keys of one stride compare as so many
+ * words.  Without texts the stride is the width of the keys.
  */
 #define LB_HAS_OLD 1
 #define LB_HAS_NEW 2
 
+#define LB_MAX_ENTRY_WORDS (1 + 2 * LB_MAX_KEY_WORDS)
+
 static inline int
-lb_entry_words(int width)
+lb_entry_words(int stride)
 {
-	return 1 + 2 * width;
+	return 1 + 2 * stride;
 }
 
 static inline int64 *
@@ -31,36 +37,109 @@ lb_entry_old(int64 *entry)
 }
 
 static inline int64 *
-lb_entry_new(int64 *entry, int width)
+lb_entry_new(int64 *entry, int stride)
 {
-	return entry + 1 + width;
+	return entry + 1 + stride;
 }
 
-/* The member's words of an entry, in a key that is there. */
+/* The keys of an entry, or NULL. */
 static inline const int64 *
-lb_entry_member(const int64 *entry, int width, int member_words)
+lb_old_key(const int64 *entry)
 {
-	return entry + 1 + ((entry[0] & LB_HAS_OLD) ? width : 2 * width) -
-		member_words;
+	return (entry[0] & LB_HAS_OLD) ? entry + 1 : NULL;
 }
+
+static inline const int64 *
+lb_new_key(const int64 *entry, int stride)
+{
+	return (entry[0] & LB_HAS_NEW) ? entry + 1 + stride : NULL;
+}
+
+/* The member of an entry, in a key that is there. */
+static inline const int64 *
+lb_entry_member(const LbShape *shape, const int64 *entry, int stride)
+{
+	return lb_key_member(shape, entry + 1 +
+						 ((entry[0] & LB_HAS_OLD) ? 0 : stride));
+}
+
+/* The least stride that keys of a shape can have. */
+static inline int
+lb_least_stride(const LbShape *shape)
+{
+	return lb_shape_varies(shape) ? 2 : shape->width;
+}
+
+/* Copy a key to a place of stride words, with zeros behind it. */
+static inline void
+lb_pad_key(const LbShape *shape, int64 *to, int stride, const int64 *key)
+{
+	int			words = lb_key_words(shape, key);
+
+	Assert(words <= stride);
+	memcpy(to, key, words * sizeof(int64));
+	memset(to + words, 0, (stride - words) * sizeof(int64));
+}
+
+/*
+ * Make an entry of an old key and a new one; the one that is NULL is not there.
+ */
+static inline void
+lb_make_entry(const LbShape *shape, int64 *entry, int stride,
+			  const int64 *old, const int64 *new)
+{
+	entry[0] = (old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0);
+	if (old != NULL)
+		lb_pad_key(shape, entry + 1, stride, old);
+	else
+		memset(entry + 1, 0, stride * sizeof(int64));
+	if (new != NULL)
+		lb_pad_key(shape, entry + 1 + stride, stride, new);
+	else
+		memset(entry + 1 + stride, 0, stride * sizeof(int64));
+}
+
+/* The stride that an entry needs: the words of its longer key. */
+extern int	lb_entry_stride(const LbShape *shape, const int64 *entry,
+							int stride);
+
+/* Entries, mostly in order of their members. */
+typedef struct LbEntries
+{
+	const int64 *words;
+	uint32		n;
+	int			stride;
+} LbEntries;
+
+static inline const int64 *
+lb_entry_at(const LbEntries *entries, uint64 i)
+{
+	return entries->words + i * lb_entry_words(entries->stride);
+}
+
+/*
+ * Copy n of the entries, from the first on, to a place for entries of stride,
+ * which is enough for them.
+ */
+extern void lb_copy_entries(const LbShape *shape, int64 *to, int stride,
+							const LbEntries *entries, uint32 first, uint32 n);
 
 /* What lb_find_entry looks for. */
 typedef struct LbEntryBound
 {
-	const int64 *entries;
-	int			width;
+	const LbShape *shape;
+	const LbEntries *entries;
 	const int64 *member;
-	int			member_words;
 } LbEntryBound;
 
 static inline int
 lb_entry_cmp(uint64 i, const LbEntryBound *bound)
 {
-	const int64 *entry = bound->entries + i * lb_entry_words(bound->width);
-
-	return lb_words_cmp(lb_entry_member(entry, bound->width,
-										bound->member_words),
-						bound->member, bound->member_words);
+	return lb_member_cmp(bound->shape,
+						 lb_entry_member(bound->shape,
+										 lb_entry_at(bound->entries, i),
+										 bound->entries->stride),
+						 bound->member);
 }
 
 static inline bool
@@ -70,19 +149,18 @@ lb_entry_is_before(uint64 i, const void *arg)
 }
 
 /*
- * Where a member's entry is, or belongs, among n entries in order of members.
+ * Where a member's entry is, or belongs, among entries in order of members.
  * Sets found.
  */
 static inline int
-lb_find_entry(const int64 *entries, int n, int width, const int64 *member,
-			  int member_words, bool *found)
+lb_find_entry(const LbShape *shape, const LbEntries *entries,
+			  const int64 *member, bool *found)
 {
-	LbEntryBound bound = {entries, width, member, member_words};
-	int			at = (int) lb_lower_bound((uint64) n, lb_entry_is_before,
-										  &bound);
+	LbEntryBound bound = {shape, entries, member};
+	uint64		at = lb_lower_bound(entries->n, lb_entry_is_before, &bound);
 
-	*found = at < n && lb_entry_cmp((uint64) at, &bound) == 0;
-	return at;
+	*found = at < entries->n && lb_entry_cmp(at, &bound) == 0;
+	return (int) at;
 }
 
 /*
@@ -91,28 +169,48 @@ lb_find_entry(const int64 *entries, int n, int width, const int64 *member,
  */
 typedef struct LbChanges
 {
-	int			width;
+	LbShape		shape;
+	int			stride;
 	int			n;
-	int			max;			/* room in words, in changes */
+	Size		room;			/* in words */
 	int64	   *words;
 } LbChanges;
 
-/* Add an entry, for which there is room; with undo, its inverse. */
+/* Make it empty, for keys of a shape. */
 static inline void
-lb_add_change(LbChanges *changes, const int64 *entry, bool undo)
+lb_changes_begin(LbChanges *changes, const LbShape *shape)
 {
-	int			width = changes->width;
-	int64	   *at;
+	changes->shape = *shape;
+	changes->stride = lb_least_stride(shape);
+	changes->n = 0;
+}
 
-	Assert(changes->n < changes->max);
-	at = changes->words + (Size) changes->n * lb_entry_words(width);
-	at[0] = entry[0];
-	if (undo && entry[0] != (LB_HAS_OLD | LB_HAS_NEW))
-		at[0] ^= LB_HAS_OLD | LB_HAS_NEW;
-	memcpy(at + 1, entry + (undo ? 1 + width : 1), width * sizeof(int64));
-	memcpy(at + 1 + width, entry + (undo ? 1 : 1 + width),
-		   width * sizeof(int64));
-	changes->n++;
+static inline int64 *
+lb_change_at(const LbChanges *changes, int i)
+{
+	return changes->words + (Size) i * lb_entry_words(changes->stride);
+}
+
+/*
+ * Whether there is room for n more entries of this stride.  If so, the changes
+ * have this stride or a longer one afterwards.  Allocates nothing, raises
+ * nothing.
+ */
+extern bool lb_changes_fit(LbChanges *changes, int n, int stride);
+
+/*
+ * Add an entry, for which there is room and whose stride is not longer; with
+ * undo, its inverse.
+ */
+static inline void
+lb_add_change(LbChanges *changes, const int64 *entry, int stride, bool undo)
+{
+	const int64 *old = lb_old_key(entry);
+	const int64 *new = lb_new_key(entry, stride);
+
+	Assert(stride <= changes->stride);
+	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
+				  changes->stride, undo ? new : old, undo ? old : new);
 }
 
 /* How a board's index has to be corrected to be what a snapshot sees. */
@@ -121,10 +219,10 @@ typedef struct LbOverlay
 	bool		truncated;		/* the index counts as empty */
 	bool		ambiguous;		/* not known: run the query */
 	bool		checked;		/* old keys were found in the index */
-	int			width;
-	int			member_words;
+	LbShape		shape;
+	int			stride;
 	uint64		serial;			/* of its contents; no other overlay's */
-	int			max;			/* changes that the arrays have room for */
+	Size		room;			/* words of entries; keys have half of it */
 	int			nentries;
 	int64	   *entries;		/* in order of their members */
 	int			nremoved;
@@ -146,11 +244,11 @@ extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);
 
 /*
- * Give the overlay arrays for max changes, in the current memory context.
- * Returns false if there is no memory.
+ * Give the overlay arrays for so many words of entries, in the current memory
+ * context.  Returns false if there is no memory.
  */
-extern bool lb_overlay_init(LbOverlay *overlay, int width, int member_words,
-							int max);
+extern bool lb_overlay_init(LbOverlay *overlay, const LbShape *shape,
+							Size room);
 
 /*
  * Fill the overlay from changes, of which there must not be more than it has
@@ -160,17 +258,32 @@ extern void lb_overlay_fill(LbOverlay *overlay, LbChanges *changes);
 
 /*
  * Add further changes to an overlay that has been filled.  Their entries,
- * netted, are left in delta, which has room for changes->n; returns how many.
- * The overlay must have room for that many more entries.  Allocates nothing,
- * raises nothing.
+ * netted, are left in delta, which has as much room as the changes; *n is how
+ * many.  Returns false if there is no room, and then the overlay is as it was.
+ * Allocates nothing, raises nothing.
  */
-extern int	lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
-						   int64 *delta);
+extern bool lb_overlay_add(LbOverlay *overlay, LbChanges *changes,
+						   int64 *delta, int *n);
+
+/* The entries of an overlay. */
+static inline LbEntries
+lb_overlay_entries(const LbOverlay *overlay)
+{
+	return (LbEntries)
+	{
+		overlay->entries, (uint32) overlay->nentries, overlay->stride
+	};
+}
 
 /*
  * The place of a member's entry, or where it would be.  Sets *found.
  */
-extern int	lb_overlay_find(const LbOverlay *overlay, const int64 *member,
-							bool *found);
+static inline int
+lb_overlay_find(const LbOverlay *overlay, const int64 *member, bool *found)
+{
+	LbEntries	entries = lb_overlay_entries(overlay);
+
+	return lb_find_entry(&overlay->shape, &entries, member, found);
+}
 
 #endif							/* LB_OVERLAY_H */

@@ -58,6 +58,9 @@
 #include "ledger/publication.h"
 #include "util/pause.h"
 
+/* Room for the entries of a part, in words. */
+#define MAX_PART_WORDS (LB_MAX_BATCH * (1 + 2 * LB_MAX_WIDTH))
+
 /* The first entries of a backlog, and where they belong. */
 typedef struct Part
 {
@@ -69,44 +72,67 @@ typedef struct Part
 	LbIndex		index;			/* a copy: where the prefetch begins */
 	LbBatch		batch;
 	uint64		versions[LB_MAX_BATCH]; /* of each entry's publication */
-	int64		words[LB_MAX_BATCH][2 * LB_MAX_WIDTH + 1];	/* the entries */
+	int			nwords;
+	int64		words[MAX_PART_WORDS];	/* of the entries */
 } Part;
 
 /*
- * Copy the first publications of a backlog, as far as they fit into a batch:
+ * Copy the entries of a publication to a part.  Returns false if they do not
+ * fit, and then the part is as it was.
+ */
+static bool
+copy_publication(Part *part, const LbPublication *pub)
+{
+	int			n = part->batch.n;
+	int			nkeys = part->batch.nkeys;
+	int			nwords = part->nwords;
+	LbEntryScan scan;
+	const int64 *entry;
+
+	if (n + pub->nentries > LB_MAX_BATCH)
+		return false;
+	lb_entry_scan_begin(&scan, pub);
+	while ((entry = lb_entry_scan_next(&scan)) != NULL)
+	{
+		int			words = lb_entry_words(scan.stride);
+		int64	   *copy = part->words + part->nwords;
+
+		if (part->nwords + words > MAX_PART_WORDS)
+		{
+			part->batch.n = n;
+			part->batch.nkeys = nkeys;
+			part->nwords = nwords;
+			return false;
+		}
+		memcpy(copy, entry, words * sizeof(int64));
+		part->nwords += words;
+		part->versions[part->batch.n] = pub->version;
+		lb_batch_add(&part->batch, copy, scan.stride);
+	}
+	return true;
+}
+
+/*
+ * Copy the first publications of a backlog, as far as they fit into a part:
  * they may be gone when the lock is taken again.
  */
 static void
 copy_part(Part *part, LbSharedBoard *shared, LbStripe *stripe,
 		  LbLiveBoard *board)
 {
-	int			words = lb_entry_words(shared->shape.width);
-
 	part->shared = shared;
 	part->stripe = stripe;
 	part->generation = shared->generation;
 	part->hash = board->hash;
 	part->applied = board->applied;
 	part->index = board->index;
+	part->nwords = 0;
 	lb_batch_begin(&part->batch);
 	for (dlist_node *node = lb_backlog_first(board);
 		 node != &board->history.head; node = node->next)
 	{
-		LbPublication *pub = dlist_container(LbPublication, node, node);
-		LbEntryScan scan;
-		const int64 *entry;
-
-		if (part->batch.n + pub->nentries > LB_MAX_BATCH)
+		if (!copy_publication(part, dlist_container(LbPublication, node, node)))
 			break;
-		lb_entry_scan_begin(&scan, pub, shared->shape.width);
-		while ((entry = lb_entry_scan_next(&scan)) != NULL)
-		{
-			int			i = part->batch.n;
-
-			memcpy(part->words[i], entry, words * sizeof(int64));
-			part->versions[i] = pub->version;
-			lb_batch_add(&part->batch, shared, part->words[i]);
-		}
 	}
 }
 

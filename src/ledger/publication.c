@@ -3,10 +3,14 @@
  * publication.c
  *	  The memory of publications, and the histories of boards.
  *
- * A publication is a chunk of the arena with its first entries, and a chain of
- * pages with the rest.  It is in one list of its board at a time: pending,
- * until it settles or is discarded, then history.  Its memory goes back when
- * it is in no list and its owner has called back.
+ * A publication is a chunk of the arena with its entries, or with the first of
+ * them, and a chain of pages with the rest.  The entries of the chunk, and those
+ * of a page, have a stride of their own, so that a long key takes room only
+ * where it is.
+ *
+ * A publication is in one list of its board at a time: pending, until it
+ * settles or is discarded, then history.  Its memory goes back when it is in no
+ * list and its owner has called back.
  *
  * A history is in the order of settling, the oldest publication first.  The
  * oldest may leave it when every snapshot sees the publication
@@ -35,8 +39,8 @@ int			lb_history_size = 16 * 1024;
  */
 #define HISTORY_STEP 8192
 
-void
-lb_free_pages(const LbMem *mem, LbRef pages)
+static void
+free_pages(const LbMem *mem, LbRef pages)
 {
 	while (pages != LB_NONE)
 	{
@@ -82,33 +86,69 @@ free_publication(LbSharedBoard *shared, LbPublication *pub)
 {
 	LbMem		mem = lb_mem(shared);
 
-	lb_free_pages(&mem, pub->pages);
-	give_chunk(&mem, &shared->stripes[pub->stripe], pub->self);
+	free_pages(&mem, pub->pages);
+	if (pub->order == 0)
+		give_chunk(&mem, &shared->stripes[pub->stripe], pub->self);
+	else
+		lb_free(&mem, pub->self, pub->order);
 }
 
-bool
-lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
-			  uint32 nentries, LbRef *pages)
+/*
+ * How many entries, from the first on, fit into so many words, and the stride
+ * that they need.
+ */
+static uint32
+count_fitting(const LbShape *shape, const LbEntries *entries, uint32 first,
+			  uint32 words, int *stride)
 {
-	uint32		n = LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride;
+	uint32		n = 0;
+
+	if (!lb_shape_varies(shape))
+	{
+		*stride = shape->width;
+		return Min(entries->n - first, words / lb_entry_words(*stride));
+	}
+	*stride = lb_least_stride(shape);
+	for (; first + n < entries->n; n++)
+	{
+		int			longest = Max(*stride,
+								  lb_entry_stride(shape,
+												  lb_entry_at(entries, first + n),
+												  entries->stride));
+
+		if ((n + 1) * lb_entry_words(longest) > words)
+			break;
+		*stride = longest;
+	}
+	return n;
+}
+
+/* Copy the entries from number n on to a chain of pages. */
+static bool
+copy_pages(const LbMem *mem, const LbShape *shape, const LbEntries *entries,
+		   uint32 n, LbRef *pages)
+{
 	LbRef	   *link = pages;
 
 	*pages = LB_NONE;
-	while (n < nentries)
+	while (n < entries->n)
 	{
 		LbRef		ref = lb_alloc(mem, LB_MAX_ORDER);
 		LbEntryPage *page;
+		int			stride;
 
 		if (ref == LB_NONE)
 		{
-			lb_free_pages(mem, *pages);
+			free_pages(mem, *pages);
 			return false;
 		}
 		page = (LbEntryPage *) lb_ptr(mem->arena, ref);
 		page->next = LB_NONE;
-		page->nentries = Min(nentries - n, lengthof(page->entries) / stride);
-		memcpy(page->entries, entries + (Size) n * stride,
-			   page->nentries * stride * sizeof(int64));
+		page->nentries = count_fitting(shape, entries, n,
+									   lengthof(page->entries), &stride);
+		page->stride = stride;
+		lb_copy_entries(shape, page->entries, stride, entries, n,
+						page->nentries);
 		n += page->nentries;
 		*link = ref;
 		link = &page->next;
@@ -116,11 +156,43 @@ lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
 	return true;
 }
 
+bool
+lb_take_room(const LbMem *mem, const LbShape *shape, const LbEntries *entries,
+			 LbPublicationRoom *room)
+{
+	memset(room, 0, sizeof(LbPublicationRoom));
+	for (; room->order <= LB_MAX_PUBLICATION_ORDER; room->order++)
+	{
+		room->fit = count_fitting(shape, entries, 0,
+								  LB_PUBLICATION_WORDS(room->order),
+								  &room->stride);
+		if (room->fit < entries->n)
+			continue;
+		if (room->order > 0)
+			room->chunk = lb_alloc(mem, room->order);
+		return room->order == 0 || room->chunk != LB_NONE;
+	}
+	room->order = 0;
+	room->fit = count_fitting(shape, entries, 0, LB_PUBLICATION_WORDS(0),
+							  &room->stride);
+	return copy_pages(mem, shape, entries, room->fit, &room->pages);
+}
+
+void
+lb_give_room(const LbMem *mem, const LbPublicationRoom *room)
+{
+	if (room->chunk != LB_NONE)
+		lb_free(mem, room->chunk, room->order);
+	free_pages(mem, room->pages);
+}
+
 LbPublication *
-lb_new_publication(LbSharedBoard *shared, LbStripe *stripe)
+lb_new_publication(LbSharedBoard *shared, LbStripe *stripe,
+				   const LbPublicationRoom *room)
 {
 	LbMem		mem = lb_mem(shared);
-	LbRef		self = take_chunk(&mem, stripe);
+	LbRef		self = room->chunk != LB_NONE ? room->chunk :
+		take_chunk(&mem, stripe);
 	LbPublication *pub;
 
 	if (self == LB_NONE)
@@ -131,23 +203,21 @@ lb_new_publication(LbSharedBoard *shared, LbStripe *stripe)
 	pub->generation = shared->generation;
 	pub->account = shared->account;
 	pub->self = self;
-	pub->pages = LB_NONE;
+	pub->order = room->order;
+	pub->pages = room->pages;
 	pub->stripe = stripe - shared->stripes;
 	pub->owned = true;
 	return pub;
 }
 
 void
-lb_set_entries(LbPublication *pub, const int64 *entries, uint32 nentries,
-			   LbRef pages)
+lb_set_entries(LbPublication *pub, const LbEntries *entries,
+			   const LbPublicationRoom *room)
 {
-	int			stride = lb_entry_words(pub->shared->shape.width);
-	uint32		fit = LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / stride;
-
-	pub->nentries = nentries;
-	pub->pages = pages;
-	memcpy(pub->entries, entries,
-		   Min(nentries, fit) * stride * sizeof(int64));
+	pub->nentries = entries->n;
+	pub->stride = room->stride;
+	lb_copy_entries(&pub->shared->shape, pub->entries, room->stride, entries,
+					0, room->fit);
 }
 
 /*
@@ -195,7 +265,7 @@ lb_stripe_reset(LbSharedBoard *shared, LbStripe *stripe)
 static uint64
 publication_bytes(const LbPublication *pub)
 {
-	uint64		bytes = LB_CHUNK_SIZE;
+	uint64		bytes = LB_CHUNK_SIZE << pub->order;
 
 	for (LbRef page = pub->pages; page != LB_NONE;
 		 page = ((LbEntryPage *) lb_ptr(&lb_shared->arena, page))->next)
@@ -245,8 +315,8 @@ lb_disown_publication(LbPublication *pub)
 		mem.account = pub->account;
 		mem.limit = 0;
 		mem.taken = NULL;
-		lb_free_pages(&mem, pub->pages);
-		lb_free(&mem, pub->self, 0);
+		free_pages(&mem, pub->pages);
+		lb_free(&mem, pub->self, pub->order);
 	}
 }
 

@@ -55,35 +55,50 @@ typedef struct LbPublication
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
-	int			stripe;			/* its number */
+	uint32		nentries;
+	uint8		stripe;			/* its number */
+	uint8		order;			/* of the chunk */
+	uint8		stride;			/* of the entries here, or of a large one's */
 	bool		linked;			/* in one of the lists */
 	bool		done;			/* settled, or of no consequence */
 	bool		owned;			/* its transaction's callback is to come */
 	bool		prepared;		/* ... never will, it was prepared */
 	bool		settling;		/* a large one, between its slices */
-	uint32		nentries;
 	const int64 *owner_entries; /* of a large one, in its owner's memory: no
 								 * other process may follow this */
 	LbSteps		steps;			/* likewise */
 	int64		entries[FLEXIBLE_ARRAY_MEMBER];
 } LbPublication;
 
-/* Words of entries that fit into size bytes behind a publication's header. */
-#define LB_PUBLICATION_WORDS(size) \
-	(((size) - offsetof(LbPublication, entries)) / sizeof(int64))
+/* Words of entries that fit behind the header of a publication. */
+#define LB_PUBLICATION_WORDS(order) \
+	(((LB_CHUNK_SIZE << (order)) - offsetof(LbPublication, entries)) / \
+	 sizeof(int64))
+
+/*
+ * The chunk of a publication is of this order at most.  What does not fit goes
+ * to pages.
+ */
+#define LB_MAX_PUBLICATION_ORDER 2
 
 /* A page of further entries. */
 typedef struct LbEntryPage
 {
 	LbRef		next;
-	uint32		nentries;
+	uint16		nentries;
+	uint16		stride;			/* of the entries on this page */
 	int64		entries[(LB_PAGE_SIZE - 8) / sizeof(int64)];
 } LbEntryPage;
 
-/* A walk over the entries of a publication that is not large. */
+StaticAssertDecl(LB_MAX_ENTRY_WORDS <= (LB_PAGE_SIZE - 8) / sizeof(int64),
+				 "the longest entry fits a page");
+
+/*
+ * A walk over the entries of a publication that is not large.  stride is that
+ * of the entry returned last.
+ */
 typedef struct LbEntryScan
 {
-	const LbPublication *pub;
 	int			stride;
 	uint32		left;
 	const int64 *at;
@@ -92,14 +107,13 @@ typedef struct LbEntryScan
 } LbEntryScan;
 
 static inline void
-lb_entry_scan_begin(LbEntryScan *scan, const LbPublication *pub, int width)
+lb_entry_scan_begin(LbEntryScan *scan, const LbPublication *pub)
 {
-	scan->pub = pub;
-	scan->stride = lb_entry_words(width);
+	scan->stride = pub->stride;
 	scan->left = pub->nentries;
 	scan->at = pub->entries;
-	scan->here = Min(pub->nentries,
-					 LB_PUBLICATION_WORDS(LB_CHUNK_SIZE) / scan->stride);
+	scan->here = Min(pub->nentries, LB_PUBLICATION_WORDS(pub->order) /
+					 lb_entry_words(pub->stride));
 	scan->next = pub->pages;
 }
 
@@ -118,38 +132,52 @@ lb_entry_scan_next(LbEntryScan *scan)
 
 		scan->at = page->entries;
 		scan->here = page->nentries;
+		scan->stride = page->stride;
 		scan->next = page->next;
 	}
 	entry = scan->at;
-	scan->at += scan->stride;
+	scan->at += lb_entry_words(scan->stride);
 	scan->here--;
 	scan->left--;
 	return entry;
 }
 
 /*
- * Copy the entries that do not fit into a publication itself to a chain of
- * pages.  Returns false if the memory is used up.  Takes the arena's lock.
+ * Memory for a publication, which is taken before the stripe is locked: pages
+ * with the entries that do not fit into the publication itself, and a chunk if
+ * it has to be larger than those that the stripe keeps.
  */
-extern bool lb_copy_pages(const LbMem *mem, int stride, const int64 *entries,
-						  uint32 nentries, LbRef *pages);
+typedef struct LbPublicationRoom
+{
+	int			order;			/* of the publication's chunk */
+	LbRef		chunk;			/* LB_NONE: of those that the stripe keeps */
+	uint32		fit;			/* entries that fit into it, the first ones */
+	int			stride;			/* that these have there */
+	LbRef		pages;
+} LbPublicationRoom;
 
-/* Give the pages back. */
-extern void lb_free_pages(const LbMem *mem, LbRef pages);
+/*
+ * Take the memory for entries, and copy those that go to pages.  Returns false
+ * if the memory is used up.  Takes the arena's lock.
+ */
+extern bool lb_take_room(const LbMem *mem, const LbShape *shape,
+						 const LbEntries *entries, LbPublicationRoom *room);
+
+/* Give the memory back. */
+extern void lb_give_room(const LbMem *mem, const LbPublicationRoom *room);
 
 /*
  * A new publication of a stripe, without entries and in no list, or NULL if
- * the memory is used up.  Needs the stripe's exclusive lock.
+ * the memory is used up.  The room's memory is its own from then on.  Needs the
+ * stripe's exclusive lock.
  */
 extern LbPublication *lb_new_publication(LbSharedBoard *shared,
-										 LbStripe *stripe);
+										 LbStripe *stripe,
+										 const LbPublicationRoom *room);
 
-/*
- * Copy entries to a publication.  lb_copy_pages() has copied those that do not
- * fit to pages.
- */
-extern void lb_set_entries(LbPublication *pub, const int64 *entries,
-						   uint32 nentries, LbRef pages);
+/* Copy the entries that the room was taken for to a new publication. */
+extern void lb_set_entries(LbPublication *pub, const LbEntries *entries,
+						   const LbPublicationRoom *room);
 
 /*
  * Unlink a publication that is of no consequence any more, and give its memory

@@ -14,7 +14,8 @@
 
 /*
  * A page of a live board's queue, which install.c walks through and empties.  It
- * holds records of an xid and an entry.
+ * holds records: a word with the xid and with the flags of an entry, which say
+ * which keys follow, the old one first.  The keys have no zeros behind them.
  */
 typedef struct LbQueuePage
 {
@@ -23,12 +24,28 @@ typedef struct LbQueuePage
 	int64		words[(LB_PAGE_SIZE - 8) / sizeof(int64)];
 } LbQueuePage;
 
+StaticAssertDecl(1 + 2 * LB_MAX_KEY_WORDS <= (LB_PAGE_SIZE - 8) / sizeof(int64),
+				 "the longest record fits a page");
+
 /*
- * Append a settled entry to the board's queue.  If there is no memory for it,
- * the build starts over (LbSharedBoard.queue_lost).  Needs the stripe's
- * exclusive lock.
+ * Append a settled change to the board's queue: an old key, a new key, or both;
+ * the other is NULL.  If there is no memory for it, the build starts over
+ * (LbSharedBoard.queue_lost).  Needs the stripe's exclusive lock.
  */
-extern void lb_queue_entry(LbSharedBoard *shared, LbLiveBoard *board,
-						   FullTransactionId xid, const int64 *entry);
+extern void lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
+							FullTransactionId xid, const int64 *old,
+							const int64 *new);
+
+/* A record of a queue. */
+typedef struct LbQueueRecord
+{
+	FullTransactionId xid;
+	const int64 *old;			/* NULL: there is none */
+	const int64 *new;			/* likewise */
+} LbQueueRecord;
+
+/* The record at a place of a page; returns the place of the next one. */
+extern uint32 lb_queue_record(const LbShape *shape, const LbQueuePage *page,
+							  uint32 at, LbQueueRecord *record);
 
 #endif							/* LB_QUEUE_H */

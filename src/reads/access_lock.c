@@ -48,7 +48,7 @@ typedef struct Attempt
 	uint32		state;
 	LbCause		cause;
 	LbCollect	result;
-	int			room;			/* changes that need room */
+	LbChangesRoom room;			/* for changes; or for n deltas */
 	uint64		members;		/* of the board's index */
 
 	/* Of the wait for a large transaction; they last for all attempts. */
@@ -85,7 +85,6 @@ try_locked(LbAccess *a, Attempt *attempt)
 		return AGAIN;
 	board = lb_live_board_find(a->shared, a->stripe, a->target.hash,
 							   &a->target.value, &ref);
-	attempt->room = 0;
 	attempt->result = lb_corrections_collect(a, ref, board, &attempt->room);
 	if (attempt->result != LB_COLLECTED)
 	{
@@ -97,9 +96,9 @@ try_locked(LbAccess *a, Attempt *attempt)
 		return COLLECT;
 	}
 	if (a->distinct &&
-		!lb_corrections_has_room(lb_view_max_deltas(a->overlay)))
+		!lb_corrections_has_deltas(lb_view_max_deltas(a->overlay)))
 	{
-		attempt->room = lb_view_max_deltas(a->overlay);
+		attempt->room.n = lb_view_max_deltas(a->overlay);
 		return DELTAS;
 	}
 	a->begun = 0;
@@ -177,12 +176,17 @@ wait_for_large(LbAccess *a, Attempt *attempt)
 
 /* Make room for what lb_corrections_collect() has found. */
 static bool
-make_room(LbAccess *a, int room)
+make_room(LbAccess *a, const LbChangesRoom *room)
 {
+	int			n = room->n;
+	int			stride = room->stride;
+
 	if (a->own.overlay != NULL)
-		room += 2 * a->own.overlay->nentries;
-	if (room > LB_MAX_CORRECTIONS ||
-		!lb_corrections_make_room(room, a->target.defn->shape.width))
+	{
+		n += 2 * a->own.overlay->nentries;
+		stride = Max(stride, a->own.overlay->stride);
+	}
+	if (n > LB_MAX_CORRECTIONS || !lb_corrections_make_room(n, stride))
 		return false;
 	if (a->unseen.n > a->unseen.max)
 	{
@@ -199,7 +203,7 @@ resolve_collect(LbAccess *a, Attempt *attempt)
 	switch (attempt->result)
 	{
 		case LB_COLLECT_ROOM:
-			if (!make_room(a, attempt->room))
+			if (!make_room(a, &attempt->room))
 				return LB_CAUSE_SNAPSHOT;
 			break;
 		case LB_COLLECT_MANY:
@@ -249,8 +253,7 @@ resolve(LbAccess *a, Outcome outcome, Attempt *attempt)
 			cause = resolve_collect(a, attempt);
 			break;
 		case DELTAS:
-			if (!lb_corrections_make_room(attempt->room,
-										  a->target.defn->shape.width))
+			if (!lb_corrections_make_deltas(attempt->room.n))
 				cause = LB_CAUSE_OWN_CHANGES;
 			break;
 		case AGAIN:

@@ -59,8 +59,8 @@
 #define LB_ROWS_PER_CORRECTION 16
 #define LB_FREE_CORRECTIONS 2048
 
-/* The most changes whose memory is kept from one transaction to the next. */
-#define KEEP_ROOM 10000
+/* The most words of changes whose room is kept for the next transaction. */
+#define KEEP_ROOM 70000
 
 /* What the last read had to correct, own changes included. */
 typedef struct Corrections
@@ -85,8 +85,7 @@ typedef struct Corrections
 	bool		pending;		/* some of them are not in the index yet */
 
 	/* Gathered changes, and the overlay of them. */
-	int			room_width;		/* width that the arrays have room for */
-	LbChanges	changes;
+	LbChanges	changes;		/* the other arrays have as much room */
 	LbOverlay	overlay;
 	int64	   *delta;			/* entries added last */
 
@@ -102,7 +101,7 @@ typedef struct Corrections
 	bool		loaded;			/* alone has been loaded from its merged */
 
 	/* What the overlay does to distinct scores. */
-	LbScoreDelta *deltas;
+	LbScoreDelta *deltas;		/* room for a third of the words */
 	int			ndeltas;
 	int64		delta_total;
 	uint64		deltas_of;		/* LbOverlay.serial that they were made of */
@@ -128,40 +127,41 @@ same_snapshot(const LbAccess *a)
 								c->xcnt * sizeof(TransactionId)) == 0);
 }
 
-bool
-lb_corrections_has_room(int n)
-{
-	return n <= corrections.changes.max;
-}
+StaticAssertDecl(sizeof(LbScoreDelta) == 3 * sizeof(int64),
+				 "as many deltas have room in the words of a change");
 
 bool
-lb_corrections_make_room(int n, int width)
+lb_corrections_has_deltas(int n)
+{
+	return (Size) n * 3 <= corrections.changes.room;
+}
+
+/* Give all arrays room for so many words, or more. */
+static bool
+make_room(Size room)
 {
 	Corrections *c = &corrections;
 	MemoryContext old;
-	Size		size;
+	LbShape		any = lb_fixed_shape(2, 1);
 	int			flags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
 	bool		ok;
 
 	c->valid = false;
 	c->deltas_of = 0;
-	if (n <= c->changes.max && width <= c->room_width)
+	if (room <= c->changes.room)
 		return true;
 	if (c->context == NULL)
 		c->context = AllocSetContextCreate(TopMemoryContext,
 										   "leaderboard corrections",
 										   ALLOCSET_SMALL_SIZES);
-	n = Max(n, c->changes.max);
-	width = Max(width, c->room_width);
-	c->changes.max = 0;
+	c->changes.room = 0;
 	MemoryContextReset(c->context);
 	old = MemoryContextSwitchTo(c->context);
-	n = n > INT_MAX / 2 ? INT_MAX : Max(n * 2, 64);
-	size = (Size) n * lb_entry_words(width) * sizeof(int64);
-	c->changes.words = palloc_extended(size, flags);
-	ok = lb_overlay_init(&c->overlay, width, 1, n);
-	c->delta = palloc_extended(size, flags);
-	c->deltas = palloc_extended((Size) n * sizeof(LbScoreDelta), flags);
+	room = Max(room * 2, 512);
+	c->changes.words = palloc_extended(room * sizeof(int64), flags);
+	ok = lb_overlay_init(&c->overlay, &any, room);
+	c->delta = palloc_extended(room * sizeof(int64), flags);
+	c->deltas = palloc_extended(room * sizeof(int64), flags);
 	MemoryContextSwitchTo(old);
 	if (!ok || c->changes.words == NULL || c->delta == NULL ||
 		c->deltas == NULL)
@@ -169,9 +169,20 @@ lb_corrections_make_room(int n, int width)
 		MemoryContextReset(c->context);
 		return false;
 	}
-	c->changes.max = n;
-	c->room_width = width;
+	c->changes.room = room;
 	return true;
+}
+
+bool
+lb_corrections_make_room(int n, int stride)
+{
+	return make_room((Size) n * lb_entry_words(stride));
+}
+
+bool
+lb_corrections_make_deltas(int n)
+{
+	return make_room((Size) n * 3);
 }
 
 static uint64
@@ -217,12 +228,13 @@ same_index(uint64 version, uint64 other)
  */
 static LbCollect
 gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
-	   LbSlice *slice)
+	   LbSlice *slice, LbChangesRoom *room)
 {
 	LbCollectArgs args = {
 		.snapshot = &a->snapshot,
 		.outcomes = &a->outcomes,
 		.changes = &corrections.changes,
+		.room = room,
 		.limit = limit,
 		.since = since,
 		.slice = slice,
@@ -231,6 +243,7 @@ gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
 
 	if (since == 0 && a->serializable != NULL)
 		args.unseen = &a->unseen;
+	lb_changes_begin(args.changes, &a->target.defn->shape);
 	return lb_collect(a->stripe, board, &args);
 }
 
@@ -242,9 +255,10 @@ static bool
 gather_since(LbAccess *a, const LbLiveBoard *board, int limit)
 {
 	Corrections *c = &corrections;
+	LbChangesRoom room;
 
 	return !c->pending && same_index(c->version, board->version) &&
-		gather(a, board, c->applied, limit, NULL) == LB_COLLECTED;
+		gather(a, board, c->applied, limit, NULL, &room) == LB_COLLECTED;
 }
 
 /* The corrections are of this read's snapshot, and of the board as it is. */
@@ -291,16 +305,24 @@ catch_up(LbAccess *a, const LbLiveBoard *board)
 	Corrections *c = &corrections;
 	int			n;
 
+	LbEntries	added;
+
 	if (!c->overlay.checked || c->overlay.ambiguous ||
-		!gather_since(a, board, LB_FEW_CORRECTIONS) ||
-		c->overlay.nentries + c->changes.n > c->overlay.max)
+		!gather_since(a, board, LB_FEW_CORRECTIONS))
 		return false;
+	if (c->changes.n > 0)
+	{
+		if (!lb_overlay_add(&c->overlay, &c->changes, c->delta, &n))
+			return false;
+		added.words = c->delta;
+		added.n = n;
+		added.stride = c->overlay.stride;
+		if (!lb_overlay_fits(&c->overlay, &board->index, &added))
+			return false;
+	}
 	c->version = board->version;
 	c->applied = board->applied;
-	if (c->changes.n == 0)
-		return true;
-	n = lb_overlay_add(&c->overlay, &c->changes, c->delta);
-	return lb_overlay_fits(&c->overlay, &board->index, c->delta, n);
+	return true;
 }
 
 /*
@@ -309,23 +331,23 @@ catch_up(LbAccess *a, const LbLiveBoard *board)
  * *room.
  */
 static bool
-fill_overlay(LbAccess *a, int *room)
+fill_overlay(LbAccess *a, LbChangesRoom *room)
 {
 	Corrections *c = &corrections;
-	LbDefinition *defn = a->target.defn;
 	LbOverlay  *own = a->own.overlay;
 
 	if (own != NULL)
 	{
-		*room += own->nentries;
-		if (*room > c->changes.max)
+		LbEntries	entries = lb_overlay_entries(own);
+
+		room->n += entries.n;
+		room->stride = Max(room->stride, entries.stride);
+		if (!lb_changes_fit(&c->changes, entries.n, entries.stride))
 			return false;
-		for (int i = 0; i < own->nentries; i++)
-			lb_add_change(&c->changes, own->entries +
-						  (Size) i * lb_entry_words(defn->shape.width), false);
+		for (uint32 i = 0; i < entries.n; i++)
+			lb_add_change(&c->changes, lb_entry_at(&entries, i),
+						  entries.stride, false);
 	}
-	c->overlay.width = defn->shape.width;
-	c->overlay.member_words = defn->shape.member_words;
 	lb_overlay_fill(&c->overlay, &c->changes);
 	if (own != NULL && own->ambiguous)
 		c->overlay.ambiguous = true;
@@ -335,10 +357,10 @@ fill_overlay(LbAccess *a, int *room)
 
 /* lb_corrections_collect() of a read without sums. */
 static LbCollect
-collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
+collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
+				LbChangesRoom *room)
 {
 	Corrections *c = &corrections;
-	int			width = a->target.defn->shape.width;
 	LbCollect	result;
 
 	a->overlay = a->own.overlay;
@@ -356,14 +378,7 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 	c->valid = false;
 	if (!a->applied && board != NULL && lb_sees_backlog(board, &a->snapshot))
 		return LB_COLLECT_BACKLOG;
-
-	/* If the room is for narrower keys, there is none for these. */
-	if (c->room_width < width)
-		c->changes.max = 0;
-	c->changes.width = width;
-	Assert(c->changes.max == 0 || width <= c->room_width);
-	result = gather(a, board, 0, LB_FEW_CORRECTIONS, NULL);
-	*room = c->changes.n;
+	result = gather(a, board, 0, LB_FEW_CORRECTIONS, NULL, room);
 	if (result != LB_COLLECTED)
 		return result;
 	c->any = c->changes.n > 0;
@@ -419,8 +434,7 @@ lb_corrections_use_sums(LbAccess *a)
 	if (a->sums != NULL)
 		return true;
 	free_alone();
-	c->alone = lb_sums_make(TopMemoryContext, defn->shape.width,
-							defn->shape.member_words);
+	c->alone = lb_sums_make(TopMemoryContext, &defn->shape);
 	c->loaded = false;
 	a->sums = c->alone;
 	return a->sums != NULL;
@@ -435,17 +449,26 @@ add_gathered(LbSums *sums, int n)
 {
 	Corrections *c = &corrections;
 
-	while (n-- > 0 && c->added < c->changes.n)
+	int			stride = c->changes.stride;
+
+	n = Min(n, c->changes.n - c->added);
+	if (!lb_changes_fit(&sums->merged, n, stride))
 	{
-		const int64 *entry = c->changes.words +
-			(Size) c->added * lb_entry_words(sums->width);
+		/* The caller has made room. */
+		Assert(false);
+		sums->broken = true;
+		return;
+	}
+	while (n-- > 0)
+	{
+		const int64 *entry = lb_change_at(&c->changes, c->added);
 
 		/* Sums of others' changes alone are never taken apart again. */
 		if ((sums != c->alone || c->loaded) &&
-			!lb_sums_add(sums, entry, false))
+			!lb_sums_add(sums, lb_old_key(entry), lb_new_key(entry, stride)))
 			return;
 		if (sums != c->alone || !c->loaded)
-			lb_add_change(&sums->merged, entry, false);
+			lb_add_change(&sums->merged, entry, stride, false);
 		c->added++;
 	}
 }
@@ -454,20 +477,25 @@ add_gathered(LbSums *sums, int n)
 static bool
 take_out_others(LbSums *sums)
 {
-	for (int n = 0; sums->merged.n > 0; n++)
+	LbChanges  *merged = &sums->merged;
+
+	for (int n = 0; merged->n > 0; n++)
 	{
+		const int64 *entry;
+
 		if (n % LB_ADD_LOCKED == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!lb_sums_reserve(sums, LB_ADD_LOCKED))
+			if (!lb_sums_reserve(sums, LB_ADD_LOCKED, 0))
 				return false;
 		}
-		if (!lb_sums_add(sums, sums->merged.words +
-						 (Size) (sums->merged.n - 1) *
-						 lb_entry_words(sums->width), true))
+		entry = lb_change_at(merged, merged->n - 1);
+		if (!lb_sums_add(sums, lb_new_key(entry, merged->stride),
+						 lb_old_key(entry)))
 			return false;
-		sums->merged.n--;
+		merged->n--;
 	}
+	merged->stride = lb_least_stride(&sums->shape);
 	sums->others = 0;
 	return true;
 }
@@ -483,7 +511,7 @@ add_all_gathered(LbSums *sums)
 	while (c->added < c->changes.n)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!lb_sums_reserve(sums, LB_ADD_LOCKED))
+		if (!lb_sums_reserve(sums, LB_ADD_LOCKED, c->changes.stride))
 			return false;
 		add_gathered(sums, LB_ADD_LOCKED);
 		if (sums->broken)
@@ -496,6 +524,14 @@ add_all_gathered(LbSums *sums)
 		c->loaded = true;
 	}
 	return true;
+}
+
+/* Whether there is room to gather a slice in. */
+static bool
+has_slice_room(const LbSums *sums)
+{
+	return corrections.changes.room >=
+		(Size) LB_SLICE_CHANGES * lb_entry_words(sums->shape.width);
 }
 
 /* lb_corrections_prepare() of a read with sums. */
@@ -529,11 +565,11 @@ prepare_sums(LbAccess *a)
 		return false;
 	if (sums->check_all && !lb_sums_check_all(sums))
 		return false;
-	if ((c->changes.max < LB_SLICE_CHANGES || c->room_width < sums->width) &&
-		!lb_corrections_make_room(LB_SLICE_CHANGES, sums->width))
+	if (!has_slice_room(sums) &&
+		!lb_corrections_make_room(LB_SLICE_CHANGES, sums->shape.width))
 		return false;
 	return lb_sums_reserve(sums, sums->distinct ? LB_SLICE_CHANGES :
-						   LB_ADD_LOCKED);
+						   LB_ADD_LOCKED, 0);
 }
 
 bool
@@ -564,7 +600,8 @@ note_gathered(LbSums *sums)
 
 /* Gather others' changes from the beginning, for sums that have none. */
 static LbCollect
-gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
+gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board,
+			 LbChangesRoom *room)
 {
 	Corrections *c = &corrections;
 	LbCollect	result;
@@ -574,8 +611,7 @@ gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 		return LB_COLLECT_AGAIN;
 	if (!a->applied && board != NULL && lb_sees_backlog(board, &a->snapshot))
 		return LB_COLLECT_BACKLOG;
-	result = gather(a, board, 0, LB_MAX_CORRECTIONS, &c->slice);
-	*room = c->changes.n;
+	result = gather(a, board, 0, LB_MAX_CORRECTIONS, &c->slice, room);
 
 	/*
 	 * Pending changes must be gathered under the same hold as the rest, and
@@ -597,13 +633,14 @@ gather_first(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 
 /* Gather the next slice of a history. */
 static LbCollect
-gather_more(LbAccess *a, const LbLiveBoard *board, int *room)
+gather_more(LbAccess *a, const LbLiveBoard *board, LbChangesRoom *room)
 {
 	Corrections *c = &corrections;
 	LbCollect	result;
 
-	result = lb_collect_more(board, &a->snapshot, &c->changes, &c->slice);
-	*room = c->changes.n;
+	lb_changes_begin(&c->changes, &a->sums->shape);
+	result = lb_collect_more(board, &a->snapshot, &c->changes, &c->slice,
+							 room);
 	if (result != LB_COLLECTED && result != LB_COLLECT_MORE)
 	{
 		c->added = c->changes.n = 0;
@@ -640,15 +677,15 @@ gather_rest(LbAccess *a, const LbLiveBoard *board)
  * of them.
  */
 static LbCollect
-collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
+collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board,
+			 LbChangesRoom *room)
 {
 	Corrections *c = &corrections;
 	LbSums	   *sums = a->sums;
 	LbCollect	result = LB_COLLECTED;
 
-	if (sums->broken || c->changes.max < LB_SLICE_CHANGES)
+	if (sums->broken || !has_slice_room(sums))
 		return LB_COLLECT_AGAIN;
-	c->changes.width = sums->width;
 
 	/* If the transaction has truncated the table, no change of others counts. */
 	if (a->own.truncated)
@@ -673,7 +710,7 @@ collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board, int *room)
 	/* A few changes are added at once, more of them without the lock. */
 	if (c->slicing || (sums == c->alone && !c->loaded) ||
 		c->changes.n - c->added > LB_ADD_LOCKED ||
-		!lb_sums_has_room(sums, c->changes.n - c->added))
+		!lb_sums_has_room(sums, c->changes.n - c->added, c->changes.stride))
 		return LB_COLLECT_AGAIN;
 	add_gathered(sums, LB_ADD_LOCKED);
 	return sums->broken ? LB_COLLECT_AGAIN : LB_COLLECTED;
@@ -690,16 +727,18 @@ touch_applied_scores(LbSums *sums, const LbLiveBoard *board)
 	Corrections *c = &corrections;
 	bool		ok;
 
+	lb_changes_begin(&c->changes, &sums->shape);
 	ok = lb_collect_applied(board, sums->distinct_applied, &c->changes);
 	for (int i = 0; ok && i < c->changes.n; i++)
 	{
-		const int64 *entry = c->changes.words +
-			(Size) i * lb_entry_words(sums->width);
+		const int64 *entry = lb_change_at(&c->changes, i);
+		const int64 *old = lb_old_key(entry);
+		const int64 *new = lb_new_key(entry, c->changes.stride);
 
-		if (entry[0] & LB_HAS_OLD)
-			ok = lb_sums_touch_score(sums, entry[1]);
-		if (ok && (entry[0] & LB_HAS_NEW))
-			ok = lb_sums_touch_score(sums, entry[1 + sums->width]);
+		if (old != NULL)
+			ok = lb_sums_touch_score(sums, old[0]);
+		if (ok && new != NULL)
+			ok = lb_sums_touch_score(sums, new[0]);
 	}
 	c->added = c->changes.n = 0;
 	return ok;
@@ -732,7 +771,7 @@ count_scores(LbAccess *a, const LbLiveBoard *board, const LbIndex *index)
 		a->count_scores = true;
 		return LB_COLLECT_AGAIN;
 	}
-	if (!lb_sums_has_room(sums, LB_CHECK_LOCKED))
+	if (!lb_sums_has_room(sums, LB_CHECK_LOCKED, 0))
 		return LB_COLLECT_AGAIN;
 	lb_sums_count_scores(sums, &lb_shared->arena, index, LB_CHECK_LOCKED);
 	return sums->nscores > 0 || sums->broken ? LB_COLLECT_AGAIN :
@@ -783,7 +822,7 @@ check_sums(LbAccess *a, const LbLiveBoard *board)
 
 LbCollect
 lb_corrections_collect(LbAccess *a, LbRef ref, const LbLiveBoard *board,
-					   int *room)
+					   LbChangesRoom *room)
 {
 	LbCollect	result;
 
@@ -805,8 +844,8 @@ open_overlay(LbAccess *a, const LbIndex *index, uint64 version)
 	bool		kept = deltas && c->deltas_of == overlay->serial &&
 		c->deltas_at == version;
 
-	if (!lb_view_open(&a->view, index, overlay, defn->shape.width,
-					  defn->shape.member_words, deltas && !kept ? c->deltas : NULL))
+	if (!lb_view_open(&a->view, index, overlay, &defn->shape,
+					  deltas && !kept ? c->deltas : NULL))
 		return false;
 	if (kept)
 	{
@@ -895,7 +934,7 @@ forget_at_xact_end(void)
 	 */
 	c->valid = false;
 	free_alone();
-	if (c->changes.max <= KEEP_ROOM)
+	if (c->changes.room <= KEEP_ROOM)
 		return;
 	MemoryContextDelete(c->context);
 	memset(c, 0, sizeof(Corrections));

@@ -23,10 +23,11 @@ extern bool lb_corrections_prepare(LbAccess *a);
  * Gather the corrections of the read.  Needs the stripe's lock, shared.
  * Returns LB_COLLECTED with a->overlay or a->sums filled and a->fits set;
  * otherwise what the caller has to do after it has released the lock.  *room
- * then is how many changes need room, if it is LB_COLLECT_ROOM.
+ * then is what room the changes need, if it is LB_COLLECT_ROOM.
  */
 extern LbCollect lb_corrections_collect(LbAccess *a, LbRef ref,
-										const LbLiveBoard *board, int *room);
+										const LbLiveBoard *board,
+										LbChangesRoom *room);
 
 /*
  * Open a->view of board (NULL: it has no rows), through what
@@ -35,9 +36,12 @@ extern LbCollect lb_corrections_collect(LbAccess *a, LbRef ref,
  */
 extern bool lb_corrections_open_view(LbAccess *a, const LbLiveBoard *board);
 
-/* Room for n changes of a board, and whether there is. */
-extern bool lb_corrections_make_room(int n, int width);
-extern bool lb_corrections_has_room(int n);
+/* Make room for n changes of a stride.  Returns false if there is no memory. */
+extern bool lb_corrections_make_room(int n, int stride);
+
+/* The same for n corrections of distinct scores, and whether there is. */
+extern bool lb_corrections_make_deltas(int n);
+extern bool lb_corrections_has_deltas(int n);
 
 /*
  * Have others' changes added to sums from now on.  Returns false if there is

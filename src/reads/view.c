@@ -29,13 +29,22 @@
 static inline const int64 *
 removed_key(const LbView *view, int i)
 {
-	return view->overlay->removed + (Size) i * view->width;
+	return view->overlay->removed + (Size) i * view->overlay->stride;
 }
 
 static inline const int64 *
 added_key(const LbView *view, int i)
 {
-	return view->overlay->added + (Size) i * view->width;
+	return view->overlay->added + (Size) i * view->overlay->stride;
+}
+
+/* How many of n keys of the overlay come before a prefix. */
+static inline int
+keys_before(const LbView *view, const int64 *keys, int n, const int64 *prefix,
+			int nwords, bool inclusive)
+{
+	return lb_keys_before(keys, n, view->overlay->stride, prefix, nwords,
+						  inclusive);
 }
 
 static uint64
@@ -98,34 +107,36 @@ compute_deltas(LbView *view)
 
 bool
 lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
-				const int64 *entries, int n)
+				const LbEntries *entries)
 {
-	int			width = overlay->width;
-	int			words = overlay->member_words;
+	LbEntries	all = lb_overlay_entries(overlay);
 
-	lb_count_work(n);
-	for (int i = 0; i < n; i++)
+	lb_count_work(entries->n);
+	for (uint32 i = 0; i < entries->n; i++)
 	{
-		const int64 *entry = entries + (Size) i * lb_entry_words(width);
-		const int64 *member = lb_entry_member(entry, width, words);
-		int64		key[LB_MAX_WIDTH];
+		const int64 *entry = lb_entry_at(entries, i);
+		const int64 *member = lb_entry_member(&overlay->shape, entry,
+											  entries->stride);
+		const int64 *old;
+		int64		key[LB_MAX_KEY_WORDS];
 		bool		found = false;
 
-		if (entries != overlay->entries)
+		if (entries->words != all.words)
 		{
 			int			at = lb_overlay_find(overlay, member, &found);
 
 			/* The member is back at what it was. */
 			if (!found)
 				continue;
-			entry = overlay->entries + (Size) at * lb_entry_words(width);
+			entry = lb_entry_at(&all, at);
 			found = false;
 		}
 		if (index != NULL)
 			found = lb_index_lookup(&lb_shared->arena, index, member, key,
 									NULL);
-		if (found != ((entry[0] & LB_HAS_OLD) != 0) ||
-			(found && lb_words_cmp(key, entry + 1, width) != 0))
+		old = lb_old_key(entry);
+		if (found != (old != NULL) ||
+			(found && lb_key_cmp(&overlay->shape, key, old) != 0))
 			return false;
 	}
 	return true;
@@ -133,15 +144,16 @@ lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
 
 bool
 lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
-			 int width, int member_words, LbScoreDelta *deltas)
+			 const LbShape *shape, LbScoreDelta *deltas)
 {
 	view->arena = &lb_shared->arena;
 	view->board = index;
 	view->index = index;
 	view->overlay = overlay;
 	view->sums = NULL;
-	view->width = width;
-	view->member_words = member_words;
+	view->shape = shape;
+	view->width = shape->width;
+	view->member_words = shape->member_words;
 	view->deltas = deltas;
 	view->ndeltas = 0;
 	view->delta_total = 0;
@@ -159,8 +171,9 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 	 */
 	if (!overlay->checked)
 	{
-		if (!lb_overlay_fits(overlay, view->index, overlay->entries,
-							 overlay->nentries))
+		LbEntries	entries = lb_overlay_entries(overlay);
+
+		if (!lb_overlay_fits(overlay, view->index, &entries))
 			return false;
 		overlay->checked = true;
 	}
@@ -178,8 +191,9 @@ lb_view_open_sums(LbView *view, const LbIndex *index, LbSums *sums,
 	view->board = index;
 	view->index = truncated ? NULL : index;
 	view->sums = sums;
-	view->width = sums->width;
-	view->member_words = sums->member_words;
+	view->shape = &sums->shape;
+	view->width = sums->shape.width;
+	view->member_words = sums->shape.member_words;
 }
 
 uint64
@@ -194,6 +208,12 @@ lb_view_members(const LbView *view)
 	return n;
 }
 
+static inline void
+copy_key(const LbView *view, int64 *to, const int64 *key)
+{
+	memcpy(to, key, lb_key_words(view->shape, key) * sizeof(int64));
+}
+
 /*
  * Whether the corrections have a member; then *there tells whether it is on
  * the board, and key is its key.
@@ -203,7 +223,7 @@ corrected_member(const LbView *view, const int64 *member, int64 *key,
 				 bool *there)
 {
 	LbOverlay  *overlay = view->overlay;
-	int64	   *entry;
+	const int64 *new;
 	bool		found;
 	int			at;
 
@@ -214,11 +234,12 @@ corrected_member(const LbView *view, const int64 *member, int64 *key,
 	at = lb_overlay_find(overlay, member, &found);
 	if (!found)
 		return false;
-	entry = overlay->entries + (Size) at * lb_entry_words(view->width);
-	*there = (entry[0] & LB_HAS_NEW) != 0;
+	new = lb_new_key(overlay->entries +
+					 (Size) at * lb_entry_words(overlay->stride),
+					 overlay->stride);
+	*there = new != NULL;
 	if (*there)
-		memcpy(key, lb_entry_new(entry, view->width),
-			   view->width * sizeof(int64));
+		copy_key(view, key, new);
 	return true;
 }
 
@@ -250,11 +271,17 @@ lb_view_lookup_many(const LbView *view, const LbLookups *lookups)
 		return;
 	for (int i = 0; i < lookups->n; i++)
 	{
-		if (corrected_member(view,
-							 lookups->members + i * lookups->member_stride,
-							 lookups->keys + i * lookups->key_stride,
-							 &lookups->found[i]))
-			lookups->places[i].leaf = LB_NONE;
+		int64		key[LB_MAX_KEY_WORDS];
+
+		if (!corrected_member(view,
+							  lookups->members + i * lookups->member_stride,
+							  key, &lookups->found[i]))
+			continue;
+		if (lookups->found[i])
+			memcpy(lookups->keys + i * lookups->key_stride, key,
+				   Min(lookups->key_stride, lb_key_words(view->shape, key)) *
+				   sizeof(int64));
+		lookups->places[i].leaf = LB_NONE;
 	}
 }
 
@@ -307,10 +334,10 @@ correct_spans(const LbView *view, const int64 *prefix, int nwords,
 	}
 	if (overlay == NULL)
 		return;
-	*members += lb_keys_before(overlay->added, overlay->nadded, view->width,
-							   prefix, nwords, inclusive) -
-		lb_keys_before(overlay->removed, overlay->nremoved, view->width,
-					   prefix, nwords, inclusive);
+	*members += keys_before(view, overlay->added, overlay->nadded, prefix,
+							nwords, inclusive) -
+		keys_before(view, overlay->removed, overlay->nremoved, prefix, nwords,
+					inclusive);
 	if (distinct != NULL && view->ndeltas > 0)
 	{
 		Sought		sought = {view, 0, prefix[0]};
@@ -425,16 +452,16 @@ nth_added(const LbView *view, uint64 i, int64 *buf)
 static uint64
 remaining_before(const LbView *view, const int64 *key)
 {
+	int			nwords = lb_key_words(view->shape, key);
 	uint64		removed;
 
 	if (view->sums != NULL)
-		removed = sums_before(view->sums, &view->sums->removed, key,
-							  view->width, false);
+		removed = sums_before(view->sums, &view->sums->removed, key, nwords,
+							  false);
 	else
-		removed = lb_keys_before(view->overlay->removed,
-								 view->overlay->nremoved, view->width, key,
-								 view->width, false);
-	return index_before(view, key, view->width, false) - removed;
+		removed = keys_before(view, view->overlay->removed,
+							  view->overlay->nremoved, key, nwords, false);
+	return index_before(view, key, nwords, false) - removed;
 }
 
 /* Whether the place of A's i-th key is before the one that is sought. */
@@ -442,7 +469,7 @@ static bool
 added_is_before(uint64 i, const void *arg)
 {
 	const Sought *sought = (const Sought *) arg;
-	int64		buf[LB_MAX_WIDTH];
+	int64		buf[LB_MAX_KEY_WORDS];
 	const int64 *key = nth_added(sought->view, i, buf);
 
 	return remaining_before(sought->view, key) + i < sought->before;
@@ -454,10 +481,11 @@ removed_is_before(uint64 i, const void *arg)
 {
 	const Sought *sought = (const Sought *) arg;
 	const LbView *view = sought->view;
-	int64		buf[LB_MAX_WIDTH];
+	int64		buf[LB_MAX_KEY_WORDS];
 	const int64 *key = nth_removed(view, i, buf);
 
-	return index_before(view, key, view->width, false) - i <= sought->before;
+	return index_before(view, key, lb_key_words(view->shape, key), false) - i <=
+		sought->before;
 }
 
 /* How many of A are among the first "before" entries. */
@@ -540,7 +568,9 @@ seek_remaining(const LbView *view, LbViewCursor *cursor)
 	if (!cursor->in_index || sums == NULL)
 		return;
 	cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
-										   cursor->index_key, view->width,
+										   cursor->index_key,
+										   lb_key_words(view->shape,
+														cursor->index_key),
 										   &cursor->removed_cursor);
 	read_removed(view, cursor);
 }
@@ -558,15 +588,16 @@ is_removed(const LbView *view, LbViewCursor *cursor)
 
 		if (overlay == NULL || overlay->nremoved == 0)
 			return false;
-		at = lb_keys_before(overlay->removed, overlay->nremoved, view->width,
-							cursor->index_key, view->width, false);
+		at = keys_before(view, overlay->removed, overlay->nremoved,
+						 cursor->index_key,
+						 lb_key_words(view->shape, cursor->index_key), false);
 		return at < overlay->nremoved &&
-			lb_words_cmp(removed_key(view, at), cursor->index_key,
-						 view->width) == 0;
+			lb_key_cmp(view->shape, removed_key(view, at),
+					   cursor->index_key) == 0;
 	}
 	while (cursor->in_removed &&
-		   (c = lb_words_cmp(cursor->removed_key, cursor->index_key,
-							 view->width)) < 0)
+		   (c = lb_key_cmp(view->shape, cursor->removed_key,
+						   cursor->index_key)) < 0)
 	{
 		cursor->in_removed = lb_cursor_next(&view->sums->arena,
 											&view->sums->removed,
@@ -648,15 +679,15 @@ lb_view_next(const LbView *view, LbViewCursor *cursor, int64 *key)
 
 	if (added != NULL &&
 		(!cursor->in_index ||
-		 lb_words_cmp(added, cursor->index_key, view->width) < 0))
+		 lb_key_cmp(view->shape, added, cursor->index_key) < 0))
 	{
-		memcpy(key, added, view->width * sizeof(int64));
+		copy_key(view, key, added);
 		next_added(view, cursor);
 		return true;
 	}
 	if (!cursor->in_index)
 		return false;
-	memcpy(key, cursor->index_key, view->width * sizeof(int64));
+	copy_key(view, key, cursor->index_key);
 	next_remaining(view, cursor);
 	return true;
 }

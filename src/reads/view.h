@@ -29,6 +29,7 @@ typedef struct LbView
 	const LbIndex *index;		/* the same, NULL if it counts as empty */
 	LbOverlay  *overlay;		/* the corrections, in arrays ... */
 	LbSums	   *sums;			/* ... or as sums; both NULL: there are none */
+	const LbShape *shape;		/* of the keys */
 	int			width;
 	int			member_words;
 	LbScoreDelta *deltas;		/* of all corrected scores, in order */
@@ -42,7 +43,7 @@ typedef struct LbViewCursor
 	/* In those entries of the index that the snapshot sees. */
 	LbCursor	cursor;
 	bool		in_index;		/* cursor is at an entry */
-	int64		index_key[LB_MAX_WIDTH];
+	int64		index_key[LB_MAX_KEY_WORDS];
 	uint64		remaining;		/* how many of them come before it */
 
 	/* In the keys that only the snapshot sees. */
@@ -53,8 +54,8 @@ typedef struct LbViewCursor
 	LbCursor	removed_cursor;
 	bool		in_added;
 	bool		in_removed;
-	int64		added_key[LB_MAX_WIDTH];
-	int64		removed_key[LB_MAX_WIDTH];
+	int64		added_key[LB_MAX_KEY_WORDS];
+	int64		removed_key[LB_MAX_KEY_WORDS];
 } LbViewCursor;
 
 /* Room that lb_view_open needs for deltas. */
@@ -71,7 +72,7 @@ lb_view_max_deltas(const LbOverlay *overlay)
  * come in between; then the query must be run.
  */
 extern bool lb_view_open(LbView *view, const LbIndex *index,
-						 LbOverlay *overlay, int width, int member_words,
+						 LbOverlay *overlay, const LbShape *shape,
 						 LbScoreDelta *deltas);
 
 /*
@@ -82,11 +83,11 @@ extern void lb_view_open_sums(LbView *view, const LbIndex *index,
 							  LbSums *sums, bool truncated);
 
 /*
- * Whether n entries of an overlay, or what it has of their members, fit the
+ * Whether entries of an overlay, or what it has of their members, fit the
  * index: what they take away is what it holds.
  */
 extern bool lb_overlay_fits(const LbOverlay *overlay, const LbIndex *index,
-							const int64 *entries, int n);
+							const LbEntries *entries);
 
 extern uint64 lb_view_members(const LbView *view);
 

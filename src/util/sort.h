@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sort.h
- *	  Sorting of int64 tuples, in memory or through temporary files.
+ *	  Sorting of keys, in memory or through temporary files.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,16 +12,17 @@
 
 #include "index/shape.h"
 
-/* Words of a tuple: a board's number, then a key. */
-#define LB_SORT_MAX_WORDS (LB_MAX_WIDTH + 1)
+/* The most words of a tuple: a board's number, then a key. */
+#define LB_SORT_MAX_WORDS (LB_MAX_KEY_WORDS + 1)
 
 typedef struct LbSort LbSort;
 
 /*
- * Start a sort of tuples of nwords words, in the current memory context.
- * memory, in bytes, is what the sort may use before it writes temporary files.
+ * Start a sort of tuples, in the current memory context.  A tuple is "before"
+ * words, 0 or 1, and then a key of this shape.  memory, in bytes, is what the
+ * sort may use before it writes temporary files.
  */
-extern LbSort *lb_sort_begin(int nwords, Size memory);
+extern LbSort *lb_sort_begin(const LbShape *shape, int before, Size memory);
 
 /* Add a tuple.  Raises when out of memory or disk. */
 extern void lb_sort_add(LbSort *sort, const int64 *tuple);

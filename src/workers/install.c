@@ -304,22 +304,23 @@ static LbBuildResult
 apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 			uint64 *napplied)
 {
-	int			stride = lb_entry_words(build->shared->shape.width);
+	const LbShape *shape = &build->shared->shape;
 
 	while (page_ref != LB_NONE)
 	{
 		LbQueuePage *page = (LbQueuePage *) lb_ptr(build->mem.arena, page_ref);
+		uint32		at = 0;
 
-		for (uint32 at = 0; at < page->used; at += stride + 1)
+		while (at < page->used)
 		{
-			FullTransactionId xid = FullTransactionIdFromU64((uint64) page->words[at]);
-			const int64 *entry = &page->words[at + 1];
+			LbQueueRecord record;
 			LbResult	result;
 
-			if (lb_had_ended(&build->snapshot, xid))
+			at = lb_queue_record(shape, page, at, &record);
+			if (lb_had_ended(&build->snapshot, record.xid))
 				continue;
-			result = lb_apply_entry(&build->mem, &board->index, entry, NULL,
-									NULL);
+			result = lb_apply_change(&build->mem, &board->index, record.old,
+									 record.new, NULL, NULL);
 			if (result == LB_NOMEM)
 				return LB_BUILD_NOMEM;
 			if (result != LB_OK)

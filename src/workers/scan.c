@@ -186,7 +186,7 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 	Scan		s = {.values = values,.snapshot = snapshot,
 	.progress = progress,.poll = poll};
 
-	s.sort = lb_sort_begin(defn->shape.width + (defn->family ? 1 : 0),
+	s.sort = lb_sort_begin(&defn->shape, defn->family ? 1 : 0,
 						   (Size) maintenance_work_mem * 1024);
 	memset(values, 0, sizeof(*values));
 	if (defn->family)
