@@ -98,9 +98,10 @@ lb_rank_now(const char *board, int len, Datum member, int64 *rank,
 	return true;
 }
 
-/* Rows whose member is a bigint. */
+/* Rows whose member is a bigint: one of members, or if that is NULL, the row's. */
 static void
-copy_rows(const LbCall *call, const LbRows *from, LbRow *rows)
+copy_rows(const LbCall *call, const LbRows *from, const int64 *members,
+		  LbRow *rows)
 {
 	Assert(call->form == LB_AS_BIGINT);
 	for (int i = 0; i < from->n; i++)
@@ -108,7 +109,7 @@ copy_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 		const int64 *row = lb_row(from, i);
 
 		rows[i].rank = row[LB_ROW_RANK];
-		rows[i].member = row[LB_ROW_MEMBER];
+		rows[i].member = members != NULL ? members[i] : row[LB_ROW_MEMBER];
 		rows[i].score = row[LB_ROW_SCORE];
 	}
 }
@@ -126,7 +127,7 @@ lb_read_top(const char *board, int len, int n, LbRow **rows)
 	if (!lb_read_top_rows(&call, &got))
 		lb_query_row_list(&call, &got);
 	*rows = palloc(Max(1, got.n) * sizeof(LbRow));
-	copy_rows(&call, &got, *rows);
+	copy_rows(&call, &got, NULL, *rows);
 	pfree(got.words);
 	return got.n;
 }
@@ -137,11 +138,14 @@ lb_read_ranks(const char *board, int len, const int64 *members, int n,
 {
 	LbCall		call;
 	LbRows		got;
-	bool	   *nulls = palloc0(Max(1, n) * sizeof(bool));
+	LbMembers	wanted = {
+		.n = n,.width = 1,.words = members,
+		.absent = palloc0(Max(1, n) * sizeof(bool))
+	};
 
 	memset(&call, 0, sizeof(call));
 	lb_call_begin_own(&call, board, len, &lb_ranks_function);
-	if (!lb_read_ranks_rows(&call, members, nulls, n, &got))
+	if (!lb_read_ranks_rows(&call, &wanted, &got))
 	{
 		Datum	   *values = palloc(Max(1, n) * sizeof(Datum));
 
@@ -153,9 +157,7 @@ lb_read_ranks(const char *board, int len, const int64 *members, int n,
 			elog(ERROR, "the defining query has lost a member");
 		pfree(values);
 	}
-	copy_rows(&call, &got, rows);
-	for (int i = 0; i < n; i++)
-		rows[i].member = members[i];
+	copy_rows(&call, &got, members, rows);
 	pfree(got.words);
-	pfree(nulls);
+	pfree((bool *) wanted.absent);
 }

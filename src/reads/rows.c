@@ -158,26 +158,78 @@ output_end(Output *out)
 		ExecDropSingleTupleTableSlot(out->slot);
 }
 
-static void
-make_rows(LbRows *rows, const LbCall *call, int64 room)
+/* What is behind the score of a row. */
+typedef enum Tail
 {
-	rows->n = 0;
+	NO_TAIL,
+	MEMBER_TAIL,
+	KEY_TAIL
+}			Tail;
+
+/* With texts, room for this many words of it at first. */
+#define FIRST_TAIL 8
+
+static void
+make_rows(LbRows *rows, const LbCall *call, int64 room, Tail tail)
+{
+	const LbShape *shape = &call->access.target.defn->shape;
+	bool		varies = lb_shape_varies(shape) && tail != NO_TAIL;
+	MemoryContext context = CurrentMemoryContext;
+
+	memset(rows, 0, sizeof(LbRows));
 	rows->room = room;
-	rows->width = LB_ROW_MEMBER + call->access.target.defn->shape.member_words;
-	rows->words = MemoryContextAllocHuge(CurrentMemoryContext,
-										 Max(1, room) * rows->width *
-										 sizeof(int64));
+	room = Max(1, room);
+	rows->width = LB_ROW_MEMBER;
+	if (varies)
+		rows->width += LB_MAX_KEY_WORDS;
+	else if (tail != NO_TAIL)
+		rows->width += tail == KEY_TAIL ? shape->width : shape->member_words;
+	rows->max = varies ? room * (LB_ROW_MEMBER + FIRST_TAIL) + rows->width :
+		room * rows->width;
+	rows->words = MemoryContextAllocHuge(context, rows->max * sizeof(int64));
+	if (varies)
+		rows->places = MemoryContextAllocHuge(context, room * sizeof(uint32));
 }
 
-static inline void
-set_row(const LbCall *call, int64 *row, int64 rank, const int64 *key)
+static void
+free_rows(LbRows *rows)
 {
-	const LbView *view = &call->access.view;
+	pfree(rows->words);
+	if (rows->places != NULL)
+		pfree(rows->places);
+}
 
-	row[LB_ROW_RANK] = rank;
-	row[LB_ROW_SCORE] = lb_call_score(call, key);
-	for (int i = 0; i < view->member_words; i++)
-		row[LB_ROW_MEMBER + i] = key[view->width - view->member_words + i];
+/* Whether there is room for the words of n more rows, whatever their length. */
+static inline bool
+rows_have_room(const LbRows *rows, int n)
+{
+	return rows->places == NULL ||
+		rows->used + (Size) n * rows->width <= rows->max;
+}
+
+/*
+ * Make room for the words of n more rows.  Releases the lock meanwhile.  Returns
+ * false if the query must be run; then the lock is not held.
+ */
+static bool
+enlarge_rows(LbCall *call, LbRows *rows, int n)
+{
+	lb_access_release(&call->access);
+	rows->max = Max(rows->max * 2, rows->used + (Size) n * rows->width);
+	rows->words = repalloc_huge(rows->words, rows->max * sizeof(int64));
+	return lb_access_lock(&call->access);
+}
+
+/* One more row, for which there is room, with so many words behind the score. */
+static inline int64 *
+add_row(LbRows *rows, int tail)
+{
+	if (rows->places != NULL)
+	{
+		rows->places[rows->n] = (uint32) rows->used;
+		rows->used += LB_ROW_MEMBER + tail;
+	}
+	return lb_row(rows, rows->n++);
 }
 
 /* Copy n entries after the first before ones to rows, under one hold. */
@@ -186,15 +238,20 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 {
 	const LbView *view = &call->access.view;
 	LbViewCursor cursor;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 	int64		word = 0;
 	int64		rank = 0;
 	int			i;
 
 	if (n == 0 || !lb_view_seek(view, before, &cursor))
 		return 0;
-	for (i = 0; i < n && lb_view_next(view, &cursor, key); i++)
+	for (i = 0; i < n && rows_have_room(rows, 1) &&
+		 lb_view_next(view, &cursor, key); i++)
 	{
+		const int64 *member = lb_key_member(view->shape, key);
+		int			words = lb_member_length(view->shape, member);
+		int64	   *row = add_row(rows, words);
+
 		if (call->method == LB_ROW_NUMBER)
 			rank = before + i + 1;
 		else if (i == 0)
@@ -202,7 +259,10 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 		else if (key[0] != word)
 			rank = call->method == LB_RANK ? (int64) before + i + 1 : rank + 1;
 		word = key[0];
-		set_row(call, lb_row(rows, rows->n++), rank, key);
+		row[LB_ROW_RANK] = rank;
+		row[LB_ROW_SCORE] = lb_call_score(call, key);
+		for (int w = 0; w < words; w++)
+			row[LB_ROW_MEMBER + w] = member[w];
 	}
 	return i;
 }
@@ -217,10 +277,17 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 	n = Min(n, rows->room);
 	for (;;)
 	{
-		int			slice = Min(n - rows->n, LB_YIELD_ROWS);
+		int			slice = Min(n - rows->n, LB_YIELD_ROWS -
+								rows->n % LB_YIELD_ROWS);
+		int			copied = copy_slice(call, before + rows->n, slice, rows);
 
-		if (copy_slice(call, before + rows->n, slice, rows) < slice ||
-			rows->n == n)
+		if (copied < slice && !rows_have_room(rows, 1))
+		{
+			if (!enlarge_rows(call, rows, 1))
+				return false;
+			continue;
+		}
+		if (copied < slice || rows->n == n)
 			break;
 		if (!lb_go_on(call, rows->n))
 			return false;
@@ -236,7 +303,7 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 static bool
 lock_with_room(LbCall *call, int64 n, LbRows *rows)
 {
-	make_rows(rows, call, Min(n, LB_FIRST_ROWS));
+	make_rows(rows, call, Min(n, LB_FIRST_ROWS), MEMBER_TAIL);
 	for (;;)
 	{
 		int64		need;
@@ -254,8 +321,8 @@ lock_with_room(LbCall *call, int64 n, LbRows *rows)
 		}
 
 		/* A little more, since the board may grow meanwhile. */
-		pfree(rows->words);
-		make_rows(rows, call, Min(n, need + 64));
+		free_rows(rows);
+		make_rows(rows, call, Min(n, need + 64), MEMBER_TAIL);
 	}
 }
 
@@ -287,13 +354,13 @@ lb_query_row_list(LbCall *call, LbRows *rows)
 	Tuplestorestate *store = lb_call_query_rows(call, &slot);
 
 	Assert(call->form == LB_AS_BIGINT);
-	make_rows(rows, call, tuplestore_tuple_count(store));
+	make_rows(rows, call, tuplestore_tuple_count(store), MEMBER_TAIL);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
-		int64	   *row = lb_row(rows, rows->n++);
+		int64	   *row = add_row(rows, 1);
 
 		slot_getallattrs(slot);
-		memset(row, 0, rows->width * sizeof(int64));
+		memset(row, 0, (LB_ROW_MEMBER + 1) * sizeof(int64));
 		if (!slot->tts_isnull[rank])
 			row[LB_ROW_RANK] = DatumGetInt64(slot->tts_values[rank]);
 		if (!slot->tts_isnull[1 - rank])
@@ -338,7 +405,7 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	LbRows		rows;
 	Datum		values[3];
 
-	make_rows(&rows, call, 1);
+	make_rows(&rows, call, 1, MEMBER_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	if (!copy_rows(call, place - 1, place < 1 ? 0 : 1, &rows))
@@ -371,7 +438,8 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 		lb_access_unlock(&call->access);
 		return true;
 	}
-	lb_view_spans(view, key, view->width, false, &place, NULL);
+	lb_view_spans(view, key, lb_key_words(view->shape, key), false, &place,
+				  NULL);
 	first = place < (uint64) radius ? 0 : place - radius;
 	return copy_rows(call, first, (int64) (place - first) + radius + 1, rows);
 }
@@ -409,40 +477,74 @@ encode_operand(const LbCall *call, int i, int64 *words)
 }
 
 /*
- * The words of the members in the array that is the first operand, and which of
- * them no key has.  Returns how many there are, none if it is null.
+ * With texts: add the words of a member of the operand to those of the others.
+ * Returns whether a key can have it.
  */
-static int
-array_operand(const LbCall *call, int64 **members, bool **absent)
+static bool
+append_operand(const LbCall *call, int i, LbMembers *members, Size *used,
+			   Size *max)
 {
-	int			words = call->access.target.defn->shape.member_words;
-	bool		texts = call->form != LB_AS_BIGINT;
-	int			n = call->members.n;
-	Datum	   *elements = NULL;
+	int64		words[LB_MAX_KEY_WORDS];
+	int			nwords;
 
+	if (!encode_operand(call, i, words))
+		return false;
+	nwords = lb_member_length(&call->access.target.defn->shape, words);
+	if (*used + nwords > *max)
+	{
+		*max = Max(*max * 2, *used + nwords);
+		members->words = repalloc_huge((int64 *) members->words,
+									   *max * sizeof(int64));
+	}
+	((uint32 *) members->places)[i] = (uint32) *used;
+	memcpy((int64 *) members->words + *used, words, nwords * sizeof(int64));
+	*used += nwords;
+	return true;
+}
+
+/* The members in the array that is the first operand; none if it is null. */
+static void
+array_operand(const LbCall *call, LbMembers *members)
+{
+	const LbShape *shape = &call->access.target.defn->shape;
+	bool		texts = call->form != LB_AS_BIGINT;
+	Datum	   *elements = NULL;
+	bool	   *absent = NULL;
+	int64	   *words;
+	Size		used = 0;
+	Size		max;
+
+	memset(members, 0, sizeof(LbMembers));
 	if (call->nulls[0])
-		return 0;
+		return;
+	members->n = call->members.n;
 	if (texts)
-		*absent = palloc_extended(n + 1, MCXT_ALLOC_HUGE);
+		absent = palloc_extended(members->n + 1, MCXT_ALLOC_HUGE);
 	else
 		deconstruct_array(DatumGetArrayTypeP(call->operands[0]), INT8OID,
 						  sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-						  &elements, absent, &n);
-	*members = MemoryContextAllocHuge(CurrentMemoryContext,
-									  (Size) Max(1, n) * words *
-									  sizeof(int64));
-	for (int i = 0; i < n; i++)
+						  &elements, &absent, &members->n);
+	members->width = texts ? shape->member_words : 1;
+	max = (Size) Max(1, members->n) * Max(1, members->width);
+	words = MemoryContextAllocHuge(CurrentMemoryContext, max * sizeof(int64));
+	members->words = words;
+	members->absent = absent;
+	if (texts && lb_shape_varies(shape))
+		members->places = MemoryContextAllocHuge(CurrentMemoryContext,
+												 Max(1, members->n) *
+												 sizeof(uint32));
+	for (int i = 0; i < members->n; i++)
 	{
-		int64	   *member = *members + (Size) i * words;
-
-		if (texts)
-			(*absent)[i] = !encode_operand(call, i, member);
+		if (!texts)
+			words[i] = DatumGetInt64(elements[i]);
+		else if (members->places == NULL)
+			absent[i] = !encode_operand(call, i,
+										words + (Size) i * members->width);
 		else
-			member[0] = DatumGetInt64(elements[i]);
+			absent[i] = !append_operand(call, i, members, &used, &max);
 	}
 	if (!texts)
 		pfree(elements);
-	return n;
 }
 
 /* Those of LB_BATCH members that are on the board. */
@@ -452,54 +554,73 @@ typedef struct Ranked
 	int			numbers[LB_BATCH];	/* in the array */
 	uint64		ranks[LB_BATCH];
 	const int64 *keys[LB_BATCH];
-	int64		words[LB_BATCH * LB_MAX_WIDTH]; /* of the keys */
+
+	/* Memory for members and for keys, and how far apart they are there. */
+	int			stride;
+	int64	   *wanted;
+	int64	   *words;
 } Ranked;
 
+static Ranked *
+make_ranked(const LbCall *call)
+{
+	const LbShape *shape = &call->access.target.defn->shape;
+	Ranked	   *ranked = palloc(sizeof(Ranked));
+
+	ranked->stride = lb_shape_varies(shape) ? LB_MAX_KEY_WORDS : shape->width;
+	ranked->wanted = palloc(LB_BATCH * ranked->stride * sizeof(int64));
+	ranked->words = palloc(LB_BATCH * ranked->stride * sizeof(int64));
+	return ranked;
+}
+
 /*
- * The ranks of those of n members, LB_BATCH at most, that are on the board, and
- * the first nwords words of their keys, or more.
+ * The ranks of those of LB_BATCH members, from the first-th on, that are on the
+ * board; and their keys, or with whole not set, at least the scores of these.
  */
 static void
-rank_members(const LbCall *call, const int64 *members, const bool *nulls,
-			 int n, int nwords, Ranked *ranked)
+rank_members(const LbCall *call, const LbMembers *members, int first,
+			 bool whole, Ranked *ranked)
 {
 	const LbView *view = &call->access.view;
-	int64		wanted[LB_BATCH * LB_MAX_WIDTH];
+	const LbShape *shape = view->shape;
+	int			stride = ranked->stride;
 	bool		found[LB_BATCH];
 	LbCursor	places[LB_BATCH] = {{LB_NONE, 0}};
 	uint64		before[LB_BATCH];
 	bool		dense = call->method == LB_DENSE_RANK;
-	int			ranked_by = call->method == LB_ROW_NUMBER ? view->width : 1;
-	int			nwanted = 0;
+	bool		by_key = call->method == LB_ROW_NUMBER;
 	LbLookups	lookups = {
-		.members = wanted,.member_stride = view->member_words,
-		.nwords = Max(nwords, ranked_by),
-		.key_stride = view->width,.keys = ranked->words,
+		.members = ranked->wanted,.member_stride = stride,
+		.nwords = whole || by_key ? stride : 1,
+		.key_stride = stride,.keys = ranked->words,
 		.found = found,.places = places
 	};
 
-	wanted[0] = 0;
-	for (int i = 0; i < n; i++)
+	for (int i = first; i < Min(first + LB_BATCH, members->n); i++)
 	{
-		if (nulls[i])
+		const int64 *member = lb_member_at(members, i);
+		int64	   *wanted = ranked->wanted + lookups.n * stride;
+		int			words;
+
+		if (members->absent[i])
 			continue;
-		for (int w = 0; w < view->member_words; w++)
-			wanted[nwanted * view->member_words + w] =
-				members[i * view->member_words + w];
-		ranked->numbers[nwanted++] = i;
+		words = lb_member_length(shape, member);
+		for (int w = 0; w < words; w++)
+			wanted[w] = member[w];
+		ranked->numbers[lookups.n++] = i;
 	}
-	lookups.n = nwanted;
 	lb_view_lookup_many(view, &lookups);
 	ranked->n = 0;
-	for (int i = 0; i < nwanted; i++)
+	for (int i = 0; i < lookups.n; i++)
 	{
 		if (!found[i])
 			continue;
 		ranked->numbers[ranked->n] = ranked->numbers[i];
-		ranked->keys[ranked->n] = ranked->words + i * view->width;
+		ranked->keys[ranked->n] = ranked->words + i * stride;
 		places[ranked->n++] = places[i];
 	}
-	lb_view_spans_many(view, ranked->keys, places, ranked->n, ranked_by,
+	lb_view_spans_many(view, ranked->keys, places, ranked->n,
+					   by_key ? shape->width : 1,
 					   dense ? before : ranked->ranks,
 					   dense ? ranked->ranks : NULL);
 	for (int i = 0; i < ranked->n; i++)
@@ -507,34 +628,29 @@ rank_members(const LbCall *call, const int64 *members, const bool *nulls,
 }
 
 bool
-lb_read_ranks_rows(LbCall *call, const int64 *members, const bool *nulls,
-				   int n, LbRows *rows)
+lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
-	int			words = call->access.target.defn->shape.member_words;
-	Ranked		ranked;
+	Ranked	   *ranked = make_ranked(call);
 
-	make_rows(rows, call, n);
+	make_rows(rows, call, members->n, NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
-	for (int i = 0; i < n; i += LB_BATCH)
+	for (int i = 0; i < members->n; i += LB_BATCH)
 	{
-		int			batch = Min(LB_BATCH, n - i);
-
 		if (!lb_go_on(call, i))
 			return false;
-		rank_members(call, members + (Size) i * words, nulls + i, batch, 1,
-					 &ranked);
-		for (int j = 0; j < batch; j++)
-			lb_row(rows, i + j)[LB_ROW_RANK] = 0;
-		for (int j = 0; j < ranked.n; j++)
+		rank_members(call, members, i, false, ranked);
+		for (int j = i; j < Min(i + LB_BATCH, members->n); j++)
+			lb_row(rows, j)[LB_ROW_RANK] = 0;
+		for (int j = 0; j < ranked->n; j++)
 		{
-			int64	   *row = lb_row(rows, i + ranked.numbers[j]);
+			int64	   *row = lb_row(rows, ranked->numbers[j]);
 
-			row[LB_ROW_RANK] = (int64) ranked.ranks[j];
-			row[LB_ROW_SCORE] = lb_call_score(call, ranked.keys[j]);
+			row[LB_ROW_RANK] = (int64) ranked->ranks[j];
+			row[LB_ROW_SCORE] = lb_call_score(call, ranked->keys[j]);
 		}
 	}
-	rows->n = n;
+	rows->n = members->n;
 	lb_access_unlock(&call->access);
 	return true;
 }
@@ -584,20 +700,18 @@ put_absent(Output *out, int i, const int64 *member, bool isnull)
 bool
 lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 {
-	int			words = call->access.target.defn->shape.member_words;
-	int64	   *members = NULL;
-	bool	   *absent = NULL;
-	int			n = array_operand(call, &members, &absent);
+	LbMembers	members;
 	LbRows		rows;
 	Output		out;
 
-	if (!lb_read_ranks_rows(call, members, absent, n, &rows))
+	array_operand(call, &members);
+	if (!lb_read_ranks_rows(call, &members, &rows))
 		return false;
 	output_begin(&out, call);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < members.n; i++)
 	{
 		const int64 *row = lb_row(&rows, i);
-		const int64 *member = members + (Size) i * words;
+		const int64 *member = lb_member_at(&members, i);
 
 		CHECK_FOR_INTERRUPTS();
 		if (row[LB_ROW_RANK] != 0)
@@ -608,88 +722,90 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 			output_put(&out);
 		}
 		else
-			put_absent(&out, i, member, absent[i]);
+			put_absent(&out, i, member, members.absent[i]);
 	}
 	output_end(&out);
 	return true;
 }
 
-/* Compare two keys of *arg words. */
+/* Compare two rows by their keys.  arg is the shape of these. */
 static int
 among_cmp(const void *a, const void *b, void *arg)
 {
-	return lb_words_cmp((const int64 *) a, (const int64 *) b,
-						*(const int *) arg);
+	return lb_key_cmp((const LbShape *) arg,
+					  *(const int64 *const *) a + LB_ROW_MEMBER,
+					  *(const int64 *const *) b + LB_ROW_MEMBER);
 }
 
 /*
- * The keys of those members that are on the board, with the rank after each.
- * Returns how many there are, or -1 if the query must be run.
+ * The keys of those members that are on the board, with rank and score.  Returns
+ * false if the query must be run.
  */
-static int
-among_keys(LbCall *call, const int64 *members, const bool *nulls, int n,
-		   int64 *keys)
+static bool
+read_among(LbCall *call, const LbMembers *members, LbRows *rows)
 {
-	int			words = call->access.target.defn->shape.member_words;
-	int			width = call->access.target.defn->shape.width;
-	int			nfound = 0;
-	Ranked		ranked;
+	const LbShape *shape = &call->access.target.defn->shape;
+	Ranked	   *ranked = make_ranked(call);
 
+	make_rows(rows, call, members->n, KEY_TAIL);
 	if (!lb_access_lock(&call->access))
-		return -1;
-	for (int i = 0; i < n; i += LB_BATCH)
+		return false;
+	for (int i = 0; i < members->n; i += LB_BATCH)
 	{
 		if (!lb_go_on(call, i))
-			return -1;
-		rank_members(call, members + (Size) i * words, nulls + i,
-					 Min(LB_BATCH, n - i), width, &ranked);
-		for (int j = 0; j < ranked.n; j++)
+			return false;
+		if (!rows_have_room(rows, LB_BATCH) &&
+			!enlarge_rows(call, rows, LB_BATCH))
+			return false;
+		rank_members(call, members, i, true, ranked);
+		for (int j = 0; j < ranked->n; j++)
 		{
-			int64	   *key = keys + (Size) nfound++ * (width + 1);
+			int			words = lb_key_words(shape, ranked->keys[j]);
+			int64	   *row = add_row(rows, words);
 
-			memcpy(key, ranked.keys[j], width * sizeof(int64));
-			key[width] = (int64) ranked.ranks[j];
+			row[LB_ROW_RANK] = (int64) ranked->ranks[j];
+			row[LB_ROW_SCORE] = lb_call_score(call, ranked->keys[j]);
+			memcpy(row + LB_ROW_MEMBER, ranked->keys[j],
+				   words * sizeof(int64));
 		}
 	}
 	lb_access_unlock(&call->access);
-	return nfound;
+	return true;
 }
 
 bool
 lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 {
-	int			width = call->access.target.defn->shape.width;
-	int			words = call->access.target.defn->shape.member_words;
-	int64	   *members = NULL;
-	bool	   *nulls = NULL;
-	int			n = array_operand(call, &members, &nulls);
-	int64	   *keys;
+	LbShape		shape = call->access.target.defn->shape;
+	LbMembers	members;
+	LbRows		rows;
+	const int64 **order;
 	int64		place = 0;
 	Output		out;
 
-	keys = MemoryContextAllocHuge(CurrentMemoryContext,
-								  (Size) Max(1, n) * (width + 1) *
-								  sizeof(int64));
-	n = among_keys(call, members, nulls, n, keys);
-	if (n < 0)
+	array_operand(call, &members);
+	if (!read_among(call, &members, &rows))
 		return false;
 	output_begin(&out, call);
-	qsort_interruptible(keys, n, (width + 1) * sizeof(int64), among_cmp,
-						&width);
-	for (int i = 0; i < n; i++)
+	order = MemoryContextAllocHuge(CurrentMemoryContext,
+								   Max(1, rows.n) * sizeof(int64 *));
+	for (int i = 0; i < rows.n; i++)
+		order[i] = lb_row(&rows, i);
+	qsort_interruptible(order, rows.n, sizeof(int64 *), among_cmp, &shape);
+	for (int i = 0; i < rows.n; i++)
 	{
-		const int64 *key = keys + (Size) i * (width + 1);
-		const int64 *member = key + width - words;
+		const int64 *key = order[i] + LB_ROW_MEMBER;
 
 		CHECK_FOR_INTERRUPTS();
 
 		/* The same member twice in the array counts once. */
-		if (i > 0 && lb_words_cmp(member, member - (width + 1), words) == 0)
+		if (i > 0 &&
+			lb_key_cmp(&shape, key, order[i - 1] + LB_ROW_MEMBER) == 0)
 			continue;
 		output_int(&out, 0, ++place);
-		output_member(&out, 1, member);
-		output_score(&out, 2, lb_call_score(call, key));
-		output_int(&out, 3, key[width]);
+		output_member(&out, 1, lb_key_member(&shape, key));
+		output_score(&out, 2, order[i][LB_ROW_SCORE]);
+		output_int(&out, 3, order[i][LB_ROW_RANK]);
 		output_put(&out);
 	}
 	output_end(&out);

@@ -19,12 +19,19 @@ extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
 
-/* Rows of a board: a rank (0: none), a score and a member's words for each. */
+/*
+ * Rows of a board: a rank (0: none), a score and the words of a member for each.
+ * lb_among() has the whole key there, lb_ranks() nothing.
+ */
 typedef struct LbRows
 {
 	int			n;
-	int			room;			/* rows that words has room for */
-	int			width;			/* words of a row */
+	int			room;			/* rows that there is room for */
+	int			width;			/* words of a row, the most with texts */
+	Size		used;			/* words of the rows */
+	Size		max;			/* room in words */
+	uint32	   *places;			/* with texts, the word at which each row
+								 * begins; else NULL */
 	int64	   *words;
 } LbRows;
 
@@ -35,7 +42,27 @@ typedef struct LbRows
 static inline int64 *
 lb_row(const LbRows *rows, int i)
 {
-	return rows->words + (Size) i * rows->width;
+	return rows->words +
+		(rows->places == NULL ? (Size) i * rows->width : rows->places[i]);
+}
+
+/* Members to read: their words, and which of them no key has. */
+typedef struct LbMembers
+{
+	int			n;
+	int			width;			/* words of a member */
+	const uint32 *places;		/* with texts, the word at which each begins;
+								 * else NULL */
+	const int64 *words;
+	const bool *absent;
+} LbMembers;
+
+static inline const int64 *
+lb_member_at(const LbMembers *members, int i)
+{
+	return members->words +
+		(members->places == NULL ? (Size) i * members->width :
+		 members->places[i]);
 }
 
 /* The most rows that are copied out; a call for more runs its query. */
@@ -63,8 +90,8 @@ lb_go_on(LbCall *call, int64 done)
  */
 extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
-extern bool lb_read_ranks_rows(LbCall *call, const int64 *members,
-							   const bool *nulls, int n, LbRows *rows);
+extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
+							   LbRows *rows);
 
 /*
  * The same from the query.  Its columns are a rank, a member and a score, or a

@@ -152,8 +152,6 @@ lb_view_open(LbView *view, const LbIndex *index, LbOverlay *overlay,
 	view->overlay = overlay;
 	view->sums = NULL;
 	view->shape = shape;
-	view->width = shape->width;
-	view->member_words = shape->member_words;
 	view->deltas = deltas;
 	view->ndeltas = 0;
 	view->delta_total = 0;
@@ -192,8 +190,6 @@ lb_view_open_sums(LbView *view, const LbIndex *index, LbSums *sums,
 	view->index = truncated ? NULL : index;
 	view->sums = sums;
 	view->shape = &sums->shape;
-	view->width = sums->shape.width;
-	view->member_words = sums->shape.member_words;
 }
 
 uint64
@@ -380,6 +376,16 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
 				   const LbCursor *places, int n, int nwords,
 				   uint64 *members, uint64 *distinct)
 {
+	/* With texts, keys differ in length. */
+	if (lb_shape_varies(view->shape) && nwords > 1)
+	{
+		for (int i = 0; i < n; i++)
+			lb_view_spans(view, prefixes[i],
+						  lb_key_words(view->shape, prefixes[i]), false,
+						  &members[i],
+						  distinct == NULL ? NULL : &distinct[i]);
+		return;
+	}
 	if (view->index != NULL)
 		lb_index_spans_many(view->arena, view->index, prefixes, places, n,
 							nwords, members, distinct);

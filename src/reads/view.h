@@ -30,8 +30,6 @@ typedef struct LbView
 	LbOverlay  *overlay;		/* the corrections, in arrays ... */
 	LbSums	   *sums;			/* ... or as sums; both NULL: there are none */
 	const LbShape *shape;		/* of the keys */
-	int			width;
-	int			member_words;
 	LbScoreDelta *deltas;		/* of all corrected scores, in order */
 	int			ndeltas;
 	int64		delta_total;
@@ -101,7 +99,7 @@ extern void lb_view_lookup_many(const LbView *view, const LbLookups *lookups);
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 
-/* As lb_index_spans_many. */
+/* As lb_index_spans_many; nwords is 1, or shape.width for whole keys. */
 extern void lb_view_spans_many(const LbView *view,
 							   const int64 *const *prefixes,
 							   const LbCursor *places, int n, int nwords,
