@@ -121,7 +121,7 @@ CREATE TEMP TABLE tt (player_id bigint PRIMARY KEY, score bigint);
 CREATE TABLE pt (player_id bigint, score bigint, PRIMARY KEY (player_id, score)) PARTITION BY HASH (score);
 CREATE DOMAIN points AS interval;
 CREATE TABLE u (n numeric UNIQUE, i bigint UNIQUE, txt text UNIQUE, p points UNIQUE,
-	f float8, ch char(3), tm time, iv interval, ar bigint[], b boolean, e bigint);
+	f numeric(19,2), ch char(3), tm timetz, iv interval, ar bigint[], b bit, e bigint);
 CREATE TABLE noindex (player_id bigint, score bigint, grp text, d bigint, ok boolean);
 SELECT format(E'%s\n   %s %s / %s / %s', s, e.state, e.message, e.detail, e.hint)
 FROM unnest(ARRAY[

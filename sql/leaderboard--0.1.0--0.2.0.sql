@@ -17,7 +17,7 @@
  *		3.5 standings	lb_archive, lb_season; lb_maintain
  *		3.6 watching	lb_watched; lb_watch and its like, lb_notify
  *	4. admin
- *		4.1 managing	lb_create_tables; rights on lb_create_board and its like
+ *		4.1 managing	lb_create_tables, lb_verify_key; rights on lb_create_board
  *		4.2 statistics	lb_stat_board, lb_stat, lb_stat_memory
  *		4.3 dumps		rights of the database's owner
  */
@@ -983,6 +983,14 @@ COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text) IS
 'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players';
 REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text) TO pg_database_owner;
+
+CREATE FUNCTION @extschema@.lb_verify_key(
+	board text DEFAULT NULL)
+RETURNS TABLE (board text, member text, problem text)
+AS 'MODULE_PATHNAME', 'lb_verify_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_verify_key(text) IS
+'compares index and table; no row means that they are equal';
 
 
 /* ----------------------------------------------------------------

@@ -40,6 +40,7 @@
 #include "boards/rank_by.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
+#include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "service/window.h"
@@ -101,13 +102,14 @@ require_column(Relation rel, const char *name, Oid *type, int32 *typmod)
 }
 
 static void
-type_error(const char *role, const char *column, Oid type, const char *accepted)
+type_error(const char *role, const LbColumn *column, Oid type, int32 typmod)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("%s column \"%s\" is of unsupported type %s",
-					role, column, format_type_be(type)),
-			 errhint("Accepted types: %s.", accepted)));
+					role, column->name,
+					format_type_with_typemod(type, typmod)),
+			 errhint("%s", lb_type_hint(type, typmod, column->role))));
 }
 
 static void
@@ -229,8 +231,7 @@ check_columns(const LbDefinition *defn, Relation rel)
 		require_column(rel, column.name, &type, &typmod);
 		lb_set_column_type(&column, type, typmod);
 		if (column.type == NULL)
-			type_error(roles[column.role], column.name, type,
-					   lb_types_for(column.role));
+			type_error(roles[column.role], &column, type, typmod);
 	}
 }
 

@@ -22,8 +22,8 @@ extern void lb_make_board(LbDefinition *defn);
 extern void lb_board_not_found(const char *board);
 
 /*
- * Columns of a table were renamed: record for the board old, as it was before,
- * what its columns are called now.  The board gets a new number, so that it is
+ * Columns of a table were renamed, or have other types: record for the board old,
+ * as it was before, what its columns are called now.  The board gets a new number, so that it is
  * another board from then on.  Does nothing if it is not recorded by its old
  * number any more.  The table must be locked in AccessExclusiveLock.  Raises
  * what writing to lb_board can raise.

@@ -24,6 +24,7 @@
 #include "utils/rls.h"
 #include "utils/syscache.h"
 
+#include "boards/board_value.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
@@ -188,18 +189,6 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 						 values, nulls);
 }
 
-/* The name of a family's board. */
-static const char *
-board_name(const LbDefinition *defn, const char *value, int len)
-{
-	char	   *text = pnstrdup(value, len);
-
-	if (strcmp(defn->name, "*") == 0 && strchr(text, ':') != NULL)
-		return text;
-
-	return psprintf("%s:%s", defn->name, text);
-}
-
 /* Boards that are prefetched while the walk goes on. */
 #define AHEAD 16
 
@@ -308,11 +297,11 @@ put_stripe(Listing *list, int s)
 		for (int i = 0; i < list->n; i++)
 		{
 			const BoardRow *row = &list->rows[i].row;
+			LbValue		value = {list->rows[i].len, list->rows[i].value};
 
 			if (defn->family)
-				put_row(list, board_name(defn, list->rows[i].value,
-										 list->rows[i].len),
-						row, ROW_FAMILY_BOARD);
+				put_row(list, lb_family_board_name(defn, &value), row,
+						ROW_FAMILY_BOARD);
 			else
 				put_row(list, defn->name, row, ROW_BOARD);
 			list->all.members += row->members;

@@ -51,7 +51,7 @@ typedef struct KeyType
 {
 	Oid			oid;
 	char	   *name;
-}			KeyType;
+} KeyType;
 
 static const DefaultTable default_scores = {
 	"player_scores",
@@ -81,7 +81,7 @@ static const DefaultTable default_windows = {
  * triggers would run when the caller submits.
  */
 static void
-check_default_table(const DefaultTable *table, Oid relid, const KeyType * key)
+check_default_table(const DefaultTable *table, Oid relid, const KeyType *key)
 {
 	const struct
 	{
@@ -152,7 +152,7 @@ check_default_board(const DefaultTable *table, Oid relid)
  * another object has one of the names.
  */
 static Oid
-find_default_table(const DefaultTable *table, Oid schema, const KeyType * key,
+find_default_table(const DefaultTable *table, Oid schema, const KeyType *key,
 				   bool score_index)
 {
 	Oid			relid = get_relname_relid(table->name, schema);
@@ -196,7 +196,7 @@ make_default_board(const DefaultTable *table, Oid relid)
 
 /* Make the table, its index and its board, unless they are there. */
 static void
-make_default_table(const DefaultTable *table, Oid relid, const KeyType * key,
+make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 				   Oid schema, bool score_index)
 {
 	const char *extension =
@@ -227,7 +227,7 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType * key,
 
 /* The type that a name means; raises 42804 if players cannot be of it. */
 static void
-find_key_type(const char *name, KeyType * key)
+find_key_type(const char *name, KeyType *key)
 {
 	int32		typmod;
 

@@ -28,6 +28,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
@@ -37,11 +38,14 @@
 #include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "capture/trigger.h"
 #include "reads/access_lock.h"
+#include "reads/text.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);
+PG_FUNCTION_INFO_V1(lb_verify_key);
 
 /*
  * Words of keys copied from the index under one hold of the lock.  The keys come
@@ -52,6 +56,8 @@ PG_FUNCTION_INFO_V1(lb_verify);
 typedef struct Verify
 {
 	ReturnSetInfo *rsinfo;
+	bool		as_text;		/* members; else a bigint, or null if they are
+								 * no integers */
 	LbDefinition *defn;
 	LbSharedBoard *shared;
 	uint64		generation;
@@ -65,7 +71,7 @@ typedef struct Report
 {
 	char	   *board;
 	bool		has_member;
-	int64	   *member;
+	Datum		member;
 	const char *problem;
 } Report;
 
@@ -77,14 +83,11 @@ report(Verify *v, const char *board, const int64 *member, const char *problem)
 	Report	   *r = palloc(sizeof(Report));
 
 	r->board = pstrdup(board);
-	r->has_member = member != NULL;
+	r->has_member = member != NULL &&
+		(v->as_text || v->defn->plain_member);
 	if (r->has_member)
-	{
-		Size		size = lb_member_length(&v->defn->shape, member) *
-			sizeof(int64);
-
-		r->member = memcpy(palloc(size), member, size);
-	}
+		r->member = v->as_text ? lb_member_words_to_text(v->defn, member) :
+			Int64GetDatum(member[0]);
 	r->problem = pstrdup(problem);
 	v->reports = lappend(v->reports, r);
 	MemoryContextSwitchTo(old);
@@ -102,24 +105,13 @@ put_reports(Verify *v)
 		bool		nulls[3] = {false, false, false};
 
 		values[0] = CStringGetTextDatum(r->board);
-		values[1] = r->has_member ? Int64GetDatum(r->member[0]) :
-			(Datum) 0;
+		values[1] = r->has_member ? r->member : (Datum) 0;
 		nulls[1] = !r->has_member;
 		values[2] = CStringGetTextDatum(r->problem);
 		tuplestore_putvalues(v->rsinfo->setResult, v->rsinfo->setDesc, values,
 							 nulls);
 	}
 	v->reports = NIL;
-}
-
-static char *
-board_name(const LbDefinition *defn, const LbValue *value)
-{
-	if (!defn->family)
-		return pstrdup(defn->name);
-	if (strcmp(defn->name, "*") == 0 && memchr(value->data, ':', value->len))
-		return pnstrdup(value->data, value->len);
-	return psprintf("%s:%.*s", defn->name, value->len, value->data);
 }
 
 /*
@@ -169,7 +161,9 @@ static void
 verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 			 const int64 **tuple)
 {
-	char	   *name = board_name(v->defn, &target->value);
+	char	   *name = v->defn->family ?
+		lb_family_board_name(v->defn, &target->value) :
+		pstrdup(v->defn->name);
 	const LbShape *shape = &v->defn->shape;
 	int			first = number < 0 ? 0 : 1;
 	int64	   *keys = palloc(COPY_WORDS * sizeof(int64));
@@ -319,8 +313,10 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	PushActiveSnapshot(GetLatestSnapshot());
 	v->snapshot = GetActiveSnapshot();
 	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
-	tuple = lb_sort_next(sort);
-	if (!defn->family)
+	tuple = sort == NULL ? NULL : lb_sort_next(sort);
+	if (sort == NULL)
+		report(v, defn->name, NULL, lb_no_key_reason);
+	else if (!defn->family)
 	{
 		LbTarget	target;
 
@@ -360,7 +356,8 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 			verify_board(v, only, sort, 0, &none);
 		}
 	}
-	lb_sort_end(sort);
+	if (sort != NULL)
+		lb_sort_end(sort);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
@@ -368,7 +365,8 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 }
 
 static void
-verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
+verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
+			const LbTarget *only)
 {
 	Verify		v;
 	uint32		state;
@@ -378,6 +376,7 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
 					   get_rel_name(defn->source));
 	memset(&v, 0, sizeof(v));
 	v.rsinfo = rsinfo;
+	v.as_text = as_text;
 	v.context = CurrentMemoryContext;
 	v.defn = defn;
 	v.shared = lb_shared_board_attach(defn, !lb_created_here(defn));
@@ -419,23 +418,25 @@ verify_defn(ReturnSetInfo *rsinfo, LbDefinition *defn, const LbTarget *only)
 	put_reports(&v);
 }
 
-Datum
-lb_verify(PG_FUNCTION_ARGS)
+static Datum
+verify(FunctionCallInfo fcinfo, bool as_text)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const char *name = as_text ? "lb_verify_key()" : "lb_verify()";
 
 	lb_require_preload();
 	lb_require_version();
-	PreventCommandDuringRecovery("lb_verify()");
-	PreventCommandIfParallelMode("lb_verify()");
+	PreventCommandDuringRecovery(name);
+	PreventCommandIfParallelMode(name);
 	InitMaterializedSRF(fcinfo, 0);
 	if (!PG_ARGISNULL(0))
 	{
-		text	   *name = PG_GETARG_TEXT_PP(0);
+		text	   *board = PG_GETARG_TEXT_PP(0);
 		LbTarget	target;
 
-		lb_find_target(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target);
-		verify_defn(rsinfo, target.defn, target.has_value ? &target : NULL);
+		lb_find_target(VARDATA_ANY(board), VARSIZE_ANY_EXHDR(board), &target);
+		verify_defn(rsinfo, as_text, target.defn,
+					target.has_value ? &target : NULL);
 	}
 	else
 	{
@@ -451,7 +452,7 @@ lb_verify(PG_FUNCTION_ARGS)
 			LbTarget	target;
 
 			lb_find_target(names[i], strlen(names[i]), &target);
-			verify_defn(rsinfo, target.defn, NULL);
+			verify_defn(rsinfo, as_text, target.defn, NULL);
 		}
 		problem = lb_arena_check(&lb_shared->arena);
 		if (problem != NULL)
@@ -466,4 +467,16 @@ lb_verify(PG_FUNCTION_ARGS)
 		}
 	}
 	return (Datum) 0;
+}
+
+Datum
+lb_verify(PG_FUNCTION_ARGS)
+{
+	return verify(fcinfo, false);
+}
+
+Datum
+lb_verify_key(PG_FUNCTION_ARGS)
+{
+	return verify(fcinfo, true);
 }

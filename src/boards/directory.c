@@ -260,6 +260,7 @@ reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
 	shared->shape = defn->shape;
 	shared->family = defn->family;
 	strlcpy(shared->name, defn->name, NAMEDATALEN);
+	shared->negative_zero = false;
 	shared->taken = 0;
 	shared->grown_from = -1;
 	shared->unknown.first = 0;

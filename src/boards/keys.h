@@ -34,6 +34,13 @@ typedef enum LbRole
 #define LB_MAX_RANK_COLUMNS 7
 #define LB_MAX_MEMBER_COLUMNS 4
 
+/* The most digits of a numeric. */
+#define LB_MAX_PRECISION 18
+
+/* The most bytes of a text in a key, and its words. */
+#define LB_MAX_TEXT 512
+#define LB_MAX_TEXT_WORDS (LB_MAX_TEXT / 8 + 1)
+
 /* These, the board column and ranked_if. */
 #define LB_MAX_BOARD_COLUMNS (LB_MAX_RANK_COLUMNS + LB_MAX_MEMBER_COLUMNS + 2)
 
@@ -46,11 +53,21 @@ typedef enum LbJson
 	LB_JSON_DATETIME			/* as JsonEncodeDateTime() has it, quoted */
 } LbJson;
 
+/*
+ * The value of a board column, by which a family's boards differ.  It is what
+ * stands in a board's name, but for an enum: see board_value.h.
+ */
+typedef struct LbValue
+{
+	int			len;
+	const char *data;
+} LbValue;
+
 struct LbColumn;
 
 /*
  * A type that a column of a board can have, by itself or below domains.  The
- * table of them is in keys.c.
+ * table of them is in types.c.
  */
 typedef struct LbType
 {
@@ -66,7 +83,8 @@ typedef struct LbType
 	 * text that is too long, or an operand that the column could not hold. It
 	 * does not raise, and can palloc what it leaves to its memory context.
 	 *
-	 * decode makes the value again, palloc'd if the type is by reference.
+	 * decode makes the value again of the words that encode has put, palloc'd
+	 * if the type is by reference.
 	 */
 	int			words;			/* that a value takes, or LB_TEXT */
 	int			(*encode) (const struct LbColumn *column, Datum value,
@@ -82,10 +100,17 @@ typedef struct LbType
 	Oid			array;			/* type of an array of it */
 	LbJson		json;
 	bool		plain;			/* an integer: functions show it as a bigint */
+	int64		max;			/* of these; the least is -max - 1 */
 
-	/* As the name of a family's board. */
-	bool		is_text;		/* the value is the name */
-	int64		max;			/* else an integer of -max - 1 to max */
+	/*
+	 * As a board column: see board_value.h.  Texts have no is_value, since
+	 * each text is a value.
+	 */
+	bool		is_text;
+	void		(*value) (const struct LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+	bool		(*is_value) (const struct LbColumn *column,
+							 const LbValue *value);
 } LbType;
 
 #define LB_ROLE_BIT(role) (1 << (role))
@@ -95,21 +120,15 @@ typedef struct LbColumn
 {
 	char		name[NAMEDATALEN];
 	const LbType *type;			/* NULL until resolved, or if it does not fit */
+	Oid			oid;			/* of the type below domains; known likewise */
 	AttrNumber	attno;			/* of the source; 0 likewise */
 	int16		scale;			/* of a numeric */
 	uint8		role;			/* LbRole */
 	bool		descending;
 } LbColumn;
 
-/*
- * Set the type of a column, and what it needs, from the type and the typmod that
- * its table has: the type that domains are of, if columns of it can have the
- * column's role.  Else the type is NULL.  Raises what a catalog lookup can raise.
- */
-extern void lb_set_column_type(LbColumn *column, Oid type, int32 typmod);
-
-/* The types that can have a role, for a message, palloc'd: "smallint, bigint". */
-extern char *lb_types_for(LbRole role);
+/* The column's type below domains as SQL text, palloc'd or constant. */
+extern const char *lb_sql_type(const LbColumn *column);
 
 /* The column's name as SQL text, quoted where that is needed. */
 extern const char *lb_quoted(const LbColumn *column);

@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "boards/keys.h"
 #include "boards/shared.h"
 
 /*
@@ -18,20 +19,23 @@
  */
 #define LB_MAX_VALUE 1024
 
-/*
- * The value of a board column as it stands in a board's name: the text of a text
- * column, the decimal digits of an integer column.
- */
-typedef struct LbValue
-{
-	int			len;
-	const char *data;
-} LbValue;
-
 static inline bool
 lb_value_equal(const LbValue *a, const LbValue *b)
 {
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
+}
+
+/*
+ * Whether the table may have another score than the one that a key's first word
+ * stands for: -0 instead of 0.  Only the query knows then.  Needs the lock of the
+ * stripe that has the key.
+ */
+static inline bool
+lb_is_unsure_score(const LbSharedBoard *shared, const LbColumn *score,
+				   int64 word)
+{
+	return unlikely(shared->negative_zero) &&
+		word == lb_directed(0, score->descending);
 }
 
 /* Hash and stripe of a board's value. */

@@ -25,6 +25,7 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/resolve.h"
+#include "boards/types.h"
 #include "util/compat.h"
 
 const char	lb_collation_problem[] = "the board column has a nondeterministic collation";

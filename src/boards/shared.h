@@ -163,6 +163,13 @@ typedef struct LbSharedBoard
 	bool		family;
 	char		name[NAMEDATALEN];
 
+	/*
+	 * A row may have, or have had, a score of -0, which is equal to 0 and has
+	 * the same word: see lb_is_unsure_score().  Set before the row's change
+	 * is published, or its build installed, and never cleared.
+	 */
+	bool		negative_zero;
+
 	int64		taken;			/* bytes of all its boards, with publications;
 								 * arena's lock */
 	int64		grown_from;		/* taken at the launcher's last warning, or

@@ -11,6 +11,7 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 
+#include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
@@ -30,48 +31,32 @@ lb_alias_has_prefix(const char *prefix, int len)
 	return aliases != NULL && aliases->has_prefix(prefix, len);
 }
 
-bool
-lb_value_is_canonical(const LbType *type, const LbValue *value)
+/*
+ * Have the target's value be what its name means.  Returns false if the family
+ * can have no board of that name.  Raises what a catalog lookup can raise.
+ */
+static bool
+translate_value(LbTarget *target)
 {
-	const char *p = value->data;
-	int			len = value->len;
-	uint64		limit = type->max;
-	bool		negative;
-	uint64		n = 0;
+	const char *name = target->value.data;
 
-	if (type->is_text)
+	if (!target->has_value)
 		return true;
-	negative = len > 0 && *p == '-';
-	if (negative)
-	{
-		p++;
-		len--;
-		limit++;
-	}
-	if (len < 1 || len > 19 || (*p == '0' && (len > 1 || negative)))
+	if (!lb_value_from_name(target->defn, &target->value))
 		return false;
-	for (int i = 0; i < len; i++)
-	{
-		if (p[i] < '0' || p[i] > '9')
-			return false;
-		n = n * 10 + (p[i] - '0');
-	}
-	return n <= limit;
+	if (target->value.data != name)
+		target->hash = lb_value_hash(&target->value);
+	return true;
 }
 
-/* A board value of an integer column must be spelled as SQL would print it. */
 static void
-check_value(const LbDefinition *defn, const char *name, int len,
-			const LbValue *value)
+raise_no_value(const LbDefinition *defn, const char *name, int len)
 {
-	const LbType *type = lb_board_column(defn)->type;
-
-	if (type != NULL && !lb_value_is_canonical(type, value))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("board \"%.*s\" does not exist", len, name),
-				 errdetail("The boards of \"%s\" are named by integers of type %s.",
-						   defn->name, type->sql_name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("board \"%.*s\" does not exist", len, name),
+			 errdetail("The boards of \"%s\" are named by values of type %s as SQL prints them.",
+					   defn->name, format_type_be(lb_board_column(defn)->oid))));
 }
 
 /*
@@ -135,9 +120,13 @@ bool
 lb_look_up_name(const char *name, int len, LbTarget *target)
 {
 	target->defn = find_name(name, len, target);
-	if (target->defn != NULL)
-		target->stripe = lb_value_stripe(target->defn->family, target->hash);
-	return target->defn != NULL;
+	if (target->defn == NULL)
+		return false;
+	lb_settle_width(target->defn);
+	if (!translate_value(target))
+		return false;
+	target->stripe = lb_value_stripe(target->defn->family, target->hash);
+	return true;
 }
 
 void
@@ -170,8 +159,8 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (!lb_defns_valid() || !defn->resolved)
 			continue;
 		target->defn = defn;
-		if (target->has_value)
-			check_value(defn, name, len, &target->value);
+		if (!translate_value(target))
+			raise_no_value(defn, name, len);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
 		return;
 	}

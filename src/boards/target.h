@@ -18,20 +18,14 @@ typedef struct LbTarget
 {
 	LbDefinition *defn;
 	bool		has_value;		/* a family's board */
-	LbValue		value;			/* points into the name or the row */
+	LbValue		value;			/* points into the name or the row, or is in
+								 * the current memory context */
 	uint32		hash;			/* of the value */
 	int			stripe;
 	int			prefix_len;		/* the length before the colon, if no family
 								 * has that name, so that the name led to "*";
 								 * else 0 */
 } LbTarget;
-
-/*
- * Whether a value of a board column of this type is printed as just this text.
- * Always so for text; an integer must be in range and have no leading zero, plus
- * sign or space.
- */
-extern bool lb_value_is_canonical(const LbType *type, const LbValue *value);
 
 /*
  * Aliases: names without a colon that stand for names of boards of the family
@@ -64,9 +58,8 @@ extern bool lb_alias_has_prefix(const char *prefix, int len);
 extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /*
- * The same without looking at the source: nothing is locked or resolved, and the
- * value of an integer column is not checked.  Returns false if there is no such
- * board.
+ * The same without a lock on the source, and without resolving the definition.
+ * Returns false if there is no such board.  Raises what a catalog lookup can raise.
  */
 extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
 

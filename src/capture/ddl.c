@@ -45,6 +45,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "boards/catalog.h"
 #include "boards/directory.h"
@@ -325,11 +326,16 @@ lb_find_worker_truncates(void)
  * ----------------------------------------------------------------
  */
 
-/* Whether the command that runs has given a column another name. */
+/*
+ * Whether the command that runs has given a column another name or type.  The
+ * command has changed the row of pg_attribute, which the cache still has as it
+ * was.
+ */
 static bool
-has_new_name(Oid relid, AttrNumber attno)
+is_redefined(Oid relid, AttrNumber attno)
 {
-	const char *before = get_attname(relid, attno, true);
+	HeapTuple	before = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
+										 Int16GetDatum(attno));
 	Relation	rel = table_open(AttributeRelationId, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan;
@@ -343,37 +349,44 @@ has_new_name(Oid relid, AttrNumber attno)
 	scan = systable_beginscan(rel, AttributeRelidNumIndexId, true,
 							  SnapshotSelf, 2, keys);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple) && before != NULL)
+	if (HeapTupleIsValid(tuple) && HeapTupleIsValid(before))
 	{
-		Form_pg_attribute form = (Form_pg_attribute) GETSTRUCT(tuple);
+		Form_pg_attribute old = (Form_pg_attribute) GETSTRUCT(before);
+		Form_pg_attribute new = (Form_pg_attribute) GETSTRUCT(tuple);
 
-		result = strcmp(NameStr(form->attname), before) != 0;
+		result = strcmp(NameStr(new->attname), NameStr(old->attname)) != 0 ||
+			new->atttypid != old->atttypid ||
+			new->atttypmod != old->atttypmod ||
+			new->attcollation != old->attcollation;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	if (HeapTupleIsValid(before))
+		ReleaseSysCache(before);
 	return result;
 }
 
 /*
- * Returns whether a column was renamed, which changes no rows.  The catalogs
- * do not show the new name before the end of the statement.  So remember the
+ * Returns whether a column was given another name or type.  With a type, keys
+ * have other words: that makes another board of it, as a name does.  The
+ * catalogs do not show it before the end of the statement.  So remember the
  * boards that use the column, with the numbers of all their columns, and
  * record them anew at the end of the statement (follow_renames).  A partition's
- * columns are renamed with those of its table, which has the boards.
+ * columns change with those of its table, which has the boards.
  */
 static bool
-column_renamed(Oid relid, AttrNumber attno)
+column_redefined(Oid relid, AttrNumber attno)
 {
 	const LbCatalog *cat = lb_catalog();
 	LbDefinition **defns;
 	int			n;
 
-	if (cat == NULL || !cat->version_ok || !has_new_name(relid, attno))
+	if (cat == NULL || !cat->version_ok || !is_redefined(relid, attno))
 		return false;
 	n = lb_defns_of(relid, &defns);
 	for (int i = 0; i < n; i++)
 	{
-		/* An event trigger may rename another one within the statement. */
+		/* An event trigger may change another one within the statement. */
 		if (lb_uses_column(defns[i], attno) &&
 			!has_op(LB_DDL_RENAMED, defns[i]->catalog, defns[i]->id))
 			add_op(LB_DDL_RENAMED, defns[i], InvalidOid);
@@ -535,7 +548,7 @@ relation_access(ObjectAccessType access, Oid relid, AttrNumber attno)
 				(void) source_altered(relid, attno);
 			break;
 		case OAT_POST_ALTER:
-			if (attno == 0 || !column_renamed(relid, attno))
+			if (attno == 0 || !column_redefined(relid, attno))
 				(void) source_altered(relid, attno);
 			break;
 		case OAT_TRUNCATE:

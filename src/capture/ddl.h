@@ -14,7 +14,8 @@
 /*
  * _PG_init: install the object access hook and the utility hook.
  * follow_rename is lb_follow_rename() of a higher folder: it records what the
- * columns of a board are called now, after a statement that has renamed some.
+ * columns of a board are called now, after a statement that has renamed some or
+ * changed their types.
  */
 extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
 
@@ -42,7 +43,8 @@ typedef enum LbDdlKind
 {
 	LB_DDL_CREATED,
 	LB_DDL_DROPPED,
-	LB_DDL_RENAMED,				/* columns of the board were */
+	LB_DDL_RENAMED,				/* columns of the board were, or have another
+								 * type */
 	LB_DDL_SOURCE_DROPPED,
 	LB_DDL_CATALOG_DROPPED,		/* an lb_board was */
 	LB_DDL_DATABASE_DROPPED

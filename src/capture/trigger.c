@@ -23,8 +23,11 @@
 #include "utils/combocid.h"
 #include "utils/rel.h"
 
+#include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
+#include "boards/directory.h"
+#include "boards/encode.h"
 #include "boards/keys.h"
 #include "boards/parts.h"
 #include "boards/shared.h"
@@ -35,33 +38,82 @@
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
 
-/* A value of a board column as text.  It may point into digits, or into d. */
-static void
-datum_value(const LbColumn *column, Datum d, LbValue *value, char *digits)
-{
-	if (column->type->is_text)
-	{
-		text	   *t = DatumGetTextPP(d);
+const char	lb_no_key_reason[] = "a row has a text that is too long for the index";
 
-		value->data = VARDATA_ANY(t);
-		value->len = VARSIZE_ANY_EXHDR(t);
-	}
+/*
+ * Append the words of a column's value to a key of n words.  Returns how many it
+ * has then, or 0 if no key has the value or there are too many.
+ */
+static inline int
+append_words(const LbColumn *column, Datum value, int64 *key, int n)
+{
+	int64		words[LB_MAX_TEXT_WORDS];
+	int			more;
+
+	if (likely(n <= LB_MAX_KEY_WORDS - LB_MAX_TEXT_WORDS))
+		more = lb_encode(column, value, key + n);
 	else
 	{
-		int64		n;
-
-		column->type->encode(column, d, &n);
-		value->len = pg_lltoa(n, digits);
-		value->data = digits;
+		more = lb_encode(column, value, words);
+		if (n + more > LB_MAX_KEY_WORDS)
+			return 0;
+		memcpy(key + n, words, more * sizeof(int64));
 	}
+	return more == 0 ? 0 : n + more;
 }
 
-bool
+/*
+ * Note that the board has had a score of -0.  Returns false if it is not in
+ * shared memory.
+ */
+static bool
+note_negative_zero(LbDefinition *defn)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+
+	if (shared != NULL)
+		shared->negative_zero = true;
+	return shared != NULL;
+}
+
+/*
+ * The words of the columns of rank_by and of the member.  A row with a null is
+ * not ranked, also if one of the texts is too long.
+ */
+static LbRowState
+put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
+{
+	LbRowState	state = LB_RANKED;
+	int			n = 0;
+
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+		bool		isnull;
+		Datum		d = slot_getattr(slot, column->attno, &isnull);
+
+		if (isnull)
+			return LB_NOT_RANKED;
+		if (state == LB_RANKED)
+		{
+			n = append_words(column, d, key, n);
+			if (n == 0)
+				state = LB_NO_KEY;
+		}
+		if (i == 0 && !defn->plain_score &&
+			lb_is_negative_zero(column, d) && !note_negative_zero(defn))
+			state = LB_NO_KEY;
+	}
+	return state;
+}
+
+LbRowState
 lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
-		   LbValue *value, char *digits)
+		   LbValue *value, char *room)
 {
 	const LbColumn *ranked_if = lb_ranked_if_column(defn);
 	const LbColumn *board = lb_board_column(defn);
+	LbRowState	state;
 	Datum		d;
 	bool		isnull;
 
@@ -69,41 +121,30 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 	{
 		d = slot_getattr(slot, ranked_if->attno, &isnull);
 		if (isnull || !DatumGetBool(d))
-			return false;
+			return LB_NOT_RANKED;
 	}
-
-	/* The columns of rank_by, and the member. */
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
-	{
-		const LbColumn *column = &defn->columns[i];
-
-		d = slot_getattr(slot, column->attno, &isnull);
-		if (isnull)
-			return false;
-		key += lb_encode(column, d, key);
-	}
-
+	state = put_words(defn, slot, key);
 	value->len = 0;
 	value->data = "";
-	if (board != NULL)
+	if (state != LB_NOT_RANKED && board != NULL)
 	{
 		d = slot_getattr(slot, board->attno, &isnull);
 		if (isnull)
-			return false;
-		datum_value(board, d, value, digits);
+			return LB_NOT_RANKED;
+		board->type->value(board, d, value, room);
 		if (value->len > LB_MAX_VALUE)
-			return false;
+			return LB_NOT_RANKED;
 	}
-	return true;
+	return state;
 }
 
 /* A row before or after a change, as a board ranks it. */
 typedef struct RankedRow
 {
-	bool		ranked;
+	LbRowState	state;
 	int64		key[LB_MAX_KEY_WORDS];
 	LbValue		value;
-	char		digits[32];		/* value may point into it */
+	char		room[LB_VALUE_ROOM];	/* value may point into it */
 	CommandId	cid;			/* of the command that changed it */
 } RankedRow;
 
@@ -111,8 +152,8 @@ typedef struct RankedRow
 static void
 read_row(LbDefinition *defn, TupleTableSlot *slot, RankedRow *row)
 {
-	row->ranked = slot != NULL &&
-		lb_row_key(defn, slot, row->key, &row->value, row->digits);
+	row->state = slot == NULL ? LB_NOT_RANKED :
+		lb_row_key(defn, slot, row->key, &row->value, row->room);
 	row->cid = InvalidCommandId;
 }
 
@@ -144,14 +185,19 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);
 	read_row(defn, deleted ? NULL :
 			 inserted ? trigger->tg_trigslot : trigger->tg_newslot, &new);
-	same_board = old.ranked && new.ranked &&
+	if (old.state == LB_NO_KEY || new.state == LB_NO_KEY)
+	{
+		lb_xact_set_unknown(defn, lb_no_key_reason);
+		return;
+	}
+	same_board = old.state == LB_RANKED && new.state == LB_RANKED &&
 		lb_value_equal(&old.value, &new.value);
 	if (same_board && lb_key_cmp(shape, old.key, new.key) == 0)
 		return;
 
-	if (old.ranked)
+	if (old.state == LB_RANKED)
 		old.cid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
-	if (new.ranked)
+	if (new.state == LB_RANKED)
 		new.cid = inserting_command(inserted ?
 									trigger->tg_trigtuple->t_data :
 									trigger->tg_newtuple->t_data);
@@ -163,9 +209,9 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 		lb_xact_add_change(defn, &old.value, old.key, new.key, old.cid);
 	else
 	{
-		if (old.ranked)
+		if (old.state == LB_RANKED)
 			lb_xact_add_change(defn, &old.value, old.key, NULL, old.cid);
-		if (new.ranked)
+		if (new.state == LB_RANKED)
 			lb_xact_add_change(defn, &new.value, NULL, new.key, new.cid);
 	}
 }

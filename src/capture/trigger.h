@@ -13,13 +13,24 @@
 #include "boards/definition.h"
 #include "boards/live.h"
 
+/* What a board has of a row. */
+typedef enum LbRowState
+{
+	LB_NOT_RANKED,
+	LB_RANKED,					/* a key */
+	LB_NO_KEY					/* the row is ranked, but no key can have it */
+} LbRowState;
+
+/* Why a board with such a row has no index. */
+extern const char lb_no_key_reason[];
+
 /*
- * The key of a row of defn's source, as the board ranks it, and the value of
- * its board.  Returns false if the row is not ranked.  value may point into
- * digits, which has room for 32 characters, or into the row.  Can raise,
- * since values may be toasted.
+ * The key of a row of defn's source, as the board ranks it, and the value of its
+ * board.  key has room for LB_MAX_KEY_WORDS.  value may point into room, which has
+ * LB_VALUE_ROOM bytes, or into the row, or into memory that is palloc'd.  Notes a
+ * score of -0 in shared memory.  Can raise, since values may be toasted.
  */
-extern bool lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
-					   LbValue *value, char *digits);
+extern LbRowState lb_row_key(LbDefinition *defn, TupleTableSlot *slot,
+							 int64 *key, LbValue *value, char *room);
 
 #endif							/* LB_TRIGGER_H */

@@ -24,6 +24,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
+#include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
@@ -392,15 +393,14 @@ make_params(const LbDefinition *defn, const LbQueryArgs *args)
 		ParamExternData *param = &params->params[n];
 
 		/*
-		 * A name that is not a number as the type prints it is no row's, and
-		 * no row's board column equals null.
+		 * A text that the type does not print is no row's, and no row's board
+		 * column equals null.
 		 */
-		param->isnull = (value == NULL ||
-						 !lb_value_is_canonical(lb_board_column(defn)->type,
-												value));
-		param->value = param->isnull ? (Datum) 0 :
-			PointerGetDatum(cstring_to_text_with_len(value->data,
-													 value->len));
+		const char *name = value == NULL ? NULL :
+			lb_value_to_name(defn, value);
+
+		param->isnull = name == NULL;
+		param->value = param->isnull ? (Datum) 0 : CStringGetTextDatum(name);
 		param->pflags = PARAM_FLAG_CONST;
 		param->ptype = TEXTOID;
 	}

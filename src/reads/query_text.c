@@ -687,8 +687,11 @@ append_board(Text *t, const char *alias)
 
 	if (!lb_has_text_boards(defn))
 	{
-		appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) CAST($%d AS pg_catalog.%s)",
-						 alias, name, n, lb_board_column(defn)->type->name);
+		const char *type = lb_sql_type(lb_board_column(defn));
+
+		/* A domain over an enum has no operators of its own. */
+		appendStringInfo(&t->buf, " AND CAST(%s.%s AS %s) OPERATOR(pg_catalog.=) CAST($%d AS %s)",
+						 alias, name, type, n, type);
 		return;
 	}
 	appendStringInfo(&t->buf, " AND %s.%s OPERATOR(pg_catalog.=) $%d",

@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "boards/board_value.h"
 #include "boards/parts.h"
 #include "capture/trigger.h"
 #include "workers/scan.h"
@@ -33,6 +34,7 @@ typedef struct Scan
 	uint64		nrows;
 	pg_atomic_uint64 *progress; /* or NULL */
 	void		(*poll) (void);
+	bool		no_key;			/* a row has been met that no key can have */
 } Scan;
 
 /* An entry of LbValues.by_value. */
@@ -121,8 +123,8 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		LbValue		value;
-		char		digits[32];
-		bool		ranked;
+		char		room[LB_VALUE_ROOM];
+		LbRowState	state;
 
 		if (++s->nrows % POLL_ROWS == 0)
 		{
@@ -131,9 +133,14 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 			s->poll();
 		}
 		old = MemoryContextSwitchTo(row_context);
-		ranked = lb_row_key(defn, slot, tuple + 1, &value, digits);
+		state = lb_row_key(defn, slot, tuple + 1, &value, room);
 		MemoryContextSwitchTo(old);
-		if (ranked)
+		if (state == LB_NO_KEY)
+		{
+			s->no_key = true;
+			break;
+		}
+		if (state == LB_RANKED)
 		{
 			if (defn->family)
 			{
@@ -143,8 +150,7 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 			}
 			lb_sort_add(s->sort, tuple + first);
 		}
-		if (defn->family)
-			MemoryContextReset(row_context);
+		MemoryContextReset(row_context);
 	}
 	if (s->progress != NULL)
 		pg_atomic_write_u64(s->progress, s->nrows);
@@ -176,6 +182,8 @@ sort_parts(Scan *s, LbDefinition *defn, Relation rel)
 		if (part->rd_rel->relkind == RELKIND_RELATION)
 			sort_table(s, lb_part_defn(defn, part), part);
 		table_close(part, NoLock);
+		if (s->no_key)
+			break;
 	}
 }
 
@@ -200,6 +208,11 @@ lb_sort_rows(LbDefinition *defn, Relation rel, Snapshot snapshot,
 		sort_parts(&s, defn, rel);
 	else
 		sort_table(&s, defn, rel);
+	if (s.no_key)
+	{
+		lb_sort_end(s.sort);
+		return NULL;
+	}
 	lb_sort_perform(s.sort);
 	return s.sort;
 }

@@ -42,7 +42,8 @@ typedef struct LbValues
  * number of the board's value and the key, that of a plain board the key alone.
  * progress, if not NULL, is set to the number of rows read so far.  poll is called
  * every few thousand rows and may raise.  Raises 55006 if the partitions have
- * changed.  Memory comes from the current context.
+ * changed.  Returns NULL if no key can have one of the rows (lb_no_key_reason).
+ * Memory comes from the current context.
  */
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,

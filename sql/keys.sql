@@ -1,0 +1,146 @@
+--
+-- Columns of other types than integers: ties and board columns
+--
+CREATE DOMAIN money2 AS numeric(10, 2) CHECK (VALUE IS NULL OR VALUE <> 13);
+CREATE DOMAIN price AS money2;
+CREATE TYPE tier AS ENUM ('bronze', 'silver', 'go:ld');
+CREATE DOMAIN rank_tier AS tier;
+CREATE DOMAIN code AS varchar(8);
+CREATE TABLE v (o int PRIMARY KEY, n0 numeric(18, 0), n2 price, n4 numeric(4, 9),
+	nn numeric(5, -3), f4 real, f8 double precision, u uuid, d date, ts timestamp,
+	tz timestamptz, tm time, b boolean);
+INSERT INTO v VALUES
+	(1, '-999999999999999999', '-99999999.99', '-0.000009999', '-99999000', '-inf',
+		'-inf', '00000000-0000-0000-0000-000000000000', '-infinity', '-infinity',
+		'-infinity', '00:00', false),
+	(2, '-10000', '-10000.01', '-0.000000001', '-1000', '-3.4028235e38',
+		'-1.7976931348623157e308', '00000000-0000-0000-0000-000000000001',
+		'4713-01-01 BC', '4713-01-01 00:00:00 BC', '4713-01-01 00:00:00+00 BC',
+		'00:00:00.000001', false),
+	(3, '-1', '-0.01', '0', '0', '-1e-45', '-4.9406564584124654e-324',
+		'00000000-0000-0001-0000-000000000000', '1999-12-31',
+		'1999-12-31 23:59:59.999999', '1999-12-31 23:59:59.999999+00', '11:59', false),
+	(4, '0', '0', '0.000000001', '1000', '-0', '-0',
+		'7fffffff-ffff-ffff-ffff-ffffffffffff', '2000-01-01', '2000-01-01',
+		'2000-01-01 00:00:00+00', '12:00', true),
+	(5, '0', '0.00', '0.00000001', '10000', '0', '0',
+		'80000000-0000-0000-0000-000000000000', '2000-01-01', '2000-01-01',
+		'2000-01-01 00:00:00+00', '12:00', true),
+	(6, '9999', '9999.99', '0.0000001', '12000', '1e-45', '4.9406564584124654e-324',
+		'80000000-0000-0000-8000-000000000000', '9999-12-31', '2026-01-01',
+		'2026-01-01 00:00:00+00', '23:59:59.999999', true),
+	(7, '10000', '10000', '0.000001', '99999000', '3.4028235e38',
+		'1.7976931348623157e308', 'ffffffff-ffff-ffff-7fff-ffffffffffff',
+		'5874897-12-31', '294276-12-31 23:59:59.999999',
+		'294276-12-31 23:59:59.999999+00', '24:00', true),
+	(8, '999999999999999999', '99999999.99', '0.000009999', '99999000', 'inf', 'inf',
+		'ffffffff-ffff-ffff-ffff-ffffffffffff', 'infinity', 'infinity', 'infinity',
+		'24:00', true),
+	(9, 'NaN', 'NaN', 'NaN', 'NaN', 'NaN', 'NaN',
+		'ffffffff-ffff-ffff-ffff-ffffffffffff', 'infinity', 'infinity', 'infinity',
+		'24:00', true);
+CREATE TABLE k (player_id int PRIMARY KEY, score int DEFAULT 0, LIKE v);
+SELECT lb_create_board('tie_' || c || '_' || dir, 'k',
+	rank_by => 'score DESC, ' || c || ' ' || dir)
+FROM unnest('{n0,n2,n4,nn,f4,f8,u,d,ts,tz,tm,b}'::text[]) c,
+	unnest('{ASC,DESC}'::text[]) dir;
+SELECT lb_create_board('ties', 'k', rank_by => 'score, b, f8 DESC, n2, tm DESC');
+SELECT lb_wait_ready();
+CREATE FUNCTION tie_differences() RETURNS TABLE (board text, enable_index text,
+	what text, operand text, got text, want text)
+LANGUAGE sql VOLATILE AS $$
+	SELECT b.board, d.* FROM lb_board b, lbt.differences(b.board, 'k',
+		regexp_replace(b.rank_by, ' (ASC|DESC)(, |$)', ' IS NOT NULL AND ', 'g')
+			|| 'true',
+		dir => split_part(split_part(b.rank_by, ',', 1), ' ', 2),
+		ties => substr(b.rank_by, strpos(b.rank_by, ',') + 1),
+		functions => 'lb_rank$|top|at$|around|ranks|among') d
+	WHERE b.source = 'k'::regclass
+$$;
+INSERT INTO k SELECT 20 - o, o % 2, v.* FROM v;
+INSERT INTO k SELECT 30 + o, 0, v.* FROM v;
+SELECT array_agg(member) FROM lb_top(20, 'tie_f8_DESC');
+SELECT array_agg(member) FROM lb_top(20, 'tie_n4_ASC');
+SELECT * FROM tie_differences();
+UPDATE k SET f4 = -f4, f8 = -f8, n0 = -n0, n2 = -n2, n4 = -n4, nn = -nn,
+	b = NOT b WHERE player_id % 2 = 0;
+UPDATE k SET n2 = NULL, u = NULL, d = NULL WHERE player_id % 5 = 0;
+SELECT * FROM tie_differences();
+SELECT lb_rebuild();
+SELECT * FROM tie_differences();
+SELECT * FROM lb_verify();
+-- A scale that changes, and a type.
+ALTER TABLE k ALTER n4 TYPE numeric(12, 5), ALTER f4 TYPE uuid
+	USING lpad(o::text, 32, '0')::uuid;
+UPDATE k SET n4 = n4 + 0.00001 WHERE player_id % 3 = 0;
+SELECT lb_wait_ready();
+SELECT * FROM tie_differences();
+SELECT * FROM lb_verify();
+SELECT DISTINCT state, reason FROM lb_stat_board WHERE source = 'k'::regclass;
+DROP TABLE k;
+
+-- Board columns.
+CREATE TABLE fam (player_id int PRIMARY KEY, score int, i smallint, u uuid, d date,
+	b boolean, e tier, c code, de rank_tier);
+SELECT lb_create_board(c, 'fam', board_column => c)
+FROM unnest('{i,u,d,b,e,c,de}'::name[]) c;
+INSERT INTO fam SELECT i, i % 7, i % 3, lpad(to_hex(i % 3), 32, 'f')::uuid,
+	CASE i % 4 WHEN 0 THEN '-infinity' WHEN 1 THEN '0044-03-15 BC'
+		ELSE '2026-04-09'::date + i % 2 END,
+	i % 2 = 0, (enum_range(NULL::tier))[i % 3 + 1], 'c' || i % 3,
+	(enum_range(NULL::tier))[i % 2 + 1]
+FROM generate_series(1, 40) i;
+SET DateStyle = 'German, DMY';
+SELECT lb_wait_ready();
+CREATE FUNCTION fam_differences() RETURNS TABLE (board text, enable_index text,
+	what text, operand text, got text, want text)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	col text;
+	val text;
+BEGIN
+	FOREACH col IN ARRAY '{i,u,d,b,e,c,de}'::text[] LOOP
+		FOR val IN EXECUTE format('SELECT DISTINCT CASE %2$L WHEN ''d'''
+			' THEN to_json(%1$I) #>> ''{}'' WHEN ''b'' THEN left(%1$I::text, 1)'
+			' ELSE %1$I::text END FROM fam', col, col)
+		LOOP
+			RETURN QUERY SELECT col || ':' || val, x.* FROM lbt.differences(
+				col || ':' || val, 'fam', format(CASE WHEN col ~ 'c|e'
+					THEN '%I::text = %L' ELSE '%I = %L' END, col, val)) x;
+		END LOOP;
+	END LOOP;
+END $$;
+SELECT * FROM fam_differences();
+SELECT board, members FROM lb_stat_board WHERE source = 'fam'::regclass
+	AND board ~ ':' ORDER BY board COLLATE "C";
+SELECT lb_count('d:2026-04-09'), lb_count('d:0044-03-15 BC'), lb_count('b:t'),
+	lb_count('e:go:ld'), lb_count('de:go:ld'), lb_count('d:2026-04-12');
+SELECT n, e.state, e.detail FROM unnest('{i:07,i:32768,u:x,d:09.04.2026,d:2026-4-9,
+	d:2026-02-30,d:x,b:true,b:,e:platinum,d:10000000-01-01,
+	u:FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFF1}'::text[]) n,
+	lbt.error(format('SELECT lb_count(%L)', n)) e;
+SELECT board FROM lb_stat('e:silver');
+SELECT board FROM lb_stat('e:platinum');
+-- Labels that are renamed and added, also while a transaction has written rows.
+BEGIN;
+UPDATE fam SET score = score + 1, e = 'silver' WHERE player_id < 10;
+ALTER TYPE tier RENAME VALUE 'silver' TO 'Sil ver';
+SELECT lb_count('e:Sil ver') = (SELECT count(*) FROM fam WHERE e = 'Sil ver');
+SELECT * FROM lb_count('e:silver');
+ROLLBACK;
+ALTER TYPE tier RENAME VALUE 'silver' TO 'bronze2';
+ALTER TYPE tier RENAME VALUE 'bronze' TO 'silver';
+ALTER TYPE tier ADD VALUE 'platinum';
+SELECT lb_count('e:platinum');
+UPDATE fam SET e = 'platinum', de = 'silver' WHERE player_id % 4 = 0;
+SELECT * FROM fam_differences();
+SELECT * FROM lb_verify();
+SELECT board, members FROM lb_stat_board WHERE source = 'fam'::regclass
+	AND board ~ '^d?e:' AND members > 0 ORDER BY board COLLATE "C";
+SELECT lb_rebuild();
+SELECT * FROM fam_differences();
+RESET DateStyle;
+DROP TABLE fam, v;
+DROP DOMAIN price, money2, code, rank_tier;
+DROP TYPE tier;
+DROP FUNCTION tie_differences, fam_differences;

@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * board_value.h
+ *	  The values of board columns, and the names of a family's boards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_BOARD_VALUE_H
+#define LB_BOARD_VALUE_H
+
+#include "boards/definition.h"
+
+/* Room for a value that is not text. */
+#define LB_VALUE_ROOM 40
+
+/*
+ * For the types of board columns, LbType.value: fills in the value of a datum.  It
+ * points into the datum, or into room, which has LB_VALUE_ROOM bytes.  Does not
+ * raise; can palloc what it leaves to its memory context.
+ */
+extern void lb_text_value(const LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+extern void lb_int_value(const LbColumn *column, Datum datum,
+						 LbValue *value, char *room);
+extern void lb_uuid_value(const LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+extern void lb_date_value(const LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+extern void lb_bool_value(const LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+extern void lb_enum_value(const LbColumn *column, Datum datum,
+						  LbValue *value, char *room);
+
+/*
+ * And LbType.is_value: whether a text is how the type's output function writes a
+ * value, dates as ISO 8601 has them.
+ */
+extern bool lb_is_int_value(const LbColumn *column, const LbValue *value);
+extern bool lb_is_uuid_value(const LbColumn *column, const LbValue *value);
+extern bool lb_is_date_value(const LbColumn *column, const LbValue *value);
+extern bool lb_is_bool_value(const LbColumn *column, const LbValue *value);
+extern bool lb_is_enum_value(const LbColumn *column, const LbValue *value);
+
+/*
+ * What stands in a name as the value that it means, palloc'd where that is
+ * another one, in a family whose board column has a type.  Returns false if no
+ * board can have that name.  Raises what a catalog lookup can raise.
+ */
+extern bool lb_value_from_name(const LbDefinition *defn, LbValue *value);
+
+/*
+ * And back, palloc'd, or NULL if the type does not have that value.  Raises what a
+ * catalog lookup can raise.
+ */
+extern char *lb_value_to_name(const LbDefinition *defn, const LbValue *value);
+
+/* The name of a family's board with that value, palloc'd.  Raises likewise. */
+extern char *lb_family_board_name(const LbDefinition *defn,
+								  const LbValue *value);
+
+#endif							/* LB_BOARD_VALUE_H */
