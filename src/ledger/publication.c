@@ -215,6 +215,7 @@ lb_set_entries(LbPublication *pub, const LbEntries *entries,
 			   const LbPublicationRoom *room)
 {
 	pub->nentries = entries->n;
+	pub->nhere = room->fit;
 	pub->stride = room->stride;
 	lb_copy_entries(&pub->shared->shape, pub->entries, room->stride, entries,
 					0, room->fit);

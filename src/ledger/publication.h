@@ -58,7 +58,8 @@ typedef struct LbPublication
 	uint32		nentries;
 	uint8		stripe;			/* its number */
 	uint8		order;			/* of the chunk */
-	uint8		stride;			/* of the entries here, or of a large one's */
+	uint8		nhere;			/* entries here, the first ones */
+	uint8		stride;			/* of these, or of a large one's */
 	bool		linked;			/* in one of the lists */
 	bool		done;			/* settled, or of no consequence */
 	bool		owned;			/* its transaction's callback is to come */
@@ -112,8 +113,7 @@ lb_entry_scan_begin(LbEntryScan *scan, const LbPublication *pub)
 	scan->stride = pub->stride;
 	scan->left = pub->nentries;
 	scan->at = pub->entries;
-	scan->here = Min(pub->nentries, LB_PUBLICATION_WORDS(pub->order) /
-					 lb_entry_words(pub->stride));
+	scan->here = pub->nhere;
 	scan->next = pub->pages;
 }
 

@@ -438,8 +438,7 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 		lb_access_unlock(&call->access);
 		return true;
 	}
-	lb_view_spans(view, key, lb_key_words(view->shape, key), false, &place,
-				  NULL);
+	lb_view_spans(view, key, view->shape->width, false, &place, NULL);
 	first = place < (uint64) radius ? 0 : place - radius;
 	return copy_rows(call, first, (int64) (place - first) + radius + 1, rows);
 }
@@ -786,12 +785,12 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 	array_operand(call, &members);
 	if (!read_among(call, &members, &rows))
 		return false;
-	output_begin(&out, call);
 	order = MemoryContextAllocHuge(CurrentMemoryContext,
 								   Max(1, rows.n) * sizeof(int64 *));
 	for (int i = 0; i < rows.n; i++)
 		order[i] = lb_row(&rows, i);
 	qsort_interruptible(order, rows.n, sizeof(int64 *), among_cmp, &shape);
+	output_begin(&out, call);
 	for (int i = 0; i < rows.n; i++)
 	{
 		const int64 *key = order[i] + LB_ROW_MEMBER;

@@ -44,8 +44,7 @@ rank_of_key(const LbCall *call, const int64 *key)
 
 	if (call->method != LB_ROW_NUMBER)
 		return lb_rank_of_word(call, key[0]);
-	lb_view_spans(view, key, lb_key_words(view->shape, key), false, &members,
-				  NULL);
+	lb_view_spans(view, key, view->shape->width, false, &members, NULL);
 	return members + 1;
 }
 

@@ -38,11 +38,16 @@ added_key(const LbView *view, int i)
 	return view->overlay->added + (Size) i * view->overlay->stride;
 }
 
-/* How many of n keys of the overlay come before a prefix. */
+/*
+ * How many of n keys of the overlay come before a prefix: a score, or with
+ * nwords above 1, a whole key.
+ */
 static inline int
 keys_before(const LbView *view, const int64 *keys, int n, const int64 *prefix,
 			int nwords, bool inclusive)
 {
+	if (nwords > 1)
+		nwords = lb_key_words(view->shape, prefix);
 	return lb_keys_before(keys, n, view->overlay->stride, prefix, nwords,
 						  inclusive);
 }
@@ -376,16 +381,6 @@ lb_view_spans_many(const LbView *view, const int64 *const *prefixes,
 				   const LbCursor *places, int n, int nwords,
 				   uint64 *members, uint64 *distinct)
 {
-	/* With texts, keys differ in length. */
-	if (lb_shape_varies(view->shape) && nwords > 1)
-	{
-		for (int i = 0; i < n; i++)
-			lb_view_spans(view, prefixes[i],
-						  lb_key_words(view->shape, prefixes[i]), false,
-						  &members[i],
-						  distinct == NULL ? NULL : &distinct[i]);
-		return;
-	}
 	if (view->index != NULL)
 		lb_index_spans_many(view->arena, view->index, prefixes, places, n,
 							nwords, members, distinct);
@@ -458,7 +453,7 @@ nth_added(const LbView *view, uint64 i, int64 *buf)
 static uint64
 remaining_before(const LbView *view, const int64 *key)
 {
-	int			nwords = lb_key_words(view->shape, key);
+	int			nwords = view->shape->width;
 	uint64		removed;
 
 	if (view->sums != NULL)
@@ -490,7 +485,7 @@ removed_is_before(uint64 i, const void *arg)
 	int64		buf[LB_MAX_KEY_WORDS];
 	const int64 *key = nth_removed(view, i, buf);
 
-	return index_before(view, key, lb_key_words(view->shape, key), false) - i <=
+	return index_before(view, key, view->shape->width, false) - i <=
 		sought->before;
 }
 
@@ -575,8 +570,7 @@ seek_remaining(const LbView *view, LbViewCursor *cursor)
 		return;
 	cursor->in_removed = lb_index_seek_key(&sums->arena, &sums->removed,
 										   cursor->index_key,
-										   lb_key_words(view->shape,
-														cursor->index_key),
+										   view->shape->width,
 										   &cursor->removed_cursor);
 	read_removed(view, cursor);
 }
@@ -595,8 +589,7 @@ is_removed(const LbView *view, LbViewCursor *cursor)
 		if (overlay == NULL || overlay->nremoved == 0)
 			return false;
 		at = keys_before(view, overlay->removed, overlay->nremoved,
-						 cursor->index_key,
-						 lb_key_words(view->shape, cursor->index_key), false);
+						 cursor->index_key, view->shape->width, false);
 		return at < overlay->nremoved &&
 			lb_key_cmp(view->shape, removed_key(view, at),
 					   cursor->index_key) == 0;

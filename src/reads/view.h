@@ -99,7 +99,7 @@ extern void lb_view_lookup_many(const LbView *view, const LbLookups *lookups);
 extern void lb_view_spans(const LbView *view, const int64 *prefix, int nwords,
 						  bool inclusive, uint64 *members, uint64 *distinct);
 
-/* As lb_index_spans_many; nwords is 1, or shape.width for whole keys. */
+/* As lb_index_spans_many. */
 extern void lb_view_spans_many(const LbView *view,
 							   const int64 *const *prefixes,
 							   const LbCursor *places, int n, int nwords,
