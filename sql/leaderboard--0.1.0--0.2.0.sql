@@ -205,6 +205,15 @@ LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50;
 COMMENT ON FUNCTION @extschema@.lb_among_key(text[], text) IS
 'a board of the members of an array only, with their ranks on the whole board';
 
+CREATE FUNCTION @extschema@.lb_histogram_key(
+	buckets integer,
+	board text DEFAULT 'global')
+RETURNS TABLE (bucket integer, lo text, hi text, members bigint)
+AS 'MODULE_PATHNAME', 'lb_histogram_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 20;
+COMMENT ON FUNCTION @extschema@.lb_histogram_key(integer, text) IS
+'how many have a score in each of some equal ranges, from worst to best';
+
 
 /* ----------------------------------------------------------------
  *		3.1. Windows

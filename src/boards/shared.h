@@ -38,7 +38,8 @@ typedef enum LbCause
 	LB_CAUSE_TRIGGER,			/* a capture trigger is missing or disabled */
 	LB_CAUSE_OWN_CHANGES,		/* own changes that are not known yet */
 	LB_CAUSE_UNSETTLED,			/* others' changes that are not known yet */
-	LB_CAUSE_LIMIT,				/* a name or a result too long for the index */
+	LB_CAUSE_LIMIT,				/* a name or a result too long for the index,
+								 * or a score that may be -0 */
 	LB_NCAUSES
 } LbCause;
 

@@ -86,20 +86,14 @@ raise_mistyped(const LbCall *call, const LbColumn *column, const char *what)
 {
 	const LbDefinition *defn = call->access.target.defn;
 
-	if (column->role == LB_ROLE_MEMBER && defn->nmember > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("the members of board \"%s\" are not integers",
-						defn->name),
-				 errdetail("They are of %d columns.", defn->nmember),
-				 errhint("Use %s_key(), which takes and returns text.",
-						 call->name)));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("the %s of board \"%s\" are not integers", what,
 					defn->name),
+			 column->role == LB_ROLE_MEMBER && defn->nmember > 1 ?
+			 errdetail("They are of %d columns.", defn->nmember) :
 			 errdetail("Column \"%s\" is of type %s.", column->name,
-					   column->type->sql_name),
+					   format_type_be(column->oid)),
 			 errhint("Use %s_key(), which takes and returns text.",
 					 call->name)));
 }
@@ -642,11 +636,21 @@ return_numbers(LbCall *call, const LbNumber *numbers)
 bool
 lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 {
+	bool		sure = true;
+
 	if (!lb_access_lock(&call->access))
 		return false;
 	*isnull = !call->function->value(call, numbers);
+	for (int i = 0; unlikely(call->access.shared->negative_zero) &&
+		 !*isnull && i < LB_MAX_COLUMNS; i++)
+	{
+		if (call->function->columns[i] == LB_SCORE_TYPE)
+			sure = sure && lb_call_is_sure(call, numbers[i].integer);
+	}
 	lb_access_unlock(&call->access);
-	return true;
+	if (!sure)
+		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
+	return sure;
 }
 
 /* The answer from the index.  Returns false if the query must be run. */

@@ -192,6 +192,19 @@ lb_call_score_operand(const LbCall *call, int i)
 	return score;
 }
 
+/*
+ * Whether a score is certainly what the row has, and not -0 instead of 0; under
+ * the lock.  If not, the query must be run.
+ */
+static inline bool
+lb_call_is_sure(const LbCall *call, int64 score)
+{
+	const LbDefinition *defn = call->access.target.defn;
+
+	return !lb_is_unsure_score(call->access.shared, lb_score_column(defn),
+							   lb_directed(score, defn->columns[0].descending));
+}
+
 /* The score of a key, and the key's word of a score. */
 static inline int64
 lb_call_score(const LbCall *call, const int64 *key)

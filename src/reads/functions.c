@@ -414,7 +414,7 @@ TWINS(lb_rank_of_score, rank_of_score_function)
 TWINS(lb_score_at_percentile, score_at_percentile_function)
 TWINS(lb_ranks, lb_ranks_function)
 TWINS(lb_among, among_function)
-SQL_FUNCTION(lb_histogram, lb_call(fcinfo, &histogram_function))
+TWINS(lb_histogram, histogram_function)
 SQL_FUNCTION(lb_count, lb_call(fcinfo, &count_function))
 
 /* lb_top() as one object, and lb_player() and lb_around() in one. */

@@ -232,6 +232,29 @@ add_row(LbRows *rows, int tail)
 	return lb_row(rows, rows->n++);
 }
 
+/*
+ * Release the lock after rows were copied.  Returns false if the query must be
+ * run, since only it knows one of the scores.
+ */
+static bool
+unlock_with_rows(LbCall *call, const LbRows *rows)
+{
+	bool		sure = true;
+
+	for (int i = 0; unlikely(call->access.shared->negative_zero) &&
+		 i < rows->n; i++)
+	{
+		const int64 *row = lb_row(rows, i);
+
+		if (row[LB_ROW_RANK] != 0)
+			sure = sure && lb_call_is_sure(call, row[LB_ROW_SCORE]);
+	}
+	lb_access_unlock(&call->access);
+	if (!sure)
+		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
+	return sure;
+}
+
 /* Copy n entries after the first before ones to rows, under one hold. */
 static int
 copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
@@ -292,8 +315,7 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 		if (!lb_go_on(call, rows->n))
 			return false;
 	}
-	lb_access_unlock(&call->access);
-	return true;
+	return unlock_with_rows(call, rows);
 }
 
 /*
@@ -650,8 +672,7 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 		}
 	}
 	rows->n = members->n;
-	lb_access_unlock(&call->access);
-	return true;
+	return unlock_with_rows(call, rows);
 }
 
 /* Set the column of a member of the operand. */
@@ -768,8 +789,7 @@ read_among(LbCall *call, const LbMembers *members, LbRows *rows)
 				   words * sizeof(int64));
 		}
 	}
-	lb_access_unlock(&call->access);
-	return true;
+	return unlock_with_rows(call, rows);
 }
 
 bool

@@ -32,9 +32,6 @@
 /* Whether a byte of a uuid's text has a hyphen before it. */
 #define HYPHEN_BEFORE(i) ((i) == 4 || (i) == 6 || (i) == 8 || (i) == 10)
 
-/* More than a numeric score can be, but for NaN. */
-#define NUMERIC_SCORE_END INT64CONST(1000000000000000000)
-
 /* The row type of members that the session used last. */
 static struct
 {
@@ -303,10 +300,12 @@ bool
 lb_member_from_bigint(const LbDefinition *defn, int64 n, Datum *value)
 {
 	const LbColumn *column = lb_member_columns(defn);
+	int64		word;
 
 	Assert(defn->plain_member);
 	*value = column->type->decode(column, &n);
-	return n >= -column->type->max - 1 && n <= column->type->max;
+	(void) column->type->encode(column, *value, &word);
+	return word == n;
 }
 
 int
@@ -358,23 +357,31 @@ lb_member_words_to_text(const LbDefinition *defn, const int64 *words)
  * ----------------------------------------------------------------
  */
 
-/* A numeric, or the end that it is beyond. */
 static Datum
-clamped(Datum value)
+power_of_ten(int n)
 {
-	Datum		end = NumericGetDatum(int64_to_numeric(NUMERIC_SCORE_END));
-	Datum		least = NumericGetDatum(int64_to_numeric(-NUMERIC_SCORE_END));
-
-	return DirectFunctionCall2(numeric_larger, least,
-							   DirectFunctionCall2(numeric_smaller, end, value));
+	return DirectFunctionCall2(numeric_power,
+							   NumericGetDatum(int64_to_numeric(10)),
+							   NumericGetDatum(int64_to_numeric(n)));
 }
 
-/* A numeric, rounded by a function, as a score. */
+/* A numeric, or the end that it is beyond: plus or minus 10 to the power n. */
+static Datum
+clamped(Datum value, int n)
+{
+	Datum		end = power_of_ten(n);
+
+	value = DirectFunctionCall2(numeric_smaller, value, end);
+	return DirectFunctionCall2(numeric_larger, value,
+							   DirectFunctionCall1(numeric_uminus, end));
+}
+
+/* A numeric in units of a score, rounded by a function. */
 static int64
 rounded(PGFunction function, Datum value)
 {
-	return DatumGetInt64(DirectFunctionCall1(numeric_int8,
-											 clamped(DirectFunctionCall1(function, value))));
+	value = clamped(DirectFunctionCall1(function, value), LB_MAX_PRECISION);
+	return DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
 }
 
 void
@@ -382,7 +389,7 @@ lb_score_from_value(const LbDefinition *defn, Datum value, int64 *floor,
 					int64 *ceil)
 {
 	const LbColumn *column = lb_score_column(defn);
-	Datum		units;
+	int			scale = column->scale;
 
 	if (column->type->encode(column, value, floor) > 0)
 	{
@@ -392,13 +399,12 @@ lb_score_from_value(const LbDefinition *defn, Datum value, int64 *floor,
 
 	/*
 	 * It has more digits than the column's values, before or behind the
-	 * point.
+	 * point.  All of these are less than 10 to the power LB_MAX_PRECISION.
 	 */
 	Assert(column->type->oid == NUMERICOID);
-	units = DirectFunctionCall2(numeric_power,
-								NumericGetDatum(int64_to_numeric(10)),
-								NumericGetDatum(int64_to_numeric(column->scale)));
-	value = DirectFunctionCall2(numeric_mul, clamped(value), units);
+	value = DirectFunctionCall2(numeric_mul,
+								clamped(value, LB_MAX_PRECISION - scale),
+								power_of_ten(scale));
 	*floor = rounded(numeric_floor, value);
 	*ceil = rounded(numeric_ceil, value);
 }

@@ -1,0 +1,217 @@
+--
+-- The twins of the read functions, on boards of every type: by the index and by
+-- the query, and beside a defining query of their own.
+--
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+-- Calls of every twin on a board, as texts: of members in $2, of scores in $3.
+CREATE FUNCTION calls(b text, members text[], scores text[])
+RETURNS TABLE (call text, answer text)
+LANGUAGE sql AS $$
+	SELECT format('lb_rank_key(%L, %L)', m, w), lb_rank_key(m, b, w)::text
+	FROM unnest(members) m, unnest('{NULL,row_number,rank,dense_rank}'::text[]) w
+	UNION ALL SELECT format('lb_score_key(%L)', m), lb_score_key(m, b) FROM unnest(members) m
+	UNION ALL SELECT format('lb_percentile_key(%L)', m), lb_percentile_key(m, b)::text FROM unnest(members) m
+	UNION ALL SELECT format('lb_player_key(%L)', m), lb_player_key(m, b)::text FROM unnest(members) m
+	UNION ALL SELECT format('lb_top_key(%s, %s)', n, skip), string_agg(t::text, ' ' ORDER BY t.ordinality)
+		FROM (VALUES (1000, 0), (3, 0), (4, 5), (0, 0)) v (n, skip), lb_top_key(n, b, skip) WITH ORDINALITY t
+		GROUP BY n, skip
+	UNION ALL SELECT format('lb_at_key(%s)', p), lb_at_key(p, b)::text FROM generate_series(-1, 40) p
+	UNION ALL SELECT format('lb_around_key(%L, %s)', m, r), string_agg(t::text, ' ' ORDER BY t.ordinality)
+		FROM unnest(members) m, unnest('{0,2,100}'::int[]) r, lb_around_key(m, b, r) WITH ORDINALITY t
+		GROUP BY m, r
+	UNION ALL SELECT format('lb_count_between_key(%L, %L)', lo, hi), lb_count_between_key(lo, hi, b)::text
+		FROM unnest(scores) lo, unnest(scores) hi
+	UNION ALL SELECT format('lb_rank_of_score_key(%L, %L)', s, w), lb_rank_of_score_key(s, b, w)::text
+		FROM unnest(scores) s, unnest('{NULL,row_number,rank,dense_rank}'::text[]) w
+	UNION ALL SELECT format('lb_score_at_percentile_key(%s)', p), lb_score_at_percentile_key(p, b)
+		FROM unnest('{NULL,0,1,10,33,50,66,90,99,100}'::float8[]) p
+	UNION ALL SELECT format('lb_ranks_key(%s)', w), string_agg(t::text, ' ' ORDER BY t.ordinality)
+		FROM unnest('{NULL,row_number,rank,dense_rank}'::text[]) w,
+			lb_ranks_key(members || NULL::text || members, b, w) WITH ORDINALITY t
+		GROUP BY w
+	UNION ALL SELECT 'lb_among_key', string_agg(t::text, ' ' ORDER BY t.ordinality)
+		FROM lb_among_key(members || NULL::text || members, b) WITH ORDINALITY t
+	UNION ALL SELECT format('lb_histogram_key(%s)', n), string_agg(t::text, ' ' ORDER BY t.ordinality)
+		FROM unnest('{1,2,3,7,1000}'::int[]) n, lb_histogram_key(n, b) WITH ORDINALITY t
+		GROUP BY n
+	UNION ALL SELECT format('lb_rank_json_key(%L)', m), lb_rank_json_key(m, b, 2)::text FROM unnest(members) m
+	UNION ALL SELECT 'lb_top_json', lb_top_json(1000, b)::text
+$$;
+CREATE TEMP TABLE by_index (call text, answer text);
+-- Those calls by which index and query differ, and what is wrong with the list
+-- and the histogram.
+CREATE FUNCTION differences(b text, source regclass, member text, score text, rank_by text,
+	stype text, absent text[], more_scores text[])
+RETURNS TABLE (board text, call text, by_index text, by_query text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	members text[];
+	scores text[];
+	reads bigint;
+	want text;
+BEGIN
+	EXECUTE format('SELECT array_agg(%s ORDER BY 1), array_agg(DISTINCT %s) FROM %s WHERE %s IS NOT NULL',
+		member, score, source, score) INTO members, scores;
+	members := members || absent || NULL::text;
+	scores := scores || more_scores || NULL::text;
+	DELETE FROM by_index;
+	INSERT INTO by_index SELECT * FROM calls(b, members, scores);
+	SELECT index_reads INTO reads FROM lb_stat_board s WHERE s.board = b;
+	IF reads < 100 THEN
+		RETURN QUERY SELECT b, 'reads by the index', reads::text, '';
+	END IF;
+	SET LOCAL leaderboard.enable_index = off;
+	RETURN QUERY SELECT b, c.call, left(i.answer, 100), left(c.answer, 100)
+	FROM calls(b, members, scores) c FULL JOIN by_index i USING (call)
+	WHERE i.answer IS DISTINCT FROM c.answer;
+	SET LOCAL leaderboard.enable_index = on;
+
+	-- The order is that of the types, the texts are those of the types.
+	EXECUTE format('SELECT string_agg(ROW(place, m, s, place)::text, '' '' ORDER BY place)'
+		' FROM (SELECT row_number() OVER (ORDER BY %s) AS place, %s AS m, %s AS s FROM %s WHERE %s IS NOT NULL) x',
+		rank_by, member, score, source, score) INTO want;
+	RETURN QUERY SELECT b, 'order', left(i.answer, 100), left(want, 100) FROM by_index i
+	WHERE i.call = 'lb_top_key(1000, 0)' AND i.answer <> want;
+
+	-- Each row is in one bucket, the one whose bounds it is between.
+	FOR i IN 1..8 LOOP
+		EXECUTE format('SELECT string_agg(bucket::text, '' '' ORDER BY bucket) FROM lb_histogram_key(%s, %L) h'
+			' WHERE lo::%s > hi::%s OR members <> (SELECT count(*) FROM %s t WHERE %s::%s BETWEEN lo::%s AND hi::%s)',
+			i, b, stype, stype, source, score, stype, stype, stype) INTO want;
+		RETURN QUERY SELECT b, 'buckets', want, '' WHERE want IS NOT NULL;
+		EXECUTE format('SELECT (SELECT sum(members) FROM lb_histogram_key(%s, %L)) - count(%s) FROM %s',
+			i, b, score, source) INTO want;
+		RETURN QUERY SELECT b, 'rows in buckets', want, '0' WHERE want <> '0';
+	END LOOP;
+END $$;
+
+-- A member column of each type, and a score column of each.
+CREATE DOMAIN money_amount AS numeric(8,3) CHECK (VALUE > -1e5);
+CREATE DOMAIN account AS uuid;
+CREATE TABLE m (
+	i2 smallint NOT NULL UNIQUE, i4 integer NOT NULL UNIQUE, i8 bigint NOT NULL UNIQUE,
+	u uuid NOT NULL UNIQUE, du account NOT NULL UNIQUE, d date NOT NULL UNIQUE,
+	ts timestamp NOT NULL UNIQUE, tz timestamptz NOT NULL UNIQUE,
+	s_i4 integer, s_i8 bigint, s_num numeric(10,2), s_dom money_amount, s_f4 real, s_f8 double precision,
+	s_d date, s_ts timestamp, s_tz timestamptz, s_time time, s_b boolean, UNIQUE (u, i4), UNIQUE (d, tz, i2, u));
+INSERT INTO m SELECT k, -k, k * 1000000007::bigint, md5(k::text)::uuid, md5('x' || k)::uuid,
+	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' WHEN 3 THEN '0044-03-15 BC' ELSE date '1999-12-28' + k END,
+	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' ELSE timestamp '2000-01-01' + (10 - k) * interval '1.000001 s' END,
+	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' ELSE timestamptz '2000-01-01+00' + (10 - k) * interval '1 month' END,
+	k % 5, (k % 4) * 3000000000000000000, (k % 7 - 3) * 12.34,
+	(ARRAY[1.5, -99999.999, 99999.999, 0, 0.001, -0.001, 'NaN'])[k % 7 + 1],
+	(ARRAY['NaN', 'Infinity', '-Infinity', 0, 1.1, -1e38, 1e-45, 3.4e38])[k % 8 + 1]::real,
+	(ARRAY['NaN', 'Infinity', '-Infinity', 0, 1.1, 1.1, -1.7e308, 1.7e308, 5e-324, -0.1])[k % 10 + 1]::float8,
+	(ARRAY['infinity', '-infinity', '2026-04-09', '2026-04-10', '0001-01-01 BC', '5874897-12-31'])[k % 6 + 1]::date,
+	(ARRAY['infinity', '-infinity', '2026-04-09', '2026-04-09 00:00:00.000001', '0001-01-01 BC', '294276-12-31'])[k % 6 + 1]::timestamp,
+	(ARRAY['infinity', '2026-04-09', '2026-04-09 00:00:00.000001', '0001-01-01 BC'])[k % 4 + 1]::timestamptz,
+	(ARRAY['00:00', '23:59:59.999999', '24:00', '12:00'])[k % 4 + 1]::time, k % 3 = 0
+FROM generate_series(1, 24) k;
+INSERT INTO m (i2, i4, i8, u, du, d, ts, tz) SELECT k, -k, k, md5(k::text)::uuid, md5('x' || k)::uuid,
+	date '1999-12-28' + k, timestamp '2000-01-01' + k * interval '1 s', timestamptz '2000-01-01+00' + k * interval '1 s'
+FROM generate_series(25, 26) k;
+CREATE TABLE board_types (name text, member text, score text, stype text, absent text[], scores text[]);
+INSERT INTO board_types VALUES
+	('i2', 'i2', 's_i4', 'integer', '{99,-5}', '{2147483647,-1}'),
+	('i8', 'i8', 's_i8', 'bigint', '{99,-5}', '{9223372036854775807,-9223372036854775808,1}'),
+	('u', 'u', 's_num', 'numeric', '{00000000-0000-0000-0000-000000000000,FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF}',
+		'{12.341,-12.339,1e30,-1e30,NaN,Infinity,-Infinity,12.3400}'),
+	('du', 'du', 's_dom', 'numeric', '{"{c4ca4238-a0b9-2382-0dcc-509a6f75849b}"}', '{0.0005,-0.0005,1e-20,99999.9991,NaN}'),
+	('f4', 'i4', 's_f4', 'real', '{99}', '{1.1,-1e38,NaN,Infinity,1e-44}'),
+	('f8', 'u', 's_f8', 'double precision', '{}', '{1.1,1.0999999999999999,-0,5e-324,Infinity}'),
+	('d', 'd', 's_d', 'date', '{2026-01-01}', '{2026-04-09,infinity,1 Jan 2000}'),
+	('ts', 'ts', 's_ts', 'timestamp', '{2026-01-01}', '{2026-04-09,infinity}'),
+	('tz', 'tz', 's_tz', 'timestamptz', '{2026-01-01}', '{2026-04-09 02:00+02,-infinity}'),
+	('time', 'i8', 's_time', 'time', '{1}', '{12:00:00.0000001,23:00}'),
+	('bool', 'u', 's_b', 'boolean', '{}', '{yes,off}');
+SELECT lb_create_board(name || suffix, 'm', member, score || direction)
+FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction);
+SELECT lb_wait_ready();
+SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction),
+	LATERAL differences(name || suffix, 'm',
+		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
+		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
+		score || direction || ', ' || member, stype, absent, scores) x;
+SELECT * FROM lb_verify();
+
+-- Own changes, and those that others' snapshots do not see yet.
+BEGIN;
+UPDATE m SET s_num = -s_num, s_b = NOT s_b, s_i4 = 5 - s_i4, s_f8 = -s_f8, s_d = s_d - 1 WHERE i2 % 2 = 0;
+DELETE FROM m WHERE i2 = 7;
+INSERT INTO m SELECT 30, 30, 30, u, du, '2030-01-01', '2030-01-01', '2030-01-01', 2, 3, 4.5, 1, 2, 3, '2026-01-01', '2026-01-01', '2026-01-01', '11:11', true
+FROM (SELECT md5('30')::uuid, md5('y')::uuid) x (u, du);
+SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction),
+	LATERAL differences(name || suffix, 'm',
+		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
+		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
+		score || direction || ', ' || member, stype, absent, scores) x;
+ROLLBACK;
+
+-- Each type in its own form.
+SELECT * FROM lb_top_key(2, 'u_desc');
+SELECT member::uuid, score::numeric + 1 AS more FROM lb_at_key(1, 'u_desc');
+SELECT * FROM lb_ranks_key('{C4CA4238A0B923820DCC509A6F75849B,00000000-0000-0000-0000-000000000000,NULL}', 'u_desc');
+SELECT * FROM lb_histogram_key(3, 'f8_desc');
+SELECT * FROM lb_histogram_key(3, 'f4_asc');
+SELECT * FROM lb_histogram_key(2, 'd_desc');
+SELECT * FROM lb_histogram_key(9, 'bool_desc');
+SELECT lb_rank_of_score_key('12.345', 'u_desc') AS between_scores, lb_count_between_key('12.335', '12.344', 'u_desc');
+\pset format unaligned
+SELECT lb_top_json(1, b)::jsonb -> 'entries' -> 0 AS entry
+FROM unnest('{u_desc,f4_desc,f8_asc,d_desc,ts_asc,tz_desc,time_desc,bool_desc,i8_desc}'::text[]) b;
+SELECT lb_rank_json(1000000007, 'time_desc', 0), lb_rank_json(99, 'i2_desc') IS NULL AS absent, lb_rank_json(70000, 'i2_desc') IS NULL AS too_large;
+SET leaderboard.json_bigint = string;
+SELECT lb_top_json(1, 'i8_desc')::jsonb -> 'entries' AS entries, lb_rank_json_key('1', 'i2_desc', 0);
+SELECT lb_rank_json(1000000007, 'i8_desc', 0);
+RESET leaderboard.json_bigint;
+\pset format aligned
+
+-- -0 and 0 are equal, and the table says which of them a row has.
+CREATE TABLE z (player_id text COLLATE "C" PRIMARY KEY, id integer UNIQUE, score double precision);
+SELECT lb_create_board('z', 'z', 'id');
+INSERT INTO z SELECT k, k, k FROM generate_series(1, 3) k;
+SELECT lb_wait_ready();
+UPDATE z SET score = 0 WHERE id = 1;
+SELECT * FROM lb_top_key(3, 'z');
+UPDATE z SET score = '-0' WHERE id = 2;
+SELECT * FROM lb_top_key(3, 'z');
+SELECT lb_score_key('1', 'z'), lb_score_key('2', 'z'), lb_player_key('2', 'z'), lb_rank_of_score_key('-0', 'z', 'rank'), lb_at_key(2, 'z');
+SELECT * FROM lb_among_key('{1,2}', 'z');
+SELECT * FROM lb_ranks_key('{1,2}', 'z', 'dense_rank');
+SELECT lb_rank_json_key('2', 'z', 1);
+SELECT index_reads, query_limit FROM lb_stat_board WHERE board = 'z';
+DROP TABLE z;
+
+-- Errors.
+SELECT lb_rank(1, 'u_desc');
+SELECT lb_rank(NULL, 'u_desc');
+SELECT lb_score(1, 'time_desc');
+SELECT lb_rank(1000000007, 'time_desc');
+SELECT * FROM lb_top(1, 'u_desc');
+SELECT * FROM lb_at(1, 'time_desc');
+SELECT * FROM lb_among('{1}', 'u_desc');
+SELECT * FROM lb_histogram(1, 'u_desc');
+SELECT lb_count_between(1, 2, 'u_desc');
+SELECT lb_rank_of_score(1, 'time_desc');
+SELECT lb_score_at_percentile(1, 'time_desc');
+SELECT lb_rank_json(1, 'u_desc');
+SELECT lb_percentile(1000000007, 'time_desc'), lb_count('u_desc');
+SELECT lb_rank_key('no uuid', 'u_desc');
+SELECT lb_player_key('1.5', 'i2_desc');
+SELECT lb_ranks_key('{1,40000}', 'i2_desc');
+SELECT lb_among_key('{c4ca4238-a0b9-2382-0dcc-509a6f75849b,c4ca4238-a0b9-2382-0dcc-509a6f75849}', 'u_desc');
+SELECT lb_count_between_key('1', 'much', 'u_desc');
+SELECT lb_rank_of_score_key('25:00', 'time_desc');
+SELECT lb_histogram_key(1000001, 'u_desc');
+SELECT lb_histogram_key(0, 'u_desc');
+SELECT lb_top_key(-1, 'u_desc');
+SELECT lb_rank_key('x', NULL);
+SELECT lb_rank_key('x', 'nothing');
+SELECT lb_rank_key(NULL, 'u_desc');
+SELECT count(*) FROM lb_ranks_key(NULL, 'u_desc');
+
+SELECT * FROM lb_verify();
+DROP TABLE m, board_types;
+DROP FUNCTION differences, calls;
+DROP DOMAIN money_amount, account;
