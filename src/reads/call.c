@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
