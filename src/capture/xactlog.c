@@ -93,6 +93,15 @@ typedef struct LbPiece
 #define LB_OWN_BATCH 1024
 #endif
 
+/*
+ * Entries have room for the longest key (overlay.h).  If that takes more than
+ * MAX_PADDED words, and MAX_PADDING times those of the changes, there is no
+ * memory for them: one long text among very many short ones must not use up the
+ * machine's.
+ */
+#define MAX_PADDED (32 * 1024 * 1024)
+#define MAX_PADDING 8
+
 /* Up to this many elements of a table are in one bucket. */
 #define FEW 16
 
@@ -147,6 +156,17 @@ new_key(const Change *change)
 	return change->nnew > 0 ? change->keys + change->nold : NULL;
 }
 
+/* Words of a board's changes in the list. */
+static Size
+list_words(const LbXactBoard *board)
+{
+	Size		words = 0;
+
+	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
+		words += piece->used;
+	return words;
+}
+
 /*
  * Begin a list of entries with room for n changes of a board.  Returns false if
  * there is no memory.
@@ -158,6 +178,9 @@ begin_changes(const LbXactBoard *board, int n, MemoryContext context,
 	lb_changes_begin(changes, &board->xdefn->defn.shape);
 	changes->stride = board->stride;
 	changes->room = (Size) Max(1, n) * lb_entry_words(board->stride);
+	if (changes->room > MAX_PADDED &&
+		changes->room / MAX_PADDING > list_words(board))
+		return false;
 	changes->words = MemoryContextAllocExtended(context,
 												changes->room * sizeof(int64),
 												MCXT_ALLOC_HUGE |
