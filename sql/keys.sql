@@ -139,8 +139,118 @@ SELECT board, members FROM lb_stat_board WHERE source = 'fam'::regclass
 	AND board ~ '^d?e:' AND members > 0 ORDER BY board COLLATE "C";
 SELECT lb_rebuild();
 SELECT * FROM fam_differences();
-RESET DateStyle;
-DROP TABLE fam, v;
+SET DateStyle = ISO;
+SET TimeZone = UTC;
+DROP TABLE fam;
+
+-- Members, also of several columns, and scores.
+CREATE DOMAIN tank AS smallint;
+CREATE DOMAIN big_tank AS tank;
+CREATE TABLE m (mi big_tank, mu uuid, md date, mts timestamp, mtz timestamptz,
+	"M i" int, LIKE v, UNIQUE (mi), UNIQUE (mu), UNIQUE (md), UNIQUE (mts),
+	UNIQUE (mtz), UNIQUE ("M i", mi), UNIQUE (md, mu, "M i"),
+	UNIQUE (mtz, mts, md, mu));
+SELECT lb_create_board('m_' || c, 'm', c, 'n2 DESC, b, f8')
+FROM unnest('{mi,mu,md,mts,mtz}'::text[]) c;
+SELECT lb_create_board('two', 'm', 'mi, "M i"', 'f8 DESC, mi');
+SELECT lb_create_board('three', 'm', ' "M i",MU , md', 'tm', method => 'rank');
+SELECT lb_create_board('four', 'm', 'mu, md, mts, mtz', 'b DESC', method => 'dense_rank');
+SELECT lb_create_board('raw', 'm', 'mi', c || ' DESC') FROM (VALUES ('n0')) x (c);
+SELECT lb_create_board('s_' || c || '_' || dir, 'm', 'mi', c || ' ' || dir,
+	method => (ARRAY['row_number', 'rank', 'dense_rank'])[1 + o % 3])
+FROM unnest('{n0,n2,n4,nn,f4,f8,d,ts,tz,tm,b}'::text[]) WITH ORDINALITY x (c, o),
+	unnest('{ASC,DESC}'::text[]) dir;
+SELECT board, member FROM lb_board WHERE member ~ ',' ORDER BY board;
+-- Lists that are wrong, and indexes.
+SELECT l, e.* FROM unnest(ARRAY['', 'mi,', 'mi mi', 'mi DESC', 'mi, mi',
+	'mi, mu, md, mts, mtz', 'abs(mi)', '"mi', '"M i', 'm i', 'm.mi', '1', 'mi NULLS FIRST',
+	'mi COLLATE "C"', 'nosuch', 'mu, mi', 'f8', 'b', 'mi, n2', 'tm']) l,
+	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''o'')', l)) e;
+INSERT INTO m SELECT 100 - 10 * k - o, lpad(to_hex(k * 9 + o), 32, '7f')::uuid,
+	CASE WHEN k = 0 THEN d END, CASE WHEN k = 1 THEN ts END,
+	CASE WHEN k = 2 THEN tz END, o % 3, v.*
+FROM v, generate_series(0, 2) k WHERE o NOT IN (5, 9);
+UPDATE m SET md = coalesce(md, '2026-01-01'::date + mi), mts = coalesce(mts,
+	'2026-01-01'::timestamp + mi * interval '1 microsecond'),
+	mtz = coalesce(mtz, '1999-12-31 00:00:00+00'::timestamptz - mi * interval '1 microsecond');
+INSERT INTO m SELECT 200 + o, 'ffffffff-ffff-ffff-ffff-ffffffffffff', '1970-01-01',
+	'1970-01-01', '1970-01-01', -o, v.* FROM v WHERE o IN (5);
+INSERT INTO m SELECT 200 + o, 'ffffffff-ffff-ffff-ffff-fffffffffffe', '1980-01-01',
+	'1980-01-01', '1980-01-01', -o, v.* FROM v WHERE o IN (9);
+SELECT lb_wait_ready();
+-- The twins say what the table says, by the index and by the queries.
+CREATE FUNCTION member_differences() RETURNS TABLE (board text, indexed text, what text,
+	got text, want text)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+	b lb_board;
+	mode text;
+BEGIN
+	FOREACH mode IN ARRAY '{on,off}'::text[] LOOP
+		PERFORM set_config('leaderboard.enable_index', mode, false);
+		FOR b IN SELECT * FROM lb_board WHERE source = 'm'::regclass LOOP
+			RETURN QUERY EXECUTE format($q$
+WITH w AS (SELECT format('%%s', %1$s) AS m, format('%%s', %2$s) AS s, row_number() OVER o AS p,
+		CASE %5$L WHEN 'row_number' THEN row_number() OVER o
+			WHEN 'rank' THEN rank() OVER (ORDER BY %6$s)
+			ELSE dense_rank() OVER (ORDER BY %6$s) END AS r,
+		rank() OVER (ORDER BY %6$s) AS x
+	FROM m WHERE ROW(%3$s, %4$s) IS NOT NULL WINDOW o AS (ORDER BY %7$s, %4$s)),
+q AS (
+	SELECT 'rank ' || m AS what, lb_rank_key(m, %8$L)::text AS got, r::text AS want FROM w
+	UNION ALL SELECT 'score ' || m, lb_score_key(m, %8$L), s FROM w
+	UNION ALL SELECT 'rank of ' || s, lb_rank_of_score_key(s, %8$L, 'rank')::text, x::text FROM w
+	UNION ALL SELECT 'count to ' || s, lb_count_between_key(s, s, %8$L)::text,
+		count(*) OVER (PARTITION BY x)::text FROM w
+	UNION ALL SELECT 'at', ROW(t.*)::text, ROW(r, m, s)::text
+		FROM w LEFT JOIN LATERAL lb_at_key(p, %8$L) t ON true
+	UNION ALL SELECT 'top', string_agg(ROW(t.*)::text, ' ' ORDER BY p),
+		string_agg(ROW(p, r, m, s)::text, ' ' ORDER BY p)
+		FROM (SELECT row_number() OVER () AS n, t.* FROM lb_top_key(1000, %8$L) t) t
+			FULL JOIN w ON n = p)
+SELECT %8$L, %9$L, q.* FROM q WHERE got IS DISTINCT FROM want$q$,
+				CASE WHEN b.member ~ ',' THEN 'ROW(' || b.member || ')' ELSE b.member END,
+				split_part(b.rank_by, ' ', 1),
+				regexp_replace(b.rank_by, ' (ASC|DESC)(,|$)', '\2', 'g'),
+				b.member, b.method, split_part(b.rank_by, ',', 1), b.rank_by,
+				b.board, mode);
+		END LOOP;
+	END LOOP;
+	RESET leaderboard.enable_index;
+END $$;
+SELECT * FROM member_differences() LIMIT 20;
+SELECT * FROM lb_top_key(5, 's_f8_DESC');
+SELECT * FROM lb_top_key(3, 'two');
+SELECT * FROM lb_top_key(3, 'm_mtz');
+-- Writes, also from -0 to 0 and back; own changes, and after a rebuild.
+BEGIN;
+UPDATE m SET f8 = -f8, f4 = -f4, n2 = -n2, b = NOT b, d = '2000-01-01' WHERE o % 2 = 0;
+UPDATE m SET mu = lpad(to_hex(mi::int), 32, '0')::uuid, "M i" = 5 - "M i" WHERE o % 3 = 0;
+DELETE FROM m WHERE mi = 92;
+SELECT * FROM member_differences() LIMIT 20;
+COMMIT;
+SELECT * FROM member_differences() LIMIT 20;
+UPDATE m SET f8 = -f8, f4 = -f4 WHERE f8 = 0;
+SELECT * FROM member_differences() LIMIT 20;
+SELECT * FROM lb_verify();
+SELECT * FROM lb_verify_key('four');
+SELECT lb_rebuild();
+SELECT * FROM member_differences() LIMIT 20;
+-- Renames, a type, and an index that goes.
+ALTER TABLE m RENAME mi TO "Mi";
+ALTER TABLE m RENAME "M i" TO mi;
+ALTER TABLE m ALTER md TYPE uuid USING lpad(to_hex(1000 + "Mi"::int), 32, 'd')::uuid;
+SELECT lb_wait_ready();
+SELECT board, member FROM lb_board WHERE member ~ ',|"' ORDER BY board COLLATE "C";
+SELECT * FROM member_differences() LIMIT 20;
+SELECT * FROM lb_verify();
+ALTER TABLE m DROP CONSTRAINT m_mu_key;
+SELECT * FROM member_differences() LIMIT 20;
+SELECT * FROM lb_verify('m_mu');
+DROP TABLE m, v;
+DROP DOMAIN big_tank, tank;
+DROP FUNCTION member_differences;
 DROP DOMAIN price, money2, code, rank_tier;
 DROP TYPE tier;
 DROP FUNCTION tie_differences, fam_differences;

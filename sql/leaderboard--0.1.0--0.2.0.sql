@@ -7,7 +7,7 @@
  * A script is one file; the chapters of this one are in the order of the folders
  * of src:
  *
- *	1. boards		lb_board: its index and its triggers
+ *	1. boards		lb_board: its index, member, and its triggers
  *	2. reads		lb_rank_json; lb_rank_key and its like
  *	3. service
  *		3.1 windows		lb_window, lb_closed
@@ -17,7 +17,7 @@
  *		3.5 standings	lb_archive, lb_season; lb_maintain
  *		3.6 watching	lb_watched; lb_watch and its like, lb_notify
  *	4. admin
- *		4.1 managing	lb_create_tables, lb_verify_key; rights on lb_create_board
+ *		4.1 managing	lb_create_board, lb_create_tables, lb_verify_key
  *		4.2 statistics	lb_stat_board, lb_stat, lb_stat_memory
  *		4.3 dumps		rights of the database's owner
  */
@@ -30,6 +30,12 @@
 
 /* For a table that loses a board: does it have others? */
 CREATE INDEX lb_board_source_idx ON @extschema@.lb_board (source);
+
+/* A member may have several columns. */
+ALTER TABLE @extschema@.lb_board ALTER COLUMN member TYPE text
+USING pg_catalog.quote_ident(CAST(member AS pg_catalog.text));
+COMMENT ON COLUMN @extschema@.lb_board.member IS
+'list of the columns that identify who is ranked';
 
 /* These are for triggers of the extension's own. */
 REVOKE ALL ON FUNCTION @extschema@.lb_board_changed() FROM PUBLIC;
@@ -978,8 +984,22 @@ COMMENT ON FUNCTION @extschema@.lb_wait_ready(interval) IS
  * A role that makes a board takes a name that other roles read and write by.  So
  * only the database's owner may, and roles that the owner grants EXECUTE to.
  */
-REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name) TO pg_database_owner;
+DROP FUNCTION @extschema@.lb_create_board(text, regclass, name, text, name, text, name);
+CREATE FUNCTION @extschema@.lb_create_board(
+	board text,
+	source regclass,
+	member text DEFAULT 'player_id',
+	rank_by text DEFAULT 'score DESC',
+	board_column name DEFAULT NULL,
+	method text DEFAULT 'row_number',
+	ranked_if name DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_create_board'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name) IS
+'makes a board, or a family of boards, over a table';
+REVOKE ALL ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_board(text, regclass, text, text, name, text, name) TO pg_database_owner;
 
 DROP FUNCTION @extschema@.lb_create_tables(boolean);
 CREATE FUNCTION @extschema@.lb_create_tables(

@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -37,7 +38,7 @@
 #include "boards/catalog.h"
 #include "boards/keys.h"
 #include "boards/parts.h"
-#include "boards/rank_by.h"
+#include "boards/lists.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/types.h"
@@ -235,36 +236,50 @@ check_columns(const LbDefinition *defn, Relation rel)
 	}
 }
 
+static int
+index_hint(const LbDefinition *defn)
+{
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < defn->nmember; i++)
+		appendStringInfo(&columns, "%s\"%s\"", i > 0 ? ", " : "",
+						 lb_member_columns(defn)[i].name);
+	if (defn->family)
+		appendStringInfo(&columns, ", \"%s\"", lb_board_column(defn)->name);
+	if (defn->nmember == 1 && !defn->family)
+		return errhint("A unique index on %s alone is needed: immediate, valid, and not partial.",
+					   columns.data);
+	return errhint("A unique index on (%s) is needed: immediate, valid, and not partial.",
+				   columns.data);
+}
+
 /* A hint for the problem that keeps a new board from having an index. */
 static int
 problem_hint(const LbDefinition *defn)
 {
 	if (defn->problem == lb_collation_problem)
-		return errhint("Give column \"%s\" a deterministic collation.",
-					   lb_board_column(defn)->name);
+		return errhint("Give its text columns deterministic collations.");
 	if (defn->problem == lb_partition_problem)
 		return errhint("All partitions must be tables of the access method heap.");
 	if (defn->problem == lb_engine_problem)
 		return errhint("Make boards of the tables that have the rows, such as its shards.");
 	if (defn->problem != lb_index_problem)
 		return 0;
-	return defn->family ?
-		errhint("A unique index on (\"%s\", \"%s\") is needed: immediate, valid, and not partial.",
-				lb_member_column(defn)->name, lb_board_column(defn)->name) :
-		errhint("A unique index on \"%s\" alone is needed: immediate, valid, and not partial.",
-				lb_member_column(defn)->name);
+	return index_hint(defn);
 }
 
 /*
  * The values of lb_board that are made of columns' names, in this order:
- * member, rank_by, board_column, ranked_if.
+ * member, rank_by, board_column, ranked_if.  A list that was recorded but cannot
+ * be parsed is null.
  */
 #define NCOLUMN_VALUES 4
 
 static void
 column_values(const LbDefinition *defn, Datum *values, char *nulls)
 {
-	const LbColumn *columns[NCOLUMN_VALUES] = {lb_member_column(defn), NULL,
+	const LbColumn *columns[NCOLUMN_VALUES] = {NULL, NULL,
 	lb_board_column(defn), lb_ranked_if_column(defn)};
 
 	for (int i = 0; i < NCOLUMN_VALUES; i++)
@@ -275,7 +290,12 @@ column_values(const LbDefinition *defn, Datum *values, char *nulls)
 											CStringGetDatum(columns[i]->name));
 	}
 
-	/* The rank_by that was recorded may be one that cannot be parsed. */
+	if (lb_member_columns(defn)->name[0] != '\0')
+	{
+		values[0] = CStringGetTextDatum(lb_format_member(lb_member_columns(defn),
+														 defn->nmember));
+		nulls[0] = ' ';
+	}
 	if (lb_score_column(defn)->name[0] != '\0')
 	{
 		values[1] = CStringGetTextDatum(lb_format_rank_by(defn->columns,
@@ -340,7 +360,7 @@ lock_name(const LbDefinition *defn)
 static void
 record_board(const LbDefinition *defn)
 {
-	Oid			types[] = {NAMEOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
+	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
 	REGCLASSOID, TEXTOID};
 	Datum		values[NCOLUMN_VALUES + 3];
 	char		nulls[NCOLUMN_VALUES + 3];
@@ -435,7 +455,7 @@ lb_create_board(PG_FUNCTION_ARGS)
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
 	lb_add_rank_by(&defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
-	lb_add_column(&defn, LB_ROLE_MEMBER, NameStr(*PG_GETARG_NAME(2)));
+	lb_add_member(&defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	if (!PG_ARGISNULL(4))
 		lb_add_column(&defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
 	if (!PG_ARGISNULL(6))
@@ -552,7 +572,7 @@ lb_follow_rename(const LbDefinition *old)
 {
 	LbDefinition defn;
 	LbDefinition *recorded = lb_read_defn(old->name);
-	Oid			types[] = {NAMEOID, TEXTOID, NAMEOID, NAMEOID, INT4OID};
+	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, INT4OID};
 	Datum		values[NCOLUMN_VALUES + 1];
 	char		nulls[NCOLUMN_VALUES + 1];
 
@@ -574,7 +594,7 @@ lb_follow_rename(const LbDefinition *old)
 		elog(ERROR, "SPI_connect failed");
 	skip_used_numbers();
 	lb_note_dropped(old);
-	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = $1, "
+	if (lb_own_run_latest("UPDATE @.lb_board SET id = DEFAULT, member = COALESCE($1, member), "
 						  "rank_by = COALESCE($2, rank_by), board_column = $3, ranked_if = $4 "
 						  "WHERE id OPERATOR(pg_catalog.=) $5",
 						  lengthof(values), types, values, nulls) != 1)

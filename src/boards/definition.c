@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type_d.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
@@ -32,7 +33,7 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
-#include "boards/rank_by.h"
+#include "boards/lists.h"
 #include "boards/row_cache.h"
 #include "boards/xact_end.h"
 #include "index/core.h"
@@ -240,7 +241,7 @@ lb_add_column(LbDefinition *defn, LbRole role, const char *name)
 }
 
 static void
-parse_rank_by(LbDefinition *defn, const char *rank_by, LbRankByError *error)
+parse_rank_by(LbDefinition *defn, const char *rank_by, LbListError *error)
 {
 	LbColumn	columns[LB_MAX_RANK_COLUMNS];
 
@@ -255,11 +256,11 @@ parse_rank_by(LbDefinition *defn, const char *rank_by, LbRankByError *error)
 void
 lb_add_rank_by(LbDefinition *defn, const char *rank_by)
 {
-	LbRankByError error;
+	LbListError error;
 
 	parse_rank_by(defn, rank_by, &error);
 	if (defn->nrank_by == 0)
-		lb_raise_rank_by(&error);
+		lb_raise_list_error(&error);
 }
 
 /*
@@ -270,12 +271,59 @@ lb_add_rank_by(LbDefinition *defn, const char *rank_by)
 static void
 read_rank_by(LbDefinition *defn, const char *rank_by)
 {
-	LbRankByError error;
+	LbListError error;
 
 	parse_rank_by(defn, rank_by, &error);
 	if (defn->nrank_by == 0)
 		lb_add_column(defn, LB_ROLE_SCORE, "");
 	defn->nrank_by = defn->ncolumns;
+}
+
+/*
+ * The columns of the member, which have the source's names.  Version 0.1.0
+ * recorded a name without quotes, and callers of its function gave one.  So unless
+ * a list is as it would be recorded, it may be the name of a column.
+ */
+static bool
+parse_member(LbDefinition *defn, const char *member, LbListError *error)
+{
+	LbColumn	columns[LB_MAX_MEMBER_COLUMNS];
+	int			n = lb_parse_member(member, columns, error);
+
+	if ((n == 0 || strcmp(lb_format_member(columns, n), member) != 0) &&
+		get_attnum(defn->source, member) != InvalidAttrNumber)
+	{
+		lb_add_column(defn, LB_ROLE_MEMBER, member);
+		return true;
+	}
+	for (int i = 0; i < n; i++)
+		lb_add_column(defn, LB_ROLE_MEMBER, columns[i].name);
+	return n > 0;
+}
+
+void
+lb_add_member(LbDefinition *defn, const char *member)
+{
+	LbListError error;
+
+	if (!parse_member(defn, member, &error))
+		lb_raise_list_error(&error);
+}
+
+/*
+ * The same of a row of lb_board, in which it may be wrong, as rank_by.  Before
+ * an update of the extension the column is a name.
+ */
+static void
+read_member(LbDefinition *defn, TupleDesc desc, Datum member)
+{
+	bool		is_name = TupleDescAttr(desc, Anum_lb_board_member - 1)->atttypid == NAMEOID;
+	LbListError error;
+
+	if (is_name)
+		lb_add_column(defn, LB_ROLE_MEMBER, NameStr(*DatumGetName(member)));
+	else if (!parse_member(defn, TextDatumGetCString(member), &error))
+		lb_add_column(defn, LB_ROLE_MEMBER, "");
 }
 
 void
@@ -333,7 +381,7 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	string = TextDatumGetCString(VALUE(rank_by));
 	read_rank_by(defn, string);
 	pfree(string);
-	lb_add_column(defn, LB_ROLE_MEMBER, NAME(member));
+	read_member(defn, desc, VALUE(member));
 	if (!IS_NULL(board_column))
 		lb_add_column(defn, LB_ROLE_BOARD, NAME(board_column));
 	if (!IS_NULL(ranked_if))

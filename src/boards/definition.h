@@ -79,6 +79,14 @@ extern void lb_add_column(LbDefinition *defn, LbRole role, const char *name);
  */
 extern void lb_add_rank_by(LbDefinition *defn, const char *rank_by);
 
+/*
+ * Add the columns of the member to a new definition that has its source, after
+ * those of rank_by.  A text that is the name of a column as it stands, "Player Id",
+ * is that column.  Raises what lb_parse_member() finds wrong, and what a catalog
+ * lookup can raise.
+ */
+extern void lb_add_member(LbDefinition *defn, const char *member);
+
 static inline const LbColumn *
 lb_score_column(const LbDefinition *defn)
 {

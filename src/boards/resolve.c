@@ -28,7 +28,7 @@
 #include "boards/types.h"
 #include "util/compat.h"
 
-const char	lb_collation_problem[] = "the board column has a nondeterministic collation";
+const char	lb_collation_problem[] = "a column of the board has a nondeterministic collation";
 const char	lb_partition_problem[] = "a partition is not a plain table";
 const char	lb_engine_problem[] = "another engine keeps the rows of the table";
 const char	lb_index_problem[] = "there is no valid unique index on the member";
@@ -132,6 +132,22 @@ has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 
 		if (LB_VIRTUAL_COLUMN(att->attgenerated) &&
 			lb_uses_column(defn, att->attnum))
+			return true;
+	}
+	return false;
+}
+
+/* Whether texts of a column of the board can be equal without being the same. */
+static bool
+has_nondeterministic_column(TupleDesc desc, const LbDefinition *defn)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (OidIsValid(att->attcollation) &&
+			lb_uses_column(defn, att->attnum) &&
+			!get_collation_isdeterministic(att->attcollation))
 			return true;
 	}
 	return false;
@@ -277,14 +293,8 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	settle_width(defn);
 	if (defn->shape.width > LB_MAX_WIDTH)
 		defn->problem = "rank_by and the member take too many words";
-	if (lb_has_text_boards(defn))
-	{
-		AttrNumber	attno = lb_board_column(defn)->attno;
-		Oid			collation = TupleDescAttr(desc, attno - 1)->attcollation;
-
-		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-			defn->problem = lb_collation_problem;
-	}
+	if (has_nondeterministic_column(desc, defn))
+		defn->problem = lb_collation_problem;
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
 		defn->problem = "the source is not a table";

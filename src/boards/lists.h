@@ -1,26 +1,27 @@
 /*-------------------------------------------------------------------------
  *
- * rank_by.h
- *	  The rank_by list.
+ * lists.h
+ *	  The lists of columns that define a board: rank_by and member.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_RANK_BY_H
-#define LB_RANK_BY_H
+#ifndef LB_LISTS_H
+#define LB_LISTS_H
 
 #include "postgres.h"
 
 #include "boards/keys.h"
 #include "util/compat.h"
 
-/* Why a text is not a rank_by list.  Texts are palloc'd or constant; detail may be NULL. */
-typedef struct LbRankByError
+/* Why a text is no such list.  Texts are palloc'd or constant; detail may be NULL. */
+typedef struct LbListError
 {
+	const char *list;			/* "rank_by" or "member" */
 	int			sqlerrcode;
 	const char *message;
 	const char *detail;
 	const char *hint;
-} LbRankByError;
+} LbListError;
 
 /*
  * Parse an ORDER BY list over plain columns, "score DESC, updated_at ASC",
@@ -31,12 +32,20 @@ typedef struct LbRankByError
  * ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
  */
 extern int	lb_parse_rank_by(const char *rank_by, LbColumn *columns,
-							 LbRankByError *error);
+							 LbListError *error);
+
+/*
+ * The same for a list of at most LB_MAX_MEMBER_COLUMNS columns without directions,
+ * "uid, tank_id".
+ */
+extern int	lb_parse_member(const char *member, LbColumn *columns,
+							LbListError *error);
 
 /* Raise that. */
-pg_noreturn extern void lb_raise_rank_by(const LbRankByError *error);
+pg_noreturn extern void lb_raise_list_error(const LbListError *error);
 
-/* rank_by in its canonical spelling, palloc'd. */
+/* The lists in their canonical spelling, palloc'd. */
 extern char *lb_format_rank_by(const LbColumn *columns, int ncolumns);
+extern char *lb_format_member(const LbColumn *columns, int ncolumns);
 
-#endif							/* LB_RANK_BY_H */
+#endif							/* LB_LISTS_H */

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * rank_by.c
- *	  The rank_by list.
+ * lists.c
+ *	  The lists of columns that define a board: rank_by and member.
  *
- * rank_by is an ORDER BY list over plain columns.  A parser of our own reads it
- * instead of the server's grammar: almost everything that the grammar accepts
+ * rank_by is an ORDER BY list over plain columns; member is such a list without
+ * directions.  A parser of our own reads them instead of the server's grammar: almost everything that the grammar accepts
  * must be refused here anyway, and this parser can say for each such thing why,
  * and what to write instead.  It raises nothing, since lb_board may hold a list
  * that was written by hand, which must not fail a write to the board's table.
@@ -19,7 +19,7 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 
-#include "boards/rank_by.h"
+#include "boards/lists.h"
 #include "util/compat.h"
 
 static const char *skip_space(const char *p);
@@ -27,17 +27,18 @@ static bool is_ident_start(char c);
 static bool is_ident_cont(char c);
 static const char *word_end(const char *p);
 static bool word_is(const char *start, const char *end, const char *word);
-static const char *read_column(const char *p, char *name, LbRankByError *error);
+static const char *read_column(const char *p, char *name, LbListError *error);
 static const char *read_quoted_column(const char *p, char *name,
-									  LbRankByError *error);
+									  LbListError *error);
 static const char *read_direction(const char *p, bool *descending,
-								  LbRankByError *error);
+								  LbListError *error);
 static const char *check_after_item(const char *p, bool after_column,
-									LbRankByError *error);
-static void *fail(LbRankByError *error, int sqlerrcode, const char *message,
+									LbListError *error);
+static bool has_directions(const LbListError *error);
+static void *fail(LbListError *error, int sqlerrcode, const char *message,
 				  const char *detail, const char *hint);
-static void *refuse(LbRankByError *error, const char *what, const char *hint);
-static void *syntax_error_at(LbRankByError *error, const char *p);
+static void *refuse(LbListError *error, const char *what, const char *hint);
+static void *syntax_error_at(LbListError *error, const char *p);
 
 /* Words that continue an expression after a column: "score IS NULL". */
 static const char *const expression_words[] = {
@@ -50,7 +51,7 @@ static const char *const expression_words[] = {
  * where it ends, or NULL with the error.
  */
 static const char *
-read_item(const char *p, LbColumn *column, LbRankByError *error)
+read_item(const char *p, LbColumn *column, LbListError *error)
 {
 	memset(column, 0, sizeof(LbColumn));
 	p = read_column(p, column->name, error);
@@ -65,15 +66,23 @@ read_item(const char *p, LbColumn *column, LbRankByError *error)
 	return check_after_item(skip_space(p), false, error);
 }
 
-int
-lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbRankByError *error)
+/*
+ * Parse a list of at most max columns, the first of the role first, the further
+ * ones of that role.
+ */
+static int
+parse_list(const char *list, LbColumn *columns, int max, LbRole first,
+		   LbRole further, LbListError *error)
 {
-	const char *p = skip_space(rank_by);
+	const char *p = skip_space(list);
 	int			n = 0;
 
 	if (*p == '\0')
-		fail(error, ERRCODE_SYNTAX_ERROR, "rank_by is empty", NULL,
-			 "Name at least the score, for example \"score DESC\".");
+		fail(error, ERRCODE_SYNTAX_ERROR,
+			 psprintf("%s is empty", error->list), NULL,
+			 first == LB_ROLE_SCORE ?
+			 "Name at least the score, for example \"score DESC\"." :
+			 "Name the column, or the columns, that identify who is ranked.");
 	while (*p != '\0')
 	{
 		LbColumn	column;
@@ -86,20 +95,20 @@ lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbRankByError *error)
 			if (strcmp(columns[i].name, column.name) == 0)
 			{
 				fail(error, ERRCODE_DUPLICATE_COLUMN,
-					 psprintf("column \"%s\" appears more than once in rank_by",
-							  column.name), NULL,
+					 psprintf("column \"%s\" appears more than once in %s",
+							  column.name, error->list), NULL,
 					 "Only its first appearance can decide anything; remove the others.");
 				return 0;
 			}
 		}
-		if (n >= LB_MAX_RANK_COLUMNS)
+		if (n >= max)
 		{
 			fail(error, ERRCODE_TOO_MANY_COLUMNS,
-				 psprintf("rank_by has more than %d columns",
-						  LB_MAX_RANK_COLUMNS), NULL, NULL);
+				 psprintf("%s has more than %d columns", error->list, max),
+				 NULL, NULL);
 			return 0;
 		}
-		column.role = n == 0 ? LB_ROLE_SCORE : LB_ROLE_TIE;
+		column.role = n == 0 ? first : further;
 		columns[n++] = column;
 
 		if (*p == '\0')
@@ -108,8 +117,8 @@ lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbRankByError *error)
 		p = skip_space(p + 1);
 		if (*p == '\0')
 		{
-			fail(error, ERRCODE_SYNTAX_ERROR, "rank_by ends with a comma",
-				 NULL,
+			fail(error, ERRCODE_SYNTAX_ERROR,
+				 psprintf("%s ends with a comma", error->list), NULL,
 				 "Remove the comma or name another column after it.");
 			return 0;
 		}
@@ -117,8 +126,24 @@ lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbRankByError *error)
 	return n;
 }
 
+int
+lb_parse_rank_by(const char *rank_by, LbColumn *columns, LbListError *error)
+{
+	error->list = "rank_by";
+	return parse_list(rank_by, columns, LB_MAX_RANK_COLUMNS, LB_ROLE_SCORE,
+					  LB_ROLE_TIE, error);
+}
+
+int
+lb_parse_member(const char *member, LbColumn *columns, LbListError *error)
+{
+	error->list = "member";
+	return parse_list(member, columns, LB_MAX_MEMBER_COLUMNS, LB_ROLE_MEMBER,
+					  LB_ROLE_MEMBER, error);
+}
+
 void
-lb_raise_rank_by(const LbRankByError *error)
+lb_raise_list_error(const LbListError *error)
 {
 	ereport(ERROR,
 			(errcode(error->sqlerrcode),
@@ -128,21 +153,32 @@ lb_raise_rank_by(const LbRankByError *error)
 }
 
 /*
- * rank_by in its canonical spelling: names quoted where SQL needs it, the
- * direction always written.
+ * In the canonical spelling names are quoted where SQL needs it, and directions
+ * are always written.
  */
+static char *
+format_list(const LbColumn *columns, int ncolumns, bool directions)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < ncolumns; i++)
+		appendStringInfo(&buf, "%s%s%s", i > 0 ? ", " : "",
+						 lb_quoted(&columns[i]), !directions ? "" :
+						 columns[i].descending ? " DESC" : " ASC");
+	return buf.data;
+}
+
 char *
 lb_format_rank_by(const LbColumn *columns, int ncolumns)
 {
-	StringInfoData buf;
-	int			i;
+	return format_list(columns, ncolumns, true);
+}
 
-	initStringInfo(&buf);
-	for (i = 0; i < ncolumns; i++)
-		appendStringInfo(&buf, "%s%s %s", i > 0 ? ", " : "",
-						 lb_quoted(&columns[i]),
-						 columns[i].descending ? "DESC" : "ASC");
-	return buf.data;
+char *
+lb_format_member(const LbColumn *columns, int ncolumns)
+{
+	return format_list(columns, ncolumns, false);
 }
 
 /* White space as the server's scanner knows it. */
@@ -190,7 +226,7 @@ word_is(const char *start, const char *end, const char *word)
  * return where it ends.
  */
 static const char *
-read_column(const char *p, char *name, LbRankByError *error)
+read_column(const char *p, char *name, LbListError *error)
 {
 	const char *end;
 	char	   *ident;
@@ -211,7 +247,7 @@ read_column(const char *p, char *name, LbRankByError *error)
 	if (*p == '-' || *p == '+' || *p == '(' || *p == '~' || *p == '@' ||
 		*p == '|' || *p == '!')
 		return refuse(error, "expressions",
-					  "Rank by a plain column; a generated column can hold the expression's value.");
+					  "Name a plain column; a generated column can hold the expression's value.");
 	if (!is_ident_start(*p))
 		return syntax_error_at(error, p);
 
@@ -229,8 +265,8 @@ read_column(const char *p, char *name, LbRankByError *error)
 		(ScanKeywordCategories[keyword] == RESERVED_KEYWORD ||
 		 ScanKeywordCategories[keyword] == TYPE_FUNC_NAME_KEYWORD))
 		return fail(error, ERRCODE_SYNTAX_ERROR,
-					psprintf("syntax error in rank_by at or near \"%s\"",
-							 ident),
+					psprintf("syntax error in %s at or near \"%s\"",
+							 error->list, ident),
 					"It is a key word of SQL and cannot stand here as a column.",
 					"If a column has this name, write it in double quotes.");
 
@@ -241,7 +277,7 @@ read_column(const char *p, char *name, LbRankByError *error)
 
 /* The same for a name in double quotes, in which "" stands for one quote. */
 static const char *
-read_quoted_column(const char *p, char *name, LbRankByError *error)
+read_quoted_column(const char *p, char *name, LbListError *error)
 {
 	StringInfoData buf;
 
@@ -250,7 +286,8 @@ read_quoted_column(const char *p, char *name, LbRankByError *error)
 	{
 		if (*p == '\0')
 			return fail(error, ERRCODE_SYNTAX_ERROR,
-						"unterminated quoted identifier in rank_by", NULL,
+						psprintf("unterminated quoted identifier in %s",
+								 error->list), NULL,
 						"Close the name with a double quote.");
 		if (*p == '"')
 		{
@@ -262,7 +299,7 @@ read_quoted_column(const char *p, char *name, LbRankByError *error)
 	}
 	if (buf.len == 0)
 		return fail(error, ERRCODE_SYNTAX_ERROR,
-					"zero-length identifier in rank_by", NULL,
+					psprintf("zero-length identifier in %s", error->list), NULL,
 					"Name a column between the double quotes.");
 
 	truncate_identifier(buf.data, buf.len, true);
@@ -273,30 +310,28 @@ read_quoted_column(const char *p, char *name, LbRankByError *error)
 
 /* Read ASC or DESC, where a word follows a column. */
 static const char *
-read_direction(const char *p, bool *descending, LbRankByError *error)
+read_direction(const char *p, bool *descending, LbListError *error)
 {
 	const char *end = word_end(p);
+	bool		asc = word_is(p, end, "asc");
 	int			i;
 
-	if (word_is(p, end, "asc"))
+	*descending = word_is(p, end, "desc");
+	if (asc || *descending)
 	{
-		*descending = false;
-		return end;
-	}
-	if (word_is(p, end, "desc"))
-	{
-		*descending = true;
-		return end;
+		if (has_directions(error))
+			return end;
+		return refuse(error, "ASC and DESC", "Leave it out: the columns of a member break the last ties, ascending.");
 	}
 	if (word_is(p, end, "using"))
 		return refuse(error, "USING operators", "Write ASC or DESC.");
 	if (word_is(p, end, "collate"))
-		return refuse(error, "COLLATE clauses", "Columns that can rank have no collation.");
+		return refuse(error, "COLLATE clauses", "Leave it out: texts rank in the order of the collation \"C\".");
 	for (i = 0; expression_words[i] != NULL; i++)
 	{
 		if (word_is(p, end, expression_words[i]))
 			return refuse(error, "expressions",
-						  "Rank by a plain column; a generated column can hold the expression's value.");
+						  "Name a plain column; a generated column can hold the expression's value.");
 	}
 	/* NULLS, and garbage */
 	if (check_after_item(p, false, error) == NULL)
@@ -310,7 +345,7 @@ read_direction(const char *p, bool *descending, LbRankByError *error)
  * else.
  */
 static const char *
-check_after_item(const char *p, bool after_column, LbRankByError *error)
+check_after_item(const char *p, bool after_column, LbListError *error)
 {
 	const char *end = word_end(p);
 
@@ -318,7 +353,7 @@ check_after_item(const char *p, bool after_column, LbRankByError *error)
 		return p;
 	if (is_ident_start(*p) && word_is(p, end, "nulls"))
 		return refuse(error, "NULLS FIRST and NULLS LAST",
-					  "Leave it out: a row with a null in a column of rank_by is not ranked.");
+					  "Leave it out: a row with a null in one of the columns is not ranked.");
 	if (after_column)
 	{
 		if (is_ident_start(*p))
@@ -327,21 +362,21 @@ check_after_item(const char *p, bool after_column, LbRankByError *error)
 			return refuse(error, "qualified names", "Name the column without its table.");
 		if (*p == '(')
 			return refuse(error, "function calls",
-						  "Rank by a plain column; a generated column can hold the function's value.");
+						  "Name a plain column; a generated column can hold the function's value.");
 		if (*p == '-' && p[1] == '-')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (*p == '/' && p[1] == '*')
 			return refuse(error, "comments", "Leave the comment out.");
 		if (strchr("+-*/<>=~!@#%^&|`?[:", *p) != NULL)
 			return refuse(error, "expressions",
-						  "Rank by a plain column; a generated column can hold the expression's value.");
+						  "Name a plain column; a generated column can hold the expression's value.");
 	}
 	return syntax_error_at(error, p);
 }
 
 /* These three fill in the error and return NULL. */
 static void *
-fail(LbRankByError *error, int sqlerrcode, const char *message,
+fail(LbListError *error, int sqlerrcode, const char *message,
 	 const char *detail, const char *hint)
 {
 	error->sqlerrcode = sqlerrcode;
@@ -351,17 +386,31 @@ fail(LbRankByError *error, int sqlerrcode, const char *message,
 	return NULL;
 }
 
+static bool
+has_directions(const LbListError *error)
+{
+	return strcmp(error->list, "rank_by") == 0;
+}
+
+static const char *
+what_it_is(const LbListError *error)
+{
+	return has_directions(error) ?
+		"rank_by is a list of columns, each with ASC or DESC." :
+		"member is a list of columns.";
+}
+
 static void *
-refuse(LbRankByError *error, const char *what, const char *hint)
+refuse(LbListError *error, const char *what, const char *hint)
 {
 	return fail(error, ERRCODE_FEATURE_NOT_SUPPORTED,
-				psprintf("%s are not supported in rank_by", what),
-				"rank_by is a list of columns, each with ASC or DESC.", hint);
+				psprintf("%s are not supported in %s", what, error->list),
+				what_it_is(error), hint);
 }
 
 /* Name the word, or else the character, that does not fit. */
 static void *
-syntax_error_at(LbRankByError *error, const char *p)
+syntax_error_at(LbListError *error, const char *p)
 {
 	int			len;
 
@@ -370,8 +419,9 @@ syntax_error_at(LbRankByError *error, const char *p)
 	else
 		len = pg_mblen(p);
 	return fail(error, ERRCODE_SYNTAX_ERROR,
-				psprintf("syntax error in rank_by at or near \"%.*s\"", len,
-						 p),
-				"rank_by is a list of columns, each with ASC or DESC.",
-				"Write for example \"score DESC, updated_at ASC\".");
+				psprintf("syntax error in %s at or near \"%.*s\"",
+						 error->list, len, p),
+				what_it_is(error), has_directions(error) ?
+				"Write for example \"score DESC, updated_at ASC\"." :
+				"Write for example \"player_id\".");
 }
