@@ -92,13 +92,17 @@ CREATE DOMAIN account AS uuid;
 CREATE TABLE m (
 	i2 smallint NOT NULL UNIQUE, i4 integer NOT NULL UNIQUE, i8 bigint NOT NULL UNIQUE,
 	u uuid NOT NULL UNIQUE, du account NOT NULL UNIQUE, d date NOT NULL UNIQUE,
-	ts timestamp NOT NULL UNIQUE, tz timestamptz NOT NULL UNIQUE,
+	ts timestamp NOT NULL UNIQUE, tz timestamptz NOT NULL UNIQUE, t text NOT NULL UNIQUE,
+	v varchar(20) COLLATE "POSIX" NOT NULL, tie text,
 	s_i4 integer, s_i8 bigint, s_num numeric(10,2), s_dom money_amount, s_f4 real, s_f8 double precision,
-	s_d date, s_ts timestamp, s_tz timestamptz, s_time time, s_b boolean, UNIQUE (u, i4), UNIQUE (d, tz, i2, u));
+	s_d date, s_ts timestamp, s_tz timestamptz, s_time time, s_b boolean, UNIQUE (u, i4), UNIQUE (d, tz, i2, u), UNIQUE (v, i4, t));
 INSERT INTO m SELECT k, -k, k * 1000000007::bigint, md5(k::text)::uuid, md5('x' || k)::uuid,
 	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' WHEN 3 THEN '0044-03-15 BC' ELSE date '1999-12-28' + k END,
 	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' ELSE timestamp '2000-01-01' + (10 - k) * interval '1.000001 s' END,
 	CASE k WHEN 1 THEN '-infinity' WHEN 2 THEN 'infinity' ELSE timestamptz '2000-01-01+00' + (10 - k) * interval '1 month' END,
+	CASE k WHEN 1 THEN '' WHEN 2 THEN 'Zoë "z" \' WHEN 3 THEN 'zoe' WHEN 4 THEN 'é, (x)' WHEN 5 THEN repeat('a', 512)
+		ELSE repeat('a', k * 8 % 64) || repeat(chr(32 + k), k % 9) END,
+	left(md5((k % 5)::text), k % 20), (ARRAY['b', 'B', 'a', NULL, 'aaaaaaaa', 'aaaaaaaaa'])[k % 6 + 1],
 	k % 5, (k % 4) * 3000000000000000000, (k % 7 - 3) * 12.34,
 	(ARRAY[1.5, -99999.999, 99999.999, 0, 0.001, -0.001, 'NaN'])[k % 7 + 1],
 	(ARRAY['NaN', 'Infinity', '-Infinity', 0, 1.1, -1e38, 1e-45, 3.4e38])[k % 8 + 1]::real,
@@ -108,8 +112,8 @@ INSERT INTO m SELECT k, -k, k * 1000000007::bigint, md5(k::text)::uuid, md5('x' 
 	(ARRAY['infinity', '2026-04-09', '2026-04-09 00:00:00.000001', '0001-01-01 BC'])[k % 4 + 1]::timestamptz,
 	(ARRAY['00:00', '23:59:59.999999', '24:00', '12:00'])[k % 4 + 1]::time, k % 3 = 0
 FROM generate_series(1, 24) k;
-INSERT INTO m (i2, i4, i8, u, du, d, ts, tz) SELECT k, -k, k, md5(k::text)::uuid, md5('x' || k)::uuid,
-	date '1999-12-28' + k, timestamp '2000-01-01' + k * interval '1 s', timestamptz '2000-01-01+00' + k * interval '1 s'
+INSERT INTO m (i2, i4, i8, u, du, d, ts, tz, t, v) SELECT k, -k, k, md5(k::text)::uuid, md5('x' || k)::uuid,
+	date '1999-12-28' + k, timestamp '2000-01-01' + k * interval '1 s', timestamptz '2000-01-01+00' + k * interval '1 s', 'null ' || k, ''
 FROM generate_series(25, 26) k;
 CREATE TABLE board_types (name text, member text, score text, stype text, absent text[], scores text[]);
 INSERT INTO board_types VALUES
@@ -124,7 +128,9 @@ INSERT INTO board_types VALUES
 	('ts', 'ts', 's_ts', 'timestamp', '{2026-01-01}', '{2026-04-09,infinity}'),
 	('tz', 'tz', 's_tz', 'timestamptz', '{2026-01-01}', '{2026-04-09 02:00+02,-infinity}'),
 	('time', 'i8', 's_time', 'time', '{1}', '{12:00:00.0000001,23:00}'),
-	('bool', 'u', 's_b', 'boolean', '{}', '{yes,off}');
+	('bool', 'u', 's_b', 'boolean', '{}', '{yes,off}'),
+	('two', 'u, i4', 's_b', 'boolean', '{"(00000000-0000-0000-0000-000000000000,1)","(,)","(00000000-0000-0000-0000-000000000000,)"}', '{}'),
+	('four', 'd, tz, i2, u', 's_num', 'numeric', '{}', '{1}');
 SELECT lb_create_board(name || suffix, 'm', member, score || direction)
 FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction);
 SELECT lb_wait_ready();
@@ -132,34 +138,37 @@ SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix
 	LATERAL differences(name || suffix, 'm',
 		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
 		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
-		score || direction || ', ' || member, stype, absent, scores) x;
+		score || direction || ', ' || regexp_replace(member, '\m(t|v)\M', '\1 COLLATE "C"', 'g'), stype, absent, scores) x;
 SELECT * FROM lb_verify();
 
 -- Own changes, and those that others' snapshots do not see yet.
 BEGIN;
 UPDATE m SET s_num = -s_num, s_b = NOT s_b, s_i4 = 5 - s_i4, s_f8 = -s_f8, s_d = s_d - 1 WHERE i2 % 2 = 0;
 DELETE FROM m WHERE i2 = 7;
-INSERT INTO m SELECT 30, 30, 30, u, du, '2030-01-01', '2030-01-01', '2030-01-01', 2, 3, 4.5, 1, 2, 3, '2026-01-01', '2026-01-01', '2026-01-01', '11:11', true
+INSERT INTO m SELECT 30, 30, 30, u, du, '2030-01-01', '2030-01-01', '2030-01-01', 'own', 'own', 'own', 2, 3, 4.5, 1, 2, 3, '2026-01-01', '2026-01-01', '2026-01-01', '11:11', true
 FROM (SELECT md5('30')::uuid, md5('y')::uuid) x (u, du);
 SELECT x.* FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction),
 	LATERAL differences(name || suffix, 'm',
 		CASE WHEN member LIKE '%,%' THEN 'ROW(' || member || ')::text' ELSE member || '::text' END,
 		CASE stype WHEN 'boolean' THEN 'left(' || score || '::text, 1)' ELSE score || '::text' END,
-		score || direction || ', ' || member, stype, absent, scores) x;
+		score || direction || ', ' || regexp_replace(member, '\m(t|v)\M', '\1 COLLATE "C"', 'g'), stype, absent, scores) x;
 ROLLBACK;
 
 -- Each type in its own form.
 SELECT * FROM lb_top_key(2, 'u_desc');
 SELECT member::uuid, score::numeric + 1 AS more FROM lb_at_key(1, 'u_desc');
 SELECT * FROM lb_ranks_key('{C4CA4238A0B923820DCC509A6F75849B,00000000-0000-0000-0000-000000000000,NULL}', 'u_desc');
+SELECT * FROM lb_top_key(2, 'four_desc');
 SELECT * FROM lb_histogram_key(3, 'f8_desc');
 SELECT * FROM lb_histogram_key(3, 'f4_asc');
 SELECT * FROM lb_histogram_key(2, 'd_desc');
 SELECT * FROM lb_histogram_key(9, 'bool_desc');
 SELECT lb_rank_of_score_key('12.345', 'u_desc') AS between_scores, lb_count_between_key('12.335', '12.344', 'u_desc');
 \pset format unaligned
+SELECT lb_rank_json_key('(2000-01-03,"2000-05-01 00:00:00+00",6,1679091c-5a88-0faf-6fb5-e6087eb1b2dc)', 'four_desc', 0);
 SELECT lb_top_json(1, b)::jsonb -> 'entries' -> 0 AS entry
 FROM unnest('{u_desc,f4_desc,f8_asc,d_desc,ts_asc,tz_desc,time_desc,bool_desc,i8_desc}'::text[]) b;
+SELECT lb_top_json(1, 'two_desc')::json -> 'entries' AS entries;
 SELECT lb_rank_json(1000000007, 'time_desc', 0), lb_rank_json(99, 'i2_desc') IS NULL AS absent, lb_rank_json(70000, 'i2_desc') IS NULL AS too_large;
 SET leaderboard.json_bigint = string;
 SELECT lb_top_json(1, 'i8_desc')::jsonb -> 'entries' AS entries, lb_rank_json_key('1', 'i2_desc', 0);
@@ -183,9 +192,26 @@ SELECT lb_rank_json_key('2', 'z', 1);
 SELECT index_reads, query_limit FROM lb_stat_board WHERE board = 'z';
 DROP TABLE z;
 
+-- More rows from the query than fit into memory.
+CREATE TABLE w (player_id uuid PRIMARY KEY, score integer);
+INSERT INTO w SELECT md5(k::text)::uuid, k % 100 FROM generate_series(1, 5000) k;
+SELECT lb_create_board('w', 'w');
+SELECT lb_wait_ready();
+SET work_mem = '64kB';
+SELECT count(*), md5(string_agg(t::text, ' ' ORDER BY t.ordinality)) AS rows, md5(lb_top_json(5000, 'w')::json ->> 'entries') AS entries
+FROM lb_top_key(5000, 'w') WITH ORDINALITY t \gset by_index_
+SET leaderboard.enable_index = off;
+SELECT count(*), md5(string_agg(t::text, ' ' ORDER BY t.ordinality)) = :'by_index_rows' AS rows,
+	md5(lb_top_json(5000, 'w')::json ->> 'entries') = :'by_index_entries' AS entries
+FROM lb_top_key(5000, 'w') WITH ORDINALITY t;
+RESET leaderboard.enable_index;
+RESET work_mem;
+DROP TABLE w;
+
 -- Errors.
 SELECT lb_rank(1, 'u_desc');
 SELECT lb_rank(NULL, 'u_desc');
+SELECT lb_rank(1, 'two_desc');
 SELECT lb_score(1, 'time_desc');
 SELECT lb_rank(1000000007, 'time_desc');
 SELECT * FROM lb_top(1, 'u_desc');
@@ -203,12 +229,16 @@ SELECT lb_ranks_key('{1,40000}', 'i2_desc');
 SELECT lb_among_key('{c4ca4238-a0b9-2382-0dcc-509a6f75849b,c4ca4238-a0b9-2382-0dcc-509a6f75849}', 'u_desc');
 SELECT lb_count_between_key('1', 'much', 'u_desc');
 SELECT lb_rank_of_score_key('25:00', 'time_desc');
+SELECT lb_around_key('(c4ca4238-a0b9-2382-0dcc-509a6f75849b)', 'two_desc');
+SELECT lb_around_key('(c4ca4238-a0b9-2382-0dcc-509a6f75849b,x)', 'two_desc');
+SELECT lb_rank_json_key('no row', 'two_desc');
 SELECT lb_histogram_key(1000001, 'u_desc');
 SELECT lb_histogram_key(0, 'u_desc');
 SELECT lb_top_key(-1, 'u_desc');
 SELECT lb_rank_key('x', NULL);
 SELECT lb_rank_key('x', 'nothing');
 SELECT lb_rank_key(NULL, 'u_desc');
+SELECT lb_rank_key('(c4ca4238-a0b9-2382-0dcc-509a6f75849b,)', 'two_desc');
 SELECT count(*) FROM lb_ranks_key(NULL, 'u_desc');
 
 SELECT * FROM lb_verify();

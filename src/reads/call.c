@@ -511,7 +511,6 @@ static void
 query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
 {
 	MemoryContext context;
-	MemoryContext old;
 	TupleTableSlot *slot;
 	Tuplestorestate *store;
 
@@ -523,9 +522,9 @@ query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
 	store = lb_call_query_rows(call, &slot);
 	context = AllocSetContextCreate(CurrentMemoryContext, "leaderboard texts",
 									ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(context);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
+		MemoryContext old = MemoryContextSwitchTo(context);
 		Datum		values[LB_MAX_COLUMNS];
 		bool		nulls[LB_MAX_COLUMNS];
 		int			from = 0;
@@ -535,9 +534,9 @@ query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
 			values[i] = column_as_text(call, call->function->columns[i], slot,
 									   &from, &nulls[i]);
 		tuplestore_putvalues(result, desc, values, nulls);
+		MemoryContextSwitchTo(old);
 		MemoryContextReset(context);
 	}
-	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	ExecDropSingleTupleTableSlot(slot);
 	tuplestore_end(store);
