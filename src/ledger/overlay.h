@@ -70,15 +70,18 @@ lb_least_stride(const LbShape *shape)
 	return lb_shape_varies(shape) ? 2 : shape->width;
 }
 
-/* Copy a key to a place of stride words, with zeros behind it. */
+/*
+ * Copy a key to a place of stride words, with zeros behind it; if it is NULL,
+ * only zeros.
+ */
 static inline void
 lb_pad_key(const LbShape *shape, int64 *to, int stride, const int64 *key)
 {
-	int			words = lb_key_words(shape, key);
+	int			words = key == NULL ? 0 : lb_key_words(shape, key);
 
 	Assert(words <= stride);
-	memcpy(to, key, words * sizeof(int64));
-	memset(to + words, 0, (stride - words) * sizeof(int64));
+	for (int i = 0; i < stride; i++)
+		to[i] = i < words ? key[i] : 0;
 }
 
 /*
@@ -89,14 +92,8 @@ lb_make_entry(const LbShape *shape, int64 *entry, int stride,
 			  const int64 *old, const int64 *new)
 {
 	entry[0] = (old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0);
-	if (old != NULL)
-		lb_pad_key(shape, entry + 1, stride, old);
-	else
-		memset(entry + 1, 0, stride * sizeof(int64));
-	if (new != NULL)
-		lb_pad_key(shape, entry + 1 + stride, stride, new);
-	else
-		memset(entry + 1 + stride, 0, stride * sizeof(int64));
+	lb_pad_key(shape, entry + 1, stride, old);
+	lb_pad_key(shape, entry + 1 + stride, stride, new);
 }
 
 /* The stride that an entry needs: the words of its longer key. */
