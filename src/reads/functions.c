@@ -5,8 +5,9 @@
  *
  * A row says what the function takes and returns, has the template of its
  * defining query, and names the routine that answers from the index; call.c
- * does the rest.  To add a function, add a row and the routine, and the function
- * to the SQL script, the reference and the tests.
+ * does the rest, for the function and for its twin.  To add a function, add a
+ * row and the routine, and the two functions to the SQL script, the reference
+ * and the tests.
  *
  * In a template, $1, $2 ... are the operands.  query_text.c has the words in
  * braces, and says what B, O and P are.
@@ -39,7 +40,6 @@
 	 .name = (argname), .least = (min)}
 
 static void check_percentile(Datum value);
-
 
 /* lb_rank(member, board, method): P's rank. */
 const LbReadFunction lb_rank_function = {
@@ -394,7 +394,7 @@ check_percentile(Datum value)
 	(void) float8_div(p, 100);
 }
 
-/* A function of SQL, and one that has a twin. */
+/* Define a function of SQL; define it and its twin. */
 #define SQL_FUNCTION(name, answer) \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum name(PG_FUNCTION_ARGS) { return (answer); }

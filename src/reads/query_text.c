@@ -8,9 +8,9 @@
  *
  * B is the board's ranked rows: member, every column of rank_by and the board
  * column are not null, ranked_if is true, and the board column equals the
- * board's value.  O is rank_by followed by the member, ascending.  P is the row
- * of the member asked for.  "Better" is strictly before in the score's own
- * direction.  A rank is, by method,
+ * board's value.  O is rank_by followed by the member's columns, ascending; texts
+ * are in the order of their bytes.  P is the row of the member asked for.
+ * "Better" is strictly before in the score's own direction.  A rank is, by method,
  *
  *	row_number		1 + rows of B that come before the row in O
  *	rank			1 + rows of B with a better score

@@ -164,7 +164,7 @@ typedef enum Tail
 	NO_TAIL,
 	MEMBER_TAIL,
 	KEY_TAIL
-}			Tail;
+} Tail;
 
 /* With texts, room for this many words of it at first. */
 #define FIRST_TAIL 8
