@@ -248,6 +248,16 @@ SELECT * FROM lb_verify();
 ALTER TABLE m DROP CONSTRAINT m_mu_key;
 SELECT * FROM member_differences() LIMIT 20;
 SELECT * FROM lb_verify('m_mu');
+-- Memory, by types.
+SELECT lb_estimate_memory_key(1000000, '{bigint,timestamptz}', '{bigint}') = lb_estimate_memory(1000000) AS as_before,
+	lb_estimate_memory_key(1000000, '{price,bool}', '{uuid}') = lb_estimate_memory(1000000, 3) AS uuid,
+	lb_estimate_memory_key(1000000, '{price,uuid}', '{big_tank,date}') = lb_estimate_memory(1000000, 4) AS two;
+SELECT e.* FROM unnest(ARRAY['-1, ''{int}'', ''{int}''', '1, ''{}'', ''{int}''',
+	'1, ''{int}'', ''{int,int,int,int,int}''', '1, ''{uuid}'', ''{int}''',
+	'1, ''{int}'', ''{float8}''', '1, ''{int}'', ''{NULL}''',
+	'1, ''{int,uuid,uuid,uuid,uuid,uuid,uuid}'', ''{uuid,uuid}''',
+	'1, ''{int}'', ''{int}'', 513', '9223372036854775807, ''{int}'', ''{int}''']) a,
+	lbt.error(format('SELECT lb_estimate_memory_key(%s)', a)) e;
 DROP TABLE m, v;
 DROP DOMAIN big_tank, tank;
 DROP FUNCTION member_differences;

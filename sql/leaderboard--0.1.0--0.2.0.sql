@@ -17,7 +17,8 @@
  *		3.5 standings	lb_archive, lb_season; lb_maintain
  *		3.6 watching	lb_watched; lb_watch and its like, lb_notify
  *	4. admin
- *		4.1 managing	lb_create_board, lb_create_tables, lb_verify_key
+ *		4.1 managing	lb_create_board, lb_create_tables, lb_verify_key,
+ *						lb_estimate_memory_key
  *		4.2 statistics	lb_stat_board, lb_stat, lb_stat_memory
  *		4.3 dumps		rights of the database's owner
  */
@@ -1020,6 +1021,17 @@ AS 'MODULE_PATHNAME', 'lb_verify_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1;
 COMMENT ON FUNCTION @extschema@.lb_verify_key(text) IS
 'compares index and table; no row means that they are equal';
+
+CREATE FUNCTION @extschema@.lb_estimate_memory_key(
+	members bigint,
+	rank_by regtype[],
+	member regtype[],
+	text_bytes integer DEFAULT 20)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_estimate_memory_key'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.lb_estimate_memory_key(bigint, regtype[], regtype[], integer) IS
+'bytes of leaderboard.memory for a board of that many members and columns of these types';
 
 
 /* ----------------------------------------------------------------

@@ -41,7 +41,6 @@ PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
-PG_FUNCTION_INFO_V1(lb_estimate_memory);
 
 /* A board as the view shows it, copied from shared memory. */
 typedef struct BoardRow
@@ -538,35 +537,4 @@ lb_stat_reset(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_VOID();
-}
-
-/* The bytes that a board takes at most, after any updates. */
-Datum
-lb_estimate_memory(PG_FUNCTION_ARGS)
-{
-	int64		members = PG_GETARG_INT64(0);
-	int32		columns = PG_GETARG_INT32(1);
-	LbShape		shape;
-
-	if (members < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-						"members", members)));
-	if (columns < 1 || columns > LB_MAX_RANK_COLUMNS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d",
-						"columns", columns),
-				 errhint("A board ranks by 1 to %d columns.",
-						 LB_MAX_RANK_COLUMNS)));
-
-	/* With all columns a member takes about half of that. */
-	if (members > PG_INT64_MAX / 256)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint out of range")));
-	shape = lb_fixed_shape(columns + 1, 1);
-	PG_RETURN_INT64((LB_CHUNK_SIZE << LB_BOARD_ORDER) +
-					(int64) lb_index_estimate(members, &shape, shape.width));
 }

@@ -130,6 +130,20 @@ numeric_fits(int32 typmod, int16 *scale)
 	return ((typmod >> 16) & 0xffff) <= LB_MAX_PRECISION;
 }
 
+/* The row of a type that is no domain, or NULL if it cannot have the role. */
+static const LbType *
+find_type(Oid type, LbRole role)
+{
+	if (type_is_enum(type))
+		type = ANYENUMOID;
+	for (int i = 0; i < (int) lengthof(types); i++)
+	{
+		if (types[i].oid == type)
+			return (types[i].roles & LB_ROLE_BIT(role)) ? &types[i] : NULL;
+	}
+	return NULL;
+}
+
 void
 lb_set_column_type(LbColumn *column, Oid type, int32 typmod)
 {
@@ -141,16 +155,16 @@ lb_set_column_type(LbColumn *column, Oid type, int32 typmod)
 	column->oid = type;
 	if (type == NUMERICOID && !numeric_fits(typmod, &column->scale))
 		return;
-	if (type_is_enum(type))
-		type = ANYENUMOID;
-	for (int i = 0; i < (int) lengthof(types); i++)
-	{
-		if (types[i].oid != type)
-			continue;
-		if (types[i].roles & LB_ROLE_BIT(column->role))
-			column->type = &types[i];
-		break;
-	}
+	column->type = find_type(type, column->role);
+}
+
+int
+lb_type_words(Oid type, LbRole role)
+{
+	const LbType *found = OidIsValid(type) ?
+		find_type(getBaseType(type), role) : NULL;
+
+	return found == NULL ? 0 : found->words;
 }
 
 char *

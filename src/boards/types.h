@@ -17,6 +17,12 @@
  */
 extern void lb_set_column_type(LbColumn *column, Oid type, int32 typmod);
 
+/*
+ * How many words of a key a column of that type takes, or LB_TEXT; 0 if it cannot
+ * have the role.  Raises what a catalog lookup can raise.
+ */
+extern int	lb_type_words(Oid type, LbRole role);
+
 /* The types that can have a role, for a message, palloc'd: "smallint, bigint". */
 extern char *lb_types_for(LbRole role);
 

@@ -97,8 +97,8 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	if (unranked)
 	{
 		appendStringInfo(&sql, " AND (%s IS NULL",
-						 lb_quoted(lb_member_column(defn)));
-		for (int i = 0; i < defn->nrank_by; i++)
+						 lb_quoted(lb_score_column(defn)));
+		for (int i = 1; i < lb_nkey_columns(defn); i++)
 			appendStringInfo(&sql, " OR %s IS NULL",
 							 lb_quoted(&defn->columns[i]));
 		if (defn->has_ranked_if)
