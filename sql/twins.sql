@@ -197,10 +197,11 @@ CREATE TABLE f (grp date, ranked boolean, a uuid, b smallint, score numeric(5,1)
 INSERT INTO f SELECT date '2026-01-01' + k % 2, k % 7 > 0, md5((k / 4)::text)::uuid, k % 4, k % 9 * 0.5 FROM generate_series(1, 40) k;
 SELECT lb_create_board('f', 'f', 'a, b', 'score', board_column => 'grp', method => 'rank', ranked_if => 'ranked');
 SELECT lb_wait_ready();
+BEGIN;
 CREATE TABLE f_calls AS SELECT true AS by_index, c.* FROM calls('f:2026-01-02', (SELECT array_agg(ROW(a, b)::text) FROM f), '{0,1.0,1.25,NULL}') c;
-SET leaderboard.enable_index = off;
+SET LOCAL leaderboard.enable_index = off;
 INSERT INTO f_calls SELECT false, c.* FROM calls('f:2026-01-02', (SELECT array_agg(ROW(a, b)::text) FROM f), '{0,1.0,1.25,NULL}') c;
-RESET leaderboard.enable_index;
+COMMIT;
 SELECT x.call FROM f_calls x JOIN f_calls y USING (call) WHERE x.by_index AND NOT y.by_index AND x.answer IS DISTINCT FROM y.answer;
 SELECT count(*) > 200 AS calls, count(answer) > 100 AS answers FROM f_calls WHERE by_index;
 SELECT index_reads > 200 AS by_index, query_reads - query_disabled AS others FROM lb_stat_board WHERE board = 'f:2026-01-02';
