@@ -99,33 +99,16 @@ spread_entries(int64 *entries, int n, int from, int to)
 	}
 }
 
-/*
- * The stride to give to a container of a stride that is to hold a longer one:
- * a little more than that, so that a container is not spread often.
- */
-static int
-longer_stride(int stride, int needed)
-{
-	return Min(Max(needed, stride + stride / 2), LB_MAX_KEY_WORDS);
-}
-
 bool
 lb_changes_fit(LbChanges *changes, int n, int stride)
 {
-	uint64		all = (uint64) changes->n + n;
-
+	stride = Max(stride, changes->stride);
+	if (((uint64) changes->n + n) * lb_entry_words(stride) > changes->room)
+		return false;
 	if (stride > changes->stride)
-	{
-		int			longer = longer_stride(changes->stride, stride);
-
-		if (all * lb_entry_words(longer) > changes->room)
-			longer = stride;
-		if (all * lb_entry_words(longer) > changes->room)
-			return false;
-		spread_entries(changes->words, changes->n, changes->stride, longer);
-		changes->stride = longer;
-	}
-	return all * lb_entry_words(changes->stride) <= changes->room;
+		spread_entries(changes->words, changes->n, changes->stride, stride);
+	changes->stride = stride;
+	return true;
 }
 
 /* Entries by their old keys; first those that have none.  arg is the stride. */

@@ -190,8 +190,8 @@ lb_change_at(const LbChanges *changes, int i)
 
 /*
  * Whether there is room for n more entries of this stride.  If so, the changes
- * have this stride or a longer one afterwards.  Allocates nothing, raises
- * nothing.
+ * have this stride afterwards, or the longer one that they had.  Allocates
+ * nothing, raises nothing.
  */
 extern bool lb_changes_fit(LbChanges *changes, int n, int stride);
 
