@@ -21,6 +21,7 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/combocid.h"
+#include "utils/datum.h"
 #include "utils/rel.h"
 
 #include "boards/board_value.h"
@@ -349,6 +350,7 @@ lb_set_updated_at(PG_FUNCTION_ARGS)
 	bool		oldnull;
 	bool		newnull;
 	HeapTuple	tuple;
+	Form_pg_attribute att;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ||
@@ -366,10 +368,12 @@ lb_set_updated_at(PG_FUNCTION_ARGS)
 					  trigger->tg_updatedcols))
 		return PointerGetDatum(tuple);
 
-	/* A score is of an integer type, passed by value. */
+	att = TupleDescAttr(desc, score - 1);
 	oldscore = heap_getattr(trigger->tg_trigtuple, score, desc, &oldnull);
 	newscore = heap_getattr(tuple, score, desc, &newnull);
-	if (oldnull != newnull || (!newnull && oldscore != newscore))
+	if (oldnull != newnull ||
+		(!newnull && !datumIsEqual(oldscore, newscore, att->attbyval,
+								   att->attlen)))
 	{
 		Datum		now = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 		bool		isnull = false;
