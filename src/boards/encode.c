@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
