@@ -139,6 +139,13 @@ SELECT board, members FROM lb_stat_board WHERE source = 'fam'::regclass
 	AND board ~ '^d?e:' AND members > 0 ORDER BY board COLLATE "C";
 SELECT lb_rebuild();
 SELECT * FROM fam_differences();
+BEGIN;
+SELECT lb_close_season('e:silver', 's1') > 0, lb_close_season('d:2026-04-09', 's1') > 0;
+SELECT e = 'silver' AS silver, d = '09.04.2026' AS day, bool_and(score = 0) AS reset
+FROM fam GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT * FROM fam_differences();
+ROLLBACK;
+SELECT * FROM lb_verify();
 SET DateStyle = ISO;
 SET TimeZone = UTC;
 DROP TABLE fam;

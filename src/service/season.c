@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 
+#include "boards/board_value.h"
 #include "boards/definition.h"
 #include "boards/live.h"
 #include "boards/spi.h"
@@ -83,17 +84,22 @@ append_of_board(StringInfo sql, const LbTarget *target)
 	/* A row without a member is on no board. */
 	appendStringInfo(sql, "t.%s IS NOT NULL", lb_quoted(lb_member_column(defn)));
 	if (target->has_value)
-		appendStringInfo(sql, " AND CAST(t.%s AS pg_catalog.text) OPERATOR(pg_catalog.=) $1",
-						 lb_quoted(lb_board_column(defn)));
+	{
+		const char *type = lb_has_text_boards(defn) ? "pg_catalog.text" :
+			lb_sql_type(lb_board_column(defn));
+
+		appendStringInfo(sql, " AND CAST(t.%s AS %s) OPERATOR(pg_catalog.=) CAST($1 AS %s)",
+						 lb_quoted(lb_board_column(defn)), type, type);
+	}
 }
 
 static Datum
 value_of_board(const LbTarget *target)
 {
-	return target->has_value ?
-		PointerGetDatum(cstring_to_text_with_len(target->value.data,
-												 target->value.len)) :
-		CStringGetTextDatum("");
+	const char *name = target->has_value ?
+		lb_value_to_name(target->defn, &target->value) : "";
+
+	return CStringGetTextDatum(name == NULL ? "" : name);
 }
 
 /* Whether a season's caller resets the table with the owner's rights. */
