@@ -717,8 +717,8 @@ CREATE TABLE @extschema@.lb_archive (
 	season	  text COLLATE "C" NOT NULL DEFAULT '',
 	place	  bigint,
 	rank	  bigint,
-	member	  bigint NOT NULL,
-	score	  bigint NOT NULL,
+	member	  text COLLATE "C" NOT NULL,
+	score	  text NOT NULL,
 	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	owner	  name NOT NULL,
 	source	  integer NOT NULL,
@@ -740,9 +740,9 @@ COMMENT ON COLUMN @extschema@.lb_archive.place IS
 COMMENT ON COLUMN @extschema@.lb_archive.rank IS
 'rank by the board''s method; null likewise';
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
-'the member';
+'the member, as text';
 COMMENT ON COLUMN @extschema@.lb_archive.score IS
-'with which score';
+'with which score, as text';
 COMMENT ON COLUMN @extschema@.lb_archive.closed_at IS
 'when the window or the season was closed';
 COMMENT ON COLUMN @extschema@.lb_archive.owner IS
@@ -814,6 +814,16 @@ LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_archive_top(text, integer, text) IS
 'the first n of a closed window or season; of a board with seasons, the last one closed';
 
+CREATE FUNCTION @extschema@.lb_archive_top_key(
+	board text,
+	n integer DEFAULT 10,
+	season text DEFAULT NULL)
+RETURNS TABLE (rank bigint, member text, score text)
+AS 'MODULE_PATHNAME', 'lb_archive_top_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_archive_top_key(text, integer, text) IS
+'lb_archive_top() of members and scores of any type, as text';
+
 CREATE FUNCTION @extschema@.lb_close_season(
 	board text,
 	season text,
@@ -845,14 +855,14 @@ COMMENT ON FUNCTION @extschema@.lb_maintain(integer) IS
 
 CREATE TABLE @extschema@.lb_watched (
 	board		 text COLLATE "C" NOT NULL,
-	member		 bigint,
+	member		 text COLLATE "C",
 	top			 integer,
 	board_id	 integer NOT NULL,
 	watcher		 name NOT NULL,
 	last_key	 text NOT NULL,
-	last_members bigint[] NOT NULL,
+	last_members text[] NOT NULL,
 	last_ranks	 bigint[] NOT NULL,
-	last_scores	 bigint[] NOT NULL,
+	last_scores	 text[] NOT NULL,
 	problem		 text,
 	CONSTRAINT lb_watched_top_check CHECK (
 		(member IS NULL) OPERATOR(pg_catalog.=) (top IS NOT NULL))
@@ -869,7 +879,7 @@ COMMENT ON TABLE @extschema@.lb_watched IS
 COMMENT ON COLUMN @extschema@.lb_watched.board IS
 'name of the board';
 COMMENT ON COLUMN @extschema@.lb_watched.member IS
-'the member whose rank is watched; null for the first places of the board';
+'the member whose rank is watched, as text; null for the first places of the board';
 COMMENT ON COLUMN @extschema@.lb_watched.top IS
 'how many places are watched; null for a member';
 COMMENT ON COLUMN @extschema@.lb_watched.board_id IS
@@ -879,11 +889,11 @@ COMMENT ON COLUMN @extschema@.lb_watched.watcher IS
 COMMENT ON COLUMN @extschema@.lb_watched.last_key IS
 'what the name meant: of a window its key';
 COMMENT ON COLUMN @extschema@.lb_watched.last_members IS
-'the members that were on these places';
+'the members that were on these places, as text';
 COMMENT ON COLUMN @extschema@.lb_watched.last_ranks IS
 'with which rank';
 COMMENT ON COLUMN @extschema@.lb_watched.last_scores IS
-'with which score';
+'with which score, as text';
 COMMENT ON COLUMN @extschema@.lb_watched.problem IS
 'error that keeps it from being compared or notified; null if there is none';
 
@@ -954,6 +964,17 @@ COMMENT ON FUNCTION @extschema@.lb_watch_member(bigint, text) IS
 REVOKE ALL ON FUNCTION @extschema@.lb_watch_member(bigint, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member(bigint, text) TO pg_database_owner;
 
+CREATE FUNCTION @extschema@.lb_watch_member_key(
+	member text,
+	board text DEFAULT 'global')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_watch_member_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_watch_member_key(text, text) IS
+'lb_watch_member() of a member of any type, as text';
+REVOKE ALL ON FUNCTION @extschema@.lb_watch_member_key(text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_watch_member_key(text, text) TO pg_database_owner;
+
 CREATE FUNCTION @extschema@.lb_unwatch_member(
 	member bigint,
 	board text DEFAULT 'global')
@@ -962,6 +983,15 @@ AS 'MODULE_PATHNAME', 'lb_unwatch_member'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_unwatch_member(bigint, text) IS
 'ends lb_watch_member(); returns whether the member was watched';
+
+CREATE FUNCTION @extschema@.lb_unwatch_member_key(
+	member text,
+	board text DEFAULT 'global')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_unwatch_member_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unwatch_member_key(text, text) IS
+'ends lb_watch_member_key(); returns whether the member was watched';
 
 /* A round of the worker. */
 CREATE FUNCTION @extschema@.lb_notify()

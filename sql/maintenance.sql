@@ -244,7 +244,7 @@ SELECT player_id, guild, score FROM hiding ORDER BY 1, 2;
 -- More of them than are copied at once.
 INSERT INTO hiding SELECT i, 'c', i % 100, 1, i % 3 = 0 FROM generate_series(1, 30001) i;
 SELECT lb_close_season('hiding:c', 'x');
-SELECT count(*), count(place), count(DISTINCT member), sum(score) FROM lb_archive WHERE board = 'hiding:c';
+SELECT count(*), count(place), count(DISTINCT member), sum(score::bigint) FROM lb_archive WHERE board = 'hiding:c';
 SELECT count(*), sum(score) FROM hiding WHERE guild = 'c';
 DROP TABLE hiding;
 -- One board of a family.

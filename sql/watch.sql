@@ -9,7 +9,7 @@ SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', k
 SELECT lb_submit_many('{1,2,3,4,5}', '{10,20,30,40,50}', at => '2026-04-09');
 -- The parts of a payload that do not depend on the time.  A notification to
 -- oneself comes with the commit; psql would show the process.
-CREATE FUNCTION round() RETURNS TABLE (watched text, members bigint[], ranks bigint[], scores bigint[])
+CREATE FUNCTION round() RETURNS TABLE (watched text, members text[], ranks bigint[], scores text[])
 LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE NOTICE '% sent', lb_notify();

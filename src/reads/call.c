@@ -81,24 +81,6 @@ begin_access(LbCall *call)
 					false);
 }
 
-/* Raise that the function does not serve boards with this column. */
-static void
-raise_mistyped(const LbCall *call, const LbColumn *column, const char *what)
-{
-	const LbDefinition *defn = call->access.target.defn;
-
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("the %s of board \"%s\" are not integers", what,
-					defn->name),
-			 column->role == LB_ROLE_MEMBER && defn->nmember > 1 ?
-			 errdetail("They are of %d columns.", defn->nmember) :
-			 errdetail("Column \"%s\" is of type %s.", column->name,
-					   format_type_be(column->oid)),
-			 errhint("Use %s_key(), which takes and returns text.",
-					 call->name)));
-}
-
 /* Whether an operand, or a column, of the function is of a type. */
 static bool
 takes_type(const LbReadFunction *function, Oid type)
@@ -134,20 +116,11 @@ check_plain(const LbCall *call)
 		(takes_type(function, LB_MEMBER_TYPE) ||
 		 takes_type(function, LB_MEMBERS_TYPE) ||
 		 (bigint && returns_type(function, LB_MEMBER_TYPE))))
-		raise_mistyped(call, lb_member_columns(defn), "members");
+		lb_raise_mistyped(defn, lb_member_columns(defn), call->name);
 	if (!defn->plain_score && bigint &&
 		(takes_type(function, LB_SCORE_TYPE) ||
 		 returns_type(function, LB_SCORE_TYPE)))
-		raise_mistyped(call, lb_score_column(defn), "scores");
-}
-
-/* Names the argument in errors of input functions. */
-static void
-input_error_context(void *arg)
-{
-	const LbCall *call = (const LbCall *) arg;
-
-	errcontext("argument \"%s\" of %s_key()", call->converting, call->name);
+		lb_raise_mistyped(defn, lb_score_column(defn), call->name);
 }
 
 /* Make an operand that is a member what the query and the index take. */
@@ -221,16 +194,17 @@ convert_operands(LbCall *call)
 {
 	const LbDefinition *defn = call->access.target.defn;
 	const LbOperand *operands = call->function->query.operands;
+	LbArgument	argument = {.function = call->name};
 	ErrorContextCallback context = {
 		.previous = error_context_stack,
-		.callback = input_error_context,
-		.arg = call
+		.callback = lb_argument_context,
+		.arg = &argument
 	};
 
 	error_context_stack = &context;
 	for (int i = 0; i < lb_query_noperands(&call->function->query); i++)
 	{
-		call->converting = operands[i].name;
+		argument.name = operands[i].name;
 		if (operands[i].type == LB_MEMBER_TYPE)
 			convert_member(call);
 		else if (operands[i].type == LB_MEMBERS_TYPE)
@@ -272,20 +246,18 @@ find_named_board(LbCall *call)
 	find_board(call, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 }
 
-/* The part of lb_call_begin() that depends on the types of the board. */
-static void
-begin_types(LbCall *call)
+/*
+ * Whether the operands can be converted.  Raises 42804 if the board's types do not
+ * fit the form; returns false if the board must be found again.
+ */
+static bool
+types_ready(const LbCall *call)
 {
-	LbTarget   *target = &call->access.target;
+	const LbDefinition *defn = call->access.target.defn;
 
-	if (call->form != LB_AS_TEXT &&
-		!(target->defn->plain_member && target->defn->plain_score))
+	if (call->form != LB_AS_TEXT && !(defn->plain_member && defn->plain_score))
 		check_plain(call);
-	if (call->form == LB_AS_BIGINT)
-		return;
-	while (!lb_member_ready(target->defn))
-		find_named_board(call);
-	convert_operands(call);
+	return call->form == LB_AS_BIGINT || lb_member_ready(defn);
 }
 
 void
@@ -313,21 +285,34 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 	if (call->access.target.prefix_len > 0 &&
 		lb_check_prefix(&call->access.target))
 		find_named_board(call);
-	begin_types(call);
+	while (!types_ready(call))
+		find_named_board(call);
+	if (form != LB_AS_BIGINT)
+		convert_operands(call);
 	if (function->method != 0 && !PG_ARGISNULL(function->method))
 		call->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(function->method)));
 	begin_access(call);
 }
 
 void
-lb_call_begin_own(LbCall *call, const char *board, int len,
-				  const LbReadFunction *function)
+lb_call_find_own(LbCall *call, const char *board, int len,
+				 const LbReadFunction *function)
 {
 	call->fcinfo = NULL;
 	call->function = function;
 	call->name = function->name;
-	find_board(call, board, len);
-	begin_types(call);
+	do
+		find_board(call, board, len);
+	while (!types_ready(call));
+	if (call->form != LB_AS_BIGINT)
+		convert_operands(call);
+}
+
+void
+lb_call_begin_own(LbCall *call, const char *board, int len,
+				  const LbReadFunction *function)
+{
+	lb_call_find_own(call, board, len, function);
 	begin_access(call);
 }
 

@@ -94,8 +94,7 @@ typedef struct LbCall
 {
 	FunctionCallInfo fcinfo;	/* NULL: by our own code */
 	const LbReadFunction *function;
-	const char *name;			/* of the function called, for messages ... */
-	const char *converting;		/* ... and its argument being converted */
+	const char *name;			/* of the function called, for messages */
 	LbForm		form;
 	LbMethod	method;
 	Datum		operands[LB_MAX_PARAMS];	/* the parameters of the query */
@@ -135,8 +134,11 @@ extern bool lb_call_null(LbCall *call);
 
 /*
  * Begin a call by our own code of a board in the active snapshot.  The caller
- * has set call->operands and call->nulls, and the form is LB_AS_BIGINT.
+ * has set call->form, call->operands and call->nulls, as the function's arguments
+ * are.  lb_call_find_own() leaves it to the caller to begin access.
  */
+extern void lb_call_find_own(LbCall *call, const char *board, int len,
+							 const LbReadFunction *function);
 extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 							  const LbReadFunction *function);
 

@@ -66,15 +66,14 @@ put_value(StringInfo buf, const LbType *type, Datum value)
 }
 
 static void
-put_score(StringInfo buf, const LbCall *call, Datum score)
+put_score(StringInfo buf, const LbDefinition *defn, Datum score)
 {
-	put_value(buf, lb_score_column(call->access.target.defn)->type, score);
+	put_value(buf, lb_score_column(defn)->type, score);
 }
 
 static void
-put_member(StringInfo buf, const LbCall *call, const Datum *values)
+put_member(StringInfo buf, const LbDefinition *defn, const Datum *values)
 {
-	const LbDefinition *defn = call->access.target.defn;
 	const LbColumn *columns = lb_member_columns(defn);
 
 	if (defn->nmember == 1)
@@ -92,18 +91,39 @@ put_member(StringInfo buf, const LbCall *call, const Datum *values)
 	appendStringInfoChar(buf, '}');
 }
 
+void
+lb_append_member_json(StringInfo buf, const LbDefinition *defn,
+					  const char *member)
+{
+	Datum		values[LB_MAX_MEMBER_COLUMNS];
+	bool		nulls[LB_MAX_MEMBER_COLUMNS];
+
+	lb_member_from_text(defn, CStringGetTextDatum(member), values, nulls);
+	put_member(buf, defn, values);
+}
+
+void
+lb_append_score_json(StringInfo buf, const LbDefinition *defn,
+					 const char *score)
+{
+	put_score(buf, defn, lb_value_from_text(lb_score_column(defn)->type,
+											CStringGetTextDatum(score)));
+}
+
 /* {"rank":1,"player_id":2,"score":3}, ... */
 static void
 put_entry(StringInfo buf, const LbCall *call, int64 rank,
 		  const Datum *member, Datum score)
 {
+	const LbDefinition *defn = call->access.target.defn;
+
 	/* The brackets of the array are the only ones with no comma behind. */
 	if (buf->data[buf->len - 1] != '[')
 		appendStringInfoChar(buf, ',');
 	appendStringInfo(buf, "{\"rank\":" INT64_FORMAT ",\"player_id\":", rank);
-	put_member(buf, call, member);
+	put_member(buf, defn, member);
 	appendStringInfoString(buf, ",\"score\":");
-	put_score(buf, call, score);
+	put_score(buf, defn, score);
 	appendStringInfoChar(buf, '}');
 }
 
@@ -238,17 +258,18 @@ static void
 put_player(StringInfo buf, const LbCall *call, const LbNumber *numbers,
 		   Datum score)
 {
+	const LbDefinition *defn = call->access.target.defn;
 	FunctionCallInfo fcinfo = call->fcinfo;
 	double		percentile = numbers[2].real;
 
 	/* The member is the only operand. */
 	appendStringInfoString(buf, "{\"player_id\":");
-	put_member(buf, call, call->operands);
+	put_member(buf, defn, call->operands);
 	appendStringInfoString(buf, ",\"board\":");
 	escape_json(buf, text_to_cstring(PG_GETARG_TEXT_PP(call->function->board)));
 	appendStringInfo(buf, ",\"rank\":" INT64_FORMAT ",\"score\":",
 					 numbers[0].integer);
-	put_score(buf, call, score);
+	put_score(buf, defn, score);
 	appendStringInfo(buf, ",\"percentile\":%s,\"top_percentile\":%s,\"surrounding_players\":[",
 					 float8out_internal(percentile),
 					 float8out_internal(100 - percentile));

@@ -8,6 +8,8 @@
 #ifndef LB_JSON_H
 #define LB_JSON_H
 
+#include "lib/stringinfo.h"
+
 #include "reads/call.h"
 
 /* leaderboard.json_bigint */
@@ -30,5 +32,15 @@ extern Datum lb_call_top_json(FunctionCallInfo fcinfo,
 extern Datum lb_call_rank_json(FunctionCallInfo fcinfo, LbForm form,
 							   const LbReadFunction *player,
 							   const LbReadFunction *around);
+
+/*
+ * For our own code: append a member or a score of a board, which is text and not
+ * null, as these functions show it.  Can raise what the types' input functions
+ * raise.
+ */
+extern void lb_append_member_json(StringInfo buf, const LbDefinition *defn,
+								  const char *member);
+extern void lb_append_score_json(StringInfo buf, const LbDefinition *defn,
+								 const char *score);
 
 #endif							/* LB_JSON_H */

@@ -9,6 +9,8 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "boards/spi.h"
@@ -16,6 +18,7 @@
 #include "reads/functions.h"
 #include "reads/read.h"
 #include "reads/rows.h"
+#include "reads/text.h"
 #include "reads/values.h"
 
 /*
@@ -66,98 +69,147 @@ query_is_slow(const LbCall *call)
 	}
 }
 
-bool
-lb_rank_now(const char *board, int len, Datum member, int64 *rank,
-			bool *isnull, int64 *score, bool *has_score)
+void
+lb_rank_now(const char *board, LbForm form, Datum member, LbRankNow *now)
 {
 	LbCall		call;
 	LbNumber	number;
+	bool		isnull;
 
-	*has_score = false;
+	memset(now, 0, sizeof(*now));
 	memset(&call, 0, sizeof(call));
-	call.function = &lb_rank_function;
+	call.form = form;
 	call.operands[0] = member;
-	lb_find_target(board, len, &call.access.target);
-	call.method = call.access.target.defn->method;
+	lb_call_find_own(&call, board, strlen(board), &lb_rank_function);
 	if (lock_now(&call))
 	{
-		*isnull = !lb_rank_value(&call, &number);
-		if (!*isnull)
+		now->has_rank = now->has_score = lb_rank_value(&call, &number);
+		if (now->has_rank)
 		{
-			*rank = number.integer;
+			now->rank = number.integer;
 			lb_score_value(&call, &number);
-			*score = number.integer;
+			now->score = number.integer;
 		}
-		*has_score = !*isnull;
 		lb_access_unlock(&call.access);
-		return true;
 	}
-	if (query_is_slow(&call))
-		return false;
-	*rank = DatumGetInt64(lb_call_query(&call, isnull));
-	return true;
+	else if (!query_is_slow(&call))
+	{
+		now->rank = DatumGetInt64(lb_call_query(&call, &isnull));
+		now->has_rank = !isnull;
+	}
 }
 
-/* Rows whose member is a bigint: one of members, or if that is NULL, the row's. */
+/* The rows of the index. */
 static void
-copy_rows(const LbCall *call, const LbRows *from, const int64 *members,
-		  LbRow *rows)
+take_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 {
-	Assert(call->form == LB_AS_BIGINT);
+	const LbDefinition *defn = call->access.target.defn;
+
 	for (int i = 0; i < from->n; i++)
 	{
 		const int64 *row = lb_row(from, i);
 
 		rows[i].rank = row[LB_ROW_RANK];
-		rows[i].member = members != NULL ? members[i] : row[LB_ROW_MEMBER];
-		rows[i].score = row[LB_ROW_SCORE];
+		if (row[LB_ROW_RANK] == 0)
+			continue;
+		rows[i].member =
+			TextDatumGetCString(lb_member_words_to_text(defn, row + LB_ROW_MEMBER));
+		rows[i].score = TextDatumGetCString(lb_score_to_text(defn, row[LB_ROW_SCORE]));
 	}
 }
 
+/* The rows of the query; returns how many there are. */
+static int
+query_rows(LbCall *call, LbRow **rows)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	bool		member_first = call->function->columns[0] == LB_MEMBER_TYPE;
+	int			rank = member_first ? defn->nmember : 0;
+	int			member = member_first ? 0 : 1;
+	int			score = defn->nmember + 1;
+	TupleTableSlot *slot;
+	Tuplestorestate *store = lb_call_query_rows(call, &slot);
+	int			n = 0;
+
+	*rows = palloc0(Max(1, tuplestore_tuple_count(store)) * sizeof(LbRow));
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		LbRow	   *row = &(*rows)[n++];
+
+		slot_getallattrs(slot);
+		if (slot->tts_isnull[rank])
+			continue;
+		row->rank = DatumGetInt64(slot->tts_values[rank]);
+		row->member = TextDatumGetCString(lb_member_to_text(defn, slot->tts_values + member,
+															slot->tts_isnull + member));
+		row->score = TextDatumGetCString(lb_value_to_text(lb_score_column(defn)->type,
+														  slot->tts_values[score]));
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
+	return n;
+}
+
 int
-lb_read_top(const char *board, int len, int n, LbRow **rows)
+lb_read_top(const char *board, int n, LbRow **rows)
 {
 	LbCall		call;
 	LbRows		got;
 
 	memset(&call, 0, sizeof(call));
+	call.form = LB_AS_TEXT;
 	call.operands[0] = Int32GetDatum(n);
 	call.operands[1] = Int64GetDatum(0);
-	lb_call_begin_own(&call, board, len, &lb_top_function);
+	lb_call_begin_own(&call, board, strlen(board), &lb_top_function);
 	if (!lb_read_top_rows(&call, &got))
-		lb_query_row_list(&call, &got);
-	*rows = palloc(Max(1, got.n) * sizeof(LbRow));
-	copy_rows(&call, &got, NULL, *rows);
+		return query_rows(&call, rows);
+	*rows = palloc0(Max(1, got.n) * sizeof(LbRow));
+	take_rows(&call, &got, *rows);
 	pfree(got.words);
 	return got.n;
 }
 
-void
-lb_read_ranks(const char *board, int len, const int64 *members, int n,
-			  LbRow *rows)
+int
+lb_read_ranks(const char *board, char *const *members, int n, LbRow **rows)
 {
 	LbCall		call;
 	LbRows		got;
-	LbMembers	wanted = {
-		.n = n,.width = 1,.words = members,
-		.absent = palloc0(Max(1, n) * sizeof(bool))
-	};
+	Datum	   *values = palloc(Max(1, n) * sizeof(Datum));
+	LbMembers	wanted;
 
+	for (int i = 0; i < n; i++)
+		values[i] = CStringGetTextDatum(members[i]);
 	memset(&call, 0, sizeof(call));
-	lb_call_begin_own(&call, board, len, &lb_ranks_function);
-	if (!lb_read_ranks_rows(&call, &wanted, &got))
+	call.form = LB_AS_TEXT;
+	call.operands[0] = lb_make_array(TEXTOID, values, NULL, n);
+	lb_call_begin_own(&call, board, strlen(board), &lb_ranks_function);
+	lb_array_operand(&call, &wanted);
+	if (lb_read_ranks_rows(&call, &wanted, &got))
 	{
-		Datum	   *values = palloc(Max(1, n) * sizeof(Datum));
-
-		for (int i = 0; i < n; i++)
-			values[i] = Int64GetDatum(members[i]);
-		call.operands[0] = lb_make_array(INT8OID, values, NULL, n);
-		lb_query_row_list(&call, &got);
-		if (got.n != n)
-			elog(ERROR, "the defining query has lost a member");
-		pfree(values);
+		*rows = palloc0(Max(1, n) * sizeof(LbRow));
+		take_rows(&call, &got, *rows);
+		pfree(got.words);
 	}
-	copy_rows(&call, &got, members, rows);
-	pfree(got.words);
-	pfree((bool *) wanted.absent);
+	else if (query_rows(&call, rows) != n)
+		elog(ERROR, "the defining query has lost a member");
+	for (int i = 0; i < n; i++)
+		(*rows)[i].member = members[i];
+	return n;
+}
+
+int
+lb_begin_texts(void)
+{
+	static const char *const settings[][2] = {
+		{"datestyle", "ISO, YMD"},
+		{"timezone", "UTC"},
+		{"extra_float_digits", "1"}
+	};
+	int			nestlevel = NewGUCNestLevel();
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	return nestlevel;
 }

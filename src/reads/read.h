@@ -10,35 +10,51 @@
 
 #include "postgres.h"
 
-/*
- * What lb_rank() would return in the active snapshot, for a transaction that is
- * about to write.  member is of the board's member_type.  Returns false, at once, if the board is offline, is being
- * built, or is settling a large transaction.
- *
- * *isnull is set if the member is not on the board.  *has_score is set if the
- * index has answered; then *score is the member's score.  Raises what the query
- * may raise, and what lb_find_target() may.
- */
-extern bool lb_rank_now(const char *board, int len, Datum member,
-						int64 *rank, bool *isnull, int64 *score,
-						bool *has_score);
+#include "reads/call.h"
 
-/* A row of lb_top() or lb_ranks(); a rank of 0 is none. */
+/* What lb_rank_now() has found out; false where it does not know. */
+typedef struct LbRankNow
+{
+	bool		has_rank;		/* the member is on the board */
+	int64		rank;
+	bool		has_score;		/* the index has answered */
+	int64		score;			/* if it is of an integer type */
+} LbRankNow;
+
+/*
+ * What lb_rank(), or lb_rank_key(), would return in the active snapshot, for a
+ * transaction that is about to write.  Does not answer, and returns at once, if the
+ * board is offline, is being built, or is settling a large transaction.  Raises
+ * what the query may raise, and what lb_find_target() may.
+ */
+extern void lb_rank_now(const char *board, LbForm form, Datum member,
+						LbRankNow *now);
+
+/*
+ * A row of lb_top_key() or lb_ranks_key(), palloc'd.  A member that is not on the
+ * board has no rank, 0, and no score, NULL.
+ */
 typedef struct LbRow
 {
 	int64		rank;
-	int64		member;
-	int64		score;
+	char	   *member;
+	char	   *score;
 } LbRow;
 
 /*
- * What lb_top() and lb_ranks() would return in the active snapshot, with the
- * current user's rights.  lb_read_top() allocates *rows and returns how many
- * there are; lb_read_ranks() fills in a row for each of n members, in their
- * order.  They raise what those functions raise.
+ * What lb_top_key() and lb_ranks_key() would return in the active snapshot, with
+ * the current user's rights.  Returns how many rows there are; of lb_read_ranks(),
+ * one for each of n members, in their order.  They raise what those functions
+ * raise.
  */
-extern int	lb_read_top(const char *board, int len, int n, LbRow **rows);
-extern void lb_read_ranks(const char *board, int len, const int64 *members,
-						  int n, LbRow *rows);
+extern int	lb_read_top(const char *board, int n, LbRow **rows);
+extern int	lb_read_ranks(const char *board, char *const *members, int n,
+						  LbRow **rows);
+
+/*
+ * Set what texts of values depend on, so that they are the same in all sessions,
+ * until AtEOXact_GUC() of what is returned.
+ */
+extern int	lb_begin_texts(void);
 
 #endif							/* LB_READ_H */

@@ -367,33 +367,6 @@ put_rows(LbCall *call, const LbRows *rows)
 	output_end(&out);
 }
 
-void
-lb_query_row_list(LbCall *call, LbRows *rows)
-{
-	const Oid  *columns = call->function->columns;
-	int			rank = columns[0] == LB_MEMBER_TYPE ? 1 : 0;
-	TupleTableSlot *slot;
-	Tuplestorestate *store = lb_call_query_rows(call, &slot);
-
-	Assert(call->form == LB_AS_BIGINT);
-	make_rows(rows, call, tuplestore_tuple_count(store), MEMBER_TAIL);
-	while (tuplestore_gettupleslot(store, true, false, slot))
-	{
-		int64	   *row = add_row(rows, 1);
-
-		slot_getallattrs(slot);
-		memset(row, 0, (LB_ROW_MEMBER + 1) * sizeof(int64));
-		if (!slot->tts_isnull[rank])
-			row[LB_ROW_RANK] = DatumGetInt64(slot->tts_values[rank]);
-		if (!slot->tts_isnull[1 - rank])
-			row[LB_ROW_MEMBER] = DatumGetInt64(slot->tts_values[1 - rank]);
-		if (!slot->tts_isnull[2])
-			row[LB_ROW_SCORE] = DatumGetInt64(slot->tts_values[2]);
-	}
-	ExecDropSingleTupleTableSlot(slot);
-	tuplestore_end(store);
-}
-
 
 /* ----------------------------------------------------------------
  *		By place
@@ -523,9 +496,8 @@ append_operand(const LbCall *call, int i, LbMembers *members, Size *used,
 	return true;
 }
 
-/* The members in the array that is the first operand; none if it is null. */
-static void
-array_operand(const LbCall *call, LbMembers *members)
+void
+lb_array_operand(const LbCall *call, LbMembers *members)
 {
 	const LbShape *shape = &call->access.target.defn->shape;
 	bool		texts = call->form != LB_AS_BIGINT;
@@ -724,7 +696,7 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 	LbRows		rows;
 	Output		out;
 
-	array_operand(call, &members);
+	lb_array_operand(call, &members);
 	if (!lb_read_ranks_rows(call, &members, &rows))
 		return false;
 	output_begin(&out, call);
@@ -802,7 +774,7 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 	int64		place = 0;
 	Output		out;
 
-	array_operand(call, &members);
+	lb_array_operand(call, &members);
 	if (!read_among(call, &members, &rows))
 		return false;
 	order = MemoryContextAllocHuge(CurrentMemoryContext,

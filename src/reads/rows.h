@@ -84,8 +84,8 @@ lb_go_on(LbCall *call, int64 done)
 
 /*
  * For our own code and for JSON: the rows of lb_top(), with operands n and skip,
- * of lb_around(), with operands member and radius, and of lb_ranks(), with an
- * array of members.  They are allocated in the current memory context; false
+ * of lb_around(), with operands member and radius, and of lb_ranks(), with the
+ * members of lb_array_operand().  They are allocated in the current memory context; false
  * means that the query must be run.
  */
 extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
@@ -94,9 +94,9 @@ extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
 /*
- * The same from the query.  Its columns are a rank, a member and a score, or a
- * member, a rank and a score.
+ * The members in the array that is the first operand, palloc'd; none if it is
+ * null.
  */
-extern void lb_query_row_list(LbCall *call, LbRows *rows);
+extern void lb_array_operand(const LbCall *call, LbMembers *members);
 
 #endif							/* LB_ROWS_H */

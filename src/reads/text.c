@@ -189,6 +189,34 @@ lb_value_to_text(const LbType *type, Datum value)
 }
 
 
+void
+lb_argument_context(void *arg)
+{
+	const LbArgument *argument = (const LbArgument *) arg;
+
+	errcontext("argument \"%s\" of %s_key()", argument->name,
+			   argument->function);
+}
+
+void
+lb_raise_mistyped(const LbDefinition *defn, const LbColumn *column,
+				  const char *function)
+{
+	bool		member = column->role == LB_ROLE_MEMBER;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("the %s of board \"%s\" are not integers",
+					member ? "members" : "scores", defn->name),
+			 member && defn->nmember > 1 ?
+			 errdetail("They are of %d columns.", defn->nmember) :
+			 errdetail("Column \"%s\" is of type %s.", column->name,
+					   format_type_be(column->oid)),
+			 errhint("Use %s_key(), which takes and returns text.",
+					 function)));
+}
+
+
 /* ----------------------------------------------------------------
  *		Members
  * ----------------------------------------------------------------

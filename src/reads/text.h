@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "boards/definition.h"
+#include "util/compat.h"
 
 /*
  * A value of a type from text, and back.  The value is without a modifier: the
@@ -19,6 +20,24 @@
  */
 extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
+
+/* An argument that is being converted, and its function, without _key. */
+typedef struct LbArgument
+{
+	const char *name;
+	const char *function;
+} LbArgument;
+
+/* An ErrorContextCallback for that; arg is an LbArgument. */
+extern void lb_argument_context(void *arg);
+
+/*
+ * Raise 42804: the function takes or returns bigint, and the column of members or
+ * scores is not of an integer type.  function is without _key.
+ */
+pg_noreturn extern void lb_raise_mistyped(const LbDefinition *defn,
+										  const LbColumn *column,
+										  const char *function);
 
 /*
  * A member of several columns is text as a row is.  Converting the first one in

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * archive.c
- *	  Final standings: lb_archive, and lb_archive_top().
+ *	  Final standings: lb_archive, lb_archive_top() and lb_archive_top_key().
  *
  * lb_archive keeps the standings of windows that have been closed and of
  * seasons, with the owner and the table of the board: a board of the same name
- * may belong to another role later.
+ * may belong to another role later.  Members and scores are text, which does not
+ * depend on the settings of who archives them.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +23,12 @@
 #include "utils/rls.h"
 
 #include "boards/spi.h"
+#include "reads/read.h"
 #include "service/archive.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_archive_top);
+PG_FUNCTION_INFO_V1(lb_archive_top_key);
 
 Datum
 lb_owner_name(const LbDefinition *defn)
@@ -69,7 +72,7 @@ lb_window_board(const char *key)
 #define ARCHIVE \
 	"INSERT INTO @.lb_archive (board, season, place, rank, member, score, owner, source) " \
 	"SELECT $1, $2, t.place, t.rank, t.member, t.score, $4, $5 " \
-	"FROM ROWS FROM (@.lb_top($3, $6, CAST(0 AS pg_catalog.int8))) WITH ORDINALITY AS t (rank, member, score, place) "
+	"FROM ROWS FROM (@.lb_top_key($3, $6, CAST(0 AS pg_catalog.int8))) WITH ORDINALITY AS t (rank, member, score, place) "
 
 /*
  * The standings of a window are final: if they are there, they are not copied
@@ -85,6 +88,8 @@ lb_archive(const LbDefinition *defn, const char *board, const char *season,
 	TEXTOID};
 	bool		window = season[0] == '\0';
 	Datum		values[6];
+	int			nestlevel;
+	uint64		n;
 
 	if (top == 0 && !window)
 		return 0;
@@ -95,13 +100,16 @@ lb_archive(const LbDefinition *defn, const char *board, const char *season,
 	values[3] = lb_owner_name(defn);
 	values[4] = lb_archive_source(defn);
 	values[5] = window ? lb_window_board(board) : values[0];
-	return lb_own_run(&plans[window], window ?
-					  "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
-					  ARCHIVE
-					  "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
-					  "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
-					  "ON CONFLICT DO NOTHING" : ARCHIVE,
-					  6, types, values, NULL);
+	nestlevel = lb_begin_texts();
+	n = lb_own_run(&plans[window], window ?
+				   "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
+				   ARCHIVE
+				   "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+				   "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+				   "ON CONFLICT DO NOTHING" : ARCHIVE,
+				   6, types, values, NULL);
+	AtEOXact_GUC(true, nestlevel);
+	return (int64) n;
 }
 
 /* Raise 42501 unless the caller may read a board, and so its past. */
@@ -152,8 +160,30 @@ read_archive(const LbDefinition *defn, const char *board, int32 n,
 					  5, types, values, nulls);
 }
 
-Datum
-lb_archive_top(PG_FUNCTION_ARGS)
+/* A text as bigint; raises 42804 if it is no bigint. */
+static Datum
+bigint_from_text(const char *board, Datum value)
+{
+	char	   *s = TextDatumGetCString(value);
+	char	   *end;
+	int64		number;
+
+	errno = 0;
+	number = strtoi64(s, &end, 10);
+	if (errno != 0 || end == s || *end != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the archive of board \"%s\" has members or scores that are not integers",
+						board),
+				 errdetail("One of them is \"%s\".", s),
+				 errhint("Use %s(), which returns text.",
+						 "lb_archive_top_key")));
+	return Int64GetDatum(number);
+}
+
+/* lb_archive_top(), or its twin. */
+static void
+archive_top(FunctionCallInfo fcinfo, bool as_text)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char	   *board;
@@ -194,12 +224,29 @@ lb_archive_top(PG_FUNCTION_ARGS)
 		bool		isnull[3];
 
 		for (int c = 0; c < 3; c++)
+		{
 			columns[c] = SPI_getbinval(SPI_tuptable->vals[i],
 									   SPI_tuptable->tupdesc, c + 1,
 									   &isnull[c]);
+			if (c > 0 && !as_text)
+				columns[c] = bigint_from_text(board, columns[c]);
+		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, columns,
 							 isnull);
 	}
 	SPI_finish();
+}
+
+Datum
+lb_archive_top(PG_FUNCTION_ARGS)
+{
+	archive_top(fcinfo, false);
+	return (Datum) 0;
+}
+
+Datum
+lb_archive_top_key(PG_FUNCTION_ARGS)
+{
+	archive_top(fcinfo, true);
 	return (Datum) 0;
 }

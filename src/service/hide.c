@@ -50,11 +50,11 @@ PG_FUNCTION_INFO_V1(lb_show_key);
 /* The argument of a call, and the player that it is on a board. */
 typedef struct Player
 {
-	Datum		argument;
-	const char *twin;			/* as lb_player_from() has it */
-	const LbPlayerType *type;
+	LbPlayerArgument argument;
+	Datum		given;			/* the argument's value */
+	const LbType *type;
 	Datum		value;
-}			Player;
+} Player;
 
 /*
  * A unique index that finds the rows of a member, opened and locked; or NULL.
@@ -83,7 +83,7 @@ open_member_index(Relation rel, AttrNumber member)
  * bigint is compared with columns of other types.
  */
 static bool
-member_datum(Oid type, const Player * player, Datum *result)
+member_datum(Oid type, const Player *player, Datum *result)
 {
 	int64		number;
 
@@ -110,7 +110,7 @@ member_datum(Oid type, const Player * player, Datum *result)
  * the snapshot of the whole transaction does not see.
  */
 static bool
-wait_for_row(Oid relid, const char *member, const Player * player)
+wait_for_row(Oid relid, const char *member, const Player *player)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	Relation	index;
@@ -179,7 +179,7 @@ wait_for_row(Oid relid, const char *member, const Player * player)
  * whether there was one.
  */
 static bool
-wait_for_rows(const LbDefinition *defn, const Player * player)
+wait_for_rows(const LbDefinition *defn, const Player *player)
 {
 	bool		waited = false;
 
@@ -208,7 +208,7 @@ wait_for_rows(const LbDefinition *defn, const Player * player)
  * changed.
  */
 static uint64
-set_ranked(const char *board, Player * player, bool ranked)
+set_ranked(const char *board, Player *player, bool ranked)
 {
 	LbDefinition *defn = lb_find_recorded(board);
 	Oid			types[2] = {InvalidOid, BOOLOID};
@@ -235,8 +235,8 @@ set_ranked(const char *board, Player * player, bool ranked)
 				 errdetail("Players are hidden by a boolean column of the table, which the board is created with."),
 				 errhint("Add a column to the table, drop the board, and create it again with \"ranked_if\".")));
 	player->type = lb_require_player_type(defn);
-	player->value = lb_player_from(player->type, player->argument, "player_id",
-								   player->twin);
+	player->value = lb_player_from(defn, player->type, player->given,
+								   &player->argument);
 	types[0] = player->type->oid;
 	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
@@ -295,9 +295,12 @@ hide_cmp(const void *a, const void *b)
  * triggers.
  */
 static int64
-set_all_ranked(FunctionCallInfo fcinfo, bool ranked, const char *twin)
+set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 {
-	Player		player = {.argument = PG_GETARG_DATUM(0),.twin = twin};
+	Player		player = {
+		.argument = {{"player_id", ranked ? "lb_show" : "lb_hide"}, as_text},
+		.given = PG_GETARG_DATUM(0)
+	};
 	const char **names;
 	int			n = 0;
 	uint64		total = 0;
@@ -344,23 +347,23 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, const char *twin)
 Datum
 lb_hide(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, false, "lb_hide_key"));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false, false));
 }
 
 Datum
 lb_hide_key(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, false, NULL));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, false, true));
 }
 
 Datum
 lb_show(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, true, "lb_show_key"));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true, false));
 }
 
 Datum
 lb_show_key(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(set_all_ranked(fcinfo, true, NULL));
+	PG_RETURN_INT64(set_all_ranked(fcinfo, true, true));
 }

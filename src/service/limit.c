@@ -156,7 +156,7 @@ typedef struct Excess
 	const char *measure;
 	const char *value;
 	int64		bound;
-}			Excess;
+} Excess;
 
 /* Room for another anomaly, zeroed. */
 static LbAnomaly *
@@ -178,7 +178,7 @@ add_anomaly(LbSubmit *s)
 
 /* A change exceeds a limit: raise 23514, or gather it. */
 static void
-exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
+exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
 {
 	const LbLimit *limit = e->limit;
 	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
@@ -213,7 +213,7 @@ exceeded(LbSubmit *s, const Excess * e, const LbSubmitItem *item)
 
 /* The same for the sum of all changes of player number p. */
 static void
-player_exceeded(LbSubmit *s, const Excess * e, int p)
+player_exceeded(LbSubmit *s, const Excess *e, int p)
 {
 	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 

@@ -63,6 +63,7 @@
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/spi.h"
+#include "reads/json.h"
 #include "service/notify.h"
 #include "service/watch.h"
 #include "util/wait_event.h"
@@ -83,8 +84,8 @@ typedef struct Watch
 {
 	ItemPointerData tid;
 	char	   *board;
-	bool		is_member;		/* a member's rank, or the first places */
-	int64		member;
+	char	   *member;			/* whose rank is watched; NULL: the first
+								 * places */
 	int			top;
 	int32		board_id;
 	char	   *watcher;
@@ -99,8 +100,7 @@ typedef struct Watch
  */
 
 /*
- * The reverse of lb_places_array(), for three arrays.  A shorter array lacks
- * numbers.
+ * The reverse of lb_places_arrays().  A shorter array lacks values.
  */
 static void
 places_of_arrays(LbPlaces *state, const Datum *arrays)
@@ -109,41 +109,39 @@ places_of_arrays(LbPlaces *state, const Datum *arrays)
 	bool	   *nulls[3];
 	int			n[3];
 
-	for (int i = 0; i < 3; i++)
-		deconstruct_array(DatumGetArrayTypeP(arrays[i]), INT8OID,
-						  sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-						  &values[i], &nulls[i], &n[i]);
+	deconstruct_array(DatumGetArrayTypeP(arrays[0]), TEXTOID, -1, false,
+					  TYPALIGN_INT, &values[0], &nulls[0], &n[0]);
+	deconstruct_array(DatumGetArrayTypeP(arrays[1]), INT8OID, sizeof(int64),
+					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values[1], &nulls[1],
+					  &n[1]);
+	deconstruct_array(DatumGetArrayTypeP(arrays[2]), TEXTOID, -1, false,
+					  TYPALIGN_INT, &values[2], &nulls[2], &n[2]);
 	state->n = Max(n[0], Max(n[1], n[2]));
-	state->places = palloc0(Max(1, state->n) * sizeof(LbPlace));
+	state->rows = palloc0(Max(1, state->n) * sizeof(LbRow));
 	for (int i = 0; i < state->n; i++)
 	{
-		LbPlace    *place = &state->places[i];
+		LbRow	   *row = &state->rows[i];
 
-		place->has_member = i < n[0] && !nulls[0][i];
-		place->has_rank = i < n[1] && !nulls[1][i];
-		place->has_score = i < n[2] && !nulls[2][i];
-		if (place->has_member)
-			place->row.member = DatumGetInt64(values[0][i]);
-		if (place->has_rank)
-			place->row.rank = DatumGetInt64(values[1][i]);
-		if (place->has_score)
-			place->row.score = DatumGetInt64(values[2][i]);
+		if (i < n[0] && !nulls[0][i])
+			row->member = TextDatumGetCString(values[0][i]);
+		if (i < n[1] && !nulls[1][i])
+			row->rank = DatumGetInt64(values[1][i]);
+		if (i < n[2] && !nulls[2][i])
+			row->score = TextDatumGetCString(values[2][i]);
 	}
 }
 
 static bool
-same_number(bool has_a, int64 a, bool has_b, int64 b)
+same_text(const char *a, const char *b)
 {
-	return has_a == has_b && (!has_a || a == b);
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 static bool
-same_place(const LbPlace *a, const LbPlace *b)
+same_place(const LbRow *a, const LbRow *b)
 {
-	return same_number(a->has_rank, a->row.rank, b->has_rank, b->row.rank) &&
-		same_number(a->has_member, a->row.member,
-					b->has_member, b->row.member) &&
-		same_number(a->has_score, a->row.score, b->has_score, b->row.score);
+	return a->rank == b->rank && same_text(a->member, b->member) &&
+		same_text(a->score, b->score);
 }
 
 static bool
@@ -153,7 +151,7 @@ same_state(const LbPlaces *a, const LbPlaces *b)
 		return false;
 	for (int i = 0; i < a->n; i++)
 	{
-		if (!same_place(&a->places[i], &b->places[i]))
+		if (!same_place(&a->rows[i], &b->rows[i]))
 			return false;
 	}
 	return true;
@@ -200,8 +198,7 @@ read_watches(Round *round)
 		heap_deform_tuple(table->vals[i], table->tupdesc, values, nulls);
 		ItemPointerCopy((ItemPointer) DatumGetPointer(values[0]), &w->tid);
 		w->board = TextDatumGetCString(values[1]);
-		w->is_member = !nulls[2];
-		w->member = nulls[2] ? 0 : DatumGetInt64(values[2]);
+		w->member = nulls[2] ? NULL : TextDatumGetCString(values[2]);
 		w->top = nulls[3] ? 0 : DatumGetInt32(values[3]);
 		w->board_id = DatumGetInt32(values[4]);
 		w->watcher = pstrdup(NameStr(*DatumGetName(values[5])));
@@ -227,14 +224,13 @@ static bool
 write_state(const Watch *w, const LbPlaces *now)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TIDOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
-	INT8ARRAYOID};
+	static const Oid types[] = {TIDOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
+	TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 
 	values[0] = PointerGetDatum(&w->tid);
 	values[1] = CStringGetTextDatum(now->key);
-	for (int i = 0; i < 3; i++)
-		values[2 + i] = lb_places_array(now, i);
+	lb_places_arrays(now, values + 2);
 	return lb_own_run(&plan,
 					  UPDATE_WATCH("last_key = $2, last_members = $3, last_ranks = $4, last_scores = $5, problem = NULL"),
 					  lengthof(types), types, values, NULL) > 0;
@@ -295,23 +291,101 @@ missing_right(LbDefinition *defn, const char *watcher)
 }
 
 static void
-append_number(StringInfo buf, bool exists, int64 value)
+append_rank(StringInfo buf, int64 rank)
 {
-	if (exists)
-		appendStringInfo(buf, INT64_FORMAT, value);
+	if (rank != 0)
+		appendStringInfo(buf, INT64_FORMAT, rank);
 	else
 		appendStringInfoString(buf, "null");
 }
 
-/* The payload for a watch, or NULL if there is nothing to send. */
-static char *
-make_payload(const Round *round, const Watch *w, const LbPlaces *now)
+static void
+append_member(StringInfo buf, const LbDefinition *defn, const char *member)
 {
-	static const LbPlace none = {{0, 0, 0}, false, false, false};
-	const LbPlaces *last = &w->last;
-	StringInfoData buf;
+	if (member != NULL)
+		lb_append_member_json(buf, defn, member);
+	else
+		appendStringInfoString(buf, "null");
+}
+
+static void
+append_score(StringInfo buf, const LbDefinition *defn, const char *score)
+{
+	if (score != NULL)
+		lb_append_score_json(buf, defn, score);
+	else
+		appendStringInfoString(buf, "null");
+}
+
+static const LbRow no_place = {0, NULL, NULL};
+
+/* The end of the payload for a member; false if there is nothing to send. */
+static bool
+append_member_change(StringInfo buf, const LbDefinition *defn, const Watch *w,
+					 const LbRow *is)
+{
+	const LbRow *was = w->last.n > 0 ? &w->last.rows[0] : &no_place;
+
+	if (was->rank == is->rank)
+		return false;
+	appendStringInfoString(buf, "\"player_id\": ");
+	append_member(buf, defn, w->member);
+	appendStringInfoString(buf, ", \"old\": ");
+	append_rank(buf, was->rank);
+	appendStringInfoString(buf, ", \"new\": ");
+	append_rank(buf, is->rank);
+	appendStringInfoString(buf, ", \"score\": ");
+	append_score(buf, defn, is->score);
+	appendStringInfoChar(buf, '}');
+	return true;
+}
+
+/* The same for the first places of a board. */
+static bool
+append_places_change(StringInfo buf, const LbDefinition *defn,
+					 const LbPlaces *last, const LbPlaces *now)
+{
 	bool		any = false;
 	bool		more = false;
+
+	appendStringInfoString(buf, "\"places\": [");
+	for (int i = 0; i < Max(now->n, last->n) && !more; i++)
+	{
+		const LbRow *was = i < last->n ? &last->rows[i] : &no_place;
+		const LbRow *is = i < now->n ? &now->rows[i] : &no_place;
+		int			before = buf->len;
+
+		if (same_place(was, is))
+			continue;
+		appendStringInfo(buf, "%s{\"place\": %d, \"rank\": ", any ? ", " : "",
+						 i + 1);
+		append_rank(buf, is->rank);
+		appendStringInfoString(buf, ", \"player_id\": ");
+		append_member(buf, defn, is->member);
+		appendStringInfoString(buf, ", \"score\": ");
+		append_score(buf, defn, is->score);
+		appendStringInfoChar(buf, '}');
+		more = buf->len > MAX_PAYLOAD;
+		if (more)
+		{
+			buf->len = before;
+			buf->data[before] = '\0';
+		}
+		else
+			any = true;
+	}
+	appendStringInfo(buf, "], \"more\": %s}", more ? "true" : "false");
+
+	/* Otherwise only the key has changed, and both windows are empty. */
+	return any || more;
+}
+
+/* The payload for a watch, or NULL if there is nothing to send. */
+static char *
+make_payload(const Round *round, const LbDefinition *defn, const Watch *w,
+			 const LbPlaces *now)
+{
+	StringInfoData buf;
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "{\"board\": ");
@@ -319,67 +393,21 @@ make_payload(const Round *round, const Watch *w, const LbPlaces *now)
 	appendStringInfoString(&buf, ", \"key\": ");
 	escape_json(&buf, now->key);
 	appendStringInfo(&buf, ", \"as_of\": \"%s\", ", round->as_of);
-	if (w->is_member)
-	{
-		const LbPlace *was = last->n > 0 ? &last->places[0] : &none;
-		const LbPlace *is = &now->places[0];
-
-		if (same_number(was->has_rank, was->row.rank,
-						is->has_rank, is->row.rank))
-			return NULL;
-		appendStringInfo(&buf, "\"player_id\": " INT64_FORMAT ", \"old\": ",
-						 w->member);
-		append_number(&buf, was->has_rank, was->row.rank);
-		appendStringInfoString(&buf, ", \"new\": ");
-		append_number(&buf, is->has_rank, is->row.rank);
-		appendStringInfoString(&buf, ", \"score\": ");
-		append_number(&buf, is->has_score, is->row.score);
-		appendStringInfoChar(&buf, '}');
-		return buf.data;
-	}
-	appendStringInfoString(&buf, "\"places\": [");
-	for (int i = 0; i < Max(now->n, last->n) && !more; i++)
-	{
-		const LbPlace *was = i < last->n ? &last->places[i] : &none;
-		const LbPlace *is = i < now->n ? &now->places[i] : &none;
-		int			before = buf.len;
-
-		if (same_place(was, is))
-			continue;
-		appendStringInfo(&buf, "%s{\"place\": %d, \"rank\": ", any ? ", " : "",
-						 i + 1);
-		append_number(&buf, is->has_rank, is->row.rank);
-		appendStringInfoString(&buf, ", \"player_id\": ");
-		append_number(&buf, is->has_member, is->row.member);
-		appendStringInfoString(&buf, ", \"score\": ");
-		append_number(&buf, is->has_score, is->row.score);
-		appendStringInfoChar(&buf, '}');
-		more = buf.len > MAX_PAYLOAD;
-		if (more)
-		{
-			buf.len = before;
-			buf.data[before] = '\0';
-		}
-		else
-			any = true;
-	}
-
-	/* Only the key has changed, and both windows are empty. */
-	if (!any && !more)
-		return NULL;
-	appendStringInfo(&buf, "], \"more\": %s}", more ? "true" : "false");
-	return buf.data;
+	return (w->member != NULL ?
+			append_member_change(&buf, defn, w, &now->rows[0]) :
+			append_places_change(&buf, defn, &w->last, now)) ? buf.data : NULL;
 }
 
 /* Compare a watch with what it is now: record that, and notify it. */
 static void
-compare(Round *round, const Watch *w, const LbPlaces *now)
+compare(Round *round, const LbDefinition *defn, const Watch *w,
+		const LbPlaces *now)
 {
 	char	   *payload;
 
 	if (w->problem == NULL && same_state(now, &w->last))
 		return;
-	payload = make_payload(round, w, now);
+	payload = make_payload(round, defn, w, now);
 	if (!write_state(w, now) || payload == NULL)
 		return;
 	Async_Notify("leaderboard", payload);
@@ -393,12 +421,12 @@ compare_board(Round *round, const Watch *watches, int n)
 	LbDefinition *defn;
 	const char *problem = NULL;
 	const Watch **seen = palloc(n * sizeof(Watch *));
-	int64	   *members = palloc(n * sizeof(int64));
+	char	  **members = palloc(n * sizeof(char *));
 	LbPlaces	now;
 	Oid			owner;
 	int			nseen = 0;
 	int			nmembers = 0;
-	LbPlace    *places;
+	LbRow	   *rows;
 
 	defn = lb_find_watched(watches[0].board, &now.key);
 	if (defn->id != watches[0].board_id)
@@ -420,26 +448,26 @@ compare_board(Round *round, const Watch *watches, int n)
 	owner = defn->owner;
 	for (int i = 0; i < nseen; i++)
 	{
-		if (seen[i]->is_member)
+		if (seen[i]->member != NULL)
 		{
 			members[nmembers++] = seen[i]->member;
 			continue;
 		}
 		now.n = lb_read_places(owner, now.key, seen[i]->top, NULL, 0,
-							   &now.places);
-		compare(round, seen[i], &now);
+							   &now.rows);
+		compare(round, defn, seen[i], &now);
 	}
 	if (nmembers == 0)
 		return;
-	(void) lb_read_places(owner, now.key, 0, members, nmembers, &places);
+	(void) lb_read_places(owner, now.key, 0, members, nmembers, &rows);
 	nmembers = 0;
 	for (int i = 0; i < nseen; i++)
 	{
-		if (!seen[i]->is_member)
+		if (seen[i]->member == NULL)
 			continue;
 		now.n = 1;
-		now.places = &places[nmembers++];
-		compare(round, seen[i], &now);
+		now.rows = &rows[nmembers++];
+		compare(round, defn, seen[i], &now);
 	}
 }
 

@@ -36,6 +36,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/spi.h"
+#include "reads/text.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/removing.h"
@@ -261,7 +262,8 @@ find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			  Datum kept)
 {
 	LbUnranked *rows = &visit->unranked;
-	Oid			types[] = {TEXTOID, INT4OID, INT8ARRAYOID};
+	Oid			types[] = {TEXTOID, INT4OID,
+	lb_member_columns(defn)->type->array};
 	Datum		values[3];
 	StringInfoData sql;
 	Datum		array;
@@ -387,28 +389,36 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 {
 	static LbPlan plan;
 	static const Oid types[] = {INT4OID, TEXTOID};
-	Oid			delete_types[] = {INT8ARRAYOID, TEXTOID};
+	const LbType *type = lb_member_columns(defn)->type;
+	Oid			delete_types[] = {type->array, TEXTOID};
 	Datum		values[2];
 	Datum		members;
-	Datum	   *elements;
+	Datum	   *elements = NULL;
 	bool		isnull;
-	Deletion	deletion = {visit, defn, NULL, INT8OID, 2, delete_types, values,
+	Deletion	deletion = {visit, defn, NULL, type->oid, 2, delete_types, values,
 	0, NULL};
 	int			asked = 0;
 	int			removed = 0;
 
+	/* Several columns are not an array's elements; the other way finds all. */
+	if (defn->nmember > 1)
+	{
+		find_unranked(visit, defn, key, 0);
+		return false;
+	}
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = lb_window_board(key);
 	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top($1, $2, CAST(0 AS pg_catalog.int8)) t",
+					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
 					  2, types, values, NULL);
 	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 							&isnull);
 	if (!isnull)
 	{
-		deconstruct_array(DatumGetArrayTypeP(members), INT8OID, sizeof(int64),
-						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, NULL,
-						  &asked);
+		deconstruct_array(DatumGetArrayTypeP(members), TEXTOID, -1, false,
+						  TYPALIGN_INT, &elements, NULL, &asked);
+		for (int i = 0; i < asked; i++)
+			elements[i] = lb_value_from_text(type, elements[i]);
 		values[1] = CStringGetTextDatum(key);
 		deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 								defn->from_name,
@@ -422,7 +432,8 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			return true;
 		}
 	}
-	find_unranked(visit, defn, key, removed < asked ? members : 0);
+	find_unranked(visit, defn, key, removed < asked ?
+				  lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0);
 	visit->unranked.refused = deletion.refused;
 	visit->unranked.why = deletion.why;
 	return false;

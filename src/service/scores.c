@@ -251,7 +251,7 @@ static char *
 hidden_text(const void *arg)
 {
 	const LbDefinition *defn = ((const TextArg *) arg)->defn;
-	const LbPlayerType *type = lb_player_type(defn);
+	const LbType *type = lb_player_type(defn);
 	const char *member = lb_quoted(lb_member_column(defn));
 	const char *ranked = lb_quoted(lb_ranked_if_column(defn));
 	StringInfoData buf;
@@ -263,7 +263,7 @@ hidden_text(const void *arg)
 		appendStringInfo(&buf, " AND NOT t.%s", ranked);
 	else
 		appendStringInfo(&buf, " ORDER BY t.%s%s FOR NO KEY UPDATE", member,
-						 lb_players_are_text(type) ? " COLLATE pg_catalog.\"C\"" : "");
+						 type->is_text ? " COLLATE pg_catalog.\"C\"" : "");
 	return buf.data;
 }
 

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -35,6 +36,8 @@
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
+#include "reads/read.h"
+#include "reads/text.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"
@@ -82,7 +85,9 @@ append_of_board(StringInfo sql, const LbTarget *target)
 	const LbDefinition *defn = target->defn;
 
 	/* A row without a member is on no board. */
-	appendStringInfo(sql, "t.%s IS NOT NULL", lb_quoted(lb_member_column(defn)));
+	for (int i = 0; i < defn->nmember; i++)
+		appendStringInfo(sql, "%st.%s IS NOT NULL", i > 0 ? " AND " : "",
+						 lb_quoted(&lb_member_columns(defn)[i]));
 	if (target->has_value)
 	{
 		const char *type = lb_has_text_boards(defn) ? "pg_catalog.text" :
@@ -125,6 +130,21 @@ require_all_rows(const LbDefinition *defn)
 						get_rel_name(defn->source)),
 				 errdetail("A season is reset as a whole, and policies can keep rows from the owner."),
 				 errhint("Use ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or a role with BYPASSRLS.")));
+}
+
+/* Raise 42804 unless scores can be set to an integer. */
+static void
+require_number_score(const LbDefinition *defn)
+{
+	const LbType *type = lb_score_column(defn)->type;
+
+	if (type->json != LB_JSON_NUMBER)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("scores of board \"%s\" are not numbers", defn->name),
+				 errdetail("They are of type %s.", type->sql_name),
+				 errhint("Use null for \"%s\", which deletes the rows.",
+						 "reset_to")));
 }
 
 /* Enter a season in lb_season; raises 23505 if it has been closed before. */
@@ -171,8 +191,10 @@ unranked_text(const LbTarget *target)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT CAST(t.%s AS pg_catalog.int8), CAST(t.%s AS pg_catalog.int8) FROM %s AS t WHERE ",
-					 lb_quoted(lb_member_column(defn)), score, defn->from_name);
+	appendStringInfoString(&sql, "SELECT ");
+	for (int i = 0; i < defn->nmember; i++)
+		appendStringInfo(&sql, "t.%s, ", lb_quoted(&lb_member_columns(defn)[i]));
+	appendStringInfo(&sql, "t.%s FROM %s AS t WHERE ", score, defn->from_name);
 	append_of_board(&sql, target);
 	appendStringInfo(&sql, " AND t.%s IS NOT NULL AND (", score);
 	for (int i = 1; i < defn->nrank_by; i++)
@@ -194,26 +216,30 @@ archive_rows(const LbDefinition *defn, const char *board, const char *season,
 			 uint64 n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT8ARRAYOID, INT8ARRAYOID,
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, TEXTARRAYOID,
 	NAMEOID, INT4OID};
+	const LbType *score = lb_score_column(defn)->type;
 	Datum	   *members = palloc(Max(1, n) * sizeof(Datum));
 	Datum	   *scores = palloc(Max(1, n) * sizeof(Datum));
 	Datum		values[6];
+	int			nestlevel = lb_begin_texts();
 
 	for (uint64 i = 0; i < n; i++)
 	{
-		bool		isnull;
+		Datum		columns[LB_MAX_MEMBER_COLUMNS + 1];
+		bool		nulls[LB_MAX_MEMBER_COLUMNS + 1];
 
-		members[i] = SPI_getbinval(SPI_tuptable->vals[i],
-								   SPI_tuptable->tupdesc, 1, &isnull);
-		scores[i] = SPI_getbinval(SPI_tuptable->vals[i],
-								  SPI_tuptable->tupdesc, 2, &isnull);
+		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
+						  columns, nulls);
+		members[i] = lb_member_to_text(defn, columns, nulls);
+		scores[i] = lb_value_to_text(score, columns[defn->nmember]);
 	}
-	SPI_freetuptable(SPI_tuptable);
+	AtEOXact_GUC(true, nestlevel);
 	values[0] = CStringGetTextDatum(board);
 	values[1] = CStringGetTextDatum(season);
-	values[2] = lb_make_array(INT8OID, members, NULL, (int) n);
-	values[3] = lb_make_array(INT8OID, scores, NULL, (int) n);
+	values[2] = lb_make_array(TEXTOID, members, NULL, (int) n);
+	values[3] = lb_make_array(TEXTOID, scores, NULL, (int) n);
+	SPI_freetuptable(SPI_tuptable);
 	values[4] = lb_owner_name(defn);
 	values[5] = lb_archive_source(defn);
 	(void) lb_own_run(&plan,
@@ -374,6 +400,8 @@ lb_close_season(PG_FUNCTION_ARGS)
 						"lb_close_season()"),
 				 errhint("Use the isolation level READ COMMITTED.")));
 	lock_board(board, &target);
+	if (!PG_ARGISNULL(3))
+		require_number_score(target.defn);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	record_season(target.defn, board, season, PG_ARGISNULL(2) ? NULL : &top);

@@ -78,7 +78,7 @@ require_integer_score(const LbDefinition *defn)
 				 errmsg("column \"%s\" of board \"%s\" cannot take submitted scores",
 						lb_score_column(defn)->name, defn->name),
 				 errdetail("It is of type %s; scores are submitted to integers.",
-						   lb_score_column(defn)->type->sql_name),
+						   format_type_be(lb_score_column(defn)->oid)),
 				 errhint("Write to the table with SQL.")));
 }
 
@@ -343,9 +343,9 @@ set_definitions(LbSubmit *s)
 		s->windows = NULL;
 	else if (s->windows == NULL)
 		s->windows = find_source("*", true);
-	s->type = lb_player_type(s->global !=NULL ? s->global :
-							 s->windows != NULL ? s->windows :
-							 find_source("global", false));
+	s->players_of = s->global !=NULL ? s->global :
+		s->windows != NULL ? s->windows : find_source("global", false);
+	s->type = lb_player_type(s->players_of);
 	s->cmp = lb_player_order(s->type);
 	if (windows && lb_player_type(s->windows) != s->type)
 		ereport(ERROR,

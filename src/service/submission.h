@@ -67,7 +67,8 @@ typedef struct LbSubmit
 {
 	LbOp		op;
 	TimestampTz at;
-	const LbPlayerType *type;	/* of players */
+	const LbDefinition *players_of; /* a board of the players */
+	const LbType *type;			/* of players */
 	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
 	bool		write_global;
 	LbDefinition *global;		/* if it is written to */

@@ -77,32 +77,30 @@ int			lb_max_clock_skew = 300;
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
+	bool		number = s->players_of->plain_member;
+
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int b = 0; b < s->nboards; b++)
 	{
 		LbSubmitBoard *board = &s->boards[b];
-		int64		rank = 0;
-		int64		score = 0;
-		bool		isnull = false;
-		bool		has_score;
-		bool		known;
+		LbRankNow	now;
 
-		known = lb_rank_now(board->read_as, strlen(board->read_as),
-							s->players[0], &rank, &isnull, &score,
-							&has_score) && !isnull;
+		lb_rank_now(board->read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
+					number ? s->players[0] :
+					PointerGetDatum(s->player_texts[0]), &now);
 		if (previous)
 		{
-			board->has_previous = known;
-			board->previous = rank;
+			board->has_previous = now.has_rank;
+			board->previous = now.rank;
 			continue;
 		}
-		board->has_rank = known;
-		board->rank = rank;
-		if (has_score && !board->known[0])
+		board->has_rank = now.has_rank;
+		board->rank = now.rank;
+		if (now.has_score && !board->known[0])
 		{
 			board->known[0] = true;
 			board->has_score[0] = true;
-			board->scores[0] = score;
+			board->scores[0] = now.score;
 		}
 	}
 	PopActiveSnapshot();
@@ -168,9 +166,12 @@ check_match_id(const char *match_id)
 }
 
 static void
-begin_submit(FunctionCallInfo fcinfo, LbSubmit *s, const char *function,
-			 const char *const *names)
+begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+			 const LbPlayerArgument *argument, const char *const *names)
 {
+	const char *function = psprintf("%s%s()", argument->argument.function,
+									argument->as_text ? "_key" : "");
+
 	memset(s, 0, sizeof(LbSubmit));
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery(function);
@@ -262,25 +263,26 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 
 /* lb_player_from(), for an item. */
 static void
-set_player(const LbSubmit *s, LbSubmitItem *item, Datum argument,
-		   const char *name, const char *twin)
+set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
+		   const LbPlayerArgument *argument)
 {
-	item->player = lb_player_from(s->type, argument, name, twin);
-	item->player_text = lb_player_to_text(s->type, item->player);
+	item->player = lb_player_from(s->players_of, s->type, value, argument);
+	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
 }
 
 /* lb_submit(), or its twin. */
 static Datum
-submit(FunctionCallInfo fcinfo, const char *function, const char *twin)
+submit(FunctionCallInfo fcinfo, bool as_text)
 {
 	static const char *const names[] = {"player_id", "amount", "op", NULL, "at"};
+	const LbPlayerArgument argument = {{names[0], "lb_submit"}, as_text};
 	LbSubmit	s;
 	LbSubmitItem item;
 	LbAnswer   *answers;
 	text	   *op;
 	bool		applied = true;
 
-	begin_submit(fcinfo, &s, function, names);
+	begin_submit(fcinfo, &s, &argument, names);
 	op = PG_GETARG_TEXT_PP(2);
 	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(1);
@@ -293,7 +295,7 @@ submit(FunctionCallInfo fcinfo, const char *function, const char *twin)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
 							 PG_GETARG_ARRAYTYPE_P(5));
-	set_player(&s, &item, PG_GETARG_DATUM(0), names[0], twin);
+	set_player(&s, &item, PG_GETARG_DATUM(0), &argument);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -326,13 +328,13 @@ submit(FunctionCallInfo fcinfo, const char *function, const char *twin)
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
-	return submit(fcinfo, "lb_submit()", "lb_submit_key");
+	return submit(fcinfo, false);
 }
 
 Datum
 lb_submit_key(PG_FUNCTION_ARGS)
 {
-	return submit(fcinfo, "lb_submit_key()", NULL);
+	return submit(fcinfo, true);
 }
 
 /*
@@ -503,17 +505,18 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 
 /* lb_submit_many(), or its twin, which takes elements of text. */
 static Datum
-submit_many(FunctionCallInfo fcinfo, const char *function, const char *twin)
+submit_many(FunctionCallInfo fcinfo, bool as_text)
 {
 	static const char *const names[] = {"player_ids", "amounts", "op", NULL, "at"};
+	const LbPlayerArgument argument = {{names[0], "lb_submit_many"}, as_text};
 	LbSubmit	s;
 	Datum	   *players;
 	bool	   *nulls;
 	int			n;
 
-	begin_submit(fcinfo, &s, function, names);
+	begin_submit(fcinfo, &s, &argument, names);
 	lb_require_some_write();
-	if (twin == NULL)
+	if (as_text)
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
 						  TYPALIGN_INT, &players, &nulls, &n);
 	else
@@ -533,7 +536,7 @@ submit_many(FunctionCallInfo fcinfo, const char *function, const char *twin)
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		set_player(&s, &s.items[i], players[i], names[0], twin);
+		set_player(&s, &s.items[i], players[i], &argument);
 	}
 
 	if (SPI_connect() != SPI_OK_CONNECT)
@@ -552,11 +555,11 @@ submit_many(FunctionCallInfo fcinfo, const char *function, const char *twin)
 Datum
 lb_submit_many(PG_FUNCTION_ARGS)
 {
-	return submit_many(fcinfo, "lb_submit_many()", "lb_submit_many_key");
+	return submit_many(fcinfo, false);
 }
 
 Datum
 lb_submit_many_key(PG_FUNCTION_ARGS)
 {
-	return submit_many(fcinfo, "lb_submit_many_key()", NULL);
+	return submit_many(fcinfo, true);
 }

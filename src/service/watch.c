@@ -43,6 +43,8 @@
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/target.h"
+#include "reads/json.h"
+#include "reads/text.h"
 #include "service/watch.h"
 #include "service/window.h"
 
@@ -52,7 +54,9 @@ PG_FUNCTION_INFO_V1(lb_board_key);
 PG_FUNCTION_INFO_V1(lb_watch);
 PG_FUNCTION_INFO_V1(lb_unwatch);
 PG_FUNCTION_INFO_V1(lb_watch_member);
+PG_FUNCTION_INFO_V1(lb_watch_member_key);
 PG_FUNCTION_INFO_V1(lb_unwatch_member);
+PG_FUNCTION_INFO_V1(lb_unwatch_member_key);
 
 /* The most places that are watched. */
 #define MAX_TOP 1000
@@ -255,36 +259,24 @@ lb_find_watched(const char *board, char **key)
 }
 
 int
-lb_read_places(Oid owner, const char *key, int top, const int64 *members, int n,
-			   LbPlace **places)
+lb_read_places(Oid owner, const char *key, int top, char *const *members,
+			   int n, LbRow **rows)
 {
 	LbUser		saved;
-	LbRow	   *rows;
 
 	lb_switch_to_owner(&saved, owner, false);
 	if (members == NULL)
-		n = lb_read_top(key, strlen(key), top, &rows);
+		n = lb_read_top(key, top, rows);
 	else
-	{
-		rows = palloc(Max(1, n) * sizeof(LbRow));
-		lb_read_ranks(key, strlen(key), members, n, rows);
-	}
+		n = lb_read_ranks(key, members, n, rows);
 	lb_restore_user(&saved);
-	*places = palloc(Max(1, n) * sizeof(LbPlace));
-	for (int i = 0; i < n; i++)
-	{
-		(*places)[i].row = rows[i];
-		(*places)[i].has_member = true;
-		(*places)[i].has_rank = (*places)[i].has_score = rows[i].rank != 0;
-	}
-	pfree(rows);
 	return n;
 }
 
 int
 lb_begin_reading(void)
 {
-	int			nestlevel = NewGUCNestLevel();
+	int			nestlevel = lb_begin_texts();
 
 	(void) set_config_option("search_path", "pg_catalog, pg_temp",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
@@ -294,23 +286,33 @@ lb_begin_reading(void)
 	return nestlevel;
 }
 
-Datum
-lb_places_array(const LbPlaces *state, int number)
+void
+lb_places_arrays(const LbPlaces *state, Datum *arrays)
 {
-	Datum	   *values = palloc(Max(1, state->n) * sizeof(Datum));
-	bool	   *nulls = palloc(Max(1, state->n) * sizeof(bool));
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID};
+	Datum	   *values[3];
+	bool	   *nulls[3];
 
+	for (int c = 0; c < 3; c++)
+	{
+		values[c] = palloc0(Max(1, state->n) * sizeof(Datum));
+		nulls[c] = palloc(Max(1, state->n) * sizeof(bool));
+	}
 	for (int i = 0; i < state->n; i++)
 	{
-		const LbPlace *place = &state->places[i];
+		const LbRow *row = &state->rows[i];
 
-		values[i] = Int64GetDatum(number == 0 ? place->row.member :
-								  number == 1 ? place->row.rank :
-								  place->row.score);
-		nulls[i] = !(number == 0 ? place->has_member :
-					 number == 1 ? place->has_rank : place->has_score);
+		nulls[0][i] = row->member == NULL;
+		if (row->member != NULL)
+			values[0][i] = CStringGetTextDatum(row->member);
+		nulls[1][i] = row->rank == 0;
+		values[1][i] = Int64GetDatum(row->rank);
+		nulls[2][i] = row->score == NULL;
+		if (row->score != NULL)
+			values[2][i] = CStringGetTextDatum(row->score);
 	}
-	return lb_make_array(INT8OID, values, nulls, state->n);
+	for (int c = 0; c < 3; c++)
+		arrays[c] = lb_make_array(types[c], values[c], nulls[c], state->n);
 }
 
 
@@ -339,25 +341,37 @@ lb_board_key(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(key_of(&target, board)));
 }
 
+/* Raise 42622 unless a notification has room for the board and the member, or NULL. */
 static void
-require_short_name(const char *board)
+require_room(const LbDefinition *defn, const char *board, const char *member)
 {
 	StringInfoData buf;
+	int			len;
 
 	initStringInfo(&buf);
 	escape_json(&buf, board);
-	if (buf.len > MAX_JSON_NAME)
+	len = buf.len;
+	if (len > MAX_JSON_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
 				 errmsg("board name is too long to be watched"),
 				 errdetail("A notification has it in JSON, as %d bytes; the most is %d.",
-						   buf.len, MAX_JSON_NAME)));
-	pfree(buf.data);
+						   len, MAX_JSON_NAME)));
+	if (member == NULL)
+		return;
+	resetStringInfo(&buf);
+	lb_append_member_json(&buf, defn, member);
+	if (buf.len > 2 * (MAX_JSON_NAME - len))
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("member is too long to be watched"),
+				 errdetail("A notification has it in JSON, as %d bytes; beside the board's name the most is %d.",
+						   buf.len, 2 * (MAX_JSON_NAME - len))));
 }
 
 /* The columns of lb_watched that a watch is made of. */
-static const Oid watch_types[] = {TEXTOID, INT8OID, INT4OID, INT4OID, NAMEOID,
-TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
+static const Oid watch_types[] = {TEXTOID, TEXTOID, INT4OID, INT4OID, NAMEOID,
+TEXTOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID};
 
 /*
  * key is what identifies a row of lb_watched, as its unique indexes have it.
@@ -369,6 +383,51 @@ TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
 	"last_key = excluded.last_key, last_members = excluded.last_members, last_ranks = excluded.last_ranks, " \
 	"last_scores = excluded.last_scores, problem = NULL"
 
+/* The member that an argument is. */
+typedef struct WatchedMember
+{
+	Datum		argument;
+	bool		as_text;		/* or as bigint */
+	const char *function;		/* without _key */
+} WatchedMember;
+
+/*
+ * Find a board that is watched, its key, and the member as lb_watched has it: as
+ * text that does not depend on settings.
+ */
+static LbDefinition *
+find_member(const char *board, const WatchedMember *member, char **key,
+			char **result)
+{
+	LbDefinition *defn = lb_find_watched(board, key);
+	LbArgument	argument = {"member", member->function};
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = lb_argument_context,
+		.arg = &argument
+	};
+	Datum		values[LB_MAX_MEMBER_COLUMNS];
+	bool		nulls[LB_MAX_MEMBER_COLUMNS];
+	int			nestlevel;
+
+	if (!member->as_text)
+	{
+		if (!defn->plain_member)
+			lb_raise_mistyped(defn, lb_member_columns(defn), member->function);
+		*result = psprintf(INT64_FORMAT, DatumGetInt64(member->argument));
+		return defn;
+	}
+	while (!lb_member_ready(defn))
+		defn = lb_find_watched(board, key);
+	error_context_stack = &context;
+	lb_member_from_text(defn, member->argument, values, nulls);
+	error_context_stack = context.previous;
+	nestlevel = lb_begin_texts();
+	*result = TextDatumGetCString(lb_member_to_text(defn, values, nulls));
+	AtEOXact_GUC(true, nestlevel);
+	return defn;
+}
+
 /*
  * Watch the first places of a board, or a member if there is one, beginning
  * with the present state.  Every role in the database can receive
@@ -376,12 +435,13 @@ TEXTOID, INT8ARRAYOID, INT8ARRAYOID, INT8ARRAYOID};
  * be able to read it.
  */
 static void
-watch(const char *board, int top, const int64 *member)
+watch(const char *board, int top, const WatchedMember *member)
 {
 	static LbPlan plans[2];
 	LbDefinition *defn;
 	Oid			owner;
 	LbPlaces	now;
+	char	   *name = NULL;
 	int			nestlevel;
 	NameData	watcher;
 	Datum		values[lengthof(watch_types)];
@@ -393,25 +453,27 @@ watch(const char *board, int top, const int64 *member)
 		aclcheck_error(ACLCHECK_NO_PRIV,
 					   get_relkind_objtype(get_rel_relkind(defn->source)),
 					   get_rel_name(defn->source));
-	require_short_name(board);
+	if (member != NULL)
+		defn = find_member(board, member, &now.key, &name);
+	require_room(defn, board, name);
 	owner = defn->owner;
 	values[3] = Int32GetDatum(defn->id);
 	nestlevel = lb_begin_reading();
-	now.n = lb_read_places(owner, now.key, top, member, 1, &now.places);
+	now.n = lb_read_places(owner, now.key, top, name == NULL ? NULL : &name,
+						   1, &now.rows);
 	AtEOXact_GUC(true, nestlevel);
 
 	values[0] = CStringGetTextDatum(board);
-	values[1] = member == NULL ? (Datum) 0 : Int64GetDatum(*member);
+	values[1] = name == NULL ? (Datum) 0 : CStringGetTextDatum(name);
 	values[2] = Int32GetDatum(top);
-	nulls[member == NULL ? 1 : 2] = 'n';
+	nulls[name == NULL ? 1 : 2] = 'n';
 	namestrcpy(&watcher, GetUserNameFromId(GetUserId(), false));
 	values[4] = NameGetDatum(&watcher);
 	values[5] = CStringGetTextDatum(now.key);
-	for (int i = 0; i < 3; i++)
-		values[6 + i] = lb_places_array(&now, i);
+	lb_places_arrays(&now, values + 6);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (member == NULL)
+	if (name == NULL)
 		(void) lb_own_run(&plans[0], WATCH("(board) WHERE member IS NULL"),
 						  lengthof(watch_types), watch_types, values, nulls);
 	else
@@ -440,38 +502,61 @@ lb_watch(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-Datum
-lb_watch_member(PG_FUNCTION_ARGS)
+/* The arguments of a function that watches a member. */
+static WatchedMember
+member_argument(FunctionCallInfo fcinfo, const char *function, bool as_text)
 {
-	int64		member;
+	WatchedMember member = {PG_GETARG_DATUM(0), as_text, function};
 
 	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_watch_member()");
+	PreventCommandDuringRecovery(psprintf("%s%s()", function,
+										  as_text ? "_key" : ""));
 	if (PG_ARGISNULL(0))
 		lb_null_argument("member");
 	if (PG_ARGISNULL(1))
 		lb_null_argument("board");
-	member = PG_GETARG_INT64(0);
+	return member;
+}
+
+static Datum
+watch_member(FunctionCallInfo fcinfo, bool as_text)
+{
+	WatchedMember member = member_argument(fcinfo, "lb_watch_member", as_text);
+
 	watch(text_to_cstring(PG_GETARG_TEXT_PP(1)), 0, &member);
 	PG_RETURN_VOID();
 }
 
+Datum
+lb_watch_member(PG_FUNCTION_ARGS)
+{
+	return watch_member(fcinfo, false);
+}
+
+Datum
+lb_watch_member_key(PG_FUNCTION_ARGS)
+{
+	return watch_member(fcinfo, true);
+}
+
 /*
- * Remove a watch; member is null for a board's first places.  Only a superuser
+ * Remove a watch, of a board's first places if member is NULL.  Only a superuser
  * can remove the watch of a board that is gone.
  */
 static bool
-end_watch(Datum *values, const char *nulls)
+end_watch(const char *board, const char *member)
 {
 	static LbPlan plan;
+	Datum		values[2];
 	uint64		n;
 
+	values[0] = CStringGetTextDatum(board);
+	values[1] = member == NULL ? (Datum) 0 : CStringGetTextDatum(member);
 	if (!superuser())
 	{
 		char	   *key;
 
-		lb_require_owner(lb_find_watched(TextDatumGetCString(values[0]),
-										 &key)->source);
+		lb_require_owner(lb_find_watched(board, &key)->source);
 	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -479,7 +564,7 @@ end_watch(Datum *values, const char *nulls)
 				   "DELETE FROM @.lb_watched w WHERE w.board OPERATOR(pg_catalog.=) $1 "
 				   "AND CASE WHEN $2 IS NULL THEN w.member IS NULL "
 				   "ELSE w.member OPERATOR(pg_catalog.=) $2 END",
-				   2, watch_types, values, nulls);
+				   2, watch_types, values, member == NULL ? " n" : NULL);
 	SPI_finish();
 	return n > 0;
 }
@@ -487,29 +572,41 @@ end_watch(Datum *values, const char *nulls)
 Datum
 lb_unwatch(PG_FUNCTION_ARGS)
 {
-	Datum		values[2];
-
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_unwatch()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
-	values[0] = PG_GETARG_DATUM(0);
-	values[1] = (Datum) 0;
-	PG_RETURN_BOOL(end_watch(values, " n"));
+	PG_RETURN_BOOL(end_watch(text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL));
+}
+
+static Datum
+unwatch_member(FunctionCallInfo fcinfo, bool as_text)
+{
+	WatchedMember member = member_argument(fcinfo, "lb_unwatch_member",
+										   as_text);
+	char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	LbTarget	target;
+	char	   *key;
+	char	   *name;
+
+	/* The board can be gone; then the text is that of lb_watched. */
+	if (!superuser() || lb_look_up_name(board, strlen(board), &target))
+		(void) find_member(board, &member, &key, &name);
+	else if (as_text)
+		name = TextDatumGetCString(member.argument);
+	else
+		name = psprintf(INT64_FORMAT, DatumGetInt64(member.argument));
+	PG_RETURN_BOOL(end_watch(board, name));
 }
 
 Datum
 lb_unwatch_member(PG_FUNCTION_ARGS)
 {
-	Datum		values[2];
+	return unwatch_member(fcinfo, false);
+}
 
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_unwatch_member()");
-	if (PG_ARGISNULL(0))
-		lb_null_argument("member");
-	if (PG_ARGISNULL(1))
-		lb_null_argument("board");
-	values[0] = PG_GETARG_DATUM(1);
-	values[1] = PG_GETARG_DATUM(0);
-	PG_RETURN_BOOL(end_watch(values, NULL));
+Datum
+lb_unwatch_member_key(PG_FUNCTION_ARGS)
+{
+	return unwatch_member(fcinfo, true);
 }

@@ -19,22 +19,14 @@
 extern bool lb_has_watches(void);
 
 /*
- * A place of a board, or the place of a member.  Each number may be missing.
+ * The key that a board's name means, and the places that are watched: a row
+ * without a rank, and without a member or a score, where there is none.
  */
-typedef struct LbPlace
-{
-	LbRow		row;
-	bool		has_rank;
-	bool		has_member;
-	bool		has_score;
-} LbPlace;
-
-/* The key that a board's name means, and the places that are watched. */
 typedef struct LbPlaces
 {
 	char	   *key;
 	int			n;
-	LbPlace    *places;
+	LbRow	   *rows;
 } LbPlaces;
 
 /*
@@ -46,8 +38,8 @@ extern LbDefinition *lb_find_watched(const char *board, char **key);
 
 /*
  * Set what reading with an owner's rights needs, until AtEOXact_GUC() of what
- * is returned: a search_path of PostgreSQL's own, and row_security off, which
- * raises instead of answering from a part of the rows.
+ * is returned: what lb_begin_texts() sets, a search_path of PostgreSQL's own, and
+ * row_security off, which raises instead of answering from a part of the rows.
  */
 extern int	lb_begin_reading(void);
 
@@ -57,12 +49,9 @@ extern int	lb_begin_reading(void);
  * the owner are an error, not fewer rows, after lb_begin_reading().
  */
 extern int	lb_read_places(Oid owner, const char *key, int top,
-						   const int64 *members, int n, LbPlace **places);
+						   char *const *members, int n, LbRow **rows);
 
-/*
- * One of the three numbers of each place, as an array: 0 members, 1 ranks,
- * 2 scores.
- */
-extern Datum lb_places_array(const LbPlaces *state, int number);
+/* The columns last_members, last_ranks and last_scores, as arrays. */
+extern void lb_places_arrays(const LbPlaces *state, Datum *arrays);
 
 #endif							/* LB_WATCH_H */

@@ -478,7 +478,7 @@ check_ledger(void)
 
 	(void) insist("SELECT player_id, sum(score) FROM ("
 				  "SELECT player_id, score FROM player_scores UNION ALL "
-				  "SELECT member, score FROM lb_archive WHERE board = 'global') AS s"
+				  "SELECT member::bigint, score::bigint FROM lb_archive WHERE board = 'global') AS s"
 				  " GROUP BY player_id", NULL, &res);
 	for (int i = 0; i < PQntuples(res); i++)
 	{
@@ -504,8 +504,8 @@ check_ledger(void)
 				   " sum(score) FILTER (WHERE player_id <= %d) AS shown"
 				   " FROM player_score_windows WHERE starts_with(window_key, 'load:')"
 				   " GROUP BY window_key) AS w LEFT JOIN"
-				   " (SELECT board, sum(score) AS score FROM lb_archive"
-				   " WHERE member <= %d GROUP BY board) AS a"
+				   " (SELECT board, sum(score::bigint) AS score FROM lb_archive"
+				   " WHERE member::bigint <= %d GROUP BY board) AS a"
 				   " ON a.board IN (w.key, '*:' || w.key)",
 				   players - HIDDEN, players - HIDDEN);
 	(void) insist(query, NULL, &res);

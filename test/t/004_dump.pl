@@ -67,7 +67,7 @@ sub same
 			FROM lb_watched w JOIN lb_board b ON b.board = w.board AND b.id = w.board_id}),
 		'mine ' . $node->safe_psql($db, 'SELECT current_user') . ', mine 2 ' . $node->safe_psql($db, 'SELECT current_user'),
 		"$what: same watches");
-	ok($node->poll_query_until($db, q{SELECT last_members = ARRAY(SELECT member FROM lb_top(3, 'mine')) AND problem IS NULL
+	ok($node->poll_query_until($db, q{SELECT last_members = ARRAY(SELECT member::text FROM lb_top(3, 'mine')) AND problem IS NULL
 		FROM lb_watched WHERE member IS NULL}), "$what: they are notified");
 	return;
 }

@@ -24,7 +24,7 @@ sub make
 		SELECT lb_create_tables();
 		SELECT lb_open_window('daily', keep => '1000 years');
 		SELECT lb_open_window('weekly', keep => '1000 years');
-		CREATE FUNCTION seen(b text, m bigint, s bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+		CREATE FUNCTION seen(b text, m text, s text[]) RETURNS void LANGUAGE plpgsql AS $$
 		BEGIN
 			FOR i IN 1 .. 6000 LOOP
 				EXIT WHEN (SELECT last_scores = s FROM lb_watched
@@ -105,7 +105,7 @@ is_deeply([ map { $_->{score} } map { @{ $_->{places} } } @got ], [56], 'not wha
 @got = heard('postgres',
 	q{SELECT lb_unwatch('global'), lb_watch_member(1, 'weekly:202615'), lb_watch_member(1)},
 	q{SELECT applied FROM lb_submit(1, 90, at => '2026-04-09')},
-	q{SELECT seen('weekly:202615', 1, '{100}'), seen('global', 1, '{101}')});
+	q{SELECT seen('weekly:202615', '1', '{100}'), seen('global', '1', '{101}')});
 delete $_->{as_of} for @got;
 is_deeply([ sort { $a->{board} cmp $b->{board} } @got ],
 	[ { board => 'global', key => 'global', player_id => 1, old => 5, new => 1, score => 101 },
@@ -113,7 +113,7 @@ is_deeply([ sort { $a->{board} cmp $b->{board} } @got ],
 	'ranks that changed');
 @got = heard('postgres',
 	q{DELETE FROM player_scores WHERE player_id = 1},
-	q{SELECT seen('global', 1, '{NULL}')});
+	q{SELECT seen('global', '1', '{NULL}')});
 is_deeply([ map { [ $_->{old}, $_->{new}, $_->{score} ] } @got ], [ [ 1, undef, undef ] ], 'a member that has left');
 
 # Many changes are few notifications.
@@ -132,7 +132,7 @@ $node->reload;
 @got = heard('postgres',
 	q{SELECT lb_watch('global', 1000)},
 	q{INSERT INTO player_scores (player_id, score) SELECT 1000000000 + g, 9000000000000000000 - g FROM generate_series(1, 1000) g},
-	q{DO $$ BEGIN FOR i IN 1 .. 6000 LOOP EXIT WHEN (SELECT last_members[1] = 1000000001 FROM lb_watched); PERFORM pg_sleep(0.01); END LOOP; END $$});
+	q{DO $$ BEGIN FOR i IN 1 .. 6000 LOOP EXIT WHEN (SELECT last_members[1] = '1000000001' FROM lb_watched); PERFORM pg_sleep(0.01); END LOOP; END $$});
 is(scalar @got, 1, 'one notification for a thousand places');
 ok($got[0]{more}, 'which has been cut');
 cmp_ok(scalar @{ $got[0]{places} }, '>', 50, 'but not to nothing');

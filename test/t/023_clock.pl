@@ -46,7 +46,7 @@ sub works
 		SELECT count(*) FROM lb_submit(1, 10)});
 	ok($node->poll_query_until('postgres', qq{SELECT count(*) = 1 FROM lb_closed WHERE board = 'tourney:$name'}),
 		"$name: a window is closed");
-	ok($node->poll_query_until('postgres', q{SELECT last_scores = ARRAY[lb_score(1)] FROM lb_watched}),
+	ok($node->poll_query_until('postgres', q{SELECT last_scores = ARRAY[lb_score(1)::text] FROM lb_watched}),
 		"$name: what is watched is compared");
 	return;
 }

@@ -69,7 +69,7 @@ all_work('"second one"', 'renamed');
 $session->query_safe(q{SELECT "second one".lb_watch('global', 3)});
 $node->safe_psql('postgres', 'ALTER SCHEMA "second one" RENAME TO third');
 $session->query_safe(q{SELECT third.lb_submit(11, 1000000, boards => '{global}')});
-ok($node->poll_query_until('postgres', q{SELECT last_members[1] = 11 AND problem IS NULL FROM third.lb_watched}),
+ok($node->poll_query_until('postgres', q{SELECT last_members[1] = '11' AND problem IS NULL FROM third.lb_watched}),
 	'the worker goes on');
 all_work('third', 'and again');
 $session->quit;

@@ -145,7 +145,7 @@ safe_as('postgres', "SET leaderboard.enable_index = off; $all; SELECT lb_notify(
 ok($node->poll_query_until('rented', q{SELECT count(*) = 1 FROM public.lb_closed WHERE board OPERATOR(pg_catalog.=) 'cup:1' AND removed_at IS NOT NULL}),
 	'the maintenance worker has been here');
 safe_as('landlord', 'SELECT public.lb_submit(1, 77)', 'something to notify');
-ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(score) FROM public.player_scores)
+ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog.=) (SELECT CAST(pg_catalog.max(score) AS pg_catalog.text) FROM public.player_scores)
 		FROM public.lb_watched WHERE member IS NULL}), 'the notifier has been here');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'nothing planted ran with more rights');
 

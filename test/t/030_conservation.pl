@@ -98,11 +98,11 @@ for my $season (1 .. $seasons)
 kill_worker($_) for (0 .. $workers - 1);
 
 my $sums = q{
-	SELECT (SELECT sum(amount) FROM submitted) = (SELECT sum(score) FROM lb_archive WHERE board = 'global')
+	SELECT (SELECT sum(amount) FROM submitted) = (SELECT sum(score::bigint) FROM lb_archive WHERE board = 'global')
 		+ (SELECT sum(score) FROM player_scores)};
 is($node->safe_psql('postgres', $sums), 't', 'submitted is archived plus current');
 is($node->safe_psql('postgres', 'SELECT count(DISTINCT season) FROM lb_archive'), $seasons, 'every season is archived');
-is($node->safe_psql('postgres', q{SELECT count(*) > 0 FROM lb_archive WHERE place IS NULL AND score <> 0}), 't', 'of hidden players too');
+is($node->safe_psql('postgres', q{SELECT count(*) > 0 FROM lb_archive WHERE place IS NULL AND score <> '0'}), 't', 'of hidden players too');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_verify()'), '0', 'index and table are equal');
 $node->stop;
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|deadlock detected/, 'nothing has crashed, nor waited in a circle');
