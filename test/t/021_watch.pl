@@ -116,6 +116,22 @@ is_deeply([ sort { $a->{board} cmp $b->{board} } @got ],
 	q{SELECT seen('global', '1', '{NULL}')});
 is_deeply([ map { [ $_->{old}, $_->{new}, $_->{score} ] } @got ], [ [ 1, undef, undef ] ], 'a member that has left');
 
+# Members and scores of other types, as JSON has them.
+@got = heard('postgres',
+	q{CREATE TABLE accounts (id uuid PRIMARY KEY, balance numeric(12,2));
+		INSERT INTO accounts SELECT ('00000000-0000-0000-0000-00000000000' || g)::uuid, g FROM generate_series(1, 3) g;
+		SELECT lb_create_board('accounts', 'accounts', member => 'id', rank_by => 'balance DESC'), lb_wait_ready('1 min');
+		SELECT lb_watch('accounts', 1), lb_watch_member_key('00000000000000000000000000000001', 'accounts')},
+	q{UPDATE accounts SET balance = 4.50 WHERE balance = 1},
+	q{SELECT seen('accounts', NULL, '{4.50}'), seen('accounts', '00000000-0000-0000-0000-000000000001', '{4.50}')});
+is_deeply([ sort { ($a->{old} // 0) <=> ($b->{old} // 0) } map { delete $_->{as_of}; $_ } @got ],
+	[ { board => 'accounts', key => 'accounts', more => JSON::PP::false,
+			places => [ { place => 1, rank => 1, player_id => '00000000-0000-0000-0000-000000000001', score => '4.50' } ] },
+		{ board => 'accounts', key => 'accounts', player_id => '00000000-0000-0000-0000-000000000001', old => 3, new => 1,
+			score => '4.50' } ],
+	'a uuid and a numeric');
+$node->safe_psql('postgres', q{SELECT lb_drop_board('accounts'); DROP TABLE accounts});
+
 # Many changes are few notifications.
 $node->append_conf('postgresql.conf', "leaderboard.notify_interval = '2s'");
 $node->reload;
