@@ -22,6 +22,10 @@ SELECT lb_submit_json('{"player_id": 9, "amount": 15, "op": "best", "boards": ["
 SELECT lb_submit_json('{"player_id": 9, "amount": 15, "op": "best", "boards": ["daily"], "match_id": "m", "at": "2026-04-09T12:00:00Z"}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 1, "op": null, "match_id": null, "boards": [], "at": null}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "boards": null, "at": "2026-04-09"}') ->> 'new_score' AS new_score;
+SET leaderboard.json_bigint = string;
+SELECT lb_submit_json('{"player_id": 2, "amount": 0, "boards": ["global"]}'),
+	lb_submit_json('{"player_id": 2, "amount": 0, "boards": []}');
+RESET leaderboard.json_bigint;
 \set VERBOSITY terse
 SELECT lb_submit_json(NULL);
 SELECT lb_submit_json('[]');

@@ -62,6 +62,9 @@ SELECT lb_submit_many_key(ARRAY[u(3), u(2), u(1), u(3), u(9)], '{30,20,1,3,9}',
 	match_ids => '{m,m,m,n,NULL}', at => '2026-04-09');
 SELECT lb_submit_many_key(ARRAY[u(9), u(3), upper(u(3))], '{9,30,3}', match_ids => '{o,m,n}', at => '2026-04-09');
 SELECT lb_submit_json(jsonb_build_object('player_id', u(2), 'amount', 1, 'boards', '["global"]'::jsonb, 'at', '2026-04-09'));
+SET leaderboard.json_bigint = string;
+SELECT lb_submit_json(jsonb_build_object('player_id', u(2), 'amount', 0, 'boards', '["global"]'::jsonb));
+RESET leaderboard.json_bigint;
 SELECT * FROM lb_top_key(10);
 SELECT * FROM lb_top_key(2, 'daily:20260409');
 SELECT player_id, match_id, scores FROM lb_applied ORDER BY 1, 2;

@@ -48,6 +48,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/spi.h"
+#include "reads/json.h"
 #include "reads/read.h"
 #include "service/applied.h"
 #include "service/event.h"
@@ -338,22 +339,26 @@ lb_submit_key(PG_FUNCTION_ARGS)
 }
 
 /*
- * The statement of lb_submit_json(): $1 is its argument.  The player, a number
- * or a string, is returned as it came.  The score is that of
- * "global", which comes first, or else of the first window.  The users'
- * triggers run in it with the caller's search_path, so every name is
- * qualified.
+ * The statement of lb_submit_json(): $1 is its argument, $2 whether numbers are
+ * shown as strings.  Otherwise the player, a number or a string, is returned as it
+ * came.  The score is that of "global", which comes first, or else of the first
+ * window.  The users' triggers run in it with the caller's search_path, so every
+ * name is qualified.
  */
 static const char json_text[] =
 "SELECT pg_catalog.json_build_object("
-"'player_id', $1 OPERATOR(pg_catalog.->) 'player_id', "
-"'new_score', (pg_catalog.array_agg(s.score ORDER BY s.o))[1], "
-"'rank', (pg_catalog.array_agg(s.rank ORDER BY s.o))[1], "
-"'previous_rank', (pg_catalog.array_agg(s.previous_rank ORDER BY s.o))[1], "
-"'applied', COALESCE(pg_catalog.bool_or(s.applied), false), "
+"'player_id', CASE WHEN $2 THEN pg_catalog.to_jsonb($1 OPERATOR(pg_catalog.->>) 'player_id') "
+"ELSE $1 OPERATOR(pg_catalog.->) 'player_id' END, "
+"'new_score', (pg_catalog.array_agg(j.score ORDER BY j.o))[1], "
+"'rank', (pg_catalog.array_agg(j.rank ORDER BY j.o))[1], "
+"'previous_rank', (pg_catalog.array_agg(j.previous_rank ORDER BY j.o))[1], "
+"'applied', COALESCE(pg_catalog.bool_or(j.applied), false), "
 "'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object("
-"'board', s.board, 'score', s.score, 'rank', s.rank, "
-"'previous_rank', s.previous_rank, 'applied', s.applied) ORDER BY s.o), '[]')) "
+"'board', j.board, 'score', j.score, 'rank', j.rank, "
+"'previous_rank', j.previous_rank, 'applied', j.applied) ORDER BY j.o), '[]')) "
+"FROM (SELECT s.board, s.rank, s.previous_rank, s.applied, s.o, "
+"CASE WHEN $2 THEN pg_catalog.to_json(CAST(s.score AS pg_catalog.text)) "
+"ELSE pg_catalog.to_json(s.score) END AS score "
 "FROM ROWS FROM (@.lb_submit_key("
 "$1 OPERATOR(pg_catalog.->>) 'player_id', "
 "CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
@@ -362,7 +367,7 @@ static const char json_text[] =
 "COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()), "
 "CASE WHEN pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' "
 "THEN ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text($1 OPERATOR(pg_catalog.->) 'boards') AS e) END"
-")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)";
+")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)) AS j";
 
 /* Raise 22023 unless it is an object, and has known fields only. */
 static void
@@ -411,8 +416,9 @@ Datum
 lb_submit_json(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[] = {JSONBOID};
-	Datum		values[] = {PG_GETARG_DATUM(0)};
+	static const Oid types[] = {JSONBOID, BOOLOID};
+	Datum		values[] = {PG_GETARG_DATUM(0),
+	BoolGetDatum(lb_json_bigint == LB_JSON_BIGINT_STRING)};
 	bool		isnull = PG_ARGISNULL(0);
 	Datum		answer;
 
@@ -423,7 +429,7 @@ lb_submit_json(PG_FUNCTION_ARGS)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_plan_run(&plan, 0, lb_own_text, json_text, InvalidOid, InvalidOid,
-					   lengthof(types), types, values, isnull ? "n" : NULL);
+					   lengthof(types), types, values, isnull ? "n " : NULL);
 	answer = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						   &isnull);
 	answer = SPI_datumTransfer(answer, false, -1);
