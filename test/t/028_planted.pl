@@ -212,7 +212,8 @@ my %by_type = (
 	'timestamp with time zone' => q{pg_catalog.now()},
 	'double precision' => q{CAST(1 AS pg_catalog.float8)},
 	'name' => q{CAST('id' AS pg_catalog.name)},
-	'regclass' => q{CAST('public.game' AS pg_catalog.regclass)});
+	'regclass' => q{CAST('public.game' AS pg_catalog.regclass)},
+	'regtype[]' => q{CAST('{pg_catalog.int8}' AS pg_catalog.regtype[])});
 
 # Calls of all functions, with all their arguments or only those that have no
 # default.  Some answers differ from run to run.
