@@ -63,6 +63,18 @@ typedef struct Step
 	" (ORDER BY score DESC, at, id) AS r FROM plain) AS s" \
 	" WHERE r IS DISTINCT FROM lb_rank(id, 'plain'))"
 
+#define KEYED_RANKS \
+	"SELECT NOT EXISTS (SELECT FROM (SELECT uid, n, row_number() OVER" \
+	" (ORDER BY score DESC, uid, n) AS r FROM keyed) AS s" \
+	" WHERE r IS DISTINCT FROM lb_rank_key(ROW(uid, n)::text, 'keyed'))"
+
+/* The first of the rows of keyed in their order, as one member and by place. */
+#define KEYED(rows, offset, count) \
+	"(SELECT " rows " FROM (SELECT ROW(uid, n)::text AS member, score FROM keyed" \
+	" ORDER BY score DESC, uid, n OFFSET " #offset " LIMIT " #count ") AS s)"
+#define KEYED_MEMBER(offset) KEYED("member", offset, 1)
+#define KEYED_MEMBERS(offset, count) KEYED("array_agg(member)", offset, count)
+
 static const Step steps[] = {
 	/* Writes. */
 	{"insert", WRITE, NULL,
@@ -114,6 +126,11 @@ static const Step steps[] = {
 		{"BEGIN ISOLATION LEVEL SERIALIZABLE", "UPDATE plain SET score = score + 2 WHERE id < 9",
 		"UPDATE other SET score = score + 1", "COMMIT"},
 	NULL},
+	{"keys of several columns", WRITE, NULL,
+		{"INSERT INTO keyed SELECT md5(i::text)::uuid, i, i / 4.0 FROM generate_series(501, 510) AS i",
+			"UPDATE keyed SET score = score + 0.25 WHERE n % 2 = 0",
+		"DELETE FROM keyed WHERE n > 500"},
+	"DELETE FROM keyed WHERE n > 500"},
 	{"default tables", WRITE, NULL,
 		{"UPDATE player_scores SET score = score + 5 WHERE player_id < 4",
 			"INSERT INTO player_score_windows VALUES (1, 'weekly:209901', 5) ON CONFLICT (player_id, window_key)"
@@ -154,6 +171,34 @@ static const Step steps[] = {
 		{"SELECT NOT EXISTS (SELECT FROM lb_ranks(ARRAY[1, 2, 3, 7, 99999], 'plain') AS l LEFT JOIN (SELECT id, row_number() OVER (ORDER BY score DESC, at, id) AS r FROM plain) AS s ON id = member WHERE l.rank IS DISTINCT FROM r)",
 		"SELECT (SELECT array_agg(member ORDER BY place) FROM lb_among(ARRAY[1, 2, 3, 7, 99999], 'plain')) = (SELECT array_agg(id ORDER BY score DESC, at, id) FROM plain WHERE id IN (1, 2, 3, 7))"},
 	NULL},
+	{"twins: one member", READ, NULL,
+		{KEYED_RANKS,
+			"SELECT lb_score_key(" KEYED_MEMBER(3) ", 'keyed') = " KEYED("score::text", 3, 1),
+			"SELECT lb_percentile_key(" KEYED_MEMBER(0) ", 'keyed') = 100",
+			"SELECT (p.rank, p.score, p.total) = (4, " KEYED("score::text", 3, 1) ", 20) FROM lb_player_key(" KEYED_MEMBER(3) ", 'keyed') AS p",
+		"SELECT lb_rank_json_key(" KEYED_MEMBER(3) ", 'keyed', 2) ->> 'score' = " KEYED("score::text", 3, 1)},
+	NULL},
+	{"twins: lists", READ, NULL,
+		{"SELECT (SELECT array_agg(member) FROM lb_top_key(10, 'keyed', 3)) = " KEYED_MEMBERS(3, 10),
+			"SELECT (SELECT member FROM lb_at_key(4, 'keyed')) = " KEYED_MEMBER(3),
+			"SELECT (SELECT array_agg(member) FROM lb_around_key(" KEYED_MEMBER(5) ", 'keyed', 2)) = " KEYED_MEMBERS(3, 5),
+			"SELECT (SELECT array_agg(member) FROM lb_ranks_key(" KEYED_MEMBERS(3, 10) ", 'keyed')) = " KEYED_MEMBERS(3, 10),
+			"SELECT (SELECT array_agg(member) FROM lb_among_key(" KEYED_MEMBERS(3, 10) ", 'keyed')) = " KEYED_MEMBERS(3, 10),
+		"SELECT lb_top_json(2, 'keyed') #>> '{entries,1,score}' = " KEYED("score::text", 1, 1)},
+	NULL},
+	{"twins: counts", READ, NULL,
+		{"SELECT lb_count_between_key('1.5', '4', 'keyed') = (SELECT count(*) FROM keyed WHERE score BETWEEN 1.5 AND 4)",
+			"SELECT lb_rank_of_score_key('2.5', 'keyed') = (SELECT rank(2.5) WITHIN GROUP (ORDER BY score DESC) FROM keyed)",
+			"SELECT lb_score_at_percentile_key(40, 'keyed') = (SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY score) FROM keyed)::text",
+			"SELECT (SELECT sum(members) FROM lb_histogram_key(5, 'keyed')) = (SELECT count(*) FROM keyed)",
+		"SELECT lb_estimate_memory_key(1000, '{numeric}', '{uuid,integer}') > 0"},
+	NULL},
+	{"twins: by query", READ, NULL,
+		{"BEGIN", "UPDATE keyed SET score = score + 3 WHERE n % 3 = 0", KEYED_RANKS,
+			"SET LOCAL leaderboard.enable_index = off", KEYED_RANKS,
+			"SELECT (SELECT array_agg(member) FROM lb_top_key(10, 'keyed', 3)) = " KEYED_MEMBERS(3, 10),
+		"ROLLBACK"},
+	NULL},
 	{"own changes", READ, NULL,
 		{"BEGIN", "UPDATE plain SET score = score + 3 WHERE id % 3 = 0",
 			RIGHT_RANKS, "SAVEPOINT a", "DELETE FROM plain WHERE id < 4", RIGHT_RANKS,
@@ -189,7 +234,7 @@ static const Step steps[] = {
 		"SELECT lb_window_key('daily', '2026-01-01') = 'daily:20260101'"},
 	NULL},
 	{"verify", READ, NULL,
-		{"SELECT count(*) = 0 FROM lb_verify()", "SELECT count(*) = 0 FROM lb_verify('fam')",
+		{"SELECT count(*) = 0 FROM lb_verify_key()", "SELECT count(*) = 0 FROM lb_verify('fam')",
 		"SELECT lb_wait_ready('10 s')"},
 	NULL},
 
@@ -238,6 +283,11 @@ static const Step steps[] = {
 		{"SELECT lb_submit_many(ARRAY[1, 2, 3, 901], ARRAY[1, 2, 3, 4]) > 0",
 		"SELECT lb_submit_many(ARRAY[1, 1, 2], ARRAY[1, 2, 3], 'best', ARRAY['a', 'b', 'c']) >= 0"},
 	"DELETE FROM player_scores WHERE player_id = 901"},
+	{"submit as text", MANAGE, NULL,
+		{"SELECT count(*) > 0 FROM lb_submit_key('3', 5)", "SELECT count(*) > 0 FROM lb_submit_key('900', 5, 'best', 'match 2')",
+			"SELECT lb_submit_many_key(ARRAY['1', '1', '901'], ARRAY[1, 2, 3], 'best', ARRAY['d', 'e', 'f']) >= 0",
+		"SELECT lb_hide_key('3') > 0", "SELECT lb_show_key('3') > 0"},
+	"DELETE FROM player_scores WHERE player_id > 899; SELECT lb_show(3)"},
 	{"windows", MANAGE, NULL,
 		{"SELECT lb_open_window('hourly') IS NOT NULL", "SELECT count(*) > 0 FROM lb_submit(3, 5)",
 		"SELECT lb_count('hourly') >= 0", "SELECT lb_close_window('hourly')"},
@@ -252,12 +302,20 @@ static const Step steps[] = {
 	{"a season", MANAGE, NULL,
 		{"SELECT lb_close_season('global', 'season ' || clock_timestamp()) > 0",
 			"SELECT count(*) >= 0 FROM lb_archive_top('global', 3)",
+			"SELECT count(*) >= 0 FROM lb_archive_top_key('global', 3)",
 		"SELECT lb_maintain() IS NOT NULL"},
 	NULL},
 	{"watching", MANAGE, NULL,
 		{"SELECT lb_watch('global', 3)", "SELECT lb_watch_member(3)", "UPDATE player_scores SET score = score + 1",
 		"SELECT lb_notify() >= 0", "SELECT lb_unwatch_member(3) IS NOT NULL", "SELECT lb_unwatch('global') IS NOT NULL"},
 	"DO 'BEGIN PERFORM lb_unwatch_member(3); PERFORM lb_unwatch(''global''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
+	{"watching keys", MANAGE, NULL,
+		{"SELECT lb_watch('keyed', 3)", "SELECT lb_watch_member_key(" KEYED_MEMBER(19) ", 'keyed')",
+			"UPDATE keyed SET score = 100 - score", "SELECT lb_notify() >= 0",
+			"SELECT lb_unwatch_member_key(member, board) FROM lb_watched WHERE member IS NOT NULL",
+		"SELECT lb_unwatch('keyed') IS NOT NULL"},
+	"DO 'BEGIN PERFORM lb_unwatch_member_key(member, board) FROM lb_watched WHERE member IS NOT NULL;"
+	" PERFORM lb_unwatch(''keyed''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 };
 
 #define NSTEPS ((int) (sizeof(steps) / sizeof(steps[0])))
@@ -370,6 +428,9 @@ set_up(void)
 	must("CREATE TABLE other (id bigint PRIMARY KEY, score bigint);"
 		 "INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('other', 'other', 'id', 'score DESC')");
+	must("CREATE TABLE keyed (uid uuid, n integer, score numeric(6,2), PRIMARY KEY (uid, n));"
+		 "INSERT INTO keyed SELECT md5(i::text)::uuid, i, i % 6 / 4.0 FROM generate_series(1, 20) AS i;"
+		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n', 'score DESC')");
 	must("INSERT INTO player_scores SELECT i, i * 7 % 31, '2026-01-01' FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_open_window('daily')");
 }
@@ -384,6 +445,7 @@ static const char *const answers[] = {
 	"SELECT NOT EXISTS (SELECT FROM (SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r"
 	" FROM player_scores WHERE to_jsonb(player_scores) ->> 'ranked' IS DISTINCT FROM 'false') AS s"
 	" WHERE r IS DISTINCT FROM lb_rank(player_id))",
+	KEYED_RANKS,
 	"SELECT lb_count('plain') = (SELECT count(*) FROM plain) AND lb_count('other') = (SELECT count(*) FROM other)"
 	" AND lb_count('parts') = (SELECT count(*) FROM parts)"
 };
@@ -424,7 +486,7 @@ static void
 check_boards(const char *after)
 {
 	wait_ready(after);
-	if (!is_true("SELECT count(*) = 0 FROM lb_verify()"))
+	if (!is_true("SELECT count(*) = 0 FROM lb_verify_key()"))
 		problem("lb_verify() finds something after %s", after);
 }
 
@@ -667,7 +729,7 @@ check_given_back(void)
 		" WHERE datname = current_database()";
 	double		end = now() + 60;
 
-	must("DROP TABLE plain, fam, parts, other, player_scores,"
+	must("DROP TABLE plain, fam, parts, other, keyed, player_scores,"
 		 " player_score_windows CASCADE");
 	while (!is_true(used) && now() < end)
 		usleep(100000);
