@@ -209,11 +209,36 @@ SELECT lb_drop_board('times');
 SELECT lb_create_board('times', 'times', 'n, at', rank_by => 'shown');
 SELECT lb_close_season('times', 'second');
 SELECT lb_close_season('times', 'third', reset_to => NULL);
+SELECT * FROM lb_verify_key();
+SELECT lb_drop_board('times');
+
+-- Windows of members that cannot be players: of two columns, and of a type whose
+-- text can be read in two ways.  Rows that are not ranked go too.
+CREATE TABLE results (at timestamptz, n integer, window_key text, score real, PRIMARY KEY (at, n, window_key),
+	UNIQUE (at, window_key));
+SET timezone = 'Asia/Kolkata';
+SELECT lb_create_board('*', 'results', 'at, n', rank_by => 'score DESC', board_column => 'window_key');
+SELECT lb_open_window('cup:1', starts => '2026-04-01', ends => '2026-05-01', keep => '0', late => '0');
+INSERT INTO results VALUES ('2026-04-09 12:00+00', 1, 'cup:1', 0.1), ('2026-04-09 12:00+02', 2, 'cup:1', 1e30),
+	('2026-04-10 12:00+00', 3, 'cup:1', NULL);
+SELECT lb_wait_ready('30 s');
+SELECT closed, archived, removed FROM lb_maintain();
+SELECT rank, member, score FROM lb_archive_top_key('cup:1');
+SELECT lb_drop_board('*');
+INSERT INTO results VALUES ('2026-04-09 12:00+00', 1, 'cup:2', 0.1), ('2026-04-09 12:00+02', 2, 'cup:2', 1e30),
+	('2026-04-10 12:00+00', 3, 'cup:2', NULL);
+SELECT lb_create_board('*', 'results', 'at', rank_by => 'score DESC', board_column => 'window_key');
+SELECT lb_open_window('cup:2', starts => '2026-04-01', ends => '2026-05-01', keep => '0', late => '0');
+SELECT lb_wait_ready('30 s');
+SELECT * FROM lb_top_key(3, 'cup:2');
+SELECT closed, archived, removed FROM lb_maintain();
+SELECT rank, member, score FROM lb_archive_top_key('cup:2');
+SELECT count(*) FROM results;
+SELECT * FROM lb_verify_key();
+SELECT lb_drop_board('*');
+DROP TABLE times, results;
 RESET datestyle;
 RESET timezone;
 RESET extra_float_digits;
-SELECT * FROM lb_verify_key();
-SELECT lb_drop_board('times');
-DROP TABLE times;
 DROP FUNCTION u(integer);
 TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_archive, lb_archive_source, lb_season;

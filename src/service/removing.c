@@ -36,6 +36,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/spi.h"
+#include "reads/read.h"
 #include "reads/text.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
@@ -399,6 +400,7 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	0, NULL};
 	int			asked = 0;
 	int			removed = 0;
+	int			nestlevel;
 
 	/* Several columns are not an array's elements; the other way finds all. */
 	if (defn->nmember > 1)
@@ -408,6 +410,7 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	}
 	values[0] = Int32GetDatum(max_rows);
 	values[1] = lb_window_board(key);
+	nestlevel = lb_begin_texts();
 	(void) lb_own_run(&plan,
 					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
 					  2, types, values, NULL);
@@ -419,6 +422,10 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 						  TYPALIGN_INT, &elements, NULL, &asked);
 		for (int i = 0; i < asked; i++)
 			elements[i] = lb_value_from_text(type, elements[i]);
+	}
+	AtEOXact_GUC(true, nestlevel);
+	if (!isnull)
+	{
 		values[1] = CStringGetTextDatum(key);
 		deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 								defn->from_name,
