@@ -407,9 +407,12 @@ SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 7, 'bes
 SELECT lb_submit_many('{1,2}', '{1,2}');
 SELECT lb_hide(2), lb_show(2);
 -- Policies do not apply to a superuser, though they do to the owner.
+-- PostgreSQL 17 tells of ALTER TABLE ... ROW LEVEL SECURITY as it does of triggers.
 ALTER TABLE player_scores ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT lb_wait_ready();
 SELECT split_part(board, ':', 1) AS board, score, rank FROM lb_submit(1, 5, boards => '{global}');
 ALTER TABLE player_scores DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
+SELECT lb_wait_ready();
 -- Another role's submit is that role's own statement.
 GRANT SELECT, INSERT, UPDATE ON player_scores, player_score_windows TO regress_lb_reader;
 SET ROLE regress_lb_reader;

@@ -50,7 +50,9 @@ RESET leaderboard.enable_index;
 -- learns of these only.
 CREATE ROLE lb_stranger;
 SET ROLE lb_stranger;
+\set SHOW_CONTEXT never
 SELECT lb_rank(3, 'contry:FR');
+\set SHOW_CONTEXT errors
 RESET ROLE;
 GRANT SELECT ON w TO lb_stranger;
 ALTER TABLE w ENABLE ROW LEVEL SECURITY;

@@ -202,7 +202,9 @@ SELECT * FROM round();
 SELECT member, problem FROM lb_watched ORDER BY member NULLS FIRST;
 SAVEPOINT a;
 SET LOCAL ROLE regress_lb_owner;
+\set SHOW_CONTEXT never
 SELECT lb_watch('mine', 1);
+\set SHOW_CONTEXT errors
 ROLLBACK;
 -- A role that is gone.
 BEGIN;

@@ -67,7 +67,7 @@ lb_find_by_name(void *const *rows, int n, size_t offset, const char *name,
 
 	if (n == 0)
 		return NULL;
-	found = bsearch(&key, rows, n, sizeof(void *), lb_name_key_cmp);
+	found = bsearch(&key, (void *) rows, n, sizeof(void *), lb_name_key_cmp);
 	return found == NULL ? NULL : *found;
 }
 

@@ -11,6 +11,7 @@ CREATE TABLE lbt_windows (
 	realm bigint,
 	score integer,
 	ok boolean,
+	speed real,
 	UNIQUE (player_id, window_key),
 	UNIQUE (player_id, nation),
 	UNIQUE (player_id, guild),
@@ -115,8 +116,8 @@ SELECT pg_temp.error_is(
 	$$SELECT lb_create_board('*', 'lbt_windows', board_column => 'guild')$$,
 	'.....', '*', 'there is one family * at most');
 SELECT pg_temp.error_is(
-	$$SELECT lb_create_board('lbt_x', 'lbt_windows', board_column => 'ok')$$,
-	'.....', '"ok"', 'a boolean is no board column');
+	$$SELECT lb_create_board('lbt_x', 'lbt_windows', board_column => 'speed')$$,
+	'.....', '"speed"', 'a float is no board column');
 SELECT is_empty($$SELECT * FROM lb_verify('lbt_nation')$$,
 	'one family agrees with its table');
 

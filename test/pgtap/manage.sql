@@ -6,9 +6,9 @@ CREATE TABLE lbt_manage (
 	player_id bigint PRIMARY KEY,
 	other bigint,
 	part bigint,
-	name text,
+	name char(10),
 	score bigint,
-	ratio double precision,
+	pause interval,
 	amount numeric,
 	ok boolean,
 	updated_at timestamptz,
@@ -55,9 +55,9 @@ FROM (VALUES
 	('score -- best', '0A000', 'comments', true),
 	('nonsense DESC', '42703', '"nonsense"', false),
 	('"Score"', '42703', '"Score"', false),
-	('ratio', '42804|0A000', '"ratio"', false),
+	('pause', '42804|0A000', '"pause"', false),
 	('amount DESC', '42804|0A000', '"amount"', false),
-	('updated_at', '42804|0A000', '"updated_at"', false),
+	('name', '42804|0A000', '"name"', false),
 	('score, name', '42804|0A000', '"name"', false))
 	x (rank_by, state, contains, hint)
 WHERE x.contains NOT IN ('NULLS', 'USING', 'COLLATE');
