@@ -198,7 +198,7 @@ EXCEPTION WHEN object_not_in_prerequisite_state THEN
 	RETURN hint;
 END $$;
 SELECT is(pg_temp.hint_of($$SELECT lb_create_board('lbt_m', 'lbt_collated',
-	board_column => 'part')$$), 'Give column "part" a deterministic collation.',
+	board_column => 'part')$$), 'Give its text columns deterministic collations.',
 	'the hint is about the collation');
 DROP TABLE lbt_collated;
 \else

@@ -87,6 +87,8 @@ for my $case ([ 'player_scores', 'global', 'lb_rank(1)' ], [ 'p2', 'p', q{lb_ran
 	list($table, "INSERT INTO pg_dist_partition VALUES ('$table', 'h')");
 	$node->safe_psql('postgres', "UPDATE $table SET score = score + 1 WHERE player_id % 3 = 0");
 	is($session->query("SELECT lb_stat_reset(); SELECT $read IS NULL; SELECT pg_sleep(0) IS NULL"), "\nf\nf", "$table: it reads again");
+	# A build that was asked for finds out, too.
+	ok($node->poll_query_until('postgres', qq{SELECT state = 'offline' FROM lb_stat_board WHERE board = '$board'}), "$table: offline");
 	is( $session->query("SELECT state, reason, query_offline > 0 FROM lb_stat_board WHERE board = '$board'"),
 		'offline|another engine keeps the rows of the table|t', "$table: answered by the query");
 	$session->quit;
