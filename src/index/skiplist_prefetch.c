@@ -50,8 +50,11 @@ guess_slot(const Block *leaf, uint32 hash)
 	return matches == 0 ? -1 : from + lb_lowest_bit(matches);
 }
 
-/* Prefetch the first nwords words of a key, and its member. */
-static inline void
+/*
+ * Prefetch the first nwords words of a key, and its member.  Always inlined: gcc
+ * drops calls of a function that does nothing but prefetch.
+ */
+static pg_attribute_always_inline void
 prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords)
 {
 	const int64 *word = leaf_words(leaf, 0) + slot;
