@@ -51,9 +51,13 @@ typedef size_t Size;
 #if defined(__GNUC__) || defined(__clang__)
 #define pg_attribute_always_inline __attribute__((always_inline)) inline
 #define pg_attribute_unused() __attribute__((unused))
+#define pg_noinline __attribute__((noinline))
+#define unlikely(x) __builtin_expect((x) != 0, 0)
 #else
 #define pg_attribute_always_inline inline
 #define pg_attribute_unused()
+#define pg_noinline
+#define unlikely(x) ((x) != 0)
 #endif
 
 #endif							/* POSTGRES_H */

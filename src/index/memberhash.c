@@ -406,7 +406,7 @@ typedef struct Rehash
 {
 	const LbMem *mem;
 	LbHash		new;
-}			Rehash;
+} Rehash;
 
 /* Enter an entry into the new table; false if there is no memory. */
 static bool

@@ -18,11 +18,10 @@ lb_make_shape(const uint8 *columns, int nrank, int ncolumns)
 	Assert(nrank >= 1 && nrank < ncolumns && ncolumns <= LB_MAX_KEY_COLUMNS);
 	for (int i = 0; i < ncolumns; i++)
 	{
-		bool text = columns[i] >= LB_TEXT;
-		int			words = text ? LB_INLINE_TEXT_WORDS : columns[i];
+		bool		varies = columns[i] >= LB_TEXT;
+		int			words = varies ? LB_INLINE_TEXT_WORDS : columns[i];
 
-		texts += text;
-
+		texts += varies;
 		width += words;
 		if (i >= nrank)
 			shape.member_words += (uint8) words;

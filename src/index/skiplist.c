@@ -142,6 +142,7 @@ lb_index_free(const LbMem *mem, LbIndex *index)
 			lb_block_free(mem, &index->chunks, ref, LB_MAX_ORDER);
 		}
 	}
+	lb_cells_free(mem, &index->cells);
 	lb_hash_free(mem, &index->hash);
 	Assert(index->chunks == 0);
 	shape = index->shape;
@@ -159,8 +160,8 @@ lb_index_estimate(uint64 members, const LbShape *shape, int key_words)
 
 	if (members == 0)
 		return 0;
-	if (lb_shape_varies(shape) && key_words > width - 1)
-		bytes += members * (uint64) (key_words - width + 1) * sizeof(int64);
+	if (lb_shape_varies(shape) && key_words >= width)
+		bytes += lb_cells_estimate(members, key_words - (width - 1));
 	if (members <= cap)
 	{
 		while ((uint64) leaf_capacity(width, order) < members)
@@ -183,18 +184,22 @@ lb_index_estimate(uint64 members, const LbShape *shape, int key_words)
  *--------------------------------------------------------------------------
  */
 
-bool
-lb_index_lookup(const LbArena *arena, const LbIndex *index,
-				const int64 *member, int64 *key, LbCursor *cursor)
+/* lb_index_lookup; texts is what lb_shape_varies says. */
+static pg_attribute_always_inline bool
+look_up(const LbArena *arena, const LbIndex *index, const int64 *words,
+		int64 *key, LbCursor *cursor, bool texts)
 {
 	const Block *leaf;
 	int			slot;
 
-	leaf = find_member(arena, index, member,
-					   member_hash(arena, index, member), &slot);
+	leaf = find_member(arena, index, make_member(arena, index, words, texts),
+					   &slot);
 	if (leaf == NULL)
 		return false;
-	block_get_key(leaf, slot, key);
+	if (texts)
+		(void) lb_text_get_words(arena, leaf, slot, LB_MAX_KEY_WORDS, key);
+	else
+		block_get_key(leaf, slot, key);
 
 	/*
 	 * A caller without a cursor probably calls lb_index_spans next, which
@@ -210,6 +215,22 @@ lb_index_lookup(const LbArena *arena, const LbIndex *index,
 	return true;
 }
 
+static pg_noinline bool
+look_up_text(const LbArena *arena, const LbIndex *index, const int64 *member,
+			 int64 *key, LbCursor *cursor)
+{
+	return look_up(arena, index, member, key, cursor, true);
+}
+
+bool
+lb_index_lookup(const LbArena *arena, const LbIndex *index,
+				const int64 *member, int64 *key, LbCursor *cursor)
+{
+	if (unlikely(lb_shape_varies(&index->shape)))
+		return look_up_text(arena, index, member, key, cursor);
+	return look_up(arena, index, member, key, cursor, false);
+}
+
 void
 lb_index_spans(const LbArena *arena, const LbIndex *index,
 			   const int64 *prefix, int nwords, bool inclusive,
@@ -217,14 +238,13 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 {
 	Span		before = {0, 0};
 
-	Assert(nwords >= 1 && nwords <= index->shape.width);
 	if (index->height > 0)
 	{
 		const Block *leaf;
 		LbPath		path;
 
-		leaf = descend(arena, index, make_bound(prefix, nwords, inclusive),
-					   NULL, &path, &before);
+		leaf = find_place(arena, index,
+						  make_bound(prefix, nwords, inclusive), NULL, &path, &before);
 		before.members += (uint64) path.slot[0];
 		if (distinct != NULL)
 			before.distinct += leaf_distinct(leaf, 0, path.slot[0]);
@@ -281,13 +301,12 @@ lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 	const Block *leaf;
 	LbPath		path;
 
-	Assert(nwords >= 1 && nwords <= index->shape.width);
 	cursor->leaf = LB_NONE;
 	cursor->slot = 0;
 	if (index->height == 0)
 		return false;
-	leaf = descend(arena, index, make_bound(prefix, nwords, false), NULL,
-				   &path, NULL);
+	leaf = find_place(arena, index, make_bound(prefix, nwords, false), NULL,
+					  &path, NULL);
 	if (path.slot[0] < leaf->count)
 	{
 		cursor->leaf = path.ref[0];
@@ -304,9 +323,8 @@ lb_cursor_key(const LbArena *arena, const LbIndex *index,
 {
 	const Block *leaf = block_ptr(arena, cursor->leaf);
 
-	(void) index;
 	Assert(cursor->slot >= 0 && cursor->slot < leaf->count);
-	block_get_key(leaf, cursor->slot, key);
+	leaf_get_key(arena, index, leaf, cursor->slot, key);
 }
 
 bool

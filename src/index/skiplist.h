@@ -9,12 +9,18 @@
  * comment says so.  None raises and none allocates process-local memory, so all
  * may be called after the commit record.
  *
+ * Keys and members are whole, their words one after the other.  Without texts a
+ * key has shape.width words.  With texts its words tell where it ends (shape.h),
+ * and a place for a key has room for LB_MAX_KEY_WORDS; what is behind a shorter
+ * key is not defined.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef LB_SKIPLIST_H
 #define LB_SKIPLIST_H
 
 #include "index/arena.h"
+#include "index/cell.h"
 #include "index/memberhash.h"
 #include "index/shape.h"
 
@@ -32,8 +38,9 @@ typedef struct LbIndex
 	LbRef		last;			/* rightmost leaf block */
 	uint64		members;
 	uint64		distinct;		/* distinct scores */
-	uint64		chunks;			/* memory of the blocks without the hash, in
-								 * units of LB_CHUNK_SIZE */
+	uint64		chunks;			/* memory of the blocks, in units of
+								 * LB_CHUNK_SIZE */
+	LbCells		cells;			/* words of keys with texts */
 	LbHash		hash;			/* member -> leaf; empty in a small index,
 								 * whose leaves are searched */
 } LbIndex;
@@ -63,7 +70,7 @@ typedef struct LbBulk
 	uint64		expected;		/* keys */
 	int			height;			/* levels so far */
 	LbRef		open[LB_MAX_HEIGHT];	/* rightmost block of each level */
-	int64		last[LB_MAX_WIDTH]; /* last key added */
+	int64		last[LB_MAX_KEY_WORDS]; /* last key added */
 } LbBulk;
 
 /* Make an empty index without memory. */
@@ -95,7 +102,7 @@ extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
 								 const LbPath *new_hint);
 
 /*
- * Copy the key of member to key, and its place to cursor if that is not NULL.
+ * Copy the key of a member to key, and its place to cursor if that is not NULL.
  * Returns false if the member is not in the index.
  */
 extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
@@ -114,8 +121,8 @@ typedef struct LbLookups
 	int			n;				/* members, at most LB_PREFETCH_KEYS */
 	const int64 *members;		/* member_stride words apart */
 	int			member_stride;
-	int			nwords;			/* how many words of the keys are wanted; at
-								 * most key_stride */
+	int			nwords;			/* so many words of each key are wanted, or
+								 * all if it has fewer; at most key_stride */
 	int			key_stride;
 	int64	   *keys;			/* gets the keys, key_stride words apart */
 	bool	   *found;			/* gets whether each member is there; if not,
@@ -143,7 +150,8 @@ extern void lb_index_prefetch_changes(const LbArena *arena,
 /*
  * Count the entries, and the distinct scores, that come before prefix, the first
  * nwords words of a key (1 .. width).  If inclusive, also those that begin with
- * it.  members and distinct may be NULL.
+ * it.  With texts, nwords is 1 for a score alone, or width for a whole key of any
+ * length.  members and distinct may be NULL.
  */
 extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
 						   const int64 *prefix, int nwords, bool inclusive,
@@ -197,11 +205,12 @@ extern LbResult lb_bulk_finish(LbBulk *bulk);
 /* Free all memory and leave an empty index of the same width. */
 extern void lb_index_free(const LbMem *mem, LbIndex *index);
 
-/* Memory of the index in bytes, hash included. */
+/* Memory of the index in bytes, cells and hash included. */
 static inline uint64
 lb_index_bytes(const LbIndex *index)
 {
-	return (index->chunks + index->hash.chunks) * LB_CHUNK_SIZE;
+	return (index->chunks + index->cells.chunks + index->hash.chunks) *
+		LB_CHUNK_SIZE;
 }
 
 /*

@@ -116,20 +116,24 @@ lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
 	return LB_OK;
 }
 
-LbResult
-lb_bulk_add(LbBulk *bulk, const int64 *key)
+/*
+ * Append a key of nwords words to the open leaf; stored is what the block holds of
+ * it.  texts is what lb_shape_varies says.
+ */
+static pg_attribute_always_inline LbResult
+bulk_append(LbBulk *bulk, const int64 *key, int nwords, const int64 *stored,
+			bool texts)
 {
 	LbArena    *arena = bulk->mem->arena;
-	int			width = bulk->index->shape.width;
 	Block	   *leaf = NULL;
 	bool		continues = false;
 	int			i = 0;
 
 	if (bulk->height > 0)
 	{
-		while (i < width && key[i] == bulk->last[i])
+		while (i < nwords && key[i] == bulk->last[i])
 			i++;
-		if (i == width || key[i] < bulk->last[i])
+		if (i == nwords || key[i] < bulk->last[i])
 			return LB_EXISTS;
 		continues = i > 0;
 
@@ -148,14 +152,33 @@ lb_bulk_add(LbBulk *bulk, const int64 *key)
 			return LB_NOMEM;
 		leaf->continues = continues;
 	}
-	block_set_key(leaf, leaf->count, key);
+	block_set_key(leaf, leaf->count, stored);
 	leaf_tags(leaf)[leaf->count] =
-		hash_tag(member_hash(arena, bulk->index,
-							 key_member(bulk->index, key)));
+		hash_tag(key_hash(arena, bulk->index, key, texts));
 	leaf->count++;
-	for (i = 0; i < width; i++)
+	for (i = 0; i < nwords; i++)
 		bulk->last[i] = key[i];
 	return LB_OK;
+}
+
+/* lb_bulk_add for keys with texts. */
+static pg_noinline LbResult
+bulk_add_text(LbBulk *bulk, const int64 *key)
+{
+	int64		stored[LB_MAX_WIDTH];
+
+	if (!lb_text_store(bulk->mem, bulk->index, key, 0, stored))
+		return LB_NOMEM;
+	return bulk_append(bulk, key, lb_key_words(&bulk->index->shape, key),
+					   stored, true);
+}
+
+LbResult
+lb_bulk_add(LbBulk *bulk, const int64 *key)
+{
+	if (unlikely(lb_shape_varies(&bulk->index->shape)))
+		return bulk_add_text(bulk, key);
+	return bulk_append(bulk, key, bulk->index->shape.width, key, false);
 }
 
 /* The last block of a level may be nearly empty: fill it from its neighbour. */
@@ -189,11 +212,7 @@ hash_leaf(const LbMem *mem, LbIndex *index, LbRef ref)
 	uint32		hashes[LB_PAGE_SIZE / (2 * sizeof(int64))];
 	int			i;
 
-	for (i = 0; i < leaf->count; i++)
-	{
-		hashes[i] = leaf_hash(arena, index, leaf, i);
-		lb_hash_prefetch(arena, &index->hash, hashes[i]);
-	}
+	leaf_hashes(arena, index, leaf, 0, leaf->count, hashes);
 	if (leaf->next != LB_NONE)
 		prefetch_words(block_ptr(arena, leaf->next), LB_PAGE_SIZE / 8);
 	for (i = 0; i < leaf->count; i++)

@@ -23,7 +23,7 @@
 #include "index/skiplist_internal.h"
 
 /*
- * Find the leaf and slot where key is or belongs.  path gets the path there,
+ * Find the leaf and slot where a key is or belongs.  path gets the path there,
  * through the links whose key is not above this one.  hint is NULL, or where
  * that path may lead.
  */
@@ -31,14 +31,23 @@ static inline Block *
 descend_to_key(const LbArena *arena, const LbIndex *index, const int64 *key,
 			   const LbPath *hint, LbPath *path)
 {
+	Bound		bound = make_bound(key, index->shape.width, true);
 	const Block *leaf;
 
-	leaf = descend(arena, index, make_bound(key, index->shape.width, true), hint,
-				   path, NULL);
-
 	/* The slot is behind the key itself, if that is there. */
-	if (path->slot[0] > 0 && leaf_has_key(leaf, path->slot[0] - 1, key))
-		path->slot[0]--;
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		leaf = lb_text_descend(arena, index, bound, hint, path, NULL);
+		if (path->slot[0] > 0 &&
+			lb_text_has_key(arena, index, leaf, path->slot[0] - 1, key))
+			path->slot[0]--;
+	}
+	else
+	{
+		leaf = descend(arena, index, bound, hint, path, NULL);
+		if (path->slot[0] > 0 && leaf_has_words(leaf, path->slot[0] - 1, key))
+			path->slot[0]--;
+	}
 	return (Block *) leaf;
 }
 
@@ -62,11 +71,7 @@ members_moved(const LbArena *arena, const LbIndex *index, const Block *leaf,
 		int			batch = Min(n, 32);
 		int			i;
 
-		for (i = 0; i < batch; i++)
-		{
-			hashes[i] = leaf_hash(arena, index, leaf, slot + i);
-			lb_hash_prefetch(arena, &index->hash, hashes[i]);
-		}
+		leaf_hashes(arena, index, leaf, slot, batch, hashes);
 		for (i = 0; i < batch; i++)
 		{
 			bool		found pg_attribute_unused();
@@ -515,8 +520,8 @@ score_before(const LbArena *arena, const Block *leaf, int64 *score)
 }
 
 /*
- * Put a key into the leaf of a path, which has room.  Returns what to add to the
- * spans of the path.
+ * Put a key, as blocks store it, into the leaf of a path, which has room.
+ * Returns what to add to the spans of the path.
  */
 static Span
 insert_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
@@ -602,12 +607,24 @@ remove_entry(const LbArena *arena, LbIndex *index, const LbPath *path,
  *--------------------------------------------------------------------------
  */
 
+/* Undo an insert for which there is no memory; key is as blocks store it. */
+static LbResult
+give_up(const LbMem *mem, LbIndex *index, const int64 *key)
+{
+	if (lb_shape_varies(&index->shape))
+		lb_text_forget(mem, index, key[index->shape.width - 1]);
+	if (index->members == 0)
+		lb_index_free(mem, index);
+	return LB_NOMEM;
+}
+
 LbResult
 lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 {
 	LbArena    *arena = mem->arena;
-	const int64 *member = key_member(index, key);
-	uint32		hash = member_hash(arena, index, member);
+	Member		member = key_member(arena, index, key);
+	const int64 *words = key;
+	int64		stored[LB_MAX_WIDTH];
 	Block	   *leaf;
 	LbPath		path;
 	int			slot;
@@ -627,17 +644,23 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 	}
 
 	/* The descent overlaps with fetching the hash's cache lines. */
-	lb_hash_prefetch(arena, &index->hash, hash);
+	lb_hash_prefetch(arena, &index->hash, member.hash);
 	leaf = descend_to_key(arena, index, key, NULL, &path);
-	if (find_member(arena, index, member, hash, &slot) != NULL)
+	if (find_member(arena, index, member, &slot) != NULL)
 		return LB_EXISTS;
+	if (unlikely(member.texts))
+	{
+		words = stored;
+		if (!lb_text_store(mem, index, key, 0, stored))
+			return give_up(mem, index, words);
+	}
 	if (index->members >= HASH_FROM && !index_hashed(index) &&
 		lb_index_build_hash(mem, index) != LB_OK)
-		return LB_NOMEM;
+		return give_up(mem, index, words);
 
 	if (index_hashed(index) &&
-		lb_hash_insert(mem, &index->hash, hash, path.ref[0]) != LB_OK)
-		return LB_NOMEM;
+		lb_hash_insert(mem, &index->hash, member.hash, path.ref[0]) != LB_OK)
+		return give_up(mem, index, words);
 	if (leaf->count == leaf->cap)
 	{
 		LbRef		before = path.ref[0];
@@ -647,22 +670,22 @@ lb_index_insert(const LbMem *mem, LbIndex *index, const int64 *key)
 		{
 			if (index_hashed(index))
 			{
-				done = lb_hash_delete(mem, &index->hash, hash, before);
+				done = lb_hash_delete(mem, &index->hash, member.hash, before);
 				Assert(done);
 			}
-			return LB_NOMEM;
+			return give_up(mem, index, words);
 		}
 		leaf = descend_to_key(arena, index, key, NULL, &path);
 		if (index_hashed(index) && path.ref[0] != before)
 		{
-			done = lb_hash_replace(arena, &index->hash, hash, before,
+			done = lb_hash_replace(arena, &index->hash, member.hash, before,
 								   path.ref[0]);
 			Assert(done);
 		}
 	}
 
 	add_along(arena, index, &path,
-			  insert_entry(arena, index, &path, leaf, key, hash));
+			  insert_entry(arena, index, &path, leaf, words, member.hash));
 	return LB_OK;
 }
 
@@ -670,16 +693,18 @@ LbResult
 lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 {
 	LbArena    *arena = mem->arena;
+	bool		texts = lb_shape_varies(&index->shape);
+	int64		cell = 0;
 	Block	   *leaf;
 	LbPath		path;
 	uint32		hash;
 
 	if (index->height == 0)
 		return LB_NOTFOUND;
-	hash = member_hash(arena, index, key_member(index, key));
+	hash = key_hash(arena, index, key, texts);
 	lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, key, NULL, &path);
-	if (!leaf_has_key(leaf, path.slot[0], key))
+	if (!leaf_has_key(arena, index, leaf, path.slot[0], key))
 		return LB_NOTFOUND;
 
 	if (index->members == 1)
@@ -694,7 +719,15 @@ lb_index_remove(const LbMem *mem, LbIndex *index, const int64 *key)
 		done = lb_hash_delete(mem, &index->hash, hash, path.ref[0]);
 		Assert(done);
 	}
+	if (texts)
+		cell = lb_text_cell(leaf, path.slot[0]);
 	add_along(arena, index, &path, remove_entry(arena, index, &path, leaf));
+	if (texts)
+	{
+		if (path.slot[0] == 0)
+			lb_text_correct_links(arena, index, &path);
+		lb_text_forget(mem, index, cell);
+	}
 	if (index->members < HASH_UNTIL && index_hashed(index))
 		lb_hash_free(mem, &index->hash);
 	resolve_underflow(mem, index, &path);
@@ -707,6 +740,10 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 				 const LbPath *new_hint)
 {
 	LbArena    *arena = mem->arena;
+	bool		texts = lb_shape_varies(&index->shape);
+	const int64 *words = new;
+	int64		stored[LB_MAX_WIDTH];
+	int64		cell = 0;
 	Block	   *leaf;
 	Block	   *to;
 	LbPath		path;
@@ -715,20 +752,23 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 	uint32		hash;
 	LbResult	result;
 
-	Assert(lb_words_cmp(key_member(index, old), key_member(index, new),
-						index->shape.member_words) == 0);
+	Assert(lb_member_cmp(&index->shape, lb_key_member(&index->shape, old),
+						 lb_key_member(&index->shape, new)) == 0);
 	if (index->height == 0)
 		return LB_NOTFOUND;
-	hash = member_hash(arena, index, key_member(index, old));
+	hash = key_hash(arena, index, old, texts);
 	if (old_hint == NULL)
 		lb_hash_prefetch(arena, &index->hash, hash);
 	leaf = descend_to_key(arena, index, old, old_hint, &path);
-	if (!leaf_has_key(leaf, path.slot[0], old))
+	if (!leaf_has_key(arena, index, leaf, path.slot[0], old))
 		return LB_NOTFOUND;
 	to = descend_to_key(arena, index, new, new_hint, &to_path);
 
 	/* If blocks come or go, remove and insert one after the other. */
-	if (leaf->count == 1 || (to != leaf && to->count == to->cap))
+	if (texts)
+		cell = lb_text_cell(leaf, path.slot[0]);
+	if (leaf->count == 1 || (to != leaf && to->count == to->cap) ||
+		(texts && !lb_text_store(mem, index, new, cell, stored)))
 	{
 		result = lb_index_remove(mem, index, old);
 		return result == LB_OK ? lb_index_insert(mem, index, new) : result;
@@ -741,11 +781,21 @@ lb_index_replace(const LbMem *mem, LbIndex *index, const int64 *old,
 							   to_path.ref[0]);
 		Assert(done);
 	}
+	if (texts)
+		words = stored;
 	less = remove_entry(arena, index, &path, leaf);
 	if (to == leaf && to_path.slot[0] > path.slot[0])
 		to_path.slot[0]--;
 	add_along_two(arena, index, &path, less, &to_path,
-				  insert_entry(arena, index, &to_path, to, new, hash));
+				  insert_entry(arena, index, &to_path, to,
+							   words, hash));
+	if (texts)
+	{
+		if (path.slot[0] == 0)
+			lb_text_correct_links(arena, index, &path);
+		if (stored[index->shape.width - 1] != cell)
+			lb_text_forget(mem, index, cell);
+	}
 	if (to != leaf)
 		resolve_underflow(mem, index, &path);
 	return LB_OK;

@@ -83,15 +83,91 @@ typedef struct Bound
 	const int64 *prefix;
 	int			nwords;			/* of the prefix */
 	bool		inclusive;
+	bool		texts;			/* keys have texts, and nwords is exact */
 } Bound;
 
+/*
+ * With texts, nwords is 1 for a score alone, and any other number for a whole
+ * key; lb_text_bound makes it exact.
+ */
 static inline Bound
 make_bound(const int64 *prefix, int nwords, bool inclusive)
 {
-	Bound		bound = {prefix, nwords, inclusive};
+	Bound		bound = {prefix, nwords, inclusive, false};
 
 	return bound;
 }
+
+/*--------------------------------------------------------------------------
+ * skiplist_text.c: keys with texts
+ *--------------------------------------------------------------------------
+ */
+
+/* The handle of a slot's cell, or 0. */
+extern int64 lb_text_cell(const Block *block, int slot);
+
+/*
+ * Copy the first nwords words of a slot's key to key, or all if it has fewer; what
+ * is behind a short key may be zeros.  Returns how many words were written.
+ */
+extern int	lb_text_get_words(const LbArena *arena, const Block *block,
+							  int slot, int nwords, int64 *key);
+
+/*
+ * Compare a slot's key with the first nwords words of a key: below 0, 0, or above
+ * 0.
+ */
+extern int	lb_text_cmp(const LbArena *arena, const Block *block, int slot,
+						const int64 *key, int nwords);
+
+/* search_keys for the slots of a block from lo on. */
+extern int	lb_text_search(const LbArena *arena, const Block *block, int lo,
+						   Bound bound);
+
+/* A bound for lb_text_search. */
+extern Bound lb_text_bound(const LbIndex *index, Bound bound);
+
+/* Whether the key of a slot, which is not behind the last, is this one. */
+extern bool lb_text_has_key(const LbArena *arena, const LbIndex *index,
+							const Block *leaf, int slot, const int64 *key);
+
+/* The hash of a key's member. */
+extern uint32 lb_text_hash(const LbArena *arena, const LbIndex *index,
+						   const int64 *key);
+
+/* leaf_hashes for keys with texts. */
+extern void lb_text_leaf_hashes(const LbArena *arena, const LbIndex *index,
+								const Block *leaf, int slot, int n,
+								uint32 *hashes);
+
+/* find_place for keys with texts. */
+extern const Block *lb_text_descend(const LbArena *arena,
+									const LbIndex *index, Bound bound,
+									const LbPath *hint, LbPath *path,
+									Span *before);
+
+/* Whether the entry at a slot has a member, of nwords words. */
+extern bool lb_text_has_member(const LbArena *arena, const LbIndex *index,
+							   const Block *leaf, int slot,
+							   const int64 *member, int nwords);
+
+/*
+ * Make the words that a block holds of key, the last one the handle of a cell.
+ * This is "cell", which may be 0, if its words are those of the key, or a new
+ * one.  Returns false if there is no memory.
+ */
+extern bool lb_text_store(const LbMem *mem, LbIndex *index, const int64 *key,
+						  int64 cell, int64 *stored);
+
+/* Free a cell, unless it is 0. */
+extern void lb_text_forget(const LbMem *mem, LbIndex *index, int64 cell);
+
+/*
+ * The first entry of the leaf of a path has changed or gone: give the links above
+ * their new keys.
+ */
+extern void lb_text_correct_links(const LbArena *arena, const LbIndex *index,
+								  const LbPath *path);
 
 /*
  * The first of the slots lo .. hi - 1 whose key is after a bound, or hi.  words
@@ -147,13 +223,16 @@ prefetch_leaf(const Block *leaf, int width)
 	prefetch_words(leaf, LB_PAGE_SIZE / (width * 8) + 2);
 }
 
-/* Whether the key of a link is above this one. */
+/* Whether the key of a link is above a bound, which is a whole key. */
 static inline bool
-link_above(const Block *block, int slot, const int64 *key)
+link_above(const LbArena *arena, const Block *block, int slot, Bound bound)
 {
 	const int64 *words = link_words(block, 0) + slot;
+	const int64 *key = bound.prefix;
 	int			i;
 
+	if (unlikely(bound.texts))
+		return lb_text_cmp(arena, block, slot, key, bound.nwords) > 0;
 	for (i = 0; i < block->width; i++, words += block->cap)
 	{
 		if (*words != key[i])
@@ -162,23 +241,45 @@ link_above(const Block *block, int slot, const int64 *key)
 	return false;
 }
 
-/* Whether the path to key goes through this slot, which may be out of range. */
+/*
+ * Whether the path to a bound, which is a whole key, goes through this slot, which
+ * may be out of range.
+ */
 static inline bool
-link_leads(const Block *block, int slot, const int64 *key)
+link_leads(const LbArena *arena, const Block *block, int slot, Bound bound)
 {
 	return slot >= 0 && slot < block->count &&
-		(slot == 0 || !link_above(block, slot, key)) &&
-		(slot + 1 == block->count || link_above(block, slot + 1, key));
+		(slot == 0 || !link_above(arena, block, slot, bound)) &&
+		(slot + 1 == block->count || link_above(arena, block, slot + 1, bound));
+}
+
+/* The link of a block that leads to the place of a bound. */
+static inline int
+search_links(const LbArena *arena, const Block *block, Bound bound)
+{
+	/* The first link's key need not be compared. */
+	return (unlikely(bound.texts) ? lb_text_search(arena, block, 1, bound) :
+			search_keys(link_words(block, 0), block->cap, 1, block->count,
+						bound)) - 1;
+}
+
+/* The first slot of a leaf whose key is after a bound, or one past the last. */
+static inline int
+search_leaf(const LbArena *arena, const Block *leaf, Bound bound)
+{
+	return unlikely(bound.texts) ? lb_text_search(arena, leaf, 0, bound) :
+		search_keys(leaf_words(leaf, 0), leaf->cap, 0, leaf->count, bound);
 }
 
 /*
  * Find the place of a bound.  path gets the path there, which ends in the slot
- * of the first key after the bound or one past the leaf's last.  What lies
- * before the leaf is added to before, unless that is NULL.  hint, unless it is
+ * of the first key after the bound or one past the leaf's last.  before, which
+ * is zero or NULL, gets what lies before the leaf.  hint, unless it is
  * NULL, is a path that this descent may share; then bound is a whole key,
  * inclusive.  Returns the leaf.
  *
- * Always inlined, so that a caller without a hint does not pay for it.
+ * Always inlined, so that a caller without a hint or without texts does not pay
+ * for them.
  */
 static pg_attribute_always_inline const Block *
 descend(const LbArena *arena, const LbIndex *index, Bound bound,
@@ -188,7 +289,7 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 	const Block *block = block_ptr(arena, ref);
 	int			level;
 
-	Assert(hint == NULL || (bound.inclusive && bound.nwords == index->shape.width));
+	Assert(hint == NULL || (bound.inclusive && bound.nwords > 1));
 	for (level = index->height - 1; level > 0; level--)
 	{
 		const Block *next;
@@ -196,13 +297,11 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 
 		Assert(block->level == level);
 
-		/* The first link's key need not be compared. */
 		if (hint != NULL && hint->ref[level] == ref &&
-			link_leads(block, hint->slot[level], bound.prefix))
+			link_leads(arena, block, hint->slot[level], bound))
 			at = hint->slot[level];
 		else
-			at = search_keys(link_words(block, 0), block->cap, 1, block->count,
-							 bound) - 1;
+			at = search_links(arena, block, bound);
 		path->ref[level] = ref;
 		path->slot[level] = at;
 		ref = link_children(block)[at];
@@ -225,25 +324,70 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 
 	Assert(block->level == 0);
 	path->ref[0] = ref;
-	path->slot[0] = search_keys(leaf_words(block, 0), block->cap, 0,
-								block->count, bound);
+	path->slot[0] = search_leaf(arena, block, bound);
 	return block;
+}
+
+/* The same for keys of any shape. */
+static pg_attribute_always_inline const Block *
+find_place(const LbArena *arena, const LbIndex *index, Bound bound,
+		   const LbPath *hint, LbPath *path, Span *before)
+{
+	Assert(bound.nwords >= 1 && bound.nwords <= index->shape.width);
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		/* Copies, so that without texts the caller's stay in registers. */
+		LbPath		text_path;
+		Span		sum = {0, 0};
+		const Block *leaf = lb_text_descend(arena, index, bound, hint,
+											&text_path, &sum);
+
+		*path = text_path;
+		if (before != NULL)
+			*before = sum;
+		return leaf;
+	}
+	return descend(arena, index, bound, hint, path, before);
+}
+
+/* Whether the words of a slot are these. */
+static inline bool
+leaf_has_words(const Block *leaf, int slot, const int64 *words)
+{
+	for (int i = 0; i < leaf->width; i++)
+	{
+		if (leaf_words(leaf, i)[slot] != words[i])
+			return false;
+	}
+	return true;
 }
 
 /* Whether the key of a slot, which may be behind the last, is this one. */
 static inline bool
-leaf_has_key(const Block *leaf, int slot, const int64 *key)
+leaf_has_key(const LbArena *arena, const LbIndex *index, const Block *leaf,
+			 int slot, const int64 *key)
 {
-	int			i;
-
 	if (slot == leaf->count)
 		return false;
-	for (i = 0; i < leaf->width; i++)
+	return unlikely(lb_shape_varies(&index->shape)) ?
+		lb_text_has_key(arena, index, leaf, slot, key) :
+		leaf_has_words(leaf, slot, key);
+}
+
+/* Copy the key of a slot of a leaf; it has at most LB_MAX_KEY_WORDS words. */
+static inline void
+leaf_get_key(const LbArena *arena, const LbIndex *index, const Block *leaf,
+			 int slot, int64 *key)
+{
+	const int64 *word = leaf_words(leaf, 0) + slot;
+
+	if (unlikely(lb_shape_varies(&index->shape)))
+		lb_text_get_words(arena, leaf, slot, LB_MAX_KEY_WORDS, key);
+	else
 	{
-		if (leaf_words(leaf, i)[slot] != key[i])
-			return false;
+		for (int i = 0; i < leaf->width; i++, word += leaf->cap)
+			key[i] = *word;
 	}
-	return true;
 }
 
 /*--------------------------------------------------------------------------
@@ -251,23 +395,14 @@ leaf_has_key(const Block *leaf, int slot, const int64 *key)
  *--------------------------------------------------------------------------
  */
 
-/* The member of a key. */
-static inline const int64 *
-key_member(const LbIndex *index, const int64 *key)
+/* A member to look for. */
+typedef struct Member
 {
-	return key + index->shape.width - index->shape.member_words;
-}
-
-static inline void
-leaf_get_member(const LbIndex *index, const Block *leaf, int slot,
-				int64 *member)
-{
-	int			first = index->shape.width - index->shape.member_words;
-	int			i;
-
-	for (i = 0; i < index->shape.member_words; i++)
-		member[i] = leaf_words(leaf, first + i)[slot];
-}
+	const int64 *words;
+	int			nwords;
+	uint32		hash;
+	bool		texts;			/* what lb_shape_varies says */
+} Member;
 
 /* What of a member's hash is its tag in a leaf. */
 static inline uint8
@@ -276,20 +411,94 @@ hash_tag(uint32 hash)
 	return (uint8) (hash >> 24);
 }
 
-static inline uint32
-member_hash(const LbArena *arena, const LbIndex *index, const int64 *member)
+/* texts is what lb_shape_varies says. */
+static pg_attribute_always_inline Member
+member_with_hash(const LbIndex *index, const int64 *words, uint32 hash,
+				 bool texts)
 {
-	return lb_hash_words(arena->hash_seed, member, index->shape.member_words);
+	Member		member;
+
+	member.words = words;
+	member.nwords = texts ? lb_member_length(&index->shape, words) :
+		index->shape.member_words;
+	member.hash = hash;
+	member.texts = texts;
+	return member;
 }
 
-static inline uint32
-leaf_hash(const LbArena *arena, const LbIndex *index, const Block *leaf,
-		  int slot)
+static pg_attribute_always_inline Member
+make_member(const LbArena *arena, const LbIndex *index, const int64 *words,
+			bool texts)
 {
-	int64		member[LB_MAX_WIDTH];
+	Member		member = member_with_hash(index, words, 0, texts);
 
-	leaf_get_member(index, leaf, slot, member);
-	return member_hash(arena, index, member);
+	member.hash = lb_hash_words(arena->hash_seed, words, member.nwords);
+	return member;
+}
+
+/* The member of a key. */
+static inline Member
+key_member(const LbArena *arena, const LbIndex *index, const int64 *key)
+{
+	return make_member(arena, index, lb_key_member(&index->shape, key),
+					   lb_shape_varies(&index->shape));
+}
+
+/* The hash of a key's member; texts is what lb_shape_varies says. */
+static pg_attribute_always_inline uint32
+key_hash(const LbArena *arena, const LbIndex *index, const int64 *key,
+		 bool texts)
+{
+	if (texts)
+		return lb_text_hash(arena, index, key);
+	return make_member(arena, index, key + index->shape.width -
+					   index->shape.member_words, false).hash;
+}
+
+/*
+ * The member of an entry.  buffer has room for LB_MAX_KEY_WORDS words, and gets
+ * the member's, and maybe others.
+ */
+static inline Member
+leaf_member(const LbArena *arena, const LbIndex *index, const Block *leaf,
+			int slot, int64 *buffer)
+{
+	int			first = index->shape.width - index->shape.member_words;
+
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		lb_text_get_words(arena, leaf, slot, LB_MAX_KEY_WORDS, buffer);
+		return key_member(arena, index, buffer);
+	}
+	for (int i = 0; i < index->shape.member_words; i++)
+		buffer[i] = leaf_words(leaf, first + i)[slot];
+	return make_member(arena, index, buffer, false);
+}
+
+/*
+ * Get the hashes of the members of n entries of a leaf, from slot on, and prefetch
+ * what they lead to.
+ */
+static inline void
+leaf_hashes(const LbArena *arena, const LbIndex *index, const Block *leaf,
+			int slot, int n, uint32 *hashes)
+{
+	int			member_words = index->shape.member_words;
+	int			first = index->shape.width - member_words;
+	int64		words[LB_MAX_WIDTH];
+
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		lb_text_leaf_hashes(arena, index, leaf, slot, n, hashes);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		for (int j = 0; j < member_words; j++)
+			words[j] = leaf_words(leaf, first + j)[slot + i];
+		hashes[i] = lb_hash_words(arena->hash_seed, words, member_words);
+		lb_hash_prefetch(arena, &index->hash, hashes[i]);
+	}
 }
 
 /* Whether there is a hash; an index without one is small. */
@@ -354,33 +563,36 @@ leaf_matches(const Block *leaf, int from, uint8 tag)
 }
 
 /* Whether the entry at a slot of a leaf has this member. */
-static inline bool
-leaf_has_member(const LbIndex *index, const Block *leaf, int slot,
-				const int64 *member)
+static pg_attribute_always_inline bool
+leaf_has_member(const LbArena *arena, const LbIndex *index, const Block *leaf,
+				int slot, Member member)
 {
 	int			first = index->shape.width - index->shape.member_words;
 
-	for (int i = 0; i < index->shape.member_words; i++)
+	if (unlikely(member.texts))
+		return lb_text_has_member(arena, index, leaf, slot, member.words,
+								  member.nwords);
+	for (int i = 0; i < member.nwords; i++)
 	{
-		if (leaf_words(leaf, first + i)[slot] != member[i])
+		if (leaf_words(leaf, first + i)[slot] != member.words[i])
 			return false;
 	}
 	return true;
 }
 
 /* The first slot with a member, at or after a slot of a leaf, or -1. */
-static inline int
-leaf_find(const LbIndex *index, const Block *leaf, int slot,
-		  const int64 *member, uint32 hash)
+static pg_attribute_always_inline int
+leaf_find(const LbArena *arena, const LbIndex *index, const Block *leaf,
+		  int slot, Member member)
 {
 	for (int from = slot; from < leaf->count; from += 64)
 	{
-		uint64		matches = leaf_matches(leaf, from, hash_tag(hash));
+		uint64		matches = leaf_matches(leaf, from, hash_tag(member.hash));
 
 		for (; matches != 0; matches &= matches - 1)
 		{
 			slot = from + lb_lowest_bit(matches);
-			if (leaf_has_member(index, leaf, slot, member))
+			if (leaf_has_member(arena, index, leaf, slot, member))
 				return slot;
 		}
 	}
@@ -407,15 +619,15 @@ read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
  * Find a member in the leaves that the hash names, from ref on, where scan
  * stands.  Returns the leaf and sets slot, or returns NULL.
  */
-static inline const Block *
-find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
+static pg_attribute_always_inline const Block *
+find_in_chain(const LbArena *arena, const LbIndex *index, Member member,
 			  LbRef ref, LbHashScan *scan, int *slot)
 {
 	while (ref != LB_NONE)
 	{
 		const Block *leaf = block_ptr(arena, ref);
 
-		*slot = leaf_find(index, leaf, 0, member, scan->hash);
+		*slot = leaf_find(arena, index, leaf, 0, member);
 		if (*slot >= 0)
 			return leaf;
 		ref = lb_hash_next(arena, &index->hash, scan);
@@ -426,9 +638,9 @@ find_in_chain(const LbArena *arena, const LbIndex *index, const int64 *member,
 }
 
 /* Find a member.  Returns its leaf and sets slot, or returns NULL. */
-static inline const Block *
-find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
-			uint32 hash, int *slot)
+static pg_attribute_always_inline const Block *
+find_member(const LbArena *arena, const LbIndex *index, Member member,
+			int *slot)
 {
 	const Block *leaf;
 	LbHashScan	scan;
@@ -436,7 +648,7 @@ find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
 
 	if (index_hashed(index))
 	{
-		ref = lb_hash_first(arena, &index->hash, hash, &scan);
+		ref = lb_hash_first(arena, &index->hash, member.hash, &scan);
 		if (ref != LB_NONE)
 			read_members(arena, index, ref);
 		return find_in_chain(arena, index, member, ref, &scan, slot);
@@ -447,7 +659,7 @@ find_member(const LbArena *arena, const LbIndex *index, const int64 *member,
 	while (ref != LB_NONE)
 	{
 		leaf = block_ptr(arena, ref);
-		*slot = leaf_find(index, leaf, 0, member, hash);
+		*slot = leaf_find(arena, index, leaf, 0, member);
 		if (*slot >= 0)
 			return leaf;
 		ref = leaf->next;
@@ -463,15 +675,12 @@ static inline bool
 leaf_has_same_member(const LbArena *arena, const LbIndex *index,
 					 const Block *leaf, const Block *own, int own_slot)
 {
-	int64		member[LB_MAX_WIDTH];
-	uint32		hash;
-	int			slot;
+	int64		key[LB_MAX_KEY_WORDS];
+	Member		member = leaf_member(arena, index, own, own_slot, key);
+	int			slot = leaf_find(arena, index, leaf, 0, member);
 
-	leaf_get_member(index, own, own_slot, member);
-	hash = member_hash(arena, index, member);
-	slot = leaf_find(index, leaf, 0, member, hash);
 	if (leaf == own && slot == own_slot)
-		slot = leaf_find(index, leaf, slot + 1, member, hash);
+		slot = leaf_find(arena, index, leaf, slot + 1, member);
 	return slot >= 0;
 }
 

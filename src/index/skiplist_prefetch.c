@@ -51,17 +51,20 @@ guess_slot(const Block *leaf, uint32 hash)
 }
 
 /*
- * Prefetch the first nwords words of a key, and its member.  Always inlined: gcc
- * drops calls of a function that does nothing but prefetch.
+ * Prefetch the first nwords words of a key, and its member, which with texts may
+ * be anywhere in the key.  Always inlined: gcc drops calls of a function that
+ * does nothing but prefetch.
  */
 static pg_attribute_always_inline void
-prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords)
+prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords,
+			 bool texts)
 {
 	const int64 *word = leaf_words(leaf, 0) + slot;
 
 	for (int i = 0; i < index->shape.width; i++, word += leaf->cap)
 	{
-		if (i < nwords || i >= index->shape.width - index->shape.member_words)
+		if (texts || i < nwords ||
+			i >= index->shape.width - index->shape.member_words)
 			lb_prefetch(word);
 	}
 }
@@ -71,8 +74,8 @@ prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords)
  * If the member is not there, search on.  Returns its leaf and corrects place,
  * or returns NULL.
  */
-static inline const Block *
-confirm_place(const LbArena *arena, const LbIndex *index, const int64 *member,
+static pg_attribute_always_inline const Block *
+confirm_place(const LbArena *arena, const LbIndex *index, Member member,
 			  LbHashScan *scan, LbCursor *place)
 {
 	const Block *leaf;
@@ -80,7 +83,8 @@ confirm_place(const LbArena *arena, const LbIndex *index, const int64 *member,
 	if (place->leaf == LB_NONE)
 		return NULL;
 	leaf = block_ptr(arena, place->leaf);
-	if (place->slot >= 0 && leaf_has_member(index, leaf, place->slot, member))
+	if (place->slot >= 0 &&
+		leaf_has_member(arena, index, leaf, place->slot, member))
 		return leaf;
 	leaf = find_in_chain(arena, index, member, place->leaf, scan,
 						 &place->slot);
@@ -89,55 +93,49 @@ confirm_place(const LbArena *arena, const LbIndex *index, const int64 *member,
 	return leaf;
 }
 
-/* Copy the first nwords words of the key of a slot. */
-static inline void
-leaf_get_words(const Block *leaf, int slot, int nwords, int64 *key)
+/* Copy the first nwords words of the key of a slot, or all if it has fewer. */
+static pg_attribute_always_inline void
+get_words(const LbArena *arena, const Block *leaf, int slot, int nwords,
+		  int64 *key, bool texts)
 {
 	const int64 *word = leaf_words(leaf, 0) + slot;
 
-	for (int i = 0; i < nwords; i++, word += leaf->cap)
-		key[i] = *word;
+	if (texts)
+		(void) lb_text_get_words(arena, leaf, slot, nwords, key);
+	else
+	{
+		for (int i = 0; i < nwords; i++, word += leaf->cap)
+			key[i] = *word;
+	}
 }
 
 /* Look up a member in an index without a hash. */
-static bool
-look_up(const LbArena *arena, const LbIndex *index, const int64 *member,
-		int nwords, int64 *key, LbCursor *place)
+static pg_noinline bool
+look_up(const LbArena *arena, const LbIndex *index, Member member, int nwords,
+		int64 *key, LbCursor *place)
 {
-	const Block *leaf = find_member(arena, index, member,
-									member_hash(arena, index, member),
-									&place->slot);
+	const Block *leaf = find_member(arena, index, member, &place->slot);
 
 	if (leaf == NULL)
 		return false;
 	place->leaf = block_ref(arena, leaf);
-	leaf_get_words(leaf, place->slot, nwords, key);
+	get_words(arena, leaf, place->slot, nwords, key, member.texts);
 	return true;
 }
 
-void
-lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
-					 const LbLookups *lookups)
+/* The first steps of look_up_all: guess the places. */
+static pg_attribute_always_inline void
+guess_places(const LbArena *arena, const LbIndex *index,
+			 const LbLookups *lookups, LbHashScan *scans, bool texts)
 {
-	LbHashScan	scans[LB_PREFETCH_KEYS];
-	const int64 *member = lookups->members;
-	int64	   *key = lookups->keys;
+	const int64 *words = lookups->members;
 	LbCursor   *places = lookups->places;
-	int			stride = lookups->member_stride;
 	int			n = lookups->n;
 	int			i;
 
-	Assert(n <= LB_PREFETCH_KEYS && lookups->nwords <= lookups->key_stride);
-	if (!index_hashed(index))
-	{
-		for (i = 0; i < n; i++, member += stride, key += lookups->key_stride)
-			lookups->found[i] = look_up(arena, index, member, lookups->nwords,
-										key, &places[i]);
-		return;
-	}
-	for (i = 0; i < n; i++, member += stride)
-		lb_hash_begin(arena, &index->hash, member_hash(arena, index, member),
-					  &scans[i]);
+	for (i = 0; i < n; i++, words += lookups->member_stride)
+		lb_hash_begin(arena, &index->hash,
+					  make_member(arena, index, words, texts).hash, &scans[i]);
 	for (i = 0; i < n; i++)
 		places[i].leaf = lb_hash_next(arena, &index->hash, &scans[i]);
 	for (i = 0; i < n; i++)
@@ -155,18 +153,62 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
 		leaf = block_ptr(arena, places[i].leaf);
 		places[i].slot = guess_slot(leaf, scans[i].hash);
 		if (places[i].slot >= 0)
-			prefetch_key(index, leaf, places[i].slot, lookups->nwords);
+			prefetch_key(index, leaf, places[i].slot, lookups->nwords,
+						 texts);
 	}
-	member = lookups->members;
-	for (i = 0; i < n; i++, member += stride, key += lookups->key_stride)
+}
+
+/* lb_index_lookup_many; texts is what lb_shape_varies says. */
+static pg_attribute_always_inline void
+look_up_all(const LbArena *arena, const LbIndex *index,
+			const LbLookups *lookups, bool texts)
+{
+	LbHashScan	scans[LB_PREFETCH_KEYS];
+	const int64 *words = lookups->members;
+	int64	   *key = lookups->keys;
+	LbCursor   *places = lookups->places;
+	int			i;
+
+	Assert(lookups->n <= LB_PREFETCH_KEYS);
+	Assert(lookups->nwords <= lookups->key_stride);
+	if (!index_hashed(index))
 	{
+		for (i = 0; i < lookups->n; i++, words += lookups->member_stride,
+			 key += lookups->key_stride)
+			lookups->found[i] =
+				look_up(arena, index, make_member(arena, index, words, texts),
+						lookups->nwords, key, &places[i]);
+		return;
+	}
+	guess_places(arena, index, lookups, scans, texts);
+	for (i = 0; i < lookups->n; i++, words += lookups->member_stride,
+		 key += lookups->key_stride)
+	{
+		Member		member = member_with_hash(index, words, scans[i].hash, texts);
 		const Block *leaf = confirm_place(arena, index, member, &scans[i],
 										  &places[i]);
 
 		lookups->found[i] = leaf != NULL;
 		if (leaf != NULL)
-			leaf_get_words(leaf, places[i].slot, lookups->nwords, key);
+			get_words(arena, leaf, places[i].slot, lookups->nwords, key, texts);
 	}
+}
+
+static pg_noinline void
+look_up_texts(const LbArena *arena, const LbIndex *index,
+			  const LbLookups *lookups)
+{
+	look_up_all(arena, index, lookups, true);
+}
+
+void
+lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
+					 const LbLookups *lookups)
+{
+	if (unlikely(lb_shape_varies(&index->shape)))
+		look_up_texts(arena, index, lookups);
+	else
+		look_up_all(arena, index, lookups, false);
 }
 
 /*--------------------------------------------------------------------------
@@ -205,6 +247,15 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 
 	Assert(n <= LB_PREFETCH_KEYS);
 	Assert(nwords >= 1 && nwords <= index->shape.width);
+	if (unlikely(lb_shape_varies(&index->shape)))
+	{
+		/* Cells would be misses that do not overlap. */
+		for (i = 0; i < n; i++)
+			lb_index_spans(arena, index, prefixes[i], nwords, false,
+						   &members[i],
+						   distinct == NULL ? NULL : &distinct[i]);
+		return;
+	}
 	for (i = 0; i < n; i++)
 	{
 		members[i] = 0;
@@ -219,9 +270,8 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 		{
 			const Block *block = blocks[i];
 
-			slots[i] = search_keys(link_words(block, 0), block->cap, 1,
-								   block->count,
-								   make_bound(prefixes[i], nwords, false)) - 1;
+			slots[i] = search_links(arena, block,
+									make_bound(prefixes[i], nwords, false));
 			lb_prefetch(link_members(block) + slots[i]);
 			if (distinct != NULL)
 				lb_prefetch(link_distinct(block) + slots[i]);
@@ -252,7 +302,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 		if (block_ref(arena, leaf) == places[i].leaf)
 			slot = first_equal(leaf, places[i].slot, nwords);
 		else
-			slot = search_keys(leaf_words(leaf, 0), leaf->cap, 0, leaf->count,
+			slot = search_leaf(arena, leaf,
 							   make_bound(prefixes[i], nwords, false));
 		members[i] += (uint64) slot;
 		if (distinct != NULL)
@@ -267,7 +317,7 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
  * be freed, reused and rewritten meanwhile, and any number in it can be
  * anything.  So it checks each reference and each count after reading it once,
  * and finds the arrays of a block by the width of the index, not by the block's
- * header.
+ * header.  It does not follow the handles of cells.
  *--------------------------------------------------------------------------
  */
 
@@ -277,7 +327,8 @@ lb_index_prefetch_hash(const LbArena *arena, const LbIndex *index,
 {
 	if (index_hashed(index))
 		lb_hash_prefetch(arena, &index->hash,
-						 member_hash(arena, index, member));
+						 make_member(arena, index, member,
+									 lb_shape_varies(&index->shape)).hash);
 }
 
 /* Prefetch the cache lines of n words, to write them. */
@@ -310,14 +361,26 @@ unlocked_count(const Block *block, int cap)
 	return Min(count, cap);
 }
 
+/* A bound behind a key, as far as blocks hold it: cells may be anything. */
+static inline Bound
+unlocked_bound(const LbIndex *index, const int64 *key)
+{
+	int			nwords = index->shape.width;
+
+	if (lb_shape_varies(&index->shape))
+		nwords = Min(nwords - 1, lb_key_words(&index->shape, key));
+	return make_bound(key, nwords, true);
+}
+
 /*
  * Take the paths of n keys from one level of links to the next, and prefetch the
  * blocks there.
  */
 static inline void
-prefetch_level(const LbArena *arena, int width, const int64 *const *keys,
-			   int n, int level, LbPath *paths)
+prefetch_level(const LbArena *arena, const LbIndex *index,
+			   const int64 *const *keys, int n, int level, LbPath *paths)
 {
+	int			width = index->shape.width;
 	int			cap = link_capacity(width);
 	const LbRef *children[LB_PREFETCH_KEYS];
 	int			i;
@@ -332,7 +395,7 @@ prefetch_level(const LbArena *arena, int width, const int64 *const *keys,
 			continue;
 		count = unlocked_count(block, cap);
 		at = search_keys(link_words_at(block, cap, 0), cap, 1, count,
-						 make_bound(keys[i], width, true)) - 1;
+						 unlocked_bound(index, keys[i])) - 1;
 		paths[i].slot[level] = at;
 		children[i] = link_children_at(block, cap, width) + at;
 		lb_prefetch(children[i]);
@@ -379,7 +442,7 @@ lb_index_prefetch_changes(const LbArena *arena, const LbIndex *index,
 	for (i = 0; i < nkeys; i++)
 		paths[i].ref[index->height - 1] = index->root;
 	for (level = index->height - 1; level > 0; level--)
-		prefetch_level(arena, width, keys, nkeys, level, paths);
+		prefetch_level(arena, index, keys, nkeys, level, paths);
 
 	/* A change moves the entries behind its key. */
 	for (i = 0; i < nkeys; i++)

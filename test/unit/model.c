@@ -28,7 +28,7 @@ word_of_hash(uint64 hash_seed, uint32 hash, uint32 n)
 int64 *
 model_key(const Model *model, int member)
 {
-	return model->keys + (Size) member * LB_MAX_WIDTH;
+	return model->keys + (Size) member * model->stride;
 }
 
 int64
@@ -41,34 +41,106 @@ extreme(void)
 	return values[random_below(7)];
 }
 
+/* Whether the keys of a model have texts. */
+static bool
+has_texts(const Model *model)
+{
+	return lb_shape_varies(&model->index.shape);
+}
+
+static bool
+same_key(const Model *model, const int64 *a, const int64 *b)
+{
+	return lb_key_cmp(&model->index.shape, a, b) == 0;
+}
+
+/* Copy a key of the model, or one that is as long, to where there is room. */
+static void
+copy_key(const Model *model, int64 *to, const int64 *from)
+{
+	memcpy(to, from,
+		   lb_key_words(&model->index.shape, from) * sizeof(int64));
+}
+
+static void
+copy_member(const Model *model, int64 *to, const int64 *key)
+{
+	const int64 *member = lb_key_member(&model->index.shape, key);
+
+	memcpy(to, member,
+		   lb_member_length(&model->index.shape, member) * sizeof(int64));
+}
+
+/* A word of a key that can be anything, member or not. */
+static int64 *
+some_word(const Model *model, int64 *key, bool of_member)
+{
+	if (has_texts(model))
+		return key;
+	return key + random_below(of_member ? model->width :
+							  model->width - model->member_words);
+}
+
+static int64
+make_score(Model *model)
+{
+	switch (model->scores)
+	{
+		case SCORES_RANDOM:
+			return ~(int64) (next_random() % (uint64) model->score_range);
+		case SCORES_EXTREME:
+			return extreme();
+		case SCORES_ASCENDING:
+			return model->counter++ / model->score_range;
+		default:
+			return -(model->counter++ / model->score_range);
+	}
+}
+
+/* A key with texts. */
+static void
+make_text_key(Model *model, int member, int64 *key)
+{
+	const LbShape *shape = &model->index.shape;
+	int64	   *word = key;
+
+	for (int i = 0; i < shape->ncolumns; i++)
+	{
+		uint8		chars[MAX_TEXT];
+		uint8		column = shape->columns[i];
+		int			length;
+
+		if (column < LB_TEXT)
+		{
+			for (int j = 0; j < column; j++)
+				*word++ = i == 0 ? make_score(model) :
+					i < shape->nrank ? (int64) random_below(2) :
+					j == 0 ? member : 0;
+			continue;
+		}
+		length = i < shape->nrank ?
+			tie_text(model->texts, model->max_text, chars) :
+			member_text(model->texts, model->max_text, member, chars);
+		word += encode_text(chars, length, column, word);
+	}
+	Assert(word - key == lb_key_words(shape, key));
+}
+
 void
 make_key(Model *model, int member, int64 *key)
 {
 	int			first = model->width - model->member_words;
 	int			i;
 
-	for (i = 0; i < first; i++)
-		key[i] = (int64) random_below(3);
-	if (first > 0)
+	if (has_texts(model))
 	{
-		switch (model->scores)
-		{
-			case SCORES_RANDOM:
-				key[0] = ~(int64) (next_random() %
-								   (uint64) model->score_range);
-				break;
-			case SCORES_EXTREME:
-				for (i = 0; i < first; i++)
-					key[i] = extreme();
-				break;
-			case SCORES_ASCENDING:
-				key[0] = model->counter++ / model->score_range;
-				break;
-			case SCORES_DESCENDING:
-				key[0] = -(model->counter++ / model->score_range);
-				break;
-		}
+		make_text_key(model, member, key);
+		return;
 	}
+	for (i = 0; i < first; i++)
+		key[i] = i == 0 ? make_score(model) :
+			model->scores == SCORES_EXTREME ? extreme() :
+			(int64) random_below(3);
 	for (i = first; i < model->width; i++)
 		key[i] = member % 5;
 	key[model->width - 1] = member == 0 ? INT64_MIN :
@@ -90,23 +162,41 @@ bool
 model_open(Model *model, int width, int member_words, int universe,
 		   Scores scores, int64 score_range)
 {
+	LbShape		shape = lb_fixed_shape(width, member_words);
+
+	return model_open_texts(model, &shape, TEXTS_NONE, universe, scores,
+							score_range);
+}
+
+bool
+model_open_texts(Model *model, const LbShape *shape, Texts texts,
+				 int universe, Scores scores, int64 score_range)
+{
+	int			width = shape->width;
+	int			ntexts = 0;
 	int			i;
 
 	memset(model, 0, sizeof(Model));
+	lb_index_init(&model->index, shape);
+	for (i = 0; i < shape->ncolumns; i++)
+		ntexts += shape->columns[i] >= LB_TEXT;
 	model->width = width;
-	model->member_words = member_words;
+	model->member_words = shape->member_words;
+	model->stride = ntexts > 0 ? LB_MAX_KEY_WORDS : width;
+	model->texts = texts;
+	model->max_text = ntexts > 1 ? 900 / ntexts : MAX_TEXT;
 	model->universe = universe;
 	model->scores = scores;
 	model->score_range = score_range;
-	model->keys = allocate((Size) universe * LB_MAX_WIDTH * sizeof(int64));
+	model->keys = allocate((Size) universe * model->stride * sizeof(int64));
 	model->there = allocate(universe * sizeof(bool));
 	model->order = allocate(universe * sizeof(int));
 	REQUIRE(world_open(&model->world,
 					   (uint64) universe * (width * 4 + 40) / LB_PAGE_SIZE +
-					   (uint64) universe * width * 8 / LB_PAGE_SIZE + 64));
+					   (uint64) universe * width * 8 / LB_PAGE_SIZE +
+					   (uint64) universe * ntexts * 520 / LB_PAGE_SIZE + 96));
 	for (i = 0; i < universe; i++)
 		make_key(model, i, model_key(model, i));
-	init_fixed(&model->index, width, member_words);
 	model->before = model->index;
 	return true;
 }
@@ -146,6 +236,9 @@ model_before(const Model *model, const int64 *prefix, int nwords,
 			 bool inclusive)
 {
 	ModelBound	bound = {model, prefix, nwords, inclusive};
+
+	if (has_texts(model) && nwords > 1)
+		bound.nwords = lb_key_words(&model->index.shape, prefix);
 
 	return (int) lb_lower_bound((uint64) model->n, member_is_before, &bound);
 }
@@ -203,12 +296,11 @@ compare_index(const Model *model)
 	more = lb_index_seek_place(arena, index, 0, &cursor);
 	for (i = 0; i < model->n; i++)
 	{
-		int64		key[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
 
 		REQUIRE(more);
 		lb_cursor_key(arena, index, &cursor, key);
-		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
-							 model->width) == 0);
+		REQUIRE(same_key(model, key, model_key(model, model->order[i])));
 		if (i + 1 < model->n)
 			more = lb_cursor_next(arena, index, &cursor);
 	}
@@ -219,12 +311,11 @@ compare_index(const Model *model)
 	}
 	for (i = model->n - 2; i >= 0; i--)
 	{
-		int64		key[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
 
 		REQUIRE(lb_cursor_prev(arena, index, &cursor));
 		lb_cursor_key(arena, index, &cursor, key);
-		REQUIRE(lb_words_cmp(key, model_key(model, model->order[i]),
-							 model->width) == 0);
+		REQUIRE(same_key(model, key, model_key(model, model->order[i])));
 	}
 	REQUIRE(!lb_cursor_prev(arena, index, &cursor));
 	REQUIRE(cursor.leaf == LB_NONE);
@@ -239,7 +330,7 @@ ask_many(Model *model, int nwords)
 {
 	const LbArena *arena = &model->world.arena;
 	const LbIndex *index = &model->index;
-	int64		keys[5][LB_MAX_WIDTH];
+	int64		keys[5][LB_MAX_KEY_WORDS];
 	const int64 *prefixes[5];
 	LbPath		paths[5];
 	LbCursor	places[5];
@@ -254,11 +345,12 @@ ask_many(Model *model, int nwords)
 		make_key(model, (int) random_below(model->universe), keys[i]);
 		places[i].leaf = LB_NONE;
 		if (random_below(8) == 0)
-			keys[i][random_below(model->width)] = extreme();
+			*some_word(model, keys[i], true) = extreme();
 		else if (random_below(4) > 0)
 		{
-			const int64 *member = key_member(index, keys[i]);
+			int64		member[LB_MAX_KEY_WORDS];
 
+			copy_member(model, member, keys[i]);
 			if (!lb_index_lookup(arena, index, member, keys[i], &places[i]))
 				places[i].leaf = LB_NONE;
 		}
@@ -285,23 +377,23 @@ look_up_many(Model *model, int nwords)
 {
 	const LbIndex *index = &model->index;
 	int			which[LB_PREFETCH_KEYS];
-	int64		members[LB_PREFETCH_KEYS * LB_MAX_WIDTH] = {0};
-	int64		keys[LB_PREFETCH_KEYS * (LB_MAX_WIDTH + 2)];
+	int64		members[LB_PREFETCH_KEYS * LB_MAX_KEY_WORDS];
+	int64		keys[LB_PREFETCH_KEYS * (LB_MAX_KEY_WORDS + 2)];
 	bool		found[LB_PREFETCH_KEYS];
 	LbCursor	places[LB_PREFETCH_KEYS];
 	LbLookups	lookups = {
-		.members = members,.member_stride = index->shape.member_words,
+		.members = members,.member_stride = model->stride,
 		.keys = keys,.found = found,.places = places
 	};
 	int			n = (int) random_below(LB_PREFETCH_KEYS + 1);
+	const int64 *key;
 	int			i;
 
 	for (i = 0; i < n; i++)
 	{
 		which[i] = (int) random_below(model->universe);
-		memcpy(members + i * index->shape.member_words,
-			   key_member(index, model_key(model, which[i])),
-			   index->shape.member_words * sizeof(int64));
+		copy_member(model, members + i * model->stride,
+					model_key(model, which[i]));
 	}
 	lookups.n = n;
 	lookups.nwords = nwords;
@@ -309,15 +401,16 @@ look_up_many(Model *model, int nwords)
 	lb_index_lookup_many(&model->world.arena, index, &lookups);
 	for (i = 0; i < n; i++)
 	{
-		int64		at[LB_MAX_WIDTH];
+		int64		at[LB_MAX_KEY_WORDS];
 
 		REQUIRE(found[i] == model->there[which[i]]);
 		if (!found[i])
 			continue;
-		REQUIRE(lb_words_cmp(keys + i * lookups.key_stride,
-							 model_key(model, which[i]), nwords) == 0);
+		key = model_key(model, which[i]);
+		REQUIRE(lb_words_cmp(keys + i * lookups.key_stride, key,
+							 Min(nwords, lb_key_words(&index->shape, key))) == 0);
 		lb_cursor_key(&model->world.arena, index, &places[i], at);
-		REQUIRE(lb_words_cmp(model_key(model, which[i]), at, model->width) == 0);
+		REQUIRE(same_key(model, model_key(model, which[i]), at));
 	}
 	return true;
 }
@@ -329,13 +422,13 @@ ask_member(Model *model, int member)
 	const LbArena *arena = &model->world.arena;
 	const LbIndex *index = &model->index;
 	const int64 *key = model_key(model, member);
-	int64		got[LB_MAX_WIDTH];
+	int64		got[LB_MAX_KEY_WORDS];
 
-	lb_index_prefetch_hash(arena, index, key_member(index, key));
-	REQUIRE(lb_index_lookup(arena, index, key_member(index, key), got,
-							NULL) == model->there[member]);
+	lb_index_prefetch_hash(arena, index, lb_key_member(&index->shape, key));
+	REQUIRE(lb_index_lookup(arena, index, lb_key_member(&index->shape, key),
+							got, NULL) == model->there[member]);
 	if (model->there[member])
-		REQUIRE(lb_words_cmp(key, got, model->width) == 0);
+		REQUIRE(same_key(model, key, got));
 	return true;
 }
 
@@ -345,16 +438,16 @@ ask_spans(Model *model, int member, int nwords, bool inclusive)
 {
 	const LbArena *arena = &model->world.arena;
 	const LbIndex *index = &model->index;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 	int			before;
 	uint64		members;
 	uint64		distinct;
 
-	memcpy(key, model_key(model, member), sizeof(key));
+	copy_key(model, key, model_key(model, member));
 	if (random_below(2) == 0)
 		make_key(model, member, key);
 	if (random_below(8) == 0)
-		key[random_below(model->width)] = extreme();
+		*some_word(model, key, true) = extreme();
 	before = model_before(model, key, nwords, inclusive);
 	if (before > 2000 && random_below(16) != 0)
 	{
@@ -374,11 +467,10 @@ ask_spans(Model *model, int member, int nwords, bool inclusive)
 static bool
 cursor_is_at(const Model *model, const LbCursor *cursor, int before)
 {
-	int64		got[LB_MAX_WIDTH];
+	int64		got[LB_MAX_KEY_WORDS];
 
 	lb_cursor_key(&model->world.arena, &model->index, cursor, got);
-	REQUIRE(lb_words_cmp(got, model_key(model, model->order[before]),
-						 model->width) == 0);
+	REQUIRE(same_key(model, got, model_key(model, model->order[before])));
 	return true;
 }
 
@@ -403,12 +495,12 @@ ask_cursor(Model *model, int member, int nwords, bool forward)
 {
 	const LbArena *arena = &model->world.arena;
 	const LbIndex *index = &model->index;
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 	int			before;
 	LbCursor	cursor;
 	int			steps;
 
-	memcpy(key, model_key(model, member), sizeof(key));
+	copy_key(model, key, model_key(model, member));
 	if (random_below(4) == 0)
 		make_key(model, member, key);
 	before = model_before(model, key, nwords, false);
@@ -437,11 +529,20 @@ ask_cursor(Model *model, int member, int nwords, bool forward)
 	return true;
 }
 
+/* How many words a prefix has. */
+static int
+some_length(const Model *model)
+{
+	if (!has_texts(model))
+		return 1 + (int) random_below(model->width);
+	return random_below(2) == 0 ? 1 : model->width;
+}
+
 bool
 ask(Model *model)
 {
 	int			member = (int) random_below(model->universe);
-	int			nwords = 1 + (int) random_below(model->width);
+	int			nwords = some_length(model);
 	bool		inclusive = random_below(2) == 0;
 
 	operations++;
@@ -532,32 +633,32 @@ replace(Model *model, int member, bool starve)
 {
 	LbMem	   *mem = &model->world.mem;
 	LbIndex    *index = &model->index;
-	int64		old[LB_MAX_WIDTH];
-	int64		key[LB_MAX_WIDTH];
+	int64		old[LB_MAX_KEY_WORDS];
+	int64		key[LB_MAX_KEY_WORDS];
 	LbPath		paths[2];
 	const LbPath *old_hint;
 	const LbPath *new_hint;
 	LbResult	result;
 
 	operations++;
-	memcpy(old, model_key(model, member), sizeof(old));
+	copy_key(model, old, model_key(model, member));
 	make_key(model, member, key);
 	if (random_below(8) == 0)
 	{
 		/* Not far from where it was. */
-		memcpy(key, old, sizeof(key));
-		key[random_below(model->width - model->member_words)] ^= 1;
+		copy_key(model, key, old);
+		*some_word(model, key, false) ^= 1;
 	}
-	if (memcmp(old, key, model->width * sizeof(int64)) == 0)
+	if (same_key(model, old, key))
 		return true;
 	old_hint = make_hint(model, old, &paths[0]);
 	new_hint = make_hint(model, key, &paths[1]);
 	if (random_below(8) == 0)
 	{
-		old[random_below(model->width - model->member_words)] ^= 5;
+		*some_word(model, old, false) ^= 5;
 		REQUIRE(lb_index_replace(mem, index, old, key, old_hint,
 								 new_hint) == LB_NOTFOUND);
-		memcpy(old, model_key(model, member), sizeof(old));
+		copy_key(model, old, model_key(model, member));
 	}
 	if (!model->there[member])
 	{
@@ -573,7 +674,7 @@ replace(Model *model, int member, bool starve)
 	model_remove(model, member);
 	if (result == LB_OK)
 	{
-		memcpy(model_key(model, member), key, model->width * sizeof(int64));
+		copy_key(model, model_key(model, member), key);
 		model_insert(model, member);
 	}
 	return true;
@@ -586,7 +687,7 @@ change(Model *model, int percent_insert, bool starve)
 	LbMem	   *mem = &model->world.mem;
 	LbIndex    *index = &model->index;
 	int			member = (int) random_below(model->universe);
-	int64		key[LB_MAX_WIDTH];
+	int64		key[LB_MAX_KEY_WORDS];
 
 	if (random_below(3) == 0 && model->width > model->member_words)
 	{
@@ -608,14 +709,14 @@ change(Model *model, int percent_insert, bool starve)
 
 	if (model->n > 0 && random_below(10) != 0)
 		member = model->order[random_below(model->n)];
-	memcpy(key, model_key(model, member), sizeof(key));
+	copy_key(model, key, model_key(model, member));
 	if (model->there[member])
 	{
 		if (random_below(8) == 0 && model->width > model->member_words)
 		{
-			key[random_below(model->width - model->member_words)] ^= 5;
+			*some_word(model, key, false) ^= 5;
 			REQUIRE(lb_index_remove(mem, index, key) == LB_NOTFOUND);
-			memcpy(key, model_key(model, member), sizeof(key));
+			copy_key(model, key, model_key(model, member));
 		}
 		REQUIRE(lb_index_remove(mem, index, key) == LB_OK);
 		model_remove(model, member);
@@ -670,4 +771,56 @@ empty_again(Model *model)
 	REQUIRE(compare_index(model));
 	REQUIRE(model->world.arena.used == 0);
 	return true;
+}
+
+LbResult
+bulk_build(Model *model, uint64 expected)
+{
+	LbBulk		bulk;
+	LbResult	result;
+	int			i;
+
+	result = lb_bulk_begin(&bulk, &model->world.mem, &model->index, expected);
+	for (i = 0; i < model->n && result == LB_OK; i++)
+	{
+		operations++;
+		result = lb_bulk_add(&bulk, model_key(model, model->order[i]));
+	}
+	if (result == LB_OK)
+		result = lb_bulk_finish(&bulk);
+	if (result != LB_OK)
+		lb_index_free(&model->world.mem, &model->index);
+	return result;
+}
+
+bool
+exercise_all(Model *model, int steps, int check_every, bool starve)
+{
+	REQUIRE(exercise(model, steps, check_every, starve));
+	REQUIRE(empty_again(model));
+	REQUIRE(exercise(model, steps / 10, check_every, starve));
+	return model_close(model);
+}
+
+void
+flip_bits(const LbArena *arena, const LbIndex *index, int n)
+{
+	uint32		first = LB_PAGE_SIZE / LB_CHUNK_SIZE;
+	uint64		bytes = (uint64) (arena->fresh - first) * LB_CHUNK_SIZE;
+
+	for (int i = 0; i < n; i++)
+	{
+		char	   *byte = (char *) lb_ptr(arena, first) +
+			next_random() % bytes;
+		char		bit = (char) (1 << random_below(8));
+
+		operations++;
+		if (random_below(2) == 0)
+			byte = (char *) lb_ptr(arena, first) +
+				next_random() % (bytes / LB_PAGE_SIZE) * LB_PAGE_SIZE +
+				random_below(64);
+		*byte ^= bit;
+		(void) lb_index_check(arena, index);
+		*byte ^= bit;
+	}
 }

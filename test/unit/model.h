@@ -31,6 +31,21 @@ typedef enum Scores
 	SCORES_DESCENDING
 } Scores;
 
+/* The longest text, in bytes. */
+#define MAX_TEXT 512
+
+/* What the texts of keys are like. */
+typedef enum Texts
+{
+	TEXTS_NONE,					/* keys have none */
+	TEXTS_SHORT,				/* as short as can be */
+	TEXTS_MIXED,				/* of any length, up to the longest */
+	TEXTS_PREFIX,				/* the longest, with a common beginning */
+	TEXTS_EIGHTS,				/* around multiples of eight bytes */
+	TEXTS_ONE_BYTE				/* of 40 bytes, each with another one in one
+								 * place */
+} Texts;
+
 typedef struct Model
 {
 	World		world;
@@ -38,12 +53,15 @@ typedef struct Model
 	LbIndex		before;			/* as it was some time ago */
 	int			width;
 	int			member_words;
+	int			stride;			/* words from key to key */
+	Texts		texts;
+	int			max_text;		/* bytes of the longest text */
 	Scores		scores;
 	int64		score_range;
 	int64		counter;
 	int			universe;		/* members that can be there */
 	int			n;				/* members that are */
-	int64	   *keys;			/* by member, LB_MAX_WIDTH words each */
+	int64	   *keys;			/* by member, stride words each */
 	bool	   *there;			/* by member */
 	int		   *order;			/* members in order of key */
 } Model;
@@ -58,6 +76,10 @@ extern int	same_hash;
  */
 extern bool model_open(Model *model, int width, int member_words,
 					   int universe, Scores scores, int64 score_range);
+
+/* The same for keys of any shape. */
+extern bool model_open_texts(Model *model, const LbShape *shape, Texts texts,
+							 int universe, Scores scores, int64 score_range);
 
 /* Free the index and the model.  Fails if memory is left in the arena. */
 extern bool model_close(Model *model);
@@ -96,5 +118,37 @@ extern bool exercise(Model *model, int steps, int check_every, bool starve);
 
 /* Remove all members in random order. */
 extern bool empty_again(Model *model);
+
+/* Both, and some changes more.  Closes the model. */
+extern bool exercise_all(Model *model, int steps, int check_every,
+						 bool starve);
+
+/*
+ * Build the index of a model, which is empty, from its members in order.  If that
+ * fails the index is empty again.
+ */
+extern LbResult bulk_build(Model *model, uint64 expected);
+
+/* The check survives damage to any bit of the arena: try n bits. */
+extern void flip_bits(const LbArena *arena, const LbIndex *index, int n);
+
+/*--------------------------------------------------------------------------
+ * texts.c
+ *--------------------------------------------------------------------------
+ */
+
+/*
+ * Write the words of a text; column is LB_TEXT or LB_TEXT_DOWN.  Returns how many
+ * there are.
+ */
+extern int	encode_text(const uint8 *chars, int length, uint8 column,
+						int64 *words);
+
+/*
+ * Make a text of at most max bytes.  That of a member is always the same, and no
+ * other member has it.  Returns the length in bytes.
+ */
+extern int	member_text(Texts texts, int max, int member, uint8 *chars);
+extern int	tie_text(Texts texts, int max, uint8 *chars);
 
 #endif							/* LB_MODEL_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test.c
- *	  Unit tests of arena, member hash and skip list.
+ *	  Unit tests of arena, member hash, skip list and cells.
  *
  * Usage: test [seed [short]]
  *
@@ -125,6 +125,7 @@ main(int argc, char **argv)
 	run_arena_tests();
 	run_hash_tests();
 	run_list_tests();
+	run_text_tests();
 
 	printf("%" PRIu64 " operations\n", operations);
 	printf("%d passed, %d failed\n", passed, failed);

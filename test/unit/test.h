@@ -86,5 +86,6 @@ extern void world_limit(World *world, uint32 chunks);
 extern void run_arena_tests(void);
 extern void run_hash_tests(void);
 extern void run_list_tests(void);
+extern void run_text_tests(void);
 
 #endif							/* LB_TEST_H */

@@ -17,10 +17,7 @@ test_list(int width, int member_words, int universe, Scores scores,
 
 	REQUIRE(model_open(&model, width, member_words, universe, scores,
 					   score_range));
-	REQUIRE(exercise(&model, steps, check_every, starve));
-	REQUIRE(empty_again(&model));
-	REQUIRE(exercise(&model, steps / 10, check_every, starve));
-	return model_close(&model);
+	return exercise_all(&model, steps, check_every, starve);
 }
 
 /* Insert in order of score, ascending or descending, and look at the fill. */
@@ -103,8 +100,8 @@ test_any_memory(int width)
 	{
 		World		world;
 		LbIndex		index;
-		int64		key[LB_MAX_WIDTH];
-		int64		above[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
+		int64		above[LB_MAX_KEY_WORDS];
 		int			step;
 
 		REQUIRE(world_open(&world, 8));
@@ -167,27 +164,6 @@ test_estimate(int width, int universe, int step)
 	return true;
 }
 
-/* A bulk build of the first n members of a model. */
-static LbResult
-bulk_build(Model *model, uint64 expected)
-{
-	LbBulk		bulk;
-	LbResult	result;
-	int			i;
-
-	result = lb_bulk_begin(&bulk, &model->world.mem, &model->index, expected);
-	for (i = 0; i < model->n && result == LB_OK; i++)
-	{
-		operations++;
-		result = lb_bulk_add(&bulk, model_key(model, model->order[i]));
-	}
-	if (result == LB_OK)
-		result = lb_bulk_finish(&bulk);
-	if (result != LB_OK)
-		lb_index_free(&model->world.mem, &model->index);
-	return result;
-}
-
 static bool
 test_bulk(int width, int member_words, int from, int to, int step,
 		  int64 score_range, int steps)
@@ -218,7 +194,7 @@ test_bulk(int width, int member_words, int from, int to, int step,
 			int			a = (int) random_below(n - 1);
 			int			member = model.order[a];
 			int			b = (int) random_below(n);
-			int64		saved[LB_MAX_WIDTH];
+			int64		saved[LB_MAX_KEY_WORDS];
 
 			model.order[a] = model.order[a + 1];
 			REQUIRE(bulk_build(&model, n) == LB_EXISTS);
@@ -234,12 +210,12 @@ test_bulk(int width, int member_words, int from, int to, int step,
 				int64	   *key = model_key(&model, model.order[a]);
 				const int64 *other = model_key(&model, model.order[b]);
 
-				memcpy(saved, key, sizeof(saved));
+				memcpy(saved, key, width * sizeof(int64));
 				memcpy(key + width - member_words,
 					   other + width - member_words,
 					   member_words * sizeof(int64));
 				REQUIRE(bulk_build(&model, n) == LB_EXISTS);
-				memcpy(key, saved, sizeof(saved));
+				memcpy(key, saved, width * sizeof(int64));
 				REQUIRE(model.world.arena.used == 0);
 			}
 		}
@@ -282,7 +258,7 @@ test_top(int n, int rounds)
 		int			place = (int) link_members(root)[part] - 3;
 		int			member = model.order[place + random_below(6)];
 		int			like = model.order[place + random_below(6)];
-		int64		key[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
 
 		operations++;
 		make_key(&model, member, key);
@@ -299,37 +275,13 @@ test_top(int n, int rounds)
 									key) == LB_OK);
 		}
 		model_remove(&model, member);
-		memcpy(model_key(&model, member), key, sizeof(key));
+		memcpy(model_key(&model, member), key, model.width * sizeof(int64));
 		model_insert(&model, member);
 		if (i % 50 == 0)
 			REQUIRE_NULL(lb_index_check(&model.world.arena, &model.index));
 	}
 	REQUIRE(compare_index(&model));
 	return model_close(&model);
-}
-
-/* The check survives damage to any bit of the arena. */
-static void
-flip_bits(const LbArena *arena, const LbIndex *index, int n)
-{
-	uint32		first = LB_PAGE_SIZE / LB_CHUNK_SIZE;
-	uint64		bytes = (uint64) (arena->fresh - first) * LB_CHUNK_SIZE;
-
-	for (int i = 0; i < n; i++)
-	{
-		char	   *byte = (char *) lb_ptr(arena, first) +
-			next_random() % bytes;
-		char		bit = (char) (1 << random_below(8));
-
-		operations++;
-		if (random_below(2) == 0)
-			byte = (char *) lb_ptr(arena, first) +
-				next_random() % (bytes / LB_PAGE_SIZE) * LB_PAGE_SIZE +
-				random_below(64);
-		*byte ^= bit;
-		(void) lb_index_check(arena, index);
-		*byte ^= bit;
-	}
 }
 
 /* The check finds each kind of damage. */
@@ -426,9 +378,10 @@ test_list_damage(int width, int n)
 	/* The hash leads to another leaf, or to none. */
 	if (n > HASH_FROM)
 	{
-		uint32		hash = leaf_hash(arena, index, leaf, 0);
+		uint32		hash;
 		LbRef		wrong[3];
 
+		leaf_hashes(arena, index, leaf, 0, 1, &hash);
 		wrong[0] = index->first;
 		wrong[1] = index->root;
 		wrong[2] = UINT32_MAX;
@@ -482,7 +435,7 @@ test_prefetch(int width, int rounds)
 	init_fixed(&index, width, 1);
 	for (i = 0; i < 6000; i++)
 	{
-		int64		key[LB_MAX_WIDTH] = {0};
+		int64		key[LB_MAX_KEY_WORDS] = {0};
 
 		key[0] = (int64) random_below(1000000);
 		key[width - 1] = i;
@@ -492,7 +445,7 @@ test_prefetch(int width, int rounds)
 	copy = index;
 	for (i = 0; i < rounds; i++)
 	{
-		int64		keys[8][LB_MAX_WIDTH] = {{0}};
+		int64		keys[8][LB_MAX_KEY_WORDS] = {{0}};
 		const int64 *pointers[8];
 		LbPath		paths[8];
 		int			j;
