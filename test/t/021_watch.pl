@@ -126,9 +126,9 @@ is_deeply([ map { [ $_->{old}, $_->{new}, $_->{score} ] } @got ], [ [ 1, undef, 
 	q{SELECT seen('accounts', NULL, '{4.50}'), seen('accounts', '00000000-0000-0000-0000-000000000001', '{4.50}')});
 is_deeply([ sort { ($a->{old} // 0) <=> ($b->{old} // 0) } map { delete $_->{as_of}; $_ } @got ],
 	[ { board => 'accounts', key => 'accounts', more => JSON::PP::false,
-			places => [ { place => 1, rank => 1, player_id => '00000000-0000-0000-0000-000000000001', score => '4.50' } ] },
+			places => [ { place => 1, rank => 1, player_id => '00000000-0000-0000-0000-000000000001', score => 4.5 } ] },
 		{ board => 'accounts', key => 'accounts', player_id => '00000000-0000-0000-0000-000000000001', old => 3, new => 1,
-			score => '4.50' } ],
+			score => 4.5 } ],
 	'a uuid and a numeric');
 $node->safe_psql('postgres', q{SELECT lb_drop_board('accounts'); DROP TABLE accounts});
 
