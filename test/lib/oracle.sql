@@ -5,39 +5,49 @@
 -- pg_regress and pgTAP use lbt.differences().  The random client (test/client)
 -- reads lbt.comparison and puts in random operands.
 --
-CREATE SCHEMA lbt;
+\ir types.sql
 
 --
--- A query returns, for each of its operands, the call, what the function
--- returns, and what it should return, as texts.  These words stand for:
+-- Most functions are two: one takes and returns integers, and its twin texts.  A
+-- query is for both.  It returns, for each of its operands, the call, what the
+-- function returns, and what it should return, as texts.  These words stand for:
 --
+--	{_key}			nothing, or the end of the twin's name
 --	{board}			the board's name, as a literal
 --	{table} {ranked}	its table, and the condition for a row to be ranked
---	{member} {score}	columns
+--	{member} {score}	columns, the member's with commas between
+--	{m}				the member as the function takes it: a bigint or a text
+--	{json}			the member as json
+--	{type}			the type of scores: bigint, or the column's without domains
 --	{order}			the order of the ranked rows
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
 --	{descending}		true or false
 --	{method}		the board's own method, as a literal
 --	{k}				the column of b that has the rank by that method
 --	{keys} {few_keys}	queries for members, also absent ones
---	{scores} {places} {percents}	queries for scores, places, percentages
+--	{scores} {few_scores} {places} {percents}	queries for scores, places, percentages
 --	{arrays}		rows of arrays of members
 --	$A $B			numbers
 --
 -- "ranked rows" is the beginning of each query.  b has the board's rows: member
--- m, score s, place, rank by each method, percentile and number of rows.
+-- m, score s and its text st, place, rank by each method, percentile and number of
+-- rows.
+--
+-- uses says what a function takes or returns: a member (m), a score (s).  These must
+-- be integers, but not for a twin.
 --
 -- A unique index keeps a member from being there twice, with one exception.  A
 -- snapshot may still see a row that another transaction has deleted since, and
 -- whose member the own transaction has then given to another row.  Functions
 -- that take a member return the better row, nth = 1.
 --
-CREATE TABLE lbt.comparison (function text PRIMARY KEY, query text NOT NULL);
+CREATE TABLE lbt.comparison (function text PRIMARY KEY, uses text NOT NULL,
+	query text NOT NULL);
 
 INSERT INTO lbt.comparison VALUES
-('ranked rows', $$
+('ranked rows', '', $$
 WITH b AS MATERIALIZED (
-	SELECT {member}::bigint AS m, {score}::bigint AS s,
+	SELECT {m} AS m, {json} AS j, {score}::{type} AS s, format('%s', {score}) AS st,
 		row_number() OVER (ORDER BY {order}) AS place,
 		row_number() OVER (PARTITION BY {member} ORDER BY {order}) AS nth,
 		rank() OVER (ORDER BY {score} {direction}) AS r,
@@ -46,34 +56,34 @@ WITH b AS MATERIALIZED (
 		count(*) OVER () AS n
 	FROM {table} WHERE {ranked})$$),
 
-('lb_rank', $$
-SELECT format('lb_rank(%s, %L, %L)', i, {board}, w),
-	lb_rank(i, {board}, w)::text,
+('lb_rank', 'm', $$
+SELECT format('lb_rank{_key}(%s, %L, %L)', i, {board}, w),
+	lb_rank{_key}(i, {board}, w)::text,
 	(CASE coalesce(w, {method}) WHEN 'row_number' THEN place WHEN 'rank' THEN r ELSE d END)::text
 FROM {keys} AS k (i)
 	CROSS JOIN (VALUES (NULL), ('row_number'), ('rank'), ('dense_rank')) AS v (w)
 	LEFT JOIN b ON m = i AND nth = 1$$),
 
-('lb_score', $$
-SELECT format('lb_score(%s, %L)', i, {board}), lb_score(i, {board})::text, s::text
+('lb_score', 'ms', $$
+SELECT format('lb_score{_key}(%s, %L)', i, {board}), lb_score{_key}(i, {board})::text, st
 FROM {keys} AS k (i) LEFT JOIN b ON m = i AND nth = 1$$),
 
-('lb_percentile', $$
-SELECT format('lb_percentile(%s, %L)', i, {board}), lb_percentile(i, {board})::text, pct::text
+('lb_percentile', 'm', $$
+SELECT format('lb_percentile{_key}(%s, %L)', i, {board}), lb_percentile{_key}(i, {board})::text, pct::text
 FROM {keys} AS k (i) LEFT JOIN b ON m = i AND nth = 1$$),
 
-('lb_player', $$
-SELECT format('lb_player(%s, %L)', i, {board}),
-	row(p.rank, p.score, p.percentile, p.total)::text, row({k}, s, pct, n)::text
+('lb_player', 'ms', $$
+SELECT format('lb_player{_key}(%s, %L)', i, {board}),
+	row(p.rank, p.score, p.percentile, p.total)::text, row({k}, st, pct, n)::text
 FROM {keys} AS k (i)
-	LEFT JOIN LATERAL lb_player(i, {board}) AS p ON true
+	LEFT JOIN LATERAL lb_player{_key}(i, {board}) AS p ON true
 	LEFT JOIN b ON m = i AND nth = 1$$),
 
-('lb_top', $$
-SELECT format('lb_top(%s, %L, %s)', a.n, {board}, skip),
+('lb_top', 'ms', $$
+SELECT format('lb_top{_key}(%s, %L, %s)', a.n, {board}, skip),
 	(SELECT string_agg(row(t.rank, t.member, t.score)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_top(a.n, {board}, skip) WITH ORDINALITY AS t),
-	(SELECT string_agg(row({k}, m, s)::text, ' ' ORDER BY place)
+		FROM lb_top{_key}(a.n, {board}, skip) WITH ORDINALITY AS t),
+	(SELECT string_agg(row({k}, m, st)::text, ' ' ORDER BY place)
 		FROM b WHERE place > skip AND place - skip <= a.n)
 FROM (SELECT count(*) AS total FROM b) AS c
 	CROSS JOIN LATERAL (VALUES (10, 0), (0, 0), (1, 0), (10, 1), (5, total / 2), (3, total - 2),
@@ -81,82 +91,94 @@ FROM (SELECT count(*) AS total FROM b) AS c
 		($A % 20, ($B % 100)::bigint), (4, 9223372036854775807)) AS a (n, skip)
 WHERE skip >= 0$$),
 
-('lb_top_json', $$
+('lb_top_json', '', $$
 SELECT format('lb_top_json(%s, %L, %s)', a.n, {board}, skip),
 	lb_top_json(a.n, {board}, skip)::text,
 	(SELECT concat('{"board":', to_json({board}::text), ',"as_of":', to_json(now()), ',"entries":[',
-			string_agg(concat('{"rank":', {k}, ',"player_id":', m, ',"score":', s, '}'), ',' ORDER BY place), ']}')
+			string_agg(concat('{"rank":', {k}, ',"player_id":', j, ',"score":', to_json(s), '}'), ',' ORDER BY place), ']}')
 		FROM b WHERE place > skip AND place - skip <= a.n)
 FROM (SELECT count(*) AS total FROM b) AS c
 	CROSS JOIN LATERAL (VALUES (10, 0), (0, 0), (1, 0), (5, total / 2), (2147483647, 0),
 		($A % 20, ($B % 100)::bigint), (4, 9223372036854775807)) AS a (n, skip)$$),
 
-('lb_at', $$
-SELECT format('lb_at(%s, %L)', p, {board}),
-	row(a.rank, a.member, a.score)::text, row({k}, m, s)::text
+('lb_rank_json', 'm', $$
+SELECT format('lb_rank_json{_key}(%s, %L, %s)', i, {board}, radius),
+	lb_rank_json{_key}(i, {board}, radius)::text,
+	(SELECT concat('{"player_id":', p.j, ',"board":', to_json({board}::text), ',"rank":', p.{k},
+			',"score":', to_json(p.s), ',"percentile":', p.pct, ',"top_percentile":', 100 - p.pct,
+			',"surrounding_players":[', (SELECT string_agg(concat('{"rank":', {k}, ',"player_id":', j,
+				',"score":', to_json(s), '}'), ',' ORDER BY place)
+				FROM b WHERE place BETWEEN p.place - radius AND p.place + radius), ']}')
+		FROM b AS p WHERE p.m = i AND p.nth = 1)
+FROM {few_keys} AS k (i) CROSS JOIN (VALUES (0), (1), ($A % 100)) AS r (radius)$$),
+
+('lb_at', 'ms', $$
+SELECT format('lb_at{_key}(%s, %L)', p, {board}),
+	row(a.rank, a.member, a.score)::text, row({k}, m, st)::text
 FROM {places} AS x (p)
-	LEFT JOIN LATERAL lb_at(p, {board}) AS a ON true
+	LEFT JOIN LATERAL lb_at{_key}(p, {board}) AS a ON true
 	LEFT JOIN b ON place = p$$),
 
-('lb_around', $$
-SELECT format('lb_around(%s, %L, %s)', i, {board}, radius),
+('lb_around', 'ms', $$
+SELECT format('lb_around{_key}(%s, %L, %s)', i, {board}, radius),
 	(SELECT string_agg(row(t.rank, t.member, t.score)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_around(i, {board}, radius) WITH ORDINALITY AS t),
-	(SELECT string_agg(row({k}, m, s)::text, ' ' ORDER BY place)
+		FROM lb_around{_key}(i, {board}, radius) WITH ORDINALITY AS t),
+	(SELECT string_agg(row({k}, m, st)::text, ' ' ORDER BY place)
 		FROM b WHERE place BETWEEN p - radius AND p + radius)
 FROM {few_keys} AS k (i)
 	CROSS JOIN (VALUES (0), (1), (5), ($A % 100), (2147483647)) AS r (radius)
 	LEFT JOIN LATERAL (SELECT place FROM b WHERE m = i AND nth = 1) AS x (p) ON true$$),
 
-('lb_count', $$
+('lb_count', '', $$
 SELECT format('lb_count(%L)', {board}::text), lb_count({board})::text, (SELECT count(*) FROM b)::text$$),
 
-('lb_count_between', $$
-SELECT format('lb_count_between(%L, %L, %L)', lo, hi, {board}),
-	lb_count_between(lo, hi, {board})::text,
-	(SELECT count(*) FROM b WHERE (lo IS NULL OR s >= lo) AND (hi IS NULL OR s <= hi))::text
-FROM {scores} AS l (lo)
-	CROSS JOIN (SELECT NULL UNION SELECT min(s) + $A % 10 FROM b WHERE s < 100
-		UNION VALUES (5), (900)) AS h (hi)$$),
+('lb_count_between', 's', $$
+SELECT format('lb_count_between{_key}(%L, %L, %L)', lo, hi, {board}),
+	lb_count_between{_key}(lo, hi, {board})::text,
+	(SELECT count(*) FROM b WHERE (lo IS NULL OR s >= lo::{type})
+		AND (hi IS NULL OR s <= hi::{type}))::text
+FROM {scores} AS l (lo) CROSS JOIN {few_scores} AS h (hi)$$),
 
-('lb_rank_of_score', $$
-SELECT format('lb_rank_of_score(%s, %L, %L)', x, {board}, w),
-	lb_rank_of_score(x, {board}, w)::text,
+('lb_rank_of_score', 's', $$
+SELECT format('lb_rank_of_score{_key}(%s, %L, %L)', x, {board}, w),
+	lb_rank_of_score{_key}(x, {board}, w)::text,
 	(CASE WHEN x IS NULL THEN NULL
 		WHEN coalesce(w, {method}) = 'dense_rank' THEN
-			(SELECT dense_rank(x) WITHIN GROUP (ORDER BY s {direction}) FROM b)
-		ELSE (SELECT rank(x) WITHIN GROUP (ORDER BY s {direction}) FROM b) END)::text
+			(SELECT dense_rank(x::{type}) WITHIN GROUP (ORDER BY s {direction}) FROM b)
+		ELSE (SELECT rank(x::{type}) WITHIN GROUP (ORDER BY s {direction}) FROM b) END)::text
 FROM {scores} AS l (x)
 	CROSS JOIN (VALUES (NULL), ('row_number'), ('rank'), ('dense_rank')) AS v (w)$$),
 
-('lb_score_at_percentile', $$
-SELECT format('lb_score_at_percentile(%s, %L)', p, {board}),
-	lb_score_at_percentile(p, {board})::text,
-	(SELECT percentile_disc(p / 100) WITHIN GROUP (ORDER BY s {reverse}) FROM b)::text
+-- Of the scores 0 and -0, which are equal, either will do.
+('lb_score_at_percentile', 's', $$
+SELECT format('lb_score_at_percentile{_key}(%s, %L)', p, {board}),
+	regexp_replace(lb_score_at_percentile{_key}(p, {board})::text, '^-0$', '0'),
+	(SELECT regexp_replace(nullif(format('%s', percentile_disc(p / 100)
+		WITHIN GROUP (ORDER BY s {reverse})), ''), '^-0$', '0') FROM b)
 FROM {percents} AS x (p)$$),
 
-('lb_ranks', $$
-SELECT format('lb_ranks(%L, %L, %L)', a, {board}, w),
+('lb_ranks', 'ms', $$
+SELECT format('lb_ranks{_key}(%L, %L, %L)', a, {board}, w),
 	(SELECT string_agg(row(t.member, t.rank, t.score)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_ranks(a, {board}, w) WITH ORDINALITY AS t),
+		FROM lb_ranks{_key}(a, {board}, w) WITH ORDINALITY AS t),
 	(SELECT string_agg(row(i, CASE coalesce(w, {method}) WHEN 'row_number' THEN place
-				WHEN 'rank' THEN r ELSE d END, s)::text, ' ' ORDER BY place_in_a)
+				WHEN 'rank' THEN r ELSE d END, st)::text, ' ' ORDER BY place_in_a)
 		FROM unnest(a) WITH ORDINALITY AS e (i, place_in_a) LEFT JOIN b ON m = i AND nth = 1)
 FROM {arrays} AS x (a)
 	CROSS JOIN (VALUES (NULL), ('row_number'), ('rank'), ('dense_rank')) AS v (w)$$),
 
-('lb_among', $$
-SELECT format('lb_among(%L, %L)', a, {board}),
+('lb_among', 'ms', $$
+SELECT format('lb_among{_key}(%L, %L)', a, {board}),
 	(SELECT string_agg(row(t.place, t.member, t.score, t.rank)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_among(a, {board}) WITH ORDINALITY AS t),
-	(SELECT string_agg(row(f.n, m, s, {k})::text, ' ' ORDER BY f.n)
-		FROM (SELECT row_number() OVER (ORDER BY place) AS n, m, s, place, r, d
+		FROM lb_among{_key}(a, {board}) WITH ORDINALITY AS t),
+	(SELECT string_agg(row(f.n, m, st, {k})::text, ' ' ORDER BY f.n)
+		FROM (SELECT row_number() OVER (ORDER BY place) AS n, m, st, place, r, d
 			FROM b WHERE m = ANY (a) AND nth = 1) AS f)
 FROM {arrays} AS x (a)$$),
 
 -- The range of R scores is cut into k = least(n, R) buckets.  A row at distance d
 -- from the worst score belongs to bucket floor(d * k / R) + 1.
-('lb_histogram', $$
+('lb_histogram', 's', $$
 SELECT format('lb_histogram(%s, %L)', n, {board}),
 	(SELECT string_agg(row(t.bucket, t.lo, t.hi, t.members)::text, ' ' ORDER BY t.ordinality)
 		FROM lb_histogram(n, {board}) WITH ORDINALITY AS t),
@@ -175,13 +197,74 @@ SELECT format('lb_histogram(%s, %L)', n, {board}),
 FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$);
 
 --
+-- The words of a query that depend on the types of the member and the score, with
+-- what they stand for; and "serves", the letters in uses that are no obstacle.
+--
+CREATE FUNCTION lbt.typed_words(relation regclass, member text, score text, twin boolean)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	integers text[] := '{smallint,integer,bigint}';
+	members text[] := ARRAY(SELECT r[1]
+		FROM regexp_matches(member, '("(?:[^"]|"")+"|[^", ]+)', 'g') AS r);
+	types text[] := ARRAY(SELECT coalesce(lbt.base_type(relation, c), 'bigint')
+		FROM unnest(members) AS c);
+	score_type text := coalesce(lbt.base_type(relation, score), 'bigint');
+	plain boolean := NOT twin AND types[1] = ANY (integers) AND cardinality(members) = 1;
+	plain_score boolean := NOT twin AND score_type = ANY (integers);
+	single text := CASE WHEN cardinality(members) = 1 THEN '' ELSE 'row' END;
+	-- A query for members that are hardly on a board
+	absent text;
+BEGIN
+	absent := CASE WHEN plain THEN 'VALUES (NULL::bigint), (-4711), (0), (4711000),'
+			' (9223372036854775807), (-9223372036854775808)'
+		ELSE (SELECT format('SELECT NULL::text UNION ALL SELECT %s(%s)::text FROM ROWS FROM (%s) AS x (%s)',
+				single, string_agg(format('CAST(e%s AS %s)', i, t), ', ' ORDER BY i),
+				string_agg(format('lbt.extremes(%L)', t), ', ' ORDER BY i),
+				string_agg('e' || i, ', ' ORDER BY i))
+			FROM unnest(types) WITH ORDINALITY AS u (t, i)) END;
+	RETURN jsonb_build_object(
+		'serves', CASE WHEN plain OR twin THEN 'm' ELSE '' END
+			|| CASE WHEN plain_score OR twin THEN 's' ELSE '' END,
+		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END,
+		'{m}', CASE WHEN plain THEN format('%s::bigint', member)
+			ELSE format('(%s(%s)::text COLLATE "C")', single, member) END,
+		'{json}', format(CASE WHEN cardinality(members) = 1 THEN 'to_json(%s)'
+			ELSE 'to_json((SELECT x FROM (SELECT %s) AS x))' END, member),
+		'{type}', CASE WHEN plain_score THEN 'bigint' ELSE score_type END,
+		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
+				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)
+			FROM unnest(members) WITH ORDINALITY AS u (c, i)),
+		'{keys}', format('(SELECT m FROM b UNION (%s))', absent),
+		'{few_keys}', format('(SELECT m FROM b WHERE place < 12 OR place > n - 12'
+			' UNION ALL (SELECT * FROM (%s) AS a LIMIT 2))', absent),
+		'{arrays}', format('(SELECT array_agg(m ORDER BY m) FROM b'
+			' UNION ALL SELECT array_agg(m ORDER BY md5(m::text), m) FROM'
+			' (SELECT m FROM b UNION ALL SELECT m FROM b WHERE place %% 3 = 1'
+			' UNION ALL (%1$s) UNION ALL (%1$s)) d'
+			' UNION ALL SELECT array_agg(ARRAY[m, m]) FROM b WHERE place < 4'
+			' UNION ALL VALUES (''{}''::%2$s[]), (NULL), (''{NULL,NULL}''))', absent,
+			CASE WHEN plain THEN 'bigint' ELSE 'text' END))
+	|| CASE WHEN plain_score THEN jsonb_build_object(
+		'{scores}', '(SELECT s FROM b WHERE place % 3 = 1 OR place < 9'
+			' UNION SELECT s + 1 FROM b WHERE s < 9223372036854775807 AND place % 5 = 0'
+			' UNION VALUES (NULL::bigint), (0), (9223372036854775807), (-9223372036854775808))',
+		'{few_scores}', '(SELECT NULL::bigint UNION SELECT min(s) + 7 FROM b WHERE s < 100'
+			' UNION VALUES (5), (900))')
+	ELSE jsonb_build_object(
+		'{scores}', format('(SELECT st FROM b WHERE place %% 3 = 1 OR place < 9'
+			' UNION SELECT lbt.extremes(%L) UNION VALUES (NULL))', score_type),
+		'{few_scores}', '(SELECT st FROM b WHERE place IN (1, n / 2, n) UNION VALUES (NULL))') END;
+END $$;
+
+--
 -- Compare a board's functions with their queries, with the index and without.
 -- Returns the differences, at most five of a function.
 --
 --	board		its name
 --	source		its table
 --	cond		which of the rows are ranked
---	member score	columns
+--	member		its columns, with commas between
+--	score		column
 --	dir			direction of the score
 --	ties		the rest of rank_by
 --	method		of the board
@@ -198,35 +281,25 @@ RETURNS TABLE (enable_index text, what text, operand text, got text, want text)
 LANGUAGE plpgsql SET jit = off AS $$
 #variable_conflict use_variable
 DECLARE
-	relation text := regexp_replace(source, '^ONLY ', '');
+	relation regclass := regexp_replace(source, '^ONLY ', '');
 	before text := current_setting('leaderboard.enable_index');
-	words text[] := ARRAY[
+	typed jsonb := lbt.typed_words(relation, member, score, false);
+	words jsonb := jsonb_build_object(
 		'{board}', quote_literal(board), '{table}', source, '{ranked}', cond,
 		'{member}', member, '{score}', score,
-		'{order}', concat_ws(', ', score || ' ' || dir, ties, member),
+		'{order}', concat_ws(', ', score || ' ' || dir, ties, typed ->> '{member_order}'),
 		'{direction}', dir, '{reverse}', CASE WHEN dir = 'DESC' THEN 'ASC' ELSE 'DESC' END,
 		'{descending}', (dir = 'DESC')::text, '{method}', quote_literal(method),
 		'{k}', CASE method WHEN 'rank' THEN 'r' WHEN 'dense_rank' THEN 'd' ELSE 'place' END,
-		'{keys}', '(SELECT m FROM b UNION VALUES (NULL::bigint), (-4711), (0), (4711000),'
-			' (9223372036854775807), (-9223372036854775808))',
-		'{few_keys}', '(SELECT m FROM b WHERE place < 12 OR place > n - 12'
-			' UNION ALL VALUES (NULL), (-4711))',
-		'{scores}', '(SELECT s FROM b WHERE place % 3 = 1 OR place < 9'
-			' UNION SELECT s + 1 FROM b WHERE s < 9223372036854775807 AND place % 5 = 0'
-			' UNION VALUES (NULL::bigint), (0), (9223372036854775807), (-9223372036854775808))',
 		'{places}', '(SELECT place FROM b UNION SELECT n + 1 FROM b UNION VALUES (NULL::bigint),'
 			' (0), (-1), (100000), (9223372036854775807), (-9223372036854775808))',
 		'{percents}', '(SELECT generate_series(0, 100)::float8 UNION SELECT pct FROM b UNION'
 			' VALUES (NULL), (1e-300), (0.1), (33.3), (66.66666666666667), (99.99999999999999))',
-		'{arrays}', '(SELECT array_agg(m ORDER BY m) FROM b'
-			' UNION ALL SELECT array_agg(m ORDER BY m % 7, m) FROM'
-			' (SELECT m FROM b UNION ALL SELECT m FROM b WHERE place % 3 = 1'
-			' UNION ALL VALUES (NULL), (4711000)) d'
-			' UNION ALL VALUES (''{}''::bigint[]), (NULL), (''{NULL,NULL}''),'
-			' (''{-4711,-4711}''), (''{{1,2},{3,4}}''))',
-		'$A', '17', '$B', '31'];
+		'$A', '17', '$B', '31');
 	ranked_rows text := (SELECT query FROM lbt.comparison WHERE function = 'ranked rows');
 	query text;
+	word text;
+	stands_for text;
 	queries bigint;
 	asked bigint;
 BEGIN
@@ -236,14 +309,20 @@ BEGIN
 	LOOP
 		PERFORM set_config('leaderboard.enable_index', enable_index, false);
 		queries := lbt.query_reads(relation);
-		FOR what, query IN SELECT c.function, c.query FROM lbt.comparison c
-			WHERE c.function LIKE 'lb\_%' AND c.function ~ functions ORDER BY c.function
+		FOR what, typed, query IN SELECT c.function || (t.words ->> '{_key}'), t.words, c.query
+			FROM lbt.comparison c
+				CROSS JOIN (VALUES (lbt.typed_words(relation, member, score, false)),
+					(lbt.typed_words(relation, member, score, true))) AS t (words)
+			WHERE c.function LIKE 'lb\_%' AND c.function ~ functions
+				AND translate(c.uses, t.words ->> 'serves', '') = ''
+				AND (strpos(c.query, '{_key}') > 0 OR t.words ->> '{_key}' = '')
+			ORDER BY 1
 		LOOP
 			query := ranked_rows || ' SELECT o, g, w FROM (' || query
 				|| ') q (o, g, w) WHERE g IS DISTINCT FROM w LIMIT 5';
-			FOR i IN 1 .. array_length(words, 1) BY 2
+			FOR word, stands_for IN SELECT * FROM jsonb_each_text(words || typed)
 			LOOP
-				query := replace(query, words[i], words[i + 1]);
+				query := replace(query, word, stands_for);
 			END LOOP;
 			FOR operand, got, want IN EXECUTE query
 			LOOP
@@ -256,7 +335,7 @@ BEGIN
 			-- Why they ran their queries, since the counters were reset
 			SELECT string_agg(c.key || ' ' || c.value, ', ' ORDER BY c.key) INTO operand
 			FROM lb_stat_board s, jsonb_each_text(to_jsonb(s)) c
-			WHERE s.source = relation::regclass
+			WHERE s.source = relation
 				AND c.key ~ '^query_' AND c.value <> '0' AND asked > 0;
 			got := CASE WHEN asked > 0 THEN 'queries' ELSE 'index' END;
 			want := CASE WHEN query_reads THEN 'queries' ELSE 'index' END;
@@ -267,8 +346,8 @@ BEGIN
 END $$;
 
 -- How many reads of a table's boards have run their queries.
-CREATE FUNCTION lbt.query_reads(table_name text) RETURNS numeric
+CREATE FUNCTION lbt.query_reads(relation regclass) RETURNS numeric
 LANGUAGE sql VOLATILE AS $$
 	SELECT coalesce(sum(query_reads), 0) FROM lb_stat_board
-	WHERE source = table_name::regclass
+	WHERE source = relation
 $$;
