@@ -14,6 +14,7 @@
 struct Comparison
 {
 	char	   *function;
+	char	   *uses;
 	char	   *query;
 };
 
@@ -24,7 +25,7 @@ const char *ranked_rows;
 void
 load_comparisons(void)
 {
-	PGresult   *res = run_copy("SELECT function, query FROM lbt.comparison"
+	PGresult   *res = run_copy("SELECT function, uses, query FROM lbt.comparison"
 							   " ORDER BY function", NULL);
 
 	comparisons = calloc(PQntuples(res), sizeof(struct Comparison));
@@ -33,13 +34,14 @@ load_comparisons(void)
 	for (int i = 0; i < PQntuples(res); i++)
 	{
 		const char *function = PQgetvalue(res, i, 0);
-		char	   *query = format("%s", PQgetvalue(res, i, 1));
+		char	   *query = format("%s", PQgetvalue(res, i, 2));
 
 		if (strncmp(function, "lb_", 3) != 0)
 			ranked_rows = query;
 		else
 		{
 			comparisons[ncomparisons].function = format("%s", function);
+			comparisons[ncomparisons].uses = format("%s", PQgetvalue(res, i, 1));
 			comparisons[ncomparisons++].query = query;
 		}
 	}
@@ -71,51 +73,174 @@ board_literal(const Look *look)
 	return quoted;
 }
 
+Look
+any_look(const Table *t)
+{
+	Look		look = {.table = t};
+	int			n = 0;
+
+	if (t->values == NULL)
+		return look;
+	while (t->values[n] != NULL)
+		n++;
+	look.value = t->values[rnd(n)];
+	return look;
+}
+
+/* Whether functions take and return the member, or the score, as a bigint. */
+static bool
+plain_member(const Look *look)
+{
+	const Table *t = look->table;
+
+	return !look->twin && t->nmembers == 1 && t->members[0].type->integer;
+}
+
+static bool
+plain_score(const Look *look)
+{
+	return !look->twin && look->table->score.type->integer;
+}
+
+/* Whether a function, or its twin, serves a board. */
+static bool
+serves(const struct Comparison *c, const Look *look)
+{
+	if (look->twin)
+		return strstr(c->query, "{_key}") != NULL;
+	return (strchr(c->uses, 'm') == NULL || plain_member(look)) &&
+		(strchr(c->uses, 's') == NULL || plain_score(look));
+}
+
+const struct Comparison *
+any_comparison(Look *look)
+{
+	const struct Comparison *c;
+
+	do
+	{
+		c = &comparisons[rnd(ncomparisons)];
+		look->twin = percent(50);
+	} while (!serves(c, look));
+	return c;
+}
+
+/* Print the text of a member, as its type has it. */
+static void
+put_text(FILE *f, const Table *t, const char *member)
+{
+	fprintf(f, "%s(%s)::text", t->nmembers == 1 ? "" : "row", member);
+}
+
 /* Print the members that a comparison asks for. */
 static void
 put_keys(FILE *f, const Look *look)
 {
-	if (look->full)
+	const Table *t = look->table;
+
+	if (plain_member(look) && look->full)
 		fprintf(f, "(SELECT generate_series(0, %d) UNION ALL VALUES"
 				" (NULL::bigint), (-1), (9223372036854775807),"
 				" (-9223372036854775808), (2147483647), (-2147483648))",
 				members + 1);
-	else
+	else if (plain_member(look))
 	{
-		fprintf(f, "(VALUES (NULL::bigint), (%s)",
-				look->table->extreme_members[rnd(4)]);
+		fprintf(f, "(VALUES (NULL::bigint), (%s)", extreme_member(t));
 		for (int i = 0; i < 8; i++)
 			fprintf(f, ", (%d)", 1 + rnd(members));
 		fprintf(f, ")");
 	}
+	else
+	{
+		fprintf(f, "(VALUES (NULL::text)");
+		for (int i = 0; i < (look->full ? 10 : 2); i++)
+		{
+			fprintf(f, ", (");
+			put_text(f, t, extreme_member(t));
+			fprintf(f, ")");
+		}
+		for (int i = 0; i < 8 && !look->full; i++)
+		{
+			fprintf(f, ", (");
+			put_text(f, t, member_of(t, 1 + rnd(members)));
+			fprintf(f, ")");
+		}
+		if (look->full)
+		{
+			fprintf(f, " UNION ALL SELECT ");
+			put_text(f, t, member_of_expression(t, "i"));
+			fprintf(f, " FROM generate_series(0, %d) AS i", members + 1);
+		}
+		fprintf(f, ")");
+	}
+}
+
+/* Print n of these texts, as rows of VALUES; all of them, or any. */
+static void
+put_values(FILE *f, char **texts, int ntexts, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		char	   *text = literal(texts[n == ntexts ? i : rnd(ntexts)]);
+
+		fprintf(f, ", (%s)", text);
+		free(text);
+	}
 }
 
 static void
-put_scores(FILE *f, const Look *look)
+put_scores(FILE *f, const Look *look, int n)
 {
-	fprintf(f, "(VALUES (NULL::bigint), (0), (1), (-1), (%s), (%s),"
-			" (9223372036854775807), (-9223372036854775808)",
-			look->table->extreme_scores[0], look->table->extreme_scores[1]);
-	for (int i = 0; i < (look->full ? 40 : 5); i++)
-		fprintf(f, ", (%d)", percent(50) ? rnd(22) : rnd(1002));
+	const Type *type = look->table->score.type;
+
+	if (plain_score(look))
+	{
+		fprintf(f, "(VALUES (NULL::bigint), (0), (1), (-1),"
+				" (9223372036854775807), (-9223372036854775808)");
+		for (int i = 0; i < 2 && n > 5; i++)
+			fprintf(f, ", (%s)", type->extremes[rnd(type->nextremes)]);
+		for (int i = 0; i < n; i++)
+			fprintf(f, ", (%d)", percent(50) ? rnd(22) : rnd(1002));
+	}
+	else
+	{
+		fprintf(f, "(VALUES (NULL::text)");
+		put_values(f, type->extremes, type->nextremes,
+				   look->full ? type->nextremes : 2);
+		if (type->noperands > 0)
+			put_values(f, type->operands, type->noperands,
+					   look->full ? type->noperands : 1);
+		put_values(f, type->texts, type->ntexts, n);
+	}
 	fprintf(f, ")");
 }
 
 static void
 put_arrays(FILE *f, const Look *look)
 {
-	fprintf(f, "(VALUES (NULL::bigint[]), ('{}'), ('{NULL}')");
+	const Table *t = look->table;
+	bool		plain = plain_member(look);
+
+	fprintf(f, "(VALUES (NULL::%s[]), ('{}'), ('{NULL}')",
+			plain ? "bigint" : "text");
 	for (int i = 0; i < (look->full ? 10 : 2); i++)
 	{
-		fprintf(f, ", ('{%s", look->table->extreme_members[rnd(4)]);
+		fprintf(f, ", (ARRAY[");
+		if (plain)
+			fprintf(f, "%s", extreme_member(t));
+		else
+			put_text(f, t, extreme_member(t));
 		for (int n = rnd(30); n > 0; n--)
 		{
+			fprintf(f, ", ");
 			if (percent(5))
-				fprintf(f, ",NULL");
+				fprintf(f, "NULL");
+			else if (plain)
+				fprintf(f, "%d", rnd(members + 10));
 			else
-				fprintf(f, ",%d", rnd(members + 10));
+				put_text(f, t, member_of(t, rnd(members + 10)));
 		}
-		fprintf(f, "}')");
+		fprintf(f, "]::%s[])", plain ? "bigint" : "text");
 	}
 	fprintf(f, ")");
 }
@@ -144,12 +269,30 @@ expand(FILE *f, const char *s, const Look *look)
 #define IS_WORD(w) (strncmp(s, "{" w "}", sizeof(w) + 1) == 0 && (s += sizeof(w) + 1))
 		if (IS_WORD("member"))
 			fputs(t->member, f);
+		else if (IS_WORD("m"))
+		{
+			if (plain_member(look))
+				fprintf(f, "%s::bigint", t->member);
+			else
+			{
+				fprintf(f, "(");
+				put_text(f, t, t->member);
+				fprintf(f, " COLLATE \"C\")");
+			}
+		}
+		else if (IS_WORD("json"))
+			fprintf(f, t->nmembers == 1 ? "to_json(%s)" :
+					"to_json((SELECT x FROM (SELECT %s) AS x))", t->member);
+		else if (IS_WORD("_key"))
+			fputs(look->twin ? "_key" : "", f);
 		else if (IS_WORD("score"))
-			fputs(t->score, f);
+			fputs(t->score.name, f);
+		else if (IS_WORD("type"))
+			fputs(plain_score(look) ? "bigint" : t->score.type->base, f);
 		else if (IS_WORD("order"))
 			fputs(t->order, f);
 		else if (IS_WORD("reverse"))
-			fputs(t->reverse, f);
+			fputs(t->score.descending ? "ASC" : "DESC", f);
 		else if (IS_WORD("table"))
 			fputs(t->name, f);
 		else if (IS_WORD("k"))
@@ -171,7 +314,7 @@ expand(FILE *f, const char *s, const Look *look)
 			{
 				text = literal(look->value);
 
-				fprintf(f, " AND %s = %s", t->group, text);
+				fprintf(f, " AND %s = %s", t->group.name, text);
 				free(text);
 			}
 		}
@@ -189,13 +332,15 @@ expand(FILE *f, const char *s, const Look *look)
 					" VALUES (0.1), (33.333333), (99.9), (99.99999999),"
 					" (1e-300), (NULL), (%d::float8 / 1000))", rnd(100000));
 		else if (IS_WORD("descending"))
-			fputs(t->direction[0] == 'D' ? "true" : "false", f);
+			fputs(t->score.descending ? "true" : "false", f);
 		else if (IS_WORD("scores"))
-			put_scores(f, look);
+			put_scores(f, look, look->full ? 40 : 5);
+		else if (IS_WORD("few_scores"))
+			put_scores(f, look, 2);
 		else if (IS_WORD("arrays"))
 			put_arrays(f, look);
 		else if (IS_WORD("direction"))
-			fputs(t->direction, f);
+			fputs(t->score.descending ? "DESC" : "ASC", f);
 		else
 			fputc(*s++, f);
 #undef IS_WORD
@@ -271,12 +416,6 @@ compare_rows(const PGresult *res, const char *statement)
 	compare_results(res, 1, res, 2, statement);
 }
 
-const struct Comparison *
-any_comparison(void)
-{
-	return &comparisons[rnd(ncomparisons)];
-}
-
 /* Returns false after an expected error. */
 static bool
 compare(const struct Comparison *c, const Look *look)
@@ -294,16 +433,26 @@ compare(const struct Comparison *c, const Look *look)
 bool
 compare_some(const Table *table, int n)
 {
-	Look		look = {table, NULL, false};
+	Look		look = any_look(table);
 
-	if (table->values != NULL)
-		look.value = table->values[rnd(6)];
 	while (n-- > 0)
 	{
-		if (!compare(any_comparison(), &look))
+		if (!compare(any_comparison(&look), &look))
 			return false;
 	}
 	return true;
+}
+
+/* Compare every function, or every twin, on one board. */
+static void
+compare_board(const Look *look)
+{
+	for (int i = 0; i < ncomparisons; i++)
+	{
+		if (serves(&comparisons[i], look) && !compare(&comparisons[i], look))
+			fail("%s cannot be compared: %s", comparisons[i].function,
+				 PQerrorMessage(conn));
+	}
 }
 
 void
@@ -316,14 +465,11 @@ compare_all(void)
 
 		do
 		{
-			Look		look = {t, t->values ? t->values[v] : NULL, true};
+			Look		look = {t, t->values ? t->values[v] : NULL, true, false};
 
-			for (int c = 0; c < ncomparisons; c++)
-			{
-				if (!compare(&comparisons[c], &look))
-					fail("%s cannot be compared: %s", comparisons[c].function,
-						 PQerrorMessage(conn));
-			}
+			compare_board(&look);
+			look.twin = true;
+			compare_board(&look);
 		} while (t->values != NULL && t->values[++v] != NULL);
 	}
 }

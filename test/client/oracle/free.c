@@ -105,6 +105,7 @@ run_free_mode(void)
 
 	share_logs();
 	set_up();
+	print_tables(stdout);
 	run("SELECT lb_stat_reset()");
 	run("SET lock_timeout = '20ms'");
 

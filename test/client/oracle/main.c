@@ -4,15 +4,20 @@
  *	  Random transactions on several connections, compared with SQL.
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
- *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p]
+ *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p] [-L]
  *		   [-X command]
  *
  * The extension and the tables of test/lib/oracle.sql must exist in the database,
- * which needs nothing else.  Tables of earlier runs are dropped.  Several connections, each with random numbers
- * of its own, run transactions on the same tables: every kind of statement
- * that changes rows, few rows or thousands, savepoints, rollbacks, two-phase
- * commits, now and then a TRUNCATE or a rebuild.  All the time every read
- * function is compared with its defining query, as test/lib/oracle.sql has it.
+ * which needs nothing else.  Tables of earlier runs are dropped.  Several
+ * connections, each with random numbers of its own, run transactions on the same
+ * tables: every kind of statement that changes rows, few rows or thousands,
+ * savepoints, rollbacks, two-phase commits, now and then a TRUNCATE or a
+ * rebuild.  All the time every read function is compared with its defining query,
+ * as test/lib/oracle.sql has it.
+ *
+ * Some tables are always the same, and their columns are integers.  The seed
+ * chooses the others: members of one to four columns, scores, tie-breakers and
+ * board columns of all types in test/lib/types.sql, which has their values, too.
  *
  * A comparison is a single SQL statement that returns, for a set of arguments,
  * what the function says and what the query says.  Both are computed under
@@ -61,6 +66,9 @@
  *
  * With -p one of the tables is partitioned.
  *
+ * With -L rows now and then get a text for which no key has room.  This takes their
+ * board offline, so that the reads are by query until a rebuild without them.
+ *
  * With -X a shell command runs beside the connections, from when the tables exist
  * until all connections have ended.  Then it gets a SIGTERM, and must exit with 0.
  * It may cancel, terminate, use up memory and stop workers.  Errors that this
@@ -90,6 +98,7 @@ bool		partitioned = false;
 bool		scheduled = false;
 bool		terminates = false;
 bool		kills = false;
+bool		long_texts = false;
 int			least_share = 50;	/* percent of the reads by index */
 const char *disturber = NULL;	/* the command of -X */
 pid_t		disturber_pid = 0;
@@ -111,7 +120,7 @@ usage(void)
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
 			"              [-s seed] [-m members] [-i percent]"
-			" [-S] [-x] [-k] [-l] [-p]\n"
+			" [-S] [-x] [-k] [-l] [-p] [-L]\n"
 			"              [-X command]\n");
 	exit(2);
 }
@@ -122,7 +131,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:i:klt:n:s:Sm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:s:Sm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -140,6 +149,10 @@ main(int argc, char **argv)
 				break;
 			case 'l':
 				locked = true;
+				break;
+			case 'L':
+				long_texts = true;
+				least_share = 0;
 				break;
 			case 't':
 				seconds = atof(optarg);
@@ -189,6 +202,7 @@ main(int argc, char **argv)
 	random_state = seed;
 	conn = connect_or_fail();
 	load_comparisons();
+	load_types();
 	if (scheduled)
 		run_scheduled();
 	else

@@ -27,6 +27,7 @@ extern bool partitioned;
 extern bool scheduled;
 extern bool terminates;
 extern bool kills;
+extern bool long_texts;			/* now and then one that no key has room for */
 extern int	least_share;		/* percent of the reads by index */
 extern const char *disturber;	/* the command of -X ... */
 extern pid_t disturber_pid;		/* ... and its process, or 0 */
@@ -60,44 +61,89 @@ extern char failure_kind[16];
 
 /* tables.c */
 
+/* A type that columns can have: a row of lbt.type, which test/lib/types.sql describes. */
+typedef struct Type
+{
+	char	   *name;
+	char	   *base;
+	char	   *roles;
+	int			words;
+	char	   *value;
+	char	   *step;			/* or NULL */
+	bool		asks;
+	bool		integer;		/* functions have it as bigint */
+	bool		is_text;
+	char	  **extremes;
+	int			nextremes;
+	char	  **operands;
+	int			noperands;
+	char	  **texts;			/* of the values of 0, 1, 2 ... */
+	int			ntexts;
+} Type;
+
+typedef struct Column
+{
+	const char *name;			/* as SQL text */
+	const char *type_name;		/* in fixed_tables */
+	const Type *type;
+	bool		descending;
+}			Column;
+
+#define MAX_MEMBERS 4
+#define MAX_TIES 3
+
 /*
- * All tables have the same five parts under different names and of different
- * types, so that the statements can be made for any of them.
+ * All tables have the same parts under different names and of different types, so
+ * that the statements can be made for any of them.
  */
 typedef struct Table
 {
 	const char *name;
-	const char *create;			/* NULL: another entry has made the table */
+	const char *create;			/* NULL: another entry has made the table, or
+								 * its columns say how */
 	const char *create_partitioned; /* instead, with -p; or NULL */
-	const char *create_board;
 
 	const char *board;			/* as recorded */
 	const char *method;
-	const char *member;
-	const char *score;
-	const char *tie;
-	const char *group;			/* the board column where values is not NULL */
+	Column		members[MAX_MEMBERS];
+	int			nmembers;
+	Column		score;
+	Column		ties[MAX_TIES];
+	int			nties;
+	bool		ties_unranked;	/* rank_by has the score only */
+	Column		group;			/* the board column where values is not NULL */
 	const char *flag;
-
-	const char *member_type;
-	const char *score_type;
-	const char *tie_type;
-	const char *group_type;
-	const char *conflict;		/* columns of the unique index */
-
-	const char *direction;		/* of the score */
-	const char *reverse;
-	const char *order;
-	const char *ranked;			/* which rows are on a board */
-
-	const char *ties[8];		/* values of the tie-breaker, beside NULL */
-	const char *extreme_members[5];
-	const char *extreme_scores[5];
+	bool		flagged;		/* it is ranked_if */
 	const char *const *values;	/* of the board column; NULL: no family */
+	bool		spread_last;	/* which of the members' columns has more
+								 * values */
+
+	/* What follows from these. */
+	char	   *member;			/* columns of the member */
+	char	   *columns;		/* all of them */
+	char	   *conflict;		/* those of the unique index */
+	char	   *order;
+	char	   *ranked;			/* which rows are on a board */
 } Table;
 
-extern const Table tables[];
+extern Table tables[];
 extern const int ntables;
+
+/* Read the types from the table of test/lib/types.sql. */
+extern void load_types(void);
+
+/* Choose the tables with random types anew. */
+extern void choose_tables(void);
+
+/* Make a table, unless another entry has; make its board. */
+extern void make_table(const Table *t);
+extern void make_board(const Table *t);
+
+/* Print the statements that have made the tables with random types. */
+extern void print_tables(FILE *f);
+
+/* Put a text for "{}", and return what is to be freed. */
+extern char *put_in(const char *text, const char *replacement);
 
 /* report.c */
 
@@ -142,12 +188,14 @@ typedef struct Look
 	const Table *table;
 	const char *value;			/* of the board column, or NULL */
 	bool		full;			/* every member, else a few */
+	bool		twin;			/* ask the functions that have texts */
 } Look;
 
 /* Read what is to be compared from the tables of test/lib/oracle.sql. */
 extern void load_comparisons(void);
 
-extern const struct Comparison *any_comparison(void);
+/* One that the table's boards can have; says in the look which function to ask. */
+extern const struct Comparison *any_comparison(Look *look);
 
 /* The beginning of the statement of each comparison. */
 extern const char *ranked_rows;
@@ -155,6 +203,9 @@ extern const char *ranked_rows;
 /* Literals for SQL, to be freed. */
 extern char *literal(const char *s);
 extern char *board_literal(const Look *look);
+
+/* A board of a table, for a family any one of its. */
+extern Look any_look(const Table *t);
 
 /*
  * The statement of a comparison, to be freed.  Its columns are the call, what
@@ -194,6 +245,18 @@ extern bool do_something(const Table *t);
 
 /* Insert many rows, which also replaces what was deleted. */
 extern bool do_fill(const Table *t);
+
+/*
+ * The values of the member's columns that a number stands for, with commas
+ * between.  They, and those of the next ones, are freed after a while.
+ */
+extern const char *member_of(const Table *t, int number);
+
+/* The same of an expression. */
+extern const char *member_of_expression(const Table *t, const char *number);
+
+/* Values of the member's columns, some of them at the ends of their types. */
+extern const char *extreme_member(const Table *t);
 
 /* transaction.c */
 

@@ -6,63 +6,204 @@
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
+#include <string.h>
 
 #include "oracle.h"
 
 static const char *
 keep(char *s)
 {
-	static char *kept[64];
+	static char *kept[256];
 	static int	next = 0;
-	char	  **slot = &kept[next++ % 64];
+	char	  **slot = &kept[next++ % LENGTH(kept)];
 
 	free(*slot);
 	*slot = s;
 	return s;
 }
 
+/* A list with one more item. */
+static const char *
+append(const char *list, const char *separator, const char *item)
+{
+	return list[0] == '\0' ? item :
+		keep(format("%s%s%s", list, separator, item));
+}
+
+static const char *
+value(const Type *type, int number)
+{
+	char text[	20];
+
+	snprintf(text, sizeof(text), "%d", number);
+	return keep(put_in(type->value, text));
+}
+
+static const char *
+extreme(const Type *type)
+{
+	const char *text = type->extremes[rnd(type->nextremes)];
+	char	   *quoted;
+	const char *result;
+
+	if (type->integer)
+		return text;
+
+	quoted = literal(text);
+	result = keep(format("%s::%s", quoted, type->name));
+	free(quoted);
+	return result;
+}
+
+/*
+ * Of a member of several columns, one column has most of the number, and the
+ * others have a digit to base 4 each.
+ */
+#define BASE 4
+
+static bool
+has_most(const Table *t, int column)
+{
+	return column == (t->spread_last ? t->nmembers - 1 : 0);
+}
+
+const char *
+member_of(const Table *t, int number)
+{
+	const char *list = "";
+	int			most = number;
+
+	for (int i = 1; i < t->nmembers; i++)
+		most /= BASE;
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		const Type *type = t->members[i].type;
+
+		if (has_most(t, i))
+			list = append(list, ", ", value(type, most));
+		else
+		{
+			list = append(list, ", ", value(type, number % BASE));
+			number /= BASE;
+		}
+	}
+	return list;
+}
+
+const char *
+member_of_expression(const Table *t, const char *number)
+{
+	const char *list = "";
+	int			all = 1;
+	int			divisor = 1;
+
+	for (int i = 1; i < t->nmembers; i++)
+		all *= BASE;
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		char	   *part;
+
+		if (t->nmembers == 1)
+			part = format("%s", number);
+		else if (has_most(t, i))
+			part = format("%s / %d", number, all);
+		else
+		{
+			part = format("%s / %d %% %d", number, divisor, BASE);
+			divisor *= BASE;
+		}
+		list = append(list, ", ",
+					  keep(put_in(t->members[i].type->value, part)));
+		free(part);
+	}
+	return list;
+}
+
+/* A member with one column that is null, or, for -1, with none. */
+static const char *
+odd_member(const Table *t, int null)
+{
+	const char *list = "";
+
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		const Type *type = t->members[i].type;
+
+		list = append(list, ", ",
+					  i == null ? keep(format("NULL::%s", type->name)) :
+					  t->nmembers == 1 || percent(60) ? extreme(type) :
+					  value(type, rnd(BASE)));
+	}
+	return list;
+}
+
+const char *
+extreme_member(const Table *t)
+{
+	return odd_member(t, -1);
+}
+
+/* Whether to use a text for which no key has room. */
+static bool
+too_long(const Type *type)
+{
+	return long_texts && type->is_text && type->words > 60 && rnd(1000) == 0;
+}
+
 static const char *
 a_member(const Table *t)
 {
+	if (t->nmembers == 1 && too_long(t->members[0].type))
+		return "repeat('z', 513)";
 	if (percent(3))
-		return t->extreme_members[rnd(4)];
+		return extreme_member(t);
 	/* Many statements choose among a few members, so that transactions meet. */
 	if (percent(crowded != NULL ? 60 : 40))
-		return keep(format("%d", 1 + rnd(members / 10)));
-	return keep(format("%d", 1 + rnd(members)));
+		return member_of(t, 1 + rnd(members / 10));
+	return member_of(t, 1 + rnd(members));
 }
 
 static const char *
 a_score(const Table *t)
 {
-	if (percent(1))
-		return t->extreme_scores[rnd(4)];
+	if (percent(t->score.type->integer ? 1 : 8))
+		return extreme(t->score.type);
 	if (percent(2))
 		return "NULL";
-	return keep(format("%d", percent(70) ? rnd(20) : rnd(1000)));
+	return value(t->score.type, percent(70) ? rnd(20) : rnd(1000));
 }
 
 static const char *
-a_tie(const Table *t)
+a_tie(const Column * tie)
+{
+	if (percent(2))
+		return "NULL";
+	if (too_long(tie->type))
+		return "repeat('z', 513)";
+	if (percent(30))
+		return extreme(tie->type);
+	if (strcmp(tie->type->name, "timestamptz") == 0 && percent(40))
+		return percent(50) ? "now()" : "clock_timestamp()";
+	return value(tie->type, rnd(4));
+}
+
+/* A value of the board column that statements write. */
+static const char *
+a_value(const Table *t)
 {
 	int			n = 0;
 
-	if (percent(2))
-		return "NULL";
-	while (t->ties[n] != NULL)
+	while (t->values[n] != NULL)
 		n++;
-	return t->ties[rnd(n)];
+	return t->values[percent(60) || n < 3 ? rnd(2) : rnd(n - 1)];
 }
 
 static const char *
 a_group(const Table *t)
 {
-	char	   *quoted;
-
 	if (t->values == NULL || percent(2))
 		return "NULL";
-	quoted = literal(t->values[percent(60) ? rnd(2) : rnd(5)]);
-	return keep(quoted);
+	return keep(literal(a_value(t)));
 }
 
 static const char *
@@ -71,55 +212,126 @@ a_flag(void)
 	return percent(80) ? "true" : percent(70) ? "false" : "NULL";
 }
 
-/* The columns, and a row of them, typed as MERGE needs it. */
 static const char *
-columns(const Table *t)
+typed(const char *v, const Column * c)
 {
-	return keep(format("%s, %s, %s, %s, %s", t->member, t->group, t->score,
-					   t->tie, t->flag));
+	return keep(format("(%s)::%s", v, c->type->name));
 }
 
+/* Random values of the tie-breakers, each with a comma before it. */
+static const char *
+more_ties(const Table *t)
+{
+	const char *list = "";
+
+	for (int i = 0; i < t->nties; i++)
+		list = append(list, "", keep(format(", %s", typed(a_tie(&t->ties[i]),
+														  &t->ties[i]))));
+	return list;
+}
+
+/* Assignments to them, likewise; alias is that of the row to take them from. */
+static const char *
+more_assignments(const Table *t, const char *alias)
+{
+	const char *list = "";
+
+	for (int i = 0; i < t->nties; i++)
+	{
+		const char *name = t->ties[i].name;
+
+		list = append(list, "", alias == NULL ?
+					  keep(format(", %s = %s", name, a_tie(&t->ties[i]))) :
+					  keep(format(", %s = %s.%s", name, alias, name)));
+	}
+	return list;
+}
+
+/* A row of all columns, typed as MERGE needs it. */
 static const char *
 a_row(const Table *t)
 {
-	return keep(format("((%s)::%s, (%s)::%s, (%s)::%s, (%s)::%s,"
-					   " (%s)::boolean)",
-					   percent(2) ? "NULL" : a_member(t), t->member_type,
-					   a_group(t), t->group_type, a_score(t), t->score_type,
-					   a_tie(t), t->tie_type, a_flag()));
+	const char *member = percent(2) ? odd_member(t, rnd(t->nmembers)) :
+		a_member(t);
+
+	return keep(format("(%s, %s, %s%s, (%s)::boolean, false)", member,
+					   typed(a_group(t), &t->group),
+					   typed(a_score(t), &t->score), more_ties(t), a_flag()));
+}
+
+/* A column of a member. */
+static const char *
+a_column(const Table *t)
+{
+	return t->members[rnd(t->nmembers)].name;
+}
+
+static const char *
+set_member(const Table *t, const char *member)
+{
+	return keep(format(t->nmembers == 1 ? "%s = %s" : "(%s) = ROW (%s)",
+					   t->member, member));
 }
 
 /* A condition that one row may meet. */
 static const char *
 one_row(const Table *t)
 {
+	const char *member = keep(format(t->nmembers == 1 ? "%s = %s" :
+									 "(%s) = (%s)", t->member, a_member(t)));
+
 	if (t->values != NULL && percent(80))
-		return keep(format("%s = %s AND %s = %s", t->member, a_member(t),
-						   t->group, a_group(t)));
-	return keep(format("%s = %s", t->member, a_member(t)));
+		return keep(format("%s AND %s = %s", member, t->group.name,
+						   a_group(t)));
+	return member;
 }
 
 static const char *
 many_rows(const Table *t)
 {
-	if (percent(50))
-		return keep(format("%s %% %d = %d", t->member, 3 + rnd(20), rnd(3)));
-	return keep(format("%s BETWEEN %d AND %d", t->score, rnd(20),
-					   percent(80) ? rnd(20) : 1000));
+	const		Column *c = &t->members[rnd(t->nmembers)];
+
+	if (percent(50) && c->type->integer)
+		return keep(format("%s %% %d = %d", c->name, 3 + rnd(20), rnd(3)));
+	if (percent(20))
+		return keep(format("%s > %s", c->name, extreme(c->type)));
+	return keep(format("%s BETWEEN %s AND %s", t->score.name,
+					   value(t->score.type, rnd(20)),
+					   value(t->score.type, percent(80) ? rnd(20) : 1000)));
 }
 
 /* A condition that leaves out scores which could leave the range of their type. */
 static const char *
 movable(const Table *t)
 {
-	return keep(format("%s BETWEEN -20000 AND 20000", t->score));
+	if (!t->score.type->integer)
+		return keep(format("%s IS NOT NULL", t->score.name));
+	return keep(format("%s BETWEEN -20000 AND 20000", t->score.name));
+}
+
+/* The score, moved a little, or another one. */
+static const char *
+moved_score(const Table *t, int by)
+{
+	char	   *step;
+	const char *n;
+	const char *result;
+
+	if (t->score.type->step == NULL)
+		return value(t->score.type, rnd(20));
+	step = put_in(t->score.type->step, t->score.name);
+	n = strstr(step, "{n}");
+	result = n == NULL ? keep(format("%s", step)) :
+		keep(format("%.*s%d%s", (int) (n - step), step, by, n + 3));
+	free(step);
+	return result;
 }
 
 static bool
 do_insert(const Table *t)
 {
 	return run_free(format("INSERT INTO %s (%s) VALUES %s, %s%s", t->name,
-						   columns(t), a_row(t), a_row(t),
+						   t->columns, a_row(t), a_row(t),
 						   percent(80) ? " ON CONFLICT DO NOTHING" : ""));
 }
 
@@ -127,34 +339,38 @@ static bool
 do_upsert(const Table *t)
 {
 	return run_free(format("INSERT INTO %s AS o (%s) VALUES %s"
-						   " ON CONFLICT (%s) DO UPDATE SET %s = %s,"
-						   " %s = excluded.%s%s",
-						   t->name, columns(t), a_row(t), t->conflict,
-						   t->score, percent(50) ? a_score(t) :
-						   keep(format("excluded.%s", t->score)),
-						   t->tie, t->tie,
+						   " ON CONFLICT (%s) DO UPDATE SET %s = %s%s%s",
+						   t->name, t->columns, a_row(t), t->conflict,
+						   t->score.name, percent(50) ? a_score(t) :
+						   keep(format("excluded.%s", t->score.name)),
+						   more_assignments(t, "excluded"),
 						   percent(20) ? " WHERE o.fine" : ""));
 }
 
 static bool
 do_update(const Table *t)
 {
+	const		Column *tie = &t->ties[rnd(t->nties + 1)];
+
 	switch (rnd(8))
 	{
 		case 0:
-			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->tie, a_tie(t), one_row(t)));
+			if (tie->type != NULL)
+				return run_free(format("UPDATE %s SET %s = %s WHERE %s",
+									   t->name, tie->name, a_tie(tie),
+									   one_row(t)));
+			/* FALLTHROUGH */
 		case 1:
 			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
 								   t->flag, a_flag(), one_row(t)));
 		case 2:
-			return run_free(format("UPDATE %s SET %s = %s, %s = %s WHERE %s",
-								   t->name, t->score, a_score(t), t->tie,
-								   a_tie(t), one_row(t)));
+			return run_free(format("UPDATE %s SET %s = %s%s WHERE %s",
+								   t->name, t->score.name, a_score(t),
+								   more_assignments(t, NULL), one_row(t)));
 		default:
-			return run_free(format("UPDATE %s SET %s = %s + %d"
-								   " WHERE %s AND %s", t->name, t->score,
-								   t->score, rnd(7) - 3, one_row(t),
+			return run_free(format("UPDATE %s SET %s = %s WHERE %s AND %s",
+								   t->name, t->score.name,
+								   moved_score(t, rnd(7) - 3), one_row(t),
 								   movable(t)));
 	}
 }
@@ -163,34 +379,40 @@ do_update(const Table *t)
 static bool
 do_move(const Table *t)
 {
+	const char *column = a_column(t);
+
 	switch (rnd(t->values != NULL ? 4 : 2))
 	{
 		case 0:
-			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->member, percent(5) ? "NULL" :
-								   a_member(t), one_row(t)));
+			return run_free(format("UPDATE %s SET %s WHERE %s", t->name,
+								   set_member(t, percent(5) ?
+											  odd_member(t, rnd(t->nmembers)) :
+											  a_member(t)), one_row(t)));
 		case 1:
-			return run_free(format("UPDATE %s SET %s = %s WHERE %s IS NULL"
+			return run_free(format("UPDATE %s SET %s WHERE %s IS NULL"
 								   " AND ctid = (SELECT min(ctid) FROM %s"
-								   " WHERE %s IS NULL)", t->name, t->member,
-								   a_member(t), t->member, t->name,
-								   t->member));
+								   " WHERE %s IS NULL)", t->name,
+								   set_member(t, a_member(t)), column,
+								   t->name, column));
 		default:
 			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->group, a_group(t), one_row(t)));
+								   t->group.name, a_group(t), one_row(t)));
 	}
 }
 
 static bool
 do_update_many(const Table *t)
 {
-	if (percent(20))
+	const		Column *tie = &t->ties[rnd(t->nties + 1)];
+
+	if (tie->type != NULL && percent(20))
 		return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-							   t->tie, a_tie(t),
-							   many_rows(t)));
-	return run_free(format("UPDATE %s SET %s = %s %s %d WHERE %s AND %s",
-						   t->name, t->score, t->score,
-						   percent(80) ? "+" : "/", 1 + rnd(3),
+							   tie->name, a_tie(tie), many_rows(t)));
+	return run_free(format("UPDATE %s SET %s = %s WHERE %s AND %s",
+						   t->name, t->score.name,
+						   t->score.type->integer && percent(20) ?
+						   keep(format("%s / %d", t->score.name, 1 + rnd(3))) :
+						   moved_score(t, 1 + rnd(3)),
 						   many_rows(t), movable(t)));
 }
 
@@ -201,29 +423,44 @@ do_delete(const Table *t)
 		return run_free(format("DELETE FROM %s WHERE %s", t->name,
 							   many_rows(t)));
 	if (percent(10))
-		return run_free(format("DELETE FROM %s WHERE %s IS NULL OR %s IS NULL"
-							   " OR %s IS NULL", t->name, t->member,
-							   t->score, t->tie));
+		return run_free(format("DELETE FROM %s WHERE %s IS NULL"
+							   " OR %s IS NULL", t->name, a_column(t),
+							   t->score.name));
 	return run_free(format("DELETE FROM %s WHERE %s", t->name, one_row(t)));
+}
+
+/* Whether two rows have the same member, in a family on the same board. */
+static const char *
+same_member(const Table *t, const char *a, const char *b)
+{
+	const char *list = "";
+
+	for (int i = 0; i < t->nmembers; i++)
+		list = append(list, " AND ",
+					  keep(format("%s.%s = %s.%s", a, t->members[i].name, b,
+								  t->members[i].name)));
+	if (t->values != NULL)
+		list = append(list, " AND ", keep(format("%s.%s = %s.%s", a,
+												 t->group.name, b,
+												 t->group.name)));
+	return list;
 }
 
 static bool
 do_merge(const Table *t)
 {
 	return run_free(format("MERGE INTO %s AS o USING (VALUES %s, %s, %s)"
-						   " AS n (%s) ON o.%s = n.%s%s"
-						   " WHEN MATCHED AND o.%s > %d THEN DELETE"
-						   " WHEN MATCHED THEN UPDATE SET %s = n.%s, %s = n.%s"
+						   " AS n (%s) ON %s"
+						   " WHEN MATCHED AND o.%s > %s THEN DELETE"
+						   " WHEN MATCHED THEN UPDATE SET %s = n.%s%s"
 						   " WHEN NOT MATCHED AND n.%s IS NOT NULL THEN"
-						   " INSERT (%s) VALUES (n.%s, n.%s, n.%s, n.%s, n.%s)",
-						   t->name, a_row(t), a_row(t), a_row(t), columns(t),
-						   t->member, t->member,
-						   t->values == NULL ? "" :
-						   keep(format(" AND o.%s = n.%s", t->group,
-									   t->group)),
-						   t->score, 15 + rnd(200), t->score, t->score,
-						   t->tie, t->tie, t->score, columns(t), t->member,
-						   t->group, t->score, t->tie, t->flag));
+						   " INSERT (%s) VALUES (%s)",
+						   t->name, a_row(t), a_row(t), a_row(t), t->columns,
+						   same_member(t, "o", "n"), t->score.name,
+						   value(t->score.type, 15 + rnd(200)),
+						   t->score.name, t->score.name,
+						   more_assignments(t, "n"), t->score.name, t->columns,
+						   t->columns));
 }
 
 /* One statement deletes rows and inserts them again. */
@@ -231,11 +468,65 @@ static bool
 do_replace(const Table *t)
 {
 	return run_free(format("WITH d AS (DELETE FROM %s WHERE %s RETURNING *)"
-						   " INSERT INTO %s (%s) SELECT %s, %s, %s, %s, %s"
+						   " INSERT INTO %s (%s) SELECT %s, %s, %s%s, %s, large"
 						   " FROM d", t->name,
 						   percent(50) ? one_row(t) : many_rows(t), t->name,
-						   columns(t), t->member, t->group, a_score(t),
-						   a_tie(t), t->flag));
+						   t->columns, t->member, t->group.name,
+						   typed(a_score(t), &t->score), more_ties(t),
+						   t->flag));
+}
+
+/* A column of a line for COPY, and a tab. */
+static void
+put_field(FILE *f, const char *text)
+{
+	for (; *text !='\0'; text ++)
+	{
+		if (*text == '\\' || *text == '\t' || *text == '\n' || *text == '\r')
+			fprintf(f, "\\%c", *text == '\t' ? 't' : *text == '\n' ? 'n' :
+					*text == '\r' ? 'r' : '\\');
+		else
+			fputc(*text, f);
+	}
+	fputc('\t', f);
+}
+
+/* A line of a row whose member a number stands for, without nulls in it. */
+static void
+put_line(FILE *f, const Table *t, int number, const char *group)
+{
+	int			most = number;
+
+	for (int i = 1; i < t->nmembers; i++)
+		most /= BASE;
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		const Type *type = t->members[i].type;
+
+		if (has_most(t, i))
+			put_field(f, type->texts[most]);
+		else
+		{
+			put_field(f, type->texts[number % BASE]);
+			number /= BASE;
+		}
+	}
+	if (group == NULL)
+		fprintf(f, "\\N\t");
+	else
+		put_field(f, group);
+	put_field(f, t->score.type->texts[rnd(30)]);
+	for (int i = 0; i < t->nties; i++)
+	{
+		const Type *type = t->ties[i].type;
+
+		if (percent(5))
+			fprintf(f, "\\N\t");
+		else
+			put_field(f, percent(10) ? type->extremes[rnd(type->nextremes)] :
+					  type->texts[rnd(4)]);
+	}
+	fprintf(f, "%s\tf\n", percent(80) ? "t" : "f");
 }
 
 /* COPY has no ON CONFLICT, so delete rows with these members first. */
@@ -249,26 +540,22 @@ do_copy(const Table *t)
 	PGresult   *res;
 	int			first = 1 + rnd(members);
 	int			n = 1 + rnd(10);
-	const char *group = t->values ? t->values[rnd(5)] : "\\N";
+	const char *group = t->values ? a_value(t) : NULL;
+	const char *doomed = "";
 
+	for (int i = 0; i < n; i++)
+		doomed = append(doomed, ", ",
+						keep(format("(%s)", member_of(t, first + i))));
 	if (percent(90) &&
-		!run_free(format("DELETE FROM %s WHERE %s BETWEEN %d AND %d", t->name,
-						 t->member, first, first + n - 1)))
+		!run_free(format("DELETE FROM %s WHERE (%s) IN (%s)", t->name,
+						 t->member, doomed)))
 		return false;
 	if ((f = open_memstream(&data, &size)) == NULL)
 		out_of_memory();
 	for (int i = 0; i < n; i++)
-	{
-		if (percent(3))
-			fprintf(f, "\\N\t");
-		else
-			fprintf(f, "%d\t", first + i);
-		fprintf(f, "%s\t%d\t%s\t%s\n", group, rnd(30),
-				percent(5) ? "\\N" : percent(10) ? "infinity" :
-				"2026-01-01", percent(80) ? "t" : "f");
-	}
+		put_line(f, t, first + i, group);
 	fclose(f);
-	statement = format("COPY %s (%s) FROM STDIN", t->name, columns(t));
+	statement = format("COPY %s (%s) FROM STDIN", t->name, t->columns);
 	res = run_copy(statement, data);
 	PQclear(res);
 	free(statement);
@@ -279,38 +566,53 @@ do_copy(const Table *t)
 bool
 do_fill(const Table *t)
 {
-	return run_free(format("INSERT INTO %s (%s) SELECT i, %s, i %% %d, %s, %s"
-						   " FROM generate_series(1, %d) i"
-						   " ON CONFLICT DO NOTHING", t->name, columns(t),
-						   a_group(t), 1 + rnd(50), a_tie(t), a_flag(),
-						   members));
+	char	   *score = format("(i %% %d)", 1 + rnd(50));
+	bool		ok;
+
+	ok = run_free(format("INSERT INTO %s (%s) SELECT %s, %s, %s%s, %s, false"
+						 " FROM generate_series(1, %d) AS i"
+						 " ON CONFLICT DO NOTHING", t->name, t->columns,
+						 member_of_expression(t, "i"),
+						 typed(a_group(t), &t->group),
+						 keep(put_in(t->score.type->value, score)),
+						 more_ties(t), a_flag(), members));
+	free(score);
+	return ok;
 }
 
 /*
- * More changes than publishing copies.  No other statement uses these members,
+ * More changes than publishing copies.  No other statement inserts these members,
  * and they do not stay for long.
  */
 static bool
 do_large(const Table *t)
 {
-	const char *where = keep(format("%s BETWEEN 20001 AND 24500", t->member));
+	char	   *score;
+	const char *group;
+	bool		ok;
 
 	switch (rnd(5))
 	{
 		case 0:
-			return run_free(format("INSERT INTO %s (%s)"
-								   " SELECT 20000 + i, %s, i %% %d, %s, true"
-								   " FROM generate_series(1, %d) i"
-								   " ON CONFLICT DO NOTHING", t->name,
-								   columns(t), t->values == NULL ? "NULL" :
-								   keep(literal(t->values[rnd(2)])),
-								   1 + rnd(3000), t->ties[0],
-								   4097 + rnd(400)));
+			score = format("(i %% %d)", 1 + rnd(3000));
+			group = t->values == NULL ? "NULL" :
+				keep(literal(t->values[rnd(2)]));
+			ok = run_free(format("INSERT INTO %s (%s) SELECT %s, %s, %s%s,"
+								 " true, true FROM generate_series(1, %d) AS i"
+								 " ON CONFLICT DO NOTHING", t->name,
+								 t->columns,
+								 member_of_expression(t, "(20000 + i)"),
+								 typed(group, &t->group),
+								 keep(put_in(t->score.type->value, score)),
+								 more_ties(t), 4097 + rnd(400)));
+			free(score);
+			return ok;
 		case 1:
-			return run_free(format("UPDATE %s SET %s = %s + 1 WHERE %s",
-								   t->name, t->score, t->score, where));
+			return run_free(format("UPDATE %s SET %s = %s WHERE large AND %s",
+								   t->name, t->score.name, moved_score(t, 1),
+								   movable(t)));
 		default:
-			return run_free(format("DELETE FROM %s WHERE %s", t->name, where));
+			return run_free(format("DELETE FROM %s WHERE large", t->name));
 	}
 }
 
@@ -319,7 +621,7 @@ static bool
 do_block(const Table *t)
 {
 	return run_free(format("DO $$BEGIN"
-						   " UPDATE %s SET %s = %s + 1 WHERE %s AND %s;"
+						   " UPDATE %s SET %s = %s WHERE %s AND %s;"
 						   " BEGIN"
 						   " DELETE FROM %s WHERE %s;"
 						   " INSERT INTO %s (%s) VALUES %s"
@@ -329,11 +631,12 @@ do_block(const Table *t)
 						   " UPDATE %s SET %s = %s WHERE %s;"
 						   " END;"
 						   " DELETE FROM %s WHERE %s; END$$",
-						   t->name, t->score, t->score, one_row(t), movable(t),
+						   t->name, t->score.name, moved_score(t, 1),
+						   one_row(t), movable(t),
 						   t->name, one_row(t),
-						   t->name, columns(t), a_row(t),
+						   t->name, t->columns, a_row(t),
 						   rnd(2),
-						   t->name, t->score, a_score(t), one_row(t),
+						   t->name, t->score.name, a_score(t), one_row(t),
 						   t->name, one_row(t)));
 }
 
@@ -341,15 +644,16 @@ do_block(const Table *t)
 static bool
 do_read(const Table *t)
 {
-	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
+	Look		look = any_look(t);
 	char	   *board = board_literal(&look);
+	const char *row = t->nmembers == 1 ? "" : "row";
 	bool		ok;
 
-	ok = run_free(format("SELECT lb_rank(%s, %s), lb_count(%s),"
-						 " (SELECT count(*) FROM lb_top(20, %s)),"
-						 " (SELECT count(*) FROM lb_around(%s, %s))",
-						 a_member(t), board, board, board, a_member(t),
-						 board));
+	ok = run_free(format("SELECT lb_rank_key(%s(%s)::text, %s), lb_count(%s),"
+						 " (SELECT count(*) FROM lb_top_key(20, %s)),"
+						 " (SELECT count(*) FROM lb_around_key(%s(%s)::text, %s))",
+						 row, a_member(t), board, board, board, row,
+						 a_member(t), board));
 	free(board);
 	return ok;
 }

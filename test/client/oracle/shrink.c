@@ -297,6 +297,8 @@ shrink_and_report(const char *message)
 		   episode, message);
 	if (reporting)
 		return;
+	printf("\n");
+	print_tables(stdout);
 	reporting = true;
 	replaying = true;
 	me = -1;

@@ -3,9 +3,14 @@
  * tables.c
  *	  The tables, and what is ranked of them.
  *
+ * Some tables are always the same.  They have integers, and columns in an order
+ * that is no board's.  The others have columns of random types.  set_up() chooses
+ * them.
+ *
  *-------------------------------------------------------------------------
  */
 #define _GNU_SOURCE
+#include <string.h>
 
 #include "oracle.h"
 
@@ -17,170 +22,503 @@ static const char *const realms[] = {
 	"7", "0", "-7", "2147483647", "-2147483648", "12345", NULL
 };
 
-const Table tables[] = {
+#define NFIXED 5
+#define NRANDOM 4
+
+static const Table fixed_tables[NFIXED] = {
 	{
 		.name = "o_plain",
 		.create = "CREATE TABLE o_plain (note text, player_id bigint UNIQUE,"
-		" score bigint, updated_at timestamptz, kind text, fine boolean)"
-		" WITH (fillfactor = 80)",
-		.create_board = "SELECT lb_create_board('plain', 'o_plain',"
-		" rank_by => 'score DESC, updated_at ASC')",
+		" score bigint, updated_at timestamptz, kind text, large boolean,"
+		" fine boolean) WITH (fillfactor = 80)",
 		.board = "plain",
 		.method = "row_number",
-		.member = "player_id",
-		.score = "score",
-		.tie = "updated_at",
-		.group = "kind",
+		.members = {{.name = "player_id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint",.descending = true},
+		.ties = {{.name = "updated_at",.type_name = "timestamptz"}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
-		.member_type = "bigint",
-		.score_type = "bigint",
-		.tie_type = "timestamptz",
-		.group_type = "text",
-		.conflict = "player_id",
-		.direction = "DESC",
-		.reverse = "ASC",
-		.order = "score DESC, updated_at ASC, player_id ASC",
-		.ranked = "player_id IS NOT NULL AND score IS NOT NULL"
-		" AND updated_at IS NOT NULL",
-		.ties = {"'2026-01-01 00:00+00'", "'2026-01-01 00:00:00.000001+00'",
-			"'2026-01-02 03:04:05+00'", "'infinity'", "'-infinity'", "now()",
-		"clock_timestamp()"},
-		.extreme_members = {"9223372036854775807", "-9223372036854775808",
-		"0", "-1"},
-		.extreme_scores = {"9223372036854775807", "-9223372036854775808",
-		"9223372036854775806", "-9223372036854775807"},
 	},
 	{
 		/* A second board on the same table. */
 		.name = "o_plain",
-		.create_board = "SELECT lb_create_board('worst', 'o_plain',"
-		" rank_by => 'score ASC, updated_at DESC', method => 'rank',"
-		" ranked_if => 'fine')",
 		.board = "worst",
 		.method = "rank",
-		.member = "player_id",
-		.score = "score",
-		.tie = "updated_at",
-		.group = "kind",
+		.members = {{.name = "player_id",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "bigint"},
+		.ties = {{.name = "updated_at",.type_name = "timestamptz",
+		.descending = true}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
-		.member_type = "bigint",
-		.score_type = "bigint",
-		.tie_type = "timestamptz",
-		.group_type = "text",
-		.conflict = "player_id",
-		.direction = "ASC",
-		.reverse = "DESC",
-		.order = "score ASC, updated_at DESC, player_id ASC",
-		.ranked = "player_id IS NOT NULL AND score IS NOT NULL"
-		" AND updated_at IS NOT NULL AND fine",
-		.ties = {"'2026-01-01 00:00+00'", "'2026-01-02 03:04:05+00'",
-		"'infinity'", "'-infinity'", "now()"},
-		.extreme_members = {"9223372036854775807", "-9223372036854775808",
-		"0", "-1"},
-		.extreme_scores = {"9223372036854775807", "-9223372036854775808",
-		"9223372036854775806", "-9223372036854775807"},
+		.flagged = true,
 	},
 	{
 		.name = "o_dense",
 		.create = "CREATE TABLE o_dense (fine boolean, points integer,"
-		" gone text, id integer UNIQUE, kind text, day date)",
-		.create_board = "SELECT lb_create_board('dense', 'o_dense',"
-		" member => 'id', rank_by => 'points ASC, day DESC',"
-		" method => 'dense_rank', ranked_if => 'fine')",
+		" gone text, id integer UNIQUE, kind text, day date, large boolean)",
 		.board = "dense",
 		.method = "dense_rank",
-		.member = "id",
-		.score = "points",
-		.tie = "day",
-		.group = "kind",
+		.members = {{.name = "id",.type_name = "integer"}},
+		.nmembers = 1,
+		.score = {.name = "points",.type_name = "integer"},
+		.ties = {{.name = "day",.type_name = "date",.descending = true}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
-		.member_type = "integer",
-		.score_type = "integer",
-		.tie_type = "date",
-		.group_type = "text",
-		.conflict = "id",
-		.direction = "ASC",
-		.reverse = "DESC",
-		.order = "points ASC, day DESC, id ASC",
-		.ranked = "id IS NOT NULL AND points IS NOT NULL"
-		" AND day IS NOT NULL AND fine",
-		.ties = {"'2026-01-01'", "'2026-01-02'", "'1999-12-31'",
-		"'infinity'", "'-infinity'"},
-		.extreme_members = {"2147483647", "-2147483648", "0", "-1"},
-		.extreme_scores = {"2147483647", "-2147483648", "2147483646",
-		"-2147483647"},
+		.flagged = true,
 	},
 	{
 		.name = "o_family",
 		.create = "CREATE TABLE o_family (player bigint, kind text,"
-		" score smallint, at timestamp, fine boolean, UNIQUE (kind, player))",
-		.create_board = "SELECT lb_create_board('fam', 'o_family',"
-		" member => 'player', rank_by => 'score DESC, at DESC',"
-		" board_column => 'kind', method => 'rank')",
+		" score smallint, at timestamp, large boolean, fine boolean,"
+		" UNIQUE (kind, player))",
 		.board = "fam",
 		.method = "rank",
-		.member = "player",
-		.score = "score",
-		.tie = "at",
-		.group = "kind",
+		.members = {{.name = "player",.type_name = "bigint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "smallint",.descending = true},
+		.ties = {{.name = "at",.type_name = "timestamp",.descending = true}},
+		.nties = 1,
+		.group = {.name = "kind",.type_name = "text"},
 		.flag = "fine",
-		.member_type = "bigint",
-		.score_type = "smallint",
-		.tie_type = "timestamp",
-		.group_type = "text",
-		.conflict = "kind, player",
-		.direction = "DESC",
-		.reverse = "ASC",
-		.order = "score DESC, at DESC, player ASC",
-		.ranked = "player IS NOT NULL AND score IS NOT NULL"
-		" AND at IS NOT NULL",
-		.ties = {"'2026-01-01 00:00'", "'2026-01-01 00:00:00.000001'",
-		"'2026-01-02 03:04:05'", "'infinity'", "'-infinity'"},
-		.extreme_members = {"9223372036854775807", "-9223372036854775808",
-		"0", "-1"},
-		.extreme_scores = {"32767", "-32768", "32766", "-32767"},
 		.values = kinds,
 	},
 	{
 		.name = "o_parts",
 		.create = "CREATE TABLE o_parts (at timestamp, score integer,"
-		" gone text, member smallint, realm integer, fine boolean,"
-		" UNIQUE (member, realm));"
+		" gone text, member smallint, realm integer, large boolean,"
+		" fine boolean, UNIQUE (member, realm));"
 		"ALTER TABLE o_parts DROP COLUMN gone",
 		.create_partitioned = "CREATE TABLE o_parts (at timestamp,"
-		" score integer, member smallint, realm integer, fine boolean,"
-		" UNIQUE (member, realm)) PARTITION BY LIST (member);"
+		" score integer, member smallint, realm integer, large boolean,"
+		" fine boolean, UNIQUE (member, realm)) PARTITION BY LIST (member);"
 		"CREATE TABLE o_parts1 PARTITION OF o_parts FOR VALUES IN (1, 2, 3);"
 		"CREATE TABLE o_parts2 (fine boolean, gone text, realm integer,"
-		" member smallint, at timestamp, score integer,"
+		" member smallint, at timestamp, large boolean, score integer,"
 		" UNIQUE (member, realm));"
 		"ALTER TABLE o_parts2 DROP COLUMN gone;"
 		"ALTER TABLE o_parts ATTACH PARTITION o_parts2 DEFAULT",
-		.create_board = "SELECT lb_create_board('*', 'o_parts',"
-		" member => 'member', rank_by => 'score', board_column => 'realm',"
-		" method => 'dense_rank', ranked_if => 'fine')",
 		.board = "*",
 		.method = "dense_rank",
-		.member = "member",
-		.score = "score",
-		.tie = "at",
-		.group = "realm",
+		.members = {{.name = "member",.type_name = "smallint"}},
+		.nmembers = 1,
+		.score = {.name = "score",.type_name = "integer"},
+		.ties = {{.name = "at",.type_name = "timestamp"}},
+		.nties = 1,
+		.ties_unranked = true,
+		.group = {.name = "realm",.type_name = "integer"},
 		.flag = "fine",
-		.member_type = "smallint",
-		.score_type = "integer",
-		.tie_type = "timestamp",
-		.group_type = "integer",
-		.conflict = "member, realm",
-		.direction = "ASC",
-		.reverse = "DESC",
-		.order = "score ASC, member ASC",
-		.ranked = "member IS NOT NULL AND score IS NOT NULL AND fine",
-		.ties = {"'2026-01-01 00:00'", "'infinity'"},
-		.extreme_members = {"32767", "-32768", "0", "-1"},
-		.extreme_scores = {"2147483647", "-2147483648", "2147483646",
-		"-2147483647"},
+		.flagged = true,
 		.values = realms,
 	},
 };
 
-const int	ntables = LENGTH(tables);
+Table		tables[NFIXED + NRANDOM];
+const int	ntables = NFIXED + NRANDOM;
+
+static Type *types;
+static int	ntypes;
+
+char *
+put_in(const char *text, const char *replacement)
+{
+	char	   *result = NULL;
+	size_t		size;
+	FILE	   *f = open_memstream(&result, &size);
+
+	if (f == NULL)
+		out_of_memory();
+	for (; *text !='\0'; text ++)
+	{
+		if (strncmp(text, "{}", 2) == 0)
+		{
+			fputs(replacement, f);
+			text	  ++;
+		}
+		else
+			fputc(*text, f);
+	}
+	fclose(f);
+	return result;
+}
+
+/* The elements of an array of texts, which the server unnests. */
+static char **
+load_texts(const char *query, int *n)
+{
+	PGresult   *res = run_copy(query, NULL);
+	char	  **texts = calloc(PQntuples(res) + 1, sizeof(char *));
+
+	if (texts == NULL)
+		out_of_memory();
+	*n = PQntuples(res);
+	for (int i = 0; i < *n; i++)
+		texts[i] = format("%s", PQgetvalue(res, i, 0));
+	PQclear(res);
+	return texts;
+}
+
+static void
+load_values(Type *type)
+{
+	char	   *name = literal(type->name);
+	char	   *value = put_in(type->value, "i");
+	char	   *query;
+
+	query = format("SELECT DISTINCT e COLLATE \"C\" FROM lbt.type, unnest(extremes) AS e"
+				   " WHERE name = %s AND e IS NOT NULL ORDER BY 1", name);
+	type->extremes = load_texts(query, &type->nextremes);
+	free(query);
+	query = format("SELECT DISTINCT e COLLATE \"C\" FROM lbt.type, unnest(operands) AS e"
+				   " WHERE name = %s ORDER BY 1", name);
+	type->operands = load_texts(query, &type->noperands);
+	free(query);
+	query = format("SELECT format('%%s', (%s)::%s) FROM generate_series(0, %d) AS i ORDER BY i",
+				   value, type->name, members + 20);
+	type->texts = load_texts(query, &type->ntexts);
+	free(query);
+	free(value);
+	free(name);
+}
+
+void
+load_types(void)
+{
+	static const char *const integers[] = {"smallint", "integer", "bigint"};
+	PGresult   *res = run_copy("SELECT name, base, roles, words, value, step, asks"
+							   " FROM lbt.type ORDER BY name COLLATE \"C\"",
+							   NULL);
+
+	ntypes = PQntuples(res);
+	if (ntypes == 0 || (types = calloc(ntypes, sizeof(Type))) == NULL)
+		fail("there are no types in lbt.type");
+	for (int i = 0; i < ntypes; i++)
+	{
+		Type	   *type = &types[i];
+
+		type->name = format("%s", PQgetvalue(res, i, 0));
+		type->base = format("%s", PQgetvalue(res, i, 1));
+		type->roles = format("%s", PQgetvalue(res, i, 2));
+		type->words = atoi(PQgetvalue(res, i, 3));
+		type->value = format("%s", PQgetvalue(res, i, 4));
+		type->step = PQgetisnull(res, i, 5) ? NULL :
+			format("%s", PQgetvalue(res, i, 5));
+		type->asks = PQgetvalue(res, i, 6)[0] == 't';
+		type->integer = is_one_of(type->base, integers, LENGTH(integers));
+		type->is_text = strcmp(type->base, "text") == 0 ||
+			strcmp(type->base, "character varying") == 0;
+		load_values(type);
+	}
+	PQclear(res);
+}
+
+static const Type *
+find_type(const char *name)
+{
+	for (int i = 0; i < ntypes; i++)
+	{
+		if (strcmp(types[i].name, name) == 0)
+			return &types[i];
+	}
+	fail("there is no type %s in lbt.type", name);
+}
+
+/* A random type that can have a role. */
+static const Type *
+any_type(char role)
+{
+	const Type *type;
+
+	do
+		type = &types[rnd(ntypes)];
+	while (strchr(type->roles, role) == NULL);
+	return type;
+}
+
+/*
+ * Whether a key has room for one more column.  It takes 16 words at most, or 127
+ * if it has texts.
+ */
+static bool
+fits(const Table *t, const Type *type)
+{
+	int			words = t->score.type->words + type->words;
+	bool		texts = type->is_text;
+
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		words += t->members[i].type->words;
+		texts |= t->members[i].type->is_text;
+	}
+	for (int i = 0; i < t->nties; i++)
+	{
+		words += t->ties[i].type->words;
+		texts |= t->ties[i].type->is_text;
+	}
+	return words <= (texts ? 127 : 16);
+}
+
+static Column
+any_column(const Table *t, char role, const char *name)
+{
+	Column		c = {.name = name};
+
+	do
+		c.type = any_type(role);
+	while (t->score.type != NULL && !fits(t, c.type));
+	c.descending = strchr("st", role) != NULL && percent(50);
+	return c;
+}
+
+/* Choose the columns of a table of random types. */
+static void
+choose_columns(Table *t)
+{
+	static const char *const member_names[] = {
+		"m1", "\"M, \"\"2\"\"\"", "m3", "m4"
+	};
+	static const char *const tie_names[] = {"t1", "t2", "t3"};
+	int			nmembers = percent(55) ? 1 : 2 + rnd(MAX_MEMBERS - 1);
+	int			nties = rnd(4);
+
+	t->score = any_column(t, 's', "score");
+	for (; t->nmembers < nmembers; t->nmembers++)
+		t->members[t->nmembers] = any_column(t, 'm', member_names[t->nmembers]);
+	for (; t->nties < nties; t->nties++)
+		t->ties[t->nties] = any_column(t, 't', tie_names[t->nties]);
+	t->group.name = "grp";
+	t->group.type = any_type('b');
+	t->spread_last = percent(50);
+}
+
+/* The values of a board column: the last one is not written. */
+static const char *const *
+choose_values(const Type *type)
+{
+	const char **values = calloc(7, sizeof(char *));
+	int			n = 0;
+
+	if (values == NULL)
+		out_of_memory();
+	if (type->words == 0 || strcmp(type->name, "boolean") == 0)
+	{
+		/* The type has few values. */
+		for (int i = 0; i < type->nextremes; i++)
+			values[n++] = type->extremes[i];
+		return values;
+	}
+	values[n++] = type->texts[3];
+	values[n++] = type->texts[8];
+	values[n++] = type->extremes[rnd(type->nextremes)];
+	values[n++] = type->texts[11];
+	values[n++] = type->texts[5];
+	values[n++] = type->texts[members];
+	return values;
+}
+
+static void
+choose_table(Table *t, int number)
+{
+	static const char *const methods[] = {"row_number", "rank", "dense_rank"};
+
+	free((char *) t->name);
+	free((char *) t->board);
+	free((void *) t->values);
+	memset(t, 0, sizeof(*t));
+	t->name = format("o_any%d", number);
+	t->board = format("any%d", number);
+	t->method = ANY(methods);
+	choose_columns(t);
+	t->flag = "fine";
+	t->flagged = percent(30);
+	if (percent(35))
+		t->values = choose_values(t->group.type);
+}
+
+/* A list of columns, to be freed. */
+static char *
+list(const Column * columns, int n, const char *separator,
+	 void (*put) (FILE *f, const Column * c))
+{
+	char	   *text = NULL;
+	size_t		size;
+	FILE	   *f = open_memstream(&text, &size);
+
+	if (f == NULL)
+		out_of_memory();
+	for (int i = 0; i < n; i++)
+	{
+		if (i > 0)
+			fputs(separator, f);
+		put(f, &columns[i]);
+	}
+	fclose(f);
+	return text;
+}
+
+static void
+put_name(FILE *f, const Column * c)
+{
+	fputs(c->name, f);
+}
+
+static void
+put_definition(FILE *f, const Column * c)
+{
+	fprintf(f, "%s %s", c->name, c->type->name);
+}
+
+static void
+put_direction(FILE *f, const Column * c)
+{
+	fprintf(f, "%s %s", c->name, c->descending ? "DESC" : "ASC");
+}
+
+static void
+put_order(FILE *f, const Column * c)
+{
+	fprintf(f, "%s%s %s", c->name, c->type->is_text ? " COLLATE \"C\"" : "",
+			c->descending ? "DESC" : "ASC");
+}
+
+static void
+put_not_null(FILE *f, const Column * c)
+{
+	fprintf(f, "%s IS NOT NULL", c->name);
+}
+
+/* The texts that follow from a table's columns. */
+static void
+describe(Table *t)
+{
+	int			nranked = t->ties_unranked ? 0 : t->nties;
+	char	   *score = list(&t->score, 1, ", ", put_order);
+	char	   *ties = list(t->ties, nranked, ", ", put_order);
+	char	   *member_order = list(t->members, t->nmembers, ", ", put_order);
+	char	   *ranked = list(t->members, t->nmembers, " AND ", put_not_null);
+	char	   *ties_ranked = list(t->ties, nranked, " AND ", put_not_null);
+	char	   *tie_names = list(t->ties, t->nties, ", ", put_name);
+	const char *comma = nranked > 0 ? ", " : "";
+
+	t->member = list(t->members, t->nmembers, ", ", put_name);
+	t->order = format("%s%s%s, %s", score, comma, ties, member_order);
+	t->ranked = format("%s AND %s IS NOT NULL%s%s%s%s", ranked,
+					   t->score.name, nranked > 0 ? " AND " : "", ties_ranked,
+					   t->flagged ? " AND " : "", t->flagged ? t->flag : "");
+	t->conflict = t->values == NULL ? format("%s", t->member) :
+		format("%s, %s", t->member, t->group.name);
+	t->columns = format("%s, %s, %s%s%s, %s, large", t->member, t->group.name,
+						t->score.name, t->nties > 0 ? ", " : "", tie_names,
+						t->flag);
+	free(score);
+	free(ties);
+	free(member_order);
+	free(ranked);
+	free(ties_ranked);
+	free(tie_names);
+}
+
+static char *
+create_table(const Table *t)
+{
+	char	   *definitions = list(t->members, t->nmembers, ", ", put_definition);
+	char	   *ties = list(t->ties, t->nties, ", ", put_definition);
+	char	   *text;
+
+	text = format("CREATE TABLE %s (%s %s, %s%s large boolean, %s %s,"
+				  " %s boolean, %s, UNIQUE (%s))", t->name, t->score.name,
+				  t->score.type->name, ties, t->nties > 0 ? "," : "",
+				  t->group.name, t->group.type->name, t->flag, definitions,
+				  t->conflict);
+
+	free(definitions);
+	free(ties);
+	return text;
+}
+
+static char *
+create_board(const Table *t)
+{
+	char	   *rank_by = list(&t->score, 1, ", ", put_direction);
+	char	   *ties = list(t->ties, t->ties_unranked ? 0 : t->nties, ", ",
+							put_direction);
+	char	   *member = literal(t->member);
+	char	   *text;
+
+	text = format("SELECT lb_create_board('%s', '%s', member => %s,"
+				  " rank_by => '%s%s%s', method => '%s'%s%s%s%s%s%s)",
+				  t->board, t->name, member, rank_by, ties[0] ? ", " : "",
+				  ties, t->method,
+				  t->values ? ", board_column => '" : "",
+				  t->values ? t->group.name : "", t->values ? "'" : "",
+				  t->flagged ? ", ranked_if => '" : "",
+				  t->flagged ? t->flag : "", t->flagged ? "'" : "");
+
+	free(rank_by);
+	free(ties);
+	free(member);
+	return text;
+}
+
+void
+choose_tables(void)
+{
+	for (int i = 0; i < ntables; i++)
+	{
+		Table	   *t = &tables[i];
+
+		free(t->member);
+		free(t->order);
+		free(t->ranked);
+		free(t->conflict);
+		free(t->columns);
+		if (i >= NFIXED)
+			choose_table(t, i - NFIXED + 1);
+		else
+		{
+			*t = fixed_tables[i];
+			for (int c = 0; c < t->nmembers; c++)
+				t->members[c].type = find_type(t->members[c].type_name);
+			for (int c = 0; c < t->nties; c++)
+				t->ties[c].type = find_type(t->ties[c].type_name);
+			t->score.type = find_type(t->score.type_name);
+			t->group.type = find_type(t->group.type_name);
+		}
+		describe(t);
+	}
+}
+
+void
+make_table(const Table *t)
+{
+	if (partitioned && t->create_partitioned != NULL)
+		run(t->create_partitioned);
+	else if (t->create != NULL)
+		run(t->create);
+	else if (strncmp(t->name, "o_any", 5) == 0)
+		run_free(create_table(t));
+}
+
+void
+make_board(const Table *t)
+{
+	run_free(create_board(t));
+}
+
+void
+print_tables(FILE *f)
+{
+	for (int i = NFIXED; i < ntables && tables[i].name != NULL; i++)
+	{
+		char	   *table = create_table(&tables[i]);
+		char	   *board = create_board(&tables[i]);
+
+		fprintf(f, "%s;\n%s;\n", table, board);
+		free(table);
+		free(board);
+	}
+}

@@ -21,9 +21,8 @@
 static bool
 compare_through_cursor(const Table *t)
 {
-	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
-	const struct Comparison *c = any_comparison();
-	char	   *query = comparison_statement(c, &look);
+	Look		look = any_look(t);
+	char	   *query = comparison_statement(any_comparison(&look), &look);
 	PGresult   *res = NULL;
 
 	if (run_free(format("DECLARE c %s CURSOR FOR %s",
@@ -44,9 +43,8 @@ compare_through_cursor(const Table *t)
 static void
 compare_through_held_cursor(const Table *t)
 {
-	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
-	char	   *query = comparison_statement(any_comparison(),
-											 &look);
+	Look		look = any_look(t);
+	char	   *query = comparison_statement(any_comparison(&look), &look);
 	PGresult   *res;
 
 	if (run_free(format("DECLARE h CURSOR WITH HOLD FOR %s", query)))
@@ -91,9 +89,8 @@ compare_through_held_cursor(const Table *t)
 static void
 compare_in_two(const Table *t)
 {
-	Look		look = {t, t->values ? t->values[rnd(6)] : NULL, false};
-	char	   *query = comparison_statement(any_comparison(),
-											 &look);
+	Look		look = any_look(t);
+	char	   *query = comparison_statement(any_comparison(&look), &look);
 	PGresult   *got;
 	PGresult   *want = NULL;
 	char	   *statement;
