@@ -26,6 +26,7 @@
 #include "utils/uuid.h"
 
 #include "boards/encode.h"
+#include "util/planted.h"
 
 /* ----------------------------------------------------------------
  *		Values that are integers
@@ -188,6 +189,9 @@ lb_is_negative_zero(const LbColumn *column, Datum value)
 		number = DatumGetFloat4(value);
 	else
 		return false;
+#if LB_PLANT_BUG == 6
+	return false;
+#endif
 	return number == 0 && signbit(number);
 }
 
@@ -278,6 +282,9 @@ lb_encode_numeric(const LbColumn *column, Datum value, int64 *words)
 	for (int i = 0; i < n.ndigits; i++)
 		word = word * 10000 + n.digits[i];
 	exponent = (n.weight - n.ndigits + 1) * 4 + column->scale;
+#if LB_PLANT_BUG == 5
+	exponent = Min(exponent, 0);
+#endif
 	if (word != 0)
 	{
 		for (; exponent > 0 && word < NUMERIC_WORD_END; exponent--)
@@ -319,6 +326,9 @@ lb_decode_numeric(const LbColumn *column, const int64 *words)
 static inline uint64
 flip_sign(uint64 bits)
 {
+#if LB_PLANT_BUG == 4
+	return bits;
+#endif
 	return bits ^ (UINT64CONST(1) << 63);
 }
 

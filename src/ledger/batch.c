@@ -14,7 +14,7 @@
 
 #include "boards/state.h"
 #include "ledger/batch.h"
-#include "ledger/publication.h"
+#include "util/planted.h"
 
 /*
  * 0 leaves the prefetching of batches out, to measure its gain: see

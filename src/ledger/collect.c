@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "ledger/collect.h"
+#include "util/planted.h"
 
 /*
  * Publications that are looked at under one hold of the lock: each can be a

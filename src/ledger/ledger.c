@@ -38,6 +38,7 @@
 #include "ledger/prefetch.h"
 #include "ledger/queue.h"
 #include "ledger/request.h"
+#include "util/planted.h"
 #include "util/wait_event.h"
 
 /*

@@ -20,16 +20,6 @@
 #include "ledger/overlay.h"
 
 /*
- * For tests only, which plant a bug to see it found: with 1 a read undoes only
- * the newest publication of those settled after its snapshot, with 2 a publish
- * settles no predecessor, with 3 a read does not add what is committed and
- * pending.
- */
-#ifndef LB_PLANT_BUG
-#define LB_PLANT_BUG 0
-#endif
-
-/*
  * The keys of a large publication in the order in which they are applied:
  * large.c.
  */

@@ -640,9 +640,9 @@ part_planted()
 
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
-	for n in 0 1 2 3; do
-		# Only files of this folder have them; make must not take the library for new.
-		rm -f build-planted/src/ledger/*.o build-planted/leaderboard.so
+	# Only files of these folders have them; make must not take the library for new.
+	for n in 0 1 2 3 4 5 6; do
+		rm -f build-planted/src/{boards,ledger}/*.o build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * planted.h
+ *	  Bugs that a test plants, to see that the random client finds them.
+ *
+ * LB_PLANT_BUG is the number of the bug in a test-only build:
+ *
+ *	1	a read undoes only the newest publication of those that have settled
+ *		after its snapshot
+ *	2	a publish settles no predecessor
+ *	3	a read does not add what is committed and pending
+ *	4	the bytes of a uuid are compared as signed integers
+ *	5	a numeric that has no digits behind the point loses its scale
+ *	6	-0 is not noticed
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_PLANTED_H
+#define LB_PLANTED_H
+
+#ifndef LB_PLANT_BUG
+#define LB_PLANT_BUG 0
+#endif
+
+#endif							/* LB_PLANTED_H */
