@@ -98,7 +98,7 @@ FROM unnest(ARRAY['', ' ', ',', 'score,', 'score DESC,', ',score', 'score,,playe
 	'score BETWEEN 1 AND 2', 'NOT score', 'CASE score', 'random()', 'score; DROP TABLE t',
 	'score -- x', '-- x', 'score /* x */', '"score', '""', 'U&"score"', 'score[1]',
 	'score DESC, score ASC', '"score", SCORE', 'select', 'user', 'a,b,c,d,e,f,g,h',
-	'nosuch', 'score, nosuch DESC', 'ctid', 'score, xmin', 'grp', 'score, grp',
+	'nosuch', 'score, nosuch DESC', 'ctid', 'score, xmin', 'grp',
 	repeat('x', 100), E'\u00e9', 'score' || E'\u00a0' || 'DESC', '@score', '{', '%s'])
 	WITH ORDINALITY r (r, o),
 	lbt.error(format('SELECT lb_create_board(%L, %L, rank_by => %L)', 'x', 't', r)) e
@@ -120,7 +120,7 @@ CREATE FOREIGN TABLE ft (player_id bigint, score bigint) SERVER nowhere;
 CREATE TEMP TABLE tt (player_id bigint PRIMARY KEY, score bigint);
 CREATE TABLE pt (player_id bigint, score bigint, PRIMARY KEY (player_id, score)) PARTITION BY HASH (score);
 CREATE DOMAIN points AS interval;
-CREATE TABLE u (n numeric UNIQUE, i bigint UNIQUE, txt text UNIQUE, p points UNIQUE,
+CREATE TABLE u (n numeric UNIQUE, i bigint UNIQUE, txt name UNIQUE, p points UNIQUE,
 	f numeric(19,2), ch char(3), tm timetz, iv interval, ar bigint[], b bit, e bigint);
 CREATE TABLE noindex (player_id bigint, score bigint, grp text, d bigint, ok boolean);
 SELECT format(E'%s\n   %s %s / %s / %s', s, e.state, e.message, e.detail, e.hint)

@@ -203,7 +203,7 @@ WITH w AS (SELECT format('%%s', %1$s) AS m, format('%%s', %2$s) AS s, row_number
 			WHEN 'rank' THEN rank() OVER (ORDER BY %6$s)
 			ELSE dense_rank() OVER (ORDER BY %6$s) END AS r,
 		rank() OVER (ORDER BY %6$s) AS x
-	FROM m WHERE ROW(%3$s, %4$s) IS NOT NULL WINDOW o AS (ORDER BY %7$s, %4$s)),
+	FROM m WHERE ROW(%3$s, %4$s) IS NOT NULL AND %10$s WINDOW o AS (ORDER BY %7$s, %4$s)),
 q AS (
 	SELECT 'rank ' || m AS what, lb_rank_key(m, %8$L)::text AS got, r::text AS want FROM w
 	UNION ALL SELECT 'score ' || m, lb_score_key(m, %8$L), s FROM w
@@ -221,7 +221,7 @@ SELECT %8$L, %9$L, q.* FROM q WHERE got IS DISTINCT FROM want$q$,
 				split_part(b.rank_by, ' ', 1),
 				regexp_replace(b.rank_by, ' (ASC|DESC)(,|$)', '\2', 'g'),
 				b.member, b.method, split_part(b.rank_by, ',', 1), b.rank_by,
-				b.board, mode);
+				b.board, mode, coalesce(b.ranked_if, 'true'));
 		END LOOP;
 	END LOOP;
 	RESET leaderboard.enable_index;
@@ -255,6 +255,72 @@ SELECT * FROM lb_verify();
 ALTER TABLE m DROP CONSTRAINT m_mu_key;
 SELECT * FROM member_differences() LIMIT 20;
 SELECT * FROM lb_verify('m_mu');
+-- Texts, in the order of their bytes.
+DROP TABLE m;
+CREATE TABLE m (o serial UNIQUE, t text COLLATE "C", vc varchar COLLATE "C", c code COLLATE "C", s int, f float8,
+	short boolean GENERATED ALWAYS AS (length(t) < 100) STORED, UNIQUE (t),
+	UNIQUE (vc), UNIQUE (c, t), UNIQUE (vc, o, t, c));
+SELECT lb_create_board('t_' || c, 'm', c, 's DESC') FROM unnest('{t,vc}'::text[]) c;
+SELECT lb_create_board('t_two', 'm', 't, c', 's, vc DESC', ranked_if => 'short');
+SELECT lb_create_board('t_four', 'm', 'vc, o, t, c', 's DESC, f', ranked_if => 'short');
+SELECT lb_create_board('t_tie', 'm', 't', 's DESC, c DESC, o ASC', method => 'rank');
+SELECT lb_create_board('t_down', 'm', 'o', 's, t DESC');
+INSERT INTO m (t, vc, c, s, f) SELECT t, t, left(t, 8), length(t) % 3, -length(t) % 2
+FROM (SELECT repeat('x', n) FROM generate_series(0, 40) n
+	UNION SELECT repeat('p', 500) || n FROM generate_series(1, 12) n
+	UNION SELECT repeat('q', 503) || chr(n) || repeat('z', m) FROM
+		unnest('{1,31,32,97,126,127}'::int[]) n, unnest('{0,7,8}'::int[]) m
+	UNION SELECT repeat('12345678', n) || c FROM generate_series(0, 3) n,
+		unnest('{a,ab,abcdefg,"abcdefg ",A,Z,_,~," "}'::text[]) c
+	UNION SELECT convert_from(convert_to(c, 'UTF8'), 'UTF8') || n FROM
+		unnest('{é,ü,ß,日本,🏆}'::text[]) c, generate_series(1, 2) n) x (t);
+SELECT lb_wait_ready();
+SELECT * FROM member_differences() LIMIT 20;
+SELECT rank, left(member, 20) AS member, score FROM lb_top_key(12, 't_t');
+BEGIN;
+UPDATE m SET vc = vc || '!', s = s + 1 WHERE o % 3 = 0 AND length(t) < 500;
+UPDATE m SET t = reverse(t), c = NULL WHERE o % 5 = 0;
+DELETE FROM m WHERE o % 7 = 0;
+SELECT * FROM member_differences() LIMIT 20;
+COMMIT;
+SELECT * FROM member_differences() LIMIT 20;
+SELECT * FROM lb_verify();
+-- A text that is too long, which goes again.
+INSERT INTO m (t, vc, c, s) VALUES (repeat('l', 513), 'short', 'c', 1);
+SELECT * FROM member_differences() LIMIT 20;
+SELECT board, state, reason FROM lb_stat_board WHERE source = 'm'::regclass AND state <> 'ready'
+ORDER BY board COLLATE "C";
+SELECT lb_rebuild('t_t');
+SELECT state, reason FROM lb_stat('t_t');
+SELECT * FROM lb_verify('t_t');
+UPDATE m SET t = left(t, 512), vc = repeat('v', 512) WHERE s = 1 AND vc = 'short';
+SELECT lb_wait_ready();
+SELECT * FROM member_differences() LIMIT 20;
+SELECT board, state, reason FROM lb_stat_board WHERE source = 'm'::regclass AND state <> 'ready'
+ORDER BY board COLLATE "C";
+SELECT * FROM lb_verify();
+-- The column's collation does not matter.
+ALTER TABLE m ADD de text COLLATE "de-x-icu" UNIQUE;
+UPDATE m SET de = CASE o % 3 WHEN 0 THEN 'ä' WHEN 1 THEN 'Z' ELSE 'a' END || o, s = 1;
+SELECT lb_create_board('t_de', 'm', 'de', 's, de DESC'), lb_create_board('t_by_de', 'm', 'o', 's, de');
+SELECT lb_wait_ready();
+SELECT count(*) > 50 AS many, bool_and(i.member = m.de AND q.member = m.de) AS same
+FROM (SELECT row_number() OVER () AS n, member FROM lb_top_key(1000, 't_de')) i
+JOIN (SELECT row_number() OVER (ORDER BY de COLLATE "C" DESC) AS n, de FROM m) m USING (n)
+JOIN (SELECT row_number() OVER () AS n, member FROM lb_around_key((SELECT max(de COLLATE "C") FROM m), 't_de', 1000)) q USING (n);
+SELECT array_agg(member ORDER BY rank) = (SELECT array_agg(o::bigint ORDER BY de COLLATE "C") FROM m) AS same
+FROM lb_top(1000, 't_by_de');
+SET leaderboard.enable_index = off;
+SELECT array_agg(member ORDER BY rank) = (SELECT array_agg(o::bigint ORDER BY de COLLATE "C") FROM m) AS same
+FROM lb_top(1000, 't_by_de');
+RESET leaderboard.enable_index;
+-- Texts that can be equal without being the same; and other kinds of texts.
+CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+ALTER TABLE m ADD ci text COLLATE ci UNIQUE, ADD ch char(8) UNIQUE, ADD nm name UNIQUE;
+SELECT l, e.* FROM unnest(ARRAY['ci', 'ch', 'nm']) l,
+	lbt.error(format('SELECT lb_create_board(''x'', ''m'', %L, ''s'')', l)) e;
+SELECT l, e.* FROM unnest(ARRAY['s, ci', 's, ch', 't']) l,
+	lbt.error(format('SELECT lb_create_board(''x'', ''m'', ''t'', %L)', l)) e;
 -- Memory, by types.
 SELECT lb_estimate_memory_key(1000000, '{bigint,timestamptz}', '{bigint}') = lb_estimate_memory(1000000) AS as_before,
 	lb_estimate_memory_key(1000000, '{price,bool}', '{uuid}') = lb_estimate_memory(1000000, 3) AS uuid,
@@ -269,5 +335,6 @@ DROP TABLE m, v;
 DROP DOMAIN big_tank, tank;
 DROP FUNCTION member_differences;
 DROP DOMAIN price, money2, code, rank_tier;
+DROP COLLATION ci;
 DROP TYPE tier;
 DROP FUNCTION tie_differences, fam_differences;

@@ -28,9 +28,6 @@
 #define BOARD LB_ROLE_BIT(LB_ROLE_BOARD)
 #define RANKED_IF LB_ROLE_BIT(LB_ROLE_RANKED_IF)
 
-/* Not members and ties before the index and the lists of changes can hold them. */
-#define TEXT_KEYS 0
-
 /* In the order in which messages list them. */
 static const LbType types[] = {
 	{.oid = INT2OID,.name = "int2",.sql_name = "smallint",
@@ -76,13 +73,13 @@ static const LbType types[] = {
 		.json = LB_JSON_STRING,
 	.value = lb_uuid_value,.is_value = lb_is_uuid_value},
 	{.oid = TEXTOID,.name = "text",.sql_name = "text",
-		.roles = BOARD | TEXT_KEYS,
+		.roles = TIE | MEMBER | BOARD,
 		.words = LB_TEXT,.encode = lb_encode_text,.decode = lb_decode_text,
 		.in = textin,.out = textout,.array = TEXTARRAYOID,
 		.json = LB_JSON_STRING,
 	.value = lb_text_value,.is_text = true},
 	{.oid = VARCHAROID,.name = "varchar",.sql_name = "varchar",
-		.roles = BOARD | TEXT_KEYS,
+		.roles = TIE | MEMBER | BOARD,
 		.words = LB_TEXT,.encode = lb_encode_text,.decode = lb_decode_text,
 		.in = varcharin,.out = varcharout,.array = VARCHARARRAYOID,
 		.json = LB_JSON_STRING,
