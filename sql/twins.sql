@@ -130,7 +130,9 @@ INSERT INTO board_types VALUES
 	('time', 'i8', 's_time', 'time', '{1}', '{12:00:00.0000001,23:00}'),
 	('bool', 'u', 's_b', 'boolean', '{}', '{yes,off}'),
 	('two', 'u, i4', 's_b', 'boolean', '{"(00000000-0000-0000-0000-000000000000,1)","(,)","(00000000-0000-0000-0000-000000000000,)"}', '{}'),
-	('four', 'd, tz, i2, u', 's_num', 'numeric', '{}', '{1}');
+	('four', 'd, tz, i2, u', 's_num', 'numeric', '{}', '{1}'),
+	('text', 't', 's_i4', 'integer', ARRAY['A', 'zzz', repeat('a', 511), repeat('a', 513), repeat('long', 1000)], '{2}'),
+	('varchar', 'v, i4, t', 's_num', 'numeric', '{"(a,1,c)","(,1,)"}', '{}');
 SELECT lb_create_board(name || suffix, 'm', member, score || direction)
 FROM board_types, (VALUES ('_desc', ' DESC'), ('_asc', '')) v (suffix, direction);
 SELECT lb_wait_ready();
@@ -159,6 +161,9 @@ SELECT * FROM lb_top_key(2, 'u_desc');
 SELECT member::uuid, score::numeric + 1 AS more FROM lb_at_key(1, 'u_desc');
 SELECT * FROM lb_ranks_key('{C4CA4238A0B923820DCC509A6F75849B,00000000-0000-0000-0000-000000000000,NULL}', 'u_desc');
 SELECT * FROM lb_top_key(2, 'four_desc');
+SELECT rank, left(member, 20), score FROM lb_top_key(4, 'text_desc', 12);
+SELECT * FROM lb_around_key(E'Zoë "z" \\', 'text_desc', 1);
+SELECT * FROM lb_around_key('(c8,-2,"Zoë ""z"" \\")', 'varchar_asc', 0);
 SELECT * FROM lb_histogram_key(3, 'f8_desc');
 SELECT * FROM lb_histogram_key(3, 'f4_asc');
 SELECT * FROM lb_histogram_key(2, 'd_desc');
@@ -169,6 +174,8 @@ SELECT lb_rank_json_key('(2000-01-03,"2000-05-01 00:00:00+00",6,1679091c-5a88-0f
 SELECT lb_top_json(1, b)::jsonb -> 'entries' -> 0 AS entry
 FROM unnest('{u_desc,f4_desc,f8_asc,d_desc,ts_asc,tz_desc,time_desc,bool_desc,i8_desc}'::text[]) b;
 SELECT lb_top_json(1, 'two_desc')::json -> 'entries' AS entries;
+SELECT lb_rank_json_key(E'Zoë "z" \\', 'text_desc', 0);
+SELECT lb_rank_json_key('(c8,-2,"Zoë ""z"" \\")', 'varchar_asc', 0);
 SELECT lb_rank_json(1000000007, 'time_desc', 0), lb_rank_json(99, 'i2_desc') IS NULL AS absent, lb_rank_json(70000, 'i2_desc') IS NULL AS too_large;
 SET leaderboard.json_bigint = string;
 SELECT lb_top_json(1, 'i8_desc')::jsonb -> 'entries' AS entries, lb_rank_json_key('1', 'i2_desc', 0);
