@@ -71,6 +71,19 @@ SELECT lb_rank(3, 'nothing:FR');
 RESET leaderboard.unknown_board;
 SELECT lb_rank(3, 'nothing:FR');
 
+-- The values of an enum are known: no name of one is mistyped, also if its label is the longest.
+SELECT lb_drop_board('*');
+CREATE TYPE season AS ENUM ('week:1', 'week:2', 'cup:a', 'a_label_of_the_most_bytes_that_there_can_be_with_its_colon___:x');
+CREATE TABLE e (player_id int PRIMARY KEY, season season, score int NOT NULL);
+SELECT lb_create_board('*', 'e', board_column => 'season');
+INSERT INTO e VALUES (1, 'week:1', 10);
+SELECT lb_rank(1, 'week:1'), lb_count('week:2'), lb_count('cup:a'), lb_count('*:cup:a'),
+	lb_count('a_label_of_the_most_bytes_that_there_can_be_with_its_colon___:x');
+SELECT lb_count('weeek:1');
+ALTER TYPE season RENAME VALUE 'week:1' TO 'w:1';
+SELECT lb_count('w:1');
+
 SELECT * FROM lb_verify();
-DROP TABLE w, c;
+DROP TABLE w, c, e;
+DROP TYPE season;
 DROP ROLE lb_stranger;

@@ -182,17 +182,16 @@ read_date(const char *text, DateADT *date)
 bool
 lb_is_date_value(const LbColumn *column, const LbValue *value)
 {
-	char text[	LB_VALUE_ROOM];
+	char		iso[LB_VALUE_ROOM];
 	char		room[LB_VALUE_ROOM];
 	DateADT		date;
 	LbValue		written;
 
 	if (value->len >= LB_VALUE_ROOM)
 		return false;
-	memcpy(text, value->data, value->len);
-	text[		value->len] = '\0';
-
-	if (!read_date(text, &date))
+	memcpy(iso, value->data, value->len);
+	iso[value->len] = '\0';
+	if (!read_date(iso, &date))
 		return false;
 	lb_date_value(column, DateADTGetDatum(date), &written, room);
 	return written.len == value->len &&
@@ -262,12 +261,20 @@ is_enum(const LbColumn *column)
 }
 
 bool
+lb_has_text_values(const LbDefinition *defn)
+{
+	const LbColumn *column = lb_board_column(defn);
+
+	return column->type == NULL || column->type->is_text;
+}
+
+bool
 lb_value_from_name(const LbDefinition *defn, LbValue *value)
 {
 	const LbColumn *column = lb_board_column(defn);
 	Oid			label;
 
-	if (column->type == NULL || column->type->is_text)
+	if (lb_has_text_values(defn))
 		return true;
 	if (!is_enum(column))
 		return column->type->is_value(column, value);
@@ -286,7 +293,7 @@ lb_value_to_name(const LbDefinition *defn, const LbValue *value)
 	char	   *name = pnstrdup(value->data, value->len);
 	HeapTuple	tuple;
 
-	if (column->type == NULL || column->type->is_text)
+	if (lb_has_text_values(defn))
 		return name;
 	if (!is_enum(column))
 		return column->type->is_value(column, value) ? name : NULL;

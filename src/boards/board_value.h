@@ -42,6 +42,12 @@ extern bool lb_is_bool_value(const LbColumn *column, const LbValue *value);
 extern bool lb_is_enum_value(const LbColumn *column, const LbValue *value);
 
 /*
+ * Whether the values of a family's board column are texts, so that any name can be
+ * one; also if its type is not known.
+ */
+extern bool lb_has_text_values(const LbDefinition *defn);
+
+/*
  * What stands in a name as the value that it means, palloc'd where that is
  * another one, in a family whose board column has a type.  Returns false if no
  * board can have that name.  Raises what a catalog lookup can raise.

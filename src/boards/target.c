@@ -33,7 +33,9 @@ lb_alias_has_prefix(const char *prefix, int len)
 
 /*
  * Have the target's value be what its name means.  Returns false if the family
- * can have no board of that name.  Raises what a catalog lookup can raise.
+ * can have no board of that name.  Any text is the name of a board, so it can be
+ * mistyped; a value of another type is not.  Raises what a catalog lookup can
+ * raise.
  */
 static bool
 translate_value(LbTarget *target)
@@ -46,6 +48,8 @@ translate_value(LbTarget *target)
 		return false;
 	if (target->value.data != name)
 		target->hash = lb_value_hash(&target->value);
+	if (!lb_has_text_values(target->defn))
+		target->prefix_len = 0;
 	return true;
 }
 
