@@ -134,9 +134,8 @@ script()
 # Build and memory, before anything has changed.
 #
 
-build=()
-build_times build
-bytes_built=$(bytes_per_member)
+turns "build rebuild global"
+bytes_built=$(bytes_per_member global)
 
 #
 # Reads.
@@ -344,14 +343,14 @@ pause "lb_rebuild" 50 15 "SELECT lb_rebuild('global')"
 say "$size random updates in statements of $((size / 100))"
 random_updates "$size"
 unset PGOPTIONS
-bytes_updated=$(bytes_per_member)
+bytes_updated=$(bytes_per_member global)
 
 row "memory per member after the build" "$(number "$bytes_built") bytes" "" "" \
 	"≤ 52 bytes" "$(verdict "$bytes_built" '<=' 52)"
 row "memory per member after $(number "$size") random updates" \
 	"$(number "$bytes_updated") bytes" "" "" "≤ 64 bytes" \
 	"$(verdict "$bytes_updated" '<=' 64)"
-v=$(median "${build[@]}")
+v=$(median_series build)
 row "build of $(number "$size")" "$(number "$v") s" "" "" "≤ 6 s" \
 	"$(verdict "$v" '<=' 6)"
 

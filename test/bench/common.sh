@@ -145,20 +145,22 @@ machine()
 	END
 }
 
-# bench_table NAME: a table that has a player's score.
+# bench_table NAME [TYPE]: a table that has a player's score.
 bench_table()
 {
-	sql -c "CREATE TABLE $1 (player_id bigint NOT NULL,
+	sql -c "CREATE TABLE $1 (player_id ${2:-bigint} NOT NULL,
 		score bigint NOT NULL DEFAULT 0,
 		updated_at timestamptz NOT NULL DEFAULT now())
 		WITH (fillfactor = 90)"
 }
 
+# The columns of a row behind the player.
+random_row="floor(random() * 1000001), now() - random() * interval '90 days'"
+
 # bench_rows NAME N: with so many rows, whose scores are random.
 bench_rows()
 {
-	sql -c "INSERT INTO $1 SELECT i, floor(random() * 1000001),
-		now() - random() * interval '90 days' FROM generate_series(1, $2) i"
+	sql -c "INSERT INTO $1 SELECT i, $random_row FROM generate_series(1, $2) i"
 }
 
 # empty_trigger TABLE: a row trigger in C that does nothing.  What the board's does
@@ -194,25 +196,20 @@ random_updates()
 	SQL
 }
 
-# bytes_per_member: of the board "global", which must be ready.
+# bytes_per_member BOARD: of a board that must be ready.
 bytes_per_member()
 {
 	sql -Atc "SELECT bytes::float8 / members FROM lb_stat_board
-		WHERE board = 'global' AND state = 'ready'"
+		WHERE board = '$1' AND state = 'ready'"
 }
 
-# build_times ARRAY: the seconds of a build of the board "global", several times.
-build_times()
+# rebuild BOARD: prints the seconds of the build.
+rebuild()
 {
-	local -n times=$1
-	local i
-
-	for ((i = 0; i < rounds; i++)); do
-		sql -o /dev/null -c "SELECT lb_rebuild('global')" \
-			-c 'SELECT lb_wait_ready()'
-		times[i]=$(sql -Atc "SELECT build_seconds FROM lb_stat_board
-			WHERE board = 'global'")
-	done
+	sql -o /dev/null -c "SELECT lb_rebuild('$1')" \
+		-c 'SELECT lb_wait_ready()'
+	sql -Atc "SELECT build_seconds FROM lb_stat_board
+		WHERE board = '$1'"
 }
 
 verify()
@@ -233,15 +230,17 @@ prewarm()
 	done
 }
 
-# log_pages TABLE ...: changes a row on each page, so that it has been logged
-# whole, as is its first change after a checkpoint.  Else that, which is most of
-# what a change costs and meets those who are measured early, would be measured.
+# log_pages TABLE ...: changes a row or two on each page of tables that have not
+# changed yet, so that it has been logged whole, as is its first change after a
+# checkpoint.  Else that, which is most of what a change costs and meets those who
+# are measured early, would be measured.
 log_pages()
 {
 	local t
 
 	for t in "$@"; do
-		sql -c "UPDATE $t SET score = score + 1 WHERE player_id % 50 = 1"
+		sql -c "UPDATE $t SET score = score + 1
+			WHERE (ctid::text::point)[1]::int % 50 = 1"
 	done
 }
 
@@ -249,6 +248,13 @@ median()
 {
 	printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 }
 		END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+
+median_series()
+{
+	local -n series=$1
+
+	median "${series[@]}"
 }
 
 # ratios NAME NAME: of two series of runs, round by round.

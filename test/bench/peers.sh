@@ -34,6 +34,8 @@ set -eu
 . "$TREE/test/bench/common.sh"
 # shellcheck source-path=SCRIPTDIR source=locks.sh
 . "$TREE/test/bench/locks.sh"
+# shellcheck source-path=SCRIPTDIR source=stores.sh
+. "$TREE/test/bench/stores.sh"
 
 size=${SIZE:-10000000}
 seconds=${RUN_SECONDS:-5}
@@ -58,8 +60,6 @@ if [ "$large" != 0 ]; then
 	mapfile -t sizes < <(printf '%s\n' "${sizes[@]}" 10000 | sort -nu)
 fi
 read -ra client_counts <<<"${CLIENTS:-1 2 4 8 16 32}"
-valkey_dir=${VALKEY_DIR:-}
-[ -z "$valkey_dir" ] || valkey_dir=$(realpath -m -- "$valkey_dir")
 boards=${BOARDS:-$((size / 100))}
 if [ -z "$out" ] && [ "$size" = 10000000 ]; then
 	out=$TREE/docs/performance.md
@@ -85,128 +85,23 @@ lb_begin peers
 # The servers.
 #
 
-# How the programs of Redis are called; empty where there is none.
-declare -A program=() missing=()
-systems=()
-
-start_stores()
+stop_all()
 {
-	local s
-
-	for s in redis valkey; do
-		# shellcheck disable=SC2086 # words
-		if [ -z "${program[$s]:-}" ]; then
-			say "$s is left out: ${missing[$s]}"
-			continue
-		fi
-		as_server mkdir -p "$WORK/$s"
-		# shellcheck disable=SC2086 # words
-		as_server ${program[$s]} --port 0 --unixsocket "$WORK/$s/socket" \
-			--dir "$WORK/$s" --save "" --appendonly no --daemonize no \
-			--enable-debug-command local --logfile "$WORK/$s/log" \
-			</dev/null >"$s.out" 2>&1 &
-		stores+=($!)
-		for ((i = 0; i < 100; i++)); do
-			[ "$(store "$s" PING 2>/dev/null)" != PONG ] || break
-			sleep 0.1
-		done
-		[ "$(store "$s" PING 2>&1)" = PONG ] ||
-			{ cat "$s.out" >&2; die "$s does not start"; }
-		systems+=("$s")
-	done
-}
-
-store()
-{
-	local s=$1
-
-	shift
-	redis-cli -s "$WORK/$s/socket" "$@"
-}
-
-stores=()
-stop_stores()
-{
-	local rc=$? s
+	local rc=$?
 
 	set +e
 	trap '' INT TERM HUP
 	probes_end
-	for s in "${systems[@]}"; do
-		store "$s" SHUTDOWN NOSAVE >/dev/null 2>&1
-	done
-	[ ${#stores[@]} -eq 0 ] || kill "${stores[@]}" 2>/dev/null
-	wait
-	(exit $rc)
-	lb_end
+	stop_stores "$rc"
 }
-trap stop_stores EXIT
-
-have()
-{
-	[[ " ${systems[*]} " = *" $1 "* ]]
-}
-
-# Redis is Debian's; its server is one program with the tool that checks files,
-# and by that name it comes without a service that starts.
-find_redis()
-{
-	if command -v redis-server >/dev/null; then
-		program[redis]=$(command -v redis-server)
-	elif command -v redis-check-rdb >/dev/null; then
-		ln -sf "$(command -v redis-check-rdb)" "$WORK/redis-server"
-		program[redis]=$WORK/redis-server
-	else
-		missing[redis]="there is no redis-server"
-	fi
-}
-
-# Valkey is in Debian from the release after 12 on.  It runs outside its chroot,
-# by the loader and the libraries in there.
-find_valkey()
-{
-	local root=${valkey_dir:-$WORK/valkey-root} loader libraries
-
-	if command -v valkey-server >/dev/null; then
-		program[valkey]=$(command -v valkey-server)
-		return
-	fi
-	if [ ! -e "$root/usr/bin/valkey-server" ]; then
-		if [ "$(id -u)" != 0 ]; then
-			missing[valkey]="a chroot takes root"
-			return
-		fi
-		if ! command -v debootstrap >/dev/null; then
-			DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
-				--no-install-recommends debootstrap >debootstrap.log 2>&1 || true
-		fi
-		if ! command -v debootstrap >/dev/null; then
-			missing[valkey]="there is no debootstrap"
-			return
-		fi
-		say "making a chroot with Debian trixie for Valkey"
-		# With mounts of its own, so that none stays.
-		if ! unshare --mount -- debootstrap --variant=minbase \
-			--include=valkey-server trixie "$root" \
-			"${MIRROR:-http://deb.debian.org/debian}" \
-			>debootstrap.log 2>&1; then
-			missing[valkey]="debootstrap: $(tail -n 1 debootstrap.log)"
-			rm -rf --one-file-system "$root"
-			return
-		fi
-		chmod 755 "$root"
-	fi
-	loader=$(find "$root"/lib*/ -maxdepth 1 -name 'ld-linux*.so.*' | head -n 1)
-	libraries=$(dirname "$(find "$root/usr/lib" -name libc.so.6 | head -n 1)")
-	program[valkey]="$loader --library-path $libraries $root/usr/bin/valkey-server"
-}
+trap stop_all EXIT
 
 find_redis
 find_valkey
 # The large board is not changed, and built once.
 bench_server $((size + size / 5 + boards * 50 + large / 4))
 bench_client
-start_stores
+start_stores redis valkey
 
 #
 # The same rows for all.
@@ -353,25 +248,6 @@ rank_texts "$size" bench_btree bench_counts bench_count bench_view global global
 
 members=$size
 
-# ask SYSTEM CLIENTS TEXT[,TEXT...] [option ...]: things per second, latencies.
-# A text may have a weight, as in "rank:9".
-ask()
-{
-	local system=$1 clients=$2 names=$3 name args=()
-
-	shift 3
-	if [ "$system" = pg ]; then
-		args=(-p "")
-	else
-		args=(-r "$WORK/$system/socket")
-	fi
-	for name in ${names//,/ }; do
-		[[ $name = *:* ]] || name=$name:1
-		args+=(-w "${name#*:}" -q "${text[${name%:*}]}")
-	done
-	awake "$clients" "$client" "${args[@]}" -c "$clients" -t "$seconds" -n "$members" "$@"
-}
-
 # of NAME_more: the median of the runs' medians and 99th percentiles, in us.
 median_of()
 {
@@ -382,48 +258,6 @@ median_of()
 	median "${values[@]}"
 }
 
-# stores_ratio MEASURE OURS THEIRS UNIT REDIS-BAR VALKEY-BAR: THEIRS_redis and so
-# on are series.
-stores_ratio()
-{
-	local s bar
-
-	for s in redis valkey; do
-		bar=$5
-		[ $s = redis ] || bar=$6
-		if have $s; then
-			ratio_row "$1 against ${name_of[$s]} $7" "$2" "$3_$s" "$4" "$bar"
-		elif [ -n "$bar" ]; then
-			row "$1 against ${name_of[$s]} $7" "$(number "$(median_series "$2")") $4" \
-				"" "" "≥ $(number "$bar") ×" "not measured"
-		fi
-	done
-}
-
-median_series()
-{
-	local -n series=$1
-
-	median "${series[@]}"
-}
-
-declare -A name_of=()
-for s in "${systems[@]}"; do
-	v=$(store "$s" INFO server | sed -n "s/^${s}_version:\([0-9.]*\).*/\1/p")
-	name_of[$s]="${s^} $v"
-done
-: "${name_of[redis]:=Redis}" "${name_of[valkey]:=Valkey}"
-
-# per_store PATTERN: for each store, with {} for its name.
-per_store()
-{
-	local s
-
-	for s in "${systems[@]}"; do
-		echo "${1//\{\}/$s}"
-	done
-}
-
 #
 # Building everything again.
 #
@@ -432,12 +266,6 @@ per_store()
 timed()
 {
 	awk -v ms="$(statement_ms "$1")" 'BEGIN { print ms / 1000 }'
-}
-
-rebuild_board()
-{
-	sql -o /dev/null -c "SELECT lb_rebuild('global')" -c 'SELECT lb_wait_ready()'
-	sql -Atc "SELECT build_seconds FROM lb_stat_board WHERE board = 'global'"
 }
 
 rebuild_btree()
@@ -455,11 +283,6 @@ rebuild_counts()
 	sql -c 'TRUNCATE bench_count'
 	timed 'INSERT INTO bench_count SELECT score / 1000, count(*)
 		FROM bench_counts GROUP BY 1'
-}
-
-used_memory()
-{
-	store "$1" INFO memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p'
 }
 
 # The bytes go to a file, by name.
@@ -489,11 +312,11 @@ reload_store()
 
 say "builds"
 mapfile -t turn < <(per_store 'build_{} rebuild_store {}')
-turns "build rebuild_board" "build_btree rebuild_btree" "build_view rebuild_view" \
+turns "build rebuild global" "build_btree rebuild_btree" "build_view rebuild_view" \
 	"build_counts rebuild_counts" "${turn[@]}"
 mapfile -t turn < <(per_store 'reload_{} reload_store {}')
 turns "${turn[@]}"
-bytes_built=$(bytes_per_member)
+bytes_built=$(bytes_per_member global)
 relation_bytes()
 {
 	sql -Atc "SELECT ($1)::float8 / $size"
@@ -734,7 +557,7 @@ ratio_row "$what against btree (score DESC)" bulk_board bulk_btree "rows/s" 1.8
 
 say "$size random updates in statements of $((size / 100))"
 random_updates "$size"
-bytes_updated=$(bytes_per_member)
+bytes_updated=$(bytes_per_member global)
 
 #
 # Memory and builds.
