@@ -75,6 +75,10 @@
 #                           LARGE=100000000 (a board of that size as well),
 #                           VALKEY_DIR=DIR keeps the chroot of Valkey;
 #                           SIZE=100000 SECONDS=0.3 takes two minutes or three
+#   make bench-keys         memory, builds, ranks and updates of boards of bigint,
+#                           uuids and texts, beside Valkey: half an hour.
+#                           SIZE=10000000 SECONDS=5 ROUNDS=5 OUT=file, VALKEY_DIR=DIR
+#                           as above; SIZE=100000 SECONDS=0.3 takes two minutes
 #   make bench-boards       creates and drops thousands of boards on one table; a
 #                           minute.  BOARDS=8000, SIZE=30000 boards of a family,
 #                           OUT=file
@@ -103,7 +107,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop oracle \
 	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
-	bench-boards bench-quick
+	bench-keys bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -155,6 +159,9 @@ demo-stop:
 
 bench:
 	@$(TREE)/test/bench/bench.sh
+
+bench-keys:
+	@$(TREE)/test/bench/keys.sh
 
 bench-boards:
 	@$(TREE)/test/bench/boards.sh

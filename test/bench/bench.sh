@@ -341,7 +341,7 @@ pause "one UPDATE of $(number $((size / 10))) rows" 250 40 "UPDATE bench_board
 pause "lb_rebuild" 50 15 "SELECT lb_rebuild('global')"
 
 say "$size random updates in statements of $((size / 100))"
-random_updates "$size"
+random_updates bench_board
 unset PGOPTIONS
 bytes_updated=$(bytes_per_member global)
 

@@ -6,29 +6,33 @@
  *	  answered and how long that took.
  *
  * Usage: client -p CONNINFO | -r SOCKET [option ...] -q STATEMENT ...
+ *		  client -n N -u
  *
  *	-c N	connections, each with a thread of its own (1)
  *	-t S	seconds (1)
  *	-n N	members, numbered from 1 (1000)
- *	-b N	members in {M} and {S} (1000)
+ *	-b N	members in {M}, {U} and {S} (1000)
  *	-P N	statements on their way at once: a pipeline (1)
  *	-w N	how often, among several, the next statement is chosen (1)
  *	-T S	takes several statements in turns of so many seconds instead, the
  *			next turn in the other direction, each of them for -t seconds
  *	-q S	a statement, in which {m} is a random member, {s} a random score, {d}
  *			a random change of one, and {M} and {S} arrays of members, in order,
- *			and of scores
+ *			and of scores; {u} is the uuid of a random member, as text, and {U}
+ *			an array of those
  *	-l KEY	adds to a sorted set what standard input holds, lines of
  *			"member,score", -P at a time
+ *	-u		prints the uuids of all members, a line each
  *
  * PostgreSQL is asked by prepared statements with binary parameters and
- * results, as most drivers do; Redis in its own protocol.  Any error ends the
- * program.  It prints
+ * results, as most drivers do, and {u} as text; Redis in its own protocol.  Any
+ * error ends the program.  It prints
  *
  *	things per second, median and 99th percentile in us, statements
  *
- * (with -T a line for each statement), where a thing is a member of {M}, if the statement has that, and else a
- * statement.  The time is that of a statement or of a whole pipeline.
+ * (with -T a line for each statement), where a thing is a member of {M} or {U},
+ * if the statement has one of these, and else a statement.  The time is that of
+ * a statement or of a whole pipeline.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,19 +53,25 @@
 #define MAX_WORDS 16
 #define MAX_SCORE 1000000
 #define MAX_CHANGE 1000
+#define UUID_TEXT 36			/* bytes */
 
 /* OIDs of pg_type.dat, which no header of libpq's has. */
 #define INT8OID 20
+#define TEXTOID 25
 #define INT8ARRAYOID 1016
+#define TEXTARRAYOID 1009
+
+/* What can stand in braces. */
+#define PARAMS "msdMSuU"
 
 typedef struct Statement
 {
 	const char *text;
 	int			weight;
-	bool		many;			/* has {M} */
+	bool		many;			/* has {M} or {U} */
 	bool		scores;			/* has {S}: rows are written */
 
-	/* for PostgreSQL: $1 ... and what each of them is, one of msdMS */
+	/* for PostgreSQL: $1 ... and what each of them is, one of PARAMS */
 	char	   *sql;
 	int			nparams;
 	char		params[MAX_WORDS];
@@ -134,14 +144,41 @@ now(void)
 	return (double) ts.tv_sec + (double) ts.tv_nsec * 1e-9;
 }
 
+/* splitmix64 (Steele, Lea, Flood 2014) */
 static uint64_t
-next_random(Client *c)
+mix(uint64_t z)
 {
-	uint64_t	z = (c->rng += UINT64_C(0x9e3779b97f4a7c15));
-
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
 	return z ^ (z >> 31);
+}
+
+static uint64_t
+next_random(Client *c)
+{
+	return mix(c->rng += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/*
+ * The text of a member's uuid, with the bits of a random one (version 4): the
+ * same in every run, and in no order.
+ */
+static void
+put_uuid(char *p, int64_t member)
+{
+	uint64_t	words[2] = {
+		mix((uint64_t) member * 2 * UINT64_C(0x9e3779b97f4a7c15)),
+		mix(((uint64_t) member * 2 + 1) * UINT64_C(0x9e3779b97f4a7c15))
+	};
+
+	words[0] = (words[0] & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
+	words[1] = (words[1] & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
+	for (int i = 0; i < 32; i++)
+	{
+		if (i == 8 || i == 12 || i == 16 || i == 20)
+			*p++ = '-';
+		*p++ = "0123456789abcdef"[words[i / 16] >> (60 - i % 16 * 4) & 15];
+	}
 }
 
 /* The value of a word in braces that is one number. */
@@ -151,6 +188,7 @@ random_value(Client *c, char what)
 	switch (what)
 	{
 		case 'm':
+		case 'u':
 			return (int64_t) (next_random(c) % (uint64_t) members) + 1;
 		case 's':
 			return (int64_t) (next_random(c) % (MAX_SCORE + 1));
@@ -183,30 +221,46 @@ compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* A parameter in the server's binary format.  Returns its length. */
+/*
+ * A parameter in the server's binary format, {u} in the one of text.  Returns its
+ * length.
+ */
 static int
 put_param(Client *c, const Statement *s, char what, char *buffer)
 {
 	char	   *p = buffer;
 
+	if (what == 'u')
+	{
+		put_uuid(p, random_value(c, what));
+		p[UUID_TEXT] = '\0';
+		return UUID_TEXT;
+	}
 	if (what == 'm' || what == 's' || what == 'd')
 	{
 		put64(&p, random_value(c, what));
 		return 8;
 	}
 	for (int i = 0; i < batch; i++)
-		c->members[i] = random_value(c, what == 'M' ? 'm' : 's');
+		c->members[i] = random_value(c, what == 'S' ? 's' : 'm');
 
 	/* Batches that lock rows in one order do not deadlock. */
 	if (what == 'M' && s->scores)
 		qsort(c->members, batch, sizeof(int64_t), compare);
 	put32(&p, 1);				/* dimensions */
 	put32(&p, 0);				/* no null */
-	put32(&p, INT8OID);
+	put32(&p, what == 'U' ? TEXTOID : INT8OID);
 	put32(&p, (uint32_t) batch);
 	put32(&p, 1);				/* lower bound */
 	for (int i = 0; i < batch; i++)
 	{
+		if (what == 'U')
+		{
+			put32(&p, UUID_TEXT);
+			put_uuid(p, c->members[i]);
+			p += UUID_TEXT;
+			continue;
+		}
 		put32(&p, 8);
 		put64(&p, c->members[i]);
 	}
@@ -224,12 +278,12 @@ parse_statement(Statement *s)
 	out = s->sql = alloc(strlen(s->text) * 2 + 1);
 	for (p = s->text; *p != '\0'; p++)
 	{
-		if (p[0] == '{' && p[1] != '\0' && strchr("msdMS", p[1]) &&
+		if (p[0] == '{' && p[1] != '\0' && strchr(PARAMS, p[1]) &&
 			p[2] == '}')
 		{
 			if (s->nparams == MAX_WORDS)
 				die(s->text, "too many parameters");
-			s->many = s->many || p[1] == 'M';
+			s->many = s->many || p[1] == 'M' || p[1] == 'U';
 			s->scores = s->scores || p[1] == 'S';
 			s->params[s->nparams++] = p[1];
 			out += sprintf(out, "$%d", s->nparams);
@@ -279,15 +333,23 @@ send_redis(Client *c, const Statement *s)
 {
 	const char *argv[MAX_WORDS];
 	size_t		lens[MAX_WORDS];
-	char		numbers[MAX_WORDS][24];
+	char		values[MAX_WORDS][UUID_TEXT + 1];
 
 	for (int i = 0; i < s->nwords; i++)
 	{
 		argv[i] = s->words[i];
 		if (argv[i][0] == '{')
 		{
-			sprintf(numbers[i], "%" PRId64, random_value(c, argv[i][1]));
-			argv[i] = numbers[i];
+			int64_t		v = random_value(c, argv[i][1]);
+
+			if (argv[i][1] == 'u')
+			{
+				put_uuid(values[i], v);
+				values[i][UUID_TEXT] = '\0';
+			}
+			else
+				sprintf(values[i], "%" PRId64, v);
+			argv[i] = values[i];
 		}
 		lens[i] = strlen(argv[i]);
 	}
@@ -306,6 +368,24 @@ receive_redis(Client *c)
 	return 1;
 }
 
+/* What a parameter is declared as: 0 lets the server choose. */
+static Oid
+param_type(char what)
+{
+	switch (what)
+	{
+		case 'M':
+		case 'S':
+			return INT8ARRAYOID;
+		case 'U':
+			return TEXTARRAYOID;
+		case 'u':
+			return 0;
+		default:
+			return INT8OID;
+	}
+}
+
 static void
 connect_pg(Client *c)
 {
@@ -320,8 +400,7 @@ connect_pg(Client *c)
 		PGresult   *res;
 
 		for (int j = 0; j < s->nparams; j++)
-			types[j] = s->params[j] == 'M' || s->params[j] == 'S' ?
-				INT8ARRAYOID : INT8OID;
+			types[j] = param_type(s->params[j]);
 		sprintf(name, "s%d", i);
 		res = PQprepare(c->pg, name, s->sql, s->nparams, types);
 		if (PQresultStatus(res) != PGRES_COMMAND_OK)
@@ -344,7 +423,7 @@ send_pg(Client *c, const Statement *s)
 	{
 		values[i] = c->buffers[i];
 		lens[i] = put_param(c, s, s->params[i], c->buffers[i]);
-		formats[i] = 1;
+		formats[i] = s->params[i] != 'u';
 	}
 	sprintf(name, "s%d", (int) (s - statements));
 	if (PQsendQueryPrepared(c->pg, name, s->nparams, values, lens, formats,
@@ -461,7 +540,8 @@ run(void *arg)
 	c->sent = alloc(pipeline * sizeof(Statement *));
 	c->members = alloc(batch * sizeof(int64_t));
 	for (int i = 0; i < MAX_WORDS; i++)
-		c->buffers[i] = alloc(20 + (size_t) batch * 12);
+		c->buffers[i] = alloc(20 + UUID_TEXT + 1 +
+							  (size_t) batch * (4 + UUID_TEXT));
 	if (socket_path != NULL)
 		c->redis = connect_redis();
 	else
@@ -608,13 +688,28 @@ load(void)
 	printf("%.3f %" PRIu64 "\n", now() - start, n);
 }
 
+static void
+print_uuids(void)
+{
+	char		line[UUID_TEXT + 1];
+
+	line[UUID_TEXT] = '\n';
+	for (int64_t i = 1; i <= members; i++)
+	{
+		put_uuid(line, i);
+		if (fwrite(line, sizeof(line), 1, stdout) != 1)
+			die("standard output", strerror(errno));
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	int			weight = 1;
+	bool		uuids = false;
 	int			opt;
 
-	while ((opt = getopt(argc, argv, "p:r:c:t:T:n:b:P:w:q:l:")) != -1)
+	while ((opt = getopt(argc, argv, "p:r:c:t:T:n:b:P:w:q:l:u")) != -1)
 	{
 		switch (opt)
 		{
@@ -655,9 +750,17 @@ main(int argc, char **argv)
 			case 'l':
 				load_key = optarg;
 				break;
+			case 'u':
+				uuids = true;
+				break;
 			default:
 				return 2;
 		}
+	}
+	if (uuids && members >= 1 && optind == argc)
+	{
+		print_uuids();
+		return 0;
 	}
 	if ((conninfo == NULL) == (socket_path == NULL) || nclients < 1 ||
 		members < 1 || batch < 1 || pipeline < 1 || turn < 0 || optind != argc ||

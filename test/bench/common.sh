@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # variables are for who sources this, and his
+# shellcheck disable=SC2034,SC2154 # variables of the script that sources this
 #
 # common.sh
 #	What the scripts that measure share: the server, runs in turns, medians,
@@ -171,25 +171,15 @@ empty_trigger()
 		FOR EACH ROW EXECUTE FUNCTION lb_capture()"
 }
 
-# random_updates N: of bench_board, in statements of a hundredth of it.
+# random_updates TABLE: about as many as it has rows, in statements of a hundredth.
 random_updates()
 {
-	# Rows are found one by one: 100 joins would read all of the table 100 times.
 	sql <<-SQL
-		SET enable_hashjoin = off;
-		SET enable_mergejoin = off;
 		DO \$\$
-		DECLARE
-			done bigint := 0;
-			n bigint;
 		BEGIN
-			WHILE done < $1 LOOP
-				UPDATE bench_board b SET score = floor(random() * 1000001)
-				FROM (SELECT DISTINCT 1 + floor(random() * $size)::bigint AS id
-					FROM generate_series(1, $1 / 100)) r
-				WHERE b.player_id = r.id;
-				GET DIAGNOSTICS n = ROW_COUNT;
-				done := done + n;
+			FOR i IN 1 .. 100 LOOP
+				UPDATE $1 SET score = floor(random() * 1000001)
+				WHERE random() < 0.01;
 				COMMIT;
 			END LOOP;
 		END\$\$;

@@ -556,7 +556,7 @@ ratio_row "the same with a row trigger in C that does nothing instead of the boa
 ratio_row "$what against btree (score DESC)" bulk_board bulk_btree "rows/s" 1.8
 
 say "$size random updates in statements of $((size / 100))"
-random_updates "$size"
+random_updates bench_board
 bytes_updated=$(bytes_per_member global)
 
 #

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # variables are for who sources this, and his
+# shellcheck disable=SC2034,SC2154 # variables of the script that sources this
 #
 # stores.sh
 #	Redis and Valkey beside the server of bench_server(), and what asks PostgreSQL
