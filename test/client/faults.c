@@ -64,14 +64,14 @@ typedef struct Step
 	" WHERE r IS DISTINCT FROM lb_rank(id, 'plain'))"
 
 #define KEYED_RANKS \
-	"SELECT NOT EXISTS (SELECT FROM (SELECT uid, n, row_number() OVER" \
-	" (ORDER BY score DESC, uid, n) AS r FROM keyed) AS s" \
-	" WHERE r IS DISTINCT FROM lb_rank_key(ROW(uid, n)::text, 'keyed'))"
+	"SELECT NOT EXISTS (SELECT FROM (SELECT uid, n, name, row_number() OVER" \
+	" (ORDER BY score DESC, uid, n, name) AS r FROM keyed) AS s" \
+	" WHERE r IS DISTINCT FROM lb_rank_key(ROW(uid, n, name)::text, 'keyed'))"
 
 /* The first of the rows of keyed in their order, as one member and by place. */
 #define KEYED(rows, offset, count) \
-	"(SELECT " rows " FROM (SELECT ROW(uid, n)::text AS member, score FROM keyed" \
-	" ORDER BY score DESC, uid, n OFFSET " #offset " LIMIT " #count ") AS s)"
+	"(SELECT " rows " FROM (SELECT ROW(uid, n, name)::text AS member, score FROM keyed" \
+	" ORDER BY score DESC, uid, n, name OFFSET " #offset " LIMIT " #count ") AS s)"
 #define KEYED_MEMBER(offset) KEYED("member", offset, 1)
 #define KEYED_MEMBERS(offset, count) KEYED("array_agg(member)", offset, count)
 
@@ -127,7 +127,7 @@ static const Step steps[] = {
 		"UPDATE other SET score = score + 1", "COMMIT"},
 	NULL},
 	{"keys of several columns", WRITE, NULL,
-		{"INSERT INTO keyed SELECT md5(i::text)::uuid, i, i / 4.0 FROM generate_series(501, 510) AS i",
+		{"INSERT INTO keyed SELECT md5(i::text)::uuid, i, repeat('name ', i - 500), i / 4.0 FROM generate_series(501, 510) AS i",
 			"UPDATE keyed SET score = score + 0.25 WHERE n % 2 = 0",
 		"DELETE FROM keyed WHERE n > 500"},
 	"DELETE FROM keyed WHERE n > 500"},
@@ -191,7 +191,7 @@ static const Step steps[] = {
 			"SELECT lb_rank_of_score_key('2.5', 'keyed') = (SELECT rank(2.5) WITHIN GROUP (ORDER BY score DESC) FROM keyed)",
 			"SELECT lb_score_at_percentile_key(40, 'keyed') = (SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY score) FROM keyed)::text",
 			"SELECT (SELECT sum(members) FROM lb_histogram_key(5, 'keyed')) = (SELECT count(*) FROM keyed)",
-		"SELECT lb_estimate_memory_key(1000, '{numeric}', '{uuid,integer}') > 0"},
+		"SELECT lb_estimate_memory_key(1000, '{numeric}', '{uuid,integer,text}') > 0"},
 	NULL},
 	{"twins: by query", READ, NULL,
 		{"BEGIN", "UPDATE keyed SET score = score + 3 WHERE n % 3 = 0", KEYED_RANKS,
@@ -428,9 +428,9 @@ set_up(void)
 	must("CREATE TABLE other (id bigint PRIMARY KEY, score bigint);"
 		 "INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('other', 'other', 'id', 'score DESC')");
-	must("CREATE TABLE keyed (uid uuid, n integer, score numeric(6,2), PRIMARY KEY (uid, n));"
-		 "INSERT INTO keyed SELECT md5(i::text)::uuid, i, i % 6 / 4.0 FROM generate_series(1, 20) AS i;"
-		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n', 'score DESC')");
+	must("CREATE TABLE keyed (uid uuid, n integer, name text, score numeric(6,2), PRIMARY KEY (uid, n, name));"
+		 "INSERT INTO keyed SELECT md5((i % 5)::text)::uuid, i % 4, repeat('name ', i), i % 6 / 4.0 FROM generate_series(1, 20) AS i;"
+		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n, name', 'score DESC')");
 	must("INSERT INTO player_scores SELECT i, i * 7 % 31, '2026-01-01' FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_open_window('daily')");
 }

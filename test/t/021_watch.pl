@@ -130,7 +130,17 @@ is_deeply([ sort { ($a->{old} // 0) <=> ($b->{old} // 0) } map { delete $_->{as_
 		{ board => 'accounts', key => 'accounts', player_id => '00000000-0000-0000-0000-000000000001', old => 3, new => 1,
 			score => 4.5 } ],
 	'a uuid and a numeric');
-$node->safe_psql('postgres', q{SELECT lb_drop_board('accounts'); DROP TABLE accounts});
+@got = heard('postgres',
+	q{CREATE TABLE guild_players (guild text, n integer, points integer, PRIMARY KEY (guild, n));
+		INSERT INTO guild_players VALUES ('', 1, 5), (E'"\\\\"\\n', 2, 4);
+		SELECT lb_create_board('guilds', 'guild_players', member => 'guild, n', rank_by => 'points DESC'), lb_wait_ready('1 min');
+		SELECT lb_watch_member_key(ROW(guild, n)::text, 'guilds') FROM guild_players WHERE n = 2},
+	q{UPDATE guild_players SET points = 6 WHERE n = 2},
+	q{SELECT seen('guilds', member, '{6}') FROM lb_watched WHERE board = 'guilds'});
+is_deeply([ map { delete $_->{as_of}; $_ } @got ],
+	[ { board => 'guilds', key => 'guilds', player_id => { guild => qq{"\\"\n}, n => 2 }, old => 2, new => 1, score => 6 } ],
+	'a text and an integer');
+$node->safe_psql('postgres', q{SELECT lb_drop_board('accounts'), lb_drop_board('guilds'); DROP TABLE accounts, guild_players});
 
 # Many changes are few notifications.
 $node->append_conf('postgresql.conf', "leaderboard.notify_interval = '2s'");
