@@ -74,7 +74,17 @@ INSERT INTO old VALUES (1, 10), (2, 30), (3, 20);
 \set VERBOSITY terse
 SELECT lb_rank(1, 'old');
 \set VERBOSITY default
+-- A view of the user's on a column that gets another type stops the update, which changes nothing.
+CREATE VIEW boards AS SELECT board, member FROM lb_board;
+\set SHOW_CONTEXT never
 ALTER EXTENSION leaderboard UPDATE;
+\set SHOW_CONTEXT errors
+SELECT extversion FROM pg_extension WHERE extname = 'leaderboard';
+DROP VIEW boards;
+ALTER EXTENSION leaderboard UPDATE;
+CREATE VIEW boards AS SELECT board, member FROM lb_board;
+SELECT * FROM boards;
+DROP VIEW boards;
 SELECT extversion = (SELECT default_version FROM pg_available_extensions
 	WHERE name = 'leaderboard') AS newest
 FROM pg_extension WHERE extname = 'leaderboard';
