@@ -95,11 +95,12 @@ typedef struct LbPiece
 
 /*
  * Entries have room for the longest key (overlay.h).  If that takes more than
- * MAX_PADDED words, and MAX_PADDING times those of the changes, there is no
- * memory for them: one long text among very many short ones must not use up the
- * machine's.
+ * MAX_PADDED words (128 MB), and MAX_PADDING times those of the changes, there is
+ * no memory for them: one long text among very many short ones must not use up the
+ * machine's.  A commit takes as much again where it sums changes up or makes steps
+ * (large.c), and so do sums (sums.c).
  */
-#define MAX_PADDED (32 * 1024 * 1024)
+#define MAX_PADDED (16 * 1024 * 1024)
 #define MAX_PADDING 8
 
 /* Up to this many elements of a table are in one bucket. */
