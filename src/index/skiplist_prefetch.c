@@ -156,6 +156,16 @@ guess_places(const LbArena *arena, const LbIndex *index,
 			prefetch_key(index, leaf, places[i].slot, lookups->nwords,
 						 texts);
 	}
+	for (i = 0; texts && i < n; i++)
+	{
+		int64		cell;
+
+		if (places[i].leaf == LB_NONE || places[i].slot < 0)
+			continue;
+		cell = lb_text_cell(block_ptr(arena, places[i].leaf), places[i].slot);
+		if (cell != 0)
+			prefetch_words(lb_cell_words(arena, cell), lb_cell_length(cell));
+	}
 }
 
 /* lb_index_lookup_many; texts is what lb_shape_varies says. */
@@ -217,7 +227,7 @@ lb_index_lookup_many(const LbArena *arena, const LbIndex *index,
  */
 
 /* The first entry of a leaf with the same prefix as the one at a slot. */
-static int
+static pg_attribute_always_inline int
 first_equal(const Block *leaf, int slot, int nwords)
 {
 	/* No two keys are the same. */
@@ -235,11 +245,23 @@ first_equal(const Block *leaf, int slot, int nwords)
 	return slot;
 }
 
-void
-lb_index_spans_many(const LbArena *arena, const LbIndex *index,
-					const int64 *const *prefixes, const LbCursor *places,
-					int n, int nwords, uint64 *members, uint64 *distinct)
+/* The bound before a prefix, whose exact length is known. */
+static pg_attribute_always_inline Bound
+bound_before(const int64 *prefix, int nwords, bool texts)
 {
+	Bound		bound = make_bound(prefix, nwords, false);
+
+	bound.texts = texts;
+	return bound;
+}
+
+/* lb_index_spans_many; texts is what lb_shape_varies says. */
+static pg_attribute_always_inline void
+spans_all(const LbArena *arena, const LbIndex *index,
+		  const int64 *const *prefixes, const LbCursor *places,
+		  int n, int nwords, uint64 *members, uint64 *distinct, bool texts)
+{
+	int			lengths[LB_PREFETCH_KEYS];
 	const Block *blocks[LB_PREFETCH_KEYS];
 	int			slots[LB_PREFETCH_KEYS];
 	int			level;
@@ -247,15 +269,6 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 
 	Assert(n <= LB_PREFETCH_KEYS);
 	Assert(nwords >= 1 && nwords <= index->shape.width);
-	if (unlikely(lb_shape_varies(&index->shape)))
-	{
-		/* Cells would be misses that do not overlap. */
-		for (i = 0; i < n; i++)
-			lb_index_spans(arena, index, prefixes[i], nwords, false,
-						   &members[i],
-						   distinct == NULL ? NULL : &distinct[i]);
-		return;
-	}
 	for (i = 0; i < n; i++)
 	{
 		members[i] = 0;
@@ -263,6 +276,8 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 			distinct[i] = 0;
 		if (index->height > 0)
 			blocks[i] = block_ptr(arena, index->root);
+		lengths[i] = texts && nwords > 1 ?
+			lb_key_words(&index->shape, prefixes[i]) : nwords;
 	}
 	for (level = index->height - 1; level > 0; level--)
 	{
@@ -271,7 +286,9 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 			const Block *block = blocks[i];
 
 			slots[i] = search_links(arena, block,
-									make_bound(prefixes[i], nwords, false));
+									bound_before(prefixes[i],
+												 texts ? lengths[i] : nwords,
+												 texts));
 			lb_prefetch(link_members(block) + slots[i]);
 			if (distinct != NULL)
 				lb_prefetch(link_distinct(block) + slots[i]);
@@ -303,11 +320,35 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 			slot = first_equal(leaf, places[i].slot, nwords);
 		else
 			slot = search_leaf(arena, leaf,
-							   make_bound(prefixes[i], nwords, false));
+							   bound_before(prefixes[i],
+											texts ? lengths[i] : nwords,
+											texts));
 		members[i] += (uint64) slot;
 		if (distinct != NULL)
 			distinct[i] += leaf_distinct(leaf, 0, slot);
 	}
+}
+
+static pg_noinline void
+spans_texts(const LbArena *arena, const LbIndex *index,
+			const int64 *const *prefixes, const LbCursor *places,
+			int n, int nwords, uint64 *members, uint64 *distinct)
+{
+	spans_all(arena, index, prefixes, places, n, nwords, members, distinct,
+			  true);
+}
+
+void
+lb_index_spans_many(const LbArena *arena, const LbIndex *index,
+					const int64 *const *prefixes, const LbCursor *places,
+					int n, int nwords, uint64 *members, uint64 *distinct)
+{
+	if (unlikely(lb_shape_varies(&index->shape)))
+		spans_texts(arena, index, prefixes, places, n, nwords, members,
+					distinct);
+	else
+		spans_all(arena, index, prefixes, places, n, nwords, members,
+				  distinct, false);
 }
 
 /*--------------------------------------------------------------------------

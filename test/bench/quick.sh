@@ -6,7 +6,7 @@
 #
 #	WRITE=yes	writes quick.txt
 #
-# The program is test/unit/bench.c under valgrind's callgrind, with a cache of
+# The programs are test/unit/bench.c under valgrind's callgrind, with a cache of
 # 1 MiB for a board of 8: as much of it is missed as with 10 million members and
 # a large cache.  The figures are those of one compiler: another makes other
 # code.  So nothing fails here for a figure, only for a program that does not run.
@@ -30,27 +30,54 @@ cd "$WORK"
 mkdir tree
 tar -C "$TREE" --exclude=./.git --exclude=./test/unit/build -cf - src test |
 	tar -C tree -xf -
-make -s -C tree/test/unit build/bench
-valgrind -q --tool=callgrind --callgrind-out-file=out --cache-sim=yes \
-	--I1=32768,8,64 --D1=32768,8,64 --LL=1048576,16,64 \
-	tree/test/unit/build/bench $members $updates 1 $reads >log 2>&1 ||
-	{ cat log >&2; die "the program has failed"; }
+make -s -C tree/test/unit benches
 
-# A dump has the line "desc: Trigger: Client Request: NAME" and at its end the
-# sums: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw.
-mapfile -t dumps < <(printf '%s\n' out.* | sort -V)
-for dump in "${dumps[@]}"; do
-	awk -v members=$members -v updates=$updates -v reads=$reads '
-		/^desc: Trigger: Client Request: / {
-			name = substr($0, length("desc: Trigger: Client Request: ") + 1)
-		}
-		/^totals: / {
-			n = name ~ /build/ ? members : name ~ /^update/ ? updates : reads
-			if (name != "")
-				printf "%s\t%.1f\t%.2f\t%.2f\n", name, $2 / n,
-					($6 + $7) / n, ($9 + $10) / n
-		}' "$dump"
-done >figures
+# Counts the instructions of a program, whose rows begin with a name, into a file.
+count()
+{
+	local program=$1 name=$2 dump
+
+	mkdir "$program"
+	valgrind -q --tool=callgrind --callgrind-out-file="$program/out" \
+		--cache-sim=yes \
+		--I1=32768,8,64 --D1=32768,8,64 --LL=1048576,16,64 \
+		"tree/test/unit/build/$program" $members $updates 1 $reads \
+		>"$program/log" 2>&1 ||
+		{ cat "$program/log" >&2; die "the program has failed"; }
+
+	# A dump has the line "desc: Trigger: Client Request: NAME" and at its end
+	# the sums: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw.
+	for dump in $(printf '%s\n' "$program"/out.* | sort -V); do
+		awk -v members=$members -v updates=$updates -v reads=$reads \
+			-v prefix="$name" '
+			/^desc: Trigger: Client Request: / {
+				name = substr($0, length("desc: Trigger: Client Request: ") + 1)
+			}
+			/^totals: / {
+				n = name ~ /build/ ? members : name ~ /^update/ ? updates : reads
+				if (name != "")
+					printf "%s%s\t%.1f\t%.2f\t%.2f\n", prefix, name, $2 / n,
+						($6 + $7) / n, ($9 + $10) / n
+			}' "$dump"
+	done >"$program/figures"
+}
+
+# Two at a time.
+pids=()
+while read -r program name; do
+	[ ${#pids[@]} -lt 2 ] || { wait "${pids[0]}"; pids=("${pids[@]:1}"); }
+	count "$program" "${name:+$name: }" &
+	pids+=($!)
+	programs+=("$program")
+done <<-END
+	bench
+	bench-two two words
+	bench-uuid uuid
+	bench-text20 text of 20 bytes
+	bench-text36 text of 36 bytes
+END
+for pid in "${pids[@]}"; do wait "$pid"; done
+for program in "${programs[@]}"; do cat "$program/figures"; done >figures
 [ -s figures ] || die "callgrind has written no figures"
 
 compiler=$(gcc -dumpfullversion)
@@ -70,12 +97,12 @@ awk -F '\t' '
 		return then > 0 ? sprintf("%.3f ×", now / then) : ""
 	}
 	BEGIN {
-		printf "%-34s %12s %12s %9s %8s %8s %8s %8s\n", "operation",
+		printf "%-54s %12s %12s %9s %8s %8s %8s %8s\n", "operation",
 			"instructions", "committed", "ratio", "D1", "committed", "LL", "committed"
 	}
 	/^#/ { next }
 	FNR == NR { ir[$1] = $2; d1[$1] = $3; ll[$1] = $4; next }
 	{
-		printf "%-34s %12s %12s %9s %8s %8s %8s %8s\n", $1, $2, ir[$1],
+		printf "%-54s %12s %12s %9s %8s %8s %8s %8s\n", $1, $2, ir[$1],
 			ratio($2, ir[$1]), $3, d1[$1], $4, ll[$1]
 	}' "$figures" figures

@@ -8,6 +8,9 @@
  * With HUGE set in the environment, the region is in huge pages, as a server
  * has it with huge_pages = on.
  *
+ * Keys have a score, a tie and a member of one word each, unless macros say
+ * otherwise: see below.
+ *
  * Under valgrind --tool=callgrind each phase has a dump of its own, whose
  * trigger is the name of the phase.
  *
@@ -31,7 +34,20 @@
 
 #include "index/skiplist.h"
 
-#define WIDTH 3
+/* How many words of a key come before the member: with 1, there is no tie. */
+#ifndef RANK_WORDS
+#define RANK_WORDS 2
+#endif
+
+/* The member has so many words, or is a text of TEXT_BYTES bytes. */
+#ifdef TEXT_BYTES
+#define MEMBER_WORDS (TEXT_BYTES / 8 + 1)
+#endif
+#ifndef MEMBER_WORDS
+#define MEMBER_WORDS 1
+#endif
+
+#define WIDTH (RANK_WORDS + MEMBER_WORDS)
 #define SCORES 1000001
 #define BATCH 16				/* changes whose cache misses overlap */
 
@@ -106,12 +122,53 @@ compare(const void *a, const void *b)
 	return 0;
 }
 
+/* The words of the member with a number. */
 static void
-random_key(int64 *key, int64 member)
+put_member(int64 *words, int64 number)
+{
+#ifdef TEXT_BYTES
+	uint64		h = (uint64) number;
+
+	/* Bytes that follow from the number; none of them is zero. */
+	for (int i = 0; i < MEMBER_WORDS; i++)
+	{
+		h = (h ^ h >> 29) * UINT64CONST(0x9e3779b97f4a7c15);
+		words[i] = (int64) (h | UINT64CONST(0x0101010101010101));
+	}
+	words[TEXT_BYTES / 8] &= ~(int64) (UINT64_MAX >> TEXT_BYTES % 8 * 8);
+#else
+	for (int i = 0; i < MEMBER_WORDS; i++)
+		words[i] = number;
+#endif
+}
+
+static void
+random_member(int64 *words, uint64 members)
+{
+	put_member(words, (int64) (next_random() % members) * 7 + 1);
+}
+
+/* What comes before the member. */
+static void
+random_score(int64 *key)
 {
 	key[0] = ~(int64) (next_random() % SCORES);
-	key[1] = (int64) (next_random() % 1000000);
-	key[2] = member;
+	if (RANK_WORDS > 1)
+		key[1] = (int64) (next_random() % 1000000);
+}
+
+static LbShape
+make_shape(void)
+{
+#ifdef TEXT_BYTES
+	uint8		columns[RANK_WORDS + 1];
+
+	memset(columns, 1, RANK_WORDS);
+	columns[RANK_WORDS] = LB_TEXT;
+	return lb_make_shape(columns, RANK_WORDS, RANK_WORDS + 1);
+#else
+	return lb_fixed_shape(WIDTH, MEMBER_WORDS);
+#endif
 }
 
 static void
@@ -126,10 +183,12 @@ print_size(const LbIndex *index, const char *when)
 {
 	double		n = (double) index->members;
 	double		blocks = (double) index->chunks * LB_CHUNK_SIZE;
+	double		cells = (double) index->cells.chunks * LB_CHUNK_SIZE;
 	double		hash = (double) index->hash.chunks * LB_CHUNK_SIZE;
 
-	printf("%-34s %8.1f bytes/member (list %.1f, hash %.1f), %d levels\n",
-		   when, (blocks + hash) / n, blocks / n, hash / n, index->height);
+	printf("%-34s %8.1f bytes/member (list %.1f, cells %.1f, hash %.1f), "
+		   "%d levels\n", when, (double) lb_index_bytes(index) / n, blocks / n,
+		   cells / n, hash / n, index->height);
 }
 
 /* Look members up, 32 at a time, and rank them. */
@@ -142,21 +201,21 @@ read_many(const LbArena *arena, const LbIndex *index, uint64 members,
 
 	for (i = 0; i < reads; i += 32)
 	{
-		int64		member[32];
+		int64		words[32 * MEMBER_WORDS];
 		int64		keys[32 * WIDTH];
 		bool		found[32];
 		LbCursor	places[32];
 		const int64 *prefixes[32];
 		uint64		before[32];
 		LbLookups	lookups = {
-			.n = 32,.members = member,.member_stride = 1,
+			.n = 32,.members = words,.member_stride = MEMBER_WORDS,
 			.nwords = rank ? 1 : WIDTH,.key_stride = WIDTH,.keys = keys,
 			.found = found,.places = places
 		};
 		int			j;
 
 		for (j = 0; j < 32; j++)
-			member[j] = (int64) (next_random() % members) * 7 + 1;
+			random_member(words + j * MEMBER_WORDS, members);
 		lb_index_lookup_many(arena, index, &lookups);
 		for (j = 0; j < 32; j++)
 		{
@@ -186,12 +245,13 @@ rank(const LbArena *arena, const LbIndex *index, uint64 members, uint64 reads,
 	begin();
 	for (i = 0; i < reads; i++)
 	{
-		int64		member = (int64) (next_random() % members) * 7 + 1;
-		int64		key[LB_MAX_WIDTH];
+		int64		member[MEMBER_WORDS];
+		int64		key[LB_MAX_KEY_WORDS];
 		uint64		m;
 		uint64		d;
 
-		if (!lb_index_lookup(arena, index, &member, key, NULL))
+		random_member(member, members);
+		if (!lb_index_lookup(arena, index, member, key, NULL))
 			die("lookup");
 		lb_index_spans(arena, index, key, 1, false, &m, &d);
 		sum += m + d;
@@ -212,7 +272,7 @@ read_pages(const LbArena *arena, const LbIndex *index, uint64 members,
 	for (i = 0; i < reads; i += 100)
 	{
 		LbCursor	cursor;
-		int64		key[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
 		int			j;
 
 		if (!lb_index_seek_place(arena, index, next_random() % members,
@@ -244,7 +304,8 @@ update(const LbMem *mem, LbIndex *index, int64 *keys, uint64 members,
 		int64	   *key = keys + at * WIDTH;
 		int64		new[WIDTH];
 
-		random_key(new, key[2]);
+		memcpy(new, key, sizeof(new));
+		random_score(new);
 		if (lb_index_replace(mem, index, key, new, NULL, NULL) != LB_OK)
 			die("replace");
 		memcpy(key, new, sizeof(new));
@@ -272,11 +333,11 @@ update_many(const LbMem *mem, LbIndex *index, int64 *keys, uint64 members,
 			int64	   *key = keys + next_random() % members * WIDTH;
 
 			memcpy(words[j], key, sizeof(words[j]));
-			random_key(words[j + 1], key[2]);
-			memcpy(key, words[j + 1], sizeof(words[j]));
+			random_score(key);
+			memcpy(words[j + 1], key, sizeof(words[j]));
 			pointers[j] = words[j];
 			pointers[j + 1] = words[j + 1];
-			lb_index_prefetch_hash(mem->arena, index, key + 2);
+			lb_index_prefetch_hash(mem->arena, index, key + RANK_WORDS);
 		}
 		lb_index_prefetch_changes(mem->arena, index, pointers, 2 * BATCH, paths);
 		for (j = 0; j < 2 * BATCH; j += 2)
@@ -296,12 +357,12 @@ main(int argc, char **argv)
 	uint64		updates = argc > 2 ? strtoull(argv[2], NULL, 10) : members;
 	uint64		seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
 	uint64		reads = argc > 4 ? strtoull(argv[4], NULL, 10) : 2000000;
-	uint64		region_size = members * 80 + 64 * 1024 * 1024;
+	uint64		region_size = members * (40 + 16 * WIDTH) + 64 * 1024 * 1024;
 	LbArena		arena;
 	LbAccount	account = {0};
 	LbMem		mem;
 	LbIndex		index;
-	LbShape		shape = lb_fixed_shape(WIDTH, 1);
+	LbShape		shape = make_shape();
 	LbBulk		bulk;
 	void	   *region;
 	int64	   *keys;
@@ -329,7 +390,10 @@ main(int argc, char **argv)
 	mem.taken = NULL;
 
 	for (i = 0; i < members; i++)
-		random_key(keys + i * WIDTH, (int64) i * 7 + 1);
+	{
+		random_score(keys + i * WIDTH);
+		put_member(keys + i * WIDTH + RANK_WORDS, (int64) i * 7 + 1);
+	}
 	qsort(keys, members, WIDTH * sizeof(int64), compare);
 
 	CALLGRIND_ZERO_STATS;
@@ -357,10 +421,11 @@ main(int argc, char **argv)
 	begin();
 	for (i = 0; i < reads; i++)
 	{
-		int64		member = (int64) (next_random() % members) * 7 + 1;
-		int64		key[LB_MAX_WIDTH];
+		int64		member[MEMBER_WORDS];
+		int64		key[LB_MAX_KEY_WORDS];
 
-		if (!lb_index_lookup(&arena, &index, &member, key, NULL))
+		random_member(member, members);
+		if (!lb_index_lookup(&arena, &index, member, key, NULL))
 			die("lookup");
 		sum += (uint64) key[0];
 	}
@@ -378,7 +443,7 @@ main(int argc, char **argv)
 	for (i = 0; i < reads; i++)
 	{
 		LbCursor	cursor;
-		int64		key[LB_MAX_WIDTH];
+		int64		key[LB_MAX_KEY_WORDS];
 
 		if (!lb_index_seek_place(&arena, &index, next_random() % members,
 								 &cursor))
@@ -393,9 +458,10 @@ main(int argc, char **argv)
 	/* keys[] becomes the current key of each member, by member. */
 	for (i = 0; i < members; i++)
 	{
-		int64		member = (int64) i * 7 + 1;
+		int64		member[MEMBER_WORDS];
 
-		if (!lb_index_lookup(&arena, &index, &member, keys + i * WIDTH, NULL))
+		put_member(member, (int64) i * 7 + 1);
+		if (!lb_index_lookup(&arena, &index, member, keys + i * WIDTH, NULL))
 			die("lookup");
 	}
 	update(&mem, &index, keys, members, updates);
