@@ -20,11 +20,15 @@ $node->safe_psql('source', q{
 	INSERT INTO "My Games"."Scores" SELECT g, g % 17, g % 3 > 0 FROM generate_series(1, 100) g;
 	SELECT lb_create_board('mine', '"My Games"."Scores"', 'Who', 'points ASC', NULL, 'rank', 'ok');
 	ALTER TABLE "My Games"."Scores" RENAME points TO "How Much";
+	CREATE TABLE accounts (guild text, id uuid, balance numeric(12,2), PRIMARY KEY (guild, id));
+	INSERT INTO accounts SELECT 'guild ' || g % 3, md5(g::text)::uuid, g / 4.0 FROM generate_series(1, 50) g;
+	SELECT lb_create_board('richest', 'accounts', 'guild, id', 'balance DESC');
 	CREATE ROLE maker;
 	CREATE ROLE reader;
 	GRANT EXECUTE ON FUNCTION lb_create_board TO maker});
 ready($node, 'source', 'source');
-$node->safe_psql('source', q{SELECT lb_watch('mine', 3), lb_watch_member(2, 'mine')});
+$node->safe_psql('source', q{SELECT lb_watch('mine', 3), lb_watch_member(2, 'mine'),
+	lb_watch_member_key((SELECT member FROM lb_at_key(7, 'richest')), 'richest')});
 
 my $answers = q{
 SELECT 'global', player_id, lb_rank(player_id) FROM player_scores WHERE player_id % 10 = 0 ORDER BY player_id;
@@ -32,8 +36,11 @@ SELECT window_key, player_id, lb_rank(player_id, window_key) FROM player_score_w
 SELECT 'mine', "Who", lb_rank("Who", 'mine') FROM "My Games"."Scores" ORDER BY 2;
 SELECT * FROM lb_top(10);
 SELECT * FROM lb_top(100, 'mine');
+SELECT * FROM lb_top_key(100, 'richest');
 };
 my $expected = $node->safe_psql('source', $answers);
+
+my $me = $node->safe_psql('source', 'SELECT current_user');
 
 sub same
 {
@@ -42,7 +49,7 @@ sub same
 	is($node->safe_psql($db, $answers), $expected, "$what: same answers");
 	ready($node, $db, $what);
 	is( $node->safe_psql($db, q{SELECT string_agg(board || ' ' || source::text, ', ' ORDER BY board) FROM lb_board}),
-		'* player_score_windows, global player_scores, mine "My Games"."Scores"',
+		'* player_score_windows, global player_scores, mine "My Games"."Scores", richest accounts',
 		"$what: same boards");
 	is( $node->safe_psql($db, q{SELECT string_agg(r, ' ') FROM unnest('{maker,pg_database_owner,reader}'::name[]) r
 			WHERE has_function_privilege(r, (SELECT oid FROM pg_proc WHERE proname = 'lb_create_board'), 'EXECUTE')}),
@@ -53,7 +60,7 @@ sub same
 			CREATE TABLE more (player_id integer PRIMARY KEY, score integer);
 			INSERT INTO more VALUES (1, 10), (2, 20);
 			SELECT FROM lb_create_board('more', 'more');
-			SELECT lb_rank(1, 'more'), (SELECT count(DISTINCT id) = 4 AND max(id) = 5 FROM lb_board)}),
+			SELECT lb_rank(1, 'more'), (SELECT count(DISTINCT id) = 5 AND max(id) = 6 FROM lb_board)}),
 		'2|t', "$what: another board");
 	$node->safe_psql($db, q{
 		UPDATE player_scores SET score = score + 5 WHERE player_id % 2 = 0;
@@ -65,10 +72,13 @@ sub same
 	is( $node->safe_psql($db, q{
 			SELECT string_agg(concat_ws(' ', w.board, w.member, w.watcher), ', ' ORDER BY w.member NULLS FIRST)
 			FROM lb_watched w JOIN lb_board b ON b.board = w.board AND b.id = w.board_id}),
-		'mine ' . $node->safe_psql($db, 'SELECT current_user') . ', mine 2 ' . $node->safe_psql($db, 'SELECT current_user'),
+		qq{mine $me, richest ("guild 2",f7177163-c833-dff4-b38f-c8d2872f1ec6) $me, mine 2 $me},
 		"$what: same watches");
 	ok($node->poll_query_until($db, q{SELECT last_members = ARRAY(SELECT member::text FROM lb_top(3, 'mine')) AND problem IS NULL
 		FROM lb_watched WHERE member IS NULL}), "$what: they are notified");
+	$node->safe_psql($db, q{UPDATE accounts SET balance = 100 WHERE balance = 1.25});
+	ok($node->poll_query_until($db, q{SELECT (last_scores, last_ranks) = (ARRAY[lb_score_key(member, board)], ARRAY[lb_rank_key(member, board)])
+		AND problem IS NULL FROM lb_watched WHERE board = 'richest'}), "$what: of members of any type, too");
 	return;
 }
 
@@ -112,7 +122,7 @@ $node->command_ok([ 'pg_dump', '-f', "$dump.2", '-d', $node->connstr('apart') ],
 $node->safe_psql('postgres', 'CREATE DATABASE less');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.2", '-d', $node->connstr('less') ], 'psql');
 ready($node, 'less', 'after DROP TABLE');
-is($node->safe_psql('less', 'SELECT count(*) FROM lb_watched'), '0', 'nor what was watched of them');
+is($node->safe_psql('less', 'SELECT DISTINCT board FROM lb_watched'), 'richest', 'nor what was watched of them');
 
 # Templates, also with a build under way
 for my $strategy ('wal_log', 'file_copy')
@@ -134,32 +144,33 @@ for my $i (1 .. 3)
 ready($node, 'big', 'template');
 ready($node, 'big3', 'copy');
 
-# By the database's owner, not a superuser
+# By the database's owner, not a superuser; players are uuids
 $node->safe_psql('postgres', q{CREATE ROLE landlord LOGIN; CREATE DATABASE rented OWNER landlord});
 $node->safe_psql('rented', q{
 	CREATE EXTENSION leaderboard;
 	SET ROLE landlord;
-	SELECT lb_create_tables();
+	SELECT lb_create_tables(player_id => 'uuid');
+	CREATE FUNCTION u(g integer) RETURNS text LANGUAGE sql AS $$SELECT '00000000-0000-0000-0000-' || pg_catalog.lpad(g::text, 12, '0')$$;
 	SELECT lb_wait_ready();
 	SELECT lb_set_limit('x', 'global', max_amount => 5, max_submits => 1000, action => 'flag');
-	SELECT lb_submit_many(array_agg(g), array_agg(g), match_ids => array_agg('m' || g)) FROM generate_series(1, 10) g;
-	SELECT lb_hide(7);
+	SELECT lb_submit_many_key(array_agg(u(g)), array_agg(g), match_ids => array_agg('m' || g)) FROM generate_series(1, 10) g;
+	SELECT lb_hide_key(u(7));
 	SELECT lb_close_season('global', 'S1', reset_to => 1);
-	SELECT lb_submit_many(array_agg(g), array_agg(g)) FROM generate_series(1, 10) g;
+	SELECT lb_submit_many_key(array_agg(u(g)), array_agg(g)) FROM generate_series(1, 10) g;
 	SELECT lb_watch('global', 3)});
 $node->command_ok([ 'pg_dump', '-f', "$dump.3", '-d', $node->connstr('rented') . ' user=landlord' ], 'pg_dump by the owner');
 $node->safe_psql('postgres', 'CREATE DATABASE moved OWNER landlord');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.3", '-d', $node->connstr('moved') ], 'restored');
 wait_ready($node, 'moved');
-is($node->safe_psql('moved', 'SELECT count(*) FROM lb_verify()'), '0', 'dump by the owner: index and table are equal');
+is($node->safe_psql('moved', 'SELECT count(*) FROM lb_verify_key()'), '0', 'dump by the owner: index and table are equal');
 my $recorded = q{
-	SELECT * FROM lb_top(20); SELECT board FROM lb_board ORDER BY 1; SELECT * FROM lb_window ORDER BY 1; SELECT * FROM lb_limit;
+	SELECT * FROM lb_top_key(20); SELECT board FROM lb_board ORDER BY 1; SELECT * FROM lb_window ORDER BY 1; SELECT * FROM lb_limit;
 	SELECT player_id, match_id, applied_at FROM lb_applied ORDER BY 1; SELECT count(*), sum(amount) FROM lb_event;
 	SELECT limit_name, board, player_id, amount, submits FROM lb_usage ORDER BY 3; SELECT * FROM lb_anomaly ORDER BY 1;
-	SELECT board, season, place, member, score, owner FROM lb_archive ORDER BY 1, 2, 3, 4; SELECT * FROM lb_archive_top('global', 20);
+	SELECT board, season, place, member, score, owner FROM lb_archive ORDER BY 1, 2, 3, 4; SELECT * FROM lb_archive_top_key('global', 20);
 	SELECT board, season, members, owner FROM lb_season ORDER BY 2; SELECT board, top FROM lb_watched};
 is($node->safe_psql('moved', $recorded), $node->safe_psql('rented', $recorded), 'dump by the owner: all that was recorded');
-is($node->safe_psql('moved', q{SET ROLE landlord; SELECT count(*) FROM lb_submit(3, 100); SELECT lb_rank(3); SELECT lb_close_season('global', 'S2')}),
+is($node->safe_psql('moved', q{SET ROLE landlord; SELECT count(*) FROM lb_submit_key(u(3), 100); SELECT lb_rank_key(u(3)); SELECT lb_close_season('global', 'S2')}),
 	"3\n1\n9", 'and the boards work');
 
 $node->stop;

@@ -82,7 +82,7 @@ sub ready
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
 	wait_ready($node, $db);
-	is( $node->safe_psql($db, 'SELECT * FROM lb_verify()'),
+	is( $node->safe_psql($db, 'SELECT * FROM lb_verify_key()'),
 		'', "$what: index and table are equal");
 	return right($node, $db, $what);
 }
