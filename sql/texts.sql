@@ -109,5 +109,23 @@ SELECT add_rows(1, 10, 512);
 SELECT differences();
 SELECT * FROM lb_verify_key();
 SELECT board, state, reason, index_reads > 5 * query_reads AS by_index FROM lb_stat_board WHERE board LIKE 'x%' AND board NOT LIKE '%:%' ORDER BY board;
+-- One long text beside very many short ones: the query answers the transaction, and the board is built again.
+CREATE TABLE y (name text COLLATE "C" PRIMARY KEY, score int NOT NULL);
+SELECT lb_create_board('y', 'y', 'name', 'score');
+SELECT lb_wait_ready();
+BEGIN;
+INSERT INTO y SELECT i, i % 9 FROM generate_series(1, 130000) i;
+SAVEPOINT a;
+INSERT INTO y VALUES (repeat('y', 512), 5);
+SELECT lb_rank_key(repeat('y', 512), 'y') = (SELECT count(*) FROM y WHERE score <= 5) AS same;
+SELECT index_reads, query_own_changes FROM lb_stat('y');
+ROLLBACK TO a;
+INSERT INTO y VALUES ('y', 5);
+COMMIT;
+SELECT lb_rank_key('y', 'y') = (SELECT count(*) FROM y WHERE score <= 5) AS same;
+SELECT lb_wait_ready();
+SELECT * FROM lb_verify_key('y');
+DROP TABLE y;
+
 DROP TABLE x;
 DROP FUNCTION long_text, add_rows, differences;
