@@ -42,36 +42,37 @@ PG_FUNCTION_INFO_V1(lb_set_updated_at);
 const char	lb_no_key_reason[] = "a row has a text that is too long for the index";
 
 /*
- * Append the words of a column's value to a key of n words.  Returns how many it
- * has then, or 0 if no key has the value or there are too many.
+ * Put the words of a column's value behind the n words of a key where there may
+ * not be room for the longest text.  Returns how many, or 0 if no key has the
+ * value or there are too many.
  */
-static inline int
-append_words(const LbColumn *column, Datum value, int64 *key, int n)
+static pg_noinline int
+encode_near_end(const LbColumn *column, Datum value, int64 *key, int n)
 {
 	int64		words[LB_MAX_TEXT_WORDS];
-	int			more;
+	int			more = lb_encode(column, value, words);
 
-	if (likely(n <= LB_MAX_KEY_WORDS - LB_MAX_TEXT_WORDS))
-		more = lb_encode(column, value, key + n);
-	else
-	{
-		more = lb_encode(column, value, words);
-		if (n + more > LB_MAX_KEY_WORDS)
-			return 0;
-		memcpy(key + n, words, more * sizeof(int64));
-	}
-	return more == 0 ? 0 : n + more;
+	if (n + more > LB_MAX_KEY_WORDS)
+		return 0;
+	memcpy(key + n, words, more * sizeof(int64));
+	return more;
 }
 
 /*
- * Note that the board has had a score of -0.  Returns false if it is not in
- * shared memory.
+ * Note that the board has had a score of -0, if the row has one.  Returns false
+ * if the board is not in shared memory.
  */
 static bool
-note_negative_zero(LbDefinition *defn)
+note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
 {
-	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	const LbColumn *column = lb_score_column(defn);
+	bool		isnull;
+	Datum		score = slot_getattr(slot, column->attno, &isnull);
+	LbSharedBoard *shared;
 
+	if (!lb_is_negative_zero(column, score))
+		return true;
+	shared = lb_shared_board_attach(defn, false);
 	if (shared != NULL)
 		shared->negative_zero = true;
 	return shared != NULL;
@@ -81,7 +82,7 @@ note_negative_zero(LbDefinition *defn)
  * The words of the columns of rank_by and of the member.  A row with a null is
  * not ranked, also if one of the texts is too long.
  */
-static LbRowState
+static inline LbRowState
 put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 {
 	LbRowState	state = LB_RANKED;
@@ -92,19 +93,20 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 		const LbColumn *column = &defn->columns[i];
 		bool		isnull;
 		Datum		d = slot_getattr(slot, column->attno, &isnull);
+		int			more;
 
 		if (isnull)
 			return LB_NOT_RANKED;
-		if (state == LB_RANKED)
-		{
-			n = append_words(column, d, key, n);
-			if (n == 0)
-				state = LB_NO_KEY;
-		}
-		if (i == 0 && !defn->plain_score &&
-			lb_is_negative_zero(column, d) && !note_negative_zero(defn))
+		if (unlikely(state == LB_NO_KEY))
+			continue;
+		more = likely(n <= LB_MAX_KEY_WORDS - LB_MAX_TEXT_WORDS) ?
+			lb_encode(column, d, key + n) : encode_near_end(column, d, key, n);
+		if (more == 0)
 			state = LB_NO_KEY;
+		n += more;
 	}
+	if (!defn->plain_score && !note_negative_zero(defn, slot))
+		return LB_NO_KEY;
 	return state;
 }
 

@@ -237,7 +237,7 @@ lb_call_check(FunctionCallInfo fcinfo, const LbReadFunction *function)
 }
 
 /* Find the board that the call names. */
-static void
+static inline void
 find_named_board(LbCall *call)
 {
 	FunctionCallInfo fcinfo = call->fcinfo;

@@ -29,8 +29,10 @@
 
 #define UUID_TEXT_LEN 36
 
-/* Whether a byte of a uuid's text has a hyphen before it. */
-#define HYPHEN_BEFORE(i) ((i) == 4 || (i) == 6 || (i) == 8 || (i) == 10)
+/* Where a uuid's text has the digits of each byte. */
+static const uint8 uuid_places[UUID_LEN] = {
+	0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34
+};
 
 /* The row type of members that the session used last. */
 static struct
@@ -75,48 +77,53 @@ read_int(const char *s, int len, int64 *value)
 	return true;
 }
 
-/* The values of hexadecimal digits, plus one. */
+/* The values of hexadecimal digits, with a bit that others do not have. */
+#define A_DIGIT 0x10
 static const uint8 hex_digits[256] = {
-	['0'] = 1,['1'] = 2,['2'] = 3,['3'] = 4,['4'] = 5,
-	['5'] = 6,['6'] = 7,['7'] = 8,['8'] = 9,['9'] = 10,
-	['a'] = 11,['b'] = 12,['c'] = 13,['d'] = 14,['e'] = 15,['f'] = 16,
-	['A'] = 11,['B'] = 12,['C'] = 13,['D'] = 14,['E'] = 15,['F'] = 16
+	['0'] = 0x10,['1'] = 0x11,['2'] = 0x12,['3'] = 0x13,['4'] = 0x14,
+	['5'] = 0x15,['6'] = 0x16,['7'] = 0x17,['8'] = 0x18,['9'] = 0x19,
+	['a'] = 0x1a,['b'] = 0x1b,['c'] = 0x1c,['d'] = 0x1d,['e'] = 0x1e,
+	['f'] = 0x1f,['A'] = 0x1a,['B'] = 0x1b,['C'] = 0x1c,['D'] = 0x1d,
+	['E'] = 0x1e,['F'] = 0x1f
 };
 
 /* A uuid with hyphens in the usual places.  Returns false for another text. */
 static bool
 read_uuid(const char *s, int len, pg_uuid_t *uuid)
 {
-	if (len != UUID_TEXT_LEN)
+	uint8		all = A_DIGIT;
+
+	if (len != UUID_TEXT_LEN || s[8] != '-' || s[13] != '-' || s[18] != '-' ||
+		s[23] != '-')
 		return false;
 	for (int i = 0; i < UUID_LEN; i++)
 	{
-		uint8		high;
-		uint8		low;
+		const unsigned char *digits = (const unsigned char *) s + uuid_places[i];
+		uint8		high = hex_digits[digits[0]];
+		uint8		low = hex_digits[digits[1]];
 
-		if (HYPHEN_BEFORE(i) && *s++ != '-')
-			return false;
-		high = hex_digits[(unsigned char) *s++];
-		low = hex_digits[(unsigned char) *s++];
-		if (high == 0 || low == 0)
-			return false;
-		uuid->data[i] = (high - 1) << 4 | (low - 1);
+		all &= high & low;
+		uuid->data[i] = high << 4 | (low & 0xf);
 	}
-	return true;
+	return all != 0;
 }
+
+/* The two digits of each byte. */
+#define DIGITS(high) \
+	high "0" high "1" high "2" high "3" high "4" high "5" high "6" high "7" \
+	high "8" high "9" high "a" high "b" high "c" high "d" high "e" high "f"
+static const char byte_digits[] =
+DIGITS("0") DIGITS("1") DIGITS("2") DIGITS("3")
+DIGITS("4") DIGITS("5") DIGITS("6") DIGITS("7")
+DIGITS("8") DIGITS("9") DIGITS("a") DIGITS("b")
+DIGITS("c") DIGITS("d") DIGITS("e") DIGITS("f");
 
 static void
 write_uuid(const pg_uuid_t *uuid, char *s)
 {
-	static const char digits[] = "0123456789abcdef";
-
+	s[8] = s[13] = s[18] = s[23] = '-';
 	for (int i = 0; i < UUID_LEN; i++)
-	{
-		if (HYPHEN_BEFORE(i))
-			*s++ = '-';
-		*s++ = digits[uuid->data[i] >> 4];
-		*s++ = digits[uuid->data[i] & 0xf];
-	}
+		memcpy(s + uuid_places[i], byte_digits + 2 * uuid->data[i], 2);
 }
 
 Datum
