@@ -260,8 +260,12 @@ static int
 copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 {
 	const LbView *view = &call->access.view;
+	const LbShape *shape = view->shape;
+	bool		varies = lb_shape_varies(shape);
 	LbViewCursor cursor;
 	int64		key[LB_MAX_KEY_WORDS];
+	const int64 *member = key + shape->width - shape->member_words;
+	int			words = shape->member_words;
 	int64		word = 0;
 	int64		rank = 0;
 	int			i;
@@ -271,10 +275,14 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 	for (i = 0; i < n && rows_have_room(rows, 1) &&
 		 lb_view_next(view, &cursor, key); i++)
 	{
-		const int64 *member = lb_key_member(view->shape, key);
-		int			words = lb_member_length(view->shape, member);
-		int64	   *row = add_row(rows, words);
+		int64	   *row;
 
+		if (varies)
+		{
+			member = lb_key_member(shape, key);
+			words = lb_member_length(shape, member);
+		}
+		row = add_row(rows, words);
 		if (call->method == LB_ROW_NUMBER)
 			rank = before + i + 1;
 		else if (i == 0)
@@ -647,19 +655,14 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 	return unlock_with_rows(call, rows);
 }
 
-/* Set the column of a member of the operand. */
+/* With texts: set the column of a member of the operand. */
 static void
-output_operand(Output *out, int column, int i, const int64 *member)
+output_operand(Output *out, int column, int i)
 {
 	const LbDefinition *defn = out->call->access.target.defn;
 	const LbMembersOperand *members = &out->call->members;
 	Size		at = (Size) i * defn->nmember;
 
-	if (!out->texts)
-	{
-		output_member(out, column, member);
-		return;
-	}
 	out->nulls[column] = true;
 	for (int j = 0; j < defn->nmember; j++)
 		out->nulls[column] = out->nulls[column] && members->nulls[at + j];
@@ -677,7 +680,7 @@ put_absent(Output *out, int i, const int64 *member, bool isnull)
 
 	if (out->texts)
 	{
-		output_operand(out, 0, i, member);
+		output_operand(out, 0, i);
 		values[0] = out->values[0];
 		nulls[0] = out->nulls[0];
 		out->nulls[0] = false;
@@ -708,7 +711,10 @@ lb_ranks_rows(LbCall *call, Datum *result, bool *isnull)
 		CHECK_FOR_INTERRUPTS();
 		if (row[LB_ROW_RANK] != 0)
 		{
-			output_operand(&out, 0, i, member);
+			if (out.texts)
+				output_operand(&out, 0, i);
+			else
+				output_member(&out, 0, member);
 			output_int(&out, 1, row[LB_ROW_RANK]);
 			output_score(&out, 2, row[LB_ROW_SCORE]);
 			output_put(&out);
