@@ -32,18 +32,16 @@ lb_alias_has_prefix(const char *prefix, int len)
 }
 
 /*
- * Have the target's value be what its name means.  Returns false if the family
- * can have no board of that name.  Any text is the name of a board, so it can be
- * mistyped; a value of another type is not.  Raises what a catalog lookup can
- * raise.
+ * Have the value that a name contains be what it means.  Returns false if the
+ * family can have no board of that name.  Any text is the name of a board, so it
+ * can be mistyped; a value of another type is not.  Raises what a catalog lookup
+ * can raise.
  */
 static bool
 translate_value(LbTarget *target)
 {
 	const char *name = target->value.data;
 
-	if (!target->has_value)
-		return true;
 	if (!lb_value_from_name(target->defn, &target->value))
 		return false;
 	if (target->value.data != name)
@@ -127,7 +125,7 @@ lb_look_up_name(const char *name, int len, LbTarget *target)
 	if (target->defn == NULL)
 		return false;
 	lb_settle_width(target->defn);
-	if (!translate_value(target))
+	if (target->has_value && !translate_value(target))
 		return false;
 	target->stripe = lb_value_stripe(target->defn->family, target->hash);
 	return true;
@@ -163,7 +161,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		if (!lb_defns_valid() || !defn->resolved)
 			continue;
 		target->defn = defn;
-		if (!translate_value(target))
+		if (target->has_value && !translate_value(target))
 			raise_no_value(defn, name, len);
 		target->stripe = lb_value_stripe(defn->family, target->hash);
 		return;

@@ -618,20 +618,29 @@ return_numbers(LbCall *call, const LbNumber *numbers)
 	return lb_call_record(call, values);
 }
 
+/* Whether none of the function's values is a score that only the query knows. */
+static pg_noinline bool
+numbers_are_sure(const LbCall *call, const LbNumber *numbers)
+{
+	for (int i = 0; i < LB_MAX_COLUMNS; i++)
+	{
+		if (call->function->columns[i] == LB_SCORE_TYPE &&
+			!lb_call_is_sure(call, numbers[i].integer))
+			return false;
+	}
+	return true;
+}
+
 bool
 lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 {
-	bool		sure = true;
+	bool		sure;
 
 	if (!lb_access_lock(&call->access))
 		return false;
 	*isnull = !call->function->value(call, numbers);
-	for (int i = 0; unlikely(call->access.shared->negative_zero) &&
-		 !*isnull && i < LB_MAX_COLUMNS; i++)
-	{
-		if (call->function->columns[i] == LB_SCORE_TYPE)
-			sure = sure && lb_call_is_sure(call, numbers[i].integer);
-	}
+	sure = likely(!call->access.shared->negative_zero) || *isnull ||
+		numbers_are_sure(call, numbers);
 	lb_access_unlock(&call->access);
 	if (!sure)
 		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
