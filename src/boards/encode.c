@@ -369,6 +369,9 @@ lb_encode_text(const LbColumn *column, Datum value, int64 *words)
 	len = VARSIZE_ANY_EXHDR(t);
 	n = len / sizeof(int64) + 1;
 	words[n - 1] = 0;
+#if LB_PLANT_BUG == 7
+	words[n - 1] = 1;
+#endif
 	memcpy(words, VARDATA_ANY(t), len);
 	for (int i = 0; i < n; i++)
 		words[i] = (int64) flip_sign(pg_ntoh64((uint64) words[i]));

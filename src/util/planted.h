@@ -9,9 +9,10 @@
  *		after its snapshot
  *	2	a publish settles no predecessor
  *	3	a read does not add what is committed and pending
- *	4	the bytes of a uuid are compared as signed integers
+ *	4	the first bytes of uuids and texts are compared as signed integers
  *	5	a numeric that has no digits behind the point loses its scale
  *	6	-0 is not noticed
+ *	7	a text of a multiple of eight bytes has no end of its own
  *
  *-------------------------------------------------------------------------
  */
