@@ -34,7 +34,8 @@
 -- rows.
 --
 -- uses says what a function takes or returns: a member (m), a score (s).  These must
--- be integers, but not for a twin.
+-- be integers, but not for a twin.  Its scores have a unit (u), or are
+-- floating-point numbers (f).
 --
 -- A unique index keeps a member from being there twice, with one exception.  A
 -- snapshot may still see a row that another transaction has deleted since, and
@@ -176,25 +177,122 @@ SELECT format('lb_among{_key}(%L, %L)', a, {board}),
 			FROM b WHERE m = ANY (a) AND nth = 1) AS f)
 FROM {arrays} AS x (a)$$),
 
--- The range of R scores is cut into k = least(n, R) buckets.  A row at distance d
--- from the worst score belongs to bucket floor(d * k / R) + 1.
-('lb_histogram', 's', $$
-SELECT format('lb_histogram(%s, %L)', n, {board}),
-	(SELECT string_agg(row(t.bucket, t.lo, t.hi, t.members)::text, ' ' ORDER BY t.ordinality)
-		FROM lb_histogram(n, {board}) WITH ORDINALITY AS t),
-	(SELECT string_agg(row(i,
-			CASE WHEN {descending} THEN worst + d1 ELSE worst - d2 END,
-			CASE WHEN {descending} THEN worst + d2 ELSE worst - d1 END,
-			(SELECT count(*) FROM b WHERE div(abs(s - worst) * k, size) + 1 = i))::text, ' ' ORDER BY i)
-		FROM (SELECT least(n, size) AS k, size,
-				CASE WHEN {descending} THEN lo ELSE hi END AS worst
-			FROM (SELECT min(s)::numeric AS lo, max(s)::numeric AS hi,
-					max(s)::numeric - min(s) + 1 AS size FROM b) AS e
-			WHERE lo IS NOT NULL) AS e
-			CROSS JOIN LATERAL generate_series(1, k::integer) AS i
+-- Scores are whole numbers of a unit.  The finite ones from the worst to the best are
+-- cut into k = least(n, how many) buckets.  Bucket i begins ceil((i - 1) * size / k)
+-- from the worst.  The outermost ones reach as far as the infinite scores.
+('lb_histogram', 'su', $$
+SELECT format('lb_histogram{_key}(%s, %L)', n, {board}),
+	(SELECT string_agg(row(t.bucket, lbt.units(t.lo::text, '{type}'), lbt.units(t.hi::text, '{type}'),
+			(t.lo::{type}, t.hi::{type})::text = (t.lo, t.hi)::text, t.members)::text, ' ' ORDER BY t.ordinality)
+		FROM lb_histogram{_key}(n, {board}) WITH ORDINALITY AS t),
+	(WITH u AS MATERIALIZED (SELECT lbt.units(st, '{type}') AS u FROM b),
+		e AS (SELECT *, CASE WHEN lo IS NOT NULL THEN least(n, hi - lo + 1) END AS k, hi - lo + 1 AS size, CASE WHEN {descending} THEN lo ELSE hi END AS worst
+			FROM (SELECT min(u) AS lowest, max(u) AS highest, min(u) FILTER (WHERE abs(u) < 'Infinity') AS lo,
+				max(u) FILTER (WHERE abs(u) < 'Infinity') AS hi FROM u) AS e WHERE lowest IS NOT NULL)
+	SELECT string_agg(row(i, lo, hi, true, (SELECT count(*) FROM u WHERE u BETWEEN lo AND hi))::text, ' ' ORDER BY i)
+	FROM (SELECT 1 AS i, lowest AS lo, highest AS hi FROM e WHERE lo IS NULL
+		UNION ALL SELECT i,
+			CASE WHEN {descending} AND i = 1 OR NOT {descending} AND i = k THEN lowest
+				WHEN {descending} THEN worst + d1 ELSE worst - d2 END,
+			CASE WHEN {descending} AND i = k OR NOT {descending} AND i = 1 THEN highest
+				WHEN {descending} THEN worst + d2 ELSE worst - d1 END
+		FROM e CROSS JOIN LATERAL generate_series(1, k::integer) AS i
 			CROSS JOIN LATERAL (SELECT div((i - 1) * size + k - 1, k) AS d1,
-				div(i * size + k - 1, k) - 1 AS d2) AS f)
+				div(i * size + k - 1, k) - 1 AS d2) AS d) AS f)
+FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$),
+
+('lb_histogram_floats', 'sf', $$
+SELECT format('lb_histogram_key(%s, %L)', n, {board}),
+	(SELECT string_agg(row(t.bucket, t.lo::{type} + 0, t.hi::{type} + 0, t.members)::text, ' ' ORDER BY t.ordinality)
+		FROM lb_histogram{_key}(n, {board}) WITH ORDINALITY AS t),
+	(SELECT string_agg(row(i, lo::{type}::text::{type} + 0, hi::{type}::text::{type} + 0, (SELECT count(*) FROM b WHERE s BETWEEN lo AND hi))::text, ' ' ORDER BY i)
+		FROM lbt.float_buckets((SELECT array_agg(s) FROM b), n, {descending}))
 FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$);
+
+-- A score as a number of units: extract() may round times that are far from now.
+CREATE FUNCTION lbt.units(score text, type text) RETURNS numeric
+LANGUAGE sql STABLE AS $$
+	SELECT trunc(CASE
+		WHEN score IN ('infinity', '-infinity') THEN score::numeric
+		WHEN type = 'boolean' THEN score::boolean::integer
+		WHEN type = 'date' THEN score::date - date '2000-01-01'
+		WHEN type = 'time without time zone' THEN extract(epoch FROM score::time) * 1000000
+		WHEN type LIKE 'timestamp%' THEN (t::date - date '2000-01-01') * 86400000000::numeric
+			+ extract(epoch FROM t::time) * 1000000
+		WHEN type = 'numeric' THEN score::numeric * coalesce(power(10::numeric, scale(score::numeric)), 1)
+		ELSE score::numeric END)
+	FROM (SELECT CASE type WHEN 'timestamp with time zone' THEN score::timestamptz AT TIME ZONE 'UTC'
+		WHEN 'timestamp without time zone' THEN score::timestamp END AS t) AS t
+$$;
+
+-- The number of a floating-point type before or after another one.
+CREATE FUNCTION lbt.next_float(x float8, up boolean, single boolean) RETURNS float8
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT CASE WHEN x = 0 THEN CASE WHEN up THEN 1 ELSE -1 END * CASE WHEN single THEN 2 ^ -149 ELSE 2 ^ -1074 END
+		ELSE sign(x) * ((bits & ((1::bigint << digits) - 1)) + (least(bits >> digits, 1) << digits))::float8
+			* 2::float8 ^ (greatest(bits >> digits, 1)::integer - CASE WHEN single THEN 150 ELSE 1075 END) END
+	FROM (SELECT b + CASE WHEN up = (x > 0) THEN 1 ELSE -1 END AS bits, CASE WHEN single THEN 23 ELSE 52 END AS digits
+		FROM (SELECT CASE WHEN single THEN ('x' || encode(float4send(abs(x)::real), 'hex'))::bit(32)::integer::bigint
+			ELSE ('x' || encode(float8send(abs(x)), 'hex'))::bit(64)::bigint END AS b) AS b) AS n
+$$;
+
+--
+-- The buckets of floating-point scores.  Of k buckets the one after i others begins
+-- at worst * ((k - i) / k) + best * (i / k), rounded to the type, where worst and
+-- best are finite.  Each is at lowest as wide as four steps at the largest number.
+--
+CREATE FUNCTION lbt.float_buckets(scores anyarray, n integer, descending boolean)
+RETURNS TABLE (i integer, lo float8, hi float8) LANGUAGE plpgsql AS $$
+DECLARE
+	single boolean := pg_typeof(scores) = 'real[]'::regtype;
+	lowest float8;
+	highest float8;
+	worst float8;
+	best float8;
+	largest float8;
+	step float8;
+	k float8 := n;
+	starts float8[];
+BEGIN
+	SELECT min(s), max(s), min(s) FILTER (WHERE abs(s) < 'Infinity'), max(s) FILTER (WHERE abs(s) < 'Infinity')
+	INTO lowest, highest, worst, best FROM unnest(scores) AS s;
+	IF worst IS NULL THEN
+		RETURN QUERY SELECT 1, lowest, highest WHERE lowest IS NOT NULL;
+		RETURN;
+	END IF;
+	largest := greatest(abs(worst), abs(best));
+	step := largest - lbt.next_float(largest, false, single);
+	IF largest > 1 THEN
+		-- Without them no product is too small, which would be an error.
+		worst := CASE WHEN abs(worst) < 1e-300 THEN 0 ELSE worst END;
+		best := CASE WHEN abs(best) < 1e-300 THEN 0 ELSE best END;
+	END IF;
+	k := CASE WHEN best = worst THEN 1
+		ELSE greatest(1, least(k, floor(CASE WHEN largest < 1 THEN (best - worst) / step / 4
+			ELSE (best / 4 - worst / 4) / step END))) END;
+	IF NOT descending THEN
+		SELECT worst, best INTO best, worst;
+	END IF;
+	starts := ARRAY(SELECT CASE WHEN NOT single THEN x WHEN abs(x) < 7e-46 THEN 0 ELSE x::real::float8 END
+		FROM generate_series(0, k::integer) AS j
+			CROSS JOIN LATERAL (SELECT worst * ((k - j) / k) + best * (j / k)) AS s (x)
+		ORDER BY j);
+	FOR j IN 1 .. k::integer LOOP
+		i := j;
+		lo := starts[i];
+		hi := CASE WHEN i = k THEN best ELSE lbt.next_float(starts[i + 1], NOT descending, single) END;
+		IF NOT descending THEN
+			SELECT lo, hi INTO hi, lo;
+		END IF;
+		IF i = (CASE WHEN descending THEN 1 ELSE k END) THEN
+			lo := lowest;
+		END IF;
+		IF i = (CASE WHEN descending THEN k ELSE 1 END) THEN
+			hi := highest;
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
 
 --
 -- The words of a query that depend on the types of the member and the score, with
@@ -224,7 +322,8 @@ BEGIN
 			FROM unnest(types) WITH ORDINALITY AS u (t, i)) END;
 	RETURN jsonb_build_object(
 		'serves', CASE WHEN plain OR twin THEN 'm' ELSE '' END
-			|| CASE WHEN plain_score OR twin THEN 's' ELSE '' END,
+			|| CASE WHEN plain_score OR twin THEN 's' ELSE '' END
+			|| CASE WHEN score_type IN ('real', 'double precision') THEN 'f' ELSE 'u' END,
 		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END,
 		'{m}', CASE WHEN plain THEN format('%s::bigint', member)
 			ELSE format('(%s(%s)::text COLLATE "C")', single, member) END,

@@ -389,6 +389,7 @@ part_oracle()
 	oracle -s "$seed" -c "$connections" -x -t "$seconds"
 	[ -z "$SHORT" ] || { check_server_log "$server"; return; }
 	oracle -s "$seed" -S -c 5 -t $((seconds / 2))
+	oracle -s "$seed" -L -c "$connections" -t $((seconds / 4))
 	check_server_log "$server"
 	prepare_kill_server
 	prepare_oracle
@@ -641,7 +642,7 @@ part_planted()
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
 	# Only files of these folders have them; make must not take the library for new.
-	for n in 0 1 2 3 4 5 6; do
+	for n in 0 1 2 3 4 5 6 7; do
 		rm -f build-planted/src/{boards,ledger}/*.o build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \

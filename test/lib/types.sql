@@ -158,6 +158,3 @@ LANGUAGE sql STABLE AS $$
 	SELECT DISTINCT e FROM lbt.type AS t CROSS JOIN unnest(t.extremes || t.operands) AS e
 	WHERE t.base = base_type
 $$;
-
--- Keys of boards have no texts yet.
-UPDATE lbt.type SET roles = 'b' WHERE base IN ('text', 'character varying');

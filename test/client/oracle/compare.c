@@ -106,6 +106,8 @@ plain_score(const Look *look)
 static bool
 serves(const struct Comparison *c, const Look *look)
 {
+	if (strchr(c->uses, look->table->score.type->is_float ? 'u' : 'f') != NULL)
+		return false;
 	if (look->twin)
 		return strstr(c->query, "{_key}") != NULL;
 	return (strchr(c->uses, 'm') == NULL || plain_member(look)) &&

@@ -201,25 +201,20 @@ check_wrong_index(PGconn *c)
 	fail("%s", found);
 }
 
-/* Boards whose tables have texts without room in a key are offline. */
-static void
-delete_long_texts(void)
+bool
+delete_long_texts(const Table *t)
 {
-	for (int i = 0; i < ntables; i++)
+	for (int c = 0; c < t->nmembers + t->nties; c++)
 	{
-		const Table *t = &tables[i];
+		const Column *column = c < t->nmembers ? &t->members[c] :
+			&t->ties[c - t->nmembers];
 
-		for (int c = 0; c < t->nmembers + t->nties; c++)
-		{
-			const		Column *column = c < t->nmembers ? &t->members[c] :
-				&t->ties[c - t->nmembers];
-
-			if (column->type->is_text)
-				run_free(format("DELETE FROM %s WHERE octet_length(%s) > 512",
-								t->name, column->name));
-		}
+		if (column->type->is_text &&
+			!run_free(format("DELETE FROM %s WHERE octet_length(%s) > 512",
+							 t->name, column->name)))
+			return false;
 	}
-	run("SELECT lb_rebuild()");
+	return run_free(format("SELECT lb_rebuild('%s')", t->board));
 }
 
 void
@@ -229,8 +224,8 @@ final_comparison(void)
 	char	   *value;
 
 	end_prepared();
-	if (long_texts)
-		delete_long_texts();
+	for (int i = 0; i < ntables && long_texts; i++)
+		delete_long_texts(&tables[i]);
 	value = run_value("SELECT lb_wait_ready('1 min')");
 	if (strcmp(value, "t") != 0)
 	{
@@ -248,7 +243,7 @@ final_comparison(void)
 	compare_all();
 	run("RESET leaderboard.enable_index");
 
-	res = run_copy("SELECT board, member, problem FROM lb_verify()", NULL);
+	res = run_copy("SELECT board, member, problem FROM lb_verify_key()", NULL);
 	if (res == NULL || PQntuples(res) > 0)
 	{
 		result.failed++;

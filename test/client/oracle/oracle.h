@@ -73,6 +73,7 @@ typedef struct Type
 	bool		asks;
 	bool		integer;		/* functions have it as bigint */
 	bool		is_text;
+	bool		is_float;
 	char	  **extremes;
 	int			nextremes;
 	char	  **operands;
@@ -87,7 +88,7 @@ typedef struct Column
 	const char *type_name;		/* in fixed_tables */
 	const Type *type;
 	bool		descending;
-}			Column;
+} Column;
 
 #define MAX_MEMBERS 4
 #define MAX_TIES 3
@@ -163,8 +164,8 @@ extern void fail(const char *fmt,...)
 /* A connection for preparations and checks; a failure is reported. */
 extern PGconn *connect_or_fail(void);
 
-/* One of the connections that are tested. */
-extern PGconn *connect_tested(void);
+/* One of the connections that are tested; its number, or -1. */
+extern PGconn *connect_tested(int number);
 
 /*
  * Run a statement.  Returns NULL after an expected error or the loss of the
@@ -293,6 +294,12 @@ extern void wait_for_backends(PGconn *c);
  */
 extern char *find_wrong_index(PGconn *c);
 extern void check_wrong_index(PGconn *c);
+
+/*
+ * Delete rows with texts for which no key has room, and build the boards that were
+ * offline because of them.  Returns false after an expected error.
+ */
+extern bool delete_long_texts(const Table *t);
 
 /* When no transaction runs: compare all, with and without index, and verify. */
 extern void final_comparison(void);

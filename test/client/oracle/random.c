@@ -147,7 +147,7 @@ extreme_member(const Table *t)
 static bool
 too_long(const Type *type)
 {
-	return long_texts && type->is_text && type->words > 60 && rnd(1000) == 0;
+	return long_texts && type->is_text && type->words > 60 && rnd(100) == 0;
 }
 
 static const char *
@@ -174,7 +174,7 @@ a_score(const Table *t)
 }
 
 static const char *
-a_tie(const Column * tie)
+a_tie(const Column *tie)
 {
 	if (percent(2))
 		return "NULL";
@@ -213,7 +213,7 @@ a_flag(void)
 }
 
 static const char *
-typed(const char *v, const Column * c)
+typed(const char *v, const Column *c)
 {
 	return keep(format("(%s)::%s", v, c->type->name));
 }
@@ -289,7 +289,7 @@ one_row(const Table *t)
 static const char *
 many_rows(const Table *t)
 {
-	const		Column *c = &t->members[rnd(t->nmembers)];
+	const Column *c = &t->members[rnd(t->nmembers)];
 
 	if (percent(50) && c->type->integer)
 		return keep(format("%s %% %d = %d", c->name, 3 + rnd(20), rnd(3)));
@@ -350,7 +350,7 @@ do_upsert(const Table *t)
 static bool
 do_update(const Table *t)
 {
-	const		Column *tie = &t->ties[rnd(t->nties + 1)];
+	const Column *tie = &t->ties[rnd(t->nties + 1)];
 
 	switch (rnd(8))
 	{
@@ -403,7 +403,7 @@ do_move(const Table *t)
 static bool
 do_update_many(const Table *t)
 {
-	const		Column *tie = &t->ties[rnd(t->nties + 1)];
+	const Column *tie = &t->ties[rnd(t->nties + 1)];
 
 	if (tie->type != NULL && percent(20))
 		return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,

@@ -391,7 +391,7 @@ begin_episode(void)
 	{
 		Client	   *c = &clients[i];
 
-		set_connection(c, connect_tested());
+		set_connection(c, connect_tested(i));
 		c->random_state = random64();
 		c->tx_failed = false;
 	}
@@ -412,7 +412,7 @@ verify_all(void)
 	if (found != NULL)
 		return found;
 
-	res = PQexec(conn, "SELECT board, member, problem FROM lb_verify()");
+	res = PQexec(conn, "SELECT board, member, problem FROM lb_verify_key()");
 	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQntuples(res) > 0)
 		found = format("lb_verify() returns %d rows, the first: %s, %s, %s",
 					   PQntuples(res), PQgetvalue(res, 0, 0),

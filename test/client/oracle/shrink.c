@@ -129,7 +129,7 @@ replay(Step *const *steps, int n, Step **done, int *ndone)
 			if (c->lost && c->dying)
 			{
 				PQfinish(c->conn);
-				set_connection(c, connect_tested());
+				set_connection(c, connect_tested(i));
 			}
 		}
 		if (is_offline && found == NULL && !is_comparison(steps[s]))
@@ -303,7 +303,7 @@ shrink_and_report(const char *message)
 	replaying = true;
 	me = -1;
 	lost = false;
-	conn = connect_tested();
+	conn = connect_tested(-1);
 	PQclear(PQexec(conn, "SET application_name = 'oracle'"));
 
 	memset(&shrink, 0, sizeof(shrink));

@@ -21,8 +21,19 @@ connect_or_fail(void)
 	return c;
 }
 
+/*
+ * How values look as texts.  Texts of the tables' values can be read again with
+ * each of them.
+ */
+static const char *const forms[] = {
+	"",
+	"SET datestyle = 'German'; SET timezone = 'UTC'; SET extra_float_digits = 0",
+	"SET timezone = 'Asia/Kolkata'",
+	"SET datestyle = 'SQL, DMY'; SET timezone = 'UTC'; SET extra_float_digits = -9"
+};
+
 PGconn *
-connect_tested(void)
+connect_tested(int number)
 {
 	static const char settings[] =
 		"SET client_min_messages = error;"
@@ -30,9 +41,11 @@ connect_tested(void)
 		"SET application_name = 'oracle tested';"
 		"SET deadlock_timeout = '%s';"
 		"SET lock_timeout = '%s';"
-		"SET statement_timeout = '%s'";
+		"SET statement_timeout = '%s';"
+		"%s";
 
 	/* The server may be in recovery. */
+	const char *form = number < 0 ? "" : forms[number % LENGTH(forms)];
 	double		patience = kills || scheduled || disturber != NULL ? 60 : 0;
 	PGconn	   *c;
 	char	   *s;
@@ -42,8 +55,8 @@ connect_tested(void)
 	 * forever, which is an unexpected error.  In the scheduled mode a
 	 * statement waits for a lock as long as the scheduler likes.
 	 */
-	s = scheduled ? format(settings, "5ms", "0", "0") :
-		format(settings, "50ms", "200ms", "60s");
+	s = scheduled ? format(settings, "5ms", "0", "0", form) :
+		format(settings, "50ms", "200ms", "60s", form);
 	c = connect_within(conninfo, s, patience);
 	free(s);
 	if (PQstatus(c) != CONNECTION_OK)

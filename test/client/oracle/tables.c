@@ -211,6 +211,8 @@ load_types(void)
 		type->integer = is_one_of(type->base, integers, LENGTH(integers));
 		type->is_text = strcmp(type->base, "text") == 0 ||
 			strcmp(type->base, "character varying") == 0;
+		type->is_float = strcmp(type->base, "real") == 0 ||
+			strcmp(type->base, "double precision") == 0;
 		load_values(type);
 	}
 	PQclear(res);
@@ -341,8 +343,8 @@ choose_table(Table *t, int number)
 
 /* A list of columns, to be freed. */
 static char *
-list(const Column * columns, int n, const char *separator,
-	 void (*put) (FILE *f, const Column * c))
+list(const Column *columns, int n, const char *separator,
+	 void (*put) (FILE *f, const Column *c))
 {
 	char	   *text = NULL;
 	size_t		size;
@@ -361,32 +363,32 @@ list(const Column * columns, int n, const char *separator,
 }
 
 static void
-put_name(FILE *f, const Column * c)
+put_name(FILE *f, const Column *c)
 {
 	fputs(c->name, f);
 }
 
 static void
-put_definition(FILE *f, const Column * c)
+put_definition(FILE *f, const Column *c)
 {
 	fprintf(f, "%s %s", c->name, c->type->name);
 }
 
 static void
-put_direction(FILE *f, const Column * c)
+put_direction(FILE *f, const Column *c)
 {
 	fprintf(f, "%s %s", c->name, c->descending ? "DESC" : "ASC");
 }
 
 static void
-put_order(FILE *f, const Column * c)
+put_order(FILE *f, const Column *c)
 {
 	fprintf(f, "%s%s %s", c->name, c->type->is_text ? " COLLATE \"C\"" : "",
 			c->descending ? "DESC" : "ASC");
 }
 
 static void
-put_not_null(FILE *f, const Column * c)
+put_not_null(FILE *f, const Column *c)
 {
 	fprintf(f, "%s IS NOT NULL", c->name);
 }

@@ -193,6 +193,12 @@ transaction(void)
 		return;
 	}
 
+	if (long_texts && rnd(20) == 0)
+	{
+		delete_long_texts(t);
+		return;
+	}
+
 	switch (rnd(20))
 	{
 		case 0:
@@ -311,7 +317,7 @@ connect_again(void)
 	double		end = now() + 60;
 
 	PQfinish(conn);
-	conn = connect_tested();
+	conn = connect_tested(me);
 	if (scheduled)
 		set_scheduled_connection(me, conn);
 	lost = false;
@@ -349,7 +355,7 @@ worker(int number, int out)
 
 	me = number;
 	random_state = seed * UINT64_C(1000003) + (uint64_t) number;
-	conn = connect_tested();
+	conn = connect_tested(me);
 	for (int64_t i = 0; transactions == 0 || i < transactions; i++)
 	{
 		if (seconds > 0 && now() >= end)
