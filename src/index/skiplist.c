@@ -61,11 +61,14 @@
  *	- the key of a link is above all keys before the link and not above any
  *	  key that it spans.  The key of the first link of a block equals the key
  *	  of the link to that block, and all its words are INT64_MIN at the left
- *	  edge of the list.  The key of a link need not be in the list;
+ *	  edge of the list.  Elsewhere the key of a link need not be in the list;
+ *	  if keys have texts, it is that of the first entry that the link spans
+ *	  (skiplist_text.c);
  *	- a block of links has at least two of them, so that a leaf that becomes
  *	  empty always has a neighbour under the same parent;
  *	- element i of the running sums is what links 0 .. i-1 span together;
- *	- with a hash, every member has exactly one entry in it, with its leaf.
+ *	- with a hash, every member has exactly one entry in it, with its leaf;
+ *	- each cell that is in use belongs to one entry.
  *
  * An insert takes the memory that it needs before it changes anything.  A
  * removal needs none.
@@ -78,8 +81,8 @@
  *
  * The other files: block.h has the layout of a block, skiplist_internal.h the
  * search that they share, skiplist_change.c insert, remove and replace,
- * skiplist_bulk.c the bulk build, skiplist_prefetch.c operations on many keys,
- * skiplist_check.c the check.
+ * skiplist_bulk.c the bulk build, skiplist_text.c keys with texts,
+ * skiplist_prefetch.c operations on many keys, skiplist_check.c the check.
  *
  *-------------------------------------------------------------------------
  */
@@ -244,7 +247,7 @@ lb_index_spans(const LbArena *arena, const LbIndex *index,
 		LbPath		path;
 
 		leaf = find_place(arena, index,
-						  make_bound(prefix, nwords, inclusive), NULL, &path, &before);
+						  make_bound(prefix, nwords, inclusive), &path, &before);
 		before.members += (uint64) path.slot[0];
 		if (distinct != NULL)
 			before.distinct += leaf_distinct(leaf, 0, path.slot[0]);
@@ -305,7 +308,7 @@ lb_index_seek_key(const LbArena *arena, const LbIndex *index,
 	cursor->slot = 0;
 	if (index->height == 0)
 		return false;
-	leaf = find_place(arena, index, make_bound(prefix, nwords, false), NULL,
+	leaf = find_place(arena, index, make_bound(prefix, nwords, false),
 					  &path, NULL);
 	if (path.slot[0] < leaf->count)
 	{

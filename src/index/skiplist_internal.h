@@ -87,8 +87,8 @@ typedef struct Bound
 } Bound;
 
 /*
- * With texts, nwords is 1 for a score alone, and any other number for a whole
- * key; lb_text_bound makes it exact.
+ * A bound for keys of any shape.  With texts, nwords is 1 for a score alone, and
+ * any other number for a whole key; lb_text_descend makes it exact.
  */
 static inline Bound
 make_bound(const int64 *prefix, int nwords, bool inclusive)
@@ -124,9 +124,6 @@ extern int	lb_text_cmp(const LbArena *arena, const Block *block, int slot,
 extern int	lb_text_search(const LbArena *arena, const Block *block, int lo,
 						   Bound bound);
 
-/* A bound for lb_text_search. */
-extern Bound lb_text_bound(const LbIndex *index, Bound bound);
-
 /* Whether the key of a slot, which is not behind the last, is this one. */
 extern bool lb_text_has_key(const LbArena *arena, const LbIndex *index,
 							const Block *leaf, int slot, const int64 *key);
@@ -140,7 +137,7 @@ extern void lb_text_leaf_hashes(const LbArena *arena, const LbIndex *index,
 								const Block *leaf, int slot, int n,
 								uint32 *hashes);
 
-/* find_place for keys with texts. */
+/* descend for keys with texts; the bound is that of make_bound. */
 extern const Block *lb_text_descend(const LbArena *arena,
 									const LbIndex *index, Bound bound,
 									const LbPath *hint, LbPath *path,
@@ -163,8 +160,8 @@ extern bool lb_text_store(const LbMem *mem, LbIndex *index, const int64 *key,
 extern void lb_text_forget(const LbMem *mem, LbIndex *index, int64 cell);
 
 /*
- * The first entry of the leaf of a path has changed or gone: give the links above
- * their new keys.
+ * The first entry of the leaf of a path is another one: give the links above its
+ * key.
  */
 extern void lb_text_correct_links(const LbArena *arena, const LbIndex *index,
 								  const LbPath *path);
@@ -328,10 +325,10 @@ descend(const LbArena *arena, const LbIndex *index, Bound bound,
 	return block;
 }
 
-/* The same for keys of any shape. */
+/* The same for keys of any shape, without a hint. */
 static pg_attribute_always_inline const Block *
 find_place(const LbArena *arena, const LbIndex *index, Bound bound,
-		   const LbPath *hint, LbPath *path, Span *before)
+		   LbPath *path, Span *before)
 {
 	Assert(bound.nwords >= 1 && bound.nwords <= index->shape.width);
 	if (unlikely(lb_shape_varies(&index->shape)))
@@ -339,7 +336,7 @@ find_place(const LbArena *arena, const LbIndex *index, Bound bound,
 		/* Copies, so that without texts the caller's stay in registers. */
 		LbPath		text_path;
 		Span		sum = {0, 0};
-		const Block *leaf = lb_text_descend(arena, index, bound, hint,
+		const Block *leaf = lb_text_descend(arena, index, bound, NULL,
 											&text_path, &sum);
 
 		*path = text_path;
@@ -347,7 +344,7 @@ find_place(const LbArena *arena, const LbIndex *index, Bound bound,
 			*before = sum;
 		return leaf;
 	}
-	return descend(arena, index, bound, hint, path, before);
+	return descend(arena, index, bound, NULL, path, before);
 }
 
 /* Whether the words of a slot are these. */

@@ -107,20 +107,12 @@ lb_text_search(const LbArena *arena, const Block *block, int lo, Bound bound)
 	return lo;
 }
 
-Bound
-lb_text_bound(const LbIndex *index, Bound bound)
-{
-	bound.texts = true;
-	if (bound.nwords > 1)
-		bound.nwords = lb_key_words(&index->shape, bound.prefix);
-	return bound;
-}
-
 const Block *
 lb_text_descend(const LbArena *arena, const LbIndex *index, Bound bound,
 				const LbPath *hint, LbPath *path, Span *before)
 {
-	bound = lb_text_bound(index, bound);
+	if (bound.nwords > 1)
+		bound.nwords = lb_key_words(&index->shape, bound.prefix);
 	bound.texts = true;
 	return descend(arena, index, bound, hint, path, before);
 }
@@ -202,21 +194,13 @@ lb_text_correct_links(const LbArena *arena, const LbIndex *index,
 	/* Links at the left edge are below all keys. */
 	if (leaf->prev == LB_NONE || index->height == 1)
 		return;
-	if (leaf->count > 0)
-		block_get_key(leaf, 0, key);
-	else
-	{
-		/*
-		 * The leaf is about to take entries of a neighbour, or to be merged
-		 * with one.  If that is the next one, its first key becomes this
-		 * one's.  Otherwise the link goes, or gets another key.
-		 */
-		const Block *parent = block_ptr(arena, path->ref[1]);
 
-		if (path->slot[1] + 1 == parent->count)
-			return;
-		block_get_key(parent, path->slot[1] + 1, key);
-	}
+	/*
+	 * The removal has left an entry: splits and bulk builds make no leaf of
+	 * one entry, and resolve_underflow leaves none.
+	 */
+	Assert(leaf->count > 0);
+	block_get_key(leaf, 0, key);
 	for (int level = 1; level < index->height; level++)
 	{
 		block_set_key(block_ptr(arena, path->ref[level]), path->slot[level],
