@@ -100,6 +100,13 @@ require_column(Relation rel, const char *name, Oid *type, int32 *typmod)
 				 errhint("Use a generated column that is STORED.")));
 	get_atttypetypmodcoll(RelationGetRelid(rel), attno, type, typmod,
 						  &collation);
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" has a nondeterministic collation", name),
+				 errdetail("Texts can be equal there without being the same."),
+				 errhint("Use a stored generated column of another collation, such as lower(%s).",
+						 quote_identifier(name))));
 }
 
 static void
@@ -258,8 +265,6 @@ index_hint(const LbDefinition *defn)
 static int
 problem_hint(const LbDefinition *defn)
 {
-	if (defn->problem == lb_collation_problem)
-		return errhint("Give its text columns deterministic collations.");
 	if (defn->problem == lb_partition_problem)
 		return errhint("All partitions must be tables of the access method heap.");
 	if (defn->problem == lb_engine_problem)

@@ -28,7 +28,6 @@
 #include "boards/types.h"
 #include "util/compat.h"
 
-const char	lb_collation_problem[] = "a column of the board has a nondeterministic collation";
 const char	lb_partition_problem[] = "a partition is not a plain table";
 const char	lb_engine_problem[] = "another engine keeps the rows of the table";
 const char	lb_index_problem[] = "there is no valid unique index on the member";
@@ -294,7 +293,7 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	if (defn->shape.width > LB_MAX_WIDTH)
 		defn->problem = "rank_by and the member take too many words";
 	if (has_nondeterministic_column(desc, defn))
-		defn->problem = lb_collation_problem;
+		defn->problem = "a column of the board has a nondeterministic collation";
 	if (defn->relkind != RELKIND_RELATION &&
 		defn->relkind != RELKIND_PARTITIONED_TABLE)
 		defn->problem = "the source is not a table";

@@ -45,7 +45,6 @@ extern int	lb_defns_of(Oid source, LbDefinition ***defns);
 extern LbDefinition *lb_defn_of(Oid source, Oid catalog, int32 id);
 
 /* Values of LbDefinition.problem that callers distinguish, by their address. */
-extern const char lb_collation_problem[];
 extern const char lb_partition_problem[];
 extern const char lb_engine_problem[];
 extern const char lb_index_problem[];

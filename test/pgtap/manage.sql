@@ -193,12 +193,12 @@ DECLARE
 BEGIN
 	EXECUTE query;
 	RETURN NULL;
-EXCEPTION WHEN object_not_in_prerequisite_state THEN
+EXCEPTION WHEN datatype_mismatch THEN
 	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
 	RETURN hint;
 END $$;
 SELECT is(pg_temp.hint_of($$SELECT lb_create_board('lbt_m', 'lbt_collated',
-	board_column => 'part')$$), 'Give its text columns deterministic collations.',
+	board_column => 'part')$$), 'Use a stored generated column of another collation, such as lower(part).',
 	'the hint is about the collation');
 DROP TABLE lbt_collated;
 \else
