@@ -199,6 +199,18 @@ SELECT lb_rank_json_key('2', 'z', 1);
 SELECT index_reads, query_limit FROM lb_stat_board WHERE board = 'z';
 DROP TABLE z;
 
+-- Scales beyond a numeric's precision, and below 0.
+CREATE TABLE scales (i integer PRIMARY KEY, fine numeric(2, 40), coarse numeric(2, -40));
+INSERT INTO scales SELECT i, i * 1e-40, i * 1e40 FROM generate_series(-9, 9) i;
+INSERT INTO scales VALUES (10, 'NaN', 'NaN');
+SELECT lb_create_board('fine', 'scales', 'i', 'fine DESC'), lb_create_board('coarse', 'scales', 'i', 'coarse ASC');
+SELECT lb_wait_ready();
+SELECT x.* FROM (VALUES ('fine', 'fine DESC'), ('coarse', 'coarse ASC')) v (b, rank_by),
+	LATERAL differences(b, 'scales', 'i::text', b || '::text', rank_by || ', i', 'numeric', '{11}',
+		'{0.1,-0.1,1e40,-1e40,15e39,-15e39,1e41,1e-40,15e-41,-15e-41,-1e-41,1e-50,1e999,-1e999,Infinity}') x;
+SELECT * FROM lb_verify();
+DROP TABLE scales;
+
 -- A family, whose board's value follows the parameters of the member.
 CREATE TABLE f (grp date, ranked boolean, a uuid, b smallint, score numeric(5,1), UNIQUE (b, grp, a));
 INSERT INTO f SELECT date '2026-01-01' + k % 2, k % 7 > 0, md5((k / 4)::text)::uuid, k % 4, k % 9 * 0.5 FROM generate_series(1, 40) k;

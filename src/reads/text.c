@@ -392,12 +392,14 @@ lb_member_words_to_text(const LbDefinition *defn, const int64 *words)
  * ----------------------------------------------------------------
  */
 
+/* Exact, which numeric_power() is not where n is below -16. */
 static Datum
 power_of_ten(int n)
 {
-	return DirectFunctionCall2(numeric_power,
-							   NumericGetDatum(int64_to_numeric(10)),
-							   NumericGetDatum(int64_to_numeric(n)));
+	return DirectFunctionCall3(numeric_in,
+							   CStringGetDatum(psprintf("1e%d", n)),
+							   ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
 }
 
 /* A numeric, or the end that it is beyond: plus or minus 10 to the power n. */
