@@ -87,6 +87,10 @@ SELECT lb_create_tables(player_id => 'handle');
 SELECT lb_wait_ready('30 s');
 SELECT board, score, rank FROM lb_submit_key('anna', 1, boards => '{global}');
 SELECT lb_submit_many_key('{bob,anna,"bob "}', '{1,2,3}');
+-- Blanks that a write cuts off do not make another player.
+SELECT board, score, rank, previous_rank FROM lb_submit_key('bob   ', 1, match_id => 'x', boards => '{global}');
+SELECT board, score, rank, applied FROM lb_submit_key('bob  ', 1, match_id => 'x', boards => '{global}');
+SELECT lb_submit_many_key('{"anna ","anna  "}', '{1,1}');
 \set SHOW_CONTEXT never
 SELECT lb_submit_key('annab', 1);
 SELECT lb_submit_key('root', 1);

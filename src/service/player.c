@@ -11,6 +11,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -83,6 +84,23 @@ lb_player_from(const LbDefinition *defn, const LbType *type, Datum value,
 						   (int) VARSIZE_ANY_EXHDR(DatumGetPointer(value)),
 						   LB_MAX_TEXT)));
 	return value;
+}
+
+Datum
+lb_player_as_stored(const LbDefinition *defn, Datum player)
+{
+	const LbColumn *member = lb_member_columns(defn);
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	if (member->oid != VARCHAROID)
+		return player;
+	get_atttypetypmodcoll(defn->source, member->attno, &type, &typmod,
+						  &collation);
+	(void) getBaseTypeAndTypmod(type, &typmod);
+	return DirectFunctionCall3(varchar, player, Int32GetDatum(typmod),
+							   BoolGetDatum(false));
 }
 
 FmgrInfo *

@@ -45,6 +45,13 @@ typedef struct LbPlayerArgument
 extern Datum lb_player_from(const LbDefinition *defn, const LbType *type,
 							Datum value, const LbPlayerArgument *argument);
 
+/*
+ * A player as a write to the board's table stores it: varchar(n) cuts blanks that
+ * it has no room for off the end.  Raises 22001, as a write does, if there is no
+ * room for the other characters.
+ */
+extern Datum lb_player_as_stored(const LbDefinition *defn, Datum player);
+
 /* What compares two players of a type, in C collation: a btree's function. */
 extern FmgrInfo *lb_player_order(const LbType *type);
 

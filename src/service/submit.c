@@ -262,12 +262,13 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 	return answers;
 }
 
-/* lb_player_from(), for an item. */
+/* The player of an item, by as the table of its board stores it. */
 static void
 set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 		   const LbPlayerArgument *argument)
 {
-	item->player = lb_player_from(s->players_of, s->type, value, argument);
+	value = lb_player_from(s->players_of, s->type, value, argument);
+	item->player = lb_player_as_stored(s->players_of, value);
 	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
 }
 
