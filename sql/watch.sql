@@ -236,6 +236,19 @@ SELECT lb_notify();
 SELECT array_agg(member ORDER BY member) AS ranked FROM lb_watched WHERE last_ranks <> '{NULL}';
 SELECT lb_notify();
 ROLLBACK;
+-- A member that is no value of its column's new type stops no other watch.
+BEGIN;
+CREATE TABLE typed (player_id integer PRIMARY KEY, score integer);
+SELECT lb_create_board('typed', 'typed');
+SELECT lb_watch('typed', 1), lb_watch_member(7, 'typed'), lb_watch_member(300, 'typed'), lb_watch_member(70000, 'typed');
+ALTER TABLE typed ALTER player_id TYPE smallint;
+INSERT INTO typed VALUES (7, 10), (300, 20);
+\set VERBOSITY terse
+SELECT lb_notify();
+\set VERBOSITY default
+SELECT member, last_members, last_ranks, problem FROM lb_watched ORDER BY member NULLS FIRST;
+SELECT lb_unwatch_member_key('70000', 'typed');
+ROLLBACK;
 DROP FUNCTION round();
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;

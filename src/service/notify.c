@@ -496,8 +496,8 @@ end_of_definition(const Watch *watches, int from, int to)
 }
 
 /*
- * Where to split watches of more than one board: near the middle, and between
- * two definitions if there are several.
+ * Where to split several watches: near the middle, and between two definitions if
+ * there are several, or else between two boards.
  */
 static int
 split(const Watch *watches, int from, int to)
@@ -507,6 +507,8 @@ split(const Watch *watches, int from, int to)
 		end_of_board;
 	int			at = end(watches, from, to);
 
+	if (at == to)
+		return from + (to - from) / 2;
 	for (;;)
 	{
 		int			next = end(watches, at, to);
@@ -529,6 +531,16 @@ is_passing(int sqlerrcode)
 		sqlerrcode == ERRCODE_WRONG_OBJECT_TYPE ||
 		sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
 		sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+}
+
+/*
+ * Whether an error can be that of a single watch: its member may be no value of
+ * the type that the column has now.
+ */
+static bool
+is_of_member(int sqlerrcode)
+{
+	return ERRCODE_TO_CATEGORY(sqlerrcode) == ERRCODE_DATA_EXCEPTION;
 }
 
 /*
@@ -604,7 +616,9 @@ compare_boards(Round *round, int from, int to)
 		(error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
 		 error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE))
 		 /* in the next round */ ;
-	else if (end_of_board(round->watches, from, to) < to)
+	else if (to - from > 1 &&
+			 (end_of_board(round->watches, from, to) < to ||
+			  is_of_member(error->sqlerrcode)))
 	{
 		int			middle = split(round->watches, from, to);
 

@@ -589,6 +589,10 @@ unwatch_member(FunctionCallInfo fcinfo, bool as_text)
 	char	   *key;
 	char	   *name;
 
+	/* The column can have another type since; lb_watched has the text. */
+	if (as_text && end_watch(board, TextDatumGetCString(member.argument)))
+		PG_RETURN_BOOL(true);
+
 	/* The board can be gone; then the text is that of lb_watched. */
 	if (!superuser() || lb_look_up_name(board, strlen(board), &target))
 		(void) find_member(board, &member, &key, &name);
