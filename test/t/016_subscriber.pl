@@ -22,8 +22,12 @@ CREATE TABLE player_score_windows (player_id bigint, window_key text, score bigi
 	PRIMARY KEY (player_id, window_key));
 INSERT INTO player_scores SELECT g, (g * 7919) % 201 FROM generate_series(1, 600) g;
 INSERT INTO player_score_windows SELECT g, 'weekly:' || g % 7, g * 31 % 50 FROM generate_series(1, 600) g;
-CREATE PUBLICATION p FOR TABLE player_scores, player_score_windows});
-$subscriber->safe_psql('postgres', q{CREATE EXTENSION leaderboard; SELECT lb_create_tables()});
+CREATE TABLE accounts (account uuid, tank text, score numeric(10,2), PRIMARY KEY (tank, account));
+INSERT INTO accounts SELECT md5((g / 3)::text)::uuid, repeat('t', 20 + g % 3) || g, g % 17 * 0.01 FROM generate_series(1, 200) g;
+CREATE PUBLICATION p FOR TABLE player_scores, player_score_windows, accounts});
+$subscriber->safe_psql('postgres', q{CREATE EXTENSION leaderboard; SELECT lb_create_tables();
+CREATE TABLE accounts (account uuid, tank text, score numeric(10,2), PRIMARY KEY (tank, account));
+SELECT lb_create_board('accounts', 'accounts', 'account, tank')});
 wait_ready($subscriber, 'postgres');
 my $connstr = $publisher->connstr . ' dbname=postgres';
 
@@ -64,9 +68,15 @@ sub look
 	my ($what) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $sums = 'SELECT count(*), sum(player_id * score) FROM player_scores UNION ALL'
-	  . ' SELECT count(*), sum(player_id * score + length(window_key)) FROM player_score_windows';
+	  . ' SELECT count(*), sum(player_id * score + length(window_key)) FROM player_score_windows UNION ALL'
+	  . ' SELECT count(*), sum(score * ascii(account::text) + length(tank)) FROM accounts';
 
 	right($subscriber, 'postgres', $what);
+	is( $subscriber->safe_psql('postgres', q{
+			SELECT count(*) FROM (SELECT row(account, tank)::text AS member,
+				row_number() OVER (ORDER BY score DESC, account, tank COLLATE "C") AS r FROM accounts) s
+			WHERE r IS DISTINCT FROM lb_rank_key(member, 'accounts')}),
+		'0', "$what: ranks of accounts are right");
 	is($subscriber->safe_psql('postgres', $sums), $publisher->safe_psql('postgres', $sums), "$what: equal to the publisher's");
 	return is( $subscriber->safe_psql('postgres', q{
 			SELECT lb_stat_reset();
@@ -76,22 +86,23 @@ sub look
 }
 
 my %changes = (
-	update => 'UPDATE player_scores SET score = score + 17 WHERE player_id % 3 = 1',
+	update => 'UPDATE player_scores SET score = score + 17 WHERE player_id % 3 = 1; UPDATE accounts SET score = score + 0.07 WHERE length(tank) = 22',
 	all => 'UPDATE player_scores SET score = -score; UPDATE player_scores SET score = 7 - score WHERE player_id < 100',
-	delete => 'DELETE FROM player_scores WHERE player_id % 4 = 2; INSERT INTO player_scores SELECT g, g FROM generate_series(2, 300, 4) g',
-	key => 'UPDATE player_scores SET player_id = player_id + 1000 WHERE player_id % 10 = 5',
+	delete => 'DELETE FROM player_scores WHERE player_id % 4 = 2; INSERT INTO player_scores SELECT g, g FROM generate_series(2, 300, 4) g;
+		DELETE FROM accounts WHERE score < 0.05',
+	key => q{UPDATE player_scores SET player_id = player_id + 1000 WHERE player_id % 10 = 5; UPDATE accounts SET tank = tank || 'x' WHERE score > 0.1},
 	windows => q{UPDATE player_score_windows SET window_key = 'daily:1' WHERE player_id % 5 = 1; DELETE FROM player_score_windows WHERE window_key = 'weekly:3'},
 	subtransactions => q{UPDATE player_scores SET score = 33 WHERE player_id % 9 = 1;
 		SAVEPOINT s; DELETE FROM player_scores WHERE player_id < 50; ROLLBACK TO s;
 		SAVEPOINT s; UPDATE player_scores SET score = score + 1 WHERE player_id < 50; RELEASE s},
 	large => 'INSERT INTO player_scores SELECT g, g % 100 FROM generate_series(2001, 8000) g; UPDATE player_scores SET score = score + 1',
 	smaller => 'DELETE FROM player_scores WHERE player_id > 2000',
-	truncate => 'TRUNCATE player_score_windows; INSERT INTO player_score_windows SELECT g, \'tourney:\' || g % 3, g % 9 FROM generate_series(1, 400) g');
+	truncate => 'TRUNCATE player_score_windows, accounts; INSERT INTO accounts SELECT md5(g::text)::uuid, g, g % 5 FROM generate_series(1, 100) g; INSERT INTO player_score_windows SELECT g, \'tourney:\' || g % 3, g % 9 FROM generate_series(1, 400) g');
 my @order = qw(update all delete key windows subtransactions large smaller truncate);
 
 for my $options ('two_phase = on', 'two_phase = off', 'two_phase = off, streaming = on')
 {
-	$subscriber->safe_psql('postgres', 'TRUNCATE player_scores, player_score_windows');
+	$subscriber->safe_psql('postgres', 'TRUNCATE player_scores, player_score_windows, accounts');
 	subscribe($options);
 	look("$options: copied");
 
