@@ -14,6 +14,10 @@ use Test::More;
 my $primary = lb_node('primary', undef, allows_streaming => 1);
 $primary->start;
 fill($primary, 'postgres', 500);
+$primary->safe_psql('postgres', q{
+	CREATE TABLE accounts (account uuid, tank text, score numeric(10,2), PRIMARY KEY (tank, account));
+	INSERT INTO accounts SELECT md5((g / 3)::text)::uuid, repeat('t', 20 + g % 3) || g, g % 17 * 0.01 FROM generate_series(1, 200) g;
+	SELECT lb_create_board('accounts', 'accounts', 'account, tank')});
 ready($primary, 'postgres', 'primary');
 $primary->backup('backup');
 
@@ -31,7 +35,11 @@ my @calls = (
 	'* FROM lb_around(99)', 'lb_count()', q{lb_count('weekly:1')},
 	q{lb_top_json(7, 'global', 3) -> 'entries'}, 'lb_count_between(10, NULL)', 'lb_rank_of_score(50)',
 	'lb_score_at_percentile(33.3)', q{* FROM lb_ranks('{5,-1,77}')},
-	q{* FROM lb_among('{5,6,7,77,-1}')}, '* FROM lb_histogram(4)');
+	q{* FROM lb_among('{5,6,7,77,-1}')}, '* FROM lb_histogram(4)',
+	map { s/\bM\b/(SELECT row(account, tank)::text FROM accounts ORDER BY score, account, tank COLLATE "C" LIMIT 1)/r }
+	q{lb_rank_key(M, 'accounts')}, q{* FROM lb_around_key(M, 'accounts')}, q{* FROM lb_top_key(7, 'accounts', 3)},
+	q{* FROM lb_ranks_key(ARRAY[M], 'accounts')}, q{* FROM lb_histogram_key(4, 'accounts')},
+	q{lb_count_between_key('0.02', '0.1', 'accounts')});
 for my $call (@calls)
 {
 	my $expected = $primary->safe_psql('postgres', "SELECT $call");
@@ -68,8 +76,13 @@ my $before = $session->query('SELECT lb_rank(99), lb_count()');
 $primary->stop;
 $standby->promote;
 ready($standby, 'postgres', 'promoted');
-is($standby->safe_psql('postgres', q{SELECT bool_and(state = 'ready') FROM lb_stat_board WHERE board IN ('global', '*', 'late')}),
+is($standby->safe_psql('postgres', q{SELECT bool_and(state = 'ready') FROM lb_stat_board WHERE board IN ('global', '*', 'late', 'accounts')}),
 	't', 'boards are built');
+is( $standby->safe_psql('postgres', q{
+		SELECT count(*) FROM (SELECT row(account, tank)::text AS member,
+			row_number() OVER (ORDER BY score DESC, account, tank COLLATE "C") AS r FROM accounts) AS s
+		WHERE r IS DISTINCT FROM lb_rank_key(member, 'accounts')}),
+	'0', 'ranks of accounts are right');
 $standby->safe_psql('postgres', q{UPDATE player_scores SET score = 2000000 WHERE player_id = 99;
 	DELETE FROM player_scores WHERE player_id = 98});
 is($session->query('SELECT lb_rank(99), lb_count()'), $before, 'a snapshot of the recovery');
