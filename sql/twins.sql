@@ -168,6 +168,16 @@ SELECT * FROM lb_histogram_key(3, 'f8_desc');
 SELECT * FROM lb_histogram_key(3, 'f4_asc');
 SELECT * FROM lb_histogram_key(2, 'd_desc');
 SELECT * FROM lb_histogram_key(9, 'bool_desc');
+-- Six of the smallest steps are too few for two buckets.
+CREATE TABLE tiny (id int PRIMARY KEY, s double precision);
+INSERT INTO tiny VALUES (1, 0), (2, '3e-323');
+SELECT lb_create_board('tiny', 'tiny', 'id', 's');
+SELECT lb_wait_ready();
+SELECT * FROM lb_histogram_key(3, 'tiny');
+SET leaderboard.enable_index = off;
+SELECT * FROM lb_histogram_key(3, 'tiny');
+RESET leaderboard.enable_index;
+DROP TABLE tiny;
 SELECT lb_rank_of_score_key('12.345', 'u_desc') AS between_scores, lb_count_between_key('12.335', '12.344', 'u_desc');
 \pset format unaligned
 SELECT lb_rank_json_key('(2000-01-03,"2000-05-01 00:00:00+00",6,1679091c-5a88-0faf-6fb5-e6087eb1b2dc)', 'four_desc', 0);

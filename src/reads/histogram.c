@@ -195,7 +195,8 @@ max_real_buckets(const Buckets *b)
 	double		to = number_of(b, b->to);
 	double		largest = Max(fabs(from), fabs(to));
 	double		step = largest - step_towards(b, largest, 0);
-	double		n = fabs(to / LB_FLOAT_STEPS - from / LB_FLOAT_STEPS) / step;
+	/* A step is a power of two, so the divisions are exact. */
+	double		n = fabs(to / step - from / step) / LB_FLOAT_STEPS;
 
 	return n >= 1 ? (int64) Min(n, LB_MAX_ROWS) : 1;
 }
