@@ -258,7 +258,7 @@ wait_for_board(const char *name, TimestampTz until)
 	for (;;)
 	{
 		uint32		state = LB_OFFLINE;
-		bool		retry = true;
+		bool		stays = false;
 		long		left;
 
 		if (shared == NULL || shared->generation != defn->generation)
@@ -273,14 +273,14 @@ wait_for_board(const char *name, TimestampTz until)
 		}
 		if (shared != NULL)
 		{
+			stays = lb_stays_offline(shared);
 			state = lb_state(shared);
-			retry = lb_is_passing(shared);
 			if (shared->generation != defn->generation)
 				continue;
 		}
 		if (state == LB_READY)
 			return true;
-		if (state == LB_OFFLINE && !retry)
+		if (stays)
 			return false;
 		left = time_left(until);
 		if (left == 0)

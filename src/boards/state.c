@@ -361,14 +361,14 @@ lb_get_reason(LbSharedBoard *shared, char *reason)
 }
 
 bool
-lb_is_passing(LbSharedBoard *shared)
+lb_stays_offline(LbSharedBoard *shared)
 {
-	bool		passing;
+	bool		stays;
 
 	SpinLockAcquire(&shared->mutex);
-	passing = shared->passing;
+	stays = lb_is_offline(shared) && !shared->passing;
 	SpinLockRelease(&shared->mutex);
-	return passing;
+	return stays;
 }
 
 void

@@ -161,8 +161,8 @@ extern void lb_set_reason(LbSharedBoard *shared, uint64 generation,
  */
 extern double lb_get_reason(LbSharedBoard *shared, char *reason);
 
-/* Whether the reason is passing. */
-extern bool lb_is_passing(LbSharedBoard *shared);
+/* Whether the board is offline, and no build is going to be requested by itself. */
+extern bool lb_stays_offline(LbSharedBoard *shared);
 
 /*
  * Do not delay the next build because the last one has failed: the cause is being
