@@ -67,14 +67,20 @@ has_most(const Table *t, int column)
 	return column == (t->spread_last ? t->nmembers - 1 : 0);
 }
 
+static int
+most_of(const Table *t, int number)
+{
+	for (int i = 1; i < t->nmembers; i++)
+		number /= BASE;
+	return number;
+}
+
 const char *
 member_of(const Table *t, int number)
 {
 	const char *list = "";
-	int			most = number;
+	int			most = most_of(t, number);
 
-	for (int i = 1; i < t->nmembers; i++)
-		most /= BASE;
 	for (int i = 0; i < t->nmembers; i++)
 	{
 		const Type *type = t->members[i].type;
@@ -495,10 +501,8 @@ put_field(FILE *f, const char *text)
 static void
 put_line(FILE *f, const Table *t, int number, const char *group)
 {
-	int			most = number;
+	int			most = most_of(t, number);
 
-	for (int i = 1; i < t->nmembers; i++)
-		most /= BASE;
 	for (int i = 0; i < t->nmembers; i++)
 	{
 		const Type *type = t->members[i].type;
