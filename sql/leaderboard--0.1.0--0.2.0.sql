@@ -1097,7 +1097,9 @@ RETURNS TABLE (
 	query_unsettled bigint,
 	query_limit bigint,
 	changes bigint,
-	kind text)
+	kind text,
+	planned_reads bigint,
+	planned_queries bigint)
 AS 'MODULE_PATHNAME', 'lb_stat_boards'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 100;
 COMMENT ON FUNCTION @extschema@.lb_stat_rows() IS
@@ -1108,7 +1110,8 @@ SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
 	s.bytes, s.build_done, s.build_total, s.build_seconds, s.index_reads,
 	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
 	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
-	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind
+	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind,
+	s.planned_reads, s.planned_queries
 FROM @extschema@.lb_stat_rows() s;
 DROP FUNCTION @extschema@.lb_stat_boards();
 
@@ -1138,7 +1141,9 @@ RETURNS TABLE (
 	query_unsettled bigint,
 	query_limit bigint,
 	changes bigint,
-	kind text)
+	kind text,
+	planned_reads bigint,
+	planned_queries bigint)
 AS 'MODULE_PATHNAME', 'lb_stat'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_stat(text) IS

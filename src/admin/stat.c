@@ -147,15 +147,15 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * The function of version 0.1.0 lacks the last column: the result's
+ * The function of version 0.1.0 lacks the last columns: the result's
  * description says how many values are put into the row.
  */
 static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[24];
-	bool		nulls[24];
+	Datum		values[26];
+	bool		nulls[26];
 	uint64		queries = 0;
 	int			i = 0;
 
@@ -183,6 +183,8 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 		values[i++] = Int64GetDatum(row->counts[j]);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
 	values[i++] = CStringGetTextDatum(kind_names[kind]);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_READS]);
+	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_QUERIES]);
 	Assert(i == lengthof(values));
 	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc,
 						 values, nulls);

@@ -128,7 +128,7 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 	LbViewCursor cursor;
 
 	r.target = *target;
-	lb_access_begin(&r, v->snapshot, false, true);
+	lb_access_begin(&r, v->snapshot, false, LB_READER_VERIFY);
 	if (!lb_access_lock(&r))
 	{
 		v->too_old |= r.cause == LB_CAUSE_SNAPSHOT;

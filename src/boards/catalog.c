@@ -25,12 +25,15 @@
 
 static LbCatalog catalog;
 static bool catalog_valid = false;
+static bool absent = false;		/* the database does not have the extension,
+								 * and no table has been made since */
 static uint64 ninvalidations = 0;	/* of lb_board */
 static uint64 generation = 0;	/* of what texts of statements are made from */
 
 static void
 invalidate(Oid relid, void *arg)
 {
+	absent = false;
 	if (relid == InvalidOid || !catalog_valid || relid == catalog.lb_board)
 	{
 		catalog_valid = false;
@@ -79,6 +82,7 @@ void
 lb_catalog_forget(void)
 {
 	catalog_valid = false;
+	absent = false;
 }
 
 static pg_noinline const LbCatalog *
@@ -116,7 +120,11 @@ find_catalog(void)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	if (!OidIsValid(found.extension))
+	{
+		/* CREATE EXTENSION makes lb_board, which is an invalidation. */
+		absent = ninvalidations == before;
 		return NULL;
+	}
 
 	found.lb_board = get_relname_relid("lb_board", found.schema);
 	if (!OidIsValid(found.lb_board))
@@ -145,7 +153,7 @@ const LbCatalog *
 lb_catalog(void)
 {
 	/* The trigger asks for each row that is written. */
-	return catalog_valid ? &catalog : find_catalog();
+	return catalog_valid ? &catalog : absent ? NULL : find_catalog();
 }
 
 void

@@ -50,8 +50,17 @@ flush_at_exit(int code, Datum arg)
 	lb_counters_flush();
 }
 
+static int
+counter_of(LbCause cause, bool planned)
+{
+	if (cause == LB_CAUSE_NONE)
+		return planned ? LB_COUNT_PLANNED_READS : LB_COUNT_INDEX_READS;
+	return planned ? LB_COUNT_PLANNED_QUERIES : (int) cause;
+}
+
 void
-lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause)
+lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
+			  bool planned)
 {
 	static int	last = 0;
 	Gathered   *g;
@@ -101,7 +110,7 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause)
 			exit_registered = true;
 		}
 	}
-	g->counts[cause == LB_CAUSE_NONE ? LB_COUNT_INDEX_READS : (int) cause]++;
+	g->counts[counter_of(cause, planned)]++;
 }
 
 /*

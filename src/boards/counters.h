@@ -13,12 +13,13 @@
 
 /*
  * Count a read of the target: answered by the index (LB_CAUSE_NONE), or by
- * its query, with the cause.  shared may be NULL.  Counts in the backend only;
+ * its query, with the cause.  Reads by nodes of plans (planned) are counted apart,
+ * without their causes.  shared may be NULL.  Counts in the backend only;
  * takes the locks of lb_counters_flush() when it has no room for another
  * board.  Can raise only if shared is NULL.
  */
 extern void lb_count_read(const LbTarget *target, LbSharedBoard *shared,
-						  LbCause cause);
+						  LbCause cause, bool planned);
 
 /*
  * Add what the backend has counted to shared memory, under the shared lock of

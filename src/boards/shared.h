@@ -54,6 +54,8 @@ typedef enum LbCounter
 {
 	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
 	LB_COUNT_INDEX_READS,
+	LB_COUNT_PLANNED_READS,		/* nodes of plans, answered by the index ... */
+	LB_COUNT_PLANNED_QUERIES,	/* ... or by the plan without it */
 	LB_NCOUNTERS
 } LbCounter;
 

@@ -45,13 +45,20 @@ offline_error(const LbDefinition *defn, const char *reason)
 			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
 }
 
+static bool
+offline_is_error(const LbAccess *a)
+{
+	return lb_offline == LB_POLICY_ERROR && lb_access_follows_settings(a);
+}
+
 /*
  * The definition has a problem, or its table lacks a trigger: take the index
  * out of service, since it cannot follow the table from here on.
  */
 static LbCause
-cause_of_problem(LbDefinition *defn)
+cause_of_problem(const LbAccess *a)
 {
+	LbDefinition *defn = a->target.defn;
 	const char *problem = defn->problem != NULL ? defn->problem :
 		"a capture trigger is missing or disabled";
 	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
@@ -64,7 +71,7 @@ cause_of_problem(LbDefinition *defn)
 		!lb_is_offline(shared) &&
 		!lb_changed_here(defn->source))
 		lb_take_offline(shared, defn->generation, problem, true);
-	if (lb_offline == LB_POLICY_ERROR)
+	if (offline_is_error(a))
 		offline_error(defn, problem);
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
 }
@@ -89,11 +96,11 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 {
 	LbDefinition *defn = a->target.defn;
 
-	if (!lb_enable_index && !a->verify)
+	if (!lb_enable_index && a->reader != LB_READER_VERIFY)
 		return LB_CAUSE_DISABLED;
 	if (RecoveryInProgress())
 	{
-		if (lb_offline == LB_POLICY_ERROR)
+		if (offline_is_error(a))
 			offline_error(defn, "the server is a standby");
 		return LB_CAUSE_RECOVERY;
 	}
@@ -109,11 +116,12 @@ cause_before_index(const LbAccess *a, Snapshot snapshot)
 	if (snapshot->takenDuringRecovery ||
 		snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return LB_CAUSE_SNAPSHOT;
-	if (defn->row_security && !a->verify &&
+	if (defn->row_security &&
+		(a->reader == LB_READER_CALL || a->reader == LB_READER_WRITE) &&
 		check_enable_rls(defn->source, InvalidOid, true) == RLS_ENABLED)
 		return LB_CAUSE_ROW_SECURITY;
 	if (defn->problem != NULL || !defn->captured)
-		return cause_of_problem(defn);
+		return cause_of_problem(a);
 	if (a->target.has_value && a->target.value.len > LB_MAX_VALUE)
 		return LB_CAUSE_LIMIT;
 
@@ -182,12 +190,12 @@ attach(LbAccess *a)
 }
 
 void
-lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, bool verify)
+lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
 {
 	LbCause		cause;
 
 	a->distinct = distinct;
-	a->verify = verify;
+	a->reader = reader;
 	a->query = false;
 	a->cause = LB_CAUSE_NONE;
 	a->shared = NULL;
@@ -199,7 +207,8 @@ lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, bool verify)
 	a->serializable = NULL;
 
 	/* Without the privileges, the query raises the error that it raises. */
-	if (!verify && !lb_may_read(a->target.defn))
+	if ((reader == LB_READER_CALL || reader == LB_READER_WRITE) &&
+		!lb_may_read(a->target.defn))
 	{
 		lb_access_fall_back(a, LB_CAUSE_NONE);
 		return;
@@ -227,7 +236,7 @@ lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, bool verify)
 static void
 fall_back_offline(LbAccess *a)
 {
-	if (lb_offline == LB_POLICY_ERROR)
+	if (offline_is_error(a))
 	{
 		char		reason[LB_MAX_REASON];
 
@@ -247,6 +256,12 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 		fall_back_offline(a);
 		return false;
 	}
+	if (lb_not_ready == LB_POLICY_QUERY || !lb_access_follows_settings(a))
+	{
+		lb_request_build(a->shared, a->generation, false);
+		lb_access_fall_back(a, LB_CAUSE_BUILDING);
+		return false;
+	}
 	if (lb_not_ready == LB_POLICY_ERROR)
 	{
 		lb_request_build(a->shared, a->generation, false);
@@ -254,12 +269,6 @@ lb_access_not_ready(LbAccess *a, uint32 state)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("board \"%s\" is being built", defn->name),
 				 errhint("Wait with lb_wait_ready(), or set \"leaderboard.not_ready\" to \"query\".")));
-	}
-	if (lb_not_ready == LB_POLICY_QUERY)
-	{
-		lb_request_build(a->shared, a->generation, false);
-		lb_access_fall_back(a, LB_CAUSE_BUILDING);
-		return false;
 	}
 	switch (lb_wait_build(a->shared, a->generation, false, lb_wait_timeout_ms))
 	{

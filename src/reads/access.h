@@ -29,12 +29,27 @@ extern int	lb_not_ready;		/* LB_POLICY_* */
 extern int	lb_offline;			/* likewise */
 extern int	lb_wait_timeout_ms;
 
+/* What reads a board. */
+typedef enum LbReader
+{
+	LB_READER_CALL,				/* a function of SQL */
+	LB_READER_WRITE,			/* a transaction that is about to write: as a
+								 * call, but it neither waits nor fails
+								 * because of the index */
+	LB_READER_PLAN,				/* a node of a plan: likewise, and the
+								 * executor has checked privileges and
+								 * policies */
+	LB_READER_VERIFY			/* lb_verify: privileges, policies and
+								 * leaderboard.enable_index do not matter, and
+								 * the read is not counted */
+} LbReader;
+
 /* A read of one board in one snapshot. */
 typedef struct LbAccess
 {
 	LbTarget	target;
 	bool		distinct;		/* the view must tell distinct scores */
-	bool		verify;			/* lb_verify: ignore settings and policies */
+	LbReader	reader;
 	bool		query;			/* the defining query must be run ... */
 	LbCause		cause;			/* ... for this reason */
 	LbSharedBoard *shared;
@@ -62,16 +77,21 @@ typedef struct LbAccess
 
 /*
  * Prepare to read the board in a->target, as lb_find_target() left it, in
- * snapshot.  With distinct, the view will tell distinct scores.  With verify,
- * settings, privileges and policies of reads do not matter, and the statistics
- * do not count the read.
+ * snapshot.  With distinct, the view will tell distinct scores.
  *
- * Afterwards a->query tells whether the defining query must be run instead,
- * and a->cause why; LB_CAUSE_NONE means that the query is going to raise an
- * error.  Raises what the settings make an error.
+ * Afterwards a->query tells whether the defining query, or the node's other plan,
+ * must be run instead, and a->cause why; LB_CAUSE_NONE means that the query is
+ * going to raise an error.  Raises what the settings make an error.
  */
 extern void lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct,
-							bool verify);
+							LbReader reader);
+
+/* Whether the read waits for builds, and raises errors, as the settings say. */
+static inline bool
+lb_access_follows_settings(const LbAccess *a)
+{
+	return a->reader == LB_READER_CALL || a->reader == LB_READER_VERIFY;
+}
 
 /* Note that the defining query must be run.  The caller holds no lock. */
 extern void lb_access_fall_back(LbAccess *a, LbCause cause);

@@ -165,7 +165,8 @@ wait_for_large(LbAccess *a, Attempt *attempt)
 	now = GetCurrentTimestamp();
 	if (attempt->deadline == 0)
 		attempt->deadline = now +
-			Min(lb_wait_timeout_ms, LARGE_WAIT_MS) * INT64CONST(1000);
+			(lb_access_follows_settings(a) ?
+			 Min(lb_wait_timeout_ms, LARGE_WAIT_MS) * INT64CONST(1000) : 0);
 	left = TimestampDifferenceMilliseconds(now, attempt->deadline);
 	attempt->waited = left <= 0 ||
 		ConditionVariableTimedSleep(&a->shared->changed, left,
@@ -308,8 +309,9 @@ void
 lb_access_unlock(LbAccess *a)
 {
 	LWLockRelease(&a->stripe->lock);
-	if (!a->verify)
-		lb_count_read(&a->target, a->shared, LB_CAUSE_NONE);
+	if (a->reader != LB_READER_VERIFY)
+		lb_count_read(&a->target, a->shared, LB_CAUSE_NONE,
+					  a->reader == LB_READER_PLAN);
 	if (a->serializable != NULL)
 	{
 		report_conflicts(a);

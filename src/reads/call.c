@@ -78,7 +78,7 @@ begin_access(LbCall *call)
 {
 	lb_access_begin(&call->access, GetActiveSnapshot(),
 					call->function->ranks && call->method == LB_DENSE_RANK,
-					false);
+					LB_READER_CALL);
 }
 
 /* Whether an operand, or a column, of the function is of a type. */
@@ -213,8 +213,8 @@ convert_operands(LbCall *call)
 		{
 			call->operands[i] = lb_value_from_text(lb_score_column(defn)->type,
 												   call->operands[i]);
-			lb_score_from_value(defn, call->operands[i],
-								&call->scores[i].floor, &call->scores[i].ceil);
+			lb_word_from_value(lb_score_column(defn), call->operands[i],
+							   &call->scores[i].floor, &call->scores[i].ceil);
 		}
 	}
 	error_context_stack = context.previous;
@@ -341,7 +341,7 @@ count_query(LbCall *call)
 {
 	if (call->access.cause != LB_CAUSE_NONE)
 		lb_count_read(&call->access.target, call->access.shared,
-					  call->access.cause);
+					  call->access.cause, false);
 }
 
 /* Make arrays of the members that are an operand, one for each column. */

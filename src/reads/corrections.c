@@ -894,7 +894,7 @@ lb_corrections_worth_it(const LbAccess *a, uint64 members)
 		c->too_many = true;
 		return false;
 	}
-	return a->verify || (uint64) a->gathered <= LB_FREE_CORRECTIONS +
+	return a->reader == LB_READER_VERIFY || (uint64) a->gathered <= LB_FREE_CORRECTIONS +
 		members / LB_ROWS_PER_CORRECTION;
 }
 

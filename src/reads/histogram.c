@@ -102,7 +102,7 @@ encode_score(const LbDefinition *defn, Datum value)
 	int64		score;
 	int64		ceil;
 
-	lb_score_from_value(defn, value, &score, &ceil);
+	lb_word_from_value(lb_score_column(defn), value, &score, &ceil);
 	return score;
 }
 

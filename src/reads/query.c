@@ -338,6 +338,12 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 	return plan;
 }
 
+bool
+lb_query_running(void)
+{
+	return plans_running > 0;
+}
+
 /* Free all plans.  None may be running. */
 static void
 free_plans(void)

@@ -43,4 +43,7 @@ extern Datum lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
+/* Whether a query of this backend is under way. */
+extern bool lb_query_running(void);
+
 #endif							/* LB_QUERY_H */

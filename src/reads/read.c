@@ -21,35 +21,13 @@
 #include "reads/text.h"
 #include "reads/values.h"
 
-/*
- * Lock the board for lb_rank_now(): whatever the settings say, a write neither
- * fails nor waits because of the index.
- */
+/* Lock the board for lb_rank_now(). */
 static bool
 lock_now(LbCall *call)
 {
-	int			save_not_ready = lb_not_ready;
-	int			save_offline = lb_offline;
-	int			save_timeout = lb_wait_timeout_ms;
-	volatile bool locked = false;
-
-	PG_TRY();
-	{
-		lb_not_ready = LB_POLICY_QUERY;
-		lb_offline = LB_POLICY_QUERY;
-		lb_wait_timeout_ms = 0;
-		lb_access_begin(&call->access, GetActiveSnapshot(),
-						call->method == LB_DENSE_RANK, false);
-		locked = lb_access_lock(&call->access);
-	}
-	PG_FINALLY();
-	{
-		lb_not_ready = save_not_ready;
-		lb_offline = save_offline;
-		lb_wait_timeout_ms = save_timeout;
-	}
-	PG_END_TRY();
-	return locked;
+	lb_access_begin(&call->access, GetActiveSnapshot(),
+					call->method == LB_DENSE_RANK, LB_READER_WRITE);
+	return lb_access_lock(&call->access);
 }
 
 /* Whether the query would take too long: a large table may have no index. */

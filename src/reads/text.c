@@ -422,10 +422,9 @@ rounded(PGFunction function, Datum value)
 }
 
 void
-lb_score_from_value(const LbDefinition *defn, Datum value, int64 *floor,
-					int64 *ceil)
+lb_word_from_value(const LbColumn *column, Datum value, int64 *floor,
+				   int64 *ceil)
 {
-	const LbColumn *column = lb_score_column(defn);
 	int			scale = column->scale;
 
 	if (column->type->encode(column, value, floor) > 0)

@@ -80,11 +80,11 @@ extern Datum lb_member_words_to_text(const LbDefinition *defn,
 
 /*
  * A score as an integer is the word that a key of an ascending column would
- * have.  A value that the column could not hold is between two of these: floor
- * and ceil; otherwise these are the same.
+ * have.  A value of the column's type that the column, which takes one word, could
+ * not hold is between two of these: floor and ceil; otherwise these are the same.
  */
-extern void lb_score_from_value(const LbDefinition *defn, Datum value,
-								int64 *floor, int64 *ceil);
+extern void lb_word_from_value(const LbColumn *column, Datum value,
+							   int64 *floor, int64 *ceil);
 extern Datum lb_score_to_value(const LbDefinition *defn, int64 score);
 extern Datum lb_score_to_text(const LbDefinition *defn, int64 score);
 
