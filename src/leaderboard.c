@@ -20,6 +20,8 @@
 #include "capture/ddl.h"
 #include "capture/xact.h"
 #include "ledger/publication.h"
+#include "planner/answer.h"
+#include "planner/hooks.h"
 #include "reads/access.h"
 #include "reads/corrections.h"
 #include "reads/json.h"
@@ -59,6 +61,13 @@ static const struct config_enum_entry json_bigint_options[] = {
 static const struct config_enum_entry offline_options[] = {
 	{"query", LB_POLICY_QUERY, false},
 	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry planner_child_options[] = {
+	{"off", LB_CHILD_ON_DEMAND, false},
+	{"force", LB_CHILD_FORCE, false},
+	{"eager", LB_CHILD_EAGER, false},
 	{NULL, 0, false}
 };
 
@@ -125,6 +134,13 @@ _PG_init(void)
 							 &lb_enable_index,
 							 true,
 							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.enable_planner",
+							 "Enables plans that use boards.",
+							 "When off, only the functions of the extension use them.",
+							 &lb_enable_planner,
+							 true,
+							 PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.event_retention",
 							"Sets how long lb_event keeps what has been submitted.",
@@ -203,6 +219,13 @@ _PG_init(void)
 							 LB_POLICY_QUERY, offline_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.planner_child",
+							 "Sets what plans that use boards do with the ordinary plan below them.",
+							 "This is for tests.",
+							 &lb_planner_child,
+							 LB_CHILD_ON_DEMAND, planner_child_options,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.unknown_board",
 							 "Sets what a read does if the family of a board seems to be mistyped.",
 							 NULL,
@@ -224,6 +247,7 @@ _PG_init(void)
 	lb_shared_init();
 	lb_counters_init();
 	lb_corrections_init();
+	lb_planner_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);
 	lb_window_init();

@@ -78,4 +78,29 @@
 	heap_form_minimal_tuple(desc, values, nulls)
 #endif
 
+/* Version 18 has constraints that are not valid yet. */
+#if PG_VERSION_NUM >= 180000
+#define LB_NOT_NULL(desc, i) \
+	(TupleDescCompactAttr(desc, i)->attnullability == ATTNULLABLE_VALID)
+#else
+#define LB_NOT_NULL(desc, i) (TupleDescAttr(desc, i)->attnotnull)
+#endif
+
+/* Version 18 has numbers for comparisons of all access methods, the same ones. */
+#if PG_VERSION_NUM >= 180000
+#define LB_ROW_STRATEGY(row) ((int) (row)->cmptype)
+#else
+#define LB_ROW_STRATEGY(row) ((int) (row)->rctype)
+#endif
+
+/* Version 18 counts the disabled nodes of a path apart from its cost. */
+#if PG_VERSION_NUM >= 180000
+#define LB_CHEAPER(a, b) \
+	((a)->disabled_nodes < (b)->disabled_nodes || \
+	 ((a)->disabled_nodes == (b)->disabled_nodes && \
+	  (a)->total_cost < (b)->total_cost))
+#else
+#define LB_CHEAPER(a, b) ((a)->total_cost < (b)->total_cost)
+#endif
+
 #endif							/* LB_COMPAT_H */

@@ -377,7 +377,7 @@ CREATE FUNCTION lbt.differences(board text, source text,
 	ties text DEFAULT NULL, method text DEFAULT 'row_number',
 	query_reads boolean DEFAULT false, functions text DEFAULT '.')
 RETURNS TABLE (enable_index text, what text, operand text, got text, want text)
-LANGUAGE plpgsql SET jit = off AS $$
+LANGUAGE plpgsql SET jit = off SET leaderboard.enable_planner = off AS $$
 #variable_conflict use_variable
 DECLARE
 	relation regclass := regexp_replace(source, '^ONLY ', '');

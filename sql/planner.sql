@@ -1,0 +1,394 @@
+--
+-- Plain SQL that the planner answers by boards: aggregates
+--
+
+-- How a query is planned.
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+
+-- The same after it has run.  Versions differ in how they show numbers of rows.
+CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
+	END LOOP;
+END $$;
+
+-- The result of a query, as JSON, with a setting of each kind; or its error.
+CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	PERFORM set_config('leaderboard.enable_planner', planner, true),
+		set_config('leaderboard.planner_child', child, true);
+	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+
+-- The four ways to run a query: without boards, by the index, by the child, and by
+-- the index with a child that is initialized at once.
+CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plain text := result(query, 'off', 'off');
+	way text;
+BEGIN
+	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
+		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
+			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
+				result(query, 'on', way), plain;
+		END IF;
+	END LOOP;
+	PERFORM set_config('leaderboard.enable_planner', 'on', true),
+		set_config('leaderboard.planner_child', 'off', true);
+	RETURN plain;
+END $$;
+
+-- What answers a query.
+CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	answer text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line LIKE '%Answered by:%' THEN
+			answer := answer || substring(line FROM 'Answered by: (.*)');
+		END IF;
+	END LOOP;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN 'error';
+END $$;
+
+-- What EXPLAIN says of the node in another format.
+CREATE FUNCTION explained(query text) RETURNS TABLE (board text, score_cond text, answered_by text, child text) LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+	plan := plan -> 0 -> 'Plan';
+	RETURN QUERY SELECT plan ->> 'Board', plan ->> 'Score Cond', plan ->> 'Answered by', plan -> 'Plans' -> 0 ->> 'Node Type';
+END $$;
+
+CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
+	name text, guild int);
+INSERT INTO player SELECT i, i * 7 % 100, i % 5, 'player ' || i, nullif(i % 3, 0)
+FROM generate_series(1, 500) i;
+SELECT lb_create_board('global', 'player', 'id', 'score DESC, level DESC');
+CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points numeric(8,2) NOT NULL,
+	ok boolean NOT NULL DEFAULT true);
+INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i % 40 / 4.0, i % 11 <> 0
+FROM generate_series(1, 300) i;
+SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+CREATE TABLE speed (id int PRIMARY KEY, seconds float8, run date);
+INSERT INTO speed SELECT i, CASE i % 30 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN NULL WHEN 3 THEN '-Infinity' ELSE i % 13 / 3.0::float8 END, '2026-01-01'::date + i
+FROM generate_series(1, 200) i;
+SELECT lb_create_board('speed', 'speed', 'id', 'seconds');
+SELECT lb_wait_ready();
+ANALYZE player, country_player, speed;
+
+-- Plans.
+SELECT plan('SELECT count(*) FROM player');
+SELECT plan('SELECT count(*) + 1 AS rank FROM player WHERE 50 < score');
+SELECT plan('SELECT max(score), min(score), count(DISTINCT score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
+SELECT plan('SELECT id, (SELECT count(*) + 1 FROM player WHERE score > p.score) FROM player p WHERE id = 5');
+SELECT plan('SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM player;
+SELECT * FROM explained('SELECT count(*) FROM player WHERE (score, level) > (50, 3)');
+
+-- What is recognized, and what it returns.
+SELECT query, answered(query), four_ways(query)
+FROM unnest(ARRAY[
+	'SELECT count(*) FROM player',
+	'SELECT count(1) FROM player',
+	'SELECT count(id), count(score), count(level) FROM player',
+	'SELECT count(DISTINCT score) FROM player WHERE score < 50',
+	'SELECT count(DISTINCT score) FROM player WHERE score < -1',
+	'SELECT min(score), max(score) FROM player',
+	'SELECT min(score), max(score) FROM player WHERE score > 99',
+	'SELECT count(*), count(*) FROM player WHERE score = 7',
+	'SELECT count(*) FROM player WHERE score = 7 AND level > 2',
+	'SELECT count(*) FROM player WHERE score = 7 AND level = 2 AND id < 300',
+	'SELECT count(*) FROM player WHERE score = 7 AND score = 8',
+	'SELECT count(*) FROM player WHERE score > 5 AND score > 7 AND score < 9::bigint AND score <= 8::smallint',
+	'SELECT count(*) FROM player WHERE score > 50.5',
+	'SELECT count(*) FROM player WHERE score >= 50.5::float8 AND score <= 60::float8',
+	'SELECT count(*) FROM player WHERE score > ''NaN''::numeric',
+	'SELECT count(*) FROM player WHERE score < ''NaN''::float8',
+	'SELECT count(*) FROM player WHERE score < ''Infinity''::float8 AND score > ''-Infinity''::numeric',
+	'SELECT count(*) FROM player WHERE score < 1e30 AND score > -1e30',
+	'SELECT count(*) FROM player WHERE score < NULL',
+	'SELECT count(*) FROM player WHERE score < (SELECT NULL::int)',
+	'SELECT count(*) FROM player WHERE score > (SELECT avg(score) FROM player)',
+	'SELECT count(*) FROM player WHERE (score, level) > (50, 3)',
+	'SELECT count(*) FROM player WHERE (score, level) <= (50, (SELECT NULL::smallint))',
+	'SELECT count(*) FROM player WHERE (score, level) >= (50, (SELECT NULL::smallint))',
+	'SELECT count(*) FROM player WHERE score IS NOT NULL',
+	'SELECT percentile_disc(0.25) WITHIN GROUP (ORDER BY score), percentile_disc(0.25) WITHIN GROUP (ORDER BY score DESC) FROM player',
+	'SELECT percentile_disc(0) WITHIN GROUP (ORDER BY score), percentile_disc(1) WITHIN GROUP (ORDER BY score) FROM player WHERE score > 10',
+	'SELECT percentile_disc(NULL) WITHIN GROUP (ORDER BY score) FROM player',
+	'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY score) FROM player WHERE score > 1000',
+	'SELECT rank(50) WITHIN GROUP (ORDER BY score), dense_rank(50) WITHIN GROUP (ORDER BY score), percent_rank(50) WITHIN GROUP (ORDER BY score), cume_dist(50) WITHIN GROUP (ORDER BY score) FROM player',
+	'SELECT rank(50) WITHIN GROUP (ORDER BY score DESC), dense_rank(50) WITHIN GROUP (ORDER BY score DESC), percent_rank(50) WITHIN GROUP (ORDER BY score DESC), cume_dist(50) WITHIN GROUP (ORDER BY score DESC) FROM player',
+	'SELECT rank(50.5) WITHIN GROUP (ORDER BY score), dense_rank(50.5) WITHIN GROUP (ORDER BY score DESC) FROM player WHERE score > 40 AND score < 60',
+	'SELECT rank(50, 2) WITHIN GROUP (ORDER BY score DESC, level DESC), rank(50, 2) WITHIN GROUP (ORDER BY score, level) FROM player',
+	'SELECT rank(NULL) WITHIN GROUP (ORDER BY score), rank(NULL) WITHIN GROUP (ORDER BY score DESC), cume_dist(NULL) WITHIN GROUP (ORDER BY score NULLS FIRST) FROM player',
+	'SELECT rank(50, NULL) WITHIN GROUP (ORDER BY score, level), rank(50, NULL) WITHIN GROUP (ORDER BY score DESC, level DESC) FROM player',
+	'SELECT percent_rank(1) WITHIN GROUP (ORDER BY score), cume_dist(1) WITHIN GROUP (ORDER BY score), rank(1) WITHIN GROUP (ORDER BY score) FROM player WHERE score > 1000',
+	'SELECT count(*) FROM player HAVING count(*) > 1000',
+	'SELECT count(*) FROM player WHERE score > 90 HAVING max(score) = 99 LIMIT 1',
+	'SELECT * FROM (SELECT count(*) AS n FROM player WHERE score < 3) s WHERE n > 0',
+	'SELECT (SELECT count(*) FROM player WHERE score > p.score) FROM player p WHERE id < 4',
+	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok',
+	'SELECT count(*), max(points) FROM country_player WHERE country = ''JP'' AND ok IS TRUE AND points < 7',
+	'SELECT count(*), min(points) FROM country_player WHERE country = ''XX'' AND ok',
+	'SELECT count(*), min(points) FROM country_player WHERE country = NULL::text || ''x'' AND ok',
+	'SELECT count(*) FROM country_player WHERE country = ''JP'' AND ok AND points > 3.333',
+	'SELECT c, (SELECT count(*) FROM country_player WHERE country = c AND ok AND points > 5) FROM unnest(ARRAY[''FR'', ''US'', NULL]) c',
+	'SELECT count(seconds), max(seconds), min(seconds), count(DISTINCT seconds) FROM speed',
+	'SELECT count(*) FROM speed WHERE seconds > 1 AND seconds < ''NaN''',
+	'SELECT count(*) FROM speed WHERE seconds = ''NaN'' OR false',
+	'SELECT count(*) FROM speed WHERE seconds >= 2::float4',
+	'SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY seconds) FROM speed'
+]) query;
+
+-- What is not.
+SELECT query, answered(query) FROM unnest(ARRAY[
+	'SELECT count(*) FROM player WHERE guild = 1',
+	'SELECT count(guild) FROM player',
+	'SELECT count(*) FROM player WHERE score > 5 AND name LIKE ''a%''',
+	'SELECT count(*) FROM player WHERE score > 5 OR score < 3',
+	'SELECT count(*) FROM player WHERE score <> 5',
+	'SELECT count(*) FROM player WHERE score + 1 > 5',
+	'SELECT count(*) FROM player WHERE score > level',
+	'SELECT count(*) FROM player WHERE score > random() * 50',
+	'SELECT count(*) FROM player WHERE score = ANY (ARRAY[1, 2])',
+	'SELECT count(*) FROM player WHERE level > 2',
+	'SELECT count(*) FROM player WHERE score > 5 AND level > 2',
+	'SELECT count(*) FROM player WHERE score::oid > 5::oid',
+	'SELECT count(*) FROM player WHERE score IS NULL',
+	'SELECT count(DISTINCT score) FROM player WHERE score = 7 AND level < 2',
+	'SELECT count(DISTINCT level) FROM player',
+	'SELECT max(level) FROM player',
+	'SELECT max(score + 1) FROM player',
+	'SELECT sum(score), count(*) FROM player',
+	'SELECT count(*) FILTER (WHERE guild = 1) FROM player',
+	'SELECT percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY score) FROM player',
+	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY score) FROM player',
+	'SELECT rank(5, 2) WITHIN GROUP (ORDER BY score, level DESC) FROM player',
+	'SELECT rank(5) WITHIN GROUP (ORDER BY level) FROM player',
+	'SELECT score, count(*) FROM player GROUP BY score',
+	'SELECT count(*) FROM player GROUP BY GROUPING SETS ((), ())',
+	'SELECT count(*) FROM player TABLESAMPLE system (100)',
+	'SELECT count(*) FROM player p, player q WHERE p.score > 5 AND q.id = p.id',
+	'SELECT count(*) FROM country_player WHERE country = ''FR''',
+	'SELECT count(*) FROM country_player WHERE ok',
+	'SELECT count(*) FROM country_player WHERE country > ''FR'' AND ok',
+	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND NOT ok',
+	'SELECT count(*) FROM country_player WHERE country IN (''FR'', ''JP'') AND ok',
+	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points > 3::float8',
+	'SELECT count(*) FROM speed',
+	'SELECT rank(3) WITHIN GROUP (ORDER BY seconds) FROM speed'
+]) query WHERE answered(query) <> '';
+
+-- Keys of other types: -0 is equal to 0, and only the query knows which it is.
+CREATE TABLE u (id uuid PRIMARY KEY, score float4 NOT NULL, at timestamptz NOT NULL, flag boolean NOT NULL);
+INSERT INTO u SELECT md5(i::text)::uuid, i % 21 - 5, '2026-01-01'::timestamptz + i % 3 * interval '1 day', i % 2 = 0 FROM generate_series(1, 400) i;
+UPDATE u SET score = '-0' WHERE score = 0 AND flag;
+SELECT lb_create_board('u', 'u', 'id', 'score, at', board_column => 'flag');
+CREATE TABLE tx (name text PRIMARY KEY, score date NOT NULL, lvl int NOT NULL);
+INSERT INTO tx SELECT 'name ' || i, '2026-01-01'::date + i % 30, i % 4 FROM generate_series(1, 300) i;
+SELECT lb_create_board('tx', 'tx', 'name', 'score DESC, lvl DESC');
+SELECT lb_wait_ready();
+ANALYZE u, tx;
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT count(*), max(score), min(score) FROM u WHERE flag AND score > 1.5',
+	'SELECT count(*), max(score) FROM u WHERE NOT flag AND (score, at, id) > (3, ''2026-01-02'', ''80000000-0000-0000-0000-000000000000'')',
+	'SELECT count(*), max(score) FROM u WHERE flag = false AND score = 3::float8 AND at = ''2026-01-02'' AND id > ''80000000-0000-0000-0000-000000000000''',
+	'SELECT count(*), max(score) FROM u WHERE flag AND score = 3 AND at >= ''2026-01-02''',
+	'SELECT max(score) FROM u WHERE flag AND score <= 0',
+	'SELECT min(score), count(*) FROM u WHERE flag AND score >= 0',
+	'SELECT count(*) FROM u WHERE flag IS FALSE AND score < 0.1',
+	'SELECT rank(3, ''2026-01-02'', ''80000000-0000-0000-0000-000000000000'') WITHIN GROUP (ORDER BY score DESC, at DESC, id DESC) FROM u WHERE flag',
+	'SELECT rank(3::float4, ''2026-01-02''::timestamptz) WITHIN GROUP (ORDER BY score, at), rank(3::float4, ''2026-01-02''::timestamptz) WITHIN GROUP (ORDER BY score DESC, at DESC) FROM u WHERE flag',
+	'SELECT count(*), max(score) FROM tx WHERE score > ''2026-01-10''',
+	'SELECT count(*), max(score), dense_rank(''2026-01-11''::date) WITHIN GROUP (ORDER BY score) FROM tx WHERE score > ''2026-01-10''',
+	'SELECT count(*) FROM tx WHERE (score, lvl) > (''2026-01-10'', 2)',
+	'SELECT count(*) FROM tx WHERE score > ''2026-01-10''::timestamp'
+]) query;
+INSERT INTO tx VALUES ('x', 'infinity', 1), ('y', '-infinity', 2);
+BEGIN;
+INSERT INTO tx VALUES ('z', '2027-01-01', 1);
+SELECT answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT count(*), max(score), min(score), count(DISTINCT score) FROM tx',
+	'SELECT count(*), percentile_disc(0.99) WITHIN GROUP (ORDER BY score) FROM tx WHERE score > ''2026-01-10'' AND score < ''infinity'''
+]) query;
+ROLLBACK;
+
+-- An error is the ordinary plan's.
+SELECT four_ways('SELECT percentile_disc(2) WITHIN GROUP (ORDER BY score) FROM player');
+
+-- Random quals: operands of many types, at the ends, between and beyond scores.
+DO $$
+DECLARE
+	operands text[] := '{-1,0,7,50,50.5,99,100,null::int,49.999::float8,7::smallint,99::bigint,-1e30,1e30}';
+	operators text[] := '{<,<=,=,>=,>}';
+	operand text;
+	op text;
+	other text;
+	aggs text := 'count(*), count(DISTINCT score), min(score), max(score), percentile_disc(0.3) WITHIN GROUP (ORDER BY score)';
+BEGIN
+	FOREACH operand IN ARRAY operands LOOP
+		FOREACH op IN ARRAY operators LOOP
+			PERFORM four_ways(format('SELECT %s FROM player WHERE score %s %s', aggs, op, operand));
+			FOREACH other IN ARRAY '{score > 30,score <= 60.0,"(score, level) < (50, 2)",score = 50,score = 7.0}'::text[] LOOP
+				PERFORM four_ways(format('SELECT count(*), max(score), rank(%3$s) WITHIN GROUP (ORDER BY score), cume_dist(%3$s) WITHIN GROUP (ORDER BY score DESC) FROM player WHERE score %1$s %3$s AND %2$s', op, other, operand));
+			END LOOP;
+			PERFORM four_ways(format('SELECT count(*), min(score) FROM player WHERE score = 50 AND level %s %s', op, operand));
+			PERFORM four_ways(format('SELECT count(*), min(seconds), max(seconds), count(DISTINCT seconds) FROM speed WHERE seconds %s %s AND seconds %s 1.3333', op, operand, op));
+			PERFORM four_ways(format('SELECT count(*), min(points), dense_rank(%2$s) WITHIN GROUP (ORDER BY points) FROM country_player WHERE country = ''JP'' AND ok AND points %1$s %2$s', op, operand));
+		END LOOP;
+	END LOOP;
+END $$;
+
+-- Scores that double precision does not distinguish.
+CREATE TABLE large (id int PRIMARY KEY, score bigint NOT NULL);
+INSERT INTO large SELECT i, 9007199254740992 + i FROM generate_series(-10, 10) i
+	UNION ALL SELECT 100, -9223372036854775808 UNION ALL SELECT 101, 9223372036854775807;
+SELECT lb_create_board('large', 'large', 'id', 'score DESC');
+SELECT lb_wait_ready();
+SELECT o, x, answered(q), four_ways(q)
+FROM unnest('{<,=,>}'::text[]) o, unnest('{9007199254740992,9007199254740996,9223372036854775807,-9223372036854775808,Infinity}'::text[]) x,
+	format('SELECT count(*) FROM large WHERE score %s ''%s''::float8', o, x) q;
+
+-- Own changes, before and after they are captured; a cursor's snapshot.
+BEGIN;
+UPDATE player SET score = score + 1000 WHERE id <= 3;
+SELECT four_ways('SELECT count(*), max(score) FROM player WHERE score > 500');
+DECLARE c SCROLL CURSOR FOR SELECT count(*), max(score) FROM player WHERE score > 500;
+DELETE FROM player WHERE id = 1;
+FETCH c;
+FETCH c;
+FETCH BACKWARD c;
+SELECT four_ways('SELECT count(*), max(score) FROM player WHERE score > 500');
+ROLLBACK;
+BEGIN;
+DECLARE h CURSOR WITH HOLD FOR SELECT count(*) FROM player WHERE score > 50;
+COMMIT;
+FETCH h;
+CLOSE h;
+
+-- A statement's own rows are not captured while it runs: then the child answers.
+BEGIN;
+UPDATE player p SET score = (SELECT count(*) FROM player WHERE score > p.score) WHERE id <= 20;
+SELECT id, score FROM player WHERE id <= 5 ORDER BY id;
+ROLLBACK;
+UPDATE player SET score = score WHERE score = (SELECT max(score) FROM player) RETURNING id;
+
+-- Plans that are kept follow boards that come and go.
+PREPARE above(int) AS SELECT count(*) FROM player WHERE score > $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT analyzed('EXECUTE above(50)');
+EXECUTE above(50);
+BEGIN;
+SELECT lb_drop_board('global');
+EXPLAIN (COSTS OFF) EXECUTE above(50);
+EXECUTE above(50);
+ROLLBACK;
+EXPLAIN (COSTS OFF) EXECUTE above(50);
+ALTER TABLE player ALTER level DROP NOT NULL;
+EXPLAIN (COSTS OFF) EXECUTE above(50);
+ALTER TABLE player ALTER level SET NOT NULL;
+-- The board is built again after such a change.
+SELECT lb_wait_ready();
+EXPLAIN (COSTS OFF) EXECUTE above(50);
+SET leaderboard.enable_planner = off;
+SELECT analyzed('EXECUTE above(50)');
+RESET leaderboard.enable_planner;
+SET leaderboard.enable_index = off;
+SELECT analyzed('EXECUTE above(50)');
+RESET leaderboard.enable_index;
+RESET plan_cache_mode;
+DEALLOCATE above;
+
+-- The index is never waited for, and being offline is no error.
+BEGIN;
+SET LOCAL leaderboard.offline = 'error';
+SET LOCAL leaderboard.not_ready = 'error';
+ALTER TABLE player DISABLE TRIGGER leaderboard_capture;
+SELECT count(*) FROM player WHERE score > 50;
+ROLLBACK;
+SELECT lb_wait_ready();
+
+-- Functions that answer by their query do not use the planner's nodes.
+SET leaderboard.enable_index = off;
+SELECT lb_rank(7);
+RESET leaderboard.enable_index;
+
+-- Rights are those of plain SQL: of the view's owner, by columns, and by policies.
+CREATE ROLE lb_reader;
+CREATE VIEW above_50 AS SELECT count(*) FROM player WHERE score > 50;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM player WHERE score > 50;
+GRANT SELECT ON above_50, barrier TO lb_reader;
+GRANT SELECT (score) ON player TO lb_reader;
+GRANT USAGE ON SCHEMA public TO lb_reader;
+SET ROLE lb_reader;
+SELECT * FROM above_50;
+SELECT answered('SELECT * FROM above_50'), answered('SELECT count(*) FROM player WHERE score > 3'),
+	answered('SELECT count(*) FROM barrier WHERE score < 60');
+SELECT count(id) FROM player;
+RESET ROLE;
+ALTER TABLE player ENABLE ROW LEVEL SECURITY;
+CREATE POLICY low ON player USING (score < 60);
+SELECT lb_wait_ready();
+SET ROLE lb_reader;
+SELECT answered('SELECT count(*) FROM player WHERE score > 50'), four_ways('SELECT count(*) FROM player WHERE score > 50');
+SELECT answered('SELECT * FROM above_50'), four_ways('SELECT * FROM above_50');
+RESET ROLE;
+ALTER TABLE player DISABLE ROW LEVEL SECURITY;
+DROP POLICY low ON player;
+SELECT lb_wait_ready();
+
+-- Partitions, inheritance, joins that are removed, parallel plans.
+CREATE TABLE parted (id int, score int NOT NULL, season int NOT NULL, PRIMARY KEY (id, season)) PARTITION BY LIST (season);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 (score int NOT NULL, season int NOT NULL, id int NOT NULL);
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
+INSERT INTO parted SELECT i, i % 30, i % 2 + 1 FROM generate_series(1, 100) i;
+SELECT lb_create_board('season', 'parted', 'id', 'score DESC', board_column => 'season');
+SELECT lb_wait_ready();
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT count(*) FROM parted WHERE season = 1 AND score > 10',
+	'SELECT count(*), max(score) FROM parted WHERE season = 2::bigint AND score > 10',
+	'SELECT count(*) FROM parted WHERE season = 99999999999 AND score > 10',
+	'SELECT count(*) FROM parted WHERE score > 10',
+	'SELECT count(*) FROM ONLY parted WHERE season = 1',
+	'SELECT count(*) FROM parted_1 WHERE season = 1',
+	'SELECT count(*) FROM player p LEFT JOIN country_player c ON c.id = p.id WHERE p.score > 50'
+]) query;
+CREATE TABLE player_child () INHERITS (player);
+SELECT lb_wait_ready();
+SELECT answered('SELECT count(*) FROM player WHERE score > 50'), answered('SELECT count(*) FROM ONLY player WHERE score > 50');
+DROP TABLE player_child;
+VACUUM ANALYZE player;
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SELECT four_ways('SELECT id, (SELECT count(*) FROM player WHERE score > p.score) FROM player p WHERE level = 1 ORDER BY id LIMIT 3');
+EXPLAIN (COSTS OFF) SELECT count(*) FROM player WHERE score > 50;
+RESET ALL;
+
+-- A database's other session sees what it has always seen: repeatable read.
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT four_ways('SELECT count(*) FROM player WHERE score > 50');
+COMMIT;
+
+SELECT planned_reads > 100 AS planned_reads, planned_queries > 20 AS planned_queries FROM lb_stat_board WHERE board = 'global';
+SELECT * FROM lb_verify();
+DROP TABLE player, country_player, speed, large, parted, u, tx CASCADE;
+DROP OWNED BY lb_reader;
+DROP ROLE lb_reader;
+DROP FUNCTION plan, analyzed, result, four_ways, answered, explained;

@@ -1,0 +1,406 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate.c
+ *	  Aggregates over a board, or over a range of it: recognizing and planning.
+ *
+ * A query SELECT aggregates FROM table WHERE quals has one row.  If the quals limit
+ * a range of a board's order, each aggregate that is listed in LbAggKind is a few
+ * descents of its index.  The path is a custom scan that takes the place of the
+ * Agg node and of all below it.  custom_scan_tlist has the aggregates, so that the
+ * node computes expressions above them, and HAVING, as an Agg does.  It also has
+ * the columns in the quals, which are null in the node's rows: EXPLAIN shows the
+ * quals by them.
+ *
+ * The other paths are dominated, and add_path() would free them.  One of them is
+ * going to be the node's child, so the path is not added but replaces the list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/syscache.h"
+
+#include "planner/aggregate.h"
+#include "planner/aggregate_exec.h"
+#include "planner/answer.h"
+
+/* What is known of a query while its aggregates are looked at. */
+typedef struct Match
+{
+	const LbSource *source;
+	const LbDefinition *defn;
+	LbQuals		quals;
+	List	   *aggs;			/* lists, see aggregate_exec.h */
+	List	   *operands;		/* a list of expressions for each */
+	bool		score_null;		/* rows whose score is null do not matter to
+								 * any of them */
+	bool		distinct;		/* one counts distinct scores */
+} Match;
+
+
+/* ----------------------------------------------------------------
+ *		Aggregates
+ * ----------------------------------------------------------------
+ */
+
+static bool
+add_agg(Match *match, LbAggKind kind, bool reverse, List *types,
+		List *operands)
+{
+	match->aggs = lappend(match->aggs,
+						  list_concat(list_make2_int(kind, reverse), types));
+	match->operands = lappend(match->operands, operands);
+	return true;
+}
+
+/* The only argument of an aggregate is the score. */
+static bool
+is_of_score(const Match *match, const Aggref *agg, LbUse *use)
+{
+	return list_length(agg->args) == 1 &&
+		lb_find_use(match->source, match->defn,
+					(Node *) linitial_node(TargetEntry, agg->args)->expr,
+					use) &&
+		use->column == 0 && !use->cast;
+}
+
+/* count(x): of a constant, the score, or another column without nulls. */
+static bool
+add_count(Match *match, const Aggref *agg)
+{
+	Node	   *arg = (Node *) linitial_node(TargetEntry, agg->args)->expr;
+	LbUse		use;
+	LbOrder		order;
+
+	if (agg->aggdistinct != NIL)
+	{
+		SortGroupClause *distinct = linitial(agg->aggdistinct);
+
+		match->distinct = true;
+		return is_of_score(match, agg, &use) &&
+			lb_find_order(match->defn, &use, distinct->eqop, &order) &&
+			add_agg(match, LB_AGG_COUNT_DISTINCT, false, NIL, NIL);
+	}
+	if (IsA(arg, Const) && !((Const *) arg)->constisnull)
+		match->score_null = false;
+	else if (!is_of_score(match, agg, &use))
+	{
+		const Var  *var = (const Var *) arg;
+
+		match->score_null = false;
+		if (!IsA(var, Var) || var->varlevelsup != 0 ||
+			var->varno != (int) match->source->rel->relid ||
+			(!bms_is_member(var->varattno, match->source->not_null) &&
+			 !bms_is_member(var->varattno, match->quals.not_null)))
+			return false;
+	}
+	return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
+}
+
+/* min() and max() are what the aggregate's sort operator puts first. */
+static bool
+add_end(Match *match, const Aggref *agg)
+{
+	HeapTuple	tuple;
+	Oid			sortop;
+	LbUse		use;
+	LbOrder		order;
+	bool		is_max;
+
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg->aggfnoid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	sortop = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggsortop;
+	ReleaseSysCache(tuple);
+	if (!OidIsValid(sortop) || !is_of_score(match, agg, &use) ||
+		!lb_find_order(match->defn, &use, sortop, &order))
+		return false;
+	is_max = order.strategy == BTGreaterStrategyNumber;
+	return add_agg(match,
+				   is_max == lb_score_column(match->defn)->descending ?
+				   LB_AGG_FIRST : LB_AGG_LAST, false, NIL, NIL);
+}
+
+/*
+ * Whether an aggregate sorts by the first columns of the key, in the board's order
+ * or all of it in reverse.  *types gets the operands' types, each with whether nulls
+ * are first.
+ */
+static bool
+sorts_by_key(const Match *match, const Aggref *agg, bool *reverse,
+			 List **types)
+{
+	const LbDefinition *defn = match->defn;
+	int			n = list_length(agg->aggorder);
+
+	*types = NIL;
+	if (n != list_length(agg->args) ||
+		(n > 1 && lb_shape_varies(&defn->shape)))
+		return false;
+	for (int i = 0; i < n; i++)
+	{
+		SortGroupClause *sort = list_nth(agg->aggorder, i);
+		TargetEntry *arg = get_sortgroupclause_tle(sort, agg->args);
+		LbUse		use;
+		LbOrder		order;
+		bool		is_reverse;
+
+		if (!lb_find_use(match->source, defn, (Node *) arg->expr, &use) ||
+			use.column != i || i >= lb_nkey_columns(defn) ||
+			defn->columns[i].type->words == LB_TEXT ||
+			!lb_find_order(defn, &use, sort->sortop, &order) ||
+			(n > 1 && !lb_is_exact(defn, &use, &order)))
+			return false;
+		is_reverse = (order.strategy == BTGreaterStrategyNumber) !=
+			defn->columns[i].descending;
+		if (i > 0 && is_reverse != *reverse)
+			return false;
+		*reverse = is_reverse;
+		*types = lappend_int(*types, order.operand);
+		*types = lappend_int(*types, sort->nulls_first);
+	}
+	return true;
+}
+
+/* The aggregates with WITHIN GROUP. */
+static bool
+add_ordered(Match *match, const Aggref *agg)
+{
+	LbAggKind	kind;
+	bool		reverse;
+	List	   *types;
+	LbUse		use;
+
+	switch (agg->aggfnoid)
+	{
+		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
+			return sorts_by_key(match, agg, &reverse, &types) &&
+				is_of_score(match, agg, &use) &&
+				lb_is_operand(match->source, linitial(agg->aggdirectargs)) &&
+				add_agg(match, LB_AGG_PERCENTILE_DISC, reverse, types,
+						agg->aggdirectargs);
+		case F_RANK_ANY:
+			kind = LB_AGG_RANK;
+			break;
+		case F_DENSE_RANK_ANY:
+			kind = LB_AGG_DENSE_RANK;
+			match->distinct = true;
+			break;
+		case F_PERCENT_RANK_ANY:
+			kind = LB_AGG_PERCENT_RANK;
+			break;
+		case F_CUME_DIST_ANY:
+			kind = LB_AGG_CUME_DIST;
+			break;
+		default:
+			return false;
+	}
+	match->score_null = false;
+	return !agg->aggvariadic && sorts_by_key(match, agg, &reverse, &types) &&
+		(kind != LB_AGG_DENSE_RANK || list_length(agg->args) == 1) &&
+		lb_is_operand(match->source, (Node *) agg->aggdirectargs) &&
+		add_agg(match, kind, reverse, types, agg->aggdirectargs);
+}
+
+static bool
+add_aggref(Match *match, const Aggref *agg)
+{
+	if (agg->agglevelsup != 0 || agg->aggfilter != NULL)
+		return false;
+	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
+		return add_ordered(match, agg);
+	if (agg->aggfnoid == F_COUNT_)
+	{
+		match->score_null = false;
+		return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
+	}
+	return agg->aggfnoid == F_COUNT_ANY ? add_count(match, agg) :
+		add_end(match, agg);
+}
+
+/* Distinct scores are counted up to a score only. */
+static bool
+limits_score_only(const List *conds)
+{
+	ListCell   *lc;
+
+	foreach(lc, conds)
+	{
+		const List *cond = (const List *) lfirst(lc);
+
+		if (linitial_int(cond) > 0 || list_length(cond) > 3)
+			return false;
+	}
+	return true;
+}
+
+/* Whether a board answers all aggregates of a query. */
+static bool
+match_board(Match *match, const LbSource *source, const LbDefinition *defn,
+			List *aggrefs)
+{
+	ListCell   *lc;
+
+	memset(match, 0, sizeof(Match));
+	match->source = source;
+	match->defn = defn;
+	match->score_null = true;
+	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+					   &match->quals))
+		return false;
+	foreach(lc, aggrefs)
+	{
+		if (!IsA(lfirst(lc), Aggref) || !add_aggref(match, lfirst(lc)))
+			return false;
+	}
+	return lb_quals_imply_board(source, defn, &match->quals,
+								match->score_null) &&
+		(!match->distinct || limits_score_only(match->quals.conds));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Path and plan
+ * ----------------------------------------------------------------
+ */
+
+/* Lists of CustomPath.custom_private. */
+enum
+{
+	PATH_RELID,
+	PATH_PRIVATE,				/* of the scan, likewise: */
+	PATH_EXPRS,
+	PATH_TLIST,
+	PATH_HAVING
+};
+
+static Plan *
+plan_aggregate(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
+			   List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = list_nth(path->custom_private, PATH_HAVING);
+	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
+												 PATH_RELID));
+	scan->custom_plans = custom_plans;
+	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
+	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
+	scan->custom_scan_tlist = list_nth(path->custom_private, PATH_TLIST);
+	scan->methods = &lb_aggregate_methods;
+	return (Plan *) scan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "Leaderboard Aggregate",
+	.PlanCustomPath = plan_aggregate
+};
+
+/* The columns of the node's rows: the aggregates, and the columns in exprs. */
+static List *
+make_tlist(List *aggrefs, List *exprs)
+{
+	List	   *tlist = NIL;
+
+	tlist = add_to_flat_tlist(tlist, aggrefs);
+	return add_to_flat_tlist(tlist, pull_var_clause((Node *) exprs, 0));
+}
+
+/*
+ * A descent compares some words in each level, of which there are log(n).  It reads
+ * memory that other sessions read as well, and no page.
+ */
+static void
+set_cost(const LbSource *source, const Match *match, CustomPath *path,
+		 const Path *child)
+{
+	double		members = Max(source->rel->tuples, 1.0);
+	int			descents = 2 + 2 * list_length(match->aggs);
+	QualCost	operands;
+
+	cost_qual_eval(&operands, match->operands, source->root);
+	path->path.rows = child->rows;
+	path->path.startup_cost = path->path.pathtarget->cost.startup +
+		operands.startup + operands.per_tuple +
+		descents * cpu_operator_cost * (1 + log2(members + 1));
+	path->path.total_cost = path->path.startup_cost + cpu_tuple_cost +
+		path->path.pathtarget->cost.per_tuple;
+}
+
+static void
+add_path_for(const LbSource *source, const Match *match, List *aggrefs,
+			 RelOptInfo *grouped)
+{
+	CustomPath *path = makeNode(CustomPath);
+	Path	   *child = lb_cheapest_path(grouped);
+	List	   *having = copyObject((List *) source->root->parse->havingQual);
+	List	   *exprs = lb_answer_exprs(&match->quals);
+	List	   *private = lb_answer_private(match->defn, &match->quals);
+
+	exprs = lappend(exprs, copyObject(match->quals.operands));
+	exprs = lappend(exprs, copyObject(match->operands));
+	private = lappend(private, match->quals.conds);
+	private = lappend(private, match->aggs);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = grouped;
+	path->path.pathtarget = grouped->reltarget;
+	path->methods = &path_methods;
+	path->custom_paths = list_make1(child);
+	path->custom_private =
+		list_make5(list_make1_int(source->rel->relid), private, exprs,
+				   make_tlist(copyObject(aggrefs), exprs), having);
+	set_cost(source, match, path, child);
+	if (path->path.total_cost < child->total_cost)
+		grouped->pathlist = list_make1(path);
+}
+
+/* The different aggregates, and columns, in what a relation computes. */
+static List *
+find_aggregates(PlannerInfo *root, const RelOptInfo *grouped)
+{
+	List	   *exprs = list_make2(grouped->reltarget->exprs,
+								   root->parse->havingQual);
+
+	return list_concat_unique(NIL,
+							  pull_var_clause((Node *) exprs,
+											  PVC_INCLUDE_AGGREGATES |
+											  PVC_RECURSE_WINDOWFUNCS |
+											  PVC_INCLUDE_PLACEHOLDERS));
+}
+
+void
+lb_add_aggregate_path(PlannerInfo *root, RelOptInfo *input,
+					  RelOptInfo *grouped)
+{
+	const Query *query = root->parse;
+	LbSource	source;
+	Match		match;
+	List	   *aggrefs;
+
+	if (!query->hasAggs || query->groupClause != NIL ||
+		query->groupingSets != NIL || grouped->pathlist == NIL ||
+		IS_DUMMY_REL(input) || !lb_find_source(root, input, &source))
+		return;
+	aggrefs = find_aggregates(root, grouped);
+	for (int i = 0; aggrefs != NIL && i < source.ndefns; i++)
+	{
+		if (match_board(&match, &source, source.defns[i], aggrefs))
+		{
+			add_path_for(&source, &match, aggrefs, grouped);
+			return;
+		}
+	}
+}

@@ -1,0 +1,454 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_exec.c
+ *	  Aggregates over a board, or over a range of it: the node.
+ *
+ * All aggregates of a node are answered under one hold of the lock, from one view.
+ * The range is the places before .. upto - 1 of the board's order.  A count of them
+ * is the difference, and a percentile the score of one of them.  A hypothetical row
+ * has a place in the order, and so ranks as many rows of the range as are before it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "executor/executor.h"
+
+#include "boards/live.h"
+#include "planner/aggregate_exec.h"
+#include "planner/answer.h"
+#include "planner/range.h"
+
+/* An aggregate of the node. */
+typedef struct Asked
+{
+	LbAggKind	kind;
+	bool		reverse;
+	bool		nulls_first[LB_MAX_KEY_COLUMNS];
+	LbOperands	operands;
+
+	/* For a scan: what the operands are, and the result. */
+	double		fraction;
+	LbPlace		place;			/* also where a null is */
+	bool		isnull;
+	bool		is_score;		/* the result is number, a word of the score;
+								 * else a bigint, or */
+	bool		is_real;		/* real */
+	int64		number;
+	double		real;
+} Asked;
+
+typedef struct AggNode
+{
+	LbAnswer	answer;			/* must be first */
+	bool		done;
+	bool		in_child;
+	bool		distinct;		/* an aggregate counts distinct scores */
+	int			nconds;
+	LbCond	   *conds;
+	int			naggs;
+	Asked	   *aggs;
+	LbRange		range;
+} AggNode;
+
+/* The range, under the lock; view is NULL if the board has no rows. */
+typedef struct Rows
+{
+	const LbView *view;
+	const LbRange *range;
+	uint64		before;
+	uint64		upto;
+	bool		descending;		/* the score */
+} Rows;
+
+
+/* ----------------------------------------------------------------
+ *		Operands
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The fraction of a percentile.  Returns false if the aggregate is going to raise an
+ * error, which the child does.
+ */
+static bool
+evaluate_fraction(Asked *agg, ExprContext *context)
+{
+	Datum		value = ExecEvalExpr(agg->operands.exprs[0], context,
+									 &agg->isnull);
+
+	if (agg->isnull)
+		return true;
+	agg->fraction = DatumGetFloat8(value);
+	return agg->fraction >= 0 && agg->fraction <= 1;
+}
+
+/*
+ * The place of a hypothetical row.  A null is before or after all rows that equal
+ * the row in the columns before it.
+ */
+static void
+evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
+{
+	LbPlace    *place = &agg->place;
+
+	lb_find_place(defn, &agg->operands, NULL, 0, context, place);
+	if (!place->isnull)
+		return;
+
+	if (agg->nulls_first[place->nfound] == agg->reverse)
+		place->before = place->through;
+	else
+		place->through = place->before;
+}
+
+/* Evaluate all operands.  Returns false if the child must be run. */
+static bool
+evaluate(AggNode *node, const LbDefinition *defn)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+
+	lb_find_range(defn, node->conds, node->nconds, context, &node->range);
+	for (int i = 0; i < node->naggs; i++)
+	{
+		Asked	   *agg = &node->aggs[i];
+
+		agg->isnull = false;
+		if (agg->kind == LB_AGG_PERCENTILE_DISC)
+		{
+			if (!evaluate_fraction(agg, context))
+				return false;
+		}
+		else if (agg->operands.n > 0)
+			evaluate_place(defn, agg, context);
+	}
+	return true;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Under the lock
+ * ----------------------------------------------------------------
+ */
+
+/* A bound, or the end of the range that is nearer. */
+static const LbBound *
+clamp(const Rows *rows, const LbBound *bound)
+{
+	if (lb_bound_cmp(bound, &rows->range->low) < 0)
+		return &rows->range->low;
+	if (lb_bound_cmp(bound, &rows->range->high) > 0)
+		return &rows->range->high;
+	return bound;
+}
+
+/* Rows of the range that come before a bound. */
+static uint64
+count_before(const Rows *rows, const LbBound *bound)
+{
+	if (rows->before == rows->upto)
+		return 0;
+	return lb_count_before(rows->view, clamp(rows, bound)) - rows->before;
+}
+
+/* Distinct scores between two bounds. */
+static uint64
+distinct_between(const Rows *rows, const LbBound *low, const LbBound *high)
+{
+	if (rows->before == rows->upto)
+		return 0;
+	return lb_distinct_before(rows->view, clamp(rows, high)) -
+		lb_distinct_before(rows->view, clamp(rows, low));
+}
+
+/* The score at a place of the board's order. */
+static void
+take_score(const Rows *rows, Asked *agg, uint64 place)
+{
+	int64		key[LB_MAX_KEY_WORDS];
+	LbViewCursor cursor;
+
+	lb_view_seek(rows->view, place, &cursor);
+	lb_view_next(rows->view, &cursor, key);
+	agg->number = lb_directed(key[0], rows->descending);
+}
+
+/* As percentile_disc() finds its row. */
+static void
+take_percentile(const Rows *rows, Asked *agg)
+{
+	uint64		n = rows->upto - rows->before;
+	uint64		row = (uint64) ceil(agg->fraction * n);
+
+	row = Min(Max(row, 1), n);
+	take_score(rows, agg,
+			   agg->reverse ? rows->upto - row : rows->before + row - 1);
+}
+
+/* As the functions of hypothetical sets count: rows before the row, or equal. */
+static void
+take_rank(const Rows *rows, Asked *agg)
+{
+	const LbPlace *place = &agg->place;
+	uint64		n = rows->upto - rows->before;
+	uint64		before = agg->reverse ? n - count_before(rows, &place->through) :
+		count_before(rows, &place->before);
+	uint64		through = agg->reverse ? n - count_before(rows, &place->before) :
+		count_before(rows, &place->through);
+
+	agg->number = before + 1;
+	if (agg->kind == LB_AGG_PERCENT_RANK)
+		agg->real = n == 0 ? 0 : (double) before / (double) n;
+	else if (agg->kind == LB_AGG_CUME_DIST)
+		agg->real = (double) (through + 1) / (double) (n + 1);
+	else if (agg->kind == LB_AGG_DENSE_RANK)
+		agg->number = 1 + (agg->reverse ?
+						   distinct_between(rows, &place->through, &rows->range->high) :
+						   distinct_between(rows, &rows->range->low, &place->before));
+}
+
+static void
+take(const Rows *rows, Asked *agg)
+{
+	uint64		n = rows->upto - rows->before;
+
+	if (agg->is_score)
+		agg->isnull = agg->isnull || n == 0;
+	if (agg->isnull)
+		return;
+	switch (agg->kind)
+	{
+		case LB_AGG_COUNT:
+			agg->number = n;
+			break;
+		case LB_AGG_COUNT_DISTINCT:
+			agg->number = distinct_between(rows, &rows->range->low,
+										   &rows->range->high);
+			break;
+		case LB_AGG_FIRST:
+			take_score(rows, agg, rows->before);
+			break;
+		case LB_AGG_LAST:
+			take_score(rows, agg, rows->upto - 1);
+			break;
+		case LB_AGG_PERCENTILE_DISC:
+			take_percentile(rows, agg);
+			break;
+		default:
+			take_rank(rows, agg);
+			break;
+	}
+}
+
+/* Fill in all results.  Under the lock, unless view is NULL. */
+static void
+take_all(AggNode *node, const LbDefinition *defn, const LbView *view)
+{
+	Rows		rows = {
+		.view = view,
+		.range = &node->range,
+		.descending = lb_score_column(defn)->descending
+	};
+
+	if (view != NULL &&
+		lb_bound_cmp(&node->range.low, &node->range.high) < 0)
+	{
+		rows.before = lb_count_before(view, &node->range.low);
+		rows.upto = lb_count_before(view, &node->range.high);
+	}
+	for (int i = 0; i < node->naggs; i++)
+		take(&rows, &node->aggs[i]);
+}
+
+/* Whether all scores are certainly what the rows have, and not -0 instead of 0. */
+static bool
+is_sure(const AggNode *node, const LbDefinition *defn)
+{
+	const LbColumn *score = lb_score_column(defn);
+
+	for (int i = 0; i < node->naggs; i++)
+	{
+		const Asked *agg = &node->aggs[i];
+
+		if (agg->is_score && !agg->isnull &&
+			lb_is_unsure_score(node->answer.access.shared, score,
+							   lb_directed(agg->number, score->descending)))
+			return false;
+	}
+	return true;
+}
+
+/* Answer from the index.  Returns NULL if the child must be run. */
+static const LbDefinition *
+answer(AggNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	bool		empty;
+	const LbDefinition *defn = lb_answer_prepare(a, &empty);
+
+	if (defn == NULL)
+		return NULL;
+	if (!evaluate(node, defn))
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return NULL;
+	}
+	if (empty)
+	{
+		take_all(node, defn, NULL);
+		lb_answer_empty(a);
+		return defn;
+	}
+	if (!lb_answer_lock(a, node->distinct))
+		return NULL;
+	defn = a->access.target.defn;
+	take_all(node, defn, &a->access.view);
+	if (!is_sure(node, defn))
+	{
+		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
+		return NULL;
+	}
+	lb_answer_unlock(a);
+	return defn;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The node
+ * ----------------------------------------------------------------
+ */
+
+static void
+fill_slot(AggNode *node, const LbDefinition *defn, TupleTableSlot *slot)
+{
+	const LbColumn *score = lb_score_column(defn);
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true,
+		   slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = 0; i < node->naggs; i++)
+	{
+		Asked	   *agg = &node->aggs[i];
+
+		slot->tts_isnull[i] = agg->isnull;
+		if (agg->isnull)
+			slot->tts_values[i] = (Datum) 0;
+		else if (agg->is_score)
+			slot->tts_values[i] = score->type->decode(score, &agg->number);
+		else
+			slot->tts_values[i] = agg->is_real ? Float8GetDatum(agg->real) :
+				Int64GetDatum(agg->number);
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+static TupleTableSlot *
+exec_aggregate(CustomScanState *css)
+{
+	AggNode    *node = (AggNode *) css;
+	ExprContext *context = css->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+	const LbDefinition *defn;
+	MemoryContext old;
+
+	if (node->in_child)
+		return lb_answer_child(&node->answer);
+	if (node->done)
+		return NULL;
+	node->done = true;
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	defn = answer(node);
+	if (defn != NULL)
+		fill_slot(node, defn, slot);
+	MemoryContextSwitchTo(old);
+	if (defn == NULL)
+	{
+		node->in_child = true;
+		return lb_answer_child(&node->answer);
+	}
+	context->ecxt_scantuple = slot;
+	if (!ExecQual(css->ss.ps.qual, context))
+		return NULL;
+	return css->ss.ps.ps_ProjInfo == NULL ? slot :
+		ExecProject(css->ss.ps.ps_ProjInfo);
+}
+
+static void
+init_agg(Asked *agg, const List *spec, const List *operands, PlanState *node)
+{
+	List	   *types = NIL;
+
+	agg->kind = (LbAggKind) list_nth_int(spec, LB_AGG_KIND);
+	agg->reverse = list_nth_int(spec, LB_AGG_REVERSE);
+	for (int i = 0; i < list_length(operands); i++)
+	{
+		types = lappend_int(types, list_nth_int(spec, LB_AGG_OPERANDS + 2 * i));
+		agg->nulls_first[i] = list_nth_int(spec, LB_AGG_OPERANDS + 2 * i + 1);
+	}
+	lb_init_operands(&agg->operands, 0, types, operands, node);
+	agg->is_score = agg->kind == LB_AGG_FIRST || agg->kind == LB_AGG_LAST ||
+		agg->kind == LB_AGG_PERCENTILE_DISC;
+	agg->is_real = agg->kind == LB_AGG_PERCENT_RANK ||
+		agg->kind == LB_AGG_CUME_DIST;
+}
+
+static void
+begin_aggregate(CustomScanState *css, EState *estate, int eflags)
+{
+	AggNode    *node = (AggNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	const List *conds = list_nth(scan->custom_private, LB_AGG_CONDS);
+	const List *aggs = list_nth(scan->custom_private, LB_AGG_AGGS);
+	const List *operands = list_nth(scan->custom_exprs, LB_AGG_AGG_OPERANDS);
+
+	lb_answer_begin(css, estate, eflags);
+	node->nconds = list_length(conds);
+	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),
+								&css->ss.ps);
+	node->naggs = list_length(aggs);
+	node->aggs = palloc0(node->naggs * sizeof(Asked));
+	for (int i = 0; i < node->naggs; i++)
+	{
+		init_agg(&node->aggs[i], list_nth(aggs, i), list_nth(operands, i),
+				 &css->ss.ps);
+		node->distinct = node->distinct ||
+			node->aggs[i].kind == LB_AGG_COUNT_DISTINCT ||
+			node->aggs[i].kind == LB_AGG_DENSE_RANK;
+	}
+}
+
+static void
+rescan_aggregate(CustomScanState *css)
+{
+	AggNode    *node = (AggNode *) css;
+
+	node->done = node->in_child = false;
+	lb_answer_rescan(css);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Leaderboard Aggregate",
+	.BeginCustomScan = begin_aggregate,
+	.ExecCustomScan = exec_aggregate,
+	.EndCustomScan = lb_answer_end,
+	.ReScanCustomScan = rescan_aggregate,
+	.ExplainCustomScan = lb_answer_explain
+};
+
+static Node *
+make_state(CustomScan *scan)
+{
+	AggNode    *node = palloc0(sizeof(AggNode));
+
+	NodeSetTag(node, T_CustomScanState);
+	node->answer.css.methods = &exec_methods;
+	return (Node *) node;
+}
+
+const CustomScanMethods lb_aggregate_methods = {
+	.CustomName = "Leaderboard Aggregate",
+	.CreateCustomScanState = make_state
+};

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ *
+ * answer.c
+ *	  Nodes that a board's index answers, or the ordinary plan below them.
+ *
+ * A node has the ordinary plan of what it replaces as its child, chosen when the
+ * query was planned.  Each scan asks whether the index can answer in the executor's
+ * snapshot, as a read function does, but waits for nothing.  If it cannot, the scan
+ * runs the child.  So whatever the index does not know, the node is right.
+ *
+ * Mostly no scan runs the child, and initializing it can take longer than the
+ * answer.  So the node initializes it when it first runs it, in the memory and with
+ * the flags that it would have had at the start.  Subplans and InitPlans below it
+ * belong to the whole plan, and the executor has initialized those.  With EXPLAIN
+ * the child is initialized at once, to be shown.
+ *
+ * The executor has locked the table, and checked the privileges of the role whose
+ * query or view this is, for the columns that the query names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+#include "boards/counters.h"
+#include "planner/answer.h"
+#include "reads/query.h"
+#include "util/compat.h"
+
+bool		lb_enable_planner = true;
+int			lb_planner_child = LB_CHILD_ON_DEMAND;
+
+
+/* ----------------------------------------------------------------
+ *		In the planner
+ * ----------------------------------------------------------------
+ */
+
+List *
+lb_answer_private(const LbDefinition *defn, const LbQuals *quals)
+{
+	List	   *value = quals->value == NULL ? NIL :
+		list_make1_int((int) exprType((Node *) quals->value));
+
+	return list_make2(lb_plan_board(defn), value);
+}
+
+List *
+lb_answer_exprs(const LbQuals *quals)
+{
+	return list_make4(copyObject(quals->clauses),
+					  quals->board == NULL ? NIL :
+					  list_make1(copyObject(quals->board)),
+					  quals->ranked_if == NULL ? NIL :
+					  list_make1(copyObject(quals->ranked_if)),
+					  quals->value == NULL ? NIL :
+					  list_make1(copyObject(quals->value)));
+}
+
+Path *
+lb_cheapest_path(const RelOptInfo *rel)
+{
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = (Path *) lfirst(lc);
+
+		if (path->param_info == NULL &&
+			(best == NULL || LB_CHEAPER(path, best)))
+			best = path;
+	}
+	return best;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The child
+ * ----------------------------------------------------------------
+ */
+
+static PlanState *
+begin_child(LbAnswer *a)
+{
+	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
+	EState	   *estate = a->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	PlanState  *child = ExecInitNode(linitial(scan->custom_plans), estate,
+									 a->eflags);
+
+	a->css.custom_ps = list_make1(child);
+	MemoryContextSwitchTo(old);
+	return child;
+}
+
+static PlanState *
+child_of(const LbAnswer *a)
+{
+	return a->css.custom_ps == NIL ? NULL : linitial(a->css.custom_ps);
+}
+
+TupleTableSlot *
+lb_answer_child(LbAnswer *a)
+{
+	PlanState  *child = child_of(a);
+
+	if (child == NULL)
+		child = begin_child(a);
+	return ExecProcNode(child);
+}
+
+
+/* ----------------------------------------------------------------
+ *		In the executor
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	LbAnswer   *a = (LbAnswer *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	List	   *value = list_nth(scan->custom_exprs, LB_EXPRS_VALUE);
+
+	a->board = list_nth(scan->custom_private, LB_PRIVATE_BOARD);
+	if (value != NIL)
+	{
+		a->value = ExecInitExpr(linitial(value), (PlanState *) node);
+		a->value_type = (Oid)
+			linitial_int(list_nth(scan->custom_private, LB_PRIVATE_VALUE));
+	}
+	a->eflags = eflags;
+
+	/* The child's slots are not of the kind of our own. */
+	node->ss.ps.resultopsset = true;
+	node->ss.ps.resultopsfixed = false;
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || estate->es_instrument != 0 ||
+		lb_planner_child == LB_CHILD_EAGER)
+		(void) begin_child(a);
+}
+
+void
+lb_answer_end(CustomScanState *node)
+{
+	PlanState  *child = child_of((LbAnswer *) node);
+
+	if (child != NULL)
+		ExecEndNode(child);
+}
+
+void
+lb_answer_rescan(CustomScanState *node)
+{
+	PlanState  *child = child_of((LbAnswer *) node);
+
+	if (child == NULL)
+		return;
+	if (node->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(child, node->ss.ps.chgParam);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/*
+ * An operand that the board column equals, as a value of the column's type.
+ * Returns false if the type does not have it.
+ */
+static bool
+convert_value(const LbColumn *column, Oid type, Datum *value)
+{
+	int64		n;
+
+	if (!is_integer(type) || type == column->oid)
+		return true;
+	n = type == INT2OID ? DatumGetInt16(*value) :
+		type == INT4OID ? DatumGetInt32(*value) : DatumGetInt64(*value);
+	if (n > column->type->max || n < -column->type->max - 1)
+		return false;
+	*value = column->type->decode(column, &n);
+	return true;
+}
+
+/* Find the board of a->access.target.defn.  Returns false if there is none. */
+static bool
+find_value(LbAnswer *a)
+{
+	LbTarget   *target = &a->access.target;
+	const LbColumn *column = lb_board_column(target->defn);
+	Datum		value;
+	bool		isnull;
+
+	target->has_value = column != NULL;
+	target->hash = 0;
+	target->prefix_len = 0;
+	if (column != NULL)
+	{
+		value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext, &isnull);
+		if (isnull || !convert_value(column, a->value_type, &value))
+			return false;
+		column->type->value(column, value, &target->value, a->room);
+		target->hash = lb_value_hash(&target->value);
+	}
+	target->stripe = lb_value_stripe(column != NULL, target->hash);
+	return true;
+}
+
+/* Note that the scan runs the child. */
+static void
+run_child(LbAnswer *a, LbCause cause)
+{
+	a->by_query++;
+	a->cause = cause;
+}
+
+void
+lb_answer_refuse(LbAnswer *a, LbCause cause)
+{
+	lb_count_read(&a->access.target, a->access.shared, cause, true);
+	run_child(a, cause);
+}
+
+void
+lb_answer_refuse_locked(LbAnswer *a, LbCause cause)
+{
+	lb_access_release(&a->access);
+	lb_access_fall_back(&a->access, cause);
+	lb_answer_refuse(a, cause);
+}
+
+const LbDefinition *
+lb_answer_prepare(LbAnswer *a, bool *empty)
+{
+	ExprContext *context = a->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	LbDefinition *defn;
+
+	*empty = false;
+	if (!lb_enable_planner || lb_planner_child == LB_CHILD_FORCE ||
+		lb_query_running())
+	{
+		run_child(a, LB_CAUSE_DISABLED);
+		return NULL;
+	}
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	defn = lb_planned_defn(a->board);
+	if (defn == NULL)
+		run_child(a, LB_CAUSE_OFFLINE);
+	else
+	{
+		a->access.target.defn = defn;
+		a->access.shared = NULL;
+		*empty = !find_value(a);
+	}
+	MemoryContextSwitchTo(old);
+	return defn;
+}
+
+/*
+ * The operands have been evaluated by now, and may have run anything.  So the
+ * definition is looked up again.
+ */
+bool
+lb_answer_lock(LbAnswer *a, bool distinct)
+{
+	ExprContext *context = a->css.ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	bool		locked = false;
+
+	a->access.target.defn = lb_planned_defn(a->board);
+	if (a->access.target.defn == NULL)
+		run_child(a, LB_CAUSE_OFFLINE);
+	else
+	{
+		lb_access_begin(&a->access, a->css.ss.ps.state->es_snapshot, distinct,
+						LB_READER_PLAN);
+		locked = lb_access_lock(&a->access);
+		if (!locked)
+			lb_answer_refuse(a, a->access.cause);
+	}
+	MemoryContextSwitchTo(old);
+	return locked;
+}
+
+void
+lb_answer_unlock(LbAnswer *a)
+{
+	lb_access_unlock(&a->access);
+	a->by_index++;
+}
+
+
+/* ----------------------------------------------------------------
+ *		EXPLAIN
+ * ----------------------------------------------------------------
+ */
+
+/* By LbCause; lb_stat_board has columns of these names. */
+static const char *const cause_names[LB_NCAUSES] = {
+	[LB_CAUSE_DISABLED] = "disabled",
+	[LB_CAUSE_RECOVERY] = "recovery",
+	[LB_CAUSE_SNAPSHOT] = "snapshot",
+	[LB_CAUSE_ROW_SECURITY] = "row security",
+	[LB_CAUSE_BUILDING] = "building",
+	[LB_CAUSE_OFFLINE] = "offline",
+	[LB_CAUSE_TRIGGER] = "trigger",
+	[LB_CAUSE_OWN_CHANGES] = "own changes",
+	[LB_CAUSE_UNSETTLED] = "unsettled",
+	[LB_CAUSE_LIMIT] = "limit"
+};
+
+static void
+explain_exprs(const LbAnswer *a, const char *label, int exprs,
+			  List *ancestors, ExplainState *es)
+{
+	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
+	List	   *clauses = list_nth(scan->custom_exprs, exprs);
+	List	   *context;
+
+	if (clauses == NIL)
+		return;
+	context = set_deparse_context_plan(es->deparse_cxt, (Plan *) scan,
+									   ancestors);
+	ExplainPropertyText(label,
+						deparse_expression((Node *) make_ands_explicit(clauses),
+										   context,
+										   list_length(es->rtable) > 1 || es->verbose,
+										   false),
+						es);
+}
+
+static void
+explain_answers(const LbAnswer *a, ExplainState *es)
+{
+	const char *cause = a->by_query == 0 || a->cause == LB_CAUSE_NONE ? "" :
+		psprintf(" (%s)", cause_names[a->cause]);
+	const char *text = "nothing";
+
+	if (a->by_index > 0 && a->by_query > 0)
+		text = psprintf("index " INT64_FORMAT " times, query " INT64_FORMAT " times%s",
+						a->by_index, a->by_query, cause);
+
+	else if (a->by_index > 0)
+		text = "index";
+
+	else if (a->by_query > 0)
+		text = psprintf("query%s", cause);
+
+	ExplainPropertyText("Answered by", text, es);
+}
+
+void
+lb_answer_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	LbAnswer   *a = (LbAnswer *) node;
+	LbDefinition *defn = lb_planned_defn(a->board);
+
+	if (defn != NULL)
+		ExplainPropertyText("Board", defn->name, es);
+	explain_exprs(a, "Board Cond", LB_EXPRS_BOARD, ancestors, es);
+	explain_exprs(a, "Score Cond", LB_EXPRS_CLAUSES, ancestors, es);
+	explain_exprs(a, "Ranked If", LB_EXPRS_RANKED_IF, ancestors, es);
+	if (es->analyze)
+		explain_answers(a, es);
+}

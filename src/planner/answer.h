@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * answer.h
+ *	  Nodes that a board's index answers, or the ordinary plan below them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_ANSWER_H
+#define LB_ANSWER_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/extensible.h"
+#include "optimizer/paths.h"
+
+#include "boards/board_value.h"
+#include "planner/match.h"
+#include "planner/quals.h"
+#include "reads/access_lock.h"
+
+/* leaderboard.planner_child, for tests: what a node does with its other plan. */
+enum
+{
+	LB_CHILD_ON_DEMAND,			/* it runs it if the index cannot answer */
+	LB_CHILD_FORCE,				/* it always runs it */
+	LB_CHILD_EAGER				/* it initializes it at once, whether it is to
+								 * be run or not */
+};
+
+/* leaderboard.enable_planner: whether queries are planned so, and their nodes answer. */
+extern bool lb_enable_planner;
+extern int	lb_planner_child;	/* LB_CHILD_* */
+
+/* The first elements of a node's custom_private ... */
+enum
+{
+	LB_PRIVATE_BOARD,			/* lb_plan_board() */
+	LB_PRIVATE_VALUE,			/* types of the values of the board column */
+	LB_PRIVATE_FIRST			/* the node's own */
+};
+
+/* ... and of its custom_exprs, lists of expressions. */
+enum
+{
+	LB_EXPRS_CLAUSES,			/* the quals, for EXPLAIN */
+	LB_EXPRS_BOARD,				/* that on the board column, likewise */
+	LB_EXPRS_RANKED_IF,			/* that on ranked_if, likewise */
+	LB_EXPRS_VALUE,				/* the value of the board column */
+	LB_EXPRS_FIRST
+};
+
+/* What all our nodes have; a node's state begins with it. */
+typedef struct LbAnswer
+{
+	CustomScanState css;
+	const List *board;
+	Oid			value_type;
+	ExprState  *value;			/* of the board column, or NULL */
+	int			eflags;
+	LbAccess	access;
+	char		room[LB_VALUE_ROOM];	/* for the value */
+
+	/* For EXPLAIN. */
+	int64		by_index;		/* scans that the index has answered */
+	int64		by_query;
+	LbCause		cause;			/* of the last one that it has not */
+} LbAnswer;
+
+/*
+ * The beginnings of custom_private and custom_exprs.  Lists are palloc'd, and their
+ * expressions are copies.
+ */
+extern List *lb_answer_private(const LbDefinition *defn,
+							   const LbQuals *quals);
+extern List *lb_answer_exprs(const LbQuals *quals);
+
+/*
+ * The other plan of a node, out of a relation whose paths are going to be replaced
+ * by the node's: its cheapest path.
+ */
+extern Path *lb_cheapest_path(const RelOptInfo *rel);
+
+/* For CustomExecMethods: BeginCustomScan, EndCustomScan, ReScanCustomScan. */
+extern void lb_answer_begin(CustomScanState *node, EState *estate, int eflags);
+extern void lb_answer_end(CustomScanState *node);
+extern void lb_answer_rescan(CustomScanState *node);
+
+/* And ExplainCustomScan: the board, the quals, and what has answered. */
+extern void lb_answer_explain(CustomScanState *node, List *ancestors,
+							  ExplainState *es);
+
+/*
+ * Prepare a scan, in the per-tuple memory of the node's expression context.  Returns
+ * the definition, by which the node evaluates its operands, or NULL if the node must
+ * run its child.  *empty is set if there can be no such board, and so no rows.
+ */
+extern const LbDefinition *lb_answer_prepare(LbAnswer *a, bool *empty);
+
+/*
+ * After that: lock the board with a view of it in the executor's snapshot; with
+ * distinct, the view tells distinct scores.  Returns false if the node must run its
+ * child.  Waits for nothing and raises nothing because of the index.  After true,
+ * nothing may raise until lb_answer_unlock().
+ */
+extern bool lb_answer_lock(LbAnswer *a, bool distinct);
+
+/* Release the lock.  Can raise a serialization failure. */
+extern void lb_answer_unlock(LbAnswer *a);
+
+/*
+ * The node finds out itself that it must run its child, before lb_answer_lock() or
+ * with the lock, which is released.
+ */
+extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
+extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
+
+/* The scan's answer is that the board has no rows, without a look at it. */
+static inline void
+lb_answer_empty(LbAnswer *a)
+{
+	a->by_index++;
+}
+
+/* The next row of the child, which begins now if it has not yet. */
+extern TupleTableSlot *lb_answer_child(LbAnswer *a);
+
+#endif							/* LB_ANSWER_H */

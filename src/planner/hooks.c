@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * hooks.c
+ *	  The planner's hooks.
+ *
+ * The planner asks our hooks while it plans a query.  A hook that finds that a
+ * board knows what a part of the query asks adds a path for a custom scan.  The
+ * scan has the ordinary plan of that part as its child, and runs it whenever the
+ * index cannot answer (answer.c).  A query without a board's table pays for a few
+ * comparisons, and for a look into a hash of the definitions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "optimizer/planner.h"
+
+#include "planner/aggregate.h"
+#include "planner/aggregate_exec.h"
+#include "planner/answer.h"
+#include "planner/hooks.h"
+#include "reads/query.h"
+
+static create_upper_paths_hook_type previous_upper_paths = NULL;
+
+/*
+ * A defining query must not use what it defines: a function runs it because the
+ * index cannot answer.
+ */
+static bool
+enabled(void)
+{
+	return lb_enable_planner && !lb_query_running();
+}
+
+static void
+upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
+			RelOptInfo *output, void *extra)
+{
+	if (previous_upper_paths != NULL)
+		previous_upper_paths(root, stage, input, output, extra);
+	if (stage == UPPERREL_GROUP_AGG && enabled())
+		lb_add_aggregate_path(root, input, output);
+}
+
+void
+lb_planner_init(void)
+{
+	RegisterCustomScanMethods(&lb_aggregate_methods);
+	previous_upper_paths = create_upper_paths_hook;
+	create_upper_paths_hook = upper_paths;
+}

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * match.h
+ *	  The boards of a table in a query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_MATCH_H
+#define LB_MATCH_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#include "boards/definition.h"
+
+/* A table of a query that has boards. */
+typedef struct LbSource
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	Bitmapset  *not_null;		/* columns declared NOT NULL */
+	LbDefinition **defns;		/* those that can have an index, resolved */
+	int			ndefns;
+} LbSource;
+
+/*
+ * Whether a base relation of a query is a table with boards, whose rows the query
+ * reads as a board has them: without a sample, policies or row locks, and not to
+ * write them.  Fills in *source, palloc'd.  The definitions may become stale as
+ * any do, and their memory stays until the end of the transaction.  Can raise what
+ * a catalog lookup can raise.
+ */
+extern bool lb_find_source(PlannerInfo *root, RelOptInfo *rel,
+						   LbSource *source);
+
+/*
+ * What a plan remembers of a board, as a list of integers: by it the executor finds
+ * the definition again.
+ */
+extern List *lb_plan_board(const LbDefinition *defn);
+
+/*
+ * The definition that a plan was made for, resolved, with its partitions; NULL if
+ * it is gone or is another one by now.  Its source is locked, as the executor locks
+ * all tables of a plan.  Can raise what a catalog lookup can raise.
+ */
+extern LbDefinition *lb_planned_defn(const List *board);
+
+#endif							/* LB_MATCH_H */

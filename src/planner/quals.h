@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * quals.h
+ *	  Recognizing what a query asks of a board: columns, and quals.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_QUALS_H
+#define LB_QUALS_H
+
+#include "postgres.h"
+
+#include "planner/match.h"
+
+/* A column of a board as an expression of the query has it. */
+typedef struct LbUse
+{
+	int			column;			/* LbDefinition.columns[] */
+	AttrNumber	attno;
+	Oid			type;			/* its type below domains, or the one that it
+								 * is cast to */
+	bool		cast;			/* it is */
+} LbUse;
+
+/* How a column compares with an operand, or is sorted. */
+typedef struct LbOrder
+{
+	int			strategy;		/* of the type's B-tree operators */
+	Oid			operand;		/* type of the operand */
+} LbOrder;
+
+/*
+ * The quals of a query on a board, by what they are to the board.  Lists are
+ * palloc'd, and their expressions are the query's own.
+ */
+typedef struct LbQuals
+{
+	List	   *clauses;		/* on columns of the key, column first */
+	List	   *conds;			/* a list of integers for each that limits the
+								 * key: see lb_make_cond() */
+	List	   *operands;		/* a list of expressions for each of these */
+	Expr	   *board;			/* the clause on the board column ... */
+	Expr	   *value;			/* ... and what it equals; or NULL */
+	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */
+	Bitmapset  *not_null;		/* columns that are not null in rows that
+								 * satisfy the clauses */
+} LbQuals;
+
+/* Whether an expression is a column of the board, or a cast that keeps its order. */
+extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
+						Node *expr, LbUse *use);
+
+/*
+ * Whether an operator with a column on its left is one of the B-tree operators by
+ * which the board orders the column, and its operand of a type that can be compared
+ * with the index's words.
+ */
+extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
+						  Oid opno, LbOrder *order);
+
+/*
+ * Whether one value of the column at most equals an operand: several integers can be
+ * the same in double precision.
+ */
+extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
+						const LbOrder *order);
+
+/* Whether an expression can be evaluated once for all rows of the table. */
+extern bool lb_is_operand(const LbSource *source, Node *expr);
+
+/*
+ * Sort the quals of a query, RestrictInfos, into *quals.  Returns false if one of
+ * them is no qual on the board's columns by which a range of the board's order
+ * follows.
+ */
+extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
+						  List *restrictinfos, LbQuals *quals);
+
+/*
+ * Whether the rows that satisfy the quals are rows of one board: no column of the
+ * key is null in them, ranked_if is true, and the board is known.  With score_null,
+ * rows whose score is null do not matter.
+ */
+extern bool lb_quals_imply_board(const LbSource *source,
+								 const LbDefinition *defn,
+								 const LbQuals *quals, bool score_null);
+
+/* A qual as range.h takes it: columns first .. first + list_length(types) - 1. */
+extern List *lb_make_cond(int first, int strategy, List *types);
+
+#endif							/* LB_QUALS_H */
