@@ -161,6 +161,8 @@ FROM unnest(ARRAY[
 SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM player WHERE guild = 1',
 	'SELECT count(guild) FROM player',
+	'SELECT count(ctid), count(tableoid) FROM player',
+	'SELECT count(player) FROM player',
 	'SELECT count(*) FROM player WHERE score > 5 AND name LIKE ''a%''',
 	'SELECT count(*) FROM player WHERE score > 5 OR score < 3',
 	'SELECT count(*) FROM player WHERE score <> 5',

@@ -102,6 +102,7 @@ add_count(Match *match, const Aggref *agg)
 		match->score_null = false;
 		if (!IsA(var, Var) || var->varlevelsup != 0 ||
 			var->varno != (int) match->source->rel->relid ||
+			var->varattno <= 0 ||
 			(!bms_is_member(var->varattno, match->source->not_null) &&
 			 !bms_is_member(var->varattno, match->quals.not_null)))
 			return false;
