@@ -43,7 +43,8 @@ extern char *format_va(const char *fmt, va_list args)
 			__attribute__((format(printf, 1, 0)));
 
 /*
- * Connect, and run the settings.  While the server does not accept connections
+ * Connect, and run the settings.  Plain SQL is what the clients compare with, so
+ * plans do not use boards unless the settings say so.  While the server does not accept connections
  * and the time in seconds has not passed, try again.  The caller must check the
  * status of what it gets.
  */

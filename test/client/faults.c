@@ -213,6 +213,14 @@ static const Step steps[] = {
 			"SELECT lb_count('fam:a') = (SELECT count(*) FROM fam WHERE kind = 'a')",
 		"SELECT (SELECT sum(members) FROM lb_histogram(5, 'plain')) = (SELECT count(*) FROM plain)"},
 	NULL},
+	{"plain SQL", READ, NULL,
+		{"SET leaderboard.enable_planner = on",
+			"SELECT (SELECT count(*) FROM plain WHERE score > 5) = (SELECT count(*) FROM plain WHERE score + 0 > 5)",
+			"SELECT bool_and((SELECT count(*) FROM plain q WHERE q.score > p.score) = r - 1) FROM (SELECT score, rank() OVER (ORDER BY score DESC) AS r FROM plain) AS p",
+			"SELECT rank(2.5) WITHIN GROUP (ORDER BY score DESC) = lb_rank_of_score_key('2.5', 'keyed') FROM keyed",
+			"SELECT count(*) = lb_count('fam:a') FROM fam WHERE kind = 'a'",
+		"SELECT (percentile_disc(0.3) WITHIN GROUP (ORDER BY score), max(score)) IS NOT NULL FROM plain WHERE score > 1.5"},
+	NULL},
 	/* The rows are changed by the checking session: see run_step(). */
 	{"old snapshot", READ, NULL,
 		{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) > 0 FROM plain",
@@ -414,10 +422,10 @@ static void
 set_up(void)
 {
 	must("SELECT lb_create_tables()");
-	must("CREATE TABLE plain (id bigint PRIMARY KEY, score bigint, at timestamptz);"
+	must("CREATE TABLE plain (id bigint PRIMARY KEY, score bigint NOT NULL, at timestamptz NOT NULL);"
 		 "INSERT INTO plain SELECT i, i % 9, '2026-01-01' FROM generate_series(1, 60) AS i;"
 		 "SELECT lb_create_board('plain', 'plain', 'id', 'score DESC, at ASC')");
-	must("CREATE TABLE fam (id bigint, kind text, score integer, PRIMARY KEY (kind, id));"
+	must("CREATE TABLE fam (id bigint, kind text, score integer NOT NULL, PRIMARY KEY (kind, id));"
 		 "INSERT INTO fam SELECT i, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, i % 7 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('fam', 'fam', 'id', 'score DESC', 'kind', 'rank')");
 	must("CREATE TABLE parts (id integer PRIMARY KEY, score integer) PARTITION BY RANGE (id);"
@@ -428,7 +436,7 @@ set_up(void)
 	must("CREATE TABLE other (id bigint PRIMARY KEY, score bigint);"
 		 "INSERT INTO other SELECT i, i % 4 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('other', 'other', 'id', 'score DESC')");
-	must("CREATE TABLE keyed (uid uuid, n integer, name text, score numeric(6,2), PRIMARY KEY (uid, n, name));"
+	must("CREATE TABLE keyed (uid uuid, n integer, name text, score numeric(6,2) NOT NULL, PRIMARY KEY (uid, n, name));"
 		 "INSERT INTO keyed SELECT md5((i % 5)::text)::uuid, i % 4, repeat('name ', i), i % 6 / 4.0 FROM generate_series(1, 20) AS i;"
 		 "SELECT lb_create_board('keyed', 'keyed', 'uid, n, name', 'score DESC')");
 	must("INSERT INTO player_scores SELECT i, i * 7 % 31, '2026-01-01' FROM generate_series(1, 20) AS i;"
@@ -583,6 +591,7 @@ run_step(const Step *step, int at, bool warm)
 	/* The session goes on. */
 	PQclear(PQexec(c, "SET leaderboard.fault_at = 0"));
 	PQclear(PQexec(c, "RESET leaderboard.enable_index"));
+	PQclear(PQexec(c, "SET leaderboard.enable_planner = off"));
 	res = PQexec(c, RIGHT_RANKS);
 	if (PQresultStatus(res) != PGRES_TUPLES_OK ||
 		PQgetvalue(res, 0, 0)[0] != 't')

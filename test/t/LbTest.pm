@@ -14,7 +14,8 @@ our @EXPORT = qw(
   stop_writers launcher_pid
 );
 
-# A server that preloads the library, with more settings.
+# A server that preloads the library, with more settings.  Plain SQL is what the
+# tests compare with, so plans do not use boards.
 sub lb_node
 {
 	my ($name, $settings, %init) = @_;
@@ -28,6 +29,7 @@ max_prepared_transactions = 20
 autovacuum_naptime = 5s
 restart_after_crash = on
 log_statement = none
+leaderboard.enable_planner = off
 END
 	$node->append_conf('postgresql.conf', $settings) if defined $settings;
 	return $node;
