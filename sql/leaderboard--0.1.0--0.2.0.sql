@@ -8,7 +8,7 @@
  * of src:
  *
  *	1. boards		lb_board: its index, member, and its triggers
- *	2. reads		lb_rank_json; lb_rank_key and its like
+ *	2. reads		lb_support; lb_rank_json; lb_rank_key and its like
  *	3. service
  *		3.1 windows		lb_window, lb_closed
  *		3.2 submitting	lb_applied, lb_event; lb_submit and its like
@@ -67,13 +67,37 @@ COMMENT ON TRIGGER lb_board_truncated ON @extschema@.lb_board IS
  * ----------------------------------------------------------------
  */
 
+/*
+ * How many rows some functions return, and what they cost, depends on their
+ * arguments.
+ */
+CREATE FUNCTION @extschema@.lb_support(internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'lb_support'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION @extschema@.lb_support(internal) IS
+'planner support of reads: rows and costs';
+
+ALTER FUNCTION @extschema@.lb_top(integer, text, bigint)
+SUPPORT @extschema@.lb_support;
+ALTER FUNCTION @extschema@.lb_top_json(integer, text, bigint)
+SUPPORT @extschema@.lb_support;
+ALTER FUNCTION @extschema@.lb_around(bigint, text, integer)
+SUPPORT @extschema@.lb_support;
+ALTER FUNCTION @extschema@.lb_ranks(bigint[], text, text)
+SUPPORT @extschema@.lb_support;
+ALTER FUNCTION @extschema@.lb_among(bigint[], text)
+SUPPORT @extschema@.lb_support;
+ALTER FUNCTION @extschema@.lb_histogram(integer, text)
+SUPPORT @extschema@.lb_support;
+
 CREATE FUNCTION @extschema@.lb_rank_json(
 	member bigint,
 	board text DEFAULT 'global',
 	radius integer DEFAULT 5)
 RETURNS json
 AS 'MODULE_PATHNAME', 'lb_rank_json'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_rank_json(bigint, text, integer) IS
 'a member with its neighbours as one json object; null if it is not on the board';
 
@@ -128,7 +152,8 @@ CREATE FUNCTION @extschema@.lb_top_key(
 	skip bigint DEFAULT 0)
 RETURNS TABLE (rank bigint, member text, score text)
 AS 'MODULE_PATHNAME', 'lb_top_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_top_key(integer, text, bigint) IS
 'the first n members of a board, after skipping some';
 
@@ -150,7 +175,8 @@ CREATE FUNCTION @extschema@.lb_around_key(
 	radius integer DEFAULT 5)
 RETURNS TABLE (rank bigint, member text, score text)
 AS 'MODULE_PATHNAME', 'lb_around_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 11
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_around_key(text, text, integer) IS
 'a member with its neighbours, up to radius places to either side';
 
@@ -160,7 +186,8 @@ CREATE FUNCTION @extschema@.lb_rank_json_key(
 	radius integer DEFAULT 5)
 RETURNS json
 AS 'MODULE_PATHNAME', 'lb_rank_json_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_rank_json_key(text, text, integer) IS
 'a member with its neighbours as one json object; null if it is not on the board';
 
@@ -199,7 +226,8 @@ CREATE FUNCTION @extschema@.lb_ranks_key(
 	method text DEFAULT NULL)
 RETURNS TABLE (member text, rank bigint, score text)
 AS 'MODULE_PATHNAME', 'lb_ranks_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_ranks_key(text[], text, text) IS
 'rank and score of each member of an array, in its order';
 
@@ -208,7 +236,8 @@ CREATE FUNCTION @extschema@.lb_among_key(
 	board text DEFAULT 'global')
 RETURNS TABLE (place bigint, member text, score text, rank bigint)
 AS 'MODULE_PATHNAME', 'lb_among_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 50
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_among_key(text[], text) IS
 'a board of the members of an array only, with their ranks on the whole board';
 
@@ -217,7 +246,8 @@ CREATE FUNCTION @extschema@.lb_histogram_key(
 	board text DEFAULT 'global')
 RETURNS TABLE (bucket integer, lo text, hi text, members bigint)
 AS 'MODULE_PATHNAME', 'lb_histogram_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 20;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 500 ROWS 20
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_histogram_key(integer, text) IS
 'how many have a score in each of some equal ranges, from worst to best';
 
@@ -810,7 +840,8 @@ CREATE FUNCTION @extschema@.lb_archive_top(
 	season text DEFAULT NULL)
 RETURNS TABLE (rank bigint, member bigint, score bigint)
 AS 'MODULE_PATHNAME', 'lb_archive_top'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_archive_top(text, integer, text) IS
 'the first n of a closed window or season; of a board with seasons, the last one closed';
 
@@ -820,7 +851,8 @@ CREATE FUNCTION @extschema@.lb_archive_top_key(
 	season text DEFAULT NULL)
 RETURNS TABLE (rank bigint, member text, score text)
 AS 'MODULE_PATHNAME', 'lb_archive_top_key'
-LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
+SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_archive_top_key(text, integer, text) IS
 'lb_archive_top() of members and scores of any type, as text';
 

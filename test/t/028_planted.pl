@@ -118,7 +118,7 @@ sub overloads
 			array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ',')
 		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
-		WHERE p.prorettype <> ALL ('{trigger,event_trigger}'::regtype[])});
+		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[])});
 	my $sql = '';
 
 	for my $row (@rows)
@@ -230,7 +230,7 @@ sub calls
 			coalesce(array_to_string(p.proargnames, ','), '')
 		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
-		WHERE p.prorettype <> ALL ('{trigger,event_trigger}'::regtype[]) ORDER BY p.proname COLLATE "C"});
+		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[]) ORDER BY p.proname COLLATE "C"});
 	my %calls;
 
 	for my $row (@rows)

@@ -84,7 +84,7 @@ for my $script (map { slurp_file($_) }
 		my $set = $kind eq 'FUNCTION' ? \%function : \%table;
 
 		$set->{$name} = $done eq 'CREATE';
-		$internal{$name} = 1 if $rest =~ /RETURNS (event_)?trigger/;
+		$internal{$name} = 1 if $rest =~ /RETURNS ((event_)?trigger|internal)\b/;
 	}
 	$internal{$1} = 1 while $script =~ /^FROM \@extschema\@\.(\w+)\(\)/mg;
 }
