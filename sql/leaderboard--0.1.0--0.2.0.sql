@@ -1131,7 +1131,16 @@ RETURNS TABLE (
 	changes bigint,
 	kind text,
 	planned_reads bigint,
-	planned_queries bigint)
+	planned_queries bigint,
+	planned_disabled bigint,
+	planned_recovery bigint,
+	planned_snapshot bigint,
+	planned_building bigint,
+	planned_offline bigint,
+	planned_trigger bigint,
+	planned_own_changes bigint,
+	planned_unsettled bigint,
+	planned_limit bigint)
 AS 'MODULE_PATHNAME', 'lb_stat_boards'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 100;
 COMMENT ON FUNCTION @extschema@.lb_stat_rows() IS
@@ -1143,7 +1152,9 @@ SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
 	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
 	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
 	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind,
-	s.planned_reads, s.planned_queries
+	s.planned_reads, s.planned_queries, s.planned_disabled, s.planned_recovery,
+	s.planned_snapshot, s.planned_building, s.planned_offline, s.planned_trigger,
+	s.planned_own_changes, s.planned_unsettled, s.planned_limit
 FROM @extschema@.lb_stat_rows() s;
 DROP FUNCTION @extschema@.lb_stat_boards();
 
@@ -1175,7 +1186,16 @@ RETURNS TABLE (
 	changes bigint,
 	kind text,
 	planned_reads bigint,
-	planned_queries bigint)
+	planned_queries bigint,
+	planned_disabled bigint,
+	planned_recovery bigint,
+	planned_snapshot bigint,
+	planned_building bigint,
+	planned_offline bigint,
+	planned_trigger bigint,
+	planned_own_changes bigint,
+	planned_unsettled bigint,
+	planned_limit bigint)
 AS 'MODULE_PATHNAME', 'lb_stat'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_stat(text) IS

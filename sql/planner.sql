@@ -13,7 +13,7 @@ CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
 		RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
 	END LOOP;
 END $$;
@@ -65,14 +65,15 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN 'error';
 END $$;
 
--- What EXPLAIN says of the node in another format.
-CREATE FUNCTION explained(query text) RETURNS TABLE (board text, score_cond text, answered_by text, child text) LANGUAGE plpgsql AS $$
+-- What EXPLAIN says of boards in a format.
+CREATE FUNCTION explained(format text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-	plan json;
+	plan text;
 BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
-	plan := plan -> 0 -> 'Plan';
-	RETURN QUERY SELECT plan ->> 'Board', plan ->> 'Score Cond', plan ->> 'Answered by', plan -> 'Plans' -> 0 ->> 'Node Type';
+	FOR plan IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT %s) %s', format, query) LOOP
+		RETURN QUERY SELECT regexp_replace(btrim(line, ' ,'), ' \(actual rows.*', '') FROM regexp_split_to_table(plan, '\n') line
+			WHERE line ~ 'Leaderboard|Board|Score.Cond|Ranked.If|Answered.by';
+	END LOOP;
 END $$;
 
 CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
@@ -95,11 +96,14 @@ ANALYZE player, country_player, speed;
 -- Plans.
 SELECT plan('SELECT count(*) FROM player');
 SELECT plan('SELECT count(*) + 1 AS rank FROM player WHERE 50 < score');
-SELECT plan('SELECT max(score), min(score), count(DISTINCT score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
+SELECT plan('SELECT max(score), min(score), count(score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
 SELECT plan('SELECT id, (SELECT count(*) + 1 FROM player WHERE score > p.score) FROM player p WHERE id = 5');
 SELECT plan('SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5');
 EXPLAIN (VERBOSE, COSTS OFF) SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM player;
-SELECT * FROM explained('SELECT count(*) FROM player WHERE (score, level) > (50, 3)');
+SELECT format, explained(format, 'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5')
+FROM unnest('{text,json,xml,yaml}'::text[]) format;
+SELECT explained('json', 'SELECT count(*) FROM player WHERE (score, level) > (50, 3)');
+SELECT explained('json', 'SELECT id FROM player WHERE id < 0 AND score > (SELECT count(*) FROM player q WHERE q.score > player.score)');
 
 -- What is recognized, and what it returns.
 SELECT query, answered(query), four_ways(query)
@@ -140,6 +144,10 @@ FROM unnest(ARRAY[
 	'SELECT rank(NULL) WITHIN GROUP (ORDER BY score), rank(NULL) WITHIN GROUP (ORDER BY score DESC), cume_dist(NULL) WITHIN GROUP (ORDER BY score NULLS FIRST) FROM player',
 	'SELECT rank(50, NULL) WITHIN GROUP (ORDER BY score, level), rank(50, NULL) WITHIN GROUP (ORDER BY score DESC, level DESC) FROM player',
 	'SELECT percent_rank(1) WITHIN GROUP (ORDER BY score), cume_dist(1) WITHIN GROUP (ORDER BY score), rank(1) WITHIN GROUP (ORDER BY score) FROM player WHERE score > 1000',
+	'SELECT count(*) FILTER (WHERE score > 50), count(*), max(score) FILTER (WHERE score < 50.5), count(DISTINCT score) FILTER (WHERE score > 1000), min(score) FILTER (WHERE score > 1000) FROM player WHERE score > 20',
+	'SELECT count(*) FILTER (WHERE level < 3), count(*) FILTER (WHERE level = 1 AND id > 100), rank(7, 2) WITHIN GROUP (ORDER BY score DESC, level DESC) FILTER (WHERE level > 1) FROM player WHERE score = 7',
+	'SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY score) FILTER (WHERE score < 30), dense_rank(50) WITHIN GROUP (ORDER BY score) FILTER (WHERE score > 10) FROM player HAVING count(*) FILTER (WHERE score = 3) > 2',
+	'SELECT (SELECT count(*) FILTER (WHERE score > p.score) FROM player) FROM player p WHERE id < 4',
 	'SELECT count(*) FROM player HAVING count(*) > 1000',
 	'SELECT count(*) FROM player WHERE score > 90 HAVING max(score) = 99 LIMIT 1',
 	'SELECT * FROM (SELECT count(*) AS n FROM player WHERE score < 3) s WHERE n > 0',
@@ -149,8 +157,11 @@ FROM unnest(ARRAY[
 	'SELECT count(*), min(points) FROM country_player WHERE country = ''XX'' AND ok',
 	'SELECT count(*), min(points) FROM country_player WHERE country = NULL::text || ''x'' AND ok',
 	'SELECT count(*) FROM country_player WHERE country = ''JP'' AND ok AND points > 3.333',
+	'SELECT count(*) FILTER (WHERE ok), max(points) FILTER (WHERE ok AND points < 3) FROM country_player WHERE country = ''JP''',
+	'SELECT count(*) FILTER (WHERE points > 3), max(points) FILTER (WHERE points < 3) FROM country_player WHERE country = ''XX'' AND ok',
 	'SELECT c, (SELECT count(*) FROM country_player WHERE country = c AND ok AND points > 5) FROM unnest(ARRAY[''FR'', ''US'', NULL]) c',
 	'SELECT count(seconds), max(seconds), min(seconds), count(DISTINCT seconds) FROM speed',
+	'SELECT count(*) FILTER (WHERE seconds > 1), count(*) FILTER (WHERE seconds IS NOT NULL), max(seconds) FROM speed',
 	'SELECT count(*) FROM speed WHERE seconds > 1 AND seconds < ''NaN''',
 	'SELECT count(*) FROM speed WHERE seconds = ''NaN'' OR false',
 	'SELECT count(*) FROM speed WHERE seconds >= 2::float4',
@@ -180,6 +191,13 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT max(score + 1) FROM player',
 	'SELECT sum(score), count(*) FROM player',
 	'SELECT count(*) FILTER (WHERE guild = 1) FROM player',
+	'SELECT count(*) FILTER (WHERE false), count(*) FILTER (WHERE level > 2) FROM player',
+	'SELECT count(*) FILTER (WHERE score > 3 OR score < 2) FROM player',
+	'SELECT count(DISTINCT score) FILTER (WHERE level > 2) FROM player WHERE score = 7',
+	'SELECT count(*) FILTER (WHERE country = ''FR'') FROM country_player WHERE ok',
+	'SELECT count(*) FILTER (WHERE country = ''FR'') FROM country_player WHERE country = ''JP'' AND ok',
+	'SELECT count(*) FILTER (WHERE ok), count(*) FROM country_player WHERE country = ''JP''',
+	'SELECT count(*) FILTER (WHERE seconds > 1), count(*) FROM speed',
 	'SELECT percentile_disc(ARRAY[0.5]) WITHIN GROUP (ORDER BY score) FROM player',
 	'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY score) FROM player',
 	'SELECT rank(5, 2) WITHIN GROUP (ORDER BY score, level DESC) FROM player',
@@ -250,6 +268,7 @@ BEGIN
 			PERFORM four_ways(format('SELECT %s FROM player WHERE score %s %s', aggs, op, operand));
 			FOREACH other IN ARRAY '{score > 30,score <= 60.0,"(score, level) < (50, 2)",score = 50,score = 7.0}'::text[] LOOP
 				PERFORM four_ways(format('SELECT count(*), max(score), rank(%3$s) WITHIN GROUP (ORDER BY score), cume_dist(%3$s) WITHIN GROUP (ORDER BY score DESC) FROM player WHERE score %1$s %3$s AND %2$s', op, other, operand));
+				PERFORM four_ways(format('SELECT count(*) FILTER (WHERE score %1$s %3$s), count(*) FILTER (WHERE %2$s AND score %1$s %3$s), max(score) FROM player WHERE %2$s', op, other, operand));
 			END LOOP;
 			PERFORM four_ways(format('SELECT count(*), min(score) FROM player WHERE score = 50 AND level %s %s', op, operand));
 			PERFORM four_ways(format('SELECT count(*), min(seconds), max(seconds), count(DISTINCT seconds) FROM speed WHERE seconds %s %s AND seconds %s 1.3333', op, operand, op));
@@ -327,6 +346,26 @@ SELECT count(*) FROM player WHERE score > 50;
 ROLLBACK;
 SELECT lb_wait_ready();
 
+-- Each cause is counted.
+SELECT lb_stat_reset();
+BEGIN;
+SET LOCAL leaderboard.enable_index = off;
+SELECT answered('SELECT count(*) FROM player WHERE score > 50');
+ROLLBACK;
+BEGIN;
+UPDATE player p SET score = (SELECT count(*) FROM player WHERE score > p.score) WHERE id <= 3;
+ROLLBACK;
+BEGIN;
+SELECT lb_create_board('again', 'large', 'id', 'id');
+SELECT answered('SELECT count(*) FROM large WHERE id > 5');
+ROLLBACK;
+SELECT answered('SELECT max(score) FROM u WHERE flag AND score <= 0');
+SELECT answered('SELECT count(*) FROM country_player WHERE ok AND country = ' || quote_literal(repeat('x', 2000)));
+SELECT count(*) FROM player WHERE score > 50;
+SELECT board, index_reads, query_reads, planned_reads, planned_queries, planned_disabled, planned_recovery, planned_snapshot,
+	planned_building, planned_offline, planned_trigger, planned_own_changes, planned_unsettled, planned_limit
+FROM lb_stat_board WHERE planned_reads + planned_queries > 0 ORDER BY board;
+
 -- Functions that answer by their query do not use the planner's nodes.
 SET leaderboard.enable_index = off;
 SELECT lb_rank(7);
@@ -388,7 +427,6 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT four_ways('SELECT count(*) FROM player WHERE score > 50');
 COMMIT;
 
-SELECT planned_reads > 100 AS planned_reads, planned_queries > 20 AS planned_queries FROM lb_stat_board WHERE board = 'global';
 SELECT * FROM lb_verify();
 DROP TABLE player, country_player, speed, large, parted, u, tx CASCADE;
 DROP OWNED BY lb_reader;

@@ -146,6 +146,16 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 	return list->n < (int) lengthof(list->rows);
 }
 
+static uint64
+sum_causes(const uint64 *counts)
+{
+	uint64		sum = 0;
+
+	for (int i = 0; i < LB_NCAUSES; i++)
+		sum += counts[i];
+	return sum;
+}
+
 /*
  * The function of version 0.1.0 lacks the last columns: the result's
  * description says how many values are put into the row.
@@ -154,9 +164,9 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[26];
-	bool		nulls[26];
-	uint64		queries = 0;
+	Datum		values[35];
+	bool		nulls[35];
+	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 
 	memset(nulls, 0, sizeof(nulls));
@@ -176,15 +186,19 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	nulls[i] = def->build_seconds == 0;
 	values[i++] = Float8GetDatum(def->build_seconds);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
-	for (int j = 0; j < LB_NCAUSES; j++)
-		queries += row->counts[j];
-	values[i++] = Int64GetDatum(queries);
+	values[i++] = Int64GetDatum(sum_causes(row->counts));
 	for (int j = 0; j < LB_NCAUSES; j++)
 		values[i++] = Int64GetDatum(row->counts[j]);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
 	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_READS]);
-	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_QUERIES]);
+	values[i++] = Int64GetDatum(sum_causes(planned));
+	for (int j = 0; j < LB_NCAUSES; j++)
+	{
+		/* The planner knows of policies, so no node finds any. */
+		if (j != LB_CAUSE_ROW_SECURITY)
+			values[i++] = Int64GetDatum(planned[j]);
+	}
 	Assert(i == lengthof(values));
 	tuplestore_putvalues(list->rsinfo->setResult, list->rsinfo->setDesc,
 						 values, nulls);

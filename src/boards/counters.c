@@ -55,7 +55,7 @@ counter_of(LbCause cause, bool planned)
 {
 	if (cause == LB_CAUSE_NONE)
 		return planned ? LB_COUNT_PLANNED_READS : LB_COUNT_INDEX_READS;
-	return planned ? LB_COUNT_PLANNED_QUERIES : (int) cause;
+	return planned ? LB_COUNT_PLANNED_CAUSES + (int) cause : (int) cause;
 }
 
 void

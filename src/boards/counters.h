@@ -13,8 +13,8 @@
 
 /*
  * Count a read of the target: answered by the index (LB_CAUSE_NONE), or by
- * its query, with the cause.  Reads by nodes of plans (planned) are counted apart,
- * without their causes.  shared may be NULL.  Counts in the backend only;
+ * its query, with the cause.  Reads by nodes of plans (planned) are counted apart.
+ * shared may be NULL.  Counts in the backend only;
  * takes the locks of lb_counters_flush() when it has no room for another
  * board.  Can raise only if shared is NULL.
  */

@@ -54,9 +54,10 @@ typedef enum LbCounter
 {
 	LB_COUNT_CHANGES = LB_NCAUSES,	/* rows settled */
 	LB_COUNT_INDEX_READS,
-	LB_COUNT_PLANNED_READS,		/* nodes of plans, answered by the index ... */
-	LB_COUNT_PLANNED_QUERIES,	/* ... or by the plan without it */
-	LB_NCOUNTERS
+	LB_COUNT_PLANNED_READS,		/* by nodes of plans */
+	LB_COUNT_PLANNED_CAUSES,	/* the first of LB_NCAUSES: a node has run the
+								 * plan without the index */
+	LB_NCOUNTERS = LB_COUNT_PLANNED_CAUSES + LB_NCAUSES
 } LbCounter;
 
 #define LB_INLINE_VALUE 64

@@ -44,9 +44,14 @@ typedef struct Match
 	LbQuals		quals;
 	List	   *aggs;			/* lists, see aggregate_exec.h */
 	List	   *operands;		/* a list of expressions for each */
-	bool		score_null;		/* rows whose score is null do not matter to
-								 * any of them */
-	bool		distinct;		/* one counts distinct scores */
+	List	   *filters;		/* LbQuals.conds for each that has a FILTER,
+								 * with those of WHERE, else NIL */
+	List	   *filter_operands;	/* and LbQuals.operands */
+
+	/* While an aggregate is looked at. */
+	LbQuals		rows;			/* the quals of WHERE and FILTER */
+	bool		score_null;		/* rows whose score is null do not matter */
+	bool		distinct;		/* it counts distinct scores */
 } Match;
 
 
@@ -88,23 +93,22 @@ add_count(Match *match, const Aggref *agg)
 	{
 		SortGroupClause *distinct = linitial(agg->aggdistinct);
 
-		match->distinct = true;
+		match->distinct = match->score_null = true;
 		return is_of_score(match, agg, &use) &&
 			lb_find_order(match->defn, &use, distinct->eqop, &order) &&
 			add_agg(match, LB_AGG_COUNT_DISTINCT, false, NIL, NIL);
 	}
-	if (IsA(arg, Const) && !((Const *) arg)->constisnull)
-		match->score_null = false;
-	else if (!is_of_score(match, agg, &use))
+	if (is_of_score(match, agg, &use))
+		match->score_null = true;
+	else if (!IsA(arg, Const) || ((Const *) arg)->constisnull)
 	{
 		const Var  *var = (const Var *) arg;
 
-		match->score_null = false;
 		if (!IsA(var, Var) || var->varlevelsup != 0 ||
 			var->varno != (int) match->source->rel->relid ||
 			var->varattno <= 0 ||
 			(!bms_is_member(var->varattno, match->source->not_null) &&
-			 !bms_is_member(var->varattno, match->quals.not_null)))
+			 !bms_is_member(var->varattno, match->rows.not_null)))
 			return false;
 	}
 	return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
@@ -128,6 +132,7 @@ add_end(Match *match, const Aggref *agg)
 	if (!OidIsValid(sortop) || !is_of_score(match, agg, &use) ||
 		!lb_find_order(match->defn, &use, sortop, &order))
 		return false;
+	match->score_null = true;
 	is_max = order.strategy == BTGreaterStrategyNumber;
 	return add_agg(match,
 				   is_max == lb_score_column(match->defn)->descending ?
@@ -187,6 +192,7 @@ add_ordered(Match *match, const Aggref *agg)
 	switch (agg->aggfnoid)
 	{
 		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
+			match->score_null = true;
 			return sorts_by_key(match, agg, &reverse, &types) &&
 				is_of_score(match, agg, &use) &&
 				lb_is_operand(match->source, linitial(agg->aggdirectargs)) &&
@@ -208,25 +214,20 @@ add_ordered(Match *match, const Aggref *agg)
 		default:
 			return false;
 	}
-	match->score_null = false;
 	return !agg->aggvariadic && sorts_by_key(match, agg, &reverse, &types) &&
 		(kind != LB_AGG_DENSE_RANK || list_length(agg->args) == 1) &&
 		lb_is_operand(match->source, (Node *) agg->aggdirectargs) &&
 		add_agg(match, kind, reverse, types, agg->aggdirectargs);
 }
 
+/* One of the aggregates that a board answers, whatever its rows are. */
 static bool
-add_aggref(Match *match, const Aggref *agg)
+add_kind(Match *match, const Aggref *agg)
 {
-	if (agg->agglevelsup != 0 || agg->aggfilter != NULL)
-		return false;
 	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
 		return add_ordered(match, agg);
 	if (agg->aggfnoid == F_COUNT_)
-	{
-		match->score_null = false;
 		return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
-	}
 	return agg->aggfnoid == F_COUNT_ANY ? add_count(match, agg) :
 		add_end(match, agg);
 }
@@ -247,6 +248,34 @@ limits_score_only(const List *conds)
 	return true;
 }
 
+/*
+ * Whether a board answers an aggregate.  With FILTER, the aggregate has a range of
+ * its own in the board of the query.
+ */
+static bool
+add_aggref(Match *match, const Aggref *agg)
+{
+	const LbSource *source = match->source;
+	bool		filter = agg->aggfilter != NULL;
+	List	   *clauses = source->rel->baserestrictinfo;
+
+	if (filter)
+		clauses = list_concat_copy(clauses, make_ands_implicit(agg->aggfilter));
+	match->score_null = match->distinct = false;
+	if (agg->agglevelsup != 0 ||
+		!lb_sort_quals(source, match->defn, clauses, &match->rows) ||
+		!equal(match->rows.board, match->quals.board) ||
+		!add_kind(match, agg))
+		return false;
+	match->filters = lappend(match->filters,
+							 filter ? match->rows.conds : NIL);
+	match->filter_operands = lappend(match->filter_operands,
+									 filter ? match->rows.operands : NIL);
+	return lb_quals_imply_board(source, match->defn, &match->rows,
+								match->score_null) &&
+		(!match->distinct || limits_score_only(match->rows.conds));
+}
+
 /* Whether a board answers all aggregates of a query. */
 static bool
 match_board(Match *match, const LbSource *source, const LbDefinition *defn,
@@ -257,7 +286,6 @@ match_board(Match *match, const LbSource *source, const LbDefinition *defn,
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	match->score_null = true;
 	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals))
 		return false;
@@ -266,9 +294,7 @@ match_board(Match *match, const LbSource *source, const LbDefinition *defn,
 		if (!IsA(lfirst(lc), Aggref) || !add_aggref(match, lfirst(lc)))
 			return false;
 	}
-	return lb_quals_imply_board(source, defn, &match->quals,
-								match->score_null) &&
-		(!match->distinct || limits_score_only(match->quals.conds));
+	return true;
 }
 
 
@@ -353,8 +379,10 @@ add_path_for(const LbSource *source, const Match *match, List *aggrefs,
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	exprs = lappend(exprs, copyObject(match->operands));
+	exprs = lappend(exprs, copyObject(match->filter_operands));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private, match->aggs);
+	private = lappend(private, match->filters);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = grouped;
 	path->path.pathtarget = grouped->reltarget;

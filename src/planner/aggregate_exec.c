@@ -4,9 +4,10 @@
  *	  Aggregates over a board, or over a range of it: the node.
  *
  * All aggregates of a node are answered under one hold of the lock, from one view.
- * The range is the places before .. upto - 1 of the board's order.  A count of them
- * is the difference, and a percentile the score of one of them.  A hypothetical row
- * has a place in the order, and so ranks as many rows of the range as are before it.
+ * The range is the places before .. upto - 1 of the board's order; an aggregate with
+ * FILTER has a range of its own.  A count of them is the difference, and a percentile
+ * the score of one of them.  A hypothetical row has a place in the order, and so
+ * ranks as many rows of the range as are before it.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +29,11 @@ typedef struct Asked
 	bool		reverse;
 	bool		nulls_first[LB_MAX_KEY_COLUMNS];
 	LbOperands	operands;
+	int			nconds;			/* with FILTER: of its own range */
+	LbCond	   *conds;
 
 	/* For a scan: what the operands are, and the result. */
+	LbRange		range;			/* with FILTER */
 	double		fraction;
 	LbPlace		place;			/* also where a null is */
 	bool		isnull;
@@ -116,6 +120,8 @@ evaluate(AggNode *node, const LbDefinition *defn)
 		Asked	   *agg = &node->aggs[i];
 
 		agg->isnull = false;
+		if (agg->nconds > 0)
+			lb_find_range(defn, agg->conds, agg->nconds, context, &agg->range);
 		if (agg->kind == LB_AGG_PERCENTILE_DISC)
 		{
 			if (!evaluate_fraction(agg, context))
@@ -242,24 +248,42 @@ take(const Rows *rows, Asked *agg)
 	}
 }
 
+static Rows
+rows_in(const LbDefinition *defn, const LbView *view, const LbRange *range)
+{
+	Rows		rows = {
+		.view = view,
+		.range = range,
+		.descending = lb_score_column(defn)->descending
+	};
+
+	if (view != NULL && lb_bound_cmp(&range->low, &range->high) < 0)
+	{
+		rows.before = lb_count_before(view, &range->low);
+		rows.upto = lb_count_before(view, &range->high);
+	}
+	return rows;
+}
+
 /* Fill in all results.  Under the lock, unless view is NULL. */
 static void
 take_all(AggNode *node, const LbDefinition *defn, const LbView *view)
 {
-	Rows		rows = {
-		.view = view,
-		.range = &node->range,
-		.descending = lb_score_column(defn)->descending
-	};
+	Rows		rows = rows_in(defn, view, &node->range);
 
-	if (view != NULL &&
-		lb_bound_cmp(&node->range.low, &node->range.high) < 0)
-	{
-		rows.before = lb_count_before(view, &node->range.low);
-		rows.upto = lb_count_before(view, &node->range.high);
-	}
 	for (int i = 0; i < node->naggs; i++)
-		take(&rows, &node->aggs[i]);
+	{
+		Asked	   *agg = &node->aggs[i];
+
+		if (agg->nconds > 0)
+		{
+			Rows		filtered = rows_in(defn, view, &agg->range);
+
+			take(&filtered, agg);
+		}
+		else
+			take(&rows, agg);
+	}
 }
 
 /* Whether all scores are certainly what the rows have, and not -0 instead of 0. */
@@ -403,6 +427,9 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	const List *conds = list_nth(scan->custom_private, LB_AGG_CONDS);
 	const List *aggs = list_nth(scan->custom_private, LB_AGG_AGGS);
 	const List *operands = list_nth(scan->custom_exprs, LB_AGG_AGG_OPERANDS);
+	const List *filters = list_nth(scan->custom_private, LB_AGG_FILTERS);
+	const List *filter_operands = list_nth(scan->custom_exprs,
+										   LB_AGG_FILTER_OPERANDS);
 
 	lb_answer_begin(css, estate, eflags);
 	node->nconds = list_length(conds);
@@ -412,11 +439,15 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 	node->aggs = palloc0(node->naggs * sizeof(Asked));
 	for (int i = 0; i < node->naggs; i++)
 	{
-		init_agg(&node->aggs[i], list_nth(aggs, i), list_nth(operands, i),
-				 &css->ss.ps);
+		Asked	   *agg = &node->aggs[i];
+
+		init_agg(agg, list_nth(aggs, i), list_nth(operands, i), &css->ss.ps);
+		agg->nconds = list_length(list_nth(filters, i));
+		agg->conds = lb_init_conds(list_nth(filters, i),
+								   list_nth(filter_operands, i), &css->ss.ps);
 		node->distinct = node->distinct ||
-			node->aggs[i].kind == LB_AGG_COUNT_DISTINCT ||
-			node->aggs[i].kind == LB_AGG_DENSE_RANK;
+			agg->kind == LB_AGG_COUNT_DISTINCT ||
+			agg->kind == LB_AGG_DENSE_RANK;
 	}
 }
 

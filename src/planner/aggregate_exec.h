@@ -44,8 +44,11 @@ enum
 {
 	LB_AGG_CONDS = 2,			/* in custom_private: lb_make_cond() each */
 	LB_AGG_AGGS,
+	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:
+								 * the quals of its rows, if it has FILTER */
 	LB_AGG_COND_OPERANDS = 4,	/* in custom_exprs */
-	LB_AGG_AGG_OPERANDS
+	LB_AGG_AGG_OPERANDS,
+	LB_AGG_FILTER_OPERANDS
 };
 
 /* The node. */

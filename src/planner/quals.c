@@ -364,17 +364,22 @@ is_range(const LbDefinition *defn, const LbQuals *quals)
 
 bool
 lb_sort_quals(const LbSource *source, const LbDefinition *defn,
-			  List *restrictinfos, LbQuals *quals)
+			  List *clauses, LbQuals *quals)
 {
 	ListCell   *lc;
 
 	memset(quals, 0, sizeof(LbQuals));
-	foreach(lc, restrictinfos)
+	foreach(lc, clauses)
 	{
-		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+		Expr	   *clause = (Expr *) lfirst(lc);
 
-		if (info->pseudoconstant ||
-			!add_qual(source, defn, info->clause, quals))
+		if (IsA(clause, RestrictInfo))
+		{
+			if (((RestrictInfo *) clause)->pseudoconstant)
+				return false;
+			clause = ((RestrictInfo *) clause)->clause;
+		}
+		if (!add_qual(source, defn, clause, quals))
 			return false;
 	}
 	return is_range(defn, quals);

@@ -69,12 +69,12 @@ extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
 extern bool lb_is_operand(const LbSource *source, Node *expr);
 
 /*
- * Sort the quals of a query, RestrictInfos, into *quals.  Returns false if one of
- * them is no qual on the board's columns by which a range of the board's order
- * follows.
+ * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns false
+ * if one of them is no qual on the board's columns by which a range of the board's
+ * order follows.
  */
 extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
-						  List *restrictinfos, LbQuals *quals);
+						  List *clauses, LbQuals *quals);
 
 /*
  * Whether the rows that satisfy the quals are rows of one board: no column of the
