@@ -37,7 +37,11 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'build_total', 'build_seconds', 'index_reads', 'query_reads',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
-	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind']);
+	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind',
+	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_recovery',
+	'planned_snapshot', 'planned_building', 'planned_offline',
+	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
+	'planned_limit']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
