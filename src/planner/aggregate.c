@@ -263,7 +263,7 @@ add_aggref(Match *match, const Aggref *agg)
 		clauses = list_concat_copy(clauses, make_ands_implicit(agg->aggfilter));
 	match->score_null = match->distinct = false;
 	if (agg->agglevelsup != 0 ||
-		!lb_sort_quals(source, match->defn, clauses, &match->rows) ||
+		!lb_sort_quals(source, match->defn, clauses, &match->rows, NULL) ||
 		!equal(match->rows.board, match->quals.board) ||
 		!add_kind(match, agg))
 		return false;
@@ -287,7 +287,7 @@ match_board(Match *match, const LbSource *source, const LbDefinition *defn,
 	match->source = source;
 	match->defn = defn;
 	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
-					   &match->quals))
+					   &match->quals, NULL))
 		return false;
 	foreach(lc, aggrefs)
 	{
@@ -421,7 +421,8 @@ lb_add_aggregate_path(PlannerInfo *root, RelOptInfo *input,
 
 	if (!query->hasAggs || query->groupClause != NIL ||
 		query->groupingSets != NIL || grouped->pathlist == NIL ||
-		IS_DUMMY_REL(input) || !lb_find_source(root, input, &source))
+		input->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input) ||
+		!lb_find_source(root, input, &source))
 		return;
 	aggrefs = find_aggregates(root, grouped);
 	for (int i = 0; aggrefs != NIL && i < source.ndefns; i++)

@@ -142,6 +142,13 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 	}
 	a->eflags = eflags;
 
+	/*
+	 * UPDATE ... WHERE CURRENT OF a cursor must not take the node's row for
+	 * one of the table.
+	 */
+	a->table = node->ss.ss_currentRelation;
+	node->ss.ss_currentRelation = NULL;
+
 	/* The child's slots are not of the kind of our own. */
 	node->ss.ps.resultopsset = true;
 	node->ss.ps.resultopsfixed = false;
@@ -214,6 +221,7 @@ find_value(LbAnswer *a)
 		value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext, &isnull);
 		if (isnull || !convert_value(column, a->value_type, &value))
 			return false;
+		a->board_value = value;
 		column->type->value(column, value, &target->value, a->room);
 		target->hash = lb_value_hash(&target->value);
 	}
@@ -242,6 +250,13 @@ lb_answer_refuse_locked(LbAnswer *a, LbCause cause)
 	lb_access_release(&a->access);
 	lb_access_fall_back(&a->access, cause);
 	lb_answer_refuse(a, cause);
+}
+
+void
+lb_answer_retract(LbAnswer *a, LbCause cause)
+{
+	a->by_index--;
+	run_child(a, cause);
 }
 
 const LbDefinition *
@@ -325,9 +340,9 @@ static const char *const cause_names[LB_NCAUSES] = {
 	[LB_CAUSE_LIMIT] = "limit"
 };
 
-static void
-explain_exprs(const LbAnswer *a, const char *label, int exprs,
-			  List *ancestors, ExplainState *es)
+void
+lb_answer_explain_exprs(const LbAnswer *a, const char *label, int exprs,
+						List *ancestors, ExplainState *es)
 {
 	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
 	List	   *clauses = list_nth(scan->custom_exprs, exprs);
@@ -373,9 +388,9 @@ lb_answer_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (defn != NULL)
 		ExplainPropertyText("Board", defn->name, es);
-	explain_exprs(a, "Board Cond", LB_EXPRS_BOARD, ancestors, es);
-	explain_exprs(a, "Score Cond", LB_EXPRS_CLAUSES, ancestors, es);
-	explain_exprs(a, "Ranked If", LB_EXPRS_RANKED_IF, ancestors, es);
+	lb_answer_explain_exprs(a, "Board Cond", LB_EXPRS_BOARD, ancestors, es);
+	lb_answer_explain_exprs(a, "Score Cond", LB_EXPRS_CLAUSES, ancestors, es);
+	lb_answer_explain_exprs(a, "Ranked If", LB_EXPRS_RANKED_IF, ancestors, es);
 	if (es->analyze)
 		explain_answers(a, es);
 }

@@ -54,9 +54,12 @@ enum
 typedef struct LbAnswer
 {
 	CustomScanState css;
+	Relation	table;
 	const List *board;
 	Oid			value_type;
 	ExprState  *value;			/* of the board column, or NULL */
+	Datum		board_value;	/* the same, for a scan: of the column's type,
+								 * in the expression context's memory */
 	int			eflags;
 	LbAccess	access;
 	char		room[LB_VALUE_ROOM];	/* for the value */
@@ -90,6 +93,11 @@ extern void lb_answer_rescan(CustomScanState *node);
 extern void lb_answer_explain(CustomScanState *node, List *ancestors,
 							  ExplainState *es);
 
+/* A line of EXPLAIN for one of the lists of custom_exprs; none if it is empty. */
+extern void lb_answer_explain_exprs(const LbAnswer *a, const char *label,
+									int exprs, List *ancestors,
+									ExplainState *es);
+
 /*
  * Prepare a scan, in the per-tuple memory of the node's expression context.  Returns
  * the definition, by which the node evaluates its operands, or NULL if the node must
@@ -114,6 +122,12 @@ extern void lb_answer_unlock(LbAnswer *a);
  */
 extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
+
+/*
+ * The node finds out after lb_answer_unlock() that it must run its child.  The read
+ * has been counted already.
+ */
+extern void lb_answer_retract(LbAnswer *a, LbCause cause);
 
 /* The scan's answer is that the board has no rows, without a look at it. */
 static inline void

@@ -13,15 +13,21 @@
  */
 #include "postgres.h"
 
+#include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
 #include "planner/aggregate.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
 #include "planner/hooks.h"
+#include "planner/page.h"
+#include "planner/page_exec.h"
+#include "planner/scan.h"
+#include "planner/scan_exec.h"
 #include "reads/query.h"
 
 static create_upper_paths_hook_type previous_upper_paths = NULL;
+static set_rel_pathlist_hook_type previous_rel_pathlist = NULL;
 
 /*
  * A defining query must not use what it defines: a function runs it because the
@@ -41,12 +47,28 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
 		previous_upper_paths(root, stage, input, output, extra);
 	if (stage == UPPERREL_GROUP_AGG && enabled())
 		lb_add_aggregate_path(root, input, output);
+	if (stage == UPPERREL_FINAL && enabled())
+		lb_add_page_path(root, output, (const FinalPathExtraData *) extra);
+}
+
+static void
+rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti,
+			 RangeTblEntry *rte)
+{
+	if (previous_rel_pathlist != NULL)
+		previous_rel_pathlist(root, rel, rti, rte);
+	if (enabled())
+		lb_add_scan_paths(root, rel);
 }
 
 void
 lb_planner_init(void)
 {
 	RegisterCustomScanMethods(&lb_aggregate_methods);
+	RegisterCustomScanMethods(&lb_page_methods);
+	RegisterCustomScanMethods(&lb_scan_methods);
 	previous_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = upper_paths;
+	previous_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = rel_pathlist;
 }

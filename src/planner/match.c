@@ -34,7 +34,7 @@ reads_plainly(const PlannerInfo *root, const RelOptInfo *rel,
 	return rte->inh == (rte->relkind == RELKIND_PARTITIONED_TABLE) &&
 		rte->tablesample == NULL && rte->securityQuals == NIL &&
 		root->rowMarks == NIL &&
-		rel->relid != (Index) root->parse->resultRelation;
+		!bms_is_member(rel->relid, root->all_result_relids);
 }
 
 static Bitmapset *
@@ -61,7 +61,7 @@ lb_find_source(PlannerInfo *root, RelOptInfo *rel, LbSource *source)
 	LbDefinition **defns;
 	int			n;
 
-	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION)
+	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION)
 		return false;
 	rte = planner_rt_fetch(rel->relid, root);
 	if (!reads_plainly(root, rel, rte))

@@ -25,7 +25,7 @@ typedef struct LbSource
 } LbSource;
 
 /*
- * Whether a base relation of a query is a table with boards, whose rows the query
+ * Whether a base relation of a query, or a member of one, is a table with boards, whose rows the query
  * reads as a board has them: without a sample, policies or row locks, and not to
  * write them.  Fills in *source, palloc'd.  The definitions may become stale as
  * any do, and their memory stays until the end of the transaction.  Can raise what

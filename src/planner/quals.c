@@ -339,9 +339,8 @@ add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
  * another type may equal several scores.
  */
 static bool
-is_range(const LbDefinition *defn, const LbQuals *quals)
+is_range(const LbDefinition *defn, LbQuals *quals)
 {
-	int			nequal = 0;
 	ListCell   *lc;
 
 	foreach(lc, quals->conds)
@@ -351,20 +350,21 @@ is_range(const LbDefinition *defn, const LbQuals *quals)
 		int			last = first + list_length(cond) - 3;
 		Oid			operand = (Oid) list_nth_int(cond, 2);
 
-		if (first > nequal)
+		if (first > quals->nequal)
 			return false;
 		if (last > 0 && lb_shape_varies(&defn->shape))
 			return false;
-		if (first == nequal && lsecond_int(cond) == BTEqualStrategyNumber &&
+		if (first == quals->nequal &&
+			lsecond_int(cond) == BTEqualStrategyNumber &&
 			(!is_integer(defn->columns[first].oid) || !is_float(operand)))
-			nequal++;
+			quals->nequal++;
 	}
 	return true;
 }
 
 bool
 lb_sort_quals(const LbSource *source, const LbDefinition *defn,
-			  List *clauses, LbQuals *quals)
+			  List *clauses, LbQuals *quals, List **others)
 {
 	ListCell   *lc;
 
@@ -379,8 +379,11 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 				return false;
 			clause = ((RestrictInfo *) clause)->clause;
 		}
-		if (!add_qual(source, defn, clause, quals))
+		if (add_qual(source, defn, clause, quals))
+			continue;
+		if (others == NULL)
 			return false;
+		*others = lappend(*others, lfirst(lc));
 	}
 	return is_range(defn, quals);
 }

@@ -39,6 +39,8 @@ typedef struct LbQuals
 	List	   *conds;			/* a list of integers for each that limits the
 								 * key: see lb_make_cond() */
 	List	   *operands;		/* a list of expressions for each of these */
+	int			nequal;			/* first columns of the key that equal an
+								 * operand each */
 	Expr	   *board;			/* the clause on the board column ... */
 	Expr	   *value;			/* ... and what it equals; or NULL */
 	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */
@@ -71,10 +73,10 @@ extern bool lb_is_operand(const LbSource *source, Node *expr);
 /*
  * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns false
  * if one of them is no qual on the board's columns by which a range of the board's
- * order follows.
+ * order follows.  With others, those on other columns are added to that list instead.
  */
 extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
-						  List *clauses, LbQuals *quals);
+						  List *clauses, LbQuals *quals, List **others);
 
 /*
  * Whether the rows that satisfy the quals are rows of one board: no column of the

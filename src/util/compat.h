@@ -93,6 +93,29 @@
 #define LB_ROW_STRATEGY(row) ((int) (row)->rctype)
 #endif
 
+#if PG_VERSION_NUM >= 180000
+#define LB_PATHKEY_STRATEGY(key) ((int) (key)->pk_cmptype)
+#else
+#define LB_PATHKEY_STRATEGY(key) ((key)->pk_strategy)
+#endif
+
+/* Version 16 knows by itself what outer joins make null. */
+#if PG_VERSION_NUM >= 160000
+#define LB_EXPRESSION_PATHKEY(root, expr, op, relids) \
+	build_expression_pathkey(root, expr, op, relids, false)
+#else
+#define LB_EXPRESSION_PATHKEY(root, expr, op, relids) \
+	build_expression_pathkey(root, expr, NULL, op, relids, false)
+#endif
+
+/* Version 18 asks the locale. */
+#if PG_VERSION_NUM >= 180000
+#define LB_COLLATES_BYTES(collation) \
+	(pg_newlocale_from_collation(collation)->collate_is_c)
+#else
+#define LB_COLLATES_BYTES(collation) lc_collate_is_c(collation)
+#endif
+
 /* Version 18 counts the disabled nodes of a path apart from its cost. */
 #if PG_VERSION_NUM >= 180000
 #define LB_CHEAPER(a, b) \

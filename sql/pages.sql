@@ -1,0 +1,360 @@
+--
+-- Plain SQL that the planner answers by boards: pages
+--
+
+-- How a query is planned.
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+
+-- What answers a query, and nothing if no board has a part in it.
+CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	answer text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line LIKE '%Answered by:%' THEN
+			answer := answer || substring(line FROM 'Answered by: (.*)');
+		END IF;
+	END LOOP;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+
+-- The result of a query, as JSON, with a setting of each kind; or its error.
+CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	PERFORM set_config('leaderboard.enable_planner', planner, true),
+		set_config('leaderboard.planner_child', child, true);
+	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+
+-- Run a query without boards, by the index, by the child, and by the index with a
+-- child that is initialized at once.  All results are the same.
+CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plain text := result(query, 'off', 'off');
+	way text;
+BEGIN
+	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
+		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
+			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
+				result(query, 'on', way), plain;
+		END IF;
+	END LOOP;
+	PERFORM set_config('leaderboard.enable_planner', 'on', true),
+		set_config('leaderboard.planner_child', 'off', true);
+	RETURN coalesce(plain, 'no rows');
+END $$;
+
+-- A query over player whose order leaves rows open: the columns that it sorts by are
+-- the same in all ways, and its rows are different rows of the table.
+CREATE FUNCTION valid(query text, keys text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	good boolean;
+BEGIN
+	EXECUTE format('SELECT coalesce(count(*) = count(DISTINCT q.id) AND bool_and(q = p), true) FROM (%s) q LEFT JOIN player p ON p.id = q.id', query) INTO good;
+	IF NOT good THEN
+		RAISE EXCEPTION '% has rows that are not in the table', query;
+	END IF;
+	RETURN four_ways(format('SELECT %s FROM (%s) q', keys, query));
+END $$;
+
+CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
+	name text, guild int);
+INSERT INTO player SELECT i, i * 7919 % 1000, i % 5, 'player ' || i, nullif(i % 3, 0)
+FROM generate_series(1, 20000) i;
+SELECT lb_create_board('global', 'player', 'id', 'score DESC, level DESC');
+CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points numeric(8,2) NOT NULL,
+	ok boolean NOT NULL DEFAULT true);
+INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i * 7919 % 4001 / 4.0, i % 11 <> 0
+FROM generate_series(1, 20000) i;
+SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+SELECT lb_wait_ready();
+ANALYZE player, country_player;
+
+-- Plans.
+SELECT plan('SELECT * FROM player ORDER BY score DESC LIMIT 20 OFFSET 9000');
+SELECT plan('SELECT id, score + 1 FROM player ORDER BY score, level FETCH FIRST 3 ROWS WITH TIES');
+SELECT plan('SELECT * FROM player WHERE (score, level) < (500, 3) ORDER BY score DESC, level DESC LIMIT 20');
+SELECT plan('SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points LIMIT 10 OFFSET 1000');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM player ORDER BY score DESC LIMIT 2 OFFSET 9000;
+EXPLAIN (FORMAT JSON, COSTS OFF) SELECT id FROM player ORDER BY score OFFSET 19990;
+
+-- What is recognized, where the query's order leaves nothing open ...
+SELECT query, answered(query), four_ways(query)
+FROM unnest(ARRAY[
+	'SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT * FROM player ORDER BY score, level, id DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id, name LIMIT 3 OFFSET 9000',
+	'SELECT id, upper(name) AS name, score * 2 FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 19998',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id OFFSET 19997',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 20000',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9223372036854775807',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT NULL OFFSET 19999',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET (SELECT 9000)',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 0',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT -1 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET (SELECT -1)',
+	'SELECT id FROM player WHERE score < 500 ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 100',
+	'SELECT id FROM player WHERE score < 500.5 AND score > 480 ORDER BY score, level, id DESC LIMIT 3 OFFSET 100',
+	'SELECT id FROM player WHERE score = 480 ORDER BY level DESC, id LIMIT 3 OFFSET 10',
+	'SELECT id FROM player WHERE score = 480 AND level = 0 ORDER BY id DESC LIMIT 3 OFFSET 10',
+	'SELECT id FROM player WHERE score = 480 ORDER BY score, level, id DESC LIMIT 3 OFFSET 10',
+	'SELECT id FROM player WHERE (score, level) < (480, 3) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE (score, level) > (480, 3) ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id FROM player WHERE score < NULL ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id FROM player WHERE score > 5000 ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points, id LIMIT 3 OFFSET 1000',
+	'SELECT id, points FROM country_player WHERE country = ''JP'' AND ok AND points > 100.125 ORDER BY country, points DESC, id DESC LIMIT 3 OFFSET 1000',
+	'SELECT id, points FROM country_player WHERE country = ''XX'' AND ok ORDER BY points, id LIMIT 3',
+	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''US'', NULL]) c, LATERAL (SELECT id FROM country_player WHERE country = c AND ok ORDER BY points DESC, id DESC LIMIT 2) p',
+	'SELECT p.id, (SELECT q.id FROM player q WHERE (q.score, q.level) < (p.score, p.level) ORDER BY score DESC, level DESC, id LIMIT 1) FROM player p WHERE id < 4',
+	'SELECT id, (SELECT count(*) FROM player q WHERE q.score > p.score) FROM player p ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'WITH page AS MATERIALIZED (SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 50) SELECT * FROM page a JOIN page b USING (id)',
+	'(SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2) UNION ALL (SELECT id FROM player ORDER BY score, level, id DESC LIMIT 2)',
+	'SELECT p FROM player p ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 9000'
+]) query;
+
+-- ... and where it does: with ties, rows are the same, and in another order.
+SELECT query, answered(query), length(valid(query, keys))
+FROM (VALUES
+	('SELECT * FROM player ORDER BY score DESC LIMIT 30 OFFSET 9000', 'score'),
+	('SELECT * FROM player ORDER BY score DESC, level DESC LIMIT 30 OFFSET 8990', 'score, level'),
+	('SELECT * FROM player ORDER BY score, level LIMIT 30 OFFSET 8990', 'score, level'),
+	('SELECT * FROM player ORDER BY score LIMIT 2500 OFFSET 8990', 'score'),
+	('SELECT * FROM player WHERE score < 500 ORDER BY score LIMIT 30 OFFSET 1000', 'score')
+) v (query, keys);
+SELECT query, answered(query), length(four_ways(format('SELECT count(*), sum(id), min(id), max(id) FROM (%s) q', query)))
+FROM unnest(ARRAY[
+	'SELECT * FROM player ORDER BY score DESC FETCH FIRST 30 ROWS WITH TIES',
+	'SELECT * FROM player ORDER BY score FETCH FIRST 30 ROWS WITH TIES',
+	'SELECT * FROM player ORDER BY score, level, id DESC OFFSET 9000 FETCH FIRST 1 ROWS WITH TIES',
+	'SELECT * FROM player WHERE score = 480 ORDER BY level OFFSET 0 FETCH FIRST 5 ROWS WITH TIES',
+	'SELECT * FROM player WHERE score < 480 AND score > 478 ORDER BY score DESC FETCH FIRST 5 ROWS WITH TIES',
+	'SELECT * FROM player WHERE (score, level, id) < (480, 0, 30) ORDER BY score DESC FETCH FIRST 5 ROWS WITH TIES',
+	'SELECT * FROM player ORDER BY score DESC FETCH FIRST 0 ROWS WITH TIES'
+]) query;
+
+-- Behind an offset among rows that tie, even these can differ, but not their number.
+SELECT query, answered(query), four_ways(format('SELECT count(*), min(score), max(score), min(level) FROM (%s) q', query))
+FROM unnest(ARRAY[
+	'SELECT * FROM player ORDER BY score DESC OFFSET 43 FETCH FIRST 1 ROWS WITH TIES',
+	'SELECT * FROM player ORDER BY score DESC, level DESC OFFSET 9003 FETCH FIRST 1 ROWS WITH TIES',
+	'SELECT * FROM player WHERE score <= 600 ORDER BY score OFFSET 9003 FETCH FIRST 20 ROWS WITH TIES',
+	'SELECT * FROM player ORDER BY score OFFSET 19990 FETCH FIRST 30 ROWS WITH TIES'
+]) query;
+
+-- What is not.
+SELECT query, answered(query) FROM unnest(ARRAY[
+	'SELECT id FROM player LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY id LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY level DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, level LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, level DESC, id DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score + 1 LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score DESC, name LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE guild = 1 ORDER BY score LIMIT 3 OFFSET 3000',
+	'SELECT id, random() < 2 FROM player ORDER BY score LIMIT 3 OFFSET 9000',
+	'SELECT id, ctid FROM player ORDER BY score LIMIT 3 OFFSET 9000',
+	'SELECT DISTINCT score FROM player ORDER BY score LIMIT 3 OFFSET 900',
+	'SELECT score, count(*) FROM player GROUP BY score ORDER BY score LIMIT 3 OFFSET 900',
+	'SELECT id FROM player ORDER BY score LIMIT (random() * 0)::int + 3 OFFSET 9000',
+	'SELECT id FROM player ORDER BY score LIMIT 3 OFFSET 9000 FOR UPDATE',
+	'SELECT id FROM player TABLESAMPLE bernoulli (100) ORDER BY score LIMIT 3 OFFSET 9000',
+	'SELECT p.id FROM player p JOIN country_player USING (id) ORDER BY score LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player UNION ALL SELECT id FROM country_player ORDER BY 1 LIMIT 3',
+	'SELECT id FROM country_player ORDER BY points LIMIT 3 OFFSET 9000',
+	'SELECT id FROM country_player WHERE country = ''FR'' ORDER BY points LIMIT 3 OFFSET 3000',
+	'SELECT id FROM country_player WHERE ok ORDER BY points LIMIT 3 OFFSET 3000',
+	'SELECT id FROM country_player WHERE country > ''FR'' AND ok ORDER BY points LIMIT 3 OFFSET 3000',
+	'SELECT id FROM player ORDER BY score LIMIT 20000'
+]) query;
+
+-- Keys of several columns, texts, and floating point.
+CREATE TABLE u (guild uuid, name text COLLATE "C", score float8 NOT NULL, flag boolean NOT NULL, gone int, PRIMARY KEY (flag, name, guild));
+INSERT INTO u SELECT md5((i % 100)::text)::uuid, 'n' || repeat('x', i % 40) || i, CASE i % 30 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-0' WHEN 3 THEN '0' ELSE i % 1301 / 3.0::float8 END, i % 2 = 0, i
+FROM generate_series(1, 5000) i;
+ALTER TABLE u DROP gone;
+ALTER TABLE u ADD late int DEFAULT 7;
+SELECT lb_create_board('u', 'u', 'guild, name', 'score DESC', board_column => 'flag');
+CREATE TABLE tx (name varchar(40) COLLATE "C" PRIMARY KEY, title text NOT NULL, day date NOT NULL);
+INSERT INTO tx SELECT 'name ' || i, 'title ' || i % 9, '2026-01-01'::date + i % 40 FROM generate_series(1, 5000) i;
+SELECT lb_create_board('tx', 'tx', 'name', 'day, title DESC');
+SELECT lb_wait_ready();
+ANALYZE u, tx;
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM u WHERE flag ORDER BY score DESC, guild, name LIMIT 2 OFFSET 1700',
+	'SELECT * FROM u WHERE flag ORDER BY score, guild DESC, name DESC LIMIT 2 OFFSET 2300',
+	'SELECT name, score FROM u WHERE NOT flag AND score < ''NaN'' ORDER BY score DESC, guild, name LIMIT 2',
+	'SELECT count(*), min(score), max(score) FROM (SELECT * FROM u WHERE flag ORDER BY score DESC OFFSET 1650 FETCH FIRST 1 ROW WITH TIES) q',
+	'SELECT * FROM tx ORDER BY day, title COLLATE "C" DESC, name LIMIT 2 OFFSET 2500',
+	'SELECT day FROM tx ORDER BY day DESC LIMIT 2 OFFSET 2500',
+	'SELECT count(*), min(day), max(day) FROM (SELECT * FROM tx ORDER BY day OFFSET 2500 FETCH FIRST 1 ROW WITH TIES) q',
+	'SELECT day FROM tx ORDER BY day, title COLLATE "C" DESC FETCH FIRST 1 ROW WITH TIES',
+	'SELECT day FROM tx ORDER BY day DESC, title LIMIT 2 OFFSET 2500',
+	'SELECT name FROM tx ORDER BY day, title COLLATE "POSIX" DESC, name LIMIT 2 OFFSET 2500'
+]) query;
+
+-- Columns that can be null.
+CREATE TABLE nullable (id int PRIMARY KEY, score int);
+INSERT INTO nullable SELECT i, nullif(i % 50, 0) FROM generate_series(1, 5000) i;
+SELECT lb_create_board('nullable', 'nullable', 'id');
+SELECT lb_wait_ready();
+ANALYZE nullable;
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT id, score FROM nullable ORDER BY score DESC, id LIMIT 2 OFFSET 99',
+	'SELECT id, score FROM nullable WHERE score IS NOT NULL ORDER BY score DESC, id LIMIT 2 OFFSET 99',
+	'SELECT id, score FROM nullable WHERE score > 10 ORDER BY score DESC NULLS LAST, id LIMIT 2 OFFSET 99'
+]) query;
+
+-- Parameters: plans that are kept, and follow boards that come and go.
+PREPARE page(int, int) AS SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT $1 OFFSET $2;
+PREPARE after(int, smallint, bigint) AS SELECT id FROM player WHERE score <= $1 AND score >= $2 ORDER BY score DESC, level DESC, id LIMIT $3;
+EXPLAIN (COSTS OFF) EXECUTE page(2, 9000);
+EXECUTE page(2, 9000);
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE page(2, 9000);
+EXECUTE page(2, 9000);
+EXECUTE page(NULL, 19998);
+EXECUTE page(2, NULL);
+EXECUTE page(-1, 0);
+EXECUTE after(480, 300::smallint, 2);
+BEGIN;
+SELECT lb_drop_board('global');
+EXPLAIN (COSTS OFF) EXECUTE page(2, 9000);
+EXECUTE page(2, 9000);
+ROLLBACK;
+EXECUTE page(2, 9000);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
+-- Cursors: backward, of a snapshot, and that outlast their transaction.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 5 OFFSET 9000;
+DECLARE s SCROLL CURSOR FOR SELECT id FROM player ORDER BY score, level, id DESC LIMIT 5 OFFSET 9000;
+DECLARE h SCROLL CURSOR WITH HOLD FOR SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 5 OFFSET 9000;
+DECLARE f SCROLL CURSOR FOR SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 5 OFFSET (SELECT 9000);
+UPDATE player SET score = score + 1000 WHERE id <= 3;
+FETCH 2 FROM c;
+FETCH BACKWARD 1 FROM c;
+FETCH ALL FROM s;
+FETCH BACKWARD 2 FROM s;
+FETCH ABSOLUTE 1 FROM s;
+FETCH 2 FROM h;
+SET LOCAL leaderboard.planner_child = force;
+FETCH 2 FROM f;
+FETCH BACKWARD ALL FROM f;
+SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+DELETE FROM player WHERE id = 2;
+SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+DELETE FROM player WHERE id <= 3;
+COMMIT;
+FETCH ALL FROM h;
+FETCH BACKWARD 2 FROM h;
+CLOSE h;
+
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM player ORDER BY score DESC LIMIT 5 OFFSET 9000;
+FETCH c \gset
+UPDATE player SET name = 'nobody' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT count(*) FROM player;
+FETCH c \gset
+DELETE FROM player WHERE CURRENT OF c;
+ROLLBACK;
+
+-- Rows that moved, were updated in place, or are not visible any more.
+UPDATE player SET name = 'renamed ' || name WHERE score > 990;
+UPDATE player SET name = 'again ' || name WHERE score > 990;
+UPDATE player SET score = score + 1 WHERE score = 999 AND id % 2 = 0;
+DELETE FROM player WHERE score = 998;
+SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 20');
+
+-- A statement's own rows are not captured while it runs: then the child answers.
+BEGIN;
+UPDATE player SET guild = (SELECT q.id FROM player q WHERE q.score < player.score ORDER BY score DESC, level DESC, id LIMIT 1) WHERE id BETWEEN 10 AND 13;
+SELECT id, guild FROM player WHERE id BETWEEN 10 AND 13 ORDER BY id;
+ROLLBACK;
+
+-- Rights are those of plain SQL.
+CREATE ROLE lb_page_reader;
+CREATE VIEW best AS SELECT id, name FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM player WHERE score < 500;
+GRANT SELECT ON best, barrier TO lb_page_reader;
+GRANT SELECT (id, score) ON player TO lb_page_reader;
+SET ROLE lb_page_reader;
+SELECT answered('SELECT * FROM best'), four_ways('SELECT * FROM best');
+SELECT answered('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 9000');
+SELECT answered('SELECT id, name FROM player ORDER BY score LIMIT 2 OFFSET 9000');
+SELECT answered('SELECT id, name FROM barrier ORDER BY score LIMIT 2 OFFSET 5000');
+RESET ROLE;
+ALTER TABLE player ENABLE ROW LEVEL SECURITY;
+CREATE POLICY low ON player USING (score < 600);
+SELECT lb_wait_ready();
+SET ROLE lb_page_reader;
+SELECT answered('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 5000'), four_ways('SELECT score FROM player ORDER BY score DESC LIMIT 2 OFFSET 5000');
+RESET ROLE;
+ALTER TABLE player DISABLE ROW LEVEL SECURITY;
+DROP POLICY low ON player;
+SELECT lb_wait_ready();
+
+-- Random pages: all directions, ranges, offsets and limits.
+DO $$
+DECLARE
+	keys text;
+	q text;
+BEGIN
+	PERFORM setseed(0.5);
+	FOR i IN 1 .. 60 LOOP
+		FOREACH keys IN ARRAY '{"score DESC, level DESC, id","score, level, id DESC"}'::text[] LOOP
+			q := format('SELECT id, score FROM player WHERE score %s %s %s ORDER BY %s OFFSET %s %s',
+				(ARRAY['<', '<=', '>', '>='])[i % 4 + 1], floor(random() * 1100) - 50,
+				(ARRAY['', 'AND (score, level) > (300, 2)', 'AND (score, level, id) IS NOT NULL', 'AND score <= 700.5'])[floor(random() * 4) + 1],
+				CASE WHEN i % 5 = 0 THEN split_part(keys, ', id', 1) ELSE keys END,
+				floor(random() * random() * 15000), CASE WHEN i % 5 = 0 THEN 'FETCH FIRST ' || i || ' ROWS WITH TIES' ELSE 'LIMIT ' || i END);
+			IF i % 5 = 0 THEN
+				PERFORM four_ways(format('SELECT count(*), min(score), max(score) FROM (%s) q', q));
+			ELSE
+				PERFORM four_ways(q);
+			END IF;
+		END LOOP;
+	END LOOP;
+END $$;
+
+-- Partitions have other columns, and pages of them are planned without boards.
+CREATE TABLE parted (id int, score int NOT NULL, season int NOT NULL, PRIMARY KEY (id, season)) PARTITION BY LIST (season);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+INSERT INTO parted SELECT i, i % 30, 1 FROM generate_series(1, 5000) i;
+SELECT lb_create_board('season', 'parted', 'id', 'score DESC', board_column => 'season');
+SELECT lb_wait_ready();
+ANALYZE parted;
+SELECT answered('SELECT id FROM parted WHERE season = 1 ORDER BY score DESC LIMIT 2 OFFSET 2000');
+
+-- Parallel plans, and another isolation level.
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SELECT four_ways('SELECT p.id, q.name FROM (SELECT id, guild FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000) p JOIN player q ON q.id = p.id ORDER BY 1');
+RESET ALL;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT answered('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000'),
+	four_ways('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000');
+COMMIT;
+
+SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
+SELECT * FROM lb_verify();
+DROP TABLE player, country_player, u, tx, nullable, parted CASCADE;
+DROP OWNED BY lb_page_reader;
+DROP ROLE lb_page_reader;
+DROP FUNCTION plan, answered, result, four_ways, valid;

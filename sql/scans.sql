@@ -1,0 +1,150 @@
+--
+-- Plain SQL that the planner answers by boards: rows in a board's order
+--
+
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+
+CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	answer text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line LIKE '%Answered by:%' THEN
+			answer := answer || substring(line FROM 'Answered by: (.*)');
+		END IF;
+	END LOOP;
+	RETURN answer;
+END $$;
+
+CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	PERFORM set_config('leaderboard.enable_planner', planner, true),
+		set_config('leaderboard.planner_child', child, true);
+	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
+	RETURN answer;
+END $$;
+
+-- Run a query without boards, by the index, by the child, and by the index with a
+-- child that is initialized at once.  All results are the same.
+CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plain text := result(query, 'off', 'off');
+	way text;
+BEGIN
+	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
+		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
+			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
+				result(query, 'on', way), plain;
+		END IF;
+	END LOOP;
+	PERFORM set_config('leaderboard.enable_planner', 'on', true),
+		set_config('leaderboard.planner_child', 'off', true);
+	RETURN coalesce(plain, 'no rows');
+END $$;
+
+CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
+	name text, guild int);
+INSERT INTO player SELECT i, i * 7919 % 1000, i % 5, 'player ' || i, i % 10
+FROM generate_series(1, 20000) i;
+SELECT lb_create_board('global', 'player', 'id', 'score DESC, level DESC');
+CREATE TABLE account (id bigint PRIMARY KEY, email text);
+INSERT INTO account SELECT i, 'user' || i FROM generate_series(1, 20000, 2) i;
+CREATE TABLE other (id bigint PRIMARY KEY, score int NOT NULL, country text NOT NULL);
+INSERT INTO other SELECT i, i * 7919 % 1000, CASE i % 2 WHEN 0 THEN 'FR' ELSE 'JP' END FROM generate_series(1, 20000) i;
+SELECT lb_create_board('country', 'other', 'id', 'score DESC', board_column => 'country');
+CREATE TABLE whole (id bigint PRIMARY KEY, score int NOT NULL);
+INSERT INTO whole SELECT i, i * 7919 % 1000 FROM generate_series(1, 20000) i;
+SELECT lb_create_board('whole', 'whole', 'id', 'score DESC');
+SELECT lb_wait_ready();
+ANALYZE player, account, other, whole;
+
+-- Plans.
+SELECT plan('SELECT * FROM player WHERE guild = 7 ORDER BY score DESC LIMIT 5');
+SELECT plan('SELECT p.name, a.email FROM player p JOIN account a USING (id) ORDER BY p.score LIMIT 5');
+SELECT plan('SELECT o.id FROM other o JOIN account a USING (id) WHERE country = ''JP'' AND score < 500 ORDER BY score DESC NULLS LAST, o.id LIMIT 5');
+SELECT plan('SELECT id, score FROM player UNION ALL SELECT id, score FROM whole ORDER BY score DESC LIMIT 5');
+
+-- The order is complete, so there is one answer.
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id FROM player WHERE guild = 7 AND score < 500 ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 20',
+	'SELECT id, ctid IS NOT NULL AS here FROM player WHERE name LIKE ''%77%'' ORDER BY score DESC, level DESC, id LIMIT 2',
+	'SELECT id FROM player WHERE score < 500 OR id = 3 ORDER BY score DESC, level DESC, id LIMIT 2',
+	'SELECT id, generate_series(1, 2) FROM player ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT p.id, a.email FROM player p JOIN account a USING (id) ORDER BY score DESC, level DESC, p.id LIMIT 2',
+	'SELECT p.id, a.email FROM player p LEFT JOIN account a USING (id) ORDER BY score, level, p.id DESC LIMIT 2',
+	'SELECT o.id FROM other o JOIN account a USING (id) WHERE country = ''JP'' AND score < 500 ORDER BY score DESC NULLS LAST, o.id LIMIT 2',
+	'SELECT id, score FROM whole UNION ALL SELECT id + 100000, score FROM whole ORDER BY score DESC, id LIMIT 3',
+	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''JP'', NULL]) c, LATERAL (SELECT o.id FROM other o JOIN account a USING (id) WHERE country = c ORDER BY score DESC, o.id LIMIT 1) x'
+]) query;
+
+-- Many batches.
+SET enable_sort = off;
+SELECT plan('SELECT id FROM whole ORDER BY score DESC, id');
+SELECT answered('SELECT id FROM whole ORDER BY score DESC, id'), md5(four_ways('SELECT id FROM whole ORDER BY score DESC, id')) = md5(result('SELECT id FROM whole ORDER BY score DESC, id', 'off', 'off')) AS same;
+SELECT answered('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'), length(four_ways('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'));
+
+-- The index goes away in the middle: the child goes on, behind what was returned.
+CREATE TEMP TABLE seen (n serial, id bigint);
+CREATE FUNCTION read_on(query text, off_at int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor;
+	found_id bigint;
+	n int := 0;
+BEGIN
+	TRUNCATE seen RESTART IDENTITY;
+	OPEN c NO SCROLL FOR EXECUTE query;
+	LOOP
+		FETCH c INTO found_id;
+		EXIT WHEN found_id IS NULL;
+		n := n + 1;
+		IF n = off_at THEN
+			SET LOCAL leaderboard.enable_index = off;
+		END IF;
+		INSERT INTO seen (id) VALUES (found_id);
+	END LOOP;
+	CLOSE c;
+	SET LOCAL leaderboard.enable_index = on;
+	IF EXISTS (SELECT FROM (SELECT w.score, lag(w.score) OVER (ORDER BY s.n) AS before FROM seen s JOIN whole w USING (id)) x WHERE before < score) THEN
+		RAISE EXCEPTION 'wrong order';
+	END IF;
+	RETURN (SELECT count(DISTINCT id) FROM seen);
+END $$;
+SELECT off_at, read_on('SELECT id FROM whole WHERE score < 300 ORDER BY score DESC', off_at), read_on('SELECT id FROM player WHERE guild = 3 AND score < 300 ORDER BY score DESC', off_at)
+FROM unnest(ARRAY[1, 32, 33, 500, 100000]) off_at;
+
+-- Cursors: the snapshot is that of the cursor.
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT id FROM whole ORDER BY score DESC, id;
+DECLARE s SCROLL CURSOR FOR SELECT id FROM whole ORDER BY score DESC, id;
+FETCH 3 FROM c;
+UPDATE whole SET score = 5000 WHERE id <= 100;
+DELETE FROM whole WHERE id > 19900;
+MOVE 19990 IN c;
+FETCH ALL FROM c;
+FETCH 3 FROM s;
+FETCH BACKWARD 2 FROM s;
+FETCH LAST FROM s;
+ROLLBACK;
+RESET enable_sort;
+
+-- What is not.
+SELECT query, answered(query) FROM unnest(ARRAY[
+	'SELECT id FROM player WHERE guild = 7 ORDER BY level LIMIT 3',
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC FOR UPDATE LIMIT 3',
+	'SELECT id FROM player WHERE guild = 7 * (random() < 2)::int ORDER BY score DESC LIMIT 3',
+	'SELECT id FROM other ORDER BY score DESC LIMIT 3',
+	'SELECT o.id FROM other o JOIN account a USING (id) ORDER BY score DESC LIMIT 3',
+	'SELECT * FROM player ORDER BY score DESC'
+]) query;
+
+SELECT * FROM lb_verify();
+DROP TABLE player, account, other, whole, seen;
+DROP FUNCTION plan, answered, result, four_ways, read_on;

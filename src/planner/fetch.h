@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * fetch.h
+ *	  Rows of a table by members of a board.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_FETCH_H
+#define LB_FETCH_H
+
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/skey.h"
+
+#include "planner/match.h"
+
+/* A look-up of rows by the unique index on the member. */
+typedef struct LbFetch
+{
+	Relation	index;			/* NULL before lb_fetch_begin() */
+	IndexScanDesc scan;
+	MemoryContext values;		/* of the member looked up last */
+	int			nkeys;
+	ScanKeyData keys[LB_MAX_MEMBER_COLUMNS + 1];
+	int			columns[LB_MAX_MEMBER_COLUMNS + 1]; /* of each: of the member,
+													 * or -1: the board's */
+} LbFetch;
+
+/*
+ * The index that finds a member's row on its board, or InvalidOid: one that the
+ * planner may use.
+ */
+extern Oid	lb_member_index(const LbSource *source, const LbDefinition *defn);
+
+/*
+ * The cost of so many look-ups, of members that are anywhere in the table.
+ */
+extern Cost lb_cost_fetches(const LbSource *source, Oid index, double rows);
+
+/*
+ * Begin to look up rows of a table, in a snapshot that lasts.  Returns false if the
+ * index is not one on the member.  The look-up's memory is of the current context;
+ * the index stays open until lb_fetch_end(), which does nothing without a beginning.
+ * Both can raise.
+ */
+extern bool lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
+						   const LbDefinition *defn, Snapshot snapshot);
+extern void lb_fetch_end(LbFetch *fetch);
+
+/*
+ * Put the row of a member, words as a key has them, on a board of the column's value
+ * into a slot of the table.  Returns false if the snapshot sees none.  The caller
+ * holds no lock of ours.  Can raise.  The current memory context lasts as long as the
+ * look-up.
+ */
+extern bool lb_fetch(LbFetch *fetch, const LbDefinition *defn,
+					 const int64 *member, Datum board_value,
+					 TupleTableSlot *slot);
+
+#endif							/* LB_FETCH_H */

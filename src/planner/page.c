@@ -1,0 +1,354 @@
+/*-------------------------------------------------------------------------
+ *
+ * page.c
+ *	  Pages of a board: recognizing and planning.
+ *
+ * A query SELECT columns FROM table WHERE quals ORDER BY columns LIMIT n OFFSET m
+ * wants the rows of a few places.  If the quals limit a range of a board's order, and
+ * the query sorts by the first columns of that order, in its directions or in all of
+ * the opposite ones, the index tells the members at these places without looking at
+ * those before them.  The path is a custom scan that takes the place of the Limit
+ * node and of all below it.
+ *
+ * The query's sort is taken from its pathkeys, which lack columns that a qual makes
+ * equal to an operand.  Rows that the query's order leaves open come in the board's
+ * order.
+ *
+ * As for aggregates, the path replaces the list of the others, which add_path() would
+ * free.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+#include "utils/pg_locale.h"
+#include "utils/typcache.h"
+
+#include "planner/answer.h"
+#include "planner/fetch.h"
+#include "planner/page.h"
+#include "planner/page_exec.h"
+#include "util/compat.h"
+
+/* The rows of a page whose LIMIT is a parameter, for its cost. */
+#define GUESSED_ROWS 20
+
+/* A board that has the rows of a query in its order. */
+typedef struct Match
+{
+	const LbSource *source;
+	const LbDefinition *defn;
+	LbQuals		quals;
+	Oid			index;			/* finds a member's row */
+	bool		reverse;		/* the board's order */
+	int			ncolumns;		/* columns of the key that are equal in rows
+								 * that the query's order leaves open */
+} Match;
+
+
+/* ----------------------------------------------------------------
+ *		Order
+ * ----------------------------------------------------------------
+ */
+
+/* The column of the board that a pathkey sorts by; -1 if none. */
+static int
+sorted_column(const Match *match, const PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, key->pk_eclass->ec_members)
+	{
+		const EquivalenceMember *member = (const EquivalenceMember *) lfirst(lc);
+		LbUse		use;
+
+		if (!member->em_is_child &&
+			lb_find_use(match->source, match->defn, (Node *) member->em_expr,
+						&use) &&
+			!use.cast &&
+			lookup_type_cache(use.type, TYPECACHE_BTREE_OPFAMILY)->btree_opf ==
+			key->pk_opfamily)
+			return use.column;
+	}
+	return -1;
+}
+
+/* Texts of a key are in the order of their bytes. */
+static bool
+collates_as_key(const LbColumn *column, const PathKey *key)
+{
+	return column->type->words != LB_TEXT ||
+		LB_COLLATES_BYTES(key->pk_eclass->ec_collation);
+}
+
+/*
+ * Whether the query sorts by columns of the key, one after the other, behind those
+ * that equal an operand.  What it sorts by behind the last column of the key does not
+ * matter.
+ */
+static bool
+match_order(Match *match)
+{
+	const LbDefinition *defn = match->defn;
+	int			fixed = match->quals.nequal;
+	int			next = fixed;
+	ListCell   *lc;
+
+	foreach(lc, match->source->root->sort_pathkeys)
+	{
+		const PathKey *key = lfirst_node(PathKey, lc);
+		int			column = sorted_column(match, key);
+		bool		reverse;
+
+		if (next == lb_nkey_columns(defn))
+			break;
+		if (column >= 0 && column < next)
+			continue;
+		if (column != next || !collates_as_key(&defn->columns[column], key))
+			return false;
+		reverse = (LB_PATHKEY_STRATEGY(key) == BTGreaterStrategyNumber) !=
+			defn->columns[column].descending;
+		if (next > fixed && reverse != match->reverse)
+			return false;
+		match->reverse = reverse;
+		next++;
+	}
+	match->ncolumns = next;
+	return true;
+}
+
+static bool
+match_board(Match *match, const LbSource *source, const LbDefinition *defn)
+{
+	const Query *query = source->root->parse;
+
+	memset(match, 0, sizeof(Match));
+	match->source = source;
+	match->defn = defn;
+	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+					   &match->quals, NULL) ||
+		!lb_quals_imply_board(source, defn, &match->quals, false) ||
+		!match_order(match))
+		return false;
+
+	/* The rows that tie with the last one begin with the same words. */
+	if (query->limitOption == LIMIT_OPTION_WITH_TIES &&
+		match->ncolumns > 1 && lb_shape_varies(&defn->shape))
+		return false;
+	match->index = lb_member_index(source, defn);
+	return OidIsValid(match->index);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Path and plan
+ * ----------------------------------------------------------------
+ */
+
+/* Lists of CustomPath.custom_private. */
+enum
+{
+	PATH_RELID,
+	PATH_PRIVATE,				/* of the scan, likewise: */
+	PATH_EXPRS
+};
+
+static Plan *
+plan_page(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.scanrelid = linitial_int(list_nth(path->custom_private,
+												 PATH_RELID));
+	if (ExecSupportsBackwardScan(linitial(custom_plans)))
+		scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+	scan->custom_plans = custom_plans;
+	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
+	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
+	scan->methods = &lb_page_methods;
+	return (Plan *) scan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "Leaderboard Page",
+	.PlanCustomPath = plan_page
+};
+
+/* How many rows the page is going to have. */
+static double
+estimate_rows(const LbSource *source, const FinalPathExtraData *limit)
+{
+	double		rows = Max(source->rel->rows, 1.0);
+
+	if (limit->count_est < 0)
+		return Min(rows, GUESSED_ROWS);
+	rows = Max(rows - Max(limit->offset_est, 0), 1.0);
+	return limit->count_est == 0 ? rows : Min(rows, limit->count_est);
+}
+
+/* Descents to the ends of the range and to the offset, and a look-up for each row. */
+static void
+set_cost(const Match *match, const FinalPathExtraData *limit,
+		 CustomPath *path)
+{
+	const LbSource *source = match->source;
+	const PathTarget *target = path->path.pathtarget;
+	double		rows = estimate_rows(source, limit);
+	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
+	QualCost	operands;
+
+	cost_qual_eval(&operands, match->quals.operands, source->root);
+	path->path.rows = rows;
+	path->path.startup_cost = target->cost.startup +
+		operands.startup + operands.per_tuple +
+		4 * cpu_operator_cost * steps +
+		lb_cost_fetches(source, match->index, rows);
+	path->path.total_cost = path->path.startup_cost +
+		rows * (cpu_tuple_cost + target->cost.per_tuple);
+}
+
+static List *
+list_of(Node *expr)
+{
+	return expr == NULL ? NIL : list_make1(copyObject(expr));
+}
+
+static void
+add_path_for(const Match *match, const FinalPathExtraData *limit,
+			 RelOptInfo *final)
+{
+	const LbSource *source = match->source;
+	const Query *query = source->root->parse;
+	CustomPath *path = makeNode(CustomPath);
+	Path	   *child = lb_cheapest_path(final);
+	List	   *exprs = lb_answer_exprs(&match->quals);
+	List	   *private = lb_answer_private(match->defn, &match->quals);
+	int			ties = query->limitOption == LIMIT_OPTION_WITH_TIES ?
+		match->ncolumns : 0;
+
+	exprs = lappend(exprs, copyObject(match->quals.operands));
+	exprs = lappend(exprs, list_of(query->limitCount));
+	exprs = lappend(exprs, list_of(query->limitOffset));
+	private = lappend(private, match->quals.conds);
+	private = lappend(private,
+					  list_make3_int((int) match->index, match->reverse, ties));
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = final;
+	path->path.pathtarget = child->pathtarget;
+	path->path.pathkeys = source->root->sort_pathkeys;
+	path->methods = &path_methods;
+	path->custom_paths = list_make1(child);
+	path->custom_private =
+		list_make3(list_make1_int(source->rel->relid), private, exprs);
+	set_cost(match, limit, path);
+	if (LB_CHEAPER(&path->path, child))
+		final->pathlist = list_make1(path);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Query
+ * ----------------------------------------------------------------
+ */
+
+/* Whether a query returns rows of its tables, sorted and limited. */
+static bool
+returns_rows(const PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	return query->commandType == CMD_SELECT && root->sort_pathkeys != NIL &&
+		query->setOperations == NULL && query->groupClause == NIL &&
+		query->groupingSets == NIL && !query->hasAggs &&
+		query->havingQual == NULL && !query->hasWindowFuncs &&
+		query->distinctClause == NIL && !query->hasTargetSRFs &&
+		query->rowMarks == NIL;
+}
+
+/* The only table of a query, or NULL. */
+static RelOptInfo *
+only_rel(const PlannerInfo *root)
+{
+	RelOptInfo *only = NULL;
+
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL)
+			continue;
+		if (only != NULL)
+			return NULL;
+		only = rel;
+	}
+	return only;
+}
+
+/* Whether expressions have a system column of a table's rows. */
+static bool
+has_system_columns(List *exprs, Index relid)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos((Node *) exprs, relid, &columns);
+	for (int i = FirstLowInvalidHeapAttributeNumber + 1; i < 0; i++)
+	{
+		if (bms_is_member(i - FirstLowInvalidHeapAttributeNumber, columns))
+			return true;
+	}
+	return false;
+}
+
+bool
+lb_may_be_page(const PlannerInfo *root, const RelOptInfo *rel)
+{
+	const Query *query = root->parse;
+
+	return (query->limitCount != NULL || query->limitOffset != NULL) &&
+		returns_rows(root) && only_rel(root) == rel;
+}
+
+void
+lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
+				 const FinalPathExtraData *limit)
+{
+	const Query *query = root->parse;
+	RelOptInfo *rel;
+	LbSource	source;
+	Match		match;
+	List	   *exprs;
+
+	if (!limit->limit_needed || !returns_rows(root) ||
+		final->pathlist == NIL || (rel = only_rel(root)) == NULL ||
+		IS_DUMMY_REL(rel) || rel->rtekind != RTE_RELATION ||
+		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
+		!lb_find_source(root, rel, &source))
+		return;
+
+	/* The rows before the page are not computed. */
+	exprs = lb_cheapest_path(final)->pathtarget->exprs;
+	if (contain_volatile_functions((Node *) exprs) ||
+		has_system_columns(exprs, rel->relid) ||
+		!lb_is_operand(&source, query->limitCount) ||
+		!lb_is_operand(&source, query->limitOffset))
+		return;
+	for (int i = 0; i < source.ndefns; i++)
+	{
+		if (match_board(&match, &source, source.defns[i]))
+		{
+			add_path_for(&match, limit, final);
+			return;
+		}
+	}
+}

@@ -1,0 +1,307 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_exec.c
+ *	  Pages of a board: the node.
+ *
+ * A scan copies the members of the page from one view, looks up their rows in the
+ * executor's snapshot, and returns the first one only when it has them all.  So a scan
+ * that cannot have a row runs the child, whichever row it is.  The rows are in a
+ * tuplestore: it writes to disk what exceeds work_mem, and goes backward.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/tuplestore.h"
+
+#include "planner/answer.h"
+#include "planner/fetch.h"
+#include "planner/page_exec.h"
+#include "planner/range.h"
+#include "planner/stretch.h"
+
+typedef struct PageNode
+{
+	LbAnswer	answer;			/* must be first */
+	int			nconds;
+	LbCond	   *conds;
+	ExprState  *count;			/* LIMIT, or NULL */
+	ExprState  *offset;			/* OFFSET, or NULL */
+	Oid			index;
+	bool		backward;		/* a cursor may go backward */
+	TupleTableSlot *row;
+
+	/* For a scan. */
+	bool		in_child;
+	Tuplestorestate *rows;		/* of the page, or NULL before its start */
+	LbStretch	stretch;
+} PageNode;
+
+
+/* ----------------------------------------------------------------
+ *		Operands
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * A number of rows.  Null stands for none.  Returns false if it is negative, which
+ * is an error that the child raises.
+ */
+static bool
+evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,
+			  int64 *number)
+{
+	*isnull = true;
+	*number = 0;
+	if (expr == NULL)
+		return true;
+	*number = DatumGetInt64(ExecEvalExpr(expr, context, isnull));
+	if (*isnull)
+		*number = 0;
+	return *number >= 0;
+}
+
+static bool
+evaluate(PageNode *node, const LbDefinition *defn)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	LbStretch  *stretch = &node->stretch;
+	bool		no_offset;
+
+	lb_find_range(defn, node->conds, node->nconds, context, &stretch->range);
+	return evaluate_rows(node->offset, context, &no_offset, &stretch->skip) &&
+		evaluate_rows(node->count, context, &stretch->all, &stretch->max_rows);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Rows
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Look up the rows of the members.  Returns false if the snapshot does not see one
+ * of them, so that index and table differ: only the child knows.
+ */
+static bool
+fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
+{
+	LbAnswer   *a = &node->answer;
+	LbFetch		fetch;
+	bool		found;
+
+	if (members->n == 0)
+		return true;
+	found = lb_fetch_begin(&fetch, a->table, node->index, defn,
+						   a->css.ss.ps.state->es_snapshot);
+	for (int64 i = 0; found && i < members->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		found = lb_fetch(&fetch, defn, lb_listed_member(members, i),
+						 a->board_value, node->row);
+		if (found)
+			tuplestore_puttupleslot(node->rows, node->row);
+	}
+	ExecClearTuple(node->row);
+	lb_fetch_end(&fetch);
+	if (!found)
+		lb_answer_retract(a, LB_CAUSE_SNAPSHOT);
+	return found;
+}
+
+/*
+ * Answer from the index, in the memory of the expression context.  Returns false if
+ * the child must be run.
+ */
+static bool
+answer(PageNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	LbMemberList members = {.context = CurrentMemoryContext};
+	bool		empty;
+	const LbDefinition *defn = lb_answer_prepare(a, &empty);
+
+	if (defn == NULL)
+		return false;
+	if (!evaluate(node, defn))
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	if (empty || (!node->stretch.all && node->stretch.max_rows == 0))
+	{
+		lb_answer_empty(a);
+		return true;
+	}
+	return lb_read_stretch(a, &node->stretch, &members) &&
+		fetch_rows(node, a->access.target.defn, &members);
+}
+
+static void
+clear(PageNode *node)
+{
+	if (node->rows != NULL)
+		tuplestore_end(node->rows);
+	node->rows = NULL;
+	node->in_child = false;
+}
+
+/* Begin a scan: find the page, or else run the child. */
+static void
+begin_scan(PageNode *node)
+{
+	CustomScanState *css = &node->answer.css;
+	MemoryContext old = MemoryContextSwitchTo(css->ss.ps.state->es_query_cxt);
+
+	node->rows = tuplestore_begin_heap(node->backward, false, work_mem);
+	ResetExprContext(css->ss.ps.ps_ExprContext);
+	MemoryContextSwitchTo(css->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	node->in_child = !answer(node);
+	MemoryContextSwitchTo(old);
+}
+
+
+/* ----------------------------------------------------------------
+ *		The node
+ * ----------------------------------------------------------------
+ */
+
+static TupleTableSlot *
+exec_page(CustomScanState *css)
+{
+	PageNode   *node = (PageNode *) css;
+	ExprContext *context = css->ss.ps.ps_ExprContext;
+	ProjectionInfo *project = css->ss.ps.ps_ProjInfo;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+	bool		forward = ScanDirectionIsForward(css->ss.ps.state->es_direction);
+
+	if (node->rows == NULL)
+		begin_scan(node);
+	if (node->in_child)
+		return lb_answer_child(&node->answer);
+	ResetExprContext(context);
+	if (!tuplestore_gettupleslot(node->rows, forward, false, slot))
+		return NULL;
+	context->ecxt_scantuple = slot;
+	return project == NULL ? slot : ExecProject(project);
+}
+
+static ExprState *
+init_rows(const List *exprs, PlanState *node)
+{
+	return exprs == NIL ? NULL : ExecInitExpr(linitial(exprs), node);
+}
+
+static void
+begin_page(CustomScanState *css, EState *estate, int eflags)
+{
+	PageNode   *node = (PageNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	const List *conds = list_nth(scan->custom_private, LB_PAGE_CONDS);
+	const List *order = list_nth(scan->custom_private, LB_PAGE_ORDER);
+	Relation	table = css->ss.ss_currentRelation;
+
+	/* The rows are in a tuplestore. */
+	ExecInitScanTupleSlot(estate, &css->ss, RelationGetDescr(table),
+						  &TTSOpsMinimalTuple);
+	ExecAssignScanProjectionInfo(&css->ss);
+	lb_answer_begin(css, estate, eflags);
+	node->row = ExecInitExtraTupleSlot(estate, RelationGetDescr(table),
+									   table_slot_callbacks(table));
+	node->nconds = list_length(conds);
+	node->conds = lb_init_conds(conds,
+								list_nth(scan->custom_exprs, LB_PAGE_COND_OPERANDS),
+								&css->ss.ps);
+	node->count = init_rows(list_nth(scan->custom_exprs, LB_PAGE_COUNT),
+							&css->ss.ps);
+	node->offset = init_rows(list_nth(scan->custom_exprs, LB_PAGE_OFFSET),
+							 &css->ss.ps);
+	node->index = (Oid) list_nth_int(order, LB_PAGE_INDEX);
+	node->stretch.reverse = list_nth_int(order, LB_PAGE_REVERSE);
+	node->stretch.ties = list_nth_int(order, LB_PAGE_TIES);
+	node->backward = (eflags & EXEC_FLAG_BACKWARD) != 0;
+}
+
+static void
+end_page(CustomScanState *css)
+{
+	clear((PageNode *) css);
+	lb_answer_end(css);
+}
+
+/* The page stays as it is, unless a parameter has changed. */
+static void
+rescan_page(CustomScanState *css)
+{
+	PageNode   *node = (PageNode *) css;
+
+	if (node->rows != NULL && !node->in_child &&
+		css->ss.ps.chgParam == NULL)
+	{
+		tuplestore_rescan(node->rows);
+		return;
+	}
+	clear(node);
+	lb_answer_rescan(css);
+}
+
+/* A number of rows, or the expression that it comes from. */
+static void
+explain_rows(const LbAnswer *a, const char *label, int exprs, List *ancestors,
+			 ExplainState *es)
+{
+	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
+	List	   *rows = list_nth(scan->custom_exprs, exprs);
+
+	if (rows != NIL && IsA(linitial(rows), Const) &&
+		!linitial_node(Const, rows)->constisnull)
+		ExplainPropertyInteger(label, NULL,
+							   DatumGetInt64(linitial_node(Const, rows)->constvalue),
+							   es);
+	else
+		lb_answer_explain_exprs(a, label, exprs, ancestors, es);
+}
+
+static void
+explain_page(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	PageNode   *node = (PageNode *) css;
+
+	if (node->stretch.reverse)
+		ExplainPropertyText("Order", "reverse", es);
+	explain_rows(&node->answer, "Limit", LB_PAGE_COUNT, ancestors, es);
+	if (node->stretch.ties > 0)
+		ExplainPropertyBool("With Ties", true, es);
+	explain_rows(&node->answer, "Offset", LB_PAGE_OFFSET, ancestors, es);
+	lb_answer_explain(css, ancestors, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Leaderboard Page",
+	.BeginCustomScan = begin_page,
+	.ExecCustomScan = exec_page,
+	.EndCustomScan = end_page,
+	.ReScanCustomScan = rescan_page,
+	.ExplainCustomScan = explain_page
+};
+
+static Node *
+make_state(CustomScan *scan)
+{
+	PageNode   *node = palloc0(sizeof(PageNode));
+
+	NodeSetTag(node, T_CustomScanState);
+	node->answer.css.methods = &exec_methods;
+	return (Node *) node;
+}
+
+const CustomScanMethods lb_page_methods = {
+	.CustomName = "Leaderboard Page",
+	.CreateCustomScanState = make_state
+};

@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_exec.h
+ *	  Pages of a board: the node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_PAGE_EXEC_H
+#define LB_PAGE_EXEC_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+
+/* How a page is ordered: a list of integers, with these elements. */
+enum
+{
+	LB_PAGE_INDEX,				/* the unique index on the member */
+	LB_PAGE_REVERSE,			/* the board's order reversed */
+	LB_PAGE_TIES				/* 0, or with ties: the first columns of the
+								 * key that are equal in them */
+};
+
+/* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
+enum
+{
+	LB_PAGE_CONDS = 2,			/* in custom_private: lb_make_cond() each */
+	LB_PAGE_ORDER,
+	LB_PAGE_COND_OPERANDS = 4,	/* in custom_exprs */
+	LB_PAGE_COUNT,				/* LIMIT, or nothing */
+	LB_PAGE_OFFSET				/* likewise */
+};
+
+/* The node. */
+extern const CustomScanMethods lb_page_methods;
+
+#endif							/* LB_PAGE_EXEC_H */

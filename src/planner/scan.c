@@ -1,0 +1,393 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  Rows of a board in its order, as long as they are asked for: planning.
+ *
+ * This is to a board what an index scan is to an index: a path of a table, with
+ * pathkeys.  It is added to the others, and chosen by its cost: for the first rows of
+ * a join, of a query with conditions on other columns, of several tables that are
+ * merged, of a cursor.  A page of one table is page.c's.
+ *
+ * The node returns rows while it reads, and may find then that the index cannot
+ * answer any more.  So its child returns the rows in exactly the same order, and the
+ * node skips those that it has returned.  The child is a sort by all columns of the
+ * key, which are unique.  Some of these columns are not in the query, and have no
+ * equivalence class, so that there is no path for such a sort: the plan is made here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/typcache.h"
+
+#include "planner/answer.h"
+#include "planner/fetch.h"
+#include "planner/page.h"
+#include "planner/scan.h"
+#include "planner/scan_exec.h"
+#include "util/compat.h"
+
+/* A board that has the rows of a table. */
+typedef struct Match
+{
+	const LbSource *source;
+	const LbDefinition *defn;
+	LbQuals		quals;
+	List	   *others;			/* RestrictInfos that the node checks */
+	Oid			index;			/* finds a member's row */
+	List	   *keys;			/* Vars of the key's columns */
+} Match;
+
+
+/* ----------------------------------------------------------------
+ *		Matching
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The columns of the key.  Returns false if PostgreSQL does not sort by one of them
+ * as the board does.
+ */
+static bool
+find_keys(Match *match)
+{
+	const LbDefinition *defn = match->defn;
+	const RelOptInfo *rel = match->source->rel;
+	Oid			table = planner_rt_fetch(rel->relid, match->source->root)->relid;
+
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+		Oid			type;
+		int32		typmod;
+		Oid			collation;
+
+		get_atttypetypmodcoll(table, column->attno, &type, &typmod, &collation);
+		if (column->type->words == LB_TEXT && !LB_COLLATES_BYTES(collation))
+			return false;
+		match->keys = lappend(match->keys,
+							  makeVar(rel->relid, column->attno, type, typmod,
+									  collation, 0));
+	}
+	return true;
+}
+
+static bool
+match_board(Match *match, const LbSource *source, const LbDefinition *defn)
+{
+	memset(match, 0, sizeof(Match));
+	match->source = source;
+	match->defn = defn;
+	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+					   &match->quals, &match->others) ||
+		!lb_quals_imply_board(source, defn, &match->quals, false))
+		return false;
+
+	/*
+	 * That is a page, which has a better path.  Rows are skipped by their
+	 * number.
+	 */
+	if ((match->others == NIL &&
+		 lb_may_be_page(source->root, source->rel)) ||
+		contain_volatile_functions((Node *) extract_actual_clauses(match->others,
+																   false)))
+		return false;
+	match->index = lb_member_index(source, defn);
+	return OidIsValid(match->index) && find_keys(match);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Order
+ * ----------------------------------------------------------------
+ */
+
+/* The operator by which rows are sorted by a column, in the order of a scan. */
+static Oid
+sort_operator(const LbColumn *column, bool reverse)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->oid,
+											 TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+
+	return column->descending == reverse ? type->lt_opr : type->gt_opr;
+}
+
+/* No column has nulls, so they may be where the query wants them. */
+static PathKey *
+as_in_query(const PlannerInfo *root, PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->query_pathkeys)
+	{
+		PathKey    *wanted = lfirst_node(PathKey, lc);
+
+		if (wanted->pk_eclass == key->pk_eclass &&
+			wanted->pk_opfamily == key->pk_opfamily &&
+			LB_PATHKEY_STRATEGY(wanted) == LB_PATHKEY_STRATEGY(key))
+			return wanted;
+	}
+	return key;
+}
+
+/* Whether a pathkey adds nothing to those before it. */
+static bool
+is_redundant(const PathKey *key, const List *pathkeys)
+{
+	ListCell   *lc;
+
+	if (EC_MUST_BE_REDUNDANT(key->pk_eclass))
+		return true;
+	foreach(lc, pathkeys)
+	{
+		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
+			return true;
+	}
+	return false;
+}
+
+/* The pathkeys of a scan that the query can use; those of the first columns. */
+static List *
+find_pathkeys(const Match *match, bool reverse)
+{
+	PlannerInfo *root = match->source->root;
+	RelOptInfo *rel = match->source->rel;
+	List	   *pathkeys = NIL;
+
+	for (int i = match->quals.nequal; i < list_length(match->keys); i++)
+	{
+		Oid			operator = sort_operator(&match->defn->columns[i], reverse);
+		List	   *one = LB_EXPRESSION_PATHKEY(root, list_nth(match->keys, i),
+												operator, rel->relids);
+		PathKey    *key;
+
+		if (one == NIL)
+			break;
+		key = as_in_query(root, linitial_node(PathKey, one));
+		if (!is_redundant(key, pathkeys))
+			pathkeys = lappend(pathkeys, key);
+	}
+	return truncate_useless_pathkeys(root, rel, pathkeys);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Plan
+ * ----------------------------------------------------------------
+ */
+
+/* Lists of CustomPath.custom_private. */
+enum
+{
+	PATH_PRIVATE,				/* of the scan, likewise: */
+	PATH_EXPRS,
+	PATH_OTHERS,				/* RestrictInfos of the node's qual */
+	PATH_KEYS,					/* of the child's sort: Vars */
+	PATH_OPERATORS				/* likewise */
+};
+
+/* Put a plan above another one, which has some cost of its own for each row. */
+static void
+put_above(Plan *plan, Plan *child, List *tlist, double cost)
+{
+	plan->targetlist = tlist;
+	plan->lefttree = child;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->startup_cost = plan->total_cost = child->total_cost +
+		cost * child->plan_rows;
+}
+
+/*
+ * Sort a sequential scan by columns of the table.  Those that are not in its target
+ * list are added to it, and a Result above the sort removes them.
+ */
+static Plan *
+sort_plan(Plan *child, List *keys, List *operators)
+{
+	int			n = list_length(keys);
+	List	   *tlist = list_copy(child->targetlist);
+	Sort	   *sort = makeNode(Sort);
+	Result	   *result;
+
+	sort->numCols = n;
+	sort->sortColIdx = palloc(n * sizeof(AttrNumber));
+	sort->sortOperators = palloc(n * sizeof(Oid));
+	sort->collations = palloc(n * sizeof(Oid));
+	sort->nullsFirst = palloc(n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		Expr	   *key = list_nth(keys, i);
+		TargetEntry *entry = tlist_member(key, child->targetlist);
+
+		if (entry == NULL)
+		{
+			entry = makeTargetEntry(copyObject(key),
+									(AttrNumber) (list_length(child->targetlist) + 1),
+									NULL, true);
+			child->targetlist = lappend(child->targetlist, entry);
+		}
+		sort->sortColIdx[i] = entry->resno;
+		sort->sortOperators[i] = list_nth_oid(operators, i);
+		sort->nullsFirst[i] = sort->sortOperators[i] ==
+			lookup_type_cache(getBaseType(exprType((Node *) key)),
+							  TYPECACHE_GT_OPR)->gt_opr;
+		sort->collations[i] = exprCollation((Node *) key);
+	}
+	put_above(&sort->plan, child, child->targetlist,
+			  2 * cpu_operator_cost * log2(Max(child->plan_rows, 2.0)));
+	if (list_length(tlist) == list_length(child->targetlist))
+		return &sort->plan;
+	result = makeNode(Result);
+	put_above(&result->plan, &sort->plan, tlist, cpu_tuple_cost);
+	return &result->plan;
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *others = list_nth(path->custom_private, PATH_OTHERS);
+	ListCell   *lc;
+
+	scan->scan.plan.targetlist = tlist;
+
+	/* In the order of the clauses, which is by security and cost. */
+	foreach(lc, clauses)
+	{
+		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+
+		if (list_member_ptr(others, info))
+			scan->scan.plan.qual = lappend(scan->scan.plan.qual, info->clause);
+	}
+	scan->scan.scanrelid = rel->relid;
+	scan->custom_plans =
+		list_make1(sort_plan(linitial(custom_plans),
+							 list_nth(path->custom_private, PATH_KEYS),
+							 list_nth(path->custom_private, PATH_OPERATORS)));
+	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
+	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
+	scan->methods = &lb_scan_methods;
+	return (Plan *) scan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "Leaderboard Scan",
+	.PlanCustomPath = plan_scan
+};
+
+
+/* ----------------------------------------------------------------
+ *		Path
+ * ----------------------------------------------------------------
+ */
+
+/* The rows that the node looks up, of which it returns rel->rows. */
+static double
+estimate_rows(const Match *match)
+{
+	const LbQuals *quals = &match->quals;
+	RelOptInfo *rel = match->source->rel;
+	List	   *clauses = list_copy(quals->clauses);
+
+	if (match->others == NIL)
+		return rel->rows;
+	if (quals->board != NULL)
+		clauses = lappend(clauses, quals->board);
+	if (quals->ranked_if != NULL)
+		clauses = lappend(clauses, quals->ranked_if);
+	return clamp_row_est(rel->tuples *
+						 clauselist_selectivity(match->source->root, clauses, 0,
+												JOIN_INNER, NULL));
+}
+
+static void
+set_cost(const Match *match, CustomPath *path)
+{
+	const LbSource *source = match->source;
+	const PathTarget *target = path->path.pathtarget;
+	double		rows = estimate_rows(match);
+	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
+	QualCost	operands;
+	QualCost	others;
+
+	cost_qual_eval(&operands, match->quals.operands, source->root);
+	cost_qual_eval(&others, match->others, source->root);
+	path->path.rows = source->rel->rows;
+	path->path.startup_cost = target->cost.startup + others.startup +
+		operands.startup + operands.per_tuple +
+		4 * cpu_operator_cost * steps;
+	path->path.total_cost = path->path.startup_cost +
+		lb_cost_fetches(source, match->index, rows) +
+		rows * others.per_tuple +
+		path->path.rows * target->cost.per_tuple;
+}
+
+static void
+add_path_for(const Match *match, bool reverse, List *pathkeys)
+{
+	RelOptInfo *rel = match->source->rel;
+	PlannerInfo *root = match->source->root;
+	CustomPath *path = makeNode(CustomPath);
+	List	   *exprs = lb_answer_exprs(&match->quals);
+	List	   *private = lb_answer_private(match->defn, &match->quals);
+	List	   *operators = NIL;
+
+	exprs = lappend(exprs, copyObject(match->quals.operands));
+	private = lappend(private, match->quals.conds);
+	private = lappend(private, list_make2_int((int) match->index, reverse));
+	for (int i = 0; i < list_length(match->keys); i++)
+		operators = lappend_oid(operators,
+								sort_operator(&match->defn->columns[i], reverse));
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.pathkeys = pathkeys;
+	path->methods = &path_methods;
+	path->custom_paths = list_make1(create_seqscan_path(root, rel, NULL, 0));
+	path->custom_private = list_make5(private, exprs, match->others,
+									  match->keys, operators);
+	set_cost(match, path);
+	add_path(rel, &path->path);
+}
+
+void
+lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel)
+{
+	LbSource	source;
+	Match		match;
+
+	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION ||
+		!has_useful_pathkeys(root, rel) || IS_DUMMY_REL(rel) ||
+		!bms_is_empty(rel->lateral_relids) ||
+		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
+		!lb_find_source(root, rel, &source))
+		return;
+	for (int i = 0; i < source.ndefns; i++)
+	{
+		if (!match_board(&match, &source, source.defns[i]))
+			continue;
+		for (int reverse = 0; reverse <= 1; reverse++)
+		{
+			List	   *pathkeys = find_pathkeys(&match, reverse);
+
+			if (pathkeys != NIL)
+				add_path_for(&match, reverse, pathkeys);
+		}
+	}
+}

@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_exec.c
+ *	  Rows of a board in its order, as long as they are asked for: the node.
+ *
+ * A scan reads members from the index in batches, larger and larger ones, and looks up
+ * the row of each when it is asked for.  It holds no lock meanwhile.  The snapshot has
+ * the same members at the same places in each batch, so a batch begins at the place
+ * behind the last one.
+ *
+ * If the index cannot answer any more, or the snapshot does not see a row, the scan
+ * goes on with the child, which has the rows in the same order (scan.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "planner/answer.h"
+#include "planner/fetch.h"
+#include "planner/range.h"
+#include "planner/scan_exec.h"
+#include "planner/stretch.h"
+
+/* Members of the first batch, and of the largest ones. */
+#define FIRST_BATCH 32
+#define LARGEST_BATCH 1024
+
+typedef struct ScanNode
+{
+	LbAnswer	answer;			/* must be first */
+	int			nconds;
+	LbCond	   *conds;
+	Oid			index;
+	LbFetch		fetch;
+	MemoryContext context;		/* of a batch */
+
+	/* For a scan. */
+	bool		begun;			/* it has evaluated its operands */
+	bool		in_child;
+	int64		nreturned;		/* rows */
+	LbStretch	stretch;		/* the next batch */
+
+	/* For a batch. */
+	bool		last;
+	int64		next;			/* member */
+	LbMemberList members;
+	LbDefinition defn;
+	Datum		board_value;
+} ScanNode;
+
+
+/* ----------------------------------------------------------------
+ *		Batches
+ * ----------------------------------------------------------------
+ */
+
+/* Keep what the rows of a batch need. */
+static void
+keep_batch(ScanNode *node)
+{
+	const LbAnswer *a = &node->answer;
+	MemoryContext old = MemoryContextSwitchTo(node->context);
+	int16		len;
+	bool		byval;
+
+	lb_copy_defn(&node->defn, a->access.target.defn);
+	if (a->value != NULL)
+	{
+		get_typlenbyval(lb_board_column(&node->defn)->oid, &len, &byval);
+		node->board_value = datumCopy(a->board_value, byval, len);
+	}
+	MemoryContextSwitchTo(old);
+	node->stretch.skip += node->members.n;
+	node->last = node->members.n < node->stretch.max_rows;
+	node->stretch.max_rows = Min(node->stretch.max_rows * 2, LARGEST_BATCH);
+}
+
+/*
+ * Read the next batch, in the memory of the expression context.  Returns false if the
+ * child must be run.
+ */
+static bool
+read_batch(ScanNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	bool		empty;
+	const LbDefinition *defn;
+
+	memset(&node->members, 0, sizeof(LbMemberList));
+	MemoryContextReset(node->context);
+	node->members.context = node->context;
+	node->next = 0;
+	defn = lb_answer_prepare(a, &empty);
+	if (defn == NULL)
+		return false;
+	if (empty)
+	{
+		node->last = true;
+		lb_answer_empty(a);
+		return true;
+	}
+	if (!node->begun)
+		lb_find_range(defn, node->conds, node->nconds,
+					  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
+	if (!lb_read_stretch(a, &node->stretch, &node->members))
+		return false;
+
+	/* It is one scan that the index answers. */
+	if (node->begun)
+		a->by_index--;
+	node->begun = true;
+	keep_batch(node);
+	return true;
+}
+
+static bool
+next_batch(ScanNode *node)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	bool		result;
+
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	result = read_batch(node);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Rows
+ * ----------------------------------------------------------------
+ */
+
+/* Put the row of the batch's next member into a slot, if the snapshot sees it. */
+static bool
+fetch_next(ScanNode *node, TupleTableSlot *slot)
+{
+	EState	   *estate = node->answer.css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	bool		found = node->fetch.index != NULL ||
+		lb_fetch_begin(&node->fetch, node->answer.table, node->index,
+					   &node->defn, estate->es_snapshot);
+
+	found = found &&
+		lb_fetch(&node->fetch, &node->defn,
+				 lb_listed_member(&node->members, node->next),
+				 node->board_value, slot);
+	MemoryContextSwitchTo(old);
+	node->next++;
+	return found;
+}
+
+/* Go on with the child, behind the rows that have been returned. */
+static TupleTableSlot *
+go_on_in_child(ScanNode *node)
+{
+	node->in_child = true;
+	ExecClearTuple(node->answer.css.ss.ss_ScanTupleSlot);
+	for (int64 i = 0; i < node->nreturned; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) lb_answer_child(&node->answer);
+	}
+	return lb_answer_child(&node->answer);
+}
+
+static TupleTableSlot *
+exec_scan(CustomScanState *css)
+{
+	ScanNode   *node = (ScanNode *) css;
+	ExprContext *context = css->ss.ps.ps_ExprContext;
+	ProjectionInfo *project = css->ss.ps.ps_ProjInfo;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
+
+	if (node->in_child)
+		return lb_answer_child(&node->answer);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (node->next == node->members.n)
+		{
+			if (node->last)
+			{
+				ExecClearTuple(slot);
+				return NULL;
+			}
+			if (!next_batch(node))
+				return go_on_in_child(node);
+		}
+		ResetExprContext(context);
+		if (!fetch_next(node, slot))
+		{
+			lb_answer_retract(&node->answer, LB_CAUSE_SNAPSHOT);
+			return go_on_in_child(node);
+		}
+		context->ecxt_scantuple = slot;
+		if (ExecQual(css->ss.ps.qual, context))
+		{
+			node->nreturned++;
+			return project == NULL ? slot : ExecProject(project);
+		}
+		InstrCountFiltered1(css, 1);
+	}
+}
+
+
+/* ----------------------------------------------------------------
+ *		The node
+ * ----------------------------------------------------------------
+ */
+
+static void
+clear(ScanNode *node)
+{
+	node->begun = node->in_child = node->last = false;
+	node->nreturned = node->next = node->members.n = 0;
+	node->stretch.skip = 0;
+	node->stretch.max_rows = FIRST_BATCH;
+}
+
+static void
+begin_scan(CustomScanState *css, EState *estate, int eflags)
+{
+	ScanNode   *node = (ScanNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	const List *conds = list_nth(scan->custom_private, LB_SCAN_CONDS);
+	const List *order = list_nth(scan->custom_private, LB_SCAN_ORDER);
+	Relation	table = css->ss.ss_currentRelation;
+
+	/* The rows are those of the table. */
+	ExecInitScanTupleSlot(estate, &css->ss, RelationGetDescr(table),
+						  table_slot_callbacks(table));
+	ExecAssignScanProjectionInfo(&css->ss);
+	css->ss.ps.qual = ExecInitQual(scan->scan.plan.qual, &css->ss.ps);
+	lb_answer_begin(css, estate, eflags);
+	node->nconds = list_length(conds);
+	node->conds = lb_init_conds(conds,
+								list_nth(scan->custom_exprs, LB_SCAN_COND_OPERANDS),
+								&css->ss.ps);
+	node->index = (Oid) list_nth_int(order, LB_SCAN_INDEX);
+	node->stretch.reverse = list_nth_int(order, LB_SCAN_REVERSE);
+	node->context = AllocSetContextCreate(CurrentMemoryContext,
+										  "leaderboard scan",
+										  ALLOCSET_DEFAULT_SIZES);
+	clear(node);
+}
+
+static void
+end_scan(CustomScanState *css)
+{
+	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	lb_fetch_end(&((ScanNode *) css)->fetch);
+	lb_answer_end(css);
+}
+
+static void
+rescan_scan(CustomScanState *css)
+{
+	ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	clear((ScanNode *) css);
+	lb_answer_rescan(css);
+}
+
+static void
+explain_scan(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	if (((ScanNode *) css)->stretch.reverse)
+		ExplainPropertyText("Order", "reverse", es);
+	lb_answer_explain(css, ancestors, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Leaderboard Scan",
+	.BeginCustomScan = begin_scan,
+	.ExecCustomScan = exec_scan,
+	.EndCustomScan = end_scan,
+	.ReScanCustomScan = rescan_scan,
+	.ExplainCustomScan = explain_scan
+};
+
+static Node *
+make_state(CustomScan *scan)
+{
+	ScanNode   *node = palloc0(sizeof(ScanNode));
+
+	NodeSetTag(node, T_CustomScanState);
+	node->answer.css.methods = &exec_methods;
+	return (Node *) node;
+}
+
+const CustomScanMethods lb_scan_methods = {
+	.CustomName = "Leaderboard Scan",
+	.CreateCustomScanState = make_state
+};

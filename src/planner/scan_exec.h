@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_exec.h
+ *	  Rows of a board in its order, as long as they are asked for: the node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SCAN_EXEC_H
+#define LB_SCAN_EXEC_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+
+/* How a scan is ordered: a list of integers, with these elements. */
+enum
+{
+	LB_SCAN_INDEX,				/* the unique index on the member */
+	LB_SCAN_REVERSE				/* the board's order reversed */
+};
+
+/* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
+enum
+{
+	LB_SCAN_CONDS = 2,			/* in custom_private: lb_make_cond() each */
+	LB_SCAN_ORDER,
+	LB_SCAN_COND_OPERANDS = 4	/* in custom_exprs */
+};
+
+/* The node. */
+extern const CustomScanMethods lb_scan_methods;
+
+#endif							/* LB_SCAN_EXEC_H */

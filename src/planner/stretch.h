@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * stretch.h
+ *	  Members at consecutive places of a board's order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_STRETCH_H
+#define LB_STRETCH_H
+
+#include "postgres.h"
+
+#include "planner/answer.h"
+#include "planner/range.h"
+
+/* Which places of a range. */
+typedef struct LbStretch
+{
+	LbRange		range;
+	bool		reverse;		/* counted from the end of the range */
+	bool		all;			/* to its end, else */
+	int64		max_rows;
+	int64		skip;			/* places before the first one */
+	int			ties;			/* with the members that tie with the last
+								 * one: columns of the key that are equal
+								 * then; 0: without */
+} LbStretch;
+
+/* Their members, in the order in which the stretch counts. */
+typedef struct LbMemberList
+{
+	MemoryContext context;		/* of the rest */
+	bool		reverse;
+	int64		n;
+	int64		room;
+	Size	   *places;			/* of each, in words[] */
+	int64	   *words;
+	Size		used;
+	Size		max;
+} LbMemberList;
+
+/*
+ * After lb_answer_prepare(): lock the board, and read the members of a stretch into
+ * an empty list, zeroed but for its context.  Returns false if the node must run its
+ * child.  The caller does not have the lock afterwards.  Can raise: a serialization
+ * failure, or that it was interrupted.
+ */
+extern bool lb_read_stretch(LbAnswer *a, const LbStretch *stretch,
+							LbMemberList *list);
+
+/* The words of a member. */
+static inline const int64 *
+lb_listed_member(const LbMemberList *list, int64 i)
+{
+	return list->words +
+		list->places[list->reverse ? list->n - 1 - i : i];
+}
+
+#endif							/* LB_STRETCH_H */
