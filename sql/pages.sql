@@ -112,6 +112,16 @@ FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE score = 480 ORDER BY score, level, id DESC LIMIT 3 OFFSET 10',
 	'SELECT id FROM player WHERE (score, level) < (480, 3) ORDER BY score DESC, level DESC, id LIMIT 3',
 	'SELECT id FROM player WHERE (score, level) > (480, 3) ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND level < 3) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE score < 480 OR (480 = score AND level <= 3) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE score <= 480 AND (score < 480 OR level < 3) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND (level < 0 OR (level = 0 AND id > 5920))) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id FROM player WHERE score > 480 OR (score = 480 AND level > 0) OR (id < 5920 AND score = 480 AND level = 0) ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND level < (SELECT NULL::smallint)) ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id, points FROM country_player WHERE country = ''JP'' AND ok AND (points > 100.25 OR (points = 100.25 AND id > 5000)) ORDER BY points, id LIMIT 3',
+	'SELECT count(*) FROM country_player WHERE country = ''JP'' AND ok AND (points < 100.125 OR (points = 100.125 AND id < 5000))',
+	'SELECT id FROM player WHERE score > 1 / (SELECT 0) ORDER BY score DESC, level DESC, id LIMIT 0',
+	'SELECT p.id FROM player p LEFT JOIN country_player c USING (id) ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
 	'SELECT id FROM player WHERE score < NULL ORDER BY score, level, id DESC LIMIT 3',
 	'SELECT id FROM player WHERE score > 5000 ORDER BY score, level, id DESC LIMIT 3',
 	'SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points, id LIMIT 3 OFFSET 1000',
@@ -119,7 +129,7 @@ FROM unnest(ARRAY[
 	'SELECT id, points FROM country_player WHERE country = ''XX'' AND ok ORDER BY points, id LIMIT 3',
 	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''US'', NULL]) c, LATERAL (SELECT id FROM country_player WHERE country = c AND ok ORDER BY points DESC, id DESC LIMIT 2) p',
 	'SELECT p.id, (SELECT q.id FROM player q WHERE (q.score, q.level) < (p.score, p.level) ORDER BY score DESC, level DESC, id LIMIT 1) FROM player p WHERE id < 4',
-	'SELECT id, (SELECT count(*) FROM player q WHERE q.score > p.score) FROM player p ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
+	'SELECT id, (SELECT count(*) FROM player q WHERE q.score > p.score) FROM player p ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 20',
 	'WITH page AS MATERIALIZED (SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 50) SELECT * FROM page a JOIN page b USING (id)',
 	'(SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2) UNION ALL (SELECT id FROM player ORDER BY score, level, id DESC LIMIT 2)',
 	'SELECT p FROM player p ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 9000'
@@ -167,6 +177,17 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE guild = 1 ORDER BY score LIMIT 3 OFFSET 3000',
 	'SELECT id, random() < 2 FROM player ORDER BY score LIMIT 3 OFFSET 9000',
 	'SELECT id, ctid FROM player ORDER BY score LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 OR level < 3 ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 OR (score = 481 AND level < 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND level > 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score <= 480 OR (score = 480 AND level < 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND id > 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 OR (score = 480 AND level < 3 AND guild = 1) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480::float8 OR (score = 480::float8 AND level < 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT id FROM player WHERE score < 480 AND (score < 480 OR level < 3) ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'SELECT DISTINCT ON (score) * FROM player ORDER BY score DESC LIMIT 3 OFFSET 500',
+	'SELECT id, rank() OVER (ORDER BY id) FROM player ORDER BY score DESC LIMIT 3 OFFSET 9000',
+	'(SELECT id, score FROM player) UNION (SELECT id, score FROM player) ORDER BY score DESC LIMIT 3 OFFSET 9000',
 	'SELECT DISTINCT score FROM player ORDER BY score LIMIT 3 OFFSET 900',
 	'SELECT score, count(*) FROM player GROUP BY score ORDER BY score LIMIT 3 OFFSET 900',
 	'SELECT id FROM player ORDER BY score LIMIT (random() * 0)::int + 3 OFFSET 9000',
@@ -332,6 +353,29 @@ BEGIN
 			END IF;
 		END LOOP;
 	END LOOP;
+END $$;
+
+-- Pages behind and before keys that random rows have, or nearly have.
+DO $$
+DECLARE
+	k record;
+	q text;
+	n int := 0;
+BEGIN
+	FOR k IN SELECT score + id % 2 AS score, level + id % 7 / 6 AS level, id, id % 3 AS form FROM player WHERE id % 331 = 0 ORDER BY id LOOP
+		q := (ARRAY['score < %1$s OR (score = %1$s AND (level < %2$s OR (level = %2$s AND id > %3$s)))',
+			'score < %1$s OR (score = %1$s AND level < %2$s) OR (score = %1$s AND level = %2$s AND id >= %3$s)',
+			'score <= %1$s AND (score < %1$s OR level <= %2$s)'])[k.form + 1];
+		q := format('SELECT id, score FROM player WHERE ' || q || ' ORDER BY score DESC, level DESC, id LIMIT 5', k.score, k.level, k.id);
+		PERFORM four_ways(q);
+
+		-- The other way round.
+		q := translate(q, '<>', '><');
+		q := replace(replace(q, 'DESC', 'ASC'), ', id LIMIT', ', id DESC LIMIT');
+		PERFORM four_ways(q);
+		n := n + 1;
+	END LOOP;
+	RAISE NOTICE '% keys', n;
 END $$;
 
 -- Partitions have other columns, and pages of them are planned without boards.

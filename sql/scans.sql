@@ -85,6 +85,25 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''JP'', NULL]) c, LATERAL (SELECT o.id FROM other o JOIN account a USING (id) WHERE country = c ORDER BY score DESC, o.id LIMIT 1) x'
 ]) query;
 
+-- Partitions that have boards of their own are merged.
+CREATE TABLE ev (id bigint, score int NOT NULL, season int) PARTITION BY LIST (season);
+CREATE TABLE ev_1 PARTITION OF ev FOR VALUES IN (1);
+CREATE TABLE ev_2 (season int, score int NOT NULL, id bigint);
+ALTER TABLE ev ATTACH PARTITION ev_2 FOR VALUES IN (2);
+ALTER TABLE ev_1 ADD PRIMARY KEY (id);
+ALTER TABLE ev_2 ADD PRIMARY KEY (id);
+INSERT INTO ev SELECT i, i * 7919 % 1000, i % 2 + 1 FROM generate_series(1, 20000) i;
+SELECT lb_create_board('first', 'ev_1', 'id', 'score DESC'), lb_create_board('second', 'ev_2', 'id', 'score DESC');
+SELECT lb_wait_ready();
+ANALYZE ev;
+SELECT plan('SELECT * FROM ev ORDER BY score DESC, id LIMIT 5');
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ev ORDER BY score DESC, id LIMIT 3 OFFSET 30',
+	'SELECT * FROM ev WHERE score < 500 ORDER BY score, id DESC LIMIT 3',
+	'SELECT * FROM ev WHERE season = 2 AND id % 3 = 0 ORDER BY score DESC, id LIMIT 3',
+	'SELECT id FROM ev_2 ORDER BY score DESC, id LIMIT 3 OFFSET 5000'
+]) query;
+
 -- Many batches.
 SET enable_sort = off;
 SELECT plan('SELECT id FROM whole ORDER BY score DESC, id');
@@ -133,6 +152,40 @@ FETCH 3 FROM s;
 FETCH BACKWARD 2 FROM s;
 FETCH LAST FROM s;
 ROLLBACK;
+
+-- Changes before and after a cursor begins, some of which are rolled back; and a cursor
+-- that outlasts its transaction.
+BEGIN;
+UPDATE whole SET score = 6000 WHERE id = 1;
+SAVEPOINT a;
+UPDATE whole SET score = 7000 WHERE id = 2;
+DECLARE c NO SCROLL CURSOR FOR SELECT id, score FROM whole ORDER BY score DESC, id;
+FETCH 1 FROM c;
+SAVEPOINT b;
+FETCH 1 FROM c;
+UPDATE whole SET score = 8000 WHERE id <= 3;
+FETCH 31 FROM c;
+ROLLBACK TO b;
+FETCH 2 FROM c;
+RELEASE a;
+DELETE FROM whole WHERE score > 990;
+DECLARE h NO SCROLL CURSOR WITH HOLD FOR SELECT id, score FROM whole ORDER BY score DESC, id;
+FETCH 1 FROM h;
+UPDATE whole SET score = 9000 WHERE id = 4;
+MOVE 100 IN c;
+FETCH 1 FROM c;
+COMMIT;
+FETCH 1 FROM h;
+MOVE 10000 IN h;
+FETCH 1 FROM h;
+CLOSE h;
+SELECT four_ways('SELECT id, score FROM whole ORDER BY score DESC, id LIMIT 3');
+
+-- Rows that the statement itself inserts.
+BEGIN;
+INSERT INTO whole SELECT id + 200000, score FROM whole WHERE score < 10 ORDER BY score DESC, id;
+SELECT count(*), min(id) FROM whole WHERE id > 200000;
+ROLLBACK;
 RESET enable_sort;
 
 -- What is not.
@@ -142,9 +195,11 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE guild = 7 * (random() < 2)::int ORDER BY score DESC LIMIT 3',
 	'SELECT id FROM other ORDER BY score DESC LIMIT 3',
 	'SELECT o.id FROM other o JOIN account a USING (id) ORDER BY score DESC LIMIT 3',
-	'SELECT * FROM player ORDER BY score DESC'
+	'SELECT * FROM player ORDER BY score DESC',
+	'SELECT DISTINCT score FROM player ORDER BY score',
+	'SELECT id, score FROM player UNION SELECT id, score FROM whole ORDER BY score DESC LIMIT 5'
 ]) query;
 
 SELECT * FROM lb_verify();
-DROP TABLE player, account, other, whole, seen;
+DROP TABLE player, account, other, whole, seen, ev;
 DROP FUNCTION plan, answered, result, four_ways, read_on;

@@ -79,27 +79,34 @@ lb_member_index(const LbSource *source, const LbDefinition *defn)
 	return InvalidOid;
 }
 
-/* The upper pages of the index are in memory. */
+/* What btcostestimate() takes for a page of an index, in cpu_operator_cost. */
+#define PAGE_OPERATORS 50
+
+/*
+ * As for the inner index scan of a nested loop: the upper pages of the index are in
+ * memory.
+ */
 Cost
 lb_cost_fetches(const LbSource *source, Oid index, double rows)
 {
 	const RelOptInfo *rel = source->rel;
-	double		steps = 1 + log2(Max(rel->tuples, 1.0) + 1);
-	double		leaves = rel->pages;
+	const IndexOptInfo *info = NULL;
+	double		operators;
 	double		pages;
 	ListCell   *lc;
 
 	foreach(lc, rel->indexlist)
 	{
-		const IndexOptInfo *info = lfirst_node(IndexOptInfo, lc);
-
+		info = lfirst_node(IndexOptInfo, lc);
 		if (info->indexoid == index)
-			leaves = info->pages;
+			break;
 	}
-	pages = index_pages_fetched(rows, rel->pages, leaves, source->root) +
-		index_pages_fetched(rows, (BlockNumber) leaves, leaves, source->root);
+	operators = log2(Max(rel->tuples, 1.0) + 1) +
+		PAGE_OPERATORS * (Max(info->tree_height, 0) + 1);
+	pages = index_pages_fetched(rows, rel->pages, info->pages, source->root) +
+		index_pages_fetched(rows, info->pages, info->pages, source->root);
 	return pages * random_page_cost +
-		rows * (cpu_operator_cost * steps + cpu_index_tuple_cost +
+		rows * (operators * cpu_operator_cost + cpu_index_tuple_cost +
 				cpu_tuple_cost);
 }
 

@@ -29,6 +29,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
@@ -310,38 +311,34 @@ has_system_columns(List *exprs, Index relid)
 	return false;
 }
 
+/* The rows before the page are not computed. */
 bool
-lb_may_be_page(const PlannerInfo *root, const RelOptInfo *rel)
+lb_may_be_page(const LbSource *source)
 {
+	const PlannerInfo *root = source->root;
 	const Query *query = root->parse;
 
-	return (query->limitCount != NULL || query->limitOffset != NULL) &&
-		returns_rows(root) && only_rel(root) == rel;
+	return limit_needed(root->parse) && returns_rows(root) &&
+		only_rel(root) == source->rel &&
+		!contain_volatile_functions((Node *) root->processed_tlist) &&
+		!has_system_columns(root->processed_tlist, source->rel->relid) &&
+		lb_is_operand(source, query->limitCount) &&
+		lb_is_operand(source, query->limitOffset);
 }
 
 void
 lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 				 const FinalPathExtraData *limit)
 {
-	const Query *query = root->parse;
 	RelOptInfo *rel;
 	LbSource	source;
 	Match		match;
-	List	   *exprs;
 
-	if (!limit->limit_needed || !returns_rows(root) ||
-		final->pathlist == NIL || (rel = only_rel(root)) == NULL ||
-		IS_DUMMY_REL(rel) || rel->rtekind != RTE_RELATION ||
+	if (!limit->limit_needed || final->pathlist == NIL ||
+		(rel = only_rel(root)) == NULL || IS_DUMMY_REL(rel) ||
+		rel->rtekind != RTE_RELATION ||
 		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
-		!lb_find_source(root, rel, &source))
-		return;
-
-	/* The rows before the page are not computed. */
-	exprs = lb_cheapest_path(final)->pathtarget->exprs;
-	if (contain_volatile_functions((Node *) exprs) ||
-		has_system_columns(exprs, rel->relid) ||
-		!lb_is_operand(&source, query->limitCount) ||
-		!lb_is_operand(&source, query->limitOffset))
+		!lb_find_source(root, rel, &source) || !lb_may_be_page(&source))
 		return;
 	for (int i = 0; i < source.ndefns; i++)
 	{

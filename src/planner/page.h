@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pathnodes.h"
+#include "planner/match.h"
 
 /*
  * If a board has the rows of a query over one table in the query's order, and the
@@ -21,7 +21,10 @@
 extern void lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 							 const FinalPathExtraData *limit);
 
-/* Whether a query may be a page of that table.  Can be asked before it has paths. */
-extern bool lb_may_be_page(const PlannerInfo *root, const RelOptInfo *rel);
+/*
+ * Whether a query may be a page of that table, as far as its order and its quals do not
+ * matter.  Can be asked before it has paths.
+ */
+extern bool lb_may_be_page(const LbSource *source);
 
 #endif							/* LB_PAGE_H */

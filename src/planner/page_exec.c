@@ -67,14 +67,14 @@ evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,
 	return *number >= 0;
 }
 
+/* OFFSET and LIMIT, in the order in which a Limit node evaluates them. */
 static bool
-evaluate(PageNode *node, const LbDefinition *defn)
+evaluate_limits(PageNode *node)
 {
 	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
 	LbStretch  *stretch = &node->stretch;
 	bool		no_offset;
 
-	lb_find_range(defn, node->conds, node->nconds, context, &stretch->range);
 	return evaluate_rows(node->offset, context, &no_offset, &stretch->skip) &&
 		evaluate_rows(node->count, context, &stretch->all, &stretch->max_rows);
 }
@@ -129,16 +129,20 @@ answer(PageNode *node)
 
 	if (defn == NULL)
 		return false;
-	if (!evaluate(node, defn))
+	if (!evaluate_limits(node))
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return false;
 	}
+
+	/* Then the operands of quals are not evaluated. */
 	if (empty || (!node->stretch.all && node->stretch.max_rows == 0))
 	{
 		lb_answer_empty(a);
 		return true;
 	}
+	lb_find_range(defn, node->conds, node->nconds,
+				  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	return lb_read_stretch(a, &node->stretch, &members) &&
 		fetch_rows(node, a->access.target.defn, &members);
 }

@@ -1,17 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * quals.c
- *	  Recognizing what a query asks of a board: columns, and quals.
- *
- * A qual serves if it says the same of the index's words as it says of the
- * column's values.  So its operator belongs to the B-tree operator family by
- * which the board orders the column, and its operand's type is one that range.c
- * can convert without error.  A column of integers may be cast to numeric, double
- * precision or wider integers, as the parser does for "score > 3.5": these casts
- * keep the order.  One qual that is none of these makes the board useless for the query.
+ *	  Recognizing what the quals of a query ask of a board.
  *
  * Quals limit a range of the board's order if all columns before the last one
- * that they limit equal an operand.
+ * that they limit equal an operand.  One qual that is not recognized makes the board
+ * useless for the query.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,131 +15,11 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
+#include "planner/keyset.h"
 #include "planner/quals.h"
 #include "util/compat.h"
-
-static Node *
-strip_relabel(Node *expr)
-{
-	while (expr != NULL && IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	return expr;
-}
-
-/* Whether a function casts integers to another type and keeps their order. */
-static bool
-is_order_cast(Oid function)
-{
-	return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 ||
-		function == F_NUMERIC_INT8 || function == F_FLOAT8_INT2 ||
-		function == F_FLOAT8_INT4 || function == F_FLOAT8_INT8 ||
-		function == F_INT4_INT2 || function == F_INT8_INT2 ||
-		function == F_INT8_INT4;
-}
-
-bool
-lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
-			LbUse *use)
-{
-	const Var  *var;
-
-	use->cast = false;
-	expr = strip_relabel(expr);
-	if (expr != NULL && IsA(expr, FuncExpr))
-	{
-		FuncExpr   *function = (FuncExpr *) expr;
-
-		if (!is_order_cast(function->funcid))
-			return false;
-		use->cast = true;
-		use->type = function->funcresulttype;
-		expr = strip_relabel((Node *) linitial(function->args));
-	}
-	if (expr == NULL || !IsA(expr, Var))
-		return false;
-	var = (const Var *) expr;
-	if (var->varno != (int) source->rel->relid || var->varlevelsup != 0)
-		return false;
-	for (int i = 0; i < defn->ncolumns; i++)
-	{
-		if (defn->columns[i].attno != var->varattno)
-			continue;
-		use->column = i;
-		use->attno = var->varattno;
-		if (!use->cast)
-			use->type = defn->columns[i].oid;
-		return true;
-	}
-	return false;
-}
-
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
-static bool
-is_float(Oid type)
-{
-	return type == FLOAT4OID || type == FLOAT8OID;
-}
-
-/* Whether range.c can compare a column with an operand of a type. */
-static bool
-can_convert(const LbUse *use, Oid column, Oid operand)
-{
-	if (use->cast && !is_integer(use->type))
-		return operand == use->type;
-	if (column == operand)
-		return true;
-	if (column == VARCHAROID)
-		return operand == TEXTOID;
-	if (type_is_enum(column))
-		return operand == ANYENUMOID;
-	return (is_integer(column) && is_integer(operand)) ||
-		(is_float(column) && is_float(operand));
-}
-
-bool
-lb_find_order(const LbDefinition *defn, const LbUse *use, Oid opno,
-			  LbOrder *order)
-{
-	Oid			column = defn->columns[use->column].oid;
-	Oid			family = lookup_type_cache(use->type,
-										   TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	Oid			left;
-
-	if (!OidIsValid(family) || !op_in_opfamily(opno, family))
-		return false;
-	get_op_opfamily_properties(opno, family, false, &order->strategy, &left,
-							   &order->operand);
-	if (left != use->type &&
-		!(left == TEXTOID && use->type == VARCHAROID) &&
-		!(left == ANYENUMOID && type_is_enum(use->type)))
-		return false;
-	return can_convert(use, column, order->operand);
-}
-
-bool
-lb_is_exact(const LbDefinition *defn, const LbUse *use, const LbOrder *order)
-{
-	return !is_integer(defn->columns[use->column].oid) ||
-		!is_float(order->operand);
-}
-
-bool
-lb_is_operand(const LbSource *source, Node *expr)
-{
-	return bms_is_empty(pull_varnos(source->root, expr)) &&
-		!contain_volatile_functions(expr) && !contain_subplans(expr);
-}
 
 List *
 lb_make_cond(int first, int strategy, List *types)
@@ -196,37 +70,24 @@ static bool
 add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 	   LbQuals *quals)
 {
-	OpExpr	   *clause = op;
-	LbUse		use;
-	LbOrder		order;
-	Expr	   *operand;
+	LbComparison found;
+	const LbUse *use = &found.use;
+	Oid			collation = op->inputcollid;
 
-	if (list_length(op->args) != 2)
+	if (!lb_find_comparison(source, defn, op, &found))
 		return false;
-	if (!lb_find_use(source, defn, linitial(op->args), &use))
-	{
-		if (!lb_find_use(source, defn, lsecond(op->args), &use) ||
-			!OidIsValid(get_commutator(op->opno)))
-			return false;
-		clause = copyObject(op);
-		CommuteOpExpr(clause);
-	}
-	operand = lsecond(clause->args);
-	if (!lb_is_operand(source, (Node *) operand) ||
-		!lb_find_order(defn, &use, clause->opno, &order))
+	if (defn->columns[use->column].role == LB_ROLE_BOARD)
+		return found.order.strategy == BTEqualStrategyNumber &&
+			(!OidIsValid(collation) ||
+			 get_collation_isdeterministic(collation)) &&
+			add_board(quals, use, (Expr *) found.clause, found.operand);
+	if (!is_key_column(defn, use->column) || is_text_key(defn, use->column))
 		return false;
-	if (defn->columns[use.column].role == LB_ROLE_BOARD)
-		return order.strategy == BTEqualStrategyNumber &&
-			(!OidIsValid(clause->inputcollid) ||
-			 get_collation_isdeterministic(clause->inputcollid)) &&
-			add_board(quals, &use, (Expr *) clause, operand);
-	if (!is_key_column(defn, use.column) || is_text_key(defn, use.column))
-		return false;
-	quals->clauses = lappend(quals->clauses, clause);
-	quals->not_null = bms_add_member(quals->not_null, use.attno);
-	add_cond(quals, lb_make_cond(use.column, order.strategy,
-								 list_make1_int(order.operand)),
-			 list_make1(operand));
+	quals->clauses = lappend(quals->clauses, found.clause);
+	quals->not_null = bms_add_member(quals->not_null, use->attno);
+	add_cond(quals, lb_make_cond(use->column, found.order.strategy,
+								 list_make1_int(found.order.operand)),
+			 list_make1(found.operand));
 	return true;
 }
 
@@ -298,9 +159,26 @@ add_not_null(const LbSource *source, const LbDefinition *defn, NullTest *test,
 	return true;
 }
 
+/* What comes behind a key, or before it. */
+static bool
+add_keyset(const LbSource *source, const LbDefinition *defn, BoolExpr *clause,
+		   List *clauses, LbQuals *quals)
+{
+	LbKeyset	keyset;
+
+	if (!lb_find_keyset(source, defn, clause, clauses, &keyset))
+		return false;
+	quals->clauses = lappend(quals->clauses, clause);
+	quals->not_null = bms_add_member(quals->not_null, keyset.first);
+	add_cond(quals, lb_make_cond(0, keyset.strategy, keyset.types),
+			 keyset.operands);
+	return true;
+}
+
+/* A qual, one of clauses. */
 static bool
 add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
-		 LbQuals *quals)
+		 List *clauses, LbQuals *quals)
 {
 	switch (nodeTag(clause))
 	{
@@ -324,6 +202,9 @@ add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
 								test->booltesttype == IS_TRUE, quals);
 			}
 		case T_BoolExpr:
+			if (is_orclause(clause))
+				return add_keyset(source, defn, (BoolExpr *) clause,
+								  clauses, quals);
 			return ((BoolExpr *) clause)->boolop == NOT_EXPR &&
 				add_boolean(source, defn, clause,
 							(Node *) linitial(((BoolExpr *) clause)->args),
@@ -348,7 +229,8 @@ is_range(const LbDefinition *defn, LbQuals *quals)
 		const List *cond = (const List *) lfirst(lc);
 		int			first = linitial_int(cond);
 		int			last = first + list_length(cond) - 3;
-		Oid			operand = (Oid) list_nth_int(cond, 2);
+		LbUse		use = {.column = first};
+		LbOrder		order = {.operand = (Oid) list_nth_int(cond, 2)};
 
 		if (first > quals->nequal)
 			return false;
@@ -356,7 +238,7 @@ is_range(const LbDefinition *defn, LbQuals *quals)
 			return false;
 		if (first == quals->nequal &&
 			lsecond_int(cond) == BTEqualStrategyNumber &&
-			(!is_integer(defn->columns[first].oid) || !is_float(operand)))
+			lb_is_exact(defn, &use, &order))
 			quals->nequal++;
 	}
 	return true;
@@ -379,7 +261,7 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 				return false;
 			clause = ((RestrictInfo *) clause)->clause;
 		}
-		if (add_qual(source, defn, clause, quals))
+		if (add_qual(source, defn, clause, clauses, quals))
 			continue;
 		if (others == NULL)
 			return false;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * quals.h
- *	  Recognizing what a query asks of a board: columns, and quals.
+ *	  Recognizing what the quals of a query ask of a board.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,24 +10,7 @@
 
 #include "postgres.h"
 
-#include "planner/match.h"
-
-/* A column of a board as an expression of the query has it. */
-typedef struct LbUse
-{
-	int			column;			/* LbDefinition.columns[] */
-	AttrNumber	attno;
-	Oid			type;			/* its type below domains, or the one that it
-								 * is cast to */
-	bool		cast;			/* it is */
-} LbUse;
-
-/* How a column compares with an operand, or is sorted. */
-typedef struct LbOrder
-{
-	int			strategy;		/* of the type's B-tree operators */
-	Oid			operand;		/* type of the operand */
-} LbOrder;
+#include "planner/columns.h"
 
 /*
  * The quals of a query on a board, by what they are to the board.  Lists are
@@ -47,28 +30,6 @@ typedef struct LbQuals
 	Bitmapset  *not_null;		/* columns that are not null in rows that
 								 * satisfy the clauses */
 } LbQuals;
-
-/* Whether an expression is a column of the board, or a cast that keeps its order. */
-extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
-						Node *expr, LbUse *use);
-
-/*
- * Whether an operator with a column on its left is one of the B-tree operators by
- * which the board orders the column, and its operand of a type that can be compared
- * with the index's words.
- */
-extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
-						  Oid opno, LbOrder *order);
-
-/*
- * Whether one value of the column at most equals an operand: several integers can be
- * the same in double precision.
- */
-extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
-						const LbOrder *order);
-
-/* Whether an expression can be evaluated once for all rows of the table. */
-extern bool lb_is_operand(const LbSource *source, Node *expr);
 
 /*
  * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns false

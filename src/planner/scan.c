@@ -101,8 +101,7 @@ match_board(Match *match, const LbSource *source, const LbDefinition *defn)
 	 * That is a page, which has a better path.  Rows are skipped by their
 	 * number.
 	 */
-	if ((match->others == NIL &&
-		 lb_may_be_page(source->root, source->rel)) ||
+	if ((match->others == NIL && lb_may_be_page(source)) ||
 		contain_volatile_functions((Node *) extract_actual_clauses(match->others,
 																   false)))
 		return false;

@@ -100,6 +100,10 @@ read_batch(ScanNode *node)
 	MemoryContextReset(node->context);
 	node->members.context = node->context;
 	node->next = 0;
+
+	/* EXPLAIN counts scans, not batches. */
+	if (node->begun)
+		a->by_index--;
 	defn = lb_answer_prepare(a, &empty);
 	if (defn == NULL)
 		return false;
@@ -114,10 +118,6 @@ read_batch(ScanNode *node)
 					  a->css.ss.ps.ps_ExprContext, &node->stretch.range);
 	if (!lb_read_stretch(a, &node->stretch, &node->members))
 		return false;
-
-	/* It is one scan that the index answers. */
-	if (node->begun)
-		a->by_index--;
 	node->begun = true;
 	keep_batch(node);
 	return true;

@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.c
+ *	  Recognizing the columns of a board in a query, and what compares them.
+ *
+ * A comparison serves if it says the same of the index's words as it says of the
+ * column's values.  So its operator belongs to the B-tree operator family by
+ * which the board orders the column, and its operand's type is one that range.c
+ * can convert without error.  A column of integers may be cast to numeric, double
+ * precision or wider integers, as the parser does for "score > 3.5": these casts
+ * keep the order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "planner/columns.h"
+#include "util/compat.h"
+
+static Node *
+strip_relabel(Node *expr)
+{
+	while (expr != NULL && IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* Whether a function casts integers to another type and keeps their order. */
+static bool
+is_order_cast(Oid function)
+{
+	return function == F_NUMERIC_INT2 || function == F_NUMERIC_INT4 ||
+		function == F_NUMERIC_INT8 || function == F_FLOAT8_INT2 ||
+		function == F_FLOAT8_INT4 || function == F_FLOAT8_INT8 ||
+		function == F_INT4_INT2 || function == F_INT8_INT2 ||
+		function == F_INT8_INT4;
+}
+
+bool
+lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
+			LbUse *use)
+{
+	const Var  *var;
+
+	use->cast = false;
+	expr = strip_relabel(expr);
+	if (expr != NULL && IsA(expr, FuncExpr))
+	{
+		FuncExpr   *function = (FuncExpr *) expr;
+
+		if (!is_order_cast(function->funcid))
+			return false;
+		use->cast = true;
+		use->type = function->funcresulttype;
+		expr = strip_relabel((Node *) linitial(function->args));
+	}
+	if (expr == NULL || !IsA(expr, Var))
+		return false;
+	var = (const Var *) expr;
+	if (var->varno != (int) source->rel->relid || var->varlevelsup != 0)
+		return false;
+	for (int i = 0; i < defn->ncolumns; i++)
+	{
+		if (defn->columns[i].attno != var->varattno)
+			continue;
+		use->column = i;
+		use->attno = var->varattno;
+		if (!use->cast)
+			use->type = defn->columns[i].oid;
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+static bool
+is_float(Oid type)
+{
+	return type == FLOAT4OID || type == FLOAT8OID;
+}
+
+/* Whether range.c can compare a column with an operand of a type. */
+static bool
+can_convert(const LbUse *use, Oid column, Oid operand)
+{
+	if (use->cast && !is_integer(use->type))
+		return operand == use->type;
+	if (column == operand)
+		return true;
+	if (column == VARCHAROID)
+		return operand == TEXTOID;
+	if (type_is_enum(column))
+		return operand == ANYENUMOID;
+	return (is_integer(column) && is_integer(operand)) ||
+		(is_float(column) && is_float(operand));
+}
+
+bool
+lb_find_order(const LbDefinition *defn, const LbUse *use, Oid opno,
+			  LbOrder *order)
+{
+	Oid			column = defn->columns[use->column].oid;
+	Oid			family = lookup_type_cache(use->type,
+										   TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid			left;
+
+	if (!OidIsValid(family) || !op_in_opfamily(opno, family))
+		return false;
+	get_op_opfamily_properties(opno, family, false, &order->strategy, &left,
+							   &order->operand);
+	if (left != use->type &&
+		!(left == TEXTOID && use->type == VARCHAROID) &&
+		!(left == ANYENUMOID && type_is_enum(use->type)))
+		return false;
+	return can_convert(use, column, order->operand);
+}
+
+bool
+lb_is_exact(const LbDefinition *defn, const LbUse *use, const LbOrder *order)
+{
+	return !is_integer(defn->columns[use->column].oid) ||
+		!is_float(order->operand);
+}
+
+bool
+lb_is_operand(const LbSource *source, Node *expr)
+{
+	return bms_is_empty(pull_varnos(source->root, expr)) &&
+		!contain_volatile_functions(expr) && !contain_subplans(expr);
+}
+
+bool
+lb_find_comparison(const LbSource *source, const LbDefinition *defn,
+				   OpExpr *op, LbComparison *comparison)
+{
+	comparison->clause = op;
+	if (list_length(op->args) != 2)
+		return false;
+	if (!lb_find_use(source, defn, linitial(op->args), &comparison->use))
+	{
+		if (!lb_find_use(source, defn, lsecond(op->args), &comparison->use) ||
+			!OidIsValid(get_commutator(op->opno)))
+			return false;
+		comparison->clause = copyObject(op);
+		CommuteOpExpr(comparison->clause);
+	}
+	comparison->operand = lsecond(comparison->clause->args);
+	return lb_is_operand(source, (Node *) comparison->operand) &&
+		lb_find_order(defn, &comparison->use, comparison->clause->opno,
+					  &comparison->order);
+}

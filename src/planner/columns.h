@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.h
+ *	  Recognizing the columns of a board in a query, and what compares them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_COLUMNS_H
+#define LB_COLUMNS_H
+
+#include "postgres.h"
+
+#include "planner/match.h"
+
+/* A column of a board as an expression of the query has it. */
+typedef struct LbUse
+{
+	int			column;			/* LbDefinition.columns[] */
+	AttrNumber	attno;
+	Oid			type;			/* its type below domains, or the one that it
+								 * is cast to */
+	bool		cast;			/* it is */
+} LbUse;
+
+/* How a column compares with an operand, or is sorted. */
+typedef struct LbOrder
+{
+	int			strategy;		/* of the type's B-tree operators */
+	Oid			operand;		/* type of the operand */
+} LbOrder;
+
+/* column op operand, where the operator is one of those of LbOrder. */
+typedef struct LbComparison
+{
+	OpExpr	   *clause;			/* with the column on its left */
+	LbUse		use;
+	LbOrder		order;
+	Expr	   *operand;
+} LbComparison;
+
+/* Whether an expression is a column of the board, or a cast that keeps its order. */
+extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
+						Node *expr, LbUse *use);
+
+/*
+ * Whether an operator with a column on its left is one of the B-tree operators by
+ * which the board orders the column, and its operand of a type that can be compared
+ * with the index's words.
+ */
+extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
+						  Oid opno, LbOrder *order);
+
+/*
+ * Whether one value of the column at most equals an operand: several integers can be
+ * the same in double precision.
+ */
+extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
+						const LbOrder *order);
+
+/* Whether an expression can be evaluated once for all rows of the table. */
+extern bool lb_is_operand(const LbSource *source, Node *expr);
+
+/*
+ * Whether an operator compares a column of the board with such an operand, on any
+ * side.
+ */
+extern bool lb_find_comparison(const LbSource *source,
+							   const LbDefinition *defn, OpExpr *op,
+							   LbComparison *comparison);
+
+#endif							/* LB_COLUMNS_H */
