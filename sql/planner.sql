@@ -169,11 +169,18 @@ FROM unnest(ARRAY[
 ]) query;
 
 -- What is not.
+CREATE FUNCTION to_text(int) RETURNS text LANGUAGE sql AS 'SELECT $1::text';
+CREATE AGGREGATE last_text(int) (sfunc = int4larger, stype = int, finalfunc = to_text, sortop = '>');
+CREATE AGGREGATE at_least_77(int) (sfunc = int4larger, stype = int, sortop = '>', initcond = '77');
+SELECT last_text(score), at_least_77(score) FROM player WHERE score > 5000;
 SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM player WHERE guild = 1',
 	'SELECT count(guild) FROM player',
 	'SELECT count(ctid), count(tableoid) FROM player',
 	'SELECT count(player) FROM player',
+	'SELECT count(1 ORDER BY name) FROM player',
+	'SELECT last_text(score) FROM player',
+	'SELECT at_least_77(score) FROM player WHERE score > 5000',
 	'SELECT count(*) FROM player WHERE score > 5 AND name LIKE ''a%''',
 	'SELECT count(*) FROM player WHERE score > 5 OR score < 3',
 	'SELECT count(*) FROM player WHERE score <> 5',
@@ -252,6 +259,7 @@ ROLLBACK;
 
 -- An error is the ordinary plan's.
 SELECT four_ways('SELECT percentile_disc(2) WITHIN GROUP (ORDER BY score) FROM player');
+SELECT four_ways('SELECT count(1 ORDER BY 1 / (score - 5)) FROM player');
 
 -- Random quals: operands of many types, at the ends, between and beyond scores.
 DO $$
@@ -286,6 +294,21 @@ SELECT lb_wait_ready();
 SELECT o, x, answered(q), four_ways(q)
 FROM unnest('{<,=,>}'::text[]) o, unnest('{9007199254740992,9007199254740996,9223372036854775807,-9223372036854775808,Infinity}'::text[]) x,
 	format('SELECT count(*) FROM large WHERE score %s ''%s''::float8', o, x) q;
+
+SELECT answered(q), four_ways(q) FROM unnest(ARRAY[
+	'SELECT dense_rank(''NaN''::float8) WITHIN GROUP (ORDER BY score), count(DISTINCT score) FROM large',
+	'SELECT rank(9007199254740992::float8) WITHIN GROUP (ORDER BY score), cume_dist(9007199254740992::float8) WITHIN GROUP (ORDER BY score DESC) FROM large',
+	'SELECT dense_rank(50.5::float8) WITHIN GROUP (ORDER BY score) FROM player'
+]) q;
+
+-- Texts whose collations conflict.
+CREATE TABLE posix (id int PRIMARY KEY, kind text COLLATE "POSIX" NOT NULL, points int NOT NULL);
+INSERT INTO posix SELECT i, 'a', i FROM generate_series(1, 300) i;
+SELECT lb_create_board('posix', 'posix', 'id', 'points', board_column => 'kind');
+SELECT lb_wait_ready();
+ANALYZE posix;
+SELECT four_ways('SELECT (SELECT count(*) FROM posix WHERE kind = c) FROM (VALUES (''a'' COLLATE "C")) v (c)');
+SELECT answered(q), four_ways(q) FROM (VALUES ('SELECT (SELECT count(*) FROM posix WHERE kind = c COLLATE "POSIX") FROM (VALUES (''a'')) v (c)')) v (q);
 
 -- Own changes, before and after they are captured; a cursor's snapshot.
 BEGIN;
@@ -384,6 +407,16 @@ SELECT answered('SELECT * FROM above_50'), answered('SELECT count(*) FROM player
 	answered('SELECT count(*) FROM barrier WHERE score < 60');
 SELECT count(id) FROM player;
 RESET ROLE;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION count() FROM PUBLIC;
+SET LOCAL ROLE lb_reader;
+SELECT four_ways('SELECT count(*) FROM player WHERE score > 3');
+ROLLBACK;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION int4gt(int, int) FROM PUBLIC;
+SET LOCAL ROLE lb_reader;
+SELECT four_ways('SELECT count(*) FROM player WHERE score > 3'), four_ways('SELECT count(*) FROM player WHERE score < 3');
+ROLLBACK;
 ALTER TABLE player ENABLE ROW LEVEL SECURITY;
 CREATE POLICY low ON player USING (score < 60);
 SELECT lb_wait_ready();
@@ -428,7 +461,8 @@ SELECT four_ways('SELECT count(*) FROM player WHERE score > 50');
 COMMIT;
 
 SELECT * FROM lb_verify();
-DROP TABLE player, country_player, speed, large, parted, u, tx CASCADE;
+DROP TABLE player, country_player, speed, large, posix, parted, u, tx CASCADE;
 DROP OWNED BY lb_reader;
 DROP ROLE lb_reader;
-DROP FUNCTION plan, analyzed, result, four_ways, answered, explained;
+DROP AGGREGATE last_text(int), at_least_77(int);
+DROP FUNCTION to_text, plan, analyzed, result, four_ways, answered, explained;

@@ -21,6 +21,7 @@
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "nodes/extensible.h"
@@ -81,7 +82,10 @@ is_of_score(const Match *match, const Aggref *agg, LbUse *use)
 		use->column == 0 && !use->cast;
 }
 
-/* count(x): of a constant, the score, or another column without nulls. */
+/*
+ * count(x): of a constant, the score, or another column without nulls.  Computing
+ * what it is sorted by could raise an error.
+ */
 static bool
 add_count(Match *match, const Aggref *agg)
 {
@@ -89,6 +93,8 @@ add_count(Match *match, const Aggref *agg)
 	LbUse		use;
 	LbOrder		order;
 
+	if (list_length(agg->args) != 1)
+		return false;
 	if (agg->aggdistinct != NIL)
 	{
 		SortGroupClause *distinct = linitial(agg->aggdistinct);
@@ -114,7 +120,10 @@ add_count(Match *match, const Aggref *agg)
 	return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
 }
 
-/* min() and max() are what the aggregate's sort operator puts first. */
+/*
+ * min() and max() are what the aggregate's sort operator puts first.  An aggregate
+ * that a user has made may do more, and may return another type.
+ */
 static bool
 add_end(Match *match, const Aggref *agg)
 {
@@ -129,7 +138,8 @@ add_end(Match *match, const Aggref *agg)
 		return false;
 	sortop = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggsortop;
 	ReleaseSysCache(tuple);
-	if (!OidIsValid(sortop) || !is_of_score(match, agg, &use) ||
+	if (agg->aggfnoid >= FirstUnpinnedObjectId || !OidIsValid(sortop) ||
+		!is_of_score(match, agg, &use) || agg->aggtype != use.type ||
 		!lb_find_order(match->defn, &use, sortop, &order))
 		return false;
 	match->score_null = true;
@@ -167,7 +177,8 @@ sorts_by_key(const Match *match, const Aggref *agg, bool *reverse,
 			use.column != i || i >= lb_nkey_columns(defn) ||
 			defn->columns[i].type->words == LB_TEXT ||
 			!lb_find_order(defn, &use, sort->sortop, &order) ||
-			(n > 1 && !lb_is_exact(defn, &use, &order)))
+			((n > 1 || agg->aggfnoid == F_DENSE_RANK_ANY) &&
+			 !lb_is_exact(defn, &use, &order)))
 			return false;
 		is_reverse = (order.strategy == BTGreaterStrategyNumber) !=
 			defn->columns[i].descending;

@@ -24,11 +24,15 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #endif
+#include "catalog/objectaccess.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
@@ -126,6 +130,39 @@ lb_answer_child(LbAnswer *a)
  * ----------------------------------------------------------------
  */
 
+static bool
+check_function(Oid function, void *context)
+{
+	AclResult	result = pg_proc_aclcheck(function, GetUserId(),
+										  ACL_EXECUTE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result,
+					   get_func_prokind(function) == PROKIND_AGGREGATE ?
+					   OBJECT_AGGREGATE : OBJECT_FUNCTION,
+					   get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+	return false;
+}
+
+static bool
+check_functions(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+
+	/* PostgreSQL does not check the functions by which rows are compared. */
+	if (!IsA(node, RowCompareExpr))
+		(void) check_functions_in_node(node, check_function, context);
+	return expression_tree_walker(node, check_functions, context);
+}
+
+void
+lb_check_functions(const void *expr)
+{
+	(void) check_functions((Node *) expr, NULL);
+}
+
 void
 lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -141,6 +178,9 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 			linitial_int(list_nth(scan->custom_private, LB_PRIVATE_VALUE));
 	}
 	a->eflags = eflags;
+	lb_check_functions(scan->custom_scan_tlist);
+	lb_check_functions(list_nth(scan->custom_exprs, LB_EXPRS_CLAUSES));
+	lb_check_functions(list_nth(scan->custom_exprs, LB_EXPRS_BOARD));
 
 	/*
 	 * UPDATE ... WHERE CURRENT OF a cursor must not take the node's row for

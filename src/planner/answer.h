@@ -84,6 +84,12 @@ extern List *lb_answer_exprs(const LbQuals *quals);
  */
 extern Path *lb_cheapest_path(const RelOptInfo *rel);
 
+/*
+ * Raise an error unless the current user may call each function in an expression.  The
+ * node does not initialize the expressions that it answers, which would check that.
+ */
+extern void lb_check_functions(const void *expr);
+
 /* For CustomExecMethods: BeginCustomScan, EndCustomScan, ReScanCustomScan. */
 extern void lb_answer_begin(CustomScanState *node, EState *estate, int eflags);
 extern void lb_answer_end(CustomScanState *node);

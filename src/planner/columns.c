@@ -131,7 +131,7 @@ lb_find_order(const LbDefinition *defn, const LbUse *use, Oid opno,
 bool
 lb_is_exact(const LbDefinition *defn, const LbUse *use, const LbOrder *order)
 {
-	return !is_integer(defn->columns[use->column].oid) ||
+	return defn->columns[use->column].oid != INT8OID ||
 		!is_float(order->operand);
 }
 

@@ -51,8 +51,8 @@ extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
 						  Oid opno, LbOrder *order);
 
 /*
- * Whether one value of the column at most equals an operand: several integers can be
- * the same in double precision.
+ * Whether one value of the column at most equals an operand: several values of bigint
+ * can be the same in double precision.
  */
 extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
 						const LbOrder *order);

@@ -14,10 +14,13 @@
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "utils/acl.h"
 
 #define pg_namespace_aclcheck(oid, role, mode) \
 	object_aclcheck(NamespaceRelationId, oid, role, mode)
+#define pg_proc_aclcheck(oid, role, mode) \
+	object_aclcheck(ProcedureRelationId, oid, role, mode)
 #define pg_class_ownercheck(oid, role) \
 	object_ownercheck(RelationRelationId, oid, role)
 #endif
