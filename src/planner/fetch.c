@@ -6,7 +6,9 @@
  * An index tells members, and the executor needs their rows.  A board's source has
  * a unique index on the member, or on the member and the board column, so each row
  * is one look-up there, with the executor's snapshot.  The snapshot sees one row of
- * a member at most, and it is the one that the board's view has.
+ * a member at most, and it is the one that the board's view has, with one exception:
+ * it still sees a row that another transaction has deleted since, and whose member the
+ * own transaction has then given to another row.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +18,7 @@
 
 #include "access/stratnum.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -198,5 +201,14 @@ lb_fetch(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
 	set_keys(fetch, defn, member, board_value);
 	MemoryContextSwitchTo(old);
 	index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
+
+	/* A transaction that has written may see a second row of the member. */
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	{
+		if (!index_getnext_slot(fetch->scan, ForwardScanDirection, slot) ||
+			index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
+			return false;
+		index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
+	}
 	return index_getnext_slot(fetch->scan, ForwardScanDirection, slot);
 }

@@ -50,7 +50,7 @@ extern void lb_fetch_end(LbFetch *fetch);
 
 /*
  * Put the row of a member, words as a key has them, on a board of the column's value
- * into a slot of the table.  Returns false if the snapshot sees none.  The caller
+ * into a slot of the table.  Returns false if the snapshot sees none, or two.  The caller
  * holds no lock of ours.  Can raise.  The current memory context lasts as long as the
  * look-up.
  */
