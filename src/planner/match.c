@@ -18,6 +18,7 @@
 #include "boards/resolve.h"
 #include "planner/match.h"
 #include "util/compat.h"
+#include "util/planted.h"
 
 /*
  * Whether the query reads all rows of the table as they are.  A board has the rows
@@ -122,9 +123,12 @@ lb_planned_defn(const List *board)
 	{
 		defn = lb_defn_of(source, (Oid) list_nth_int(board, PLAN_CATALOG),
 						  list_nth_int(board, PLAN_ID));
-		if (defn == NULL ||
-			defn->fingerprint != (uint32) list_nth_int(board, PLAN_FINGERPRINT))
+		if (defn == NULL)
 			return NULL;
+#if LB_PLANT_BUG != 10
+		if (defn->fingerprint != (uint32) list_nth_int(board, PLAN_FINGERPRINT))
+			return NULL;
+#endif
 		(void) lb_resolve_parts(defn, true);
 	} while (!lb_defns_valid() || !defn->resolved);
 	return defn;

@@ -20,6 +20,7 @@
 #include "planner/keyset.h"
 #include "planner/quals.h"
 #include "util/compat.h"
+#include "util/planted.h"
 
 List *
 lb_make_cond(int first, int strategy, List *types)
@@ -290,10 +291,12 @@ lb_quals_imply_board(const LbSource *source, const LbDefinition *defn,
 
 		if (column->role == LB_ROLE_RANKED_IF)
 			continue;
+#if LB_PLANT_BUG != 8
 		if (!bms_is_member(column->attno, source->not_null) &&
 			!bms_is_member(column->attno, quals->not_null) &&
 			!(score_null && i == 0))
 			return false;
+#endif
 	}
 	return defn->family == (quals->board != NULL) &&
 		defn->has_ranked_if == (quals->ranked_if != NULL);

@@ -13,6 +13,9 @@
  *	5	a numeric that has no digits behind the point loses its scale
  *	6	-0 is not noticed
  *	7	a text of a multiple of eight bytes has no end of its own
+ *	8	the planner takes all columns for NOT NULL
+ *	9	a page with ties has one row too many
+ *	10	a plan is used though its board's definition has changed
  *
  *-------------------------------------------------------------------------
  */

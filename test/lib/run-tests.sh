@@ -353,7 +353,8 @@ prepare_oracle()
 {
 	"$BIN/dropdb" --if-exists oracle
 	"$BIN/createdb" oracle
-	sql -d oracle -c 'CREATE EXTENSION leaderboard' -f tree/test/lib/oracle.sql
+	sql -d oracle -c 'CREATE EXTENSION leaderboard' -f tree/test/lib/oracle.sql \
+		-f tree/test/lib/plans.sql
 	prepare_clients
 }
 
@@ -388,6 +389,7 @@ part_oracle()
 	prepare_oracle
 	oracle -s "$seed" -c "$connections" -x -t "$seconds"
 	[ -z "$SHORT" ] || { check_server_log "$server"; return; }
+	oracle -s "$seed" -c "$connections" -x -P 100 -t "$seconds"
 	oracle -s "$seed" -S -c 5 -t $((seconds / 2))
 	oracle -s "$seed" -L -c "$connections" -t $((seconds / 4))
 	check_server_log "$server"
@@ -616,19 +618,22 @@ part_sqlsmith()
 	checks_passed
 }
 
-# finds_bug STEPS TEXT [PGOPTIONS]: the random client must find the bug of this part's
-# server and print the text.  If it does not, its output is indented, because its sums
-# are not this part's.  Each planted bug was found within 5,000 steps with
-# each of eight seeds.
+# finds_bug TEXT OPTION ...: the random client must find the bug of this part's server
+# and print the text.  If it does not, its output is indented, because its sums are not
+# this part's.  Each planted bug was found within 5,000 steps with each of eight
+# seeds; those of plans within 1,000 transactions.
 finds_bug()
 {
-	if limited env PGOPTIONS="${3:-}" tree/test/client/oracle/oracle \
-		-d dbname=oracle -s "$seed" -S -c 5 -t 0 -n "$1" >planted.out 2>&1
+	local text=$1
+
+	shift
+	if limited tree/test/client/oracle/oracle -d dbname=oracle -s "$seed" \
+		-t 0 "$@" >planted.out 2>&1
 	then
 		tail -n 20 planted.out | sed 's/^/   /'
 		return 1
 	fi
-	if ! grep -q "$2" planted.out; then
+	if ! grep -q "$text" planted.out; then
 		sed 's/^/   /' planted.out
 		return 1
 	fi
@@ -642,8 +647,9 @@ part_planted()
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
 	# Only files of these folders have them; make must not take the library for new.
-	for n in 0 1 2 3 4 5 6 7; do
-		rm -f build-planted/src/{boards,ledger}/*.o build-planted/leaderboard.so
+	for n in 0 1 2 3 4 5 6 7 8 9 10; do
+		rm -f build-planted/src/{boards,ledger,planner}/*.o \
+			build-planted/leaderboard.so
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install
@@ -652,14 +658,21 @@ part_planted()
 			server_start "$WORK/planted"
 			prepare_oracle
 			set_applier off
-			check "a server that does without the index is found out" \
-				finds_bug 2000 'used the index' '-c leaderboard.enable_index=off'
+			PGOPTIONS='-c leaderboard.enable_index=off' \
+				check "a server that does without the index is found out" \
+				finds_bug 'used the index' -S -c 5 -n 2000
 			continue
 		fi
 		server_stop "$WORK/planted"
 		server_start "$WORK/planted"
-		check "planted bug $n is found, and its history made short" \
-			finds_bug 100000 'steps are enough'
+		case $n in
+			10) check "planted bug $n is found" \
+				finds_bug 'FAILED.*o_stale' -c 1 -P 100 -n 1 ;;
+			[89]) check "planted bug $n is found" \
+				finds_bug 'FAILED.*: index, ' -c 4 -P 100 -n 5000 ;;
+			*) check "planted bug $n is found, and its history made short" \
+				finds_bug 'steps are enough' -S -c 5 -n 100000 ;;
+		esac
 	done
 	checks_passed
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "oracle.h"
+#include "plans.h"
 
 static void
 drop_all(void)
@@ -18,6 +19,8 @@ drop_all(void)
 	for (int i = 0; i < ntables; i++)
 		run_free(format("SELECT lb_drop_board(board) FROM lb_board"
 						" WHERE board = '%s'", tables[i].board));
+	run("SELECT lb_drop_board(board) FROM lb_board WHERE board = 'stale'");
+	run("DROP TABLE IF EXISTS o_stale");
 	for (int i = 0; i < ntables; i++)
 		run_free(format("DROP TABLE IF EXISTS %s", tables[i].name));
 }
@@ -42,6 +45,8 @@ set_up(void)
 	value = run_value("SHOW max_prepared_transactions");
 	can_prepare = atoi(value) >= connections;
 	free(value);
+
+	forget_questions();
 
 	/* An earlier run that did not reach its end may have left some. */
 	end_prepared();
@@ -111,6 +116,33 @@ check_index_was_used(void)
 		free(value);
 		free(statement);
 	}
+}
+
+void
+add_result(const Result *part)
+{
+	result.committed += part->committed;
+	result.rolled_back += part->rolled_back;
+	result.errors += part->errors;
+	result.lost += part->lost;
+	result.passed += part->passed;
+	result.plans += part->plans;
+	for (int i = 0; i < MAX_FORMS; i++)
+	{
+		result.forms[i].asked += part->forms[i].asked;
+		result.forms[i].planned += part->forms[i].planned;
+		result.forms[i].answered += part->forms[i].answered;
+	}
+}
+
+void
+print_result(void)
+{
+	printf("%" PRId64 " committed, %" PRId64 " rolled back, %" PRId64
+		   " expected errors, %" PRId64 " connections lost, %" PRId64
+		   " comparisons, of which %" PRId64 " of plans\n",
+		   result.committed, result.rolled_back, result.errors, result.lost,
+		   result.passed, result.plans);
 }
 
 /* Reads by index and by query of boards that exist, added up by gather_share(). */
@@ -223,6 +255,8 @@ final_comparison(void)
 	PGresult   *res;
 	char	   *value;
 
+	/* What fails from here on needs none of the steps. */
+	scheduled = false;
 	end_prepared();
 	for (int i = 0; i < ntables && long_texts; i++)
 		delete_long_texts(&tables[i]);
@@ -239,6 +273,9 @@ final_comparison(void)
 	run("SELECT lb_stat_reset()");
 	compare_all();
 	check_index_was_used();
+	check_forms();
+	check_stale_plans();
+	print_forms();
 	run("SET leaderboard.enable_index = off");
 	compare_all();
 	run("RESET leaderboard.enable_index");

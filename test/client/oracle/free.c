@@ -162,17 +162,9 @@ run_free_mode(void)
 		failed = true;
 	while (read(pipes[0], &part, sizeof(part)) == sizeof(part))
 	{
-		result.committed += part.committed;
-		result.rolled_back += part.rolled_back;
-		result.errors += part.errors;
-		result.lost += part.lost;
-		result.passed += part.passed;
+		add_result(&part);
 	}
-	printf("%" PRId64 " committed, %" PRId64 " rolled back, %" PRId64
-		   " expected errors, %" PRId64
-		   " connections lost, %" PRId64 " comparisons\n",
-		   result.committed, result.rolled_back, result.errors, result.lost,
-		   result.passed);
+	print_result();
 	if (failed)
 	{
 		printf("%" PRId64 " passed, 1 failed\n", result.passed);

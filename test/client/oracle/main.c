@@ -4,11 +4,11 @@
  *	  Random transactions on several connections, compared with SQL.
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
- *		   [-s seed] [-m members] [-i percent] [-S] [-x] [-k] [-l] [-p] [-L]
- *		   [-X command]
+ *		   [-s seed] [-m members] [-i percent] [-P percent] [-S] [-x] [-k] [-l]
+ *		   [-p] [-L] [-X command]
  *
- * The extension and the tables of test/lib/oracle.sql must exist in the database,
- * which needs nothing else.  Tables of earlier runs are dropped.  Several
+ * The extension, the tables of test/lib/oracle.sql and the functions of plans.sql must
+ * exist in the database, which needs nothing else.  Tables of earlier runs are dropped.  Several
  * connections, each with random numbers of its own, run transactions on the same
  * tables: every kind of statement that changes rows, few rows or thousands,
  * savepoints, rollbacks, two-phase commits, now and then a TRUNCATE or a
@@ -33,6 +33,10 @@
  *	  - while a prepared transaction waits to be ended;
  *	  - at the end, when all is quiet, for every member, with and without the
  *		index, and lb_verify() must find nothing.
+ *
+ * Of the comparisons, -P percent (40) are of plans: random queries that the planner
+ * may answer by boards, each run without boards, by the index, and by the node's other
+ * plan in two ways, in one snapshot.  Their forms are in plan_forms.c.
  *
  * A comparison of the query with itself would prove nothing.  So the index must
  * have answered at least -i percent (50) of all reads, going by lb_stat_board.
@@ -100,6 +104,7 @@ bool		terminates = false;
 bool		kills = false;
 bool		long_texts = false;
 int			least_share = 50;	/* percent of the reads by index */
+int			plan_share = 40;	/* percent of the comparisons of plans */
 const char *disturber = NULL;	/* the command of -X */
 pid_t		disturber_pid = 0;
 
@@ -119,9 +124,9 @@ usage(void)
 {
 	fprintf(stderr, "usage: oracle [-d conninfo] [-c connections]"
 			" [-t seconds] [-n transactions]\n"
-			"              [-s seed] [-m members] [-i percent]"
-			" [-S] [-x] [-k] [-l] [-p] [-L]\n"
-			"              [-X command]\n");
+			"              [-s seed] [-m members] [-i percent] [-P percent]"
+			" [-S] [-x] [-k] [-l]\n"
+			"              [-p] [-L] [-X command]\n");
 	exit(2);
 }
 
@@ -131,7 +136,7 @@ main(int argc, char **argv)
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:s:Sm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:P:s:Sm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -159,6 +164,9 @@ main(int argc, char **argv)
 				break;
 			case 'n':
 				transactions = atoll(optarg);
+				break;
+			case 'P':
+				plan_share = atoi(optarg);
 				break;
 			case 's':
 				seed = strtoull(optarg, NULL, 10);

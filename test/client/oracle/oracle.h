@@ -13,6 +13,7 @@
 #include "../client.h"
 
 #define MAX_CONNECTIONS 256
+#define MAX_FORMS 64
 
 /* main.c: options, described at its top, and the state of a process */
 
@@ -29,11 +30,20 @@ extern bool terminates;
 extern bool kills;
 extern bool long_texts;			/* now and then one that no key has room for */
 extern int	least_share;		/* percent of the reads by index */
+extern int	plan_share;			/* percent of the comparisons of plans */
 extern const char *disturber;	/* the command of -X ... */
 extern pid_t disturber_pid;		/* ... and its process, or 0 */
 
 extern bool can_prepare;		/* the server allows prepared transactions */
 extern bool can_pause;			/* the server has pause points */
+
+/* Queries of a form, of those whose plans were looked at. */
+typedef struct FormCount
+{
+	int64_t		asked;
+	int64_t		planned;		/* with a board */
+	int64_t		answered;		/* by its index */
+} FormCount;
 
 typedef struct Result
 {
@@ -43,6 +53,8 @@ typedef struct Result
 	int64_t		lost;			/* connections */
 	int64_t		passed;
 	int64_t		failed;
+	int64_t		plans;			/* of those passed */
+	FormCount	forms[MAX_FORMS];
 } Result;
 
 extern int	me;					/* number of the process; -1 is the parent */
@@ -118,6 +130,7 @@ typedef struct Table
 	const char *const *values;	/* of the board column; NULL: no family */
 	bool		spread_last;	/* which of the members' columns has more
 								 * values */
+	bool		strict;			/* columns of the key are NOT NULL */
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */
@@ -167,6 +180,9 @@ extern PGconn *connect_or_fail(void);
 /* One of the connections that are tested; its number, or -1. */
 extern PGconn *connect_tested(int number);
 
+/* Whether a connection runs its statements by the extended protocol. */
+extern bool is_extended(int number);
+
 /*
  * Run a statement.  Returns NULL after an expected error or the loss of the
  * connection, which cannot be used from then on.  Other errors end the process.
@@ -182,6 +198,9 @@ extern bool run_free(char *statement);
 extern char *run_value(const char *statement);
 
 /* compare.c */
+
+/* How statements begin that are comparisons of plans. */
+#define PLAN_COMPARISON "SELECT call, got, want, answered FROM lbt."
 
 /* What is compared: a table, for a family one of its boards, and how much. */
 typedef struct Look
@@ -247,11 +266,21 @@ extern bool do_something(const Table *t);
 /* Insert many rows, which also replaces what was deleted. */
 extern bool do_fill(const Table *t);
 
+/* Keep a string for a while, and then free it. */
+extern const char *keep(char *s);
+
+/* A value of a type that a number stands for, and any one at its ends; likewise. */
+extern const char *value(const Type *type, int number);
+extern const char *extreme(const Type *type);
+
 /*
  * The values of the member's columns that a number stands for, with commas
  * between.  They, and those of the next ones, are freed after a while.
  */
 extern const char *member_of(const Table *t, int number);
+
+/* The same of one of the columns. */
+extern const char *part_of_member(const Table *t, int column, int number);
 
 /* The same of an expression. */
 extern const char *member_of_expression(const Table *t, const char *number);
@@ -284,6 +313,10 @@ extern void gather_share(PGconn *c);
 
 /* Fail if too few reads used the index. */
 extern void check_share(void);
+
+/* Add the counts of another process to the result; and print it. */
+extern void add_result(const Result *part);
+extern void print_result(void);
 
 /* Wait until no backend of a tested connection is left, to count its reads. */
 extern void wait_for_backends(PGconn *c);

@@ -10,7 +10,7 @@
 
 #include "oracle.h"
 
-static const char *
+const char *
 keep(char *s)
 {
 	static char *kept[256];
@@ -30,7 +30,7 @@ append(const char *list, const char *separator, const char *item)
 		keep(format("%s%s%s", list, separator, item));
 }
 
-static const char *
+const char *
 value(const Type *type, int number)
 {
 	char text[	20];
@@ -39,7 +39,7 @@ value(const Type *type, int number)
 	return keep(put_in(type->value, text));
 }
 
-static const char *
+const char *
 extreme(const Type *type)
 {
 	const char *text = type->extremes[rnd(type->nextremes)];
@@ -76,23 +76,27 @@ most_of(const Table *t, int number)
 }
 
 const char *
+part_of_member(const Table *t, int column, int number)
+{
+	const Type *type = t->members[column].type;
+
+	if (has_most(t, column))
+		return value(type, most_of(t, number));
+	for (int i = 0; i < column; i++)
+	{
+		if (!has_most(t, i))
+			number /= BASE;
+	}
+	return value(type, number % BASE);
+}
+
+const char *
 member_of(const Table *t, int number)
 {
 	const char *list = "";
-	int			most = most_of(t, number);
 
 	for (int i = 0; i < t->nmembers; i++)
-	{
-		const Type *type = t->members[i].type;
-
-		if (has_most(t, i))
-			list = append(list, ", ", value(type, most));
-		else
-		{
-			list = append(list, ", ", value(type, number % BASE));
-			number /= BASE;
-		}
-	}
+		list = append(list, ", ", part_of_member(t, i, number));
 	return list;
 }
 
@@ -156,6 +160,13 @@ too_long(const Type *type)
 	return long_texts && type->is_text && type->words > 60 && rnd(100) == 0;
 }
 
+/* The column of a member that is to be null; -1 where none can be. */
+static int
+any_null(const Table *t)
+{
+	return t->strict ? -1 : rnd(t->nmembers);
+}
+
 static const char *
 a_member(const Table *t)
 {
@@ -174,15 +185,15 @@ a_score(const Table *t)
 {
 	if (percent(t->score.type->integer ? 1 : 8))
 		return extreme(t->score.type);
-	if (percent(2))
+	if (!t->strict && percent(2))
 		return "NULL";
 	return value(t->score.type, percent(70) ? rnd(20) : rnd(1000));
 }
 
 static const char *
-a_tie(const Column *tie)
+a_tie(const Table *t, const Column *tie)
 {
-	if (percent(2))
+	if (!t->strict && percent(2))
 		return "NULL";
 	if (too_long(tie->type))
 		return "repeat('z', 513)";
@@ -207,7 +218,7 @@ a_value(const Table *t)
 static const char *
 a_group(const Table *t)
 {
-	if (t->values == NULL || percent(2))
+	if (t->values == NULL || (!t->strict && percent(2)))
 		return "NULL";
 	return keep(literal(a_value(t)));
 }
@@ -231,7 +242,7 @@ more_ties(const Table *t)
 	const char *list = "";
 
 	for (int i = 0; i < t->nties; i++)
-		list = append(list, "", keep(format(", %s", typed(a_tie(&t->ties[i]),
+		list = append(list, "", keep(format(", %s", typed(a_tie(t, &t->ties[i]),
 														  &t->ties[i]))));
 	return list;
 }
@@ -247,7 +258,8 @@ more_assignments(const Table *t, const char *alias)
 		const char *name = t->ties[i].name;
 
 		list = append(list, "", alias == NULL ?
-					  keep(format(", %s = %s", name, a_tie(&t->ties[i]))) :
+					  keep(format(", %s = %s", name,
+								  a_tie(t, &t->ties[i]))) :
 					  keep(format(", %s = %s.%s", name, alias, name)));
 	}
 	return list;
@@ -257,7 +269,7 @@ more_assignments(const Table *t, const char *alias)
 static const char *
 a_row(const Table *t)
 {
-	const char *member = percent(2) ? odd_member(t, rnd(t->nmembers)) :
+	const char *member = percent(2) ? odd_member(t, any_null(t)) :
 		a_member(t);
 
 	return keep(format("(%s, %s, %s%s, (%s)::boolean, false)", member,
@@ -363,7 +375,7 @@ do_update(const Table *t)
 		case 0:
 			if (tie->type != NULL)
 				return run_free(format("UPDATE %s SET %s = %s WHERE %s",
-									   t->name, tie->name, a_tie(tie),
+									   t->name, tie->name, a_tie(t, tie),
 									   one_row(t)));
 			/* FALLTHROUGH */
 		case 1:
@@ -392,7 +404,7 @@ do_move(const Table *t)
 		case 0:
 			return run_free(format("UPDATE %s SET %s WHERE %s", t->name,
 								   set_member(t, percent(5) ?
-											  odd_member(t, rnd(t->nmembers)) :
+											  odd_member(t, any_null(t)) :
 											  a_member(t)), one_row(t)));
 		case 1:
 			return run_free(format("UPDATE %s SET %s WHERE %s IS NULL"
@@ -413,7 +425,7 @@ do_update_many(const Table *t)
 
 	if (tie->type != NULL && percent(20))
 		return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-							   tie->name, a_tie(tie), many_rows(t)));
+							   tie->name, a_tie(t, tie), many_rows(t)));
 	return run_free(format("UPDATE %s SET %s = %s WHERE %s AND %s",
 						   t->name, t->score.name,
 						   t->score.type->integer && percent(20) ?
@@ -524,7 +536,7 @@ put_line(FILE *f, const Table *t, int number, const char *group)
 	{
 		const Type *type = t->ties[i].type;
 
-		if (percent(5))
+		if (!t->strict && percent(5))
 			fprintf(f, "\\N\t");
 		else
 			put_field(f, percent(10) ? type->extremes[rnd(type->nextremes)] :

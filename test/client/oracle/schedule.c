@@ -82,7 +82,8 @@ bool
 is_comparison(const Step *step)
 {
 	return step->kind == STEP_STATEMENT &&
-		strncmp(step->text, ranked_rows, 20) == 0;
+		(strncmp(step->text, ranked_rows, 20) == 0 ||
+		 strncmp(step->text, PLAN_COMPARISON, strlen(PLAN_COMPARISON)) == 0);
 }
 
 /* Run a query on the monitor's connection; NULL if the server is gone. */
@@ -232,7 +233,9 @@ send_statement(Client *c, const char *statement, const char *copy_data)
 	c->copy_data = copy_data;
 	c->since = now();
 	c->busy = true;
-	if (PQsendQuery(c->conn, statement) != 1)
+	if ((is_extended(c - clients) ?
+		 PQsendQueryParams(c->conn, statement, 0, NULL, NULL, NULL, NULL, 0) :
+		 PQsendQuery(c->conn, statement)) != 1)
 		pump(c);
 }
 
@@ -544,12 +547,9 @@ run_scheduled(void)
 		episode++;
 	}
 	gather_share(conn);
-	printf("%" PRId64 " steps in %" PRIu64 " episodes%s, %" PRId64
-		   " committed, %" PRId64 " rolled back, %" PRId64
-		   " expected errors, %" PRId64 " connections lost, %"
-		   PRId64 " comparisons\n", steps, episode,
-		   can_pause ? " with pauses" : "", result.committed,
-		   result.rolled_back, result.errors, result.lost, result.passed);
+	printf("%" PRId64 " steps in %" PRIu64 " episodes%s, ", steps, episode,
+		   can_pause ? " with pauses" : "");
+	print_result();
 	random_state = seed;
 	set_up();
 	run("SELECT lb_stat_reset()");

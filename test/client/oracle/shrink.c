@@ -27,7 +27,7 @@ look_at_result(Client *c)
 	int			row;
 
 	c->res = NULL;
-	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQnfields(res) == 3)
+	if (PQresultStatus(res) == PGRES_TUPLES_OK && PQnfields(res) >= 3)
 	{
 		bool		difference = strcmp(failure_kind, "difference") == 0;
 

@@ -14,6 +14,7 @@ PGconn *
 connect_or_fail(void)
 {
 	PGconn	   *c = connect_within(conninfo, "SET client_encoding = 'UTF8';"
+								   "SET jit = off;"
 								   "SET client_min_messages = error", 0);
 
 	if (PQstatus(c) != CONNECTION_OK)
@@ -37,6 +38,7 @@ connect_tested(int number)
 {
 	static const char settings[] =
 		"SET client_min_messages = error;"
+		"SET jit = off;"
 		"SET client_encoding = 'UTF8';"
 		"SET application_name = 'oracle tested';"
 		"SET deadlock_timeout = '%s';"
@@ -108,10 +110,18 @@ disturbed_error(const char *sqlstate, const char *statement,
 		 strstr(message, "could not build board") != NULL);
 }
 
+bool
+is_extended(int number)
+{
+	return number >= 0 && number % 2 == 1;
+}
+
 static PGresult *
 exec_copy(const char *statement, const char *copy_data)
 {
-	PGresult   *res = PQexec(conn, statement);
+	PGresult   *res = is_extended(me) ?
+		PQexecParams(conn, statement, 0, NULL, NULL, NULL, NULL, 0) :
+		PQexec(conn, statement);
 
 	if (PQresultStatus(res) == PGRES_COPY_IN)
 	{

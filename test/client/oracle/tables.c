@@ -337,6 +337,7 @@ choose_table(Table *t, int number)
 	choose_columns(t);
 	t->flag = "fine";
 	t->flagged = percent(30);
+	t->strict = percent(50);
 	if (percent(35))
 		t->values = choose_values(t->group.type);
 }
@@ -442,6 +443,33 @@ create_table(const Table *t)
 	return text;
 }
 
+static void
+put_strict(FILE *f, const Column *c)
+{
+	fprintf(f, "ALTER %s SET NOT NULL", c->name);
+}
+
+/* The statement that makes a table strict. */
+static char *
+alter_table(const Table *t)
+{
+	char	   *score = list(&t->score, 1, ", ", put_strict);
+	char	   *ties = list(t->ties, t->nties, ", ", put_strict);
+	char	   *member = list(t->members, t->nmembers, ", ", put_strict);
+	char	   *group = list(&t->group, t->values == NULL ? 0 : 1, ", ",
+							 put_strict);
+	char	   *text;
+
+	text = format("ALTER TABLE %s %s, %s%s%s%s%s", t->name, score, member,
+				  ties[0] ? ", " : "", ties, group[0] ? ", " : "", group);
+
+	free(score);
+	free(ties);
+	free(member);
+	free(group);
+	return text;
+}
+
 static char *
 create_board(const Table *t)
 {
@@ -483,6 +511,8 @@ choose_tables(void)
 		else
 		{
 			*t = fixed_tables[i];
+			t->strict = i > 0 && strcmp(t->name, tables[i - 1].name) == 0 ?
+				tables[i - 1].strict : percent(50);
 			for (int c = 0; c < t->nmembers; c++)
 				t->members[c].type = find_type(t->members[c].type_name);
 			for (int c = 0; c < t->nties; c++)
@@ -503,6 +533,10 @@ make_table(const Table *t)
 		run(t->create);
 	else if (strncmp(t->name, "o_any", 5) == 0)
 		run_free(create_table(t));
+	else
+		return;
+	if (t->strict)
+		run_free(alter_table(t));
 }
 
 void
@@ -514,13 +548,26 @@ make_board(const Table *t)
 void
 print_tables(FILE *f)
 {
-	for (int i = NFIXED; i < ntables && tables[i].name != NULL; i++)
+	for (int i = 0; i < ntables && tables[i].name != NULL; i++)
 	{
-		char	   *table = create_table(&tables[i]);
-		char	   *board = create_board(&tables[i]);
+		char	   *alter = alter_table(&tables[i]);
+		char	   *table;
+		char	   *board;
 
-		fprintf(f, "%s;\n%s;\n", table, board);
-		free(table);
-		free(board);
+		if (i >= NFIXED)
+		{
+			table = create_table(&tables[i]);
+			fprintf(f, "%s;\n", table);
+			free(table);
+		}
+		if (tables[i].strict)
+			fprintf(f, "%s;\n", alter);
+		free(alter);
+		if (i >= NFIXED)
+		{
+			board = create_board(&tables[i]);
+			fprintf(f, "%s;\n", board);
+			free(board);
+		}
 	}
 }

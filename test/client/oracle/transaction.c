@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "oracle.h"
+#include "plans.h"
 
 #define MAX_SAVEPOINTS 5
 
@@ -167,11 +168,20 @@ static const char *const pause_points[] = {
 	"backlog"
 };
 
+/* Compare functions or plans.  Returns false after an expected error. */
+static bool
+compare_any(const Table *t, int n, bool steady)
+{
+	return percent(plan_share) ? compare_plans(t, n, steady) :
+		compare_some(t, n);
+}
+
 void
 transaction(void)
 {
 	const Table *t = &tables[rnd(ntables)];
 	bool		exact = !locked;	/* comparisons may be made */
+	bool		steady = false; /* ... also in several statements */
 	bool		truncated = false;
 	bool		one_snapshot = false;
 	int			most = 6;		/* statements or comparisons */
@@ -205,12 +215,12 @@ transaction(void)
 		case 1:
 		case 2:
 			run("BEGIN ISOLATION LEVEL REPEATABLE READ");
-			exact = one_snapshot = true;
+			exact = steady = one_snapshot = true;
 			break;
 		case 3:
 		case 4:
 			run("BEGIN ISOLATION LEVEL SERIALIZABLE");
-			exact = one_snapshot = true;
+			exact = steady = one_snapshot = true;
 			break;
 		case 5:
 		case 6:
@@ -219,7 +229,7 @@ transaction(void)
 				do_something(t);
 			if (!tx_failed &&
 				run_free(format("LOCK TABLE %s IN SHARE MODE", t->name)))
-				exact = true;
+				exact = steady = true;
 			break;
 		default:
 			run("BEGIN");
@@ -246,10 +256,12 @@ transaction(void)
 
 		if (!tx_failed)
 		{
-			if (one_snapshot && percent(15))
+			if (one_snapshot && percent(15) && !percent(plan_share))
 				compare_in_two(t);
 			else if (exact && percent(reads))
-				compare_some(t, 1 + rnd(3));
+				compare_any(t, 1 + rnd(3), steady);
+			else if (exact && percent(10) && percent(plan_share))
+				compare_plans_through_cursors(t);
 			else if (exact && percent(10))
 				compare_through_cursor(t);
 			else
@@ -278,7 +290,7 @@ transaction(void)
 	}
 
 	if (!tx_failed && exact && percent(30))
-		compare_some(t, 1);
+		compare_any(t, 1, steady);
 	if (!tx_failed && truncated && percent(70))
 		do_fill(t);
 
@@ -289,7 +301,10 @@ transaction(void)
 	}
 	if (!tx_failed && exact && percent(3))
 	{
-		compare_through_held_cursor(t);
+		if (steady && percent(plan_share))
+			compare_plans_through_held_cursors(t);
+		else
+			compare_through_held_cursor(t);
 		return;
 	}
 	if (!tx_failed && can_pause && percent(crowded != NULL ? 40 : 25))

@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_aggregates.c
+ *	  Forms of queries: aggregates over a board, or over a range of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "plans.h"
+
+static bool
+has_ends(const Table *t)
+{
+	return strcmp(t->score.type->base, "boolean") != 0;
+}
+
+/* The rows of the aggregates. */
+static void
+put_rows(Question *q, Range range)
+{
+	put_source(q);
+	put_board(q);
+	put_range(q, range);
+}
+
+static void
+put_count_column(Question *q)
+{
+	if (percent(20))
+		fputs("count(1)", q->f);
+	else
+	{
+		fputs("count(", q->f);
+		put_column(q, key_column(q->table, rnd(key_columns(q->table))));
+		fputs(")", q->f);
+	}
+}
+
+static void
+put_end(Question *q)
+{
+	if (!has_ends(q->table))
+	{
+		fputs("count(*)", q->f);
+		return;
+	}
+	fputs(percent(50) ? "min(" : "max(", q->f);
+	put_column(q, &q->table->score);
+	fputs(")", q->f);
+}
+
+static void
+put_fraction(Question *q)
+{
+	static const char *const fractions[] = {
+		"0", "1", "0.5", "0.25", "0.999", "1e-300", "NULL::float8", "(SELECT 0.3)",
+		"0.1::real", "2"
+	};
+
+	if (percent(50))
+		fputs(ANY(fractions), q->f);
+	else
+		fprintf(q->f, "0.%d", rnd(1000));
+}
+
+static void
+put_percentile(Question *q)
+{
+	fputs("percentile_disc(", q->f);
+	put_fraction(q);
+	fputs(") WITHIN GROUP (ORDER BY ", q->f);
+	put_column(q, &q->table->score);
+	fputs(percent(50) ? ")" : " DESC)", q->f);
+}
+
+/* A rank that a row with these first n columns of the key would have. */
+static void
+put_rank(Question *q, int n)
+{
+	static const char *const ranks[] = {
+		"rank", "dense_rank", "percent_rank", "cume_dist"
+	};
+	bool		reverse = percent(40);
+
+	fprintf(q->f, "%s(", ANY(ranks));
+	for (int i = 0; i < n; i++)
+	{
+		if (i > 0)
+			fputs(", ", q->f);
+		put_operand(q, key_column(q->table, i));
+	}
+	fputs(") WITHIN GROUP (", q->f);
+	put_order_by(q, n, reverse);
+	fputs(")", q->f);
+}
+
+static void
+put_aggregate(Question *q)
+{
+	switch (rnd(7))
+	{
+		case 0:
+			fputs("count(*)", q->f);
+			break;
+		case 1:
+			put_count_column(q);
+			break;
+		case 2:
+			fputs("count(DISTINCT ", q->f);
+			put_column(q, &q->table->score);
+			fputs(")", q->f);
+			break;
+		case 3:
+		case 4:
+			put_end(q);
+			break;
+		case 5:
+			put_percentile(q);
+			break;
+		default:
+			put_rank(q, 1);
+			break;
+	}
+}
+
+void
+make_count(Question *q)
+{
+	fputs(percent(70) ? "SELECT count(*)" : "SELECT count(*) + 1 AS rank", q->f);
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_count_column(Question *q)
+{
+	fputs("SELECT ", q->f);
+	put_count_column(q);
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_count_distinct(Question *q)
+{
+	fputs("SELECT count(DISTINCT ", q->f);
+	put_column(q, &q->table->score);
+	fputs(")", q->f);
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_ends(Question *q)
+{
+	fputs("SELECT ", q->f);
+	put_end(q);
+	if (percent(50))
+	{
+		fputs(", ", q->f);
+		put_end(q);
+	}
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_percentile(Question *q)
+{
+	fputs("SELECT ", q->f);
+	put_percentile(q);
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_hypothetical(Question *q)
+{
+	fputs("SELECT ", q->f);
+	put_rank(q, 1);
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_row_rank(Question *q)
+{
+	fputs("SELECT ", q->f);
+	put_rank(q, 2 + rnd(key_columns(q->table) - 1));
+	put_rows(q, RANGE_ANY);
+}
+
+void
+make_several(Question *q)
+{
+	for (int n = 2 + rnd(4), i = 0; i < n; i++)
+	{
+		fputs(i == 0 ? "SELECT " : ", ", q->f);
+		put_aggregate(q);
+	}
+	put_rows(q, RANGE_ANY);
+	if (percent(20))
+		fprintf(q->f, " HAVING count(*) > %d", rnd(members));
+	if (percent(5))
+		fprintf(q->f, " LIMIT %d", rnd(2));
+}
+
+void
+make_row_range(Question *q)
+{
+	fputs("SELECT count(*), ", q->f);
+	put_aggregate(q);
+	put_rows(q, RANGE_ROW);
+}
+
+void
+make_prefix_range(Question *q)
+{
+	fputs("SELECT count(*), ", q->f);
+	put_end(q);
+	put_rows(q, RANGE_PREFIX);
+}
+
+/* For each row of the same table. */
+void
+make_correlated(Question *q)
+{
+	const Column *member = &q->table->members[0];
+
+	fprintf(q->f, "SELECT o.%s, o.%s, (SELECT ", member->name,
+			q->table->score.name);
+	q->outer = "o";
+	if (percent(60))
+		fputs("count(*) + 1", q->f);
+	else
+		put_aggregate(q);
+	put_rows(q, percent(70) ? RANGE_SCORE : RANGE_ANY);
+	q->outer = NULL;
+	fprintf(q->f, ") AS x FROM %s AS o WHERE NOT o.large", q->table->name);
+	q->alias = "o";
+	q->has_where = true;
+	put_comparison(q, percent(70) ? &q->table->score : member);
+}
+
+/* For each of some values, which a nested loop sets one after the other. */
+void
+make_per_value(Question *q)
+{
+	const Column *score = &q->table->score;
+
+	fprintf(q->f, "SELECT o.%s, x.* FROM (VALUES (NULL::%s)", score->name,
+			score->type->base);
+	for (int n = 1 + rnd(4); n > 0; n--)
+		fprintf(q->f, ", (%s)", percent(70) ? value(score->type, rnd(22)) :
+				extreme(score->type));
+	fprintf(q->f, ") AS o (%s) CROSS JOIN LATERAL (SELECT ", score->name);
+	put_aggregate(q);
+	put_source(q);
+	put_board(q);
+	put_and(q);
+	put_column(q, score);
+	fprintf(q->f, " %s o.%s) AS x", percent(50) ? ">" : "<=", score->name);
+}
+
+void
+make_in_cte(Question *q)
+{
+	fprintf(q->f, "WITH c (a, b) AS %s(SELECT ",
+			percent(40) ? "MATERIALIZED " : percent(50) ? "NOT MATERIALIZED " :
+			"");
+	put_aggregate(q);
+	fputs(", count(*)", q->f);
+	put_rows(q, RANGE_ANY);
+	fputs(percent(50) ? ") SELECT * FROM c" :
+		  ") SELECT c.*, d.a FROM c JOIN c AS d ON d.b >= c.b", q->f);
+}
+
+void
+make_in_union(Question *q)
+{
+	static const char *const operations[] = {
+		"UNION ALL", "UNION", "EXCEPT", "INTERSECT ALL"
+	};
+
+	fputs("SELECT count(*)", q->f);
+	put_rows(q, RANGE_ANY);
+	fprintf(q->f, " %s SELECT count(*)", ANY(operations));
+	put_rows(q, RANGE_ANY);
+	fputs(" UNION ALL SELECT 1", q->f);
+}
+
+void
+make_exists(Question *q)
+{
+	fputs("SELECT EXISTS (SELECT", q->f);
+	put_rows(q, RANGE_ANY);
+	fputs("), (SELECT count(*) > 0", q->f);
+	put_rows(q, RANGE_ANY);
+	fputs(")", q->f);
+}
+
+/* Statements that write rows of the board which they ask. */
+void
+make_update(Question *q)
+{
+	const Table *t = q->table;
+
+	fprintf(q->f, "UPDATE %s AS o SET %s = (SELECT count(*) %% 2 = 0", t->name,
+			percent(50) ? t->flag : "large");
+	q->outer = "o";
+	put_rows(q, RANGE_SCORE);
+	q->outer = NULL;
+	fputs(") WHERE NOT o.large", q->f);
+	q->alias = "o";
+	q->has_where = true;
+	put_comparison(q, &t->score);
+	fprintf(q->f, " RETURNING o.%s, o.large, (SELECT ", t->flag);
+	q->alias = "p";
+	put_aggregate(q);
+	put_rows(q, RANGE_ANY);
+	fputs(")", q->f);
+}
+
+void
+make_delete(Question *q)
+{
+	const Table *t = q->table;
+
+	fprintf(q->f, "DELETE FROM %s AS o WHERE NOT o.large AND %d < (SELECT count(*)",
+			t->name, rnd(members / 2));
+	q->outer = "o";
+	put_rows(q, RANGE_SCORE);
+	q->outer = NULL;
+	fprintf(q->f, ") RETURNING o.%s, (SELECT ", t->members[0].name);
+	put_aggregate(q);
+	put_rows(q, RANGE_ANY);
+	fputs(")", q->f);
+}
+
+void
+make_insert(Question *q)
+{
+	const Table *t = q->table;
+
+	fprintf(q->f, "WITH n AS (INSERT INTO %s (%s) SELECT %s FROM %s AS o"
+			" WHERE NOT o.large AND %d < (SELECT count(*)", t->name,
+			t->columns, t->columns, t->name, rnd(members / 2));
+	put_rows(q, RANGE_ANY);
+	fputs(") ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*), (SELECT ",
+		  q->f);
+	put_aggregate(q);
+	put_rows(q, RANGE_ANY);
+	fputs(") FROM n", q->f);
+}
+
+/* What no board knows. */
+void
+make_other_aggregate(Question *q)
+{
+	const Table *t = q->table;
+
+	switch (rnd(8))
+	{
+		case 0:
+			fprintf(q->f, "SELECT count(*) FILTER (WHERE p.%s)", t->flag);
+			put_rows(q, RANGE_ANY);
+			break;
+		case 1:
+			fprintf(q->f, "SELECT count(p.%s), count(*)", t->flag);
+			put_rows(q, RANGE_ANY);
+			break;
+		case 2:
+			fprintf(q->f, "SELECT p.%s, count(*)", t->score.name);
+			put_rows(q, RANGE_ANY);
+			fprintf(q->f, " GROUP BY p.%s", t->score.name);
+			break;
+		case 3:
+			fprintf(q->f, "SELECT p.%s, count(*)", t->group.name);
+			put_source(q);
+			put_range(q, RANGE_ANY);
+			fprintf(q->f, " GROUP BY GROUPING SETS ((p.%s), ())",
+					t->group.name);
+			break;
+		case 4:
+			fprintf(q->f, "SELECT count(DISTINCT (p.%s, p.%s))", t->score.name,
+					t->members[0].name);
+			put_rows(q, RANGE_ANY);
+			break;
+		case 5:
+			fputs("SELECT count(*)", q->f);
+			put_rows(q, RANGE_ANY);
+			put_and(q);
+			fprintf(q->f, "p.%s IS NULL", t->score.name);
+			break;
+		case 6:
+			fputs("SELECT count(*)", q->f);
+			put_source(q);
+			put_range(q, RANGE_SCORE);
+			break;
+		default:
+			fprintf(q->f, "SELECT count(*), count(o.%s)", t->score.name);
+			put_source(q);
+			fprintf(q->f, " LEFT JOIN %s AS o ON o.%s = p.%s AND NOT o.large",
+					t->name, t->members[0].name, t->members[0].name);
+			put_board(q);
+			put_range(q, RANGE_ANY);
+			break;
+	}
+}

@@ -1,0 +1,370 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_pages.c
+ *	  Forms of queries: pages of a board, and its rows in their order.
+ *
+ * A query whose order leaves rows open has a column k with what it sorts by.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "plans.h"
+
+/* The columns of the key as one text.  -0 and 0 are the same key. */
+static void
+put_k(Question *q, int n)
+{
+	fputs("ROW(", q->f);
+	for (int i = 0; i < n; i++)
+	{
+		if (i > 0)
+			fputs(", ", q->f);
+		put_column(q, key_column(q->table, i));
+		if (key_column(q->table, i)->type->is_float)
+			fputs(" + 0", q->f);
+	}
+	fputs(")::text AS k", q->f);
+}
+
+/* Columns, and the rows of the page before its order. */
+static void
+put_open_rows(Question *q, int nkeys, Range range)
+{
+	fputs("SELECT ", q->f);
+	put_k(q, nkeys);
+	fputs(percent(50) ? ", p.*" : ", p.large, p", q->f);
+	put_source(q);
+	put_board(q);
+	put_range(q, range);
+	mark_everything(q);
+	q->ordered = true;
+}
+
+static void
+put_limit(Question *q)
+{
+	static const char *const limits[] = {
+		"ALL", "NULL", "0", "1", "(SELECT NULL::int)"
+	};
+	bool		offset = percent(60);
+
+	if (offset && percent(30))
+	{
+		fputs(" OFFSET ", q->f);
+		put_number(q, rnd(percent(80) ? members : 4));
+		fputs(percent(50) ? " ROWS" : " ROW", q->f);
+		offset = false;
+	}
+	fputs(" LIMIT ", q->f);
+	if (percent(10))
+		fputs(ANY(limits), q->f);
+	else
+		put_number(q, 1 + rnd(percent(80) ? 20 : members));
+	if (offset)
+	{
+		fputs(" OFFSET ", q->f);
+		put_number(q, rnd(percent(80) ? members : 4));
+	}
+}
+
+static int
+any_prefix(const Question *q)
+{
+	return 1 + rnd(key_columns(q->table));
+}
+
+/* All columns of the key: at most rows that are equal in these are open. */
+void
+make_page(Question *q)
+{
+	int			n = key_columns(q->table);
+
+	if (percent(40))
+		put_open_rows(q, n, RANGE_ANY);
+	else
+	{
+		fputs("SELECT ", q->f);
+		put_key(q, n);
+		put_source(q);
+		put_board(q);
+		put_range(q, RANGE_ANY);
+		q->ordered = true;
+	}
+	put_order_by(q, n, percent(50));
+	put_limit(q);
+}
+
+void
+make_open_page(Question *q)
+{
+	int			n = any_prefix(q);
+
+	put_open_rows(q, n, RANGE_ANY);
+	put_order_by(q, n, percent(50));
+	put_limit(q);
+}
+
+void
+make_ties(Question *q)
+{
+	int			n = any_prefix(q);
+
+	put_open_rows(q, n, RANGE_ANY);
+	put_order_by(q, n, percent(50));
+	if (percent(50))
+		fprintf(q->f, " OFFSET %d ROWS", rnd(percent(50) ? members : 6));
+	fprintf(q->f, " FETCH FIRST %d ROWS WITH TIES",
+			rnd(percent(50) ? members : 6));
+}
+
+/* The page after a row. */
+void
+make_keyset(Question *q)
+{
+	int			n = percent(70) ? key_columns(q->table) : any_prefix(q);
+
+	put_open_rows(q, n, percent(60) ? RANGE_ROW : RANGE_SCORE);
+	put_order_by(q, n, percent(50));
+	fprintf(q->f, " LIMIT %d", 1 + rnd(20));
+}
+
+void
+make_lateral_page(Question *q)
+{
+	const Column *score = &q->table->score;
+	int			n = key_columns(q->table);
+	bool		left = percent(50);
+
+	fprintf(q->f, "SELECT o.%s AS x, l.* FROM (VALUES (NULL::%s)", score->name,
+			score->type->base);
+	for (int i = 1 + rnd(4); i > 0; i--)
+		fprintf(q->f, ", (%s)", value(score->type, rnd(22)));
+	fprintf(q->f, ") AS o (%s) %s JOIN LATERAL (SELECT ", score->name,
+			left ? "LEFT" : "CROSS");
+	put_key(q, n);
+	put_source(q);
+	put_board(q);
+	put_and(q);
+	put_column(q, score);
+	fprintf(q->f, " %s o.%s", percent(50) ? ">" : "<=", score->name);
+	put_order_by(q, n, percent(50));
+	fprintf(q->f, " LIMIT %d OFFSET %d) AS l%s", 1 + rnd(5), rnd(5),
+			left ? " ON true" : "");
+}
+
+/* What is the same of all pages that the order allows. */
+void
+make_counted_page(Question *q)
+{
+	int			n = any_prefix(q);
+	const char *score = q->table->score.name;
+
+	fputs("SELECT count(*), count(q.x), count(DISTINCT q.x) FROM (SELECT ", q->f);
+	fprintf(q->f, "p.%s AS x", score);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	put_order_by(q, n, percent(50));
+	put_limit(q);
+	fputs(") AS q", q->f);
+}
+
+void
+make_union_page(Question *q)
+{
+	static const char *const operations[] = {
+		"UNION ALL", "UNION ALL", "UNION", "EXCEPT ALL", "INTERSECT"
+	};
+	int			n = key_columns(q->table);
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (i > 0)
+			fprintf(q->f, " %s ", ANY(operations));
+		fputs("(SELECT ", q->f);
+		put_key(q, n);
+		put_source(q);
+		put_board(q);
+		put_range(q, RANGE_ANY);
+		put_order_by(q, n, percent(50));
+		put_limit(q);
+		fputs(")", q->f);
+	}
+}
+
+/* With conditions on other columns, which the rows of a scan are checked for. */
+void
+make_filtered_page(Question *q)
+{
+	int			n = any_prefix(q);
+
+	fputs("SELECT ", q->f);
+	put_k(q, n);
+	fputs(", p.*", q->f);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	put_and(q);
+	if (percent(40))
+		fprintf(q->f, "p.%s IS NOT TRUE", q->table->flag);
+	else if (percent(30))
+		fputs("NOT p.large", q->f);
+	else if (percent(30))
+	{
+		put_column(q, &q->table->members[0]);
+		fputs(" <> ", q->f);
+		put_operand(q, &q->table->members[0]);
+	}
+	else
+		fprintf(q->f, "(p.%s OR p.%s <> (SELECT %s))", q->table->flag,
+				q->table->score.name, value(q->table->score.type, rnd(20)));
+	mark_everything(q);
+	q->ordered = true;
+	put_order_by(q, n, percent(50));
+	if (percent(80))
+		put_limit(q);
+}
+
+void
+make_stream(Question *q)
+{
+	int			n = any_prefix(q);
+
+	put_open_rows(q, n, RANGE_ANY);
+	put_order_by(q, n, percent(50));
+}
+
+void
+make_joined_page(Question *q)
+{
+	int			n = key_columns(q->table);
+
+	fputs("SELECT ", q->f);
+	put_key(q, n);
+	fputs(", v.i", q->f);
+	put_source(q);
+	if (percent(50))
+		fprintf(q->f, " %sJOIN (VALUES (1), (2)) AS v (i) ON %s",
+				percent(50) ? "LEFT " : "",
+				percent(50) ? "true" : "NOT p.large");
+	else
+		fprintf(q->f, " JOIN (SELECT o.%s AS x, 1 AS i FROM %s AS o"
+				" WHERE NOT o.large) AS v ON v.x = p.%s", q->table->members[0].name, q->table->name,
+				q->table->members[0].name);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	put_order_by(q, n, percent(50));
+	fputs(", v.i", q->f);
+	q->ordered = true;
+	if (percent(80))
+		put_limit(q);
+}
+
+/* Two ordered parts, which a merge can append. */
+void
+make_appended_page(Question *q)
+{
+	int			n = key_columns(q->table);
+	bool		reverse = percent(50);
+
+	fputs("SELECT * FROM (", q->f);
+	for (int part = 0; part < 2; part++)
+	{
+		fputs(part == 0 ? "SELECT " : " UNION ALL SELECT ", q->f);
+		put_key(q, n);
+		put_source(q);
+		put_board(q);
+		if (percent(40))
+			put_range(q, RANGE_ANY);
+	}
+	fputs(") AS p", q->f);
+	put_order_by(q, n, reverse);
+	q->ordered = true;
+	if (percent(80))
+		put_limit(q);
+}
+
+void
+make_window(Question *q)
+{
+	int			n = key_columns(q->table);
+
+	fputs("SELECT ", q->f);
+	put_key(q, n);
+	fprintf(q->f, ", lag(p.%s) OVER (", q->table->score.name);
+	put_order_by(q, n, percent(50));
+	fputs("), count(*) OVER ()", q->f);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+}
+
+void
+make_distinct(Question *q)
+{
+	const char *score = q->table->score.name;
+	bool		grouped = percent(50);
+
+	/* Of 0 and -0 either stands for the two. */
+	if (q->table->score.type->asks)
+	{
+		make_stream(q);
+		return;
+	}
+	fprintf(q->f, grouped ? "SELECT p.%s, count(*)" : "SELECT DISTINCT p.%s",
+			score);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	if (grouped)
+		fprintf(q->f, " GROUP BY p.%s", score);
+	put_order_by(q, 1, percent(50));
+	q->ordered = true;
+	put_limit(q);
+}
+
+/* Orders that are not the board's. */
+void
+make_other_page(Question *q)
+{
+	const Table *t = q->table;
+	int			n = key_columns(t);
+
+	fputs("SELECT ", q->f);
+	put_key(q, n);
+	put_source(q);
+	put_board(q);
+	put_range(q, RANGE_ANY);
+	switch (rnd(3))
+	{
+		case 0:
+			/* One column the other way round. */
+			put_order_by(q, 1, true);
+			for (int i = 1; i < n; i++)
+			{
+				fputs(", ", q->f);
+				put_column(q, key_column(t, i));
+				fputs(key_column(t, i)->descending ? " DESC" : "", q->f);
+			}
+			break;
+		case 1:
+			/* Another one first. */
+			fputs(" ORDER BY ", q->f);
+			for (int i = n; i > 0; i--)
+			{
+				put_column(q, key_column(t, i % n));
+				fputs(i > 1 ? ", " : "", q->f);
+			}
+			break;
+		default:
+			fputs(" ORDER BY ", q->f);
+			put_column(q, &t->score);
+			fputs(" IS NULL, ", q->f);
+			put_key(q, n);
+			break;
+	}
+	q->ordered = true;
+	put_limit(q);
+}

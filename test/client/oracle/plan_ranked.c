@@ -1,0 +1,315 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_ranked.c
+ *	  Forms of queries: subqueries that rank the rows of a table.
+ *
+ * A subquery v has the table's columns, and window functions w0, w1 ...  Each of these
+ * has one answer, since row_number() and ntile() are of all columns of the key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "plans.h"
+
+/* How many window functions a subquery has. */
+#define NFUNCTIONS 3
+
+static void
+put_window(Question *q, bool partitioned, int n, bool reverse)
+{
+	fputs(" OVER (", q->f);
+	if (partitioned)
+	{
+		fputs("PARTITION BY ", q->f);
+		put_column(q, &q->table->group);
+	}
+	if (n > 0)
+		put_order_by(q, n, reverse);
+	fputs(")", q->f);
+}
+
+/* A window function; the first one is a rank. */
+static void
+put_function(Question *q, int number, bool partitioned)
+{
+	static const char *const functions[] = {
+		"rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)",
+		"row_number()", "ntile(3)", "count(*)", "sum(1)"
+	};
+	int			i = number == 0 ? rnd(2) : rnd(LENGTH(functions));
+	int			all = key_columns(q->table);
+
+	if (number == 0 && percent(50))
+		i = 5;
+	fputs(functions[i], q->f);
+	put_window(q, partitioned, i == 5 || i == 6 ? all : i == 7 ? 0 :
+			   percent(70) ? 1 : 1 + rnd(all), percent(20));
+	fprintf(q->f, " AS w%d", number);
+}
+
+/* " FROM ", or with outer what follows it, and the subquery. */
+static void
+put_ranked(Question *q)
+{
+	const Table *t = q->table;
+	bool		partitioned = t->values != NULL && percent(50);
+	const char *value = q->value;
+
+	fputs("(SELECT p.*", q->f);
+	for (int i = 0; i < NFUNCTIONS; i++)
+	{
+		fputs(", ", q->f);
+		put_function(q, i, partitioned);
+	}
+	put_source(q);
+
+	/* The query above may say which board it wants. */
+	if (partitioned && percent(60))
+	{
+		put_not_null(q, &t->group);
+		q->value = NULL;
+	}
+	put_board(q);
+	if (percent(15))
+		put_range(q, RANGE_SCORE);
+	q->value = value;
+	fputs(") AS v", q->f);
+	q->alias = "v";
+	q->has_where = false;
+}
+
+static void
+put_output(Question *q)
+{
+	static const char *const outputs[] = {
+		"v.*", "v", "v.w0, v.w1", "v.w0, v.large, row_to_json(v)", "v.w2 + v.w0"
+	};
+
+	fprintf(q->f, "SELECT %s", ANY(outputs));
+}
+
+/* Which board, where the subquery has several. */
+static void
+put_group_above(Question *q)
+{
+	if (q->table->values != NULL && percent(60))
+		put_group(q);
+}
+
+/* The number of a member, of those that there are or nearly. */
+static int
+any_number(void)
+{
+	return 1 + rnd(percent(50) ? members / 10 : members + 2);
+}
+
+/* A member that is one column is one of several. */
+static void
+put_members(Question *q)
+{
+	const Table *t = q->table;
+	bool		array = percent(50);
+
+	put_and(q);
+	put_column(q, &t->members[0]);
+	fputs(array ? " = ANY (ARRAY[" : " IN (", q->f);
+	for (int n = 1 + rnd(5); n > 0; n--)
+		fprintf(q->f, "%s, ", percent(5) ? "NULL" :
+				part_of_member(t, 0, any_number()));
+	fputs(extreme(t->members[0].type), q->f);
+	if (array)
+		fprintf(q->f, "]::%s[]", t->members[0].type->base);
+	fputs(")", q->f);
+}
+
+/* The member equals what a number stands for. */
+static void
+put_member(Question *q)
+{
+	const Table *t = q->table;
+	int			number = any_number();
+
+	if (t->nmembers == 1 && percent(30))
+	{
+		put_members(q);
+		return;
+	}
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		const char *text = percent(97) ? part_of_member(t, i, number) :
+			extreme(t->members[i].type);
+
+		put_and(q);
+		put_column(q, &t->members[i]);
+		if (percent(15) && q->nparams < MAX_PARAMS)
+		{
+			fputs(" = ", q->f);
+			put_param(q, t->members[i].type->base, text);
+		}
+		else
+			fprintf(q->f, percent(10) ? " = (SELECT %s)" : " = %s", text);
+	}
+}
+
+/* A comparison of a rank. */
+static void
+put_rank_condition(Question *q)
+{
+	int			number = percent(70) ? 0 : rnd(NFUNCTIONS);
+
+	put_and(q);
+	fprintf(q->f, "v.w%d ", number);
+	if (percent(30))
+	{
+		fputs("BETWEEN ", q->f);
+		put_number(q, rnd(percent(50) ? members : 10));
+		fputs(" AND ", q->f);
+	}
+	else
+	{
+		static const char *const operators[] = {"=", "<", "<=", ">", ">=", "<="};
+
+		fprintf(q->f, "%s ", ANY(operators));
+	}
+	put_number(q, rnd(percent(50) ? members : 20));
+}
+
+static void
+put_other_condition(Question *q)
+{
+	put_and(q);
+	fprintf(q->f, percent(50) ? "v.large IS NOT TRUE" : "v.w1 > %d", rnd(20));
+}
+
+/* The rows of members. */
+void
+make_ranked_member(Question *q)
+{
+	put_output(q);
+	fputs(" FROM ", q->f);
+	put_ranked(q);
+	put_group_above(q);
+	put_member(q);
+	if (percent(20))
+		put_rank_condition(q);
+	if (percent(20))
+		put_other_condition(q);
+}
+
+/* The rows of members of another table. */
+void
+make_ranked_join(Question *q)
+{
+	static const char *const joins[] = {"JOIN", "JOIN", "LEFT JOIN"};
+	const Table *t = q->table;
+	int			n = 1 + rnd(6);
+
+	put_output(q);
+	fputs(", f.* FROM (VALUES ", q->f);
+	for (int i = 0; i < n; i++)
+		fprintf(q->f, "%s(%s)", i > 0 ? ", " : "",
+				percent(90) ? member_of(t, any_number()) : extreme_member(t));
+	fputs(") AS f (", q->f);
+	for (int i = 0; i < t->nmembers; i++)
+		fprintf(q->f, "%sf%d", i > 0 ? ", " : "", i);
+	fprintf(q->f, ") %s ", ANY(joins));
+	put_ranked(q);
+	for (int i = 0; i < t->nmembers; i++)
+		fprintf(q->f, " %s f.f%d = v.%s", i == 0 ? "ON" : "AND", i,
+				t->members[i].name);
+	put_group_above(q);
+	if (percent(20))
+		put_rank_condition(q);
+}
+
+/* For each row of the table, ranked. */
+void
+make_ranked_self(Question *q)
+{
+	const Table *t = q->table;
+
+	fprintf(q->f, "SELECT o.%s, v.w0, v.w2 FROM %s AS o CROSS JOIN LATERAL (SELECT * FROM ",
+			t->members[0].name, t->name);
+	put_ranked(q);
+	for (int i = 0; i < t->nmembers; i++)
+	{
+		put_and(q);
+		put_column(q, &t->members[i]);
+		fprintf(q->f, " = o.%s", t->members[i].name);
+	}
+	put_group_above(q);
+	fputs(") AS v WHERE NOT o.large", q->f);
+	q->alias = "o";
+	q->has_where = true;
+	put_comparison(q, percent(70) ? &t->score : &t->members[0]);
+}
+
+void
+make_ranked_range(Question *q)
+{
+	put_output(q);
+	fputs(" FROM ", q->f);
+	put_ranked(q);
+	put_group_above(q);
+	put_rank_condition(q);
+	if (percent(20))
+		put_rank_condition(q);
+	if (percent(20))
+		put_other_condition(q);
+}
+
+/* In the order of ranks, which may leave rows open. */
+void
+make_ranked_page(Question *q)
+{
+	int			n = percent(60) ? 0 : rnd(key_columns(q->table) + 1);
+
+	fputs("SELECT v.w0::text AS k, v.* FROM ", q->f);
+	put_ranked(q);
+	put_group_above(q);
+	if (percent(50))
+		put_rank_condition(q);
+	if (percent(10))
+		put_other_condition(q);
+	mark_everything(q);
+	q->ordered = true;
+	fputs(" ORDER BY v.w0", q->f);
+	for (int i = 0; i < n; i++)
+	{
+		fputs(", ", q->f);
+		put_column(q, key_column(q->table, i));
+		fputs(key_column(q->table, i)->descending ? " DESC" : "", q->f);
+	}
+	fprintf(q->f, " LIMIT %d", 1 + rnd(20));
+	if (percent(40))
+		fprintf(q->f, " OFFSET %d", rnd(percent(50) ? members : 10));
+}
+
+void
+make_ranked_count(Question *q)
+{
+	fputs("SELECT count(*), min(v.w0), max(v.w1) FROM ", q->f);
+	put_ranked(q);
+	put_group_above(q);
+	if (percent(50))
+		put_member(q);
+	else
+		put_rank_condition(q);
+}
+
+/* In a WITH query, and twice. */
+void
+make_ranked_cte(Question *q)
+{
+	fprintf(q->f, "WITH v AS %s(SELECT * FROM ",
+			percent(50) ? "" : percent(50) ? "MATERIALIZED " :
+			"NOT MATERIALIZED ");
+	put_ranked(q);
+	fputs(") SELECT v.w0, v.w2 FROM v", q->f);
+	put_member(q);
+	fputs(" UNION ALL SELECT v.w0, v.w2 FROM v", q->f);
+	q->has_where = false;
+	put_member(q);
+}
