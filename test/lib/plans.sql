@@ -31,7 +31,8 @@ END $$;
 CREATE FUNCTION lbt.read_cursor(cursor refcursor, keyed boolean, scroll boolean) RETURNS lbt.answer
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-	answer lbt.answer := ('{}', '{}');
+	texts text[] := '{}';
+	keys text[] := '{}';
 	seen text[] := '{}';
 	r record;
 BEGIN
@@ -51,7 +52,7 @@ BEGIN
 		END IF;
 		FOR i IN REVERSE cardinality(seen) .. 1 LOOP
 			IF r::text IS DISTINCT FROM seen[i] THEN
-				answer.rows := answer.rows || format('went back to %s, and not to %s', r::text, seen[i]);
+				texts := texts || format('went back to %s, and not to %s', r::text, seen[i]);
 			END IF;
 			FETCH PRIOR FROM cursor INTO r;
 		END LOOP;
@@ -59,19 +60,21 @@ BEGIN
 	LOOP
 		FETCH NEXT FROM cursor INTO r;
 		EXIT WHEN NOT FOUND;
-		answer.rows := answer.rows || r::text;
+		texts := texts || r::text;
 		IF keyed THEN
-			answer.keys := answer.keys || r.k;
+			keys := keys || r.k;
 		END IF;
 	END LOOP;
-	RETURN answer;
+	RETURN ROW(texts, keys);
 END $$;
 
 -- Run a query, or let it fail.  In the manner "wrapped" it is a subquery.
 CREATE FUNCTION lbt.run(query text, keyed boolean, manner text) RETURNS lbt.answer
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-	answer lbt.answer := ('{}', '{}');
+	texts text[] := '{}';
+	keys text[] := '{}';
+	answer lbt.answer;
 	cursor refcursor;
 	r record;
 BEGIN
@@ -79,24 +82,23 @@ BEGIN
 		WHEN 'wrapped' THEN
 			EXECUTE format('SELECT coalesce(array_agg(q::text), ''{}''), %s FROM (%s) AS q',
 				CASE WHEN keyed THEN 'coalesce(array_agg(q.k), ''{}'')' ELSE '''{}''' END, query)
-				INTO answer.rows, answer.keys;
+				INTO texts, keys;
 		WHEN 'scroll' THEN
 			OPEN cursor SCROLL FOR EXECUTE query;
 			answer := lbt.read_cursor(cursor, keyed, true);
 			CLOSE cursor;
+			RETURN answer;
 		ELSE
 			FOR r IN EXECUTE query LOOP
-				answer.rows := answer.rows || r::text;
+				texts := texts || r::text;
 				IF keyed THEN
-					answer.keys := answer.keys || r.k;
+					keys := keys || r.k;
 				END IF;
 			END LOOP;
 	END CASE;
-	RETURN answer;
+	RETURN ROW(texts, keys);
 EXCEPTION WHEN data_exception THEN
-	answer.rows := ARRAY[sqlerrm];
-	answer.keys := answer.rows;
-	RETURN answer;
+	RETURN ROW(ARRAY[sqlerrm], ARRAY[sqlerrm]);
 END $$;
 
 -- The same by a prepared statement, which the session keeps.
@@ -104,38 +106,37 @@ CREATE FUNCTION lbt.run_prepared(query text, keyed boolean, params text[], types
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
 	kept text := format('kept_%s_%s', md5(query), way);
-	answer lbt.answer := ('{}', '{}');
+	texts text[] := '{}';
+	keys text[] := '{}';
 	r record;
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_prepared_statements AS p WHERE p.name = kept) THEN
 		EXECUTE format('PREPARE %s%s AS %s', kept, '(' || nullif(array_to_string(types, ', '), '') || ')', query);
 	END IF;
 	FOR r IN EXECUTE format('EXECUTE %s%s', kept, '(' || nullif(array_to_string(params, ', '), '') || ')') LOOP
-		answer.rows := answer.rows || r::text;
+		texts := texts || r::text;
 		IF keyed THEN
-			answer.keys := answer.keys || r.k;
+			keys := keys || r.k;
 		END IF;
 	END LOOP;
-	RETURN answer;
+	RETURN ROW(texts, keys);
 EXCEPTION WHEN data_exception THEN
-	answer.rows := ARRAY[sqlerrm];
-	answer.keys := answer.rows;
-	RETURN answer;
+	RETURN ROW(ARRAY[sqlerrm], ARRAY[sqlerrm]);
 END $$;
 
 -- The same of a statement that writes and returns rows.  What it writes is undone.
 CREATE FUNCTION lbt.run_undone(query text) RETURNS lbt.answer
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-	answer lbt.answer := ('{}', '{}');
+	texts text[] := '{}';
 	r record;
 BEGIN
 	FOR r IN EXECUTE query LOOP
-		answer.rows := answer.rows || r::text;
+		texts := texts || r::text;
 	END LOOP;
 	RAISE SQLSTATE 'LBT01';
 EXCEPTION WHEN SQLSTATE 'LBT01' THEN
-	RETURN answer;
+	RETURN ROW(texts, '{}'::text[]);
 END $$;
 
 --
