@@ -365,9 +365,12 @@ try_build(LbBuild *build, LbDefinition *defn)
 		result = lb_drain(build);
 	if (result == LB_BUILD_DONE && !is_as_resolved(build, defn->source))
 		result = LB_BUILD_AGAIN;
-	if (result == LB_BUILD_DONE)
-		result = lb_install(build);
-	return result;
+	if (result != LB_BUILD_DONE)
+		return result;
+
+	/* The commit has plans made again that had to do without the index. */
+	CacheInvalidateRelcacheByRelid(defn->source);
+	return lb_install(build);
 }
 
 /*
