@@ -243,22 +243,6 @@ add_kind(Match *match, const Aggref *agg)
 		add_end(match, agg);
 }
 
-/* Distinct scores are counted up to a score only. */
-static bool
-limits_score_only(const List *conds)
-{
-	ListCell   *lc;
-
-	foreach(lc, conds)
-	{
-		const List *cond = (const List *) lfirst(lc);
-
-		if (linitial_int(cond) > 0 || list_length(cond) > 3)
-			return false;
-	}
-	return true;
-}
-
 /*
  * Whether a board answers an aggregate.  With FILTER, the aggregate has a range of
  * its own in the board of the query.
@@ -284,7 +268,7 @@ add_aggref(Match *match, const Aggref *agg)
 									 filter ? match->rows.operands : NIL);
 	return lb_quals_imply_board(source, match->defn, &match->rows,
 								match->score_null) &&
-		(!match->distinct || limits_score_only(match->rows.conds));
+		(!match->distinct || lb_limits_score_only(match->rows.conds));
 }
 
 /* Whether a board answers all aggregates of a query. */

@@ -269,9 +269,8 @@ find_value(LbAnswer *a)
 	return true;
 }
 
-/* Note that the scan runs the child. */
-static void
-run_child(LbAnswer *a, LbCause cause)
+void
+lb_answer_run_child(LbAnswer *a, LbCause cause)
 {
 	a->by_query++;
 	a->cause = cause;
@@ -281,7 +280,7 @@ void
 lb_answer_refuse(LbAnswer *a, LbCause cause)
 {
 	lb_count_read(&a->access.target, a->access.shared, cause, true);
-	run_child(a, cause);
+	lb_answer_run_child(a, cause);
 }
 
 void
@@ -296,7 +295,7 @@ void
 lb_answer_retract(LbAnswer *a, LbCause cause)
 {
 	a->by_index--;
-	run_child(a, cause);
+	lb_answer_run_child(a, cause);
 }
 
 const LbDefinition *
@@ -310,13 +309,13 @@ lb_answer_prepare(LbAnswer *a, bool *empty)
 	if (!lb_enable_planner || lb_planner_child == LB_CHILD_FORCE ||
 		lb_query_running())
 	{
-		run_child(a, LB_CAUSE_DISABLED);
+		lb_answer_run_child(a, LB_CAUSE_DISABLED);
 		return NULL;
 	}
 	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
 	defn = lb_planned_defn(a->board);
 	if (defn == NULL)
-		run_child(a, LB_CAUSE_OFFLINE);
+		lb_answer_run_child(a, LB_CAUSE_OFFLINE);
 	else
 	{
 		a->access.target.defn = defn;
@@ -340,7 +339,7 @@ lb_answer_lock(LbAnswer *a, bool distinct)
 
 	a->access.target.defn = lb_planned_defn(a->board);
 	if (a->access.target.defn == NULL)
-		run_child(a, LB_CAUSE_OFFLINE);
+		lb_answer_run_child(a, LB_CAUSE_OFFLINE);
 	else
 	{
 		lb_access_begin(&a->access, a->css.ss.ps.state->es_snapshot, distinct,

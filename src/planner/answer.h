@@ -129,6 +129,9 @@ extern void lb_answer_unlock(LbAnswer *a);
 extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
 
+/* Likewise before lb_answer_prepare(); the read is not counted. */
+extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
+
 /*
  * The node finds out after lb_answer_unlock() that it must run its child.  The read
  * has been counted already.

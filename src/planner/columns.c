@@ -25,8 +25,8 @@
 #include "planner/columns.h"
 #include "util/compat.h"
 
-static Node *
-strip_relabel(Node *expr)
+Node *
+lb_strip_relabel(Node *expr)
 {
 	while (expr != NULL && IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
@@ -51,7 +51,7 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 	const Var  *var;
 
 	use->cast = false;
-	expr = strip_relabel(expr);
+	expr = lb_strip_relabel(expr);
 	if (expr != NULL && IsA(expr, FuncExpr))
 	{
 		FuncExpr   *function = (FuncExpr *) expr;
@@ -60,7 +60,7 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 			return false;
 		use->cast = true;
 		use->type = function->funcresulttype;
-		expr = strip_relabel((Node *) linitial(function->args));
+		expr = lb_strip_relabel((Node *) linitial(function->args));
 	}
 	if (expr == NULL || !IsA(expr, Var))
 		return false;

@@ -38,6 +38,9 @@ typedef struct LbComparison
 	Expr	   *operand;
 } LbComparison;
 
+/* An expression without casts between types that are the same to the machine. */
+extern Node *lb_strip_relabel(Node *expr);
+
 /* Whether an expression is a column of the board, or a cast that keeps its order. */
 extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
 						Node *expr, LbUse *use);

@@ -12,6 +12,7 @@
 
 #include "access/genam.h"
 #include "access/skey.h"
+#include "executor/tuptable.h"
 
 #include "planner/match.h"
 

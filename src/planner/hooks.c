@@ -22,6 +22,8 @@
 #include "planner/hooks.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
+#include "planner/ranked.h"
+#include "planner/ranked_exec.h"
 #include "planner/scan.h"
 #include "planner/scan_exec.h"
 #include "reads/query.h"
@@ -57,7 +59,11 @@ rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti,
 {
 	if (previous_rel_pathlist != NULL)
 		previous_rel_pathlist(root, rel, rti, rte);
-	if (enabled())
+	if (!enabled())
+		return;
+	if (rte->rtekind == RTE_SUBQUERY)
+		lb_add_ranked_paths(root, rel);
+	else
 		lb_add_scan_paths(root, rel);
 }
 
@@ -67,6 +73,7 @@ lb_planner_init(void)
 	RegisterCustomScanMethods(&lb_aggregate_methods);
 	RegisterCustomScanMethods(&lb_page_methods);
 	RegisterCustomScanMethods(&lb_scan_methods);
+	RegisterCustomScanMethods(&lb_ranked_methods);
 	previous_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = upper_paths;
 	previous_rel_pathlist = set_rel_pathlist_hook;

@@ -301,3 +301,18 @@ lb_quals_imply_board(const LbSource *source, const LbDefinition *defn,
 	return defn->family == (quals->board != NULL) &&
 		defn->has_ranked_if == (quals->ranked_if != NULL);
 }
+
+bool
+lb_limits_score_only(const List *conds)
+{
+	ListCell   *lc;
+
+	foreach(lc, conds)
+	{
+		const List *cond = (const List *) lfirst(lc);
+
+		if (linitial_int(cond) > 0 || list_length(cond) > 3)
+			return false;
+	}
+	return true;
+}

@@ -48,6 +48,12 @@ extern bool lb_quals_imply_board(const LbSource *source,
 								 const LbDefinition *defn,
 								 const LbQuals *quals, bool score_null);
 
+/*
+ * Whether conditions, LbQuals.conds, limit the score and no other column: distinct
+ * scores are counted up to a score only.
+ */
+extern bool lb_limits_score_only(const List *conds);
+
 /* A qual as range.h takes it: columns first .. first + list_length(types) - 1. */
 extern List *lb_make_cond(int first, int strategy, List *types);
 

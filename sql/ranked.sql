@@ -1,0 +1,443 @@
+--
+-- Plain SQL that the planner answers by boards: views that rank the rows of a table
+--
+\pset format unaligned
+
+-- How a query is planned, without the other plan of the node.
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		EXIT WHEN line ~ '->  (Subquery Scan|WindowAgg|Sort)';
+		RETURN NEXT line;
+	END LOOP;
+END $$;
+
+-- The result of a query, as JSON, with a setting of each kind; or its error.
+CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	PERFORM set_config('leaderboard.enable_planner', planner, true),
+		set_config('leaderboard.planner_child', child, true);
+	IF query ~ '(LIMIT|FIRST)' THEN
+		EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
+	ELSE
+		EXECUTE 'SELECT json_agg(q ORDER BY q::text)::text FROM (' || query || ') q' INTO answer;
+	END IF;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+
+-- The four ways to run a query: without boards, by the index, by the child, and by
+-- the index with a child that is initialized at once.  Long results are shown by a hash.
+CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plain text := result(query, 'off', 'off');
+	way text;
+BEGIN
+	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
+		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
+			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
+				result(query, 'on', way), plain;
+		END IF;
+	END LOOP;
+	PERFORM set_config('leaderboard.enable_planner', 'on', true),
+		set_config('leaderboard.planner_child', 'off', true);
+	RETURN CASE WHEN length(plain) > 200 THEN json_array_length(plain::json) || ' rows, ' || md5(plain) ELSE plain END;
+END $$;
+
+-- What answers the nodes of this kind in a query.
+CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	node text;
+	answer text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		node := coalesce(substring(line FROM 'Leaderboard ([A-Z][a-z]+)'), node);
+		IF line LIKE '%Answered by:%' AND node = 'Rank' THEN
+			answer := concat_ws(', ', nullif(answer, ''), substring(line FROM 'Answered by: (.*)'));
+		END IF;
+	END LOOP;
+	RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+	RETURN 'error';
+END $$;
+
+-- A plan, after it has run.  Versions differ in how they show numbers of rows.
+CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		EXIT WHEN line ~ '->  (Subquery Scan|WindowAgg|Sort)';
+		RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
+	END LOOP;
+END $$;
+
+-- Whether a plan has such a node.
+CREATE FUNCTION uses(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF line LIKE '%Leaderboard Rank%' THEN
+			RETURN true;
+		END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+
+CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
+	name text, guild int);
+INSERT INTO player SELECT i, i * 7 % 100, i % 5, 'player ' || i, nullif(i % 3, 0)
+FROM generate_series(1, 5000) i;
+CREATE UNIQUE INDEX ON player (name);
+CREATE INDEX ON player (guild);
+SELECT lb_create_board('global', 'player', 'id', 'score DESC, level DESC');
+CREATE TABLE country_player (id int PRIMARY KEY, country text NOT NULL, points numeric(8,2) NOT NULL,
+	ok boolean NOT NULL DEFAULT true);
+INSERT INTO country_player SELECT i, (ARRAY['FR', 'JP', 'US'])[i % 3 + 1], i % 40 / 4.0, i % 11 <> 0
+FROM generate_series(1, 3000) i;
+SELECT lb_create_board('country', 'country_player', 'id', 'points', board_column => 'country', ranked_if => 'ok');
+CREATE TABLE device (key uuid PRIMARY KEY, speed float8 NOT NULL, seen timestamptz NOT NULL);
+INSERT INTO device SELECT md5(i::text)::uuid, CASE i % 30 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-0' WHEN 3 THEN 0 ELSE i % 13 / 3.0::float8 END,
+	'2026-01-01 00:00 UTC'::timestamptz + i * interval '1 minute'
+FROM generate_series(1, 2000) i;
+SELECT lb_create_board('device', 'device', 'key', 'speed DESC, seen');
+CREATE TABLE event_score (player_id bigint, event text, score int NOT NULL, at date NOT NULL, PRIMARY KEY (player_id, event));
+INSERT INTO event_score SELECT i % 500, 'event ' || i % 3, i % 100, '2026-01-01'::date + i % 31 FROM generate_series(1, 3000) i
+ON CONFLICT DO NOTHING;
+SELECT lb_create_board('event', 'event_score', 'player_id', 'score DESC, at', board_column => 'event');
+CREATE TABLE club (region text COLLATE "C", name text COLLATE "C", points numeric(6,1), founded date NOT NULL, PRIMARY KEY (region, name));
+INSERT INTO club SELECT 'region ' || i % 7, 'club ' || i, nullif(i % 90, 0) / 4.0, '1900-01-01'::date + i % 50 FROM generate_series(1, 2000) i;
+SELECT lb_create_board('club', 'club', 'region, name', 'points, founded DESC');
+SELECT lb_wait_ready();
+CREATE TABLE friend (a int, b int);
+INSERT INTO friend SELECT i % 2, i * 13 % 5000 FROM generate_series(1, 100) i;
+INSERT INTO friend VALUES (1, NULL), (1, -1);
+ANALYZE player, country_player, device, event_score, club, friend;
+
+CREATE VIEW ranked AS
+	SELECT p.*, rank() OVER w, dense_rank() OVER w AS dense, percent_rank() OVER w AS percent, cume_dist() OVER w AS dist,
+		count(*) OVER w AS upto, count(*) OVER () AS n, row_number() OVER (ORDER BY score DESC, level DESC, id) AS place
+	FROM player p WINDOW w AS (ORDER BY score DESC);
+CREATE VIEW country_ranked AS
+	SELECT c.*, rank() OVER w, row_number() OVER (PARTITION BY country ORDER BY points, id) AS place,
+		count(*) OVER w AS upto, count(*) OVER (PARTITION BY country) AS n
+	FROM country_player c WHERE ok WINDOW w AS (PARTITION BY country ORDER BY points);
+CREATE VIEW device_ranked AS
+	SELECT d.*, rank() OVER (ORDER BY speed DESC), rank() OVER (ORDER BY speed DESC, seen) AS rank2,
+		row_number() OVER (ORDER BY speed DESC, seen, key) AS place
+	FROM device d;
+CREATE VIEW event_ranked AS
+	SELECT e.*, rank() OVER (PARTITION BY event ORDER BY score DESC), count(*) OVER (PARTITION BY event) AS n FROM event_score e;
+CREATE VIEW club_with_points AS SELECT * FROM club WHERE points IS NOT NULL;
+CREATE VIEW club_ranked AS
+	SELECT c.*, rank() OVER (ORDER BY points), dense_rank() OVER (ORDER BY points DESC) AS worst,
+		row_number() OVER (ORDER BY points, founded DESC, region, name) AS place
+	FROM club_with_points c;
+
+-- Plans.
+SELECT plan('SELECT * FROM ranked WHERE id = 7');
+SELECT plan('SELECT rank, name FROM ranked WHERE id = ANY(''{7,8}'') AND rank < 100');
+SELECT plan('SELECT r.name, r.rank FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1');
+SELECT plan('SELECT * FROM country_ranked WHERE id = 7');
+SELECT plan('SELECT * FROM country_ranked WHERE country = ''FR'' AND id = 7');
+SELECT plan('SELECT * FROM ranked WHERE place BETWEEN 91 AND 100');
+SELECT plan('SELECT * FROM ranked WHERE rank <= 10');
+SELECT plan('SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 10');
+SELECT plan('SELECT name, rank FROM ranked ORDER BY place DESC LIMIT 10');
+SELECT plan('SELECT * FROM event_ranked WHERE event = ''event 1'' AND player_id = 7');
+SELECT plan('SELECT * FROM event_ranked WHERE player_id = 7');
+SELECT plan('SELECT * FROM club_ranked WHERE region = ''region 1'' AND name = ''club 1''');
+EXPLAIN (COSTS OFF, FORMAT YAML) SELECT rank FROM ranked WHERE id = 7;
+SELECT analyzed('SELECT name || rank AS x FROM ranked WHERE id IN (7, 8) AND rank > 2200');
+
+-- By a member, or by other columns of a unique index.
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked WHERE id = 7',
+	'SELECT rank, name FROM ranked WHERE 7 = id',
+	'SELECT rank, name FROM ranked WHERE id = 7::smallint',
+	'SELECT rank, name FROM ranked WHERE name = ''player 7''',
+	'SELECT * FROM ranked WHERE id = ANY(''{7,8,8,9,100000,NULL}'')',
+	'SELECT rank, name FROM ranked WHERE id IN (5,6,4999)',
+	'SELECT rank, name FROM ranked WHERE id = ANY(''{}''::int[])',
+	'SELECT rank, name FROM ranked WHERE id = (SELECT max(id) FROM player)',
+	'SELECT rank, name FROM ranked WHERE id = (SELECT NULL::int)',
+	'SELECT rank, name FROM ranked WHERE id = -1',
+	'SELECT * FROM ranked WHERE id = 7 AND rank <= 100',
+	'SELECT * FROM ranked WHERE id IN (1,2,3,4,5,6,7) AND rank <= 3000 AND place > 3 AND guild IS NOT NULL',
+	'SELECT * FROM ranked WHERE id IN (1,2,3,4,5,6,7) AND dense = 59',
+	'SELECT row_to_json(r) FROM ranked r WHERE id = 77',
+	'SELECT r FROM ranked r WHERE id = 77',
+	'SELECT count(*) FROM ranked r WHERE id = 77',
+	'SELECT sum(rank) FROM ranked r WHERE id IN (77, 78) GROUP BY guild',
+	'SELECT 1 FROM ranked WHERE id = 7 UNION ALL SELECT rank FROM ranked WHERE id = 8',
+	'WITH r AS (SELECT * FROM ranked) SELECT rank FROM r WHERE id = 9',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score, level), cume_dist() OVER (ORDER BY score, level), percent_rank() OVER (ORDER BY score), dense_rank() OVER (ORDER BY score), count(*) OVER (ORDER BY score) FROM player) s WHERE id IN (5,6,7,8)',
+	'SELECT * FROM (SELECT id, score * 2 + rank() OVER (ORDER BY score DESC) AS x, dense_rank() OVER (ORDER BY score) FROM player WHERE score > 50 AND score <= 80.5) s WHERE id IN (5,6,7,8,9,10,11)',
+	'SELECT * FROM (SELECT id, rank() OVER (), row_number() OVER (ORDER BY score DESC, level DESC, id), percent_rank() OVER () AS p, cume_dist() OVER () AS c FROM player WHERE score = 7) s WHERE id IN (1, 101, 2)',
+	'SELECT * FROM (SELECT id, ctid, tableoid::regclass, upper(name) AS u, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 12',
+	'SELECT * FROM country_ranked WHERE id = 7',
+	'SELECT * FROM country_ranked WHERE id IN (7,8,9,10,11,22)',
+	'SELECT * FROM country_ranked WHERE country = ''FR'' AND id IN (7,8,9,10,11,22)',
+	'SELECT * FROM country_ranked WHERE country = ''FR'' AND id = 7 AND rank < 1000',
+	'SELECT * FROM country_ranked WHERE country = ''XX'' AND id = 7',
+	'SELECT * FROM country_ranked WHERE id = 11',
+	'SELECT * FROM device_ranked WHERE key = md5(''60'')::uuid',
+	'SELECT * FROM device_ranked WHERE key IN (md5(''60'')::uuid, md5(''62'')::uuid, md5(''33'')::uuid)',
+	'SELECT * FROM event_ranked WHERE player_id = 7',
+	'SELECT * FROM event_ranked WHERE player_id IN (7, 8) AND rank < 300',
+	'SELECT * FROM event_ranked WHERE player_id = 7 AND event = ''event 2''',
+	'SELECT * FROM event_ranked WHERE player_id = 7 AND event = ''event 4''',
+	'SELECT * FROM event_ranked WHERE player_id = ANY (''{1,2,3}'') AND event = ''event 2''',
+	'SELECT * FROM club_ranked WHERE region = ''region 1'' AND name IN (''club 1'', ''club 8'', ''club 9'')',
+	'SELECT * FROM club_ranked WHERE region = ''region 6'' AND name = ''club 90''',
+	'SELECT rank, name FROM ranked WHERE guild = 1 AND name = ''player 7''',
+	'SELECT EXISTS (SELECT FROM ranked WHERE id = 7)',
+	'SELECT name FROM ranked WHERE id = 7 AND n > 100',
+	'SELECT g, (SELECT name FROM ranked WHERE place = g) FROM generate_series(-1, 3) g',
+	'SELECT g, (SELECT x FROM (SELECT id, g + rank() OVER (ORDER BY score DESC) AS x FROM player WHERE score > g) s WHERE id = 20 + g) FROM generate_series(30, 45, 5) g'
+]) query;
+
+-- Joins.
+SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
+	'SELECT f.a, r.* FROM friend f LEFT JOIN ranked r ON r.id = f.b WHERE f.a = 1',
+	'SELECT f.b, r.rank FROM friend f JOIN ranked r ON r.id = f.b AND r.rank > 1000 WHERE f.a = 1',
+	'SELECT f.b, (SELECT rank FROM ranked r WHERE r.id = f.b) FROM friend f',
+	'SELECT f.b FROM friend f WHERE EXISTS (SELECT FROM ranked r WHERE r.id = f.b AND r.rank < 2000)',
+	'SELECT * FROM friend f JOIN country_ranked r ON r.id = f.b WHERE f.a = 1',
+	'SELECT f.b, r.rank, c.rank FROM friend f JOIN ranked r ON r.id = f.b JOIN country_ranked c ON c.id = r.id WHERE f.a = 1',
+	'SELECT f.b, l.rank FROM friend f, LATERAL (SELECT rank FROM ranked r WHERE r.id = f.b) l WHERE f.a = 1',
+	'SELECT f.b, e.event, e.rank FROM friend f JOIN event_ranked e ON e.player_id = f.b AND e.event = ''event 1'' WHERE f.a = 1',
+	'SELECT f.b, e.event, e.rank FROM friend f JOIN event_ranked e ON e.player_id = f.b WHERE f.a = 1'
+]) query;
+RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
+
+-- By ranks.
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked WHERE place BETWEEN 91 AND 100',
+	'SELECT * FROM ranked WHERE place = 1',
+	'SELECT * FROM ranked WHERE place = 5000',
+	'SELECT * FROM ranked WHERE place = 5001',
+	'SELECT * FROM ranked WHERE place <= 0',
+	'SELECT * FROM ranked WHERE place > 4995 AND place < 99999999999',
+	'SELECT * FROM ranked WHERE place = (SELECT 3)',
+	'SELECT * FROM ranked WHERE place < (SELECT NULL::int)',
+	'SELECT * FROM ranked WHERE rank <= 10',
+	'SELECT * FROM ranked WHERE rank = 51',
+	'SELECT * FROM ranked WHERE rank = 52',
+	'SELECT * FROM ranked WHERE rank BETWEEN 30 AND 60 AND level = 2',
+	'SELECT * FROM ranked WHERE rank BETWEEN 60 AND 30',
+	'SELECT * FROM ranked WHERE 30 > rank AND place > 6',
+	'SELECT * FROM country_ranked WHERE country = ''FR'' AND rank <= 10',
+	'SELECT * FROM country_ranked WHERE country = ''XX'' AND rank <= 10',
+	'SELECT * FROM device_ranked WHERE place <= 10',
+	'SELECT key, rank2 FROM device_ranked WHERE rank2 BETWEEN 100 AND 110',
+	'SELECT * FROM (SELECT id, row_number() OVER (ORDER BY score, level, id DESC) FROM player) s WHERE row_number <= 3',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score) FROM player) s WHERE rank <= 20',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player WHERE score < 50) s WHERE rank = 1',
+	'SELECT * FROM event_ranked WHERE event = ''event 2'' AND rank BETWEEN 40 AND 45',
+	'SELECT * FROM club_ranked WHERE place < 4',
+	'SELECT * FROM club_ranked WHERE rank = 1 AND worst > 3',
+	'SELECT name FROM ranked WHERE place = 9223372036854775807',
+	'SELECT name FROM ranked WHERE place > 9223372036854775807 AND place < (-9223372036854775808)',
+	'SELECT name FROM ranked WHERE rank <= 2::smallint AND place <= 5'
+]) query;
+
+-- In the order of ranks.
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked ORDER BY place LIMIT 5',
+	'SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 5',
+	'SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 5 OFFSET 20',
+	'SELECT name, place FROM ranked WHERE place <= 10 ORDER BY place DESC LIMIT 5',
+	'SELECT name, place FROM ranked WHERE place <= 10 ORDER BY place LIMIT 5',
+	'SELECT name, score FROM ranked ORDER BY score DESC, level DESC, id LIMIT 5',
+	'SELECT name, rank FROM ranked ORDER BY rank FETCH FIRST 2 ROWS WITH TIES',
+	'SELECT name, rank FROM ranked WHERE guild = 1 ORDER BY place LIMIT 5',
+	'SELECT name, rank FROM ranked ORDER BY rank, name LIMIT 5',
+	'SELECT key, rank FROM device_ranked ORDER BY rank, seen, key LIMIT 20',
+	'SELECT r.place, f.a, f.b FROM ranked r JOIN friend f ON f.b >= r.id WHERE r.place <= 3 ORDER BY r.place, f.b DESC, f.a LIMIT 50',
+	'SELECT place, name FROM ranked ORDER BY place, name DESC LIMIT 3',
+	'SELECT place, name FROM ranked ORDER BY place DESC LIMIT 3 OFFSET 2',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT (SELECT 3) OFFSET NULL',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT 0',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT -1',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT 9223372036854775807 OFFSET 4998',
+	'SELECT count(*) FROM (SELECT place, name FROM ranked ORDER BY place LIMIT 3) q',
+	'SELECT place, player_id FROM (SELECT *, row_number() OVER (ORDER BY score DESC, at, player_id) AS place FROM event_score WHERE event = ''event 1'') e ORDER BY place LIMIT 3'
+]) query;
+
+-- More rows than work_mem has room for.
+SET work_mem = '64kB'; SET plan_cache_mode = force_generic_plan;
+PREPARE by_guild(int) AS SELECT count(*), sum(rank) FROM ranked WHERE guild = $1;
+PREPARE by_place(int) AS SELECT count(*), sum(rank), sum(length(name)) FROM ranked WHERE place <= $1;
+SELECT answered('EXECUTE by_place(3000)'), answered('EXECUTE by_place(30)');
+EXECUTE by_guild(1);
+EXECUTE by_place(3000);
+SET leaderboard.enable_planner = off;
+EXECUTE by_guild(1);
+EXECUTE by_place(3000);
+RESET ALL;
+DEALLOCATE ALL;
+
+-- What is not recognized.
+SELECT query, uses(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked WHERE id > 7',
+	'SELECT * FROM ranked WHERE id = 7 OR id = 8 AND level = 3',
+	'SELECT * FROM ranked WHERE id + 0 = 7',
+	'SELECT * FROM ranked',
+	'SELECT * FROM ranked WHERE rank > random()',
+	'SELECT * FROM ranked WHERE rank <= 100000',
+	'SELECT * FROM ranked WHERE dense <= 10',
+	'SELECT * FROM country_ranked WHERE rank <= 10',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY level DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC, level) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (PARTITION BY guild ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player WHERE level = 2) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY points) FROM country_player) s WHERE id = 7',
+	'SELECT * FROM (SELECT region, name, rank() OVER (ORDER BY points) FROM club) s WHERE region = ''a'' AND name = ''b''',
+	'SELECT * FROM ranked WHERE n = 10',
+	'SELECT * FROM (SELECT id, rank() OVER (PARTITION BY country ORDER BY points) FROM country_player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY points) FROM country_player WHERE ok) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, lag(score) OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, count(*) OVER (ORDER BY score DESC ROWS 3 PRECEDING) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, count(*) FILTER (WHERE level = 1) OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, dense_rank() OVER (ORDER BY score DESC, level DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, random(), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, (SELECT max(a) FROM friend), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player LIMIT 10) s WHERE id = 7',
+	'SELECT id, rank FROM (SELECT id, (SELECT random() WHERE p.id > 0), rank() OVER (ORDER BY score DESC) FROM player p) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score::float8 DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT DISTINCT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player TABLESAMPLE bernoulli (50)) s WHERE id = 7',
+	'SELECT * FROM (SELECT p.id, rank() OVER (ORDER BY score DESC) FROM player p JOIN friend f ON f.b = p.id) s WHERE id = 7',
+	'SELECT * FROM player p JOIN ranked r ON r.id = p.id WHERE p.id = 7 FOR UPDATE OF p',
+	'UPDATE friend SET b = r.rank FROM ranked r WHERE r.id = b',
+	'DELETE FROM friend USING ranked r WHERE r.id = b'
+]) query;
+
+-- Prepared statements, with plans for any parameters.
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_id(bigint) AS SELECT rank, score, name FROM ranked WHERE id = $1;
+PREPARE by_ids(int[]) AS SELECT rank, score, name FROM ranked WHERE id = ANY($1);
+PREPARE by_ranks(bigint, int) AS SELECT rank, score, name FROM ranked WHERE place BETWEEN $1 AND $2;
+SELECT answered('EXECUTE by_id(7)'), answered('EXECUTE by_ids(''{7,8}'')'), answered('EXECUTE by_ranks(7, 10)');
+EXECUTE by_id(7);
+EXECUTE by_id(NULL);
+EXECUTE by_ids('{7,8}');
+EXECUTE by_ranks(7, 10);
+-- Boards go and come.
+PREPARE device(text) AS SELECT rank, rank2, place FROM device_ranked WHERE key = md5($1)::uuid;
+SELECT answered('EXECUTE device(60)');
+EXECUTE device(60);
+SELECT lb_drop_board('device');
+SELECT answered('EXECUTE device(60)');
+EXECUTE device(60);
+SELECT lb_create_board('device', 'device', 'key', 'speed DESC, seen');
+SELECT lb_wait_ready();
+SELECT answered('EXECUTE device(60)');
+EXECUTE device(60);
+-- A join that is planned without an index is planned again when there is one.
+SELECT lb_drop_board('device');
+CREATE TABLE owned (key uuid);
+INSERT INTO owned SELECT md5(i::text)::uuid FROM generate_series(1, 5) i;
+ANALYZE owned;
+BEGIN;
+SELECT lb_create_board('device', 'device', 'key', 'speed DESC, seen');
+PREPARE owned AS SELECT place FROM owned o JOIN device_ranked d ON d.key = o.key ORDER BY place;
+SELECT answered('EXECUTE owned');
+EXECUTE owned;
+COMMIT;
+SELECT lb_wait_ready();
+SELECT answered('EXECUTE owned');
+EXECUTE owned;
+DEALLOCATE owned;
+DROP TABLE owned;
+RESET plan_cache_mode;
+
+-- Cursors.
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, rank FROM ranked WHERE place <= 5;
+FETCH 2 FROM c;
+FETCH BACKWARD 1 FROM c;
+FETCH LAST FROM c;
+FETCH ABSOLUTE 3 FROM c;
+DECLARE h CURSOR WITH HOLD FOR SELECT id, rank FROM ranked WHERE id IN (1, 2, 3) ORDER BY id;
+COMMIT;
+FETCH ALL FROM h;
+CLOSE h;
+
+-- A transaction's own changes.
+BEGIN;
+INSERT INTO player VALUES (5001, 200, 1, 'best', 1);
+DELETE FROM player WHERE id = 5;
+UPDATE player SET score = 150 WHERE id = 9;
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked WHERE id IN (5, 9, 10, 5001)',
+	'SELECT name, rank FROM ranked WHERE place <= 3',
+	'SELECT name, rank FROM ranked ORDER BY place LIMIT 3'
+]) query;
+ROLLBACK;
+
+-- A statement's own changes.
+BEGIN;
+WITH changed AS (UPDATE player SET score = 99 WHERE id = 7 RETURNING id)
+SELECT c.id, r.score, r.rank FROM changed c, ranked r WHERE r.id = 7;
+INSERT INTO player SELECT 10000 + id, rank, level FROM ranked WHERE id IN (7, 8);
+SELECT id, score, rank FROM ranked WHERE id IN (7, 10007, 10008);
+ROLLBACK;
+
+-- Rights, and policies.
+CREATE ROLE lb_reader;
+GRANT SELECT ON ranked TO lb_reader;
+SET ROLE lb_reader;
+SELECT rank, name FROM ranked WHERE id = 7;
+SELECT rank, name FROM ranked WHERE place = 1;
+SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7;
+RESET ROLE;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION rank() FROM public;
+SET LOCAL ROLE lb_reader;
+SELECT rank, name FROM ranked WHERE id = 7;
+ROLLBACK;
+RESET ROLE;
+GRANT SELECT ON player TO lb_reader;
+ALTER TABLE player ENABLE ROW LEVEL SECURITY;
+CREATE POLICY even ON player USING (id % 2 = 0);
+SET ROLE lb_reader;
+SELECT uses('SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 8');
+SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id IN (7, 8);
+SELECT uses('SELECT * FROM ranked WHERE id = 8');
+RESET ROLE;
+ALTER TABLE player DISABLE ROW LEVEL SECURITY;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player WHERE score < 50;
+CREATE FUNCTION leak(text) RETURNS text LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS $$ BEGIN RAISE NOTICE 'leaked %', $1; RETURN $1; END $$;
+SELECT uses('SELECT * FROM barrier WHERE id = 7'), four_ways('SELECT * FROM barrier WHERE id IN (7, 8)');
+SELECT * FROM barrier WHERE id IN (7, 8) AND leak(name) <> '';
+SELECT uses('SELECT * FROM barrier WHERE id = 7 AND leak(name) <> '''''), uses('SELECT * FROM barrier WHERE leak(name) = ''x''');
+
+-- A parallel plan, the setting, and isolation levels.
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SELECT four_ways('SELECT rank, name FROM ranked WHERE id IN (1, 2, 3)');
+RESET ALL;
+SELECT lb_wait_ready();
+SET leaderboard.enable_planner = off;
+SELECT uses('SELECT * FROM ranked WHERE id = 7');
+RESET ALL;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT four_ways('SELECT * FROM ranked WHERE id IN (7, 8)');
+COMMIT;
+
+SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
+SELECT * FROM lb_verify();
+DROP TABLE player, country_player, device, event_score, club, friend CASCADE;
+DROP OWNED BY lb_reader;
+DROP ROLE lb_reader;
+DROP FUNCTION plan, analyzed, result, four_ways, answered, uses, leak;

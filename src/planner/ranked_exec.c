@@ -1,0 +1,679 @@
+/*-------------------------------------------------------------------------
+ *
+ * ranked_exec.c
+ *	  Subqueries and views that rank the rows of a table: the node.
+ *
+ * A scan first finds its rows in the executor's snapshot: by an index and quals, or
+ * by the members that the board has at some ranks.  It keeps copies of those that
+ * satisfy the quals in the subquery.  A row itself has the words of its key, so the
+ * board says how many keys come before these words in the same snapshot, for all rows
+ * of a board under one hold of the lock.
+ *
+ * Only after that the scan returns rows.  So if the index cannot answer, it has
+ * returned none, and runs the child.  It does the same if work_mem has no room for
+ * the rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_type.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "common/int.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+#include "capture/trigger.h"
+#include "planner/answer.h"
+#include "planner/fetch.h"
+#include "planner/ranked_count.h"
+#include "planner/ranked_exec.h"
+#include "planner/stretch.h"
+#include "util/compat.h"
+
+/* The lock is released after so many rows. */
+#define BATCH 256
+
+/* A bound of a range of ranks. */
+typedef struct RankBound
+{
+	int			strategy;
+	Oid			type;
+	ExprState  *operand;
+} RankBound;
+
+typedef struct RankedNode
+{
+	LbAnswer	answer;			/* must be first */
+	Oid			table;
+	Oid			index;
+	int			nconds;
+	LbCond	   *conds;
+	LbRanking	ranking;
+	ExprState  *where;
+	bool		by_row;			/* each row says of which board it is */
+
+	/* If rows are found by quals. */
+	int			nkeys;
+	ScanKeyData *keys;
+	ExprState **operands;		/* of the keys */
+	Relation	index_rel;
+	IndexScanDesc scan;
+
+	/* Or by ranks. */
+	bool		by_rank;
+	int			nbounds;
+	RankBound  *bounds;
+	ExprState  *count;			/* LIMIT, or NULL */
+	ExprState  *offset;			/* OFFSET, or NULL */
+	LbStretch	stretch;
+	LbFetch		fetch;
+
+	/* Where the subquery's expressions are evaluated. */
+	ExprContext *context;
+	TupleTableSlot *found;		/* a row of the table, as it is found ... */
+	TupleTableSlot *kept;		/* ... and as it is kept */
+	TupleTableSlot *windows;	/* its window functions */
+	ProjectionInfo *project;	/* from these into the scan slot */
+
+	/* For a scan. */
+	bool		started;
+	bool		in_child;
+	MemoryContext memory;		/* of the rows */
+	LbRankedRow *rows;
+	int			nrows;
+	int			room;
+	int			next;
+} RankedNode;
+
+
+/* ----------------------------------------------------------------
+ *		Rows of the table
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Keep a copy of the row in node->found, if it satisfies the quals in the subquery.
+ * Returns false if there is no room.
+ */
+static bool
+keep_row(RankedNode *node)
+{
+	LbRankedRow *row;
+	MemoryContext old;
+
+	ResetExprContext(node->context);
+	node->context->ecxt_scantuple = node->found;
+	if (!ExecQual(node->where, node->context))
+		return true;
+	old = MemoryContextSwitchTo(node->memory);
+	if (node->nrows == node->room)
+	{
+		node->room = Max(16, 2 * node->room);
+		node->rows = node->rows == NULL ?
+			palloc(node->room * sizeof(LbRankedRow)) :
+			repalloc_huge(node->rows, node->room * sizeof(LbRankedRow));
+	}
+	row = &node->rows[node->nrows++];
+	row->tuple = ExecCopySlotHeapTuple(node->found);
+	row->results = palloc(node->ranking.nfuncs * sizeof(LbRankResult));
+	MemoryContextSwitchTo(old);
+	return MemoryContextMemAllocated(node->memory, false) <=
+		(Size) work_mem * 1024;
+}
+
+/*
+ * Evaluate the operands of the index's columns.  Returns false if one of them is
+ * null, and so no row satisfies the quals.
+ */
+static bool
+set_keys(RankedNode *node)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	bool		isnull = false;
+
+	for (int i = 0; i < node->nkeys && !isnull; i++)
+		node->keys[i].sk_argument = ExecEvalExpr(node->operands[i], context,
+												 &isnull);
+	return !isnull;
+}
+
+/* Find the rows by quals.  Returns false if the child must be run. */
+static bool
+find_by_quals(RankedNode *node)
+{
+	MemoryContext old;
+	bool		fits = true;
+
+	if (!set_keys(node))
+		return true;
+
+	/* The index scan's memory lasts as long as the node. */
+	old = MemoryContextSwitchTo(node->answer.css.ss.ps.state->es_query_cxt);
+	index_rescan(node->scan, node->keys, node->nkeys, NULL, 0);
+	while (fits && index_getnext_slot(node->scan, ForwardScanDirection,
+									  node->found))
+	{
+		CHECK_FOR_INTERRUPTS();
+		fits = keep_row(node);
+	}
+	ExecClearTuple(node->found);
+	MemoryContextSwitchTo(old);
+	if (!fits)
+		lb_answer_run_child(&node->answer, LB_CAUSE_LIMIT);
+	return fits;
+}
+
+static int64
+integer_of(Oid type, Datum value)
+{
+	return type == INT2OID ? DatumGetInt16(value) :
+		type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
+}
+
+/* Narrow ranks *low .. *high by a bound; no rank is below 1. */
+static void
+limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
+			int64 *high)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr(bound->operand, context, &isnull);
+	int64		rank = isnull ? 0 : integer_of(bound->type, value);
+
+	if (isnull)
+		*high = 0;
+	else if (bound->strategy == BTLessStrategyNumber)
+		*high = Min(*high, Max(rank, 1) - 1);
+	else if (bound->strategy <= BTEqualStrategyNumber)
+		*high = Min(*high, rank);
+	if (bound->strategy == BTGreaterStrategyNumber)
+		*low = Max(*low, Min(rank, PG_INT64_MAX - 1) + 1);
+	else if (bound->strategy >= BTEqualStrategyNumber)
+		*low = Max(*low, rank);
+}
+
+/* LIMIT or OFFSET; without it, or if it is null, what stands for none. */
+static int64
+evaluate_limit(ExprState *expr, ExprContext *context, int64 none)
+{
+	bool		isnull = true;
+	Datum		value = expr == NULL ? (Datum) 0 :
+		ExecEvalExpr(expr, context, &isnull);
+
+	return isnull ? none : DatumGetInt64(value);
+}
+
+/* The places of the ranks that the scan needs. */
+static void
+find_places(RankedNode *node, ExprContext *context)
+{
+	LbStretch  *stretch = &node->stretch;
+	int64		low = 1;
+	int64		high = evaluate_limit(node->count, context, PG_INT64_MAX);
+
+	if (pg_add_s64_overflow(high, evaluate_limit(node->offset, context, 0),
+							&high))
+		high = PG_INT64_MAX;
+	for (int i = 0; i < node->nbounds; i++)
+		limit_ranks(&node->bounds[i], context, &low, &high);
+	stretch->skip = low - 1;
+	stretch->max_rows = high < low ? 0 : high - low + 1;
+}
+
+/* Look up the rows of members.  Returns false if the child must be run. */
+static bool
+fetch_rows(RankedNode *node, const LbMemberList *members)
+{
+	LbAnswer   *a = &node->answer;
+	EState	   *estate = a->css.ss.ps.state;
+	const LbDefinition *defn = a->access.target.defn;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	LbCause		cause = LB_CAUSE_NONE;
+
+	if (node->fetch.index == NULL &&
+		!lb_fetch_begin(&node->fetch, a->table, node->index, defn,
+						estate->es_snapshot))
+		cause = LB_CAUSE_SNAPSHOT;
+	for (int64 i = 0; cause == LB_CAUSE_NONE && i < members->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		/* Without the row, index and table differ: only the child knows. */
+		if (!lb_fetch(&node->fetch, defn, lb_listed_member(members, i),
+					  a->board_value, node->found))
+			cause = LB_CAUSE_SNAPSHOT;
+		else if (!keep_row(node))
+			cause = LB_CAUSE_LIMIT;
+	}
+	MemoryContextSwitchTo(old);
+	ExecClearTuple(node->found);
+
+	/* It is counted as one that the index answers when the rows are ranked. */
+	if (cause == LB_CAUSE_NONE)
+		a->by_index--;
+	else
+		lb_answer_retract(a, cause);
+	return cause == LB_CAUSE_NONE;
+}
+
+/* Find the rows by ranks.  Likewise. */
+static bool
+find_by_ranks(RankedNode *node)
+{
+	LbAnswer   *a = &node->answer;
+	ExprContext *context = a->css.ss.ps.ps_ExprContext;
+	LbMemberList members = {.context = CurrentMemoryContext};
+	bool		empty;
+	const LbDefinition *defn = lb_answer_prepare(a, &empty);
+
+	if (defn == NULL)
+		return false;
+	lb_find_range(defn, node->conds, node->nconds, context,
+				  &node->stretch.range);
+	find_places(node, context);
+	if (empty || node->stretch.max_rows == 0)
+		return true;
+	return lb_read_stretch(a, &node->stretch, &members) &&
+		fetch_rows(node, &members);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Their ranks
+ * ----------------------------------------------------------------
+ */
+
+/* The words of a row's key.  Returns false if the board does not have the row. */
+static bool
+find_key(RankedNode *node, LbDefinition *defn, LbRankedRow *row)
+{
+	int64		key[LB_MAX_KEY_WORDS];
+	LbValue		value;
+	char		room[LB_VALUE_ROOM];
+
+	ExecStoreHeapTuple(row->tuple, node->kept, false);
+	if (lb_row_key(defn, node->kept, key, &value, room) != LB_RANKED)
+		return false;
+	row->nwords = lb_key_words(&defn->shape, key);
+	row->key = MemoryContextAlloc(node->memory, row->nwords * sizeof(int64));
+	memcpy(row->key, key, row->nwords * sizeof(int64));
+	return true;
+}
+
+/* Rank n rows of one board.  Returns false if the child must be run. */
+static bool
+rank_rows(RankedNode *node, LbRankedRow *rows, int n)
+{
+	LbAnswer   *a = &node->answer;
+	ExprContext *context = a->css.ss.ps.ps_ExprContext;
+	bool		refused;
+
+	ExecStoreHeapTuple(rows->tuple, node->kept, false);
+	context->ecxt_scantuple = node->kept;
+	if (lb_answer_prepare(a, &refused) == NULL)
+		return false;
+	for (int i = 0; i < n && !refused; i++)
+		refused = !find_key(node, a->access.target.defn, &rows[i]);
+	if (refused)
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	lb_find_range(a->access.target.defn, node->conds, node->nconds, context,
+				  &node->ranking.range);
+	if (!lb_answer_lock(a, node->ranking.distinct))
+		return false;
+	for (int i = 0; i < n; i += BATCH)
+	{
+		if (i > 0 && !lb_access_yield(&a->access))
+		{
+			lb_answer_refuse(a, a->access.cause);
+			return false;
+		}
+		lb_rank_rows(&a->access, &node->ranking, rows + i, Min(BATCH, n - i));
+	}
+	lb_answer_unlock(a);
+	return true;
+}
+
+/* Find and rank the rows of a scan.  Likewise. */
+static bool
+answer(RankedNode *node)
+{
+	MemoryContextReset(node->memory);
+	node->rows = NULL;
+	node->nrows = node->room = node->next = 0;
+	if (!(node->by_rank ? find_by_ranks(node) : find_by_quals(node)))
+		return false;
+	if (node->nrows == 0)
+		lb_answer_empty(&node->answer);
+	else if (!node->by_row)
+		return rank_rows(node, node->rows, node->nrows);
+	for (int i = 0; i < node->nrows; i++)
+	{
+		if (!rank_rows(node, &node->rows[i], 1))
+			return false;
+	}
+	return true;
+}
+
+
+/* ----------------------------------------------------------------
+ *		The node
+ * ----------------------------------------------------------------
+ */
+
+static void
+start(RankedNode *node)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+
+	node->started = true;
+	ResetExprContext(context);
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	node->in_child = !answer(node);
+	MemoryContextSwitchTo(old);
+}
+
+/* Compute the subquery's columns of a row, in the scan slot. */
+static TupleTableSlot *
+compute_columns(RankedNode *node, const LbRankedRow *row)
+{
+	TupleTableSlot *windows = node->windows;
+
+	ExecStoreHeapTuple(row->tuple, node->kept, false);
+	ExecClearTuple(windows);
+	for (int i = 0; i < node->ranking.nfuncs; i++)
+	{
+		windows->tts_isnull[i] = false;
+		windows->tts_values[i] = node->ranking.funcs[i].is_real ?
+			Float8GetDatum(row->results[i].real) :
+			Int64GetDatum(row->results[i].number);
+	}
+	ExecStoreVirtualTuple(windows);
+	ResetExprContext(node->context);
+	node->context->ecxt_scantuple = node->kept;
+	node->context->ecxt_innertuple = windows;
+	return ExecProject(node->project);
+}
+
+static TupleTableSlot *
+exec_ranked(CustomScanState *css)
+{
+	RankedNode *node = (RankedNode *) css;
+	ExprContext *context = css->ss.ps.ps_ExprContext;
+	ProjectionInfo *project = css->ss.ps.ps_ProjInfo;
+
+	if (!node->started)
+		start(node);
+	if (node->in_child)
+		return lb_answer_child(&node->answer);
+	while (node->next < node->nrows)
+	{
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(context);
+		slot = compute_columns(node, &node->rows[node->next++]);
+		context->ecxt_scantuple = slot;
+		if (ExecQual(css->ss.ps.qual, context))
+			return project == NULL ? slot : ExecProject(project);
+		InstrCountFiltered1(css, 1);
+	}
+	return NULL;
+}
+
+static void
+init_funcs(RankedNode *node, const List *funcs)
+{
+	LbRanking  *ranking = &node->ranking;
+
+	ranking->nfuncs = list_length(funcs);
+	ranking->funcs = palloc(ranking->nfuncs * sizeof(LbRankFunc));
+	for (int i = 0; i < ranking->nfuncs; i++)
+	{
+		const List *plan = list_nth(funcs, i);
+		LbRankFunc *func = &ranking->funcs[i];
+
+		func->kind = (LbRankKind) list_nth_int(plan, LB_RANK_KIND);
+		func->reverse = list_nth_int(plan, LB_RANK_REVERSE);
+		func->ncolumns = list_nth_int(plan, LB_RANK_NCOLUMNS);
+		func->is_real = func->kind == LB_RANK_PERCENT_RANK ||
+			func->kind == LB_RANK_CUME_DIST;
+		if (func->kind == LB_RANK_DENSE_RANK)
+			ranking->distinct = true;
+	}
+}
+
+static void
+init_keys(RankedNode *node, const List *keys, const List *operands)
+{
+	node->nkeys = list_length(keys);
+	node->keys = palloc(node->nkeys * sizeof(ScanKeyData));
+	node->operands = palloc(node->nkeys * sizeof(ExprState *));
+	for (int i = 0; i < node->nkeys; i++)
+	{
+		const List *key = list_nth(keys, i);
+
+		ScanKeyEntryInitialize(&node->keys[i],
+							   list_nth_int(key, LB_KEY_IS_ARRAY) ?
+							   SK_SEARCHARRAY : 0,
+							   (AttrNumber) (i + 1), BTEqualStrategyNumber,
+							   (Oid) list_nth_int(key, LB_KEY_TYPE),
+							   (Oid) list_nth_int(key, LB_KEY_COLLATION),
+							   (RegProcedure) list_nth_int(key, LB_KEY_FUNCTION),
+							   (Datum) 0);
+		node->operands[i] = ExecInitExpr(list_nth(operands, i),
+										 &node->answer.css.ss.ps);
+	}
+}
+
+static void
+init_range(RankedNode *node, const CustomScan *scan)
+{
+	const List *range = list_nth(scan->custom_private, LB_RANKED_RANGE);
+	const List *operands = list_nth(scan->custom_exprs, LB_RANKED_BOUNDS);
+	const List *limit = list_nth(scan->custom_exprs, LB_RANKED_LIMIT);
+	PlanState  *ps = &node->answer.css.ss.ps;
+
+	node->by_rank = range != NIL;
+	if (!node->by_rank)
+		return;
+	node->stretch.reverse = list_nth_int(range, LB_RANGE_REVERSE);
+	node->stretch.ties = list_nth_int(range, LB_RANGE_TIES);
+	node->nbounds = list_length(operands);
+	node->bounds = palloc(node->nbounds * sizeof(RankBound));
+	for (int i = 0; i < node->nbounds; i++)
+	{
+		RankBound  *bound = &node->bounds[i];
+
+		bound->strategy = list_nth_int(range, LB_RANGE_BOUNDS + 2 * i);
+		bound->type = (Oid) list_nth_int(range, LB_RANGE_BOUNDS + 2 * i + 1);
+		bound->operand = ExecInitExpr(list_nth(operands, i), ps);
+	}
+	if (limit != NIL)
+	{
+		node->count = ExecInitExpr(linitial(limit), ps);
+		node->offset = ExecInitExpr(lsecond(limit), ps);
+	}
+}
+
+/*
+ * Open the table, and what computes the subquery's columns.  The rows are in slots of
+ * different kinds, so their expressions have no parent.
+ */
+static void
+open_table(RankedNode *node, const CustomScan *scan, EState *estate)
+{
+	Relation	table = table_open(node->table, NoLock);
+	TupleDesc	desc = RelationGetDescr(table);
+	TupleDesc	windows = CreateTemplateTupleDesc(node->ranking.nfuncs);
+
+	for (int i = 0; i < node->ranking.nfuncs; i++)
+		TupleDescInitEntry(windows, (AttrNumber) (i + 1), NULL,
+						   node->ranking.funcs[i].is_real ? FLOAT8OID : INT8OID,
+						   -1, 0);
+	node->answer.table = table;
+	node->context = CreateExprContext(estate);
+	node->found = ExecInitExtraTupleSlot(estate, desc,
+										 table_slot_callbacks(table));
+	node->kept = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
+	node->windows = ExecInitExtraTupleSlot(estate, windows, &TTSOpsVirtual);
+	node->project =
+		ExecBuildProjectionInfo(list_nth(scan->custom_private, LB_RANKED_OUTPUT),
+								node->context,
+								node->answer.css.ss.ss_ScanTupleSlot, NULL,
+								NULL);
+	if (node->by_rank)
+		return;
+	node->index_rel = index_open(node->index, AccessShareLock);
+	node->scan = LB_INDEX_BEGINSCAN(table, node->index_rel,
+									estate->es_snapshot, node->nkeys);
+}
+
+static void
+begin_ranked(CustomScanState *css, EState *estate, int eflags)
+{
+	RankedNode *node = (RankedNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	const List *table = list_nth(scan->custom_private, LB_RANKED_TABLE);
+	const List *conds = list_nth(scan->custom_private, LB_RANKED_CONDS);
+	Expr	   *value = list_nth(scan->custom_private, LB_RANKED_VALUE);
+
+	lb_answer_begin(css, estate, eflags);
+	node->table = (Oid) linitial_int(table);
+	node->index = (Oid) lsecond_int(table);
+	node->nconds = list_length(conds);
+	node->conds = lb_init_conds(conds,
+								list_nth(scan->custom_exprs, LB_RANKED_COND_OPERANDS),
+								&css->ss.ps);
+	lb_check_functions(list_nth(scan->custom_private, LB_RANKED_WINDOWS));
+	init_funcs(node, list_nth(scan->custom_private, LB_RANKED_FUNCS));
+	init_keys(node, list_nth(scan->custom_private, LB_RANKED_KEYS),
+			  list_nth(scan->custom_exprs, LB_RANKED_KEY_OPERANDS));
+	init_range(node, scan);
+	node->where = ExecInitQual(list_nth(scan->custom_private, LB_RANKED_WHERE),
+							   NULL);
+	node->by_row = value != NULL;
+	if (node->by_row)
+	{
+		node->answer.value = ExecInitExpr(value, NULL);
+		node->answer.value_type = exprType((Node *) value);
+	}
+	node->memory = AllocSetContextCreate(CurrentMemoryContext,
+										 "leaderboard ranked rows",
+										 ALLOCSET_DEFAULT_SIZES);
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		open_table(node, scan, estate);
+}
+
+static void
+end_ranked(CustomScanState *css)
+{
+	RankedNode *node = (RankedNode *) css;
+
+	if (node->answer.table != NULL)
+	{
+		ExecClearTuple(node->found);
+		lb_fetch_end(&node->fetch);
+		if (node->scan != NULL)
+		{
+			index_endscan(node->scan);
+			index_close(node->index_rel, NoLock);
+		}
+		table_close(node->answer.table, NoLock);
+	}
+	lb_answer_end(css);
+}
+
+static void
+rescan_ranked(CustomScanState *css)
+{
+	RankedNode *node = (RankedNode *) css;
+
+	node->started = node->in_child = false;
+	lb_answer_rescan(css);
+}
+
+
+/* ----------------------------------------------------------------
+ *		EXPLAIN
+ * ----------------------------------------------------------------
+ */
+
+/* By LbRankKind. */
+static const char *const kind_names[] = {
+	[LB_RANK_ROW_NUMBER] = "row_number",
+	[LB_RANK_RANK] = "rank",
+	[LB_RANK_DENSE_RANK] = "dense_rank",
+	[LB_RANK_PERCENT_RANK] = "percent_rank",
+	[LB_RANK_CUME_DIST] = "cume_dist",
+	[LB_RANK_COUNT] = "count"
+};
+
+static void
+explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	RankedNode *node = (RankedNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	List	   *where = list_nth(scan->custom_private, LB_RANKED_WHERE);
+	char	   *name = get_rel_name(node->table);
+	List	   *names = NIL;
+
+	for (int i = 0; i < node->ranking.nfuncs; i++)
+		names = list_append_unique_ptr(names,
+									   (void *) kind_names[node->ranking.funcs[i].kind]);
+	ExplainPropertyText("Table", name, es);
+	if (names != NIL)
+		ExplainPropertyList("Rank", names, es);
+	if (node->stretch.reverse)
+		ExplainPropertyText("Order", "reverse", es);
+	lb_answer_explain_exprs(&node->answer,
+							node->by_rank ? "Rank Cond" : "Member Cond",
+							LB_RANKED_CLAUSES, ancestors, es);
+	if (where != NIL)
+		ExplainPropertyText("Ranked Rows",
+							deparse_expression((Node *) make_ands_explicit(where),
+											   deparse_context_for(name, node->table),
+											   false, false),
+							es);
+	lb_answer_explain(css, ancestors, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Leaderboard Rank",
+	.BeginCustomScan = begin_ranked,
+	.ExecCustomScan = exec_ranked,
+	.EndCustomScan = end_ranked,
+	.ReScanCustomScan = rescan_ranked,
+	.ExplainCustomScan = explain_ranked
+};
+
+static Node *
+make_state(CustomScan *scan)
+{
+	RankedNode *node = palloc0(sizeof(RankedNode));
+
+	NodeSetTag(node, T_CustomScanState);
+	node->answer.css.methods = &exec_methods;
+	return (Node *) node;
+}
+
+const CustomScanMethods lb_ranked_methods = {
+	.CustomName = "Leaderboard Rank",
+	.CreateCustomScanState = make_state
+};

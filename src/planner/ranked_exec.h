@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * ranked_exec.h
+ *	  Subqueries and views that rank the rows of a table: the node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_RANKED_EXEC_H
+#define LB_RANKED_EXEC_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+
+/*
+ * A window function of a plan: a list of its kind, of whether it sorts in the
+ * reverse of the board's order, and of the number of columns that it sorts by.
+ * These are the places of the elements.
+ */
+enum
+{
+	LB_RANK_KIND,
+	LB_RANK_REVERSE,
+	LB_RANK_NCOLUMNS
+};
+
+/* A column of the index that equals an operand, likewise. */
+enum
+{
+	LB_KEY_TYPE,				/* of the operand, or of an array's elements */
+	LB_KEY_COLLATION,
+	LB_KEY_FUNCTION,			/* of the operator */
+	LB_KEY_IS_ARRAY
+};
+
+/*
+ * A range of ranks, likewise, and for each bound its strategy, a B-tree's, and its
+ * type.
+ */
+enum
+{
+	LB_RANGE_REVERSE,			/* ranks are counted from the board's end */
+	LB_RANGE_TIES,				/* columns in which rows of one rank equal; 0:
+								 * ranks are places */
+	LB_RANGE_BOUNDS
+};
+
+/* Lists of a node's custom_private, after those of answer.h. */
+enum
+{
+	LB_RANKED_TABLE = 2,		/* OIDs of the table, and of the index */
+	LB_RANKED_CONDS,			/* lb_make_cond() each */
+	LB_RANKED_FUNCS,			/* the window functions ... */
+	LB_RANKED_WINDOWS,			/* ... as expressions, to check rights */
+	LB_RANKED_KEYS,				/* the columns of the index, if rows are found
+								 * by quals */
+	LB_RANKED_RANGE,			/* or the range of ranks; or NIL */
+
+	/*
+	 * Expressions of the table's columns, where INNER_VAR are the window
+	 * functions.
+	 */
+	LB_RANKED_OUTPUT,			/* target list: custom_scan_tlist */
+	LB_RANKED_WHERE,			/* the quals in the subquery */
+	LB_RANKED_VALUE				/* the board column, if no qual says which
+								 * board a row is of; or NULL */
+};
+
+/* And of custom_exprs. */
+enum
+{
+	LB_RANKED_COND_OPERANDS = 4,
+	LB_RANKED_CLAUSES,			/* by which rows are found, for EXPLAIN */
+	LB_RANKED_KEY_OPERANDS,
+	LB_RANKED_BOUNDS,			/* operands of the range */
+	LB_RANKED_LIMIT				/* LIMIT and OFFSET, if they are the range; or
+								 * NIL */
+};
+
+/* The node. */
+extern const CustomScanMethods lb_ranked_methods;
+
+#endif							/* LB_RANKED_EXEC_H */

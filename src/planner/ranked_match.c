@@ -1,0 +1,484 @@
+/*-------------------------------------------------------------------------
+ *
+ * ranked_match.c
+ *	  Subqueries and views that rank the rows of a table: recognizing them.
+ *
+ * SELECT t.*, rank() OVER (ORDER BY score DESC) FROM t is a subquery here, or a
+ * view.  A board knows what it computes of each row if its rows are those of the
+ * board, or a range of its order, and if each window has all of them and sorts by
+ * the first columns of the key.
+ *
+ * The rows that are ranked are those that the subquery has, all of them, so quals of
+ * the query above do not matter here.  They may have been moved to the subquery as run
+ * conditions, by which a window function need not go on; then the node checks them.
+ *
+ * The node computes the subquery's columns itself: it has their expressions, in
+ * which variables of INNER_VAR take the place of the window functions.  The planner
+ * does not look into these expressions.  So the subquery has no subplans, which may
+ * also hide volatile functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
+#include "planner/ranked_count.h"
+#include "planner/ranked_exec.h"
+#include "planner/ranked_match.h"
+#include "util/compat.h"
+
+
+/* ----------------------------------------------------------------
+ *		Window functions
+ * ----------------------------------------------------------------
+ */
+
+/* Whether a window has all rows of one board, whatever its order. */
+static bool
+is_one_board(LbRanked *match, const WindowClause *window)
+{
+	const LbColumn *board = lb_board_column(match->defn);
+	SortGroupClause *group;
+	TargetEntry *target;
+	LbUse		use;
+	LbOrder		order;
+
+	if (window->partitionClause == NIL)
+		return match->defn->family == (match->quals.board != NULL);
+	if (board == NULL || list_length(window->partitionClause) != 1)
+		return false;
+	group = linitial(window->partitionClause);
+	target = get_sortgroupclause_tle(group, match->query->targetList);
+	if (!lb_find_use(&match->source, match->defn, (Node *) target->expr, &use) ||
+		use.attno != board->attno || use.cast ||
+		!lb_find_order(match->defn, &use, group->eqop, &order))
+		return false;
+	if (OidIsValid(exprCollation((Node *) target->expr)) &&
+		!get_collation_isdeterministic(exprCollation((Node *) target->expr)))
+		return false;
+	if (match->quals.board == NULL)
+		match->value = target->expr;
+	return true;
+}
+
+/*
+ * Whether a window sorts by the first columns of the key, in the board's order or
+ * all of it in reverse.
+ */
+static bool
+sorts_by_key(const LbRanked *match, const WindowClause *window, bool *reverse)
+{
+	const LbDefinition *defn = match->defn;
+	int			n = list_length(window->orderClause);
+
+	*reverse = false;
+	if (n > lb_nkey_columns(defn))
+		return false;
+	for (int i = 0; i < n; i++)
+	{
+		SortGroupClause *sort = list_nth(window->orderClause, i);
+		TargetEntry *target = get_sortgroupclause_tle(sort,
+													  match->query->targetList);
+		LbUse		use;
+		LbOrder		order;
+		bool		is_reverse;
+
+		if (!lb_find_use(&match->source, defn, (Node *) target->expr, &use) ||
+			use.column != i || use.cast ||
+			!lb_find_order(defn, &use, sort->sortop, &order))
+			return false;
+
+		/* Texts of a key are in the order of their bytes. */
+		if (defn->columns[i].type->words == LB_TEXT &&
+			!LB_COLLATES_BYTES(exprCollation((Node *) target->expr)))
+			return false;
+		is_reverse = (order.strategy == BTGreaterStrategyNumber) !=
+			defn->columns[i].descending;
+		if (i > 0 && is_reverse != *reverse)
+			return false;
+		*reverse = is_reverse;
+	}
+	return true;
+}
+
+/* With texts, the view counts by the first word only, or by whole keys. */
+static bool
+can_count(const LbDefinition *defn, LbRankKind kind, int ncolumns)
+{
+	return !lb_shape_varies(&defn->shape) || kind == LB_RANK_ROW_NUMBER ||
+		ncolumns == lb_nkey_columns(defn) || ncolumns == 0 ||
+		(ncolumns == 1 && defn->columns[0].type->words == 1);
+}
+
+static bool
+find_kind(const WindowFunc *func, const WindowClause *window,
+		  LbRankKind *kind)
+{
+	switch (func->winfnoid)
+	{
+		case F_ROW_NUMBER:
+			*kind = LB_RANK_ROW_NUMBER;
+			return true;
+		case F_RANK_:
+			*kind = LB_RANK_RANK;
+			return true;
+		case F_DENSE_RANK_:
+			*kind = LB_RANK_DENSE_RANK;
+			return true;
+		case F_PERCENT_RANK_:
+			*kind = LB_RANK_PERCENT_RANK;
+			return true;
+		case F_CUME_DIST_:
+			*kind = LB_RANK_CUME_DIST;
+			return true;
+		case F_COUNT_:
+			*kind = LB_RANK_COUNT;
+			return window->frameOptions == FRAMEOPTION_DEFAULTS;
+		default:
+			return false;
+	}
+}
+
+/* Add a window function.  Returns false if the board does not know it. */
+static bool
+add_func(LbRanked *match, WindowFunc *func)
+{
+	const WindowClause *window = list_nth(match->query->windowClause,
+										  func->winref - 1);
+	LbRankKind	kind;
+	bool		reverse;
+	int			n = list_length(window->orderClause);
+
+	if (func->aggfilter != NULL || !find_kind(func, window, &kind) ||
+		!is_one_board(match, window) ||
+		!sorts_by_key(match, window, &reverse) ||
+		!can_count(match->defn, kind, n))
+		return false;
+
+	/* Distinct scores are counted up to a score only. */
+	if (kind == LB_RANK_DENSE_RANK &&
+		(n != 1 || !lb_limits_score_only(match->quals.conds)))
+		return false;
+	match->windows = lappend(match->windows, func);
+	match->funcs = lappend(match->funcs, list_make3_int(kind, reverse, n));
+	return true;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Columns of the subquery
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Put variables in the place of window functions.  Version 17 has run conditions in
+ * a window function, so that two of them that differ in these are the same.
+ */
+static Node *
+replace_windows(Node *node, void *context)
+{
+	LbRanked   *match = (LbRanked *) context;
+
+	if (node == NULL || match->failed)
+		return node;
+	if (IsA(node, WindowFunc))
+	{
+		WindowFunc *func = copyObject((WindowFunc *) node);
+		int			i = 0;
+
+		func->location = -1;
+#if PG_VERSION_NUM >= 170000
+		func->runCondition = NIL;
+#endif
+		while (i < list_length(match->windows) &&
+			   !equal(list_nth(match->windows, i), func))
+			i++;
+		if (i == list_length(match->windows) && !add_func(match, func))
+			match->failed = true;
+		return (Node *) makeVar(INNER_VAR, i + 1, func->wintype, -1,
+								func->wincollid, 0);
+	}
+	if (IsA(node, PlaceHolderVar))
+		match->failed = true;
+	return expression_tree_mutator(node, replace_windows, context);
+}
+
+Node *
+lb_ranked_expr(LbRanked *match, Node *expr)
+{
+	Node	   *result = replace_windows(copyObject(expr), match);
+
+	if (match->failed)
+		return NULL;
+	ChangeVarNodes(result, match->source.rel->relid, 1, 0);
+	fix_opfuncids(result);
+	return result;
+}
+
+/* A whole row of the subquery. */
+static Expr *
+make_row(const LbRanked *match, const Var *var)
+{
+	RowExpr    *row = makeNode(RowExpr);
+	ListCell   *lc;
+
+	foreach(lc, match->query->targetList)
+	{
+		TargetEntry *target = lfirst_node(TargetEntry, lc);
+
+		if (!target->resjunk)
+			row->args = lappend(row->args, target->expr);
+	}
+	row->row_typeid = var->vartype;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->colnames = copyObject(match->rte->eref->colnames);
+	row->location = -1;
+	return (Expr *) row;
+}
+
+static void
+add_column(LbRanked *match, const Var *var)
+{
+	Expr	   *expr;
+
+	if (!IsA(var, Var) || var->varno != (int) match->rel->relid ||
+		var->varattno < 0)
+		match->failed = true;
+	else if (!list_member(match->columns, var))
+	{
+		expr = var->varattno == 0 ? make_row(match, var) :
+			get_tle_by_resno(match->query->targetList, var->varattno)->expr;
+		match->columns = lappend(match->columns, copyObject((Var *) var));
+		match->outputs = lappend(match->outputs,
+								 lb_ranked_expr(match, (Node *) expr));
+	}
+}
+
+void
+lb_add_ranked_columns(LbRanked *match, List *infos)
+{
+	ListCell   *lc;
+
+	foreach(lc, infos)
+	{
+		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+		List	   *vars = pull_var_clause((Node *) info->clause,
+										   PVC_INCLUDE_PLACEHOLDERS);
+		ListCell   *var;
+
+		foreach(var, vars)
+		{
+			if (!IsA(lfirst(var), Var) ||
+				((Var *) lfirst(var))->varno == (int) match->rel->relid)
+				add_column(match, lfirst(var));
+		}
+	}
+}
+
+/* Put columns of the subquery in the place of window functions. */
+static Node *
+replace_by_columns(Node *node, void *context)
+{
+	LbRanked   *match = (LbRanked *) context;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, WindowFunc))
+		return expression_tree_mutator(node, replace_by_columns, context);
+	foreach(lc, match->query->targetList)
+	{
+		TargetEntry *target = lfirst_node(TargetEntry, lc);
+
+		if (!target->resjunk && equal(target->expr, node))
+		{
+			Var		   *var = makeVarFromTargetEntry(match->rel->relid, target);
+
+			add_column(match, var);
+			return (Node *) var;
+		}
+	}
+	match->failed = true;
+	return node;
+}
+
+static void
+add_run_condition(LbRanked *match, Node *clause)
+{
+	match->run = lappend(match->run, replace_by_columns(clause, match));
+}
+
+#if PG_VERSION_NUM >= 170000
+static bool
+add_run_conditions(Node *node, void *context)
+{
+	LbRanked   *match = (LbRanked *) context;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, WindowFunc))
+		return expression_tree_walker(node, add_run_conditions, context);
+	foreach(lc, ((WindowFunc *) node)->runCondition)
+	{
+		WindowFuncRunCondition *run = lfirst_node(WindowFuncRunCondition, lc);
+		Expr	   *func = (Expr *) node;
+		Expr	   *left = run->wfunc_left ? func : run->arg;
+		Expr	   *right = run->wfunc_left ? run->arg : func;
+		Expr	   *clause = make_opclause(run->opno, BOOLOID, false, left, right,
+										   InvalidOid, run->inputcollid);
+
+		add_run_condition(match, (Node *) clause);
+	}
+	return false;
+}
+#endif
+
+/*
+ * Quals on window functions that the planner has moved from the query above to the
+ * subquery: "rank <= 10".  Make them quals of the query above again.
+ */
+static void
+find_run_conditions(LbRanked *match)
+{
+#if PG_VERSION_NUM >= 170000
+	(void) add_run_conditions((Node *) match->query->targetList, match);
+#else
+	ListCell   *window;
+	ListCell   *lc;
+
+	foreach(window, match->query->windowClause)
+	{
+		foreach(lc, lfirst_node(WindowClause, window)->runCondition)
+			add_run_condition(match, lfirst(lc));
+	}
+#endif
+}
+
+/* Whether a board knows what the subquery computes of each row. */
+static bool
+match_board(LbRanked *match, LbDefinition *defn)
+{
+	ListCell   *lc;
+
+	match->defn = defn;
+	match->windows = match->funcs = NIL;
+	match->columns = match->outputs = match->run = NIL;
+	match->value = NULL;
+	match->failed = false;
+	if (!lb_sort_quals(&match->source, defn,
+					   match->source.rel->baserestrictinfo, &match->quals,
+					   NULL))
+		return false;
+	foreach(lc, match->rel->reltarget->exprs)
+		add_column(match, lfirst(lc));
+	lb_add_ranked_columns(match, match->rel->baserestrictinfo);
+	find_run_conditions(match);
+	if (match->failed)
+		return false;
+
+	/* Each row is of a board, and says of which. */
+	if (match->value != NULL)
+		match->quals.board = match->value;
+	return lb_quals_imply_board(&match->source, defn, &match->quals, false);
+}
+
+/* Whether a subquery may be one that ranks the rows of a table. */
+static bool
+is_ranking(const PlannerInfo *subroot)
+{
+	const Query *query = subroot->parse;
+
+	return query->windowClause != NIL && !query->hasAggs &&
+		!query->hasTargetSRFs && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->havingQual == NULL &&
+		query->distinctClause == NIL && query->setOperations == NULL &&
+		query->limitCount == NULL && query->limitOffset == NULL &&
+		subroot->init_plans == NIL &&
+		!contain_volatile_functions((Node *) query->targetList) &&
+		!contain_subplans((Node *) query->targetList);
+}
+
+bool
+lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, LbRanked *match)
+{
+	PlannerInfo *subroot = rel->subroot;
+	int			table;
+
+	if (rel->reloptkind != RELOPT_BASEREL || subroot == NULL ||
+		rel->pathlist == NIL || IS_DUMMY_REL(rel) ||
+		!bms_is_empty(rel->lateral_relids) || root->rowMarks != NIL ||
+		!is_ranking(subroot) ||
+		!bms_get_singleton_member(subroot->all_baserels, &table) ||
+		!lb_find_source(subroot, subroot->simple_rel_array[table],
+						&match->source) ||
+		planner_rt_fetch(table, subroot)->relkind != RELKIND_RELATION)
+		return false;
+	match->root = root;
+	match->rel = rel;
+	match->rte = planner_rt_fetch(rel->relid, root);
+	match->query = subroot->parse;
+	for (int i = 0; i < match->source.ndefns; i++)
+	{
+		if (match_board(match, match->source.defns[i]))
+			return true;
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		What expressions of the query above are
+ * ----------------------------------------------------------------
+ */
+
+AttrNumber
+lb_ranked_table_column(const LbRanked *match, Node *expr)
+{
+	const Var  *var = (const Var *) lb_strip_relabel(expr);
+
+	if (var == NULL || !IsA(var, Var) ||
+		var->varno != (int) match->rel->relid || var->varattno <= 0)
+		return 0;
+	var = (const Var *)
+		lb_strip_relabel((Node *) get_tle_by_resno(match->query->targetList,
+												   var->varattno)->expr);
+	if (var == NULL || !IsA(var, Var) ||
+		var->varno != (int) match->source.rel->relid)
+		return 0;
+	return var->varattno;
+}
+
+int
+lb_ranked_window(const LbRanked *match, Node *expr)
+{
+	const Var  *var = (const Var *) lb_strip_relabel(expr);
+	ListCell   *column;
+	ListCell   *output;
+
+	if (var == NULL || !IsA(var, Var))
+		return -1;
+	forboth(column, match->columns, output, match->outputs)
+	{
+		const Var  *what = (const Var *) lb_strip_relabel(lfirst(output));
+
+		if (equal(lfirst(column), var))
+			return IsA(what, Var) && what->varno == INNER_VAR ?
+				what->varattno - 1 : -1;
+	}
+	return -1;
+}

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * ranked_match.h
+ *	  Subqueries and views that rank the rows of a table: recognizing them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_RANKED_MATCH_H
+#define LB_RANKED_MATCH_H
+
+#include "postgres.h"
+
+#include "planner/columns.h"
+#include "planner/quals.h"
+
+/* What is known of such a subquery. */
+typedef struct LbRanked
+{
+	PlannerInfo *root;			/* of the query above it */
+	RelOptInfo *rel;			/* what it is there */
+	const RangeTblEntry *rte;
+	const Query *query;			/* the subquery */
+	LbSource	source;			/* its table */
+	LbDefinition *defn;
+	LbQuals		quals;			/* on the table */
+	Expr	   *value;			/* the board column, if no qual says which
+								 * board a row is of */
+	List	   *windows;		/* the window functions ... */
+	List	   *funcs;			/* ... and a list for each: see ranked_exec.h */
+	List	   *columns;		/* those of the subquery that are needed: Vars
+								 * of rel, first those of its target ... */
+	List	   *outputs;		/* ... and what they are */
+	List	   *run;			/* run conditions, as quals of the query above */
+	bool		failed;			/* an expression is not understood */
+} LbRanked;
+
+/*
+ * Whether a relation of a query is a subquery whose window functions a board knows.
+ * Fills in *match, palloc'd.  Can raise what a catalog lookup can raise.
+ */
+extern bool lb_match_ranked(PlannerInfo *root, RelOptInfo *rel,
+							LbRanked *match);
+
+/*
+ * An expression of the subquery, or a list of them, as the node has it; sets
+ * match->failed if it can have none.  The table is number 1 there, by which EXPLAIN
+ * knows it.
+ */
+extern Node *lb_ranked_expr(LbRanked *match, Node *expr);
+
+/*
+ * Add the columns of the subquery that RestrictInfos of the query above have, to
+ * match->columns and match->outputs.  Sets match->failed likewise.
+ */
+extern void lb_add_ranked_columns(LbRanked *match, List *infos);
+
+/* The column of the table that an expression of the query above is, or 0. */
+extern AttrNumber lb_ranked_table_column(const LbRanked *match, Node *expr);
+
+/*
+ * The window function that an expression of the query above is: its place in
+ * match->windows, or -1.
+ */
+extern int	lb_ranked_window(const LbRanked *match, Node *expr);
+
+#endif							/* LB_RANKED_MATCH_H */
