@@ -1133,7 +1133,6 @@ RETURNS TABLE (
 	planned_reads bigint,
 	planned_queries bigint,
 	planned_disabled bigint,
-	planned_recovery bigint,
 	planned_snapshot bigint,
 	planned_building bigint,
 	planned_offline bigint,
@@ -1152,8 +1151,8 @@ SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
 	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
 	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
 	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind,
-	s.planned_reads, s.planned_queries, s.planned_disabled, s.planned_recovery,
-	s.planned_snapshot, s.planned_building, s.planned_offline, s.planned_trigger,
+	s.planned_reads, s.planned_queries, s.planned_disabled, s.planned_snapshot,
+	 s.planned_building, s.planned_offline, s.planned_trigger,
 	s.planned_own_changes, s.planned_unsettled, s.planned_limit
 FROM @extschema@.lb_stat_rows() s;
 DROP FUNCTION @extschema@.lb_stat_boards();
@@ -1188,7 +1187,6 @@ RETURNS TABLE (
 	planned_reads bigint,
 	planned_queries bigint,
 	planned_disabled bigint,
-	planned_recovery bigint,
 	planned_snapshot bigint,
 	planned_building bigint,
 	planned_offline bigint,

@@ -200,6 +200,7 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT count(*) FILTER (WHERE guild = 1) FROM player',
 	'SELECT count(*) FILTER (WHERE false), count(*) FILTER (WHERE level > 2) FROM player',
 	'SELECT count(*) FILTER (WHERE score > 3 OR score < 2) FROM player',
+	'SELECT count(*) FILTER (WHERE score > 1 / (SELECT 0)) FROM player WHERE score > 99999',
 	'SELECT count(DISTINCT score) FILTER (WHERE level > 2) FROM player WHERE score = 7',
 	'SELECT count(*) FILTER (WHERE country = ''FR'') FROM country_player WHERE ok',
 	'SELECT count(*) FILTER (WHERE country = ''FR'') FROM country_player WHERE country = ''JP'' AND ok',
@@ -385,7 +386,7 @@ ROLLBACK;
 SELECT answered('SELECT max(score) FROM u WHERE flag AND score <= 0');
 SELECT answered('SELECT count(*) FROM country_player WHERE ok AND country = ' || quote_literal(repeat('x', 2000)));
 SELECT count(*) FROM player WHERE score > 50;
-SELECT board, index_reads, query_reads, planned_reads, planned_queries, planned_disabled, planned_recovery, planned_snapshot,
+SELECT board, index_reads, query_reads, planned_reads, planned_queries, planned_disabled, planned_snapshot,
 	planned_building, planned_offline, planned_trigger, planned_own_changes, planned_unsettled, planned_limit
 FROM lb_stat_board WHERE planned_reads + planned_queries > 0 ORDER BY board;
 

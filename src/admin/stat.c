@@ -164,8 +164,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[35];
-	bool		nulls[35];
+	Datum		values[34];
+	bool		nulls[34];
 	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 
@@ -195,8 +195,8 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(sum_causes(planned));
 	for (int j = 0; j < LB_NCAUSES; j++)
 	{
-		/* The planner knows of policies, so no node finds any. */
-		if (j != LB_CAUSE_ROW_SECURITY)
+		/* The planner knows of policies, and makes no node on a standby. */
+		if (j != LB_CAUSE_ROW_SECURITY && j != LB_CAUSE_RECOVERY)
 			values[i++] = Int64GetDatum(planned[j]);
 	}
 	Assert(i == lengthof(values));

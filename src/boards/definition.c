@@ -21,6 +21,7 @@
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -623,6 +624,26 @@ lb_load_defns(void)
 
 	if (cat == NULL || !defns_valid)
 		load_defns(cat);
+}
+
+bool
+lb_try_load_defns(void)
+{
+	const LbCatalog *cat = lb_catalog();
+	Oid			lb_board;
+
+	if (cat == NULL || defns_valid)
+		return cat != NULL;
+	lb_board = cat->lb_board;
+	if (!ConditionalLockRelationOid(lb_board, AccessShareLock))
+		return false;
+
+	/* The lock may have come with an invalidation: the table may be gone. */
+	cat = lb_catalog();
+	if (cat != NULL && cat->lb_board == lb_board)
+		load_defns(cat);
+	UnlockRelationOid(lb_board, AccessShareLock);
+	return lb_defns_valid();
 }
 
 LbDefinition *

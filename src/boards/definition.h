@@ -186,6 +186,12 @@ extern char *lb_recorded_name(struct TupleTableSlot *slot);
 /* Read lb_board, unless the cache is valid.  Can raise. */
 extern void lb_load_defns(void);
 
+/*
+ * The same without waiting for the lock of lb_board.  Returns whether the cache is
+ * valid now.
+ */
+extern bool lb_try_load_defns(void);
+
 /* Whether lb_board and the extension are still as they were read. */
 extern bool lb_defns_valid(void);
 

@@ -243,6 +243,24 @@ add_kind(Match *match, const Aggref *agg)
 		add_end(match, agg);
 }
 
+/* The node evaluates operands also if there are no rows.  These raise nothing. */
+static bool
+raise_nothing(const List *operands)
+{
+	ListCell   *lc;
+	ListCell   *operand;
+
+	foreach(lc, operands)
+	{
+		foreach(operand, (List *) lfirst(lc))
+		{
+			if (!IsA(lfirst(operand), Const) && !IsA(lfirst(operand), Param))
+				return false;
+		}
+	}
+	return true;
+}
+
 /*
  * Whether a board answers an aggregate.  With FILTER, the aggregate has a range of
  * its own in the board of the query.
@@ -260,6 +278,7 @@ add_aggref(Match *match, const Aggref *agg)
 	if (agg->agglevelsup != 0 ||
 		!lb_sort_quals(source, match->defn, clauses, &match->rows, NULL) ||
 		!equal(match->rows.board, match->quals.board) ||
+		(filter && !raise_nothing(match->rows.operands)) ||
 		!add_kind(match, agg))
 		return false;
 	match->filters = lappend(match->filters,

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xlog.h"
 #include "nodes/pg_list.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -65,10 +66,10 @@ lb_find_source(PlannerInfo *root, RelOptInfo *rel, LbSource *source)
 	if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION)
 		return false;
 	rte = planner_rt_fetch(rel->relid, root);
-	if (!reads_plainly(root, rel, rte))
+	if (!reads_plainly(root, rel, rte) || RecoveryInProgress())
 		return false;
 	cat = lb_catalog();
-	if (cat == NULL || !cat->version_ok)
+	if (cat == NULL || !cat->version_ok || !lb_try_load_defns())
 		return false;
 	n = lb_defns_on(rte->relid, &defns);
 	if (n == 0)
@@ -121,6 +122,8 @@ lb_planned_defn(const List *board)
 		return NULL;
 	do
 	{
+		if (!lb_try_load_defns())
+			return NULL;
 		defn = lb_defn_of(source, (Oid) list_nth_int(board, PLAN_CATALOG),
 						  list_nth_int(board, PLAN_ID));
 		if (defn == NULL)
@@ -129,7 +132,8 @@ lb_planned_defn(const List *board)
 		if (defn->fingerprint != (uint32) list_nth_int(board, PLAN_FINGERPRINT))
 			return NULL;
 #endif
-		(void) lb_resolve_parts(defn, true);
+		if (!lb_resolve_parts(defn, false))
+			return NULL;
 	} while (!lb_defns_valid() || !defn->resolved);
 	return defn;
 }

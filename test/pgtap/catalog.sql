@@ -38,8 +38,7 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
 	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind',
-	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_recovery',
-	'planned_snapshot', 'planned_building', 'planned_offline',
+	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_snapshot', 'planned_building', 'planned_offline',
 	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
 	'planned_limit']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
