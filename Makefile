@@ -79,6 +79,11 @@
 #                           uuids and texts, beside Valkey: half an hour.
 #                           SIZE=10000000 SECONDS=5 ROUNDS=5 OUT=file, VALKEY_DIR=DIR
 #                           as above; SIZE=100000 SECONDS=0.3 takes two minutes
+#   make bench-sql          plain SQL that boards answer, beside look-ups by primary
+#                           key, and pgbench and planning beside a server without
+#                           the library: ten minutes
+#                           SIZE=10000000 SECONDS=1 ROUNDS=10 OUT=file;
+#                           SIZE=100000 SECONDS=0.3 ROUNDS=3 takes a minute
 #   make bench-boards       creates and drops thousands of boards on one table; a
 #                           minute.  BOARDS=8000, SIZE=30000 boards of a family,
 #                           OUT=file
@@ -107,7 +112,7 @@ TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop oracle \
 	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
-	bench-keys bench-boards bench-quick
+	bench-keys bench-sql bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -162,6 +167,9 @@ bench:
 
 bench-keys:
 	@$(TREE)/test/bench/keys.sh
+
+bench-sql:
+	@$(TREE)/test/bench/sql.sh
 
 bench-boards:
 	@$(TREE)/test/bench/boards.sh

@@ -109,19 +109,27 @@ bench_server()
 	buffers=$((memory_mb / 4))
 	[ $buffers -le 5120 ] || buffers=5120
 
-	server_init "$WORK/server" <<-END
-		shared_buffers = '${buffers}MB'
-		max_wal_size = '24GB'
-		checkpoint_timeout = '1d'
-		autovacuum = off
-		maintenance_work_mem = '1GB'
-		leaderboard.memory = '$(($1 * 250 / 1000000 + 256))MB'
-	END
+	{
+		bench_settings
+		echo "leaderboard.memory = '$(($1 * 250 / 1000000 + 256))MB'"
+	} | server_init "$WORK/server"
 	server_start "$WORK/server"
 	sql <<-END
 		CREATE EXTENSION leaderboard;
 		CREATE EXTENSION pg_prewarm;
 		SET client_min_messages = warning;
+	END
+}
+
+# Those of every server that is measured.
+bench_settings()
+{
+	cat <<-END
+		shared_buffers = '${buffers}MB'
+		max_wal_size = '24GB'
+		checkpoint_timeout = '1d'
+		autovacuum = off
+		maintenance_work_mem = '1GB'
 	END
 }
 
@@ -384,19 +392,33 @@ row()
 		"${4:--}" "${5:--}" "$6"
 }
 
-# ratio_row MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
-ratio_row()
+# compare_row >=|<= MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
+compare_row()
 {
-	local ours theirs ratio each range
-	local -n ours_runs=$2 theirs_runs=$3
+	local ours theirs ratio each range sign=≥
+	local -n ours_runs=$3 theirs_runs=$4
 
 	ours=$(median "${ours_runs[@]}")
 	theirs=$(median "${theirs_runs[@]}")
-	mapfile -t each < <(ratios "$2" "$3")
+	mapfile -t each < <(ratios "$3" "$4")
 	ratio=$(median "${each[@]}")
 	mapfile -t each < <(printf '%s\n' "${each[@]}" | sort -g)
+	[ "$1" = '>=' ] || sign=≤
 	range="$(number "${each[0]}")–$(number "${each[-1]}")"
-	row "$1" "$(number "$ours") $4" "$(number "$theirs") $4" \
-		"$(number "$ratio") × ($range)" "${5:+≥ $(number "$5") ×}" \
-		"${5:+$(verdict "$ratio" '>=' "${5:-0}")}"
+	row "$2" "$(number "$ours") $5" "$(number "$theirs") $5" \
+		"$(number "$ratio") × ($range)" \
+		"${6:+$sign $(number "$6") ×}" \
+		"${6:+$(verdict "$ratio" "$1" "${6:-0}")}"
+}
+
+# Of rates, which must reach a bar, or of times, which must not exceed one:
+# ratio_row MEASURE OURS-SERIES THEIRS-SERIES UNIT BAR
+ratio_row()
+{
+	compare_row '>=' "$@"
+}
+
+times_row()
+{
+	compare_row '<=' "$@"
 }

@@ -78,27 +78,14 @@ turns "few rolled_back changes(5000,NULL)" "many rolled_back changes(40000,NULL)
 	"manydense rolled_back changes(40000,'dense')" \
 	"fewsubmits rolled_back submits(4000)" "manysubmits rolled_back submits(32000)"
 
-# times_row MEASURE SERIES SERIES BAR
-times_row()
-{
-	local v w r each
-	local -n ours=$2 theirs=$3
-
-	v=$(median "${ours[@]}")
-	w=$(median "${theirs[@]}")
-	mapfile -t each < <(ratios "$2" "$3")
-	r=$(median "${each[@]}")
-	row "$1" "$(number "$v") s" "$(number "$w") s" "$(number "$r") ×" \
-		"${4:+≤ $4 ×}" "${4:+$(verdict "$r" '<=' "$4")}"
-}
 times_row "40,000 × (\`UPDATE\` of a row, \`lb_rank\` of its member), against the updates alone" \
-	manyranks many 2
-times_row "the same against 5,000 of them" manyranks fewranks 9
-times_row "the updates alone, likewise" many few ""
-times_row "40,000 × with \`dense_rank\`, against the updates alone" manydense many ""
-times_row "the same against 5,000 of them" manydense fewdense ""
+	manyranks many s 2
+times_row "the same against 5,000 of them" manyranks fewranks s 9
+times_row "the updates alone, likewise" many few s ""
+times_row "40,000 × with \`dense_rank\`, against the updates alone" manydense many s ""
+times_row "the same against 5,000 of them" manydense fewdense s ""
 times_row "32,000 × \`lb_submit\` in one statement, three boards, against 4,000" \
-	manysubmits fewsubmits 9
+	manysubmits fewsubmits s 9
 
 [ "$(sql -Atc 'SELECT sum(query_reads) FROM lb_stat_board')" = 0 ] ||
 	die "some ranks were answered by queries"
@@ -107,7 +94,8 @@ verify
 {
 	cat <<-END
 		\`$command\`, $(machine); $(number "$size") members.
-		All in one transaction; medians of $rounds runs in turns.
+		All in one transaction; medians of $rounds runs in turns. Ratios have their least and
+		greatest value, too.
 
 		| measure | takes | against it | ratio | bar | |
 		|---|---:|---:|---:|---:|---|
