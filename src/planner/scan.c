@@ -87,12 +87,53 @@ find_keys(Match *match)
 }
 
 static bool
+is_key_column(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	{
+		if (defn->columns[i].attno == attno)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the query sorts or joins by a column of the key.  Most queries do not, and
+ * this is much less work than to look for pathkeys.
+ */
+static bool
+may_sort(const LbSource *source, const LbDefinition *defn)
+{
+	int			i = -1;
+
+	while ((i = bms_next_member(source->rel->eclass_indexes, i)) >= 0)
+	{
+		const EquivalenceClass *ec = list_nth(source->root->eq_classes, i);
+		ListCell   *lc;
+
+		foreach(lc, ec->ec_members)
+		{
+			const Var  *var = (const Var *)
+				lfirst_node(EquivalenceMember, lc)->em_expr;
+
+			while (IsA(var, RelabelType))
+				var = (const Var *) ((const RelabelType *) var)->arg;
+			if (IsA(var, Var) && var->varno == (int) source->rel->relid &&
+				is_key_column(defn, var->varattno))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool
 match_board(Match *match, const LbSource *source, const LbDefinition *defn)
 {
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
+	if (!may_sort(source, defn) ||
+		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, &match->others) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false))
 		return false;
