@@ -262,7 +262,7 @@ END $$;
 
 --
 -- The same in two steps, with anything between: open cursors, which see the rows of
--- now, and read them.  With hold, so that they outlast the transaction, only where the
+-- now, and read some rows ahead; and read them from their beginning.  With hold, so that they outlast the transaction, only where the
 -- snapshot lasts.  The second one returns what lbt.four_ways() returns.
 --
 CREATE FUNCTION lbt.close_ways() RETURNS void LANGUAGE plpgsql STABLE AS $$
@@ -274,7 +274,7 @@ BEGIN
 	END LOOP;
 END $$;
 
-CREATE FUNCTION lbt.open_ways(query text, everything text, off text[]) RETURNS void
+CREATE FUNCTION lbt.open_ways(query text, everything text, off text[], ahead integer) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
 	cursor refcursor;
@@ -289,6 +289,7 @@ BEGIN
 		PERFORM lbt.set_way(way);
 		cursor := 'way_' || way;
 		OPEN cursor SCROLL FOR EXECUTE query;
+		MOVE FORWARD ahead FROM cursor;
 	END LOOP;
 	PERFORM lbt.set_way('plain');
 	IF everything IS NOT NULL THEN
@@ -300,7 +301,7 @@ BEGIN
 	END LOOP;
 END $$;
 
-CREATE FUNCTION lbt.hold_ways(query text, everything text, off text[]) RETURNS void
+CREATE FUNCTION lbt.hold_ways(query text, everything text, off text[], ahead integer) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
 	way text;
@@ -313,6 +314,7 @@ BEGIN
 	FOREACH way IN ARRAY '{plain,index,force,eager}'::text[] LOOP
 		PERFORM lbt.set_way(way);
 		EXECUTE format('DECLARE way_%s SCROLL CURSOR WITH HOLD FOR %s', way, query);
+		EXECUTE format('MOVE FORWARD %s IN way_%s', ahead, way);
 	END LOOP;
 	PERFORM lbt.set_way('plain');
 	IF everything IS NOT NULL THEN
@@ -328,6 +330,7 @@ RETURNS TABLE (call text, got text, want text, answered text)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
 	way text;
+	cursor refcursor;
 	plain lbt.answer;
 	answer lbt.answer;
 	every lbt.answer;
@@ -337,7 +340,9 @@ BEGIN
 	END IF;
 	FOREACH way IN ARRAY '{plain,index,force,eager}'::text[] LOOP
 		PERFORM lbt.set_way(way);
-		answer := lbt.read_cursor(('way_' || way)::refcursor, keyed, true);
+		cursor := 'way_' || way;
+		MOVE ABSOLUTE 0 FROM cursor;
+		answer := lbt.read_cursor(cursor, keyed, true);
 		IF way = 'plain' THEN
 			plain := answer;
 		ELSE

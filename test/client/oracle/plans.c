@@ -198,7 +198,8 @@ open_cursors(const Question *q, const char *function)
 	put_text_or_null(f, q->everything);
 	fputs(", ", f);
 	put_array(f, q->params, q->nparams);
-	fprintf(f, "), %s)", any_settings());
+	fprintf(f, "), %s, %d)", any_settings(),
+			percent(50) ? 0 : rnd(percent(50) ? 8 : members));
 	fclose(f);
 	return run_free(text);
 }
