@@ -101,7 +101,7 @@ EXCEPTION WHEN data_exception THEN
 	RETURN ROW(ARRAY[sqlerrm], ARRAY[sqlerrm]);
 END $$;
 
--- The same by a prepared statement, which the session keeps.
+-- The same by a prepared statement, which the session keeps for a while.
 CREATE FUNCTION lbt.run_prepared(query text, keyed boolean, params text[], types text[], way text) RETURNS lbt.answer
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -111,6 +111,9 @@ DECLARE
 	r record;
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_prepared_statements AS p WHERE p.name = kept) THEN
+		IF (SELECT count(*) FROM pg_prepared_statements) >= 40 THEN
+			DEALLOCATE ALL;
+		END IF;
 		EXECUTE format('PREPARE %s%s AS %s', kept, '(' || nullif(array_to_string(types, ', '), '') || ')', query);
 	END IF;
 	FOR r IN EXECUTE format('EXECUTE %s%s', kept, '(' || nullif(array_to_string(params, ', '), '') || ')') LOOP
