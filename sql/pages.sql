@@ -304,6 +304,52 @@ DELETE FROM player WHERE score = 998;
 SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
 SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 20');
 
+-- A backend remembers where it has found rows, and asks the index no more.
+CREATE TABLE moved (id int, part int, score int NOT NULL, pad text, PRIMARY KEY (id, part)) WITH (autovacuum_enabled = off);
+INSERT INTO moved SELECT i, p, i, repeat('x', 100) FROM generate_series(1, 3000) i, generate_series(1, 2) p;
+SELECT lb_create_board('moved', 'moved', 'id', 'score DESC', board_column => 'part');
+SELECT lb_wait_ready();
+ANALYZE moved;
+CREATE FUNCTION page_of(p int) RETURNS text LANGUAGE sql AS $$
+	SELECT four_ways(format('SELECT id, part, score, right(pad, 1) AS pad FROM moved WHERE part = %s ORDER BY score DESC, id LIMIT 3 OFFSET 1000', p)) $$;
+BEGIN;
+SELECT id FROM moved WHERE part = 1 ORDER BY score DESC LIMIT 3 OFFSET 1000;
+SELECT idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'moved';
+SELECT id FROM moved WHERE part = 1 ORDER BY score DESC LIMIT 3 OFFSET 1000;
+SELECT idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'moved';
+COMMIT;
+SELECT page_of(1), page_of(2);
+
+-- Rows move within their page and to others, and others come to where they were.
+UPDATE moved SET pad = 'new';
+SELECT page_of(1), page_of(2);
+UPDATE moved SET pad = 'once more', score = score + 1;
+VACUUM moved;
+UPDATE moved SET pad = 'again', part = 3 WHERE part = 1 AND id % 3 = 0;
+SELECT page_of(1), page_of(2);
+DELETE FROM moved;
+VACUUM (TRUNCATE off) moved;
+INSERT INTO moved SELECT i, p, i, 'back' FROM generate_series(3000, 1, -1) i, generate_series(1, 2) p;
+SELECT page_of(1), page_of(2);
+
+-- The table gets shorter.
+DELETE FROM moved WHERE score < 2010;
+INSERT INTO moved SELECT i, p, i, 'end' FROM generate_series(1, 2009) i, generate_series(1, 2) p;
+SELECT page_of(1), page_of(2);
+DELETE FROM moved WHERE pad = 'end';
+VACUUM moved;
+INSERT INTO moved SELECT i, 1, 9000, 'top' FROM generate_series(1998, 2000) i;
+SELECT four_ways('SELECT id, pad FROM moved WHERE part = 1 ORDER BY score DESC, id LIMIT 4');
+SELECT four_ways('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
+VACUUM FULL moved;
+SELECT four_ways('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
+TRUNCATE moved;
+INSERT INTO moved SELECT i, p, i, 'last' FROM generate_series(1, 2009) i, generate_series(1, 2) p;
+SELECT page_of(1), page_of(2);
+TRUNCATE moved;
+INSERT INTO moved SELECT i, p, i, 'upside down' FROM generate_series(2009, 1, -1) i, generate_series(1, 2) p;
+SELECT page_of(1), page_of(2);
+
 -- A statement's own rows are not captured while it runs: then the child answers.
 BEGIN;
 UPDATE player SET guild = (SELECT q.id FROM player q WHERE q.score < player.score ORDER BY score DESC, level DESC, id LIMIT 1) WHERE id BETWEEN 10 AND 13;
@@ -398,7 +444,8 @@ COMMIT;
 
 SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
 SELECT * FROM lb_verify();
-DROP TABLE player, country_player, u, tx, nullable, parted CASCADE;
+DROP TABLE player, country_player, u, tx, nullable, parted, moved CASCADE;
 DROP OWNED BY lb_page_reader;
 DROP ROLE lb_page_reader;
+DROP FUNCTION page_of;
 DROP FUNCTION plan, answered, result, four_ways, valid;

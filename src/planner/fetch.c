@@ -10,6 +10,13 @@
  * it still sees a row that another transaction has deleted since, and whose member the
  * own transaction has then given to another row.
  *
+ * Most of a look-up is the descent in the unique index, and the same rows are read
+ * again and again: those of the first pages, of a player and those around.  So each
+ * backend remembers where it has found rows.  A place that it remembers proves nothing:
+ * the row may have moved, and others may be there by now.  But if the snapshot sees a
+ * row there, and it is one of the member, it is the row.  Else the index is asked.  It
+ * is always asked if the own transaction has written.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -22,10 +29,13 @@
 #include "catalog/pg_am.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "index/memberhash.h"
 #include "planner/fetch.h"
 #include "util/compat.h"
 
@@ -113,64 +123,219 @@ lb_cost_fetches(const LbSource *source, Oid index, double rows)
 				cpu_tuple_cost);
 }
 
-static void
-init_key(LbFetch *fetch, int i)
+
+/* ----------------------------------------------------------------
+ *		Places where rows have been found
+ * ----------------------------------------------------------------
+ */
+
+/* Places that a backend remembers, a power of two. */
+#define PLACES 4096
+
+typedef struct Place
 {
-	Relation	index = fetch->index;
+	Oid			table;
+	uint32		hash;			/* of the member */
+	ItemPointerData tid;		/* as in an index */
+} Place;
+
+static Place places[PLACES];
+
+static Form_pg_attribute
+column_of(const LbFetch *fetch, const LbColumn *column)
+{
+	return TupleDescAttr(RelationGetDescr(fetch->table), column->attno - 1);
+}
+
+/* Where the place of a member's row is remembered. */
+static Place *
+place_of(const LbFetch *fetch, const LbDefinition *defn, const int64 *member,
+		 Datum board_value, uint32 *hash)
+{
+	uint64		seed = RelationGetRelid(fetch->table);
+
+	if (defn->family)
+	{
+		Form_pg_attribute att = column_of(fetch, lb_board_column(defn));
+
+		seed |= (uint64) datum_image_hash(board_value, att->attbyval,
+										  att->attlen) << 32;
+	}
+	*hash = lb_hash_words(seed, member,
+						  lb_member_length(&defn->shape, member));
+	return &places[*hash % PLACES];
+}
+
+/* Whether a slot has the row of the member that is looked up. */
+static bool
+is_row_of(const LbFetch *fetch, const LbDefinition *defn, Datum board_value,
+		  TupleTableSlot *slot)
+{
+	int			n = defn->nmember + (defn->family ? 1 : 0);
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		is_member = i < defn->nmember;
+		const LbColumn *column = is_member ? &lb_member_columns(defn)[i] :
+			lb_board_column(defn);
+		Form_pg_attribute att = column_of(fetch, column);
+		bool		isnull;
+		Datum		value = slot_getattr(slot, column->attno, &isnull);
+
+		if (isnull ||
+			!datum_image_eq(value, is_member ? fetch->members[i] : board_value,
+							att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Vacuum may have cut off the end of the table, but not while the executor has it
+ * locked.
+ */
+static bool
+fetch_from(const LbFetch *fetch, const Place *place, TupleTableSlot *slot)
+{
+	ItemPointerData tid = place->tid;
+	bool		again = false;
+	bool		all_dead;
+
+	return ItemPointerGetBlockNumber(&tid) < fetch->nblocks &&
+		table_index_fetch_tuple(fetch->heap, &tid, fetch->snapshot, slot,
+								&again, &all_dead);
+}
+
+
+/* ----------------------------------------------------------------
+ *		The index
+ * ----------------------------------------------------------------
+ */
+
+static void
+init_key(ScanKey key, Relation index, int i)
+{
 	Oid			family = index->rd_opfamily[i];
 	Oid			type = index->rd_opcintype[i];
 	Oid			equal = get_opfamily_member(family, type, type,
 											BTEqualStrategyNumber);
 
-	ScanKeyEntryInitialize(&fetch->keys[i], 0, (AttrNumber) (i + 1),
+	ScanKeyEntryInitialize(key, 0, (AttrNumber) (i + 1),
 						   BTEqualStrategyNumber, type,
 						   index->rd_indcollation[i], get_opcode(equal),
 						   (Datum) 0);
 }
 
-bool
-lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
-			   const LbDefinition *defn, Snapshot snapshot)
+/* Returns false if the index is not one on the member. */
+static bool
+begin_scan(LbFetch *fetch, const LbDefinition *defn)
 {
-	fetch->index = index_open(index, AccessShareLock);
-	fetch->nkeys = IndexRelationGetNumberOfKeyAttributes(fetch->index);
-	fetch->scan = NULL;
+	Relation	index = index_open(fetch->index, AccessShareLock);
+
+	fetch->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	for (int i = 0; i < fetch->nkeys; i++)
+	{
+		AttrNumber	attno = index->rd_index->indkey.values[i];
+
+		if (i > defn->nmember || !is_index_column(defn, attno))
+		{
+			index_close(index, NoLock);
+			return false;
+		}
+		fetch->columns[i] = member_column(defn, attno);
+		init_key(&fetch->keys[i], index, i);
+	}
+	fetch->scan = LB_INDEX_BEGINSCAN(fetch->table, index, fetch->snapshot,
+									 fetch->nkeys);
+	return true;
+}
+
+/* Whether there may be a second row of a member: only if the own transaction wrote. */
+static inline bool
+may_see_two(void)
+{
+	return TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+/* Look the member up, and remember the place of its row. */
+static bool
+fetch_by_index(LbFetch *fetch, const LbDefinition *defn, Datum board_value,
+			   Place *place, TupleTableSlot *slot)
+{
+	ItemPointer tid;
+
+	if (fetch->scan == NULL && !begin_scan(fetch, defn))
+		return false;
+	for (int i = 0; i < fetch->nkeys; i++)
+		fetch->keys[i].sk_argument = fetch->columns[i] < 0 ? board_value :
+			fetch->members[fetch->columns[i]];
+	index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
+	if (may_see_two())
+	{
+		if (!index_getnext_slot(fetch->scan, ForwardScanDirection, slot) ||
+			index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
+			return false;
+		index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
+	}
+	while ((tid = index_getnext_tid(fetch->scan, ForwardScanDirection)) != NULL)
+	{
+		/* It becomes that of the row, which may be inside a HOT chain. */
+		ItemPointerData root = *tid;
+
+		if (index_fetch_heap(fetch->scan, slot))
+		{
+			place->tid = root;
+			return true;
+		}
+	}
+	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Look-ups
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_fetch_begin(LbFetch *fetch, Relation table, Oid index, Snapshot snapshot)
+{
+	fetch->table = table;
+	fetch->index = index;
+	fetch->snapshot = snapshot;
+	fetch->nblocks = RelationGetNumberOfBlocks(table);
+	fetch->heap = table_index_fetch_begin(table);
 	fetch->values = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard member",
 										  ALLOCSET_SMALL_SIZES);
-	for (int i = 0; i < fetch->nkeys; i++)
-	{
-		AttrNumber	attno = fetch->index->rd_index->indkey.values[i];
-
-		if (i > defn->nmember || !is_index_column(defn, attno))
-			return false;
-		fetch->columns[i] = member_column(defn, attno);
-		init_key(fetch, i);
-	}
-	fetch->scan = LB_INDEX_BEGINSCAN(table, fetch->index, snapshot,
-									 fetch->nkeys);
-	return true;
+	fetch->scan = NULL;
 }
 
 void
 lb_fetch_end(LbFetch *fetch)
 {
-	if (fetch->index == NULL)
+	if (fetch->table == NULL)
 		return;
 	if (fetch->scan != NULL)
+	{
+		Relation	index = fetch->scan->indexRelation;
+
 		index_endscan(fetch->scan);
+		index_close(index, NoLock);
+	}
+	table_index_fetch_end(fetch->heap);
 	MemoryContextDelete(fetch->values);
-	index_close(fetch->index, NoLock);
-	fetch->index = NULL;
+	fetch->table = NULL;
 }
 
-/* The values of a member's columns, for the keys. */
+/* Decode the values of a member's columns. */
 static void
-set_keys(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
-		 Datum board_value)
+set_members(LbFetch *fetch, const LbDefinition *defn, const int64 *member)
 {
-	Datum		values[LB_MAX_MEMBER_COLUMNS];
+	MemoryContext old;
 
+	MemoryContextReset(fetch->values);
+	old = MemoryContextSwitchTo(fetch->values);
 	for (int i = 0; i < defn->nmember; i++)
 	{
 		const LbColumn *column = &lb_member_columns(defn)[i];
@@ -182,33 +347,29 @@ set_keys(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
 
 		for (int w = 0; w < n; w++)
 			words[w] = lb_directed(member[w], column->descending);
-		values[i] = column->type->decode(column, words);
+		fetch->members[i] = column->type->decode(column, words);
 		member += n;
 	}
-	for (int i = 0; i < fetch->nkeys; i++)
-		fetch->keys[i].sk_argument = fetch->columns[i] < 0 ? board_value :
-			values[fetch->columns[i]];
+	MemoryContextSwitchTo(old);
 }
 
 bool
 lb_fetch(LbFetch *fetch, const LbDefinition *defn, const int64 *member,
 		 Datum board_value, TupleTableSlot *slot)
 {
-	MemoryContext old;
+	uint32		hash;
+	Place	   *place = place_of(fetch, defn, member, board_value, &hash);
 
-	MemoryContextReset(fetch->values);
-	old = MemoryContextSwitchTo(fetch->values);
-	set_keys(fetch, defn, member, board_value);
-	MemoryContextSwitchTo(old);
-	index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
-
-	/* A transaction that has written may see a second row of the member. */
-	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
-	{
-		if (!index_getnext_slot(fetch->scan, ForwardScanDirection, slot) ||
-			index_getnext_slot(fetch->scan, ForwardScanDirection, slot))
-			return false;
-		index_rescan(fetch->scan, fetch->keys, fetch->nkeys, NULL, 0);
-	}
-	return index_getnext_slot(fetch->scan, ForwardScanDirection, slot);
+	set_members(fetch, defn, member);
+	if (!may_see_two() && place->hash == hash &&
+		place->table == RelationGetRelid(fetch->table) &&
+		fetch_from(fetch, place, slot) &&
+		is_row_of(fetch, defn, board_value, slot))
+		return true;
+	place->table = InvalidOid;
+	if (!fetch_by_index(fetch, defn, board_value, place, slot))
+		return false;
+	place->table = RelationGetRelid(fetch->table);
+	place->hash = hash;
+	return true;
 }

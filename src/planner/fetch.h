@@ -16,12 +16,19 @@
 
 #include "planner/match.h"
 
-/* A look-up of rows by the unique index on the member. */
+/* A look-up of rows of members in a snapshot. */
 typedef struct LbFetch
 {
-	Relation	index;			/* NULL before lb_fetch_begin() */
-	IndexScanDesc scan;
+	Relation	table;			/* NULL before lb_fetch_begin() */
+	Oid			index;
+	Snapshot	snapshot;
+	BlockNumber nblocks;		/* of the table */
+	struct IndexFetchTableData *heap;
 	MemoryContext values;		/* of the member looked up last */
+	Datum		members[LB_MAX_MEMBER_COLUMNS];
+
+	/* A scan of the index, once there is one. */
+	IndexScanDesc scan;
 	int			nkeys;
 	ScanKeyData keys[LB_MAX_MEMBER_COLUMNS + 1];
 	int			columns[LB_MAX_MEMBER_COLUMNS + 1]; /* of each: of the member,
@@ -40,20 +47,19 @@ extern Oid	lb_member_index(const LbSource *source, const LbDefinition *defn);
 extern Cost lb_cost_fetches(const LbSource *source, Oid index, double rows);
 
 /*
- * Begin to look up rows of a table, in a snapshot that lasts.  Returns false if the
- * index is not one on the member.  The look-up's memory is of the current context;
- * the index stays open until lb_fetch_end(), which does nothing without a beginning.
- * Both can raise.
+ * Begin to look up rows of a table by an index, in a snapshot that lasts.  The
+ * look-up's memory is of the current context, and what it opens stays open until
+ * lb_fetch_end(), which does nothing without a beginning.  Both can raise.
  */
-extern bool lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
-						   const LbDefinition *defn, Snapshot snapshot);
+extern void lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
+						   Snapshot snapshot);
 extern void lb_fetch_end(LbFetch *fetch);
 
 /*
  * Put the row of a member, words as a key has them, on a board of the column's value
- * into a slot of the table.  Returns false if the snapshot sees none, or two.  The caller
- * holds no lock of ours.  Can raise.  The current memory context lasts as long as the
- * look-up.
+ * into a slot of the table.  Returns false if the snapshot sees none, or two, or if the
+ * index is not one on the member.  The caller holds no lock of ours.  Can raise.  The
+ * current memory context lasts as long as the look-up.
  */
 extern bool lb_fetch(LbFetch *fetch, const LbDefinition *defn,
 					 const int64 *member, Datum board_value,

@@ -94,12 +94,11 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
 {
 	LbAnswer   *a = &node->answer;
 	LbFetch		fetch;
-	bool		found;
+	bool		found = true;
 
 	if (members->n == 0)
 		return true;
-	found = lb_fetch_begin(&fetch, a->table, node->index, defn,
-						   a->css.ss.ps.state->es_snapshot);
+	lb_fetch_begin(&fetch, a->table, node->index, a->css.ss.ps.state->es_snapshot);
 	for (int64 i = 0; found && i < members->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

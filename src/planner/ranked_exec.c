@@ -243,10 +243,9 @@ fetch_rows(RankedNode *node, const LbMemberList *members)
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	LbCause		cause = LB_CAUSE_NONE;
 
-	if (node->fetch.index == NULL &&
-		!lb_fetch_begin(&node->fetch, a->table, node->index, defn,
-						estate->es_snapshot))
-		cause = LB_CAUSE_SNAPSHOT;
+	if (node->fetch.table == NULL)
+		lb_fetch_begin(&node->fetch, a->table, node->index,
+					   estate->es_snapshot);
 	for (int64 i = 0; cause == LB_CAUSE_NONE && i < members->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

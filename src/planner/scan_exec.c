@@ -149,14 +149,14 @@ fetch_next(ScanNode *node, TupleTableSlot *slot)
 {
 	EState	   *estate = node->answer.css.ss.ps.state;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	bool		found = node->fetch.index != NULL ||
-		lb_fetch_begin(&node->fetch, node->answer.table, node->index,
-					   &node->defn, estate->es_snapshot);
+	bool		found;
 
-	found = found &&
-		lb_fetch(&node->fetch, &node->defn,
-				 lb_listed_member(&node->members, node->next),
-				 node->board_value, slot);
+	if (node->fetch.table == NULL)
+		lb_fetch_begin(&node->fetch, node->answer.table, node->index,
+					   estate->es_snapshot);
+	found = lb_fetch(&node->fetch, &node->defn,
+					 lb_listed_member(&node->members, node->next),
+					 node->board_value, slot);
 	MemoryContextSwitchTo(old);
 	node->next++;
 	return found;
