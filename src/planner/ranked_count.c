@@ -57,7 +57,8 @@ count_rows(const Rows *rows, const LbRankedRow *row, int ncolumns,
 		return through ? rows->upto - rows->before : 0;
 	if (ncolumns == lb_nkey_columns(rows->defn))
 	{
-		lb_view_spans(rows->view, row->key, row->nwords, false, &members, NULL);
+		lb_view_spans(rows->view, row->key, rows->view->shape->width, false,
+					  &members, NULL);
 		members += through;
 	}
 	else

@@ -55,7 +55,6 @@ typedef struct LbRankedRow
 {
 	HeapTuple	tuple;
 	int64	   *key;
-	int			nwords;
 	LbRankResult *results;		/* of the window functions */
 } LbRankedRow;
 

@@ -302,13 +302,14 @@ find_key(RankedNode *node, LbDefinition *defn, LbRankedRow *row)
 	int64		key[LB_MAX_KEY_WORDS];
 	LbValue		value;
 	char		room[LB_VALUE_ROOM];
+	Size		size;
 
 	ExecStoreHeapTuple(row->tuple, node->kept, false);
 	if (lb_row_key(defn, node->kept, key, &value, room) != LB_RANKED)
 		return false;
-	row->nwords = lb_key_words(&defn->shape, key);
-	row->key = MemoryContextAlloc(node->memory, row->nwords * sizeof(int64));
-	memcpy(row->key, key, row->nwords * sizeof(int64));
+	size = lb_key_words(&defn->shape, key) * sizeof(int64);
+	row->key = MemoryContextAlloc(node->memory, size);
+	memcpy(row->key, key, size);
 	return true;
 }
 

@@ -46,13 +46,13 @@ const Form	forms[] = {
 	{"distinct scores in order", make_distinct, "Scan", false, false},
 	{"page in another order", make_other_page, NULL, false, false},
 
-	{"ranked row of a member", make_ranked_member, NULL, false, false},
-	{"ranked rows of a join", make_ranked_join, NULL, false, false},
-	{"ranked row for each row", make_ranked_self, NULL, false, false},
-	{"ranked rows of a range", make_ranked_range, NULL, false, false},
-	{"ranked rows in order", make_ranked_page, NULL, false, false},
-	{"aggregates of ranked rows", make_ranked_count, NULL, false, false},
-	{"ranked rows in a WITH query", make_ranked_cte, NULL, false, false},
+	{"ranked row of a member", make_ranked_member, "Rank", false, false},
+	{"ranked rows of a join", make_ranked_join, "Rank", false, false},
+	{"ranked row for each row", make_ranked_self, "Rank", false, false},
+	{"ranked rows of a range", make_ranked_range, "Rank", false, false},
+	{"ranked rows in order", make_ranked_page, "Rank", false, false},
+	{"aggregates of ranked rows", make_ranked_count, "Rank", false, false},
+	{"ranked rows in a WITH query", make_ranked_cte, "Rank", false, false},
 };
 const int	nforms = LENGTH(forms);
 
