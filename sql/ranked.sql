@@ -274,6 +274,18 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 	'SELECT place, player_id FROM (SELECT *, row_number() OVER (ORDER BY score DESC, at, player_id) AS place FROM event_score WHERE event = ''event 1'') e ORDER BY place LIMIT 3'
 ]) query;
 
+-- A view with an order of its own.
+CREATE VIEW ordered AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player ORDER BY name;
+SELECT query, uses(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM ordered LIMIT 3',
+	'SELECT array_agg(id) FROM ordered WHERE rank < 40 /* FIRST */',
+	'SELECT name, rank FROM ordered WHERE id IN (7, 8, 9) LIMIT 3',
+	'SELECT name, rank FROM ordered WHERE id IN (7, 8, 9) ORDER BY rank LIMIT 3',
+	'SELECT name, rank FROM ordered WHERE id = 7',
+	'SELECT name, rank FROM friend f JOIN ordered o ON o.id = f.b WHERE f.a = 1'
+]) query;
+DROP VIEW ordered;
+
 -- More rows than work_mem has room for.
 SET work_mem = '64kB'; SET plan_cache_mode = force_generic_plan;
 PREPARE by_guild(int) AS SELECT count(*), sum(rank) FROM ranked WHERE guild = $1;
@@ -310,6 +322,7 @@ SELECT query, uses(query) FROM unnest(ARRAY[
 	'SELECT * FROM (SELECT id, count(*) OVER (ORDER BY score DESC ROWS 3 PRECEDING) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, count(*) FILTER (WHERE level = 1) OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, dense_rank() OVER (ORDER BY score DESC, level DESC) FROM player) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC ROWS BETWEEN (-1) PRECEDING AND CURRENT ROW) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, random(), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, (SELECT max(a) FROM friend), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player LIMIT 10) s WHERE id = 7',
@@ -404,6 +417,11 @@ SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE
 RESET ROLE;
 BEGIN;
 REVOKE EXECUTE ON FUNCTION rank() FROM public;
+SET LOCAL ROLE lb_reader;
+SELECT rank, name FROM ranked WHERE id = 7;
+ROLLBACK;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION int84eq(bigint, int) FROM public;
 SET LOCAL ROLE lb_reader;
 SELECT rank, name FROM ranked WHERE id = 7;
 ROLLBACK;

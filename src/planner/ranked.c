@@ -20,6 +20,7 @@
 
 #include <math.h>
 
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -192,6 +193,17 @@ make_exprs(const LbRanked *match, const LbLookup *lookup)
 	return lappend(exprs, copyObject(lookup->limit));
 }
 
+/*
+ * Whether the order of the rows is open.  The ordinary plan returns them in the order
+ * of the subquery's ORDER BY, and queries rely on that.
+ */
+static bool
+may_reorder(const LbRanked *match, const LbLookup *lookup)
+{
+	return match->query->sortClause == NIL || lookup->one_row ||
+		match->root->query_pathkeys != NIL;
+}
+
 static void
 add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 {
@@ -206,7 +218,7 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 		lb_add_ranked_columns(match, param->ppi_clauses);
 	lb_add_ranked_columns(match, lookup->infos);
 	private = make_private(match, lookup);
-	if (match->failed || child == NULL ||
+	if (match->failed || child == NULL || !may_reorder(match, lookup) ||
 		lookup->rows * match->source.rel->reltarget->width > work_mem * 1024.0)
 		return;
 	path->path.pathtype = T_CustomScan;
@@ -274,13 +286,17 @@ add_join_paths(LbRanked *match, List *infos)
 	}
 }
 
-/* Whether a board has an index now. */
+/*
+ * Whether a board has an index now, and the transaction no changes that are not
+ * captured yet, such as those that a deferred trigger waits for.
+ */
 static bool
 is_ready(const LbRanked *match)
 {
 	LbSharedBoard *shared = lb_shared_board_attach(match->defn, false);
 
-	return shared != NULL && lb_is_ready(shared);
+	return shared != NULL && lb_is_ready(shared) &&
+		!AfterTriggerPendingOnRel(match->defn->source);
 }
 
 void

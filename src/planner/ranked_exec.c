@@ -562,6 +562,7 @@ begin_ranked(CustomScanState *css, EState *estate, int eflags)
 								list_nth(scan->custom_exprs, LB_RANKED_COND_OPERANDS),
 								&css->ss.ps);
 	lb_check_functions(list_nth(scan->custom_private, LB_RANKED_WINDOWS));
+	lb_check_functions(list_nth(scan->custom_exprs, LB_RANKED_CLAUSES));
 	init_funcs(node, list_nth(scan->custom_private, LB_RANKED_FUNCS));
 	init_keys(node, list_nth(scan->custom_private, LB_RANKED_KEYS),
 			  list_nth(scan->custom_exprs, LB_RANKED_KEY_OPERANDS));

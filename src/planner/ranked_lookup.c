@@ -113,6 +113,7 @@ take_info(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
 		!is_known(match, equality.operand) ||
 		!take_key(lookup, index, &equality))
 		return false;
+	lookup->has_array = lookup->has_array || equality.is_array;
 	lookup->infos = lappend(lookup->infos, info);
 	lookup->clauses = lappend(lookup->clauses, info->clause);
 	return true;
@@ -142,11 +143,8 @@ take_board(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index)
  * of the table.
  */
 static double
-estimate_rows(const LbRanked *match, const IndexOptInfo *index,
-			  const LbLookup *lookup)
+estimate_rows(const LbRanked *match, const LbLookup *lookup, bool unique)
 {
-	bool		unique = index->unique &&
-		list_length(lookup->keys) == index->nkeycolumns;
 	double		rows = unique ? match->rel->tuples : match->source.rel->tuples;
 
 	return clamp_row_est(rows *
@@ -164,6 +162,7 @@ use_index(const LbRanked *match, const IndexOptInfo *index, List *infos,
 		  LbLookup *lookup)
 {
 	const LbSource *source = &match->source;
+	bool		unique;
 
 	memset(lookup, 0, sizeof(LbLookup));
 	lookup->index = index->indexoid;
@@ -184,7 +183,9 @@ use_index(const LbRanked *match, const IndexOptInfo *index, List *infos,
 	}
 	if (lookup->infos == NIL)
 		return false;
-	lookup->rows = estimate_rows(match, index, lookup);
+	unique = index->unique && list_length(lookup->keys) == index->nkeycolumns;
+	lookup->one_row = unique && !lookup->has_array;
+	lookup->rows = estimate_rows(match, lookup, unique);
 	lookup->cost = lb_cost_fetches(source, index->indexoid, lookup->rows);
 	return true;
 }

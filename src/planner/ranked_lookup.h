@@ -18,11 +18,13 @@ typedef struct LbLookup
 	Oid			index;
 	List	   *clauses;		/* by which rows are found, for EXPLAIN */
 	double		rows;			/* estimated */
+	bool		one_row;		/* there is one at most */
 	Cost		cost;			/* of finding them */
 
 	/* By quals. */
 	List	   *keys;			/* a list for each: see ranked_exec.h ... */
 	List	   *operands;		/* ... and what the column equals */
+	bool		has_array;		/* one of these is an array's elements */
 	List	   *infos;			/* RestrictInfos of the query above that all
 								 * these rows satisfy */
 

@@ -163,7 +163,8 @@ add_func(LbRanked *match, WindowFunc *func)
 	bool		reverse;
 	int			n = list_length(window->orderClause);
 
-	if (func->aggfilter != NULL || !find_kind(func, window, &kind) ||
+	if (func->aggfilter != NULL || window->startOffset != NULL ||
+		window->endOffset != NULL || !find_kind(func, window, &kind) ||
 		!is_one_board(match, window) ||
 		!sorts_by_key(match, window, &reverse) ||
 		!can_count(match->defn, kind, n))

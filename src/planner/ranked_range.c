@@ -317,7 +317,7 @@ find_first_rows(const LbRanked *match, LbLookup *lookup)
 bool
 lb_find_rank_range(const LbRanked *match, LbLookup *lookup)
 {
-	Bounds		bounds;
+	Bounds		bounds = {0};
 
 	memset(lookup, 0, sizeof(LbLookup));
 	lookup->index = lb_member_index(&match->source, match->defn);
