@@ -31,7 +31,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
-#include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
 #include "planner/answer.h"

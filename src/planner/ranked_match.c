@@ -34,7 +34,6 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"

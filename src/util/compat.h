@@ -111,7 +111,13 @@
 	build_expression_pathkey(root, expr, NULL, op, relids, false)
 #endif
 
-/* Version 18 asks the locale. */
+/*
+ * Whether a collation orders by bytes.  The header would include those of ICU, which
+ * need not be installed.  Version 18 asks the locale.
+ */
+#undef USE_ICU
+#include "utils/pg_locale.h"
+
 #if PG_VERSION_NUM >= 180000
 #define LB_COLLATES_BYTES(collation) \
 	(pg_newlocale_from_collation(collation)->collate_is_c)
