@@ -311,6 +311,14 @@ ANALYZE posix;
 SELECT four_ways('SELECT (SELECT count(*) FROM posix WHERE kind = c) FROM (VALUES (''a'' COLLATE "C")) v (c)');
 SELECT answered(q), four_ways(q) FROM (VALUES ('SELECT (SELECT count(*) FROM posix WHERE kind = c COLLATE "POSIX") FROM (VALUES (''a'')) v (c)')) v (q);
 
+-- A select list with a function that returns a set, above max() by an index.
+CREATE TABLE series (id int PRIMARY KEY);
+INSERT INTO series SELECT generate_series(1, 3000);
+SELECT lb_create_board('series', 'series', 'id', 'id');
+SELECT lb_wait_ready();
+ANALYZE series;
+SELECT answered(q), four_ways(q) FROM (VALUES ('SELECT max(id), generate_series(1, 3) AS g FROM series ORDER BY g DESC')) v (q);
+
 -- Own changes, before and after they are captured; a cursor's snapshot.
 BEGIN;
 UPDATE player SET score = score + 1000 WHERE id <= 3;
@@ -462,7 +470,7 @@ SELECT four_ways('SELECT count(*) FROM player WHERE score > 50');
 COMMIT;
 
 SELECT * FROM lb_verify();
-DROP TABLE player, country_player, speed, large, posix, parted, u, tx CASCADE;
+DROP TABLE player, country_player, speed, large, posix, series, parted, u, tx CASCADE;
 DROP OWNED BY lb_reader;
 DROP ROLE lb_reader;
 DROP AGGREGATE last_text(int), at_least_77(int);

@@ -29,6 +29,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
@@ -401,13 +402,21 @@ add_path_for(const LbSource *source, const Match *match, List *aggrefs,
 	path->path.parent = grouped;
 	path->path.pathtarget = grouped->reltarget;
 	path->methods = &path_methods;
-	path->custom_paths = list_make1(child);
 	path->custom_private =
 		list_make5(list_make1_int(source->rel->relid), private, exprs,
 				   make_tlist(copyObject(aggrefs), exprs), having);
 	set_cost(source, match, path, child);
-	if (path->path.total_cost < child->total_cost)
-		grouped->pathlist = list_make1(path);
+	if (path->path.total_cost >= child->total_cost)
+		return;
+
+	/*
+	 * That of max() by an index computes the whole select list, with
+	 * functions that return sets.
+	 */
+	child = apply_projection_to_path(source->root, grouped, child,
+									 grouped->reltarget);
+	path->custom_paths = list_make1(child);
+	grouped->pathlist = list_make1(path);
 }
 
 /* The different aggregates, and columns, in what a relation computes. */
