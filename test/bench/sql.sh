@@ -70,8 +70,8 @@ on()
 
 # Transactions of each of two clients in a run of pgbench, which takes some tenths of
 # a second.
-selects=4000
-tpcbs=800
+selects=10000
+tpcbs=1600
 
 # Ten tables, of which the first one gets a board.  The query joins it with a chain
 # of the others.
