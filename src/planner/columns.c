@@ -135,6 +135,36 @@ lb_is_exact(const LbDefinition *defn, const LbUse *use, const LbOrder *order)
 		!is_float(order->operand);
 }
 
+/* Whether a subplan below a node has a volatile function. */
+static bool
+has_volatile_subplan(Node *node, void *context)
+{
+	const PlannerInfo *root = (const PlannerInfo *) context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan))
+	{
+		const PlannerInfo *subroot =
+			list_nth(root->glob->subroots, ((SubPlan *) node)->plan_id - 1);
+
+		if (contain_volatile_functions((Node *) subroot->parse) ||
+			has_volatile_subplan((Node *) subroot->parse, context))
+			return true;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_volatile_subplan,
+								 context, 0);
+	return expression_tree_walker(node, has_volatile_subplan, context);
+}
+
+bool
+lb_is_volatile(const PlannerInfo *root, List *exprs)
+{
+	return contain_volatile_functions((Node *) exprs) ||
+		has_volatile_subplan((Node *) exprs, (void *) root);
+}
+
 bool
 lb_is_operand(const LbSource *source, Node *expr)
 {

@@ -60,6 +60,12 @@ extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
 extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
 						const LbOrder *order);
 
+/*
+ * Whether expressions of a query have volatile functions, in their subplans as well,
+ * which PostgreSQL's own check does not see.
+ */
+extern bool lb_is_volatile(const PlannerInfo *root, List *exprs);
+
 /* Whether an expression can be evaluated once for all rows of the table. */
 extern bool lb_is_operand(const LbSource *source, Node *expr);
 

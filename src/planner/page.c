@@ -319,7 +319,8 @@ lb_may_be_page(const LbSource *source)
 
 	return limit_needed(root->parse) && returns_rows(root) &&
 		only_rel(root) == source->rel &&
-		!contain_volatile_functions((Node *) root->processed_tlist) &&
+		!lb_is_volatile(root, root->processed_tlist) &&
+		!lb_is_volatile(root, root->init_plans) &&
 		!has_system_columns(root->processed_tlist, source->rel->relid) &&
 		lb_is_operand(source, query->limitCount) &&
 		lb_is_operand(source, query->limitOffset);

@@ -142,8 +142,7 @@ match_board(Match *match, const LbSource *source, const LbDefinition *defn)
 	 * number.
 	 */
 	if ((match->others == NIL && lb_may_be_page(source)) ||
-		contain_volatile_functions((Node *) extract_actual_clauses(match->others,
-																   false)))
+		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
 	match->index = lb_member_index(source, defn);
 	return OidIsValid(match->index) && find_keys(match);
