@@ -85,6 +85,35 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''JP'', NULL]) c, LATERAL (SELECT o.id FROM other o JOIN account a USING (id) WHERE country = c ORDER BY score DESC, o.id LIMIT 1) x'
 ]) query;
 
+-- The plan below is over the ordinary scan of the table, whatever columns its index has.
+CREATE INDEX guild_of ON player (guild) INCLUDE (id);
+VACUUM ANALYZE player;
+SET enable_sort = off;
+SELECT plan('SELECT id FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id');
+SET enable_bitmapscan = off; SET enable_seqscan = off;
+SELECT plan('SELECT id FROM player WHERE guild = 7 AND id % 2 = 1 ORDER BY score DESC, level DESC, id');
+SELECT answered(query), length(four_ways(query)) FROM unnest(ARRAY[
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id',
+	'SELECT guild FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id',
+	'SELECT l.id FROM generate_series(1, 5) g, LATERAL (SELECT id FROM player WHERE guild = g ORDER BY score DESC, level DESC, id LIMIT 2) l'
+]) query;
+RESET enable_sort; RESET enable_bitmapscan; RESET enable_seqscan;
+DROP INDEX guild_of;
+
+-- A board that has no index has no scan until it has one; then plans are made again.
+BEGIN;
+CREATE TABLE late (id int PRIMARY KEY, score int NOT NULL, guild int);
+INSERT INTO late SELECT i, i * 7919 % 1000, i % 10 FROM generate_series(1, 20000) i;
+SELECT lb_create_board('late', 'late', 'id', 'score DESC');
+ANALYZE late;
+PREPARE late AS SELECT id FROM late WHERE guild = 7 ORDER BY score DESC, id LIMIT 5;
+EXPLAIN (COSTS OFF) EXECUTE late;
+COMMIT;
+SELECT lb_wait_ready();
+EXPLAIN (COSTS OFF) EXECUTE late;
+DEALLOCATE late;
+DROP TABLE late;
+
 -- Partitions that have boards of their own are merged.
 CREATE TABLE ev (id bigint, score int NOT NULL, season int) PARTITION BY LIST (season);
 CREATE TABLE ev_1 PARTITION OF ev FOR VALUES IN (1);
@@ -193,6 +222,7 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE guild = 7 ORDER BY level LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC FOR UPDATE LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 * (random() < 2)::int ORDER BY score DESC LIMIT 3',
+	'SELECT id FROM player p WHERE (SELECT random() < 2 WHERE p.id > 0) ORDER BY score DESC LIMIT 3',
 	'SELECT id FROM other ORDER BY score DESC LIMIT 3',
 	'SELECT o.id FROM other o JOIN account a USING (id) ORDER BY score DESC LIMIT 3',
 	'SELECT * FROM player ORDER BY score DESC',

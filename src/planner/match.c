@@ -15,8 +15,10 @@
 #include "utils/rel.h"
 
 #include "boards/catalog.h"
+#include "boards/directory.h"
 #include "boards/parts.h"
 #include "boards/resolve.h"
+#include "boards/state.h"
 #include "planner/match.h"
 #include "util/compat.h"
 #include "util/planted.h"
@@ -93,6 +95,14 @@ lb_find_source(PlannerInfo *root, RelOptInfo *rel, LbSource *source)
 		return false;
 	source->not_null = not_null_columns(rte->relid);
 	return true;
+}
+
+bool
+lb_has_index_now(LbDefinition *defn)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+
+	return shared != NULL && lb_is_ready(shared);
 }
 
 /* Elements of lb_plan_board(). */

@@ -36,6 +36,12 @@ extern bool lb_find_source(PlannerInfo *root, RelOptInfo *rel,
 						   LbSource *source);
 
 /*
+ * Whether a board has an index while a query is planned.  The query is planned again
+ * when the board gets one.  Never raises.
+ */
+extern bool lb_has_index_now(LbDefinition *defn);
+
+/*
  * What a plan remembers of a board, as a list of integers: by it the executor finds
  * the definition again.
  */

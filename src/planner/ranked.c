@@ -32,8 +32,6 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
-#include "boards/directory.h"
-#include "boards/state.h"
 #include "planner/answer.h"
 #include "planner/ranked.h"
 #include "planner/ranked_exec.h"
@@ -293,9 +291,7 @@ add_join_paths(LbRanked *match, List *infos)
 static bool
 is_ready(const LbRanked *match)
 {
-	LbSharedBoard *shared = lb_shared_board_attach(match->defn, false);
-
-	return shared != NULL && lb_is_ready(shared) &&
+	return lb_has_index_now(match->defn) &&
 		!AfterTriggerPendingOnRel(match->defn->source);
 }
 

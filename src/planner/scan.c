@@ -11,8 +11,13 @@
  * The node returns rows while it reads, and may find then that the index cannot
  * answer any more.  So its child returns the rows in exactly the same order, and the
  * node skips those that it has returned.  The child is a sort by all columns of the
- * key, which are unique.  Some of these columns are not in the query, and have no
- * equivalence class, so that there is no path for such a sort: the plan is made here.
+ * key, which are unique, over the table's cheapest path.  Some of these columns are not
+ * in the query, and have no equivalence class, so that there is no path for such a sort:
+ * the plan is made here.
+ *
+ * A query that wants a few rows of many may have had a better plan for them than the
+ * child.  That is why there is no such path for a board whose index cannot answer while
+ * the query is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -126,12 +131,12 @@ may_sort(const LbSource *source, const LbDefinition *defn)
 }
 
 static bool
-match_board(Match *match, const LbSource *source, const LbDefinition *defn)
+match_board(Match *match, const LbSource *source, LbDefinition *defn)
 {
 	memset(match, 0, sizeof(Match));
 	match->source = source;
 	match->defn = defn;
-	if (!may_sort(source, defn) ||
+	if (!may_sort(source, defn) || !lb_has_index_now(defn) ||
 		!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
 					   &match->quals, &match->others) ||
 		!lb_quals_imply_board(source, defn, &match->quals, false))
@@ -251,7 +256,7 @@ put_above(Plan *plan, Plan *child, List *tlist, double cost)
 }
 
 /*
- * Sort a sequential scan by columns of the table.  Those that are not in its target
+ * Sort a scan of the table by its columns.  Those that are not in its target
  * list are added to it, and a Result above the sort removes them.
  */
 static Plan *
@@ -376,11 +381,54 @@ set_cost(const Match *match, CustomPath *path)
 		path->path.rows * target->cost.per_tuple;
 }
 
+/* The kinds of paths that a child has; 0 for others. */
+static Size
+path_size(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_Path:
+			return sizeof(Path);
+		case T_IndexPath:
+			return sizeof(IndexPath);
+		case T_BitmapHeapPath:
+			return sizeof(BitmapHeapPath);
+		default:
+			return 0;
+	}
+}
+
+/*
+ * The scan below the child's sort: the table's cheapest one, as a copy, since add_path()
+ * frees paths.  It returns the key's columns, which an index may not have.
+ */
+static Path *
+find_child(const Match *match)
+{
+	RelOptInfo *rel = match->source->rel;
+	Path	   *best = create_seqscan_path(match->source->root, rel, NULL, 0);
+	Path	   *copy;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = (Path *) lfirst(lc);
+
+		if (path->param_info == NULL && path_size(path) > 0 &&
+			LB_CHEAPER(path, best))
+			best = path;
+	}
+	copy = palloc(path_size(best));
+	memcpy(copy, best, path_size(best));
+	if (copy->pathtype == T_IndexOnlyScan)
+		copy->pathtype = T_IndexScan;
+	return copy;
+}
+
 static void
 add_path_for(const Match *match, bool reverse, List *pathkeys)
 {
 	RelOptInfo *rel = match->source->rel;
-	PlannerInfo *root = match->source->root;
 	CustomPath *path = makeNode(CustomPath);
 	List	   *exprs = lb_answer_exprs(&match->quals);
 	List	   *private = lb_answer_private(match->defn, &match->quals);
@@ -397,7 +445,7 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	path->path.pathtarget = rel->reltarget;
 	path->path.pathkeys = pathkeys;
 	path->methods = &path_methods;
-	path->custom_paths = list_make1(create_seqscan_path(root, rel, NULL, 0));
+	path->custom_paths = list_make1(find_child(match));
 	path->custom_private = list_make5(private, exprs, match->others,
 									  match->keys, operators);
 	set_cost(match, path);
