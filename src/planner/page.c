@@ -197,7 +197,18 @@ estimate_rows(const LbSource *source, const FinalPathExtraData *limit)
 	return limit->count_est == 0 ? rows : Min(rows, limit->count_est);
 }
 
-/* Descents to the ends of the range and to the offset, and a look-up for each row. */
+/* The cost of looking up all rows of the range. */
+static Cost
+cost_of_range(const Match *match)
+{
+	return lb_cost_fetches(match->source, match->index,
+						   Max(match->source->rel->rows, 1.0));
+}
+
+/*
+ * Descents to the ends of the range and to the offset, and a look-up for each row.  A
+ * row's share of the cost of all is what a Limit node takes for a row of an index scan.
+ */
 static void
 set_cost(const Match *match, const FinalPathExtraData *limit,
 		 CustomPath *path)
@@ -205,6 +216,7 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 	const LbSource *source = match->source;
 	const PathTarget *target = path->path.pathtarget;
 	double		rows = estimate_rows(source, limit);
+	double		share = rows / Max(source->rel->rows, 1.0);
 	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
 	QualCost	operands;
 
@@ -213,9 +225,25 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 	path->path.startup_cost = target->cost.startup +
 		operands.startup + operands.per_tuple +
 		4 * cpu_operator_cost * steps +
-		lb_cost_fetches(source, match->index, rows);
+		share * cost_of_range(match);
 	path->path.total_cost = path->path.startup_cost +
 		rows * (cpu_tuple_cost + target->cost.per_tuple);
+}
+
+/*
+ * The number of rows that cost as much as the child, if the page may have more: if its
+ * number of rows was guessed.
+ */
+static int
+find_most(const Match *match, const FinalPathExtraData *limit,
+		  const Path *child)
+{
+	double		share = child->total_cost / cost_of_range(match);
+
+	if (limit->count_est >= 0)
+		return 0;
+	return (int) Min(PG_INT32_MAX,
+					 ceil(share * Max(match->source->rel->rows, 1.0)));
 }
 
 static List *
@@ -242,7 +270,9 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 	exprs = lappend(exprs, list_of(query->limitOffset));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private,
-					  list_make3_int((int) match->index, match->reverse, ties));
+					  list_make5_int((int) match->index, match->reverse, ties,
+									 find_most(match, limit, child),
+									 (int) Min(PG_INT32_MAX, source->rel->rows)));
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = final;
 	path->path.pathtarget = child->pathtarget;

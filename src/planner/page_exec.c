@@ -5,8 +5,10 @@
  *
  * A scan copies the members of the page from one view, looks up their rows in the
  * executor's snapshot, and returns the first one only when it has them all.  So a scan
- * that cannot have a row runs the child, whichever row it is.  The rows are in a
- * tuplestore: it writes to disk what exceeds work_mem, and goes backward.
+ * that cannot have a row runs the child, whichever row it is.  It runs the child also if
+ * the page has so many rows that the child costs less, which the planner could not know
+ * of a LIMIT that is a parameter.  The rows are in a tuplestore: it writes to disk what
+ * exceeds work_mem, and goes backward.
  *
  *-------------------------------------------------------------------------
  */
@@ -228,6 +230,8 @@ begin_page(CustomScanState *css, EState *estate, int eflags)
 	node->index = (Oid) list_nth_int(order, LB_PAGE_INDEX);
 	node->stretch.reverse = list_nth_int(order, LB_PAGE_REVERSE);
 	node->stretch.ties = list_nth_int(order, LB_PAGE_TIES);
+	node->stretch.most = list_nth_int(order, LB_PAGE_MOST);
+	node->stretch.estimated = list_nth_int(order, LB_PAGE_ESTIMATED);
 	node->backward = (eflags & EXEC_FLAG_BACKWARD) != 0;
 }
 

@@ -17,8 +17,10 @@ enum
 {
 	LB_PAGE_INDEX,				/* the unique index on the member */
 	LB_PAGE_REVERSE,			/* the board's order reversed */
-	LB_PAGE_TIES				/* 0, or with ties: the first columns of the
+	LB_PAGE_TIES,				/* 0, or with ties: the first columns of the
 								 * key that are equal in them */
+	LB_PAGE_MOST,				/* LbStretch.most */
+	LB_PAGE_ESTIMATED			/* likewise */
 };
 
 /* Lists of a node's custom_private and custom_exprs, after those of answer.h. */

@@ -29,6 +29,7 @@ typedef struct Places
 {
 	uint64		first;
 	uint64		end;			/* behind the last one */
+	uint64		nrange;			/* of the range */
 } Places;
 
 
@@ -76,11 +77,12 @@ find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
 	uint64		high;
 	uint64		n;
 
-	places->first = places->end = 0;
+	places->first = places->end = places->nrange = 0;
 	if (lb_bound_cmp(&stretch->range.low, &stretch->range.high) >= 0)
 		return;
 	low = lb_count_before(&access->view, &stretch->range.low);
 	high = lb_count_before(&access->view, &stretch->range.high);
+	places->nrange = high - low;
 	if ((uint64) stretch->skip >= high - low)
 		return;
 	n = high - low - stretch->skip;
@@ -207,6 +209,20 @@ copy_all(LbAnswer *a, const Places *places, LbMemberList *list)
 	return true;
 }
 
+/*
+ * Whether the child answers better.  It has to sort a range that has grown since then,
+ * but may have to read all of the table for one that has not.
+ */
+static bool
+is_too_long(const LbStretch *stretch, const Places *places)
+{
+	double		n = places->end - places->first;
+	double		growth = (double) places->nrange / Max(stretch->estimated, 1);
+
+	return n > LB_MAX_ROWS ||
+		(stretch->most > 0 && n > stretch->most * Max(growth, 1.0));
+}
+
 bool
 lb_read_stretch(LbAnswer *a, const LbStretch *stretch, LbMemberList *list)
 {
@@ -218,7 +234,7 @@ lb_read_stretch(LbAnswer *a, const LbStretch *stretch, LbMemberList *list)
 	if (!lb_answer_lock(a, false))
 		return false;
 	find_places(&a->access, stretch, &places);
-	if (places.end - places.first > LB_MAX_ROWS)
+	if (is_too_long(stretch, &places))
 	{
 		lb_answer_refuse_locked(a, LB_CAUSE_LIMIT);
 		return false;

@@ -24,6 +24,9 @@ typedef struct LbStretch
 	int			ties;			/* with the members that tie with the last
 								 * one: columns of the key that are equal
 								 * then; 0: without */
+	int			most;			/* members; the child is cheaper for more of
+								 * them.  0: never */
+	int			estimated;		/* places of the range when that was planned */
 } LbStretch;
 
 /* Their members, in the order in which the stretch counts. */
