@@ -26,11 +26,13 @@
 #include "access/stratnum.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "planner/answer.h"
@@ -340,7 +342,68 @@ has_system_columns(List *exprs, Index relid)
 	return false;
 }
 
-/* The rows before the page are not computed. */
+static bool
+may_leak(Oid function, void *context)
+{
+	return !get_func_leakproof(function);
+}
+
+/*
+ * Whether an expression may raise an error for some row.  Leakproof functions raise none
+ * that depends on their arguments.
+ */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_RowExpr:
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				return true;
+			break;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+			if (check_functions_in_node(node, may_leak, context))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, may_raise, context);
+}
+
+static bool
+has_offset(const Query *query)
+{
+	const Const *offset = (const Const *) query->limitOffset;
+
+	return offset != NULL &&
+		!(IsA(offset, Const) &&
+		  (offset->constisnull || DatumGetInt64(offset->constvalue) == 0));
+}
+
+/* PostgreSQL computes the rows before the page, too; the node does not. */
 bool
 lb_may_be_page(const LbSource *source)
 {
@@ -351,6 +414,7 @@ lb_may_be_page(const LbSource *source)
 		only_rel(root) == source->rel &&
 		!lb_is_volatile(root, root->processed_tlist) &&
 		!lb_is_volatile(root, root->init_plans) &&
+		!(has_offset(query) && may_raise((Node *) root->processed_tlist, NULL)) &&
 		!has_system_columns(root->processed_tlist, source->rel->relid) &&
 		lb_is_operand(source, query->limitCount) &&
 		lb_is_operand(source, query->limitOffset);
