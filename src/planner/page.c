@@ -349,8 +349,8 @@ may_leak(Oid function, void *context)
 }
 
 /*
- * Whether an expression may raise an error for some row.  Leakproof functions raise none
- * that depends on their arguments.
+ * Whether an expression may raise an error for some row and not for another one.
+ * Leakproof functions raise none that depends on their arguments.
  */
 static bool
 may_raise(Node *node, void *context)
@@ -359,8 +359,11 @@ may_raise(Node *node, void *context)
 		return false;
 	switch (nodeTag(node))
 	{
-		case T_List:
 		case T_TargetEntry:
+			if (!contain_var_clause(node))
+				return false;
+			break;
+		case T_List:
 		case T_Var:
 		case T_Const:
 		case T_Param:
