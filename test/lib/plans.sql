@@ -138,8 +138,11 @@ BEGIN
 		texts := texts || r::text;
 	END LOOP;
 	RAISE SQLSTATE 'LBT01';
-EXCEPTION WHEN SQLSTATE 'LBT01' THEN
-	RETURN ROW(texts, '{}'::text[]);
+EXCEPTION
+	WHEN SQLSTATE 'LBT01' THEN
+		RETURN ROW(texts, '{}'::text[]);
+	WHEN data_exception THEN
+		RETURN ROW(ARRAY[sqlerrm], ARRAY[sqlerrm]);
 END $$;
 
 --

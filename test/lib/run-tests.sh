@@ -621,7 +621,8 @@ part_sqlsmith()
 # finds_bug TEXT OPTION ...: the random client must find the bug of this part's server
 # and print the text.  If it does not, its output is indented, because its sums are not
 # this part's.  Each planted bug was found within 5,000 steps with each of eight
-# seeds; those of plans within 1,000 transactions.
+# seeds; those of plans within 1,000 transactions.  The others are looked for without
+# comparisons of plans.
 finds_bug()
 {
 	local text=$1
@@ -667,11 +668,11 @@ part_planted()
 		server_start "$WORK/planted"
 		case $n in
 			10) check "planted bug $n is found" \
-				finds_bug 'FAILED.*o_stale' -c 1 -P 100 -n 1 ;;
+				finds_bug 'FAILED.*o_stale' -c 1 -P 100 -n 1 -i 0 ;;
 			[89]) check "planted bug $n is found" \
 				finds_bug 'FAILED.*: index, ' -c 4 -P 100 -n 5000 ;;
 			*) check "planted bug $n is found, and its history made short" \
-				finds_bug 'steps are enough' -S -c 5 -n 100000 ;;
+				finds_bug 'steps are enough' -S -c 5 -P 0 -n 100000 ;;
 		esac
 	done
 	checks_passed
