@@ -57,6 +57,7 @@
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
 #include "util/pause.h"
+#include "util/planted.h"
 #include "workers/build.h"
 #include "workers/install.h"
 #include "workers/unknown.h"
@@ -369,7 +370,9 @@ try_build(LbBuild *build, LbDefinition *defn)
 		return result;
 
 	/* The commit has plans made again that had to do without the index. */
+#if LB_PLANT_BUG != 10
 	CacheInvalidateRelcacheByRelid(defn->source);
+#endif
 	return lb_install(build);
 }
 
