@@ -219,12 +219,6 @@ lb_answer_rescan(CustomScanState *node)
 		ExecReScan(child);
 }
 
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
 /*
  * An operand that the board column equals, as a value of the column's type.
  * Returns false if the type does not have it.
@@ -234,10 +228,9 @@ convert_value(const LbColumn *column, Oid type, Datum *value)
 {
 	int64		n;
 
-	if (!is_integer(type) || type == column->oid)
+	if (!lb_is_integer(type) || type == column->oid)
 		return true;
-	n = type == INT2OID ? DatumGetInt16(*value) :
-		type == INT4OID ? DatumGetInt32(*value) : DatumGetInt64(*value);
+	n = lb_integer_of(type, *value);
 	if (n > column->type->max || n < -column->type->max - 1)
 		return false;
 	*value = column->type->decode(column, &n);

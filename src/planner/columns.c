@@ -80,10 +80,28 @@ lb_find_use(const LbSource *source, const LbDefinition *defn, Node *expr,
 	return false;
 }
 
-static bool
-is_integer(Oid type)
+bool
+lb_is_integer(Oid type)
 {
 	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+int64
+lb_integer_of(Oid type, Datum value)
+{
+	return type == INT2OID ? DatumGetInt16(value) :
+		type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
+}
+
+int
+lb_key_column(const LbDefinition *defn, AttrNumber attno)
+{
+	for (int i = 0; i < lb_nkey_columns(defn); i++)
+	{
+		if (defn->columns[i].attno == attno)
+			return i;
+	}
+	return -1;
 }
 
 static bool
@@ -96,7 +114,7 @@ is_float(Oid type)
 static bool
 can_convert(const LbUse *use, Oid column, Oid operand)
 {
-	if (use->cast && !is_integer(use->type))
+	if (use->cast && !lb_is_integer(use->type))
 		return operand == use->type;
 	if (column == operand)
 		return true;
@@ -104,7 +122,7 @@ can_convert(const LbUse *use, Oid column, Oid operand)
 		return operand == TEXTOID;
 	if (type_is_enum(column))
 		return operand == ANYENUMOID;
-	return (is_integer(column) && is_integer(operand)) ||
+	return (lb_is_integer(column) && lb_is_integer(operand)) ||
 		(is_float(column) && is_float(operand));
 }
 

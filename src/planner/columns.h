@@ -41,6 +41,13 @@ typedef struct LbComparison
 /* An expression without casts between types that are the same to the machine. */
 extern Node *lb_strip_relabel(Node *expr);
 
+/* Whether a type is smallint, integer or bigint, and a value of such a type. */
+extern bool lb_is_integer(Oid type);
+extern int64 lb_integer_of(Oid type, Datum value);
+
+/* The column of the key that a column of the table is, or -1. */
+extern int	lb_key_column(const LbDefinition *defn, AttrNumber attno);
+
 /* Whether an expression is a column of the board, or a cast that keeps its order. */
 extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
 						Node *expr, LbUse *use);

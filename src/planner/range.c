@@ -23,6 +23,7 @@
 #include "utils/numeric.h"
 
 #include "boards/encode.h"
+#include "planner/columns.h"
 #include "planner/range.h"
 #include "reads/text.h"
 
@@ -121,23 +122,10 @@ among_integers_double(double value, Neighbours *near)
 		near->floor[0]--;
 }
 
-static int64
-integer_of(Oid type, Datum value)
-{
-	return type == INT2OID ? DatumGetInt16(value) :
-		type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
-}
-
 static double
 double_of(Oid type, Datum value)
 {
 	return type == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
-}
-
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
 static void
@@ -146,12 +134,12 @@ find_neighbours(const LbColumn *column, Oid type, Datum value,
 {
 	near->n = 1;
 	near->above_all = near->below_all = false;
-	if (is_integer(column->oid) && type == NUMERICOID)
+	if (lb_is_integer(column->oid) && type == NUMERICOID)
 		among_integers_numeric(value, near);
-	else if (is_integer(column->oid) && type == FLOAT8OID)
+	else if (lb_is_integer(column->oid) && type == FLOAT8OID)
 		among_integers_double(DatumGetFloat8(value), near);
-	else if (is_integer(column->oid))
-		near->ceil[0] = near->floor[0] = integer_of(type, value);
+	else if (lb_is_integer(column->oid))
+		near->ceil[0] = near->floor[0] = lb_integer_of(type, value);
 	else if (type == NUMERICOID)
 		lb_word_from_value(column, value, near->floor, near->ceil);
 	else

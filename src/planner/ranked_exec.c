@@ -177,13 +177,6 @@ find_by_quals(RankedNode *node)
 	return fits;
 }
 
-static int64
-integer_of(Oid type, Datum value)
-{
-	return type == INT2OID ? DatumGetInt16(value) :
-		type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
-}
-
 /* Narrow ranks *low .. *high by a bound; no rank is below 1. */
 static void
 limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
@@ -191,7 +184,7 @@ limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
 {
 	bool		isnull;
 	Datum		value = ExecEvalExpr(bound->operand, context, &isnull);
-	int64		rank = isnull ? 0 : integer_of(bound->type, value);
+	int64		rank = isnull ? 0 : lb_integer_of(bound->type, value);
 
 	if (isnull)
 		*high = 0;

@@ -50,12 +50,6 @@ typedef struct Bounds
  * ----------------------------------------------------------------
  */
 
-static bool
-is_integer(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
 /* The value of a constant; false if it is not known. */
 static bool
 known_rank(const Expr *operand, double *value)
@@ -64,9 +58,7 @@ known_rank(const Expr *operand, double *value)
 
 	if (!IsA(constant, Const) || constant->constisnull)
 		return false;
-	*value = constant->consttype == INT2OID ? DatumGetInt16(constant->constvalue) :
-		constant->consttype == INT4OID ? DatumGetInt32(constant->constvalue) :
-		DatumGetInt64(constant->constvalue);
+	*value = lb_integer_of(constant->consttype, constant->constvalue);
 	return true;
 }
 
@@ -115,7 +107,7 @@ add_bound(const LbRanked *match, Bounds *bounds, const OpExpr *op)
 		return;
 	get_op_opfamily_properties(opno, INTEGER_BTREE_FAM_OID, false, &strategy,
 							   &left, &right);
-	if (left != INT8OID || !is_integer(right))
+	if (left != INT8OID || !lb_is_integer(right))
 		return;
 	bounds->range = lappend_int(bounds->range, strategy);
 	bounds->range = lappend_int(bounds->range, right);
@@ -177,18 +169,6 @@ find_best_bounds(const LbRanked *match, Bounds *best)
  * ----------------------------------------------------------------
  */
 
-/* The column of the key that a column of the table is, or -1. */
-static int
-key_column(const LbDefinition *defn, AttrNumber attno)
-{
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
-	{
-		if (defn->columns[i].attno == attno)
-			return i;
-	}
-	return -1;
-}
-
 /*
  * Whether rows that come in the board's order, or its reverse, and that equal in the
  * first *n columns of the key, are ordered by a column of the subquery.  Adds to *n
@@ -217,7 +197,7 @@ is_ordered_by(const LbRanked *match, bool reverse, Var *column,
 		return ncolumns == 0 ||
 			down == (reverse != (bool) list_nth_int(func, LB_RANK_REVERSE));
 	}
-	i = key_column(defn, lb_ranked_table_column(match, (Node *) column));
+	i = lb_key_column(defn, lb_ranked_table_column(match, (Node *) column));
 	if (i < 0 || i > *n ||
 		(defn->columns[i].type->words == LB_TEXT &&
 		 !LB_COLLATES_BYTES(key->pk_eclass->ec_collation)))

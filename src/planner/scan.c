@@ -90,17 +90,6 @@ find_keys(Match *match)
 	return true;
 }
 
-static bool
-is_key_column(const LbDefinition *defn, AttrNumber attno)
-{
-	for (int i = 0; i < lb_nkey_columns(defn); i++)
-	{
-		if (defn->columns[i].attno == attno)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whether the query sorts or joins by a column of the key.  Most queries do not, and
  * this is much less work than to look for pathkeys.
@@ -123,7 +112,7 @@ may_sort(const LbSource *source, const LbDefinition *defn)
 			while (IsA(var, RelabelType))
 				var = (const Var *) ((const RelabelType *) var)->arg;
 			if (IsA(var, Var) && var->varno == (int) source->rel->relid &&
-				is_key_column(defn, var->varattno))
+				lb_key_column(defn, var->varattno) >= 0)
 				return true;
 		}
 	}
