@@ -218,6 +218,59 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 	'SELECT f.b, e.event, e.rank FROM friend f JOIN event_ranked e ON e.player_id = f.b AND e.event = ''event 1'' WHERE f.a = 1',
 	'SELECT f.b, e.event, e.rank FROM friend f JOIN event_ranked e ON e.player_id = f.b WHERE f.a = 1'
 ]) query;
+
+-- A nested loop whose index cannot answer runs the other plan once.
+CREATE FUNCTION loops(query text, child text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	below bool := false;
+BEGIN
+	PERFORM set_config('leaderboard.planner_child', child, true);
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF below AND line ~ '->  (Subquery Scan|WindowAgg)' THEN
+			RETURN substring(line FROM 'loops=[0-9]+|never executed');
+		END IF;
+		below := below OR line LIKE '%Leaderboard Rank%';
+	END LOOP;
+END $$;
+CREATE TABLE circle (a int, ids int[], guild numeric, event text, name text);
+INSERT INTO circle SELECT i % 3, ARRAY[i, i * 17 % 5000, NULL, i], i % 4, 'event ' || i % 4, 'player ' || i * 3
+FROM generate_series(1, 30) i;
+INSERT INTO circle VALUES (1, NULL, NULL, NULL, NULL);
+ANALYZE circle;
+SELECT query, loops(query, 'force'), four_ways(query) FROM unnest(ARRAY[
+	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
+	'SELECT f.b, r.rank FROM friend f LEFT JOIN ranked r ON r.id = f.b AND r.rank + f.a > 2000',
+	'SELECT c.name, r.rank FROM circle c JOIN ranked r ON r.name = c.name',
+	'SELECT r.id, r.rank FROM circle c JOIN ranked r ON r.id = ANY (c.ids) WHERE c.a = 1',
+	'SELECT c.a, e.* FROM circle c JOIN event_ranked e ON e.event = c.event AND e.player_id = c.a',
+	'SELECT c.a, e.* FROM circle c JOIN event_ranked e ON e.player_id = ANY (c.ids) AND e.event = c.event WHERE c.a = 2',
+	'SELECT c.a, r.id, r.place FROM circle c JOIN ranked r ON r.guild = c.a AND r.place <= 100',
+	'SELECT c.a, r.n FROM circle c JOIN ranked r ON r.id = c.a AND r.place > 3 AND r.score + c.a > 10',
+	'SELECT c.a, count(*) FROM circle c JOIN ranked r ON r.id = c.a GROUP BY c.a',
+	'SELECT c.a, r FROM circle c JOIN ranked r ON r.id = c.a',
+	'SELECT g, (SELECT sum(s.x) FROM friend f JOIN (SELECT id, g + rank() OVER (ORDER BY score DESC) AS x FROM player WHERE score > g) s ON s.id = f.b WHERE f.a = 1) FROM generate_series(30, 45, 5) g',
+	'SELECT g, (SELECT sum(r.rank) FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = g) FROM generate_series(0, 2) g'
+]) query;
+-- With parts in files
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+SELECT query, loops(query, 'force'), four_ways(query) FROM unnest(ARRAY[
+	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
+	'SELECT r.id, r.rank FROM circle c JOIN ranked r ON r.id = ANY (c.ids) WHERE c.a = 1'
+]) query;
+RESET work_mem; RESET hash_mem_multiplier;
+-- For rows that a deferred trigger waits for
+CREATE TABLE member (id int PRIMARY KEY);
+INSERT INTO member SELECT generate_series(1, 6000);
+ALTER TABLE player ADD CONSTRAINT member FOREIGN KEY (id) REFERENCES member DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+INSERT INTO player VALUES (5001, 200, 1, 'best', 1);
+SELECT query, answered(query), loops(query, 'off'), four_ways(query) FROM unnest(ARRAY[
+	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1'
+]) query;
+ROLLBACK;
+ALTER TABLE player DROP CONSTRAINT member;
+DROP TABLE circle, member;
 RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
 
 -- By ranks.
@@ -458,4 +511,4 @@ SELECT * FROM lb_verify();
 DROP TABLE player, country_player, device, event_score, club, friend CASCADE;
 DROP OWNED BY lb_reader;
 DROP ROLE lb_reader;
-DROP FUNCTION plan, analyzed, result, four_ways, answered, uses, leak;
+DROP FUNCTION plan, analyzed, result, four_ways, answered, loops, uses, leak;

@@ -11,8 +11,9 @@
  * board for the ranks of each.
  *
  * Quals on columns of other tables make parameterized paths for nested loops.  The
- * child of such a node ranks all rows for each row of the other table.  That is why
- * there is none for a board whose index cannot answer while the query is planned.
+ * child of such a node is not parameterized: it ranks all rows once (ranked_child.c).
+ * A hash join does that as well, and is better if the index cannot answer.  So there is
+ * no such path for a board that has no index while the query is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +21,6 @@
 
 #include <math.h>
 
-#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -71,13 +71,17 @@ plan_ranked(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 {
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *used = list_nth(path->custom_private, PATH_INFOS);
+	ParamPathInfo *param = path->path.param_info;
 	List	   *rest = NIL;
+	List	   *joins = NIL;
 	ListCell   *lc;
 
 	foreach(lc, clauses)
 	{
 		if (!is_implied(used, lfirst_node(RestrictInfo, lc)))
 			rest = lappend(rest, lfirst(lc));
+		if (param != NULL && list_member_ptr(param->ppi_clauses, lfirst(lc)))
+			joins = lappend(joins, lfirst(lc));
 	}
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual =
@@ -86,7 +90,9 @@ plan_ranked(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 	scan->scan.scanrelid = 0;
 	scan->custom_plans = custom_plans;
 	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
-	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
+	scan->custom_exprs =
+		lappend(list_copy(list_nth(path->custom_private, PATH_EXPRS)),
+				copyObject(extract_actual_clauses(joins, false)));
 	scan->custom_scan_tlist = list_nth(path->custom_private, PATH_TLIST);
 	scan->methods = &lb_ranked_methods;
 	return (Plan *) scan;
@@ -99,11 +105,11 @@ static const CustomPathMethods path_methods = {
 
 /*
  * The other plan of a node: the cheapest scan of the subquery, with the quals that
- * the node has.  It is a copy, since add_path() frees paths.
+ * the node has, but not those of a nested loop.  It is a copy, since add_path() frees
+ * paths.
  */
 static Path *
-make_child(const LbRanked *match, const LbLookup *lookup,
-		   ParamPathInfo *param)
+make_child(const LbRanked *match, const LbLookup *lookup)
 {
 	Path	   *cheapest = lb_cheapest_path(match->rel);
 	SubqueryScanPath *copy;
@@ -112,7 +118,6 @@ make_child(const LbRanked *match, const LbLookup *lookup,
 		return NULL;
 	copy = makeNode(SubqueryScanPath);
 	memcpy(copy, cheapest, sizeof(SubqueryScanPath));
-	copy->path.param_info = param;
 	if (lookup->pathkeys == NIL)
 		return &copy->path;
 	return (Path *) create_sort_path(match->root, match->rel, &copy->path,
@@ -208,7 +213,7 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 	CustomPath *path = makeNode(CustomPath);
 	RelOptInfo *rel = match->rel;
 	ParamPathInfo *param = get_baserel_parampathinfo(match->root, rel, outer);
-	Path	   *child = make_child(match, lookup, param);
+	Path	   *child = make_child(match, lookup);
 	List	   *private;
 
 	/* The columns that the node's quals need. */
@@ -284,15 +289,11 @@ add_join_paths(LbRanked *match, List *infos)
 	}
 }
 
-/*
- * Whether a board has an index now, and the transaction no changes that are not
- * captured yet, such as those that a deferred trigger waits for.
- */
+/* Whether a board has an index now. */
 static bool
 is_ready(const LbRanked *match)
 {
-	return lb_has_index_now(match->defn) &&
-		!AfterTriggerPendingOnRel(match->defn->source);
+	return lb_has_index_now(match->defn);
 }
 
 void

@@ -11,7 +11,7 @@
  *
  * Only after that the scan returns rows.  So if the index cannot answer, it has
  * returned none, and runs the child.  It does the same if work_mem has no room for
- * the rows.
+ * the rows.  In a nested loop it is run once for all scans (ranked_child.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +39,7 @@
 #include "capture/trigger.h"
 #include "planner/answer.h"
 #include "planner/fetch.h"
+#include "planner/ranked_child.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
 #include "planner/stretch.h"
@@ -65,6 +66,7 @@ typedef struct RankedNode
 	LbRanking	ranking;
 	ExprState  *where;
 	bool		by_row;			/* each row says of which board it is */
+	LbRankedChild *child;		/* of a nested loop, or NULL */
 
 	/* If rows are found by quals. */
 	int			nkeys;
@@ -379,6 +381,8 @@ start(RankedNode *node)
 	ResetExprContext(context);
 	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
 	node->in_child = !answer(node);
+	if (node->in_child && node->child != NULL)
+		lb_child_scan(node->child);
 	MemoryContextSwitchTo(old);
 }
 
@@ -404,28 +408,39 @@ compute_columns(RankedNode *node, const LbRankedRow *row)
 	return ExecProject(node->project);
 }
 
+/* The next row in the scan slot, before quals; NULL if there is none. */
+static TupleTableSlot *
+next_row(RankedNode *node)
+{
+	if (node->in_child)
+		return lb_child_next(node->child);
+	if (node->next == node->nrows)
+		return NULL;
+	return compute_columns(node, &node->rows[node->next++]);
+}
+
 static TupleTableSlot *
 exec_ranked(CustomScanState *css)
 {
 	RankedNode *node = (RankedNode *) css;
 	ExprContext *context = css->ss.ps.ps_ExprContext;
 	ProjectionInfo *project = css->ss.ps.ps_ProjInfo;
+	TupleTableSlot *slot;
 
 	if (!node->started)
 		start(node);
-	if (node->in_child)
+	if (node->in_child && node->child == NULL)
 		return lb_answer_child(&node->answer);
-	while (node->next < node->nrows)
+	while ((slot = next_row(node)) != NULL)
 	{
-		TupleTableSlot *slot;
-
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(context);
-		slot = compute_columns(node, &node->rows[node->next++]);
 		context->ecxt_scantuple = slot;
-		if (ExecQual(css->ss.ps.qual, context))
+		if (ExecQual(node->in_child ? node->child->quals : css->ss.ps.qual,
+					 context))
 			return project == NULL ? slot : ExecProject(project);
-		InstrCountFiltered1(css, 1);
+		if (!node->in_child)
+			InstrCountFiltered1(css, 1);
 	}
 	return NULL;
 }
@@ -461,17 +476,20 @@ init_keys(RankedNode *node, const List *keys, const List *operands)
 	for (int i = 0; i < node->nkeys; i++)
 	{
 		const List *key = list_nth(keys, i);
+		Oid			op = (Oid) list_nth_int(key, LB_KEY_OPERATOR);
+		Oid			collation = (Oid) list_nth_int(key, LB_KEY_COLLATION);
+		bool		is_array = list_nth_int(key, LB_KEY_IS_ARRAY);
+		AttrNumber	column = list_nth_int(key, LB_KEY_COLUMN);
 
-		ScanKeyEntryInitialize(&node->keys[i],
-							   list_nth_int(key, LB_KEY_IS_ARRAY) ?
-							   SK_SEARCHARRAY : 0,
+		ScanKeyEntryInitialize(&node->keys[i], is_array ? SK_SEARCHARRAY : 0,
 							   (AttrNumber) (i + 1), BTEqualStrategyNumber,
-							   (Oid) list_nth_int(key, LB_KEY_TYPE),
-							   (Oid) list_nth_int(key, LB_KEY_COLLATION),
-							   (RegProcedure) list_nth_int(key, LB_KEY_FUNCTION),
-							   (Datum) 0);
+							   (Oid) list_nth_int(key, LB_KEY_TYPE), collation,
+							   get_opcode(op), (Datum) 0);
 		node->operands[i] = ExecInitExpr(list_nth(operands, i),
 										 &node->answer.css.ss.ps);
+		if (node->child != NULL && column > 0 && !is_array)
+			lb_child_add_key(node->child, column, op, collation,
+							 node->operands[i]);
 	}
 }
 
@@ -545,6 +563,8 @@ begin_ranked(CustomScanState *css, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
 	const List *table = list_nth(scan->custom_private, LB_RANKED_TABLE);
 	const List *conds = list_nth(scan->custom_private, LB_RANKED_CONDS);
+	const List *keys = list_nth(scan->custom_private, LB_RANKED_KEYS);
+	List	   *joins = list_nth(scan->custom_exprs, LB_RANKED_JOINS);
 	Expr	   *value = list_nth(scan->custom_private, LB_RANKED_VALUE);
 
 	lb_answer_begin(css, estate, eflags);
@@ -557,8 +577,9 @@ begin_ranked(CustomScanState *css, EState *estate, int eflags)
 	lb_check_functions(list_nth(scan->custom_private, LB_RANKED_WINDOWS));
 	lb_check_functions(list_nth(scan->custom_exprs, LB_RANKED_CLAUSES));
 	init_funcs(node, list_nth(scan->custom_private, LB_RANKED_FUNCS));
-	init_keys(node, list_nth(scan->custom_private, LB_RANKED_KEYS),
-			  list_nth(scan->custom_exprs, LB_RANKED_KEY_OPERANDS));
+	if (joins != NIL)
+		node->child = lb_child_begin(&node->answer, joins, list_length(keys));
+	init_keys(node, keys, list_nth(scan->custom_exprs, LB_RANKED_KEY_OPERANDS));
 	init_range(node, scan);
 	node->where = ExecInitQual(list_nth(scan->custom_private, LB_RANKED_WHERE),
 							   NULL);
@@ -591,6 +612,8 @@ end_ranked(CustomScanState *css)
 		}
 		table_close(node->answer.table, NoLock);
 	}
+	if (node->child != NULL)
+		lb_child_end(node->child);
 	lb_answer_end(css);
 }
 
@@ -600,7 +623,9 @@ rescan_ranked(CustomScanState *css)
 	RankedNode *node = (RankedNode *) css;
 
 	node->started = node->in_child = false;
-	lb_answer_rescan(css);
+	if (node->child == NULL ||
+		!lb_child_is_kept(node->child, css->ss.ps.chgParam))
+		lb_answer_rescan(css);
 }
 
 

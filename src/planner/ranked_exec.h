@@ -29,8 +29,9 @@ enum
 {
 	LB_KEY_TYPE,				/* of the operand, or of an array's elements */
 	LB_KEY_COLLATION,
-	LB_KEY_FUNCTION,			/* of the operator */
-	LB_KEY_IS_ARRAY
+	LB_KEY_OPERATOR,			/* with the column on its left */
+	LB_KEY_IS_ARRAY,
+	LB_KEY_COLUMN				/* of the scan slot, or 0: none */
 };
 
 /*
@@ -73,8 +74,10 @@ enum
 	LB_RANKED_CLAUSES,			/* by which rows are found, for EXPLAIN */
 	LB_RANKED_KEY_OPERANDS,
 	LB_RANKED_BOUNDS,			/* operands of the range */
-	LB_RANKED_LIMIT				/* LIMIT and OFFSET, if they are the range; or
+	LB_RANKED_LIMIT,			/* LIMIT and OFFSET, if they are the range; or
 								 * NIL */
+	LB_RANKED_JOINS				/* the clauses of a nested loop, all of them;
+								 * or NIL */
 };
 
 /* The node. */

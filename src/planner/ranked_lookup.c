@@ -74,11 +74,29 @@ split_clause(const LbRanked *match, const Expr *clause, Equality *equality)
 }
 
 /*
+ * The place of a column of the subquery among those that the node returns, from 1, or
+ * 0.
+ */
+static int
+find_column(const LbRanked *match, Node *column)
+{
+	const List *exprs = match->rel->reltarget->exprs;
+
+	for (int i = 0; i < list_length(exprs); i++)
+	{
+		if (equal(list_nth(exprs, i), lb_strip_relabel(column)))
+			return i + 1;
+	}
+	return 0;
+}
+
+/*
  * Take a clause as a key of the index, if it says which values the index's next
  * column has.
  */
 static bool
-take_key(LbLookup *lookup, const IndexOptInfo *index, const Equality *equality)
+take_key(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
+		 const Equality *equality)
 {
 	int			column = list_length(lookup->keys);
 	Oid			collation = index->indexcollations[column];
@@ -95,9 +113,9 @@ take_key(LbLookup *lookup, const IndexOptInfo *index, const Equality *equality)
 		return false;
 	lookup->operands = lappend(lookup->operands, equality->operand);
 	lookup->keys = lappend(lookup->keys,
-						   list_make4_int((int) right, (int) equality->collation,
-										  (int) get_opcode(equality->op),
-										  equality->is_array));
+						   list_make5_int((int) right, (int) equality->collation,
+										  (int) equality->op, equality->is_array,
+										  find_column(match, equality->column)));
 	return true;
 }
 
@@ -111,7 +129,7 @@ take_info(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
 	if (!split_clause(match, info->clause, &equality) ||
 		lb_ranked_table_column(match, equality.column) != attno ||
 		!is_known(match, equality.operand) ||
-		!take_key(lookup, index, &equality))
+		!take_key(match, lookup, index, &equality))
 		return false;
 	lookup->has_array = lookup->has_array || equality.is_array;
 	lookup->infos = lappend(lookup->infos, info);
@@ -130,11 +148,12 @@ take_board(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index)
 		index->indexkeys[list_length(lookup->keys)] !=
 		lb_board_column(match->defn)->attno)
 		return false;
+	equality.column = NULL;
 	equality.operand = (Node *) match->quals.value;
 	equality.op = op->opno;
 	equality.collation = op->inputcollid;
 	equality.is_array = false;
-	return take_key(lookup, index, &equality);
+	return take_key(match, lookup, index, &equality);
 }
 
 /*
