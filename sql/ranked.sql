@@ -323,9 +323,34 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 	'SELECT place, name FROM ranked ORDER BY place LIMIT 0',
 	'SELECT place, name FROM ranked ORDER BY place LIMIT -1',
 	'SELECT place, name FROM ranked ORDER BY place LIMIT 9223372036854775807 OFFSET 4998',
+	'SELECT place, name FROM ranked WHERE place > 500 AND place < 4000 ORDER BY place LIMIT 3 OFFSET 3497',
+	'SELECT place, name FROM ranked WHERE place > 5 ORDER BY place LIMIT 9223372036854775807 OFFSET 4993',
 	'SELECT count(*) FROM (SELECT place, name FROM ranked ORDER BY place LIMIT 3) q',
 	'SELECT place, player_id FROM (SELECT *, row_number() OVER (ORDER BY score DESC, at, player_id) AS place FROM event_score WHERE event = ''event 1'') e ORDER BY place LIMIT 3'
 ]) query;
+
+-- The first rows behind a rank.  There is not enough memory for all that are behind it.
+SET work_mem = '64kB';
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE 500 < place ORDER BY place LIMIT 3 OFFSET 2',
+	'SELECT place, name FROM ranked WHERE place >= (SELECT 500) ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 AND place < 503 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 4998 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 9223372036854775806 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > NULL::int ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT (SELECT 2)',
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT -1',
+	'SELECT * FROM (SELECT id, row_number() OVER (ORDER BY score, level, id DESC) FROM player) s WHERE row_number > 100 ORDER BY row_number LIMIT 3',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC, level DESC, id) FROM player) s WHERE rank > 100 ORDER BY rank LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 AND level = 3 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 AND rank > 600 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place DESC LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY name LIMIT 3',
+	'SELECT rank, name FROM ranked WHERE rank > 500 ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT DISTINCT place FROM ranked WHERE place > 500 ORDER BY place LIMIT 3'
+]) query;
+RESET work_mem;
 
 -- A view with an order of its own.
 CREATE VIEW ordered AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player ORDER BY name;
@@ -426,6 +451,20 @@ SELECT answered('EXECUTE owned');
 EXECUTE owned;
 DEALLOCATE owned;
 DROP TABLE owned;
+-- Of two boards, the one that is ready answers.
+BEGIN;
+SELECT lb_create_board('a', 'device', 'key', 'speed DESC'), lb_create_board('z', 'device', 'key', 'speed DESC');
+SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+	'SELECT * FROM (SELECT key, rank() OVER (ORDER BY speed DESC) FROM device) s WHERE key = md5(''60'')::uuid'
+]) query;
+ROLLBACK;
+-- Pages behind rows that fit, and that do not
+SET work_mem = '128kB';
+SELECT query, uses(query), answered(query) FROM unnest(ARRAY[
+	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 100',
+	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 900'
+]) query;
+RESET work_mem;
 RESET plan_cache_mode;
 
 -- Cursors.

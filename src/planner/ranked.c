@@ -28,12 +28,14 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
 #include "planner/answer.h"
 #include "planner/ranked.h"
+#include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
 #include "planner/ranked_lookup.h"
 #include "planner/ranked_range.h"
@@ -207,6 +209,26 @@ may_reorder(const LbRanked *match, const LbLookup *lookup)
 		match->root->query_pathkeys != NIL;
 }
 
+/*
+ * Whether the node will have room for its rows, which are whole rows of the table.
+ * Up to twice their size is taken of the system, since arrays, chunks and blocks grow
+ * by powers of 2.
+ */
+static bool
+has_room(const LbRanked *match, const LbLookup *lookup)
+{
+	Oid			table = planner_rt_fetch(match->source.rel->relid,
+										 match->source.root)->relid;
+	Size		row = sizeof(LbRankedRow) + HEAPTUPLESIZE +
+		SizeofHeapTupleHeader +
+		list_length(match->funcs) * sizeof(LbRankResult) +
+		match->defn->shape.width * sizeof(int64);
+
+	return lookup->one_row ||
+		2 * lookup->rows * (row + get_relation_data_width(table, NULL)) <=
+		work_mem * 1024.0;
+}
+
 static void
 add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 {
@@ -222,7 +244,7 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 	lb_add_ranked_columns(match, lookup->infos);
 	private = make_private(match, lookup);
 	if (match->failed || child == NULL || !may_reorder(match, lookup) ||
-		lookup->rows * match->source.rel->reltarget->width > work_mem * 1024.0)
+		!has_room(match, lookup))
 		return;
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
@@ -289,13 +311,6 @@ add_join_paths(LbRanked *match, List *infos)
 	}
 }
 
-/* Whether a board has an index now. */
-static bool
-is_ready(const LbRanked *match)
-{
-	return lb_has_index_now(match->defn);
-}
-
 void
 lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -310,6 +325,6 @@ lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 		add_path_for(&match, &lookup, NULL);
 	if (lb_find_rank_range(&match, &lookup))
 		add_path_for(&match, &lookup, NULL);
-	if (is_ready(&match))
+	if (match.ready)
 		add_join_paths(&match, infos);
 }

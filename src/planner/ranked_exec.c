@@ -217,13 +217,15 @@ find_places(RankedNode *node, ExprContext *context)
 {
 	LbStretch  *stretch = &node->stretch;
 	int64		low = 1;
-	int64		high = evaluate_limit(node->count, context, PG_INT64_MAX);
+	int64		high = PG_INT64_MAX;
+	int64		end = evaluate_limit(node->count, context, PG_INT64_MAX);
+	int64		offset = evaluate_limit(node->offset, context, 0);
 
-	if (pg_add_s64_overflow(high, evaluate_limit(node->offset, context, 0),
-							&high))
-		high = PG_INT64_MAX;
 	for (int i = 0; i < node->nbounds; i++)
 		limit_ranks(&node->bounds[i], context, &low, &high);
+	if (!pg_add_s64_overflow(end, offset, &end) &&
+		!pg_add_s64_overflow(end, low - 1, &end))
+		high = Min(high, end);
 	stretch->skip = low - 1;
 	stretch->max_rows = high < low ? 0 : high - low + 1;
 }

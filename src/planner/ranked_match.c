@@ -397,6 +397,21 @@ match_board(LbRanked *match, LbDefinition *defn)
 	return lb_quals_imply_board(&match->source, defn, &match->quals, false);
 }
 
+/* Find a board that has an index now, or one that has none. */
+static bool
+find_board(LbRanked *match, bool ready)
+{
+	match->ready = ready;
+	for (int i = 0; i < match->source.ndefns; i++)
+	{
+		LbDefinition *defn = match->source.defns[i];
+
+		if (lb_has_index_now(defn) == ready && match_board(match, defn))
+			return true;
+	}
+	return false;
+}
+
 /* Whether a subquery may be one that ranks the rows of a table. */
 static bool
 is_ranking(const PlannerInfo *subroot)
@@ -432,12 +447,7 @@ lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, LbRanked *match)
 	match->rel = rel;
 	match->rte = planner_rt_fetch(rel->relid, root);
 	match->query = subroot->parse;
-	for (int i = 0; i < match->source.ndefns; i++)
-	{
-		if (match_board(match, match->source.defns[i]))
-			return true;
-	}
-	return false;
+	return find_board(match, true) || find_board(match, false);
 }
 
 

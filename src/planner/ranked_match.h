@@ -22,6 +22,7 @@ typedef struct LbRanked
 	const Query *query;			/* the subquery */
 	LbSource	source;			/* its table */
 	LbDefinition *defn;
+	bool		ready;			/* the board has an index now */
 	LbQuals		quals;			/* on the table */
 	Expr	   *value;			/* the board column, if no qual says which
 								 * board a row is of */

@@ -9,8 +9,9 @@
  * be more than the quals ask for: a tie can begin before the range.
  *
  * Rows come in the order of the places.  That is the order of the query above if this
- * sorts by ranks, or by columns of the key.  If it also has a LIMIT and no quals, the
- * first rows are a range of ranks, too.
+ * sorts by ranks, or by columns of the key.  If it also has a LIMIT, the first rows are
+ * a range of ranks, too.  So are the first ones behind a lower bound, if there are no
+ * other quals and no ties, some of which the bound may exclude.
  *
  *-------------------------------------------------------------------------
  */
@@ -252,7 +253,10 @@ follows_query(const LbRanked *match, bool reverse)
  * ----------------------------------------------------------------
  */
 
-/* Whether the query above needs only as many rows as LIMIT and OFFSET say. */
+/*
+ * Whether the query above needs only as many rows as LIMIT and OFFSET say, of those
+ * that satisfy its quals.
+ */
 static bool
 has_limit(const LbRanked *match)
 {
@@ -265,20 +269,37 @@ has_limit(const LbRanked *match)
 		query->groupClause == NIL && query->groupingSets == NIL &&
 		query->havingQual == NULL && query->distinctClause == NIL &&
 		query->setOperations == NULL &&
-		match->rel->baserestrictinfo == NIL && match->run == NIL &&
 		bms_membership(root->all_baserels) == BMS_SINGLETON &&
 		lb_is_operand(&match->source, query->limitCount) &&
 		lb_is_operand(&match->source, query->limitOffset);
+}
+
+static int
+count_quals(const LbRanked *match)
+{
+	return list_length(match->rel->baserestrictinfo) +
+		list_length(match->run);
+}
+
+/* Of the rows in a range, take the first ones, as LIMIT and OFFSET say. */
+static void
+add_limit(const LbRanked *match, LbLookup *lookup)
+{
+	const PlannerInfo *root = match->root;
+
+	lookup->limit = list_make2(root->parse->limitCount,
+							   root->parse->limitOffset);
+	lookup->rows = Min(lookup->rows, root->limit_tuples > 0 ?
+					   root->limit_tuples : UNKNOWN_ROWS);
 }
 
 /* Find the first rows of the board's order, or of its reverse. */
 static bool
 find_first_rows(const LbRanked *match, LbLookup *lookup)
 {
-	const PlannerInfo *root = match->root;
 	bool		reverse = false;
 
-	if (!has_limit(match))
+	if (count_quals(match) > 0 || !has_limit(match))
 		return false;
 	while (!follows_query(match, reverse))
 	{
@@ -287,10 +308,26 @@ find_first_rows(const LbRanked *match, LbLookup *lookup)
 		reverse = true;
 	}
 	lookup->range = list_make2_int(reverse, 0);
-	lookup->limit = list_make2(root->parse->limitCount,
-							   root->parse->limitOffset);
-	lookup->rows = root->limit_tuples > 0 ? root->limit_tuples : UNKNOWN_ROWS;
+	lookup->rows = match->source.rel->tuples;
+	add_limit(match, lookup);
 	return true;
+}
+
+/* Find the rows within bounds of ranks, or the first ones. */
+static void
+find_bounded_rows(const LbRanked *match, const Bounds *bounds,
+				  LbLookup *lookup)
+{
+	bool		reverse = list_nth_int(bounds->range, LB_RANGE_REVERSE);
+	bool		ties = list_nth_int(bounds->range, LB_RANGE_TIES) > 0;
+
+	lookup->range = bounds->range;
+	lookup->bounds = bounds->operands;
+	lookup->clauses = bounds->clauses;
+	lookup->rows = bounds->high - bounds->low + 1;
+	if (!ties && list_length(bounds->clauses) == count_quals(match) &&
+		has_limit(match) && follows_query(match, reverse))
+		add_limit(match, lookup);
 }
 
 bool
@@ -303,12 +340,7 @@ lb_find_rank_range(const LbRanked *match, LbLookup *lookup)
 	if (!OidIsValid(lookup->index) || match->value != NULL)
 		return false;
 	if (find_best_bounds(match, &bounds))
-	{
-		lookup->range = bounds.range;
-		lookup->bounds = bounds.operands;
-		lookup->clauses = bounds.clauses;
-		lookup->rows = bounds.high - bounds.low + 1;
-	}
+		find_bounded_rows(match, &bounds, lookup);
 	else if (!find_first_rows(match, lookup))
 		return false;
 	if (follows_query(match, linitial_int(lookup->range)))
