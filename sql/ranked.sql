@@ -546,6 +546,10 @@ SELECT four_ways('SELECT * FROM ranked WHERE id IN (7, 8)');
 COMMIT;
 
 SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
+-- A range of ranks is one read.
+SELECT planned_reads FROM lb_stat_board WHERE board = 'global' \gset
+SELECT id FROM ranked WHERE place <= 3 ORDER BY place;
+SELECT planned_reads - :planned_reads AS reads FROM lb_stat_board WHERE board = 'global';
 SELECT * FROM lb_verify();
 DROP TABLE player, country_player, device, event_score, club, friend CASCADE;
 DROP OWNED BY lb_reader;

@@ -94,6 +94,7 @@ typedef struct RankedNode
 	/* For a scan. */
 	bool		started;
 	bool		in_child;
+	bool		counted;		/* as a read by the index */
 	MemoryContext memory;		/* of the rows */
 	LbRankedRow *rows;
 	int			nrows;
@@ -257,9 +258,12 @@ fetch_rows(RankedNode *node, const LbMemberList *members)
 	MemoryContextSwitchTo(old);
 	ExecClearTuple(node->found);
 
-	/* It is counted as one that the index answers when the rows are ranked. */
+	/* That counts, but for EXPLAIN not before the rows are ranked. */
 	if (cause == LB_CAUSE_NONE)
+	{
 		a->by_index--;
+		node->counted = true;
+	}
 	else
 		lb_answer_retract(a, cause);
 	return cause == LB_CAUSE_NONE;
@@ -333,6 +337,7 @@ rank_rows(RankedNode *node, LbRankedRow *rows, int n)
 				  &node->ranking.range);
 	if (!lb_answer_lock(a, node->ranking.distinct))
 		return false;
+	a->access.counted = node->counted;
 	for (int i = 0; i < n; i += BATCH)
 	{
 		if (i > 0 && !lb_access_yield(&a->access))
@@ -353,6 +358,7 @@ answer(RankedNode *node)
 	MemoryContextReset(node->memory);
 	node->rows = NULL;
 	node->nrows = node->room = node->next = 0;
+	node->counted = false;
 	if (!(node->by_rank ? find_by_ranks(node) : find_by_quals(node)))
 		return false;
 	if (node->nrows == 0)

@@ -196,6 +196,7 @@ lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
 
 	a->distinct = distinct;
 	a->reader = reader;
+	a->counted = false;
 	a->query = false;
 	a->cause = LB_CAUSE_NONE;
 	a->shared = NULL;

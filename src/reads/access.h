@@ -50,6 +50,8 @@ typedef struct LbAccess
 	LbTarget	target;
 	bool		distinct;		/* the view must tell distinct scores */
 	LbReader	reader;
+	bool		counted;		/* with a read before it; set after
+								 * lb_access_lock() */
 	bool		query;			/* the defining query must be run ... */
 	LbCause		cause;			/* ... for this reason */
 	LbSharedBoard *shared;

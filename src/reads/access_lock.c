@@ -309,7 +309,7 @@ void
 lb_access_unlock(LbAccess *a)
 {
 	LWLockRelease(&a->stripe->lock);
-	if (a->reader != LB_READER_VERIFY)
+	if (a->reader != LB_READER_VERIFY && !a->counted)
 		lb_count_read(&a->target, a->shared, LB_CAUSE_NONE,
 					  a->reader == LB_READER_PLAN);
 	if (a->serializable != NULL)
