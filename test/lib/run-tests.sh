@@ -706,12 +706,20 @@ count_tests()
 		}' "$1"
 }
 
+# Names the tests of a part's output that failed.
+failed_tests()
+{
+	grep -aE '^[[:space:]]*(not ok |# +Failed |# +at .* line |test .* FAILED|FAILED)' \
+		"$1" | grep -av '# TODO' | awk '!seen[$0]++' | head -n 30 || true
+}
+
 # For lines that the user sees at once.
 exec 3>&1
 
 total_passed=0
 total_failed=0
 summary=()
+failures=()
 
 for part in "${parts[@]}"; do
 	echo "== $part"
@@ -736,6 +744,8 @@ for part in "${parts[@]}"; do
 		result=FAILED
 		# The end of the output mostly says what went wrong.
 		tail -n "${LOG_LINES:-400}" "$log" | sed 's/^/   | /'
+		failures+=("$part:" "$(failed_tests "$log")")
+		echo "${failures[-1]}"
 	else
 		result=ok
 	fi
@@ -750,6 +760,11 @@ echo
 printf '%-14s %-9s %9s %7s %6s\n' part result passed failed s
 printf '%s\n' "${summary[@]}"
 echo
+# Once more, for a reader who has only the end of the output.
+if [ ${#failures[@]} != 0 ]; then
+	printf '%s\n' "${failures[@]}"
+	echo
+fi
 echo "$(($(date +%s) - start)) s"
 echo "$total_passed passed, $total_failed failed"
 [ $total_failed = 0 ]
