@@ -1,5 +1,5 @@
 --
--- From version 0.1.0 to this one: the same objects as a fresh installation, and
+-- From each version to this one: the same objects as a fresh installation, and
 -- boards that were there go on.
 --
 CREATE FUNCTION lbt.catalog() RETURNS SETOF text LANGUAGE sql AS $$
@@ -57,6 +57,68 @@ CREATE EXTENSION leaderboard;
 CREATE TABLE fresh AS SELECT * FROM lbt.catalog() AS line;
 SELECT count(*) > 100 AS enough FROM fresh;
 
+-- What only one of the two ways has, from any version step by step.
+CREATE FUNCTION lbt.difference() RETURNS TABLE (way text, line text) LANGUAGE sql AS $$
+SELECT 'fresh', f.line FROM (SELECT line FROM fresh EXCEPT ALL
+	SELECT lbt.catalog()) f
+UNION ALL
+SELECT 'upgraded', u.line FROM (SELECT lbt.catalog() AS line EXCEPT ALL
+	SELECT line FROM fresh) u
+$$;
+CREATE TABLE differences (version text, step text, way text, line text);
+DO $$
+DECLARE
+	old text;
+	step text;
+	newest text := (SELECT default_version FROM pg_available_extensions
+		WHERE name = 'leaderboard');
+BEGIN
+	FOR old IN SELECT version FROM pg_available_extension_versions
+		WHERE name = 'leaderboard' AND version <> newest
+	LOOP
+		DROP EXTENSION leaderboard;
+		EXECUTE format('CREATE EXTENSION leaderboard VERSION %L', old);
+		COMMIT;
+		FOR step IN SELECT unnest((string_to_array(path, '--'))[2:])
+			FROM pg_extension_update_paths('leaderboard')
+			WHERE source = old AND target = newest
+		LOOP
+			EXECUTE format('ALTER EXTENSION leaderboard UPDATE TO %L', step);
+			COMMIT;
+		END LOOP;
+		INSERT INTO differences SELECT old, step, d.* FROM lbt.difference() d;
+		INSERT INTO differences VALUES (old);
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT count(*) > 1 AS several FROM differences WHERE way IS NULL;
+SELECT * FROM differences WHERE way IS NOT NULL;
+DROP TABLE differences;
+
+-- The library serves the version before its own.
+DROP EXTENSION leaderboard;
+CREATE EXTENSION leaderboard VERSION '0.2.0';
+SELECT lb_create_tables();
+SELECT lb_wait_ready();
+SELECT lb_open_window('months', 'monthly', keep => '100 years');
+SELECT board = 'global' AS global, score, rank
+FROM lb_submit(1, 10, at => '2020-07-01 12:00+00');
+SELECT lb_submit_many('{2, 3}', '{20, 5}', at => '2020-07-01 12:00+00');
+SELECT * FROM lb_top();
+SELECT * FROM lb_top(10, 'months:202007');
+SELECT lb_set_limit('fair', 'global', max_amount => 100);
+SELECT lb_hide(3);
+SELECT lb_rank(3);
+SELECT lb_show(3);
+SELECT lb_rank(3), lb_rank_key('3');
+SELECT closed, archived, removed FROM lb_maintain();
+ALTER EXTENSION leaderboard UPDATE;
+SELECT * FROM lb_top();
+SELECT * FROM lb_top(10, 'months:202007');
+SELECT board, score, rank FROM lb_submit(1, 30, at => '2020-07-01 12:00+00');
+SELECT * FROM lb_verify();
+DROP TABLE player_scores, player_score_windows;
+
 -- A board of 0.1.0, made by hand since this library does not serve that
 -- version's functions.
 DROP EXTENSION leaderboard;
@@ -100,13 +162,8 @@ BEGIN
 END $$;
 SELECT * FROM lb_verify();
 
--- Of the two ways, what only one has.
-SELECT 'fresh' AS only, f.line FROM (SELECT line FROM fresh EXCEPT ALL
-	SELECT lbt.catalog()) f
-UNION ALL
-SELECT 'upgraded', u.line FROM (SELECT lbt.catalog() AS line EXCEPT ALL
-	SELECT line FROM fresh) u;
+SELECT * FROM lbt.difference();
 
 DROP TABLE old, fresh;
 SELECT * FROM lb_board;
-DROP FUNCTION lbt.catalog();
+DROP FUNCTION lbt.difference(), lbt.catalog();

@@ -23,6 +23,9 @@
 #include "boards/cache.h"
 #include "boards/catalog.h"
 
+/* The versions of the SQL objects that this library serves. */
+static const char *const served[] = {LB_VERSION, "0.2.0"};
+
 static LbCatalog catalog;
 static bool catalog_valid = false;
 static bool absent = false;		/* the database does not have the extension,
@@ -85,6 +88,17 @@ lb_catalog_forget(void)
 	absent = false;
 }
 
+static bool
+is_served(const char *version)
+{
+	for (int i = 0; i < (int) lengthof(served); i++)
+	{
+		if (strcmp(version, served[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static pg_noinline const LbCatalog *
 find_catalog(void)
 {
@@ -114,8 +128,7 @@ find_catalog(void)
 		found.schema = ext->extnamespace;
 		version = heap_getattr(tuple, Anum_pg_extension_extversion,
 							   RelationGetDescr(rel), &isnull);
-		found.version_ok = !isnull &&
-			strcmp(TextDatumGetCString(version), LB_VERSION) == 0;
+		found.version_ok = !isnull && is_served(TextDatumGetCString(version));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

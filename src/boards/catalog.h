@@ -18,7 +18,7 @@ typedef struct LbCatalog
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
 	Oid			set_updated_at; /* function lb_set_updated_at */
-	bool		version_ok;		/* script and library have the same version */
+	bool		version_ok;		/* the library serves the script's version */
 } LbCatalog;
 
 /*
@@ -30,7 +30,7 @@ extern const LbCatalog *lb_catalog(void);
 /* Whether what lb_catalog() last returned has not been invalidated. */
 extern bool lb_catalog_valid(void);
 
-/* Raise 55000 if script and library have different versions. */
+/* Raise 55000 if the library does not serve the script's version. */
 extern void lb_require_version(void);
 
 /*

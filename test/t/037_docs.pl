@@ -75,8 +75,9 @@ for my $page (@pages)
 
 # What the scripts create, the script of the first version before the upgrades.
 my (%function, %table, %internal);
-for my $script (map { slurp_file($_) }
-	sort { length $a <=> length $b || $a cmp $b } glob("$tree/sql/leaderboard--*.sql"))
+my @scripts = map { scalar slurp_file($_) }
+  sort { length $a <=> length $b || $a cmp $b } glob("$tree/sql/leaderboard--*.sql");
+for my $script (@scripts)
 {
 	while ($script =~ /^(CREATE|DROP)(?: OR REPLACE)? (FUNCTION|TABLE|VIEW) \@extschema\@\.(\w+)([^;]*)/mg)
 	{
@@ -110,8 +111,7 @@ is_deeply([ $reference =~ /^\| `(leaderboard\.\w+)` \|/mg ],
 	[ sort @settings ], 'docs/reference.md has every setting, in order');
 
 # The columns of the view of statistics.
-my ($view) = slurp_file("$tree/sql/leaderboard--0.1.0--0.2.0.sql") =~
-  /VIEW \@extschema\@\.lb_stat_board AS\nSELECT ([^;]*?)\nFROM/;
+my ($view) = reverse map { /VIEW \@extschema\@\.lb_stat_board AS\nSELECT ([^;]*?)\nFROM/ } @scripts;
 my ($table) = slurp_file("$tree/docs/operations.md") =~ /^\| `board`, `source` \|.*?\n\n/ms ? $& : '';
 is_deeply([ map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table ],
 	[ $view =~ /s\.(\w+)/g ], 'docs/operations.md has every column of lb_stat_board, in order');

@@ -58,9 +58,10 @@ answers($primary, $old, 'board', 'with it');
 answers($primary, $old, 'board', 'prepared', 'EXECUTE q');
 
 # Another version of it, and none any more.
+my $version = $primary->safe_psql('postgres', q{SELECT extversion FROM pg_extension WHERE extname = 'leaderboard'});
 $primary->safe_psql('postgres', q{UPDATE pg_extension SET extversion = '0.0.9' WHERE extname = 'leaderboard'});
 answers($primary, $new, 'plain', 'another version');
-$primary->safe_psql('postgres', q{UPDATE pg_extension SET extversion = '0.2.0' WHERE extname = 'leaderboard'});
+$primary->safe_psql('postgres', "UPDATE pg_extension SET extversion = '$version' WHERE extname = 'leaderboard'");
 answers($primary, $new, 'board', 'the version again');
 $primary->safe_psql('postgres', 'DROP EXTENSION leaderboard CASCADE; INSERT INTO player_scores VALUES (1001, 777)');
 answers($primary, $old, 'plain', 'dropped, prepared', 'EXECUTE q');
