@@ -24,6 +24,7 @@
 #include "reads/histogram.h"
 #include "reads/json.h"
 #include "reads/rows.h"
+#include "reads/tier.h"
 #include "reads/values.h"
 
 #define MEMBER(arg) \
@@ -421,3 +422,7 @@ SQL_FUNCTION(lb_count, lb_call(fcinfo, &count_function))
 SQL_FUNCTION(lb_top_json, lb_call_top_json(fcinfo, &lb_top_function))
 SQL_FUNCTION(lb_rank_json, lb_call_rank_json(fcinfo, LB_AS_JSON, &player_function, &around_function))
 SQL_FUNCTION(lb_rank_json_key, lb_call_rank_json(fcinfo, LB_AS_TEXT, &player_function, &around_function))
+
+/* What lb_player() says about shares of the board. */
+SQL_FUNCTION(lb_tier, lb_call_tier(fcinfo, LB_AS_JSON, &player_function))
+SQL_FUNCTION(lb_tier_key, lb_call_tier(fcinfo, LB_AS_TEXT, &player_function))

@@ -113,6 +113,15 @@ SELECT format('lb_rank_json{_key}(%s, %L, %s)', i, {board}, radius),
 		FROM b AS p WHERE p.m = i AND p.nth = 1)
 FROM {few_keys} AS k (i) CROSS JOIN (VALUES (0), (1), ($A % 100)) AS r (radius)$$),
 
+-- By row_number, members at better places are ahead; else those with better scores.
+('lb_tier', 'm', $$
+SELECT format('lb_tier{_key}(%s, %L, %L)', i, {board}, t),
+	lb_tier{_key}(i, {board}, t)::text,
+	(SELECT (1 + count(*) FILTER (WHERE 100 * (CASE {method} WHEN 'row_number' THEN place ELSE r END - 1) >= p * n))::text
+		FROM b CROSS JOIN unnest(t) AS u (p) WHERE m = i AND nth = 1 GROUP BY m)
+FROM {keys} AS k (i)
+	CROSS JOIN (VALUES ('{1,10,50}'::numeric[]), ('{0.7,33.3,66.67,100}'), ('{100}')) AS v (t)$$),
+
 ('lb_at', 'ms', $$
 SELECT format('lb_at{_key}(%s, %L)', p, {board}),
 	row(a.rank, a.member, a.score)::text, row({k}, m, st)::text
