@@ -136,13 +136,16 @@ SELECT lb_on_drop();
 
 --
 -- The oracle: lbt.differences() compares every read function of a board with
--- plain SQL over the table.
+-- plain SQL over the table.  And what helps to look at plans.
 --
 \getenv srcdir PG_ABS_SRCDIR
 \set oracle :srcdir '/test/lib/oracle.sql'
+\set plans :srcdir '/test/lib/plans.sql'
 \set ECHO none
 \i :oracle
+\i :plans
 \set ECHO all
+GRANT USAGE ON SCHEMA lbt TO PUBLIC;
 -- Wait until the launcher has given back the boards of a family that are empty.
 CREATE FUNCTION lbt.given_back(table_name text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
@@ -231,6 +234,90 @@ EXCEPTION WHEN OTHERS THEN
 		message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL,
 		hint = PG_EXCEPTION_HINT;
 	RETURN NEXT;
+END $$;
+
+-- The nodes that use boards in the plan of a query.
+CREATE FUNCTION lbt.nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	nodes text[] := '{}';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		nodes := nodes || substring(line FROM 'Leaderboard (\w+)');
+	END LOOP;
+	RETURN array_to_string(nodes, ', ');
+END $$;
+
+-- A plan, with more options of EXPLAIN.  Versions differ in the plan below a ranked
+-- view and in how they show numbers of rows.
+CREATE FUNCTION lbt.plan(query text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	depth integer;
+	view integer;
+	below boolean := false;
+BEGIN
+	IF options ~ 'ANALYZE' THEN
+		options := options || ', BUFFERS OFF, TIMING OFF, SUMMARY OFF';
+	END IF;
+	FOR line IN EXECUTE format('EXPLAIN (COSTS OFF%s) %s', ', ' || nullif(options, ''), query) LOOP
+		depth := length(substring(line FROM '^ *'));
+		IF line ~ 'Leaderboard Rank' THEN
+			view := depth;
+			below := false;
+		ELSIF depth <= view THEN
+			view := NULL;
+			below := false;
+		ELSIF depth > view AND line ~ '^ *->' THEN
+			below := true;
+		END IF;
+		IF NOT below THEN
+			RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
+		END IF;
+	END LOOP;
+END $$;
+
+-- The rows of a query or an EXECUTE in one of the ways of lbt.set_way(), as JSON, or its
+-- error.  Rows that are not ordered are sorted.
+CREATE FUNCTION lbt.result_by(query text, way text, ordered boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	rows text[] := '{}';
+BEGIN
+	PERFORM lbt.set_way(way);
+	IF query ~ '^EXECUTE' THEN
+		FOR r IN EXECUTE query LOOP
+			rows := rows || to_json(r)::text;
+		END LOOP;
+	ELSE
+		EXECUTE 'SELECT array_agg(to_json(q)::text) FROM (' || query || ') AS q' INTO rows;
+	END IF;
+	IF NOT ordered THEN
+		rows := lbt.sorted(rows);
+	END IF;
+	RETURN coalesce('[' || nullif(array_to_string(rows, E', \n '), '') || ']', 'no rows');
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlerrm;
+END $$;
+
+-- The same, which must be the same in all ways.  Of a long one only a hash.  A query is
+-- ordered if it ends so.
+CREATE FUNCTION lbt.result(query text, ordered boolean DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	way text;
+	plain text;
+	answer text;
+BEGIN
+	ordered := coalesce(ordered, query ~ '(ORDER BY|LIMIT|OFFSET|FETCH)[^()]*$');
+	plain := lbt.result_by(query, 'plain', ordered);
+	FOREACH way IN ARRAY '{force,eager,index}'::text[] LOOP
+		answer := lbt.result_by(query, way, ordered);
+		IF answer <> plain THEN
+			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query, answer, plain;
+		END IF;
+	END LOOP;
+	RETURN CASE WHEN length(plain) <= 300 OR plain !~ '^\[' THEN plain
+		ELSE json_array_length(plain::json) || ' rows, ' || md5(plain) END;
 END $$;
 
 -- The oracle finds what is wrong: two rows on the board are one too few.

@@ -58,7 +58,6 @@ SELECT lb_create_board('tanks', 'tanks', 'account, tank', 'score DESC');
 ALTER TABLE tanks ENABLE ROW LEVEL SECURITY;
 CREATE POLICY low ON tanks USING (account::text < '8');
 GRANT SELECT ON tanks TO regress_lb_tanks;
-GRANT USAGE ON SCHEMA lbt TO regress_lb_tanks;
 GRANT SELECT ON ALL TABLES IN SCHEMA lbt TO regress_lb_tanks;
 SET ROLE regress_lb_tanks;
 SELECT lb_count('tanks') = (SELECT count(*) FROM tanks) AS same, lb_count('tanks') < 100 AS fewer;

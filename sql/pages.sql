@@ -1,59 +1,7 @@
 --
 -- Plain SQL that the planner answers by boards: pages
 --
-
--- How a query is planned.
-CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
-END $$;
-
--- What answers a query, and nothing if no board has a part in it.
-CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	answer text := '';
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line LIKE '%Answered by:%' THEN
-			answer := answer || substring(line FROM 'Answered by: (.*)');
-		END IF;
-	END LOOP;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLERRM;
-END $$;
-
--- The result of a query, as JSON, with a setting of each kind; or its error.
-CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	answer text;
-BEGIN
-	PERFORM set_config('leaderboard.enable_planner', planner, true),
-		set_config('leaderboard.planner_child', child, true);
-	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLERRM;
-END $$;
-
--- Run a query without boards, by the index, by the child, and by the index with a
--- child that is initialized at once.  All results are the same.
-CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plain text := result(query, 'off', 'off');
-	way text;
-BEGIN
-	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
-		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
-			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
-				result(query, 'on', way), plain;
-		END IF;
-	END LOOP;
-	PERFORM set_config('leaderboard.enable_planner', 'on', true),
-		set_config('leaderboard.planner_child', 'off', true);
-	RETURN coalesce(plain, 'no rows');
-END $$;
+\pset format unaligned
 
 -- A query over player whose order leaves rows open: the columns that it sorts by are
 -- the same in all ways, and its rows are different rows of the table.
@@ -65,7 +13,7 @@ BEGIN
 	IF NOT good THEN
 		RAISE EXCEPTION '% has rows that are not in the table', query;
 	END IF;
-	RETURN four_ways(format('SELECT %s FROM (%s) q', keys, query));
+	RETURN lbt.result(format('SELECT %s FROM (%s) q', keys, query), true);
 END $$;
 
 CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
@@ -82,15 +30,15 @@ SELECT lb_wait_ready();
 ANALYZE player, country_player;
 
 -- Plans.
-SELECT plan('SELECT * FROM player ORDER BY score DESC LIMIT 20 OFFSET 9000');
-SELECT plan('SELECT id, score + 1 FROM player ORDER BY score, level FETCH FIRST 3 ROWS WITH TIES');
-SELECT plan('SELECT * FROM player WHERE (score, level) < (500, 3) ORDER BY score DESC, level DESC LIMIT 20');
-SELECT plan('SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points LIMIT 10 OFFSET 1000');
+SELECT lbt.plan('SELECT * FROM player ORDER BY score DESC LIMIT 20 OFFSET 9000');
+SELECT lbt.plan('SELECT id, score + 1 FROM player ORDER BY score, level FETCH FIRST 3 ROWS WITH TIES');
+SELECT lbt.plan('SELECT * FROM player WHERE (score, level) < (500, 3) ORDER BY score DESC, level DESC LIMIT 20');
+SELECT lbt.plan('SELECT id, points FROM country_player WHERE country = ''JP'' AND ok ORDER BY points LIMIT 10 OFFSET 1000');
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM player ORDER BY score DESC LIMIT 2 OFFSET 9000;
 EXPLAIN (FORMAT JSON, COSTS OFF) SELECT id FROM player ORDER BY score OFFSET 19990;
 
 -- What is recognized, where the query's order leaves nothing open ...
-SELECT query, answered(query), four_ways(query)
+SELECT query, lbt.answered_by(query), lbt.result(query)
 FROM unnest(ARRAY[
 	'SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 3',
 	'SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000',
@@ -139,7 +87,7 @@ FROM unnest(ARRAY[
 ]) query;
 
 -- ... and where it does: with ties, rows are the same, and in another order.
-SELECT query, answered(query), length(valid(query, keys))
+SELECT query, lbt.answered_by(query), valid(query, keys)
 FROM (VALUES
 	('SELECT * FROM player ORDER BY score DESC LIMIT 30 OFFSET 9000', 'score'),
 	('SELECT * FROM player ORDER BY score DESC, level DESC LIMIT 30 OFFSET 8990', 'score, level'),
@@ -147,7 +95,7 @@ FROM (VALUES
 	('SELECT * FROM player ORDER BY score LIMIT 2500 OFFSET 8990', 'score'),
 	('SELECT * FROM player WHERE score < 500 ORDER BY score LIMIT 30 OFFSET 1000', 'score')
 ) v (query, keys);
-SELECT query, answered(query), length(four_ways(format('SELECT count(*), sum(id), min(id), max(id) FROM (%s) q', query)))
+SELECT query, lbt.answered_by(query), lbt.result(format('SELECT count(*), sum(id), min(id), max(id) FROM (%s) q', query))
 FROM unnest(ARRAY[
 	'SELECT * FROM player ORDER BY score DESC FETCH FIRST 30 ROWS WITH TIES',
 	'SELECT * FROM player ORDER BY score FETCH FIRST 30 ROWS WITH TIES',
@@ -159,7 +107,7 @@ FROM unnest(ARRAY[
 ]) query;
 
 -- Behind an offset among rows that tie, even these can differ, but not their number.
-SELECT query, answered(query), four_ways(format('SELECT count(*), min(score), max(score), min(level) FROM (%s) q', query))
+SELECT query, lbt.answered_by(query), lbt.result(format('SELECT count(*), min(score), max(score), min(level) FROM (%s) q', query))
 FROM unnest(ARRAY[
 	'SELECT * FROM player ORDER BY score DESC OFFSET 43 FETCH FIRST 1 ROWS WITH TIES',
 	'SELECT * FROM player ORDER BY score DESC, level DESC OFFSET 9003 FETCH FIRST 1 ROWS WITH TIES',
@@ -168,7 +116,7 @@ FROM unnest(ARRAY[
 ]) query;
 
 -- What is not.
-SELECT query, answered(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT id FROM player LIMIT 3 OFFSET 9000',
 	'SELECT id FROM player ORDER BY id LIMIT 3 OFFSET 9000',
 	'SELECT id FROM player ORDER BY level DESC LIMIT 3 OFFSET 9000',
@@ -223,10 +171,10 @@ SELECT lb_wait_ready();
 ANALYZE grown;
 SET plan_cache_mode = force_generic_plan;
 PREPARE page (bigint, bigint) AS SELECT id, score FROM grown WHERE score >= 100 ORDER BY score DESC, id LIMIT $1 OFFSET $2;
-SELECT rows, skip, answered(format('EXECUTE page(%L, %L)', rows, skip)), md5(four_ways(format('SELECT id, score FROM grown WHERE score >= 100 ORDER BY score DESC, id LIMIT %L OFFSET %L', rows, skip)))
+SELECT rows, skip, lbt.answered_by(format('EXECUTE page(%L, %L)', rows, skip)), lbt.result(format('SELECT id, score FROM grown WHERE score >= 100 ORDER BY score DESC, id LIMIT %L OFFSET %L', rows, skip))
 FROM (VALUES (20, 0), (20, 9000), (1000, 9000), (10000, 0), (10000, 17900), (NULL, 0), (NULL, 17900)) v (rows, skip);
 INSERT INTO grown SELECT i, i * 7919 % 1000 FROM generate_series(20001, 60000) i;
-SELECT rows, answered(format('EXECUTE page(%s, 0)', rows)) FROM (VALUES (10000), (50000)) v (rows);
+SELECT rows, lbt.answered_by(format('EXECUTE page(%s, 0)', rows)) FROM (VALUES (10000), (50000)) v (rows);
 DEALLOCATE page;
 RESET plan_cache_mode;
 
@@ -237,9 +185,9 @@ INSERT INTO twofold SELECT i, (ARRAY['FR', 'JP'])[i % 2 + 1], i * 7919 % 1000 FR
 SELECT lb_create_board('all', 'twofold', 'id', 'score DESC'), lb_create_board('by_country', 'twofold', 'id', 'score DESC', board_column => 'country');
 SELECT lb_wait_ready();
 ANALYZE twofold;
-SELECT plan('SELECT id FROM twofold WHERE country = ''FR'' AND (score < 500 OR (score = 500 AND id > 70)) ORDER BY score DESC, id LIMIT 20');
-SELECT plan('SELECT id FROM twofold WHERE country = ''FR'' AND score < 3 ORDER BY score DESC, id LIMIT 20');
-SELECT plan('SELECT id FROM twofold WHERE country = ''FR'' ORDER BY score DESC, id LIMIT 20 OFFSET 1000');
+SELECT lbt.plan('SELECT id FROM twofold WHERE country = ''FR'' AND (score < 500 OR (score = 500 AND id > 70)) ORDER BY score DESC, id LIMIT 20');
+SELECT lbt.plan('SELECT id FROM twofold WHERE country = ''FR'' AND score < 3 ORDER BY score DESC, id LIMIT 20');
+SELECT lbt.plan('SELECT id FROM twofold WHERE country = ''FR'' ORDER BY score DESC, id LIMIT 20 OFFSET 1000');
 
 -- Keys of several columns, texts, and floating point.
 CREATE TABLE u (guild uuid, name text COLLATE "C", score float8 NOT NULL, flag boolean NOT NULL, gone int, PRIMARY KEY (flag, name, guild));
@@ -253,7 +201,7 @@ INSERT INTO tx SELECT 'name ' || i, 'title ' || i % 9, '2026-01-01'::date + i % 
 SELECT lb_create_board('tx', 'tx', 'name', 'day, title DESC');
 SELECT lb_wait_ready();
 ANALYZE u, tx;
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM u WHERE flag ORDER BY score DESC, guild, name LIMIT 2 OFFSET 1700',
 	'SELECT * FROM u WHERE flag ORDER BY score, guild DESC, name DESC LIMIT 2 OFFSET 2300',
 	'SELECT name, score FROM u WHERE NOT flag AND score < ''NaN'' ORDER BY score DESC, guild, name LIMIT 2',
@@ -272,7 +220,7 @@ INSERT INTO nullable SELECT i, nullif(i % 50, 0) FROM generate_series(1, 5000) i
 SELECT lb_create_board('nullable', 'nullable', 'id');
 SELECT lb_wait_ready();
 ANALYZE nullable;
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id, score FROM nullable ORDER BY score DESC, id LIMIT 2 OFFSET 99',
 	'SELECT id, score FROM nullable WHERE score IS NOT NULL ORDER BY score DESC, id LIMIT 2 OFFSET 99',
 	'SELECT id, score FROM nullable WHERE score > 10 ORDER BY score DESC NULLS LAST, id LIMIT 2 OFFSET 99'
@@ -315,9 +263,9 @@ FETCH 2 FROM h;
 SET LOCAL leaderboard.planner_child = force;
 FETCH 2 FROM f;
 FETCH BACKWARD ALL FROM f;
-SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+SELECT lbt.result('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
 DELETE FROM player WHERE id = 2;
-SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+SELECT lbt.result('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
 DELETE FROM player WHERE id <= 3;
 COMMIT;
 FETCH ALL FROM h;
@@ -340,8 +288,8 @@ UPDATE player SET name = 'renamed ' || name WHERE score > 990;
 UPDATE player SET name = 'again ' || name WHERE score > 990;
 UPDATE player SET score = score + 1 WHERE score = 999 AND id % 2 = 0;
 DELETE FROM player WHERE score = 998;
-SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
-SELECT four_ways('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 20');
+SELECT lbt.result('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');
+SELECT lbt.result('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 1 OFFSET 20');
 
 -- A backend remembers where it has found rows, and asks the index no more.
 CREATE TABLE moved (id int, part int, score int NOT NULL, pad text, PRIMARY KEY (id, part)) WITH (autovacuum_enabled = off);
@@ -350,7 +298,7 @@ SELECT lb_create_board('moved', 'moved', 'id', 'score DESC', board_column => 'pa
 SELECT lb_wait_ready();
 ANALYZE moved;
 CREATE FUNCTION page_of(p int) RETURNS text LANGUAGE sql AS $$
-	SELECT four_ways(format('SELECT id, part, score, right(pad, 1) AS pad FROM moved WHERE part = %s ORDER BY score DESC, id LIMIT 3 OFFSET 1000', p)) $$;
+	SELECT lbt.result(format('SELECT id, part, score, right(pad, 1) AS pad FROM moved WHERE part = %s ORDER BY score DESC, id LIMIT 3 OFFSET 1000', p)) $$;
 BEGIN;
 SELECT id FROM moved WHERE part = 1 ORDER BY score DESC LIMIT 3 OFFSET 1000;
 SELECT idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'moved';
@@ -378,10 +326,10 @@ SELECT page_of(1), page_of(2);
 DELETE FROM moved WHERE pad = 'end';
 VACUUM moved;
 INSERT INTO moved SELECT i, 1, 9000, 'top' FROM generate_series(1998, 2000) i;
-SELECT four_ways('SELECT id, pad FROM moved WHERE part = 1 ORDER BY score DESC, id LIMIT 4');
-SELECT four_ways('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
+SELECT lbt.result('SELECT id, pad FROM moved WHERE part = 1 ORDER BY score DESC, id LIMIT 4');
+SELECT lbt.result('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
 VACUUM FULL moved;
-SELECT four_ways('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
+SELECT lbt.result('SELECT id, pad FROM moved WHERE part = 2 ORDER BY score, id DESC LIMIT 3');
 TRUNCATE moved;
 INSERT INTO moved SELECT i, p, i, 'last' FROM generate_series(1, 2009) i, generate_series(1, 2) p;
 SELECT page_of(1), page_of(2);
@@ -402,16 +350,16 @@ CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM player WHERE score 
 GRANT SELECT ON best, barrier TO lb_page_reader;
 GRANT SELECT (id, score) ON player TO lb_page_reader;
 SET ROLE lb_page_reader;
-SELECT answered('SELECT * FROM best'), four_ways('SELECT * FROM best');
-SELECT answered('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 9000');
-SELECT answered('SELECT id, name FROM player ORDER BY score LIMIT 2 OFFSET 9000');
-SELECT answered('SELECT id, name FROM barrier ORDER BY score LIMIT 2 OFFSET 5000');
+SELECT lbt.answered_by('SELECT * FROM best'), lbt.result('SELECT * FROM best');
+SELECT lbt.answered_by('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 9000');
+SELECT lbt.answered_by('SELECT id, name FROM player ORDER BY score LIMIT 2 OFFSET 9000');
+SELECT lbt.answered_by('SELECT id, name FROM barrier ORDER BY score LIMIT 2 OFFSET 5000');
 RESET ROLE;
 ALTER TABLE player ENABLE ROW LEVEL SECURITY;
 CREATE POLICY low ON player USING (score < 600);
 SELECT lb_wait_ready();
 SET ROLE lb_page_reader;
-SELECT answered('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 5000'), four_ways('SELECT score FROM player ORDER BY score DESC LIMIT 2 OFFSET 5000');
+SELECT lbt.answered_by('SELECT id FROM player ORDER BY score LIMIT 2 OFFSET 5000'), lbt.result('SELECT score FROM player ORDER BY score DESC LIMIT 2 OFFSET 5000');
 RESET ROLE;
 ALTER TABLE player DISABLE ROW LEVEL SECURITY;
 DROP POLICY low ON player;
@@ -432,9 +380,9 @@ BEGIN
 				CASE WHEN i % 5 = 0 THEN split_part(keys, ', id', 1) ELSE keys END,
 				floor(random() * random() * 15000), CASE WHEN i % 5 = 0 THEN 'FETCH FIRST ' || i || ' ROWS WITH TIES' ELSE 'LIMIT ' || i END);
 			IF i % 5 = 0 THEN
-				PERFORM four_ways(format('SELECT count(*), min(score), max(score) FROM (%s) q', q));
+				PERFORM lbt.result(format('SELECT count(*), min(score), max(score) FROM (%s) q', q));
 			ELSE
-				PERFORM four_ways(q);
+				PERFORM lbt.result(q);
 			END IF;
 		END LOOP;
 	END LOOP;
@@ -452,12 +400,12 @@ BEGIN
 			'score < %1$s OR (score = %1$s AND level < %2$s) OR (score = %1$s AND level = %2$s AND id >= %3$s)',
 			'score <= %1$s AND (score < %1$s OR level <= %2$s)'])[k.form + 1];
 		q := format('SELECT id, score FROM player WHERE ' || q || ' ORDER BY score DESC, level DESC, id LIMIT 5', k.score, k.level, k.id);
-		PERFORM four_ways(q);
+		PERFORM lbt.result(q);
 
 		-- The other way round.
 		q := translate(q, '<>', '><');
 		q := replace(replace(q, 'DESC', 'ASC'), ', id LIMIT', ', id DESC LIMIT');
-		PERFORM four_ways(q);
+		PERFORM lbt.result(q);
 		n := n + 1;
 	END LOOP;
 	RAISE NOTICE '% keys', n;
@@ -470,15 +418,15 @@ INSERT INTO parted SELECT i, i % 30, 1 FROM generate_series(1, 5000) i;
 SELECT lb_create_board('season', 'parted', 'id', 'score DESC', board_column => 'season');
 SELECT lb_wait_ready();
 ANALYZE parted;
-SELECT answered('SELECT id FROM parted WHERE season = 1 ORDER BY score DESC LIMIT 2 OFFSET 2000');
+SELECT lbt.answered_by('SELECT id FROM parted WHERE season = 1 ORDER BY score DESC LIMIT 2 OFFSET 2000');
 
 -- Parallel plans, and another isolation level.
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-SELECT four_ways('SELECT p.id, q.name FROM (SELECT id, guild FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000) p JOIN player q ON q.id = p.id ORDER BY 1');
+SELECT lbt.result('SELECT p.id, q.name FROM (SELECT id, guild FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 9000) p JOIN player q ON q.id = p.id ORDER BY 1');
 RESET ALL;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT answered('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000'),
-	four_ways('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000');
+SELECT lbt.answered_by('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000'),
+	lbt.result('SELECT id FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 9000');
 COMMIT;
 
 SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
@@ -487,4 +435,4 @@ DROP TABLE player, country_player, grown, twofold, u, tx, nullable, parted, move
 DROP OWNED BY lb_page_reader;
 DROP ROLE lb_page_reader;
 DROP FUNCTION page_of;
-DROP FUNCTION plan, answered, result, four_ways, valid;
+DROP FUNCTION valid;

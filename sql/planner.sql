@@ -1,69 +1,7 @@
 --
 -- Plain SQL that the planner answers by boards: aggregates
 --
-
--- How a query is planned.
-CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
-END $$;
-
--- The same after it has run.  Versions differ in how they show numbers of rows.
-CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
-	END LOOP;
-END $$;
-
--- The result of a query, as JSON, with a setting of each kind; or its error.
-CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	answer text;
-BEGIN
-	PERFORM set_config('leaderboard.enable_planner', planner, true),
-		set_config('leaderboard.planner_child', child, true);
-	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLERRM;
-END $$;
-
--- The four ways to run a query: without boards, by the index, by the child, and by
--- the index with a child that is initialized at once.
-CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plain text := result(query, 'off', 'off');
-	way text;
-BEGIN
-	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
-		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
-			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
-				result(query, 'on', way), plain;
-		END IF;
-	END LOOP;
-	PERFORM set_config('leaderboard.enable_planner', 'on', true),
-		set_config('leaderboard.planner_child', 'off', true);
-	RETURN plain;
-END $$;
-
--- What answers a query.
-CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	answer text := '';
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line LIKE '%Answered by:%' THEN
-			answer := answer || substring(line FROM 'Answered by: (.*)');
-		END IF;
-	END LOOP;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN 'error';
-END $$;
+\pset format unaligned
 
 -- What EXPLAIN says of boards in a format.
 CREATE FUNCTION explained(format text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -94,11 +32,11 @@ SELECT lb_wait_ready();
 ANALYZE player, country_player, speed;
 
 -- Plans.
-SELECT plan('SELECT count(*) FROM player');
-SELECT plan('SELECT count(*) + 1 AS rank FROM player WHERE 50 < score');
-SELECT plan('SELECT max(score), min(score), count(score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
-SELECT plan('SELECT id, (SELECT count(*) + 1 FROM player WHERE score > p.score) FROM player p WHERE id = 5');
-SELECT plan('SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5');
+SELECT lbt.plan('SELECT count(*) FROM player');
+SELECT lbt.plan('SELECT count(*) + 1 AS rank FROM player WHERE 50 < score');
+SELECT lbt.plan('SELECT max(score), min(score), count(score) FROM player WHERE score BETWEEN 10 AND 20.5 HAVING count(*) > 1');
+SELECT lbt.plan('SELECT id, (SELECT count(*) + 1 FROM player WHERE score > p.score) FROM player p WHERE id = 5');
+SELECT lbt.plan('SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5');
 EXPLAIN (VERBOSE, COSTS OFF) SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM player;
 SELECT format, explained(format, 'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points >= 5')
 FROM unnest('{text,json,xml,yaml}'::text[]) format;
@@ -106,7 +44,7 @@ SELECT explained('json', 'SELECT count(*) FROM player WHERE (score, level) > (50
 SELECT explained('json', 'SELECT id FROM player WHERE id < 0 AND score > (SELECT count(*) FROM player q WHERE q.score > player.score)');
 
 -- What is recognized, and what it returns.
-SELECT query, answered(query), four_ways(query)
+SELECT query, lbt.answered_by(query), lbt.result(query)
 FROM unnest(ARRAY[
 	'SELECT count(*) FROM player',
 	'SELECT count(1) FROM player',
@@ -173,7 +111,7 @@ CREATE FUNCTION to_text(int) RETURNS text LANGUAGE sql AS 'SELECT $1::text';
 CREATE AGGREGATE last_text(int) (sfunc = int4larger, stype = int, finalfunc = to_text, sortop = '>');
 CREATE AGGREGATE at_least_77(int) (sfunc = int4larger, stype = int, sortop = '>', initcond = '77');
 SELECT last_text(score), at_least_77(score) FROM player WHERE score > 5000;
-SELECT query, answered(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM player WHERE guild = 1',
 	'SELECT count(guild) FROM player',
 	'SELECT count(ctid), count(tableoid) FROM player',
@@ -222,7 +160,7 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM country_player WHERE country = ''FR'' AND ok AND points > 3::float8',
 	'SELECT count(*) FROM speed',
 	'SELECT rank(3) WITHIN GROUP (ORDER BY seconds) FROM speed'
-]) query WHERE answered(query) <> '';
+]) query WHERE lbt.nodes(query) <> '';
 
 -- Keys of other types: -0 is equal to 0, and only the query knows which it is.
 CREATE TABLE u (id uuid PRIMARY KEY, score float4 NOT NULL, at timestamptz NOT NULL, flag boolean NOT NULL);
@@ -234,7 +172,7 @@ INSERT INTO tx SELECT 'name ' || i, '2026-01-01'::date + i % 30, i % 4 FROM gene
 SELECT lb_create_board('tx', 'tx', 'name', 'score DESC, lvl DESC');
 SELECT lb_wait_ready();
 ANALYZE u, tx;
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT count(*), max(score), min(score) FROM u WHERE flag AND score > 1.5',
 	'SELECT count(*), max(score) FROM u WHERE NOT flag AND (score, at, id) > (3, ''2026-01-02'', ''80000000-0000-0000-0000-000000000000'')',
 	'SELECT count(*), max(score) FROM u WHERE flag = false AND score = 3::float8 AND at = ''2026-01-02'' AND id > ''80000000-0000-0000-0000-000000000000''',
@@ -252,15 +190,15 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 INSERT INTO tx VALUES ('x', 'infinity', 1), ('y', '-infinity', 2);
 BEGIN;
 INSERT INTO tx VALUES ('z', '2027-01-01', 1);
-SELECT answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT count(*), max(score), min(score), count(DISTINCT score) FROM tx',
 	'SELECT count(*), percentile_disc(0.99) WITHIN GROUP (ORDER BY score) FROM tx WHERE score > ''2026-01-10'' AND score < ''infinity'''
 ]) query;
 ROLLBACK;
 
 -- An error is the ordinary plan's.
-SELECT four_ways('SELECT percentile_disc(2) WITHIN GROUP (ORDER BY score) FROM player');
-SELECT four_ways('SELECT count(1 ORDER BY 1 / (score - 5)) FROM player');
+SELECT lbt.result('SELECT percentile_disc(2) WITHIN GROUP (ORDER BY score) FROM player');
+SELECT lbt.result('SELECT count(1 ORDER BY 1 / (score - 5)) FROM player');
 
 -- Random quals: operands of many types, at the ends, between and beyond scores.
 DO $$
@@ -274,14 +212,14 @@ DECLARE
 BEGIN
 	FOREACH operand IN ARRAY operands LOOP
 		FOREACH op IN ARRAY operators LOOP
-			PERFORM four_ways(format('SELECT %s FROM player WHERE score %s %s', aggs, op, operand));
+			PERFORM lbt.result(format('SELECT %s FROM player WHERE score %s %s', aggs, op, operand));
 			FOREACH other IN ARRAY '{score > 30,score <= 60.0,"(score, level) < (50, 2)",score = 50,score = 7.0}'::text[] LOOP
-				PERFORM four_ways(format('SELECT count(*), max(score), rank(%3$s) WITHIN GROUP (ORDER BY score), cume_dist(%3$s) WITHIN GROUP (ORDER BY score DESC) FROM player WHERE score %1$s %3$s AND %2$s', op, other, operand));
-				PERFORM four_ways(format('SELECT count(*) FILTER (WHERE score %1$s %3$s), count(*) FILTER (WHERE %2$s AND score %1$s %3$s), max(score) FROM player WHERE %2$s', op, other, operand));
+				PERFORM lbt.result(format('SELECT count(*), max(score), rank(%3$s) WITHIN GROUP (ORDER BY score), cume_dist(%3$s) WITHIN GROUP (ORDER BY score DESC) FROM player WHERE score %1$s %3$s AND %2$s', op, other, operand));
+				PERFORM lbt.result(format('SELECT count(*) FILTER (WHERE score %1$s %3$s), count(*) FILTER (WHERE %2$s AND score %1$s %3$s), max(score) FROM player WHERE %2$s', op, other, operand));
 			END LOOP;
-			PERFORM four_ways(format('SELECT count(*), min(score) FROM player WHERE score = 50 AND level %s %s', op, operand));
-			PERFORM four_ways(format('SELECT count(*), min(seconds), max(seconds), count(DISTINCT seconds) FROM speed WHERE seconds %s %s AND seconds %s 1.3333', op, operand, op));
-			PERFORM four_ways(format('SELECT count(*), min(points), dense_rank(%2$s) WITHIN GROUP (ORDER BY points) FROM country_player WHERE country = ''JP'' AND ok AND points %1$s %2$s', op, operand));
+			PERFORM lbt.result(format('SELECT count(*), min(score) FROM player WHERE score = 50 AND level %s %s', op, operand));
+			PERFORM lbt.result(format('SELECT count(*), min(seconds), max(seconds), count(DISTINCT seconds) FROM speed WHERE seconds %s %s AND seconds %s 1.3333', op, operand, op));
+			PERFORM lbt.result(format('SELECT count(*), min(points), dense_rank(%2$s) WITHIN GROUP (ORDER BY points) FROM country_player WHERE country = ''JP'' AND ok AND points %1$s %2$s', op, operand));
 		END LOOP;
 	END LOOP;
 END $$;
@@ -292,11 +230,11 @@ INSERT INTO large SELECT i, 9007199254740992 + i FROM generate_series(-10, 10) i
 	UNION ALL SELECT 100, -9223372036854775808 UNION ALL SELECT 101, 9223372036854775807;
 SELECT lb_create_board('large', 'large', 'id', 'score DESC');
 SELECT lb_wait_ready();
-SELECT o, x, answered(q), four_ways(q)
+SELECT o, x, lbt.answered_by(q), lbt.result(q)
 FROM unnest('{<,=,>}'::text[]) o, unnest('{9007199254740992,9007199254740996,9223372036854775807,-9223372036854775808,Infinity}'::text[]) x,
 	format('SELECT count(*) FROM large WHERE score %s ''%s''::float8', o, x) q;
 
-SELECT answered(q), four_ways(q) FROM unnest(ARRAY[
+SELECT lbt.answered_by(q), lbt.result(q) FROM unnest(ARRAY[
 	'SELECT dense_rank(''NaN''::float8) WITHIN GROUP (ORDER BY score), count(DISTINCT score) FROM large',
 	'SELECT rank(9007199254740992::float8) WITHIN GROUP (ORDER BY score), cume_dist(9007199254740992::float8) WITHIN GROUP (ORDER BY score DESC) FROM large',
 	'SELECT dense_rank(50.5::float8) WITHIN GROUP (ORDER BY score) FROM player'
@@ -308,8 +246,8 @@ INSERT INTO posix SELECT i, 'a', i FROM generate_series(1, 300) i;
 SELECT lb_create_board('posix', 'posix', 'id', 'points', board_column => 'kind');
 SELECT lb_wait_ready();
 ANALYZE posix;
-SELECT four_ways('SELECT (SELECT count(*) FROM posix WHERE kind = c) FROM (VALUES (''a'' COLLATE "C")) v (c)');
-SELECT answered(q), four_ways(q) FROM (VALUES ('SELECT (SELECT count(*) FROM posix WHERE kind = c COLLATE "POSIX") FROM (VALUES (''a'')) v (c)')) v (q);
+SELECT lbt.result('SELECT (SELECT count(*) FROM posix WHERE kind = c) FROM (VALUES (''a'' COLLATE "C")) v (c)');
+SELECT lbt.answered_by(q), lbt.result(q) FROM (VALUES ('SELECT (SELECT count(*) FROM posix WHERE kind = c COLLATE "POSIX") FROM (VALUES (''a'')) v (c)')) v (q);
 
 -- A select list with a function that returns a set, above max() by an index.
 CREATE TABLE series (id int PRIMARY KEY);
@@ -317,18 +255,18 @@ INSERT INTO series SELECT generate_series(1, 3000);
 SELECT lb_create_board('series', 'series', 'id', 'id');
 SELECT lb_wait_ready();
 ANALYZE series;
-SELECT answered(q), four_ways(q) FROM (VALUES ('SELECT max(id), generate_series(1, 3) AS g FROM series ORDER BY g DESC')) v (q);
+SELECT lbt.answered_by(q), lbt.result(q) FROM (VALUES ('SELECT max(id), generate_series(1, 3) AS g FROM series ORDER BY g DESC')) v (q);
 
 -- Own changes, before and after they are captured; a cursor's snapshot.
 BEGIN;
 UPDATE player SET score = score + 1000 WHERE id <= 3;
-SELECT four_ways('SELECT count(*), max(score) FROM player WHERE score > 500');
+SELECT lbt.result('SELECT count(*), max(score) FROM player WHERE score > 500');
 DECLARE c SCROLL CURSOR FOR SELECT count(*), max(score) FROM player WHERE score > 500;
 DELETE FROM player WHERE id = 1;
 FETCH c;
 FETCH c;
 FETCH BACKWARD c;
-SELECT four_ways('SELECT count(*), max(score) FROM player WHERE score > 500');
+SELECT lbt.result('SELECT count(*), max(score) FROM player WHERE score > 500');
 ROLLBACK;
 BEGIN;
 DECLARE h CURSOR WITH HOLD FOR SELECT count(*) FROM player WHERE score > 50;
@@ -346,7 +284,7 @@ UPDATE player SET score = score WHERE score = (SELECT max(score) FROM player) RE
 -- Plans that are kept follow boards that come and go.
 PREPARE above(int) AS SELECT count(*) FROM player WHERE score > $1;
 SET plan_cache_mode = force_generic_plan;
-SELECT analyzed('EXECUTE above(50)');
+SELECT lbt.plan('EXECUTE above(50)', 'ANALYZE');
 EXECUTE above(50);
 BEGIN;
 SELECT lb_drop_board('global');
@@ -361,10 +299,10 @@ ALTER TABLE player ALTER level SET NOT NULL;
 SELECT lb_wait_ready();
 EXPLAIN (COSTS OFF) EXECUTE above(50);
 SET leaderboard.enable_planner = off;
-SELECT analyzed('EXECUTE above(50)');
+SELECT lbt.plan('EXECUTE above(50)', 'ANALYZE');
 RESET leaderboard.enable_planner;
 SET leaderboard.enable_index = off;
-SELECT analyzed('EXECUTE above(50)');
+SELECT lbt.plan('EXECUTE above(50)', 'ANALYZE');
 RESET leaderboard.enable_index;
 RESET plan_cache_mode;
 DEALLOCATE above;
@@ -382,17 +320,17 @@ SELECT lb_wait_ready();
 SELECT lb_stat_reset();
 BEGIN;
 SET LOCAL leaderboard.enable_index = off;
-SELECT answered('SELECT count(*) FROM player WHERE score > 50');
+SELECT lbt.answered_by('SELECT count(*) FROM player WHERE score > 50');
 ROLLBACK;
 BEGIN;
 UPDATE player p SET score = (SELECT count(*) FROM player WHERE score > p.score) WHERE id <= 3;
 ROLLBACK;
 BEGIN;
 SELECT lb_create_board('again', 'large', 'id', 'id');
-SELECT answered('SELECT count(*) FROM large WHERE id > 5');
+SELECT lbt.answered_by('SELECT count(*) FROM large WHERE id > 5');
 ROLLBACK;
-SELECT answered('SELECT max(score) FROM u WHERE flag AND score <= 0');
-SELECT answered('SELECT count(*) FROM country_player WHERE ok AND country = ' || quote_literal(repeat('x', 2000)));
+SELECT lbt.answered_by('SELECT max(score) FROM u WHERE flag AND score <= 0');
+SELECT lbt.answered_by('SELECT count(*) FROM country_player WHERE ok AND country = ' || quote_literal(repeat('x', 2000)));
 SELECT count(*) FROM player WHERE score > 50;
 SELECT board, index_reads, query_reads, planned_reads, planned_queries, planned_disabled, planned_snapshot,
 	planned_building, planned_offline, planned_trigger, planned_own_changes, planned_unsettled, planned_limit
@@ -412,26 +350,26 @@ GRANT SELECT (score) ON player TO lb_reader;
 GRANT USAGE ON SCHEMA public TO lb_reader;
 SET ROLE lb_reader;
 SELECT * FROM above_50;
-SELECT answered('SELECT * FROM above_50'), answered('SELECT count(*) FROM player WHERE score > 3'),
-	answered('SELECT count(*) FROM barrier WHERE score < 60');
+SELECT lbt.answered_by('SELECT * FROM above_50'), lbt.answered_by('SELECT count(*) FROM player WHERE score > 3'),
+	lbt.answered_by('SELECT count(*) FROM barrier WHERE score < 60');
 SELECT count(id) FROM player;
 RESET ROLE;
 BEGIN;
 REVOKE EXECUTE ON FUNCTION count() FROM PUBLIC;
 SET LOCAL ROLE lb_reader;
-SELECT four_ways('SELECT count(*) FROM player WHERE score > 3');
+SELECT lbt.result('SELECT count(*) FROM player WHERE score > 3');
 ROLLBACK;
 BEGIN;
 REVOKE EXECUTE ON FUNCTION int4gt(int, int) FROM PUBLIC;
 SET LOCAL ROLE lb_reader;
-SELECT four_ways('SELECT count(*) FROM player WHERE score > 3'), four_ways('SELECT count(*) FROM player WHERE score < 3');
+SELECT lbt.result('SELECT count(*) FROM player WHERE score > 3'), lbt.result('SELECT count(*) FROM player WHERE score < 3');
 ROLLBACK;
 ALTER TABLE player ENABLE ROW LEVEL SECURITY;
 CREATE POLICY low ON player USING (score < 60);
 SELECT lb_wait_ready();
 SET ROLE lb_reader;
-SELECT answered('SELECT count(*) FROM player WHERE score > 50'), four_ways('SELECT count(*) FROM player WHERE score > 50');
-SELECT answered('SELECT * FROM above_50'), four_ways('SELECT * FROM above_50');
+SELECT lbt.answered_by('SELECT count(*) FROM player WHERE score > 50'), lbt.result('SELECT count(*) FROM player WHERE score > 50');
+SELECT lbt.answered_by('SELECT * FROM above_50'), lbt.result('SELECT * FROM above_50');
 RESET ROLE;
 ALTER TABLE player DISABLE ROW LEVEL SECURITY;
 DROP POLICY low ON player;
@@ -445,7 +383,7 @@ ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
 INSERT INTO parted SELECT i, i % 30, i % 2 + 1 FROM generate_series(1, 100) i;
 SELECT lb_create_board('season', 'parted', 'id', 'score DESC', board_column => 'season');
 SELECT lb_wait_ready();
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM parted WHERE season = 1 AND score > 10',
 	'SELECT count(*), max(score) FROM parted WHERE season = 2::bigint AND score > 10',
 	'SELECT count(*) FROM parted WHERE season = 99999999999 AND score > 10',
@@ -456,17 +394,17 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 ]) query;
 CREATE TABLE player_child () INHERITS (player);
 SELECT lb_wait_ready();
-SELECT answered('SELECT count(*) FROM player WHERE score > 50'), answered('SELECT count(*) FROM ONLY player WHERE score > 50');
+SELECT lbt.answered_by('SELECT count(*) FROM player WHERE score > 50'), lbt.answered_by('SELECT count(*) FROM ONLY player WHERE score > 50');
 DROP TABLE player_child;
 VACUUM ANALYZE player;
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-SELECT four_ways('SELECT id, (SELECT count(*) FROM player WHERE score > p.score) FROM player p WHERE level = 1 ORDER BY id LIMIT 3');
+SELECT lbt.result('SELECT id, (SELECT count(*) FROM player WHERE score > p.score) FROM player p WHERE level = 1 ORDER BY id LIMIT 3');
 EXPLAIN (COSTS OFF) SELECT count(*) FROM player WHERE score > 50;
 RESET ALL;
 
 -- A database's other session sees what it has always seen: repeatable read.
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT four_ways('SELECT count(*) FROM player WHERE score > 50');
+SELECT lbt.result('SELECT count(*) FROM player WHERE score > 50');
 COMMIT;
 
 SELECT * FROM lb_verify();
@@ -474,4 +412,4 @@ DROP TABLE player, country_player, speed, large, posix, series, parted, u, tx CA
 DROP OWNED BY lb_reader;
 DROP ROLE lb_reader;
 DROP AGGREGATE last_text(int), at_least_77(int);
-DROP FUNCTION to_text, plan, analyzed, result, four_ways, answered, explained;
+DROP FUNCTION to_text, explained;

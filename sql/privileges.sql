@@ -9,7 +9,6 @@ CREATE ROLE regress_lb_reader;
 CREATE ROLE regress_lb_owner;
 CREATE ROLE regress_lb_monitor IN ROLE pg_monitor;
 CREATE ROLE regress_lb_bypass BYPASSRLS;
-GRANT USAGE ON SCHEMA lbt TO PUBLIC;
 GRANT CREATE ON SCHEMA public TO regress_lb_owner;
 -- Names are given by whom the owner of the database has authorised.
 CREATE FUNCTION lbt.creators() RETURNS TABLE (function text, state text, message text) LANGUAGE sql AS $$
@@ -568,7 +567,6 @@ DROP SCHEMA hidden;
 
 DROP FUNCTION lbt.asked, lbt.asked_both, lbt.results, lbt.creators;
 REVOKE EXECUTE ON FUNCTION lb_create_board, lb_create_tables FROM regress_lb_owner, regress_lb_reader;
-REVOKE USAGE ON SCHEMA lbt FROM PUBLIC;
 DROP TABLE t, f;
 REVOKE CREATE ON SCHEMA public FROM regress_lb_owner;
 DROP ROLE regress_lb_reader, regress_lb_owner, regress_lb_monitor, regress_lb_bypass;

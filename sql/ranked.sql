@@ -3,94 +3,6 @@
 --
 \pset format unaligned
 
--- How a query is planned, without the other plan of the node.
-CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		EXIT WHEN line ~ '->  (Subquery Scan|WindowAgg|Sort)';
-		RETURN NEXT line;
-	END LOOP;
-END $$;
-
--- The result of a query, as JSON, with a setting of each kind; or its error.
-CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	answer text;
-BEGIN
-	PERFORM set_config('leaderboard.enable_planner', planner, true),
-		set_config('leaderboard.planner_child', child, true);
-	IF query ~ '(LIMIT|FIRST)' THEN
-		EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
-	ELSE
-		EXECUTE 'SELECT json_agg(q ORDER BY q::text)::text FROM (' || query || ') q' INTO answer;
-	END IF;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLERRM;
-END $$;
-
--- The four ways to run a query: without boards, by the index, by the child, and by
--- the index with a child that is initialized at once.  Long results are shown by a hash.
-CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plain text := result(query, 'off', 'off');
-	way text;
-BEGIN
-	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
-		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
-			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
-				result(query, 'on', way), plain;
-		END IF;
-	END LOOP;
-	PERFORM set_config('leaderboard.enable_planner', 'on', true),
-		set_config('leaderboard.planner_child', 'off', true);
-	RETURN CASE WHEN length(plain) > 200 THEN json_array_length(plain::json) || ' rows, ' || md5(plain) ELSE plain END;
-END $$;
-
--- What answers the nodes of this kind in a query.
-CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	node text;
-	answer text := '';
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		node := coalesce(substring(line FROM 'Leaderboard ([A-Z][a-z]+)'), node);
-		IF line LIKE '%Answered by:%' AND node = 'Rank' THEN
-			answer := concat_ws(', ', nullif(answer, ''), substring(line FROM 'Answered by: (.*)'));
-		END IF;
-	END LOOP;
-	RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-	RETURN 'error';
-END $$;
-
--- A plan, after it has run.  Versions differ in how they show numbers of rows.
-CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		EXIT WHEN line ~ '->  (Subquery Scan|WindowAgg|Sort)';
-		RETURN NEXT regexp_replace(line, ' \(actual rows=[^)]*\)', ' (executed)');
-	END LOOP;
-END $$;
-
--- Whether a plan has such a node.
-CREATE FUNCTION uses(query text) RETURNS bool LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		IF line LIKE '%Leaderboard Rank%' THEN
-			RETURN true;
-		END IF;
-	END LOOP;
-	RETURN false;
-END $$;
-
 CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
 	name text, guild int);
 INSERT INTO player SELECT i, i * 7 % 100, i % 5, 'player ' || i, nullif(i % 3, 0)
@@ -142,23 +54,23 @@ CREATE VIEW club_ranked AS
 	FROM club_with_points c;
 
 -- Plans.
-SELECT plan('SELECT * FROM ranked WHERE id = 7');
-SELECT plan('SELECT rank, name FROM ranked WHERE id = ANY(''{7,8}'') AND rank < 100');
-SELECT plan('SELECT r.name, r.rank FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1');
-SELECT plan('SELECT * FROM country_ranked WHERE id = 7');
-SELECT plan('SELECT * FROM country_ranked WHERE country = ''FR'' AND id = 7');
-SELECT plan('SELECT * FROM ranked WHERE place BETWEEN 91 AND 100');
-SELECT plan('SELECT * FROM ranked WHERE rank <= 10');
-SELECT plan('SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 10');
-SELECT plan('SELECT name, rank FROM ranked ORDER BY place DESC LIMIT 10');
-SELECT plan('SELECT * FROM event_ranked WHERE event = ''event 1'' AND player_id = 7');
-SELECT plan('SELECT * FROM event_ranked WHERE player_id = 7');
-SELECT plan('SELECT * FROM club_ranked WHERE region = ''region 1'' AND name = ''club 1''');
+SELECT lbt.plan('SELECT * FROM ranked WHERE id = 7');
+SELECT lbt.plan('SELECT rank, name FROM ranked WHERE id = ANY(''{7,8}'') AND rank < 100');
+SELECT lbt.plan('SELECT r.name, r.rank FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1');
+SELECT lbt.plan('SELECT * FROM country_ranked WHERE id = 7');
+SELECT lbt.plan('SELECT * FROM country_ranked WHERE country = ''FR'' AND id = 7');
+SELECT lbt.plan('SELECT * FROM ranked WHERE place BETWEEN 91 AND 100');
+SELECT lbt.plan('SELECT * FROM ranked WHERE rank <= 10');
+SELECT lbt.plan('SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 10');
+SELECT lbt.plan('SELECT name, rank FROM ranked ORDER BY place DESC LIMIT 10');
+SELECT lbt.plan('SELECT * FROM event_ranked WHERE event = ''event 1'' AND player_id = 7');
+SELECT lbt.plan('SELECT * FROM event_ranked WHERE player_id = 7');
+SELECT lbt.plan('SELECT * FROM club_ranked WHERE region = ''region 1'' AND name = ''club 1''');
 EXPLAIN (COSTS OFF, FORMAT YAML) SELECT rank FROM ranked WHERE id = 7;
-SELECT analyzed('SELECT name || rank AS x FROM ranked WHERE id IN (7, 8) AND rank > 2200');
+SELECT lbt.plan('SELECT name || rank AS x FROM ranked WHERE id IN (7, 8) AND rank > 2200', 'ANALYZE, VERBOSE');
 
 -- By a member, or by other columns of a unique index.
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE id = 7',
 	'SELECT rank, name FROM ranked WHERE 7 = id',
 	'SELECT rank, name FROM ranked WHERE id = 7::smallint',
@@ -206,7 +118,7 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 
 -- Joins.
 SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off;
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
 	'SELECT f.a, r.* FROM friend f LEFT JOIN ranked r ON r.id = f.b WHERE f.a = 1',
 	'SELECT f.b, r.rank FROM friend f JOIN ranked r ON r.id = f.b AND r.rank > 1000 WHERE f.a = 1',
@@ -238,7 +150,7 @@ INSERT INTO circle SELECT i % 3, ARRAY[i, i * 17 % 5000, NULL, i], i % 4, 'event
 FROM generate_series(1, 30) i;
 INSERT INTO circle VALUES (1, NULL, NULL, NULL, NULL);
 ANALYZE circle;
-SELECT query, loops(query, 'force'), four_ways(query) FROM unnest(ARRAY[
+SELECT query, loops(query, 'force'), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
 	'SELECT f.b, r.rank FROM friend f LEFT JOIN ranked r ON r.id = f.b AND r.rank + f.a > 2000',
 	'SELECT c.name, r.rank FROM circle c JOIN ranked r ON r.name = c.name',
@@ -254,7 +166,7 @@ SELECT query, loops(query, 'force'), four_ways(query) FROM unnest(ARRAY[
 ]) query;
 -- With parts in files
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
-SELECT query, loops(query, 'force'), four_ways(query) FROM unnest(ARRAY[
+SELECT query, loops(query, 'force'), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1',
 	'SELECT r.id, r.rank FROM circle c JOIN ranked r ON r.id = ANY (c.ids) WHERE c.a = 1'
 ]) query;
@@ -265,7 +177,7 @@ INSERT INTO member SELECT generate_series(1, 6000);
 ALTER TABLE player ADD CONSTRAINT member FOREIGN KEY (id) REFERENCES member DEFERRABLE INITIALLY DEFERRED;
 BEGIN;
 INSERT INTO player VALUES (5001, 200, 1, 'best', 1);
-SELECT query, answered(query), loops(query, 'off'), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), loops(query, 'off'), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT r.* FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1'
 ]) query;
 ROLLBACK;
@@ -274,7 +186,7 @@ DROP TABLE circle, member;
 RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_material;
 
 -- By ranks.
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE place BETWEEN 91 AND 100',
 	'SELECT * FROM ranked WHERE place = 1',
 	'SELECT * FROM ranked WHERE place = 5000',
@@ -305,7 +217,7 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 ]) query;
 
 -- In the order of ranks.
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked ORDER BY place LIMIT 5',
 	'SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 5',
 	'SELECT name, rank FROM ranked ORDER BY rank, level DESC, id LIMIT 5 OFFSET 20',
@@ -331,7 +243,7 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 
 -- The first rows behind a rank.  There is not enough memory for all that are behind it.
 SET work_mem = '64kB';
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT 3',
 	'SELECT place, name FROM ranked WHERE 500 < place ORDER BY place LIMIT 3 OFFSET 2',
 	'SELECT place, name FROM ranked WHERE place >= (SELECT 500) ORDER BY rank, level DESC, id LIMIT 3',
@@ -354,9 +266,9 @@ RESET work_mem;
 
 -- A view with an order of its own.
 CREATE VIEW ordered AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player ORDER BY name;
-SELECT query, uses(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ordered LIMIT 3',
-	'SELECT array_agg(id) FROM ordered WHERE rank < 40 /* FIRST */',
+	'SELECT array_agg(id) FROM ordered WHERE rank < 40',
 	'SELECT name, rank FROM ordered WHERE id IN (7, 8, 9) LIMIT 3',
 	'SELECT name, rank FROM ordered WHERE id IN (7, 8, 9) ORDER BY rank LIMIT 3',
 	'SELECT name, rank FROM ordered WHERE id = 7',
@@ -368,7 +280,7 @@ DROP VIEW ordered;
 SET work_mem = '64kB'; SET plan_cache_mode = force_generic_plan;
 PREPARE by_guild(int) AS SELECT count(*), sum(rank) FROM ranked WHERE guild = $1;
 PREPARE by_place(int) AS SELECT count(*), sum(rank), sum(length(name)) FROM ranked WHERE place <= $1;
-SELECT answered('EXECUTE by_place(3000)'), answered('EXECUTE by_place(30)');
+SELECT lbt.answered_by('EXECUTE by_place(3000)'), lbt.answered_by('EXECUTE by_place(30)');
 EXECUTE by_guild(1);
 EXECUTE by_place(3000);
 SET leaderboard.enable_planner = off;
@@ -378,7 +290,7 @@ RESET ALL;
 DEALLOCATE ALL;
 
 -- What is not recognized.
-SELECT query, uses(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE id > 7',
 	'SELECT * FROM ranked WHERE id = 7 OR id = 8 AND level = 3',
 	'SELECT * FROM ranked WHERE id + 0 = 7',
@@ -419,21 +331,21 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE by_id(bigint) AS SELECT rank, score, name FROM ranked WHERE id = $1;
 PREPARE by_ids(int[]) AS SELECT rank, score, name FROM ranked WHERE id = ANY($1);
 PREPARE by_ranks(bigint, int) AS SELECT rank, score, name FROM ranked WHERE place BETWEEN $1 AND $2;
-SELECT answered('EXECUTE by_id(7)'), answered('EXECUTE by_ids(''{7,8}'')'), answered('EXECUTE by_ranks(7, 10)');
+SELECT lbt.answered_by('EXECUTE by_id(7)'), lbt.answered_by('EXECUTE by_ids(''{7,8}'')'), lbt.answered_by('EXECUTE by_ranks(7, 10)');
 EXECUTE by_id(7);
 EXECUTE by_id(NULL);
 EXECUTE by_ids('{7,8}');
 EXECUTE by_ranks(7, 10);
 -- Boards go and come.
 PREPARE device(text) AS SELECT rank, rank2, place FROM device_ranked WHERE key = md5($1)::uuid;
-SELECT answered('EXECUTE device(60)');
+SELECT lbt.answered_by('EXECUTE device(60)');
 EXECUTE device(60);
 SELECT lb_drop_board('device');
-SELECT answered('EXECUTE device(60)');
+SELECT lbt.answered_by('EXECUTE device(60)');
 EXECUTE device(60);
 SELECT lb_create_board('device', 'device', 'key', 'speed DESC, seen');
 SELECT lb_wait_ready();
-SELECT answered('EXECUTE device(60)');
+SELECT lbt.answered_by('EXECUTE device(60)');
 EXECUTE device(60);
 -- A join that is planned without an index is planned again when there is one.
 SELECT lb_drop_board('device');
@@ -443,24 +355,24 @@ ANALYZE owned;
 BEGIN;
 SELECT lb_create_board('device', 'device', 'key', 'speed DESC, seen');
 PREPARE owned AS SELECT place FROM owned o JOIN device_ranked d ON d.key = o.key ORDER BY place;
-SELECT answered('EXECUTE owned');
+SELECT lbt.answered_by('EXECUTE owned');
 EXECUTE owned;
 COMMIT;
 SELECT lb_wait_ready();
-SELECT answered('EXECUTE owned');
+SELECT lbt.answered_by('EXECUTE owned');
 EXECUTE owned;
 DEALLOCATE owned;
 DROP TABLE owned;
 -- Of two boards, the one that is ready answers.
 BEGIN;
 SELECT lb_create_board('a', 'device', 'key', 'speed DESC'), lb_create_board('z', 'device', 'key', 'speed DESC');
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM (SELECT key, rank() OVER (ORDER BY speed DESC) FROM device) s WHERE key = md5(''60'')::uuid'
 ]) query;
 ROLLBACK;
 -- Pages behind rows that fit, and that do not
 SET work_mem = '128kB';
-SELECT query, uses(query), answered(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query), lbt.answered_by(query) FROM unnest(ARRAY[
 	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 100',
 	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 900'
 ]) query;
@@ -484,7 +396,7 @@ BEGIN;
 INSERT INTO player VALUES (5001, 200, 1, 'best', 1);
 DELETE FROM player WHERE id = 5;
 UPDATE player SET score = 150 WHERE id = 9;
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE id IN (5, 9, 10, 5001)',
 	'SELECT name, rank FROM ranked WHERE place <= 3',
 	'SELECT name, rank FROM ranked ORDER BY place LIMIT 3'
@@ -522,27 +434,27 @@ GRANT SELECT ON player TO lb_reader;
 ALTER TABLE player ENABLE ROW LEVEL SECURITY;
 CREATE POLICY even ON player USING (id % 2 = 0);
 SET ROLE lb_reader;
-SELECT uses('SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 8');
+SELECT lbt.nodes('SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 8');
 SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id IN (7, 8);
-SELECT uses('SELECT * FROM ranked WHERE id = 8');
+SELECT lbt.nodes('SELECT * FROM ranked WHERE id = 8');
 RESET ROLE;
 ALTER TABLE player DISABLE ROW LEVEL SECURITY;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player WHERE score < 50;
 CREATE FUNCTION leak(text) RETURNS text LANGUAGE plpgsql IMMUTABLE COST 0.0001 AS $$ BEGIN RAISE NOTICE 'leaked %', $1; RETURN $1; END $$;
-SELECT uses('SELECT * FROM barrier WHERE id = 7'), four_ways('SELECT * FROM barrier WHERE id IN (7, 8)');
+SELECT lbt.nodes('SELECT * FROM barrier WHERE id = 7'), lbt.result('SELECT * FROM barrier WHERE id IN (7, 8)');
 SELECT * FROM barrier WHERE id IN (7, 8) AND leak(name) <> '';
-SELECT uses('SELECT * FROM barrier WHERE id = 7 AND leak(name) <> '''''), uses('SELECT * FROM barrier WHERE leak(name) = ''x''');
+SELECT lbt.nodes('SELECT * FROM barrier WHERE id = 7 AND leak(name) <> '''''), lbt.nodes('SELECT * FROM barrier WHERE leak(name) = ''x''');
 
 -- A parallel plan, the setting, and isolation levels.
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
-SELECT four_ways('SELECT rank, name FROM ranked WHERE id IN (1, 2, 3)');
+SELECT lbt.result('SELECT rank, name FROM ranked WHERE id IN (1, 2, 3)');
 RESET ALL;
 SELECT lb_wait_ready();
 SET leaderboard.enable_planner = off;
-SELECT uses('SELECT * FROM ranked WHERE id = 7');
+SELECT lbt.nodes('SELECT * FROM ranked WHERE id = 7');
 RESET ALL;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT four_ways('SELECT * FROM ranked WHERE id IN (7, 8)');
+SELECT lbt.result('SELECT * FROM ranked WHERE id IN (7, 8)');
 COMMIT;
 
 SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'global';
@@ -554,4 +466,4 @@ SELECT * FROM lb_verify();
 DROP TABLE player, country_player, device, event_score, club, friend CASCADE;
 DROP OWNED BY lb_reader;
 DROP ROLE lb_reader;
-DROP FUNCTION plan, analyzed, result, four_ways, answered, loops, uses, leak;
+DROP FUNCTION loops, leak;

@@ -1,52 +1,7 @@
 --
 -- Plain SQL that the planner answers by boards: rows in a board's order
 --
-
-CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
-END $$;
-
-CREATE FUNCTION answered(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	answer text := '';
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line LIKE '%Answered by:%' THEN
-			answer := answer || substring(line FROM 'Answered by: (.*)');
-		END IF;
-	END LOOP;
-	RETURN answer;
-END $$;
-
-CREATE FUNCTION result(query text, planner text, child text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	answer text;
-BEGIN
-	PERFORM set_config('leaderboard.enable_planner', planner, true),
-		set_config('leaderboard.planner_child', child, true);
-	EXECUTE 'SELECT json_agg(q)::text FROM (' || query || ') q' INTO answer;
-	RETURN answer;
-END $$;
-
--- Run a query without boards, by the index, by the child, and by the index with a
--- child that is initialized at once.  All results are the same.
-CREATE FUNCTION four_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plain text := result(query, 'off', 'off');
-	way text;
-BEGIN
-	FOREACH way IN ARRAY '{off,force,eager}'::text[] LOOP
-		IF result(query, 'on', way) IS DISTINCT FROM plain THEN
-			RAISE EXCEPTION 'way % of % is wrong: %, not %', way, query,
-				result(query, 'on', way), plain;
-		END IF;
-	END LOOP;
-	PERFORM set_config('leaderboard.enable_planner', 'on', true),
-		set_config('leaderboard.planner_child', 'off', true);
-	RETURN coalesce(plain, 'no rows');
-END $$;
+\pset format unaligned
 
 CREATE TABLE player (id bigint PRIMARY KEY, score int NOT NULL, level smallint NOT NULL,
 	name text, guild int);
@@ -65,13 +20,13 @@ SELECT lb_wait_ready();
 ANALYZE player, account, other, whole;
 
 -- Plans.
-SELECT plan('SELECT * FROM player WHERE guild = 7 ORDER BY score DESC LIMIT 5');
-SELECT plan('SELECT p.name, a.email FROM player p JOIN account a USING (id) ORDER BY p.score LIMIT 5');
-SELECT plan('SELECT o.id FROM other o JOIN account a USING (id) WHERE country = ''JP'' AND score < 500 ORDER BY score DESC NULLS LAST, o.id LIMIT 5');
-SELECT plan('SELECT id, score FROM player UNION ALL SELECT id, score FROM whole ORDER BY score DESC LIMIT 5');
+SELECT lbt.plan('SELECT * FROM player WHERE guild = 7 ORDER BY score DESC LIMIT 5');
+SELECT lbt.plan('SELECT p.name, a.email FROM player p JOIN account a USING (id) ORDER BY p.score LIMIT 5');
+SELECT lbt.plan('SELECT o.id FROM other o JOIN account a USING (id) WHERE country = ''JP'' AND score < 500 ORDER BY score DESC NULLS LAST, o.id LIMIT 5');
+SELECT lbt.plan('SELECT id, score FROM player UNION ALL SELECT id, score FROM whole ORDER BY score DESC LIMIT 5');
 
 -- The order is complete, so there is one answer.
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 ORDER BY score, level, id DESC LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 AND score < 500 ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 20',
@@ -89,10 +44,10 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 CREATE INDEX guild_of ON player (guild) INCLUDE (id);
 VACUUM ANALYZE player;
 SET enable_sort = off;
-SELECT plan('SELECT id FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id');
+SELECT lbt.plan('SELECT id FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id');
 SET enable_bitmapscan = off; SET enable_seqscan = off;
-SELECT plan('SELECT id FROM player WHERE guild = 7 AND id % 2 = 1 ORDER BY score DESC, level DESC, id');
-SELECT answered(query), length(four_ways(query)) FROM unnest(ARRAY[
+SELECT lbt.plan('SELECT id FROM player WHERE guild = 7 AND id % 2 = 1 ORDER BY score DESC, level DESC, id');
+SELECT lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id',
 	'SELECT guild FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id',
 	'SELECT l.id FROM generate_series(1, 5) g, LATERAL (SELECT id FROM player WHERE guild = g ORDER BY score DESC, level DESC, id LIMIT 2) l'
@@ -125,8 +80,8 @@ INSERT INTO ev SELECT i, i * 7919 % 1000, i % 2 + 1 FROM generate_series(1, 2000
 SELECT lb_create_board('first', 'ev_1', 'id', 'score DESC'), lb_create_board('second', 'ev_2', 'id', 'score DESC');
 SELECT lb_wait_ready();
 ANALYZE ev;
-SELECT plan('SELECT * FROM ev ORDER BY score DESC, id LIMIT 5');
-SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
+SELECT lbt.plan('SELECT * FROM ev ORDER BY score DESC, id LIMIT 5');
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ev ORDER BY score DESC, id LIMIT 3 OFFSET 30',
 	'SELECT * FROM ev WHERE score < 500 ORDER BY score, id DESC LIMIT 3',
 	'SELECT * FROM ev WHERE season = 2 AND id % 3 = 0 ORDER BY score DESC, id LIMIT 3',
@@ -135,9 +90,9 @@ SELECT query, answered(query), four_ways(query) FROM unnest(ARRAY[
 
 -- Many batches.
 SET enable_sort = off;
-SELECT plan('SELECT id FROM whole ORDER BY score DESC, id');
-SELECT answered('SELECT id FROM whole ORDER BY score DESC, id'), md5(four_ways('SELECT id FROM whole ORDER BY score DESC, id')) = md5(result('SELECT id FROM whole ORDER BY score DESC, id', 'off', 'off')) AS same;
-SELECT answered('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'), length(four_ways('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'));
+SELECT lbt.plan('SELECT id FROM whole ORDER BY score DESC, id');
+SELECT lbt.answered_by('SELECT id FROM whole ORDER BY score DESC, id'), lbt.result('SELECT id FROM whole ORDER BY score DESC, id');
+SELECT lbt.answered_by('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'), lbt.result('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC');
 
 -- The index goes away in the middle: the child goes on, behind what was returned.
 CREATE TEMP TABLE seen (n serial, id bigint);
@@ -208,7 +163,7 @@ FETCH 1 FROM h;
 MOVE 10000 IN h;
 FETCH 1 FROM h;
 CLOSE h;
-SELECT four_ways('SELECT id, score FROM whole ORDER BY score DESC, id LIMIT 3');
+SELECT lbt.result('SELECT id, score FROM whole ORDER BY score DESC, id LIMIT 3');
 
 -- Rows that the statement itself inserts.
 BEGIN;
@@ -218,7 +173,7 @@ ROLLBACK;
 RESET enable_sort;
 
 -- What is not.
-SELECT query, answered(query) FROM unnest(ARRAY[
+SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT id FROM player WHERE guild = 7 ORDER BY level LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC FOR UPDATE LIMIT 3',
 	'SELECT id FROM player WHERE guild = 7 * (random() < 2)::int ORDER BY score DESC LIMIT 3',
@@ -232,4 +187,4 @@ SELECT query, answered(query) FROM unnest(ARRAY[
 
 SELECT * FROM lb_verify();
 DROP TABLE player, account, other, whole, seen, ev;
-DROP FUNCTION plan, answered, result, four_ways, read_on;
+DROP FUNCTION read_on;

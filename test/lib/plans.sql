@@ -1,10 +1,10 @@
 --
 -- Queries that the planner may answer by boards, run in four ways, for the random
--- client (test/client).
+-- client (test/client) and pg_regress.
 --
 -- All ways see the same rows.  A stable function runs its queries in the snapshot of
 -- the query that calls it, so lbt.four_ways() needs no other help than that.  It cannot
--- prepare or explain.  Whoever asks for that holds the snapshot or the rows still.
+-- prepare or explain.  A caller that asks for that holds the snapshot or the rows still.
 --
 
 -- A way, as settings of leaderboard.enable_planner and leaderboard.planner_child.
@@ -170,7 +170,7 @@ EXCEPTION
 END $$;
 
 CREATE FUNCTION lbt.sorted(texts text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
-	SELECT coalesce(array_agg(t ORDER BY t), '{}') FROM unnest(texts) AS t
+	SELECT coalesce(array_agg(t ORDER BY t COLLATE "C"), '{}') FROM unnest(texts) AS t
 $$;
 
 --
