@@ -32,3 +32,38 @@ AS 'MODULE_PATHNAME', 'lb_tier_key'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION @extschema@.lb_tier_key(text, text, numeric[]) IS
 'lb_tier() of a member of any type, as text';
+
+
+/* ----------------------------------------------------------------
+ *		3.4. Hiding and erasing
+ * ----------------------------------------------------------------
+ */
+
+CREATE FUNCTION @extschema@.lb_forget_player(
+	player_id bigint)
+RETURNS TABLE (relation regclass, removed bigint)
+AS 'MODULE_PATHNAME', 'lb_forget_player'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_forget_player(bigint) IS
+'removes a player from the tables of scores and from the extension''s own; returns how many rows of each';
+
+CREATE FUNCTION @extschema@.lb_forget_player_key(
+	player_id text)
+RETURNS TABLE (relation regclass, removed bigint)
+AS 'MODULE_PATHNAME', 'lb_forget_player_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
+COMMENT ON FUNCTION @extschema@.lb_forget_player_key(text) IS
+'lb_forget_player() of a player of any type, as text';
+
+
+/* ----------------------------------------------------------------
+ *		3.5. Standings
+ * ----------------------------------------------------------------
+ */
+
+/* A place stays when its member is erased. */
+ALTER TABLE @extschema@.lb_archive DROP CONSTRAINT lb_archive_pkey,
+	ADD CONSTRAINT lb_archive_member_key UNIQUE (member, board, season, owner),
+	ALTER COLUMN member DROP NOT NULL;
+COMMENT ON COLUMN @extschema@.lb_archive.member IS
+'the member, as text; null if lb_forget_player() has erased it';

@@ -229,7 +229,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 			columns[c] = SPI_getbinval(SPI_tuptable->vals[i],
 									   SPI_tuptable->tupdesc, c + 1,
 									   &isnull[c]);
-			if (c > 0 && !as_text)
+			if (c > 0 && !isnull[c] && !as_text)
 				columns[c] = bigint_from_text(board, columns[c]);
 		}
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, columns,

@@ -10,6 +10,10 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
 
 #include "boards/spi.h"
 #include "service/as_owner.h"
@@ -33,4 +37,34 @@ lb_write_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
 {
 	lb_check_at_once(defn);
 	return lb_run_as_owner(defn, all_rows, sql, nargs, types, values);
+}
+
+bool
+lb_is_guest(const LbDefinition *defn)
+{
+	return defn->owner != GetUserId();
+}
+
+uint64
+lb_write_for_owner(const LbDefinition *defn, const char *sql, int nargs,
+				   const Oid *types, Datum *values)
+{
+	if (!lb_is_guest(defn))
+		return lb_run_once(sql, defn->source, nargs, types, values);
+	return lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()), sql,
+							 nargs, types, values);
+}
+
+void
+lb_require_all_rows(const LbDefinition *defn, const char *why)
+{
+	if (lb_is_guest(defn) && has_bypassrls_privilege(GetUserId()))
+		return;
+	if (check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" applies to its owner",
+						get_rel_name(defn->source)),
+				 errdetail_internal("%s", why),
+				 errhint("Use ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or a role with BYPASSRLS.")));
 }

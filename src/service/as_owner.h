@@ -28,4 +28,24 @@ extern uint64 lb_write_as_owner(const LbDefinition *defn, bool all_rows,
 								const char *sql, int nargs, const Oid *types,
 								Datum *values);
 
+/*
+ * Whether the current user, who has the rights of the source's owner, is
+ * another role.
+ */
+extern bool lb_is_guest(const LbDefinition *defn);
+
+/*
+ * Run an UPDATE or a DELETE for a caller with the rights of the source's owner:
+ * as the owner's own statement if the owner is the caller, else by
+ * lb_write_as_owner(), without policies if none apply to the caller.
+ */
+extern uint64 lb_write_for_owner(const LbDefinition *defn, const char *sql,
+								 int nargs, const Oid *types, Datum *values);
+
+/*
+ * Raise 42501, with why as the detail, if policies can keep rows from
+ * lb_write_for_owner().
+ */
+extern void lb_require_all_rows(const LbDefinition *defn, const char *why);
+
 #endif							/* LB_AS_OWNER_H */

@@ -38,6 +38,7 @@
 
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/hide.h"
 #include "service/player.h"
 #include "service/submission.h"
 #include "util/compat.h"
@@ -83,15 +84,15 @@ open_member_index(Relation rel, AttrNumber member)
  * bigint is compared with columns of other types.
  */
 static bool
-member_datum(Oid type, const Player *player, Datum *result)
+member_datum(Oid index_type, const LbType *type, Datum player, Datum *result)
 {
 	int64		number;
 
-	*result = player->value;
-	if (type == player->type->oid)
+	*result = player;
+	if (index_type == type->oid)
 		return true;
-	number = DatumGetInt64(player->value);
-	switch (type)
+	number = DatumGetInt64(player);
+	switch (index_type)
 	{
 		case INT2OID:
 			*result = Int16GetDatum((int16) number);
@@ -110,7 +111,8 @@ member_datum(Oid type, const Player *player, Datum *result)
  * the snapshot of the whole transaction does not see.
  */
 static bool
-wait_for_row(Oid relid, const char *member, const Player *player)
+wait_for_row(Oid relid, const char *member, const LbType *type,
+			 Datum player)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	Relation	index;
@@ -128,7 +130,7 @@ wait_for_row(Oid relid, const char *member, const Player *player)
 	index = rel->rd_rel->relkind != RELKIND_RELATION ? NULL :
 		open_member_index(rel, get_attnum(relid, member));
 	if (index == NULL ||
-		!member_datum(index->rd_opcintype[0], player, &value))
+		!member_datum(index->rd_opcintype[0], type, player, &value))
 	{
 		if (index != NULL)
 			index_close(index, AccessShareLock);
@@ -173,34 +175,37 @@ wait_for_row(Oid relid, const char *member, const Player *player)
 	return TransactionIdIsValid(xid);
 }
 
-/*
- * Wait for the transactions that have inserted rows of a player into a board's
- * table and have not ended: an UPDATE does not see these rows.  Returns
- * whether there was one.
- */
+bool
+lb_wait_for_rows(const LbDefinition *defn, const LbType *type, Datum player)
+{
+	const char *member = lb_member_column(defn)->name;
+	bool		waited = false;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+	{
+		while (wait_for_row(defn->source, member, type, player))
+			waited = true;
+		return waited;
+	}
+	for (int i = 0; i < defn->nparts; i++)
+	{
+		while (wait_for_row(defn->parts[i], member, type, player))
+			waited = true;
+	}
+	return waited;
+}
+
+/* The same before an UPDATE by the caller. */
 static bool
 wait_for_rows(const LbDefinition *defn, const Player *player)
 {
-	bool		waited = false;
-
 	/* Without the privilege, do not wait: the UPDATE raises the error. */
 	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(defn->source,
 							  get_attnum(defn->source, lb_ranked_if_column(defn)->name),
 							  GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
 		return false;
-	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
-	{
-		while (wait_for_row(defn->source, lb_member_column(defn)->name, player))
-			waited = true;
-		return waited;
-	}
-	for (int i = 0; i < defn->nparts; i++)
-	{
-		while (wait_for_row(defn->parts[i], lb_member_column(defn)->name, player))
-			waited = true;
-	}
-	return waited;
+	return lb_wait_for_rows(defn, player->type, player->value);
 }
 
 /*

@@ -29,7 +29,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rls.h"
 
 #include "boards/board_value.h"
 #include "boards/definition.h"
@@ -106,31 +105,6 @@ value_of_board(const LbTarget *target)
 		lb_value_to_name(target->defn, &target->value) : "";
 
 	return CStringGetTextDatum(name == NULL ? "" : name);
-}
-
-/* Whether a season's caller resets the table with the owner's rights. */
-static bool
-is_guest(const LbDefinition *defn)
-{
-	return defn->owner != GetUserId();
-}
-
-/*
- * Raise 42501 if policies can keep rows from the role that resets the table:
- * their scores would be archived now, and once more with the next season.
- */
-static void
-require_all_rows(const LbDefinition *defn)
-{
-	if (is_guest(defn) && has_bypassrls_privilege(GetUserId()))
-		return;
-	if (check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("row-level security of table \"%s\" applies to its owner",
-						get_rel_name(defn->source)),
-				 errdetail("A season is reset as a whole, and policies can keep rows from the owner."),
-				 errhint("Use ALTER TABLE ... NO FORCE ROW LEVEL SECURITY, or a role with BYPASSRLS.")));
 }
 
 /* Raise 42804 unless scores can be set to an integer. */
@@ -260,7 +234,7 @@ archive_unranked(const LbTarget *target, const char *board,
 				 const char *season)
 {
 	const LbDefinition *defn = target->defn;
-	bool		guest = is_guest(defn);
+	bool		guest = lb_is_guest(defn);
 	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
 	Oid			types[] = {TEXTOID};
 	Datum		values[1];
@@ -327,7 +301,7 @@ lock_board(const char *board, LbTarget *target)
 	}
 	lb_require_owner(target->defn->source);
 	lb_require_fit(target->defn);
-	require_all_rows(target->defn);
+	lb_require_all_rows(target->defn, "A season is reset as a whole, and policies can keep rows from the owner.");
 }
 
 /*
@@ -356,11 +330,7 @@ reset_board(const LbTarget *target, const int64 *score)
 						 lb_quoted(lb_score_column(defn)),
 						 lb_quoted(lb_score_column(defn)));
 	append_of_board(&sql, target);
-	if (!is_guest(defn))
-		(void) lb_run_once(sql.data, defn->source, 2, types, values);
-	else
-		(void) lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()),
-								 sql.data, 2, types, values);
+	(void) lb_write_for_owner(defn, sql.data, 2, types, values);
 }
 
 Datum

@@ -1,0 +1,313 @@
+/*-------------------------------------------------------------------------
+ *
+ * forget.c
+ *	  Erasing a player: lb_forget_player() and its twin.
+ *
+ * One transaction removes the player's rows from the tables that scores are
+ * submitted to, and from the extension's own tables.  The caller owns the
+ * former, and their statements run as those of lb_close_season().
+ *
+ * Rows are locked in the order of submits (submit.c).  A submit of the player
+ * that is under way may have inserted rows that a DELETE does not see.  So the
+ * transaction first waits for it where it inserts scores (hide.c).  A submit
+ * that comes later waits for the deleted rows of scores, and the player begins
+ * anew when this transaction has committed.  What such submits have committed to
+ * lb_applied and lb_usage before the scores were deleted is removed in a second
+ * pass, which waits for no row: the row of a submit that waits for us is that
+ * submit's.
+ *
+ * The keys of the player's windows are locked against being closed: standings
+ * are archived before the player's name is taken out of lb_archive, or without
+ * the player.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "boards/definition.h"
+#include "boards/resolve.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "service/archive.h"
+#include "service/as_owner.h"
+#include "service/closed.h"
+#include "service/hide.h"
+#include "service/player.h"
+#include "service/submission.h"
+#include "service/visit.h"
+
+PG_FUNCTION_INFO_V1(lb_forget_player);
+PG_FUNCTION_INFO_V1(lb_forget_player_key);
+
+/* The boards that scores are submitted to. */
+#define NBOARDS 2
+
+/* A call under way. */
+typedef struct Forget
+{
+	FunctionCallInfo fcinfo;
+	LbPlayerArgument argument;
+	Datum		given;			/* the argument's value */
+	Datum text;					/* the player as the extension's tables have
+								 * it */
+	const LbDefinition *defns[NBOARDS];
+	int			ndefns;
+} Forget;
+
+/* The extension's own tables, in the order of submits' locks. */
+enum
+{
+	OWN_APPLIED,
+	OWN_USAGE,
+	OWN_ANOMALY,
+	OWN_EVENT,
+	OWN_ARCHIVE,
+	OWN_WATCHED,
+	NOWN
+};
+
+static const char *const own_tables[NOWN] = {
+	"lb_applied", "lb_usage", "lb_anomaly", "lb_event", "lb_archive",
+	"lb_watched"
+};
+
+static void
+return_row(const Forget *f, Oid relation, int64 removed)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) f->fcinfo->resultinfo;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+
+	values[0] = ObjectIdGetDatum(relation);
+	values[1] = Int64GetDatum(removed);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/*
+ * Find the boards, which the caller must own, with the tables locked.  Raises
+ * 42704 if there is none.
+ */
+static void
+find_boards(Forget *f)
+{
+	static const char *const names[NBOARDS] = {"global", "*"};
+	LbTarget	target;
+
+	for (int i = 0; i < NBOARDS; i++)
+	{
+		const LbDefinition *defn = lb_find_recorded(names[i]);
+
+		if (defn != NULL)
+			f->defns[f->ndefns++] = defn;
+	}
+	if (f->ndefns == 0)
+		lb_find_target(names[0], strlen(names[0]), &target);
+	for (int i = 0; i < f->ndefns; i++)
+	{
+		lb_require_owner(f->defns[i]->source);
+		lb_require_fit(f->defns[i]);
+		lb_require_all_rows(f->defns[i], "A player is removed from all rows, and policies can keep rows from the owner.");
+	}
+}
+
+/* Lock the player's rows of a family, and the keys of these windows. */
+static void
+lock_windows(const LbDefinition *defn, Oid type, Datum player)
+{
+	const char *column = lb_quoted(lb_board_column(defn));
+	Oid			types[] = {type};
+	Datum		values[] = {player};
+	uint64		n;
+	ListCell   *lc;
+
+	n = lb_run_as_owner(defn, true,
+						psprintf("SELECT CAST(%s AS pg_catalog.text) FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
+								 "ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR UPDATE",
+								 column, defn->from_name,
+								 lb_quoted(lb_member_column(defn)), column),
+						1, types, values);
+	foreach(lc, lb_keys_of_result(n))
+	{
+		const char *key = lfirst(lc);
+
+		CHECK_FOR_INTERRUPTS();
+		if (key != NULL)
+			lb_window_lock(key, strlen(key), RowExclusiveLock);
+	}
+}
+
+/* Remove the player's rows of a board's table. */
+static void
+forget_scores(Forget *f, const LbDefinition *defn)
+{
+	const LbType *type = lb_require_player_type(defn);
+	Datum		player = lb_player_from(defn, type, f->given, &f->argument);
+	Oid			types[] = {type->oid};
+	Datum		values[] = {player};
+	const char *sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+							   defn->from_name,
+							   lb_quoted(lb_member_column(defn)));
+	uint64		n = 0;
+
+	do
+	{
+		if (defn->family)
+			lock_windows(defn, type->oid, player);
+		n += lb_write_for_owner(defn, sql, 1, types, values);
+	}
+	while (lb_wait_for_rows(defn, type, player));
+	return_row(f, defn->source, (int64) n);
+}
+
+/* Remove rows of one of the extension's own tables; returns how many. */
+static int64
+run_own(const char *sql, Datum player)
+{
+	static const Oid types[] = {TEXTOID};
+	Datum		values[] = {player};
+
+	return (int64) lb_own_run_once(sql, 1, types, values);
+}
+
+/* What submits write before the scores. */
+static void
+forget_before(const Forget *f, int64 *removed)
+{
+	removed[OWN_APPLIED] =
+		run_own("DELETE FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1",
+				f->text);
+	(void) run_own("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1 "
+				   "ORDER BY limit_name, board FOR UPDATE) u",
+				   f->text);
+	removed[OWN_USAGE] =
+		run_own("DELETE FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1",
+				f->text);
+}
+
+/* What submits write after them, and what was written meanwhile. */
+static void
+forget_after(const Forget *f, int64 *removed)
+{
+	(void) run_own("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_anomaly WHERE player_id OPERATOR(pg_catalog.=) $1 "
+				   "ORDER BY limit_name, board FOR UPDATE) a",
+				   f->text);
+	removed[OWN_ANOMALY] =
+		run_own("DELETE FROM @.lb_anomaly WHERE player_id OPERATOR(pg_catalog.=) $1",
+				f->text);
+	removed[OWN_EVENT] =
+		run_own("DELETE FROM @.lb_event WHERE player_id OPERATOR(pg_catalog.=) $1",
+				f->text);
+	removed[OWN_APPLIED] +=
+		run_own("DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+				"SELECT ctid FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED))",
+				f->text);
+	removed[OWN_USAGE] +=
+		run_own("DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+				"SELECT ctid FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED))",
+				f->text);
+}
+
+/*
+ * Remove the player from standings and watches: standings that came from these
+ * tables, or from earlier tables of the same owners.  The places of the others
+ * stay as they were, so the row stays without its member.
+ */
+static void
+forget_standings(const Forget *f, int64 *removed)
+{
+	static const Oid types[] = {TEXTOID, REGCLASSARRAYOID, NAMEARRAYOID,
+	INT4ARRAYOID};
+	Datum		sources[NBOARDS];
+	Datum		owners[NBOARDS];
+	Datum		ids[NBOARDS];
+	Datum		values[4];
+
+	for (int i = 0; i < f->ndefns; i++)
+	{
+		sources[i] = ObjectIdGetDatum(f->defns[i]->source);
+		owners[i] = lb_owner_name(f->defns[i]);
+		ids[i] = Int32GetDatum(f->defns[i]->id);
+	}
+	values[0] = f->text;
+	values[1] = lb_make_array(REGCLASSOID, sources, NULL, f->ndefns);
+	values[2] = lb_make_array(NAMEOID, owners, NULL, f->ndefns);
+	values[3] = lb_make_array(INT4OID, ids, NULL, f->ndefns);
+	removed[OWN_ARCHIVE] = (int64)
+		lb_own_run_once("UPDATE @.lb_archive AS a SET member = NULL WHERE a.member OPERATOR(pg_catalog.=) $1 AND ("
+						"EXISTS (SELECT FROM @.lb_archive_source s WHERE s.id OPERATOR(pg_catalog.=) a.source "
+						"AND s.source OPERATOR(pg_catalog.=) ANY ($2)) "
+						"OR (a.owner OPERATOR(pg_catalog.=) ANY ($3) "
+						"AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) 'global')))",
+						3, types, values);
+	removed[OWN_WATCHED] = (int64)
+		lb_own_run_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
+						"AND board_id OPERATOR(pg_catalog.=) ANY ($4) AND $2 IS NOT NULL AND $3 IS NOT NULL",
+						4, types, values);
+}
+
+/* lb_forget_player(), or its twin. */
+static Datum
+forget_player(FunctionCallInfo fcinfo, bool as_text)
+{
+	Forget		f = {
+		.fcinfo = fcinfo,
+		.argument = {{"player_id", "lb_forget_player"}, as_text},
+		.given = PG_GETARG_DATUM(0)
+	};
+	const char *function = as_text ? "lb_forget_player_key()" :
+		"lb_forget_player()";
+	const LbType *type;
+	int64		removed[NOWN];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery(function);
+	PreventCommandIfReadOnly(function);
+	PreventCommandIfParallelMode(function);
+	if (PG_ARGISNULL(0))
+		lb_null_argument("player_id");
+
+	/* Rows that an older snapshot does not see would stay. */
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						function),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	InitMaterializedSRF(fcinfo, 0);
+	find_boards(&f);
+	type = lb_require_player_type(f.defns[0]);
+	f.text = lb_value_to_text(type, lb_player_from(f.defns[0], type, f.given,
+												   &f.argument));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	forget_before(&f, removed);
+	for (int i = 0; i < f.ndefns; i++)
+		forget_scores(&f, f.defns[i]);
+	forget_after(&f, removed);
+	forget_standings(&f, removed);
+	SPI_finish();
+	for (int i = 0; i < NOWN; i++)
+		return_row(&f, lb_own_table(own_tables[i]), removed[i]);
+	return (Datum) 0;
+}
+
+Datum
+lb_forget_player(PG_FUNCTION_ARGS)
+{
+	return forget_player(fcinfo, false);
+}
+
+Datum
+lb_forget_player_key(PG_FUNCTION_ARGS)
+{
+	return forget_player(fcinfo, true);
+}
