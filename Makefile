@@ -42,6 +42,9 @@
 #   make demo               starts a server with a million players
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
+#   make import-redis       copies sorted sets of Redis: docs/from-redis.md
+#                           REDIS=redis://localhost KEYS='*' DO=add (compare, repair);
+#                           PGHOST, PGDATABASE and the like say where to
 #   make oracle             random transactions on 8 connections; compares the
 #                           functions with their defining queries all the time
 #                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
@@ -110,7 +113,7 @@ endif
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
 # Scripts, which need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop oracle \
+SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop import-redis oracle \
 	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
 	bench-keys bench-sql bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
@@ -161,6 +164,9 @@ demo:
 
 demo-stop:
 	@$(TREE)/test/demo/demo.sh stop
+
+import-redis:
+	@$(TREE)/examples/redis/import.py --redis "$(or $(REDIS),redis://localhost)" --keys "$(or $(KEYS),*)" $(DO)
 
 bench:
 	@$(TREE)/test/bench/bench.sh

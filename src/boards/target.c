@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_type_d.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -59,6 +61,24 @@ raise_no_value(const LbDefinition *defn, const char *name, int len)
 			 errmsg("board \"%.*s\" does not exist", len, name),
 			 errdetail("The boards of \"%s\" are named by values of type %s in the form in which lb_stat_board has them.",
 					   defn->name, format_type_be(lb_board_column(defn)->oid))));
+}
+
+/* A number is meant as another argument: lb_around(4711, '5'). */
+static void
+raise_no_board(const char *name, int len)
+{
+	int			digits = 0;
+
+	while (digits < len && isdigit((unsigned char) name[digits]))
+		digits++;
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("board \"%.*s\" does not exist", len, name),
+			 lb_catalog() == NULL ?
+			 errhint("The extension leaderboard is not installed in this database.") :
+			 len > 0 && digits == len ?
+			 errhint("The board comes before the options, which can be named: lb_around(4711, radius => 5), lb_top(10, skip => 20).") :
+			 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
 }
 
 /*
@@ -141,12 +161,7 @@ lb_find_target(const char *name, int len, LbTarget *target)
 		LbDefinition *defn = find_name(name, len, target);
 
 		if (defn == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("board \"%.*s\" does not exist", len, name),
-					 lb_catalog() == NULL ?
-					 errhint("The extension leaderboard is not installed in this database.") :
-					 errhint("The table lb_board lists the boards; lb_create_board() makes one.")));
+			raise_no_board(name, len);
 
 		/* If an invalidation came with the lock, start over. */
 		if (defn->source != locked)

@@ -71,7 +71,7 @@ lb_op_from_text(const char *s)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown operation \"%s\"", s),
-			 errhint("The operations are \"incr\", \"set\", \"best\" and \"worst\".")));
+			 errhint("The operations are \"incr\", \"set\", \"best\" and \"worst\". lb_submit() takes names of boards in the argument \"boards\".")));
 }
 
 static int

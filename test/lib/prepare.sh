@@ -1,8 +1,8 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|bench|peers|profile|quick
-#	Installs what "make demo", "make test", "make test-cassert", "make bench", "make
-#	bench-peers", "make bench-profile" or "make bench-quick" needs and is not there
+# prepare.sh demo|test|cassert|redis|bench|peers|profile|quick
+#	Installs what "make demo", "make test", "make test-cassert", the tests beside Redis,
+#	"make bench", "make bench-peers", "make bench-profile" or "make bench-quick" needs and is not there
 #	yet, from Debian's packages, as root or through sudo.  On other systems it only
 #	says what is missing.  PG_MAJOR is the version of
 #	PostgreSQL, PG_CONFIG one that is installed.
@@ -27,6 +27,11 @@ case $purpose in
 		;;&
 	cassert)
 		packages+=(dpkg-dev bison flex)
+		;;&
+	cassert | redis)
+		# redis-tools has the server's program, and starts none.
+		packages+=(redis-tools python3-redis python3-hiredis python3-psycopg)
+		commands+=(redis-check-rdb python3)
 		;;
 	bench | peers)
 		# What the client is built with.
@@ -65,6 +70,10 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 				missing+=("hiredis with its header")
 			;;
 	esac
+	if [ "$purpose" = redis ]; then
+		/usr/bin/python3 -c 'import psycopg, redis' 2>/dev/null ||
+			missing+=("the modules psycopg and redis of /usr/bin/python3")
+	fi
 	if [ "$purpose" = test ] || [ "$purpose" = cassert ]; then
 		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=

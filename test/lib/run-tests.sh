@@ -14,7 +14,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis"
 # Only when named.
 EXTRA="soak load"
 
@@ -681,6 +681,24 @@ part_planted()
 		esac
 	done
 	checks_passed
+}
+
+# docs/from-redis.md and its importer, beside a Redis of our own.
+part_redis()
+{
+	"$TREE/test/lib/prepare.sh" redis
+	prepare_server
+	"$BIN/dropdb" --if-exists redis
+	"$BIN/createdb" redis
+	as_server mkdir -p redis
+	# The server and the tool that checks files are one program.
+	as_server ln -sf "$(command -v redis-check-rdb)" redis/redis-server
+	as_server redis/redis-server --port 0 --unixsocket "$WORK/redis/socket" \
+		--dir "$WORK/redis" --pidfile "$WORK/redis/pid" --save '' --daemonize yes
+	trap 'kill "$(cat redis/pid)"' EXIT
+	limited env PGDATABASE=redis PYTHONDONTWRITEBYTECODE=1 \
+		tree/test/redis/test.py tree "$WORK/redis/socket"
+	check_server_log "$server"
 }
 
 #
