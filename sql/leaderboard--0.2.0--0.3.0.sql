@@ -35,6 +35,36 @@ COMMENT ON FUNCTION @extschema@.lb_tier_key(text, text, numeric[]) IS
 
 
 /* ----------------------------------------------------------------
+ *		3.2. Submitting
+ * ----------------------------------------------------------------
+ */
+
+CREATE FUNCTION @extschema@.lb_submit_each(
+	player_ids bigint[],
+	amounts bigint[],
+	op text DEFAULT 'incr',
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS TABLE (item integer, player_id bigint, status text, score bigint, limit_name text)
+AS 'MODULE_PATHNAME', 'lb_submit_each'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION @extschema@.lb_submit_each(bigint[], bigint[], text, text[], timestamptz) IS
+'lb_submit_many() that says what became of each change, and applies the others if limits refuse some';
+
+CREATE FUNCTION @extschema@.lb_submit_each_key(
+	player_ids text[],
+	amounts bigint[],
+	op text DEFAULT 'incr',
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS TABLE (item integer, player_id text, status text, score bigint, limit_name text)
+AS 'MODULE_PATHNAME', 'lb_submit_each_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION @extschema@.lb_submit_each_key(text[], bigint[], text, text[], timestamptz) IS
+'lb_submit_each() of players of any type, as text';
+
+
+/* ----------------------------------------------------------------
  *		3.4. Hiding and erasing
  * ----------------------------------------------------------------
  */

@@ -176,14 +176,20 @@ add_anomaly(LbSubmit *s)
 	return last;
 }
 
-/* A change exceeds a limit: raise 23514, or gather it. */
+/* A change exceeds a limit: raise 23514, refuse it, or gather it. */
 static void
-exceeded(LbSubmit *s, const Excess *e, const LbSubmitItem *item)
+exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
 {
 	const LbLimit *limit = e->limit;
 	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
 		&s->anomalies[s->nanomalies - 1];
 
+	if (limit->reject && s->each)
+	{
+		s->refused = true;
+		item->refused = pstrdup(limit->name);
+		return;
+	}
 	if (limit->reject)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),

@@ -13,7 +13,8 @@
 /*
  * Check a submit against the limits of its boards: before it writes, the
  * amounts and the numbers of submits; after it has written, the scores, which
- * must be known if lb_limits_need_scores().  Raise 23514 if a limit rejects.
+ * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514; with
+ * s->each, set s->refused, and the limit in each item that it refuses.
  * lb_limits_after() counts in lb_anomaly what limits flag.  Between
  * SPI_connect and SPI_finish.
  */

@@ -23,6 +23,7 @@ typedef struct LbSubmitItem
 	int64		amount;
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
+	const char *refused;		/* the limit that rejects it; NULL: none yet */
 } LbSubmitItem;
 
 /* A board that is, or would be, written to. */
@@ -80,6 +81,8 @@ typedef struct LbSubmit
 	int			nopen;			/* not closed */
 	LbSubmitBoard *boards;		/* "global" first, then windows by key */
 	bool		need_scores;
+	bool		each;			/* limits refuse items and raise no error */
+	bool		refused;		/* they have refused some */
 	int			nitems;
 	LbSubmitItem *items;		/* by player, in the order of arrival */
 	int			nplayers;

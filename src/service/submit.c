@@ -5,8 +5,8 @@
  *
  * A submit writes to the row of a player on the board "global" and in each
  * window that contains a moment.  All functions run the same code: lb_submit()
- * is a batch of one change that returns ranks as well, and lb_submit_key() and
- * lb_submit_many_key() take players as text.  The
+ * is a batch of one change that returns ranks as well, lb_submit_each() submits a
+ * batch again without what limits refuse, and the twins take players as text.  The
  * definitions of "global" and of the family "*" say which tables of the user
  * are written to, and what their columns are called.
  *
@@ -34,6 +34,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -44,6 +45,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -65,6 +67,8 @@ PG_FUNCTION_INFO_V1(lb_submit_key);
 PG_FUNCTION_INFO_V1(lb_submit_json);
 PG_FUNCTION_INFO_V1(lb_submit_many);
 PG_FUNCTION_INFO_V1(lb_submit_many_key);
+PG_FUNCTION_INFO_V1(lb_submit_each);
+PG_FUNCTION_INFO_V1(lb_submit_each_key);
 
 int			lb_max_clock_skew = 300;
 
@@ -134,8 +138,11 @@ apply(LbSubmit *s, text *op, bool answer)
 			read_answer(s);
 		return;
 	}
-	s->need_scores = answer || lb_events || lb_limits_need_scores(s);
+	s->need_scores = answer || s->each || lb_events ||
+		lb_limits_need_scores(s);
 	lb_limits_before(s);
+	if (s->refused)
+		return;
 	lb_find_entering(s);
 	if (!lb_write_single(s))
 	{
@@ -510,51 +517,71 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 	}
 }
 
-/* lb_submit_many(), or its twin, which takes elements of text. */
-static Datum
-submit_many(FunctionCallInfo fcinfo, bool as_text)
+/*
+ * Check the arguments of a call for many players, and find its boards and its
+ * items; returns how many items there are.
+ */
+static int
+begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
+		   const LbPlayerArgument *argument)
 {
 	static const char *const names[] = {"player_ids", "amounts", "op", NULL, "at"};
-	const LbPlayerArgument argument = {{names[0], "lb_submit_many"}, as_text};
-	LbSubmit	s;
 	Datum	   *players;
 	bool	   *nulls;
 	int			n;
 
-	begin_submit(fcinfo, &s, &argument, names);
+	begin_submit(fcinfo, s, argument, names);
 	lb_require_some_write();
-	if (as_text)
+	if (argument->as_text)
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
 						  TYPALIGN_INT, &players, &nulls, &n);
 	else
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
 						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players, &nulls,
 						  &n);
-	set_items(fcinfo, &s, n);
+	set_items(fcinfo, s, n);
 	if (n == 0)
-		PG_RETURN_INT64(0);
+		return 0;
 	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			lb_null_element("player_ids");
 	}
-	lb_submission_set_boards(&s, NULL);
-	check_size(n, s.nboards);
+	lb_submission_set_boards(s, NULL);
+	check_size(n, s->nboards);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		set_player(&s, &s.items[i], players[i], &argument);
+		set_player(s, &s->items[i], players[i], argument);
 	}
+	return n;
+}
 
+/* Claim the matches of the items, and write those that are not repeated. */
+static void
+apply_many(LbSubmit *s, text *op)
+{
+	if (s->nopen > 0)
+		lb_claim_matches(s);
+	if (s->nitems > 0)
+	{
+		lb_submission_set_players(s);
+		apply(s, op, false);
+	}
+}
+
+/* lb_submit_many(), or its twin, which takes elements of text. */
+static Datum
+submit_many(FunctionCallInfo fcinfo, bool as_text)
+{
+	const LbPlayerArgument argument = {{"player_ids", "lb_submit_many"}, as_text};
+	LbSubmit	s;
+
+	if (begin_many(fcinfo, &s, &argument) == 0)
+		PG_RETURN_INT64(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (s.nopen > 0)
-		lb_claim_matches(&s);
-	if (s.nitems > 0)
-	{
-		lb_submission_set_players(&s);
-		apply(&s, PG_GETARG_TEXT_PP(2), false);
-	}
+	apply_many(&s, PG_GETARG_TEXT_PP(2));
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
 }
@@ -569,4 +596,152 @@ Datum
 lb_submit_many_key(PG_FUNCTION_ARGS)
 {
 	return submit_many(fcinfo, true);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_submit_each
+ * ----------------------------------------------------------------
+ */
+
+/* What became of an item. */
+typedef struct Outcome
+{
+	const char *status;
+	const char *limit;			/* that refused it, or NULL */
+	bool		has_score;
+	int64		score;
+} Outcome;
+
+/*
+ * Submit items whose players are not found yet.  Returns false, with nothing
+ * written, if limits have refused some.  A subtransaction releases the locks of
+ * rows, so the next attempt takes its locks in the order of submits.
+ */
+static bool
+attempt(LbSubmit *s, text *op)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	s->refused = false;
+	s->nplayers = 0;
+	s->by_text = NULL;
+	s->nanomalies = 0;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	apply_many(s, op);
+	if (s->refused)
+		RollbackAndReleaseCurrentSubTransaction();
+	else
+		ReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return !s->refused;
+}
+
+/*
+ * Submit n items, and say what became of each.  Changes of one player are one
+ * change.  So if a limit refuses their sum or the score, it refuses all of
+ * them; but an amount that is too large, only that item.
+ */
+static Outcome *
+submit_items(LbSubmit *s, text *op)
+{
+	int			n = s->nitems;
+	LbSubmitItem *all = s->items;
+	Outcome    *outcomes = palloc0(n * sizeof(Outcome));
+	int			left = n;
+	bool		done = false;
+
+	while (left > 0 && !done)
+	{
+		LbSubmitItem *items = palloc(left * sizeof(LbSubmitItem));
+
+		s->items = items;
+		s->nitems = 0;
+		for (int i = 0; i < n; i++)
+		{
+			if (all[i].refused == NULL)
+				items[s->nitems++] = all[i];
+		}
+		done = attempt(s, op);
+		for (int i = 0; i < s->nitems; i++)
+		{
+			int			number = items[i].number;
+
+			if (!done && items[i].refused == NULL)
+				continue;
+			all[number].refused = items[i].refused;
+			outcomes[number].limit = items[i].refused;
+			outcomes[number].status = done ? "applied" : "limit";
+			left -= !done;
+		}
+	}
+	for (int p = 0; done && p < s->nplayers; p++)
+	{
+		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+		for (int i = s->first[p]; i < end; i++)
+		{
+			Outcome    *outcome = &outcomes[s->items[i].number];
+
+			if (!s->ranked[p])
+				outcome->status = "hidden";
+			outcome->has_score = s->boards[0].has_score[p];
+			outcome->score = s->boards[0].scores[p];
+		}
+	}
+	s->items = all;
+	s->nitems = n;
+	return outcomes;
+}
+
+/* lb_submit_each(), or its twin. */
+static Datum
+submit_each(FunctionCallInfo fcinfo, bool as_text)
+{
+	const LbPlayerArgument argument = {{"player_ids", "lb_submit_each"}, as_text};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LbSubmit	s;
+	Outcome    *outcomes;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (begin_many(fcinfo, &s, &argument) == 0)
+		return (Datum) 0;
+	s.each = true;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	outcomes = submit_items(&s, PG_GETARG_TEXT_PP(2));
+	for (int i = 0; i < s.nitems; i++)
+	{
+		const Outcome *outcome = &outcomes[i];
+		Datum		values[5];
+		bool		nulls[5] = {false};
+
+		values[0] = Int32GetDatum(i + 1);
+		values[1] = as_text ? PointerGetDatum(s.items[i].player_text) :
+			s.items[i].player;
+		values[2] = CStringGetTextDatum(outcome->status == NULL ? "duplicate" :
+										outcome->status);
+		nulls[3] = !outcome->has_score;
+		values[3] = Int64GetDatum(outcome->score);
+		nulls[4] = outcome->limit == NULL;
+		values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(outcome->limit);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+Datum
+lb_submit_each(PG_FUNCTION_ARGS)
+{
+	return submit_each(fcinfo, false);
+}
+
+Datum
+lb_submit_each_key(PG_FUNCTION_ARGS)
+{
+	return submit_each(fcinfo, true);
 }
