@@ -297,6 +297,58 @@ test_text_small(void)
 	return model_close(&model);
 }
 
+/*
+ * A member gets a key whose words behind those in the block are the first of its old
+ * ones, or go on behind them: a number has the word that ends a text.
+ */
+static bool
+test_text_tail(void)
+{
+	static const uint8 columns[] = {1, UP, 1, 1};
+	LbShape		shape = lb_make_shape(columns, 3, 4);
+	int			inside = shape.width - 1;
+	int64		longer[LB_MAX_KEY_WORDS] = {10};
+	int64		shorter[LB_MAX_KEY_WORDS] = {20};
+	int64		other[LB_MAX_KEY_WORDS] = {30};
+	int64		key[LB_MAX_KEY_WORDS];
+	uint8		chars[MAX_TEXT];
+	World		world;
+	LbIndex		index;
+	int			nwords;
+
+	memset(chars, 'a', MAX_TEXT);
+
+	/* Behind the block's words: "aaaaaaa", 7, 7, and the same as a number, 7. */
+	nwords = 1 + encode_text(chars, 8 * inside - 1, UP, longer + 1);
+	REQUIRE(nwords == inside + 1);
+	longer[nwords] = longer[nwords + 1] = 7;
+	REQUIRE(1 + encode_text(chars, 8 * inside - 9, UP, shorter + 1) == inside);
+	shorter[inside] = longer[inside];
+	shorter[inside + 1] = 7;
+	nwords = 1 + encode_text(chars, 1, UP, other + 1);
+	other[nwords] = other[nwords + 1] = 8;
+
+	REQUIRE(world_open(&world, 100));
+	lb_index_init(&index, &shape);
+	REQUIRE(lb_index_insert(&world.mem, &index, longer) == LB_OK);
+	REQUIRE(lb_index_insert(&world.mem, &index, other) == LB_OK);
+	for (int i = 0; i < 10; i++)
+	{
+		const int64 *old = i % 2 == 0 ? longer : shorter;
+		const int64 *new = i % 2 == 0 ? shorter : longer;
+
+		REQUIRE(lb_index_replace(&world.mem, &index, old, new, NULL,
+								 NULL) == LB_OK);
+		REQUIRE_NULL(lb_index_check(&world.arena, &index));
+		REQUIRE(lb_index_lookup(&world.arena, &index,
+								lb_key_member(&shape, new), key, NULL));
+		REQUIRE(lb_words_cmp(key, new, lb_key_words(&shape, new)) == 0);
+		operations++;
+	}
+	lb_index_free(&world.mem, &index);
+	return world_close(&world);
+}
+
 /*--------------------------------------------------------------------------
  * Damage
  *--------------------------------------------------------------------------
@@ -425,6 +477,7 @@ run_text_tests(void)
 	report("cells: of any length", test_cells(LB_MAX_KEY_WORDS, 300000 / part));
 	report("cells: estimate", test_cells_estimate());
 	report("texts: small boards", test_text_small());
+	report("texts: behind the block", test_text_tail());
 	report("texts: estimate", test_text_estimate(0, 66, short_run ? 150 : 600));
 	report("texts: 20 bytes take 72", test_text_bytes(20, 72, 50000));
 	report("texts: 36 bytes take 92", test_text_bytes(36, 92, 50000));
