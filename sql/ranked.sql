@@ -26,6 +26,8 @@ ON CONFLICT DO NOTHING;
 SELECT lb_create_board('event', 'event_score', 'player_id', 'score DESC, at', board_column => 'event');
 CREATE TABLE club (region text COLLATE "C", name text COLLATE "C", points numeric(6,1), founded date NOT NULL, PRIMARY KEY (region, name));
 INSERT INTO club SELECT 'region ' || i % 7, 'club ' || i, nullif(i % 90, 0) / 4.0, '1900-01-01'::date + i % 50 FROM generate_series(1, 2000) i;
+-- Keys that are longer than what a block of the index holds of them.
+INSERT INTO club SELECT 'region 0', repeat('x', 80) || i, 22.3, '1800-01-01' FROM generate_series(8, 11) i;
 SELECT lb_create_board('club', 'club', 'region, name', 'points, founded DESC');
 SELECT lb_wait_ready();
 CREATE TABLE friend (a int, b int);
@@ -109,6 +111,8 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM event_ranked WHERE player_id = ANY (''{1,2,3}'') AND event = ''event 2''',
 	'SELECT * FROM club_ranked WHERE region = ''region 1'' AND name IN (''club 1'', ''club 8'', ''club 9'')',
 	'SELECT * FROM club_ranked WHERE region = ''region 6'' AND name = ''club 90''',
+	'SELECT right(name, 3), rank, worst, place FROM club_ranked WHERE region = ''region 0'' AND name IN (repeat(''x'', 80) || ''8'', repeat(''x'', 80) || ''10'', repeat(''x'', 80))',
+	'SELECT right(c.name, 3), l.* FROM club c, LATERAL (SELECT rank, worst, place FROM club_ranked r WHERE r.region = c.region AND r.name = c.name) l WHERE c.founded < ''1900-01-01''',
 	'SELECT rank, name FROM ranked WHERE guild = 1 AND name = ''player 7''',
 	'SELECT EXISTS (SELECT FROM ranked WHERE id = 7)',
 	'SELECT name FROM ranked WHERE id = 7 AND n > 100',
@@ -210,6 +214,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player WHERE score < 50) s WHERE rank = 1',
 	'SELECT * FROM event_ranked WHERE event = ''event 2'' AND rank BETWEEN 40 AND 45',
 	'SELECT * FROM club_ranked WHERE place < 4',
+	'SELECT right(name, 3), rank, worst, place FROM club_ranked WHERE place BETWEEN 1979 AND 1981',
 	'SELECT * FROM club_ranked WHERE rank = 1 AND worst > 3',
 	'SELECT name FROM ranked WHERE place = 9223372036854775807',
 	'SELECT name FROM ranked WHERE place > 9223372036854775807 AND place < (-9223372036854775808)',
