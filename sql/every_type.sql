@@ -36,6 +36,7 @@ BEGIN
 		rank_by => format('score %s, tie DESC', dir), method => method);
 	COMMIT;
 	FOR step IN 1 .. 2 LOOP
+		PERFORM set_config('leaderboard.json_bigint', (ARRAY['number', 'string'])[step], false);
 		FOR found IN SELECT d::text FROM lbt.differences('every', 'every', 'score IS NOT NULL',
 				names, 'score', dir, tie_order || ' DESC', method,
 				CASE WHEN NOT score.asks THEN false END, functions) AS d

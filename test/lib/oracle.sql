@@ -17,7 +17,7 @@
 --	{table} {ranked}	its table, and the condition for a row to be ranked
 --	{member} {score}	columns, the member's with commas between
 --	{m}				the member as the function takes it: a bigint or a text
---	{json}			the member as json
+--	{json}			the member as JSON
 --	{type}			the type of scores: bigint, or the column's without domains
 --	{order}			the order of the ranked rows
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
@@ -30,8 +30,8 @@
 --	$A $B			numbers
 --
 -- "ranked rows" is the beginning of each query.  b has the board's rows: member
--- m, score s and its text st, place, rank by each method, percentile and number of
--- rows.
+-- m, as JSON j, score s, as text st and in its own type own, place, rank by each
+-- method, percentile and number of rows.
 --
 -- uses says what a function takes or returns: a member (m), a score (s).  These must
 -- be integers, but not for a twin.  Its scores have a unit (u), or are
@@ -48,7 +48,7 @@ CREATE TABLE lbt.comparison (function text PRIMARY KEY, uses text NOT NULL,
 INSERT INTO lbt.comparison VALUES
 ('ranked rows', '', $$
 WITH b AS MATERIALIZED (
-	SELECT {m} AS m, {json} AS j, {score}::{type} AS s, format('%s', {score}) AS st,
+	SELECT {m} AS m, {json} AS j, {score}::{type} AS s, format('%s', {score}) AS st, {score} AS own,
 		row_number() OVER (ORDER BY {order}) AS place,
 		row_number() OVER (PARTITION BY {member} ORDER BY {order}) AS nth,
 		rank() OVER (ORDER BY {score} {direction}) AS r,
@@ -96,7 +96,7 @@ WHERE skip >= 0$$),
 SELECT format('lb_top_json(%s, %L, %s)', a.n, {board}, skip),
 	lb_top_json(a.n, {board}, skip)::text,
 	(SELECT concat('{"board":', to_json({board}::text), ',"as_of":', to_json(now()), ',"entries":[',
-			string_agg(concat('{"rank":', {k}, ',"player_id":', j, ',"score":', to_json(s), '}'), ',' ORDER BY place), ']}')
+			string_agg(concat('{"rank":', {k}, ',"player_id":', j, ',"score":', lbt.json(own), '}'), ',' ORDER BY place), ']}')
 		FROM b WHERE place > skip AND place - skip <= a.n)
 FROM (SELECT count(*) AS total FROM b) AS c
 	CROSS JOIN LATERAL (VALUES (10, 0), (0, 0), (1, 0), (5, total / 2), (2147483647, 0),
@@ -106,9 +106,9 @@ FROM (SELECT count(*) AS total FROM b) AS c
 SELECT format('lb_rank_json{_key}(%s, %L, %s)', i, {board}, radius),
 	lb_rank_json{_key}(i, {board}, radius)::text,
 	(SELECT concat('{"player_id":', p.j, ',"board":', to_json({board}::text), ',"rank":', p.{k},
-			',"score":', to_json(p.s), ',"percentile":', p.pct, ',"top_percentile":', 100 - p.pct,
+			',"score":', lbt.json(p.own), ',"percentile":', p.pct, ',"top_percentile":', 100 - p.pct,
 			',"surrounding_players":[', (SELECT string_agg(concat('{"rank":', {k}, ',"player_id":', j,
-				',"score":', to_json(s), '}'), ',' ORDER BY place)
+				',"score":', lbt.json(own), '}'), ',' ORDER BY place)
 				FROM b WHERE place BETWEEN p.place - radius AND p.place + radius), ']}')
 		FROM b AS p WHERE p.m = i AND p.nth = 1)
 FROM {few_keys} AS k (i) CROSS JOIN (VALUES (0), (1), ($A % 100)) AS r (radius)$$),
@@ -217,6 +217,12 @@ SELECT format('lb_histogram_key(%s, %L)', n, {board}),
 	(SELECT string_agg(row(i, lo::{type}::text::{type} + 0, hi::{type}::text::{type} + 0, (SELECT count(*) FROM b WHERE s BETWEEN lo AND hi))::text, ' ' ORDER BY i)
 		FROM lbt.float_buckets((SELECT array_agg(s) FROM b), n, {descending}))
 FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$);
+
+-- A value as the JSON functions have it, by leaderboard.json_bigint.
+CREATE FUNCTION lbt.json(value anyelement) RETURNS json LANGUAGE sql STABLE AS $$
+	SELECT CASE WHEN pg_typeof(value) = 'bigint'::regtype AND current_setting('leaderboard.json_bigint') = 'string' THEN to_json(value::text)
+		ELSE to_json(value) END
+$$;
 
 -- A score as a number of units: extract() may round times that are far from now.
 CREATE FUNCTION lbt.units(score text, type text) RETURNS numeric
@@ -336,8 +342,9 @@ BEGIN
 		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END,
 		'{m}', CASE WHEN plain THEN format('%s::bigint', member)
 			ELSE format('(%s(%s)::text COLLATE "C")', single, member) END,
-		'{json}', format(CASE WHEN cardinality(members) = 1 THEN 'to_json(%s)'
-			ELSE 'to_json((SELECT x FROM (SELECT %s) AS x))' END, member),
+		'{json}', CASE WHEN cardinality(members) = 1 THEN format('lbt.json(%s)', member)
+			ELSE (SELECT format('to_json((SELECT x FROM (SELECT %s) AS x))', string_agg(format('lbt.json(%1$s) AS %1$s', c), ', ' ORDER BY i))
+				FROM unnest(members) WITH ORDINALITY AS u (c, i)) END,
 		'{type}', CASE WHEN plain_score THEN 'bigint' ELSE score_type END,
 		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
 				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)

@@ -134,6 +134,22 @@ put_text(FILE *f, const Table *t, const char *member)
 	fprintf(f, "%s(%s)::text", t->nmembers == 1 ? "" : "row", member);
 }
 
+/* Print the member as JSON. */
+static void
+put_json(FILE *f, const Table *t)
+{
+	if (t->nmembers == 1)
+	{
+		fprintf(f, "lbt.json(%s)", t->member);
+		return;
+	}
+	fprintf(f, "to_json((SELECT x FROM (SELECT ");
+	for (int i = 0; i < t->nmembers; i++)
+		fprintf(f, "%slbt.json(%s) AS %s", i == 0 ? "" : ", ",
+				t->members[i].name, t->members[i].name);
+	fprintf(f, ") AS x))");
+}
+
 /* Print the members that a comparison asks for. */
 static void
 put_keys(FILE *f, const Look *look)
@@ -283,8 +299,7 @@ expand(FILE *f, const char *s, const Look *look)
 			}
 		}
 		else if (IS_WORD("json"))
-			fprintf(f, t->nmembers == 1 ? "to_json(%s)" :
-					"to_json((SELECT x FROM (SELECT %s) AS x))", t->member);
+			put_json(f, t);
 		else if (IS_WORD("_key"))
 			fputs(look->twin ? "_key" : "", f);
 		else if (IS_WORD("score"))

@@ -29,8 +29,8 @@ connect_or_fail(void)
 static const char *const forms[] = {
 	"",
 	"SET datestyle = 'German'; SET timezone = 'UTC'; SET extra_float_digits = 0",
-	"SET timezone = 'Asia/Kolkata'",
-	"SET datestyle = 'SQL, DMY'; SET timezone = 'UTC'; SET extra_float_digits = -9"
+	"SET timezone = 'Asia/Kolkata'; SET leaderboard.json_bigint = 'string'",
+	"SET datestyle = 'SQL, DMY'; SET timezone = 'UTC'; SET extra_float_digits = -9; SET leaderboard.json_bigint = 'string'"
 };
 
 PGconn *
