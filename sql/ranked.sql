@@ -269,6 +269,116 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 ]) query;
 RESET work_mem;
 
+-- Pages deep in a view: only their rows are looked up, so these fit.
+SET work_mem = '64kB';
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
+	'SELECT * FROM ranked ORDER BY place LIMIT 3 OFFSET 4000',
+	'SELECT place, name FROM ranked ORDER BY place DESC LIMIT 3 OFFSET 4000',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT 3 OFFSET 5000',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT 3 OFFSET -1',
+	'SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT 3 OFFSET 3000',
+	'SELECT place, name FROM ranked WHERE place > 500 AND place <= 3502 ORDER BY place LIMIT 3 OFFSET 3000',
+	'SELECT place, name FROM ranked WHERE place > 500 AND place <= 700 ORDER BY place LIMIT 3 OFFSET 3000',
+	'SELECT rank, name FROM ranked WHERE rank > 500 ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT rank, name FROM ranked WHERE rank > 501 ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT rank, name FROM ranked WHERE rank >= 502 ORDER BY rank, level DESC, id LIMIT 3 OFFSET 3000',
+	'SELECT rank, name FROM ranked WHERE rank > 4951 ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT rank, name FROM ranked WHERE rank > -5 ORDER BY rank, level DESC, id LIMIT 3',
+	'SELECT id, rank FROM (SELECT id, level, rank() OVER (ORDER BY score) FROM player) s WHERE rank > 501 ORDER BY rank, level, id DESC LIMIT 3 OFFSET 1',
+	'SELECT id, rank FROM (SELECT id, level, rank() OVER (ORDER BY score) FROM player WHERE score < 50) s WHERE rank > 2451 ORDER BY rank, level, id DESC LIMIT 3',
+	'SELECT * FROM country_ranked WHERE country = ''FR'' AND rank > 101 ORDER BY rank, id LIMIT 3',
+	'SELECT place, name FROM ranked ORDER BY place LIMIT 3 OFFSET (SELECT 4000)'
+]) query;
+SELECT lbt.plan('SELECT place, name FROM ranked WHERE place > 500 ORDER BY place LIMIT 3 OFFSET 3000');
+RESET work_mem;
+
+-- Window functions without a view.
+SELECT lbt.plan('SELECT p.*, rank() OVER (ORDER BY score DESC) AS r FROM player p ORDER BY r LIMIT 10 OFFSET 1000');
+SELECT lbt.plan('SELECT upper(name), 1 + rank() OVER (ORDER BY score DESC), rank() OVER (ORDER BY score DESC, level DESC), count(*) OVER () FROM player WHERE score < 50 ORDER BY score DESC LIMIT 2', 'ANALYZE, VERBOSE');
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
+	'SELECT p.*, rank() OVER (ORDER BY score DESC) AS r FROM player p ORDER BY r, level DESC, id LIMIT 3 OFFSET 4000',
+	'SELECT id, row_number() OVER (ORDER BY score DESC, level DESC, id) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT id, row_number() OVER (ORDER BY score DESC, level DESC, id) AS r FROM player ORDER BY r DESC LIMIT 3 OFFSET 10',
+	'SELECT id, row_number() OVER (ORDER BY score, level, id DESC) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT id, row_number() OVER (ORDER BY score DESC, level DESC, id) FROM player LIMIT 3',
+	'SELECT id, dense_rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 2000',
+	'SELECT id, percent_rank() OVER w, cume_dist() OVER w, count(*) OVER w FROM player WINDOW w AS (ORDER BY score DESC, level DESC) ORDER BY score, level, id DESC LIMIT 3',
+	'SELECT id, count(*) OVER () FROM player ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id, count(*) OVER () FROM player WHERE score BETWEEN 20 AND 40 ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id, count(*) OVER () FROM player WHERE score > 1000 ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT p, rank() OVER (ORDER BY score DESC) FROM player p ORDER BY score DESC, level DESC, id LIMIT 2',
+	'SELECT ctid, tableoid::regclass, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 10',
+	'SELECT id, name || rank() OVER (ORDER BY score DESC) AS x FROM player ORDER BY score DESC, level DESC, id LIMIT 2',
+	'SELECT name, (SELECT count(*) FROM friend f WHERE f.b = p.id), rank() OVER (ORDER BY score DESC) FROM player p ORDER BY score DESC, level DESC, id LIMIT 2',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS a, rank() OVER (ORDER BY score) AS b, rank() OVER () AS c FROM player ORDER BY a DESC, level, id DESC LIMIT 2',
+	'SELECT id FROM player ORDER BY rank() OVER (ORDER BY score DESC), level DESC, id LIMIT 2',
+	'SELECT id, country, rank() OVER (PARTITION BY country ORDER BY points) AS r FROM country_player WHERE ok AND country = ''FR'' ORDER BY r, id LIMIT 3 OFFSET 500',
+	'SELECT id, rank() OVER (ORDER BY points) AS r FROM country_player WHERE ok AND country = ''FR'' ORDER BY country, r, id LIMIT 3 OFFSET 500',
+	'SELECT id, rank() OVER (ORDER BY points) AS r FROM country_player WHERE ok AND country = ''XX'' ORDER BY r, id LIMIT 3',
+	'SELECT key, speed, rank() OVER (ORDER BY speed DESC) AS r FROM device ORDER BY r, seen, key LIMIT 3 OFFSET 60',
+	'SELECT player_id, rank() OVER (ORDER BY score DESC) FROM event_score WHERE event = ''event 1'' ORDER BY score DESC, at, player_id LIMIT 3',
+	'SELECT region, name, rank() OVER (ORDER BY points) FROM club WHERE points IS NOT NULL ORDER BY points, founded DESC, region, name LIMIT 3 OFFSET 100',
+	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 0',
+	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT -1',
+	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 9223372036854775807 OFFSET 4999',
+	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT (SELECT 2) OFFSET (SELECT 3)',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 3) s ORDER BY id',
+	'SELECT g, l.* FROM generate_series(30, 32) g, LATERAL (SELECT id, g + rank() OVER (ORDER BY score DESC) FROM player WHERE score < g ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 1) l ORDER BY g',
+	'SELECT id FROM friend, LATERAL (SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player WHERE score = b ORDER BY score DESC, level DESC, id LIMIT 1) l WHERE a = 1 ORDER BY id',
+	'(SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 2) UNION ALL (SELECT id, rank() OVER (ORDER BY score) AS r FROM player ORDER BY r, level, id DESC LIMIT 2)'
+]) query;
+-- Near misses.
+SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r OFFSET 4990',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r FETCH FIRST 3 ROWS WITH TIES',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY name LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, name LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY rank() OVER (ORDER BY score DESC) + 1 LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player WHERE level = 2 ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r, lag(id) OVER (ORDER BY score DESC) FROM player ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r, count(*) OVER (ORDER BY score DESC ROWS 3 PRECEDING) FROM player ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r, count(*) FILTER (WHERE level = 1) OVER () FROM player ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (PARTITION BY level ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (PARTITION BY country ORDER BY points) AS r FROM country_player WHERE ok ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY points) AS r FROM country_player WHERE ok ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY points) AS r FROM country_player WHERE country = ''FR'' ORDER BY r LIMIT 3',
+	'SELECT region, rank() OVER (ORDER BY points) AS r FROM club ORDER BY r LIMIT 3',
+	'SELECT DISTINCT rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT score, rank() OVER (ORDER BY score DESC) AS r FROM player GROUP BY score ORDER BY r LIMIT 3',
+	'SELECT count(*), rank() OVER (ORDER BY max(score) DESC) AS r FROM player GROUP BY level ORDER BY r LIMIT 3',
+	'SELECT id, generate_series(1, 2), rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT id, random(), rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
+	'SELECT id, 1 / score, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3 OFFSET 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT (random() * 10)::int',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player TABLESAMPLE bernoulli (50) ORDER BY r LIMIT 3',
+	'SELECT p.id, rank() OVER (ORDER BY score DESC) AS r FROM player p JOIN friend f ON f.b = p.id ORDER BY r LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 4000',
+	'SELECT id, count(*) OVER () FROM player LIMIT 3',
+	'SELECT id, rank, rank() OVER (ORDER BY place) FROM ranked ORDER BY place LIMIT 3'
+]) query;
+-- Plans for any parameters
+PREPARE top(int, int) AS SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT $1 OFFSET $2;
+PREPARE above(int, int) AS SELECT id, count(*) OVER () AS n FROM player WHERE score > $1 ORDER BY score DESC, level DESC, id LIMIT $2;
+PREPARE behind(bigint, bigint, bigint) AS SELECT id, rank FROM ranked WHERE rank > $1 ORDER BY rank, level DESC, id LIMIT $2 OFFSET $3;
+SET plan_cache_mode = force_generic_plan;
+SELECT lbt.answered_by('EXECUTE top(3, 1000)'), lbt.answered_by('EXECUTE above(90, 2)'), lbt.answered_by('EXECUTE behind(501, 2, 1)');
+EXECUTE top(3, 1000);
+EXECUTE top(1, NULL);
+EXECUTE above(90, 2);
+EXECUTE behind(501, 2, 1);
+EXECUTE behind(NULL, 2, 1);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+-- A cursor that goes backward
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 5 OFFSET 7;
+FETCH 3 FROM c;
+FETCH BACKWARD 1 FROM c;
+FETCH LAST FROM c;
+COMMIT;
+
 -- A view with an order of its own.
 CREATE VIEW ordered AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player ORDER BY name;
 SELECT query, lbt.nodes(query), lbt.result(query) FROM unnest(ARRAY[
@@ -320,7 +430,7 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC ROWS BETWEEN (-1) PRECEDING AND CURRENT ROW) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, random(), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, (SELECT max(a) FROM friend), rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
-	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player LIMIT 10) s WHERE id = 7',
+	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player OFFSET 10) s WHERE id = 7',
 	'SELECT id, rank FROM (SELECT id, (SELECT random() WHERE p.id > 0), rank() OVER (ORDER BY score DESC) FROM player p) s WHERE id = 7',
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score::float8 DESC) FROM player) s WHERE id = 7',
 	'SELECT * FROM (SELECT DISTINCT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7',
@@ -379,7 +489,8 @@ ROLLBACK;
 SET work_mem = '128kB';
 SELECT query, lbt.nodes(query), lbt.answered_by(query) FROM unnest(ARRAY[
 	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 100',
-	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 900'
+	'SELECT place FROM ranked ORDER BY place LIMIT 100 OFFSET 900',
+	'SELECT place FROM ranked ORDER BY place LIMIT 1000 OFFSET 900'
 ]) query;
 RESET work_mem;
 RESET plan_cache_mode;
@@ -404,7 +515,8 @@ UPDATE player SET score = 150 WHERE id = 9;
 SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE id IN (5, 9, 10, 5001)',
 	'SELECT name, rank FROM ranked WHERE place <= 3',
-	'SELECT name, rank FROM ranked ORDER BY place LIMIT 3'
+	'SELECT name, rank FROM ranked ORDER BY place LIMIT 3',
+	'SELECT name, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 3'
 ]) query;
 ROLLBACK;
 
@@ -423,11 +535,18 @@ SET ROLE lb_reader;
 SELECT rank, name FROM ranked WHERE id = 7;
 SELECT rank, name FROM ranked WHERE place = 1;
 SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 7;
+SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY 2 LIMIT 1;
 RESET ROLE;
 BEGIN;
 REVOKE EXECUTE ON FUNCTION rank() FROM public;
 SET LOCAL ROLE lb_reader;
 SELECT rank, name FROM ranked WHERE id = 7;
+ROLLBACK;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION rank() FROM public;
+GRANT SELECT ON player TO lb_reader;
+SET LOCAL ROLE lb_reader;
+SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY 2 LIMIT 1;
 ROLLBACK;
 BEGIN;
 REVOKE EXECUTE ON FUNCTION int84eq(bigint, int) FROM public;
@@ -442,6 +561,7 @@ SET ROLE lb_reader;
 SELECT lbt.nodes('SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 8');
 SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id IN (7, 8);
 SELECT lbt.nodes('SELECT * FROM ranked WHERE id = 8');
+SELECT lbt.nodes('SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3');
 RESET ROLE;
 ALTER TABLE player DISABLE ROW LEVEL SECURITY;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT id, name, rank() OVER (ORDER BY score DESC) FROM player WHERE score < 50;

@@ -50,7 +50,12 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
 	if (stage == UPPERREL_GROUP_AGG && enabled())
 		lb_add_aggregate_path(root, input, output);
 	if (stage == UPPERREL_FINAL && enabled())
-		lb_add_page_path(root, output, (const FinalPathExtraData *) extra);
+	{
+		const FinalPathExtraData *limit = (const FinalPathExtraData *) extra;
+
+		lb_add_page_path(root, output, limit);
+		lb_add_ranked_page_path(root, output, limit);
+	}
 }
 
 static void

@@ -39,10 +39,8 @@
 #include "planner/fetch.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
+#include "planner/page_limit.h"
 #include "util/compat.h"
-
-/* The rows of a page whose LIMIT is a parameter, for its cost. */
-#define GUESSED_ROWS 20
 
 /* A board that has the rows of a query in its order. */
 typedef struct Match
@@ -187,18 +185,6 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_page
 };
 
-/* How many rows the page is going to have. */
-static double
-estimate_rows(const LbSource *source, const FinalPathExtraData *limit)
-{
-	double		rows = Max(source->rel->rows, 1.0);
-
-	if (limit->count_est < 0)
-		return Min(rows, GUESSED_ROWS);
-	rows = Max(rows - Max(limit->offset_est, 0), 1.0);
-	return limit->count_est == 0 ? rows : Min(rows, limit->count_est);
-}
-
 /* The cost of looking up all rows of the range. */
 static Cost
 cost_of_range(const Match *match)
@@ -217,7 +203,7 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 {
 	const LbSource *source = match->source;
 	const PathTarget *target = path->path.pathtarget;
-	double		rows = estimate_rows(source, limit);
+	double		rows = lb_limit_rows(limit, source->rel->rows);
 	double		share = rows / Max(source->rel->rows, 1.0);
 	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
 	QualCost	operands;
@@ -248,12 +234,6 @@ find_most(const Match *match, const FinalPathExtraData *limit,
 					 ceil(share * Max(match->source->rel->rows, 1.0)));
 }
 
-static List *
-list_of(Node *expr)
-{
-	return expr == NULL ? NIL : list_make1(copyObject(expr));
-}
-
 static void
 add_path_for(const Match *match, const FinalPathExtraData *limit,
 			 RelOptInfo *final)
@@ -268,8 +248,7 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
 		match->ncolumns : 0;
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
-	exprs = lappend(exprs, list_of(query->limitCount));
-	exprs = lappend(exprs, list_of(query->limitOffset));
+	exprs = list_concat(exprs, lb_limit_exprs(query));
 	private = lappend(private, match->quals.conds);
 	private = lappend(private,
 					  list_make5_int((int) match->index, match->reverse, ties,
@@ -294,39 +273,6 @@ add_path_for(const Match *match, const FinalPathExtraData *limit,
  * ----------------------------------------------------------------
  */
 
-/* Whether a query returns rows of its tables, sorted and limited. */
-static bool
-returns_rows(const PlannerInfo *root)
-{
-	const Query *query = root->parse;
-
-	return query->commandType == CMD_SELECT && root->sort_pathkeys != NIL &&
-		query->setOperations == NULL && query->groupClause == NIL &&
-		query->groupingSets == NIL && !query->hasAggs &&
-		query->havingQual == NULL && !query->hasWindowFuncs &&
-		query->distinctClause == NIL && !query->hasTargetSRFs &&
-		query->rowMarks == NIL;
-}
-
-/* The only table of a query, or NULL. */
-static RelOptInfo *
-only_rel(const PlannerInfo *root)
-{
-	RelOptInfo *only = NULL;
-
-	for (int i = 1; i < root->simple_rel_array_size; i++)
-	{
-		RelOptInfo *rel = root->simple_rel_array[i];
-
-		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL)
-			continue;
-		if (only != NULL)
-			return NULL;
-		only = rel;
-	}
-	return only;
-}
-
 /* Whether expressions have a system column of a table's rows. */
 static bool
 has_system_columns(List *exprs, Index relid)
@@ -342,85 +288,16 @@ has_system_columns(List *exprs, Index relid)
 	return false;
 }
 
-static bool
-may_leak(Oid function, void *context)
-{
-	return !get_func_leakproof(function);
-}
-
-/*
- * Whether an expression may raise an error for some row and not for another one.
- * Leakproof functions raise none that depends on their arguments.
- */
-static bool
-may_raise(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_TargetEntry:
-			if (!contain_var_clause(node))
-				return false;
-			break;
-		case T_List:
-		case T_Var:
-		case T_Const:
-		case T_Param:
-		case T_RelabelType:
-		case T_CollateExpr:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_CaseExpr:
-		case T_CaseWhen:
-		case T_CaseTestExpr:
-		case T_CoalesceExpr:
-		case T_RowExpr:
-			break;
-		case T_ArrayExpr:
-			if (((ArrayExpr *) node)->multidims)
-				return true;
-			break;
-		case T_FuncExpr:
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, may_leak, context))
-				return true;
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, may_raise, context);
-}
-
-static bool
-has_offset(const Query *query)
-{
-	const Const *offset = (const Const *) query->limitOffset;
-
-	return offset != NULL &&
-		!(IsA(offset, Const) &&
-		  (offset->constisnull || DatumGetInt64(offset->constvalue) == 0));
-}
-
-/* PostgreSQL computes the rows before the page, too; the node does not. */
 bool
 lb_may_be_page(const LbSource *source)
 {
 	const PlannerInfo *root = source->root;
-	const Query *query = root->parse;
+	List	   *tlist = root->processed_tlist;
 
-	return limit_needed(root->parse) && returns_rows(root) &&
-		only_rel(root) == source->rel &&
-		!lb_is_volatile(root, root->processed_tlist) &&
-		!lb_is_volatile(root, root->init_plans) &&
-		!(has_offset(query) && may_raise((Node *) root->processed_tlist, NULL)) &&
-		!has_system_columns(root->processed_tlist, source->rel->relid) &&
-		lb_is_operand(source, query->limitCount) &&
-		lb_is_operand(source, query->limitOffset);
+	return root->sort_pathkeys != NIL && lb_returns_rows(root) &&
+		!root->parse->hasWindowFuncs && lb_only_rel(root) == source->rel &&
+		lb_may_limit(source, root, tlist) &&
+		!has_system_columns(tlist, source->rel->relid);
 }
 
 void
@@ -432,7 +309,7 @@ lb_add_page_path(PlannerInfo *root, RelOptInfo *final,
 	Match		match;
 
 	if (!limit->limit_needed || final->pathlist == NIL ||
-		(rel = only_rel(root)) == NULL || IS_DUMMY_REL(rel) ||
+		(rel = lb_only_rel(root)) == NULL || IS_DUMMY_REL(rel) ||
 		rel->rtekind != RTE_RELATION ||
 		planner_rt_fetch(rel->relid, root)->relkind != RELKIND_RELATION ||
 		!lb_find_source(root, rel, &source) || !lb_may_be_page(&source))

@@ -25,6 +25,7 @@
 #include "planner/answer.h"
 #include "planner/fetch.h"
 #include "planner/page_exec.h"
+#include "planner/page_limit.h"
 #include "planner/range.h"
 #include "planner/stretch.h"
 
@@ -33,8 +34,7 @@ typedef struct PageNode
 	LbAnswer	answer;			/* must be first */
 	int			nconds;
 	LbCond	   *conds;
-	ExprState  *count;			/* LIMIT, or NULL */
-	ExprState  *offset;			/* OFFSET, or NULL */
+	LbPageLimit limit;
 	Oid			index;
 	bool		backward;		/* a cursor may go backward */
 	TupleTableSlot *row;
@@ -44,42 +44,6 @@ typedef struct PageNode
 	Tuplestorestate *rows;		/* of the page, or NULL before its start */
 	LbStretch	stretch;
 } PageNode;
-
-
-/* ----------------------------------------------------------------
- *		Operands
- * ----------------------------------------------------------------
- */
-
-/*
- * A number of rows.  Null stands for none.  Returns false if it is negative, which
- * is an error that the child raises.
- */
-static bool
-evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,
-			  int64 *number)
-{
-	*isnull = true;
-	*number = 0;
-	if (expr == NULL)
-		return true;
-	*number = DatumGetInt64(ExecEvalExpr(expr, context, isnull));
-	if (*isnull)
-		*number = 0;
-	return *number >= 0;
-}
-
-/* OFFSET and LIMIT, in the order in which a Limit node evaluates them. */
-static bool
-evaluate_limits(PageNode *node)
-{
-	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
-	LbStretch  *stretch = &node->stretch;
-	bool		no_offset;
-
-	return evaluate_rows(node->offset, context, &no_offset, &stretch->skip) &&
-		evaluate_rows(node->count, context, &stretch->all, &stretch->max_rows);
-}
 
 
 /* ----------------------------------------------------------------
@@ -130,7 +94,8 @@ answer(PageNode *node)
 
 	if (defn == NULL)
 		return false;
-	if (!evaluate_limits(node))
+	if (!lb_limit_evaluate(&node->limit, a->css.ss.ps.ps_ExprContext,
+						   &node->stretch))
 	{
 		lb_answer_refuse(a, LB_CAUSE_LIMIT);
 		return false;
@@ -197,12 +162,6 @@ exec_page(CustomScanState *css)
 	return project == NULL ? slot : ExecProject(project);
 }
 
-static ExprState *
-init_rows(const List *exprs, PlanState *node)
-{
-	return exprs == NIL ? NULL : ExecInitExpr(linitial(exprs), node);
-}
-
 static void
 begin_page(CustomScanState *css, EState *estate, int eflags)
 {
@@ -223,10 +182,7 @@ begin_page(CustomScanState *css, EState *estate, int eflags)
 	node->conds = lb_init_conds(conds,
 								list_nth(scan->custom_exprs, LB_PAGE_COND_OPERANDS),
 								&css->ss.ps);
-	node->count = init_rows(list_nth(scan->custom_exprs, LB_PAGE_COUNT),
-							&css->ss.ps);
-	node->offset = init_rows(list_nth(scan->custom_exprs, LB_PAGE_OFFSET),
-							 &css->ss.ps);
+	lb_limit_begin(&node->limit, &node->answer, LB_PAGE_LIMIT);
 	node->index = (Oid) list_nth_int(order, LB_PAGE_INDEX);
 	node->stretch.reverse = list_nth_int(order, LB_PAGE_REVERSE);
 	node->stretch.ties = list_nth_int(order, LB_PAGE_TIES);
@@ -258,23 +214,6 @@ rescan_page(CustomScanState *css)
 	lb_answer_rescan(css);
 }
 
-/* A number of rows, or the expression that it comes from. */
-static void
-explain_rows(const LbAnswer *a, const char *label, int exprs, List *ancestors,
-			 ExplainState *es)
-{
-	CustomScan *scan = (CustomScan *) a->css.ss.ps.plan;
-	List	   *rows = list_nth(scan->custom_exprs, exprs);
-
-	if (rows != NIL && IsA(linitial(rows), Const) &&
-		!linitial_node(Const, rows)->constisnull)
-		ExplainPropertyInteger(label, NULL,
-							   DatumGetInt64(linitial_node(Const, rows)->constvalue),
-							   es);
-	else
-		lb_answer_explain_exprs(a, label, exprs, ancestors, es);
-}
-
 static void
 explain_page(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -282,10 +221,8 @@ explain_page(CustomScanState *css, List *ancestors, ExplainState *es)
 
 	if (node->stretch.reverse)
 		ExplainPropertyText("Order", "reverse", es);
-	explain_rows(&node->answer, "Limit", LB_PAGE_COUNT, ancestors, es);
-	if (node->stretch.ties > 0)
-		ExplainPropertyBool("With Ties", true, es);
-	explain_rows(&node->answer, "Offset", LB_PAGE_OFFSET, ancestors, es);
+	lb_limit_explain(&node->limit, &node->answer, node->stretch.ties > 0,
+					 ancestors, es);
 	lb_answer_explain(css, ancestors, es);
 }
 

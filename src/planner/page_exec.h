@@ -29,8 +29,7 @@ enum
 	LB_PAGE_CONDS = 2,			/* in custom_private: lb_make_cond() each */
 	LB_PAGE_ORDER,
 	LB_PAGE_COND_OPERANDS = 4,	/* in custom_exprs */
-	LB_PAGE_COUNT,				/* LIMIT, or nothing */
-	LB_PAGE_OFFSET				/* likewise */
+	LB_PAGE_LIMIT				/* lb_limit_exprs() */
 };
 
 /* The node. */

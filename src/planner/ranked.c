@@ -10,6 +10,11 @@
  * query above (ranked_lookup.c), or by their ranks (ranked_range.c), and asks the
  * board for the ranks of each.
  *
+ * If the query above has no other quals, and a LIMIT, the custom scan also takes the
+ * place of the Limit node: it knows the places of these rows.  A query that has window
+ * functions itself is treated alike, since a LIMIT is the only way in which it can ask
+ * for a few rows.
+ *
  * Quals on columns of other tables make parameterized paths for nested loops.  The
  * child of such a node is not parameterized: it ranks all rows once (ranked_child.c).
  * A hash join does that as well, and is better if the index cannot answer.  So there is
@@ -24,21 +29,25 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/placeholder.h"
 #include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
 #include "planner/answer.h"
+#include "planner/page_limit.h"
 #include "planner/ranked.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
 #include "planner/ranked_lookup.h"
 #include "planner/ranked_range.h"
+#include "util/compat.h"
 
 /* Lists of CustomPath.custom_private. */
 enum
@@ -67,11 +76,53 @@ is_implied(const List *used, const RestrictInfo *info)
 	return false;
 }
 
+/* What takes the place of window functions in a plan. */
+typedef struct Names
+{
+	PlannerInfo *root;
+	List	   *windows;
+	List	   *names;			/* for each */
+} Names;
+
+/*
+ * Put a call of a function in the place of a window function, since PostgreSQL lets no
+ * scan have one.  It is in a PlaceHolderVar, by whose number the planner knows it in
+ * the target list: the same function can be there with several windows.
+ */
+static Node *
+name_windows(Node *node, void *context)
+{
+	Names	   *names = (Names *) context;
+	const WindowFunc *func = (const WindowFunc *) node;
+	int			i = 0;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, WindowFunc))
+		return expression_tree_mutator(node, name_windows, context);
+	while (i < list_length(names->windows) &&
+		   !equal(list_nth(names->windows, i), node))
+		i++;
+	if (i == list_length(names->windows))
+	{
+		FuncExpr   *call = makeFuncExpr(func->winfnoid, func->wintype, NIL,
+										func->wincollid, func->inputcollid,
+										COERCE_EXPLICIT_CALL);
+
+		names->windows = lappend(names->windows, node);
+		names->names = lappend(names->names,
+							   make_placeholder_expr(names->root,
+													 (Expr *) call, NULL));
+	}
+	return copyObject(list_nth(names->names, i));
+}
+
 static Plan *
 plan_ranked(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 			List *tlist, List *clauses, List *custom_plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
+	Names		names = {.root = root};
 	List	   *used = list_nth(path->custom_private, PATH_INFOS);
 	ParamPathInfo *param = path->path.param_info;
 	List	   *rest = NIL;
@@ -85,7 +136,7 @@ plan_ranked(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 		if (param != NULL && list_member_ptr(param->ppi_clauses, lfirst(lc)))
 			joins = lappend(joins, lfirst(lc));
 	}
-	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.targetlist = (List *) name_windows((Node *) tlist, &names);
 	scan->scan.plan.qual =
 		list_concat(copyObject((List *) list_nth(path->custom_private, PATH_RUN)),
 					extract_actual_clauses(rest, false));
@@ -95,7 +146,8 @@ plan_ranked(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 	scan->custom_exprs =
 		lappend(list_copy(list_nth(path->custom_private, PATH_EXPRS)),
 				copyObject(extract_actual_clauses(joins, false)));
-	scan->custom_scan_tlist = list_nth(path->custom_private, PATH_TLIST);
+	scan->custom_scan_tlist = (List *)
+		name_windows(list_nth(path->custom_private, PATH_TLIST), &names);
 	scan->methods = &lb_ranked_methods;
 	return (Plan *) scan;
 }
@@ -195,7 +247,7 @@ make_exprs(const LbRanked *match, const LbLookup *lookup)
 	exprs = lappend(exprs, copyObject(lookup->clauses));
 	exprs = lappend(exprs, copyObject(lookup->operands));
 	exprs = lappend(exprs, copyObject(lookup->bounds));
-	return lappend(exprs, copyObject(lookup->limit));
+	return exprs;
 }
 
 /*
@@ -205,8 +257,8 @@ make_exprs(const LbRanked *match, const LbLookup *lookup)
 static bool
 may_reorder(const LbRanked *match, const LbLookup *lookup)
 {
-	return match->query->sortClause == NIL || lookup->one_row ||
-		match->root->query_pathkeys != NIL;
+	return match->flat || match->query->sortClause == NIL ||
+		lookup->one_row || match->root->query_pathkeys != NIL;
 }
 
 /*
@@ -229,25 +281,44 @@ has_room(const LbRanked *match, const LbLookup *lookup)
 		work_mem * 1024.0;
 }
 
+/* A path of a relation, without rows and costs; NULL if there is none. */
+static CustomPath *
+make_path(LbRanked *match, const LbLookup *lookup, RelOptInfo *rel,
+		  Path *child, List *limit)
+{
+	CustomPath *path = makeNode(CustomPath);
+	List	   *private = make_private(match, lookup);
+	List	   *exprs = list_concat(make_exprs(match, lookup), limit);
+
+	if (match->failed || child == NULL || !may_reorder(match, lookup) ||
+		!has_room(match, lookup))
+		return NULL;
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathkeys = lookup->pathkeys;
+	path->methods = &path_methods;
+	path->custom_paths = list_make1(child);
+	path->custom_private =
+		list_make5(private, exprs, add_to_flat_tlist(NIL, match->columns),
+				   lookup->infos, rel == match->rel ? match->run : NIL);
+	return path;
+}
+
 static void
 add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 {
-	CustomPath *path = makeNode(CustomPath);
 	RelOptInfo *rel = match->rel;
 	ParamPathInfo *param = get_baserel_parampathinfo(match->root, rel, outer);
-	Path	   *child = make_child(match, lookup);
-	List	   *private;
+	CustomPath *path;
 
 	/* The columns that the node's quals need. */
 	if (param != NULL)
 		lb_add_ranked_columns(match, param->ppi_clauses);
 	lb_add_ranked_columns(match, lookup->infos);
-	private = make_private(match, lookup);
-	if (match->failed || child == NULL || !may_reorder(match, lookup) ||
-		!has_room(match, lookup))
+	path = make_path(match, lookup, rel, make_child(match, lookup),
+					 list_make2(NIL, NIL));
+	if (path == NULL)
 		return;
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
 
 	/* A target of its own, so that it is not one for all columns. */
 	path->path.pathtarget = copy_pathtarget(rel->reltarget);
@@ -255,13 +326,6 @@ add_path_for(LbRanked *match, const LbLookup *lookup, Relids outer)
 	path->path.rows = param == NULL ? rel->rows : param->ppi_rows;
 	if (lookup->range != NIL)
 		path->path.rows = Min(path->path.rows, lookup->rows);
-	path->path.pathkeys = lookup->pathkeys;
-	path->methods = &path_methods;
-	path->custom_paths = list_make1(child);
-	path->custom_private =
-		list_make5(private, make_exprs(match, lookup),
-				   add_to_flat_tlist(NIL, match->columns), lookup->infos,
-				   match->run);
 	set_cost(match, lookup, path);
 	add_path(rel, (Path *) path);
 }
@@ -311,6 +375,26 @@ add_join_paths(LbRanked *match, List *infos)
 	}
 }
 
+/* Whether LIMIT leaves consecutive places of all rows that the query asks for. */
+static bool
+find_page(const LbRanked *match, LbLookup *lookup)
+{
+	PlannerInfo *root = match->root;
+	const Query *query = root->parse;
+	List	   *pathkeys = root->sort_pathkeys;
+
+	/* Then PostgreSQL returns rows in the order of the window. */
+	if (match->flat && pathkeys == NIL &&
+		list_length(query->windowClause) == 1)
+		pathkeys = root->window_pathkeys;
+	return query->limitCount != NULL &&
+		query->limitOption == LIMIT_OPTION_COUNT &&
+		query->hasWindowFuncs == match->flat && lb_returns_rows(root) &&
+		(pathkeys != NIL || !match->flat) && lb_only_rel(root) == match->rel &&
+		lb_may_limit(&match->source, root, root->processed_tlist) &&
+		lb_find_rank_page(match, pathkeys, lookup);
+}
+
 void
 lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -318,13 +402,84 @@ lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 	LbLookup	lookup;
 	List	   *infos;
 
-	if (!lb_match_ranked(root, rel, &match))
+	if (!lb_match_ranked(root, rel, rel->reltarget->exprs, &match))
 		return;
 	infos = lb_usable_infos(&match, rel->baserestrictinfo);
 	if (lb_find_lookup(&match, infos, &lookup))
 		add_path_for(&match, &lookup, NULL);
-	if (lb_find_rank_range(&match, &lookup))
+	if (!find_page(&match, &lookup) && lb_find_rank_range(&match, &lookup))
 		add_path_for(&match, &lookup, NULL);
 	if (match.ready)
 		add_join_paths(&match, infos);
+}
+
+bool
+lb_may_be_ranked_page(const LbSource *source)
+{
+	PlannerInfo *root = source->root;
+	LbRanked	match;
+	LbLookup	lookup;
+
+	return root->parse->hasWindowFuncs && root->parse->limitCount != NULL &&
+		lb_returns_rows(root) &&
+		lb_match_ranked(root, source->rel, root->processed_tlist, &match) &&
+		find_page(&match, &lookup);
+}
+
+/* Whether a window function needs all rows for the first one. */
+static bool
+needs_all_rows(const LbRanked *match)
+{
+	ListCell   *lc;
+
+	foreach(lc, match->funcs)
+	{
+		int			kind = list_nth_int(lfirst(lc), LB_RANK_KIND);
+
+		if (kind == LB_RANK_PERCENT_RANK || kind == LB_RANK_CUME_DIST ||
+			(kind == LB_RANK_COUNT &&
+			 list_nth_int(lfirst(lc), LB_RANK_NCOLUMNS) == 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The path that tells what the ordinary plan costs.  Up to version 16, the planner takes
+ * the first rows of a window for cheap, whatever they need.
+ */
+static const Path *
+costs_of(const LbRanked *match, const Path *child)
+{
+	if (IsA(child, LimitPath) && needs_all_rows(match))
+		return ((const LimitPath *) child)->subpath;
+	return child;
+}
+
+void
+lb_add_ranked_page_path(PlannerInfo *root, RelOptInfo *final,
+						const FinalPathExtraData *limit)
+{
+	RelOptInfo *rel = lb_only_rel(root);
+	Path	   *child = lb_cheapest_path(final);
+	CustomPath *path;
+	LbRanked	match;
+	LbLookup	lookup;
+
+	if (!limit->limit_needed || child == NULL || rel == NULL ||
+		(rel->rtekind == RTE_RELATION && !root->parse->hasWindowFuncs) ||
+		!lb_returns_rows(root) ||
+		!lb_match_ranked(root, rel, root->processed_tlist, &match) ||
+		!find_page(&match, &lookup))
+		return;
+	lb_limit_rank_page(&match, limit, &lookup);
+	path = make_path(&match, &lookup, final, child,
+					 lb_limit_exprs(root->parse));
+	if (path == NULL)
+		return;
+	path->path.pathtarget = child->pathtarget;
+	path->path.rows = lookup.rows;
+	set_cost(&match, &lookup, path);
+	if (LB_CHEAPER(&path->path, costs_of(&match, child)))
+		final->pathlist = list_make1(path);
 }

@@ -13,6 +13,8 @@
  * returned none, and runs the child.  It does the same if work_mem has no room for
  * the rows.  In a nested loop it is run once for all scans (ranked_child.c).
  *
+ * The node of a page takes the place of the query's Limit node and of all below it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -39,6 +41,7 @@
 #include "capture/trigger.h"
 #include "planner/answer.h"
 #include "planner/fetch.h"
+#include "planner/page_limit.h"
 #include "planner/ranked_child.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
@@ -79,8 +82,7 @@ typedef struct RankedNode
 	bool		by_rank;
 	int			nbounds;
 	RankBound  *bounds;
-	ExprState  *count;			/* LIMIT, or NULL */
-	ExprState  *offset;			/* OFFSET, or NULL */
+	LbPageLimit limit;
 	LbStretch	stretch;
 	LbFetch		fetch;
 
@@ -201,34 +203,32 @@ limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
 		*low = Max(*low, rank);
 }
 
-/* LIMIT or OFFSET; without it, or if it is null, what stands for none. */
-static int64
-evaluate_limit(ExprState *expr, ExprContext *context, int64 none)
-{
-	bool		isnull = true;
-	Datum		value = expr == NULL ? (Datum) 0 :
-		ExecEvalExpr(expr, context, &isnull);
-
-	return isnull ? none : DatumGetInt64(value);
-}
-
-/* The places of the ranks that the scan needs. */
-static void
+/*
+ * The places of the ranks that the scan needs, of those that are within its bounds.
+ * Returns false if the child must be run.
+ */
+static bool
 find_places(RankedNode *node, ExprContext *context)
 {
 	LbStretch  *stretch = &node->stretch;
 	int64		low = 1;
 	int64		high = PG_INT64_MAX;
-	int64		end = evaluate_limit(node->count, context, PG_INT64_MAX);
-	int64		offset = evaluate_limit(node->offset, context, 0);
 
+	if (!lb_limit_evaluate(&node->limit, context, stretch))
+		return false;
 	for (int i = 0; i < node->nbounds; i++)
 		limit_ranks(&node->bounds[i], context, &low, &high);
-	if (!pg_add_s64_overflow(end, offset, &end) &&
-		!pg_add_s64_overflow(end, low - 1, &end))
-		high = Min(high, end);
-	stretch->skip = low - 1;
-	stretch->max_rows = high < low ? 0 : high - low + 1;
+	stretch->behind = low - 1;
+	if (high < PG_INT64_MAX)
+	{
+		int64		rows = Max(high - stretch->behind, 0);
+
+		rows = Max(rows - stretch->skip, 0);
+		stretch->max_rows = stretch->all ? rows :
+			Min(stretch->max_rows, rows);
+		stretch->all = false;
+	}
+	return true;
 }
 
 /* Look up the rows of members.  Returns false if the child must be run. */
@@ -283,8 +283,12 @@ find_by_ranks(RankedNode *node)
 		return false;
 	lb_find_range(defn, node->conds, node->nconds, context,
 				  &node->stretch.range);
-	find_places(node, context);
-	if (empty || node->stretch.max_rows == 0)
+	if (!find_places(node, context))
+	{
+		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		return false;
+	}
+	if (empty || (!node->stretch.all && node->stretch.max_rows == 0))
 		return true;
 	return lb_read_stretch(a, &node->stretch, &members) &&
 		fetch_rows(node, &members);
@@ -506,14 +510,15 @@ init_range(RankedNode *node, const CustomScan *scan)
 {
 	const List *range = list_nth(scan->custom_private, LB_RANKED_RANGE);
 	const List *operands = list_nth(scan->custom_exprs, LB_RANKED_BOUNDS);
-	const List *limit = list_nth(scan->custom_exprs, LB_RANKED_LIMIT);
 	PlanState  *ps = &node->answer.css.ss.ps;
 
+	lb_limit_begin(&node->limit, &node->answer, LB_RANKED_LIMIT);
 	node->by_rank = range != NIL;
 	if (!node->by_rank)
 		return;
 	node->stretch.reverse = list_nth_int(range, LB_RANGE_REVERSE);
 	node->stretch.ties = list_nth_int(range, LB_RANGE_TIES);
+	node->stretch.behind_ties = list_nth_int(range, LB_RANGE_BEHIND_TIES);
 	node->nbounds = list_length(operands);
 	node->bounds = palloc(node->nbounds * sizeof(RankBound));
 	for (int i = 0; i < node->nbounds; i++)
@@ -523,11 +528,6 @@ init_range(RankedNode *node, const CustomScan *scan)
 		bound->strategy = list_nth_int(range, LB_RANGE_BOUNDS + 2 * i);
 		bound->type = (Oid) list_nth_int(range, LB_RANGE_BOUNDS + 2 * i + 1);
 		bound->operand = ExecInitExpr(list_nth(operands, i), ps);
-	}
-	if (limit != NIL)
-	{
-		node->count = ExecInitExpr(linitial(limit), ps);
-		node->offset = ExecInitExpr(lsecond(limit), ps);
 	}
 }
 
@@ -672,6 +672,7 @@ explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 	lb_answer_explain_exprs(&node->answer,
 							node->by_rank ? "Rank Cond" : "Member Cond",
 							LB_RANKED_CLAUSES, ancestors, es);
+	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
 	if (where != NIL)
 		ExplainPropertyText("Ranked Rows",
 							deparse_expression((Node *) make_ands_explicit(where),

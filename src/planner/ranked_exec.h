@@ -41,8 +41,11 @@ enum
 enum
 {
 	LB_RANGE_REVERSE,			/* ranks are counted from the board's end */
-	LB_RANGE_TIES,				/* columns in which rows of one rank equal; 0:
-								 * ranks are places */
+	LB_RANGE_TIES,				/* columns in which rows of one rank equal, if
+								 * the last rank's are in the range; 0: ranks
+								 * are places */
+	LB_RANGE_BEHIND_TIES,		/* the same, if those of the rank before the
+								 * first one are not in it */
 	LB_RANGE_BOUNDS
 };
 
@@ -74,10 +77,9 @@ enum
 	LB_RANKED_CLAUSES,			/* by which rows are found, for EXPLAIN */
 	LB_RANKED_KEY_OPERANDS,
 	LB_RANKED_BOUNDS,			/* operands of the range */
-	LB_RANKED_LIMIT,			/* LIMIT and OFFSET, if they are the range; or
-								 * NIL */
-	LB_RANKED_JOINS				/* the clauses of a nested loop, all of them;
-								 * or NIL */
+	LB_RANKED_LIMIT,			/* lb_limit_exprs(), of a page */
+	LB_RANKED_JOINS = LB_RANKED_LIMIT + 2	/* the clauses of a nested loop,
+											 * all of them; or NIL */
 };
 
 /* The node. */

@@ -31,7 +31,6 @@ typedef struct LbLookup
 	/* By ranks: see ranked_range.h. */
 	List	   *range;			/* see ranked_exec.h */
 	List	   *bounds;			/* expressions */
-	List	   *limit;			/* LIMIT and OFFSET, or NIL */
 	List	   *pathkeys;
 } LbLookup;
 

@@ -17,6 +17,9 @@
  * does not look into these expressions.  So the subquery has no subplans, which may
  * also hide volatile functions.
  *
+ * A query that is not above a subquery, but has window functions itself, is taken for
+ * one above a subquery that has the table's columns and these window functions.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -35,6 +38,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "planner/page_limit.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
 #include "planner/ranked_match.h"
@@ -250,21 +254,56 @@ make_row(const LbRanked *match, const Var *var)
 	return (Expr *) row;
 }
 
-static void
-add_column(LbRanked *match, const Var *var)
+bool
+lb_is_ranked_column(const LbRanked *match, const Node *expr)
 {
-	Expr	   *expr;
+	if (IsA(expr, Var))
+		return ((const Var *) expr)->varno == (int) match->rel->relid;
+	return match->flat && IsA(expr, WindowFunc);
+}
 
-	if (!IsA(var, Var) || var->varno != (int) match->rel->relid ||
-		var->varattno < 0)
+/* What a column of the subquery is there. */
+static Node *
+find_definition(const LbRanked *match, Node *column)
+{
+	const Var  *var = (const Var *) column;
+
+	if (match->flat)
+		return column;
+	if (var->varattno == 0)
+		return (Node *) make_row(match, var);
+	return (Node *) get_tle_by_resno(match->query->targetList,
+									 var->varattno)->expr;
+}
+
+static void
+add_column(LbRanked *match, Node *column)
+{
+	if (!lb_is_ranked_column(match, column) ||
+		(!match->flat && ((Var *) column)->varattno < 0))
 		match->failed = true;
-	else if (!list_member(match->columns, var))
+	else if (!list_member(match->columns, column))
 	{
-		expr = var->varattno == 0 ? make_row(match, var) :
-			get_tle_by_resno(match->query->targetList, var->varattno)->expr;
-		match->columns = lappend(match->columns, copyObject((Var *) var));
+		Node	   *definition = find_definition(match, column);
+
+		match->columns = lappend(match->columns, copyObject(column));
 		match->outputs = lappend(match->outputs,
-								 lb_ranked_expr(match, (Node *) expr));
+								 lb_ranked_expr(match, definition));
+	}
+}
+
+/* Add the columns in expressions, which may have others of other tables. */
+static void
+add_columns(LbRanked *match, Node *exprs)
+{
+	List	   *columns = pull_var_clause(exprs, PVC_INCLUDE_PLACEHOLDERS |
+										  PVC_INCLUDE_WINDOWFUNCS);
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		if (!IsA(lfirst(lc), Var) || lb_is_ranked_column(match, lfirst(lc)))
+			add_column(match, lfirst(lc));
 	}
 }
 
@@ -274,19 +313,7 @@ lb_add_ranked_columns(LbRanked *match, List *infos)
 	ListCell   *lc;
 
 	foreach(lc, infos)
-	{
-		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
-		List	   *vars = pull_var_clause((Node *) info->clause,
-										   PVC_INCLUDE_PLACEHOLDERS);
-		ListCell   *var;
-
-		foreach(var, vars)
-		{
-			if (!IsA(lfirst(var), Var) ||
-				((Var *) lfirst(var))->varno == (int) match->rel->relid)
-				add_column(match, lfirst(var));
-		}
-	}
+		add_columns(match, (Node *) lfirst_node(RestrictInfo, lc)->clause);
 }
 
 /* Put columns of the subquery in the place of window functions. */
@@ -308,7 +335,7 @@ replace_by_columns(Node *node, void *context)
 		{
 			Var		   *var = makeVarFromTargetEntry(match->rel->relid, target);
 
-			add_column(match, var);
+			add_column(match, (Node *) var);
 			return (Node *) var;
 		}
 	}
@@ -373,8 +400,6 @@ find_run_conditions(LbRanked *match)
 static bool
 match_board(LbRanked *match, LbDefinition *defn)
 {
-	ListCell   *lc;
-
 	match->defn = defn;
 	match->windows = match->funcs = NIL;
 	match->columns = match->outputs = match->run = NIL;
@@ -384,10 +409,12 @@ match_board(LbRanked *match, LbDefinition *defn)
 					   match->source.rel->baserestrictinfo, &match->quals,
 					   NULL))
 		return false;
-	foreach(lc, match->rel->reltarget->exprs)
-		add_column(match, lfirst(lc));
-	lb_add_ranked_columns(match, match->rel->baserestrictinfo);
-	find_run_conditions(match);
+	add_columns(match, (Node *) match->wanted);
+	if (!match->flat)
+	{
+		lb_add_ranked_columns(match, match->rel->baserestrictinfo);
+		find_run_conditions(match);
+	}
 	if (match->failed)
 		return false;
 
@@ -418,36 +445,52 @@ is_ranking(const PlannerInfo *subroot)
 {
 	const Query *query = subroot->parse;
 
-	return query->windowClause != NIL && !query->hasAggs &&
-		!query->hasTargetSRFs && query->groupClause == NIL &&
-		query->groupingSets == NIL && query->havingQual == NULL &&
-		query->distinctClause == NIL && query->setOperations == NULL &&
+	return query->windowClause != NIL && lb_returns_rows(subroot) &&
 		query->limitCount == NULL && query->limitOffset == NULL &&
 		subroot->init_plans == NIL &&
 		!contain_volatile_functions((Node *) query->targetList) &&
 		!contain_subplans((Node *) query->targetList);
 }
 
-bool
-lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, LbRanked *match)
+/* Find the table, and what may rank its rows. */
+static bool
+find_query(LbRanked *match)
 {
-	PlannerInfo *subroot = rel->subroot;
+	PlannerInfo *root = match->root;
+	PlannerInfo *subroot = match->rel->subroot;
 	int			table;
 
-	if (rel->reloptkind != RELOPT_BASEREL || subroot == NULL ||
-		rel->pathlist == NIL || IS_DUMMY_REL(rel) ||
-		!bms_is_empty(rel->lateral_relids) || root->rowMarks != NIL ||
-		!is_ranking(subroot) ||
-		!bms_get_singleton_member(subroot->all_baserels, &table) ||
-		!lb_find_source(subroot, subroot->simple_rel_array[table],
-						&match->source) ||
-		planner_rt_fetch(table, subroot)->relkind != RELKIND_RELATION)
+	match->rte = planner_rt_fetch(match->rel->relid, root);
+	match->flat = match->rte->rtekind == RTE_RELATION;
+	if (match->flat)
+	{
+		match->query = root->parse;
+		return root->parse->hasWindowFuncs && lb_returns_rows(root) &&
+			lb_find_source(root, match->rel, &match->source);
+	}
+	if (subroot == NULL || !is_ranking(subroot) ||
+		!bms_get_singleton_member(subroot->all_baserels, &table))
 		return false;
+	match->query = subroot->parse;
+	return lb_find_source(subroot, subroot->simple_rel_array[table],
+						  &match->source);
+}
+
+bool
+lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, List *wanted,
+				LbRanked *match)
+{
+	LbSource   *source = &match->source;
+
 	match->root = root;
 	match->rel = rel;
-	match->rte = planner_rt_fetch(rel->relid, root);
-	match->query = subroot->parse;
-	return find_board(match, true) || find_board(match, false);
+	match->wanted = wanted;
+	return rel->reloptkind == RELOPT_BASEREL && rel->pathlist != NIL &&
+		!IS_DUMMY_REL(rel) && bms_is_empty(rel->lateral_relids) &&
+		root->rowMarks == NIL && find_query(match) &&
+		planner_rt_fetch(source->rel->relid, source->root)->relkind ==
+		RELKIND_RELATION &&
+		(find_board(match, true) || find_board(match, false));
 }
 
 
@@ -464,9 +507,8 @@ lb_ranked_table_column(const LbRanked *match, Node *expr)
 	if (var == NULL || !IsA(var, Var) ||
 		var->varno != (int) match->rel->relid || var->varattno <= 0)
 		return 0;
-	var = (const Var *)
-		lb_strip_relabel((Node *) get_tle_by_resno(match->query->targetList,
-												   var->varattno)->expr);
+	if (!match->flat)
+		var = (const Var *) lb_strip_relabel(find_definition(match, (Node *) var));
 	if (var == NULL || !IsA(var, Var) ||
 		var->varno != (int) match->source.rel->relid)
 		return 0;
@@ -476,17 +518,15 @@ lb_ranked_table_column(const LbRanked *match, Node *expr)
 int
 lb_ranked_window(const LbRanked *match, Node *expr)
 {
-	const Var  *var = (const Var *) lb_strip_relabel(expr);
 	ListCell   *column;
 	ListCell   *output;
 
-	if (var == NULL || !IsA(var, Var))
-		return -1;
+	expr = lb_strip_relabel(expr);
 	forboth(column, match->columns, output, match->outputs)
 	{
 		const Var  *what = (const Var *) lb_strip_relabel(lfirst(output));
 
-		if (equal(lfirst(column), var))
+		if (equal(lfirst(column), expr))
 			return IsA(what, Var) && what->varno == INNER_VAR ?
 				what->varattno - 1 : -1;
 	}

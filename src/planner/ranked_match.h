@@ -20,6 +20,9 @@ typedef struct LbRanked
 	RelOptInfo *rel;			/* what it is there */
 	const RangeTblEntry *rte;
 	const Query *query;			/* the subquery */
+	bool		flat;			/* it is the query itself: root is its own,
+								 * and rel its table */
+	List	   *wanted;			/* expressions of the query above */
 	LbSource	source;			/* its table */
 	LbDefinition *defn;
 	bool		ready;			/* the board has an index now */
@@ -29,17 +32,20 @@ typedef struct LbRanked
 	List	   *windows;		/* the window functions ... */
 	List	   *funcs;			/* ... and a list for each: see ranked_exec.h */
 	List	   *columns;		/* those of the subquery that are needed: Vars
-								 * of rel, first those of its target ... */
+								 * of rel, first those in wanted; of a flat
+								 * one, window functions as well ... */
 	List	   *outputs;		/* ... and what they are */
 	List	   *run;			/* run conditions, as quals of the query above */
 	bool		failed;			/* an expression is not understood */
 } LbRanked;
 
 /*
- * Whether a relation of a query is a subquery whose window functions a board knows.
- * Fills in *match, palloc'd.  Can raise what a catalog lookup can raise.
+ * Whether a relation of a query is a subquery whose window functions a board knows, or
+ * is the table of a query with such window functions.  The query needs the columns in
+ * wanted, expressions.  Fills in *match, palloc'd.  Can raise what a catalog lookup can
+ * raise.
  */
-extern bool lb_match_ranked(PlannerInfo *root, RelOptInfo *rel,
+extern bool lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, List *wanted,
 							LbRanked *match);
 
 /*
@@ -54,6 +60,9 @@ extern Node *lb_ranked_expr(LbRanked *match, Node *expr);
  * match->columns and match->outputs.  Sets match->failed likewise.
  */
 extern void lb_add_ranked_columns(LbRanked *match, List *infos);
+
+/* Whether an expression of the query above is a column of the subquery. */
+extern bool lb_is_ranked_column(const LbRanked *match, const Node *expr);
 
 /* The column of the table that an expression of the query above is, or 0. */
 extern AttrNumber lb_ranked_table_column(const LbRanked *match, Node *expr);

@@ -9,9 +9,9 @@
  * be more than the quals ask for: a tie can begin before the range.
  *
  * Rows come in the order of the places.  That is the order of the query above if this
- * sorts by ranks, or by columns of the key.  If it also has a LIMIT, the first rows are
- * a range of ranks, too.  So are the first ones behind a lower bound, if there are no
- * other quals and no ties, some of which the bound may exclude.
+ * sorts by ranks, or by columns of the key.  If it has no other quals, those that LIMIT
+ * and OFFSET leave are places, too.  They are counted from the end of a tie: that of the
+ * last rank that a lower bound excludes.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -27,6 +28,7 @@
 #include "utils/typcache.h"
 
 #include "planner/fetch.h"
+#include "planner/page_limit.h"
 #include "planner/ranked_count.h"
 #include "planner/ranked_exec.h"
 #include "planner/ranked_range.h"
@@ -132,8 +134,8 @@ find_bounds(const LbRanked *match, int func, Bounds *bounds)
 	if (ncolumns == lb_nkey_columns(match->defn))
 		kind = LB_RANK_ROW_NUMBER;
 	bounds->func = func;
-	bounds->range = list_make2_int(list_nth_int(what, LB_RANK_REVERSE),
-								   kind == LB_RANK_RANK ? ncolumns : 0);
+	bounds->range = list_make3_int(list_nth_int(what, LB_RANK_REVERSE),
+								   kind == LB_RANK_RANK ? ncolumns : 0, 0);
 	bounds->low = 1;
 	bounds->high = Max(match->source.rel->tuples, 1);
 	foreach(lc, match->rel->baserestrictinfo)
@@ -176,16 +178,16 @@ find_best_bounds(const LbRanked *match, Bounds *best)
  * the columns in which rows equal if they equal in that one, too.
  */
 static bool
-is_ordered_by(const LbRanked *match, bool reverse, Var *column,
+is_ordered_by(const LbRanked *match, bool reverse, Node *column,
 			  const PathKey *key, int *n)
 {
 	const LbDefinition *defn = match->defn;
-	int			window = lb_ranked_window(match, (Node *) column);
+	int			window = lb_ranked_window(match, column);
 	bool		down = LB_PATHKEY_STRATEGY(key) == BTGreaterStrategyNumber;
 	int			i;
 
 	if (key->pk_opfamily !=
-		lookup_type_cache(column->vartype, TYPECACHE_BTREE_OPFAMILY)->btree_opf)
+		lookup_type_cache(exprType(column), TYPECACHE_BTREE_OPFAMILY)->btree_opf)
 		return false;
 	if (window >= 0)
 	{
@@ -198,7 +200,7 @@ is_ordered_by(const LbRanked *match, bool reverse, Var *column,
 		return ncolumns == 0 ||
 			down == (reverse != (bool) list_nth_int(func, LB_RANK_REVERSE));
 	}
-	i = lb_key_column(defn, lb_ranked_table_column(match, (Node *) column));
+	i = lb_key_column(defn, lb_ranked_table_column(match, column));
 	if (i < 0 || i > *n ||
 		(defn->columns[i].type->words == LB_TEXT &&
 		 !LB_COLLATES_BYTES(key->pk_eclass->ec_collation)))
@@ -218,28 +220,27 @@ follows_key(const LbRanked *match, bool reverse, const PathKey *key, int *n)
 
 	/* No two rows have the same key, but a join may repeat a row. */
 	if (*n == lb_nkey_columns(match->defn) &&
-		bms_equal(ec->ec_relids, match->rel->relids))
+		bms_is_subset(ec->ec_relids, match->rel->relids))
 		return true;
 	foreach(lc, ec->ec_has_volatile ? NIL : ec->ec_members)
 	{
-		EquivalenceMember *member = lfirst_node(EquivalenceMember, lc);
+		Node	   *expr = (Node *) lfirst_node(EquivalenceMember, lc)->em_expr;
 
-		if (IsA(member->em_expr, Var) &&
-			((Var *) member->em_expr)->varno == (int) match->rel->relid)
-			return is_ordered_by(match, reverse, (Var *) member->em_expr,
-								 key, n);
+		expr = lb_strip_relabel(expr);
+		if (lb_is_ranked_column(match, expr))
+			return is_ordered_by(match, reverse, expr, key, n);
 	}
 	return false;
 }
 
-/* Whether the board's order, or its reverse, is that of the query above. */
+/* Whether the board's order, or its reverse, is that of some pathkeys. */
 static bool
-follows_query(const LbRanked *match, bool reverse)
+follows(const LbRanked *match, bool reverse, const List *pathkeys)
 {
-	int			n = 0;
+	int			n = match->quals.nequal;
 	ListCell   *lc;
 
-	foreach(lc, match->root->query_pathkeys)
+	foreach(lc, pathkeys)
 	{
 		if (!follows_key(match, reverse, lfirst_node(PathKey, lc), &n))
 			return false;
@@ -253,99 +254,109 @@ follows_query(const LbRanked *match, bool reverse)
  * ----------------------------------------------------------------
  */
 
-/*
- * Whether the query above needs only as many rows as LIMIT and OFFSET say, of those
- * that satisfy its quals.
- */
+/* The rows of a range are found by the unique index on the member. */
 static bool
-has_limit(const LbRanked *match)
+begin_lookup(const LbRanked *match, LbLookup *lookup)
 {
-	const PlannerInfo *root = match->root;
-	const Query *query = root->parse;
-
-	return query->limitCount != NULL &&
-		query->limitOption == LIMIT_OPTION_COUNT && !query->hasAggs &&
-		!query->hasWindowFuncs && !query->hasTargetSRFs &&
-		query->groupClause == NIL && query->groupingSets == NIL &&
-		query->havingQual == NULL && query->distinctClause == NIL &&
-		query->setOperations == NULL &&
-		bms_membership(root->all_baserels) == BMS_SINGLETON &&
-		lb_is_operand(&match->source, query->limitCount) &&
-		lb_is_operand(&match->source, query->limitOffset);
+	memset(lookup, 0, sizeof(LbLookup));
+	lookup->index = lb_member_index(&match->source, match->defn);
+	return OidIsValid(lookup->index) && match->value == NULL;
 }
 
-static int
-count_quals(const LbRanked *match)
-{
-	return list_length(match->rel->baserestrictinfo) +
-		list_length(match->run);
-}
-
-/* Of the rows in a range, take the first ones, as LIMIT and OFFSET say. */
 static void
-add_limit(const LbRanked *match, LbLookup *lookup)
+take_bounds(const Bounds *bounds, LbLookup *lookup)
 {
-	const PlannerInfo *root = match->root;
-
-	lookup->limit = list_make2(root->parse->limitCount,
-							   root->parse->limitOffset);
-	lookup->rows = Min(lookup->rows, root->limit_tuples > 0 ?
-					   root->limit_tuples : UNKNOWN_ROWS);
-}
-
-/* Find the first rows of the board's order, or of its reverse. */
-static bool
-find_first_rows(const LbRanked *match, LbLookup *lookup)
-{
-	bool		reverse = false;
-
-	if (count_quals(match) > 0 || !has_limit(match))
-		return false;
-	while (!follows_query(match, reverse))
-	{
-		if (reverse)
-			return false;
-		reverse = true;
-	}
-	lookup->range = list_make2_int(reverse, 0);
-	lookup->rows = match->source.rel->tuples;
-	add_limit(match, lookup);
-	return true;
-}
-
-/* Find the rows within bounds of ranks, or the first ones. */
-static void
-find_bounded_rows(const LbRanked *match, const Bounds *bounds,
-				  LbLookup *lookup)
-{
-	bool		reverse = list_nth_int(bounds->range, LB_RANGE_REVERSE);
-	bool		ties = list_nth_int(bounds->range, LB_RANGE_TIES) > 0;
-
 	lookup->range = bounds->range;
 	lookup->bounds = bounds->operands;
 	lookup->clauses = bounds->clauses;
 	lookup->rows = bounds->high - bounds->low + 1;
-	if (!ties && list_length(bounds->clauses) == count_quals(match) &&
-		has_limit(match) && follows_query(match, reverse))
-		add_limit(match, lookup);
+}
+
+static void
+estimate_lookup(const LbRanked *match, double rows, LbLookup *lookup)
+{
+	lookup->rows = clamp_row_est(Min(rows, match->source.rel->tuples));
+	lookup->cost = lb_cost_fetches(&match->source, lookup->index,
+								   lookup->rows);
 }
 
 bool
 lb_find_rank_range(const LbRanked *match, LbLookup *lookup)
 {
+	List	   *pathkeys = match->root->query_pathkeys;
 	Bounds		bounds = {0};
 
-	memset(lookup, 0, sizeof(LbLookup));
-	lookup->index = lb_member_index(&match->source, match->defn);
-	if (!OidIsValid(lookup->index) || match->value != NULL)
+	if (!begin_lookup(match, lookup) || !find_best_bounds(match, &bounds))
 		return false;
-	if (find_best_bounds(match, &bounds))
-		find_bounded_rows(match, &bounds, lookup);
-	else if (!find_first_rows(match, lookup))
-		return false;
-	if (follows_query(match, linitial_int(lookup->range)))
-		lookup->pathkeys = match->root->query_pathkeys;
-	lookup->rows = clamp_row_est(Min(lookup->rows, match->source.rel->tuples));
-	lookup->cost = lb_cost_fetches(&match->source, lookup->index, lookup->rows);
+	take_bounds(&bounds, lookup);
+	if (follows(match, linitial_int(lookup->range), pathkeys))
+		lookup->pathkeys = pathkeys;
+	estimate_lookup(match, lookup->rows, lookup);
 	return true;
+}
+
+/*
+ * With ties, the rows behind lower bounds begin with a tie.  Where those within an upper
+ * bound end is known only when the node finds them.
+ */
+static bool
+count_from_tie(Bounds *bounds)
+{
+	ListCell   *ties = list_nth_cell(bounds->range, LB_RANGE_TIES);
+
+	for (int i = LB_RANGE_BOUNDS; i < list_length(bounds->range); i += 2)
+	{
+		if (list_nth_int(bounds->range, i) <= BTEqualStrategyNumber)
+			return lfirst_int(ties) == 0;
+	}
+	lfirst_int(list_nth_cell(bounds->range, LB_RANGE_BEHIND_TIES)) =
+		lfirst_int(ties);
+	lfirst_int(ties) = 0;
+	return true;
+}
+
+/* The rows within bounds, if all quals are these. */
+static bool
+page_of_bounds(const LbRanked *match, int nquals, const List *pathkeys,
+			   LbLookup *lookup)
+{
+	Bounds		bounds = {0};
+
+	if (!find_best_bounds(match, &bounds) ||
+		list_length(bounds.clauses) != nquals || !count_from_tie(&bounds))
+		return false;
+	take_bounds(&bounds, lookup);
+	return follows(match, linitial_int(lookup->range), pathkeys);
+}
+
+/* All rows, in the board's order or in its reverse. */
+static bool
+page_of_all(const LbRanked *match, const List *pathkeys, LbLookup *lookup)
+{
+	bool		reverse = !follows(match, false, pathkeys);
+
+	lookup->range = list_make3_int(reverse, 0, 0);
+	lookup->rows = match->source.rel->rows;
+	return !reverse || follows(match, true, pathkeys);
+}
+
+bool
+lb_find_rank_page(const LbRanked *match, List *pathkeys, LbLookup *lookup)
+{
+	int			nquals = match->flat ? 0 :
+		list_length(match->rel->baserestrictinfo) + list_length(match->run);
+
+	if (!begin_lookup(match, lookup) ||
+		!(nquals == 0 ? page_of_all(match, pathkeys, lookup) :
+		  page_of_bounds(match, nquals, pathkeys, lookup)))
+		return false;
+	lookup->pathkeys = pathkeys;
+	return true;
+}
+
+void
+lb_limit_rank_page(const LbRanked *match, const FinalPathExtraData *limit,
+				   LbLookup *lookup)
+{
+	estimate_lookup(match, lb_limit_rows(limit, lookup->rows), lookup);
 }

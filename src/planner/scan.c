@@ -41,6 +41,7 @@
 #include "planner/answer.h"
 #include "planner/fetch.h"
 #include "planner/page.h"
+#include "planner/ranked.h"
 #include "planner/scan.h"
 #include "planner/scan_exec.h"
 #include "util/compat.h"
@@ -135,7 +136,8 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 	 * That is a page, which has a better path.  Rows are skipped by their
 	 * number.
 	 */
-	if ((match->others == NIL && lb_may_be_page(source)) ||
+	if ((match->others == NIL &&
+		 (lb_may_be_page(source) || lb_may_be_ranked_page(source))) ||
 		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
 	match->index = lb_member_index(source, defn);

@@ -69,6 +69,30 @@ find_tie(const LbAccess *access, int ncolumns, uint64 place, bool through)
 	return lb_count_before(&access->view, &bound);
 }
 
+/* Leave out the places, from *low to *high - 1, that are not counted. */
+static void
+leave_out(const LbAccess *access, const LbStretch *stretch, uint64 *low,
+		  uint64 *high)
+{
+	uint64		n = Min((uint64) stretch->behind, *high - *low);
+	bool		ties = n > 0 && stretch->behind_ties > 0;
+
+	if (stretch->reverse)
+	{
+		*high -= n;
+		if (ties)
+			*high = Max(*low, find_tie(access, stretch->behind_ties, *high,
+									   false));
+	}
+	else
+	{
+		*low += n;
+		if (ties)
+			*low = Min(*high, find_tie(access, stretch->behind_ties, *low - 1,
+									   true));
+	}
+}
+
 /* Under the lock. */
 static void
 find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
@@ -83,6 +107,7 @@ find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
 	low = lb_count_before(&access->view, &stretch->range.low);
 	high = lb_count_before(&access->view, &stretch->range.high);
 	places->nrange = high - low;
+	leave_out(access, stretch, &low, &high);
 	if ((uint64) stretch->skip >= high - low)
 		return;
 	n = high - low - stretch->skip;

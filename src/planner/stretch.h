@@ -20,6 +20,10 @@ typedef struct LbStretch
 	bool		reverse;		/* counted from the end of the range */
 	bool		all;			/* to its end, else */
 	int64		max_rows;
+	int64		behind;			/* places before those that are counted ... */
+	int			behind_ties;	/* ... and those that tie with the last of
+								 * them: columns of the key that are equal
+								 * then; 0: without */
 	int64		skip;			/* places before the first one */
 	int			ties;			/* with the members that tie with the last
 								 * one: columns of the key that are equal

@@ -51,6 +51,7 @@ const Form	forms[] = {
 	{"ranked row for each row", make_ranked_self, "Rank", false, false},
 	{"ranked rows of a range", make_ranked_range, "Rank", false, false},
 	{"ranked rows in order", make_ranked_page, "Rank", false, false},
+	{"page with ranks", make_ranked_top, "Rank", false, false},
 	{"aggregates of ranked rows", make_ranked_count, "Rank", false, false},
 	{"ranked rows in a WITH query", make_ranked_cte, "Rank", false, false},
 };

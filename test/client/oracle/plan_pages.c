@@ -12,8 +12,7 @@
 
 #include "plans.h"
 
-/* The columns of the key as one text.  -0 and 0 are the same key. */
-static void
+void
 put_k(Question *q, int n)
 {
 	fputs("ROW(", q->f);
@@ -42,7 +41,7 @@ put_open_rows(Question *q, int nkeys, Range range)
 	q->ordered = true;
 }
 
-static void
+void
 put_limit(Question *q)
 {
 	static const char *const limits[] = {

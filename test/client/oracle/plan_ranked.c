@@ -287,6 +287,75 @@ make_ranked_page(Question *q)
 		fprintf(q->f, " OFFSET %d", rnd(percent(50) ? members : 10));
 }
 
+/*
+ * The columns by which a window function sorts rows, and whether in reverse.  The first
+ * columns of the key decide its order.
+ */
+static int
+put_sorting_function(Question *q, bool partitioned, bool *reverse)
+{
+	static const char *const functions[] = {
+		"rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)",
+		"row_number()"
+	};
+	int			all = key_columns(q->table);
+	int			i = rnd(LENGTH(functions));
+	int			n = i == 5 ? all : percent(70) ? 1 : 1 + rnd(all);
+
+	*reverse = percent(30);
+	fputs(functions[i], q->f);
+	put_window(q, partitioned, n, *reverse);
+	return n;
+}
+
+/*
+ * A page of a query with window functions.  It sorts by one of them and further columns
+ * of the key, or by these.
+ */
+void
+make_ranked_top(Question *q)
+{
+	const Table *t = q->table;
+	bool		partitioned = t->values != NULL && percent(50);
+	bool		reverse;
+	bool		by_function = percent(60);
+	int			all = key_columns(t);
+	int			n = 1 + rnd(all);
+	int			sorted;
+
+	fputs("SELECT ", q->f);
+	sorted = put_sorting_function(q, partitioned, &reverse);
+	fputs(" AS s, ", q->f);
+	put_k(q, by_function && sorted > n ? sorted : n);
+	fputs(percent(50) ? ", p.*, " : ", p.large, ", q->f);
+	put_function(q, 0, partitioned);
+	fputs(", ", q->f);
+	put_function(q, 2, partitioned);
+	put_source(q);
+	put_board(q);
+	if (percent(20))
+		put_range(q, percent(50) ? RANGE_SCORE : RANGE_ANY);
+	mark_everything(q);
+	q->ordered = true;
+	if (by_function)
+	{
+		bool		down = percent(20);
+
+		fprintf(q->f, " ORDER BY s%s", down ? " DESC" : "");
+		for (int i = 0; i < n; i++)
+		{
+			const Column *c = key_column(t, i);
+
+			fputs(", ", q->f);
+			put_column(q, c);
+			fputs(c->descending != (reverse != down) ? " DESC" : "", q->f);
+		}
+	}
+	else
+		put_order_by(q, n, reverse);
+	put_limit(q);
+}
+
 void
 make_ranked_count(Question *q)
 {

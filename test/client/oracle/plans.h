@@ -72,6 +72,12 @@ extern void put_column(Question *q, const Column *c);
 /* Write the first n columns of the key, with commas between. */
 extern void put_key(Question *q, int n);
 
+/*
+ * Write a column k: the first n columns of the key as one text, by which the rows of a
+ * query are compared whose order leaves some open.  -0 and 0 are the same key.
+ */
+extern void put_k(Question *q, int n);
+
 /* Write " FROM " and the table. */
 extern void put_source(Question *q);
 
@@ -107,6 +113,9 @@ extern void put_operand(Question *q, const Column *c);
 
 /* Write a number of rows. */
 extern void put_number(Question *q, int n);
+
+/* Write LIMIT, and now and then OFFSET. */
+extern void put_limit(Question *q);
 
 /* Write " ORDER BY " and the first n columns of the key. */
 extern void put_order_by(Question *q, int n, bool reverse);
@@ -157,6 +166,7 @@ extern void make_ranked_join(Question *q);
 extern void make_ranked_self(Question *q);
 extern void make_ranked_range(Question *q);
 extern void make_ranked_page(Question *q);
+extern void make_ranked_top(Question *q);
 extern void make_ranked_count(Question *q);
 extern void make_ranked_cte(Question *q);
 

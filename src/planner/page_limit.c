@@ -1,0 +1,251 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_limit.c
+ *	  LIMIT and OFFSET of a query over one table or view.
+ *
+ * A node that knows the places of its rows takes the place of a Limit node: it looks
+ * at the rows that this returns, and at no others.
+ *
+ * PostgreSQL computes the select list for the rows that OFFSET skips, too.  So it must
+ * not matter whether it is computed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "utils/lsyscache.h"
+
+#include "planner/columns.h"
+#include "planner/page_limit.h"
+
+/* The rows that a LIMIT leaves if it is a parameter. */
+#define GUESSED_ROWS 20
+
+
+/* ----------------------------------------------------------------
+ *		In the planner
+ * ----------------------------------------------------------------
+ */
+
+RelOptInfo *
+lb_only_rel(const PlannerInfo *root)
+{
+	RelOptInfo *only = NULL;
+
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel == NULL || rel->reloptkind != RELOPT_BASEREL)
+			continue;
+		if (only != NULL)
+			return NULL;
+		only = rel;
+	}
+	return only;
+}
+
+bool
+lb_returns_rows(const PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	return query->commandType == CMD_SELECT &&
+		query->setOperations == NULL && query->groupClause == NIL &&
+		query->groupingSets == NIL && !query->hasAggs &&
+		query->havingQual == NULL && query->distinctClause == NIL &&
+		!query->hasTargetSRFs && query->rowMarks == NIL;
+}
+
+static bool
+may_leak(Oid function, void *context)
+{
+	return !get_func_leakproof(function);
+}
+
+/*
+ * Whether an expression may raise an error for some row and not for another one.
+ * Leakproof functions raise none that depends on their arguments, and those window
+ * functions that a board knows raise none.
+ */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_TargetEntry:
+			if (!contain_var_clause(node))
+				return false;
+			break;
+		case T_List:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_RowExpr:
+		case T_WindowFunc:
+			break;
+		case T_ArrayExpr:
+			if (((ArrayExpr *) node)->multidims)
+				return true;
+			break;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+			if (check_functions_in_node(node, may_leak, context))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, may_raise, context);
+}
+
+static bool
+has_offset(const Query *query)
+{
+	const Const *offset = (const Const *) query->limitOffset;
+
+	return offset != NULL &&
+		!(IsA(offset, Const) &&
+		  (offset->constisnull || DatumGetInt64(offset->constvalue) == 0));
+}
+
+bool
+lb_may_limit(const LbSource *source, const PlannerInfo *root, List *exprs)
+{
+	const Query *query = root->parse;
+
+	return limit_needed(root->parse) && !lb_is_volatile(root, exprs) &&
+		!lb_is_volatile(root, root->init_plans) &&
+		!(has_offset(query) && may_raise((Node *) exprs, NULL)) &&
+		lb_is_operand(source, query->limitCount) &&
+		lb_is_operand(source, query->limitOffset);
+}
+
+double
+lb_limit_rows(const FinalPathExtraData *limit, double rows)
+{
+	rows = Max(rows, 1.0);
+	if (limit->count_est < 0)
+		return Min(rows, GUESSED_ROWS);
+	rows = Max(rows - Max(limit->offset_est, 0), 1.0);
+	return limit->count_est == 0 ? rows : Min(rows, limit->count_est);
+}
+
+static List *
+list_of(Node *expr)
+{
+	return expr == NULL ? NIL : list_make1(copyObject(expr));
+}
+
+List *
+lb_limit_exprs(const Query *query)
+{
+	return list_make2(list_of(query->limitCount),
+					  list_of(query->limitOffset));
+}
+
+
+/* ----------------------------------------------------------------
+ *		In a node
+ * ----------------------------------------------------------------
+ */
+
+/* LIMIT and OFFSET are the first and the second list. */
+static List *
+rows_of(const LbAnswer *a, int exprs)
+{
+	return list_nth(((CustomScan *) a->css.ss.ps.plan)->custom_exprs, exprs);
+}
+
+static ExprState *
+init_rows(const LbAnswer *a, int exprs)
+{
+	List	   *rows = rows_of(a, exprs);
+
+	return rows == NIL ? NULL :
+		ExecInitExpr(linitial(rows), (PlanState *) &a->css.ss.ps);
+}
+
+void
+lb_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs)
+{
+	limit->exprs = exprs;
+	limit->count = init_rows(a, exprs);
+	limit->offset = init_rows(a, exprs + 1);
+}
+
+/*
+ * A number of rows.  Null stands for none.  Returns false if it is negative, which
+ * is an error that the child raises.
+ */
+static bool
+evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,
+			  int64 *number)
+{
+	*isnull = true;
+	*number = 0;
+	if (expr == NULL)
+		return true;
+	*number = DatumGetInt64(ExecEvalExpr(expr, context, isnull));
+	if (*isnull)
+		*number = 0;
+	return *number >= 0;
+}
+
+/* In the order in which a Limit node evaluates them. */
+bool
+lb_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
+				  LbStretch *stretch)
+{
+	bool		no_offset;
+
+	return evaluate_rows(limit->offset, context, &no_offset, &stretch->skip) &&
+		evaluate_rows(limit->count, context, &stretch->all, &stretch->max_rows);
+}
+
+/* A number of rows, or the expression that it comes from. */
+static void
+explain_rows(const LbAnswer *a, const char *label, int exprs, List *ancestors,
+			 ExplainState *es)
+{
+	List	   *rows = rows_of(a, exprs);
+
+	if (rows != NIL && IsA(linitial(rows), Const) &&
+		!linitial_node(Const, rows)->constisnull)
+		ExplainPropertyInteger(label, NULL,
+							   DatumGetInt64(linitial_node(Const, rows)->constvalue),
+							   es);
+	else
+		lb_answer_explain_exprs(a, label, exprs, ancestors, es);
+}
+
+void
+lb_limit_explain(const LbPageLimit *limit, const LbAnswer *a, bool ties,
+				 List *ancestors, ExplainState *es)
+{
+	explain_rows(a, "Limit", limit->exprs, ancestors, es);
+	if (ties)
+		ExplainPropertyBool("With Ties", true, es);
+	explain_rows(a, "Offset", limit->exprs + 1, ancestors, es);
+}
