@@ -9,6 +9,18 @@
 
 
 /* ----------------------------------------------------------------
+ *		1. Boards
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Sessions that have found version 0.2.0 look again when lb_board changes.  This
+ * changes nothing else.
+ */
+ALTER TABLE @extschema@.lb_board ENABLE ALWAYS TRIGGER lb_board_changed;
+
+
+/* ----------------------------------------------------------------
  *		2. Reads
  * ----------------------------------------------------------------
  */
@@ -32,6 +44,45 @@ AS 'MODULE_PATHNAME', 'lb_tier_key'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION @extschema@.lb_tier_key(text, text, numeric[]) IS
 'lb_tier() of a member of any type, as text';
+
+
+/* ----------------------------------------------------------------
+ *		3.1. Leaderboards
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * "global" is always there: it is not part of a dump, and tables that refer to
+ * leaderboards can refer to it.
+ */
+CREATE TABLE @extschema@.lb_leaderboard (
+	name	   text COLLATE "C" NOT NULL,
+	op		   text NOT NULL DEFAULT 'incr',
+	created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT lb_leaderboard_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_leaderboard_op_check CHECK (
+		op OPERATOR(pg_catalog.=) ANY (ARRAY['incr', 'set', 'best', 'worst']))
+);
+INSERT INTO @extschema@.lb_leaderboard (name) VALUES ('global');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_leaderboard',
+	'WHERE name OPERATOR(pg_catalog.<>) ''global''');
+GRANT SELECT ON TABLE @extschema@.lb_leaderboard TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_leaderboard IS
+'boards that scores are submitted to, each with windows of its own; written through lb_create_leaderboard() and lb_drop_leaderboard()';
+COMMENT ON COLUMN @extschema@.lb_leaderboard.name IS
+'of the leaderboard and the board of its scores; its windows are boards of the family of that name with a slash, those of "global" of the family "*"';
+COMMENT ON COLUMN @extschema@.lb_leaderboard.op IS
+'what a submit does that names no operation: incr, set, best or worst';
+COMMENT ON COLUMN @extschema@.lb_leaderboard.created_at IS
+'when it was made';
+
+CREATE TRIGGER lb_leaderboard_changed
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_leaderboard
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_leaderboard ENABLE ALWAYS TRIGGER lb_leaderboard_changed;
+COMMENT ON TRIGGER lb_leaderboard_changed ON @extschema@.lb_leaderboard IS
+'makes all sessions read the leaderboards again';
 
 
 /* ----------------------------------------------------------------
@@ -97,3 +148,32 @@ ALTER TABLE @extschema@.lb_archive DROP CONSTRAINT lb_archive_pkey,
 	ALTER COLUMN member DROP NOT NULL;
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
 'the member, as text; null if lb_forget_player() has erased it';
+
+
+/* ----------------------------------------------------------------
+ *		4.1. Managing
+ * ----------------------------------------------------------------
+ */
+
+/* A leaderboard takes names, as a board does. */
+CREATE FUNCTION @extschema@.lb_create_leaderboard(
+	name text,
+	op text DEFAULT 'incr',
+	direction text DEFAULT 'desc',
+	windows text[] DEFAULT '{daily,weekly}',
+	player_id text DEFAULT 'bigint')
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_create_leaderboard'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) IS
+'creates a leaderboard with tables, boards and windows of its own';
+REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) TO pg_database_owner;
+
+CREATE FUNCTION @extschema@.lb_drop_leaderboard(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_drop_leaderboard'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_drop_leaderboard(text) IS
+'drops a leaderboard with its tables, boards, windows and limits';

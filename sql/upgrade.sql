@@ -115,6 +115,7 @@ SELECT closed, archived, removed FROM lb_maintain();
 ALTER EXTENSION leaderboard UPDATE;
 SELECT * FROM lb_top();
 SELECT * FROM lb_top(10, 'months:202007');
+SELECT name, op FROM lb_leaderboard;
 SELECT board, score, rank FROM lb_submit(1, 30, at => '2020-07-01 12:00+00');
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;

@@ -19,17 +19,20 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "capture/ddl.h"
+#include "service/leaderboard.h"
 #include "service/limit.h"
 #include "service/window_admin.h"
 
@@ -80,21 +83,47 @@ erase_recorded(Oid lb_board, int32 id)
 
 /*
  * A board is gone, or has another table: remove what other tables of the
- * extension record under its name.
+ * extension record under its name.  A leaderboard's record goes with the board of
+ * its scores; if that goes first, the name of the family is enough.
  */
 static void
 end_name(const char *board)
 {
-	bool		windows = strcmp(board, "*") == 0;
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	bool		windows = lb_windows_prefix(board) >= 0;
+	Datum		values[1];
 
-	if (!windows && strcmp(board, "global") != 0)
+	if (!windows && lb_leaderboard_find(board, strlen(board)) == NULL)
 		return;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	lb_limits_end(windows);
+	lb_limits_end(board, windows);
+	values[0] = CStringGetTextDatum(board);
 	if (windows)
-		lb_windows_end();
+		lb_windows_end(board);
+	else if (strcmp(board, LB_GLOBAL) != 0)
+		(void) lb_own_run(&plan, "DELETE FROM @.lb_leaderboard WHERE name OPERATOR(pg_catalog.=) $1",
+						  1, types, values, NULL);
 	SPI_finish();
+}
+
+/* The same for all boards. */
+static void
+end_all_names(void)
+{
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	LbLeaderboard *all = palloc(n * sizeof(LbLeaderboard));
+
+	/* The first statement makes the cache stale. */
+	for (int i = 0; i < n; i++)
+		all[i] = *leaderboards[i];
+	for (int i = 0; i < n; i++)
+	{
+		end_name(all[i].family);
+		end_name(all[i].name);
+	}
 }
 
 /*
@@ -133,8 +162,7 @@ lb_board_changed(PG_FUNCTION_ARGS)
 				if (!lb_dropped_here(defns[i]->catalog, defns[i]->id))
 					erase_defn(defns[i]);
 			}
-			end_name("global");
-			end_name("*");
+			end_all_names();
 		}
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		{

@@ -34,6 +34,7 @@
 #include "admin/manage.h"
 #include "admin/names.h"
 #include "admin/triggers.h"
+#include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/keys.h"
@@ -211,6 +212,12 @@ check_name(const char *board)
 				 errmsg("board name \"%s\" contains a colon", board),
 				 errdetail("A colon separates a family's name from the value of one of its boards."),
 				 errhint("Use another character.")));
+	if (lb_windows_prefix(board) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("board name \"%s\" is reserved", board),
+				 errdetail("The family of a leaderboard's windows has such a name."),
+				 errhint("Use another name, or lb_create_leaderboard().")));
 	if (strlen(board) > LB_MAX_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
@@ -359,6 +366,7 @@ lock_name(const LbDefinition *defn)
 				 errmsg("board \"%s\" already exists", defn->name),
 				 errhint("Use lb_drop_board() first, or another name.")));
 	lb_window_check_board(defn->name, defn->family);
+	lb_check_leaderboard_names(defn->name);
 }
 
 /* Make the triggers, and write the row of lb_board. */
@@ -423,7 +431,7 @@ lb_make_board(LbDefinition *defn)
 	lock_name(defn);
 	record_board(defn);
 	recorded = recorded_board(defn->name);
-	if (strcmp(defn->name, "*") == 0)
+	if (lb_windows_prefix(defn->name) >= 0)
 	{
 		if (SPI_connect() != SPI_OK_CONNECT)
 			elog(ERROR, "SPI_connect failed");

@@ -29,6 +29,7 @@
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "service/as_owner.h"
+#include "service/leaderboard.h"
 #include "service/window.h"
 
 /* A search for a board of a family whose value begins with a prefix. */
@@ -142,11 +143,31 @@ has_past(const LbDefinition *family, const char *prefix)
 					  4, types, values, NULL) > 0;
 }
 
-static void
-check_prefix(LbDefinition *family, const char *board, const char *name,
-			 int len)
+/*
+ * Whether the table has archived standings with this prefix.  Those of an earlier
+ * leaderboard, whose tables are gone, do not count.
+ */
+static bool
+has_archived(const LbDefinition *family, const char *prefix)
 {
-	char	   *prefix = psprintf("%.*s:", len, name);
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, REGCLASSOID};
+	Datum		values[2];
+
+	values[0] = CStringGetTextDatum(prefix);
+	values[1] = ObjectIdGetDatum(family->source);
+	return lb_own_run(&plan,
+					  "SELECT FROM @.lb_archive a WHERE pg_catalog.starts_with(a.board, $1) "
+					  "AND a.source OPERATOR(pg_catalog.=) "
+					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2) "
+					  "LIMIT 1",
+					  2, types, values, NULL) > 0;
+}
+
+static void
+check_prefix(LbDefinition *family, const char *board, const char *prefix,
+			 bool (*past) (const LbDefinition *family, const char *prefix))
+{
 	bool		found;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
@@ -154,7 +175,7 @@ check_prefix(LbDefinition *family, const char *board, const char *name,
 	if (!has_boards(family, prefix, &found))
 		found = has_rows(family, prefix);
 	if (!found)
-		found = has_past(family, prefix);
+		found = past(family, prefix);
 	SPI_finish();
 	if (found)
 		ereport(ERROR,
@@ -165,11 +186,25 @@ check_prefix(LbDefinition *family, const char *board, const char *name,
 				 errhint("Use another name.")));
 }
 
+/* The family "*", its table locked, if its values are texts; or NULL. */
+static LbDefinition *
+find_star(void)
+{
+	LbDefinition *star = lb_read_defn("*");
+	LbTarget	target;
+
+	if (star == NULL ||
+		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(star->source)))
+		return NULL;
+	lb_find_target("*", 1, &target);
+	return target.defn->family && !target.defn->misfit &&
+		lb_has_text_boards(target.defn) ? target.defn : NULL;
+}
+
 void
 lb_check_answers(const char *board, bool family)
 {
 	LbDefinition *star;
-	LbTarget	target;
 	char	   *key;
 	int			keylen;
 
@@ -178,16 +213,58 @@ lb_check_answers(const char *board, bool family)
 	key = lb_window_alias(board, strlen(board), &keylen);
 	if (key == NULL && !family)
 		return;
-	star = lb_read_defn("*");
-	if (star == NULL ||
-		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(star->source)))
-		return;
-	lb_find_target("*", 1, &target);
-	if (!target.defn->family || target.defn->misfit ||
-		!lb_has_text_boards(target.defn))
+	star = find_star();
+	if (star == NULL)
 		return;
 	if (family)
-		check_prefix(target.defn, board, board, strlen(board));
+		check_prefix(star, board, psprintf("%s:", board), has_past);
 	if (key != NULL)
-		check_prefix(target.defn, board, key, strcspn(key, ":"));
+		check_prefix(star, board, pnstrdup(key, strcspn(key, ":") + 1), has_past);
+}
+
+/* Raise 42710 if a name begins with a prefix. */
+static void
+check_no_prefix(const char *name, const char *prefix, const char *what)
+{
+	if (strncmp(name, prefix, strlen(prefix)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("%s \"%s\" already exists", what, name),
+				 errdetail("Windows of the leaderboard would have names that begin with \"%s\".",
+						   prefix),
+				 errhint("Use another name.")));
+}
+
+void
+lb_check_slash_names(const char *leaderboard)
+{
+	char	   *prefix = psprintf("%s/", leaderboard);
+	LbDefinition *star;
+	LbDefinition **defns;
+	LbWindow  **windows;
+	int			n = lb_all_defns(&defns);
+
+	for (int i = 0; i < n; i++)
+		check_no_prefix(defns[i]->name, prefix, "board");
+	n = lb_windows(&windows);
+	for (int i = 0; i < n; i++)
+		check_no_prefix(windows[i]->calendar.name, prefix, "window");
+	star = find_star();
+	if (star != NULL)
+		check_prefix(star, leaderboard, prefix, has_archived);
+}
+
+void
+lb_check_leaderboard_names(const char *board)
+{
+	const LbLeaderboard *leaderboard = lb_leaderboard_of_window(board);
+
+	if (strcmp(leaderboard->name, LB_GLOBAL) == 0 ||
+		strcmp(leaderboard->family, board) == 0)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("leaderboard \"%s\" already exists", leaderboard->name),
+			 errdetail("\"%s\" is the name of a window of it.", board),
+			 errhint("Use another name.")));
 }

@@ -16,4 +16,14 @@
  */
 extern void lb_check_answers(const char *board, bool family);
 
+/*
+ * Raise 42710 if there are boards or windows whose names begin with this one and a
+ * slash, as those of a leaderboard's windows do; or if the family "*" has rows of
+ * such names, or has had.  Can read a whole table, with its owner's rights.
+ */
+extern void lb_check_slash_names(const char *leaderboard);
+
+/* Raise 42710 if a leaderboard's windows have names such as this one. */
+extern void lb_check_leaderboard_names(const char *board);
+
 #endif							/* LB_NAMES_H */

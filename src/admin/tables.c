@@ -1,39 +1,49 @@
 /*-------------------------------------------------------------------------
  *
  * tables.c
- *	  The default tables: lb_create_tables().
+ *	  The tables of leaderboards: lb_create_tables(), lb_create_leaderboard().
  *
  * lb_create_tables() makes the tables player_scores and player_score_windows,
  * with the boards "global" and "*" and two windows, for players of the type that
- * the caller names.  What is there already is kept.
+ * the caller names.  What is there already is kept.  lb_create_leaderboard()
+ * makes tables of the same columns, always new ones, with boards of other names.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "parser/parse_type.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "admin/manage.h"
+#include "admin/names.h"
 #include "admin/triggers.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/leaderboard.h"
 #include "service/player.h"
+#include "service/submission.h"
 #include "service/window_admin.h"
 #include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_tables);
+PG_FUNCTION_INFO_V1(lb_create_leaderboard);
+PG_FUNCTION_INFO_V1(lb_drop_leaderboard);
 
 /* A default table, and its board. */
 typedef struct DefaultTable
@@ -44,6 +54,7 @@ typedef struct DefaultTable
 	const char *index_columns;
 	const char *board;
 	const char *board_column;	/* or NULL */
+	const char *rank_by;
 } DefaultTable;
 
 /* The type of players, by OID and by name; a domain's name is qualified. */
@@ -60,7 +71,8 @@ static const DefaultTable default_scores = {
 	"updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
 	"ranked boolean NOT NULL DEFAULT true",
 	"score DESC, updated_at",
-	"global", NULL
+	"global", NULL,
+	"score DESC, updated_at ASC"
 };
 
 static const DefaultTable default_windows = {
@@ -72,7 +84,8 @@ static const DefaultTable default_windows = {
 	"ranked boolean NOT NULL DEFAULT true, "
 	"PRIMARY KEY (player_id, window_key)",
 	"window_key, score DESC, updated_at",
-	"*", "window_key"
+	"*", "window_key",
+	"score DESC, updated_at ASC"
 };
 
 /*
@@ -182,7 +195,7 @@ make_default_board(const DefaultTable *table, Oid relid)
 	memset(&defn, 0, sizeof(defn));
 	strlcpy(defn.name, table->board, NAMEDATALEN);
 	defn.source = relid;
-	lb_add_rank_by(&defn, "score DESC, updated_at ASC");
+	lb_add_rank_by(&defn, table->rank_by);
 	lb_add_column(&defn, LB_ROLE_MEMBER, "player_id");
 	if (table->board_column != NULL)
 		lb_add_column(&defn, LB_ROLE_BOARD, table->board_column);
@@ -215,8 +228,9 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 		relid = get_relname_relid(table->name, schema);
 	}
 	if (score_index)
-		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s_score_idx ON %s (%s)",
-									table->name, name, table->index_columns));
+		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s ON %s (%s)",
+									quote_identifier(psprintf("%s_score_idx", table->name)),
+									name, table->index_columns));
 
 	/* Again: the statements above may have waited for other transactions. */
 	check_default_board(table, relid);
@@ -242,10 +256,22 @@ find_key_type(const char *name, KeyType *key)
 				 errhint("They are of an integer type, uuid, text or varchar, or of a domain over one.")));
 }
 
+/* The schema to create in, as CREATE TABLE finds it. */
+static Oid
+find_schema(void)
+{
+	List	   *path = fetch_search_path(false);
+
+	if (path == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("no schema has been selected to create in")));
+	return linitial_oid(path);
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
-	List	   *path = fetch_search_path(false);
 	KeyType		key;
 	Oid			schema;
 	Oid			scores;
@@ -260,11 +286,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 		lb_null_argument("player_id");
 	score_index = PG_GETARG_BOOL(0);
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(1)), &key);
-	if (path == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_SCHEMA),
-				 errmsg("no schema has been selected to create in")));
-	schema = linitial_oid(path);
+	schema = find_schema();
 	scores = find_default_table(&default_scores, schema, &key, score_index);
 	windows = find_default_table(&default_windows, schema, &key,
 								 score_index);
@@ -293,6 +315,213 @@ lb_create_tables(PG_FUNCTION_ARGS)
 						  "('^' OPERATOR(pg_catalog.||) v.name OPERATOR(pg_catalog.||) '(-(0|[1-9][0-9]{0,3}))?$'))",
 						  0, NULL, NULL, NULL);
 	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		Other leaderboards
+ * ----------------------------------------------------------------
+ */
+
+/* Arguments of lb_create_leaderboard(). */
+enum
+{
+	ARG_NAME,
+	ARG_OP,
+	ARG_DIRECTION,
+	ARG_WINDOWS,
+	ARG_PLAYER_ID
+};
+
+/* Raise 42602 or 42622 unless a name can be a leaderboard's. */
+static void
+check_leaderboard_name(const char *name)
+{
+	if (name[0] == '\0' || strpbrk(name, ":/*") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("invalid name of a leaderboard: \"%s\"", name),
+				 errdetail("It has at least one character, and no colon, slash or asterisk."),
+				 errhint("Windows are named by both: \"kills/daily\".")));
+	if (strlen(name) > LB_MAX_LEADERBOARD)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("name of a leaderboard is too long: \"%s\"", name),
+				 errdetail("It has at most %d bytes.", LB_MAX_LEADERBOARD)));
+}
+
+/*
+ * Keep other sessions from recording boards and windows whose names begin with this
+ * one, to the end of the transaction, and raise 42710 if there are any.
+ */
+static void
+lock_leaderboard_name(const char *name)
+{
+	lb_window_lock_name(name);
+	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
+	LockRelationOid(lb_require_catalog()->lb_board, ShareRowExclusiveLock);
+	if (lb_leaderboard_find(name, strlen(name)) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("leaderboard \"%s\" already exists", name),
+				 strcmp(name, LB_GLOBAL) == 0 ?
+				 errhint("lb_create_tables() makes its tables.") :
+				 errhint("Use another name, or lb_drop_leaderboard() first.")));
+	lb_check_slash_names(name);
+}
+
+/* How rows are ranked, by an argument; raises 22023. */
+static const char *
+rank_by_direction(const char *direction)
+{
+	if (strcmp(direction, "desc") == 0)
+		return "score DESC, updated_at ASC";
+	if (strcmp(direction, "asc") == 0)
+		return "score ASC, updated_at ASC";
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown direction \"%s\"", direction),
+			 errhint("The directions are \"desc\", where the highest score is the best, and \"asc\".")));
+}
+
+/* Make a table like this one under a free name, with a board. */
+static void
+make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
+					   const char *suffix, const char *board,
+					   const char *rank_by, const KeyType *key)
+{
+	Oid			schema = find_schema();
+	DefaultTable table = *like;
+
+	table.name = ChooseRelationName(leaderboard, NULL, suffix, schema, false);
+	table.board = board;
+	table.rank_by = rank_by;
+	make_default_table(&table, InvalidOid, key, schema, false);
+}
+
+/* Open windows that are named by their periods; raises 22023 for other names. */
+static void
+open_windows(const char *leaderboard, ArrayType *names)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID};
+	Datum	   *elements;
+	Datum	   *windows;
+	Datum	   *keeps;
+	bool	   *nulls;
+	int			n;
+	Datum		values[3];
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements,
+					  &nulls, &n);
+	windows = palloc(Max(1, n) * sizeof(Datum));
+	keeps = palloc(Max(1, n) * sizeof(Datum));
+	for (int i = 0; i < n; i++)
+	{
+		LbPeriod	period;
+		char	   *name;
+
+		if (nulls[i])
+			lb_null_element("windows");
+		name = TextDatumGetCString(elements[i]);
+		if (!lb_period_from_text(name, &period))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unknown period \"%s\"", name),
+					 errhint("The periods are \"hourly\", \"daily\", \"weekly\" and \"monthly\"; lb_open_window() opens other windows.")));
+		windows[i] = CStringGetTextDatum(psprintf("%s/%s", leaderboard, name));
+		keeps[i] = CStringGetTextDatum(lb_periods[period].keep);
+	}
+	values[0] = lb_make_array(TEXTOID, windows, NULL, n);
+	values[1] = lb_make_array(TEXTOID, elements, NULL, n);
+	values[2] = lb_make_array(TEXTOID, keeps, NULL, n);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_window (name, period, keep) "
+					  "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval) "
+					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u (name, period, keep) "
+					  "ON CONFLICT (name) DO NOTHING",
+					  3, types, values, NULL);
+}
+
+Datum
+lb_create_leaderboard(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"name", "op", "direction", "windows",
+	"player_id"};
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	char	   *name;
+	const char *rank_by;
+	KeyType		key;
+	Datum		values[2];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_create_leaderboard()");
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
+	check_leaderboard_name(name);
+	(void) lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+	rank_by = rank_by_direction(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTION)));
+	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(ARG_PLAYER_ID)), &key);
+	lock_leaderboard_name(name);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	values[0] = PG_GETARG_DATUM(ARG_NAME);
+	values[1] = PG_GETARG_DATUM(ARG_OP);
+	(void) lb_own_run(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
+					  2, types, values, NULL);
+	make_leaderboard_table(&default_scores, name, "scores", name, rank_by, &key);
+	make_leaderboard_table(&default_windows, name, "score_windows",
+						   psprintf("%s/", name), rank_by, &key);
+	open_windows(name, PG_GETARG_ARRAYTYPE_P(ARG_WINDOWS));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/*
+ * DROP TABLE removes the boards, and with them what is recorded under their names.
+ */
+Datum
+lb_drop_leaderboard(PG_FUNCTION_ARGS)
+{
+	LbLeaderboard leaderboard;
+	const char *boards[2];
+	StringInfoData sql;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_drop_leaderboard()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	leaderboard = *lb_require_leaderboard(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	if (strcmp(leaderboard.name, LB_GLOBAL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("leaderboard \"%s\" cannot be dropped", LB_GLOBAL),
+				 errhint("lb_drop_board() drops its boards \"global\" and \"*\".")));
+	boards[0] = leaderboard.name;
+	boards[1] = leaderboard.family;
+	initStringInfo(&sql);
+	for (int i = 0; i < (int) lengthof(boards); i++)
+	{
+		LbDefinition *defn = lb_read_defn(boards[i]);
+		char	   *table = defn == NULL ? NULL : get_rel_name(defn->source);
+
+		if (table == NULL)
+			continue;
+		lb_require_owner(defn->source);
+		appendStringInfo(&sql, "%s%s", sql.len == 0 ? "DROP TABLE " : ", ",
+						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)), table));
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lb_execute_utility(sql.data);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -305,6 +305,26 @@ lb_value_to_name(const LbDefinition *defn, const LbValue *value)
 	return name;
 }
 
+int
+lb_windows_prefix(const char *family)
+{
+	int			len = strlen(family);
+
+	if (strcmp(family, "*") == 0)
+		return 0;
+	return len > 1 && family[len - 1] == '/' ? len : -1;
+}
+
+/* Whether a value of a family of windows is the name of its board as it is. */
+static bool
+leads_back(const char *family, const char *value)
+{
+	int			prefix = lb_windows_prefix(family);
+
+	return prefix >= 0 && strncmp(family, value, prefix) == 0 &&
+		strchr(value + prefix, ':') != NULL;
+}
+
 char *
 lb_family_board_name(const LbDefinition *defn, const LbValue *value)
 {
@@ -313,7 +333,7 @@ lb_family_board_name(const LbDefinition *defn, const LbValue *value)
 	/* The type has changed, and the board is about to go. */
 	if (name == NULL)
 		name = pnstrdup(value->data, value->len);
-	if (strcmp(defn->name, "*") == 0 && strchr(name, ':') != NULL)
+	if (leads_back(defn->name, name))
 		return name;
 	return psprintf("%s:%s", defn->name, name);
 }

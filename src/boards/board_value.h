@@ -60,6 +60,13 @@ extern bool lb_value_from_name(const LbDefinition *defn, LbValue *value);
  */
 extern char *lb_value_to_name(const LbDefinition *defn, const LbValue *value);
 
+/*
+ * The length of what the names of windows in a family begin with: 0 for "*", all of
+ * it for "kills/".  The values of these families are names as a whole.  -1 for any
+ * other board's name.
+ */
+extern int	lb_windows_prefix(const char *family);
+
 /* The name of a family's board with that value, palloc'd.  Raises likewise. */
 extern char *lb_family_board_name(const LbDefinition *defn,
 								  const LbValue *value);

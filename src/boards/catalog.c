@@ -129,6 +129,8 @@ find_catalog(void)
 		version = heap_getattr(tuple, Anum_pg_extension_extversion,
 							   RelationGetDescr(rel), &isnull);
 		found.version_ok = !isnull && is_served(TextDatumGetCString(version));
+		found.has_leaderboards = found.version_ok &&
+			strcmp(TextDatumGetCString(version), LB_VERSION) == 0;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

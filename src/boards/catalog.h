@@ -18,6 +18,7 @@ typedef struct LbCatalog
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
 	Oid			set_updated_at; /* function lb_set_updated_at */
+	bool		has_leaderboards;	/* lb_leaderboard: since 0.3.0 */
 	bool		version_ok;		/* the library serves the script's version */
 } LbCatalog;
 

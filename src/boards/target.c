@@ -82,6 +82,22 @@ raise_no_board(const char *name, int len)
 }
 
 /*
+ * The family whose values are names such as this one, whose colon is after len
+ * bytes: "kills/" for "kills/daily:20260409", or else "*"; or NULL.
+ */
+static LbDefinition *
+find_windows(const char *name, int len)
+{
+	const char *slash = memchr(name, '/', len);
+	LbDefinition *defn = slash == NULL ? NULL :
+		lb_find_defn_len(name, slash + 1 - name);
+
+	if (defn == NULL || !defn->family)
+		defn = lb_find_defn_len("*", 1);
+	return defn != NULL && defn->family ? defn : NULL;
+}
+
+/*
  * Find the definition that a name leads to, or NULL, and fill in the target's
  * value, hash and prefix.
  */
@@ -123,9 +139,7 @@ find_name(const char *name, int len, LbTarget *target)
 	}
 	else
 	{
-		defn = lb_find_defn_len("*", 1);
-		if (defn != NULL && !defn->family)
-			defn = NULL;
+		defn = find_windows(name, colon - name);
 		target->value.data = name;
 		target->value.len = len;
 

@@ -23,13 +23,13 @@ typedef struct LbTarget
 	uint32		hash;			/* of the value */
 	int			stripe;
 	int			prefix_len;		/* the length before the colon, if no family
-								 * has that name, so that the name led to "*";
-								 * else 0 */
+								 * has that name, so that the name led to one
+								 * of windows; else 0 */
 } LbTarget;
 
 /*
- * Aliases: names without a colon that stand for names of boards of the family
- * "*".  A higher folder knows them: "daily" is an alias of today's window.
+ * Aliases: names without a colon that stand for names of windows.  A higher folder
+ * knows them: "daily" is an alias of today's window.
  */
 typedef struct LbAliases
 {

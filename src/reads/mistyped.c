@@ -154,13 +154,14 @@ prefix_entry(const char *name, int32 id, bool enter)
 }
 
 static void
-report_unknown(const LbValue *board, const char *prefix)
+report_unknown(const LbDefinition *family, const LbValue *board,
+			   const char *prefix)
 {
 	ereport(lb_unknown_board == LB_UNKNOWN_ERROR ? ERROR : NOTICE,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("board \"%.*s\" does not exist", board->len, board->data),
-			 errdetail("There is no family \"%s\", and no window and no row of the family \"*\" has a name that begins with \"%s:\".",
-					   prefix, prefix),
+			 errdetail("There is no family \"%s\", and no window and no row of the family \"%s\" has a name that begins with \"%s:\".",
+					   prefix, family->name, prefix),
 			 errhint("The table lb_board lists the families. To read any such name as an empty board, set \"leaderboard.unknown_board\" to \"ignore\".")));
 }
 
@@ -206,6 +207,6 @@ lb_check_prefix(LbTarget *target)
 		last_of = id;
 	}
 	else
-		report_unknown(&target->value, name);
+		report_unknown(defn, &target->value, name);
 	return true;
 }

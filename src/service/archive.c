@@ -65,9 +65,9 @@ lb_archive_source(const LbDefinition *defn)
 }
 
 Datum
-lb_window_board(const char *key)
+lb_window_board(const LbDefinition *family, const char *key)
 {
-	return CStringGetTextDatum(psprintf("*:%s", key));
+	return CStringGetTextDatum(psprintf("%s:%s", family->name, key));
 }
 
 #define ARCHIVE \
@@ -100,7 +100,7 @@ lb_archive(const LbDefinition *defn, const char *board, const char *season,
 							  (int32) top);
 	values[3] = lb_owner_name(defn);
 	values[4] = lb_archive_source(defn);
-	values[5] = window ? lb_window_board(board) : values[0];
+	values[5] = window ? lb_window_board(defn, board) : values[0];
 	nestlevel = lb_begin_texts();
 	n = lb_own_run(&plans[window], window ?
 				   "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "

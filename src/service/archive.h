@@ -30,9 +30,9 @@ extern Datum lb_owner_name(const LbDefinition *defn);
 extern Datum lb_archive_source(const LbDefinition *defn);
 
 /*
- * The name by which a window's key is read as a board of the family "*", as
- * text: another family may have the name that the key begins with.
+ * The name by which a window's key is read as a board of its family, as text:
+ * another family may have the name that the key begins with.
  */
-extern Datum lb_window_board(const char *key);
+extern Datum lb_window_board(const LbDefinition *family, const char *key);
 
 #endif							/* LB_ARCHIVE_H */

@@ -40,6 +40,7 @@
 #include "service/as_owner.h"
 #include "service/closed.h"
 #include "service/closing.h"
+#include "service/leaderboard.h"
 #include "workers/worker.h"
 
 /*
@@ -65,7 +66,7 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 
 	/* The window as it is recorded now may be open longer. */
 	AcceptInvalidationMessages();
-	window = lb_window_of_key(key, strlen(key), &span);
+	window = lb_window_in_family(defn, key, &span);
 	if (window == NULL ||
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
@@ -124,18 +125,19 @@ static bool
 keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 {
 	static LbPlan plan;
-	static const Oid types[] = {OIDOID};
+	static const Oid types[] = {OIDOID, TEXTOID};
 	List	   *keys = NIL;
-	Datum		values[1];
+	Datum		values[2];
 	bool		offline = true;
 	bool		ready = false;
 	uint64		n;
 
 	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = CStringGetTextDatum(defn->name);
 	n = lb_own_run(&plan,
 				   "SELECT s.board, s.state FROM @.lb_stat_rows() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
-				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) '*')",
-				   1, types, values, NULL);
+				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
+				   2, types, values, NULL);
 	for (uint64 i = 0; i < n; i++)
 	{
 		char	   *board = SPI_getvalue(SPI_tuptable->vals[i],
@@ -143,7 +145,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 		char	   *state = SPI_getvalue(SPI_tuptable->vals[i],
 										 SPI_tuptable->tupdesc, 2);
 
-		if (strcmp(board, "*") == 0)
+		if (strcmp(board, defn->name) == 0)
 		{
 			ready = strcmp(state, "ready") == 0;
 			offline = strcmp(state, "offline") == 0;
@@ -209,7 +211,7 @@ must_scan(const LbDefinition *defn, LbSharedBoard *shared)
  * every visit: a trigger of the user may keep the rows.
  */
 static void
-enter_due(LbVisit *visit, List *keys)
+enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
@@ -221,7 +223,7 @@ enter_due(LbVisit *visit, List *keys)
 	{
 		char	   *key = lfirst(lc);
 		LbSpan		span;
-		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+		LbWindow   *window = lb_window_in_family(defn, key, &span);
 
 		if (window == NULL || now < lb_window_closes(window, &span) ||
 			lb_listed(visit->to_close, key))
@@ -286,7 +288,7 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		visit->scan_began = GetCurrentTimestamp();
 	if (thorough || visit->scan_all_rows)
 		visit->scanning = defn->source;
-	enter_due(visit, keys);
+	enter_due(visit, defn, keys);
 }
 
 /*
@@ -313,7 +315,7 @@ scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	most = blocks_of(defn, begin, &npartitions, &total);
 	if (visit->one && total > SCAN_BLOCKS)
 		end = begin + Max(1, SCAN_BLOCKS / Max(1, npartitions));
-	enter_due(visit, keys_of_rows(defn, !visit->scan_all_rows, begin, end));
+	enter_due(visit, defn, keys_of_rows(defn, !visit->scan_all_rows, begin, end));
 	visit->next_block = end;
 	if (end >= most)
 		visit->scanning = InvalidOid;

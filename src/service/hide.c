@@ -4,7 +4,7 @@
  *	  Hiding players: lb_hide(), lb_show() and their like.
  *
  * A hidden player keeps the rows, with the column ranked_if false.  lb_hide()
- * sets it in the rows of "global" and of windows, with the caller's
+ * sets it in the rows of all leaderboards and their windows, with the caller's
  * privileges.
  *
  * A submit that has not ended may have inserted rows of the player that an
@@ -39,6 +39,7 @@
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "service/hide.h"
+#include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
 #include "util/compat.h"
@@ -282,17 +283,52 @@ set_ranked(const char *board, Player *player, bool ranked)
 }
 
 /*
- * "global" first: a submit that waits for its row then sees that it is hidden.
+ * The order in which submits lock rows, leaderboards by their names: scores before
+ * windows.  A submit that waits for the row of the score then sees that it is hidden.
+ * Other boards come last.
  */
 static int
 hide_cmp(const void *a, const void *b)
 {
 	const char *na = *(const char *const *) a;
 	const char *nb = *(const char *const *) b;
-	bool		ga = strcmp(na, "global") == 0;
-	bool		gb = strcmp(nb, "global") == 0;
+	bool		wa;
+	bool		wb;
+	const LbLeaderboard *la = lb_leaderboard_of_board(na, &wa);
+	const LbLeaderboard *lb = lb_leaderboard_of_board(nb, &wb);
 
-	return ga != gb ? (ga ? -1 : 1) : strcmp(na, nb);
+	int			c = (la == NULL) - (lb == NULL);
+
+	if (c == 0 && la != NULL)
+		c = strcmp(la->name, lb->name);
+	if (c == 0 && la != NULL)
+		c = wa - wb;
+	return c != 0 ? c : strcmp(na, nb);
+}
+
+/* The boards of all leaderboards, in that order; returns how many. */
+static int
+all_boards(const char ***names)
+{
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	const char **all = palloc(2 * n * sizeof(char *));
+	int			nboards = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		all[nboards++] = pstrdup(leaderboards[i]->name);
+		all[nboards++] = pstrdup(leaderboards[i]->family);
+	}
+	n = nboards;
+	nboards = 0;
+	for (int i = 0; i < n; i++)
+	{
+		if (lb_find_defn(all[i]) != NULL)
+			all[nboards++] = all[i];
+	}
+	*names = all;
+	return nboards;
 }
 
 /*
@@ -311,16 +347,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 	uint64		total = 0;
 
 	if (PG_ARGISNULL(1))
-	{
-		static const char *const all[] = {"global", "*"};
-
-		names = palloc(lengthof(all) * sizeof(char *));
-		for (int i = 0; i < (int) lengthof(all); i++)
-		{
-			if (lb_find_defn(all[i]) != NULL)
-				names[n++] = all[i];
-		}
-	}
+		n = all_boards(&names);
 	else
 	{
 		Datum	   *elements;

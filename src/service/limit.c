@@ -32,6 +32,7 @@
 #include "boards/spi.h"
 #include "boards/row_cache.h"
 #include "boards/target.h"
+#include "service/leaderboard.h"
 #include "service/limit.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
@@ -589,16 +590,16 @@ static void
 require_limit_owner(const char *board)
 {
 	LbTarget	target;
+	const char *recorded = board;
 
-	if (strcmp(board, "global") == 0)
-		lb_find_target("global", 6, &target);
-	else if (lb_window_find(board, strlen(board)) != NULL)
-		lb_find_target("*", 1, &target);
-	else
+	if (lb_window_find(board, strlen(board)) != NULL)
+		recorded = lb_leaderboard_of_window(board)->family;
+	else if (lb_leaderboard_find(board, strlen(board)) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("window \"%s\" does not exist", board),
-				 errhint("A limit is for \"global\" or a window of the table lb_window.")));
+				 errhint("A limit is for \"global\", another leaderboard or a window of the table lb_window.")));
+	lb_find_target(recorded, strlen(recorded), &target);
 	lb_require_owner(target.defn->source);
 }
 
@@ -774,17 +775,22 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 }
 
 void
-lb_limits_end(bool windows)
+lb_limits_end(const char *board, bool windows)
 {
-	static LbPlan plan;
-	static const Oid types[] = {BOOLOID};
-	Datum		values[1];
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	Datum		values[2];
 
-	values[0] = BoolGetDatum(windows);
-	(void) lb_own_run(&plan,
-					  "WITH l AS (DELETE FROM @.lb_limit t "
-					  "WHERE (t.board OPERATOR(pg_catalog.<>) 'global') OPERATOR(pg_catalog.=) $1 "
-					  "RETURNING t.name) "
-					  "DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name",
-					  1, types, values, NULL);
+	if (windows)
+		lb_family_values(board, &values[0], &values[1]);
+	else
+		values[0] = CStringGetTextDatum(board);
+#define LIMITS_END(condition) \
+	"WITH l AS (DELETE FROM @.lb_limit t WHERE " condition " RETURNING t.name) " \
+	"DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name"
+	(void) lb_own_run(&plans[windows], windows ?
+					  LIMITS_END("t.board OPERATOR(pg_catalog.<>) 'global' AND " LB_OF_FAMILY("t.board", "$1", "$2")) :
+					  LIMITS_END("t.board OPERATOR(pg_catalog.=) $1"),
+					  windows ? 2 : 1, types, values, NULL);
+#undef LIMITS_END
 }

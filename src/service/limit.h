@@ -25,10 +25,10 @@ extern void lb_limits_after(LbSubmit *s);
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
 /*
- * The board "global" (windows false) or the family "*" (true) is gone, or is
- * another table's: remove the limits of "global", or of windows, and what has
- * been counted for them.  Between SPI_connect and SPI_finish; can raise.
+ * A leaderboard's board of scores, or the family of its windows, is gone or is
+ * another table's: remove its limits, and what has been counted for them.  Between
+ * SPI_connect and SPI_finish; can raise.
  */
-extern void lb_limits_end(bool windows);
+extern void lb_limits_end(const char *board, bool windows);
 
 #endif							/* LB_LIMIT_H */

@@ -31,6 +31,7 @@
 #include "postmaster/bgworker.h"
 #include "storage/itemptr.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -41,8 +42,10 @@
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closing.h"
+#include "service/leaderboard.h"
 #include "service/maintain.h"
 #include "service/removing.h"
+#include "util/compat.h"
 #include "workers/worker.h"
 
 PG_FUNCTION_INFO_V1(lb_maintain);
@@ -160,30 +163,54 @@ trim_usage(LbVisit *visit, const LbDefinition *defn, const char *key)
  * ----------------------------------------------------------------
  */
 
+/* A leaderboard's windows, or NULL if it has none that can be maintained. */
 static LbDefinition *
-find_windows(void)
+find_windows(const char *family)
 {
-	LbDefinition **defns;
-	int			n = lb_all_defns(&defns);
+	LbTarget	target;
 
-	for (int i = 0; i < n; i++)
-	{
-		LbTarget	target;
-
-		if (strcmp(defns[i]->name, "*") != 0)
-			continue;
-		lb_find_target("*", 1, &target);
-		if (target.defn->family && !target.defn->misfit &&
-			lb_has_text_boards(target.defn))
-			return target.defn;
-	}
-	return NULL;
+	if (lb_find_defn(family) == NULL)
+		return NULL;
+	lb_find_target(family, strlen(family), &target);
+	return target.defn->family && !target.defn->misfit &&
+		lb_has_text_boards(target.defn) ? target.defn : NULL;
 }
 
 static void
 find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	visit->defn = find_windows();
+	visit->defn = find_windows(key);
+}
+
+/* All families of windows. */
+static void
+list_families(LbVisit *visit)
+{
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+	for (int i = 0; i < n; i++)
+		visit->families = lappend(visit->families,
+								  pstrdup(leaderboards[i]->family));
+	MemoryContextSwitchTo(old);
+	visit->listed = true;
+}
+
+/* Go on to the next family. */
+static void
+next_family(LbVisit *visit)
+{
+	visit->families = list_delete_first(visit->families);
+	visit->scanned_boards = false;
+	visit->scan_began = 0;
+	visit->scanning = InvalidOid;
+	visit->scan_all_rows = false;
+	visit->next_block = 0;
+	visit->to_close = NIL;
+	visit->skip = NIL;
+	visit->in_use = false;
+	memset(&visit->unranked, 0, sizeof(visit->unranked));
 }
 
 /*
@@ -195,14 +222,31 @@ static void
 maintain(LbVisit *visit)
 {
 	List	   *drops = NIL;
+	const LbDefinition *drops_of = NULL;
 
-	/* It can be invalidated, but not freed before we commit. */
-	visit->defn = NULL;
-	(void) lb_attempt(find_family, "look for windows", visit, NULL, NULL);
-	if (visit->defn != NULL &&
-		(lb_close_windows(visit, visit->defn) ||
-		 lb_remove_windows(visit, visit->defn, &drops)))
-		return;
+	if (!visit->listed)
+		list_families(visit);
+	for (; visit->families != NIL; next_family(visit))
+	{
+		List	   *found = NIL;
+
+		/* It can be invalidated, but not freed before we commit. */
+		visit->defn = NULL;
+		(void) lb_attempt(find_family, "look for windows", visit, NULL,
+						  linitial(visit->families));
+		if (visit->defn != NULL &&
+			(lb_close_windows(visit, visit->defn) ||
+			 lb_remove_windows(visit, visit->defn, &found)))
+			return;
+
+		if (found != NIL && drops != NIL)
+			visit->done.more = true;
+		else if (found != NIL && !visit->in_use)
+		{
+			drops = found;
+			drops_of = visit->defn;
+		}
+	}
 	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);
@@ -212,7 +256,7 @@ maintain(LbVisit *visit)
 	 * Last, and one only: it keeps other sessions from the table from here to
 	 * the end of the transaction.
 	 */
-	lb_remove_partitions(visit, drops);
+	lb_remove_partitions(visit, drops_of, drops);
 }
 
 
@@ -300,11 +344,41 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 											 nulls));
 }
 
+/*
+ * The families whose tables the caller owns.  Raises 42501 if there is none, unless
+ * the caller is a superuser.
+ */
+static void
+list_own_families(LbVisit *visit)
+{
+	Oid			other = InvalidOid;
+	ListCell   *lc;
+
+	list_families(visit);
+	foreach(lc, visit->families)
+	{
+		LbDefinition *defn = find_windows(lfirst(lc));
+
+		if (defn != NULL &&
+			pg_class_ownercheck(defn->source, GetUserId()))
+			continue;
+		if (defn != NULL)
+			other = defn->source;
+		visit->families = foreach_delete_current(visit->families, lc);
+	}
+	if (visit->families != NIL || superuser())
+		return;
+	if (OidIsValid(other))
+		lb_require_owner(other);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be superuser where there is no family \"*\"")));
+}
+
 Datum
 lb_maintain(PG_FUNCTION_ARGS)
 {
 	LbVisit		visit;
-	LbDefinition *defn;
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
 
@@ -326,18 +400,12 @@ lb_maintain(PG_FUNCTION_ARGS)
 				 errmsg("%s cannot run with a snapshot of the whole transaction",
 						"lb_maintain()"),
 				 errhint("Use the isolation level READ COMMITTED.")));
-	defn = find_windows();
-	if (defn != NULL)
-		lb_require_owner(defn->source);
-	else if (!superuser())
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser where there is no family \"*\"")));
+	memset(&visit, 0, sizeof(visit));
+	visit.context = CurrentMemoryContext;
+	list_own_families(&visit);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	memset(&visit, 0, sizeof(visit));
 	visit.max_rows = PG_GETARG_INT32(0);
-	visit.context = CurrentMemoryContext;
 	maintain(&visit);
 	SPI_finish();
 	values[0] = Int64GetDatum(visit.done.closed);

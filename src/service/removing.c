@@ -40,6 +40,7 @@
 #include "reads/text.h"
 #include "service/archive.h"
 #include "service/as_owner.h"
+#include "service/leaderboard.h"
 #include "service/removing.h"
 #include "workers/worker.h"
 
@@ -409,7 +410,7 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		return false;
 	}
 	values[0] = Int32GetDatum(max_rows);
-	values[1] = lb_window_board(key);
+	values[1] = lb_window_board(defn, key);
 	nestlevel = lb_begin_texts();
 	(void) lb_own_run(&plan,
 					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
@@ -496,7 +497,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 	{
 		char	   *key = lfirst(lc);
 		LbSpan		span;
-		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+		LbWindow   *window = lb_window_in_family(defn, key, &span);
 		MemoryContext old;
 		bool		ok;
 
@@ -534,7 +535,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 }
 
 void
-lb_remove_partitions(LbVisit *visit, List *drops)
+lb_remove_partitions(LbVisit *visit, const LbDefinition *defn, List *drops)
 {
 	ListCell   *lc;
 
@@ -542,7 +543,7 @@ lb_remove_partitions(LbVisit *visit, List *drops)
 	{
 		if (visit->in_use)
 			break;
-		if (lb_attempt_key(remove_rows, visit, visit->defn, lfirst(lc)))
+		if (lb_attempt_key(remove_rows, visit, defn, lfirst(lc)))
 		{
 			visit->done.more |= lnext(drops, lc) != NULL;
 			break;

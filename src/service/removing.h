@@ -25,6 +25,7 @@ extern bool lb_remove_windows(LbVisit *visit, const LbDefinition *defn,
  * Drop the partition of the first of these keys whose locks are granted.  The
  * last step of a transaction, which holds the lock on the table to its end.
  */
-extern void lb_remove_partitions(LbVisit *visit, List *drops);
+extern void lb_remove_partitions(LbVisit *visit, const LbDefinition *defn,
+								 List *drops);
 
 #endif							/* LB_REMOVING_H */

@@ -59,7 +59,7 @@ refuse_window(const char *board, const LbTarget *target)
 	LbSpan		span;
 	bool		closed;
 
-	if (!target->has_value || strcmp(target->defn->name, "*") != 0)
+	if (!target->has_value || lb_windows_prefix(target->defn->name) < 0)
 		return;
 	closed = lb_window_is_closed(value->data, value->len);
 	if (!closed && strchr(board, ':') != NULL &&

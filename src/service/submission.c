@@ -22,6 +22,7 @@
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "service/closed.h"
+#include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
 
@@ -289,7 +290,10 @@ add_all(LbSubmit *s)
 
 	s->write_global = true;
 	for (int i = 0; i < n; i++)
-		add_window(s, windows[i], NULL);
+	{
+		if (strcmp(lb_leaderboard_of_window(windows[i]->calendar.name)->name, LB_GLOBAL) == 0)
+			add_window(s, windows[i], NULL);
+	}
 }
 
 static void

@@ -73,9 +73,11 @@ typedef struct LbVisit
 	bool		one;			/* each step has a transaction of its own */
 	int			max_rows;		/* to remove in a transaction */
 	MemoryContext context;		/* of what outlives a transaction */
-	LbDefinition *defn;			/* the family "*", or NULL */
+	bool		listed;			/* families is set */
+	List	   *families;		/* names of the families that are left to do */
+	LbDefinition *defn;			/* the first of them, or NULL */
 
-	/* Closing: which windows are due. */
+	/* Of that family.  Closing: which windows are due. */
 	bool		scanned_boards;
 	TimestampTz scan_began;		/* when the table's scan did; 0: none is due */
 	Oid			scanning;		/* the table, until all of it has been read */
@@ -88,6 +90,7 @@ typedef struct LbVisit
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
 
+	/* Of all. */
 	LbTrimPlace trims[LB_NTRIMMED];
 	LbDone		done;
 } LbVisit;

@@ -22,9 +22,11 @@
 #include "utils/inval.h"
 #include "utils/timestamp.h"
 
+#include "boards/board_value.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closed.h"
+#include "service/leaderboard.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 
@@ -265,14 +267,15 @@ lb_window_check_board(const char *board, bool family)
 
 /* Raise 42501 unless the caller owns the table with the windows' rows. */
 static void
-require_window_owner(void)
+require_window_owner(const char *name)
 {
+	const char *family = lb_leaderboard_of_window(name)->family;
 	LbTarget	target;
 
 	/* Without the family, a superuser only. */
 	if (!superuser())
 	{
-		lb_find_target("*", 1, &target);
+		lb_find_target(family, strlen(family), &target);
 		lb_require_owner(target.defn->source);
 	}
 }
@@ -301,7 +304,8 @@ period_argument(FunctionCallInfo fcinfo, const char *name)
 	LbPeriod	period = LB_ONCE;
 
 	if (PG_ARGISNULL(ARG_PERIOD))
-		(void) lb_period_from_text(name, &period);
+		(void) lb_period_from_text(name + lb_windows_prefix(lb_leaderboard_of_window(name)->family),
+								   &period);
 	else
 	{
 		char	   *s = text_to_cstring(PG_GETARG_TEXT_PP(ARG_PERIOD));
@@ -483,14 +487,14 @@ lb_open_window(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_open_window()");
-	require_window_owner();
 	if (PG_ARGISNULL(ARG_NAME))
 		lb_null_argument("name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
+	require_window_owner(name);
 	if (PG_ARGISNULL(ARG_TIME_ZONE))
 		lb_null_argument("time_zone");
 	if (PG_ARGISNULL(ARG_FIRST_DAY))
 		lb_null_argument("first_day");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	period = period_argument(fcinfo, name);
 	lb_window_lock_name(name);
 	check_window_name(name, period);
@@ -512,7 +516,7 @@ lb_close_window(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_close_window()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("name");
-	require_window_owner();
+	require_window_owner(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	values[0] = PG_GETARG_DATUM(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -545,29 +549,35 @@ lb_close_window(PG_FUNCTION_ARGS)
  */
 
 void
-lb_windows_end(void)
+lb_windows_end(const char *family)
 {
 	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	Datum		values[2];
 
-	(void) lb_own_run(&plan, "DELETE FROM @.lb_window", 0, NULL, NULL, NULL);
+	lb_family_values(family, &values[0], &values[1]);
+	(void) lb_own_run(&plan,
+					  "DELETE FROM @.lb_window w WHERE " LB_OF_FAMILY("w.name", "$1", "$2"),
+					  2, types, values, NULL);
 }
 
 void
 lb_windows_begin(const LbDefinition *family)
 {
 	static LbPlan plan;
-	static const Oid types[] = {NAMEOID, REGCLASSOID};
+	static const Oid types[] = {NAMEOID, REGCLASSOID, TEXTOID, TEXTARRAYOID};
 	NameData	owner;
-	Datum		values[2];
+	Datum		values[4];
 
 	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
 	values[0] = NameGetDatum(&owner);
 	values[1] = ObjectIdGetDatum(family->source);
+	lb_family_values(family->name, &values[2], &values[3]);
 	(void) lb_own_run(&plan,
-					  "DELETE FROM @.lb_closed c WHERE NOT EXISTS "
+					  "DELETE FROM @.lb_closed c WHERE " LB_OF_FAMILY("c.board", "$3", "$4") " AND NOT EXISTS "
 					  "(SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) c.board "
 					  "AND a.season OPERATOR(pg_catalog.=) '' "
 					  "AND (a.owner OPERATOR(pg_catalog.=) $1 OR a.source OPERATOR(pg_catalog.=) "
 					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2)))",
-					  2, types, values, NULL);
+					  4, types, values, NULL);
 }

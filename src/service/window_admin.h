@@ -26,13 +26,13 @@ extern void lb_window_lock_name(const char *name);
 extern void lb_window_check_board(const char *board, bool family);
 
 /*
- * The family "*" is gone, or is another table's: remove all windows.  Between
+ * A family of windows is gone, or is another table's: remove its windows.  Between
  * SPI_connect and SPI_finish; can raise.
  */
-extern void lb_windows_end(void);
+extern void lb_windows_end(const char *family);
 
 /*
- * The family "*" has been made: forget the keys that an earlier family has
+ * A family of windows has been made: forget the keys that an earlier family has
  * closed, except those whose final standings are of the same table or owner.
  * Between SPI_connect and SPI_finish; can raise.
  */
