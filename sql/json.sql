@@ -26,17 +26,42 @@ SET leaderboard.json_bigint = string;
 SELECT lb_submit_json('{"player_id": 2, "amount": 0, "boards": ["global"]}'),
 	lb_submit_json('{"player_id": 2, "amount": 0, "boards": []}');
 RESET leaderboard.json_bigint;
-\set VERBOSITY terse
+-- Errors name the field, and show no statement of ours.
 SELECT lb_submit_json(NULL);
 SELECT lb_submit_json('[]');
 SELECT lb_submit_json('{"player_id": 2, "amuont": 5}');
 SELECT lb_submit_json('{"player_id": 2}');
+SELECT lb_submit_json('{"player_id": null, "amount": 5}');
 SELECT lb_submit_json('{"player_id": "two", "amount": 5}');
+SELECT lb_submit_json('{"player_id": [2], "amount": 5}');
+SELECT lb_submit_json('{"player_id": 9223372036854775808, "amount": 5}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 1.5}');
+SELECT lb_submit_json('{"player_id": 2, "amount": {}}');
+SELECT lb_submit_json('{"player_id": 2, "amount": "9223372036854775808"}');
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "op": "add"}');
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "match_id": {"id": 1}}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "boards": "daily"}');
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "boards": ["daily", 3]}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "boards": ["dayly"]}');
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "yesterday, perhaps"}');
-\set VERBOSITY default
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "2026-02-30"}');
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "infinity"}');
+SELECT lb_submit_json('{"player_id": 2, "amount": 9223372036854775807, "at": "2026-04-09"}');
+SELECT lb_submit(2, 9223372036854775807, at => '2026-04-09');
+-- The lines of the user's functions stay.
+CREATE FUNCTION grumble() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE 'no % for %', NEW.score, NEW.player_id;
+END $$;
+CREATE TRIGGER grumble BEFORE UPDATE ON player_scores FOR EACH ROW EXECUTE FUNCTION grumble();
+SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "2026-04-09"}');
+DROP TRIGGER grumble ON player_scores;
+DROP FUNCTION grumble();
+-- Numbers and strings, both ways, and whole numbers beyond doubles.
+SELECT lb_submit_json('{"player_id": "7", "amount": "9007199254740993", "op": "set", "match_id": 12, "boards": ["global"]}');
+SELECT lb_submit_json('{"player_id": 7, "amount": -9007199254740993, "match_id": "12", "boards": ["global"]}') ->> 'applied' AS applied;
+SELECT lb_submit_json('{"player_id": 7, "amount": -9007199254740943, "boards": ["global"]}') ->> 'new_score' AS score;
+DELETE FROM player_scores WHERE player_id = 7;
 
 -- A game server may submit, a client only read.
 CREATE ROLE regress_lb_server;
@@ -47,9 +72,7 @@ SET ROLE regress_lb_server;
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "2026-04-09"}') ->> 'new_score' AS new_score;
 SET ROLE regress_lb_client;
 SELECT lb_rank_json(2, radius => 0);
-\set VERBOSITY terse
 SELECT lb_submit_json('{"player_id": 2, "amount": 5, "at": "2026-04-09"}');
-\set VERBOSITY default
 RESET ROLE;
 
 -- Triggers of the user's find what they mean: the search path is the caller's,

@@ -175,8 +175,33 @@ check_table(SPIPlanPtr plan, Oid table)
 }
 
 /*
- * Raise 40001 instead of the parser's error that it has not found a table by its
- * name: we hold a lock on the table, so its name has changed.
+ * Take the line with our statement out of an error's context.  The lines of the
+ * user's functions stay.
+ */
+static void
+hide_statement(ErrorData *error, const char *text)
+{
+	const char *line = psprintf("SQL statement \"%s\"", text);
+	char	   *found = error->context == NULL ? NULL :
+		strstr(error->context, line);
+	char	   *rest;
+
+	if (found == NULL)
+		return;
+	rest = found + strlen(line);
+	if (*rest == '\n')
+		rest++;
+	else if (found > error->context)
+		found--;
+	memmove(found, rest, strlen(rest) + 1);
+	if (*error->context == '\0')
+		error->context = NULL;
+}
+
+/*
+ * Raise the error of a statement again, without the statement.  If it is the
+ * parser's, that it has not found a table by its name, raise 40001 instead: we hold
+ * a lock on the table, so its name has changed.
  */
 static void
 rethrow(MemoryContext context, const char *text, Oid table)
@@ -190,7 +215,9 @@ rethrow(MemoryContext context, const char *text, Oid table)
 		FlushErrorState();
 		lb_wrong_table(table);
 	}
-	PG_RE_THROW();
+	hide_statement(error, text);
+	FlushErrorState();
+	ReThrowError(error);
 }
 
 SPIPlanPtr
@@ -287,14 +314,13 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 
 uint64
 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			Oid table, Oid other, int nargs, const Oid *types, Datum *values,
-			const char *nulls)
+			Oid table, Oid other, int nargs, const Oid *types, Datum *values)
 {
 	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types);
 	uint64		n;
 
 	lb_pause("written");
-	n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot, table);
+	n = run_plan(plan, &kept->running, values, NULL, InvalidSnapshot, table);
 
 	/* Running may have parsed it again, so only now its tables are known. */
 	check_table(plan, table);
@@ -316,8 +342,12 @@ lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 	return n;
 }
 
-char *
-lb_own_text(const void *arg)
+/*
+ * An LbPlanText: the text arg, with "@." replaced by the extension's schema and a
+ * dot.  Raises 55000 if the extension is not installed.
+ */
+static char *
+own_text(const void *arg)
 {
 	const char *text = (const char *) arg;
 	const LbCatalog *cat = require_installed();
@@ -602,7 +632,7 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 
 	PG_TRY();
 	{
-		SPIPlanPtr	plan = find_plan(kept, 0, lb_own_text, text, InvalidOid,
+		SPIPlanPtr	plan = find_plan(kept, 0, own_text, text, InvalidOid,
 									 nargs, types);
 		bool		saved = plan == kept->plan;
 		int			unchecked = 0;
@@ -633,7 +663,7 @@ run_once_as_owner(const char *text, int nargs, const Oid *types,
 
 	PG_TRY();
 	{
-		SPIPlanPtr	plan = lb_prepare(lb_own_text(text), InvalidOid, nargs,
+		SPIPlanPtr	plan = lb_prepare(own_text(text), InvalidOid, nargs,
 									  types, 0);
 		int			checked = 0;
 		int			running = 0;

@@ -49,7 +49,7 @@ typedef char *(*LbPlanText) (const void *arg);
  */
 extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 						  const void *arg, Oid table, Oid other, int nargs,
-						  const Oid *types, Datum *values, const char *nulls);
+						  const Oid *types, Datum *values);
 
 /*
  * The same for a text that is run once, planned for these values.  table may be
@@ -84,12 +84,6 @@ extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);
-
-/*
- * An LbPlanText: the text arg, with "@." replaced by the extension's schema and a
- * dot.  Raises 55000 if the extension is not installed.
- */
-extern char *lb_own_text(const void *arg);
 
 /*
  * Switch to the role of a table's owner, for a statement that the owner has not

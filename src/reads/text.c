@@ -201,8 +201,12 @@ lb_argument_context(void *arg)
 {
 	const LbArgument *argument = (const LbArgument *) arg;
 
-	errcontext("argument \"%s\" of %s_key()", argument->name,
-			   argument->function);
+	/* Answers to HTTP have the detail, but not the context. */
+	if (argument->function == NULL)
+		errdetail("It is the field \"%s\" of the submit.", argument->name);
+	else
+		errcontext("argument \"%s\" of %s_key()", argument->name,
+				   argument->function);
 }
 
 void

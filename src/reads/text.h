@@ -21,7 +21,10 @@
 extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
 
-/* An argument that is being converted, and its function, without _key. */
+/*
+ * An argument that is being converted, and its function, without _key.  For a field
+ * of a submit in JSON the function is NULL.
+ */
 typedef struct LbArgument
 {
 	const char *name;

@@ -350,7 +350,7 @@ run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
 													text == write_text);
 
 	(void) lb_plan_run(plan, defn->id, text, arg, defn->source, InvalidOid,
-					   nargs, types, values, NULL);
+					   nargs, types, values);
 	if (switched)
 		lb_restore_user(&saved);
 }
@@ -769,8 +769,7 @@ lb_write_single(LbSubmit *s)
 	}
 	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s,
 					   s->global->source,
-					   n > 3 ? s->windows->source : InvalidOid, n, types, values,
-					   NULL);
+					   n > 3 ? s->windows->source : InvalidOid, n, types, values);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * submit.c
- *	  Submitting scores: lb_submit(), lb_submit_many() and their like.
+ *	  Submitting scores: lb_submit(), lb_submit_many() and their twins.
  *
  * A submit writes to the row of a player on the board "global" and in each
  * window that contains a moment.  All functions run the same code: lb_submit()
@@ -43,14 +43,12 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "boards/spi.h"
-#include "reads/json.h"
 #include "reads/read.h"
 #include "service/applied.h"
 #include "service/event.h"
@@ -64,7 +62,6 @@
 
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_key);
-PG_FUNCTION_INFO_V1(lb_submit_json);
 PG_FUNCTION_INFO_V1(lb_submit_many);
 PG_FUNCTION_INFO_V1(lb_submit_many_key);
 PG_FUNCTION_INFO_V1(lb_submit_each);
@@ -177,8 +174,9 @@ static void
 begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 			 const LbPlayerArgument *argument, const char *const *names)
 {
-	const char *function = psprintf("%s%s()", argument->argument.function,
-									argument->as_text ? "_key" : "");
+	const char *function = argument->argument.function == NULL ?
+		"lb_submit_json()" : psprintf("%s%s()", argument->argument.function,
+									  argument->as_text ? "_key" : "");
 
 	memset(s, 0, sizeof(LbSubmit));
 	(void) lb_require_catalog();
@@ -279,19 +277,17 @@ set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
 }
 
-/* lb_submit(), or its twin. */
-static Datum
-submit(FunctionCallInfo fcinfo, bool as_text)
+Datum
+lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
 	static const char *const names[] = {"player_id", "amount", "op", NULL, "at"};
-	const LbPlayerArgument argument = {{names[0], "lb_submit"}, as_text};
 	LbSubmit	s;
 	LbSubmitItem item;
 	LbAnswer   *answers;
 	text	   *op;
 	bool		applied = true;
 
-	begin_submit(fcinfo, &s, &argument, names);
+	begin_submit(fcinfo, &s, argument, names);
 	op = PG_GETARG_TEXT_PP(2);
 	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(1);
@@ -304,7 +300,7 @@ submit(FunctionCallInfo fcinfo, bool as_text)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
 							 PG_GETARG_ARRAYTYPE_P(5));
-	set_player(&s, &item, PG_GETARG_DATUM(0), &argument);
+	set_player(&s, &item, PG_GETARG_DATUM(0), argument);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -337,112 +333,17 @@ submit(FunctionCallInfo fcinfo, bool as_text)
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
-	return submit(fcinfo, false);
+	const LbPlayerArgument player = {{"player_id", "lb_submit"}, false};
+
+	return lb_submit_as(fcinfo, &player);
 }
 
 Datum
 lb_submit_key(PG_FUNCTION_ARGS)
 {
-	return submit(fcinfo, true);
-}
+	const LbPlayerArgument player = {{"player_id", "lb_submit"}, true};
 
-/*
- * The statement of lb_submit_json(): $1 is its argument, $2 whether numbers are
- * shown as strings.  Otherwise the player, a number or a string, is returned as it
- * came.  The score is that of "global", which comes first, or else of the first
- * window.  The users' triggers run in it with the caller's search_path, so every
- * name is qualified.
- */
-static const char json_text[] =
-"SELECT pg_catalog.json_build_object("
-"'player_id', CASE WHEN $2 THEN pg_catalog.to_jsonb($1 OPERATOR(pg_catalog.->>) 'player_id') "
-"ELSE $1 OPERATOR(pg_catalog.->) 'player_id' END, "
-"'new_score', (pg_catalog.array_agg(j.score ORDER BY j.o))[1], "
-"'rank', (pg_catalog.array_agg(j.rank ORDER BY j.o))[1], "
-"'previous_rank', (pg_catalog.array_agg(j.previous_rank ORDER BY j.o))[1], "
-"'applied', COALESCE(pg_catalog.bool_or(j.applied), false), "
-"'boards', COALESCE(pg_catalog.json_agg(pg_catalog.json_build_object("
-"'board', j.board, 'score', j.score, 'rank', j.rank, "
-"'previous_rank', j.previous_rank, 'applied', j.applied) ORDER BY j.o), '[]')) "
-"FROM (SELECT s.board, s.rank, s.previous_rank, s.applied, s.o, "
-"CASE WHEN $2 THEN pg_catalog.to_json(CAST(s.score AS pg_catalog.text)) "
-"ELSE pg_catalog.to_json(s.score) END AS score "
-"FROM ROWS FROM (@.lb_submit_key("
-"$1 OPERATOR(pg_catalog.->>) 'player_id', "
-"CAST($1 OPERATOR(pg_catalog.->>) 'amount' AS pg_catalog.int8), "
-"COALESCE($1 OPERATOR(pg_catalog.->>) 'op', 'incr'), "
-"$1 OPERATOR(pg_catalog.->>) 'match_id', "
-"COALESCE(CAST($1 OPERATOR(pg_catalog.->>) 'at' AS pg_catalog.timestamptz), pg_catalog.now()), "
-"CASE WHEN pg_catalog.jsonb_typeof($1 OPERATOR(pg_catalog.->) 'boards') OPERATOR(pg_catalog.=) 'array' "
-"THEN ARRAY(SELECT e FROM pg_catalog.jsonb_array_elements_text($1 OPERATOR(pg_catalog.->) 'boards') AS e) END"
-")) WITH ORDINALITY AS s (board, score, rank, previous_rank, applied, o)) AS j";
-
-/* Raise 22023 unless it is an object, and has known fields only. */
-static void
-check_fields(Jsonb *submit)
-{
-	static const char *const names[] = {"player_id", "amount", "op", "match_id",
-	"at", "boards"};
-	JsonbIterator *it = JsonbIteratorInit(&submit->root);
-	JsonbIteratorToken token;
-	JsonbValue	v;
-	bool		is_boards = false;
-	bool		no_array = false;
-
-	if (!JB_ROOT_IS_OBJECT(submit))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a submit must be a json object")));
-	while ((token = JsonbIteratorNext(&it, &v, true)) != WJB_DONE)
-	{
-		size_t		n = 0;
-
-		if (token == WJB_VALUE && is_boards)
-			no_array = v.type != jbvNull &&
-				!(v.type == jbvBinary && JsonContainerIsArray(v.val.binary.data));
-		if (token != WJB_KEY)
-			continue;
-		while (n < lengthof(names) &&
-			   (strlen(names[n]) != (size_t) v.val.string.len ||
-				memcmp(names[n], v.val.string.val, v.val.string.len) != 0))
-			n++;
-		if (n == lengthof(names))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a submit has no field \"%s\"",
-							pnstrdup(v.val.string.val, v.val.string.len)),
-					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\" and \"boards\".")));
-		is_boards = strcmp(names[n], "boards") == 0;
-	}
-	if (no_array)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("field \"boards\" of a submit must be an array")));
-}
-
-Datum
-lb_submit_json(PG_FUNCTION_ARGS)
-{
-	static LbPlan plan;
-	static const Oid types[] = {JSONBOID, BOOLOID};
-	Datum		values[] = {PG_GETARG_DATUM(0),
-	BoolGetDatum(lb_json_bigint == LB_JSON_BIGINT_STRING)};
-	bool		isnull = PG_ARGISNULL(0);
-	Datum		answer;
-
-	/* For a null argument, lb_submit_key() raises the error. */
-	(void) lb_require_catalog();
-	if (!isnull)
-		check_fields(PG_GETARG_JSONB_P(0));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_plan_run(&plan, 0, lb_own_text, json_text, InvalidOid, InvalidOid,
-					   lengthof(types), types, values, isnull ? "n " : NULL);
-	answer = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						   &isnull);
-	answer = SPI_datumTransfer(answer, false, -1);
-	SPI_finish();
-	return answer;
+	return lb_submit_as(fcinfo, &player);
 }
 
 
