@@ -54,7 +54,9 @@ sub run_examples
 
 	return unless @examples;
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
-	$script = "CREATE EXTENSION leaderboard;\nSELECT lb_create_tables();\nSELECT lb_wait_ready();\n$script"
+	$script = "CREATE SCHEMA leaderboard;\nCREATE EXTENSION leaderboard SCHEMA leaderboard;\n"
+	  . "SET search_path = public, leaderboard;\nGRANT USAGE ON SCHEMA leaderboard TO PUBLIC;\n"
+	  . "SELECT lb_create_tables();\nSELECT lb_wait_ready();\n$script"
 	  unless $script =~ /CREATE EXTENSION/;
 	IPC::Run::run([ $psql, '-Xq', '-P', 'pager=off', $node->connstr($db) ],
 		'<', \$script, '>&', \$output);
