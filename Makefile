@@ -236,7 +236,7 @@ PG_CFLAGS += -Werror
 endif
 
 EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle/oracle chaos faults load) \
-	test/bench/client test/fault/fault.o
+	test/bench/client test/fault/fault.o examples/c/tour
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)

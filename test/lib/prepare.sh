@@ -1,11 +1,12 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|redis|bench|peers|profile|quick
+# prepare.sh demo|test|cassert|redis|bench|peers|profile|quick|examples|page
 #	Installs what "make demo", "make test", "make test-cassert", the tests beside Redis,
 #	"make bench", "make bench-peers", "make bench-profile" or "make bench-quick" needs and is not there
 #	yet, from Debian's packages, as root or through sudo.  On other systems it only
 #	says what is missing.  PG_MAJOR is the version of
-#	PostgreSQL, PG_CONFIG one that is installed.
+#	PostgreSQL, PG_CONFIG one that is installed.  "examples" and "page" are parts
+#	of the tests.
 #
 set -eu
 
@@ -51,6 +52,34 @@ case $purpose in
 	quick)
 		packages+=(valgrind)
 		commands+=(valgrind)
+		;;
+esac
+
+# python_module NAME PACKAGE: Debian's Python is to have it.
+python_module()
+{
+	/usr/bin/python3 -c "import $1" 2>/dev/null || packages+=("$2")
+}
+
+case $purpose in
+	examples)
+		packages+=(libpq-dev)
+		python_module psycopg python3-psycopg
+		python_module psycopg2 python3-psycopg2
+		python_module django python3-django
+		python_module sqlalchemy python3-sqlalchemy
+		python_module alembic python3-alembic
+		command -v go >/dev/null || packages+=(golang-go)
+		[ -e /usr/share/gocode/src/github.com/jackc/pgx/v4 ] ||
+			packages+=(golang-github-jackc-pgx-v4-dev)
+		# Another Node than Debian's has npm, which gets the module.
+		command -v node >/dev/null || packages+=(nodejs node-pg)
+		commands+=(node go)
+		;;
+	page)
+		python_module psycopg python3-psycopg
+		packages+=(chromium chromium-driver)
+		commands+=(chromedriver)
 		;;
 esac
 

@@ -14,7 +14,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis examples"
 # Only when named.
 EXTRA="soak load"
 
@@ -700,6 +700,9 @@ part_redis()
 		tree/test/redis/test.py tree "$WORK/redis/socket"
 	check_server_log "$server"
 }
+
+# shellcheck source-path=SCRIPTDIR source=../examples/parts.sh
+. "$TREE/test/examples/parts.sh"
 
 #
 # Running and summing up.

@@ -10,7 +10,7 @@ use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = lb_node('own_schema');
+my $node = lb_node('own_schema', 'leaderboard.enable_planner = on');
 $node->start;
 
 sub create_database

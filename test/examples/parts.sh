@@ -1,0 +1,121 @@
+# shellcheck shell=bash
+#
+# parts.sh
+#	The parts "examples" and "page" of run-tests.sh: programs of users, each on a
+#	database of its own.  Both share a server.
+#
+# Debian's Python, which has Debian's modules: another one may come first in PATH.
+python=/usr/bin/python3
+
+prepare_examples_server()
+{
+	prepare_install
+	BIN=$(cat bin)
+	[ -e "$WORK/examples-server" ] || {
+		server_settings
+		echo "leaderboard.notify_interval = '100ms'"
+	} | server_init "$WORK/examples-server"
+	use_server bin "$WORK/examples-server"
+}
+
+# in_example DIR COMMAND ...: what a program of examples/DIR prints, in a database of
+# that name.
+in_example()
+{
+	local dir=$1
+
+	shift
+	(
+		cd "tree/examples/$dir"
+		as_server env PGDATABASE="example_$dir" PYTHONDONTWRITEBYTECODE=1 timeout 60 "$@"
+	)
+}
+
+# example DIR OUT COMMAND ...: the program prints what OUT has, and leaves boards that
+# are right.
+example()
+{
+	local dir=$1 out=$2
+
+	shift 2
+	in_example "$dir" "$@" >"$dir.out"
+	diff "tree/examples/$out" "$dir.out"
+	[ -z "$(sql -d "example_$dir" -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
+}
+
+# The module of Node: Debian's, or else npm's.
+prepare_node()
+{
+	export NODE_PATH=/usr/share/nodejs
+	node -e 'require("pg")' 2>/dev/null && return
+	as_server mkdir -p npm
+	as_server cp tree/examples/node/package.json npm/
+	(cd npm && as_server npm install --no-audit --no-fund)
+	NODE_PATH=$WORK/npm/node_modules
+}
+
+go_build()
+{
+	(
+		cd tree/examples/go
+		as_server env GO111MODULE=off GOPATH=/usr/share/gocode \
+			GOCACHE="$WORK/go-cache" go build -o "$WORK/go-tour" tour.go
+	)
+}
+
+# What tools take for the user's tables: with the extension in a schema of its own,
+# none of ours.  In public they would see them, so these checks can fail.
+
+sees_ours()
+{
+	sql -d example_public -c 'CREATE EXTENSION leaderboard'
+	(
+		cd tree/examples/sqlalchemy
+		PGDATABASE=example_public as_server "$python" ../../test/examples/introspection.py
+	) >public.out
+	grep -q '^alembic:.*remove_table lb_board' public.out
+	grep -q "^information_schema:.*'lb_board'" public.out
+	(
+		cd tree/examples/django
+		PGDATABASE=example_public as_server "$python" manage.py inspectdb
+	) | grep -q 'class LbBoard('
+}
+
+sees_none()
+{
+	in_example sqlalchemy "$python" ../../test/examples/introspection.py >own.out
+	printf '%s\n' "alembic: []" "information_schema: ['player', 'ranked']" "routines: []" |
+		diff - own.out
+	in_example django "$python" manage.py inspectdb --include-views |
+		sed -n 's/^class \(.*\)(.*/\1/p' | diff <(printf '%s\n' DjangoMigrations Player Ranked) -
+	in_example django "$python" manage.py makemigrations --check --dry-run
+}
+
+part_examples()
+{
+	local name
+
+	"$TREE/test/lib/prepare.sh" examples
+	prepare_examples_server
+	for name in python node go c django sqlalchemy public; do
+		"$BIN/createdb" "example_$name"
+	done
+	for name in python node go c; do
+		sql -d "example_$name" -o /dev/null -f tree/examples/setup.sql
+	done
+	check "python" example python tour.out "$python" tour.py
+	prepare_node
+	check "node" example node tour.out node tour.js
+	check "go is built" go_build
+	check "go" example go tour.out "$WORK/go-tour"
+	check "c is built, no warning" as_server make -s -C tree/examples/c \
+		PG_CONFIG="$(find_postgres)" CFLAGS="-O2 -Wall -Wextra -Werror"
+	check "c" example c tour.out ./tour
+	check "django's migrations" in_example django "$python" manage.py migrate
+	check "django" example django django/tour.out "$python" tour.py
+	check "sqlalchemy" example sqlalchemy sqlalchemy/tour.out "$python" tour.py
+	check "in public, tools see tables of ours" sees_ours
+	check "in a schema of its own, they see none" sees_none
+	check_server_log "$WORK/examples-server"
+	checks_passed
+}
