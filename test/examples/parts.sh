@@ -26,7 +26,7 @@ in_example()
 
 	shift
 	(
-		cd "tree/examples/$dir"
+		cd "tree/examples/$dir" || exit
 		as_server env PGDATABASE="example_$dir" PYTHONDONTWRITEBYTECODE=1 timeout 60 "$@"
 	)
 }
@@ -57,7 +57,7 @@ prepare_node()
 go_build()
 {
 	(
-		cd tree/examples/go
+		cd tree/examples/go || exit
 		as_server env GO111MODULE=off GOPATH=/usr/share/gocode \
 			GOCACHE="$WORK/go-cache" go build -o "$WORK/go-tour" tour.go
 	)
@@ -70,13 +70,13 @@ sees_ours()
 {
 	sql -d example_public -c 'CREATE EXTENSION leaderboard'
 	(
-		cd tree/examples/sqlalchemy
+		cd tree/examples/sqlalchemy || exit
 		PGDATABASE=example_public as_server "$python" ../../test/examples/introspection.py
 	) >public.out
 	grep -q '^alembic:.*remove_table lb_board' public.out
 	grep -q "^information_schema:.*'lb_board'" public.out
 	(
-		cd tree/examples/django
+		cd tree/examples/django || exit
 		PGDATABASE=example_public as_server "$python" manage.py inspectdb
 	) | grep -q 'class LbBoard('
 }

@@ -17,6 +17,12 @@ packages=(gcc make libc6-dev)
 commands=(gcc make)
 [ "$purpose" = quick ] ||
 	packages+=("postgresql-$pg" "postgresql-server-dev-$pg")
+# python_module NAME PACKAGE: Debian's Python is to have it.
+python_module()
+{
+	/usr/bin/python3 -c "import $1" 2>/dev/null || packages+=("$2")
+}
+
 case $purpose in
 	test | cassert)
 		# gcc includes the sanitizers' run-time libraries, libpq-dev what the
@@ -53,15 +59,6 @@ case $purpose in
 		packages+=(valgrind)
 		commands+=(valgrind)
 		;;
-esac
-
-# python_module NAME PACKAGE: Debian's Python is to have it.
-python_module()
-{
-	/usr/bin/python3 -c "import $1" 2>/dev/null || packages+=("$2")
-}
-
-case $purpose in
 	examples)
 		packages+=(libpq-dev)
 		python_module psycopg python3-psycopg
@@ -139,7 +136,7 @@ if [ "$(id -u)" != 0 ]; then
 	root=(sudo)
 fi
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y
-	-o Dpkg::Use-Pty=0)
+	-o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
 
 log=$(mktemp)
 conf=/etc/postgresql-common/createcluster.conf
