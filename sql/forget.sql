@@ -54,6 +54,20 @@ INSERT INTO lb_archive VALUES ('global', 'theirs', 1, 1, '2', '10', now(), 'pg_m
 SELECT removed FROM lb_forget_player(2) WHERE relation = 'lb_archive'::regclass;
 DELETE FROM lb_archive WHERE owner = 'pg_monitor';
 
+-- Other leaderboards of such players, and none of others.
+SELECT lb_create_leaderboard('kills', windows => '{daily}'), lb_create_leaderboard('guilds', player_id => 'text');
+SELECT lb_wait_ready();
+INSERT INTO kills_scores VALUES (2, 5), (3, 6);
+INSERT INTO kills_score_windows VALUES (2, 'kills/daily:20200101', 5);
+INSERT INTO guilds_scores VALUES ('2', 5);
+SELECT lb_watch_member(2, 'kills'), lb_watch_member_key('2', 'guilds');
+SELECT lb_close_season('kills', 'one'), lb_close_season('guilds', 'one');
+SELECT relation, removed FROM lb_forget_player(2) WHERE relation::text ~ 'kills|guilds|archive|watched';
+SELECT * FROM lb_archive_top('kills');
+SELECT * FROM lb_archive_top_key('guilds');
+SELECT lb_count('kills'), lb_count('guilds');
+SELECT lb_drop_leaderboard('kills'), lb_drop_leaderboard('guilds');
+
 -- Rights: the owner of the tables, and roles that have the owner's rights.
 CREATE ROLE regress_owner;
 CREATE ROLE regress_member IN ROLE regress_owner;

@@ -86,6 +86,71 @@ COMMENT ON TRIGGER lb_leaderboard_changed ON @extschema@.lb_leaderboard IS
 
 
 /* ----------------------------------------------------------------
+ *		3.1. Windows that are closed
+ * ----------------------------------------------------------------
+ */
+
+/* Written through lb_set_reward(); part of a dump. */
+CREATE TABLE @extschema@.lb_reward (
+	name	 text COLLATE "C" NOT NULL,
+	function text NOT NULL,
+	CONSTRAINT lb_reward_pkey PRIMARY KEY (name),
+	CONSTRAINT lb_reward_name_fkey FOREIGN KEY (name)
+		REFERENCES @extschema@.lb_window (name) ON DELETE CASCADE
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_reward', '');
+GRANT SELECT ON TABLE @extschema@.lb_reward TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_reward IS
+'which functions are called when windows have been closed; written through lb_set_reward()';
+COMMENT ON COLUMN @extschema@.lb_reward.name IS
+'name of the window';
+COMMENT ON COLUMN @extschema@.lb_reward.function IS
+'the function, of (text, jsonb), by name with its schema';
+
+/* It only grows, as lb_closed does. */
+CREATE TABLE @extschema@.lb_payout (
+	board	  text COLLATE "C" NOT NULL,
+	name	  text COLLATE "C" NOT NULL,
+	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	paid_at	  timestamptz,
+	attempts  integer NOT NULL DEFAULT 0,
+	problem	  text,
+	CONSTRAINT lb_payout_pkey PRIMARY KEY (board)
+);
+CREATE INDEX lb_payout_due_idx ON @extschema@.lb_payout (closed_at)
+WHERE paid_at IS NULL;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_payout', '');
+GRANT SELECT ON TABLE @extschema@.lb_payout TO pg_database_owner;
+
+COMMENT ON TABLE @extschema@.lb_payout IS
+'closed windows for which a function of lb_reward is called, once each';
+COMMENT ON COLUMN @extschema@.lb_payout.board IS
+'key of the window, as "daily:20260409"';
+COMMENT ON COLUMN @extschema@.lb_payout.name IS
+'name of the window';
+COMMENT ON COLUMN @extschema@.lb_payout.closed_at IS
+'when it was closed';
+COMMENT ON COLUMN @extschema@.lb_payout.paid_at IS
+'when the function was called; null until it has succeeded';
+COMMENT ON COLUMN @extschema@.lb_payout.attempts IS
+'how often it was called, or was to be';
+COMMENT ON COLUMN @extschema@.lb_payout.problem IS
+'error of the last call; null if there was none';
+
+CREATE FUNCTION @extschema@.lb_set_reward(
+	name text,
+	reward regprocedure)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_set_reward'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) IS
+'has a function called once for each span of a window that is closed, with its standings; null ends that';
+REVOKE ALL ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) TO pg_database_owner;
+
+
+/* ----------------------------------------------------------------
  *		3.2. Submitting
  * ----------------------------------------------------------------
  */

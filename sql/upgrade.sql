@@ -40,7 +40,7 @@ SELECT pg_get_indexdef(indexrelid)
 FROM pg_index WHERE indrelid IN (SELECT oid FROM relation)
 UNION ALL
 SELECT concat_ws(', ', pg_get_triggerdef(oid), tgenabled)
-FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM relation)
+FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN (SELECT oid FROM relation)
 UNION ALL
 SELECT concat_ws(', ', e.evtname, e.evtevent, e.evtfoid::regproc, e.evtenabled)
 FROM pg_event_trigger e

@@ -41,6 +41,7 @@
 #include "service/closed.h"
 #include "service/closing.h"
 #include "service/leaderboard.h"
+#include "service/reward.h"
 #include "workers/worker.h"
 
 /*
@@ -71,6 +72,7 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
 	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
+	lb_note_reward(window->calendar.name, key);
 	visit->done.closed++;
 }
 

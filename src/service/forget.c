@@ -41,15 +41,13 @@
 #include "service/as_owner.h"
 #include "service/closed.h"
 #include "service/hide.h"
+#include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
 #include "service/visit.h"
 
 PG_FUNCTION_INFO_V1(lb_forget_player);
 PG_FUNCTION_INFO_V1(lb_forget_player_key);
-
-/* The boards that scores are submitted to. */
-#define NBOARDS 2
 
 /* A call under way. */
 typedef struct Forget
@@ -59,8 +57,9 @@ typedef struct Forget
 	Datum		given;			/* the argument's value */
 	Datum text;					/* the player as the extension's tables have
 								 * it */
-	const LbDefinition *defns[NBOARDS];
+	const LbType *type;			/* of players */
 	int			ndefns;
+	const LbDefinition **defns; /* boards of these players */
 } Forget;
 
 /* The extension's own tables, in the order of submits' locks. */
@@ -92,29 +91,50 @@ return_row(const Forget *f, Oid relation, int64 removed)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
+/* Add a board if it is recorded and has players of the type. */
+static void
+add_board(Forget *f, const char *name)
+{
+	const LbDefinition *defn = lb_find_recorded(name);
+
+	if (defn == NULL)
+		return;
+	lb_require_fit(unconstify(LbDefinition *, defn));
+	if (f->type == NULL)
+		f->type = lb_require_player_type(defn);
+	if (lb_player_type(defn) == f->type)
+		f->defns[f->ndefns++] = defn;
+}
+
 /*
- * Find the boards, which the caller must own, with the tables locked.  Raises
- * 42704 if there is none.
+ * Find the boards of all leaderboards whose players are of the type of those of
+ * "global", in the order of submits, with the tables locked.  The caller must own
+ * them.  Raises 42704 if there is none.
  */
 static void
 find_boards(Forget *f)
 {
-	static const char *const names[NBOARDS] = {"global", "*"};
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	const char **names = palloc(2 * n * sizeof(char *));
+	const LbDefinition *first = lb_find_recorded(LB_GLOBAL);
 	LbTarget	target;
 
-	for (int i = 0; i < NBOARDS; i++)
+	for (int i = 0; i < n; i++)
 	{
-		const LbDefinition *defn = lb_find_recorded(names[i]);
-
-		if (defn != NULL)
-			f->defns[f->ndefns++] = defn;
+		names[2 * i] = pstrdup(leaderboards[i]->name);
+		names[2 * i + 1] = pstrdup(leaderboards[i]->family);
 	}
+	if (first != NULL)
+		f->type = lb_require_player_type(first);
+	f->defns = palloc(2 * n * sizeof(LbDefinition *));
+	for (int i = 0; i < 2 * n; i++)
+		add_board(f, names[i]);
 	if (f->ndefns == 0)
-		lb_find_target(names[0], strlen(names[0]), &target);
+		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
 	for (int i = 0; i < f->ndefns; i++)
 	{
 		lb_require_owner(f->defns[i]->source);
-		lb_require_fit(f->defns[i]);
 		lb_require_all_rows(f->defns[i], "A player is removed from all rows, and policies can keep rows from the owner.");
 	}
 }
@@ -149,7 +169,7 @@ lock_windows(const LbDefinition *defn, Oid type, Datum player)
 static void
 forget_scores(Forget *f, const LbDefinition *defn)
 {
-	const LbType *type = lb_require_player_type(defn);
+	const LbType *type = f->type;
 	Datum		player = lb_player_from(defn, type, f->given, &f->argument);
 	Oid			types[] = {type->oid};
 	Datum		values[] = {player};
@@ -225,33 +245,36 @@ static void
 forget_standings(const Forget *f, int64 *removed)
 {
 	static const Oid types[] = {TEXTOID, REGCLASSARRAYOID, NAMEARRAYOID,
-	INT4ARRAYOID};
-	Datum		sources[NBOARDS];
-	Datum		owners[NBOARDS];
-	Datum		ids[NBOARDS];
-	Datum		values[4];
+	TEXTARRAYOID, INT4ARRAYOID};
+	Datum	   *sources = palloc(f->ndefns * sizeof(Datum));
+	Datum	   *owners = palloc(f->ndefns * sizeof(Datum));
+	Datum	   *names = palloc(f->ndefns * sizeof(Datum));
+	Datum	   *ids = palloc(f->ndefns * sizeof(Datum));
+	Datum		values[5];
 
 	for (int i = 0; i < f->ndefns; i++)
 	{
 		sources[i] = ObjectIdGetDatum(f->defns[i]->source);
 		owners[i] = lb_owner_name(f->defns[i]);
+		names[i] = CStringGetTextDatum(f->defns[i]->name);
 		ids[i] = Int32GetDatum(f->defns[i]->id);
 	}
 	values[0] = f->text;
 	values[1] = lb_make_array(REGCLASSOID, sources, NULL, f->ndefns);
 	values[2] = lb_make_array(NAMEOID, owners, NULL, f->ndefns);
-	values[3] = lb_make_array(INT4OID, ids, NULL, f->ndefns);
+	values[3] = lb_make_array(TEXTOID, names, NULL, f->ndefns);
+	values[4] = lb_make_array(INT4OID, ids, NULL, f->ndefns);
 	removed[OWN_ARCHIVE] = (int64)
 		lb_own_run_once("UPDATE @.lb_archive AS a SET member = NULL WHERE a.member OPERATOR(pg_catalog.=) $1 AND ("
 						"EXISTS (SELECT FROM @.lb_archive_source s WHERE s.id OPERATOR(pg_catalog.=) a.source "
 						"AND s.source OPERATOR(pg_catalog.=) ANY ($2)) "
 						"OR (a.owner OPERATOR(pg_catalog.=) ANY ($3) "
-						"AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) 'global')))",
-						3, types, values);
+						"AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) ANY ($4))))",
+						4, types, values);
 	removed[OWN_WATCHED] = (int64)
 		lb_own_run_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
-						"AND board_id OPERATOR(pg_catalog.=) ANY ($4) AND $2 IS NOT NULL AND $3 IS NOT NULL",
-						4, types, values);
+						"AND board_id OPERATOR(pg_catalog.=) ANY ($5) AND $2 IS NOT NULL AND $3 IS NOT NULL AND $4 IS NOT NULL",
+						5, types, values);
 }
 
 /* lb_forget_player(), or its twin. */
@@ -265,7 +288,6 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	};
 	const char *function = as_text ? "lb_forget_player_key()" :
 		"lb_forget_player()";
-	const LbType *type;
 	int64		removed[NOWN];
 
 	(void) lb_require_catalog();
@@ -284,9 +306,8 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 				 errhint("Use the isolation level READ COMMITTED.")));
 	InitMaterializedSRF(fcinfo, 0);
 	find_boards(&f);
-	type = lb_require_player_type(f.defns[0]);
-	f.text = lb_value_to_text(type, lb_player_from(f.defns[0], type, f.given,
-												   &f.argument));
+	f.text = lb_value_to_text(f.type, lb_player_from(f.defns[0], f.type, f.given,
+													 &f.argument));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	forget_before(&f, removed);

@@ -45,6 +45,7 @@
 #include "service/leaderboard.h"
 #include "service/maintain.h"
 #include "service/removing.h"
+#include "service/reward.h"
 #include "util/compat.h"
 #include "workers/worker.h"
 
@@ -247,6 +248,8 @@ maintain(LbVisit *visit)
 			drops_of = visit->defn;
 		}
 	}
+	if (lb_pay_reward(visit) && visit->one)
+		return;
 	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);

@@ -75,6 +75,7 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not %s: %s", what, edata->message)));
+		visit->problem = MemoryContextStrdup(visit->context, edata->message);
 		ok = false;
 	}
 	PG_END_TRY();

@@ -90,7 +90,11 @@ typedef struct LbVisit
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
 
-	/* Of all. */
+	/* Of all.  Rewards: */
+	List	   *tried;			/* keys of this visit */
+	char	   *reward;			/* the function to call */
+	char	   *problem;		/* what the last failed attempt has said */
+
 	LbTrimPlace trims[LB_NTRIMMED];
 	LbDone		done;
 } LbVisit;
@@ -102,8 +106,8 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
- * <what>" and return false.  Raises only errors that cancel the statement or
- * end the session.
+ * <what>", set visit->problem, and return false.  Raises only errors that cancel
+ * the statement or end the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);

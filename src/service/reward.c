@@ -1,0 +1,349 @@
+/*-------------------------------------------------------------------------
+ *
+ * reward.c
+ *	  Rewards: a function of the owner's for each window that is closed.
+ *
+ * lb_reward has the functions, by windows.  The transaction that closes a window
+ * enters the key in lb_payout.  Later the worker, or lb_maintain(), calls the
+ * function with the final standings.  The same transaction sets paid_at.  So what
+ * the function did and the note that it did it are committed together, or neither
+ * is: after an error or a crash, it is called again, and never after it has
+ * succeeded.  The row of lb_payout is locked meanwhile, so that of two sessions only
+ * one calls the function.
+ *
+ * The function runs in a subtransaction, with the rights of the owner of the
+ * windows' table, as a security-restricted operation.  It must belong to that owner.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xlog.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+#include "boards/catalog.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "reads/json.h"
+#include "reads/read.h"
+#include "service/archive.h"
+#include "service/leaderboard.h"
+#include "service/reward.h"
+#include "service/window.h"
+
+PG_FUNCTION_INFO_V1(lb_set_reward);
+
+/* What a function takes: the key of the window, and the standings. */
+static const Oid argument_types[] = {TEXTOID, JSONBOID};
+
+/* Whether the script in this database has the tables. */
+static bool
+have_rewards(void)
+{
+	const LbCatalog *cat = lb_require_catalog();
+
+	return OidIsValid(get_relname_relid("lb_reward", cat->schema));
+}
+
+/* The family that a window's rows are in, or NULL. */
+static const LbDefinition *
+find_family(const char *window)
+{
+	const char *family = lb_leaderboard_of_window(window)->family;
+	LbTarget	target;
+
+	if (lb_find_defn(family) == NULL)
+		return NULL;
+	lb_find_target(family, strlen(family), &target);
+	return target.defn->family ? target.defn : NULL;
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_set_reward
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Raise an error unless the owner of the windows' table may have this function
+ * called for them.
+ */
+static void
+check_function(const LbDefinition *family, Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc proc;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", function)));
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if (proc->prokind != PROKIND_FUNCTION || proc->pronargs != 2 ||
+		proc->proargtypes.values[0] != TEXTOID ||
+		proc->proargtypes.values[1] != JSONBOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("%s cannot be called for rewards",
+						format_procedure(function)),
+				 errhint("Use a function of (text, jsonb): the key of a window, and its standings.")));
+	if (proc->proowner != family->owner)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("function %s must belong to the owner of table \"%s\"",
+						format_procedure(function),
+						get_rel_name(family->source)),
+				 errdetail("It is called with the rights of that role.")));
+	ReleaseSysCache(tuple);
+}
+
+Datum
+lb_set_reward(PG_FUNCTION_ARGS)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	bool		drop = PG_ARGISNULL(1);
+	char	   *name;
+	const LbDefinition *family;
+	Oid			function = PG_GETARG_OID(1);
+	Datum		values[2];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_reward()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	family = lb_window_find(name, strlen(name)) == NULL ? NULL :
+		find_family(name);
+	if (family == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", name),
+				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+	lb_require_owner(family->source);
+	values[0] = PG_GETARG_DATUM(0);
+	values[1] = (Datum) 0;
+	if (!drop)
+	{
+		check_function(family, function);
+		values[1] = CStringGetTextDatum(quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+																   get_func_name(function)));
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_own_run(&plans[drop], drop ?
+					  "DELETE FROM @.lb_reward WHERE name OPERATOR(pg_catalog.=) $1" :
+					  "INSERT INTO @.lb_reward (name, function) VALUES ($1, $2) "
+					  "ON CONFLICT (name) DO UPDATE SET function = excluded.function",
+					  drop ? 1 : 2, types, values, NULL);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		Closed windows
+ * ----------------------------------------------------------------
+ */
+
+void
+lb_note_reward(const char *window, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
+
+	if (!have_rewards())
+		return;
+	values[0] = CStringGetTextDatum(key);
+	values[1] = CStringGetTextDatum(window);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_payout (board, name) SELECT $1, r.name FROM @.lb_reward r "
+					  "WHERE r.name OPERATOR(pg_catalog.=) $2",
+					  2, types, values, NULL);
+}
+
+/*
+ * The standings of a closed window, as an array of objects.  Members that have been
+ * erased are left out.
+ */
+static Datum
+read_standings(const LbDefinition *family, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, NAMEOID, INT4OID};
+	SPITupleTable *table;
+	Datum		values[3];
+	StringInfoData buf;
+	uint64		n;
+	int			nestlevel;
+
+	values[0] = CStringGetTextDatum(key);
+	values[1] = lb_owner_name(family);
+	values[2] = lb_archive_source(family);
+	n = lb_own_run(&plan,
+				   "SELECT CAST(a.place AS pg_catalog.text), CAST(a.rank AS pg_catalog.text), a.member, a.score "
+				   "FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) '' "
+				   "AND (a.owner OPERATOR(pg_catalog.=) $2 OR a.source OPERATOR(pg_catalog.=) $3) "
+				   "AND a.member IS NOT NULL ORDER BY a.place",
+				   3, types, values, NULL);
+	table = SPI_tuptable;
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '[');
+
+	/* Whatever the session has set. */
+	nestlevel = lb_begin_texts();
+	(void) set_config_option("leaderboard.json_bigint", "number", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	for (uint64 i = 0; i < n; i++)
+	{
+		const char *columns[4];
+
+		CHECK_FOR_INTERRUPTS();
+		for (int c = 0; c < 4; c++)
+			columns[c] = SPI_getvalue(table->vals[i], table->tupdesc, c + 1);
+		appendStringInfo(&buf, "%s{\"place\":%s,\"rank\":%s,\"player_id\":",
+						 i > 0 ? "," : "", columns[0], columns[1]);
+		lb_append_member_json(&buf, family, columns[2]);
+		appendStringInfoString(&buf, ",\"score\":");
+		lb_append_score_json(&buf, family, columns[3]);
+		appendStringInfoChar(&buf, '}');
+	}
+	AtEOXact_GUC(true, nestlevel);
+	appendStringInfoChar(&buf, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
+}
+
+/*
+ * Call the function that visit->reward names for a key of family defn, and note
+ * that.  The note comes first: after it nothing of ours can fail.
+ */
+static void
+pay(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[2];
+	LbUser		saved;
+
+	values[0] = CStringGetTextDatum(key);
+	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->reward)),
+										2, argument_types, false));
+	values[1] = read_standings(defn, key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), "
+					  "attempts = attempts OPERATOR(pg_catalog.+) 1, problem = NULL "
+					  "WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+
+	/*
+	 * The owner's rights end with the call, so no trigger may wait for the
+	 * commit.
+	 */
+	(void) SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+	lb_switch_to_owner(&saved, defn->owner, false);
+	(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
+					   InvalidOid, 2, argument_types, values);
+	lb_restore_user(&saved);
+}
+
+/* Note that a call has failed, and why. */
+static void
+note_problem(const char *key, const char *problem)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
+
+	values[0] = CStringGetTextDatum(key);
+	values[1] = CStringGetTextDatum(problem);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, problem = $2 "
+					  "WHERE board OPERATOR(pg_catalog.=) $1",
+					  2, types, values, NULL);
+}
+
+/*
+ * The key of a window that is to be rewarded, with its name and its function, and
+ * its row of lb_payout locked; NULL if there is no other in this visit.
+ */
+static char *
+next_payout(LbVisit *visit, char **window)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID};
+	Datum	   *tried = palloc(Max(1, list_length(visit->tried)) * sizeof(Datum));
+	Datum		values[1];
+	char	   *key = NULL;
+	int			n = 0;
+	ListCell   *lc;
+	MemoryContext old;
+
+	foreach(lc, visit->tried)
+		tried[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	values[0] = lb_make_array(TEXTOID, tried, NULL, n);
+	if (lb_own_run(&plan,
+				   "SELECT p.board, p.name, r.function FROM @.lb_payout p, @.lb_reward r "
+				   "WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
+				   "AND p.board OPERATOR(pg_catalog.<>) ALL ($1) "
+				   "ORDER BY p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
+				   1, types, values, NULL) > 0)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[0];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+
+		*window = SPI_getvalue(tuple, desc, 2);
+		visit->reward = SPI_getvalue(tuple, desc, 3);
+		old = MemoryContextSwitchTo(visit->context);
+		key = SPI_getvalue(tuple, desc, 1);
+		visit->tried = lappend(visit->tried, key);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return key;
+}
+
+bool
+lb_pay_reward(LbVisit *visit)
+{
+	char	   *key;
+	char	   *window;
+
+	if (!have_rewards())
+		return false;
+	while ((key = next_payout(visit, &window)) != NULL)
+	{
+		const LbDefinition *family = find_family(window);
+		bool		paid;
+
+		/* lb_maintain() does what is its caller's. */
+		if (family == NULL || family->misfit ||
+			!pg_class_ownercheck(family->source, GetUserId()))
+			continue;
+		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
+						  family, key);
+		if (!paid)
+			note_problem(key, visit->problem);
+		if (paid || visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	return false;
+}
