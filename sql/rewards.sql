@@ -80,6 +80,18 @@ INSERT INTO coin VALUES (1);
 SELECT closed, more FROM lb_maintain();
 SELECT paid_at IS NOT NULL AS paid, attempts, problem FROM lb_payout WHERE board = 'month:202007';
 
+-- Windows of other leaderboards.
+SELECT lb_create_leaderboard('kills', windows => '{}');
+SELECT lb_open_window('kills/month', 'monthly', keep => '100 years', late => '1 day');
+SELECT lb_wait_ready();
+SELECT lb_set_reward('kills/month', 'pay(text, jsonb)');
+INSERT INTO kills_score_windows VALUES (1, 'kills/month:202001', 5), (1, 'kills/month:202002', 5);
+SELECT closed, more FROM lb_maintain();
+SELECT closed, more FROM lb_maintain();
+SELECT board, player_id, coins FROM prize WHERE board LIKE 'kills/%' ORDER BY 1;
+SELECT lb_drop_leaderboard('kills');
+SELECT * FROM lb_reward;
+
 -- With the rights of the tables' owner, whoever calls.
 CREATE ROLE regress_owner;
 GRANT CREATE, USAGE ON SCHEMA public TO regress_owner;
