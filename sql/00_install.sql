@@ -277,6 +277,17 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- What EXPLAIN says of boards in a format.
+CREATE FUNCTION lbt.explained(format text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+BEGIN
+	FOR plan IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT %s) %s', format, query) LOOP
+		RETURN QUERY SELECT regexp_replace(btrim(line, ' ,'), ' \(actual rows.*', '') FROM regexp_split_to_table(plan, '\n') line
+			WHERE line ~ 'Leaderboard|Board|Order|Offset|(Score|Member).Cond|Rank|- "rank"|Answered.by';
+	END LOOP;
+END $$;
+
 -- The rows of a query or an EXECUTE in one of the ways of lbt.set_way(), as JSON, or its
 -- error.  Rows that are not ordered are sorted.
 CREATE FUNCTION lbt.result_by(query text, way text, ordered boolean) RETURNS text LANGUAGE plpgsql AS $$

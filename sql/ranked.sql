@@ -68,7 +68,8 @@ SELECT lbt.plan('SELECT name, rank FROM ranked ORDER BY place DESC LIMIT 10');
 SELECT lbt.plan('SELECT * FROM event_ranked WHERE event = ''event 1'' AND player_id = 7');
 SELECT lbt.plan('SELECT * FROM event_ranked WHERE player_id = 7');
 SELECT lbt.plan('SELECT * FROM club_ranked WHERE region = ''region 1'' AND name = ''club 1''');
-EXPLAIN (COSTS OFF, FORMAT YAML) SELECT rank FROM ranked WHERE id = 7;
+SELECT lbt.explained('yaml', 'SELECT rank FROM ranked WHERE id = 7');
+SELECT lbt.plan('SELECT (SELECT rank FROM (SELECT id, rank() OVER (ORDER BY score DESC) FROM player WHERE score > f.a) AS r WHERE id = f.b) FROM friend f');
 SELECT lbt.plan('SELECT name || rank AS x FROM ranked WHERE id IN (7, 8) AND rank > 2200', 'ANALYZE, VERBOSE');
 
 -- By a member, or by other columns of a unique index.

@@ -652,6 +652,40 @@ static const char *const kind_names[] = {
 	[LB_RANK_COUNT] = "count"
 };
 
+/*
+ * Parameters of the executor as ones that deparse_expression() shows by number.  For
+ * the others it looks into the plan, from version 17 on without a check that its
+ * context has one.
+ */
+static Node *
+number_params(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param))
+	{
+		Param	   *param = copyObject((Param *) node);
+
+		param->paramkind = PARAM_EXTERN;
+		return (Node *) param;
+	}
+	return expression_tree_mutator(node, number_params, context);
+}
+
+/* The quals in the subquery, of which only the table's columns have names. */
+static void
+explain_where(const RankedNode *node, List *where, const char *table,
+			  ExplainState *es)
+{
+	Node	   *clause = number_params((Node *) make_ands_explicit(where), NULL);
+
+	ExplainPropertyText("Ranked Rows",
+						deparse_expression(clause,
+										   deparse_context_for(table, node->table),
+										   false, false),
+						es);
+}
+
 static void
 explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 {
@@ -674,11 +708,7 @@ explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 							LB_RANKED_CLAUSES, ancestors, es);
 	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
 	if (where != NIL)
-		ExplainPropertyText("Ranked Rows",
-							deparse_expression((Node *) make_ands_explicit(where),
-											   deparse_context_for(name, node->table),
-											   false, false),
-							es);
+		explain_where(node, where, name, es);
 	lb_answer_explain(css, ancestors, es);
 }
 

@@ -91,6 +91,26 @@ find_keys(Match *match)
 	return true;
 }
 
+/* Whether an expression of a list of EquivalenceMembers is a column of the key. */
+static bool
+has_key(const LbSource *source, const LbDefinition *defn, const List *members)
+{
+	ListCell   *lc;
+
+	foreach(lc, members)
+	{
+		const Var  *var = (const Var *)
+			lfirst_node(EquivalenceMember, lc)->em_expr;
+
+		while (IsA(var, RelabelType))
+			var = (const Var *) ((const RelabelType *) var)->arg;
+		if (IsA(var, Var) && var->varno == (int) source->rel->relid &&
+			lb_key_column(defn, var->varattno) >= 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Whether the query sorts or joins by a column of the key.  Most queries do not, and
  * this is much less work than to look for pathkeys.
@@ -103,19 +123,10 @@ may_sort(const LbSource *source, const LbDefinition *defn)
 	while ((i = bms_next_member(source->rel->eclass_indexes, i)) >= 0)
 	{
 		const EquivalenceClass *ec = list_nth(source->root->eq_classes, i);
-		ListCell   *lc;
 
-		foreach(lc, ec->ec_members)
-		{
-			const Var  *var = (const Var *)
-				lfirst_node(EquivalenceMember, lc)->em_expr;
-
-			while (IsA(var, RelabelType))
-				var = (const Var *) ((const RelabelType *) var)->arg;
-			if (IsA(var, Var) && var->varno == (int) source->rel->relid &&
-				lb_key_column(defn, var->varattno) >= 0)
-				return true;
-		}
+		if (has_key(source, defn, ec->ec_members) ||
+			has_key(source, defn, LB_CHILD_MEMBERS(ec, source->rel->relid)))
+			return true;
 	}
 	return false;
 }

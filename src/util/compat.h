@@ -102,6 +102,15 @@
 #define LB_PATHKEY_STRATEGY(key) ((key)->pk_strategy)
 #endif
 
+/* Version 18 lists the members that are columns of a child apart. */
+#if PG_VERSION_NUM >= 180000
+#define LB_CHILD_MEMBERS(ec, relid) \
+	((int) (relid) < (ec)->ec_childmembers_size ? \
+	 (ec)->ec_childmembers[relid] : NIL)
+#else
+#define LB_CHILD_MEMBERS(ec, relid) NIL
+#endif
+
 /* Version 16 knows by itself what outer joins make null. */
 #if PG_VERSION_NUM >= 160000
 #define LB_EXPRESSION_PATHKEY(root, expr, op, relids) \
