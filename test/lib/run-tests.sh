@@ -540,7 +540,8 @@ part_load()
 	check_server_log "$WORK/load-server" 'signal 9: Killed'
 }
 
-# Tables and boards for random statements.  An ordinary role may use them.
+# Tables, boards, and views whose plans use these, for random statements.  An
+# ordinary role may use them.
 prepare_sqlsmith()
 {
 	sql -c "DROP DATABASE IF EXISTS smith" -c "DROP ROLE IF EXISTS smith" \
@@ -551,16 +552,41 @@ prepare_sqlsmith()
 		SELECT lb_open_window('daily');
 		INSERT INTO player_scores SELECT i, i * 7919 % 1001 FROM generate_series(1, 500) AS i;
 		SELECT lb_submit(i, i) FROM generate_series(1, 50) AS i;
-		CREATE TABLE fam (id bigint, kind text, score integer, at timestamptz DEFAULT now(),
+		CREATE TABLE fam (id bigint, kind text, score integer NOT NULL, at timestamptz DEFAULT now(),
 			PRIMARY KEY (kind, id));
 		INSERT INTO fam SELECT i, chr(65 + i % 5), i % 17 FROM generate_series(1, 200) AS i;
 		SELECT lb_create_board('fam', 'fam', 'id', 'score DESC', 'kind', 'rank');
-		CREATE TABLE parts (id integer PRIMARY KEY, score integer) PARTITION BY RANGE (id);
+		CREATE TABLE parts (id integer PRIMARY KEY, score integer NOT NULL) PARTITION BY RANGE (id);
 		CREATE TABLE parts1 PARTITION OF parts FOR VALUES FROM (0) TO (50);
 		CREATE TABLE parts2 PARTITION OF parts DEFAULT;
 		INSERT INTO parts SELECT i, i % 9 FROM generate_series(1, 100) AS i;
 		SELECT lb_create_board('parts', 'parts', 'id', 'score ASC', NULL, 'dense_rank');
-		GRANT ALL ON player_scores, player_score_windows, fam, parts TO smith;
+		CREATE VIEW ranked AS
+			SELECT p.*, rank() OVER (ORDER BY score DESC) FROM player_scores p WHERE ranked;
+		CREATE VIEW ranked_in_kind AS
+			SELECT f.*, row_number() OVER (PARTITION BY kind ORDER BY score DESC, id) FROM fam f;
+		CREATE VIEW mine AS SELECT * FROM ranked WHERE player_id = 7;
+		CREATE VIEW podium AS SELECT * FROM ranked_in_kind WHERE kind = 'A' AND row_number <= 3;
+		CREATE VIEW counts AS
+			SELECT count(*), min(score), max(score) FILTER (WHERE score > 3), dense_rank(5) WITHIN GROUP (ORDER BY score) FROM parts;
+		CREATE VIEW above AS
+			SELECT player_id, (SELECT count(*) FROM player_scores q WHERE q.score > p.score AND ranked) FROM player_scores p;
+		CREATE VIEW page AS
+			SELECT * FROM player_scores WHERE ranked ORDER BY score DESC, updated_at, player_id OFFSET 100 LIMIT 20;
+		CREATE VIEW sorted AS
+			SELECT * FROM player_scores WHERE ranked AND updated_at IS NOT NULL ORDER BY score DESC, updated_at, player_id OFFSET 0;
+		GRANT ALL ON player_scores, player_score_windows, fam, parts, ranked, ranked_in_kind, mine, podium, counts, above, page, sorted TO smith;
+		SELECT lb_wait_ready();
+		ANALYZE player_scores, fam, parts;
+
+		-- These tables are small, so that statements are fast.  Boards are used nevertheless.
+		ALTER DATABASE smith SET enable_seqscan = off;
+		ALTER DATABASE smith SET enable_sort = off;
+		ALTER DATABASE smith SET jit = off;
+		-- Half of the statements would have casts to these types, which are errors.
+		SET allow_system_table_mods = on;
+		DELETE FROM pg_catalog.pg_operator
+		WHERE oprleft IN ('anyrange'::regtype, 'anymultirange'::regtype) OR oprright IN ('anyrange'::regtype, 'anymultirange'::regtype);
 	END
 }
 
@@ -583,7 +609,7 @@ internal_errors()
 # be an internal error of ours, nor crash the server, nor make a board wrong.
 part_sqlsmith()
 {
-	local role found wrong
+	local role found planned wrong
 
 	command -v sqlsmith >/dev/null || { echo "sqlsmith is not installed"; return 1; }
 	prepare_install
@@ -608,10 +634,12 @@ part_sqlsmith()
 	internal_errors "$PGHOST/log" | tee internal.out
 	found=$(sql -d smith -Atc "SELECT count(*) || ' functions of ours, ' || coalesce(sum(calls), 0) || ' calls'
 		FROM pg_stat_user_functions WHERE funcname LIKE 'lb_%'")
-	echo "   seed $seed: $statements statements, $found," \
+	planned=$(sql -d smith -Atc "SELECT coalesce(sum(planned_reads), 0) FROM lb_stat_board WHERE kind <> 'family board'")
+	echo "   seed $seed: $statements statements, $found, $planned reads of plans," \
 		"$(grep -c 'the server:' internal.out || true) internal errors of the server's" >&3
 	check "no internal error of ours" [ "$(grep -c 'ours:' internal.out || true)" = 0 ]
 	check "$found were called" [ "${found%% *}" -gt 3 ]
+	check "$planned reads of plans were answered by boards" [ "$planned" -gt 0 ]
 	wrong=$(sql -d smith -Atc "SELECT lb_wait_ready('1 min')" \
 		-c "SELECT * FROM lb_verify()")
 	check "the boards are right: $wrong" [ "$wrong" = t ]
