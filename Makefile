@@ -39,7 +39,7 @@
 #                           from Debian's source package, on a server that
 #                           preloads the library, in databases with the extension
 #                           CORE_DIR=DIR keeps source and server; MIRROR
-#   make demo               starts a server with a million players
+#   make demo               starts a server with a million players, and a live page
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
 #   make import-redis       copies sorted sets of Redis: docs/from-redis.md

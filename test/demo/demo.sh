@@ -1,8 +1,9 @@
 #!/bin/bash
 #
 # demo.sh start|stop
-#	A private server with a million players, what can be asked of it, and a
-#	psql line to go on with.  PLAYERS is their number; CSV is a file with
+#	A private server with a million players, what can be asked of it, a psql line
+#	to go on with, and a page to look at (page/server.py), which has a thousand
+#	players of its own.  PLAYERS is the number of the million; CSV is a file with
 #	player_id,score to load instead, with or without a header.
 #
 #	Nothing is written but packages, if any are missing, and a directory below
@@ -15,12 +16,23 @@ set -eu
 here=$TREE/test/demo
 running=$here/.running
 
+# The pid of the page's server, if it is still there.
+page_pid()
+{
+	local pid
+
+	{ read -r pid <"$1/page.pid"; } 2>/dev/null &&
+		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$1/page/server.py" &&
+		echo "$pid"
+}
+
 stop()
 {
-	local dir
+	local dir pid
 
 	dir=$(cat "$running")
 	if [ -d "$dir" ]; then
+		! pid=$(page_pid "$dir") || kill "$pid"
 		stop_servers "$dir"
 		rm -rf "$dir"
 	fi
@@ -100,6 +112,8 @@ server_init "$WORK/server" <<-END
 	leaderboard.memory = '${memory}MB'
 	shared_buffers = '512MB'
 	max_wal_size = '4GB'
+	leaderboard.notify_interval = '200ms'
+	leaderboard.notify_interval = '200ms'
 END
 server_start "$WORK/server"
 "$BIN/createdb" demo
@@ -139,6 +153,24 @@ show -f "$here/restart.sql"
 # It is to be left running: forget that it was to be removed.
 echo "$WORK" >"$running"
 trap - EXIT
+
+# The page's server is another user's, who may not be able to read the tree.
+step "A live page: a thousand players, changes by LISTEN"
+as_server mkdir page
+tar -C "$here/page" -cf - . | as_server tar -C page --no-same-owner -xf -
+# shellcheck disable=SC2016 # is for the other shell
+as_server sh -c 'setsid /usr/bin/python3 "$0/page/server.py" --port-file "$0/page.address" \
+	>"$0/page.log" 2>&1 </dev/null & echo $! >"$0/page.pid"' "$WORK"
+for ((i = 0; i < 100; i++)); do
+	[ ! -s page.address ] || break
+	sleep 0.1
+done
+if [ -s page.address ]; then
+	echo "  $(cat page.address)"
+else
+	echo "The page's server has not started:"
+	tail -n 3 page.log
+fi
 
 as=
 [ "$(id -u)" = 0 ] && [ -n "${SUDO_USER:-}" ] && as='sudo '

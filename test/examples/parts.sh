@@ -119,3 +119,62 @@ part_examples()
 	check_server_log "$WORK/examples-server"
 	checks_passed
 }
+
+# in_background NAME COMMAND ...: the command's pid is in NAME.pid.
+in_background()
+{
+	local name=$1
+
+	shift
+	# shellcheck disable=SC2016 # is for the other shell
+	as_server sh -c 'echo $$ >"$0.pid"; exec "$@"' "$WORK/$name" "$@" >"$name.log" 2>&1 &
+}
+
+# wait_for COMMAND ...: until it succeeds, ten seconds at most.
+wait_for()
+{
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+latest_match()
+{
+	sql -Atc 'SELECT max(reached) FROM arena_player'
+}
+
+other_match_than()
+{
+	[ "$(latest_match)" != "$1" ]
+}
+
+# The page of make demo, in a headless Chromium.
+part_page()
+{
+	local driver before
+
+	"$TREE/test/lib/prepare.sh" page
+	prepare_examples_server
+	"$BIN/createdb" page
+	sql -d page -c 'CREATE SCHEMA leaderboard; CREATE EXTENSION leaderboard SCHEMA leaderboard'
+	export PGDATABASE=page PYTHONDONTWRITEBYTECODE=1
+	driver=$((20000 + RANDOM % 10000))
+	trap 'kill $(cat page.pid player.pid driver.pid)' EXIT
+	# Only the second plays matches by itself.
+	in_background page "$python" tree/test/demo/page/server.py --matches 0 \
+		--port-file page.address
+	in_background driver chromedriver --port=$driver
+	wait_for grep -q 'started successfully' driver.log
+	wait_for test -s page.address
+	limited "$python" tree/test/examples/page.py "$(cat page.address)" "http://127.0.0.1:$driver"
+	before=$(latest_match)
+	in_background player "$python" tree/test/demo/page/server.py --matches 20
+	check "matches are played" wait_for other_match_than "$before"
+	check "the board is right" [ -z "$(sql -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
+	check_server_log "$WORK/examples-server"
+	checks_passed
+}

@@ -24,6 +24,9 @@ python_module()
 }
 
 case $purpose in
+	demo)
+		python_module psycopg python3-psycopg
+		;;
 	test | cassert)
 		# gcc includes the sanitizers' run-time libraries, libpq-dev what the
 		# client is built with, the pgtap packages the extension and pg_prove.

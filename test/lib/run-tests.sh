@@ -14,7 +14,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis examples"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis examples page"
 # Only when named.
 EXTRA="soak load"
 
