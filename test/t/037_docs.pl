@@ -12,7 +12,7 @@ use Test::More;
 my $tree = "$FindBin::RealBin/../..";
 my $longest_cell = 200;
 my @pages = grep { -e "$tree/$_" }
-  (qw(README.md CONTRIBUTING.md CHANGELOG.md test/README.md), map { s{^\Q$tree/\E}{}r } glob("$tree/docs/*.md"));
+  (qw(README.md CONTRIBUTING.md CHANGELOG.md test/README.md), map { s{^\Q$tree/\E}{}r } glob("$tree/docs/*.md $tree/examples/*.md $tree/examples/*/*.md"));
 
 # A page's lines outside code blocks.
 sub prose
