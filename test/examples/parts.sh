@@ -54,10 +54,13 @@ prepare_node()
 	NODE_PATH=$WORK/npm/node_modules
 }
 
+# As its README says, the program is the same for pgx 5 but for two names.
 go_build()
 {
 	(
 		cd tree/examples/go || exit
+		[ -e /usr/share/gocode/src/github.com/jackc/pgx/v4 ] ||
+			as_server sed -i 's#jackc/pgx/v4#jackc/pgx/v5#; s#jackc/pgconn#jackc/pgx/v5/pgconn#' tour.go
 		as_server env GO111MODULE=off GOPATH=/usr/share/gocode \
 			GOCACHE="$WORK/go-cache" go build -o "$WORK/go-tour" tour.go
 	)

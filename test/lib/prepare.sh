@@ -70,8 +70,12 @@ case $purpose in
 		python_module sqlalchemy python3-sqlalchemy
 		python_module alembic python3-alembic
 		command -v go >/dev/null || packages+=(golang-go)
-		[ -e /usr/share/gocode/src/github.com/jackc/pgx/v4 ] ||
-			packages+=(golang-github-jackc-pgx-v4-dev)
+		# Later releases have version 5 only.
+		if ! [ -e /usr/share/gocode/src/github.com/jackc/pgx ]; then
+			pgx=golang-github-jackc-pgx-v4-dev
+			! apt-cache show ${pgx/v4/v5} >/dev/null 2>&1 || pgx=${pgx/v4/v5}
+			packages+=("$pgx")
+		fi
 		# Another Node than Debian's has npm, which gets the module.
 		command -v node >/dev/null || packages+=(nodejs node-pg)
 		commands+=(node go)
