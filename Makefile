@@ -35,10 +35,18 @@
 #                           These scripts exit with 1 if a test fails, and with 77
 #                           if none fails but a server is not available
 #                           ("Error 77" in make's last line)
+#   make test-packages      make dist, make deb, lintian; installs, upgrades and purges
+#                           the package in a copy of this machine that ends with the
+#                           test, as root or with sudo; and there the tests that
+#                           Debian runs, and what Dockerfile and compose.yaml say
 #   make test-core          PostgreSQL's own regression and isolation tests, built
 #                           from Debian's source package, on a server that
 #                           preloads the library, in databases with the extension
 #                           CORE_DIR=DIR keeps source and server; MIRROR
+#   make deb                builds Debian's package, with debhelper and pg_buildext
+#                           PG_MAJOR=15, DEB_DIR=deb is where it goes
+#   make dist               the archive for PGXN, leaderboard-VERSION.zip, of what is
+#                           committed in git
 #   make demo               starts a server with a million players, and a live page
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
@@ -112,9 +120,13 @@ endif
 # The folder of this file.  A build outside the tree runs make in another one.
 TREE := $(patsubst %/,%,$(dir $(abspath $(firstword $(MAKEFILE_LIST)))))
 
+# The control file alone has the version.
+LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/leaderboard.control)
+
 # Scripts, which need no PostgreSQL to start: they install it.
-SCRIPT_TARGETS = check test test-versions test-cassert test-core demo demo-stop import-redis oracle \
-	soak chaos faults sqlsmith test-load bench bench-peers bench-profile bench-own \
+SCRIPT_TARGETS = check test test-versions test-cassert test-core test-packages deb dist \
+	demo demo-stop import-redis oracle soak chaos faults sqlsmith test-load \
+	bench bench-peers bench-profile bench-own \
 	bench-keys bench-sql bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
@@ -127,7 +139,7 @@ all:
 # PGXS has a target of this name too, which only prints a message.
 ifeq ($(PGXS_GOALS),)
 check:
-	@SHORT=yes RUN_SECONDS=$${RUN_SECONDS:-10} TAP="027_names 036_layers 037_docs" \
+	@SHORT=yes RUN_SECONDS=$${RUN_SECONDS:-10} TAP="027_names 036_layers 037_docs 041_release" \
 		$(TREE)/test/lib/run-tests.sh build unit regress isolation oracle tap
 endif
 
@@ -140,6 +152,16 @@ test-versions test-cassert:
 
 test-core:
 	@$(TREE)/test/lib/test-core.sh
+
+test-packages:
+	@$(TREE)/test/lib/run-tests.sh deb autopkgtest docker
+
+deb:
+	@$(TREE)/test/package/build.sh
+
+dist:
+	git -C $(TREE) archive --prefix=leaderboard-$(LB_VERSION)/ \
+		-o $(CURDIR)/leaderboard-$(LB_VERSION).zip HEAD
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
@@ -196,7 +218,7 @@ bench-quick:
 # variable of bash, so it gets another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY STATEMENTS
 export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
-export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR
+export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR DEB_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
 endif
@@ -207,9 +229,6 @@ endif
 
 # The rest needs PGXS.  Skip it if all goals are scripts.
 ifneq ($(PGXS_GOALS),)
-
-# The control file alone has the version.
-LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/leaderboard.control)
 
 local = $(patsubst $(TREE)/%,%,$(wildcard $(TREE)/$(1)))
 

@@ -193,7 +193,8 @@ copy_tree()
 		--exclude=./test/client/oracle/oracle --exclude=./test/client/chaos \
 		--exclude=./test/client/faults --exclude=./test/client/load \
 		--exclude=./test/bench/client --exclude=./examples/c/tour \
-		--exclude=./results --exclude=./output_iso -cf - . |
+		--exclude=./results --exclude=./output_iso \
+		--exclude=./deb --exclude='./leaderboard-*.zip' -cf - . |
 		as_server tar -C "$1" --no-same-owner -xf -
 }
 

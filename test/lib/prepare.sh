@@ -1,12 +1,12 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|redis|bench|peers|profile|quick|examples|page
+# prepare.sh demo|test|cassert|redis|deb|bench|peers|profile|quick|examples|page|test-packages
 #	Installs what "make demo", "make test", "make test-cassert", the tests beside Redis,
-#	"make bench", "make bench-peers", "make bench-profile" or "make bench-quick" needs and is not there
-#	yet, from Debian's packages, as root or through sudo.  On other systems it only
-#	says what is missing.  PG_MAJOR is the version of
-#	PostgreSQL, PG_CONFIG one that is installed.  "examples" and "page" are parts
-#	of the tests.
+#	"make deb", "make bench", "make bench-peers", "make bench-profile" or "make
+#	bench-quick" needs and is not there yet, from Debian's packages, as root or through
+#	sudo.  On other systems it only says what is missing.  PG_MAJOR is the version of
+#	PostgreSQL, PG_CONFIG one that is installed.  "examples", "page" and "test-packages"
+#	are parts of the tests.
 #
 set -eu
 
@@ -31,7 +31,7 @@ case $purpose in
 		# gcc includes the sanitizers' run-time libraries, libpq-dev what the
 		# client is built with, the pgtap packages the extension and pg_prove.
 		# sqlsmith is for the part of that name.
-		packages+=(libpq-dev clang valgrind perl libipc-run-perl sqlsmith
+		packages+=(libpq-dev clang valgrind perl libipc-run-perl libyaml-libyaml-perl sqlsmith
 			"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
 		commands+=(clang valgrind prove pg_prove)
 		;;&
@@ -42,6 +42,12 @@ case $purpose in
 		# redis-tools has the server's program, and starts none.
 		packages+=(redis-tools python3-redis python3-hiredis python3-psycopg)
 		commands+=(redis-check-rdb python3)
+		;;
+	deb | test-packages)
+		packages+=(dpkg-dev debhelper postgresql-server-dev-all)
+		;;&
+	test-packages)
+		packages+=(lintian git unzip)
 		;;
 	bench | peers)
 		# What the client is built with.
@@ -108,7 +114,9 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 			missing+=("the modules psycopg and redis of /usr/bin/python3")
 	fi
 	if [ "$purpose" = test ] || [ "$purpose" = cassert ]; then
-		perl -MIPC::Run -e1 2>/dev/null || missing+=("perl module IPC::Run")
+		for c in IPC::Run YAML::XS; do
+			perl "-M$c" -e1 2>/dev/null || missing+=("perl module $c")
+		done
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
 		[ -e "$share/extension/pgtap.control" ] ||
 			missing+=("extension pgtap in that PostgreSQL")
