@@ -47,8 +47,28 @@ ROLLBACK;
 SELECT state, query_own_changes > 0 AS own_changes, query_trigger
 FROM lb_stat_board WHERE board = 'p';
 SELECT * FROM ranks;
-SELECT * FROM lb_verify('p');
+-- Nodes that use boards stay in the leader, beside and below what workers do.
+\pset format unaligned
+CREATE TABLE large (id bigint PRIMARY KEY, score bigint NOT NULL);
+INSERT INTO large SELECT i, i FROM generate_series(1, 20000) i;
+SELECT lb_create_board('large', 'large', 'id');
+SELECT lb_wait_ready();
+CREATE TABLE other (id bigint PRIMARY KEY, n integer);
+INSERT INTO other SELECT i, i % 3 FROM generate_series(1, 20000) i;
+ANALYZE large, other;
+CREATE VIEW ranked AS SELECT *, rank() OVER (ORDER BY score DESC) FROM large;
+SET enable_nestloop = off;
+SELECT query, (SELECT string_agg(substring(line FROM 'Gather|Leaderboard \w+|Parallel Seq Scan on other'), ', ') FROM lbt.plan(query) line) AS plan,
+	lbt.answered_by(query), lbt.result(query)
+FROM unnest(ARRAY[
+	'SELECT count(*), sum(id) FROM other WHERE id > (SELECT count(*) FROM large WHERE score > 300)',
+	'SELECT count(*), sum(id), (SELECT max(score) FROM large WHERE score < 700) FROM other WHERE n = 1',
+	'SELECT o.id, q.score FROM other o JOIN (SELECT * FROM large ORDER BY score DESC, id LIMIT 3 OFFSET 9000) q USING (id) WHERE n > 0',
+	'SELECT o.id, q.score FROM other o JOIN (SELECT * FROM large WHERE id % 100 < 50 ORDER BY score DESC, id LIMIT 3) q USING (id) WHERE n > 0',
+	'SELECT o.id, r.rank FROM other o JOIN ranked r USING (id) WHERE r.rank <= 4 AND n > 0'
+]) query;
 
-DROP VIEW ranks;
+SELECT * FROM lb_verify();
+DROP VIEW ranks, ranked;
 DROP FUNCTION rank_of, problems;
-DROP TABLE p;
+DROP TABLE p, large, other;

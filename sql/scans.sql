@@ -40,6 +40,16 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT c, id FROM unnest(ARRAY[''FR'', ''XX'', ''JP'', NULL]) c, LATERAL (SELECT o.id FROM other o JOIN account a USING (id) WHERE country = c ORDER BY score DESC, o.id LIMIT 1) x'
 ]) query;
 
+-- With ties, rows are the same in any order.
+SELECT query, lbt.answered_by(query), lbt.result(format('SELECT count(*), sum(id), min(id), max(id) FROM (%s) q', query))
+FROM unnest(ARRAY[
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score DESC FETCH FIRST 3 ROWS WITH TIES',
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score FETCH FIRST 1 ROWS WITH TIES',
+	'SELECT id FROM player WHERE guild = 7 ORDER BY score, level, id DESC OFFSET 5 FETCH FIRST 2 ROWS WITH TIES',
+	'SELECT p.id FROM player p JOIN account a USING (id) WHERE score < 500 ORDER BY score DESC, level DESC FETCH FIRST 3 ROWS WITH TIES',
+	'SELECT id, score FROM player UNION ALL SELECT id, score FROM whole ORDER BY score DESC FETCH FIRST 3 ROWS WITH TIES'
+]) query;
+
 -- The plan below is over the ordinary scan of the table, whatever columns its index has.
 CREATE INDEX guild_of ON player (guild) INCLUDE (id);
 VACUUM ANALYZE player;
@@ -153,6 +163,7 @@ ROLLBACK TO b;
 FETCH 2 FROM c;
 RELEASE a;
 DELETE FROM whole WHERE score > 990;
+DECLARE b SCROLL CURSOR WITH HOLD FOR SELECT id, score FROM whole ORDER BY score DESC, id;
 DECLARE h NO SCROLL CURSOR WITH HOLD FOR SELECT id, score FROM whole ORDER BY score DESC, id;
 FETCH 1 FROM h;
 UPDATE whole SET score = 9000 WHERE id = 4;
@@ -163,7 +174,18 @@ FETCH 1 FROM h;
 MOVE 10000 IN h;
 FETCH 1 FROM h;
 CLOSE h;
+FETCH ABSOLUTE 10000 FROM b;
+FETCH BACKWARD 2 FROM b;
+FETCH LAST FROM b;
+CLOSE b;
 SELECT lbt.result('SELECT id, score FROM whole ORDER BY score DESC, id LIMIT 3');
+
+-- A row of the cursor is not one of the table to change.
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM whole ORDER BY score DESC;
+FETCH c \gset
+DELETE FROM whole WHERE CURRENT OF c;
+ROLLBACK;
 
 -- Rows that the statement itself inserts.
 BEGIN;

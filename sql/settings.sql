@@ -113,6 +113,20 @@ ALTER TABLE t ALTER score TYPE bigint USING score::bigint, ALTER player_id TYPE 
 SELECT lb_rebuild('t');
 SELECT * FROM lbt.differences('t', 't');
 
+-- The type of a column of the key goes, and the column with it: no write fails, and the
+-- reason is that of the board.
+CREATE DOMAIN points AS integer;
+CREATE TABLE typed (player_id bigint PRIMARY KEY, score points NOT NULL);
+INSERT INTO typed VALUES (1, 10), (2, 20);
+SELECT lb_create_board('typed', 'typed');
+SELECT lb_wait_ready('30 s');
+DROP DOMAIN points CASCADE;
+INSERT INTO typed VALUES (3);
+SELECT reason FROM lb_stat_board WHERE board = 'typed';
+DELETE FROM typed WHERE player_id = 1;
+SELECT reason FROM lb_stat_board WHERE board = 'typed';
+DROP TABLE typed;
+
 -- Too little memory for one database: the board goes offline, no write fails.
 SELECT board, state FROM lb_stat_board WHERE board = 't';
 SET leaderboard.database_memory = '64kB';

@@ -62,7 +62,8 @@ typedef struct LbDefinition
 								 * it, ordered by OID */
 	int			nparts;
 	Oid			checked_user;	/* the role checked last by lb_may_read() */
-	const char *problem;		/* why there can be no index, or NULL */
+	const char *problem;		/* why there can be no index, a constant, or
+								 * NULL */
 	struct LbSharedBoard *shared;	/* in shared memory, or NULL until needed */
 	uint64		generation;		/* of shared */
 } LbDefinition;

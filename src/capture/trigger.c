@@ -182,7 +182,7 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 
 	if (defn->problem != NULL)
 	{
-		lb_xact_set_unknown(defn, NULL);
+		lb_xact_set_unknown(defn, defn->problem);
 		return;
 	}
 	read_row(defn, inserted ? NULL : trigger->tg_trigslot, &old);

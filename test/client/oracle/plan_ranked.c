@@ -30,22 +30,22 @@ put_window(Question *q, bool partitioned, int n, bool reverse)
 	fputs(")", q->f);
 }
 
-/* A window function; the first one is a rank. */
+/* A window function; the first one is a rank.  Few are what no board knows. */
 static void
 put_function(Question *q, int number, bool partitioned)
 {
 	static const char *const functions[] = {
 		"rank()", "dense_rank()", "percent_rank()", "cume_dist()", "count(*)",
-		"row_number()", "ntile(3)", "count(*)", "sum(1)"
+		"row_number()", "count(*)", "ntile(3)", "sum(1)"
 	};
-	int			i = number == 0 ? rnd(2) : rnd(LENGTH(functions));
+	int			i = number == 0 ? rnd(2) : rnd(percent(10) ? LENGTH(functions) : 7);
 	int			all = key_columns(q->table);
 
 	if (number == 0 && percent(50))
 		i = 5;
 	fputs(functions[i], q->f);
-	put_window(q, partitioned, i == 5 || i == 6 ? all : i == 7 ? 0 :
-			   percent(70) ? 1 : 1 + rnd(all), percent(20));
+	put_window(q, partitioned, i == 5 || i == 7 ? all : i == 6 ? 0 :
+			   percent(i == 1 ? 95 : 70) ? 1 : 1 + rnd(all), percent(20));
 	fprintf(q->f, " AS w%d", number);
 }
 
@@ -368,16 +368,23 @@ make_ranked_count(Question *q)
 		put_rank_condition(q);
 }
 
-/* In a WITH query, and twice. */
+/*
+ * In a WITH query, once or twice.  The planner moves conditions into it unless it is
+ * materialized, as one that is read twice is if it does not say otherwise.
+ */
 void
 make_ranked_cte(Question *q)
 {
+	bool		twice = percent(40);
+
 	fprintf(q->f, "WITH v AS %s(SELECT * FROM ",
-			percent(50) ? "" : percent(50) ? "MATERIALIZED " :
-			"NOT MATERIALIZED ");
+			percent(15) ? "MATERIALIZED " :
+			percent(twice ? 80 : 30) ? "NOT MATERIALIZED " : "");
 	put_ranked(q);
 	fputs(") SELECT v.w0, v.w2 FROM v", q->f);
 	put_member(q);
+	if (!twice)
+		return;
 	fputs(" UNION ALL SELECT v.w0, v.w2 FROM v", q->f);
 	q->has_where = false;
 	put_member(q);
