@@ -405,6 +405,43 @@ EXECUTE by_place(3000);
 RESET ALL;
 DEALLOCATE ALL;
 
+-- Aggregates of a view whose window functions they do not need, or of a subquery that
+-- returns the rows of the table.
+SELECT lbt.plan('SELECT max(s.score), count(*) + 1 FROM (SELECT score FROM player WHERE score > 5 OFFSET 0) s WHERE s.score < 70 HAVING count(*) > 3', 'VERBOSE');
+SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
+	'SELECT count(*) FROM ranked',
+	'SELECT count(*), max(score), min(score), count(DISTINCT score) FROM ranked WHERE score > 50',
+	'SELECT count(*) FROM ranked WHERE place > 5',
+	'SELECT count(id), count(name) FROM ranked',
+	'SELECT count(id), percentile_disc(0.5) WITHIN GROUP (ORDER BY score) FROM ranked',
+	'SELECT count(*) FROM country_ranked',
+	'SELECT count(*) FROM country_ranked WHERE country = ''FR''',
+	'SELECT count(*) FROM country_ranked WHERE country = ''FR'' AND points > 3',
+	'SELECT max(points) FROM (SELECT * FROM country_player WHERE ok AND country = ''FR'' OFFSET 0) s',
+	'SELECT count(*) FROM club_ranked',
+	'SELECT count(*) FROM (SELECT score, 1 / (score - 7) FROM player ORDER BY 1 / (score - 7) OFFSET 0) s',
+	'SELECT max(x) FROM (SELECT score + 1 AS x FROM player OFFSET 0) s',
+	'SELECT max(score) FROM (SELECT score FROM player LIMIT 10) s',
+	'SELECT max(score) FROM (SELECT score FROM player ORDER BY score LIMIT NULL) s',
+	'SELECT count(*) FROM (SELECT score FROM player OFFSET 10) s',
+	'SELECT count(*) FROM (SELECT score FROM player OFFSET -10) s',
+	'SELECT count(*) FROM (SELECT DISTINCT score FROM player OFFSET 0) s',
+	'SELECT count(*) FROM (SELECT score FROM player FOR UPDATE) s',
+	'SELECT count(*) FROM (SELECT score, random() FROM player OFFSET 0) s',
+	'SELECT count(*) FROM (SELECT score FROM player OFFSET 0) s WHERE score > 3.5',
+	'SELECT g, (SELECT count(*) FROM (SELECT * FROM player WHERE score < g OFFSET 0) s WHERE score > g - 10) FROM generate_series(40, 43) g',
+	'SELECT g, (SELECT count(*) FROM ranked WHERE score > g) FROM generate_series(40, 43) g',
+	'SELECT count(*) FILTER (WHERE score > 10), count(*) FROM ranked',
+	'SELECT rank(50) WITHIN GROUP (ORDER BY score DESC) FROM ranked WHERE score > 10'
+]) query;
+SET plan_cache_mode = force_generic_plan;
+PREPARE total(int, int) AS SELECT count(*) FROM (SELECT id FROM player WHERE score > $1 OFFSET $2) AS sub;
+SELECT lbt.answered_by('EXECUTE total(50, 0)'), lbt.answered_by('EXECUTE total(50, NULL)'), lbt.answered_by('EXECUTE total(50, 3)');
+EXECUTE total(50, 0);
+EXECUTE total(50, 3);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
 -- What is not recognized.
 SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT * FROM ranked WHERE id > 7',

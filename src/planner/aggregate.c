@@ -11,6 +11,9 @@
  * the columns in the quals, which are null in the node's rows: EXPLAIN shows the
  * quals by them.
  *
+ * The rows may also be those of a subquery (aggregate_rows.c).  Then the node is not a
+ * scan of the table, which is not one of the query's.
+ *
  * The other paths are dominated, and add_path() would free them.  One of them is
  * going to be the node's child, so the path is not added but replaces the list.
  *
@@ -31,17 +34,21 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
 
 #include "planner/aggregate.h"
 #include "planner/aggregate_exec.h"
+#include "planner/aggregate_rows.h"
 #include "planner/answer.h"
+#include "planner/page_limit.h"
 
 /* What is known of a query while its aggregates are looked at. */
 typedef struct Match
 {
-	const LbSource *source;
+	const LbAggRows *rows;
+	const LbSource *source;		/* their table */
 	const LbDefinition *defn;
 	LbQuals		quals;
 	List	   *aggs;			/* lists, see aggregate_exec.h */
@@ -51,7 +58,7 @@ typedef struct Match
 	List	   *filter_operands;	/* and LbQuals.operands */
 
 	/* While an aggregate is looked at. */
-	LbQuals		rows;			/* the quals of WHERE and FILTER */
+	LbQuals		both;			/* the quals of WHERE and FILTER */
 	bool		score_null;		/* rows whose score is null do not matter */
 	bool		distinct;		/* it counts distinct scores */
 } Match;
@@ -115,7 +122,7 @@ add_count(Match *match, const Aggref *agg)
 			var->varno != (int) match->source->rel->relid ||
 			var->varattno <= 0 ||
 			(!bms_is_member(var->varattno, match->source->not_null) &&
-			 !bms_is_member(var->varattno, match->rows.not_null)))
+			 !bms_is_member(var->varattno, match->both.not_null)))
 			return false;
 	}
 	return add_agg(match, LB_AGG_COUNT, false, NIL, NIL);
@@ -271,40 +278,40 @@ add_aggref(Match *match, const Aggref *agg)
 {
 	const LbSource *source = match->source;
 	bool		filter = agg->aggfilter != NULL;
-	List	   *clauses = source->rel->baserestrictinfo;
+	List	   *clauses = match->rows->clauses;
 
 	if (filter)
 		clauses = list_concat_copy(clauses, make_ands_implicit(agg->aggfilter));
 	match->score_null = match->distinct = false;
 	if (agg->agglevelsup != 0 ||
-		!lb_sort_quals(source, match->defn, clauses, &match->rows, NULL) ||
-		!equal(match->rows.board, match->quals.board) ||
-		(filter && !raise_nothing(match->rows.operands)) ||
+		!lb_sort_quals(source, match->defn, clauses, &match->both, NULL) ||
+		!equal(match->both.board, match->quals.board) ||
+		(filter && !raise_nothing(match->both.operands)) ||
 		!add_kind(match, agg))
 		return false;
 	match->filters = lappend(match->filters,
-							 filter ? match->rows.conds : NIL);
+							 filter ? match->both.conds : NIL);
 	match->filter_operands = lappend(match->filter_operands,
-									 filter ? match->rows.operands : NIL);
-	return lb_quals_imply_board(source, match->defn, &match->rows,
+									 filter ? match->both.operands : NIL);
+	return lb_quals_imply_board(source, match->defn, &match->both,
 								match->score_null) &&
-		(!match->distinct || lb_limits_score_only(match->rows.conds));
+		(!match->distinct || lb_limits_score_only(match->both.conds));
 }
 
 /* Whether a board answers all aggregates of a query. */
 static bool
-match_board(Match *match, const LbSource *source, const LbDefinition *defn,
-			List *aggrefs)
+match_board(Match *match, const LbAggRows *rows, const LbDefinition *defn)
 {
 	ListCell   *lc;
 
 	memset(match, 0, sizeof(Match));
-	match->source = source;
+	match->rows = rows;
+	match->source = &rows->source;
 	match->defn = defn;
-	if (!lb_sort_quals(source, defn, source->rel->baserestrictinfo,
-					   &match->quals, NULL))
+	if (!lb_sort_quals(match->source, defn, rows->clauses, &match->quals,
+					   NULL))
 		return false;
-	foreach(lc, aggrefs)
+	foreach(lc, rows->aggrefs)
 	{
 		if (!IsA(lfirst(lc), Aggref) || !add_aggref(match, lfirst(lc)))
 			return false;
@@ -382,30 +389,62 @@ set_cost(const LbSource *source, const Match *match, CustomPath *path,
 		path->path.pathtarget->cost.per_tuple;
 }
 
+/* The node's custom_private. */
+static List *
+make_private(const Match *match)
+{
+	const LbAggRows *rows = match->rows;
+	List	   *private = lb_answer_private(match->defn, &match->quals);
+
+	private = lappend(private, match->quals.conds);
+	private = lappend(private, match->aggs);
+	private = lappend(private, match->filters);
+	if (rows->subquery == NULL)
+		return lappend(lappend(private, NIL), NIL);
+	private = lappend(private,
+					  list_make1_oid(planner_rt_fetch(rows->source.rel->relid,
+													  rows->source.root)->relid));
+	return lappend(private, lb_agg_rows_quals(rows));
+}
+
+/*
+ * The node's custom_exprs.  The quals on the table of a subquery are not among them,
+ * since they are not on columns that the query has.
+ */
+static List *
+make_exprs(const Match *match)
+{
+	const Query *subquery = match->rows->subquery;
+	List	   *exprs = lb_answer_exprs(&match->quals);
+
+	if (subquery != NULL)
+		exprs = list_make4(NIL, NIL, NIL, llast(exprs));
+	exprs = lappend(exprs, copyObject(match->quals.operands));
+	exprs = lappend(exprs, copyObject(match->operands));
+	exprs = lappend(exprs, copyObject(match->filter_operands));
+	return list_concat(exprs, subquery == NULL ? list_make2(NIL, NIL) :
+					   lb_limit_exprs(subquery));
+}
+
 static void
-add_path_for(const LbSource *source, const Match *match, List *aggrefs,
+add_path_for(PlannerInfo *root, const Match *match, List *aggrefs,
 			 RelOptInfo *grouped)
 {
 	CustomPath *path = makeNode(CustomPath);
 	Path	   *child = lb_cheapest_path(grouped);
-	List	   *having = copyObject((List *) source->root->parse->havingQual);
-	List	   *exprs = lb_answer_exprs(&match->quals);
-	List	   *private = lb_answer_private(match->defn, &match->quals);
+	List	   *having = copyObject((List *) root->parse->havingQual);
+	List	   *exprs = make_exprs(match);
+	int			relid = match->rows->subquery == NULL ?
+		match->source->rel->relid : 0;
 
-	exprs = lappend(exprs, copyObject(match->quals.operands));
-	exprs = lappend(exprs, copyObject(match->operands));
-	exprs = lappend(exprs, copyObject(match->filter_operands));
-	private = lappend(private, match->quals.conds);
-	private = lappend(private, match->aggs);
-	private = lappend(private, match->filters);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = grouped;
 	path->path.pathtarget = grouped->reltarget;
 	path->methods = &path_methods;
 	path->custom_private =
-		list_make5(list_make1_int(source->rel->relid), private, exprs,
+		list_make5(list_make1_int(relid), make_private(match), exprs,
 				   make_tlist(copyObject(aggrefs), exprs), having);
-	set_cost(source, match, path, child);
+	set_cost(match->source, match, path, child);
 	if (path->path.total_cost >= child->total_cost)
 		return;
 
@@ -413,7 +452,7 @@ add_path_for(const LbSource *source, const Match *match, List *aggrefs,
 	 * That of max() by an index computes the whole select list, with
 	 * functions that return sets.
 	 */
-	child = apply_projection_to_path(source->root, grouped, child,
+	child = apply_projection_to_path(root, grouped, child,
 									 grouped->reltarget);
 	path->custom_paths = list_make1(child);
 	grouped->pathlist = list_make1(path);
@@ -438,21 +477,22 @@ lb_add_aggregate_path(PlannerInfo *root, RelOptInfo *input,
 					  RelOptInfo *grouped)
 {
 	const Query *query = root->parse;
-	LbSource	source;
+	LbAggRows	rows;
 	Match		match;
 	List	   *aggrefs;
 
 	if (!query->hasAggs || query->groupClause != NIL ||
 		query->groupingSets != NIL || grouped->pathlist == NIL ||
-		input->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input) ||
-		!lb_find_source(root, input, &source))
+		input->reloptkind != RELOPT_BASEREL || IS_DUMMY_REL(input))
 		return;
 	aggrefs = find_aggregates(root, grouped);
-	for (int i = 0; aggrefs != NIL && i < source.ndefns; i++)
+	if (aggrefs == NIL || !lb_find_agg_rows(root, input, aggrefs, &rows))
+		return;
+	for (int i = 0; i < rows.source.ndefns; i++)
 	{
-		if (match_board(&match, &source, source.defns[i], aggrefs))
+		if (match_board(&match, &rows, rows.source.defns[i]))
 		{
-			add_path_for(&source, &match, aggrefs, grouped);
+			add_path_for(root, &match, aggrefs, grouped);
 			return;
 		}
 	}

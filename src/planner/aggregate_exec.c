@@ -15,11 +15,16 @@
 
 #include <math.h>
 
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 
 #include "boards/live.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
+#include "planner/page_limit.h"
 #include "planner/range.h"
 
 /* An aggregate of the node. */
@@ -55,6 +60,7 @@ typedef struct AggNode
 	int			naggs;
 	Asked	   *aggs;
 	LbRange		range;
+	LbPageLimit limit;			/* of a subquery */
 } AggNode;
 
 /* The range, under the lock; view is NULL if the board has no rows. */
@@ -113,7 +119,12 @@ static bool
 evaluate(AggNode *node, const LbDefinition *defn)
 {
 	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	LbStretch	rows;
 
+	/* The subquery leaves out rows. */
+	if (!lb_limit_evaluate(&node->limit, context, &rows) || !rows.all ||
+		rows.skip > 0)
+		return false;
 	lb_find_range(defn, node->conds, node->nconds, context, &node->range);
 	for (int i = 0; i < node->naggs; i++)
 	{
@@ -432,6 +443,8 @@ begin_aggregate(CustomScanState *css, EState *estate, int eflags)
 										   LB_AGG_FILTER_OPERANDS);
 
 	lb_answer_begin(css, estate, eflags);
+	lb_check_functions(list_nth(scan->custom_private, LB_AGG_QUALS));
+	lb_limit_begin(&node->limit, &node->answer, LB_AGG_LIMIT);
 	node->nconds = list_length(conds);
 	node->conds = lb_init_conds(conds, list_nth(scan->custom_exprs, LB_AGG_COND_OPERANDS),
 								&css->ss.ps);
@@ -460,13 +473,30 @@ rescan_aggregate(CustomScanState *css)
 	lb_answer_rescan(css);
 }
 
+static void
+explain_aggregate(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	AggNode    *node = (AggNode *) css;
+	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
+	List	   *table = list_nth(scan->custom_private, LB_AGG_TABLE);
+
+	if (table != NIL)
+	{
+		ExplainPropertyText("Table", get_rel_name(linitial_oid(table)), es);
+		lb_answer_explain_quals(linitial_oid(table), "Table Cond",
+								list_nth(scan->custom_private, LB_AGG_QUALS), es);
+	}
+	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
+	lb_answer_explain(css, ancestors, es);
+}
+
 static const CustomExecMethods exec_methods = {
 	.CustomName = "Leaderboard Aggregate",
 	.BeginCustomScan = begin_aggregate,
 	.ExecCustomScan = exec_aggregate,
 	.EndCustomScan = lb_answer_end,
 	.ReScanCustomScan = rescan_aggregate,
-	.ExplainCustomScan = lb_answer_explain
+	.ExplainCustomScan = explain_aggregate
 };
 
 static Node *

@@ -46,9 +46,12 @@ enum
 	LB_AGG_AGGS,
 	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:
 								 * the quals of its rows, if it has FILTER */
+	LB_AGG_TABLE,				/* of a subquery: its table's OID, else NIL */
+	LB_AGG_QUALS,				/* and the quals, of table number 1 */
 	LB_AGG_COND_OPERANDS = 4,	/* in custom_exprs */
 	LB_AGG_AGG_OPERANDS,
-	LB_AGG_FILTER_OPERANDS
+	LB_AGG_FILTER_OPERANDS,
+	LB_AGG_LIMIT				/* lb_limit_exprs() of a subquery */
 };
 
 /* The node. */

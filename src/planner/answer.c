@@ -392,6 +392,41 @@ lb_answer_explain_exprs(const LbAnswer *a, const char *label, int exprs,
 						es);
 }
 
+/*
+ * Parameters of the executor as ones that deparse_expression() shows by number.  For
+ * the others it looks into the plan, from version 17 on without a check that its
+ * context has one.
+ */
+static Node *
+number_params(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param))
+	{
+		Param	   *param = copyObject((Param *) node);
+
+		param->paramkind = PARAM_EXTERN;
+		return (Node *) param;
+	}
+	return expression_tree_mutator(node, number_params, context);
+}
+
+void
+lb_answer_explain_quals(Oid table, const char *label, List *quals,
+						ExplainState *es)
+{
+	List	   *context;
+	Node	   *clause;
+
+	if (quals == NIL)
+		return;
+	context = deparse_context_for(get_rel_name(table), table);
+	clause = number_params((Node *) make_ands_explicit(quals), NULL);
+	ExplainPropertyText(label,
+						deparse_expression(clause, context, false, false), es);
+}
+
 static void
 explain_answers(const LbAnswer *a, ExplainState *es)
 {

@@ -104,6 +104,10 @@ extern void lb_answer_explain_exprs(const LbAnswer *a, const char *label,
 									int exprs, List *ancestors,
 									ExplainState *es);
 
+/* And one for quals on a table that is number 1 in them. */
+extern void lb_answer_explain_quals(Oid table, const char *label, List *quals,
+									ExplainState *es);
+
 /*
  * Prepare a scan, in the per-tuple memory of the node's expression context.  Returns
  * the definition, by which the node evaluates its operands, or NULL if the node must

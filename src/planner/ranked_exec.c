@@ -31,12 +31,10 @@
 #include "common/int.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/ruleutils.h"
 
 #include "capture/trigger.h"
 #include "planner/answer.h"
@@ -652,53 +650,17 @@ static const char *const kind_names[] = {
 	[LB_RANK_COUNT] = "count"
 };
 
-/*
- * Parameters of the executor as ones that deparse_expression() shows by number.  For
- * the others it looks into the plan, from version 17 on without a check that its
- * context has one.
- */
-static Node *
-number_params(Node *node, void *context)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Param))
-	{
-		Param	   *param = copyObject((Param *) node);
-
-		param->paramkind = PARAM_EXTERN;
-		return (Node *) param;
-	}
-	return expression_tree_mutator(node, number_params, context);
-}
-
-/* The quals in the subquery, of which only the table's columns have names. */
-static void
-explain_where(const RankedNode *node, List *where, const char *table,
-			  ExplainState *es)
-{
-	Node	   *clause = number_params((Node *) make_ands_explicit(where), NULL);
-
-	ExplainPropertyText("Ranked Rows",
-						deparse_expression(clause,
-										   deparse_context_for(table, node->table),
-										   false, false),
-						es);
-}
-
 static void
 explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	RankedNode *node = (RankedNode *) css;
 	CustomScan *scan = (CustomScan *) css->ss.ps.plan;
-	List	   *where = list_nth(scan->custom_private, LB_RANKED_WHERE);
-	char	   *name = get_rel_name(node->table);
 	List	   *names = NIL;
 
 	for (int i = 0; i < node->ranking.nfuncs; i++)
 		names = list_append_unique_ptr(names,
 									   (void *) kind_names[node->ranking.funcs[i].kind]);
-	ExplainPropertyText("Table", name, es);
+	ExplainPropertyText("Table", get_rel_name(node->table), es);
 	if (names != NIL)
 		ExplainPropertyList("Rank", names, es);
 	if (node->stretch.reverse)
@@ -707,8 +669,8 @@ explain_ranked(CustomScanState *css, List *ancestors, ExplainState *es)
 							node->by_rank ? "Rank Cond" : "Member Cond",
 							LB_RANKED_CLAUSES, ancestors, es);
 	lb_limit_explain(&node->limit, &node->answer, false, ancestors, es);
-	if (where != NIL)
-		explain_where(node, where, name, es);
+	lb_answer_explain_quals(node->table, "Ranked Rows",
+							list_nth(scan->custom_private, LB_RANKED_WHERE), es);
 	lb_answer_explain(css, ancestors, es);
 }
 

@@ -53,6 +53,7 @@ const Form	forms[] = {
 	{"ranked rows in order", make_ranked_page, "Rank", false, false},
 	{"page with ranks", make_ranked_top, "Rank", false, false},
 	{"aggregates of ranked rows", make_ranked_count, "Rank", false, false},
+	{"aggregates of a subquery", make_ranked_total, "Aggregate", false, false},
 	{"ranked rows in a WITH query", make_ranked_cte, "Rank", false, false},
 };
 const int	nforms = LENGTH(forms);

@@ -369,6 +369,43 @@ make_ranked_count(Question *q)
 }
 
 /*
+ * Aggregates that do not need the window functions, or of a subquery that may leave out
+ * rows.
+ */
+void
+make_ranked_total(Question *q)
+{
+	static const char *const others[] = {
+		"count(v.large)", "1", "count(*) FILTER (WHERE v.large)", "count(1) + 1"
+	};
+	const Column *score = &q->table->score;
+	const char *value = q->value;
+
+	fprintf(q->f, "SELECT count(*), count(v.%s), count(DISTINCT v.%s), %s FROM ",
+			score->name, score->name, ANY(others));
+	if (percent(50))
+		put_ranked(q);
+	else
+	{
+		fprintf(q->f, "(SELECT p.%s, p.large", score->name);
+		if (q->table->values != NULL)
+			fprintf(q->f, ", p.%s", q->table->group.name);
+		put_source(q);
+		put_board(q);
+		fputs(" OFFSET ", q->f);
+		put_number(q, percent(70) ? 0 : rnd(members));
+		fputs(") AS v", q->f);
+		q->alias = "v";
+		q->has_where = false;
+		q->value = value;
+	}
+	if (percent(30))
+		put_group_above(q);
+	if (percent(40))
+		put_comparison(q, score);
+}
+
+/*
  * In a WITH query, once or twice.  The planner moves conditions into it unless it is
  * materialized, as one that is read twice is if it does not say otherwise.
  */

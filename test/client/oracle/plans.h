@@ -168,6 +168,7 @@ extern void make_ranked_range(Question *q);
 extern void make_ranked_page(Question *q);
 extern void make_ranked_top(Question *q);
 extern void make_ranked_count(Question *q);
+extern void make_ranked_total(Question *q);
 extern void make_ranked_cte(Question *q);
 
 /* plans.c */

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_rows.c
+ *	  The rows that the aggregates of a query are over.
+ *
+ * SELECT count(*) FROM ranked, a view with window functions, counts the rows of the
+ * view's table: the planner leaves the window functions out, since the query does not
+ * need them.  But it does not pull the subquery up.  Neither does it pull up one that has
+ * OFFSET 0, as in SELECT max(score) FROM (SELECT score FROM player OFFSET $1) s.
+ *
+ * Such a subquery returns the rows of its table as they are, and computes nothing.  So
+ * the aggregates and quals of the query are those of a query on the table, with columns
+ * of the table in the place of columns of the subquery.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+
+#include "planner/aggregate_rows.h"
+#include "planner/columns.h"
+#include "planner/page_limit.h"
+
+/* From columns of a subquery to those of its table. */
+typedef struct Columns
+{
+	Index		relid;			/* of the subquery */
+	List	   *targets;		/* its select list */
+	bool		failed;
+} Columns;
+
+static Node *
+replace_columns(Node *node, void *context)
+{
+	Columns    *columns = (Columns *) context;
+	const Var  *var = (const Var *) node;
+	TargetEntry *target;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, PlaceHolderVar))
+		columns->failed = true;
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, replace_columns, context);
+	target = var->varno == (int) columns->relid && var->varattno > 0 ?
+		get_tle_by_resno(columns->targets, var->varattno) : NULL;
+	if (target == NULL)
+	{
+		columns->failed = true;
+		return node;
+	}
+	return copyObject((Node *) target->expr);
+}
+
+/* Whether a select list has only columns of the table, or nothing. */
+static bool
+computes_nothing(const List *targets)
+{
+	ListCell   *lc;
+
+	foreach(lc, targets)
+	{
+		Node	   *expr = lb_strip_relabel((Node *)
+											lfirst_node(TargetEntry, lc)->expr);
+
+		if (!IsA(expr, Var) && !IsA(expr, Const))
+			return false;
+	}
+	return true;
+}
+
+/* Whether a constant is a number of rows, and not 0. */
+static bool
+is_number(const Const *rows)
+{
+	return IsA(rows, Const) && !rows->constisnull &&
+		DatumGetInt64(rows->constvalue) != 0;
+}
+
+/*
+ * Whether a subquery returns all rows that satisfy its quals, unless OFFSET is found to
+ * leave some out when it runs.
+ */
+static bool
+returns_table(const PlannerInfo *subroot, const LbSource *source)
+{
+	const Query *query = subroot->parse;
+	const Const *limit = (const Const *) query->limitCount;
+	const Const *offset = (const Const *) query->limitOffset;
+
+	return lb_returns_rows(subroot) && !query->hasWindowFuncs &&
+		subroot->init_plans == NIL && computes_nothing(query->targetList) &&
+		(limit == NULL || (IsA(limit, Const) && limit->constisnull)) &&
+		(offset == NULL || !is_number(offset)) &&
+		lb_is_operand(source, (Node *) offset);
+}
+
+/* The quals of the query on the subquery's rows; false if they must come later. */
+static bool
+add_quals(const PlannerInfo *root, const RelOptInfo *input, Columns *columns,
+		  List **clauses)
+{
+	ListCell   *lc;
+
+	if (input->baserestrictinfo != NIL &&
+		planner_rt_fetch(input->relid, root)->security_barrier)
+		return false;
+	foreach(lc, input->baserestrictinfo)
+	{
+		const RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+
+		if (info->pseudoconstant)
+			return false;
+		*clauses = lappend(*clauses,
+						   replace_columns((Node *) info->clause, columns));
+	}
+	return true;
+}
+
+bool
+lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input, List *aggrefs,
+				 LbAggRows *rows)
+{
+	PlannerInfo *subroot = input->subroot;
+	Columns		columns = {.relid = input->relid};
+	int			table;
+
+	memset(rows, 0, sizeof(LbAggRows));
+	if (input->rtekind != RTE_SUBQUERY)
+	{
+		rows->clauses = input->baserestrictinfo;
+		rows->aggrefs = aggrefs;
+		return lb_find_source(root, input, &rows->source);
+	}
+	if (subroot == NULL ||
+		!bms_get_singleton_member(subroot->all_baserels, &table) ||
+		!lb_find_source(subroot, subroot->simple_rel_array[table],
+						&rows->source) ||
+		!returns_table(subroot, &rows->source))
+		return false;
+	rows->subquery = subroot->parse;
+	columns.targets = subroot->parse->targetList;
+	rows->clauses = list_copy(rows->source.rel->baserestrictinfo);
+	rows->aggrefs = (List *) replace_columns((Node *) aggrefs, &columns);
+	return add_quals(root, input, &columns, &rows->clauses) &&
+		!columns.failed;
+}
+
+List *
+lb_agg_rows_quals(const LbAggRows *rows)
+{
+	List	   *quals = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rows->clauses)
+	{
+		Node	   *clause = lfirst(lc);
+
+		if (IsA(clause, RestrictInfo))
+			clause = (Node *) ((RestrictInfo *) clause)->clause;
+		quals = lappend(quals, copyObject(clause));
+	}
+	ChangeVarNodes((Node *) quals, rows->source.rel->relid, 1, 0);
+	return quals;
+}
