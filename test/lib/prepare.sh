@@ -44,7 +44,7 @@ case $purpose in
 		commands+=(redis-check-rdb python3)
 		;;
 	deb | test-packages)
-		packages+=(dpkg-dev debhelper postgresql-server-dev-all)
+		packages+=(build-essential dpkg-dev debhelper postgresql-server-dev-all)
 		;;&
 	test-packages)
 		packages+=(lintian git unzip)
