@@ -42,6 +42,8 @@
 #   make test-core          PostgreSQL's own regression and isolation tests, built
 #                           from Debian's source package, on a server that
 #                           preloads the library, in databases with the extension
+#                           The regression tests run again with boards on their
+#                           tables, and return what they return without: ten minutes
 #                           CORE_DIR=DIR keeps source and server; MIRROR
 #   make deb                builds Debian's package, with debhelper and pg_buildext
 #                           PG_MAJOR=15, DEB_DIR=deb is where it goes
