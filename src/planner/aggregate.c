@@ -43,6 +43,7 @@
 #include "planner/aggregate_rows.h"
 #include "planner/answer.h"
 #include "planner/page_limit.h"
+#include "util/compat.h"
 
 /* What is known of a query while its aggregates are looked at. */
 typedef struct Match
@@ -445,7 +446,7 @@ add_path_for(PlannerInfo *root, const Match *match, List *aggrefs,
 		list_make5(list_make1_int(relid), make_private(match), exprs,
 				   make_tlist(copyObject(aggrefs), exprs), having);
 	set_cost(match->source, match, path, child);
-	if (path->path.total_cost >= child->total_cost)
+	if (!LB_CHEAPER(&path->path, child))
 		return;
 
 	/*
