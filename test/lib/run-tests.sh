@@ -19,7 +19,7 @@ ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-a
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null; then
-	ALL=${ALL% deb}
+	ALL=${ALL/ deb/}
 fi
 
 # How long the random client runs, and on how many connections.
