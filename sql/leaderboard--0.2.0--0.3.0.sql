@@ -242,3 +242,31 @@ AS 'MODULE_PATHNAME', 'lb_drop_leaderboard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_drop_leaderboard(text) IS
 'drops a leaderboard with its tables, boards, windows and limits';
+
+
+/* ----------------------------------------------------------------
+ *		4.2. Statistics
+ * ----------------------------------------------------------------
+ */
+
+CREATE FUNCTION @extschema@.lb_stat_ledger_row()
+RETURNS TABLE (history bigint, backlog bigint)
+AS 'MODULE_PATHNAME', 'lb_stat_ledger_row'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_stat_ledger_row() IS
+'internal; see lb_stat_ledger';
+
+CREATE VIEW @extschema@.lb_stat_ledger AS
+SELECT s.history, s.backlog
+FROM @extschema@.lb_stat_ledger_row() s;
+COMMENT ON VIEW @extschema@.lb_stat_ledger IS
+'changes that are kept for older snapshots, and changes that are not in an index yet';
+COMMENT ON COLUMN @extschema@.lb_stat_ledger.history IS
+'bytes of settled changes that boards of the server keep; see leaderboard.history_size';
+COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
+'committed changes that are not in the indexes of this database yet';
+GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
+
+/* Who monitors counts anomalies, and sees no players. */
+GRANT SELECT (limit_name, board, noted_at, reviewed) ON TABLE @extschema@.lb_anomaly
+TO pg_monitor;

@@ -1,5 +1,5 @@
 --
--- lb_stat_board, lb_stat_memory, lb_stat_reset
+-- lb_stat_board, lb_stat_ledger, lb_stat_memory, lb_stat_reset
 --
 CREATE TABLE t (player_id bigint PRIMARY KEY, score bigint);
 INSERT INTO t SELECT i, i % 50 FROM generate_series(1, 1000) i;
@@ -141,6 +141,29 @@ SELECT used - :before AS left FROM lb_stat_memory WHERE datname = current_databa
 DROP TABLE t, f;
 SELECT * FROM lb_stat_board;
 SELECT * FROM lb_verify();
+
+-- The backlog, of boards that the caller may see.  A read applies it.
+CREATE TABLE l (player_id bigint PRIMARY KEY, score bigint);
+SELECT lb_create_board('l', 'l');
+INSERT INTO l SELECT i, i FROM generate_series(1, 500) i;
+SELECT lb_wait_ready(), lb_count('l');
+UPDATE l SET score = 0 WHERE player_id <= 5;
+SELECT history >= 0 AS history, backlog FROM lb_stat_ledger;
+CREATE ROLE regress_lb_nosy;
+SET ROLE regress_lb_nosy;
+SELECT backlog FROM lb_stat_ledger;
+RESET ROLE;
+GRANT pg_monitor TO regress_lb_nosy;
+SET ROLE regress_lb_nosy;
+SELECT backlog FROM lb_stat_ledger;
+SELECT limit_name, count(*) FILTER (WHERE NOT reviewed) FROM lb_anomaly GROUP BY limit_name;
+SELECT player_id FROM lb_anomaly;
+RESET ROLE;
+SELECT lb_rank(5, 'l');
+SELECT backlog FROM lb_stat_ledger;
+SELECT * FROM lb_verify('l');
+DROP TABLE l;
+DROP ROLE regress_lb_nosy;
 
 -- Roles that may see all statistics see the memory of other databases.
 CREATE ROLE regress_lb_reader;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stat.c
- *	  What the views lb_stat_board and lb_stat_memory show.
+ *	  What the views lb_stat_board, lb_stat_ledger and lb_stat_memory show.
  *
  * lb_stat_boards() and lb_stat() show boards as they are in shared memory.
  * Boards of a stripe are copied under its lock, some hundreds at a time, and
@@ -39,6 +39,7 @@
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
+PG_FUNCTION_INFO_V1(lb_stat_ledger_row);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
 
@@ -457,6 +458,66 @@ lb_stat(PG_FUNCTION_ARGS)
 	if (has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
 		may_see(target.defn))
 		put_def(rsinfo, target.defn, &target, false);
+	return (Datum) 0;
+}
+
+static bool
+sum_backlog(uint32 hash, LbRef ref, void *arg)
+{
+	*(int64 *) arg += lb_live_board_at(ref)->backlog;
+	return true;
+}
+
+/* Add what a definition's stripes have not added to the sum of all histories. */
+static void
+sum_ledger(LbDefinition *defn, int64 *history, int64 *backlog)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	uint64		generation = defn->generation;
+
+	for (int s = 0; shared != NULL && s < LB_STRIPES; s++)
+	{
+		LbStripe   *stripe = &shared->stripes[s];
+
+		CHECK_FOR_INTERRUPTS();
+		LWLockAcquire(&stripe->lock, LW_SHARED);
+		if (lb_shared_board_is(shared, generation))
+		{
+			*history += stripe->history_bytes;
+			lb_stripe_walk(stripe, shared->family, sum_backlog, backlog);
+		}
+		LWLockRelease(&stripe->lock);
+	}
+}
+
+/*
+ * The history of the server's boards, and the backlog of those of the database
+ * that the caller may see.
+ */
+Datum
+lb_stat_ledger_row(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LbDefinition **defns;
+	int64		history;
+	int64		backlog = 0;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+	bool		monitor = has_privs_of_role(GetUserId(), ROLE_PG_MONITOR);
+	int			n;
+
+	lb_require_preload();
+	InitMaterializedSRF(fcinfo, 0);
+	history = (int64) pg_atomic_read_u64(&lb_shared->history_bytes);
+	n = lb_all_defns(&defns);
+	for (int i = 0; i < n; i++)
+	{
+		if (monitor || may_see(defns[i]))
+			sum_ledger(defns[i], &history, &backlog);
+	}
+	values[0] = Int64GetDatum(Max(history, 0));
+	values[1] = Int64GetDatum(backlog);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	return (Datum) 0;
 }
 

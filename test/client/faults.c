@@ -238,6 +238,7 @@ static const Step steps[] = {
 	NULL},
 	{"statistics", READ, NULL,
 		{"SELECT count(*) > 3 FROM lb_stat_board", "SELECT count(*) = 1 FROM lb_stat('plain')", "SELECT count(*) > 1 FROM lb_stat_memory",
+			"SELECT history >= 0 AND backlog = 0 FROM lb_stat_ledger",
 			"SELECT lb_estimate_memory(1000) > 0", "SELECT lb_stat_reset()", "SELECT lb_board_key('plain') = 'plain'",
 		"SELECT lb_window_key('daily', '2026-01-01') = 'daily:20260101'"},
 	NULL},

@@ -235,27 +235,51 @@ sql()
 	"$BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"
 }
 
-# get_source VERSION: Debian's source of the server, below $WORK/source, whether or
-# not the machine's list of sources names it: it is asked for with a list of our
-# own.  What was said meanwhile is in build.log.
-get_source()
+# private_apt KIND: sets apt to apt-get with lists of our own, of packages (deb) or of
+# their sources (deb-src), whatever the machine's lists name.  What was said meanwhile
+# is in build.log.
+private_apt()
 {
-	local apt release
+	local release
 
 	# shellcheck disable=SC1091 # the system's
 	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial source
+	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial
 	as_server tee apt/sources.list >/dev/null <<-END
-		deb-src ${MIRROR:-http://deb.debian.org/debian} $release main
+		$1 ${MIRROR:-http://deb.debian.org/debian} $release main
 	END
 	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$WORK/apt/sources.list"
 		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
 		-o Dir::State::status=/var/lib/dpkg/status
 		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
+	as_server "${apt[@]}" update >build.log 2>&1
+}
+
+# get_source VERSION: Debian's source of the server, below $WORK/source.
+get_source()
+{
+	local apt
+
+	as_server mkdir -p source
 	# From a folder that its user can read.
+	private_apt deb-src &&
+		(cd source && as_server "${apt[@]}" source "postgresql-$1") >>build.log 2>&1
+}
+
+# get_packages DIR NAME ...: the files of Debian's packages, below DIR.  Nothing is
+# installed, and no service starts.
+get_packages()
+{
+	local apt dir=$1 deb
+
+	shift
+	as_server mkdir -p "$dir"
+	private_apt deb
 	(
-		cd source &&
-			as_server "${apt[@]}" update &&
-			as_server "${apt[@]}" source "postgresql-$1"
-	) >build.log 2>&1
+		cd "$dir"
+		as_server "${apt[@]}" download "$@"
+		for deb in *.deb; do
+			as_server dpkg-deb -x "$deb" .
+		done
+	) >>build.log 2>&1
 }

@@ -14,7 +14,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis examples page deb"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples page deb"
 # Only when named.
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
@@ -719,6 +719,38 @@ part_redis()
 	limited env PGDATABASE=redis PYTHONDONTWRITEBYTECODE=1 \
 		tree/test/redis/test.py tree "$WORK/redis/socket"
 	check_server_log "$server"
+}
+
+# examples/monitoring, with the real exporter and the tool of Prometheus, on a primary
+# and a standby.
+part_monitoring()
+{
+	local primary=$WORK/mon standby=$WORK/mon-standby
+
+	if ! command -v prometheus-postgres-exporter || ! command -v promtool; then
+		get_packages prometheus prometheus prometheus-postgres-exporter ||
+			{ cat build.log; return 1; }
+		PATH=$PATH:$WORK/prometheus/usr/bin
+	fi
+	prepare_install
+	BIN=$(cat bin)
+	server_settings | server_init "$primary"
+	server_start "$primary"
+	"$BIN/createdb" monitoring
+	export PGDATABASE=monitoring
+	sql -o /dev/null -c 'CREATE EXTENSION leaderboard' -c 'SELECT lb_create_tables()'
+	as_server mkdir "$standby"
+	as_server "$BIN/pg_basebackup" -D "$standby/data" -R -c fast \
+		-d "host=$primary application_name=standby"
+	echo "unix_socket_directories = '$standby'" |
+		as_server tee -a "$standby/data/postgresql.conf" >/dev/null
+	server_start "$standby"
+	PGDATABASE=monitoring limited env PATH="$BIN:$PATH" /usr/bin/python3 \
+		tree/test/monitoring/test.py tree "$primary" "$standby"
+	server_stop "$standby"
+	server_stop "$primary"
+	check_server_log "$primary"
+	check_server_log "$standby"
 }
 
 # shellcheck source-path=SCRIPTDIR source=../examples/parts.sh

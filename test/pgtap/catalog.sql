@@ -1,6 +1,6 @@
 /* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
-SELECT plan(24);
+SELECT plan(25);
 
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
@@ -41,6 +41,7 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_snapshot', 'planned_building', 'planned_offline',
 	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
 	'planned_limit']);
+SELECT columns_are('lb_stat_ledger', ARRAY['history', 'backlog']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
@@ -67,6 +68,7 @@ SELECT ok(has_table_privilege('lbt_user', 'lb_board', 'SELECT'),
 SELECT ok(NOT has_table_privilege('lbt_user', 'lb_board',
 	'INSERT, UPDATE, DELETE, TRUNCATE'), 'and no role may write it');
 SELECT ok(has_table_privilege('lbt_user', 'lb_stat_board', 'SELECT')
+	AND has_table_privilege('lbt_user', 'lb_stat_ledger', 'SELECT')
 	AND has_table_privilege('lbt_user', 'lb_stat_memory', 'SELECT'),
 	'every role may read the views');
 SELECT ok(NOT has_function_privilege('lbt_user', 'lb_stat_reset()',
