@@ -14,9 +14,12 @@ dir=$(realpath "$1")
 layers=$(mktemp -d)
 shift
 trap 'rmdir "$layers"' EXIT
+# In a chroot, mounts are already those of the one that entered it.
+propagation=private
+mountpoint -q / || propagation=unchanged
 
 # shellcheck disable=SC2016 # is for the other shell
-unshare --mount --pid --ipc --fork --kill-child -- sh -ec '
+unshare --mount --propagation $propagation --pid --ipc --fork --kill-child -- sh -ec '
 	layers=$1
 	dir=$2
 	shift 2
