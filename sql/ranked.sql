@@ -96,6 +96,8 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score, level), cume_dist() OVER (ORDER BY score, level), percent_rank() OVER (ORDER BY score), dense_rank() OVER (ORDER BY score), count(*) OVER (ORDER BY score) FROM player) s WHERE id IN (5,6,7,8)',
 	'SELECT * FROM (SELECT id, score * 2 + rank() OVER (ORDER BY score DESC) AS x, dense_rank() OVER (ORDER BY score) FROM player WHERE score > 50 AND score <= 80.5) s WHERE id IN (5,6,7,8,9,10,11)',
 	'SELECT * FROM (SELECT id, rank() OVER (), row_number() OVER (ORDER BY score DESC, level DESC, id), percent_rank() OVER () AS p, cume_dist() OVER () AS c FROM player WHERE score = 7) s WHERE id IN (1, 101, 2)',
+	'SELECT * FROM (SELECT id, ntile(3) OVER w AS a, ntile(7) OVER w AS b, ntile(10000) OVER w AS c, ntile(4) OVER (ORDER BY score, level, id DESC) AS d FROM player WHERE score < 90 WINDOW w AS (ORDER BY score DESC, level DESC, id)) s WHERE id IN (1,2,3,4,5,6,7)',
+	'SELECT * FROM (SELECT id, ntile(4) OVER (PARTITION BY country ORDER BY points, id) FROM country_player WHERE ok) s WHERE id IN (7,8,9,10,11,22)',
 	'SELECT * FROM (SELECT id, ctid, tableoid::regclass, upper(name) AS u, rank() OVER (ORDER BY score DESC) FROM player) s WHERE id = 12',
 	'SELECT * FROM country_ranked WHERE id = 7',
 	'SELECT * FROM country_ranked WHERE id IN (7,8,9,10,11,22)',
@@ -305,6 +307,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id, dense_rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 2000',
 	'SELECT id, percent_rank() OVER w, cume_dist() OVER w, count(*) OVER w FROM player WINDOW w AS (ORDER BY score DESC, level DESC) ORDER BY score, level, id DESC LIMIT 3',
 	'SELECT id, count(*) OVER () FROM player ORDER BY score DESC, level DESC, id LIMIT 3',
+	'SELECT id, ntile(7) OVER (ORDER BY score DESC, level DESC, id) AS tile FROM player ORDER BY tile, score DESC, level DESC, id LIMIT 3 OFFSET 713',
 	'SELECT id, count(*) OVER () FROM player WHERE score BETWEEN 20 AND 40 ORDER BY score DESC, level DESC, id LIMIT 3',
 	'SELECT id, count(*) OVER () FROM player WHERE score > 1000 ORDER BY score DESC, level DESC, id LIMIT 3',
 	'SELECT p, rank() OVER (ORDER BY score DESC) FROM player p ORDER BY score DESC, level DESC, id LIMIT 2',
@@ -357,6 +360,10 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT p.id, rank() OVER (ORDER BY score DESC) AS r FROM player p JOIN friend f ON f.b = p.id ORDER BY r LIMIT 3',
 	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 4000',
 	'SELECT id, count(*) OVER () FROM player LIMIT 3',
+	'SELECT id, ntile(7) OVER (ORDER BY score DESC, level DESC, id) AS tile FROM player ORDER BY tile, level LIMIT 3',
+	'SELECT id, ntile(level) OVER (ORDER BY score DESC) AS tile FROM player ORDER BY tile LIMIT 3',
+	'SELECT id, ntile(0) OVER (ORDER BY score DESC) AS tile FROM player ORDER BY tile LIMIT 3',
+	'SELECT id, ntile(NULL) OVER (ORDER BY score DESC) AS tile FROM player ORDER BY tile LIMIT 3',
 	'SELECT id, rank, rank() OVER (ORDER BY place) FROM ranked ORDER BY place LIMIT 3'
 ]) query;
 -- Plans for any parameters

@@ -437,6 +437,7 @@ needs_all_rows(const LbRanked *match)
 		int			kind = list_nth_int(lfirst(lc), LB_RANK_KIND);
 
 		if (kind == LB_RANK_PERCENT_RANK || kind == LB_RANK_CUME_DIST ||
+			kind == LB_RANK_NTILE ||
 			(kind == LB_RANK_COUNT &&
 			 list_nth_int(lfirst(lc), LB_RANK_NCOLUMNS) == 0))
 			return true;

@@ -92,13 +92,25 @@ dense_rank(const Rows *rows, const LbRankedRow *row, bool reverse)
 	return 1 + count_scores(rows, row, false);
 }
 
+/* The first buckets have one row more than the others if there is a remainder. */
+static int64
+bucket_of(int64 place, int64 n, int64 buckets)
+{
+	int64		rows = n / buckets;
+	int64		large = n % buckets;
+
+	if (rows == 0 || place < large * (rows + 1))
+		return 1 + place / (rows + 1);
+	return 1 + large + (place - large * (rows + 1)) / rows;
+}
+
 /* As the window functions count. */
 static void
 rank_row(const Rows *rows, const LbRankFunc *func, const LbRankedRow *row,
 		 LbRankResult *result)
 {
 	uint64		n = rows->upto - rows->before;
-	int			ncolumns = func->kind == LB_RANK_ROW_NUMBER ?
+	int			ncolumns = lb_counts_places(func->kind) ?
 		lb_nkey_columns(rows->defn) : func->ncolumns;
 	bool		ends = func->kind == LB_RANK_COUNT ||
 		func->kind == LB_RANK_CUME_DIST;
@@ -116,6 +128,8 @@ rank_row(const Rows *rows, const LbRankFunc *func, const LbRankedRow *row,
 		result->real = n <= 1 ? 0 : (double) count / (double) (n - 1);
 	else if (func->kind == LB_RANK_CUME_DIST)
 		result->real = (double) count / (double) n;
+	else if (func->kind == LB_RANK_NTILE)
+		result->number = bucket_of(count, n, func->buckets);
 	else
 		result->number = ends ? count : count + 1;
 }

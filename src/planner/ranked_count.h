@@ -21,9 +21,17 @@ typedef enum LbRankKind
 	LB_RANK_DENSE_RANK,
 	LB_RANK_PERCENT_RANK,
 	LB_RANK_CUME_DIST,
+	LB_RANK_NTILE,
 	LB_RANK_COUNT				/* count(*): of the rows through the current
 								 * one and those that equal it, or of all */
 } LbRankKind;
+
+/* Whether all rows are different to a function, whatever columns it sorts by. */
+static inline bool
+lb_counts_places(LbRankKind kind)
+{
+	return kind == LB_RANK_ROW_NUMBER || kind == LB_RANK_NTILE;
+}
 
 /* One of a node. */
 typedef struct LbRankFunc
@@ -31,7 +39,7 @@ typedef struct LbRankFunc
 	LbRankKind	kind;
 	bool		reverse;
 	int			ncolumns;		/* that it sorts by */
-	bool		is_real;		/* it returns double precision, else bigint */
+	int			buckets;		/* of ntile() */
 } LbRankFunc;
 
 /* What it returns for a row. */

@@ -396,6 +396,29 @@ start(RankedNode *node)
 	MemoryContextSwitchTo(old);
 }
 
+static Oid
+type_of(const LbRankFunc *func)
+{
+	if (func->kind == LB_RANK_PERCENT_RANK || func->kind == LB_RANK_CUME_DIST)
+		return FLOAT8OID;
+	return func->kind == LB_RANK_NTILE ? INT4OID : INT8OID;
+}
+
+/* What a window function returns. */
+static Datum
+result_of(const LbRankFunc *func, const LbRankResult *result)
+{
+	switch (type_of(func))
+	{
+		case FLOAT8OID:
+			return Float8GetDatum(result->real);
+		case INT4OID:
+			return Int32GetDatum((int32) result->number);
+		default:
+			return Int64GetDatum(result->number);
+	}
+}
+
 /* Compute the subquery's columns of a row, in the scan slot. */
 static TupleTableSlot *
 compute_columns(RankedNode *node, const LbRankedRow *row)
@@ -407,9 +430,8 @@ compute_columns(RankedNode *node, const LbRankedRow *row)
 	for (int i = 0; i < node->ranking.nfuncs; i++)
 	{
 		windows->tts_isnull[i] = false;
-		windows->tts_values[i] = node->ranking.funcs[i].is_real ?
-			Float8GetDatum(row->results[i].real) :
-			Int64GetDatum(row->results[i].number);
+		windows->tts_values[i] = result_of(&node->ranking.funcs[i],
+										   &row->results[i]);
 	}
 	ExecStoreVirtualTuple(windows);
 	ResetExprContext(node->context);
@@ -470,8 +492,7 @@ init_funcs(RankedNode *node, const List *funcs)
 		func->kind = (LbRankKind) list_nth_int(plan, LB_RANK_KIND);
 		func->reverse = list_nth_int(plan, LB_RANK_REVERSE);
 		func->ncolumns = list_nth_int(plan, LB_RANK_NCOLUMNS);
-		func->is_real = func->kind == LB_RANK_PERCENT_RANK ||
-			func->kind == LB_RANK_CUME_DIST;
+		func->buckets = list_nth_int(plan, LB_RANK_BUCKETS);
 		if (func->kind == LB_RANK_DENSE_RANK)
 			ranking->distinct = true;
 	}
@@ -542,8 +563,7 @@ open_table(RankedNode *node, const CustomScan *scan, EState *estate)
 
 	for (int i = 0; i < node->ranking.nfuncs; i++)
 		TupleDescInitEntry(windows, (AttrNumber) (i + 1), NULL,
-						   node->ranking.funcs[i].is_real ? FLOAT8OID : INT8OID,
-						   -1, 0);
+						   type_of(&node->ranking.funcs[i]), -1, 0);
 	node->answer.table = table;
 	node->context = CreateExprContext(estate);
 	node->found = ExecInitExtraTupleSlot(estate, desc,
@@ -647,6 +667,7 @@ static const char *const kind_names[] = {
 	[LB_RANK_DENSE_RANK] = "dense_rank",
 	[LB_RANK_PERCENT_RANK] = "percent_rank",
 	[LB_RANK_CUME_DIST] = "cume_dist",
+	[LB_RANK_NTILE] = "ntile",
 	[LB_RANK_COUNT] = "count"
 };
 

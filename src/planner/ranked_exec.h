@@ -14,14 +14,15 @@
 
 /*
  * A window function of a plan: a list of its kind, of whether it sorts in the
- * reverse of the board's order, and of the number of columns that it sorts by.
- * These are the places of the elements.
+ * reverse of the board's order, of the number of columns that it sorts by, and of
+ * ntile()'s argument.  These are the places of the elements.
  */
 enum
 {
 	LB_RANK_KIND,
 	LB_RANK_REVERSE,
-	LB_RANK_NCOLUMNS
+	LB_RANK_NCOLUMNS,
+	LB_RANK_BUCKETS
 };
 
 /* A column of the index that equals an operand, likewise. */

@@ -122,9 +122,19 @@ sorts_by_key(const LbRanked *match, const WindowClause *window, bool *reverse)
 static bool
 can_count(const LbDefinition *defn, LbRankKind kind, int ncolumns)
 {
-	return !lb_shape_varies(&defn->shape) || kind == LB_RANK_ROW_NUMBER ||
+	return !lb_shape_varies(&defn->shape) || lb_counts_places(kind) ||
 		ncolumns == lb_nkey_columns(defn) || ncolumns == 0 ||
 		(ncolumns == 1 && defn->columns[0].type->words == 1);
+}
+
+/* The argument of ntile(), or 0 if it is not known, or is an error. */
+static int
+find_buckets(const WindowFunc *func)
+{
+	const Const *arg = func->args == NIL ? NULL : linitial(func->args);
+
+	return arg == NULL || !IsA(arg, Const) || arg->constisnull ? 0 :
+		Max(DatumGetInt32(arg->constvalue), 0);
 }
 
 static bool
@@ -148,6 +158,9 @@ find_kind(const WindowFunc *func, const WindowClause *window,
 		case F_CUME_DIST_:
 			*kind = LB_RANK_CUME_DIST;
 			return true;
+		case F_NTILE:
+			*kind = LB_RANK_NTILE;
+			return find_buckets(func) > 0;
 		case F_COUNT_:
 			*kind = LB_RANK_COUNT;
 			return window->frameOptions == FRAMEOPTION_DEFAULTS;
@@ -178,7 +191,8 @@ add_func(LbRanked *match, WindowFunc *func)
 		(n != 1 || !lb_limits_score_only(match->quals.conds)))
 		return false;
 	match->windows = lappend(match->windows, func);
-	match->funcs = lappend(match->funcs, list_make3_int(kind, reverse, n));
+	match->funcs = lappend(match->funcs,
+						   list_make4_int(kind, reverse, n, find_buckets(func)));
 	return true;
 }
 

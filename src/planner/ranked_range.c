@@ -192,11 +192,12 @@ is_ordered_by(const LbRanked *match, bool reverse, Node *column,
 	if (window >= 0)
 	{
 		const List *func = list_nth(match->funcs, window);
-		int			ncolumns = list_nth_int(func, LB_RANK_NCOLUMNS);
+		int			kind = list_nth_int(func, LB_RANK_KIND);
+		int			ncolumns = lb_counts_places(kind) ?
+			lb_nkey_columns(defn) : list_nth_int(func, LB_RANK_NCOLUMNS);
 
-		if (list_nth_int(func, LB_RANK_KIND) == LB_RANK_ROW_NUMBER)
-			ncolumns = lb_nkey_columns(defn);
-		*n = Max(*n, ncolumns);
+		if (kind != LB_RANK_NTILE)
+			*n = Max(*n, ncolumns);
 		return ncolumns == 0 ||
 			down == (reverse != (bool) list_nth_int(func, LB_RANK_REVERSE));
 	}
