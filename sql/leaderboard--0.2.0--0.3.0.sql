@@ -155,28 +155,127 @@ GRANT EXECUTE ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) TO pg_da
  * ----------------------------------------------------------------
  */
 
+/*
+ * A match is a player's on a leaderboard.  All that is there is of "global".
+ */
+ALTER TABLE @extschema@.lb_applied
+	ADD COLUMN leaderboard text COLLATE "C" NOT NULL DEFAULT 'global',
+	DROP CONSTRAINT lb_applied_pkey,
+	ADD CONSTRAINT lb_applied_pkey PRIMARY KEY (player_id, match_id, leaderboard);
+COMMENT ON COLUMN @extschema@.lb_applied.leaderboard IS
+'to which it was submitted';
+
+/*
+ * These get another argument.  Their operation is that of the leaderboard, which is
+ * incr for "global" as before.
+ */
+DROP FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[]);
+CREATE FUNCTION @extschema@.lb_submit(
+	player_id bigint,
+	amount bigint,
+	op text DEFAULT NULL,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL,
+	leaderboard text DEFAULT 'global')
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text) IS
+'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
+
+DROP FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[]);
+CREATE FUNCTION @extschema@.lb_submit_key(
+	player_id text,
+	amount bigint,
+	op text DEFAULT NULL,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	boards text[] DEFAULT NULL,
+	leaderboard text DEFAULT 'global')
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text) IS
+'lb_submit() of a player of any type, as text';
+
+DROP FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz);
+CREATE FUNCTION @extschema@.lb_submit_many(
+	player_ids bigint[],
+	amounts bigint[],
+	op text DEFAULT NULL,
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	leaderboard text DEFAULT 'global')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_submit_many'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz, text) IS
+'lb_submit() of many at once; returns how many of them were applied';
+
+DROP FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz);
+CREATE FUNCTION @extschema@.lb_submit_many_key(
+	player_ids text[],
+	amounts bigint[],
+	op text DEFAULT NULL,
+	match_ids text[] DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now(),
+	leaderboard text DEFAULT 'global')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_submit_many_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz, text) IS
+'lb_submit_many() of players of any type, as text';
+
+COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
+'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at, boards and leaderboard';
+
+CREATE FUNCTION @extschema@.lb_submit_match(
+	player_id bigint,
+	amounts jsonb,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_match'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000 ROWS 6;
+COMMENT ON FUNCTION @extschema@.lb_submit_match(bigint, jsonb, text, timestamptz) IS
+'changes a player''s scores on several leaderboards at once, by amounts such as {"kills": 7, "wins": 1}';
+
+CREATE FUNCTION @extschema@.lb_submit_match_key(
+	player_id text,
+	amounts jsonb,
+	match_id text DEFAULT NULL,
+	at timestamptz DEFAULT pg_catalog.now())
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_submit_match_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000 ROWS 6;
+COMMENT ON FUNCTION @extschema@.lb_submit_match_key(text, jsonb, text, timestamptz) IS
+'lb_submit_match() of a player of any type, as text';
+
 CREATE FUNCTION @extschema@.lb_submit_each(
 	player_ids bigint[],
 	amounts bigint[],
-	op text DEFAULT 'incr',
+	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
-	at timestamptz DEFAULT pg_catalog.now())
+	at timestamptz DEFAULT pg_catalog.now(),
+	leaderboard text DEFAULT 'global')
 RETURNS TABLE (item integer, player_id bigint, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_submit_each'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
-COMMENT ON FUNCTION @extschema@.lb_submit_each(bigint[], bigint[], text, text[], timestamptz) IS
+COMMENT ON FUNCTION @extschema@.lb_submit_each(bigint[], bigint[], text, text[], timestamptz, text) IS
 'lb_submit_many() that says what became of each change, and applies the others if limits refuse some';
 
 CREATE FUNCTION @extschema@.lb_submit_each_key(
 	player_ids text[],
 	amounts bigint[],
-	op text DEFAULT 'incr',
+	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
-	at timestamptz DEFAULT pg_catalog.now())
+	at timestamptz DEFAULT pg_catalog.now(),
+	leaderboard text DEFAULT 'global')
 RETURNS TABLE (item integer, player_id text, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_submit_each_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
-COMMENT ON FUNCTION @extschema@.lb_submit_each_key(text[], bigint[], text, text[], timestamptz) IS
+COMMENT ON FUNCTION @extschema@.lb_submit_each_key(text[], bigint[], text, text[], timestamptz, text) IS
 'lb_submit_each() of players of any type, as text';
 
 

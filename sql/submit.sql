@@ -245,7 +245,7 @@ SELECT count(*) FROM scores WHERE player_id = 7;
 -- What is refused.
 SELECT * FROM lb_submit(NULL, 1);
 SELECT * FROM lb_submit(1, NULL);
-SELECT * FROM lb_submit(1, 1, NULL);
+SELECT board, score, applied FROM lb_submit(1, 0, NULL, boards => '{global}');
 SELECT * FROM lb_submit(1, 1, at => NULL);
 SELECT * FROM lb_submit(1, 1, 'add');
 SELECT * FROM lb_submit(1, 1, 'change');

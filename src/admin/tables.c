@@ -403,16 +403,17 @@ make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
 
 /* Open windows that are named by their periods; raises 22023 for other names. */
 static void
-open_windows(const char *leaderboard, ArrayType *names)
+open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID, TEXTOID};
 	Datum	   *elements;
 	Datum	   *windows;
 	Datum	   *keeps;
 	bool	   *nulls;
 	int			n;
-	Datum		values[3];
+	Datum		values[4];
+	char		set_nulls[] = "    ";
 
 	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements,
 					  &nulls, &n);
@@ -437,12 +438,15 @@ open_windows(const char *leaderboard, ArrayType *names)
 	values[0] = lb_make_array(TEXTOID, windows, NULL, n);
 	values[1] = lb_make_array(TEXTOID, elements, NULL, n);
 	values[2] = lb_make_array(TEXTOID, keeps, NULL, n);
+	op = lb_window_default_op(op);
+	values[3] = CStringGetTextDatum(lb_op_name(op));
+	set_nulls[3] = op == LB_OP_CHANGE ? 'n' : ' ';
 	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_window (name, period, keep) "
-					  "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval) "
+					  "INSERT INTO @.lb_window (name, period, keep, op) "
+					  "SELECT u.name, u.period, CAST(u.keep AS pg_catalog.interval), $4 "
 					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u (name, period, keep) "
 					  "ON CONFLICT (name) DO NOTHING",
-					  3, types, values, NULL);
+					  4, types, values, set_nulls);
 }
 
 Datum
@@ -453,6 +457,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID};
 	char	   *name;
+	LbOp		op;
 	const char *rank_by;
 	KeyType		key;
 	Datum		values[2];
@@ -466,7 +471,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	}
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	check_leaderboard_name(name);
-	(void) lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+	op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
 	rank_by = rank_by_direction(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTION)));
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(ARG_PLAYER_ID)), &key);
 	lock_leaderboard_name(name);
@@ -480,7 +485,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	make_leaderboard_table(&default_scores, name, "scores", name, rank_by, &key);
 	make_leaderboard_table(&default_windows, name, "score_windows",
 						   psprintf("%s/", name), rank_by, &key);
-	open_windows(name, PG_GETARG_ARRAYTYPE_P(ARG_WINDOWS));
+	open_windows(name, op, PG_GETARG_ARRAYTYPE_P(ARG_WINDOWS));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

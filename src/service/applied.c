@@ -3,7 +3,7 @@
  * applied.c
  *	  Matches that have been applied: lb_applied.
  *
- * A row of lb_applied is a match of a player.  It is inserted before the
+ * A row of lb_applied is a match of a player on a leaderboard.  It is inserted before the
  * scores are written, so that of two concurrent submits of one match the
  * second waits for the first, and finds the row.  It keeps what lb_submit()
  * has returned.
@@ -34,6 +34,21 @@ match_cmp(const void *a, const void *b, void *submit)
 	return c != 0 ? c : *(const int *) a - *(const int *) b;
 }
 
+/*
+ * The leaderboard is part of the key since 0.3.0.  Version 0.2.0 has one of them, so
+ * there its name is a parameter that selects nothing.
+ */
+#define OF_LEADERBOARD(parameter) \
+	" AND leaderboard OPERATOR(pg_catalog.=) " parameter
+#define OF_ANY(parameter) \
+	" AND " parameter " OPERATOR(pg_catalog.=) 'global'"
+
+static bool
+has_leaderboards(void)
+{
+	return lb_require_catalog()->has_leaderboards;
+}
+
 /* Whether a row that was inserted, which SPI has returned, is an item's. */
 static bool
 is_row_of(const LbSubmitItem *item, HeapTuple tuple, TupleDesc desc)
@@ -52,12 +67,12 @@ void
 lb_claim_matches(LbSubmit *s)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTOID};
 	int		   *order = palloc(s->nitems * sizeof(int));
 	Datum	   *players = palloc(s->nitems * sizeof(Datum));
 	Datum	   *matches = palloc(s->nitems * sizeof(Datum));
 	bool	   *repeated = palloc0(s->nitems * sizeof(bool));
-	Datum		values[2];
+	Datum		values[3];
 	int			n = 0;
 	int			kept = 0;
 	uint64		row = 0;
@@ -77,12 +92,16 @@ lb_claim_matches(LbSubmit *s)
 	}
 	values[0] = lb_make_array(TEXTOID, players, NULL, n);
 	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_applied (player_id, match_id) "
-					  "SELECT u.player, u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
-					  "ON CONFLICT (player_id, match_id) DO NOTHING "
-					  "RETURNING player_id, match_id",
-					  2, types, values, NULL);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+#define CLAIM(columns, value) \
+	"INSERT INTO @.lb_applied (" columns ") " \
+	"SELECT u.player, u.match" value " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) " \
+	"ON CONFLICT (" columns ") DO NOTHING RETURNING player_id, match_id"
+	(void) lb_own_run(&plan, has_leaderboards() ?
+					  CLAIM("player_id, match_id, leaderboard", ", $3") :
+					  CLAIM("player_id, match_id", ""),
+					  has_leaderboards() ? 3 : 2, types, values, NULL);
+#undef CLAIM
 
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
@@ -104,15 +123,16 @@ lb_claim_matches(LbSubmit *s)
 }
 
 void
-lb_keep_answers(const LbSubmitItem *item, const LbAnswer *answers, int n)
+lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
+				const LbAnswer *answers, int n)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
-	INT8ARRAYOID, INT8ARRAYOID};
+	INT8ARRAYOID, INT8ARRAYOID, TEXTOID};
 	Datum	   *names = palloc(Max(1, n) * sizeof(Datum));
 	Datum	   *columns[3];
 	bool	   *nulls[3];
-	Datum		values[6];
+	Datum		values[7];
 
 	for (int i = 0; i < 3; i++)
 	{
@@ -136,10 +156,14 @@ lb_keep_answers(const LbSubmitItem *item, const LbAnswer *answers, int n)
 	values[2] = lb_make_array(TEXTOID, names, NULL, n);
 	for (int i = 0; i < 3; i++)
 		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
-	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
-					  "WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2",
-					  6, types, values, NULL);
+	values[6] = CStringGetTextDatum(s->leaderboard.name);
+#define KEEP(condition) \
+	"UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 " \
+	"WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2" condition
+	(void) lb_own_run(&plan, has_leaderboards() ?
+					  KEEP(OF_LEADERBOARD("$7")) : KEEP(OF_ANY("$7")),
+					  7, types, values, NULL);
+#undef KEEP
 }
 
 /* Whether the caller may read what a board's scores and ranks were. */
@@ -155,8 +179,8 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 				LbAnswer **answers)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[3];
 	SPITupleTable *table;
 	uint64		n;
 	bool		any_global = false;
@@ -164,12 +188,16 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 
 	values[0] = PointerGetDatum(item->player_text);
 	values[1] = CStringGetTextDatum(item->match_id);
-	n = lb_own_run(&plan,
-				   "SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
-				   "ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
-				   "pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
-				   "WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2",
-				   2, types, values, NULL);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+#define KEPT(condition) \
+	"SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, " \
+	"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), " \
+	"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) " \
+	"WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2" condition
+	n = lb_own_run(&plan, has_leaderboards() ?
+				   KEPT(OF_LEADERBOARD("$3")) : KEPT(OF_ANY("$3")),
+				   3, types, values, NULL);
+#undef KEPT
 	table = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
 	for (uint64 i = 0; i < n; i++)
@@ -188,7 +216,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 		answer->score = nulls[1] ? 0 : DatumGetInt64(columns[1]);
 		answer->rank = nulls[2] ? 0 : DatumGetInt64(columns[2]);
 		answer->previous = nulls[3] ? 0 : DatumGetInt64(columns[3]);
-		if (strcmp(answer->board, "global") == 0)
+		if (strcmp(answer->board, s->leaderboard.name) == 0)
 			any_global = true;
 		else
 			any_window = true;
@@ -197,9 +225,9 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 
 	/* They can be of boards that the caller has not named now. */
 	if ((any_global && !may_be_told(s->global !=NULL ? s->global :
-									lb_find_recorded("global"))) ||
+									lb_find_recorded(s->leaderboard.name))) ||
 		(any_window && !may_be_told(s->windows != NULL ? s->windows :
-									lb_find_recorded("*"))))
+									lb_find_recorded(s->leaderboard.family))))
 		return 0;
 	return (int) n;
 }

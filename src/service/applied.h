@@ -30,7 +30,8 @@ typedef struct LbAnswer
 extern void lb_claim_matches(LbSubmit *s);
 
 /* Keep the rows that are returned for a match, to return them again for it. */
-extern void lb_keep_answers(const LbSubmitItem *item, const LbAnswer *answers,
+extern void lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
+							const LbAnswer *answers,
 							int n);
 
 /*

@@ -131,7 +131,7 @@ append_event(const Datum *values, const char *nulls)
 
 /* The event of one change, without the arrays of arrays. */
 static void
-log_one(LbSubmit *s, text *op)
+log_one(LbSubmit *s)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TEXTOID,
@@ -151,7 +151,7 @@ log_one(LbSubmit *s, text *op)
 		scores[k++] = Int64GetDatum(s->boards[b].scores[0]);
 	}
 	values[0] = PointerGetDatum(item->player_text);
-	values[1] = PointerGetDatum(op);
+	values[1] = CStringGetTextDatum(lb_op_name(s->op));
 	values[2] = Int64GetDatum(item->amount);
 	values[3] = item->match_id == NULL ? (Datum) 0 :
 		CStringGetTextDatum(item->match_id);
@@ -168,7 +168,7 @@ log_one(LbSubmit *s, text *op)
 
 /* The events of several changes, in one statement. */
 static void
-log_all(LbSubmit *s, text *op)
+log_all(LbSubmit *s)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID,
@@ -208,7 +208,7 @@ log_all(LbSubmit *s, text *op)
 	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
 	values[1] = lb_make_array(INT8OID, amounts, NULL, s->nitems);
 	values[2] = lb_make_array(TEXTOID, matches, nulls, s->nitems);
-	values[3] = PointerGetDatum(op);
+	values[3] = CStringGetTextDatum(lb_op_name(s->op));
 	values[4] = TimestampTzGetDatum(s->at);
 	values[5] = open_boards(s);
 	values[6] = lb_make_array(INT8OID, scores, unknown, k);
@@ -226,10 +226,10 @@ log_all(LbSubmit *s, text *op)
 }
 
 void
-lb_log_events(LbSubmit *s, text *op)
+lb_log_events(LbSubmit *s)
 {
 	if (s->nitems == 1)
-		log_one(s, op);
+		log_one(s);
 	else
-		log_all(s, op);
+		log_all(s);
 }

@@ -17,6 +17,6 @@ extern bool lb_events;
  * Append a row to lb_event for each item of a submit that has been written.
  * Between SPI_connect and SPI_finish; can raise.
  */
-extern void lb_log_events(LbSubmit *s, text *op);
+extern void lb_log_events(LbSubmit *s);
 
 #endif							/* LB_EVENT_H */

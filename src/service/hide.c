@@ -306,29 +306,44 @@ hide_cmp(const void *a, const void *b)
 	return c != 0 ? c : strcmp(na, nb);
 }
 
-/* The boards of all leaderboards, in that order; returns how many. */
+/*
+ * The boards of all leaderboards, in that order; returns how many.  A bigint is a
+ * player of those only whose players are integers, if there are any.
+ */
 static int
-all_boards(const char ***names)
+all_boards(bool as_text, const char ***names)
 {
 	LbLeaderboard **leaderboards;
 	int			n = lb_leaderboards(&leaderboards);
 	const char **all = palloc(2 * n * sizeof(char *));
-	int			nboards = 0;
+	int			nall = 0;
+	int			nintegers = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		all[nboards++] = pstrdup(leaderboards[i]->name);
-		all[nboards++] = pstrdup(leaderboards[i]->family);
+		all[nall++] = pstrdup(leaderboards[i]->name);
+		all[nall++] = pstrdup(leaderboards[i]->family);
 	}
-	n = nboards;
-	nboards = 0;
+	n = nall;
+	nall = 0;
 	for (int i = 0; i < n; i++)
 	{
-		if (lb_find_defn(all[i]) != NULL)
-			all[nboards++] = all[i];
+		LbDefinition *defn = lb_find_recorded(all[i]);
+
+		if (defn == NULL)
+			continue;
+		all[nall++] = all[i];
+		nintegers += defn->plain_member;
+	}
+	n = nall;
+	nall = 0;
+	for (int i = 0; i < n; i++)
+	{
+		if (as_text || nintegers == 0 || lb_find_recorded(all[i])->plain_member)
+			all[nall++] = all[i];
 	}
 	*names = all;
-	return nboards;
+	return nall;
 }
 
 /*
@@ -347,7 +362,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 	uint64		total = 0;
 
 	if (PG_ARGISNULL(1))
-		n = all_boards(&names);
+		n = all_boards(as_text, &names);
 	else
 	{
 		Datum	   *elements;

@@ -3,8 +3,9 @@
  * scores.c
  *	  The statements on the users' tables that write and read scores.
  *
- * The texts of the statements are made from the definitions of "global" and of
- * the family "*", and their plans are kept until a definition changes.  What a
+ * "Global" is the leaderboard's board of scores here.  The texts of the statements
+ * are made from its definition and that of the family of windows, and their plans
+ * are kept until a definition changes.  What a
  * statement returns is kept in the submission: scores, and whether the player
  * is ranked.
  *
@@ -34,6 +35,47 @@
 
 /* Windows that one statement writes to with "global". */
 #define MAX_SINGLE 5
+
+/* Leaderboards whose plans a backend keeps. */
+#define MAX_PLANNED 16
+
+/* The plans of the statements on a leaderboard's tables. */
+typedef struct Plans
+{
+	char		leaderboard[LB_MAX_LEADERBOARD + 1];
+	LbPlan		read[2];		/* by whether "global" is read */
+	LbPlan global[2][LB_NOPS];	/* by whether new rows are hidden */
+	LbPlan		entering;
+	LbPlan		hidden[2];
+	LbPlan		windows[2][LB_NOPS];	/* by whether scores are returned */
+	LbPlan		single[MAX_SINGLE + 1]; /* by the number of windows */
+} Plans;
+
+/*
+ * The plans for a leaderboard.  If there is no room for another, it takes those of
+ * one that came before, whose statements are planned again when they are run: a plan
+ * is kept for one definition (lb_plan_run).
+ */
+static Plans *
+plans_of(const LbSubmit *s)
+{
+	static Plans plans[MAX_PLANNED];
+	static int	nplans = 0;
+	static int	next = 0;
+	Plans	   *found;
+
+	for (int i = 0; i < nplans; i++)
+	{
+		if (strcmp(plans[i].leaderboard, s->leaderboard.name) == 0)
+			return &plans[i];
+	}
+	found = &plans[next];
+	next = (next + 1) % MAX_PLANNED;
+	nplans = Max(nplans, found - plans + 1);
+	strlcpy(found->leaderboard, s->leaderboard.name,
+			sizeof(found->leaderboard));
+	return found;
+}
 
 
 /* ----------------------------------------------------------------
@@ -359,7 +401,6 @@ run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
 void
 lb_read_missing_scores(LbSubmit *s, int first, int n)
 {
-	static LbPlan plans[2];
 	const Oid	types[] = {s->type->array, TEXTARRAYOID};
 	TextArg		arg;
 	Datum		values[2];
@@ -386,7 +427,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	arg.defn = global ? s->global : s->windows;
 
 	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans[global], read_text, &arg, global ? 1 : 2, types,
+	run_on_source(&plans_of(s)->read[global], read_text, &arg, global ? 1 : 2, types,
 				  values);
 	take_scores(s, false);
 }
@@ -439,7 +480,6 @@ static void
 run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 		   bool hidden)
 {
-	static LbPlan plans[2][LB_NOPS];
 	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID};
 	TextArg		arg;
 	Datum		values[3];
@@ -451,7 +491,7 @@ run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 	arg.op = op;
 	arg.returning = true;
 	arg.hidden = hidden;
-	run_on_source(&plans[hidden][op], write_text, &arg, 3,
+	run_on_source(&plans_of(s)->global[hidden][op], write_text, &arg, 3,
 				  types, values);
 	take_scores(s, true);
 }
@@ -588,7 +628,6 @@ run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 void
 lb_find_entering(LbSubmit *s)
 {
-	static LbPlan plan;
 	LbSubmitBoard *global = &s->boards[0];
 	LbDefinition *windows = s->windows;
 	Datum	   *players;
@@ -598,7 +637,7 @@ lb_find_entering(LbSubmit *s)
 		!s->global->has_ranked_if)
 		return;
 	if (windows == NULL)
-		windows = lb_find_recorded("*");
+		windows = lb_find_recorded(s->leaderboard.family);
 	if (windows == NULL || !windows->family || windows->misfit ||
 		!windows->has_ranked_if || lb_player_type(windows) != s->type)
 		return;
@@ -618,7 +657,7 @@ lb_find_entering(LbSubmit *s)
 		s->ranked[p] = true;
 	}
 	if (n > 0)
-		run_hidden_as_owner(s, &plan, windows, players, n, s->enters);
+		run_hidden_as_owner(s, &plans_of(s)->entering, windows, players, n, s->enters);
 }
 
 /*
@@ -631,7 +670,7 @@ lb_find_entering(LbSubmit *s)
 static void
 find_hidden(LbSubmit *s)
 {
-	static LbPlan plans[2];
+	LbPlan	   *plans = plans_of(s)->hidden;
 
 	if (!s->windows->has_ranked_if)
 		return;
@@ -653,7 +692,6 @@ find_hidden(LbSubmit *s)
 static void
 run_windows(LbSubmit *s, int first, int n)
 {
-	static LbPlan plans[2][LB_NOPS];
 	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID,
 	TEXTARRAYOID, BOOLARRAYOID};
 	LbOp		op = lb_effective_op(s, &s->boards[first]);
@@ -696,7 +734,7 @@ run_windows(LbSubmit *s, int first, int n)
 	arg.op = op;
 	arg.returning = s->need_scores;
 	arg.hidden = false;
-	run_on_source(&plans[s->need_scores][op], write_text, &arg, 5, types,
+	run_on_source(&plans_of(s)->windows[s->need_scores][op], write_text, &arg, 5, types,
 				  values);
 	if (!s->need_scores)
 		return;
@@ -740,7 +778,6 @@ lb_write_windows(LbSubmit *s)
 bool
 lb_write_single(LbSubmit *s)
 {
-	static LbPlan plans[MAX_SINGLE + 1];
 	const Oid	types[] = {s->type->oid, INT8OID, TIMESTAMPTZOID, TEXTOID,
 	TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[3 + MAX_SINGLE];
@@ -767,7 +804,7 @@ lb_write_single(LbSubmit *s)
 			return false;
 		values[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	(void) lb_plan_run(&plans[n - 3], s->global->id, single_text, s,
+	(void) lb_plan_run(&plans_of(s)->single[n - 3], s->global->id, single_text, s,
 					   s->global->source,
 					   n > 3 ? s->windows->source : InvalidOid, n, types, values);
 	return true;

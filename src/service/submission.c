@@ -22,7 +22,6 @@
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "service/closed.h"
-#include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
 
@@ -95,15 +94,15 @@ find_source(const char *name, bool family)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a family of boards", name),
-				 errdetail("Scores are submitted to the board \"global\" and to the windows in the family \"*\".")));
+				 errdetail("Scores are submitted to the boards of leaderboards, as \"global\", and to windows, as those in the family \"*\".")));
 	lb_require_fit(defn);
 	require_integer_score(defn);
 	(void) lb_require_player_type(defn);
 	if (family && !lb_has_text_boards(defn))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of family \"*\" cannot hold the keys of windows",
-						lb_board_column(defn)->name),
+				 errmsg("column \"%s\" of family \"%s\" cannot hold the keys of windows",
+						lb_board_column(defn)->name, name),
 				 errdetail("It is of type %s.",
 						   format_type_be(get_atttype(defn->source,
 													  lb_board_column(defn)->attno)))));
@@ -123,9 +122,9 @@ lb_find_recorded(const char *name)
 }
 
 void
-lb_require_some_write(void)
+lb_require_some_write(const LbLeaderboard *leaderboard)
 {
-	static const char *const names[] = {"global", "*"};
+	const char *const names[] = {leaderboard->name, leaderboard->family};
 	const LbDefinition *denied = NULL;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
@@ -167,7 +166,7 @@ lb_named_boards(ArrayType *names, Datum **elements)
 }
 
 /*
- * Add a board.  A window is read as a board of the family "*", whose rows are
+ * Add a board.  A window is read as a board of the family whose rows are
  * written: another family may have the name that the key begins with.  The
  * same board may be added twice, until sort_boards().
  */
@@ -187,7 +186,8 @@ add_board(LbSubmit *s, const char *name, bool window)
 	memset(board, 0, sizeof(LbSubmitBoard));
 	board->name = pstrdup(name);
 	board->kind = board->name;
-	board->read_as = window ? psprintf("*:%s", name) : board->name;
+	board->read_as = window ?
+		psprintf("%s:%s", s->leaderboard.family, name) : board->name;
 	board->window = window;
 	return board;
 }
@@ -221,6 +221,14 @@ add_window(LbSubmit *s, LbWindow *window, const char *given)
 	board->closed = !contains || !window->is_open;
 }
 
+/* Whether a window or a key is of the leaderboard, by its name. */
+static bool
+is_of_leaderboard(const LbSubmit *s, const char *name)
+{
+	return strcmp(lb_leaderboard_of_window(name)->name,
+				  s->leaderboard.name) == 0;
+}
+
 /*
  * Add the board that the caller has named.  The privileges are checked first:
  * a caller without them learns nothing of the windows.
@@ -231,15 +239,15 @@ named_board(LbSubmit *s, const char *name)
 	LbWindow   *window;
 	LbSpan		span;
 
-	if (strcmp(name, "global") == 0)
+	if (strcmp(name, s->leaderboard.name) == 0)
 	{
 		if (s->global == NULL)
-			s->global = find_source("global", false);
+			s->global = find_source(name, false);
 		s->write_global = true;
 		return;
 	}
-	if (s->windows == NULL && lb_find_defn("*") != NULL)
-		s->windows = find_source("*", true);
+	if (s->windows == NULL && lb_find_defn(s->leaderboard.family) != NULL)
+		s->windows = find_source(s->leaderboard.family, true);
 	window = lb_window_find(name, strlen(name));
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
@@ -247,7 +255,14 @@ named_board(LbSubmit *s, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("window \"%s\" does not exist", name),
-				 errhint("Scores are submitted to \"global\" and to the windows of the table lb_window.")));
+				 errhint("Scores are submitted to \"%s\" and to the windows of the table lb_window.",
+						 s->leaderboard.name)));
+	if (!is_of_leaderboard(s, name))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("window \"%s\" is not of leaderboard \"%s\"", name,
+						s->leaderboard.name),
+				 errhint("Name its leaderboard in the argument \"leaderboard\".")));
 	add_window(s, window, name);
 }
 
@@ -274,14 +289,14 @@ sort_boards(LbSubmit *s)
 	s->nboards = n;
 	if (s->write_global)
 	{
-		LbSubmitBoard global = *add_board(s, "global", false);
+		LbSubmitBoard global = *add_board(s, s->leaderboard.name, false);
 
 		memmove(s->boards + 1, s->boards, n * sizeof(LbSubmitBoard));
 		s->boards[0] = global;
 	}
 }
 
-/* The board "global", and all windows that are open at that moment. */
+/* The leaderboard's board, and all its windows that are open at that moment. */
 static void
 add_all(LbSubmit *s)
 {
@@ -291,7 +306,7 @@ add_all(LbSubmit *s)
 	s->write_global = true;
 	for (int i = 0; i < n; i++)
 	{
-		if (strcmp(lb_leaderboard_of_window(windows[i]->calendar.name)->name, LB_GLOBAL) == 0)
+		if (is_of_leaderboard(s, windows[i]->calendar.name))
 			add_window(s, windows[i], NULL);
 	}
 }
@@ -302,7 +317,7 @@ add_named(LbSubmit *s, ArrayType *names)
 	Datum	   *elements;
 	int			n;
 
-	lb_require_some_write();
+	lb_require_some_write(&s->leaderboard);
 	n = lb_named_boards(names, &elements);
 	for (int i = 0; i < n; i++)
 	{
@@ -323,7 +338,7 @@ find_hides(const LbSubmit *s)
 	if (s->write_global || s->windows == NULL ||
 		!s->windows->has_ranked_if)
 		return NULL;
-	global = lb_find_recorded("global");
+	global = lb_find_recorded(s->leaderboard.name);
 
 	if (global !=NULL && (global->family || global->misfit ||
 						  !global->has_ranked_if ||
@@ -342,20 +357,20 @@ set_definitions(LbSubmit *s)
 	bool		windows = s->nboards > (s->write_global ? 1 : 0);
 
 	if (s->write_global && s->global == NULL)
-		s->global = find_source("global", false);
+		s->global = find_source(s->leaderboard.name, false);
 	if (!windows)
 		s->windows = NULL;
 	else if (s->windows == NULL)
-		s->windows = find_source("*", true);
+		s->windows = find_source(s->leaderboard.family, true);
 	s->players_of = s->global !=NULL ? s->global :
-		s->windows != NULL ? s->windows : find_source("global", false);
+		s->windows != NULL ? s->windows : find_source(s->leaderboard.name, false);
 	s->type = lb_player_type(s->players_of);
 	s->cmp = lb_player_order(s->type);
 	if (windows && lb_player_type(s->windows) != s->type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("boards \"%s\" and \"%s\" have players of different types",
-						"global", "*"),
+						s->leaderboard.name, s->leaderboard.family),
 				 errdetail("They are of type %s and of type %s.",
 						   s->type->sql_name,
 						   lb_player_type(s->windows)->sql_name)));

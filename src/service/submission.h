@@ -12,8 +12,8 @@
 #include "utils/array.h"
 
 #include "boards/definition.h"
+#include "service/leaderboard.h"
 #include "service/player.h"
-#include "service/window.h"
 
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
@@ -29,8 +29,8 @@ typedef struct LbSubmitItem
 /* A board that is, or would be, written to. */
 typedef struct LbSubmitBoard
 {
-	const char *name;			/* "global", or the key of a window */
-	const char *kind;			/* "global", or the window's name */
+	const char *name;			/* the leaderboard, or the key of a window */
+	const char *kind;			/* the leaderboard, or the window's name */
 	const char *read_as;		/* what reads find it by */
 	bool		window;
 	LbOp		op;
@@ -66,12 +66,14 @@ typedef struct LbAnomaly
 /* A submit under way. */
 typedef struct LbSubmit
 {
+	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
 	const LbDefinition *players_of; /* a board of the players */
 	const LbType *type;			/* of players */
 	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
-	bool		write_global;
+	bool		write_global;	/* "global" is the leaderboard's board of
+								 * scores, here and in what follows */
 	LbDefinition *global;		/* if it is written to */
 	LbDefinition *windows;		/* the family, if there are windows */
 	LbDefinition *hides;		/* "global", if it is not written to, but
@@ -99,8 +101,8 @@ typedef struct LbSubmit
 } LbSubmit;
 
 /*
- * Find the boards that a submit writes to: all that are open at s->at, or
- * those that an array of text names.  Locks the keys of the windows against
+ * Find the boards that a submit writes to: all of the leaderboard that are open
+ * at s->at, or those that an array of text names.  Locks the keys of the windows against
  * being closed, to the end of the transaction.  Raises 42501 where the caller
  * may not write scores, 42704 where there is no such board or window.
  */
@@ -135,10 +137,10 @@ extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 extern LbDefinition *lb_find_recorded(const char *name);
 
 /*
- * Raise 42501 if there are boards that scores are submitted to and the caller
- * may write to none of them.
+ * Raise 42501 if the leaderboard has boards and the caller may write to none of
+ * them.
  */
-extern void lb_require_some_write(void);
+extern void lb_require_some_write(const LbLeaderboard *leaderboard);
 
 /*
  * The elements of an array of boards' names, palloc'd.  Raises 54000 if there

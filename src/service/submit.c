@@ -3,8 +3,8 @@
  * submit.c
  *	  Submitting scores: lb_submit(), lb_submit_many() and their twins.
  *
- * A submit writes to the row of a player on the board "global" and in each
- * window that contains a moment.  All functions run the same code: lb_submit()
+ * A submit writes to the row of a player on the board of a leaderboard, which is
+ * called "global" here, and in each of its windows that contains a moment.  All functions run the same code: lb_submit()
  * is a batch of one change that returns ranks as well, lb_submit_each() submits a
  * batch again without what limits refuse, and the twins take players as text.  The
  * definitions of "global" and of the family "*" say which tables of the user
@@ -27,6 +27,10 @@
  * unique index.  So one pass locks and inserts rows, by ON CONFLICT, in the
  * order of the arrays that the statement unnests.
  *
+ * lb_submit_match() writes to several leaderboards: it locks the keys of all windows,
+ * then the rows of lb_applied of all, and then the other rows of one leaderboard after
+ * the other.  Each step takes the leaderboards in the order of their names.
+ *
  * Ranks are read between the statements, in snapshots of their own: while a
  * statement is running, the index does not know its changes.
  *
@@ -43,6 +47,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -63,6 +68,8 @@
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_key);
 PG_FUNCTION_INFO_V1(lb_submit_many);
+PG_FUNCTION_INFO_V1(lb_submit_match);
+PG_FUNCTION_INFO_V1(lb_submit_match_key);
 PG_FUNCTION_INFO_V1(lb_submit_many_key);
 PG_FUNCTION_INFO_V1(lb_submit_each);
 PG_FUNCTION_INFO_V1(lb_submit_each_key);
@@ -127,7 +134,7 @@ read_answer(LbSubmit *s)
  * also read what lb_submit() returns.  Between SPI_connect and SPI_finish.
  */
 static void
-apply(LbSubmit *s, text *op, bool answer)
+apply(LbSubmit *s, bool answer)
 {
 	if (s->nopen == 0)
 	{
@@ -156,7 +163,7 @@ apply(LbSubmit *s, text *op, bool answer)
 		read_answer(s);
 	lb_limits_after(s);
 	if (lb_events)
-		lb_log_events(s, op);
+		lb_log_events(s);
 }
 
 static void
@@ -170,26 +177,34 @@ check_match_id(const char *match_id)
 						   (int) strlen(match_id), MAX_MATCH_ID)));
 }
 
+/* Begin a submit to a leaderboard, with its own operation; raises 42704. */
 static void
-begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
-			 const LbPlayerArgument *argument, const char *const *names)
+begin_leaderboard(LbSubmit *s, const char *name)
+{
+	memset(s, 0, sizeof(LbSubmit));
+	s->leaderboard = *lb_require_leaderboard(name);
+	s->op = s->leaderboard.op;
+}
+
+/* Check that the function can be called. */
+static void
+begin_call(const LbPlayerArgument *argument)
 {
 	const char *function = argument->argument.function == NULL ?
 		"lb_submit_json()" : psprintf("%s%s()", argument->argument.function,
 									  argument->as_text ? "_key" : "");
 
-	memset(s, 0, sizeof(LbSubmit));
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery(function);
 	PreventCommandIfReadOnly(function);
 	PreventCommandIfParallelMode(function);
-	for (int i = 0; i < 5; i++)
-	{
-		if (names[i] != NULL && PG_ARGISNULL(i))
-			lb_null_argument(names[i]);
-	}
-	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	s->at = PG_GETARG_TIMESTAMPTZ(4);
+}
+
+/* Set the time of a submit; raises 22008. */
+static void
+set_time(LbSubmit *s, TimestampTz at)
+{
+	s->at = at;
 	if (TIMESTAMP_NOT_FINITE(s->at))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
@@ -203,6 +218,32 @@ begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 				 errdetail("It is more than %d seconds ahead of the server's clock.",
 						   lb_max_clock_skew),
 				 errhint("Submit scores when they have been made; \"leaderboard.max_clock_skew\" sets how far ahead another clock may be.")));
+}
+
+/*
+ * Check the arguments that all functions have.  The last one names the leaderboard;
+ * the functions of version 0.2.0 do not have it.
+ */
+static void
+begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+			 const LbPlayerArgument *argument, const char *const *names,
+			 int last)
+{
+	bool		named = PG_NARGS() > last;
+
+	begin_call(argument);
+	for (int i = 0; i < 5; i++)
+	{
+		if (names[i] != NULL && PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	if (named && PG_ARGISNULL(last))
+		lb_null_argument("leaderboard");
+	begin_leaderboard(s, named ? text_to_cstring(PG_GETARG_TEXT_PP(last)) :
+					  LB_GLOBAL);
+	if (!PG_ARGISNULL(2))
+		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	set_time(s, PG_GETARG_TIMESTAMPTZ(4));
 }
 
 
@@ -280,15 +321,13 @@ set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
-	static const char *const names[] = {"player_id", "amount", "op", NULL, "at"};
+	static const char *const names[] = {"player_id", "amount", NULL, NULL, "at"};
 	LbSubmit	s;
 	LbSubmitItem item;
 	LbAnswer   *answers;
-	text	   *op;
 	bool		applied = true;
 
-	begin_submit(fcinfo, &s, argument, names);
-	op = PG_GETARG_TEXT_PP(2);
+	begin_submit(fcinfo, &s, argument, names, 6);
 	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(1);
 	if (!PG_ARGISNULL(3))
@@ -320,12 +359,12 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 	}
 	read_ranks(&s, true);
 	if (applied)
-		apply(&s, op, true);
+		apply(&s, true);
 	else
 		read_answer(&s);
 	answers = return_answers(fcinfo, &s, applied);
 	if (applied && item.match_id != NULL && s.nopen > 0)
-		lb_keep_answers(&item, answers, s.nboards);
+		lb_keep_answers(&s, &item, answers, s.nboards);
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -344,6 +383,187 @@ lb_submit_key(PG_FUNCTION_ARGS)
 	const LbPlayerArgument player = {{"player_id", "lb_submit"}, true};
 
 	return lb_submit_as(fcinfo, &player);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_submit_match
+ * ----------------------------------------------------------------
+ */
+
+static int
+submit_cmp(const void *a, const void *b)
+{
+	return strcmp(((const LbSubmit *) a)->leaderboard.name,
+				  ((const LbSubmit *) b)->leaderboard.name);
+}
+
+/* The amount that a value of the object is; raises 22023, 22P02 or 22003. */
+static int64
+match_amount(const JsonbValue *v, const char *leaderboard)
+{
+	LbArgument	argument = {.name = leaderboard};
+	ErrorContextCallback context = {
+		.previous = error_context_stack,
+		.callback = lb_argument_context,
+		.arg = &argument
+	};
+	int64		amount;
+
+	if (v->type != jbvNumeric)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the amount for leaderboard \"%s\" must be a number",
+						leaderboard)));
+
+	/* Through text: a fraction is an error. */
+	error_context_stack = &context;
+	amount = DatumGetInt64(DirectFunctionCall1(int8in,
+											   DirectFunctionCall1(numeric_out,
+																   NumericGetDatum(v->val.numeric))));
+	error_context_stack = context.previous;
+	return amount;
+}
+
+/*
+ * The submits of an object with an amount for each leaderboard, in the order in
+ * which their rows are locked; returns how many.
+ */
+static int
+match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
+			  LbSubmit **submits)
+{
+	JsonbIterator *it = JsonbIteratorInit(&amounts->root);
+	JsonbIteratorToken token;
+	JsonbValue	v;
+	LbSubmit   *s = NULL;
+	int			n = 0;
+
+	if (!JB_ROOT_IS_OBJECT(amounts))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the amounts of a match must be a json object"),
+				 errhint("It has leaderboards and amounts, as in %s.",
+						 "'{\"kills\": 7, \"wins\": 1}'")));
+	*submits = palloc(Max(1, JB_ROOT_COUNT(amounts)) * sizeof(LbSubmit));
+	while ((token = JsonbIteratorNext(&it, &v, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			s = &(*submits)[n++];
+			begin_leaderboard(s, pnstrdup(v.val.string.val, v.val.string.len));
+			set_time(s, at);
+		}
+		else if (token == WJB_VALUE)
+		{
+			s->items = palloc(sizeof(LbSubmitItem));
+			*s->items = *item;
+			s->items->amount = match_amount(&v, s->leaderboard.name);
+			s->nitems = 1;
+		}
+	}
+	qsort(*submits, n, sizeof(LbSubmit), submit_cmp);
+	return n;
+}
+
+/*
+ * Claim the match on each leaderboard.  Returns whether it is new on all of them, and
+ * raises 23505 if it is on some only: then it is not the same match.
+ */
+static bool
+claim_match(LbSubmit *submits, int n)
+{
+	const LbSubmit *new = NULL;
+	const LbSubmit *old = NULL;
+
+	for (int i = 0; i < n; i++)
+	{
+		lb_claim_matches(&submits[i]);
+		if (submits[i].nitems == 1)
+			new = &submits[i];
+		else
+			old = &submits[i];
+	}
+	if (new != NULL && old != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("match \"%s\" of player \"%s\" has been submitted to leaderboard \"%s\", but not to \"%s\"",
+						new->items->match_id,
+						text_to_cstring(new->items->player_text),
+						old->leaderboard.name, new->leaderboard.name),
+				 errhint("Submit a match to all its leaderboards by one call.")));
+	return old == NULL;
+}
+
+/*
+ * lb_submit_match(), or its twin.  Each step is done on all leaderboards before the
+ * next, except that the rows of one are all written before those of the next.
+ */
+static Datum
+submit_match(FunctionCallInfo fcinfo, bool as_text)
+{
+	static const char *const names[] = {"player_id", "amounts", NULL, "at"};
+	const LbPlayerArgument argument = {{names[0], "lb_submit_match"}, as_text};
+	LbSubmitItem item;
+	LbSubmit   *submits;
+	bool		applied = true;
+	int			n;
+
+	begin_call(&argument);
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (names[i] != NULL && PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	memset(&item, 0, sizeof(item));
+	if (!PG_ARGISNULL(2))
+	{
+		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(2));
+		check_match_id(item.match_id);
+	}
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	n = match_submits(PG_GETARG_JSONB_P(1), &item, PG_GETARG_TIMESTAMPTZ(3),
+					  &submits);
+	for (int i = 0; i < n; i++)
+	{
+		lb_submission_set_boards(&submits[i], NULL);
+		set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
+		lb_submission_set_players(&submits[i]);
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (item.match_id != NULL)
+		applied = claim_match(submits, n);
+	for (int i = 0; i < n; i++)
+	{
+		LbSubmit   *s = &submits[i];
+		LbAnswer   *answers;
+
+		if (!applied && return_kept(fcinfo, s, s->items))
+			continue;
+		read_ranks(s, true);
+		if (applied)
+			apply(s, true);
+		else
+			read_answer(s);
+		answers = return_answers(fcinfo, s, applied);
+		if (applied && item.match_id != NULL)
+			lb_keep_answers(s, s->items, answers, s->nboards);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}
+
+Datum
+lb_submit_match(PG_FUNCTION_ARGS)
+{
+	return submit_match(fcinfo, false);
+}
+
+Datum
+lb_submit_match_key(PG_FUNCTION_ARGS)
+{
+	return submit_match(fcinfo, true);
 }
 
 
@@ -426,13 +646,13 @@ static int
 begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 		   const LbPlayerArgument *argument)
 {
-	static const char *const names[] = {"player_ids", "amounts", "op", NULL, "at"};
+	static const char *const names[] = {"player_ids", "amounts", NULL, NULL, "at"};
 	Datum	   *players;
 	bool	   *nulls;
 	int			n;
 
-	begin_submit(fcinfo, s, argument, names);
-	lb_require_some_write();
+	begin_submit(fcinfo, s, argument, names, 5);
+	lb_require_some_write(&s->leaderboard);
 	if (argument->as_text)
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
 						  TYPALIGN_INT, &players, &nulls, &n);
@@ -460,14 +680,14 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 
 /* Claim the matches of the items, and write those that are not repeated. */
 static void
-apply_many(LbSubmit *s, text *op)
+apply_many(LbSubmit *s)
 {
 	if (s->nopen > 0)
 		lb_claim_matches(s);
 	if (s->nitems > 0)
 	{
 		lb_submission_set_players(s);
-		apply(s, op, false);
+		apply(s, false);
 	}
 }
 
@@ -482,7 +702,7 @@ submit_many(FunctionCallInfo fcinfo, bool as_text)
 		PG_RETURN_INT64(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	apply_many(&s, PG_GETARG_TEXT_PP(2));
+	apply_many(&s);
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
 }
@@ -520,7 +740,7 @@ typedef struct Outcome
  * rows, so the next attempt takes its locks in the order of submits.
  */
 static bool
-attempt(LbSubmit *s, text *op)
+attempt(LbSubmit *s)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -531,7 +751,7 @@ attempt(LbSubmit *s, text *op)
 	s->nanomalies = 0;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	apply_many(s, op);
+	apply_many(s);
 	if (s->refused)
 		RollbackAndReleaseCurrentSubTransaction();
 	else
@@ -547,7 +767,7 @@ attempt(LbSubmit *s, text *op)
  * them; but an amount that is too large, only that item.
  */
 static Outcome *
-submit_items(LbSubmit *s, text *op)
+submit_items(LbSubmit *s)
 {
 	int			n = s->nitems;
 	LbSubmitItem *all = s->items;
@@ -566,7 +786,7 @@ submit_items(LbSubmit *s, text *op)
 			if (all[i].refused == NULL)
 				items[s->nitems++] = all[i];
 		}
-		done = attempt(s, op);
+		done = attempt(s);
 		for (int i = 0; i < s->nitems; i++)
 		{
 			int			number = items[i].number;
@@ -613,7 +833,7 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	s.each = true;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	outcomes = submit_items(&s, PG_GETARG_TEXT_PP(2));
+	outcomes = submit_items(&s);
 	for (int i = 0; i < s.nitems; i++)
 	{
 		const Outcome *outcome = &outcomes[i];

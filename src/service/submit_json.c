@@ -22,6 +22,7 @@
 
 #include "boards/spi.h"
 #include "reads/json.h"
+#include "service/leaderboard.h"
 #include "service/submit.h"
 
 PG_FUNCTION_INFO_V1(lb_submit_json);
@@ -31,15 +32,16 @@ enum
 {
 	PLAYER_ID,
 	AMOUNT,
-	OP		   ,
-				MATCH_ID,
-				AT,
-				BOARDS,
-				NFIELDS
+	OPERATION,
+	MATCH_ID,
+	AT,
+	BOARDS,
+	LEADERBOARD,
+	NFIELDS
 };
 
 static const char *const names[NFIELDS] = {"player_id", "amount", "op", "match_id",
-"at", "boards"};
+"at", "boards", "leaderboard"};
 
 
 /* ----------------------------------------------------------------
@@ -70,7 +72,7 @@ check_names(Jsonb *submit)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("a submit has no field \"%s\"",
 							pnstrdup(v.val.string.val, v.val.string.len)),
-					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\" and \"boards\".")));
+					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\", \"boards\" and \"leaderboard\".")));
 	}
 }
 
@@ -173,9 +175,11 @@ set_arguments(FunctionCallInfo call, Jsonb *submit)
 		CStringGetTextDatum(required_text(submit, PLAYER_ID));
 	call->args[AMOUNT].value =
 		convert(int8in, required_text(submit, AMOUNT), AMOUNT);
-	v = get_field(submit, OP);
-	call->args[OP].value =
-		CStringGetTextDatum(v == NULL ? "incr" : scalar_text(v, OP));
+	v = get_field(submit, OPERATION);
+	call->args[OPERATION].isnull = v == NULL;
+	if (v != NULL)
+		call->args[OPERATION].value =
+			CStringGetTextDatum(scalar_text(v, OPERATION));
 	v = get_field(submit, MATCH_ID);
 	call->args[MATCH_ID].isnull = v == NULL;
 	if (v != NULL)
@@ -189,6 +193,9 @@ set_arguments(FunctionCallInfo call, Jsonb *submit)
 	call->args[BOARDS].isnull = v == NULL;
 	if (v != NULL)
 		call->args[BOARDS].value = boards_array(v);
+	v = get_field(submit, LEADERBOARD);
+	call->args[LEADERBOARD].value =
+		CStringGetTextDatum(v == NULL ? LB_GLOBAL : scalar_text(v, LEADERBOARD));
 }
 
 

@@ -74,6 +74,12 @@ lb_op_from_text(const char *s)
 			 errhint("The operations are \"incr\", \"set\", \"best\" and \"worst\". lb_submit() takes names of boards in the argument \"boards\".")));
 }
 
+const char *
+lb_op_name(LbOp op)
+{
+	return op_names[op];
+}
+
 static int
 window_cmp(const void *a, const void *b)
 {

@@ -79,4 +79,17 @@ extern void lb_window_init(void);
 /* The op that a text names; raises 22023.  change is allowed for windows. */
 extern LbOp lb_op_from_text(const char *s);
 
+/* And back. */
+extern const char *lb_op_name(LbOp op);
+
+/*
+ * What windows of a leaderboard with this operation do by default: the day's best is
+ * not the change of the best of all time.
+ */
+static inline LbOp
+lb_window_default_op(LbOp op)
+{
+	return op == LB_OP_INCR ? LB_OP_CHANGE : op;
+}
+
 #endif							/* LB_WINDOW_H */

@@ -363,6 +363,8 @@ window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
 	moment_arguments(fcinfo, calendar);
 	if (!PG_ARGISNULL(ARG_OP))
 		window->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+	else
+		window->op = lb_window_default_op(lb_leaderboard_of_window(name)->op);
 	if (PG_ARGISNULL(ARG_KEEP))
 		keep = DirectFunctionCall3(interval_in,
 								   CStringGetDatum(lb_periods[period].keep),
@@ -439,7 +441,8 @@ check_window(const LbWindow *window)
 }
 
 /*
- * Arguments that are null are recorded as nulls, except the period and keep.
+ * Arguments that are null are recorded as nulls, except the period, the operation
+ * and keep.
  */
 static void
 record_window(FunctionCallInfo fcinfo, LbWindow *window)
@@ -462,6 +465,8 @@ record_window(FunctionCallInfo fcinfo, LbWindow *window)
 		values[ARG_PERIOD] = CStringGetTextDatum(period);
 		nulls[ARG_PERIOD] = ' ';
 	}
+	values[ARG_OP] = CStringGetTextDatum(lb_op_name(window->op));
+	nulls[ARG_OP] = window->op == LB_OP_CHANGE ? 'n' : ' ';
 	values[ARG_KEEP] = IntervalPGetDatum(&window->keep);
 	nulls[ARG_KEEP] = ' ';
 	if (SPI_connect() != SPI_OK_CONNECT)

@@ -5,8 +5,8 @@ SELECT plan(20);
 SELECT lb_create_tables();
 SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
 SELECT has_table('lb_window');
-SELECT col_is_pk('lb_applied', ARRAY['player_id', 'match_id'], 'a match is applied once to a player');
-SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]'],
+SELECT col_is_pk('lb_applied', ARRAY['player_id', 'match_id', 'leaderboard'], 'a match is applied once to a player');
+SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]', 'text'],
 	'public', ARRAY['EXECUTE'], 'every role may call lb_submit, and needs the rights on the tables');
 SELECT table_privs_are('lb_event', 'pg_read_all_settings', ARRAY[]::text[], 'not every role may read events');
 
@@ -156,5 +156,5 @@ SELECT lives_ok($$SELECT lb_submit_many('{1,2}', '{1,2}', at => '2026-04-09')$$,
 
 DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;
-TRUNCATE lb_window, lb_event, lb_applied;
+TRUNCATE lb_window, lb_reward, lb_event, lb_applied;
 SELECT finish();

@@ -116,6 +116,38 @@ $node->command_ok([ 'pg_restore', '--clean', '--if-exists', '--exit-on-error', '
 	'pg_restore --clean');
 same('plain', 'pg_restore --clean');
 
+# Several leaderboards: their records, windows, limits and matches.
+$node->safe_psql('postgres', 'CREATE DATABASE several');
+$node->safe_psql('several', q{
+	CREATE EXTENSION leaderboard;
+	SELECT lb_create_tables();
+	SELECT lb_create_leaderboard('kills');
+	SELECT lb_create_leaderboard('Lap Time', 'best', 'asc', '{monthly}', 'text');
+	SELECT lb_set_limit('fair', 'kills/daily', max_amount => 100);
+	SELECT FROM lb_submit_match_key('7', '{"global": 1, "kills": 5, "Lap Time": 90}', 'm1', '2026-04-09');
+	SELECT FROM lb_submit_key(p::text, p, leaderboard => 'kills') FROM generate_series(1, 50) p});
+$node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.l", '-d', $node->connstr('several') ], 'pg_dump of leaderboards');
+$node->safe_psql('postgres', 'CREATE DATABASE leaderboards');
+$node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('leaderboards'), "$dump.l" ], 'pg_restore');
+my $leaderboards = q{
+	SELECT name, op FROM lb_leaderboard ORDER BY 1;
+	SELECT board, source, rank_by FROM lb_board ORDER BY 1;
+	SELECT name, period, op, keep FROM lb_window ORDER BY 1;
+	SELECT name, board FROM lb_limit;
+	SELECT player_id, match_id, leaderboard, boards, scores FROM lb_applied ORDER BY 3;
+	SELECT * FROM lb_top(10, 'kills');
+	SELECT * FROM lb_top(10, 'kills/daily');
+	SELECT * FROM lb_top_key(10, 'Lap Time')};
+is($node->safe_psql('leaderboards', $leaderboards), $node->safe_psql('several', $leaderboards), 'leaderboards as they were');
+for my $db ('several', 'leaderboards')
+{
+	is($node->safe_psql($db, q{SELECT bool_or(applied), count(*) > 2 FROM lb_submit_match_key('7', '{"Lap Time": 1, "kills": 1, "global": 1}', 'm1')}),
+		'f|t', "$db: a match that has been applied");
+	is($node->safe_psql($db, q{SELECT score FROM lb_submit(7, 100, leaderboard => 'kills') WHERE board = 'kills'}),
+		'112', "$db: another one");
+	ready($node, $db, $db);
+}
+
 # A dump whose tables have gone holds no boards of them.
 $node->safe_psql('apart', q{DROP TABLE more; DROP TABLE "My Games"."Scores"});
 $node->command_ok([ 'pg_dump', '-f', "$dump.2", '-d', $node->connstr('apart') ], 'pg_dump');
