@@ -45,6 +45,24 @@ LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION @extschema@.lb_tier_key(text, text, numeric[]) IS
 'lb_tier() of a member of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_metadata(
+	member bigint,
+	board text DEFAULT 'global')
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'lb_metadata'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_metadata(bigint, text) IS
+'metadata of a member''s score on a board; null if it has none or is not on the board';
+
+CREATE FUNCTION @extschema@.lb_metadata_key(
+	member text,
+	board text DEFAULT 'global')
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'lb_metadata_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_metadata_key(text, text) IS
+'lb_metadata() of a member of any type, as text';
+
 
 /* ----------------------------------------------------------------
  *		3.1. Leaderboards
@@ -177,11 +195,12 @@ CREATE FUNCTION @extschema@.lb_submit(
 	match_id text DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now(),
 	boards text[] DEFAULT NULL,
-	leaderboard text DEFAULT 'global')
+	leaderboard text DEFAULT 'global',
+	metadata jsonb DEFAULT NULL)
 RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
 AS 'MODULE_PATHNAME', 'lb_submit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
-COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text) IS
+COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text, jsonb) IS
 'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
 
 DROP FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[]);
@@ -192,11 +211,12 @@ CREATE FUNCTION @extschema@.lb_submit_key(
 	match_id text DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now(),
 	boards text[] DEFAULT NULL,
-	leaderboard text DEFAULT 'global')
+	leaderboard text DEFAULT 'global',
+	metadata jsonb DEFAULT NULL)
 RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
 AS 'MODULE_PATHNAME', 'lb_submit_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
-COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text) IS
+COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text, jsonb) IS
 'lb_submit() of a player of any type, as text';
 
 DROP FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz);

@@ -373,3 +373,17 @@ lb_defn_of(Oid source, Oid catalog, int32 id)
 	lb_resolve_defn(defn);
 	return defn;
 }
+
+void
+lb_require_metadata(const LbDefinition *defn)
+{
+	AttrNumber	attno = get_attnum(defn->source, "metadata");
+
+	if (attno <= 0 || get_atttype(defn->source, attno) != JSONBOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("table \"%s\" has no column \"%s\" of type jsonb",
+						get_rel_name(defn->source), "metadata"),
+				 errhint("Add it: ALTER TABLE %s ADD COLUMN metadata jsonb",
+						 defn->source_name)));
+}

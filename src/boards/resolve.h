@@ -68,4 +68,10 @@ extern void lb_require_fit(const LbDefinition *defn);
 /* Whether a resolved definition uses this column of its source. */
 extern bool lb_uses_column(const LbDefinition *defn, AttrNumber attno);
 
+/*
+ * Raise 42703 unless the table of a board has a column "metadata" of type jsonb,
+ * which submits write and lb_metadata() reads.
+ */
+extern void lb_require_metadata(const LbDefinition *defn);
+
 #endif							/* LB_RESOLVE_H */

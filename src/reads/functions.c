@@ -115,6 +115,21 @@ static const LbReadFunction player_function = {
 };
 
 /*
+ * lb_metadata(member, board): P's metadata, by the query always: the index does not
+ * have it.
+ */
+static const LbReadFunction metadata_function = {
+	.name = "lb_metadata",
+	.board = 1,
+	.columns = {JSONBOID},
+	.rows = lb_metadata_rows,
+	.query = {
+		.operands = {MEMBER(0)},
+		.text = {"SELECT {metadata}"}
+	}
+};
+
+/*
  * lb_top(n, board, skip): the rows at places skip + 1 ... skip + n of O.
  *
  * By rank and dense_rank, a rank depends on the rows before only, so the window
@@ -407,6 +422,7 @@ TWINS(lb_rank, lb_rank_function)
 TWINS(lb_score, score_function)
 TWINS(lb_percentile, percentile_function)
 TWINS(lb_player, player_function)
+TWINS(lb_metadata, metadata_function)
 TWINS(lb_top, lb_top_function)
 TWINS(lb_at, at_function)
 TWINS(lb_around, around_function)

@@ -45,6 +45,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "boards/resolve.h"
 #include "reads/query_text.h"
 
 /* A text under way. */
@@ -62,6 +63,7 @@ static void expand(Text *t, const char *template);
 static void append_from(Text *t, const char *alias, bool prefix);
 static void append_order(Text *t, const char *alias, bool reverse);
 static void append_lookup(Text *t, int column);
+static void append_lookup_of(Text *t, const char *name);
 static void append_beside(Text *t, int column, bool before);
 
 /* Words that stand for a template. */
@@ -446,6 +448,14 @@ word_p(Text *t)
 	append_lookup(t, 0);
 }
 
+/* P's metadata.  Raises 42703 if the table has none. */
+static void
+word_metadata(Text *t)
+{
+	lb_require_metadata(t->defn);
+	append_lookup_of(t, "metadata");
+}
+
 /* t comes before P in O. */
 static void
 word_before(Text *t)
@@ -496,6 +506,7 @@ static const struct
 	{"reverse", word_reverse},
 	{"korder", word_korder},
 	{"P", word_p},
+	{"metadata", word_metadata},
 	{"before", word_before},
 	{"after", word_after},
 };
@@ -775,9 +786,24 @@ member_of_p(Text *t, int i)
 }
 
 /*
- * A column of P, as a scalar subquery; of the member, the operand.  If the member
- * has several rows, P is the first of them in O.
+ * A column of P by its name, as a scalar subquery.  If the member has several rows,
+ * P is the first of them in O.
  */
+static void
+append_lookup_of(Text *t, const char *name)
+{
+	appendStringInfoString(&t->buf, "(SELECT ");
+	append_column(t, "p", name);
+	appendStringInfoChar(&t->buf, ' ');
+	append_from(t, "p", false);
+	appendStringInfoString(&t->buf, " AND ");
+	append_members(t, " AND ", member_of_p);
+	appendStringInfoString(&t->buf, " ORDER BY ");
+	append_order(t, "p", false);
+	appendStringInfoString(&t->buf, " LIMIT 1)");
+}
+
+/* A key column of P; of the member, the operand. */
 static void
 append_lookup(Text *t, int column)
 {
@@ -786,15 +812,7 @@ append_lookup(Text *t, int column)
 		member_operand(t, column - t->defn->nrank_by);
 		return;
 	}
-	appendStringInfoString(&t->buf, "(SELECT ");
-	append_column(t, "p", t->defn->columns[column].name);
-	appendStringInfoChar(&t->buf, ' ');
-	append_from(t, "p", false);
-	appendStringInfoString(&t->buf, " AND ");
-	append_members(t, " AND ", member_of_p);
-	appendStringInfoString(&t->buf, " ORDER BY ");
-	append_order(t, "p", false);
-	appendStringInfoString(&t->buf, " LIMIT 1)");
+	append_lookup_of(t, t->defn->columns[column].name);
 }
 
 /*

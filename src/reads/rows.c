@@ -401,6 +401,14 @@ lb_top_rows(LbCall *call, Datum *result, bool *isnull)
 	return true;
 }
 
+/* The query answers, whatever the index knows. */
+bool
+lb_metadata_rows(LbCall *call, Datum *result, bool *isnull)
+{
+	lb_access_fall_back(&call->access, LB_CAUSE_NONE);
+	return false;
+}
+
 bool
 lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 {

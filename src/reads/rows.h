@@ -14,6 +14,7 @@
 #include "reads/call.h"
 
 extern bool lb_top_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_metadata_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);

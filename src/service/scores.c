@@ -44,10 +44,12 @@ typedef struct Plans
 {
 	char		leaderboard[LB_MAX_LEADERBOARD + 1];
 	LbPlan		read[2];		/* by whether "global" is read */
-	LbPlan global[2][LB_NOPS];	/* by whether new rows are hidden */
+	LbPlan global[2][2][LB_NOPS];	/* by whether new rows are hidden, and
+									 * whether metadata is written */
 	LbPlan		entering;
 	LbPlan		hidden[2];
-	LbPlan		windows[2][LB_NOPS];	/* by whether scores are returned */
+	LbPlan		windows[2][2][LB_NOPS]; /* by whether scores are returned, and
+										 * whether metadata is written */
 	LbPlan		single[MAX_SINGLE + 1]; /* by the number of windows */
 } Plans;
 
@@ -89,6 +91,7 @@ typedef struct TextArg
 	LbOp		op;
 	bool		returning;		/* the scores that it writes */
 	bool		hidden;			/* new rows of "global" are not ranked */
+	bool		metadata;		/* the last parameter is written */
 } TextArg;
 
 static bool
@@ -136,7 +139,8 @@ append_returned(StringInfo buf, const LbDefinition *defn)
 
 /* The head of an INSERT, up to where its rows come from. */
 static void
-append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
+append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide,
+			  bool metadata)
 {
 	appendStringInfo(buf, "INSERT INTO %s AS t (%s, %s", defn->source_name,
 					 lb_quoted(lb_member_column(defn)),
@@ -147,6 +151,8 @@ append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
 		appendStringInfo(buf, ", %s", lb_quoted(lb_board_column(defn)));
 	if (hide)
 		appendStringInfo(buf, ", %s", lb_quoted(lb_ranked_if_column(defn)));
+	if (metadata)
+		appendStringInfoString(buf, ", metadata");
 	appendStringInfoString(buf, ") ");
 }
 
@@ -156,7 +162,7 @@ append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide)
  */
 static void
 append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
-				bool changes)
+				bool metadata, bool changes)
 {
 	const char *score = lb_quoted(lb_score_column(defn));
 	bool		descending = defn->columns[0].descending;
@@ -175,6 +181,8 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 		appendStringInfo(buf, "excluded.%s", score);
 	if (stamp)
 		appendStringInfoString(buf, ", updated_at = GREATEST(t.updated_at, excluded.updated_at)");
+	if (metadata)
+		appendStringInfoString(buf, ", metadata = excluded.metadata");
 
 	/*
 	 * A score that does not change is not written, and keeps its updated_at.
@@ -194,7 +202,8 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 }
 
 /*
- * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked.  The
+ * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked; last the
+ * metadata.  The
  * arrays are unnested in a target list: as functions in FROM each of them
  * would be put in a tuplestore first.
  */
@@ -205,17 +214,20 @@ write_text(const void *arg)
 	bool		stamp = has_updated_at(defn);
 	bool		hide = defn->family && defn->has_ranked_if;
 	bool		hidden = ((const TextArg *) arg)->hidden;
+	bool		metadata = ((const TextArg *) arg)->metadata;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	append_insert(&buf, defn, stamp, hide || hidden);
-	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s FROM (SELECT pg_catalog.unnest($1), pg_catalog.unnest($2)%s%s) AS u (member, amount%s%s)",
+	append_insert(&buf, defn, stamp, hide || hidden, metadata);
+	appendStringInfo(&buf, "SELECT u.member, u.amount%s%s%s%s FROM (SELECT pg_catalog.unnest($1), pg_catalog.unnest($2)%s%s) AS u (member, amount%s%s)",
 					 stamp ? ", $3" : "", defn->family ? ", u.key" : "",
 					 hide ? ", u.ranked" : hidden ? ", false" : "",
+					 !metadata ? "" : defn->family ? ", $6" : ", $4",
 					 defn->family ? ", pg_catalog.unnest($4)" : "",
 					 hide ? ", pg_catalog.unnest($5)" : "",
 					 defn->family ? ", key" : "", hide ? ", ranked" : "");
-	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, false);
+	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, metadata,
+					false);
 	if (((const TextArg *) arg)->returning)
 	{
 		appendStringInfoString(&buf, " RETURNING ");
@@ -241,9 +253,9 @@ single_text(const void *arg)
 	initStringInfo(&buf);
 	if (s->nopen > 1)
 		appendStringInfoString(&buf, "WITH g (ranked) AS (");
-	append_insert(&buf, s->global, stamp, false);
+	append_insert(&buf, s->global, stamp, false, false);
 	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
-	append_conflict(&buf, s->global, LB_OP_INCR, stamp, true);
+	append_conflict(&buf, s->global, LB_OP_INCR, stamp, false, true);
 	if (s->nopen == 1)
 		return buf.data;
 
@@ -256,13 +268,13 @@ single_text(const void *arg)
 	stamp = has_updated_at(s->windows);
 	hide = s->windows->has_ranked_if;
 	appendStringInfoString(&buf, ") ");
-	append_insert(&buf, s->windows, stamp, hide);
+	append_insert(&buf, s->windows, stamp, hide, false);
 	appendStringInfo(&buf, "SELECT $1, $2%s, k.key%s FROM g, (VALUES ",
 					 stamp ? ", $3" : "", hide ? ", g.ranked" : "");
 	for (int i = 1; i < s->nopen; i++)
 		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
 	appendStringInfoString(&buf, ") AS k (key)");
-	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, true);
+	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, false, true);
 	return buf.data;
 }
 
@@ -480,19 +492,21 @@ static void
 run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 		   bool hidden)
 {
-	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID};
+	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID, JSONBOID};
 	TextArg		arg;
-	Datum		values[3];
+	Datum		values[4];
 
 	values[0] = player_array(s, players, n);
 	values[1] = int8_array(amounts, n);
 	values[2] = TimestampTzGetDatum(s->at);
+	values[3] = s->metadata;
 	arg.defn = s->global;
 	arg.op = op;
 	arg.returning = true;
 	arg.hidden = hidden;
-	run_on_source(&plans_of(s)->global[hidden][op], write_text, &arg, 3,
-				  types, values);
+	arg.metadata = s->has_metadata;
+	run_on_source(&plans_of(s)->global[hidden][s->has_metadata][op],
+				  write_text, &arg, s->has_metadata ? 4 : 3, types, values);
 	take_scores(s, true);
 }
 
@@ -693,7 +707,7 @@ static void
 run_windows(LbSubmit *s, int first, int n)
 {
 	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID,
-	TEXTARRAYOID, BOOLARRAYOID};
+	TEXTARRAYOID, BOOLARRAYOID, JSONBOID};
 	LbOp		op = lb_effective_op(s, &s->boards[first]);
 	bool		descending = s->windows->columns[0].descending;
 	int			total = n * s->nplayers;
@@ -703,7 +717,7 @@ run_windows(LbSubmit *s, int first, int n)
 	Datum	   *ranked = palloc(total * sizeof(Datum));
 	int64	   *coalesced = NULL;
 	TextArg		arg;
-	Datum		values[5];
+	Datum		values[6];
 	int			k = 0;
 
 	for (int b = first; b < first + n; b++)
@@ -730,12 +744,14 @@ run_windows(LbSubmit *s, int first, int n)
 	values[2] = TimestampTzGetDatum(s->at);
 	values[3] = lb_make_array(TEXTOID, keys, NULL, total);
 	values[4] = lb_make_array(BOOLOID, ranked, NULL, total);
+	values[5] = s->metadata;
 	arg.defn = s->windows;
 	arg.op = op;
 	arg.returning = s->need_scores;
 	arg.hidden = false;
-	run_on_source(&plans_of(s)->windows[s->need_scores][op], write_text, &arg, 5, types,
-				  values);
+	arg.metadata = s->has_metadata;
+	run_on_source(&plans_of(s)->windows[s->need_scores][s->has_metadata][op],
+				  write_text, &arg, s->has_metadata ? 6 : 5, types, values);
 	if (!s->need_scores)
 		return;
 	take_scores(s, true);
@@ -784,7 +800,7 @@ lb_write_single(LbSubmit *s)
 	int			n = 3;
 
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
-	if (s->nitems != 1 || !s->write_global || s->op != LB_OP_INCR ||
+	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
 		!s->enters[0] ||
 		s->global->keeps_rows || lb_lends_no_rights(s->global) ||

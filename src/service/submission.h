@@ -69,6 +69,8 @@ typedef struct LbSubmit
 	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
+	bool		has_metadata;	/* ... is written with scores that change: */
+	Datum		metadata;		/* a jsonb */
 	const LbDefinition *players_of; /* a board of the players */
 	const LbType *type;			/* of players */
 	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */

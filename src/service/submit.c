@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "boards/resolve.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
@@ -318,6 +319,18 @@ set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
 }
 
+/* Write metadata with the scores; raises 42703 if a table has no room for it. */
+static void
+set_metadata(LbSubmit *s, Datum metadata)
+{
+	s->has_metadata = true;
+	s->metadata = metadata;
+	if (s->write_global)
+		lb_require_metadata(s->global);
+	if (s->windows != NULL)
+		lb_require_metadata(s->windows);
+}
+
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
@@ -339,6 +352,8 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
 							 PG_GETARG_ARRAYTYPE_P(5));
+	if (PG_NARGS() > 7 && !PG_ARGISNULL(7))
+		set_metadata(&s, PG_GETARG_DATUM(7));
 	set_player(&s, &item, PG_GETARG_DATUM(0), argument);
 
 	if (SPI_connect() != SPI_OK_CONNECT)

@@ -37,11 +37,12 @@ enum
 	AT,
 	BOARDS,
 	LEADERBOARD,
+	METADATA,
 	NFIELDS
 };
 
 static const char *const names[NFIELDS] = {"player_id", "amount", "op", "match_id",
-"at", "boards", "leaderboard"};
+"at", "boards", "leaderboard", "metadata"};
 
 
 /* ----------------------------------------------------------------
@@ -72,7 +73,7 @@ check_names(Jsonb *submit)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("a submit has no field \"%s\"",
 							pnstrdup(v.val.string.val, v.val.string.len)),
-					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\", \"boards\" and \"leaderboard\".")));
+					 errhint("Its fields are \"player_id\", \"amount\", \"op\", \"match_id\", \"at\", \"boards\", \"leaderboard\" and \"metadata\".")));
 	}
 }
 
@@ -196,6 +197,11 @@ set_arguments(FunctionCallInfo call, Jsonb *submit)
 	v = get_field(submit, LEADERBOARD);
 	call->args[LEADERBOARD].value =
 		CStringGetTextDatum(v == NULL ? LB_GLOBAL : scalar_text(v, LEADERBOARD));
+	v = get_field(submit, METADATA);
+	call->args[METADATA].isnull = v == NULL;
+	if (v != NULL)
+		call->args[METADATA].value =
+			PointerGetDatum(JsonbValueToJsonb(unconstify(JsonbValue *, v)));
 }
 
 

@@ -6,7 +6,7 @@ SELECT lb_create_tables();
 SELECT ok(lb_wait_ready('1 min'), 'the boards are ready');
 SELECT has_table('lb_window');
 SELECT col_is_pk('lb_applied', ARRAY['player_id', 'match_id', 'leaderboard'], 'a match is applied once to a player');
-SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]', 'text'],
+SELECT function_privs_are('lb_submit', ARRAY['bigint', 'bigint', 'text', 'text', 'timestamptz', 'text[]', 'text', 'jsonb'],
 	'public', ARRAY['EXECUTE'], 'every role may call lb_submit, and needs the rights on the tables');
 SELECT table_privs_are('lb_event', 'pg_read_all_settings', ARRAY[]::text[], 'not every role may read events');
 
