@@ -311,7 +311,7 @@ part_tap()
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
-		prove --verbose "${files[@]}" ||
+		prove --verbose --jobs "$jobs" "${files[@]}" ||
 		{ grep -A 20 'not ok ' tap/tmp_check/log/regress_log_*
 			tail -n 20 tap/tmp_check/log/*; false; }
 }
