@@ -114,6 +114,8 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->histories_full, 0);
 		pg_atomic_init_u64(&lb_shared->horizon, 0);
 		pg_atomic_init_u64(&lb_shared->first_xid, 0);
+		pg_atomic_init_u32(&lb_shared->builds_begun, 0);
+		pg_atomic_init_u32(&lb_shared->builds_ended, 0);
 		pg_atomic_init_u32(&lb_shared->launcher_pid, 0);
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);

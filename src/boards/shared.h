@@ -274,6 +274,8 @@ typedef struct LbSharedState
 	LbArena		arena;
 	LbLock		arena_lock;		/* behind the numbers that it protects */
 	LbDatabase	databases[LB_MAX_DATABASES];
+	pg_atomic_uint32 builds_begun;	/* of all boards, and those that ended */
+	pg_atomic_uint32 builds_ended;
 	pg_atomic_uint32 launcher_pid;
 	Latch	   *launcher_latch; /* set while launcher_pid is */
 	pg_atomic_uint32 applier_pid;	/* 0: each settle applies backlogs itself */

@@ -66,7 +66,8 @@
  *	reason				why the board is not ready, or why the last rebuild has
  *						failed; none from lb_set_ready() on
  *	passing				the launcher requests a build by itself, some seconds after
- *						the last attempt
+ *						the last attempt; if memory was refused, while no other
+ *						build is running
  *	awaiting			... or as soon as transactions have ended
  *	refused_at			... or when leaderboard.memory is raised, or above this
  *	log_reason, release	orders for the launcher, since a process that takes a board
@@ -225,7 +226,27 @@ lb_claim_build(LbSharedBoard *shared, uint64 *generation)
 		claimed = true;
 	}
 	SpinLockRelease(&shared->mutex);
+	if (claimed)
+		pg_atomic_fetch_add_u32(&lb_shared->builds_begun, 1);
 	return claimed;
+}
+
+uint32
+lb_ended_builds(void)
+{
+	return pg_atomic_read_u32(&lb_shared->builds_ended);
+}
+
+bool
+lb_other_builds(uint32 ended)
+{
+	return pg_atomic_read_u32(&lb_shared->builds_begun) - ended > 1;
+}
+
+bool
+lb_any_build(void)
+{
+	return pg_atomic_read_u32(&lb_shared->builds_begun) != lb_ended_builds();
 }
 
 void
@@ -295,6 +316,7 @@ lb_end_build(LbSharedBoard *shared, uint64 generation, bool installed,
 			shared->build_seconds = (now - shared->build_start) / 1000000.0;
 	}
 	SpinLockRelease(&shared->mutex);
+	pg_atomic_fetch_add_u32(&lb_shared->builds_ended, 1);
 	ConditionVariableBroadcast(&shared->changed);
 	lb_wake_launcher();
 }
@@ -442,6 +464,8 @@ lb_take_order(LbSharedBoard *shared, LbBuildOrder *order)
 	order->start = lb_phase(shared) == LB_REQUESTED;
 	order->retry = shared->passing && lb_is_offline(shared) &&
 		lb_phase(shared) == LB_IDLE;
+	order->alone = order->retry &&
+		strcmp(shared->reason, lb_memory_reason(shared)) == 0;
 	order->failed = shared->failed;
 	order->last_start = shared->build_start;
 	memcpy(order->reason, shared->reason, LB_MAX_REASON);

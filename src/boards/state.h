@@ -112,6 +112,16 @@ extern void lb_request_refused_build(LbSharedBoard *shared, bool raised);
 extern bool lb_claim_build(LbSharedBoard *shared, uint64 *generation);
 
 /*
+ * How many builds have ended, to be noted by a build that was just claimed; and, with
+ * that number, whether another one has been running since.  No lock.
+ */
+extern uint32 lb_ended_builds(void);
+extern bool lb_other_builds(uint32 ended);
+
+/* Whether any build is running.  No lock. */
+extern bool lb_any_build(void);
+
+/*
  * There is no worker for a requested build.  This counts as an attempt that has
  * failed, so that backends that wait run their queries.
  */
@@ -204,6 +214,7 @@ typedef struct LbBuildOrder
 	bool		release;		/* free the indexes */
 	bool		start;			/* start a worker */
 	bool		retry;			/* request a build: the reason is passing */
+	bool		alone;			/* ... while no other build takes memory */
 	bool		failed;			/* the last attempt did */
 	TimestampTz last_start;		/* of an attempt; 0 if there was none */
 	char		reason[LB_MAX_REASON];

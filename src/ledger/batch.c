@@ -39,10 +39,13 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 	result = lb_apply_change(&mem, &board->index, old, new, old_hint,
 							 new_hint);
 
-	/* The queries answer with what cannot be applied: the table has it. */
+	/*
+	 * The queries answer with what cannot be applied: the table has it.  A build may
+	 * give memory back.
+	 */
 	if (result == LB_NOMEM)
 		lb_take_offline(shared, shared->generation, lb_memory_reason(shared),
-						false);
+						lb_any_build());
 	else if (result != LB_OK)
 	{
 		/* Only after a transaction whose changes are unknown, or by a bug. */

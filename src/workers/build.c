@@ -451,8 +451,10 @@ fail_build(LbBuild *build, LbBuildResult result)
 	switch (result)
 	{
 		case LB_BUILD_NOMEM:
+			/* Others may not have kept what they took, and it would fit alone. */
 			lb_take_offline(shared, build->generation,
-							lb_memory_reason(shared), false);
+							lb_memory_reason(shared),
+							lb_other_builds(build->ended_before));
 			break;
 		case LB_BUILD_DUPLICATE:
 			lb_take_offline(shared, build->generation,
@@ -517,6 +519,7 @@ build_one(LbSharedBoard *shared, uint64 generation)
 	memset(&build, 0, sizeof(LbBuild));
 	build.shared = shared;
 	build.generation = generation;
+	build.ended_before = lb_ended_builds();
 	build.mem = lb_mem(shared);
 	for (int s = 0; s < LB_STRIPES; s++)
 		lb_hash_init(&build.boards[s]);

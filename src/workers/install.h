@@ -21,6 +21,7 @@ typedef struct LbBuild
 {
 	LbSharedBoard *shared;
 	uint64		generation;
+	uint32		ended_before;	/* builds that had ended when it was claimed */
 	LbMem		mem;
 	LbSnapshot	before;			/* taken before the definition was resolved */
 	LbSnapshot	snapshot;		/* of the scan */
