@@ -296,6 +296,14 @@ part_pgtap()
 	check_server_log "$server"
 }
 
+# What logs of TAP files say of tests that failed, and of files that died: those
+# without a plan.
+show_tap_failures()
+{
+	grep -A 20 'not ok ' "$@" || true
+	grep -LE '\] 1\.\.[0-9]+$' "$@" | xargs -r tail -n 30
+}
+
 part_tap()
 {
 	local lib name files=()
@@ -313,8 +321,7 @@ part_tap()
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		prove --verbose --jobs "$jobs" "${files[@]}" ||
-		{ grep -A 20 'not ok ' tap/tmp_check/log/regress_log_*
-			tail -n 20 tap/tmp_check/log/*; false; }
+		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
 }
 
 # Races: sessions stop at points that only this build has.
@@ -785,7 +792,7 @@ count_tests()
 # Names the tests of a part's output that failed.
 failed_tests()
 {
-	grep -aE '^[[:space:]]*(not ok |# +Failed |# +at .* line |test .* FAILED|FAILED)' \
+	grep -aE '^[[:space:]]*(not ok |# +Failed |# +at .* line |# Looks like |test .* FAILED|FAILED)|Wstat: [1-9]' \
 		"$1" | grep -av '# TODO' | awk '!seen[$0]++' | head -n 30 || true
 }
 
