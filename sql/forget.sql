@@ -49,6 +49,13 @@ ROLLBACK;
 SELECT lb_rank(2);
 SELECT * FROM lb_verify();
 
+-- Where all tables are published.
+BEGIN;
+SET LOCAL client_min_messages = error;
+CREATE PUBLICATION everything FOR ALL TABLES;
+SELECT relation, removed > 0 AS removed FROM lb_forget_player(3);
+ROLLBACK;
+
 -- Standings of another table of another role's board stay.
 INSERT INTO lb_archive VALUES ('global', 'theirs', 1, 1, '2', '10', now(), 'pg_monitor', 0);
 SELECT removed FROM lb_forget_player(2) WHERE relation = 'lb_archive'::regclass;

@@ -330,6 +330,14 @@ COMMENT ON FUNCTION @extschema@.lb_forget_player_key(text) IS
 ALTER TABLE @extschema@.lb_archive DROP CONSTRAINT lb_archive_pkey,
 	ADD CONSTRAINT lb_archive_member_key UNIQUE (member, board, season, owner),
 	ALTER COLUMN member DROP NOT NULL;
+
+/*
+ * lb_forget_player() changes these, also where a publication FOR ALL TABLES has
+ * them.  They have no primary key.
+ */
+ALTER TABLE @extschema@.lb_archive REPLICA IDENTITY FULL;
+ALTER TABLE @extschema@.lb_event REPLICA IDENTITY FULL;
+ALTER TABLE @extschema@.lb_watched REPLICA IDENTITY FULL;
 COMMENT ON COLUMN @extschema@.lb_archive.member IS
 'the member, as text; null if lb_forget_player() has erased it';
 

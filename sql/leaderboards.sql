@@ -164,6 +164,7 @@ SELECT board, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY board;
 -- A leaderboard ends with the board of its scores, too.
 SELECT lb_drop_board('lap');
 SELECT name FROM lb_leaderboard ORDER BY name;
+SELECT name FROM lb_window WHERE name LIKE 'lap/%';
 DROP TABLE lap_score_windows;
 SELECT name FROM lb_window ORDER BY name;
 DROP TABLE lap_scores;

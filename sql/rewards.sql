@@ -116,6 +116,15 @@ DROP FUNCTION escape(text, jsonb);
 SELECT closed, more FROM lb_maintain();
 SELECT attempts, problem FROM lb_payout WHERE board = 'month:202009';
 
+-- The code of a cancel is that of other errors, too.
+CREATE FUNCTION cancels(text, jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'not a cancel' USING ERRCODE = 'query_canceled'; END $$;
+ALTER FUNCTION cancels(text, jsonb) OWNER TO regress_owner;
+SELECT lb_set_reward('month', 'cancels(text, jsonb)');
+SELECT closed, more FROM lb_maintain();
+SELECT attempts, problem FROM lb_payout WHERE board = 'month:202009';
+DROP FUNCTION cancels(text, jsonb);
+
 -- Errors.
 CREATE FUNCTION other(text) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION theirs(text, jsonb) RETURNS void LANGUAGE sql AS '';
@@ -140,6 +149,19 @@ SELECT * FROM lb_verify();
 -- Rewards end with their windows.
 DROP TABLE player_score_windows;
 SELECT * FROM lb_reward;
+
+-- A key that is closed again is not rewarded again.
+SELECT paid_at IS NOT NULL AS paid, attempts FROM lb_payout WHERE board = 'month:202001';
+DELETE FROM lb_archive;
+SELECT lb_create_tables();
+SELECT lb_open_window('month', 'monthly', keep => '100 years', late => '1 day');
+ALTER FUNCTION pay(text, jsonb) OWNER TO CURRENT_USER;
+SELECT lb_set_reward('month', 'pay(text, jsonb)');
+INSERT INTO player_score_windows VALUES (1, 'month:202001', 5);
+SELECT closed FROM lb_maintain();
+SELECT paid_at IS NOT NULL AS paid, attempts FROM lb_payout WHERE board = 'month:202001';
+SELECT * FROM lb_verify();
+DROP TABLE player_score_windows;
 DROP TABLE player_scores, prize, got, debt, coin CASCADE;
 DROP FUNCTION pay, other, theirs, debt;
 DROP FUNCTION IF EXISTS "Take It";

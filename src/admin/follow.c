@@ -84,7 +84,8 @@ erase_recorded(Oid lb_board, int32 id)
 /*
  * A board is gone, or has another table: remove what other tables of the
  * extension record under its name.  A leaderboard's record goes with the board of
- * its scores; if that goes first, the name of the family is enough.
+ * its scores, and its windows with either: without the record they would be windows
+ * of "global".
  */
 static void
 end_name(const char *board)
@@ -92,6 +93,8 @@ end_name(const char *board)
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 	bool		windows = lb_windows_prefix(board) >= 0;
+	bool		other = !windows && strcmp(board, LB_GLOBAL) != 0;
+	const char *family = other ? psprintf("%s/", board) : board;
 	Datum		values[1];
 
 	if (!windows && lb_leaderboard_find(board, strlen(board)) == NULL)
@@ -99,10 +102,12 @@ end_name(const char *board)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	lb_limits_end(board, windows);
+	if (other)
+		lb_limits_end(family, true);
+	if (other || windows)
+		lb_windows_end(family);
 	values[0] = CStringGetTextDatum(board);
-	if (windows)
-		lb_windows_end(board);
-	else if (strcmp(board, LB_GLOBAL) != 0)
+	if (other)
 		(void) lb_own_run(&plan, "DELETE FROM @.lb_leaderboard WHERE name OPERATOR(pg_catalog.=) $1",
 						  1, types, values, NULL);
 	SPI_finish();

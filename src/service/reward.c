@@ -51,13 +51,14 @@ PG_FUNCTION_INFO_V1(lb_set_reward);
 /* What a function takes: the key of the window, and the standings. */
 static const Oid argument_types[] = {TEXTOID, JSONBOID};
 
-/* Whether the script in this database has the tables. */
+/*
+ * Whether the script in this database has the tables: in one of an older version,
+ * another table may have that name.
+ */
 static bool
 have_rewards(void)
 {
-	const LbCatalog *cat = lb_require_catalog();
-
-	return OidIsValid(get_relname_relid("lb_reward", cat->schema));
+	return lb_require_catalog()->has_leaderboards;
 }
 
 /* The family that a window's rows are in, or NULL. */
@@ -161,6 +162,9 @@ lb_set_reward(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
+/*
+ * A key can be closed again, after the tables were dropped.  It is not rewarded twice.
+ */
 void
 lb_note_reward(const char *window, const char *key)
 {
@@ -174,7 +178,7 @@ lb_note_reward(const char *window, const char *key)
 	values[1] = CStringGetTextDatum(window);
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_payout (board, name) SELECT $1, r.name FROM @.lb_reward r "
-					  "WHERE r.name OPERATOR(pg_catalog.=) $2",
+					  "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO NOTHING",
 					  2, types, values, NULL);
 }
 

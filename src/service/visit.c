@@ -42,6 +42,18 @@ lb_listed(List *list, const char *key)
 	return false;
 }
 
+/*
+ * Whether an error is a cancel of this session.  Code of users can raise an error of
+ * the same SQLSTATE, or pass on one of another server.
+ */
+static bool
+is_cancel(const ErrorData *edata)
+{
+	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
+		edata->funcname != NULL &&
+		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
 bool
 lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		   const LbDefinition *defn, const char *key)
@@ -68,9 +80,8 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		RollbackAndReleaseCurrentSubTransaction();
 		visit->done = before;
 
-		/* A cancel or a shutdown ends the whole visit. */
-		if (edata->sqlerrcode == ERRCODE_QUERY_CANCELED ||
-			edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+		/* A cancel ends the whole visit. */
+		if (is_cancel(edata))
 			ReThrowError(edata);
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),
