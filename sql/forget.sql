@@ -67,13 +67,21 @@ SELECT lb_wait_ready();
 INSERT INTO kills_scores VALUES (2, 5), (3, 6);
 INSERT INTO kills_score_windows VALUES (2, 'kills/daily:20200101', 5);
 INSERT INTO guilds_scores VALUES ('2', 5);
+SELECT lb_set_limit('guilds', 'guilds', max_submits => 2), lb_set_limit('guilds high', 'guilds', max_amount => 5, action => 'flag');
+SELECT count(*) FROM lb_submit_key('2', 10, match_id => 'g', leaderboard => 'guilds');
+SELECT count(*) FROM lb_submit(2, 10, match_id => 'k', leaderboard => 'kills');
 SELECT lb_watch_member(2, 'kills'), lb_watch_member_key('2', 'guilds');
 SELECT lb_close_season('kills', 'one'), lb_close_season('guilds', 'one');
 SELECT relation, removed FROM lb_forget_player(2) WHERE relation::text ~ 'kills|guilds|archive|watched';
 SELECT * FROM lb_archive_top('kills');
 SELECT * FROM lb_archive_top_key('guilds');
+SELECT leaderboard FROM lb_applied WHERE player_id = '2';
+SELECT limit_name, submits FROM lb_usage WHERE player_id = '2';
+SELECT limit_name, submits FROM lb_anomaly WHERE player_id = '2';
+SELECT match_id FROM lb_event WHERE player_id = '2';
 SELECT lb_count('kills'), lb_count('guilds');
 SELECT lb_drop_leaderboard('kills'), lb_drop_leaderboard('guilds');
+SELECT sum(removed) FROM lb_forget_player(2);
 
 -- Rights: the owner of the tables, and roles that have the owner's rights.
 CREATE ROLE regress_owner;

@@ -7,13 +7,14 @@
  * submitted to, and from the extension's own tables.  The caller owns the
  * former, and their statements run as those of lb_close_season().
  *
- * Rows are locked in the order of submits (submit.c).  A submit of the player
- * that is under way may have inserted rows that a DELETE does not see.  So the
- * transaction first waits for it where it inserts scores (hide.c).  A submit
- * that comes later waits for the deleted rows of scores, and the player begins
- * anew when this transaction has committed.  What such submits have committed to
- * lb_applied and lb_usage before the scores were deleted is removed in a second
- * pass, which waits for no row: the row of a submit that waits for us is that
+ * Rows are locked in the order of submits (submit.c), of lb_usage too one
+ * leaderboard after the other.  A submit of the player that is under way may
+ * have inserted rows that a DELETE does not see.  So the transaction first
+ * waits for it where it inserts scores (hide.c).  A submit that comes later
+ * waits for the deleted rows of scores, and the player begins anew when this
+ * transaction has committed.  What such submits have committed to lb_applied
+ * and lb_usage before the scores were deleted is removed in a second pass,
+ * which waits for no row: the row of a submit that waits for us is that
  * submit's.
  *
  * The keys of the player's windows are locked against being closed: standings
@@ -60,6 +61,7 @@ typedef struct Forget
 	const LbType *type;			/* of players */
 	int			ndefns;
 	const LbDefinition **defns; /* boards of these players */
+	Datum		foreign;		/* names of leaderboards of other players */
 } Forget;
 
 /* The extension's own tables, in the order of submits' locks. */
@@ -91,19 +93,24 @@ return_row(const Forget *f, Oid relation, int64 removed)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* Add a board if it is recorded and has players of the type. */
-static void
+/*
+ * Add a board if it is recorded and has players of the type; returns false if it has
+ * others.
+ */
+static bool
 add_board(Forget *f, const char *name)
 {
 	const LbDefinition *defn = lb_find_recorded(name);
 
 	if (defn == NULL)
-		return;
+		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
-	if (lb_player_type(defn) == f->type)
-		f->defns[f->ndefns++] = defn;
+	if (lb_player_type(defn) != f->type)
+		return false;
+	f->defns[f->ndefns++] = defn;
+	return true;
 }
 
 /*
@@ -118,6 +125,8 @@ find_boards(Forget *f)
 	int			n = lb_leaderboards(&leaderboards);
 	const char **names = palloc(2 * n * sizeof(char *));
 	const LbDefinition *first = lb_find_recorded(LB_GLOBAL);
+	Datum	   *foreign = palloc(2 * n * sizeof(Datum));
+	int			nforeign = 0;
 	LbTarget	target;
 
 	for (int i = 0; i < n; i++)
@@ -129,7 +138,12 @@ find_boards(Forget *f)
 		f->type = lb_require_player_type(first);
 	f->defns = palloc(2 * n * sizeof(LbDefinition *));
 	for (int i = 0; i < 2 * n; i++)
-		add_board(f, names[i]);
+	{
+		/* Of both boards, the name of the leaderboard. */
+		if (!add_board(f, names[i]))
+			foreign[nforeign++] = CStringGetTextDatum(names[i - i % 2]);
+	}
+	f->foreign = lb_make_array(TEXTOID, foreign, NULL, nforeign);
 	if (f->ndefns == 0)
 		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
 	for (int i = 0; i < f->ndefns; i++)
@@ -188,52 +202,100 @@ forget_scores(Forget *f, const LbDefinition *defn)
 	return_row(f, defn->source, (int64) n);
 }
 
-/* Remove rows of one of the extension's own tables; returns how many. */
-static int64
-run_own(const char *sql, Datum player)
-{
-	static const Oid types[] = {TEXTOID};
-	Datum		values[] = {player};
+/* Whether a board's name is of none of the leaderboards $2. */
+#define OF_NONE(column) "(" LB_OF_FAMILY(column, "''", "$2") ")"
 
-	return (int64) lb_own_run_once(sql, 1, types, values);
+/*
+ * Remove the player's rows, $1, of one of the extension's own tables; returns how
+ * many.  $2 are names of leaderboards.
+ */
+static int64
+run_own(const Forget *f, const char *sql, Datum leaderboards)
+{
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	Datum		values[] = {f->text, leaderboards};
+
+	return (int64) lb_own_run_once(sql, 2, types, values);
 }
 
-/* What submits write before the scores. */
-static void
-forget_before(const Forget *f, int64 *removed)
+/*
+ * Remove what limits have counted on a leaderboard.  All that is of no other
+ * leaderboard is of "global".
+ */
+static int64
+forget_usage(const Forget *f, const char *leaderboard)
 {
+	bool		is_global = strcmp(leaderboard, LB_GLOBAL) == 0;
+	const char *condition = is_global ? OF_NONE("t.board") :
+		"NOT " OF_NONE("t.board");
+	Datum		name = CStringGetTextDatum(leaderboard);
+	Datum		names = lb_make_array(TEXTOID, &name, NULL, 1);
+	Datum		prefix;
+
+	if (is_global)
+		lb_family_values("*", &prefix, &names);
+	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage t "
+							   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s "
+							   "ORDER BY t.limit_name, t.board FOR UPDATE) u",
+							   condition),
+				   names);
+	return run_own(f, psprintf("DELETE FROM @.lb_usage t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
+							   condition),
+				   names);
+}
+
+/* Remove the matches, and leaderboard by leaderboard usage and scores. */
+static void
+forget_boards(Forget *f, int64 *removed)
+{
+	const LbLeaderboard *leaderboard;
+	char		last[LB_MAX_LEADERBOARD + 1] = "";
+	bool		windows;
+
 	removed[OWN_APPLIED] =
-		run_own("DELETE FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1",
-				f->text);
-	(void) run_own("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1 "
-				   "ORDER BY limit_name, board FOR UPDATE) u",
-				   f->text);
-	removed[OWN_USAGE] =
-		run_own("DELETE FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1",
-				f->text);
+		run_own(f, "DELETE FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 "
+				"AND leaderboard OPERATOR(pg_catalog.<>) ALL ($2)",
+				f->foreign);
+	removed[OWN_USAGE] = 0;
+	for (int i = 0; i < f->ndefns; i++)
+	{
+		leaderboard = lb_leaderboard_of_board(f->defns[i]->name, &windows);
+		if (leaderboard != NULL && strcmp(leaderboard->name, last) != 0)
+		{
+			strlcpy(last, leaderboard->name, sizeof(last));
+			removed[OWN_USAGE] += forget_usage(f, last);
+		}
+		forget_scores(f, f->defns[i]);
+	}
 }
 
 /* What submits write after them, and what was written meanwhile. */
 static void
 forget_after(const Forget *f, int64 *removed)
 {
-	(void) run_own("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_anomaly WHERE player_id OPERATOR(pg_catalog.=) $1 "
-				   "ORDER BY limit_name, board FOR UPDATE) a",
-				   f->text);
+	(void) run_own(f, "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_anomaly t "
+				   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND " OF_NONE("t.board")
+				   " ORDER BY t.limit_name, t.board FOR UPDATE) a",
+				   f->foreign);
 	removed[OWN_ANOMALY] =
-		run_own("DELETE FROM @.lb_anomaly WHERE player_id OPERATOR(pg_catalog.=) $1",
-				f->text);
+		run_own(f, "DELETE FROM @.lb_anomaly t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND "
+				OF_NONE("t.board"),
+				f->foreign);
 	removed[OWN_EVENT] =
-		run_own("DELETE FROM @.lb_event WHERE player_id OPERATOR(pg_catalog.=) $1",
-				f->text);
+		run_own(f, "DELETE FROM @.lb_event t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND "
+				"EXISTS (SELECT FROM pg_catalog.unnest(t.boards) AS b (name) WHERE "
+				OF_NONE("b.name") ")",
+				f->foreign);
 	removed[OWN_APPLIED] +=
-		run_own("DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-				"SELECT ctid FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED))",
-				f->text);
+		run_own(f, "DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+				"SELECT ctid FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 "
+				"AND leaderboard OPERATOR(pg_catalog.<>) ALL ($2) FOR UPDATE SKIP LOCKED))",
+				f->foreign);
 	removed[OWN_USAGE] +=
-		run_own("DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-				"SELECT ctid FROM @.lb_usage WHERE player_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED))",
-				f->text);
+		run_own(f, "DELETE FROM @.lb_usage WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+				"SELECT t.ctid FROM @.lb_usage t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND "
+				OF_NONE("t.board") " FOR UPDATE SKIP LOCKED))",
+				f->foreign);
 }
 
 /*
@@ -310,9 +372,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 													 &f.argument));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	forget_before(&f, removed);
-	for (int i = 0; i < f.ndefns; i++)
-		forget_scores(&f, f.defns[i]);
+	forget_boards(&f, removed);
 	forget_after(&f, removed);
 	forget_standings(&f, removed);
 	SPI_finish();
