@@ -256,6 +256,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT place, name FROM ranked WHERE 500 < place ORDER BY place LIMIT 3 OFFSET 2',
 	'SELECT place, name FROM ranked WHERE place >= (SELECT 500) ORDER BY rank, level DESC, id LIMIT 3',
 	'SELECT place, name FROM ranked WHERE place > 500 AND place < 503 ORDER BY place LIMIT 3',
+	'SELECT place, name FROM ranked WHERE place > 500 AND place <= -9223372036854775807 ORDER BY place LIMIT 3',
 	'SELECT place, name FROM ranked WHERE place > 4998 ORDER BY place LIMIT 3',
 	'SELECT place, name FROM ranked WHERE place > 9223372036854775806 ORDER BY place LIMIT 3',
 	'SELECT place, name FROM ranked WHERE place > NULL::int ORDER BY place LIMIT 3',
@@ -327,7 +328,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT 9223372036854775807 OFFSET 4999',
 	'SELECT id, rank() OVER (ORDER BY score DESC) FROM player ORDER BY score DESC, level DESC, id LIMIT (SELECT 2) OFFSET (SELECT 3)',
 	'SELECT * FROM (SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 3) s ORDER BY id',
-	'SELECT g, l.* FROM generate_series(30, 32) g, LATERAL (SELECT id, g + rank() OVER (ORDER BY score DESC) FROM player WHERE score < g ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 1) l ORDER BY g',
+	'SELECT g, l.* FROM generate_series(30, 32) g, LATERAL (SELECT id, coalesce(rank() OVER (ORDER BY score DESC), g) FROM player WHERE score < g ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 1) l ORDER BY g',
 	'SELECT id FROM friend, LATERAL (SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player WHERE score = b ORDER BY score DESC, level DESC, id LIMIT 1) l WHERE a = 1 ORDER BY id',
 	'(SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r, level DESC, id LIMIT 2) UNION ALL (SELECT id, rank() OVER (ORDER BY score) AS r FROM player ORDER BY r, level, id DESC LIMIT 2)'
 ]) query;
@@ -355,6 +356,7 @@ SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT id, generate_series(1, 2), rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
 	'SELECT id, random(), rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3',
 	'SELECT id, 1 / score, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT 3 OFFSET 3',
+	'SELECT 1 / (rank() OVER (ORDER BY score DESC) - 1) FROM player ORDER BY score DESC, level DESC, id LIMIT 3 OFFSET 60',
 	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player ORDER BY r LIMIT (random() * 10)::int',
 	'SELECT id, rank() OVER (ORDER BY score DESC) AS r FROM player TABLESAMPLE bernoulli (50) ORDER BY r LIMIT 3',
 	'SELECT p.id, rank() OVER (ORDER BY score DESC) AS r FROM player p JOIN friend f ON f.b = p.id ORDER BY r LIMIT 3',

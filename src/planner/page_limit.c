@@ -18,6 +18,7 @@
 #endif
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "utils/lsyscache.h"
@@ -83,7 +84,10 @@ may_raise(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_TargetEntry:
-			if (!contain_var_clause(node))
+
+			/* What has no columns does not depend on the row. */
+			if (!contain_var_clause(node) &&
+				!contain_window_function(node))
 				return false;
 			break;
 		case T_List:

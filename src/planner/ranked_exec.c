@@ -194,7 +194,7 @@ limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
 	else if (bound->strategy == BTLessStrategyNumber)
 		*high = Min(*high, Max(rank, 1) - 1);
 	else if (bound->strategy <= BTEqualStrategyNumber)
-		*high = Min(*high, rank);
+		*high = Min(*high, Max(rank, 0));
 	if (bound->strategy == BTGreaterStrategyNumber)
 		*low = Max(*low, Min(rank, PG_INT64_MAX - 1) + 1);
 	else if (bound->strategy >= BTEqualStrategyNumber)
