@@ -99,6 +99,19 @@ CREATE TRIGGER lb_leaderboard_changed
 AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_leaderboard
 FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
 ALTER TABLE @extschema@.lb_leaderboard ENABLE ALWAYS TRIGGER lb_leaderboard_changed;
+CREATE FUNCTION @extschema@.lb_skip_row()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'lb_skip_row'
+LANGUAGE C;
+COMMENT ON FUNCTION @extschema@.lb_skip_row() IS
+'keeps the row of "global" the only one, which logical replication copies';
+CREATE TRIGGER lb_leaderboard_global
+BEFORE INSERT ON @extschema@.lb_leaderboard
+FOR EACH ROW WHEN (NEW.name OPERATOR(pg_catalog.=) 'global')
+EXECUTE FUNCTION @extschema@.lb_skip_row();
+ALTER TABLE @extschema@.lb_leaderboard ENABLE ALWAYS TRIGGER lb_leaderboard_global;
+COMMENT ON TRIGGER lb_leaderboard_global ON @extschema@.lb_leaderboard IS
+'the row of "global" is there already';
 COMMENT ON TRIGGER lb_leaderboard_changed ON @extschema@.lb_leaderboard IS
 'makes all sessions read the leaderboards again';
 

@@ -37,6 +37,7 @@
 #include "service/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_board_changed);
+PG_FUNCTION_INFO_V1(lb_skip_row);
 PG_FUNCTION_INFO_V1(lb_on_drop);
 
 /*
@@ -249,4 +250,19 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		SPI_finish();
 	}
 	PG_RETURN_NULL();
+}
+
+/*
+ * Trigger on lb_leaderboard: a row of "global" is not inserted, since it is there.
+ * Logical replication copies it from one database to another.
+ */
+Datum
+lb_skip_row(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"lb_skip_row")));
+	return PointerGetDatum(NULL);
 }

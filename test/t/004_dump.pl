@@ -125,7 +125,7 @@ $node->safe_psql('several', q{
 	SELECT lb_create_leaderboard('Lap Time', 'best', 'asc', '{monthly}', 'text');
 	SELECT lb_set_limit('fair', 'kills/daily', max_amount => 100);
 	SELECT FROM lb_submit_match_key('7', '{"global": 1, "kills": 5, "Lap Time": 90}', 'm1', '2026-04-09');
-	SELECT FROM lb_submit_key(p::text, p, leaderboard => 'kills') FROM generate_series(1, 50) p});
+	SELECT FROM generate_series(1, 50) p CROSS JOIN LATERAL lb_submit_key(p::text, p, leaderboard => 'kills')});
 $node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.l", '-d', $node->connstr('several') ], 'pg_dump of leaderboards');
 $node->safe_psql('postgres', 'CREATE DATABASE leaderboards');
 $node->command_ok([ 'pg_restore', '-j2', '--exit-on-error', '-d', $node->connstr('leaderboards'), "$dump.l" ], 'pg_restore');

@@ -212,6 +212,9 @@ my %by_type = (
 	'timestamp with time zone' => q{pg_catalog.now()},
 	'double precision' => q{CAST(1 AS pg_catalog.float8)},
 	'name' => q{CAST('id' AS pg_catalog.name)},
+	'numeric[]' => q{CAST('{1,10,50}' AS pg_catalog.numeric[])},
+	'double precision[]' => q{CAST('{1,10,50}' AS pg_catalog.float8[])},
+	'regprocedure' => q{CAST('pg_catalog.now()' AS pg_catalog.regprocedure)},
 	'regclass' => q{CAST('public.game' AS pg_catalog.regclass)},
 	'regtype[]' => q{CAST('{pg_catalog.int8}' AS pg_catalog.regtype[])});
 
