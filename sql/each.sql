@@ -78,6 +78,11 @@ SELECT * FROM lb_submit_each('{1}', '{1}', 'twice');
 SELECT * FROM lb_submit_each('{1}', '{1}', match_ids => '{a,b}');
 SELECT * FROM lb_submit_each_key('{one}', '{1}');
 SELECT * FROM lb_submit_each('{1}', '{1}', at => 'infinity');
+
+-- An error of a statement ends the call and its transaction, and nothing stays open.
+INSERT INTO player_scores (player_id, score) VALUES (77, 9223372036854775807);
+SELECT * FROM lb_submit_each('{77}', '{1}');
+SELECT 1 AS "goes on";
 BEGIN READ ONLY;
 SELECT * FROM lb_submit_each('{1}', '{1}');
 ROLLBACK;

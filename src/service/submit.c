@@ -766,7 +766,17 @@ attempt(LbSubmit *s)
 	s->nanomalies = 0;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	apply_many(s);
+	PG_TRY();
+	{
+		apply_many(s);
+	}
+	PG_CATCH();
+	{
+		/* The transaction is aborted only where its own level is. */
+		RollbackAndReleaseCurrentSubTransaction();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	if (s->refused)
 		RollbackAndReleaseCurrentSubTransaction();
 	else

@@ -504,7 +504,8 @@ part_faults()
 	"$BIN/dropdb" --if-exists faults
 	"$BIN/createdb" faults
 	sql -d faults -c 'CREATE EXTENSION leaderboard'
-	limited tree/test/client/faults -d dbname=faults -e "$every" -s "$seed"
+	limited tree/test/client/faults -d dbname=faults -e "$every" -s "$seed" ||
+		{ tail -n 40 "$fault_server/log"; false; }
 	check_server_log "$fault_server"
 }
 

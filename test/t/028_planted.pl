@@ -107,6 +107,25 @@ BEGIN
 END \$d\$;
 };
 
+# The functions that the scripts of older versions make, with their arguments.
+sub older_functions
+{
+	my %older;
+
+	for my $version ('0.1.0', '0.2.0')
+	{
+		$node->safe_psql('postgres', 'CREATE DATABASE older');
+		$older{$_} = 1 for split /\n/, $node->safe_psql('older', qq{
+			CREATE EXTENSION leaderboard VERSION '$version';
+			SELECT p.proname || ' ' ||
+				array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ',')
+			FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+			JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'});
+		$node->safe_psql('postgres', 'DROP DATABASE older');
+	}
+	return %older;
+}
+
 # Overloads of the extension's functions: as many arguments as a call may leave
 # to the defaults of the real one, one more than it has, any number of them.  One
 # that has all of them, and one more with a default, fits as well as the real
@@ -120,6 +139,7 @@ sub overloads
 		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
 		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[])});
 	my $sql = '';
+	my %older = older_functions();
 
 	for my $row (@rows)
 	{
@@ -130,8 +150,8 @@ sub overloads
 		{
 			my @prefix = @types[ 0 .. $k - 1 ];
 
-			# The script of 0.1.0 makes this one, which the upgrade drops.
-			next if "$name @prefix" eq 'lb_create_tables boolean';
+			# An older script makes this one, which an upgrade drops.
+			next if $older{ "$name " . join(',', @prefix) };
 			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', @prefix) . "', 'int8');\n";
 			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', map { $_ eq 'text' ? 'name' : $_ } @prefix) . "', 'int8');\n";
 		}
