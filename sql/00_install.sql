@@ -132,6 +132,7 @@ SELECT * FROM lb_board;
 SELECT lb_capture();
 SELECT lb_set_updated_at();
 SELECT lb_board_changed();
+SELECT lb_skip_row();
 SELECT lb_on_drop();
 
 --

@@ -105,6 +105,7 @@ AS 'MODULE_PATHNAME', 'lb_skip_row'
 LANGUAGE C;
 COMMENT ON FUNCTION @extschema@.lb_skip_row() IS
 'keeps the row of "global" the only one, which logical replication copies';
+REVOKE ALL ON FUNCTION @extschema@.lb_skip_row() FROM PUBLIC;
 CREATE TRIGGER lb_leaderboard_global
 BEFORE INSERT ON @extschema@.lb_leaderboard
 FOR EACH ROW WHEN (NEW.name OPERATOR(pg_catalog.=) 'global')

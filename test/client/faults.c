@@ -319,7 +319,7 @@ static const Step steps[] = {
 			"SELECT count(*) > 0 FROM lb_submit(3, 5, leaderboard => 'kills')",
 			"SELECT count(*) > 0 FROM lb_submit_match(3, '{\"global\": 1, \"kills\": 2}', 'm1')",
 			"SELECT count(*) > 0 FROM lb_submit_match_key('4', '{\"global\": 1, \"kills\": 2}')",
-		"SELECT lb_drop_leaderboard('kills')"},
+		"INSERT INTO lb_leaderboard (name) VALUES ('global')", "SELECT lb_drop_leaderboard('kills')"},
 	"DO 'BEGIN PERFORM lb_drop_leaderboard(''kills''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 	{"results of each", MANAGE, NULL,
 		{"SELECT count(*) > 0 FROM lb_submit_each(ARRAY[1, 2, 902], ARRAY[1, 2, 3])",
@@ -442,6 +442,7 @@ static void
 set_up(void)
 {
 	must("SELECT lb_create_tables()");
+	must("ALTER TABLE player_scores ADD metadata jsonb");
 	must("CREATE TABLE plain (id bigint PRIMARY KEY, score bigint NOT NULL, at timestamptz NOT NULL);"
 		 "INSERT INTO plain SELECT i, i % 9, '2026-01-01' FROM generate_series(1, 60) AS i;"
 		 "SELECT lb_create_board('plain', 'plain', 'id', 'score DESC, at ASC')");
