@@ -59,6 +59,8 @@ CREATE VIEW club_ranked AS
 SELECT lbt.plan('SELECT * FROM ranked WHERE id = 7');
 SELECT lbt.plan('SELECT rank, name FROM ranked WHERE id = ANY(''{7,8}'') AND rank < 100');
 SELECT lbt.plan('SELECT r.name, r.rank FROM friend f JOIN ranked r ON r.id = f.b WHERE f.a = 1');
+-- Where row_number() leaves ties open, all scans of a nested loop must break them alike.
+SELECT bool_or(p ~ 'Leaderboard') AS by_board FROM lbt.plan('SELECT f.b, r.place FROM friend f JOIN (SELECT id, row_number() OVER (ORDER BY score DESC) AS place FROM player) r ON r.id = f.b WHERE f.a = 1') p;
 SELECT lbt.plan('SELECT * FROM country_ranked WHERE id = 7');
 SELECT lbt.plan('SELECT * FROM country_ranked WHERE country = ''FR'' AND id = 7');
 SELECT lbt.plan('SELECT * FROM ranked WHERE place BETWEEN 91 AND 100');

@@ -395,6 +395,26 @@ find_page(const LbRanked *match, LbLookup *lookup)
 		lb_find_rank_page(match, pathkeys, lookup);
 }
 
+/*
+ * Whether the order of the window decides each rank.  Where row_number() leaves ties
+ * open, the board and the child may break them differently.  In a nested loop some
+ * scans may be answered by the one and the others by the other.
+ */
+static bool
+has_no_ties(const LbRanked *match)
+{
+	ListCell   *lc;
+
+	foreach(lc, match->funcs)
+	{
+		if (lb_counts_places(list_nth_int(lfirst(lc), LB_RANK_KIND)) &&
+			list_nth_int(lfirst(lc), LB_RANK_NCOLUMNS) <
+			lb_nkey_columns(match->defn))
+			return false;
+	}
+	return true;
+}
+
 void
 lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -409,7 +429,7 @@ lb_add_ranked_paths(PlannerInfo *root, RelOptInfo *rel)
 		add_path_for(&match, &lookup, NULL);
 	if (!find_page(&match, &lookup) && lb_find_rank_range(&match, &lookup))
 		add_path_for(&match, &lookup, NULL);
-	if (match.ready)
+	if (match.ready && has_no_ties(&match))
 		add_join_paths(&match, infos);
 }
 
