@@ -408,6 +408,6 @@ COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
 'committed changes that are not in the indexes of this database yet';
 GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
 
-/* Who monitors counts anomalies, and sees no players. */
+/* A member of pg_monitor may count anomalies, and sees no players. */
 GRANT SELECT (limit_name, board, noted_at, reviewed) ON TABLE @extschema@.lb_anomaly
 TO pg_monitor;

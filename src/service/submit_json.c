@@ -248,7 +248,7 @@ put_numbers(StringInfo buf, const TupleTableSlot *slot, const char *score)
 	put_number(buf, slot, 3, false);
 }
 
-/* The player, who is returned as the field came. */
+/* The player, returned as the field came. */
 static void
 put_player(StringInfo buf, Jsonb *submit)
 {
