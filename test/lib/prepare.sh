@@ -34,6 +34,8 @@ case $purpose in
 		packages+=(libpq-dev clang valgrind perl libipc-run-perl libyaml-libyaml-perl sqlsmith
 			"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
 		commands+=(clang valgrind prove pg_prove)
+		# It reads the cores of servers that crashed.
+		command -v gdb >/dev/null || packages+=(gdb-minimal)
 		;;&
 	cassert)
 		packages+=(dpkg-dev bison flex)

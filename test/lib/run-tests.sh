@@ -14,6 +14,8 @@
 set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source-path=SCRIPTDIR source=crash.sh
+. "$TREE/test/lib/crash.sh"
 
 ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples page deb"
 # Only when named.
@@ -61,6 +63,8 @@ limited()
 	as_server timeout -k 30 1200 "$@"
 }
 copy_tree "$WORK/tree"
+# Where a server crashes, its core is looked at.
+ulimit -S -c hard
 
 jobs=$(nproc)
 server=$WORK/server
@@ -157,10 +161,9 @@ prepare_debug_server()
 # no test has noticed.  With a second argument, crashes that match it are meant.
 check_server_log()
 {
-	if grep -E 'PANIC|TRAP:|was terminated by signal' "$1/log" |
+	if grep -E "$CRASH" "$1/log" |
 		grep -v "${2:-^$}"; then
 		echo "not ok - the server has crashed"
-		tail -n 100 "$1/log"
 		return 1
 	fi
 	if grep -B 1 'Reason: the index did not hold' "$1/log"; then
@@ -797,6 +800,24 @@ failed_tests()
 		"$1" | grep -av '# TODO' | awk '!seen[$0]++' | head -n 30 || true
 }
 
+# What is known of crashes in this part: of its servers, and of those of TAP files
+# that failed, whose directories are still there.
+crashes()
+{
+	local log name
+
+	for log in "$WORK"/*/log; do
+		[ ! -f "$log" ] || [ ! "$log" -nt part-began ] ||
+			crash_report "$log" "${log%/log}/data"
+	done
+	[ "$part" != tap ] || for log in tap/tmp_check/log/*.log; do
+		name=$(basename "$log" .log)
+		if [ -d "tap/tmp_check/t_${name}_data/pgdata" ]; then
+			crash_report "$log" "tap/tmp_check/t_${name}_data/pgdata"
+		fi
+	done
+}
+
 # For lines that the user sees at once.
 exec 3>&1
 
@@ -808,6 +829,7 @@ failures=()
 for part in "${parts[@]}"; do
 	echo "== $part"
 	log=$WORK/log/$part
+	touch part-began
 	began=$(date +%s)
 	# Not in a condition: set -e would have no effect inside.
 	set +e
@@ -828,8 +850,8 @@ for part in "${parts[@]}"; do
 		result=FAILED
 		# The end of the output mostly says what went wrong.
 		tail -n "${LOG_LINES:-400}" "$log" | sed 's/^/   | /'
-		failures+=("$part:" "$(failed_tests "$log")")
-		echo "${failures[-1]}"
+		failures+=("$part:" "$(failed_tests "$log")" "$(crashes)")
+		printf '%s\n' "${failures[@]: -2}"
 	else
 		result=ok
 	fi
