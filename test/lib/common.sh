@@ -214,10 +214,10 @@ server_init()
 	} | as_server tee -a "$1/data/postgresql.conf" >/dev/null
 }
 
-# server_start DIR: starts it, and directs libpq to it.
+# server_start DIR: starts it, and directs libpq to it.  If it crashes, it leaves a core.
 server_start()
 {
-	as_server "$BIN/pg_ctl" -D "$1/data" -l "$1/log" -w -t 120 start \
+	as_server "$BIN/pg_ctl" -c -D "$1/data" -l "$1/log" -w -t 120 start \
 		>/dev/null 2>&1 ||
 		{ tail -20 "$1/log" >&2; die "the server does not start"; }
 	export PGHOST=$1 PGUSER=postgres PGDATABASE=postgres

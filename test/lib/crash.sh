@@ -26,14 +26,15 @@ crash_report()
 		pid=$(tail -n "+$line" "$log" |
 			sed -nE 's/.*\(PID ([0-9]+)\) was terminated by signal.*/\1/p' | head -n 1)
 		[ -z "$pid" ] || grep -aA 3 -F "[$pid]" "$log" | head -n 500 | tail -n 10
-	} | cut -c 1-1000 | sed 's/^/    /'
+	} | grep -av 'FATAL:  the database system is\|Consistent recovery state' |
+		cut -c 1-1000 | sed 's/^/    /'
 	read -r program _ <"$data/postmaster.opts" || program=postgres
 	for core in "$data"/core*; do
 		[ -e "$core" ] || continue
 		if command -v gdb >/dev/null; then
 			echo "Stack, $core:"
 			gdb -batch -nx -ex 'bt 40' "$program" "$core" 2>&1 |
-				grep -avE '^(\[New LWP|warning:)' | cut -c 1-400 | head -n 60 |
+				grep -avE '^(\[New LWP|warning:|$)' | cut -c 1-400 | head -n 60 |
 				sed 's/^/    /'
 		else
 			echo "There is $core, and no gdb."

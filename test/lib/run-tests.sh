@@ -63,8 +63,6 @@ limited()
 	as_server timeout -k 30 1200 "$@"
 }
 copy_tree "$WORK/tree"
-# Where a server crashes, its core is looked at.
-ulimit -S -c hard
 
 jobs=$(nproc)
 server=$WORK/server
@@ -323,6 +321,7 @@ part_tap()
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
+		bash -c 'ulimit -S -c hard; exec prove "$@"' \
 		prove --verbose --jobs "$jobs" "${files[@]}" ||
 		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
 }

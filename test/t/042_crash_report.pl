@@ -26,7 +26,7 @@ sub report
 
 is(report(), '', 'nothing of a server that has not crashed');
 $node->psql('postgres', q{COPY (SELECT 'the last statement') TO PROGRAM 'kill -SEGV $PPID'});
-$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+$node->wait_for_log(qr/all server processes terminated/);
 
 my $report = report();
 
@@ -39,7 +39,8 @@ SKIP:
 	chomp($pattern);
 	skip 'cores are not written there', 1
 	  if $pattern ne 'core' || `bash -c 'ulimit -H -c'` =~ /^0$/m;
-	like($report, qr{Stack, \S+/core\S*:.*\n\s+#\d+ .*DoCopy}s, 'the stack');
+	like($report, qr{Stack, \S+/core\S*:.*#\d+ .*DoCopy}s, 'the stack');
 }
+$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
 $node->stop;
 done_testing();
