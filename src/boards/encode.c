@@ -388,6 +388,7 @@ lb_decode_text(const LbColumn *column, const int64 *words)
 	{
 		uint64		word = pg_hton64(flip_sign((uint64) words[n]));
 
+		Assert((n + 1) * sizeof(word) <= sizeof(bytes));
 		memcpy(bytes + n * sizeof(int64), &word, sizeof(word));
 	} while ((uint8) words[n++] != 0);
 	return PointerGetDatum(cstring_to_text_with_len(bytes,

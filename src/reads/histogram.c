@@ -195,6 +195,7 @@ max_real_buckets(const Buckets *b)
 	double		to = number_of(b, b->to);
 	double		largest = Max(fabs(from), fabs(to));
 	double		step = largest - step_towards(b, largest, 0);
+
 	/* A step is a power of two, so the divisions are exact. */
 	double		n = fabs(to / step - from / step) / LB_FLOAT_STEPS;
 

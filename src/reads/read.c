@@ -77,9 +77,9 @@ lb_rank_now(const char *board, LbForm form, Datum member, LbRankNow *now)
 	}
 }
 
-/* The rows of the index. */
+/* The rows of the index.  Those of lb_read_ranks_rows() have no member. */
 static void
-take_rows(const LbCall *call, const LbRows *from, LbRow *rows)
+take_rows(const LbCall *call, const LbRows *from, bool has_member, LbRow *rows)
 {
 	const LbDefinition *defn = call->access.target.defn;
 
@@ -90,8 +90,9 @@ take_rows(const LbCall *call, const LbRows *from, LbRow *rows)
 		rows[i].rank = row[LB_ROW_RANK];
 		if (row[LB_ROW_RANK] == 0)
 			continue;
-		rows[i].member =
-			TextDatumGetCString(lb_member_words_to_text(defn, row + LB_ROW_MEMBER));
+		if (has_member)
+			rows[i].member =
+				TextDatumGetCString(lb_member_words_to_text(defn, row + LB_ROW_MEMBER));
 		rows[i].score = TextDatumGetCString(lb_score_to_text(defn, row[LB_ROW_SCORE]));
 	}
 }
@@ -142,7 +143,7 @@ lb_read_top(const char *board, int n, LbRow **rows)
 	if (!lb_read_top_rows(&call, &got))
 		return query_rows(&call, rows);
 	*rows = palloc0(Max(1, got.n) * sizeof(LbRow));
-	take_rows(&call, &got, *rows);
+	take_rows(&call, &got, true, *rows);
 	pfree(got.words);
 	return got.n;
 }
@@ -165,7 +166,7 @@ lb_read_ranks(const char *board, char *const *members, int n, LbRow **rows)
 	if (lb_read_ranks_rows(&call, &wanted, &got))
 	{
 		*rows = palloc0(Max(1, n) * sizeof(LbRow));
-		take_rows(&call, &got, *rows);
+		take_rows(&call, &got, false, *rows);
 		pfree(got.words);
 	}
 	else if (query_rows(&call, rows) != n)
