@@ -502,6 +502,10 @@ brings_rows(Oid relid)
  * one or the replaced one is a capture trigger, rows may have gone
  * uncaptured.
  *
+ * Citus makes a trigger of its own on a table after it has entered the table in
+ * its list.  A transaction that has locked the table already processes no
+ * invalidation for that, but looks at the state of the board.
+ *
  * A clone has no effect of its own, but a new one shows that a table has become
  * a partition.  No trigger fires for the rows that it brings.
  */
@@ -527,6 +531,8 @@ trigger_created(Oid trigger)
 			 replaced.function == capture);
 	if (altered)
 		capture_altered(facts);
+	else if (lb_kept_elsewhere(facts.table))
+		(void) source_altered(facts.table, 0);
 }
 
 

@@ -284,11 +284,7 @@ static const LbReadFunction rank_of_score_function = {
 
 /*
  * lb_score_at_percentile(p, board): percentile_disc(p / 100) WITHIN GROUP (ORDER
- * BY score, worst first).
- *
- * percentile_disc takes the row at place ceil(p / 100 * N) from the worst, at
- * least 1.  Counted from the best instead, the percentiles that are asked for
- * are near the start.
+ * BY score, worst first), the row at place ceil(p / 100 * N), at least 1.
  */
 static const LbReadFunction score_at_percentile_function = {
 	.name = "lb_score_at_percentile",
@@ -301,12 +297,9 @@ static const LbReadFunction score_at_percentile_function = {
 			.check = check_percentile}
 		},
 		.text = {
-			"SELECT CAST({score} AS {stype}) {from} AND $1 IS NOT NULL"
-			" ORDER BY {score} {dir}"
-			" OFFSET (SELECT GREATEST(x.n {-} GREATEST(CAST("
-			"pg_catalog.ceil(($1 {/} CAST(100 AS {float8})) {*}"
-			" CAST(x.n AS {float8})) AS {int8}), 1), 0)"
-			" FROM (SELECT {count} AS n {from}) x) LIMIT 1"
+			"SELECT CAST(pg_catalog.percentile_disc("
+			"$1 {/} CAST(100 AS {float8}))"
+			" WITHIN GROUP (ORDER BY {score} {worstdir}) AS {stype}) {from}"
 		}
 	}
 };

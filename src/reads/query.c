@@ -255,6 +255,11 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	Oid			catalog = defn->catalog;
 	int32		id = defn->id;
 
+	/*
+	 * A transaction that has locked the source already would use a plan from
+	 * before an engine has taken the rows over.
+	 */
+	AcceptInvalidationMessages();
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
 		if (names_source(defn) && execute(defn, args, dest))

@@ -93,8 +93,9 @@ static const struct
 	{"float8", ALWAYS, {"pg_catalog.float8"}},
 	{"numeric", ALWAYS, {"pg_catalog.numeric"}},
 
-	/* The score's direction. */
+	/* The score's direction, and the other one. */
 	{"dir", BY_DIRECTION, {"ASC", "DESC"}},
+	{"worstdir", BY_DIRECTION, {"DESC", "ASC"}},
 
 	/* Operators: how the left score compares with the right one. */
 	{"better", BY_DIRECTION, {"OPERATOR(pg_catalog.<)", "OPERATOR(pg_catalog.>)"}},

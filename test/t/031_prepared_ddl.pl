@@ -1,6 +1,7 @@
 # Prepared transactions that create, drop or alter boards and their tables: at
-# once, beside others, and with a crash before they end.  Boards follow when they
-# have ended, no answer is wrong, and nothing is left of what was rolled back.
+# once, beside others, with a crash before they end, and on a standby that is
+# promoted before.  Boards follow when they have ended, no answer is wrong, and
+# nothing is left of what was rolled back.
 
 use strict;
 use warnings;
@@ -12,7 +13,7 @@ use LbRanks qw(wrong_ranks memory_used wait_used);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = lb_node('ddl');
+my $node = lb_node('ddl', undef, allows_streaming => 1);
 $node->start;
 fill($node, 'postgres', 300);
 ready($node, 'postgres', 'made');
@@ -241,7 +242,29 @@ for my $verb ('ROLLBACK', 'COMMIT')
 	}
 }
 
+# On a standby that is promoted before they end
+my $primary = $node;
+make();
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+my @ends = (
+	[ 'create board', 'COMMIT' ], [ 'drop board', 'COMMIT' ],
+	[ 'rename column of partitions', 'COMMIT' ], [ 'create table', 'ROLLBACK' ]);
+prepare('postgres', $_->[0], $ddl{ $_->[0] }) for @ends;
+$primary->wait_for_catchup($standby);
+$standby->promote;
+$primary->stop;
+$node = $standby;
+right($node, 'postgres', 'promoted: others');
+$node->safe_psql('postgres', "$_->[1] PREPARED '$_->[0]'") for @ends;
+is($node->safe_psql('postgres', q{SELECT string_agg(board, ' ' ORDER BY board) FROM lb_board WHERE source <> 'player_score_windows'::regclass}),
+	'global more parts up', 'promoted: the boards that are recorded');
+ended('promoted');
+
 ready($node, 'postgres', 'at the end');
 $node->stop;
-unlike(slurp_file($node->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold|cache lookup failed/, 'nothing bad in the log');
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold|cache lookup failed/, 'nothing bad in the log of ' . $_->name)
+  for ($primary, $standby);
 done_testing();

@@ -20,7 +20,9 @@ PostgreSQL::Test::Utils::append_to_file("$dir/engine.c", <<'END');
 
 PG_MODULE_MAGIC;
 void		_PG_init(void);
+PG_FUNCTION_INFO_V1(engine_plans);
 
+static int	nplans = 0;
 static planner_hook_type prev_planner = NULL;
 
 static PlannedStmt *
@@ -29,8 +31,16 @@ plan(Query *parse, const char *query_string, int options, ParamListInfo params)
 	/* A copy of an empty list is NULL. */
 	if (params != NULL && copyParamList(params) == NULL)
 		elog(ERROR, "the list of parameters is empty");
+	nplans++;
 	return prev_planner ? prev_planner(parse, query_string, options, params) :
 		standard_planner(parse, query_string, options, params);
+}
+
+/* How often this backend has planned. */
+Datum
+engine_plans(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(nplans);
 }
 
 void
@@ -58,9 +68,11 @@ ready($node, 'postgres', 'made');
 is($node->safe_psql('postgres', q{SET leaderboard.enable_index = off; SELECT lb_count(), lb_count('weekly:1') > 0, lb_rank(1) > 0}),
 	'300|t|t', 'queries by the engine');
 
-$node->safe_psql('postgres', q{
+$node->safe_psql('postgres', qq{
 	SET allow_system_table_mods = on;
 	CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass PRIMARY KEY, partmethod "char");
+	CREATE FUNCTION engine_plans() RETURNS int LANGUAGE c AS '$dir/engine';
+	CREATE FUNCTION engine_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 	CREATE TABLE p (player_id bigint PRIMARY KEY, score bigint) PARTITION BY RANGE (player_id);
 	CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
 	CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (100);
@@ -68,14 +80,18 @@ $node->safe_psql('postgres', q{
 	SELECT lb_create_board('p', 'p')});
 ready($node, 'postgres', 'none is listed');
 
-# As the engine does: entered or removed, and the relcache entry invalidated.
+# As the engine does: entered or removed, and the relcache entry invalidated.  A table
+# that is entered gets a trigger.
 sub list
 {
 	my ($table, $change) = @_;
+	my $trigger = $change =~ /INSERT/ ?
+		"CREATE TRIGGER engine_trigger AFTER TRUNCATE ON $table EXECUTE FUNCTION engine_trigger()" :
+		"DROP TRIGGER engine_trigger ON $table";
 
 	return $node->safe_psql('postgres', qq{
 		BEGIN; SET allow_system_table_mods = on; $change;
-		REVOKE TRUNCATE ON $table FROM CURRENT_USER; GRANT TRUNCATE ON $table TO CURRENT_USER; COMMIT});
+		REVOKE TRUNCATE ON $table FROM CURRENT_USER; GRANT TRUNCATE ON $table TO CURRENT_USER; $trigger; COMMIT});
 }
 
 for my $case ([ 'player_scores', 'global', 'lb_rank(1)' ], [ 'p2', 'p', q{lb_rank(1, 'p')} ])
@@ -84,7 +100,20 @@ for my $case ([ 'player_scores', 'global', 'lb_rank(1)' ], [ 'p2', 'p', q{lb_ran
 	my $session = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
 
 	isnt($session->query("SELECT $read"), '', "$table: a session reads");
+
+	# A transaction that has the table locked, and processes no invalidation
+	my $open = $node->background_psql('postgres', on_error_stop => 0, timeout => 60);
+
+	$open->query("BEGIN; PREPARE c AS SELECT lb_count('$board'), engine_plans()");
+	$open->query("SET LOCAL leaderboard.enable_index = off");
+	my ($count, $plans) = split(/\|/, $open->query('EXECUTE c'));
+	is($open->query('EXECUTE c'), "$count|$plans", "$table: an open transaction keeps the plan of its query");
+	$open->query(q{SET LOCAL leaderboard.enable_index = on; SELECT lb_stat_reset(); EXECUTE c});
 	list($table, "INSERT INTO pg_dist_partition VALUES ('$table', 'h')");
+	is($open->query('EXECUTE c'), "$count|" . ($plans + 2), "$table: it plans the query anew");
+	is($open->query("SELECT index_reads, query_reads FROM lb_stat_board WHERE board = '$board'"), '1|1', "$table: the index is not asked");
+	$open->query('COMMIT');
+	$open->quit;
 	$node->safe_psql('postgres', "UPDATE $table SET score = score + 1 WHERE player_id % 3 = 0");
 	is($session->query("SELECT lb_stat_reset(); SELECT $read IS NULL; SELECT pg_sleep(0) IS NULL"), "\nf\nf", "$table: it reads again");
 	# A build that was asked for finds out, too.
