@@ -38,7 +38,7 @@ case $purpose in
 		command -v gdb >/dev/null || packages+=(gdb-minimal)
 		;;&
 	cassert)
-		packages+=(dpkg-dev bison flex)
+		packages+=(dpkg-dev bison flex pkg-config libicu-dev)
 		;;&
 	cassert | redis)
 		# redis-tools has the server's program, and starts none.

@@ -43,7 +43,7 @@ build()
 
 	cd source/*/ || return
 	as_server ./configure --prefix="$prefix" --enable-cassert --enable-debug \
-		--enable-tap-tests --without-icu --without-readline --without-zlib &&
+		--enable-tap-tests --with-icu --without-readline --without-zlib &&
 		as_server make -s -j"$(nproc)" -C src &&
 		as_server make -s -C src install &&
 		as_server make -s -C config install || return
