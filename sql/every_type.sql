@@ -39,7 +39,7 @@ BEGIN
 		PERFORM set_config('leaderboard.json_bigint', (ARRAY['number', 'string'])[step], false);
 		FOR found IN SELECT d::text FROM lbt.differences('every', 'every', 'score IS NOT NULL',
 				names, 'score', dir, tie_order || ' DESC', method,
-				CASE WHEN NOT score.asks THEN false END, functions) AS d
+				CASE WHEN NOT (score.asks OR tie.asks) THEN false END, functions) AS d
 		LOOP
 			RAISE WARNING '%, %, %: %', members[1].name, score.name, tie.name, found;
 		END LOOP;
@@ -74,7 +74,7 @@ BEGIN
 		CALL lbt.check_board(ARRAY[plain], t, plain, 'ASC', 'dense_rank');
 	END LOOP;
 	FOR t IN SELECT * FROM lbt.type WHERE roles ~ 't' ORDER BY name LOOP
-		CALL lbt.check_board(ARRAY[plain], equal, t, functions => 'lb_(rank|top|at)$');
+		CALL lbt.check_board(ARRAY[plain], equal, t, functions => 'lb_(rank|top|at|page|count_before)$');
 	END LOOP;
 END $$;
 

@@ -63,6 +63,52 @@ LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION @extschema@.lb_metadata_key(text, text) IS
 'lb_metadata() of a member of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_page(
+	n integer DEFAULT 10,
+	board text DEFAULT 'global',
+	skip bigint DEFAULT 0)
+RETURNS TABLE (rank bigint, member bigint, score bigint, ties text[])
+AS 'MODULE_PATHNAME', 'lb_page'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10
+SUPPORT @extschema@.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_page(integer, text, bigint) IS
+'lb_top() with the tie-breakers: all columns of the board''s order';
+
+CREATE FUNCTION @extschema@.lb_page_key(
+	n integer DEFAULT 10,
+	board text DEFAULT 'global',
+	skip bigint DEFAULT 0)
+RETURNS TABLE (rank bigint, member text, score text, ties text[])
+AS 'MODULE_PATHNAME', 'lb_page_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 10
+SUPPORT @extschema@.lb_support;
+COMMENT ON FUNCTION @extschema@.lb_page_key(integer, text, bigint) IS
+'lb_page() of members and scores of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_count_before(
+	score bigint,
+	ties text[],
+	member bigint,
+	board text DEFAULT 'global',
+	inclusive boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_before'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_count_before(bigint, text[], bigint, text, boolean) IS
+'how many members of a board stand before a score, tie-breakers and member, or also at them';
+
+CREATE FUNCTION @extschema@.lb_count_before_key(
+	score text,
+	ties text[],
+	member text,
+	board text DEFAULT 'global',
+	inclusive boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_count_before_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_count_before_key(text, text[], text, text, boolean) IS
+'lb_count_before() of a score and a member of any type, as text';
+
 
 /* ----------------------------------------------------------------
  *		3.1. Leaderboards

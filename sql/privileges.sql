@@ -64,7 +64,7 @@ CREATE FUNCTION lbt.asked(board text) RETURNS SETOF text LANGUAGE sql AS $$
 	FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_rank(-1, %L)', 'lb_score(1, %L)',
 		'lb_percentile(1, %L)', 'lb_player(1, %L)', 'lb_top(1, %L)',
 		'lb_top_json(1, %L)', 'lb_at(1, %L)', 'lb_around(1, %L)', 'lb_count(%L)',
-		'lb_count_between(1, 2, %L)',
+		'lb_count_between(1, 2, %L)', 'lb_page(1, %L)', 'lb_count_before(1, NULL, 1, %L)',
 		'lb_rank_of_score(1, %L)', 'lb_score_at_percentile(1, %L)',
 		'lb_ranks(''{1}'', %L)', 'lb_among(''{1}'', %L)',
 		'lb_histogram(1, %L)', 'lb_rank(NULL, %L)', 'lb_ranks(''{}'', %L)']) s,

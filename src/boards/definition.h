@@ -44,6 +44,7 @@ typedef struct LbDefinition
 	bool		plain_member;	/* one column of an integer type, shown as a
 								 * bigint; known when resolved, likewise: */
 	bool		plain_score;	/* of an integer type */
+	bool		signed_zeros;	/* a column of rank_by can have -0 */
 	bool		family;			/* has a board column */
 	bool		has_ranked_if;
 	bool		misfit;			/* there can be no defining query */

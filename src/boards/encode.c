@@ -183,12 +183,10 @@ lb_is_negative_zero(const LbColumn *column, Datum value)
 {
 	float8		number;
 
-	if (column->type->oid == FLOAT8OID)
-		number = DatumGetFloat8(value);
-	else if (column->type->oid == FLOAT4OID)
-		number = DatumGetFloat4(value);
-	else
+	if (!lb_has_negative_zero(column))
 		return false;
+	number = column->type->oid == FLOAT8OID ? DatumGetFloat8(value) :
+		DatumGetFloat4(value);
 #if LB_PLANT_BUG == 6
 	return false;
 #endif

@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "boards/encode.h"
 #include "boards/keys.h"
 #include "boards/shared.h"
 
@@ -26,16 +27,16 @@ lb_value_equal(const LbValue *a, const LbValue *b)
 }
 
 /*
- * Whether the table may have another score than the one that a key's first word
- * stands for: -0 instead of 0.  Only the query knows then.  Needs the lock of the
- * stripe that has the key.
+ * Whether the table may have another value in a column of rank_by than the one
+ * that a key's word stands for: -0 instead of 0.  Only the query knows then.  Needs
+ * the lock of the stripe that has the key.
  */
 static inline bool
-lb_is_unsure_score(const LbSharedBoard *shared, const LbColumn *score,
-				   int64 word)
+lb_is_unsure(const LbSharedBoard *shared, const LbColumn *column, int64 word)
 {
 	return unlikely(shared->negative_zero) &&
-		word == lb_directed(0, score->descending);
+		lb_has_negative_zero(column) &&
+		word == lb_directed(0, column->descending);
 }
 
 /* Hash and stripe of a board's value. */

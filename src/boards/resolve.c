@@ -24,6 +24,7 @@
 
 #include "boards/captured.h"
 #include "boards/catalog.h"
+#include "boards/encode.h"
 #include "boards/resolve.h"
 #include "boards/types.h"
 #include "util/compat.h"
@@ -218,6 +219,11 @@ settle_width(LbDefinition *defn)
 	defn->plain_member = defn->nmember == 1 &&
 		is_plain(lb_member_columns(defn));
 	defn->plain_score = is_plain(lb_score_column(defn));
+	defn->signed_zeros = false;
+	for (int i = 0; i < defn->nrank_by; i++)
+		defn->signed_zeros = defn->signed_zeros ||
+			(defn->columns[i].type != NULL &&
+			 lb_has_negative_zero(&defn->columns[i]));
 }
 
 void

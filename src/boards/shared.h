@@ -168,9 +168,9 @@ typedef struct LbSharedBoard
 	char		name[NAMEDATALEN];
 
 	/*
-	 * A row may have, or have had, a score of -0, which is equal to 0 and has
-	 * the same word: see lb_is_unsure_score().  Set before the row's change
-	 * is published, or its build installed, and never cleared.
+	 * A row may have, or have had, a score or a tie-breaker of -0, which is
+	 * equal to 0 and has the same word: see lb_is_unsure().  Set before the
+	 * row's change is published, or its build installed, and never cleared.
 	 */
 	bool		negative_zero;
 

@@ -59,23 +59,27 @@ encode_near_end(const LbColumn *column, Datum value, int64 *key, int n)
 }
 
 /*
- * Note that the board has had a score of -0, if the row has one.  Returns false
- * if the board is not in shared memory.
+ * Note that the board has had a -0, if the row has one in a column of rank_by.
+ * Returns false if the board is not in shared memory.
  */
-static bool
+static pg_noinline bool
 note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
 {
-	const LbColumn *column = lb_score_column(defn);
-	bool		isnull;
-	Datum		score = slot_getattr(slot, column->attno, &isnull);
-	LbSharedBoard *shared;
+	for (int i = 0; i < defn->nrank_by; i++)
+	{
+		const LbColumn *column = &defn->columns[i];
+		bool		isnull;
+		Datum		value = slot_getattr(slot, column->attno, &isnull);
+		LbSharedBoard *shared;
 
-	if (!lb_is_negative_zero(column, score))
-		return true;
-	shared = lb_shared_board_attach(defn, false);
-	if (shared != NULL)
-		shared->negative_zero = true;
-	return shared != NULL;
+		if (!lb_is_negative_zero(column, value))
+			continue;
+		shared = lb_shared_board_attach(defn, false);
+		if (shared != NULL)
+			shared->negative_zero = true;
+		return shared != NULL;
+	}
+	return true;
 }
 
 /*
@@ -105,7 +109,7 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 			state = LB_NO_KEY;
 		n += more;
 	}
-	if (!defn->plain_score && !note_negative_zero(defn, slot))
+	if (unlikely(defn->signed_zeros) && !note_negative_zero(defn, slot))
 		return LB_NO_KEY;
 	return state;
 }

@@ -167,7 +167,7 @@ count_before(const Rows *rows, const LbBound *bound)
 {
 	if (rows->before == rows->upto)
 		return 0;
-	return lb_count_before(rows->view, clamp(rows, bound)) - rows->before;
+	return lb_count_before_bound(rows->view, clamp(rows, bound)) - rows->before;
 }
 
 /* Distinct scores between two bounds. */
@@ -270,8 +270,8 @@ rows_in(const LbDefinition *defn, const LbView *view, const LbRange *range)
 
 	if (view != NULL && lb_bound_cmp(&range->low, &range->high) < 0)
 	{
-		rows.before = lb_count_before(view, &range->low);
-		rows.upto = lb_count_before(view, &range->high);
+		rows.before = lb_count_before_bound(view, &range->low);
+		rows.upto = lb_count_before_bound(view, &range->high);
 	}
 	return rows;
 }
@@ -308,8 +308,8 @@ is_sure(const AggNode *node, const LbDefinition *defn)
 		const Asked *agg = &node->aggs[i];
 
 		if (agg->is_score && !agg->isnull &&
-			lb_is_unsure_score(node->answer.access.shared, score,
-							   lb_directed(agg->number, score->descending)))
+			lb_is_unsure(node->answer.access.shared, score,
+						 lb_directed(agg->number, score->descending)))
 			return false;
 	}
 	return true;

@@ -350,7 +350,7 @@ next_words(int64 *words, int n)
 }
 
 uint64
-lb_count_before(const LbView *view, const LbBound *bound)
+lb_count_before_bound(const LbView *view, const LbBound *bound)
 {
 	int64		key[LB_MAX_KEY_WORDS];
 	uint64		members;

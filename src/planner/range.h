@@ -89,7 +89,7 @@ extern int	lb_bound_cmp(const LbBound *a, const LbBound *b);
  * Count the keys, or the distinct scores, before a bound.  To count distinct scores,
  * it has no more words than the score's.  Needs the stripe's lock, shared.
  */
-extern uint64 lb_count_before(const LbView *view, const LbBound *bound);
+extern uint64 lb_count_before_bound(const LbView *view, const LbBound *bound);
 extern uint64 lb_distinct_before(const LbView *view, const LbBound *bound);
 
 #endif							/* LB_RANGE_H */

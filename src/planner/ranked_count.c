@@ -34,8 +34,8 @@ open_rows(const LbAccess *access, const LbRanking *ranking, Rows *rows)
 	rows->view = &access->view;
 	if (lb_bound_cmp(&range->low, &range->high) >= 0)
 		return;
-	rows->before = lb_count_before(rows->view, &range->low);
-	rows->upto = lb_count_before(rows->view, &range->high);
+	rows->before = lb_count_before_bound(rows->view, &range->low);
+	rows->upto = lb_count_before_bound(rows->view, &range->high);
 	if (ranking->distinct)
 	{
 		rows->distinct_before = lb_distinct_before(rows->view, &range->low);
@@ -68,7 +68,7 @@ count_rows(const Rows *rows, const LbRankedRow *row, int ncolumns,
 		for (int i = 0; i < ncolumns; i++)
 			bound.n += rows->defn->columns[i].type->words;
 		memcpy(bound.words, row->key, bound.n * sizeof(int64));
-		members = lb_count_before(rows->view, &bound);
+		members = lb_count_before_bound(rows->view, &bound);
 	}
 	return Min(Max(members, rows->before), rows->upto) - rows->before;
 }

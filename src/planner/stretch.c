@@ -66,7 +66,7 @@ find_tie(const LbAccess *access, int ncolumns, uint64 place, bool through)
 	bound.n = count_words(access->target.defn, ncolumns);
 	bound.after = through;
 	memcpy(bound.words, key, bound.n * sizeof(int64));
-	return lb_count_before(&access->view, &bound);
+	return lb_count_before_bound(&access->view, &bound);
 }
 
 /* Leave out the places, from *low to *high - 1, that are not counted. */
@@ -104,8 +104,8 @@ find_places(const LbAccess *access, const LbStretch *stretch, Places *places)
 	places->first = places->end = places->nrange = 0;
 	if (lb_bound_cmp(&stretch->range.low, &stretch->range.high) >= 0)
 		return;
-	low = lb_count_before(&access->view, &stretch->range.low);
-	high = lb_count_before(&access->view, &stretch->range.high);
+	low = lb_count_before_bound(&access->view, &stretch->range.low);
+	high = lb_count_before_bound(&access->view, &stretch->range.high);
 	places->nrange = high - low;
 	leave_out(access, stretch, &low, &high);
 	if ((uint64) stretch->skip >= high - low)

@@ -83,6 +83,7 @@ typedef struct SetFunction
 
 static const SetFunction set_functions[] = {
 	{"lb_top", ROWS, 0, 2, 1, true, 1, 0},
+	{"lb_page", ROWS, 0, 2, 1, true, 1, 0},
 	{"lb_top_json", ROWS, 0, 2, 1, true, 1, 0},
 	{"lb_around", ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},
 	{"lb_rank_json", ROWS_AROUND, 2, NO_ARGUMENT, 1, true, 3, 0},

@@ -24,6 +24,7 @@
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
+#include "reads/key.h"
 #include "reads/query.h"
 #include "reads/mistyped.h"
 #include "reads/text.h"
@@ -35,14 +36,16 @@
  * ----------------------------------------------------------------
  */
 
-/* An argument that must be an integer of at least some value. */
+/* An argument that must be a boolean, or an integer of at least some value. */
 static void
-check_integer(FunctionCallInfo fcinfo, const LbOperand *operand)
+check_required(FunctionCallInfo fcinfo, const LbOperand *operand)
 {
 	int64		value;
 
 	if (PG_ARGISNULL(operand->argument))
 		lb_null_argument(operand->name);
+	if (operand->type == BOOLOID)
+		return;
 	value = operand->type == INT4OID ? PG_GETARG_INT32(operand->argument) :
 		PG_GETARG_INT64(operand->argument);
 	if (value < operand->least)
@@ -224,7 +227,7 @@ static inline void
 check_operand(FunctionCallInfo fcinfo, const LbOperand *operand)
 {
 	if (operand->null == LB_NULL_ERROR)
-		check_integer(fcinfo, operand);
+		check_required(fcinfo, operand);
 	if (operand->check != NULL && !PG_ARGISNULL(operand->argument))
 		operand->check(fcinfo->args[operand->argument].value);
 }
@@ -289,6 +292,8 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 		find_named_board(call);
 	if (form != LB_AS_BIGINT)
 		convert_operands(call);
+	if (unlikely(function->key))
+		lb_convert_key(call);
 	if (function->method != 0 && !PG_ARGISNULL(function->method))
 		call->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(function->method)));
 	begin_access(call);

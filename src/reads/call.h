@@ -46,6 +46,7 @@ typedef struct LbReadFunction
 	int			board;			/* the argument with the board's name */
 	int			method;			/* likewise the method; 0: it has none */
 	bool		ranks;			/* the answer depends on the method */
+	bool		key;			/* member, score and ties are operands */
 	Oid			columns[LB_MAX_COLUMNS];	/* of the answer */
 
 	/*
@@ -105,6 +106,9 @@ typedef struct LbCall
 	const int64 *member;		/* words; NULL if no key has them */
 	LbScoreOperand scores[LB_MAX_OPERANDS];
 	LbMembersOperand members;
+
+	/* Of a function with a key, in any form: its words; NULL as above. */
+	const int64 *key;
 } LbCall;
 
 /*
@@ -203,8 +207,8 @@ lb_call_is_sure(const LbCall *call, int64 score)
 {
 	const LbDefinition *defn = call->access.target.defn;
 
-	return !lb_is_unsure_score(call->access.shared, lb_score_column(defn),
-							   lb_directed(score, defn->columns[0].descending));
+	return !lb_is_unsure(call->access.shared, lb_score_column(defn),
+						 lb_directed(score, defn->columns[0].descending));
 }
 
 /* The score of a key, and the key's word of a score. */

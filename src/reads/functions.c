@@ -10,7 +10,7 @@
  * and the tests.
  *
  * In a template, $1, $2 ... are the operands.  query_text.c has the words in
- * braces, and says what B, O and P are.
+ * braces, and says what B, O, P and K are.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +23,7 @@
 #include "reads/functions.h"
 #include "reads/histogram.h"
 #include "reads/json.h"
+#include "reads/key.h"
 #include "reads/rows.h"
 #include "reads/tier.h"
 #include "reads/values.h"
@@ -39,6 +40,30 @@
 #define INTEGER(arg, oid, argname, min) \
 	{.type = (oid), .argument = (arg), .null = LB_NULL_ERROR, \
 	 .name = (argname), .least = (min)}
+
+/*
+ * The rows at places skip + 1 ... skip + n of O, where $1 is n and $2 is skip.
+ *
+ * By rank and dense_rank, a rank depends on the rows before only, so the window
+ * runs over the first skip + n rows.  LEAST keeps that sum in range.
+ */
+#define PAGE(columns) { \
+	.operands = { \
+		INTEGER(0, INT4OID, "n", 0), INTEGER(2, INT8OID, "skip", 0) \
+	}, \
+	.text = { \
+		[LB_ROW_NUMBER] = \
+		"SELECT $2 {+} {rankfn}, " columns \
+		" FROM (SELECT {keys} {from} ORDER BY {order}" \
+		" LIMIT $1 OFFSET $2) s ORDER BY {korder}", \
+		[LB_RANK] = \
+		"SELECT {rankfn}, " columns \
+		" FROM (SELECT {keys} {from} ORDER BY {order}" \
+		" LIMIT CAST($1 AS {int8}) {+}" \
+		" LEAST($2, CAST('4611686018427387904' AS {int8}))) s" \
+		" ORDER BY {korder} OFFSET $2" \
+	} \
+}
 
 static void check_percentile(Datum value);
 
@@ -129,12 +154,7 @@ static const LbReadFunction metadata_function = {
 	}
 };
 
-/*
- * lb_top(n, board, skip): the rows at places skip + 1 ... skip + n of O.
- *
- * By rank and dense_rank, a rank depends on the rows before only, so the window
- * runs over the first skip + n rows.  LEAST keeps that sum in range.
- */
+/* lb_top(n, board, skip): those rows. */
 const LbReadFunction lb_top_function = {
 	.name = "lb_top",
 	.board = 1,
@@ -142,23 +162,18 @@ const LbReadFunction lb_top_function = {
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE},
 	.set = true,
 	.rows = lb_top_rows,
-	.query = {
-		.operands = {
-			INTEGER(0, INT4OID, "n", 0), INTEGER(2, INT8OID, "skip", 0)
-		},
-		.text = {
-			[LB_ROW_NUMBER] =
-			"SELECT $2 {+} {rankfn}, {row}"
-			" FROM (SELECT {keys} {from} ORDER BY {order}"
-			" LIMIT $1 OFFSET $2) s ORDER BY {korder}",
-			[LB_RANK] =
-			"SELECT {rankfn}, {row}"
-			" FROM (SELECT {keys} {from} ORDER BY {order}"
-			" LIMIT CAST($1 AS {int8}) {+}"
-			" LEAST($2, CAST('4611686018427387904' AS {int8}))) s"
-			" ORDER BY {korder} OFFSET $2"
-		}
-	}
+	.query = PAGE("{row}")
+};
+
+/* lb_page(n, board, skip): the same with their tie-breakers, as texts. */
+static const LbReadFunction page_function = {
+	.name = "lb_page",
+	.board = 1,
+	.ranks = true,
+	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE, TEXTARRAYOID},
+	.set = true,
+	.rows = lb_page_rows,
+	.query = PAGE("{row}, {ties}")
 };
 
 /* lb_at(place, board): the row at one place of O. */
@@ -253,6 +268,31 @@ static const LbReadFunction count_between_function = {
 		.text = {
 			"SELECT {count} {from} AND ($1 IS NULL OR {score} {>=} $1)"
 			" AND ($2 IS NULL OR {score} {<=} $2)"
+		}
+	}
+};
+
+/*
+ * lb_count_before(score, ties, member, board, inclusive): the rows before a key in
+ * O, be it a row's or not; with inclusive also the row that has it.
+ */
+static const LbReadFunction count_before_function = {
+	.name = "lb_count_before",
+	.board = 3,
+	.key = true,
+	.columns = {INT8OID},
+	.rows = lb_count_before_rows,
+	.query = {
+		.operands = {
+			MEMBER(2), SCORE(0, LB_NULL_NO_ROW, "score"),
+			{.type = TEXTARRAYOID,.argument = 1,.null = LB_NULL_NO_ROW},
+			{.type = BOOLOID,.argument = 4,.null = LB_NULL_ERROR,
+			.name = "inclusive"}
+		},
+		.text = {
+			"SELECT (SELECT {count} {from} AND {before_key}) {+}"
+			" CASE WHEN $4 THEN (SELECT {count} {from} AND {is_key}) ELSE 0 END"
+			" WHERE $1 IS NOT NULL"
 		}
 	}
 };
@@ -417,9 +457,11 @@ TWINS(lb_percentile, percentile_function)
 TWINS(lb_player, player_function)
 TWINS(lb_metadata, metadata_function)
 TWINS(lb_top, lb_top_function)
+TWINS(lb_page, page_function)
 TWINS(lb_at, at_function)
 TWINS(lb_around, around_function)
 TWINS(lb_count_between, count_between_function)
+TWINS(lb_count_before, count_before_function)
 TWINS(lb_rank_of_score, rank_of_score_function)
 TWINS(lb_score_at_percentile, score_at_percentile_function)
 TWINS(lb_ranks, lb_ranks_function)

@@ -22,6 +22,9 @@
  * over its own first rows only, which is exact because no rank depends on a row
  * further down; neighbours come from a short scan to either side.
  *
+ * K is the key that the operands are, in this order: the member, the score, the
+ * tie-breakers as texts.
+ *
  * P's columns appear in the text as scalar subqueries.  The planner makes each
  * an InitPlan, which is evaluated once, can be the bound of an index scan, and
  * leaves the count that depends on it parallel; a join would not.  They have
@@ -57,6 +60,7 @@ typedef struct Text
 	LbMethod	method;
 	bool		own_types;
 	int			nparams;		/* without the board's value */
+	bool		key;			/* P is the key that is the operands */
 } Text;
 
 static void expand(Text *t, const char *template);
@@ -65,6 +69,7 @@ static void append_order(Text *t, const char *alias, bool reverse);
 static void append_lookup(Text *t, int column);
 static void append_lookup_of(Text *t, const char *name);
 static void append_beside(Text *t, int column, bool before);
+static void append_given(Text *t, int column);
 
 /* Words that stand for a template. */
 static const struct
@@ -442,6 +447,17 @@ word_korder(Text *t)
 	append_members(t, ", ", member_order);
 }
 
+/* The tie-breakers of "keys" as texts, an array. */
+static void
+word_ties(Text *t)
+{
+	appendStringInfoString(&t->buf, "CAST(ARRAY[");
+	for (int i = 1; i < t->defn->nrank_by; i++)
+		appendStringInfo(&t->buf, "%spg_catalog.format('%%s', k%d)",
+						 i > 1 ? ", " : "", i + 1);
+	appendStringInfoString(&t->buf, "] AS pg_catalog.text[])");
+}
+
 /* P's score, or null if the member is not on the board. */
 static void
 word_p(Text *t)
@@ -469,6 +485,29 @@ static void
 word_after(Text *t)
 {
 	append_beside(t, 0, false);
+}
+
+/* t comes before K in O. */
+static void
+word_before_key(Text *t)
+{
+	t->key = true;
+	append_beside(t, 0, true);
+	t->key = false;
+}
+
+/* t is K. */
+static void
+word_is_key(Text *t)
+{
+	for (int i = 0; i < lb_nkey_columns(t->defn); i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&t->buf, " AND ");
+		append_ordered(t, "t", &t->defn->columns[i]);
+		expand(t, " {=} ");
+		append_given(t, i);
+	}
 }
 
 static const char *
@@ -506,10 +545,13 @@ static const struct
 	{"order", word_order},
 	{"reverse", word_reverse},
 	{"korder", word_korder},
+	{"ties", word_ties},
 	{"P", word_p},
 	{"metadata", word_metadata},
 	{"before", word_before},
 	{"after", word_after},
+	{"before_key", word_before_key},
+	{"is_key", word_is_key},
 };
 
 Oid
@@ -566,6 +608,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	t.query = query;
 	t.method = method;
 	t.own_types = own_types;
+	t.key = false;
 	t.nparams = lb_query_params(defn, query, own_types, types);
 	expand(&t, by_method(query->text, method));
 	return t.buf.data;
@@ -804,10 +847,28 @@ append_lookup_of(Text *t, const char *name)
 	appendStringInfoString(&t->buf, " LIMIT 1)");
 }
 
-/* A key column of P; of the member, the operand. */
+/* A column of K.  A subquery converts a text once, not for each row. */
+static void
+append_given(Text *t, int column)
+{
+	if (column >= t->defn->nrank_by)
+		member_operand(t, column - t->defn->nrank_by);
+	else if (column == 0)
+		appendStringInfoString(&t->buf, "$2");
+	else
+		appendStringInfo(&t->buf, "(SELECT CAST(($3)[%d] AS pg_catalog.%s))",
+						 column, t->defn->columns[column].type->name);
+}
+
+/* A key column of P; of the member, the operand.  Or one of K. */
 static void
 append_lookup(Text *t, int column)
 {
+	if (t->key)
+	{
+		append_given(t, column);
+		return;
+	}
 	if (column >= t->defn->nrank_by)
 	{
 		member_operand(t, column - t->defn->nrank_by);

@@ -13,7 +13,7 @@
 #include "boards/definition.h"
 
 /* The most operands that a query has, the board's value not counted. */
-#define LB_MAX_OPERANDS 3
+#define LB_MAX_OPERANDS 4
 
 /* The most parameters that a query has, likewise: a member can have several. */
 #define LB_MAX_PARAMS (LB_MAX_OPERANDS + LB_MAX_MEMBER_COLUMNS - 1)

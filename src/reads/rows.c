@@ -19,6 +19,7 @@
 
 #include "boards/definition.h"
 #include "boards/keys.h"
+#include "reads/key.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
@@ -44,7 +45,7 @@ typedef struct Output
 	LbCall	   *call;
 	Tuplestorestate *store;
 	TupleDesc	desc;
-	bool		texts;
+	bool		texts;			/* ... or other values than bigint */
 	TupleTableSlot *slot;		/* without texts */
 	int64	   *places[LB_MAX_COLUMNS]; /* likewise: of values in the slot */
 	Datum		values[LB_MAX_COLUMNS]; /* with texts */
@@ -89,7 +90,7 @@ output_begin(Output *out, LbCall *call)
 	out->call = call;
 	out->store = rsinfo->setResult;
 	out->desc = rsinfo->setDesc;
-	out->texts = call->form != LB_AS_BIGINT;
+	out->texts = call->form != LB_AS_BIGINT || lb_returns_ties(call);
 	Assert(out->desc->natts <= LB_MAX_COLUMNS);
 	if (!out->texts)
 	{
@@ -158,32 +159,25 @@ output_end(Output *out)
 		ExecDropSingleTupleTableSlot(out->slot);
 }
 
-/* What is behind the score of a row. */
-typedef enum Tail
-{
-	NO_TAIL,
-	MEMBER_TAIL,
-	KEY_TAIL
-} Tail;
-
 /* With texts, room for this many words of it at first. */
 #define FIRST_TAIL 8
 
 static void
-make_rows(LbRows *rows, const LbCall *call, int64 room, Tail tail)
+make_rows(LbRows *rows, const LbCall *call, int64 room, LbTail tail)
 {
 	const LbShape *shape = &call->access.target.defn->shape;
-	bool		varies = lb_shape_varies(shape) && tail != NO_TAIL;
+	bool		varies = lb_shape_varies(shape) && tail != LB_NO_TAIL;
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(rows, 0, sizeof(LbRows));
+	rows->tail = tail;
 	rows->room = room;
 	room = Max(1, room);
 	rows->width = LB_ROW_MEMBER;
 	if (varies)
 		rows->width += LB_MAX_KEY_WORDS;
-	else if (tail != NO_TAIL)
-		rows->width += tail == KEY_TAIL ? shape->width : shape->member_words;
+	else if (tail != LB_NO_TAIL)
+		rows->width += tail == LB_KEY_TAIL ? shape->width : shape->member_words;
 	rows->max = varies ? room * (LB_ROW_MEMBER + FIRST_TAIL) + rows->width :
 		room * rows->width;
 	rows->words = MemoryContextAllocHuge(context, rows->max * sizeof(int64));
@@ -247,7 +241,9 @@ unlock_with_rows(LbCall *call, const LbRows *rows)
 		const int64 *row = lb_row(rows, i);
 
 		if (row[LB_ROW_RANK] != 0)
-			sure = sure && lb_call_is_sure(call, row[LB_ROW_SCORE]);
+			sure = sure && (lb_returns_ties(call) ?
+							lb_key_is_sure(call, row + LB_ROW_MEMBER) :
+							lb_call_is_sure(call, row[LB_ROW_SCORE]));
 	}
 	lb_access_unlock(&call->access);
 	if (!sure)
@@ -264,8 +260,9 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 	bool		varies = lb_shape_varies(shape);
 	LbViewCursor cursor;
 	int64		key[LB_MAX_KEY_WORDS];
-	const int64 *member = key + shape->width - shape->member_words;
-	int			words = shape->member_words;
+	bool		whole = rows->tail == LB_KEY_TAIL;
+	int			words = whole ? shape->width : shape->member_words;
+	const int64 *tail = key + shape->width - words;
 	int64		word = 0;
 	int64		rank = 0;
 	int			i;
@@ -279,8 +276,9 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 
 		if (varies)
 		{
-			member = lb_key_member(shape, key);
-			words = lb_member_length(shape, member);
+			tail = whole ? key : lb_key_member(shape, key);
+			words = whole ? lb_key_words(shape, key) :
+				lb_member_length(shape, tail);
 		}
 		row = add_row(rows, words);
 		if (call->method == LB_ROW_NUMBER)
@@ -293,7 +291,7 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 		row[LB_ROW_RANK] = rank;
 		row[LB_ROW_SCORE] = lb_call_score(call, key);
 		for (int w = 0; w < words; w++)
-			row[LB_ROW_MEMBER + w] = member[w];
+			row[LB_ROW_MEMBER + w] = tail[w];
 	}
 	return i;
 }
@@ -331,9 +329,9 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
  * false if the query must be run.
  */
 static bool
-lock_with_room(LbCall *call, int64 n, LbRows *rows)
+lock_with_room(LbCall *call, int64 n, LbRows *rows, LbTail tail)
 {
-	make_rows(rows, call, Min(n, LB_FIRST_ROWS), MEMBER_TAIL);
+	make_rows(rows, call, Min(n, LB_FIRST_ROWS), tail);
 	for (;;)
 	{
 		int64		need;
@@ -352,7 +350,7 @@ lock_with_room(LbCall *call, int64 n, LbRows *rows)
 
 		/* A little more, since the board may grow meanwhile. */
 		free_rows(rows);
-		make_rows(rows, call, Min(n, need + 64), MEMBER_TAIL);
+		make_rows(rows, call, Min(n, need + 64), tail);
 	}
 }
 
@@ -381,13 +379,20 @@ put_rows(LbCall *call, const LbRows *rows)
  * ----------------------------------------------------------------
  */
 
-bool
-lb_read_top_rows(LbCall *call, LbRows *rows)
+static bool
+read_page(LbCall *call, LbRows *rows, LbTail tail)
 {
 	int64		n = DatumGetInt32(call->operands[0]);
 	int64		skip = DatumGetInt64(call->operands[1]);
 
-	return lock_with_room(call, n, rows) && copy_rows(call, skip, n, rows);
+	return lock_with_room(call, n, rows, tail) &&
+		copy_rows(call, skip, n, rows);
+}
+
+bool
+lb_read_top_rows(LbCall *call, LbRows *rows)
+{
+	return read_page(call, rows, LB_MEMBER_TAIL);
 }
 
 bool
@@ -398,6 +403,32 @@ lb_top_rows(LbCall *call, Datum *result, bool *isnull)
 	if (!lb_read_top_rows(call, &rows))
 		return false;
 	put_rows(call, &rows);
+	return true;
+}
+
+bool
+lb_page_rows(LbCall *call, Datum *result, bool *isnull)
+{
+	LbShape		shape = call->access.target.defn->shape;
+	LbRows		rows;
+	Output		out;
+
+	if (!read_page(call, &rows, LB_KEY_TAIL))
+		return false;
+	output_begin(&out, call);
+	for (int i = 0; i < rows.n; i++)
+	{
+		const int64 *row = lb_row(&rows, i);
+		const int64 *key = row + LB_ROW_MEMBER;
+
+		CHECK_FOR_INTERRUPTS();
+		output_int(&out, 0, row[LB_ROW_RANK]);
+		output_member(&out, 1, lb_key_member(&shape, key));
+		output_score(&out, 2, row[LB_ROW_SCORE]);
+		out.values[3] = lb_ties_of_key(call, key);
+		output_put(&out);
+	}
+	output_end(&out);
 	return true;
 }
 
@@ -416,7 +447,7 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	LbRows		rows;
 	Datum		values[3];
 
-	make_rows(&rows, call, 1, MEMBER_TAIL);
+	make_rows(&rows, call, 1, LB_MEMBER_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	if (!copy_rows(call, place - 1, place < 1 ? 0 : 1, &rows))
@@ -442,7 +473,7 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 	uint64		place;
 	uint64		first;
 
-	if (!lock_with_room(call, 2 * radius + 1, rows))
+	if (!lock_with_room(call, 2 * radius + 1, rows, LB_MEMBER_TAIL))
 		return false;
 	if (member == NULL || !lb_view_lookup(view, member, key, NULL))
 	{
@@ -641,7 +672,7 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
 	Ranked	   *ranked = make_ranked(call);
 
-	make_rows(rows, call, members->n, NO_TAIL);
+	make_rows(rows, call, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	for (int i = 0; i < members->n; i += LB_BATCH)
@@ -753,7 +784,7 @@ read_among(LbCall *call, const LbMembers *members, LbRows *rows)
 	const LbShape *shape = &call->access.target.defn->shape;
 	Ranked	   *ranked = make_ranked(call);
 
-	make_rows(rows, call, members->n, KEY_TAIL);
+	make_rows(rows, call, members->n, LB_KEY_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	for (int i = 0; i < members->n; i += LB_BATCH)

@@ -15,17 +15,27 @@
 
 extern bool lb_top_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_metadata_rows(LbCall *call, Datum *result, bool *isnull);
+extern bool lb_page_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
 
+/* What is behind the rank and the score of a row. */
+typedef enum LbTail
+{
+	LB_NO_TAIL,
+	LB_MEMBER_TAIL,
+	LB_KEY_TAIL
+} LbTail;
+
 /*
  * Rows of a board: a rank (0: none), a score and the words of a member for each.
- * lb_among() has the whole key there, lb_ranks() nothing.
+ * lb_among() and lb_page() have the whole key there, lb_ranks() nothing.
  */
 typedef struct LbRows
 {
+	LbTail		tail;
 	int			n;
 	int			room;			/* rows that there is room for */
 	int			width;			/* words of a row, the most with texts */

@@ -20,6 +20,9 @@
 --	{json}			the member as JSON
 --	{type}			the type of scores: bigint, or the column's without domains
 --	{order}			the order of the ranked rows
+--	{tie_order} {member_order}	parts of it; the first is a constant if there is none
+--	{ties}			the tie-breakers as the functions return them, an array of texts
+--	{s}				the score as the function takes it: s or st of b
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
 --	{descending}		true or false
 --	{method}		the board's own method, as a literal
@@ -92,6 +95,18 @@ FROM (SELECT count(*) AS total FROM b) AS c
 		($A % 20, ($B % 100)::bigint), (4, 9223372036854775807)) AS a (n, skip)
 WHERE skip >= 0$$),
 
+('lb_page', 'ms', $$
+SELECT format('lb_page{_key}(%s, %L, %s)', a.n, {board}, skip),
+	(SELECT string_agg(row(t.rank, t.member, t.score, t.ties)::text, ' ' ORDER BY t.ordinality)
+		FROM lb_page{_key}(a.n, {board}, skip) WITH ORDINALITY AS t),
+	(SELECT string_agg(row({k}, m, st, ties)::text, ' ' ORDER BY place)
+		FROM b JOIN (SELECT row_number() OVER (ORDER BY {order}) AS place, {ties} AS ties
+			FROM {table} WHERE {ranked}) AS t USING (place)
+		WHERE place > skip AND place - skip <= a.n)
+FROM (SELECT count(*) AS total FROM b) AS c
+	CROSS JOIN LATERAL (VALUES (10, 0), (0, 0), (5, total / 2), (2147483647, 0),
+		($A % 20, ($B % 100)::bigint), (4, 9223372036854775807)) AS a (n, skip)$$),
+
 ('lb_top_json', '', $$
 SELECT format('lb_top_json(%s, %L, %s)', a.n, {board}, skip),
 	lb_top_json(a.n, {board}, skip)::text,
@@ -148,6 +163,28 @@ SELECT format('lb_count_between{_key}(%L, %L, %L)', lo, hi, {board}),
 	(SELECT count(*) FROM b WHERE (lo IS NULL OR s >= lo::{type})
 		AND (hi IS NULL OR s <= hi::{type}))::text
 FROM {scores} AS l (lo) CROSS JOIN {few_scores} AS h (hi)$$),
+
+-- Keys are put together from the parts of several rows, and compared by the places
+-- that their parts have among those of all rows.
+('lb_count_before', 'ms', $$
+SELECT what, got, want FROM (WITH parts AS MATERIALIZED (
+	SELECT {m} AS m, {score}::{type} AS s, format('%s', {score}) AS st, {ties} AS ties,
+		row_number() OVER (ORDER BY {order}) AS place, count(*) OVER () AS n,
+		dense_rank() OVER (ORDER BY {score} {direction}) AS s_place,
+		dense_rank() OVER (ORDER BY {tie_order}) AS t_place,
+		dense_rank() OVER (ORDER BY {member_order}) AS m_place
+	FROM {table} WHERE {ranked})
+SELECT format('lb_count_before{_key}(%L, %L, %L, %L, %L)', k.s, k.ties, k.m, {board}, i),
+	lb_count_before{_key}(k.s, k.ties, k.m, {board}, i)::text,
+	(SELECT count(*) FILTER (WHERE (s_place, t_place, m_place) < (k.s_place, k.t_place, k.m_place)
+			OR i AND (s_place, t_place, m_place) = (k.s_place, k.t_place, k.m_place)) FROM parts)::text
+FROM (SELECT x.{s} AS s, x.s_place, y.ties, y.t_place, z.m, z.m_place
+		FROM parts AS x CROSS JOIN parts AS y CROSS JOIN parts AS z
+		WHERE x.place IN (1, x.n / 2, x.n) AND y.place IN (2, 1 + $A % y.n, y.n)
+			AND z.place IN (1, 1 + $B % z.n, z.n)
+		UNION ALL SELECT {s}, s_place, ties, t_place, m, m_place
+		FROM parts WHERE place < 12 OR place > n - 5) AS k
+	CROSS JOIN (VALUES (false), (true)) AS v (i)) AS q (what, got, want)$$),
 
 ('lb_rank_of_score', 's', $$
 SELECT format('lb_rank_of_score{_key}(%s, %L, %L)', x, {board}, w),
@@ -346,6 +383,7 @@ BEGIN
 			ELSE (SELECT format('to_json((SELECT x FROM (SELECT %s) AS x))', string_agg(format('lbt.json(%1$s) AS %1$s', c), ', ' ORDER BY i))
 				FROM unnest(members) WITH ORDINALITY AS u (c, i)) END,
 		'{type}', CASE WHEN plain_score THEN 'bigint' ELSE score_type END,
+		'{s}', CASE WHEN plain_score THEN 's' ELSE 'st' END,
 		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
 				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)
 			FROM unnest(members) WITH ORDINALITY AS u (c, i)),
@@ -403,6 +441,10 @@ DECLARE
 		'{board}', quote_literal(board), '{table}', source, '{ranked}', cond,
 		'{member}', member, '{score}', score,
 		'{order}', concat_ws(', ', score || ' ' || dir, ties, typed ->> '{member_order}'),
+		'{tie_order}', coalesce(ties, 'NULL::integer'),
+		'{ties}', (SELECT format('ARRAY[%s]::text[]', string_agg(
+				format('format(''%%s'', %s)', regexp_replace(c, '\s+(COLLATE|ASC|DESC)\M.*', '', 'i')), ', ' ORDER BY i))
+			FROM regexp_split_to_table(ties, '\s*,\s*') WITH ORDINALITY AS u (c, i)),
 		'{direction}', dir, '{reverse}', CASE WHEN dir = 'DESC' THEN 'ASC' ELSE 'DESC' END,
 		'{descending}', (dir = 'DESC')::text, '{method}', quote_literal(method),
 		'{k}', CASE method WHEN 'rank' THEN 'r' WHEN 'dense_rank' THEN 'd' ELSE 'place' END,

@@ -18,7 +18,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION leaderboard; CREATE TABLE p (play
 my @calls = (
 	'lb_rank(1)', 'lb_score(1)', 'lb_percentile(1)', 'lb_player(1)',
 	'lb_top(1)', 'lb_top_json(1)', 'lb_at(1)', 'lb_around(1)', 'lb_count()',
-	'lb_count_between(1, 2)', 'lb_rank_of_score(1)',
+	'lb_count_between(1, 2)', q{lb_count_before(1, '{}', 1)}, 'lb_page(1)', 'lb_rank_of_score(1)',
 	'lb_score_at_percentile(1)', q{lb_ranks('{1}')}, q{lb_among('{1}')},
 	'lb_histogram(1)', q{lb_create_board('global', 'p')},
 	q{lb_drop_board('global')}, 'lb_rebuild()', 'lb_wait_ready()',

@@ -33,7 +33,7 @@ my @calls = (
 	'lb_percentile(99)', '* FROM lb_player(99)', '* FROM lb_top(7)',
 	q{* FROM lb_top(3, 'weekly:1', 20)}, '* FROM lb_at(33)',
 	'* FROM lb_around(99)', 'lb_count()', q{lb_count('weekly:1')},
-	q{lb_top_json(7, 'global', 3) -> 'entries'}, 'lb_count_between(10, NULL)', 'lb_rank_of_score(50)',
+	q{lb_top_json(7, 'global', 3) -> 'entries'}, 'lb_count_between(10, NULL)', '* FROM lb_page(7)', q{lb_count_before(50, '{2026-04-09}', 7)}, 'lb_rank_of_score(50)',
 	'lb_score_at_percentile(33.3)', q{* FROM lb_ranks('{5,-1,77}')},
 	q{* FROM lb_among('{5,6,7,77,-1}')}, '* FROM lb_histogram(4)',
 	map { s/\bM\b/(SELECT row(account, tank)::text FROM accounts ORDER BY score, account, tank COLLATE "C" LIMIT 1)/r }

@@ -127,7 +127,7 @@ my $all = q{
 	SELECT lb_rank(1::pg_catalog.int8), lb_score(1), lb_percentile(1), lb_player(1), lb_at(1), lb_count(), lb_count_between(1, 9),
 		lb_rank_of_score(3), lb_score_at_percentile(50), lb_rank_json(1), lb_board_key('daily'), lb_window_key('daily'),
 		lb_estimate_memory(10);
-	SELECT * FROM lb_top(); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
+	SELECT * FROM lb_top(); SELECT * FROM lb_page(); SELECT lb_count_before(3, '{now}', 1, inclusive => true); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
 	SELECT * FROM lb_among('{1,2}'); SELECT * FROM lb_histogram(2); SELECT * FROM lb_verify();
 	SELECT * FROM lb_stat_board; SELECT * FROM lb_stat_memory; SELECT * FROM lb_stat_ledger;
 	SELECT lb_close_season('global', 's' OPERATOR(pg_catalog.||) pg_catalog.txid_current(), NULL, 1);

@@ -308,6 +308,14 @@ expand(FILE *f, const char *s, const Look *look)
 			fputs(plain_score(look) ? "bigint" : t->score.type->base, f);
 		else if (IS_WORD("order"))
 			fputs(t->order, f);
+		else if (IS_WORD("tie_order"))
+			fputs(t->tie_order, f);
+		else if (IS_WORD("member_order"))
+			fputs(t->member_order, f);
+		else if (IS_WORD("ties"))
+			fputs(t->tie_array, f);
+		else if (IS_WORD("s"))
+			fputs(plain_score(look) ? "s" : "st", f);
 		else if (IS_WORD("reverse"))
 			fputs(t->score.descending ? "ASC" : "DESC", f);
 		else if (IS_WORD("table"))

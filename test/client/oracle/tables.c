@@ -389,6 +389,12 @@ put_order(FILE *f, const Column *c)
 }
 
 static void
+put_tie(FILE *f, const Column *c)
+{
+	fprintf(f, "format('%%s', %s)", c->name);
+}
+
+static void
 put_not_null(FILE *f, const Column *c)
 {
 	fprintf(f, "%s IS NOT NULL", c->name);
@@ -401,14 +407,17 @@ describe(Table *t)
 	int			nranked = t->ties_unranked ? 0 : t->nties;
 	char	   *score = list(&t->score, 1, ", ", put_order);
 	char	   *ties = list(t->ties, nranked, ", ", put_order);
-	char	   *member_order = list(t->members, t->nmembers, ", ", put_order);
+	char	   *tie_texts = list(t->ties, nranked, ", ", put_tie);
 	char	   *ranked = list(t->members, t->nmembers, " AND ", put_not_null);
 	char	   *ties_ranked = list(t->ties, nranked, " AND ", put_not_null);
 	char	   *tie_names = list(t->ties, t->nties, ", ", put_name);
 	const char *comma = nranked > 0 ? ", " : "";
 
 	t->member = list(t->members, t->nmembers, ", ", put_name);
-	t->order = format("%s%s%s, %s", score, comma, ties, member_order);
+	t->member_order = list(t->members, t->nmembers, ", ", put_order);
+	t->tie_order = format("%s", nranked > 0 ? ties : "NULL::integer");
+	t->tie_array = format("ARRAY[%s]::text[]", tie_texts);
+	t->order = format("%s%s%s, %s", score, comma, ties, t->member_order);
 	t->ranked = format("%s AND %s IS NOT NULL%s%s%s%s", ranked,
 					   t->score.name, nranked > 0 ? " AND " : "", ties_ranked,
 					   t->flagged ? " AND " : "", t->flagged ? t->flag : "");
@@ -419,7 +428,7 @@ describe(Table *t)
 						t->flag);
 	free(score);
 	free(ties);
-	free(member_order);
+	free(tie_texts);
 	free(ranked);
 	free(ties_ranked);
 	free(tie_names);
@@ -503,6 +512,9 @@ choose_tables(void)
 
 		free(t->member);
 		free(t->order);
+		free(t->tie_order);
+		free(t->tie_array);
+		free(t->member_order);
 		free(t->ranked);
 		free(t->conflict);
 		free(t->columns);
