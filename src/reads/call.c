@@ -24,7 +24,6 @@
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
-#include "reads/key.h"
 #include "reads/query.h"
 #include "reads/mistyped.h"
 #include "reads/text.h"
@@ -292,8 +291,8 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 		find_named_board(call);
 	if (form != LB_AS_BIGINT)
 		convert_operands(call);
-	if (unlikely(function->key))
-		lb_convert_key(call);
+	if (unlikely(function->convert != NULL))
+		function->convert(call);
 	if (function->method != 0 && !PG_ARGISNULL(function->method))
 		call->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(function->method)));
 	begin_access(call);

@@ -46,7 +46,6 @@ typedef struct LbReadFunction
 	int			board;			/* the argument with the board's name */
 	int			method;			/* likewise the method; 0: it has none */
 	bool		ranks;			/* the answer depends on the method */
-	bool		key;			/* member, score and ties are operands */
 	Oid			columns[LB_MAX_COLUMNS];	/* of the answer */
 
 	/*
@@ -60,6 +59,12 @@ typedef struct LbReadFunction
 	bool		(*value) (const struct LbCall *call, LbNumber *numbers);
 	bool		(*rows) (struct LbCall *call, Datum *result, bool *isnull);
 	bool		set;			/* returns a set */
+
+	/*
+	 * NULL, or converts more operands than members and scores, once the board
+	 * is known: lb_convert_key().
+	 */
+	void		(*convert) (struct LbCall *call);
 
 	LbQuery		query;
 } LbReadFunction;
@@ -107,7 +112,7 @@ typedef struct LbCall
 	LbScoreOperand scores[LB_MAX_OPERANDS];
 	LbMembersOperand members;
 
-	/* Of a function with a key, in any form: its words; NULL as above. */
+	/* By lb_convert_key(), in any form: words of a key; NULL as above. */
 	const int64 *key;
 } LbCall;
 

@@ -279,9 +279,9 @@ static const LbReadFunction count_between_function = {
 static const LbReadFunction count_before_function = {
 	.name = "lb_count_before",
 	.board = 3,
-	.key = true,
 	.columns = {INT8OID},
 	.rows = lb_count_before_rows,
+	.convert = lb_convert_key,
 	.query = {
 		.operands = {
 			MEMBER(2), SCORE(0, LB_NULL_NO_ROW, "score"),

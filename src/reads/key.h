@@ -13,9 +13,9 @@
 #include "reads/call.h"
 
 /*
- * Make the operands of a function with LbReadFunction.key, the member, the score and
- * the tie-breakers as texts, what the index takes: call->key.  The first two are
- * converted already.  If any of it is null, the first operand is afterwards.  Raises
+ * LbReadFunction.convert of functions whose operands are the member, the score and
+ * the tie-breakers as texts: make them what the index takes, call->key.  The first
+ * two are converted already.  If any of it is null, the first operand is afterwards.  Raises
  * 22023 if the number of tie-breakers is not the board's, and what their types' input
  * functions raise.
  */

@@ -22,7 +22,7 @@
 --	{order}			the order of the ranked rows
 --	{tie_order} {member_order}	parts of it; the first is a constant if there is none
 --	{ties}			the tie-breakers as the functions return them, an array of texts
---	{s}				the score as the function takes it: s or st of b
+--	{key_ties} {key_score}	a row's as the functions take them, without loss
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
 --	{descending}		true or false
 --	{method}		the board's own method, as a literal
@@ -168,7 +168,7 @@ FROM {scores} AS l (lo) CROSS JOIN {few_scores} AS h (hi)$$),
 -- that their parts have among those of all rows.
 ('lb_count_before', 'ms', $$
 SELECT what, got, want FROM (WITH parts AS MATERIALIZED (
-	SELECT {m} AS m, {score}::{type} AS s, format('%s', {score}) AS st, {ties} AS ties,
+	SELECT {m} AS m, {key_score} AS s, {key_ties} AS ties,
 		row_number() OVER (ORDER BY {order}) AS place, count(*) OVER () AS n,
 		dense_rank() OVER (ORDER BY {score} {direction}) AS s_place,
 		dense_rank() OVER (ORDER BY {tie_order}) AS t_place,
@@ -178,11 +178,11 @@ SELECT format('lb_count_before{_key}(%L, %L, %L, %L, %L)', k.s, k.ties, k.m, {bo
 	lb_count_before{_key}(k.s, k.ties, k.m, {board}, i)::text,
 	(SELECT count(*) FILTER (WHERE (s_place, t_place, m_place) < (k.s_place, k.t_place, k.m_place)
 			OR i AND (s_place, t_place, m_place) = (k.s_place, k.t_place, k.m_place)) FROM parts)::text
-FROM (SELECT x.{s} AS s, x.s_place, y.ties, y.t_place, z.m, z.m_place
+FROM (SELECT x.s, x.s_place, y.ties, y.t_place, z.m, z.m_place
 		FROM parts AS x CROSS JOIN parts AS y CROSS JOIN parts AS z
 		WHERE x.place IN (1, x.n / 2, x.n) AND y.place IN (2, 1 + $A % y.n, y.n)
 			AND z.place IN (1, 1 + $B % z.n, z.n)
-		UNION ALL SELECT {s}, s_place, ties, t_place, m, m_place
+		UNION ALL SELECT s, s_place, ties, t_place, m, m_place
 		FROM parts WHERE place < 12 OR place > n - 5) AS k
 	CROSS JOIN (VALUES (false), (true)) AS v (i)) AS q (what, got, want)$$),
 
@@ -383,7 +383,7 @@ BEGIN
 			ELSE (SELECT format('to_json((SELECT x FROM (SELECT %s) AS x))', string_agg(format('lbt.json(%1$s) AS %1$s', c), ', ' ORDER BY i))
 				FROM unnest(members) WITH ORDINALITY AS u (c, i)) END,
 		'{type}', CASE WHEN plain_score THEN 'bigint' ELSE score_type END,
-		'{s}', CASE WHEN plain_score THEN 's' ELSE 'st' END,
+		'{key_score}', format(CASE WHEN plain_score THEN '%s::bigint' ELSE 'lbt.without_loss(%s)' END, score),
 		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
 				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)
 			FROM unnest(members) WITH ORDINALITY AS u (c, i)),
@@ -408,6 +408,17 @@ BEGIN
 			' UNION SELECT lbt.extremes(%L) UNION VALUES (NULL))', score_type),
 		'{few_scores}', '(SELECT st FROM b WHERE place IN (1, n / 2, n) UNION VALUES (NULL))') END;
 END $$;
+
+-- A value as the text that makes it again: floating-point numbers with all digits.
+CREATE FUNCTION lbt.without_loss(value anyelement) RETURNS text
+LANGUAGE sql STABLE SET extra_float_digits = 1 AS $$ SELECT format('%s', value) $$;
+
+-- An array of something for each column of a list of an ORDER BY, as SQL.
+CREATE FUNCTION lbt.tie_array(something text, list text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+	SELECT format('ARRAY[%s]::text[]', string_agg(
+		format(something, regexp_replace(c, '\s+(COLLATE|ASC|DESC)\M.*', '', 'i')), ', ' ORDER BY i))
+	FROM regexp_split_to_table(list, '\s*,\s*') WITH ORDINALITY AS u (c, i)
+$$;
 
 --
 -- Compare a board's functions with their queries, with the index and without.
@@ -442,9 +453,8 @@ DECLARE
 		'{member}', member, '{score}', score,
 		'{order}', concat_ws(', ', score || ' ' || dir, ties, typed ->> '{member_order}'),
 		'{tie_order}', coalesce(ties, 'NULL::integer'),
-		'{ties}', (SELECT format('ARRAY[%s]::text[]', string_agg(
-				format('format(''%%s'', %s)', regexp_replace(c, '\s+(COLLATE|ASC|DESC)\M.*', '', 'i')), ', ' ORDER BY i))
-			FROM regexp_split_to_table(ties, '\s*,\s*') WITH ORDINALITY AS u (c, i)),
+		'{ties}', lbt.tie_array('format(''%%s'', %s)', ties),
+		'{key_ties}', lbt.tie_array('lbt.without_loss(%s)', ties),
 		'{direction}', dir, '{reverse}', CASE WHEN dir = 'DESC' THEN 'ASC' ELSE 'DESC' END,
 		'{descending}', (dir = 'DESC')::text, '{method}', quote_literal(method),
 		'{k}', CASE method WHEN 'rank' THEN 'r' WHEN 'dense_rank' THEN 'd' ELSE 'place' END,

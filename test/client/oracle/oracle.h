@@ -138,7 +138,8 @@ typedef struct Table
 	char	   *conflict;		/* those of the unique index */
 	char	   *order;
 	char	   *tie_order;		/* part of it, or a constant */
-	char	   *tie_array;		/* the tie-breakers as texts */
+	char	   *tie_array;		/* the tie-breakers as texts ... */
+	char	   *key_ties;		/* ... with all digits */
 	char	   *member_order;	/* the last part of order */
 	char	   *ranked;			/* which rows are on a board */
 } Table;
