@@ -29,10 +29,11 @@ case $purpose in
 		;;
 	test | cassert)
 		# gcc includes the sanitizers' run-time libraries, libpq-dev what the
-		# client is built with, the pgtap packages the extension and pg_prove.
+		# client is built with, the pgtap packages the extension and pg_prove, plproxy
+		# what the part shards uses.
 		# sqlsmith is for the part of that name.
 		packages+=(libpq-dev clang valgrind perl libipc-run-perl libyaml-libyaml-perl sqlsmith
-			"postgresql-$pg-pgtap" libtap-parser-sourcehandler-pgtap-perl)
+			"postgresql-$pg-pgtap" "postgresql-$pg-plproxy" libtap-parser-sourcehandler-pgtap-perl)
 		commands+=(clang valgrind prove pg_prove)
 		# It reads the cores of servers that crashed.
 		command -v gdb >/dev/null || packages+=(gdb-minimal)

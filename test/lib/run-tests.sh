@@ -17,12 +17,17 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=crash.sh
 . "$TREE/test/lib/crash.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples page deb"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples shards page deb"
 # Only when named.
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null; then
 	ALL=${ALL/ deb/}
+fi
+# Another server may come without PL/Proxy.
+if [ -n "${PG_CONFIG:-}" ] &&
+	[ ! -e "$("$PG_CONFIG" --sharedir)/extension/plproxy.control" ]; then
+	ALL=${ALL/ shards/}
 fi
 
 # How long the random client runs, and on how many connections.
@@ -766,6 +771,8 @@ part_monitoring()
 
 # shellcheck source-path=SCRIPTDIR source=../examples/parts.sh
 . "$TREE/test/examples/parts.sh"
+# shellcheck source-path=SCRIPTDIR source=../shards/parts.sh
+. "$TREE/test/shards/parts.sh"
 # shellcheck source-path=SCRIPTDIR source=../package/parts.sh
 . "$TREE/test/package/parts.sh"
 
