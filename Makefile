@@ -52,6 +52,10 @@
 #   make demo               starts a server with a million players, and a live page
 #                           PLAYERS=1000000, or CSV=file with player_id,score
 #   make demo-stop          stops it and removes everything
+#   make demo-cluster       starts four servers that share a million players, and one
+#                           that asks them by PL/Proxy: docs/scale-out.md
+#                           PLAYERS=1000000
+#   make demo-cluster-stop  stops them and removes everything
 #   make import-redis       copies sorted sets of Redis: docs/from-redis.md
 #                           REDIS=redis://localhost KEYS='*' DO=add (compare, repair);
 #                           PGHOST, PGDATABASE and the like say where to
@@ -127,7 +131,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-cassert test-core test-packages deb dist \
-	demo demo-stop import-redis oracle soak chaos faults sqlsmith test-load \
+	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own \
 	bench-keys bench-sql bench-boards bench-quick
 .PHONY: $(SCRIPT_TARGETS)
@@ -188,6 +192,12 @@ demo:
 
 demo-stop:
 	@$(TREE)/test/demo/demo.sh stop
+
+demo-cluster:
+	@$(TREE)/test/demo/cluster.sh start
+
+demo-cluster-stop:
+	@$(TREE)/test/demo/cluster.sh stop
 
 import-redis:
 	@$(TREE)/examples/redis/import.py --redis "$(or $(REDIS),redis://localhost)" --keys "$(or $(KEYS),*)" $(DO)

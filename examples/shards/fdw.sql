@@ -52,11 +52,16 @@ BEGIN
 END $$;
 
 CREATE FUNCTION shards.ask_tally(at_score bigint, at_updated_at timestamptz, at_player_id bigint, board text)
-RETURNS TABLE (before bigint, better bigint, not_better bigint, total bigint) LANGUAGE plpgsql STABLE ROWS 8 AS $$
+RETURNS TABLE (before bigint, better bigint, total bigint) LANGUAGE plpgsql STABLE ROWS 8 AS $$
 BEGIN
-    RETURN QUERY EXECUTE shards.on_all(format('SELECT count(*) FILTER (WHERE %s), count(*) FILTER (WHERE score > %L),
-            count(*) FILTER (WHERE score <= %2$L), count(*) FROM {source}',
+    RETURN QUERY EXECUTE shards.on_all(format('SELECT count(*) FILTER (WHERE %s), count(*) FILTER (WHERE score > %L), count(*) FROM {source}',
         shards.before(at_score, at_updated_at, at_player_id), at_score), board);
+END $$;
+
+CREATE FUNCTION shards.ask_count(lo bigint, hi bigint, board text) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 8 AS $$
+BEGIN
+    RETURN QUERY EXECUTE shards.on_all('SELECT count(*) FROM {source}'
+        || concat(' AND score >= ' || lo, ' AND score <= ' || hi), board);
 END $$;
 
 CREATE FUNCTION shards.ask_tallies(scores bigint[], updated_ats timestamptz[], player_ids bigint[], board text)

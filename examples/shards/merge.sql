@@ -2,52 +2,63 @@
 -- extension over all shards, as sums and merges of what these answer.  Names, arguments and
 -- results are the extension's, for the method row_number and, where a function takes one, rank.
 
-CREATE FUNCTION shards.lb_count(board text DEFAULT 'global') RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT sum(c[1])::bigint FROM shards.ask_counts(ARRAY[NULL::bigint], ARRAY[NULL::bigint], board) AS c;
-END;
+-- PL/pgSQL keeps plans, a function in SQL is planned at each call.
+CREATE FUNCTION shards.lb_count(board text DEFAULT 'global') RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT sum(c) FROM shards.ask_count(NULL, NULL, board) AS c);
+END $$;
 
 CREATE FUNCTION shards.lb_count_between(lo bigint, hi bigint, board text DEFAULT 'global')
-RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT sum(c[1])::bigint FROM shards.ask_counts(ARRAY[lo], ARRAY[hi], board) AS c;
-END;
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT sum(c) FROM shards.ask_count(lo, hi, board) AS c);
+END $$;
 
-CREATE FUNCTION shards.lb_rank_of_score(score bigint, board text DEFAULT 'global') RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT 1 + sum(t.better)::bigint FROM shards.ask_tally(score, '-infinity', 0, board) AS t WHERE score IS NOT NULL;
-END;
+CREATE FUNCTION shards.lb_rank_of_score(score bigint, board text DEFAULT 'global')
+RETURNS bigint LANGUAGE plpgsql STABLE STRICT AS $$
+BEGIN
+    RETURN CASE WHEN score = 9223372036854775807 THEN 1
+        ELSE (SELECT 1 + sum(c) FROM shards.ask_count(score + 1, NULL, board) AS c) END;
+END $$;
 
-CREATE FUNCTION shards.lb_score(member bigint, board text DEFAULT 'global') RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT k.score FROM shards.ask_key(member, board) AS k;
-END;
+CREATE FUNCTION shards.lb_score(member bigint, board text DEFAULT 'global') RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT k.score FROM shards.ask_key(member, board) AS k);
+END $$;
+
+-- First the player's key, from the player's shard; then all shards at once.
+CREATE FUNCTION shards.lb_player(member bigint, board text DEFAULT 'global',
+    OUT rank bigint, OUT score bigint, OUT percentile double precision, OUT total bigint)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    k record;
+BEGIN
+    SELECT * INTO k FROM shards.ask_key(member, board);
+    IF k.player_id IS NOT NULL THEN
+        SELECT 1 + sum(t.before), k.score, 100 * (sum(t.total - t.better)::double precision / sum(t.total)::double precision), sum(t.total)
+        INTO rank, score, percentile, total
+        FROM shards.ask_tally(k.score, k.updated_at, k.player_id, board) AS t;
+    END IF;
+END $$;
 
 CREATE FUNCTION shards.lb_rank(member bigint, board text DEFAULT 'global', method text DEFAULT 'row_number')
-RETURNS bigint LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT 1 + sum(CASE method WHEN 'row_number' THEN t.before WHEN 'rank' THEN t.better END)::bigint
-    FROM shards.ask_key(member, board) AS k,
-        LATERAL shards.ask_tally(k.score, k.updated_at, k.player_id, board) AS t;
-END;
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    k record;
+BEGIN
+    SELECT * INTO k FROM shards.ask_key(member, board);
+    IF k.player_id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN (SELECT 1 + sum(CASE method WHEN 'row_number' THEN t.before WHEN 'rank' THEN t.better END)
+        FROM shards.ask_tally(k.score, k.updated_at, k.player_id, board) AS t);
+END $$;
 
 CREATE FUNCTION shards.lb_percentile(member bigint, board text DEFAULT 'global')
-RETURNS double precision LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT 100 * (sum(t.not_better)::double precision / sum(t.total)::double precision)
-    FROM shards.ask_key(member, board) AS k,
-        LATERAL shards.ask_tally(k.score, k.updated_at, k.player_id, board) AS t;
-END;
-
-CREATE FUNCTION shards.lb_player(member bigint, board text DEFAULT 'global',
-    OUT rank bigint, OUT score bigint, OUT percentile double precision, OUT total bigint) LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT 1 + sum(t.before)::bigint, min(k.score),
-        100 * (sum(t.not_better)::double precision / sum(t.total)::double precision), sum(t.total)::bigint
-    FROM shards.ask_key(member, board) AS k,
-        LATERAL shards.ask_tally(k.score, k.updated_at, k.player_id, board) AS t
-    HAVING count(*) > 0;
-END;
+RETURNS double precision LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT p.percentile FROM shards.lb_player(member, board) AS p);
+END $$;
 
 -- One round of the search for a page: samples of each shard between two keys, in one order.
 -- A sample knows how many players of its own shard stand before it.  Of another shard, those

@@ -23,11 +23,20 @@ RETURNS TABLE (score bigint, updated_at timestamptz, player_id bigint) LANGUAGE 
     TARGET shard.keys;
 $$;
 
+-- How many players of each shard stand before a key, have a better score, and are there.  The
+-- shards plan what they are sent each time: calls alone are planned fastest.
 CREATE FUNCTION shards.ask_tally(at_score bigint, at_updated_at timestamptz, at_player_id bigint, board text)
-RETURNS TABLE (before bigint, better bigint, not_better bigint, total bigint) LANGUAGE plproxy ROWS 8 AS $$
+RETURNS TABLE (before bigint, better bigint, total bigint) LANGUAGE plproxy ROWS 8 AS $$
     CLUSTER 'game';
     RUN ON ALL;
-    TARGET shard.tally;
+    SELECT lb_count_before($1, ARRAY[$2::text], $3, $4) AS before, lb_rank_of_score($1, $4, 'rank') - 1 AS better,
+        lb_count($4) AS total;
+$$;
+
+CREATE FUNCTION shards.ask_count(lo bigint, hi bigint, board text) RETURNS SETOF bigint LANGUAGE plproxy ROWS 8 AS $$
+    CLUSTER 'game';
+    RUN ON ALL;
+    TARGET lb_count_between;
 $$;
 
 CREATE FUNCTION shards.ask_tallies(scores bigint[], updated_ats timestamptz[], player_ids bigint[], board text)

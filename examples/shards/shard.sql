@@ -13,15 +13,7 @@ BEGIN ATOMIC
     WHERE r.rank IS NOT NULL;
 END;
 
--- How many players stand before a key, have a better score, have one not better, and are there.
-CREATE FUNCTION shard.tally(at_score bigint, at_updated_at timestamptz, at_player_id bigint, board text)
-RETURNS TABLE (before bigint, better bigint, not_better bigint, total bigint) LANGUAGE sql STABLE ROWS 1
-BEGIN ATOMIC
-    SELECT lb_count_before(at_score, ARRAY[at_updated_at::text], at_player_id, board), t.better, t.total - t.better, t.total
-    FROM (SELECT lb_rank_of_score(at_score, board, 'rank') - 1 AS better, lb_count(board) AS total) AS t;
-END;
-
--- The first two for many keys.
+-- How many players stand before each of some keys, and how many have a better score.
 CREATE FUNCTION shard.tallies(scores bigint[], updated_ats timestamptz[], player_ids bigint[], board text)
 RETURNS TABLE (befores bigint[], betters bigint[]) LANGUAGE sql STABLE ROWS 1
 BEGIN ATOMIC

@@ -1,7 +1,7 @@
 #!/bin/bash
 #
-# prepare.sh demo|test|cassert|redis|deb|bench|peers|profile|quick|examples|page|test-packages
-#	Installs what "make demo", "make test", "make test-cassert", the tests beside Redis,
+# prepare.sh demo|demo-cluster|test|cassert|redis|deb|bench|peers|profile|quick|examples|page|test-packages
+#	Installs what "make demo", "make demo-cluster", "make test", "make test-cassert", the tests beside Redis,
 #	"make deb", "make bench", "make bench-peers", "make bench-profile" or "make
 #	bench-quick" needs and is not there yet, from Debian's packages, as root or through
 #	sudo.  On other systems it only says what is missing.  PG_MAJOR is the version of
@@ -26,6 +26,9 @@ python_module()
 case $purpose in
 	demo)
 		python_module psycopg python3-psycopg
+		;;
+	demo-cluster)
+		packages+=("postgresql-$pg-plproxy")
 		;;
 	test | cassert)
 		# gcc includes the sanitizers' run-time libraries, libpq-dev what the

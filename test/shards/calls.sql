@@ -7,12 +7,12 @@ CREATE TEMP TABLE asked AS SELECT i * (:players / 40) - 3 AS player FROM generat
 \echo one player
 SELECT player, lb_rank(player), lb_rank(player, 'global', 'rank'), lb_score(player), lb_percentile(player), p
 FROM asked, lb_player(player) AS p ORDER BY 1;
-SELECT player, lb_rank(player, 'cup:1'), lb_player(player, 'cup:1') FROM generate_series(-1, 300, 13) AS player;
+SELECT player, lb_rank(player, 'cup:1'), p FROM generate_series(-1, 300, 13) AS player, lb_player(player, 'cup:1') AS p;
 \echo counts
 SELECT lb_count(), lb_count('cup:1'), lb_count('cup:2');
 SELECT x, lb_rank_of_score(x), lb_count_between(x, NULL), lb_count_between(NULL, x), lb_count_between(x - 50, x + 50)
 FROM generate_series(-7, 5100, 299) AS x;
-SELECT lb_count_between(NULL, NULL), lb_count_between(5, 4), lb_rank_of_score(NULL);
+SELECT lb_count_between(NULL, NULL), lb_count_between(5, 4), lb_rank_of_score(NULL), lb_rank_of_score(9223372036854775807);
 \echo pages
 SELECT skip, t FROM (SELECT lb_count() AS n) AS c, LATERAL (VALUES (0::bigint), (1), (190), (201), (1000), (n / 3), (n / 2), (n - 203), (n - 4), (n - 1), (n), (n + 9)) AS s (skip),
 	LATERAL lb_top(7, 'global', skip) AS t ORDER BY 1, (t).rank;

@@ -137,6 +137,11 @@ part_shards()
 	gather_players
 	compare_shards "after writers" 4000
 
+	# What docs/scale-out.md adds.
+	awk '/^```/ { sql = /^```sql/; next } sql' "$WORK/tree/docs/scale-out.md" |
+		PGHOST=$PWD/proxy sql -d game
+	check "the example of docs/scale-out.md" [ "$(through game -c 'SELECT sum(n) FROM submits_of_today() AS n')" = 400 ]
+
 	# A shard whose postmaster is killed is an error, and no wrong answer.
 	write_to_shards 1000000 &
 	writers=$!
