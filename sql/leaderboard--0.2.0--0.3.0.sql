@@ -190,6 +190,7 @@ COMMENT ON COLUMN @extschema@.lb_reward.function IS
 CREATE TABLE @extschema@.lb_payout (
 	board	  text COLLATE "C" NOT NULL,
 	name	  text COLLATE "C" NOT NULL,
+	source	  integer NOT NULL,
 	closed_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	paid_at	  timestamptz,
 	attempts  integer NOT NULL DEFAULT 0,
@@ -207,6 +208,8 @@ COMMENT ON COLUMN @extschema@.lb_payout.board IS
 'key of the window, as "daily:20260409"';
 COMMENT ON COLUMN @extschema@.lb_payout.name IS
 'name of the window';
+COMMENT ON COLUMN @extschema@.lb_payout.source IS
+'number of the windows'' table in lb_archive_source: a later leaderboard of that name has another one';
 COMMENT ON COLUMN @extschema@.lb_payout.closed_at IS
 'when it was closed';
 COMMENT ON COLUMN @extschema@.lb_payout.paid_at IS

@@ -73,6 +73,10 @@ SELECT lb_create_board('spring/cup', 'player_scores');
 SELECT lb_create_leaderboard('spring');
 SELECT lb_drop_board('spring/cup');
 SELECT lb_open_window('spring/cup:1', starts => '2026-01-01', ends => '2100-01-01');
+SELECT lb_open_window('spring/month', 'monthly');
+-- Version 0.2.0 had windows of such names.  They can be opened again.
+INSERT INTO lb_window (name, starts, ends, keep) VALUES ('spring/cup:1', '2026-01-01', '2100-01-01', '1 day');
+SELECT lb_open_window('spring/cup:1', starts => '2026-01-01', ends => '2101-01-01');
 SELECT lb_create_leaderboard('spring');
 DELETE FROM lb_window WHERE name = 'spring/cup:1';
 INSERT INTO player_score_windows VALUES (9, 'spring/cup:1', 5);
@@ -165,6 +169,11 @@ SELECT board, removed_at IS NOT NULL AS removed FROM lb_closed ORDER BY board;
 SELECT lb_drop_board('lap');
 SELECT name FROM lb_leaderboard ORDER BY name;
 SELECT name FROM lb_window WHERE name LIKE 'lap/%';
+-- So submits to "global" write to no windows of it.
+SELECT DISTINCT strpos(board, '/') > 0 AS of_another FROM lb_submit(77, 5);
+SELECT count(*) FROM player_score_windows WHERE player_id = 77 AND window_key LIKE '%/%';
+DELETE FROM player_scores WHERE player_id = 77;
+DELETE FROM player_score_windows WHERE player_id = 77;
 DROP TABLE lap_score_windows;
 SELECT name FROM lb_window ORDER BY name;
 DROP TABLE lap_scores;

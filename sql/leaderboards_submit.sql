@@ -142,6 +142,9 @@ SELECT lbt.short(board) AS board, score, rank FROM lb_submit_match(7, '{"kills":
 SELECT lb_rank(7), lb_rank(7, 'kills'), lb_rank(7, 'kills/daily'), lb_rank(7, 'wins');
 SELECT lb_show(7) > 5 AS shown;
 SELECT lb_hide_key('7', '{guilds/}'), lb_show_key('7', '{guilds,guilds/}');
+-- Without boards, a text is a player of the type of those of "global".
+SELECT lb_hide_key('7'), lb_show_key('7'), lb_hide_key('nobody', '{guilds}');
+SELECT lb_hide_key('nobody');
 SELECT lb_rank(7) IS NOT NULL AS r, lb_rank(7, 'kills/daily') IS NOT NULL AS k;
 
 -- Without windows, and by roles that may write to one leaderboard only.

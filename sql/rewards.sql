@@ -89,8 +89,29 @@ INSERT INTO kills_score_windows VALUES (1, 'kills/month:202001', 5), (1, 'kills/
 SELECT closed, more FROM lb_maintain();
 SELECT closed, more FROM lb_maintain();
 SELECT board, player_id, coins FROM prize WHERE board LIKE 'kills/%' ORDER BY 1;
+-- Those that are due end with their window.
+CREATE FUNCTION fails(text, jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+SELECT lb_set_reward('kills/month', 'fails(text, jsonb)');
+INSERT INTO kills_score_windows VALUES (1, 'kills/month:202003', 5);
+SELECT closed, more FROM lb_maintain();
+SELECT board, attempts FROM lb_payout WHERE paid_at IS NULL;
 SELECT lb_drop_leaderboard('kills');
 SELECT * FROM lb_reward;
+SELECT board FROM lb_payout WHERE paid_at IS NULL;
+-- One that has stayed is not for a later leaderboard of that name, unless that closes
+-- the same window.
+INSERT INTO lb_payout (board, name, source) SELECT 'kills/month:' || m, 'kills/month', 0 FROM unnest('{202003,202004}'::text[]) m;
+SELECT lb_create_leaderboard('kills', windows => '{}');
+SELECT lb_open_window('kills/month', 'monthly', keep => '100 years', late => '1 day');
+SELECT lb_wait_ready();
+SELECT lb_set_reward('kills/month', 'pay(text, jsonb)');
+INSERT INTO kills_score_windows VALUES (2, 'kills/month:202004', 5), (2, 'kills/month:202002', 5);
+SELECT closed, more FROM lb_maintain();
+SELECT closed, more FROM lb_maintain();
+SELECT board, paid_at IS NOT NULL AS paid, attempts FROM lb_payout WHERE board LIKE 'kills/%' ORDER BY 1;
+SELECT board, player_id, coins FROM prize WHERE board LIKE 'kills/%' ORDER BY 1;
+SELECT lb_drop_leaderboard('kills');
+SELECT board FROM lb_payout WHERE paid_at IS NULL;
 
 -- With the rights of the tables' owner, whoever calls.
 CREATE ROLE regress_owner;
@@ -163,7 +184,7 @@ SELECT paid_at IS NOT NULL AS paid, attempts FROM lb_payout WHERE board = 'month
 SELECT * FROM lb_verify();
 DROP TABLE player_score_windows;
 DROP TABLE player_scores, prize, got, debt, coin CASCADE;
-DROP FUNCTION pay, other, theirs, debt;
+DROP FUNCTION pay, other, theirs, debt, fails;
 DROP FUNCTION IF EXISTS "Take It";
 REVOKE ALL ON FUNCTION lb_set_reward FROM regress_other, regress_owner;
 REVOKE CREATE, USAGE ON SCHEMA public FROM regress_owner;

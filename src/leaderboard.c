@@ -30,6 +30,7 @@
 #include "service/event.h"
 #include "service/submit.h"
 #include "service/notify.h"
+#include "service/reward.h"
 #include "service/window.h"
 #include "util/pause.h"
 #include "workers/applier.h"
@@ -226,6 +227,13 @@ _PG_init(void)
 							 LB_CHILD_ON_DEMAND, planner_child_options,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE,
 							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.reward_timeout",
+							"Sets how long a function of lb_set_reward() may run in the worker.",
+							"Zero is any time.",
+							&lb_reward_timeout,
+							60, 0, INT_MAX / 1000,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.unknown_board",
 							 "Sets what a read does if the family of a board seems to be mistyped.",
 							 NULL,

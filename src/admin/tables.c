@@ -471,7 +471,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	}
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	check_leaderboard_name(name);
-	op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+	op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	rank_by = rank_by_direction(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTION)));
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(ARG_PLAYER_ID)), &key);
 	lock_leaderboard_name(name);

@@ -72,7 +72,7 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
 	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
-	lb_note_reward(window->calendar.name, key);
+	lb_note_reward(defn, window->calendar.name, key);
 	visit->done.closed++;
 }
 

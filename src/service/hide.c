@@ -308,7 +308,9 @@ hide_cmp(const void *a, const void *b)
 
 /*
  * The boards of all leaderboards, in that order; returns how many.  A bigint is a
- * player of those only whose players are integers, if there are any.
+ * player of those only whose players are integers, if there are any.  A text is a
+ * player of those only whose players are of the type of those of "global", or of the
+ * first leaderboard: the same text is another player where the type is another one.
  */
 static int
 all_boards(bool as_text, const char ***names)
@@ -316,6 +318,7 @@ all_boards(bool as_text, const char ***names)
 	LbLeaderboard **leaderboards;
 	int			n = lb_leaderboards(&leaderboards);
 	const char **all = palloc(2 * n * sizeof(char *));
+	const LbDefinition *first = lb_find_recorded(LB_GLOBAL);
 	int			nall = 0;
 	int			nintegers = 0;
 
@@ -332,6 +335,8 @@ all_boards(bool as_text, const char ***names)
 
 		if (defn == NULL)
 			continue;
+		if (first == NULL)
+			first = defn;
 		all[nall++] = all[i];
 		nintegers += defn->plain_member;
 	}
@@ -339,7 +344,10 @@ all_boards(bool as_text, const char ***names)
 	nall = 0;
 	for (int i = 0; i < n; i++)
 	{
-		if (as_text || nintegers == 0 || lb_find_recorded(all[i])->plain_member)
+		LbDefinition *defn = lb_find_recorded(all[i]);
+
+		if (as_text ? lb_player_type(defn) == lb_player_type(first) :
+			nintegers == 0 || defn->plain_member)
 			all[nall++] = all[i];
 	}
 	*names = all;

@@ -56,7 +56,7 @@ leaderboard_from_tuple(HeapTuple tuple, TupleDesc desc)
 	else
 		snprintf(leaderboard->family, sizeof(leaderboard->family), "%s/",
 				 leaderboard->name);
-	leaderboard->op = lb_op_from_text(TextDatumGetCString(op));
+	leaderboard->op = lb_op_from_text(TextDatumGetCString(op), "");
 	return leaderboard;
 }
 

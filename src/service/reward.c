@@ -11,14 +11,23 @@
  * succeeded.  The row of lb_payout is locked meanwhile, so that of two sessions only
  * one calls the function.
  *
+ * A payout belongs to the table that has the window's rows, by its number in
+ * lb_archive_source: a later leaderboard of the same name has another one.  Payouts
+ * that are due end with their window.  If a session is calling the function
+ * meanwhile, the payout stays, and no other table's function is called for it.  So
+ * DROP TABLE waits for no function, which may itself wait for the table.
+ *
  * The function runs in a subtransaction, with the rights of the owner of the
  * windows' table, as a security-restricted operation.  It must belong to that owner.
+ * In the worker it has leaderboard.reward_timeout: PostgreSQL's timer for statements,
+ * which a worker does not use otherwise.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -33,7 +42,9 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
+#include "utils/timeout.h"
 #include "utils/varlena.h"
 
 #include "boards/catalog.h"
@@ -48,6 +59,8 @@
 
 PG_FUNCTION_INFO_V1(lb_set_reward);
 
+int			lb_reward_timeout = 60;
+
 /* What a function takes: the key of the window, and the standings. */
 static const Oid argument_types[] = {TEXTOID, JSONBOID};
 
@@ -61,17 +74,37 @@ have_rewards(void)
 	return lb_require_catalog()->has_leaderboards;
 }
 
-/* The family that a window's rows are in, or NULL. */
+/* A leaderboard's windows, or NULL. */
 static const LbDefinition *
-find_family(const char *window)
+find_family(const char *family)
 {
-	const char *family = lb_leaderboard_of_window(window)->family;
 	LbTarget	target;
 
 	if (lb_find_defn(family) == NULL)
 		return NULL;
 	lb_find_target(family, strlen(family), &target);
 	return target.defn->family ? target.defn : NULL;
+}
+
+/*
+ * The same, with no lock on the table when it returns: the function may run for long,
+ * and a session that waits to alter the table keeps all others from it.
+ */
+static const LbDefinition *
+find_family_unlocked(const char *family)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	const LbDefinition *defn;
+
+	/* Its locks end with a subtransaction that is rolled back. */
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	defn = find_family(family);
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return defn;
 }
 
 
@@ -130,7 +163,7 @@ lb_set_reward(PG_FUNCTION_ARGS)
 		lb_null_argument("name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	family = lb_window_find(name, strlen(name)) == NULL ? NULL :
-		find_family(name);
+		find_family(lb_leaderboard_of_window(name)->family);
 	if (family == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -166,20 +199,38 @@ lb_set_reward(PG_FUNCTION_ARGS)
  * A key can be closed again, after the tables were dropped.  It is not rewarded twice.
  */
 void
-lb_note_reward(const char *window, const char *key)
+lb_note_reward(const LbDefinition *family, const char *window, const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
+	Datum		values[3];
 
 	if (!have_rewards())
 		return;
 	values[0] = CStringGetTextDatum(key);
 	values[1] = CStringGetTextDatum(window);
+	values[2] = lb_archive_source(family);
 	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_payout (board, name) SELECT $1, r.name FROM @.lb_reward r "
-					  "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO NOTHING",
-					  2, types, values, NULL);
+					  "INSERT INTO @.lb_payout AS p (board, name, source) SELECT $1, r.name, $3 FROM @.lb_reward r "
+					  "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO UPDATE SET name = excluded.name, "
+					  "source = excluded.source, closed_at = excluded.closed_at, attempts = excluded.attempts, "
+					  "problem = excluded.problem WHERE p.paid_at IS NULL",
+					  3, types, values, NULL);
+}
+
+void
+lb_rewards_end(const char *family)
+{
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	Datum		values[2];
+
+	if (!have_rewards())
+		return;
+	lb_family_values(family, &values[0], &values[1]);
+	(void) lb_own_run_latest("DELETE FROM @.lb_payout d WHERE d.paid_at IS NULL AND d.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+							 "SELECT p.ctid FROM @.lb_payout p WHERE p.paid_at IS NULL AND "
+							 LB_OF_FAMILY("p.name", "$1", "$2") " FOR UPDATE SKIP LOCKED))",
+							 2, types, values, NULL);
 }
 
 /*
@@ -233,6 +284,33 @@ read_standings(const LbDefinition *family, const char *key)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
 }
 
+/* Call it with the owner's rights, and in the worker for a limited time. */
+static void
+call(LbVisit *visit, const LbDefinition *defn, Datum *values)
+{
+	bool		limited = visit->one && lb_reward_timeout > 0;
+	LbUser		saved;
+
+	lb_switch_to_owner(&saved, defn->owner, false);
+	if (limited)
+		enable_timeout_after(STATEMENT_TIMEOUT, lb_reward_timeout * 1000);
+	PG_TRY();
+	{
+		(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
+						   InvalidOid, 2, argument_types, values);
+	}
+	PG_FINALLY();
+	{
+		/* If the time has just passed, the function has ended all the same. */
+		if (limited && get_timeout_indicator(STATEMENT_TIMEOUT, true))
+			QueryCancelPending = false;
+		if (limited)
+			disable_timeout(STATEMENT_TIMEOUT, false);
+	}
+	PG_END_TRY();
+	lb_restore_user(&saved);
+}
+
 /*
  * Call the function that visit->reward names for a key of family defn, and note
  * that.  The note comes first: after it nothing of ours can fail.
@@ -243,7 +321,6 @@ pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 	Datum		values[2];
-	LbUser		saved;
 
 	values[0] = CStringGetTextDatum(key);
 	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->reward)),
@@ -260,10 +337,7 @@ pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 	 * commit.
 	 */
 	(void) SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
-	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
-					   InvalidOid, 2, argument_types, values);
-	lb_restore_user(&saved);
+	call(visit, defn, values);
 }
 
 /* Note that a call has failed, and why. */
@@ -283,16 +357,17 @@ note_problem(const char *key, const char *problem)
 }
 
 /*
- * The key of a window that is to be rewarded, with its name and its function, and
- * its row of lb_payout locked; NULL if there is no other in this visit.
+ * The key of a window of this family that is to be rewarded, with its function, and
+ * its row of lb_payout locked; NULL if there is no other in this visit.  Those that
+ * have failed come last.
  */
 static char *
-next_payout(LbVisit *visit, char **window)
+next_payout(LbVisit *visit, const LbDefinition *family)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID};
+	static const Oid types[] = {TEXTARRAYOID, REGCLASSOID};
 	Datum	   *tried = palloc(Max(1, list_length(visit->tried)) * sizeof(Datum));
-	Datum		values[1];
+	Datum		values[2];
 	char	   *key = NULL;
 	int			n = 0;
 	ListCell   *lc;
@@ -301,18 +376,19 @@ next_payout(LbVisit *visit, char **window)
 	foreach(lc, visit->tried)
 		tried[n++] = CStringGetTextDatum((char *) lfirst(lc));
 	values[0] = lb_make_array(TEXTOID, tried, NULL, n);
+	values[1] = ObjectIdGetDatum(family->source);
 	if (lb_own_run(&plan,
-				   "SELECT p.board, p.name, r.function FROM @.lb_payout p, @.lb_reward r "
+				   "SELECT p.board, r.function FROM @.lb_payout p, @.lb_reward r, @.lb_archive_source s "
 				   "WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
+				   "AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
 				   "AND p.board OPERATOR(pg_catalog.<>) ALL ($1) "
-				   "ORDER BY p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
-				   1, types, values, NULL) > 0)
+				   "ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
+				   2, types, values, NULL) > 0)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[0];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 
-		*window = SPI_getvalue(tuple, desc, 2);
-		visit->reward = SPI_getvalue(tuple, desc, 3);
+		visit->reward = SPI_getvalue(tuple, desc, 2);
 		old = MemoryContextSwitchTo(visit->context);
 		key = SPI_getvalue(tuple, desc, 1);
 		visit->tried = lappend(visit->tried, key);
@@ -322,23 +398,16 @@ next_payout(LbVisit *visit, char **window)
 	return key;
 }
 
-bool
-lb_pay_reward(LbVisit *visit)
+/* The same for one family of windows. */
+static bool
+pay_one(LbVisit *visit, const LbDefinition *family)
 {
 	char	   *key;
-	char	   *window;
 
-	if (!have_rewards())
-		return false;
-	while ((key = next_payout(visit, &window)) != NULL)
+	while ((key = next_payout(visit, family)) != NULL)
 	{
-		const LbDefinition *family = find_family(window);
 		bool		paid;
 
-		/* lb_maintain() does what is its caller's. */
-		if (family == NULL || family->misfit ||
-			!pg_class_ownercheck(family->source, GetUserId()))
-			continue;
 		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
 						  family, key);
 		if (!paid)
@@ -348,6 +417,32 @@ lb_pay_reward(LbVisit *visit)
 			visit->done.more = true;
 			return true;
 		}
+	}
+	return false;
+}
+
+bool
+lb_pay_reward(LbVisit *visit)
+{
+	LbLeaderboard **leaderboards;
+	List	   *families = NIL;
+	ListCell   *lc;
+	int			n;
+
+	if (!have_rewards())
+		return false;
+	n = lb_leaderboards(&leaderboards);
+	for (int i = 0; i < n; i++)
+		families = lappend(families, pstrdup(leaderboards[i]->family));
+	foreach(lc, families)
+	{
+		const LbDefinition *family = find_family_unlocked(lfirst(lc));
+
+		/* lb_maintain() does what is its caller's. */
+		if (family != NULL && !family->misfit &&
+			pg_class_ownercheck(family->source, GetUserId()) &&
+			pay_one(visit, family))
+			return true;
 	}
 	return false;
 }

@@ -223,7 +223,7 @@ set_time(LbSubmit *s, TimestampTz at)
 
 /*
  * Check the arguments that all functions have.  The last one names the leaderboard;
- * the functions of version 0.2.0 do not have it.
+ * the functions of version 0.2.0 do not have it.  lb_submit() has boards before it.
  */
 static void
 begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
@@ -243,7 +243,8 @@ begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 	begin_leaderboard(s, named ? text_to_cstring(PG_GETARG_TEXT_PP(last)) :
 					  LB_GLOBAL);
 	if (!PG_ARGISNULL(2))
-		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)),
+								last <= 5 ? "" : " Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
 	set_time(s, PG_GETARG_TIMESTAMPTZ(4));
 }
 

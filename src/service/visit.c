@@ -44,14 +44,17 @@ lb_listed(List *list, const char *key)
 
 /*
  * Whether an error is a cancel of this session.  Code of users can raise an error of
- * the same SQLSTATE, or pass on one of another server.
+ * the same SQLSTATE, or pass on one of another server.  In the worker the timer is of
+ * one action, and not of the visit.
  */
 static bool
-is_cancel(const ErrorData *edata)
+is_cancel(const LbVisit *visit, const ErrorData *edata)
 {
 	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
 		edata->funcname != NULL &&
-		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+		strcmp(edata->funcname, "ProcessInterrupts") == 0 &&
+		!(visit->one && edata->message_id != NULL &&
+		  strcmp(edata->message_id, "canceling statement due to statement timeout") == 0);
 }
 
 bool
@@ -81,7 +84,7 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		visit->done = before;
 
 		/* A cancel ends the whole visit. */
-		if (is_cancel(edata))
+		if (is_cancel(visit, edata))
 			ReThrowError(edata);
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),

@@ -61,7 +61,7 @@ static const char *const op_names[LB_NOPS] = {
  */
 
 LbOp
-lb_op_from_text(const char *s)
+lb_op_from_text(const char *s, const char *more)
 {
 	for (int op = LB_OP_INCR; op < LB_NOPS; op++)
 	{
@@ -71,7 +71,7 @@ lb_op_from_text(const char *s)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unknown operation \"%s\"", s),
-			 errhint("The operations are \"incr\", \"set\", \"best\" and \"worst\". lb_submit() takes names of boards in the argument \"boards\".")));
+			 errhint("The operations are \"incr\", \"set\", \"best\" and \"worst\".%s", more)));
 }
 
 const char *
@@ -123,7 +123,7 @@ window_from_tuple(HeapTuple tuple, TupleDesc desc)
 	if (!IS_NULL(ends))
 		window->calendar.ends = DatumGetTimestampTz(VALUE(ends));
 	if (!IS_NULL(op))
-		window->op = lb_op_from_text(TextDatumGetCString(VALUE(op)));
+		window->op = lb_op_from_text(TextDatumGetCString(VALUE(op)), "");
 	window->keep = *DatumGetIntervalP(VALUE(keep));
 	window->late = IS_NULL(late) ? window->keep :
 		*DatumGetIntervalP(VALUE(late));

@@ -76,8 +76,8 @@ extern char *lb_window_alias(const char *name, int len, int *keylen);
 /* _PG_init: have names of windows lead to their boards. */
 extern void lb_window_init(void);
 
-/* The op that a text names; raises 22023.  change is allowed for windows. */
-extern LbOp lb_op_from_text(const char *s);
+/* The op that a text names; raises 22023, with more at the end of its hint. */
+extern LbOp lb_op_from_text(const char *s, const char *more);
 
 /* And back. */
 extern const char *lb_op_name(LbOp op);

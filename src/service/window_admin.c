@@ -27,6 +27,7 @@
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/leaderboard.h"
+#include "service/reward.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 
@@ -265,6 +266,19 @@ lb_window_check_board(const char *board, bool family)
  * ----------------------------------------------------------------
  */
 
+/*
+ * Raise 42704 if a new window's name is one of a leaderboard's that does not exist:
+ * it would be a window of "global".
+ */
+static void
+require_leaderboard(const char *name)
+{
+	int			len = strcspn(name, "/:");
+
+	if (name[len] == '/' && lb_window_find(name, strlen(name)) == NULL)
+		(void) lb_require_leaderboard(pnstrdup(name, len));
+}
+
 /* Raise 42501 unless the caller owns the table with the windows' rows. */
 static void
 require_window_owner(const char *name)
@@ -362,7 +376,7 @@ window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
 	calendar->first_day = PG_GETARG_INT32(ARG_FIRST_DAY);
 	moment_arguments(fcinfo, calendar);
 	if (!PG_ARGISNULL(ARG_OP))
-		window->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)));
+		window->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	else
 		window->op = lb_window_default_op(lb_leaderboard_of_window(name)->op);
 	if (PG_ARGISNULL(ARG_KEEP))
@@ -495,6 +509,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(ARG_NAME))
 		lb_null_argument("name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
+	require_leaderboard(name);
 	require_window_owner(name);
 	if (PG_ARGISNULL(ARG_TIME_ZONE))
 		lb_null_argument("time_zone");
@@ -560,6 +575,7 @@ lb_windows_end(const char *family)
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	Datum		values[2];
 
+	lb_rewards_end(family);
 	lb_family_values(family, &values[0], &values[1]);
 	(void) lb_own_run(&plan,
 					  "DELETE FROM @.lb_window w WHERE " LB_OF_FAMILY("w.name", "$1", "$2"),

@@ -97,6 +97,49 @@ is($node->safe_psql('postgres', q{SELECT string_agg(board, ' ') FROM lb_payout W
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 paid(9, 'by two sessions');
 
+# The windows can be dropped while the worker calls the function, which then fails.
+$node->safe_psql('postgres', q{
+	SELECT lb_create_leaderboard('kills', windows => '{}');
+	SELECT lb_open_window('kills/month', 'monthly', keep => '100 years', late => '1 day');
+	SELECT lb_wait_ready();
+	CREATE FUNCTION waits(board text, standings jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		WHILE EXISTS (SELECT FROM public.slow) LOOP
+			PERFORM pg_sleep(0.1);
+		END LOOP;
+		PERFORM FROM public.kills_score_windows;
+		INSERT INTO public.prize VALUES ($1, 0, 0);
+	END $$;
+	SELECT lb_set_reward('kills/month', 'waits(text, jsonb)');
+	INSERT INTO slow VALUES (0);
+	INSERT INTO kills_score_windows VALUES (1, 'kills/month:202001', 1)});
+paying();
+$node->safe_psql('postgres', q{
+	SET statement_timeout = '40s';
+	SELECT lb_drop_leaderboard('kills');
+	DELETE FROM slow});
+ok($node->poll_query_until('postgres', q{SELECT attempts > 0 FROM lb_payout WHERE name = 'kills/month'}), 'the call fails');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM prize WHERE board LIKE 'kills/%'}), '0', 'and leaves nothing');
+
+# One that takes too long is cancelled, and tried again; others do not wait for it.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION loops(board text, standings jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		WHILE board = 'month:202010' AND EXISTS (SELECT FROM public.slow) LOOP
+		END LOOP;
+		PERFORM public.pay($1, $2);
+	END $$;
+	INSERT INTO slow VALUES (0);
+	SELECT lb_set_reward('month', 'loops(text, jsonb)');
+	ALTER SYSTEM SET leaderboard.reward_timeout = '1s';
+	SELECT pg_reload_conf()});
+over('month:202010', 'month:202011');
+ok($node->poll_query_until('postgres', q{SELECT attempts > 1 FROM lb_payout WHERE board = 'month:202010'}), 'it is tried again');
+is($node->safe_psql('postgres', q{SELECT problem, paid_at IS NULL FROM lb_payout WHERE board = 'month:202010'}),
+	'canceling statement due to statement timeout|t', 'the time is over');
+ok($node->poll_query_until('postgres', q{SELECT paid_at IS NOT NULL FROM lb_payout WHERE board = 'month:202011'}), 'the other is rewarded');
+paid(11, 'after a time that was too long');
+
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_verify()'), '0', 'boards and tables agree');
 $node->stop;
 done_testing();
