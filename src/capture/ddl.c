@@ -24,6 +24,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
@@ -40,6 +41,7 @@
 #include "storage/lock.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -327,63 +329,119 @@ lb_find_worker_truncates(void)
  */
 
 /*
- * Whether the command that runs has given a column another name or type.  The
- * command has changed the row of pg_attribute, which the cache still has as it
- * was.
+ * The row of a table in pg_class (attno 0), or of a column in pg_attribute, as the
+ * command that runs has made it.  The caches still have it as it was.  Returns NULL
+ * if there is none; else a copy.
  */
-static bool
-is_redefined(Oid relid, AttrNumber attno)
+static HeapTuple
+altered_row(Oid relid, AttrNumber attno, Relation catalog)
 {
-	HeapTuple	before = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
-										 Int16GetDatum(attno));
-	Relation	rel = table_open(AttributeRelationId, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	bool		result = false;
 
-	ScanKeyInit(&keys[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&keys[0], attno == 0 ? Anum_pg_class_oid : Anum_pg_attribute_attrelid,
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
 	ScanKeyInit(&keys[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber,
 				F_INT2EQ, Int16GetDatum(attno));
-	scan = systable_beginscan(rel, AttributeRelidNumIndexId, true,
-							  SnapshotSelf, 2, keys);
+	scan = systable_beginscan(catalog, attno == 0 ? ClassOidIndexId :
+							  AttributeRelidNumIndexId, true, SnapshotSelf,
+							  attno == 0 ? 1 : 2, keys);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple) && HeapTupleIsValid(before))
-	{
-		Form_pg_attribute old = (Form_pg_attribute) GETSTRUCT(before);
-		Form_pg_attribute new = (Form_pg_attribute) GETSTRUCT(tuple);
-
-		result = strcmp(NameStr(new->attname), NameStr(old->attname)) != 0 ||
-			new->atttypid != old->atttypid ||
-			new->atttypmod != old->atttypmod ||
-			new->attcollation != old->attcollation;
-	}
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
 	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	if (HeapTupleIsValid(before))
-		ReleaseSysCache(before);
-	return result;
+	return tuple;
+}
+
+/* Whether a column of a catalog has the same value in two rows. */
+static bool
+same_value(Relation catalog, AttrNumber number, HeapTuple before, HeapTuple after)
+{
+	TupleDesc	desc = RelationGetDescr(catalog);
+	Form_pg_attribute att = TupleDescAttr(desc, number - 1);
+	bool		nulls[2];
+	Datum		old = heap_getattr(before, number, desc, &nulls[0]);
+	Datum		new = heap_getattr(after, number, desc, &nulls[1]);
+
+	return nulls[0] == nulls[1] &&
+		(nulls[0] || datumIsEqual(old, new, att->attbyval, att->attlen));
+}
+
+/* Changes of these change no row: options, statistics, row-level security. */
+static bool
+is_flag(AttrNumber attno, AttrNumber number)
+{
+	return attno == 0 ? number == Anum_pg_class_reloptions ||
+		number == Anum_pg_class_relrowsecurity ||
+		number == Anum_pg_class_relforcerowsecurity :
+		number == Anum_pg_attribute_attstattarget ||
+		number == Anum_pg_attribute_attoptions;
 }
 
 /*
- * Returns whether a column was given another name or type.  With a type, keys
- * have other words: that makes another board of it, as a name does.  The
- * catalogs do not show it before the end of the statement.  So remember the
- * boards that use the column, with the numbers of all their columns, and
- * record them anew at the end of the statement (follow_renames).  A partition's
- * columns change with those of its table, which has the boards.
+ * What the command that runs has changed of a table or a column.  If it has changed
+ * nothing that the catalogs show, it may have rewritten the rows: ALTER COLUMN TYPE of
+ * the same type, with USING.
  */
-static bool
+typedef enum Altered
+{
+	ALTERED_ROWS,				/* or what is not known */
+	ALTERED_FLAGS,				/* no row */
+	ALTERED_COLUMN				/* the column has another name or type */
+} Altered;
+
+static Altered
+what_is_altered(Oid relid, AttrNumber attno)
+{
+	HeapTuple	before = attno == 0 ?
+		SearchSysCache1(RELOID, ObjectIdGetDatum(relid)) :
+		SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+	Relation	catalog = table_open(attno == 0 ? RelationRelationId :
+									 AttributeRelationId, AccessShareLock);
+	HeapTuple	after = altered_row(relid, attno, catalog);
+	bool		flags = false;
+	bool		others = false;
+	bool		redefined = false;
+
+	if (HeapTupleIsValid(before) && HeapTupleIsValid(after))
+	{
+		for (int i = 1; i <= RelationGetNumberOfAttributes(catalog); i++)
+		{
+			bool		differs = !same_value(catalog, i, before, after);
+
+			if (is_flag(attno, i))
+				flags |= differs;
+			else
+				others |= differs;
+			if (attno != 0 && (i == Anum_pg_attribute_attname ||
+							   i == Anum_pg_attribute_atttypid ||
+							   i == Anum_pg_attribute_atttypmod ||
+							   i == Anum_pg_attribute_attcollation))
+				redefined |= differs;
+		}
+	}
+	table_close(catalog, AccessShareLock);
+	if (HeapTupleIsValid(before))
+		ReleaseSysCache(before);
+	return redefined ? ALTERED_COLUMN :
+		flags && !others ? ALTERED_FLAGS : ALTERED_ROWS;
+}
+
+/*
+ * A column was given another name or type.  With a type, keys have other words:
+ * that makes another board of it, as a name does.  The catalogs do not show it
+ * before the end of the statement.  So remember the boards that use the column,
+ * with the numbers of all their columns, and record them anew at the end of the
+ * statement (follow_renames).  A partition's columns change with those of its
+ * table, which has the boards.
+ */
+static void
 column_redefined(Oid relid, AttrNumber attno)
 {
-	const LbCatalog *cat = lb_catalog();
 	LbDefinition **defns;
-	int			n;
+	int			n = lb_defns_of(relid, &defns);
 
-	if (cat == NULL || !cat->version_ok || !is_redefined(relid, attno))
-		return false;
-	n = lb_defns_of(relid, &defns);
 	for (int i = 0; i < n; i++)
 	{
 		/* An event trigger may change another one within the statement. */
@@ -391,7 +449,6 @@ column_redefined(Oid relid, AttrNumber attno)
 			!has_op(LB_DDL_RENAMED, defns[i]->catalog, defns[i]->id))
 			add_op(LB_DDL_RENAMED, defns[i], InvalidOid);
 	}
-	return true;
 }
 
 /*
@@ -541,6 +598,23 @@ trigger_created(Oid trigger)
  * ----------------------------------------------------------------
  */
 
+/* A table was altered, or one of its columns. */
+static void
+relation_altered(Oid relid, AttrNumber attno)
+{
+	const LbCatalog *cat = lb_catalog();
+	Altered		altered;
+
+	/* The catalogs cannot be read while VACUUM FULL exchanges their files. */
+	if (cat == NULL || relid < FirstNormalObjectId)
+		return;
+	altered = what_is_altered(relid, attno);
+	if (altered == ALTERED_COLUMN && cat->version_ok)
+		column_redefined(relid, attno);
+	else if (altered != ALTERED_FLAGS)
+		(void) source_altered(relid, attno);
+}
+
 /* attno is 0 for the relation itself. */
 static void
 relation_access(ObjectAccessType access, Oid relid, AttrNumber attno)
@@ -554,8 +628,7 @@ relation_access(ObjectAccessType access, Oid relid, AttrNumber attno)
 				(void) source_altered(relid, attno);
 			break;
 		case OAT_POST_ALTER:
-			if (attno == 0 || !column_redefined(relid, attno))
-				(void) source_altered(relid, attno);
+			relation_altered(relid, attno);
 			break;
 		case OAT_TRUNCATE:
 			truncate_begins(relid);

@@ -282,7 +282,7 @@ lb_capture(PG_FUNCTION_ARGS)
 		if (lb_xact.published)
 			lb_captured_late(defns[i]);
 		else if (!version_ok)
-			lb_xact_set_unknown(defns[i], NULL);
+			lb_xact_set_unknown(defns[i], "the library and its SQL objects were of different versions");
 		else if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 			capture_row(defns[i], trigger);
 		else if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
