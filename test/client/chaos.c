@@ -621,9 +621,33 @@ make_template(void)
 									 " score bigint);"
 									 "INSERT INTO scores SELECT i, i * 7919 %% 301"
 									 " FROM generate_series(1, 500) AS i;"
-									 "SELECT lb_create_board('copied', 'scores')"));
+									 "SELECT lb_create_board('copied', 'scores');"
+									 "SELECT lb_create_tables();"
+									 "SELECT lb_create_leaderboard('kills')"));
 		PQfinish(c);
 	}
+}
+
+/*
+ * Matches on two leaderboards, some of them reported before: a statement that was
+ * hindered has submitted all of its matches, or none.
+ */
+static void
+submit_matches(PGconn *c)
+{
+	static const char unequal[] =
+		"SELECT count(*) FROM player_scores AS g FULL JOIN kills_scores AS k USING (player_id)"
+		" WHERE g.score * 2 IS DISTINCT FROM k.score";
+	static const char right[] =
+		"SELECT count(*) FROM (SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id) AS r"
+		" FROM kills_scores WHERE ranked) AS s WHERE r IS DISTINCT FROM lb_rank(player_id, 'kills')";
+
+	for (int i = 0; i < 3; i++)
+		run_free_on(c, format("SELECT count(*) FROM generate_series(1, 20) AS i,"
+							  " lb_submit_match(i %% 7, jsonb_build_object('global', i, 'kills', 2 * i), 'm' || i + %d)",
+							  rnd(40)));
+	compare(c, unequal);
+	compare(c, right);
 }
 
 /* The board of a copy is there, is its own, and goes with it. */
@@ -658,6 +682,7 @@ copy_database(void)
 						   "SELECT lb_rebuild('copied')"));
 			compare(c, right);
 		}
+		submit_matches(c);
 		PQfinish(c);
 		if (percent(60))
 			run_free(format("DROP DATABASE IF EXISTS %s%s", name,

@@ -21,6 +21,7 @@ drop_all(void)
 						" WHERE board = '%s'", tables[i].board));
 	run("SELECT lb_drop_board(board) FROM lb_board WHERE board = 'stale'");
 	run("DROP TABLE IF EXISTS o_stale");
+	run("SELECT lb_drop_leaderboard(name) FROM lb_leaderboard WHERE name <> 'global'");
 	for (int i = 0; i < ntables; i++)
 		run_free(format("DROP TABLE IF EXISTS %s", tables[i].name));
 }
@@ -68,6 +69,9 @@ set_up(void)
 		make_board(t);
 		do_fill(t);
 	}
+	/* The scheduled mode makes its tables often. */
+	if (!scheduled)
+		run("SELECT lb_create_leaderboard('omatch'), lb_create_leaderboard('olap', 'best', 'asc')");
 }
 
 static void

@@ -674,6 +674,15 @@ do_read(const Table *t)
 	return ok;
 }
 
+/* A match on the two leaderboards, which no table of the client has. */
+static bool
+do_match(void)
+{
+	return run_free(format("SELECT count(*) FROM lb_submit_match(%d,"
+						   " jsonb_build_object('omatch', %d, 'olap', %d), 'm%d')",
+						   rnd(members), rnd(100), rnd(100), rnd(1000)));
+}
+
 bool
 do_something(const Table *t)
 {
@@ -681,6 +690,8 @@ do_something(const Table *t)
 
 	if (rnd(200) == 0)
 		return do_large(t);
+	if (!scheduled && rnd(100) == 0)
+		return do_match();
 	if (n < 30)
 		return do_update(t);
 	if (n < 42)
