@@ -165,6 +165,21 @@ SELECT lb_set_reward('month', 'pay(text, jsonb)');
 SET ROLE regress_owner;
 SELECT lb_set_reward('month', 'pay(text, jsonb)');
 RESET ROLE;
+-- A role's lb_maintain() locks no payout of others.
+GRANT CREATE ON SCHEMA public TO regress_other;
+GRANT EXECUTE ON FUNCTION lb_create_leaderboard TO regress_other;
+SET ROLE regress_other;
+SELECT lb_create_leaderboard('theirs', windows => '{}');
+BEGIN;
+SELECT closed, more FROM lb_maintain();
+RESET ROLE;
+SELECT board, xmax = CAST(pg_current_xact_id() AS xid) AS locked FROM lb_payout WHERE paid_at IS NULL;
+SELECT closed, more FROM lb_maintain();
+ROLLBACK;
+RESET ROLE;
+SELECT lb_drop_leaderboard('theirs');
+REVOKE ALL ON FUNCTION lb_create_leaderboard FROM regress_other;
+REVOKE CREATE ON SCHEMA public FROM regress_other;
 SELECT * FROM lb_verify();
 
 -- Rewards end with their windows.
