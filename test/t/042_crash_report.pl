@@ -39,6 +39,7 @@ SKIP:
 	chomp($pattern);
 	skip 'cores are not written there', 1
 	  if $pattern ne 'core' || `bash -c 'ulimit -H -c'` =~ /^0$/m;
+	skip 'there is no gdb', 1 if !grep { -x "$_/gdb" } split /:/, $ENV{PATH};
 	like($report, qr{Stack, \S+/core\S*:.*#\d+ .*DoCopy}s, 'the stack');
 }
 $node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
