@@ -2,6 +2,8 @@
 -- The end of windows and seasons: lb_maintain(), lb_archive, lb_close_season().
 -- Work becomes due inside of transactions only, so that the worker is not quicker.
 --
+-- What other files have left would be removed, and counted.
+TRUNCATE lb_event, lb_applied, lb_usage, lb_anomaly, lb_archive, lb_closed, lb_season, lb_payout;
 SELECT lb_create_tables();
 SELECT lb_wait_ready('30 s');
 SET timezone = 'UTC';

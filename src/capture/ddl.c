@@ -12,7 +12,9 @@
  * changes of the boards are then "unknown" (xactlog.c), so that they are
  * built again, even if the DDL is undone before the commit.  The object
  * access hook reports such DDL, also for tables that the statement does not
- * name; the utility hook sees the little that it does not report.
+ * name; the utility hook sees the little that it does not report.  ALTER TABLE
+ * that only sets options leaves the rows as they are; the rows of pg_class and
+ * pg_attribute tell.
  *
  * The trigger of a source is recognized by its function, never by its name.
  *

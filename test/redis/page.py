@@ -173,7 +173,7 @@ def check_calls(t, conn, text):
         t.is_(error_of(conn, f"SELECT {right}")[0], None, f"{right} works")
     # Where the call reaches the function, its hint shows the way.
     t.ok("radius => 5" in error_of(conn, "SELECT lb_around(4711, '5')")[2], "a hint of radius")
-    t.ok('argument "boards"' in error_of(conn, "SELECT lb_submit(4711, 120, 'weekly')")[2],
+    t.ok('named in "boards"' in error_of(conn, "SELECT lb_submit(4711, 120, 'weekly')")[2],
          "a hint of boards")
 
 
