@@ -168,13 +168,14 @@ COMMENT ON TRIGGER lb_leaderboard_changed ON @extschema@.lb_leaderboard IS
  * ----------------------------------------------------------------
  */
 
-/* Written through lb_set_reward(); part of a dump. */
+/*
+ * Written through lb_set_reward(); part of a dump.  It has no foreign key: a
+ * restore in parallel fills the tables of an extension in any order.
+ */
 CREATE TABLE @extschema@.lb_reward (
 	name	 text COLLATE "C" NOT NULL,
 	function text NOT NULL,
-	CONSTRAINT lb_reward_pkey PRIMARY KEY (name),
-	CONSTRAINT lb_reward_name_fkey FOREIGN KEY (name)
-		REFERENCES @extschema@.lb_window (name) ON DELETE CASCADE
+	CONSTRAINT lb_reward_pkey PRIMARY KEY (name)
 );
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_reward', '');
 GRANT SELECT ON TABLE @extschema@.lb_reward TO PUBLIC;
@@ -229,6 +230,157 @@ COMMENT ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) IS
 'has a function called once for each span of a window that is closed, with its standings; null ends that';
 REVOKE ALL ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_set_reward(text, regprocedure) TO pg_database_owner;
+
+
+/* ----------------------------------------------------------------
+ *		3.1. Windows that players join
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Written through lb_set_entry() and lb_drop_entry(); part of a dump, and so
+ * without foreign keys, as the next two.
+ */
+CREATE TABLE @extschema@.lb_entry (
+	name		 text COLLATE "C" NOT NULL,
+	max_entrants bigint,
+	opens		 interval,
+	closes		 interval,
+	CONSTRAINT lb_entry_pkey PRIMARY KEY (name)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_entry', '');
+GRANT SELECT ON TABLE @extschema@.lb_entry TO PUBLIC;
+
+COMMENT ON TABLE @extschema@.lb_entry IS
+'windows whose scores are of players only who have joined; written through lb_set_entry() and lb_drop_entry()';
+COMMENT ON COLUMN @extschema@.lb_entry.name IS
+'name of the window';
+COMMENT ON COLUMN @extschema@.lb_entry.max_entrants IS
+'how many players can join each span of it; null if that is not limited';
+COMMENT ON COLUMN @extschema@.lb_entry.opens IS
+'when players can begin to join, from the start of the span; null if they always can';
+COMMENT ON COLUMN @extschema@.lb_entry.closes IS
+'when players can join no more, from the start of the span; null for its end';
+
+CREATE TRIGGER lb_entry_changed
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_entry
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_entry ENABLE ALWAYS TRIGGER lb_entry_changed;
+COMMENT ON TRIGGER lb_entry_changed ON @extschema@.lb_entry IS
+'makes all sessions read the windows that players join again';
+
+/* A row for each span that players have joined: they lock it to be counted. */
+CREATE TABLE @extschema@.lb_entry_count (
+	board	 text COLLATE "C" NOT NULL,
+	name	 text COLLATE "C" NOT NULL,
+	entrants bigint NOT NULL DEFAULT 0,
+	CONSTRAINT lb_entry_count_pkey PRIMARY KEY (board)
+) WITH (fillfactor = 50);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_entry_count', '');
+GRANT SELECT ON TABLE @extschema@.lb_entry_count TO pg_database_owner;
+
+COMMENT ON TABLE @extschema@.lb_entry_count IS
+'how many players have joined windows';
+COMMENT ON COLUMN @extschema@.lb_entry_count.board IS
+'key of the window, as "daily:20260409"';
+COMMENT ON COLUMN @extschema@.lb_entry_count.name IS
+'name of the window';
+COMMENT ON COLUMN @extschema@.lb_entry_count.entrants IS
+'how many rows lb_entrant has of it';
+
+CREATE TABLE @extschema@.lb_entrant (
+	player_id text COLLATE "C" NOT NULL,
+	board	  text COLLATE "C" NOT NULL,
+	joined_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	CONSTRAINT lb_entrant_pkey PRIMARY KEY (player_id, board)
+);
+CREATE INDEX lb_entrant_board_idx ON @extschema@.lb_entrant (board);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_entrant', '');
+GRANT SELECT ON TABLE @extschema@.lb_entrant TO pg_database_owner;
+
+COMMENT ON TABLE @extschema@.lb_entrant IS
+'players who have joined windows, kept as long as the windows'' rows';
+COMMENT ON COLUMN @extschema@.lb_entrant.player_id IS
+'the player, as text';
+COMMENT ON COLUMN @extschema@.lb_entrant.board IS
+'key of the window, as "daily:20260409"';
+COMMENT ON COLUMN @extschema@.lb_entrant.joined_at IS
+'when the player joined';
+
+CREATE FUNCTION @extschema@.lb_set_entry(
+	name text,
+	max_entrants bigint DEFAULT NULL,
+	opens interval DEFAULT NULL,
+	closes interval DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_set_entry'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) IS
+'has players join a window before their submits count in it; of one that has this it replaces everything';
+REVOKE ALL ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) TO pg_database_owner;
+
+CREATE FUNCTION @extschema@.lb_drop_entry(
+	name text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_drop_entry'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_drop_entry(text) IS
+'lets all players'' submits count in a window again, and forgets who has joined';
+
+CREATE FUNCTION @extschema@.lb_join(
+	player_id bigint,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_join'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_join(bigint, text) IS
+'enters a player in a window; false if the player has joined already';
+
+CREATE FUNCTION @extschema@.lb_join_key(
+	player_id text,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_join_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_join_key(text, text) IS
+'lb_join() of a player of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_leave(
+	player_id bigint,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_leave'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_leave(bigint, text) IS
+'takes a player out of a window, with the score there; false if the player has not joined';
+
+CREATE FUNCTION @extschema@.lb_leave_key(
+	player_id text,
+	board text)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_leave_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_leave_key(text, text) IS
+'lb_leave() of a player of any type, as text';
+
+CREATE FUNCTION @extschema@.lb_entry_status(
+	player_id bigint,
+	board text)
+RETURNS TABLE (board text, joined boolean, entrants bigint, max_entrants bigint, opens timestamptz, closes timestamptz, is_open boolean)
+AS 'MODULE_PATHNAME', 'lb_entry_status'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_entry_status(bigint, text) IS
+'whether a player has joined a window, how many have, and when they can; no row if players do not join it';
+
+CREATE FUNCTION @extschema@.lb_entry_status_key(
+	player_id text,
+	board text)
+RETURNS TABLE (board text, joined boolean, entrants bigint, max_entrants bigint, opens timestamptz, closes timestamptz, is_open boolean)
+AS 'MODULE_PATHNAME', 'lb_entry_status_key'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
+COMMENT ON FUNCTION @extschema@.lb_entry_status_key(text, text) IS
+'lb_entry_status() of a player of any type, as text';
 
 
 /* ----------------------------------------------------------------

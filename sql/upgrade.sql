@@ -117,6 +117,9 @@ SELECT * FROM lb_top();
 SELECT * FROM lb_top(10, 'months:202007');
 SELECT name, op FROM lb_leaderboard;
 SELECT board, score, rank FROM lb_submit(1, 30, at => '2020-07-01 12:00+00');
+-- Of this session, which has looked for windows that players join where there are none.
+SELECT lb_set_entry('months');
+SELECT board, score, rank FROM lb_submit(1, 30, at => '2020-07-01 12:00+00');
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;
 

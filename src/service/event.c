@@ -47,16 +47,16 @@ static const struct
 
 bool		lb_events = true;
 
-/* The boards that were written to, as an array of text. */
+/* The boards that player number p was written to, as an array of text. */
 static Datum
-open_boards(const LbSubmit *s)
+open_boards(const LbSubmit *s, int p)
 {
 	Datum	   *names = palloc(Max(1, s->nboards) * sizeof(Datum));
 	int			n = 0;
 
 	for (int b = 0; b < s->nboards; b++)
 	{
-		if (!s->boards[b].closed)
+		if (!s->boards[b].closed && lb_takes_part(s, b, p))
 			names[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
 	return lb_make_array(TEXTOID, names, NULL, n);
@@ -129,14 +129,13 @@ append_event(const Datum *values, const char *nulls)
 	return true;
 }
 
-/* The event of one change, without the arrays of arrays. */
+/* The event of one change, of player number p, without the arrays of arrays. */
 static void
-log_one(LbSubmit *s)
+log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TEXTOID,
 	TIMESTAMPTZOID, TEXTARRAYOID, INT8ARRAYOID};
-	const LbSubmitItem *item = &s->items[0];
 	Datum	   *scores = palloc(s->nopen * sizeof(Datum));
 	bool	   *unknown = palloc(s->nopen * sizeof(bool));
 	Datum		values[7];
@@ -145,10 +144,10 @@ log_one(LbSubmit *s)
 
 	for (int b = 0; b < s->nboards; b++)
 	{
-		if (s->boards[b].closed)
+		if (s->boards[b].closed || !lb_takes_part(s, b, p))
 			continue;
-		unknown[k] = !s->boards[b].has_score[0];
-		scores[k++] = Int64GetDatum(s->boards[b].scores[0]);
+		unknown[k] = !s->boards[b].has_score[p];
+		scores[k++] = Int64GetDatum(s->boards[b].scores[p]);
 	}
 	values[0] = PointerGetDatum(item->player_text);
 	values[1] = CStringGetTextDatum(lb_op_name(s->op));
@@ -157,7 +156,7 @@ log_one(LbSubmit *s)
 		CStringGetTextDatum(item->match_id);
 	nulls[3] = item->match_id == NULL ? 'n' : ' ';
 	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s);
+	values[5] = open_boards(s, p);
 	values[6] = lb_make_array(INT8OID, scores, unknown, k);
 	if (!append_event(values, nulls))
 		(void) lb_own_run(&plan,
@@ -166,7 +165,7 @@ log_one(LbSubmit *s)
 						  7, types, values, nulls);
 }
 
-/* The events of several changes, in one statement. */
+/* The events of several changes, all to the same boards, in one statement. */
 static void
 log_all(LbSubmit *s)
 {
@@ -210,7 +209,7 @@ log_all(LbSubmit *s)
 	values[2] = lb_make_array(TEXTOID, matches, nulls, s->nitems);
 	values[3] = CStringGetTextDatum(lb_op_name(s->op));
 	values[4] = TimestampTzGetDatum(s->at);
-	values[5] = open_boards(s);
+	values[5] = open_boards(s, 0);
 	values[6] = lb_make_array(INT8OID, scores, unknown, k);
 	values[7] = Int32GetDatum(s->nopen);
 	values[8] = lb_make_array(INT4OID, numbers, NULL, s->nitems);
@@ -228,8 +227,16 @@ log_all(LbSubmit *s)
 void
 lb_log_events(LbSubmit *s)
 {
-	if (s->nitems == 1)
-		log_one(s);
-	else
+	if (s->nitems > 1 && s->items[0].joined == NULL)
+	{
 		log_all(s);
+		return;
+	}
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+		for (int i = s->first[p]; i < end; i++)
+			log_one(s, &s->items[i], p);
+	}
 }

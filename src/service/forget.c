@@ -7,8 +7,9 @@
  * submitted to, and from the extension's own tables.  The caller owns the
  * former, and their statements run as those of lb_close_season().
  *
- * Rows are locked in the order of submits (submit.c), of lb_usage too one
- * leaderboard after the other.  A submit of the player that is under way may
+ * Rows are locked in the order of submits (submit.c), of lb_entrant and lb_usage
+ * too one leaderboard after the other.  The player is locked first, against joining
+ * windows (entrant.c).  A submit of the player that is under way may
  * have inserted rows that a DELETE does not see.  So the transaction first
  * waits for it where it inserts scores (hide.c).  A submit that comes later
  * waits for the deleted rows of scores, and the player begins anew when this
@@ -41,6 +42,7 @@
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"
+#include "service/entrant.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
@@ -67,6 +69,7 @@ typedef struct Forget
 /* The extension's own tables, in the order of submits' locks. */
 enum
 {
+	OWN_ENTRANT,
 	OWN_APPLIED,
 	OWN_USAGE,
 	OWN_ANOMALY,
@@ -77,8 +80,8 @@ enum
 };
 
 static const char *const own_tables[NOWN] = {
-	"lb_applied", "lb_usage", "lb_anomaly", "lb_event", "lb_archive",
-	"lb_watched"
+	"lb_entrant", "lb_applied", "lb_usage", "lb_anomaly", "lb_event",
+	"lb_archive", "lb_watched"
 };
 
 static void
@@ -219,21 +222,59 @@ run_own(const Forget *f, const char *sql, Datum leaderboards)
 }
 
 /*
- * Remove what limits have counted on a leaderboard.  All that is of no other
- * leaderboard is of "global".
+ * The condition that a row t is of a board of a leaderboard, for run_own(), and the
+ * names of leaderboards that it takes.  All that is of no other leaderboard is of
+ * "global".
  */
+static const char *
+of_leaderboard(const char *leaderboard, Datum *names)
+{
+	Datum		name = CStringGetTextDatum(leaderboard);
+	Datum		prefix;
+
+	if (strcmp(leaderboard, LB_GLOBAL) == 0)
+	{
+		lb_family_values("*", &prefix, names);
+		return OF_NONE("t.board");
+	}
+	*names = lb_make_array(TEXTOID, &name, NULL, 1);
+	return "NOT " OF_NONE("t.board");
+}
+
+/* Take the player out of the windows of a leaderboard that players join. */
+static int64
+forget_entries(const Forget *f, const char *leaderboard)
+{
+	Datum		names;
+	const char *condition = of_leaderboard(leaderboard, &names);
+
+	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_entrant t "
+							   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s "
+							   "ORDER BY t.board FOR UPDATE) e",
+							   condition),
+				   names);
+	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) ANY (ARRAY("
+							   "SELECT t.board FROM @.lb_entrant t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s)) "
+							   "ORDER BY c.board FOR NO KEY UPDATE) e",
+							   condition),
+				   names);
+	(void) run_own(f, psprintf("UPDATE @.lb_entry_count c SET entrants = c.entrants OPERATOR(pg_catalog.-) 1 "
+							   "FROM @.lb_entrant t WHERE c.board OPERATOR(pg_catalog.=) t.board "
+							   "AND t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
+							   condition),
+				   names);
+	return run_own(f, psprintf("DELETE FROM @.lb_entrant t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
+							   condition),
+				   names);
+}
+
+/* Remove what limits have counted on a leaderboard. */
 static int64
 forget_usage(const Forget *f, const char *leaderboard)
 {
-	bool		is_global = strcmp(leaderboard, LB_GLOBAL) == 0;
-	const char *condition = is_global ? OF_NONE("t.board") :
-		"NOT " OF_NONE("t.board");
-	Datum		name = CStringGetTextDatum(leaderboard);
-	Datum		names = lb_make_array(TEXTOID, &name, NULL, 1);
-	Datum		prefix;
+	Datum		names;
+	const char *condition = of_leaderboard(leaderboard, &names);
 
-	if (is_global)
-		lb_family_values("*", &prefix, &names);
 	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage t "
 							   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s "
 							   "ORDER BY t.limit_name, t.board FOR UPDATE) u",
@@ -244,14 +285,40 @@ forget_usage(const Forget *f, const char *leaderboard)
 				   names);
 }
 
-/* Remove the matches, and leaderboard by leaderboard usage and scores. */
+/*
+ * The leaderboard that a board is of, if it is the first of f->defns of this
+ * leaderboard; else NULL.
+ */
+static const char *
+first_of_leaderboard(const Forget *f, int i)
+{
+	bool		windows;
+	const LbLeaderboard *this = lb_leaderboard_of_board(f->defns[i]->name,
+														&windows);
+	const LbLeaderboard *before = i == 0 ? NULL :
+		lb_leaderboard_of_board(f->defns[i - 1]->name, &windows);
+
+	return this == NULL ||
+		(before != NULL && strcmp(this->name, before->name) == 0) ? NULL :
+		pstrdup(this->name);
+}
+
+/*
+ * Remove what the player has joined, the matches, and leaderboard by leaderboard usage
+ * and scores.
+ */
 static void
 forget_boards(Forget *f, int64 *removed)
 {
-	const LbLeaderboard *leaderboard;
-	char		last[LB_MAX_LEADERBOARD + 1] = "";
-	bool		windows;
+	const char *leaderboard;
 
+	removed[OWN_ENTRANT] = 0;
+	for (int i = 0; i < f->ndefns; i++)
+	{
+		leaderboard = first_of_leaderboard(f, i);
+		if (leaderboard != NULL)
+			removed[OWN_ENTRANT] += forget_entries(f, leaderboard);
+	}
 	removed[OWN_APPLIED] =
 		run_own(f, "DELETE FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 "
 				"AND leaderboard OPERATOR(pg_catalog.<>) ALL ($2)",
@@ -259,12 +326,9 @@ forget_boards(Forget *f, int64 *removed)
 	removed[OWN_USAGE] = 0;
 	for (int i = 0; i < f->ndefns; i++)
 	{
-		leaderboard = lb_leaderboard_of_board(f->defns[i]->name, &windows);
-		if (leaderboard != NULL && strcmp(leaderboard->name, last) != 0)
-		{
-			strlcpy(last, leaderboard->name, sizeof(last));
-			removed[OWN_USAGE] += forget_usage(f, last);
-		}
+		leaderboard = first_of_leaderboard(f, i);
+		if (leaderboard != NULL)
+			removed[OWN_USAGE] += forget_usage(f, leaderboard);
 		forget_scores(f, f->defns[i]);
 	}
 }
@@ -372,6 +436,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 													 &f.argument));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	lb_lock_entries_of(f.text, ExclusiveLock);
 	forget_boards(&f, removed);
 	forget_after(&f, removed);
 	forget_standings(&f, removed);

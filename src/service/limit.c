@@ -386,26 +386,27 @@ players_by_text(LbSubmit *s)
 }
 
 /*
- * Add to what each player has submitted so far; return a row for each player,
- * by their texts: amount, submits, and whether they exceed the limit.
+ * Add to what n players have submitted so far; return a row for each of them, in
+ * this order, which is that of their texts: amount, submits, and whether they exceed
+ * the limit.
  * A period is over at the same time in all sessions, whatever their time
  * zones; and if it begins a period from now or later, since the clock has been
  * set back.
  */
 static uint64
-add_usage(const LbLimit *limit, LbSubmit *s, int board)
+add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
+		  int n)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
 	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
-	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
-	Datum	   *amounts = palloc(s->nplayers * sizeof(Datum));
-	Datum	   *submits = palloc(s->nplayers * sizeof(Datum));
-	const int  *order = players_by_text(s);
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *amounts = palloc(n * sizeof(Datum));
+	Datum	   *submits = palloc(n * sizeof(Datum));
 	Datum		values[8];
 	char		nulls[] = "        ";
 
-	for (int i = 0; i < s->nplayers; i++)
+	for (int i = 0; i < n; i++)
 	{
 		int64		amount;
 		int64		count;
@@ -417,9 +418,9 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board)
 	}
 	values[0] = CStringGetTextDatum(limit->name);
 	values[1] = CStringGetTextDatum(s->boards[board].name);
-	values[2] = lb_make_array(TEXTOID, players, NULL, s->nplayers);
-	values[3] = lb_make_array(INT8OID, amounts, NULL, s->nplayers);
-	values[4] = lb_make_array(INT8OID, submits, NULL, s->nplayers);
+	values[2] = lb_make_array(TEXTOID, players, NULL, n);
+	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
+	values[4] = lb_make_array(INT8OID, submits, NULL, n);
 	values[5] = IntervalPGetDatum(limit->period);
 	nulls[5] = limit->period == NULL ? 'n' : ' ';
 	values[6] = Int64GetDatum(limit->max_period_amount.value);
@@ -446,9 +447,19 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board)
 static void
 count_usage(const LbLimit *limit, LbSubmit *s, int board)
 {
-	uint64		n = add_usage(limit, s, board);
-	SPITupleTable *table = SPI_tuptable;
+	const int  *by_text = players_by_text(s);
+	int		   *order = palloc(s->nplayers * sizeof(int));
+	int			nplayers = 0;
+	uint64		n;
+	SPITupleTable *table;
 
+	for (int i = 0; i < s->nplayers; i++)
+	{
+		if (lb_takes_part(s, board, by_text[i]))
+			order[nplayers++] = by_text[i];
+	}
+	n = add_usage(limit, s, board, order, nplayers);
+	table = SPI_tuptable;
 	for (uint64 row = 0; row < n; row++)
 	{
 		HeapTuple	tuple = table->vals[row];
@@ -464,14 +475,14 @@ count_usage(const LbLimit *limit, LbSubmit *s, int board)
 			e.measure = "the amount within the period";
 			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
 			e.bound = limit->max_period_amount.value;
-			player_exceeded(s, &e, s->by_text[row]);
+			player_exceeded(s, &e, order[row]);
 		}
 		if (too_many)
 		{
 			e.measure = "the number of submits";
 			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
 			e.bound = limit->max_submits.value;
-			player_exceeded(s, &e, s->by_text[row]);
+			player_exceeded(s, &e, order[row]);
 		}
 	}
 	SPI_freetuptable(table);
@@ -495,8 +506,11 @@ lb_limits_before(LbSubmit *s)
 				continue;
 			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
 			{
+				const bool *joined = s->items[i].joined;
+
 				CHECK_FOR_INTERRUPTS();
-				if (size_of(s->items[i].amount) > limit->max_amount.value)
+				if ((joined == NULL || joined[b]) &&
+					size_of(s->items[i].amount) > limit->max_amount.value)
 				{
 					Excess		e = {limit, b, "the amount",
 						int64_text(s->items[i].amount),
@@ -546,7 +560,7 @@ check_scores(const LbLimit *limit, LbSubmit *s, int b)
 		Excess		e = {.limit = limit,.board = b,.measure = "the score"};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!board->has_score[p] || (!low && !high))
+		if (!board->has_score[p] || (!low && !high) || !lb_takes_part(s, b, p))
 			continue;
 		e.value = int64_text(score);
 		e.bound = limit->min_score.value;

@@ -42,6 +42,7 @@
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closing.h"
+#include "service/entrant.h"
 #include "service/leaderboard.h"
 #include "service/maintain.h"
 #include "service/removing.h"
@@ -261,6 +262,7 @@ maintain(LbVisit *visit)
 	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);
 	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL);
+	(void) lb_attempt(lb_trim_entrants, "trim \"lb_entrant\"", visit, NULL, NULL);
 
 	/*
 	 * Last, and one only: it keeps other sessions from the table from here to

@@ -731,19 +731,21 @@ run_windows(LbSubmit *s, int first, int n)
 				coalesced = coalesce(s, op, descending);
 			from = coalesced;
 		}
-		for (int p = 0; p < s->nplayers; p++, k++)
+		for (int p = 0; p < s->nplayers; p++)
 		{
+			if (!lb_takes_part(s, b, p))
+				continue;
 			players[k] = s->players[p];
 			amounts[k] = Int64GetDatum(from[p]);
 			keys[k] = key;
-			ranked[k] = BoolGetDatum(s->ranked[p]);
+			ranked[k++] = BoolGetDatum(s->ranked[p]);
 		}
 	}
-	values[0] = player_array(s, players, total);
-	values[1] = lb_make_array(INT8OID, amounts, NULL, total);
+	values[0] = player_array(s, players, k);
+	values[1] = lb_make_array(INT8OID, amounts, NULL, k);
 	values[2] = TimestampTzGetDatum(s->at);
-	values[3] = lb_make_array(TEXTOID, keys, NULL, total);
-	values[4] = lb_make_array(BOOLOID, ranked, NULL, total);
+	values[3] = lb_make_array(TEXTOID, keys, NULL, k);
+	values[4] = lb_make_array(BOOLOID, ranked, NULL, k);
 	values[5] = s->metadata;
 	arg.defn = s->windows;
 	arg.op = op;

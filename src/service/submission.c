@@ -3,8 +3,8 @@
  * submission.c
  *	  A submit under way: its boards and its players.
  *
- * A submission is filled in two steps: its boards, with the windows locked
- * against being closed, and its players, who have one or more changes each.
+ * A submission is filled in three steps: its boards; locks on the windows
+ * against being closed; and its players, who have one or more changes each.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,8 +82,8 @@ require_integer_score(const LbDefinition *defn)
 				 errhint("Write to the table with SQL.")));
 }
 
-static LbDefinition *
-find_source(const char *name, bool family)
+LbDefinition *
+lb_find_submitted(const char *name, bool family)
 {
 	LbTarget	target;
 	LbDefinition *defn;
@@ -242,12 +242,12 @@ named_board(LbSubmit *s, const char *name)
 	if (strcmp(name, s->leaderboard.name) == 0)
 	{
 		if (s->global == NULL)
-			s->global = find_source(name, false);
+			s->global = lb_find_submitted(name, false);
 		s->write_global = true;
 		return;
 	}
 	if (s->windows == NULL && lb_find_defn(s->leaderboard.family) != NULL)
-		s->windows = find_source(s->leaderboard.family, true);
+		s->windows = lb_find_submitted(s->leaderboard.family, true);
 	window = lb_window_find(name, strlen(name));
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
@@ -357,13 +357,13 @@ set_definitions(LbSubmit *s)
 	bool		windows = s->nboards > (s->write_global ? 1 : 0);
 
 	if (s->write_global && s->global == NULL)
-		s->global = find_source(s->leaderboard.name, false);
+		s->global = lb_find_submitted(s->leaderboard.name, false);
 	if (!windows)
 		s->windows = NULL;
 	else if (s->windows == NULL)
-		s->windows = find_source(s->leaderboard.family, true);
+		s->windows = lb_find_submitted(s->leaderboard.family, true);
 	s->players_of = s->global !=NULL ? s->global :
-		s->windows != NULL ? s->windows : find_source(s->leaderboard.name, false);
+		s->windows != NULL ? s->windows : lb_find_submitted(s->leaderboard.name, false);
 	s->type = lb_player_type(s->players_of);
 	s->cmp = lb_player_order(s->type);
 	if (windows && lb_player_type(s->windows) != s->type)
@@ -377,9 +377,8 @@ set_definitions(LbSubmit *s)
 	s->hides = find_hides(s);
 }
 
-/* Lock the keys of the windows, and note which windows are closed. */
-static void
-lock_windows(LbSubmit *s)
+void
+lb_submission_lock(LbSubmit *s)
 {
 	for (int b = s->write_global ? 1 : 0; b < s->nboards; b++)
 	{
@@ -401,6 +400,8 @@ lock_windows(LbSubmit *s)
 		board->closed = GetCurrentTimestamp() >= board->closes ||
 			lb_window_locked_is_closed(board->name, strlen(board->name));
 	}
+	for (int b = 0; b < s->nboards; b++)
+		s->nopen += !s->boards[b].closed;
 }
 
 void
@@ -410,11 +411,9 @@ lb_submission_set_boards(LbSubmit *s, ArrayType *names)
 		add_all(s);
 	else
 		add_named(s, names);
+	s->named = names != NULL;
 	sort_boards(s);
 	set_definitions(s);
-	lock_windows(s);
-	for (int b = 0; b < s->nboards; b++)
-		s->nopen += !s->boards[b].closed;
 }
 
 LbSubmitBoard *

@@ -24,6 +24,7 @@ typedef struct LbSubmitItem
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
 	const char *refused;		/* the limit that rejects it; NULL: none yet */
+	const bool *joined;			/* which boards it is for; NULL: all */
 } LbSubmitItem;
 
 /* A board that is, or would be, written to. */
@@ -34,6 +35,8 @@ typedef struct LbSubmitBoard
 	const char *read_as;		/* what reads find it by */
 	bool		window;
 	LbOp		op;
+	bool		joined;			/* some players have joined it, and only these
+								 * are written */
 	bool		closed;			/* not written to */
 	TimestampTz closes;
 
@@ -80,6 +83,7 @@ typedef struct LbSubmit
 	LbDefinition *windows;		/* the family, if there are windows */
 	LbDefinition *hides;		/* "global", if it is not written to, but
 								 * records which players are hidden */
+	bool		named;			/* the caller has named the boards */
 	int			nboards;
 	int			maxboards;
 	int			nopen;			/* not closed */
@@ -103,18 +107,43 @@ typedef struct LbSubmit
 } LbSubmit;
 
 /*
- * Find the boards that a submit writes to: all of the leaderboard that are open
- * at s->at, or those that an array of text names.  Locks the keys of the windows against
- * being closed, to the end of the transaction.  Raises 42501 where the caller
- * may not write scores, 42704 where there is no such board or window.
+ * Find the boards that a submit writes to: all of the leaderboard that are
+ * open at s->at, or those that an array of text names.  Raises 42501 where
+ * the caller may not write scores, 42704 where there is no such board or
+ * window.
  */
 extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
 
 /*
+ * Lock the keys of windows against being closed, to the end of the transaction,
+ * and note which are closed.  Can raise.
+ */
+extern void lb_submission_lock(LbSubmit *s);
+
+/*
  * Sort the items by player, and allocate what is known of each player.  After
- * lb_submission_set_boards().
+ * lb_submission_lock().
  */
 extern void lb_submission_set_players(LbSubmit *s);
+
+/*
+ * Whether player number p takes part in a board: all do, unless players join
+ * it.
+ */
+static inline bool
+lb_takes_part(const LbSubmit *s, int board, int p)
+{
+	const bool *joined = s->items[s->first[p]].joined;
+
+	return joined == NULL || joined[board];
+}
+
+/*
+ * The definition of a leaderboard's board of scores, or of its family of
+ * windows.  Raises 42501 where the caller may not write scores to its table,
+ * 42804 or 42809 where scores cannot be submitted to it.
+ */
+extern LbDefinition *lb_find_submitted(const char *name, bool family);
 
 /*
  * Compare two players: below 0, 0, or above 0.  This is the order in which
@@ -139,8 +168,8 @@ extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 extern LbDefinition *lb_find_recorded(const char *name);
 
 /*
- * Raise 42501 if the leaderboard has boards and the caller may write to none of
- * them.
+ * Raise 42501 if the leaderboard has boards and the caller may write to none
+ * of them.
  */
 extern void lb_require_some_write(const LbLeaderboard *leaderboard);
 

@@ -14,12 +14,13 @@
  * operation (scores.c).  Every submit takes its locks in this order, so that
  * concurrent batches never wait for each other in a circle:
  *
- * 	1. keys of windows, against being closed (lb_window_lock, shared)
- * 	2. rows of lb_applied, by player and match
- * 	3. rows of lb_usage, by limit, board and the player's text
- * 	4. rows of "global", by player
- * 	5. rows of windows, by key and player
- * 	6. rows of lb_anomaly, by player, limit and board
+ * 	1. rows of lb_entrant, by board and the player's text (FOR KEY SHARE)
+ * 	2. keys of windows, against being closed (lb_window_lock, shared)
+ * 	3. rows of lb_applied, by player and match
+ * 	4. rows of lb_usage, by limit, board and the player's text
+ * 	5. rows of "global", by player
+ * 	6. rows of windows, by key and player
+ * 	7. rows of lb_anomaly, by player, limit and board
  *
  * The row of "global" is locked even if only windows are written to: it
  * records whether the player is hidden.  The order holds for rows that do not
@@ -27,9 +28,10 @@
  * unique index.  So one pass locks and inserts rows, by ON CONFLICT, in the
  * order of the arrays that the statement unnests.
  *
- * lb_submit_match() writes to several leaderboards: it locks the keys of all windows,
- * then the rows of lb_applied of all, and then the other rows of one leaderboard after
- * the other.  Each step takes the leaderboards in the order of their names.
+ * lb_submit_match() writes to several leaderboards: it locks the rows of lb_entrant
+ * and the keys of all, then the rows of lb_applied of all, and then the other rows of
+ * one leaderboard after the other.  Each step takes the leaderboards in the order of
+ * their names.
  *
  * Ranks are read between the statements, in snapshots of their own: while a
  * statement is running, the index does not know its changes.
@@ -57,6 +59,7 @@
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
+#include "service/entrant.h"
 #include "service/event.h"
 #include "service/limit.h"
 #include "service/player.h"
@@ -332,6 +335,18 @@ set_metadata(LbSubmit *s, Datum metadata)
 		lb_require_metadata(s->windows);
 }
 
+/*
+ * Lock what the items' players have joined, and windows against being closed.
+ * This can leave out boards, which the players are set for afterwards.  Between
+ * SPI_connect and SPI_finish.
+ */
+static void
+lock_boards(LbSubmit *s)
+{
+	lb_lock_entrants(s);
+	lb_submission_lock(s);
+}
+
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
@@ -361,6 +376,7 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 		elog(ERROR, "SPI_connect failed");
 	s.items = &item;
 	s.nitems = 1;
+	lock_boards(&s);
 	lb_submission_set_players(&s);
 	/* A submit that writes nothing does not use up the match. */
 	if (item.match_id != NULL && s.nopen > 0)
@@ -544,10 +560,14 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	{
 		lb_submission_set_boards(&submits[i], NULL);
 		set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
-		lb_submission_set_players(&submits[i]);
 	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	for (int i = 0; i < n; i++)
+	{
+		lock_boards(&submits[i]);
+		lb_submission_set_players(&submits[i]);
+	}
 	if (item.match_id != NULL)
 		applied = claim_match(submits, n);
 	for (int i = 0; i < n; i++)
@@ -718,6 +738,7 @@ submit_many(FunctionCallInfo fcinfo, bool as_text)
 		PG_RETURN_INT64(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	lock_boards(&s);
 	apply_many(&s);
 	SPI_finish();
 	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
@@ -859,6 +880,7 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	s.each = true;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	lock_boards(&s);
 	outcomes = submit_items(&s);
 	for (int i = 0; i < s.nitems; i++)
 	{

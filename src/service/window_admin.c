@@ -568,18 +568,32 @@ lb_close_window(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
+/*
+ * The rows of a family in table t, a text with its column of names.  lb_entry
+ * comes before those of its players: a player who is joining has it locked.
+ */
+#define WINDOWS_END(table, column) \
+	"DELETE FROM @." table " t WHERE " LB_OF_FAMILY("t." column, "$1", "$2")
+
 void
 lb_windows_end(const char *family)
 {
-	static LbPlan plan;
+	static const char *const texts[] = {
+		WINDOWS_END("lb_window", "name"),
+		WINDOWS_END("lb_reward", "name"),
+		WINDOWS_END("lb_entry", "name"),
+		WINDOWS_END("lb_entry_count", "board"),
+		WINDOWS_END("lb_entrant", "board")
+	};
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	Datum		values[2];
+	int			n = lb_require_catalog()->has_leaderboards ?
+		lengthof(texts) : 1;
 
 	lb_rewards_end(family);
 	lb_family_values(family, &values[0], &values[1]);
-	(void) lb_own_run(&plan,
-					  "DELETE FROM @.lb_window w WHERE " LB_OF_FAMILY("w.name", "$1", "$2"),
-					  2, types, values, NULL);
+	for (int i = 0; i < n; i++)
+		(void) lb_own_run_latest(texts[i], 2, types, values, NULL);
 }
 
 void

@@ -324,6 +324,14 @@ static const Step steps[] = {
 			"SELECT count(*) > 0 FROM lb_submit_match_key('4', '{\"global\": 1, \"kills\": 2}')",
 		"INSERT INTO lb_leaderboard (name) VALUES ('global')", "SELECT lb_drop_leaderboard('kills')"},
 	"DO 'BEGIN PERFORM lb_drop_leaderboard(''kills''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
+	{"tournaments", MANAGE, NULL,
+		{"SELECT lb_open_window('cup:1', starts => '2020-01-01', ends => '9999-01-01')",
+			"SELECT lb_set_entry('cup:1', 2, '-1 day')", "SELECT lb_join(3, 'cup:1') IS NOT NULL", "SELECT lb_join_key('4', 'cup:1') IS NOT NULL",
+			"SELECT lb_submit_many(ARRAY[1, 2, 3], ARRAY[1, 2, 3]) = 3", "SELECT entrants >= 0 FROM lb_entry_status(3, 'cup:1')",
+			"SELECT joined IS NOT NULL FROM lb_entry_status_key('3', 'cup:1')",
+			"SELECT lb_leave(3, 'cup:1') IS NOT NULL", "SELECT lb_leave_key('4', 'cup:1') IS NOT NULL",
+		"SELECT lb_drop_entry('cup:1')", "SELECT lb_close_window('cup:1')"},
+	"DO 'BEGIN PERFORM lb_drop_entry(''cup:1''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 	{"results of each", MANAGE, NULL,
 		{"SELECT count(*) > 0 FROM lb_submit_each(ARRAY[1, 2, 902], ARRAY[1, 2, 3])",
 			"SELECT count(*) > 0 FROM lb_submit_each_key(ARRAY['1', '2', '902'], ARRAY[1, 2, 3])",
@@ -345,7 +353,7 @@ static const Step steps[] = {
 			"UPDATE keyed SET score = 100 - score", "SELECT lb_notify() >= 0",
 			"SELECT lb_unwatch_member_key(member, board) FROM lb_watched WHERE member IS NOT NULL",
 		"SELECT lb_unwatch('keyed') IS NOT NULL"},
-	"DO 'BEGIN PERFORM lb_unwatch_member_key(member, board) FROM lb_watched WHERE member IS NOT NULL;"
+		"DO 'BEGIN PERFORM lb_unwatch_member_key(member, board) FROM lb_watched WHERE member IS NOT NULL;"
 	" PERFORM lb_unwatch(''keyed''); EXCEPTION WHEN OTHERS THEN NULL; END'"},
 };
 

@@ -71,7 +71,7 @@ SELECT is_empty('SELECT * FROM lb_verify()', 'index and table agree');
 SELECT lb_drop_limit('lbt_cap');
 DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;
-TRUNCATE lb_window, lb_reward, lb_event, lb_applied, lb_watched, lb_archive, lb_archive_source;
+TRUNCATE lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_event, lb_applied, lb_watched, lb_archive, lb_archive_source;
 DROP SCHEMA lbt_m CASCADE;
 REVOKE EXECUTE ON FUNCTION lb_create_board, lb_set_limit, lb_watch FROM lbt_mallory;
 DROP ROLE lbt_mallory, lbt_nobody;

@@ -156,5 +156,5 @@ SELECT lives_ok($$SELECT lb_submit_many('{1,2}', '{1,2}', at => '2026-04-09')$$,
 
 DROP TABLE player_scores, player_score_windows;
 SELECT lb_close_window(name) FROM lb_window;
-TRUNCATE lb_window, lb_reward, lb_event, lb_applied;
+TRUNCATE lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_event, lb_applied;
 SELECT finish();

@@ -124,6 +124,11 @@ $node->safe_psql('several', q{
 	SELECT lb_create_leaderboard('kills');
 	SELECT lb_create_leaderboard('Lap Time', 'best', 'asc', '{monthly}', 'text');
 	SELECT lb_set_limit('fair', 'kills/daily', max_amount => 100);
+	SELECT lb_open_window('kills/cup:1', starts => '2020-01-01', ends => '9999-01-01');
+	SELECT lb_set_entry('kills/cup:1', 2, '-2 days');
+	SELECT lb_join_key('7', 'kills/cup:1');
+	CREATE FUNCTION pay(text, jsonb) RETURNS void LANGUAGE sql AS '';
+	SELECT lb_set_reward('kills/cup:1', 'pay(text, jsonb)');
 	SELECT FROM lb_submit_match_key('7', '{"global": 1, "kills": 5, "Lap Time": 90}', 'm1', '2026-04-09');
 	SELECT FROM generate_series(1, 50) p CROSS JOIN LATERAL lb_submit_key(p::text, p, leaderboard => 'kills')});
 $node->command_ok([ 'pg_dump', '-Fd', '-j2', '-f', "$dump.l", '-d', $node->connstr('several') ], 'pg_dump of leaderboards');
@@ -134,6 +139,8 @@ my $leaderboards = q{
 	SELECT board, source, rank_by FROM lb_board ORDER BY 1;
 	SELECT name, period, op, keep FROM lb_window ORDER BY 1;
 	SELECT name, board FROM lb_limit;
+	SELECT * FROM lb_reward; SELECT * FROM lb_entry; SELECT * FROM lb_entry_count; SELECT * FROM lb_entrant;
+	SELECT * FROM lb_top(10, 'kills/cup:1');
 	SELECT player_id, match_id, leaderboard, boards, scores FROM lb_applied ORDER BY 3;
 	SELECT * FROM lb_top(10, 'kills');
 	SELECT * FROM lb_top(10, 'kills/daily');
@@ -145,6 +152,8 @@ for my $db ('several', 'leaderboards')
 		'f|t', "$db: a match that has been applied");
 	is($node->safe_psql($db, q{SELECT score FROM lb_submit(7, 100, leaderboard => 'kills') WHERE board = 'kills'}),
 		'112', "$db: another one");
+	is($node->safe_psql($db, q{SELECT lb_join(7, 'kills/cup:1'), lb_join(8, 'kills/cup:1')}), 'f|t', "$db: players join");
+	like(($node->psql($db, q{SELECT lb_join(9, 'kills/cup:1')}))[2], qr/is full/, "$db: up to their number");
 	ready($node, $db, $db);
 }
 

@@ -136,7 +136,9 @@ my $all = q{
 	SELECT lb_create_board('other', 'player_scores'), lb_create_board('fam', 'player_score_windows', board_column => 'window_key');
 	SELECT lb_drop_board('other'), lb_drop_board('fam');
 	SELECT lb_set_limit('x', 'global'); SELECT lb_drop_limit('x');
-	SELECT lb_open_window('hourly'), lb_close_window('hourly')};
+	SELECT lb_set_entry('hourly', 3) FROM (SELECT lb_open_window('hourly')) o;
+	SELECT lb_join(1, 'hourly'); SELECT * FROM lb_submit(1, 1); SELECT * FROM lb_entry_status(1, 'hourly');
+	SELECT lb_leave(1, 'hourly'); SELECT lb_drop_entry('hourly'); SELECT lb_close_window('hourly')};
 safe_as('landlord', $use, 'tables, windows, limits, watches');
 safe_as('landlord', $all, 'every function, by the owner of the database');
 safe_as('landlord', "SET leaderboard.enable_index = off; $all", '... and by the queries');
@@ -150,7 +152,7 @@ ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'nothing planted ran with more rights');
 
 # The owner cannot alter the extension's tables, or write to them.
-for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched))
+for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched lb_entry lb_entry_count lb_entrant))
 {
 	like(as('landlord', "ALTER TABLE public.$t ADD COLUMN x integer"), qr/must be owner of table $t/, "$t: not altered");
 	like(as('landlord', "DELETE FROM public.$t"), qr/permission denied for table $t/, 'nor written');

@@ -99,6 +99,8 @@ my $calls = q{
 	lb_open_window('cup:1', starts => '2020-01-01', ends => '2020-02-01', late => '1 day', keep => '2 days');
 	lb_set_reward('cup:1', 'public.pay(text, jsonb)'); lb_set_limit('fair', 'global', max_amount => 1000);
 	lb_watch('global', 3); lb_watch_member(1); lb_watch_member_key('2');
+	lb_open_window('cup:2', starts => '2020-01-01', ends => '9999-01-01'); lb_set_entry('cup:2', 5);
+	lb_join(1, 'cup:2'); lb_join_key('2', 'cup:2'); lb_entry_status(1, 'cup:2'); lb_entry_status_key('1', 'cup:2');
 	lb_submit(1, 10, match_id => 'm'); lb_submit_key('2', 20); lb_submit_many('{3,4}', '{30,40}'); lb_submit_many_key('{5}', '{50}');
 	lb_submit_each('{6}', '{60}'); lb_submit_each_key('{7}', '{70}'); lb_submit_json('{"player_id": 8, "amount": 80}');
 	lb_submit_match(1, '{"global": 1, "kills": 2}', 'm1'); lb_submit_match_key('2', '{"kills": 3}');
@@ -111,6 +113,7 @@ my $calls = q{
 	lb_close_season('global', 's1'); lb_archive_top('global'); lb_archive_top_key('global');
 	lb_verify(); lb_verify_key(); lb_rebuild(); lb_estimate_memory(10); lb_estimate_memory_key(10, '{bigint}', '{bigint}'); lb_stat_reset();
 	lb_unwatch_member(1); lb_unwatch_member_key('2'); lb_unwatch('global'); lb_forget_player(3); lb_forget_player_key('4');
+	lb_leave(1, 'cup:2'); lb_leave_key('2', 'cup:2'); lb_drop_entry('cup:2');
 	lb_close_window('cup:1'); lb_drop_limit('fair'); lb_drop_board('made'); lb_drop_leaderboard('kills')};
 for my $call ($calls =~ /(lb_\w+\(.*?\))(?=;|$)/gs)
 {

@@ -1,0 +1,321 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry.c
+ *	  Windows that players join: lb_set_entry() and lb_drop_entry().
+ *
+ * A tournament is a window, with all that windows have, and a row of
+ * lb_entry: how many players can join each span of the window, and when.
+ * entrant.c has the players.
+ *
+ * Each backend caches the rows of lb_entry.  A submit asks the cache once
+ * whether there are any.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+#include "boards/catalog.h"
+#include "boards/row_cache.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "service/entry.h"
+#include "service/leaderboard.h"
+
+PG_FUNCTION_INFO_V1(lb_set_entry);
+PG_FUNCTION_INFO_V1(lb_drop_entry);
+
+/* Columns of lb_entry, as the script has them. */
+enum
+{
+	Anum_lb_entry_name = 1,
+	Anum_lb_entry_max_entrants,
+	Anum_lb_entry_opens,
+	Anum_lb_entry_closes,
+	Natts_lb_entry = Anum_lb_entry_closes
+};
+
+
+/* ----------------------------------------------------------------
+ *		The cache
+ * ----------------------------------------------------------------
+ */
+
+static int
+entry_cmp(const void *a, const void *b)
+{
+	return strcmp((*(LbEntry *const *) a)->name, (*(LbEntry *const *) b)->name);
+}
+
+static Interval *
+copy_interval(Datum value, bool isnull)
+{
+	Interval   *copy;
+
+	if (isnull)
+		return NULL;
+	copy = palloc(sizeof(Interval));
+	*copy = *DatumGetIntervalP(value);
+	return copy;
+}
+
+static void *
+entry_from_tuple(HeapTuple tuple, TupleDesc desc)
+{
+	LbEntry    *entry = palloc0(sizeof(LbEntry));
+	Datum		values[Natts_lb_entry];
+	bool		nulls[Natts_lb_entry];
+
+	heap_deform_tuple(tuple, desc, values, nulls);
+#define COLUMN(column) \
+	values[Anum_lb_entry_##column - 1], nulls[Anum_lb_entry_##column - 1]
+	strlcpy(entry->name, TextDatumGetCString(values[Anum_lb_entry_name - 1]),
+			sizeof(entry->name));
+	entry->has_max = !nulls[Anum_lb_entry_max_entrants - 1];
+	if (entry->has_max)
+		entry->max = DatumGetInt64(values[Anum_lb_entry_max_entrants - 1]);
+	entry->opens = copy_interval(COLUMN(opens));
+	entry->closes = copy_interval(COLUMN(closes));
+#undef COLUMN
+	return entry;
+}
+
+static LbRowCache cache = {.table = "lb_entry",.from_tuple = entry_from_tuple,.cmp = entry_cmp};
+
+/*
+ * The rows; none where another table may have that name, in an older version.
+ */
+static int
+load_entries(void ***entries)
+{
+	const LbCatalog *cat;
+
+	if (!cache.valid)
+	{
+		cat = lb_catalog();
+		if (cat == NULL || !cat->has_leaderboards)
+			return 0;
+	}
+	return lb_cached_rows(&cache, entries);
+}
+
+bool
+lb_has_entries(void)
+{
+	void	  **entries;
+
+	return load_entries(&entries) > 0;
+}
+
+const LbEntry *
+lb_entry_find(const char *name)
+{
+	void	  **entries;
+	int			n = load_entries(&entries);
+
+	return lb_find_by_name(entries, n, offsetof(LbEntry, name), name,
+						   strlen(name));
+}
+
+
+/* ----------------------------------------------------------------
+ *		Spans
+ * ----------------------------------------------------------------
+ */
+
+LbWindow *
+lb_require_window(const char *board, LbSpan *span)
+{
+	int			len = strlen(board);
+	LbWindow   *window = lb_window_find(board, len);
+
+	if (window != NULL && window->calendar.period != LB_ONCE)
+		(void) lb_window_span(window, GetCurrentTransactionStartTimestamp(), 0,
+							  span);
+	else
+		window = lb_window_of_key(board, len, span);
+	if (window == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", board),
+				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+	return window;
+}
+
+void
+lb_entry_times(const LbEntry *entry, const LbSpan *span, TimestampTz *opens,
+			   TimestampTz *closes)
+{
+	*opens = DT_NOBEGIN;
+	*closes = span->ends;
+	if (entry->opens != NULL)
+		*opens = lb_calendar_after(span->starts, entry->opens);
+	if (entry->closes != NULL)
+		*closes = Min(*closes, lb_calendar_after(span->starts, entry->closes));
+}
+
+
+/* ----------------------------------------------------------------
+ *		SQL functions
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Raise 42704 if there is no such window, 42501 unless the caller owns its
+ * table.
+ */
+static void
+require_window_owner(const char *name)
+{
+	const char *family = lb_leaderboard_of_window(name)->family;
+	LbTarget	target;
+
+	if (lb_window_find(name, strlen(name)) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", name),
+				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+	lb_find_target(family, strlen(family), &target);
+	lb_require_owner(target.defn->source);
+}
+
+/*
+ * Wait for players who are joining a window, and keep others from joining it
+ * to the end of the transaction.
+ */
+static void
+lock_entry(Datum name)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+
+	(void) lb_own_run(&plan,
+					  "SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+					  1, types, &name, NULL);
+}
+
+/* Arguments of lb_set_entry(), in the order of the columns. */
+enum
+{
+	ARG_NAME,
+	ARG_MAX_ENTRANTS,
+	ARG_OPENS,
+	ARG_CLOSES,
+	NARGS
+};
+
+/* Raise 22023 or 22008 for arguments with which no player can join. */
+static void
+check_entry(FunctionCallInfo fcinfo)
+{
+	if (!PG_ARGISNULL(ARG_MAX_ENTRANTS) &&
+		PG_GETARG_INT64(ARG_MAX_ENTRANTS) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						"max_entrants", PG_GETARG_INT64(ARG_MAX_ENTRANTS)),
+				 errhint("\"%s\" must be at least 1; null is any number.",
+						 "max_entrants")));
+
+	/* They are added to the starts of spans, of years 1 to 9999. */
+	for (int arg = ARG_OPENS; arg <= ARG_CLOSES; arg++)
+	{
+		static const int years[] = {1, 10000};
+
+		for (int i = 0; !PG_ARGISNULL(arg) && i < (int) lengthof(years); i++)
+			(void) lb_calendar_after((TimestampTz) (date2j(years[i], 1, 1) - POSTGRES_EPOCH_JDATE) * USECS_PER_DAY,
+									 PG_GETARG_INTERVAL_P(arg));
+	}
+	if (!PG_ARGISNULL(ARG_OPENS) && !PG_ARGISNULL(ARG_CLOSES) &&
+		DatumGetInt32(DirectFunctionCall2(interval_cmp,
+										  PG_GETARG_DATUM(ARG_OPENS),
+										  PG_GETARG_DATUM(ARG_CLOSES))) >= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" must be after \"%s\"", "closes", "opens"),
+				 errhint("Both are from the start of the window: '-2 days' is before it.")));
+}
+
+Datum
+lb_set_entry(PG_FUNCTION_ARGS)
+{
+	static LbPlan plan;
+	static const Oid types[NARGS] = {TEXTOID, INT8OID, INTERVALOID,
+	INTERVALOID};
+	Datum		values[NARGS];
+	char		nulls[NARGS];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_entry()");
+	if (PG_ARGISNULL(ARG_NAME))
+		lb_null_argument("name");
+	require_window_owner(text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME)));
+	check_entry(fcinfo);
+	for (int i = 0; i < NARGS; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lock_entry(values[ARG_NAME]);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_entry (name, max_entrants, opens, closes) VALUES ($1, $2, $3, $4) "
+					  "ON CONFLICT (name) DO UPDATE SET max_entrants = excluded.max_entrants, "
+					  "opens = excluded.opens, closes = excluded.closes",
+					  NARGS, types, values, nulls);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_drop_entry(PG_FUNCTION_ARGS)
+{
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+	char	   *name;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_drop_entry()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	require_window_owner(name);
+	values[0] = PG_GETARG_DATUM(0);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lock_entry(values[0]);
+
+	/*
+	 * Wait for submits under way in the order in which they lock rows.  An
+	 * older snapshot would not see those who have joined since.
+	 */
+#define ENTRANTS \
+	"@.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) ANY (ARRAY(" \
+	"SELECT c.board FROM @.lb_entry_count c WHERE c.name OPERATOR(pg_catalog.=) $1))"
+	(void) lb_own_run_latest("SELECT pg_catalog.count(*) FROM (SELECT FROM " ENTRANTS " ORDER BY t.board, t.player_id FOR UPDATE) e",
+							 1, types, values, NULL);
+	(void) lb_own_run_latest("DELETE FROM " ENTRANTS, 1, types, values, NULL);
+#undef ENTRANTS
+	(void) lb_own_run_latest("DELETE FROM @.lb_entry_count WHERE name OPERATOR(pg_catalog.=) $1",
+							 1, types, values, NULL);
+	if (lb_own_run_latest("DELETE FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1",
+						  1, types, values, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("players do not join window \"%s\"", name),
+				 errhint("The table lb_entry lists the windows that they join.")));
+	SPI_finish();
+	PG_RETURN_VOID();
+}
