@@ -140,12 +140,17 @@ part_shards()
 	# What docs/scale-out.md adds.
 	awk '/^```/ { sql = /^```sql/; next } sql' "$WORK/tree/docs/scale-out.md" |
 		PGHOST=$PWD/proxy sql -d game
-	check "the example of docs/scale-out.md" [ "$(through game -c 'SELECT sum(n) FROM submits_of_today() AS n')" = 400 ]
+	check "the example of docs/scale-out.md" [ "$(through game -c 'SELECT sum(n) FROM submits_of_today() AS n')" = \
+		"$(on_shards -c 'SELECT count(*) FROM lb_event WHERE submitted_at >= CURRENT_DATE' | awk '{ n += $1 } END { print n }')" ]
+	check "each submit has one event" [ "$(on_shards -c 'SELECT count(*) FROM lb_event' | awk '{ n += $1 } END { print n }')" = 400 ]
 
 	# A shard whose postmaster is killed is an error, and no wrong answer.
 	write_to_shards 1000000 &
 	writers=$!
-	sleep 1
+	for ((i = 0; i < 300; i++)); do
+		[ "$(PGHOST=$PWD/shard_2 sql -Atc "SELECT count(*) FROM pg_stat_activity WHERE datname = 'game'")" -lt 4 ] || break
+		sleep 0.1
+	done
 	pid=$(head -n 1 shard_2/data/postmaster.pid)
 	kill -9 "$pid"
 	wait $writers || true
