@@ -24,11 +24,6 @@ EXTRA="soak load autopkgtest docker"
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null; then
 	ALL=${ALL/ deb/}
 fi
-# Another server may come without PL/Proxy.
-if [ -n "${PG_CONFIG:-}" ] &&
-	[ ! -e "$("$PG_CONFIG" --sharedir)/extension/plproxy.control" ]; then
-	ALL=${ALL/ shards/}
-fi
 
 # How long the random client runs, and on how many connections.
 seconds=${RUN_SECONDS:-20}
@@ -54,6 +49,10 @@ for part in "${parts[@]}"; do
 done
 
 "$TREE/test/lib/prepare.sh" test
+# Not every PostgreSQL comes with PL/Proxy.
+if [ $# = 0 ] && [ ! -e "$("$(find_postgres)" --sharedir)/extension/plproxy.control" ]; then
+	read -ra parts <<<"${ALL/ shards/}"
+fi
 lb_begin test
 start=$(date +%s)
 
