@@ -33,6 +33,7 @@
 
 #include "admin/manage.h"
 #include "admin/names.h"
+#include "admin/spread.h"
 #include "admin/triggers.h"
 #include "boards/board_value.h"
 #include "boards/captured.h"
@@ -369,9 +370,9 @@ lock_name(const LbDefinition *defn)
 	lb_check_leaderboard_names(defn->name);
 }
 
-/* Make the triggers, and write the row of lb_board. */
+/* Make the triggers, unless Citus has the rows, and write the row of lb_board. */
 static void
-record_board(const LbDefinition *defn)
+record_board(const LbDefinition *defn, bool spread)
 {
 	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
 	REGCLASSOID, TEXTOID};
@@ -380,7 +381,8 @@ record_board(const LbDefinition *defn)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_make_triggers(defn->source);
+	if (!spread)
+		(void) lb_make_triggers(defn->source);
 	column_values(defn, values, nulls);
 	values[4] = CStringGetTextDatum(defn->name);
 	values[5] = ObjectIdGetDatum(defn->source);
@@ -396,9 +398,12 @@ record_board(const LbDefinition *defn)
 	CommandCounterIncrement();
 }
 
-/* The definition as it has been recorded.  Raises if it can have no index. */
+/*
+ * The definition as it has been recorded.  Raises if it can have no index, unless its
+ * shards have one.
+ */
 static LbDefinition *
-recorded_board(const char *board)
+recorded_board(const char *board, bool spread)
 {
 	LbDefinition *recorded = lb_read_defn(board);
 
@@ -406,6 +411,8 @@ recorded_board(const char *board)
 		elog(ERROR, "board \"%s\" was not recorded", board);
 	lb_resolve_defn(recorded);
 	(void) lb_resolve_parts(recorded, true);
+	if (spread && recorded->problem == lb_engine_problem)
+		return recorded;
 	if (recorded->problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -426,11 +433,13 @@ void
 lb_make_board(LbDefinition *defn)
 {
 	LbDefinition *recorded;
+	bool		spread;
 
 	lock_source(defn);
 	lock_name(defn);
-	record_board(defn);
-	recorded = recorded_board(defn->name);
+	spread = lb_is_spread(defn->source);
+	record_board(defn, spread);
+	recorded = recorded_board(defn->name, spread);
 	if (lb_windows_prefix(defn->name) >= 0)
 	{
 		if (SPI_connect() != SPI_OK_CONNECT)
@@ -438,7 +447,10 @@ lb_make_board(LbDefinition *defn)
 		lb_windows_begin(recorded);
 		SPI_finish();
 	}
-	lb_note_created(recorded);
+	if (spread)
+		lb_spread_create(recorded);
+	else
+		lb_note_created(recorded);
 }
 
 Datum
@@ -531,6 +543,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to drop a board whose table is gone")));
 	defn = *found;
+	if (exists && lb_is_spread(defn.source))
+		lb_spread_drop(&defn);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

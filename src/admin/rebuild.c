@@ -24,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "admin/manage.h"
+#include "admin/spread.h"
 #include "admin/triggers.h"
 #include "boards/captured.h"
 #include "boards/definition.h"
@@ -117,7 +118,7 @@ mend_triggers(const char *name)
 	if (defn == NULL || lb_created_here(defn))
 		return false;
 	source = defn->source;
-	if (lb_is_captured(source))
+	if (lb_is_captured(source) || lb_is_spread(source))
 		return false;
 	lb_require_owner(source);
 	LockRelationOid(source, ShareRowExclusiveLock);
@@ -150,12 +151,28 @@ mend_triggers(const char *name)
 	return true;
 }
 
+/* Whether a board has its rows in shards, and then *defn is its definition. */
+static bool
+is_spread(const char *name, LbDefinition **defn)
+{
+	*defn = lb_find_defn(name);
+	return *defn != NULL && lb_is_spread((*defn)->source);
+}
+
 static void
 rebuild(const char *name)
 {
 	LbSharedBoard *shared;
+	LbDefinition *spread;
 	char		reason[LB_MAX_REASON];
 	int			tries = 0;
+
+	if (is_spread(name, &spread))
+	{
+		lb_require_owner(spread->source);
+		lb_spread_rebuild(spread);
+		return;
+	}
 
 	for (;;)
 	{
@@ -255,6 +272,8 @@ wait_for_board(const char *name, TimestampTz until)
 	LbDefinition *defn = NULL;
 	LbSharedBoard *shared = NULL;
 
+	if (is_spread(name, &defn))
+		return lb_spread_wait_ready(defn, until);
 	for (;;)
 	{
 		uint32		state = LB_OFFLINE;

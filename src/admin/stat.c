@@ -31,6 +31,7 @@
 #include "boards/keys.h"
 #include "boards/live.h"
 #include "boards/spi.h"
+#include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
@@ -255,6 +256,11 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->build_done = pg_atomic_read_u64(&shared->build_done);
 		row->build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
 							   row->build_done);
+	}
+	else if (lb_kept_elsewhere(defn->source))
+	{
+		row->state = LB_OFFLINE;
+		strlcpy(row->reason, lb_engine_problem, LB_MAX_REASON);
 	}
 	else
 		row->state = LB_BUILDING;	/* recorded, and not asked for yet */

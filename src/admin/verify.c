@@ -28,11 +28,13 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "admin/spread.h"
 #include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/live.h"
+#include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
@@ -364,6 +366,13 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	table_close(rel, NoLock);
 }
 
+/* What a server says of a shard's board. */
+static void
+report_shard(const char *board, const char *problem, void *arg)
+{
+	report((Verify *) arg, board, NULL, problem);
+}
+
 static void
 verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 			const LbTarget *only)
@@ -379,6 +388,12 @@ verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 	v.as_text = as_text;
 	v.context = CurrentMemoryContext;
 	v.defn = defn;
+	if (defn->problem == lb_engine_problem && lb_is_spread(defn->source))
+	{
+		lb_spread_verify(defn, report_shard, &v);
+		put_reports(&v);
+		return;
+	}
 	v.shared = lb_shared_board_attach(defn, !lb_created_here(defn));
 	v.generation = defn->generation;
 	if (v.shared != NULL &&

@@ -17,7 +17,7 @@ set -eu
 # shellcheck source-path=SCRIPTDIR source=crash.sh
 . "$TREE/test/lib/crash.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples shards page deb"
+ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples shards citus page deb"
 # Only when named.
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
@@ -52,6 +52,12 @@ done
 # Not every PostgreSQL comes with PL/Proxy.
 if [ $# = 0 ] && [ ! -e "$("$(find_postgres)" --sharedir)/extension/plproxy.control" ]; then
 	read -ra parts <<<"${ALL/ shards/}"
+fi
+# Citus is in no release of Debian.
+if [[ " ${parts[*]} " = *" citus "* ]] &&
+	[ ! -e "$("$(find_postgres)" --pkglibdir)/citus.so" ]; then
+	echo "citus: skipped, since this server does not have it"
+	read -ra parts <<<"$(printf '%s\n' "${parts[@]}" | grep -vx citus | tr '\n' ' ')"
 fi
 lb_begin test
 start=$(date +%s)
@@ -311,22 +317,35 @@ show_tap_failures()
 
 part_tap()
 {
-	local lib name files=()
+	local name files=()
 
-	prepare_install
-	BIN=$(cat bin)
-	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	for name in ${TAP:-[0-9]}; do
 		# shellcheck disable=SC2206  # it is a pattern
 		files+=(tree/test/t/$name*.pl)
 	done
+	run_tap "${files[@]}"
+}
+
+# Several servers with Citus, where there is one for this PostgreSQL
+part_citus()
+{
+	run_tap tree/test/citus/*.pl
+}
+
+run_tap()
+{
+	local lib
+
+	prepare_install
+	BIN=$(cat bin)
+	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p tap
 	limited env -u PGHOST -u PGUSER -u PGDATABASE PATH="$BIN:$PATH" \
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
-		prove --verbose --jobs "$jobs" "${files[@]}" ||
+		prove --verbose --jobs "$jobs" "$@" ||
 		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
 }
 

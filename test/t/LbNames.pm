@@ -107,7 +107,7 @@ sub tokens
 
 	while ($text =~ /\G\s*(?:
 		(?<string>[eE]?'(?:[^']|'')*')
-		|(?<place>%[-0-9.*]*l*[sduzc]|\{\S+?\}|\$\d+)
+		|(?<place>%%\d+\$L|%[-0-9.*]*l*[sduzc]|\{\S+?\}|\$\d+)
 		|(?<own>\@extschema\@|\@(?=\.))
 		|(?<quoted>"(?:[^"]|"")*")
 		|(?<number>\d+(?:\.\d+)?)

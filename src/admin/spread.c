@@ -1,0 +1,300 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread.c
+ *	  Boards of tables that Citus spreads over servers.
+ *
+ * Citus keeps the rows of such a table in shards: tables on the workers, whose names
+ * end in the shard's number.  The table itself is empty, so its board has no index.
+ * Each shard has a board of its own instead, which is an ordinary board of the
+ * worker, named by the board and the shard: global_102008.  What the coordinator's
+ * queries ask a shard, the planner of its worker answers from there.
+ *
+ * Shards' numbers are never used again, so the name of a shard's board never leads to
+ * other rows.  A shard that has been moved or split has no board until lb_rebuild()
+ * makes it; until then its worker runs the query.  The old one goes with its table,
+ * to which Citus sends no queries any more.
+ *
+ * Citus's own function carries the commands to the workers: over connections of
+ * their own, as the current user.  They take part in no transaction of ours, so each
+ * can be given again, and does nothing where nothing is to be done.  One that waits
+ * for a lock that our own transaction holds would wait forever, since no server sees
+ * that: so it does not wait long.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "admin/spread.h"
+#include "boards/catalog.h"
+#include "boards/lists.h"
+#include "boards/method.h"
+#include "boards/resolve.h"
+#include "boards/spi.h"
+#include "boards/state.h"
+
+/* Digits of a shard's number, and what separates it from the name. */
+#define SHARD_SUFFIX 20
+
+/* How often the shards are asked whether they are ready, in microseconds. */
+#define POLL_INTERVAL 100000
+
+/*
+ * In each command, format() replaces %1$L by the shard's table, and %2$L by the
+ * name of its board.
+ */
+#define LOCK_TIMEOUT "(SELECT pg_catalog.set_config('lock_timeout', '10s', true)) AS l"
+#define SHARDS_BOARD "b.board OPERATOR(pg_catalog.=) %%2$L"
+
+/* What a server has said to a command. */
+typedef struct Answer
+{
+	char	   *board;			/* of the shard */
+	char	   *server;
+	bool		success;
+	char	   *result;
+} Answer;
+
+bool
+lb_is_spread(Oid source)
+{
+	Oid			types[] = {TEXTARRAYOID, INT4ARRAYOID, TEXTARRAYOID, BOOLOID};
+	List	   *name = list_make2(makeString("pg_catalog"),
+								  makeString("master_run_on_worker"));
+
+	return lb_kept_elsewhere(source) &&
+		OidIsValid(LookupFuncName(name, lengthof(types), types, true)) &&
+		OidIsValid(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE)) &&
+		OidIsValid(get_relname_relid("pg_dist_shard_placement",
+									 PG_CATALOG_NAMESPACE));
+}
+
+/*
+ * Give a command to the servers of all shards of a table, all at once.  Returns a list
+ * of their answers, in the order of the shards.
+ */
+static List *
+command_shards(const LbDefinition *defn, const char *command)
+{
+	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
+	Datum		values[3];
+	MemoryContext context = CurrentMemoryContext;
+	List	   *answers = NIL;
+
+	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = CStringGetTextDatum(command);
+	values[2] = CStringGetTextDatum(defn->name);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_run_once("SELECT c.boards[r.n], pg_catalog.concat(r.node, ':', r.port), r.success, COALESCE(r.result, '') "
+					   "FROM (SELECT pg_catalog.array_agg(p.nodename ORDER BY p.placementid) AS nodes, "
+					   "pg_catalog.array_agg(CAST(p.nodeport AS pg_catalog.int4) ORDER BY p.placementid) AS ports, "
+					   "pg_catalog.array_agg(pg_catalog.concat($3, '_', s.shardid) ORDER BY p.placementid) AS boards, "
+					   "pg_catalog.array_agg(pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), "
+					   "pg_catalog.concat($3, '_', s.shardid)) ORDER BY p.placementid) AS commands "
+					   "FROM pg_catalog.pg_dist_shard AS s "
+					   "JOIN pg_catalog.pg_dist_shard_placement AS p ON p.shardid OPERATOR(pg_catalog.=) s.shardid "
+					   "WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1) AS c "
+					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
+					   "WITH ORDINALITY AS r (node, port, success, result, n) ORDER BY r.n",
+					   InvalidOid, lengthof(types), types, values);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		MemoryContext old = MemoryContextSwitchTo(context);
+		Answer	   *answer = palloc(sizeof(Answer));
+		bool		isnull;
+
+		answer->board = SPI_getvalue(row, desc, 1);
+		answer->server = SPI_getvalue(row, desc, 2);
+		answer->success = DatumGetBool(SPI_getbinval(row, desc, 3, &isnull));
+		answer->result = SPI_getvalue(row, desc, 4);
+		answers = lappend(answers, answer);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	return answers;
+}
+
+/* The same, where each server must succeed. */
+static List *
+require_shards(const LbDefinition *defn, const char *command)
+{
+	List	   *answers = command_shards(defn, command);
+	ListCell   *lc;
+
+	foreach(lc, answers)
+	{
+		Answer	   *answer = lfirst(lc);
+
+		if (!answer->success)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("command for board \"%s\" of a shard has failed",
+							answer->board),
+					 errdetail("The server %s has answered: %s",
+							   answer->server, answer->result),
+					 errhint("Commands to shards have transactions of their own: commit what the transaction has done to the table before. They can be repeated.")));
+	}
+	return answers;
+}
+
+/* The schema of the extension, which is the same on all servers. */
+static const char *
+schema_name(void)
+{
+	return quote_identifier(get_namespace_name(lb_require_catalog()->schema));
+}
+
+/* A literal for a command.  NULL is an empty one. */
+static char *
+literal(const char *text)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (const char *p = quote_literal_cstr(text == NULL ? "" : text);
+		 *p != '\0'; p++)
+	{
+		/* A percent sign for format(). */
+		if (*p == '%')
+			appendStringInfoChar(&buf, '%');
+		appendStringInfoChar(&buf, *p);
+	}
+	return buf.data;
+}
+
+static const char *
+column_name(const LbColumn *column)
+{
+	return column == NULL ? NULL : column->name;
+}
+
+void
+lb_spread_create(const LbDefinition *defn)
+{
+	const char *schema = schema_name();
+	char	   *member = literal(lb_format_member(lb_member_columns(defn),
+												  defn->nmember));
+	char	   *rank_by = literal(lb_format_rank_by(defn->columns,
+													defn->nrank_by));
+	char	   *board_column = literal(column_name(lb_board_column(defn)));
+	char	   *ranked_if = literal(column_name(lb_ranked_if_column(defn)));
+	char	   *method = literal(lb_method_names[defn->method]);
+
+	if (strlen(defn->name) + SHARD_SUFFIX > LB_MAX_NAME)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("board name \"%s\" is too long for a distributed table",
+						defn->name),
+				 errdetail("Boards of shards have the shard's number after the name, which may take %d bytes.",
+						   SHARD_SUFFIX)));
+
+	/* A board of that name may be left from one that is dropped. */
+	(void) require_shards(defn,
+						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LOCK_TIMEOUT " CROSS JOIN %s.lb_board AS b "
+								   "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
+								   "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
+								   "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+								   "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+								   "AND b.method OPERATOR(pg_catalog.=) %s)",
+								   schema, schema, member, rank_by,
+								   board_column, ranked_if, method));
+	(void) require_shards(defn,
+						  psprintf("SELECT %s.lb_create_board(%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, "
+								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name), %s, "
+								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LOCK_TIMEOUT
+								   " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+								   schema, member, rank_by, board_column,
+								   board_column, method, ranked_if, ranked_if,
+								   schema));
+}
+
+void
+lb_spread_drop(const LbDefinition *defn)
+{
+	const char *schema = schema_name();
+
+	(void) require_shards(defn,
+						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LOCK_TIMEOUT " CROSS JOIN %s.lb_board AS b "
+								   "WHERE " SHARDS_BOARD, schema, schema));
+}
+
+void
+lb_spread_rebuild(const LbDefinition *defn)
+{
+	lb_spread_create(defn);
+	(void) require_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LOCK_TIMEOUT,
+										 schema_name()));
+}
+
+/* The worst state of the shards' boards. */
+static uint32
+worst_state(const LbDefinition *defn)
+{
+	/*
+	 * One of these servers can be our own, so lb_wait_ready() would come
+	 * back.
+	 */
+	List	   *answers = command_shards(defn,
+										 psprintf("SELECT b.state FROM %s.lb_stat_board AS b WHERE " SHARDS_BOARD,
+												  schema_name()));
+	uint32		worst = LB_READY;
+	ListCell   *lc;
+
+	foreach(lc, answers)
+	{
+		Answer	   *answer = lfirst(lc);
+
+		if (answer->success && strcmp(answer->result, "building") == 0)
+			worst = LB_BUILDING;
+		else if (!answer->success || strcmp(answer->result, "ready") != 0)
+			return LB_OFFLINE;
+	}
+	return worst;
+}
+
+bool
+lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until)
+{
+	uint32		state;
+
+	while ((state = worst_state(defn)) == LB_BUILDING &&
+		   GetCurrentTimestamp() < until)
+	{
+		pg_usleep(POLL_INTERVAL);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return state == LB_READY;
+}
+
+void
+lb_spread_verify(const LbDefinition *defn,
+				 void (*report) (const char *board, const char *problem, void *arg),
+				 void *arg)
+{
+	List	   *answers = command_shards(defn,
+										 psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(': ', v.member, v.problem), '; ') "
+												  "FROM %s.lb_verify_key(%%2$L) AS v",
+												  schema_name()));
+	ListCell   *lc;
+
+	foreach(lc, answers)
+	{
+		Answer	   *answer = lfirst(lc);
+
+		if (!answer->success || answer->result[0] != '\0')
+			report(answer->board, answer->result, arg);
+	}
+}

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread.h
+ *	  Boards of tables that Citus spreads over servers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SPREAD_H
+#define LB_SPREAD_H
+
+#include "datatype/timestamp.h"
+
+#include "boards/definition.h"
+
+/*
+ * Whether Citus keeps the rows of a table in shards whose boards the functions
+ * below can make.  Can raise.
+ */
+extern bool lb_is_spread(Oid source);
+
+/*
+ * Make the boards of all shards of a board's table that do not have them yet, on all
+ * servers, with the caller's rights, in transactions of their own.  Raises 55000, with
+ * what the server has said, if one fails, and 42622 if the name leaves no room for a
+ * shard's number.
+ */
+extern void lb_spread_create(const LbDefinition *defn);
+
+/* Drop them.  Raises as lb_spread_create() does. */
+extern void lb_spread_drop(const LbDefinition *defn);
+
+/* Make those that are missing, and build all again.  Raises likewise. */
+extern void lb_spread_rebuild(const LbDefinition *defn);
+
+/*
+ * Wait until they are ready, or until then.  Returns whether they are: false also if
+ * one is offline, a server does not answer, or the caller may not read the table.
+ */
+extern bool lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until);
+
+/*
+ * Verify them: calls report with the name of a shard's board and what is wrong, also
+ * if its server does not answer or does not have it.
+ */
+extern void lb_spread_verify(const LbDefinition *defn,
+							 void (*report) (const char *board, const char *problem, void *arg),
+							 void *arg);
+
+#endif							/* LB_SPREAD_H */

@@ -1,0 +1,198 @@
+# Boards of tables that Citus distributes: on a coordinator and two workers, each answer
+# is that of a plain table with the same rows, while shards are written, moved and split.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @nodes;
+for my $name ('coordinator', 'worker1', 'worker2')
+{
+	my $node = lb_node($name, <<'END');
+shared_preload_libraries = 'citus, leaderboard'
+listen_addresses = '127.0.0.1'
+wal_level = logical
+max_worker_processes = 32
+max_prepared_transactions = 100
+citus.enable_statistics_collection = off
+leaderboard.enable_planner = on
+END
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+	push @nodes, $node;
+}
+my ($node, @workers) = @nodes;
+$node->safe_psql('postgres', join(';', "SELECT citus_set_coordinator_host('127.0.0.1', " . $node->port . ')',
+		map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers), 'CREATE EXTENSION leaderboard'));
+
+# A distributed table whose name needs quotes, and a plain one with the same rows
+my $table = q{"Sco're %1$s"};
+my $source = $table =~ s/'/''/r;
+$node->safe_psql('postgres', qq{
+	CREATE TABLE $table (player_id bigint PRIMARY KEY, score bigint NOT NULL, at timestamptz NOT NULL, guild text, ok boolean DEFAULT true);
+	CREATE TABLE plain (LIKE $table INCLUDING ALL);
+	SELECT create_distributed_table('$source', 'player_id', shard_count => 8)});
+
+sub both
+{
+	my ($sql) = @_;
+
+	$node->safe_psql('postgres', $sql =~ s/TABLE/$_/gr) for ($table, 'plain');
+	return;
+}
+
+# What the boards of the shards are on all workers
+sub shards
+{
+	my ($what) = @_;
+
+	return join(' ', map { $_->safe_psql('postgres', "SELECT $what FROM lb_stat_board WHERE board ~ '_[0-9]+\$'") } @workers);
+}
+
+my @calls = (
+	'lb_count(B)', 'lb_count_between(100, 400, B)', 'lb_rank_of_score(250, B)', q{lb_rank_of_score(250, B, 'dense_rank')},
+	'lb_rank(7, B)', q{lb_rank(7, B, 'rank')}, q{lb_rank(7, B, 'dense_rank')}, 'lb_rank(-7, B)', 'lb_score(7, B)',
+	'lb_percentile(7, B)', '* FROM lb_player(7, B)', '* FROM lb_top(10, B)', '* FROM lb_top(10, B, 700)', '* FROM lb_at(333, B)',
+	'* FROM lb_around(7, B, 3)', 'lb_score_at_percentile(90, B)', q{* FROM lb_ranks('{1,2,-3,7}', B)},
+	q{* FROM lb_among('{1,2,-3,7}', B)}, '* FROM lb_histogram(5, B)', '* FROM lb_page(5, B, 40)', q{lb_count_before(250, '{2026-01-01 00:00:02+00}', 1000, B)}, q{lb_top_json(5, B) -> 'entries'}, '* FROM lb_top_key(5, B)');
+
+sub equal
+{
+	my ($what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @wrong;
+
+	for my $call (@calls)
+	{
+		for my $names ([ 'spread', 'plain' ], [ 'guilds:g1', 'plain guilds:g1' ])
+		{
+			my @got = map { $node->safe_psql('postgres', 'SELECT ' . $call =~ s/\bB\b/'$_'/gr) } @$names;
+
+			push @wrong, "$call of $names->[0]: $got[0] instead of $got[1]" if $got[0] ne $got[1];
+		}
+	}
+	return is(join("\n", @wrong), '', "$what: all answers");
+}
+
+sub verified
+{
+	my ($what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', "$what: ready");
+	return is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', "$what: lb_verify_key()");
+}
+
+both(q{INSERT INTO TABLE SELECT g, g * 7919 % 500, timestamptz '2026-01-01' + g % 5 * interval '1 s', 'g' || g % 3, g % 50 > 0 FROM generate_series(1, 2000) g});
+my $order = q{rank_by => 'score DESC, at ASC', ranked_if => 'ok'};
+fails_with($node, 'postgres', "SELECT lb_create_board('refused', '$source', 'guild')", '55000',
+	qr/board "refused_\d+" of a shard has failed\nDETAIL:  The server 127.0.0.1:\d+ has answered: ERROR:  .*unique index/, 'a shard refuses');
+$node->safe_psql('postgres', qq{
+	SELECT lb_create_board('spread', '$source', $order), lb_create_board('guilds', '$source', $order, board_column => 'guild'),
+		lb_create_board('plain', 'plain', $order), lb_create_board('plain guilds', 'plain', $order, board_column => 'guild')});
+verified('created');
+is(shards('count(*)'), '8 8', 'each shard has its boards');
+is($node->safe_psql('postgres', q{SELECT state, reason FROM lb_stat_board WHERE board = 'spread'}),
+	'offline|another engine keeps the rows of the table', 'the table itself has no index');
+$_->safe_psql('postgres', 'SELECT lb_stat_reset()') for @workers;
+equal('created');
+is(shards('sum(planned_reads) > 0'), 't t', 'the boards of the shards answer');
+is($node->safe_psql('postgres', 'SET leaderboard.enable_index = off; SELECT lb_count(\'spread\')'), '1960', 'a query without parameters');
+
+# Writes of every kind
+both($_) for (
+	'UPDATE TABLE SET score = 1000, at = at WHERE player_id = 7',
+	'UPDATE TABLE SET score = score + 1 WHERE score % 3 = 0',
+	'DELETE FROM TABLE WHERE player_id % 17 = 0',
+	q{INSERT INTO TABLE SELECT g, g % 300, '2026-01-02', 'g1', true FROM generate_series(1990, 2100) g
+		ON CONFLICT (player_id) DO UPDATE SET score = EXCLUDED.score},
+	q{COPY TABLE FROM STDIN;
+5001	250	2026-01-01	g1	t
+5002	251	2026-01-01	g2	t
+\.
+},
+	'BEGIN; UPDATE TABLE SET score = 0 WHERE player_id < 100; ROLLBACK',
+	'UPDATE TABLE SET ok = NOT ok WHERE player_id % 40 = 0');
+equal('written');
+verified('written');
+
+# A transaction sees what it has written itself.
+is($node->safe_psql('postgres', qq{BEGIN; UPDATE $table SET score = 5000 WHERE player_id = 8; SELECT lb_rank(8, 'spread'), lb_count_between(5000, NULL, 'spread'); ROLLBACK}),
+	'1|1', 'own changes');
+
+# Shards are moved and split: at once they have no boards, and the answers are right.
+my ($moved, $split) = split(/\n/, $node->safe_psql('postgres', "SELECT shardid FROM pg_dist_shard WHERE logicalrelid = '$source'::regclass ORDER BY 1 LIMIT 2"));
+my $from = $node->safe_psql('postgres', "SELECT nodeport FROM pg_dist_shard_placement WHERE shardid = $moved");
+my ($to) = grep { $_ != $from } map { $_->port } @workers;
+$node->safe_psql('postgres', "SELECT citus_move_shard_placement($moved, '127.0.0.1', $from, '127.0.0.1', $to, 'block_writes')");
+$node->safe_psql('postgres', "SELECT citus_split_shard_by_split_points($split, ARRAY['-1300000000'],
+	(SELECT array_agg(nodeid) FROM pg_dist_node WHERE groupid <> 0), 'block_writes')");
+equal('moved and split');
+both('UPDATE TABLE SET score = score + 1 WHERE player_id % 2 = 0');
+equal('moved, split and written');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_verify('spread') WHERE problem ~ 'board "spread_\d+" does not exist'}), '3', 'lb_verify() tells of three shards');
+$node->safe_psql('postgres', q{SELECT lb_rebuild('spread'), lb_rebuild('guilds')});
+equal('made again');
+verified('made again');
+
+# A worker goes and comes back.
+$workers[1]->stop('immediate');
+is($node->safe_psql('postgres', q{SELECT lb_wait_ready('1 s')}), 'f', 'a worker is away');
+fails_with($node, 'postgres', q{SELECT lb_rebuild('spread')}, '55000', qr/spread_\d+" of a shard has failed/, 'a worker is away: lb_rebuild()');
+$workers[1]->start;
+equal('a worker is back');
+verified('a worker is back');
+
+# Dropped, with a board of a shard that is left over, and made anew with another order
+fails_with($node, 'postgres', "SELECT lb_create_board('spread', '$source', $order)", '42710', qr/already exists/, 'created twice');
+$node->safe_psql('postgres', q{SELECT lb_drop_board('guilds'); DELETE FROM lb_board WHERE board = 'spread'});
+is(join(' ', sort split(/ /, shards('count(*)'))), '4 5', 'the boards of a family are dropped');
+$node->safe_psql('postgres', qq{SELECT lb_create_board('spread', '$source', rank_by => 'score ASC', method => 'rank')});
+is(shards(q{bool_and(distinct_scores > 0)}), 't t', 'made anew');
+is($node->safe_psql('postgres', q{SELECT lb_rank(5001, 'spread'), lb_count('spread')}),
+	$node->safe_psql('postgres', 'SELECT (SELECT count(*) + 1 FROM plain WHERE score < 250), count(*) FROM plain'), 'another order');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_verify('spread')}), '0', 'another order: lb_verify()');
+fails_with($node, 'postgres', 'SELECT lb_create_board(repeat($$x$$, 60), $$plain$$::regclass) IS NULL; SELECT lb_create_board(repeat($$y$$, 60), ' . "'$source')",
+	'42622', qr/too long for a distributed table/, 'a name without room for a shard');
+
+# A table that is dropped takes the boards with it, by two-phase commit.
+$node->safe_psql('postgres', "DROP TABLE $table");
+is(shards('count(*)'), '0 0', 'the boards are gone with the table');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_board WHERE board = 'spread'}), '0', 'and is not recorded');
+
+# A reference table has one shard on every server; a tenant's table has one.
+$node->safe_psql('postgres', q{
+	CREATE TABLE everywhere (LIKE plain INCLUDING ALL);
+	SELECT create_reference_table('everywhere');
+	SET citus.enable_schema_based_sharding = on;
+	CREATE SCHEMA tenant});
+$node->safe_psql('postgres', q{
+	CREATE TABLE tenant.scores (player_id bigint PRIMARY KEY, score bigint NOT NULL, at timestamptz NOT NULL, guild text, ok boolean);
+	INSERT INTO everywhere SELECT * FROM plain;
+	INSERT INTO tenant.scores SELECT * FROM plain});
+for my $case ([ 'everywhere', 3 ], [ 'tenant.scores', 1 ])
+{
+	my ($name, $placements) = @$case;
+
+	$node->safe_psql('postgres', "SELECT lb_create_board('one', '$name', $order)");
+	verified($name);
+	is($node->safe_psql('postgres', q{SELECT lb_wait_ready('1 s'), lb_rank(7, 'one') = lb_rank(7, 'plain'), lb_count('one') = lb_count('plain')}),
+		't|t|t', "$name: answers");
+	is(eval(join('+', map { $_->safe_psql('postgres', q{SELECT count(*) FROM lb_stat_board WHERE board ~ '^one_' AND state = 'ready'}) } @nodes)),
+		$placements, "$name: its boards");
+	$node->safe_psql('postgres', q{SELECT lb_drop_board('one')});
+	is(shards('count(*)'), '0 0', "$name: dropped");
+}
+is($node->safe_psql('postgres', 'CREATE ROLE other; SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
+
+for (@nodes)
+{
+	$_->stop;
+	unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log of ' . $_->name);
+}
+done_testing();
