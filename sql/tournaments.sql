@@ -226,6 +226,9 @@ GRANT SELECT ON player_score_windows TO regress_client;
 ALTER TABLE player_score_windows ENABLE ROW LEVEL SECURITY;
 SET ROLE regress_client;
 SELECT lb_entry_status(1, 'best:1');
+SET ROLE regress_game;
+SELECT lb_join(2, 'best:1');
+SELECT lb_leave(1, 'best:1');
 RESET ROLE;
 -- By a superuser on another role's table: with that role's rights.
 ALTER TABLE player_score_windows DISABLE ROW LEVEL SECURITY;

@@ -240,6 +240,22 @@ set_player(Call *call, Datum value)
 	call->text = lb_value_to_text(call->type, call->player);
 }
 
+/*
+ * Raise 42501 if policies apply to the caller.  They cannot tell which players the
+ * caller may enter in a window, take out of it, or ask about.
+ */
+static void
+require_no_policies(const Call *call)
+{
+	if (check_enable_rls(call->family->source, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" does not apply to its entrants",
+						get_rel_name(call->family->source)),
+				 errhint("Call %s in a SECURITY DEFINER function of a role to which no policies apply.",
+						 function_name(call))));
+}
+
 /* Check the arguments; the caller may write scores to the windows' table. */
 static void
 begin_call(FunctionCallInfo fcinfo, Call *call)
@@ -260,6 +276,7 @@ begin_call(FunctionCallInfo fcinfo, Call *call)
 	call->given = pstrdup(call->span.key);
 	family = lb_leaderboard_of_window(call->given)->family;
 	call->family = lb_find_submitted(pstrdup(family), true);
+	require_no_policies(call);
 	set_player(call, PG_GETARG_DATUM(0));
 }
 
@@ -538,21 +555,6 @@ lb_leave_key(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* Raise 42501 unless the caller may read all of the windows. */
-static void
-require_reader(LbDefinition *family)
-{
-	if (!lb_may_read(family))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   get_rel_name(family->source));
-	if (check_enable_rls(family->source, InvalidOid, false) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("row-level security of table \"%s\" does not apply to its entrants",
-						get_rel_name(family->source)),
-				 errhint("Grant SELECT on the tables lb_entrant and lb_entry_count to roles that may read all of them.")));
-}
-
 /* Read whether the player has joined, and how many players have. */
 static void
 read_entrants(const Call *call, Datum *joined, bool *unknown, Datum *entrants)
@@ -595,7 +597,10 @@ entry_status(FunctionCallInfo fcinfo, bool as_text)
 	call.given = lb_leaderboard_of_window(call.given)->family;
 	lb_find_target(call.given, strlen(call.given), &target);
 	call.family = target.defn;
-	require_reader(call.family);
+	if (!lb_may_read(call.family))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(call.family->source));
+	require_no_policies(&call);
 	InitMaterializedSRF(fcinfo, 0);
 	nulls[1] = PG_ARGISNULL(0);
 	if (!nulls[1])
