@@ -281,15 +281,15 @@ begin_call(FunctionCallInfo fcinfo, Call *call)
 }
 
 void
-lb_lock_entries_of(Datum player_text, LOCKMODE mode)
+lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode)
 {
-	text	   *player = DatumGetTextPP(player_text);
+	text	   *t = DatumGetTextPP(name);
 	LOCKTAG		tag;
 
-	/* Two players with one hash wait for each other, which is harmless. */
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table("lb_entrant"),
-					   hash_bytes((unsigned char *) VARDATA_ANY(player),
-								  VARSIZE_ANY_EXHDR(player)),
+	/* Two names with one hash wait for each other, which is harmless. */
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table(table),
+					   hash_bytes((unsigned char *) VARDATA_ANY(t),
+								  VARSIZE_ANY_EXHDR(t)),
 					   0);
 	(void) LockAcquire(&tag, mode, false, false);
 }
@@ -422,7 +422,7 @@ join(FunctionCallInfo fcinfo, bool as_text)
 	begin_call(fcinfo, &call);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	lb_lock_entries_of(call.text, RowExclusiveLock);
+	lb_lock_entries_of("lb_entrant", call.text, RowExclusiveLock);
 	entry = lock_entry(&call, &joined);
 	if (joined)
 	{
@@ -512,7 +512,7 @@ leave(FunctionCallInfo fcinfo, bool as_text)
 					   get_rel_name(call.family->source));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	lb_lock_entries_of(call.text, RowExclusiveLock);
+	lb_lock_entries_of("lb_entrant", call.text, RowExclusiveLock);
 	values[0] = CStringGetTextDatum(key);
 	values[1] = call.text;
 	left = lb_own_run(&plan,

@@ -23,11 +23,12 @@
 extern void lb_lock_entrants(LbSubmit *s);
 
 /*
- * Lock a player against joining and leaving windows: in RowExclusiveLock, as
- * these do, or in ExclusiveLock to wait for them.  To the end of the
+ * Lock what one of the extension's tables, lb_entrant or lb_entry, has of a player or
+ * a window, a text, be there rows or not.  Players are locked in RowExclusiveLock to
+ * join and leave windows, or in ExclusiveLock against that.  To the end of the
  * transaction; can raise.
  */
-extern void lb_lock_entries_of(Datum player_text, LOCKMODE mode);
+extern void lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode);
 
 /*
  * Remove the players of windows whose rows are not kept any longer,

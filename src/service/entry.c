@@ -30,6 +30,7 @@
 #include "boards/row_cache.h"
 #include "boards/spi.h"
 #include "boards/target.h"
+#include "service/entrant.h"
 #include "service/entry.h"
 #include "service/leaderboard.h"
 
@@ -197,12 +198,12 @@ require_window_owner(const char *name)
 static void
 lock_entry(Datum name)
 {
-	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 
-	(void) lb_own_run(&plan,
-					  "SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
-					  1, types, &name, NULL);
+	/* Another transaction may drop the row and set it again: that row is new. */
+	lb_lock_entries_of("lb_entry", name, ExclusiveLock);
+	(void) lb_own_run_latest("SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+							 1, types, &name, NULL);
 }
 
 /* Arguments of lb_set_entry(), in the order of the columns. */

@@ -436,7 +436,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 													 &f.argument));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	lb_lock_entries_of(f.text, ExclusiveLock);
+	lb_lock_entries_of("lb_entrant", f.text, ExclusiveLock);
 	forget_boards(&f, removed);
 	forget_after(&f, removed);
 	forget_standings(&f, removed);
