@@ -817,11 +817,19 @@ count_tests()
 		}' "$1"
 }
 
-# Names the tests of a part's output that failed.
+# Names the tests of a part's output that failed.  A part that has ended at an error
+# has named none: then the end of its output.
 failed_tests()
 {
-	grep -aE '^[[:space:]]*(not ok |# +Failed |# +at .* line |# Looks like |test .* FAILED|FAILED)|Wstat: [1-9]' \
-		"$1" | grep -av '# TODO' | awk '!seen[$0]++' | head -n 30 || true
+	local names
+
+	names=$(grep -aE '^[[:space:]]*(not ok |# +Failed |# +at .* line |# Looks like |test .* FAILED|FAILED)|Wstat: [1-9]' \
+		"$1" | grep -av '# TODO' | awk '!seen[$0]++' | head -n 30 || true)
+	if [ -n "$names" ]; then
+		echo "$names"
+	else
+		tail -n 10 "$1"
+	fi
 }
 
 # What is known of crashes in this part: of its servers, and of those of TAP files

@@ -137,8 +137,9 @@ part_shards()
 	gather_players
 	compare_shards "after writers" 4000
 
-	# What docs/scale-out.md adds.
-	awk '/^```/ { sql = /^```sql/; next } sql' "$WORK/tree/docs/scale-out.md" |
+	# What docs/scale-out.md adds, in its section on PL/Proxy.
+	awk '/^## / { ours = $2 == "PL/Proxy" } /^```/ { sql = /^```sql/; next } ours && sql' \
+		"$WORK/tree/docs/scale-out.md" |
 		PGHOST=$PWD/proxy sql -d game
 	check "the example of docs/scale-out.md" [ "$(through game -c 'SELECT sum(n) FROM submits_of_today() AS n')" = \
 		"$(on_shards -c 'SELECT count(*) FROM lb_event WHERE submitted_at >= CURRENT_DATE' | awk '{ n += $1 } END { print n }')" ]
