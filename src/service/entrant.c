@@ -26,12 +26,10 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -278,20 +276,6 @@ begin_call(FunctionCallInfo fcinfo, Call *call)
 	call->family = lb_find_submitted(pstrdup(family), true);
 	require_no_policies(call);
 	set_player(call, PG_GETARG_DATUM(0));
-}
-
-void
-lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode)
-{
-	text	   *t = DatumGetTextPP(name);
-	LOCKTAG		tag;
-
-	/* Two names with one hash wait for each other, which is harmless. */
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table(table),
-					   hash_bytes((unsigned char *) VARDATA_ANY(t),
-								  VARSIZE_ANY_EXHDR(t)),
-					   0);
-	(void) LockAcquire(&tag, mode, false, false);
 }
 
 /*

@@ -8,8 +8,6 @@
 #ifndef LB_ENTRANT_H
 #define LB_ENTRANT_H
 
-#include "storage/lockdefs.h"
-
 #include "service/submission.h"
 #include "service/visit.h"
 
@@ -21,14 +19,6 @@
  * and SPI_finish; can raise.
  */
 extern void lb_lock_entrants(LbSubmit *s);
-
-/*
- * Lock what one of the extension's tables, lb_entrant or lb_entry, has of a player or
- * a window, a text, be there rows or not.  Players are locked in RowExclusiveLock to
- * join and leave windows, or in ExclusiveLock against that.  To the end of the
- * transaction; can raise.
- */
-extern void lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode);
 
 /*
  * Remove the players of windows whose rows are not kept any longer,

@@ -18,10 +18,12 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
@@ -30,7 +32,6 @@
 #include "boards/row_cache.h"
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/entrant.h"
 #include "service/entry.h"
 #include "service/leaderboard.h"
 
@@ -164,6 +165,21 @@ lb_entry_times(const LbEntry *entry, const LbSpan *span, TimestampTz *opens,
 		*opens = lb_calendar_after(span->starts, entry->opens);
 	if (entry->closes != NULL)
 		*closes = Min(*closes, lb_calendar_after(span->starts, entry->closes));
+}
+
+
+void
+lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode)
+{
+	text	   *t = DatumGetTextPP(name);
+	LOCKTAG		tag;
+
+	/* Two names with one hash wait for each other, which is harmless. */
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, lb_own_table(table),
+					   hash_bytes((unsigned char *) VARDATA_ANY(t),
+								  VARSIZE_ANY_EXHDR(t)),
+					   0);
+	(void) LockAcquire(&tag, mode, false, false);
 }
 
 

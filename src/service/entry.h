@@ -8,6 +8,8 @@
 #ifndef LB_ENTRY_H
 #define LB_ENTRY_H
 
+#include "storage/lockdefs.h"
+
 #include "boards/definition.h"
 #include "service/window.h"
 
@@ -43,5 +45,13 @@ extern LbWindow *lb_require_window(const char *board, LbSpan *span);
  */
 extern void lb_entry_times(const LbEntry *entry, const LbSpan *span,
 						   TimestampTz *opens, TimestampTz *closes);
+
+/*
+ * Lock what one of the extension's tables, lb_entrant or lb_entry, has of a player or
+ * a window, a text, be there rows or not.  Players are locked in RowExclusiveLock to
+ * join and leave windows, or in ExclusiveLock against that.  To the end of the
+ * transaction; can raise.
+ */
+extern void lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode);
 
 #endif							/* LB_ENTRY_H */

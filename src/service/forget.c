@@ -43,6 +43,7 @@
 #include "service/as_owner.h"
 #include "service/closed.h"
 #include "service/entrant.h"
+#include "service/entry.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
