@@ -24,7 +24,9 @@
 #include "utils/rls.h"
 #include "utils/syscache.h"
 
+#include "admin/spread.h"
 #include "boards/board_value.h"
+#include "boards/captured.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
@@ -67,20 +69,6 @@ board_bytes(const LbLiveBoard *board)
 	return lb_index_bytes(&board->index) + (LB_CHUNK_SIZE << LB_BOARD_ORDER);
 }
 
-static const char *
-state_name(uint32 state)
-{
-	switch (state)
-	{
-		case LB_READY:
-			return "ready";
-		case LB_BUILDING:
-			return "building";
-		default:
-			return "offline";
-	}
-}
-
 typedef enum RowKind
 {
 	ROW_BOARD,
@@ -95,11 +83,28 @@ typedef struct DefRow
 {
 	Oid			source;
 	uint32		state;
+	bool		spread;			/* only its table's shards have indexes */
 	char		reason[LB_MAX_REASON];
 	int64		build_done;
 	int64		build_total;
 	double		build_seconds;
 } DefRow;
+
+static const char *
+state_name(const DefRow *def)
+{
+	if (def->spread)
+		return "distributed";
+	switch (def->state)
+	{
+		case LB_READY:
+			return "ready";
+		case LB_BUILDING:
+			return "building";
+		default:
+			return "offline";
+	}
+}
 
 /* The rows of a definition, as they are put into the result. */
 typedef struct Listing
@@ -174,7 +179,7 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	memset(nulls, 0, sizeof(nulls));
 	values[i++] = CStringGetTextDatum(name);
 	values[i++] = ObjectIdGetDatum(def->source);
-	values[i++] = CStringGetTextDatum(state_name(def->state));
+	values[i++] = CStringGetTextDatum(state_name(def));
 	nulls[i] = def->state == LB_READY || def->reason[0] == '\0';
 	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(def->reason);
 	i++;
@@ -249,7 +254,10 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 {
 	memset(row, 0, sizeof(DefRow));
 	row->source = defn->source;
-	if (shared != NULL)
+	row->spread = lb_is_spread(defn->source) && !lb_is_captured(defn->source);
+	if (row->spread)
+		row->state = LB_OFFLINE;
+	else if (shared != NULL)
 	{
 		row->build_seconds = lb_get_reason(shared, row->reason);
 		row->state = lb_state(shared);
@@ -266,6 +274,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->state = LB_BUILDING;	/* recorded, and not asked for yet */
 	if (RecoveryInProgress())
 	{
+		row->spread = false;
 		row->state = LB_OFFLINE;
 		strlcpy(row->reason, "the server is a standby", LB_MAX_REASON);
 	}
