@@ -77,7 +77,14 @@ const LbReadFunction lb_rank_function = {
 	.value = lb_rank_value,
 	.query = {
 		.operands = {MEMBER(0)},
-		.text = {"SELECT 1 {+} {preceding} WHERE {P} IS NOT NULL"}
+		.text = {"SELECT 1 {+} {preceding} WHERE {P} IS NOT NULL"},
+		.given = {
+			[LB_ROW_NUMBER] = "SELECT 1 {+} {count} {from} AND {before}",
+			[LB_RANK] = "SELECT 1 {+} {count} {from} AND {score} {better} {P}",
+			[LB_DENSE_RANK] =
+			"SELECT 1 {+} {count} FROM (SELECT 1 {from}"
+			" AND {score} {better} {P} GROUP BY {score}) g"
+		}
 	}
 };
 
@@ -89,7 +96,10 @@ static const LbReadFunction score_function = {
 	.value = lb_score_value,
 	.query = {
 		.operands = {MEMBER(0)},
-		.text = {"SELECT CAST({P} AS {stype})"}
+		.text = {
+			"SELECT CAST({score} AS {stype}) {from} AND {is_member}"
+			" ORDER BY {order} LIMIT 1"
+		}
 	}
 };
 
@@ -108,7 +118,8 @@ static const LbReadFunction percentile_function = {
 		.text = {
 			"SELECT {percentile} FROM (SELECT {totals} {from}) x"
 			" WHERE {P} IS NOT NULL"
-		}
+		},
+		.given = {"SELECT {percentile_of_t} {from} HAVING {count} {>=} 1"}
 	}
 };
 
@@ -135,6 +146,18 @@ static const LbReadFunction player_function = {
 			[LB_DENSE_RANK] =
 			"SELECT 1 {+} {preceding}, CAST({P} AS {stype}), {percentile}, x.n"
 			" FROM (SELECT {totals} {from}) x WHERE {P} IS NOT NULL"
+		},
+		.given = {
+			[LB_ROW_NUMBER] =
+			"SELECT 1 {+} {count} FILTER (WHERE {before}), CAST({P} AS {stype}),"
+			" {percentile_of_t}, {count} {from} HAVING {count} {>=} 1",
+			[LB_RANK] =
+			"SELECT 1 {+} {count} FILTER (WHERE {score} {better} {P}),"
+			" CAST({P} AS {stype}), {percentile_of_t}, {count} {from}"
+			" HAVING {count} {>=} 1",
+			[LB_DENSE_RANK] =
+			"SELECT 1 {+} {preceding}, CAST({P} AS {stype}), {percentile}, x.n"
+			" FROM (SELECT {totals} {from}) x WHERE x.n {>=} 1"
 		}
 	}
 };
@@ -209,6 +232,26 @@ static const LbReadFunction at_function = {
  * the other methods it takes a count of the scores better than its own, and any
  * row with another score than the first has its ties among the rows at hand.
  */
+#define AROUND { \
+	[LB_ROW_NUMBER] = \
+		"{around_rows} SELECT {around_skip} {+} {rankfn}," \
+		" {row}" \
+		" FROM s ORDER BY {korder}", \
+	[LB_RANK] = \
+		"{around_rows} SELECT CASE WHEN {rankfn} {=} 1" \
+		" THEN 1 {+} (SELECT {count} {from} AND" \
+		" {score} {better} (SELECT {best}(k1) FROM s))" \
+		" ELSE {around_skip} {+} {rankfn} END," \
+		" {row}" \
+		" FROM s ORDER BY {korder}", \
+	[LB_DENSE_RANK] = \
+		"{around_rows} SELECT (SELECT {count} FROM (SELECT 1 {from} AND" \
+		" {score} {better} (SELECT {best}(k1) FROM s)" \
+		" GROUP BY {score}) g) {+} {rankfn}," \
+		" {row}" \
+		" FROM s ORDER BY {korder}" \
+}
+
 static const LbReadFunction around_function = {
 	.name = "lb_around",
 	.board = 1,
@@ -218,25 +261,8 @@ static const LbReadFunction around_function = {
 	.rows = lb_around_rows,
 	.query = {
 		.operands = {MEMBER(0), INTEGER(2, INT4OID, "radius", 0)},
-		.text = {
-			[LB_ROW_NUMBER] =
-			"{around_rows} SELECT {around_skip} {+} {rankfn},"
-			" {row}"
-			" FROM s ORDER BY {korder}",
-			[LB_RANK] =
-			"{around_rows} SELECT CASE WHEN {rankfn} {=} 1"
-			" THEN 1 {+} (SELECT {count} {from} AND"
-			" {score} {better} (SELECT {best}(k1) FROM s))"
-			" ELSE {around_skip} {+} {rankfn} END,"
-			" {row}"
-			" FROM s ORDER BY {korder}",
-			[LB_DENSE_RANK] =
-			"{around_rows} SELECT (SELECT {count} FROM (SELECT 1 {from} AND"
-			" {score} {better} (SELECT {best}(k1) FROM s)"
-			" GROUP BY {score}) g) {+} {rankfn},"
-			" {row}"
-			" FROM s ORDER BY {korder}"
-		}
+		.text = AROUND,
+		.given = AROUND
 	}
 };
 
@@ -312,8 +338,8 @@ static const LbReadFunction rank_of_score_function = {
 		.operands = {SCORE(0, LB_NULL_NO_ROW, "score")},
 		.text = {
 			[LB_ROW_NUMBER] =
-			"SELECT 1 {+} (SELECT {count} {from}"
-			" AND {score} {better} $1) WHERE $1 IS NOT NULL",
+			"SELECT 1 {+} {count} {from} AND {score} {better} $1"
+			" HAVING $1 IS NOT NULL",
 			[LB_DENSE_RANK] =
 			"SELECT 1 {+} (SELECT {count} FROM (SELECT 1 {from}"
 			" AND {score} {better} $1 GROUP BY {score}) g)"

@@ -6,6 +6,11 @@
  * Each runs in the caller's snapshot, with the caller's privileges and
  * row-level security.  query_text.c has the texts.
  *
+ * Another engine that keeps the rows of a table, such as Citus, gets constants where
+ * it would run subqueries (LB_STEP_GIVEN).  The first of the two statements reads the
+ * member's row, whose place the second one counts, each as of when it runs, as the
+ * engine has it: its servers have no snapshot in common.
+ *
  * Each board has plans of its own, so a hash keeps them.  The other statements of
  * the library keep one plan each, in a variable of the code that runs them (spi.c).
  *
@@ -19,6 +24,7 @@
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -35,13 +41,14 @@
 /* How often a query is run again because a schema was renamed. */
 #define MAX_TRIES 10
 
-/* Plans are kept by board, query, method, and the types of the parameters. */
+/* Plans are kept by board, query, step, method, and the types of the parameters. */
 typedef struct PlanKey
 {
 	int32		id;
 	Oid			source;
 	int32		method;
 	bool		own_types;
+	LbQueryStep step;
 	const LbQuery *query;
 } PlanKey;
 
@@ -51,6 +58,18 @@ typedef struct PlanEntry
 	SPIPlanPtr	plan;			/* NULL until prepared */
 } PlanEntry;
 
+/* A statement of a query. */
+typedef struct Statement
+{
+	const LbQueryArgs *args;
+	LbQueryStep step;
+
+	/* With LB_STEP_GIVEN: the member's rank_by columns. */
+	int			nkey;
+	Datum		key[LB_MAX_RANK_COLUMNS];
+	Oid			types[LB_MAX_RANK_COLUMNS];
+} Statement;
+
 static HTAB *plans = NULL;
 
 /* lb_defns_generation() of the definitions that the plans were made from. */
@@ -59,12 +78,13 @@ static uint64 plans_generation = 0;
 /* Queries of this backend under way; they nest. */
 static int	plans_running = 0;
 
-static SPIPlanPtr get_plan(const LbDefinition *defn, const LbQueryArgs *args,
-						   bool shared, const char *volatile *text);
+static SPIPlanPtr get_plan(const LbDefinition *defn,
+						   const Statement *statement, bool shared,
+						   const char *volatile *text);
 static uint64 run_query(const LbDefinition *defn, const LbQueryArgs *args,
 						DestReceiver *dest, Tuplestorestate *rows);
 static ParamListInfo make_params(const LbDefinition *defn,
-								 const LbQueryArgs *args);
+								 const Statement *statement);
 static void free_plans(void);
 
 /*
@@ -164,14 +184,15 @@ switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
 }
 
 /*
- * Execute a query.  Returns false if it has not read the source, but another
+ * Execute a statement.  Returns false if it has not read the source, but another
  * table of that name, or has found no table of that name.
  *
  * Planning and execution can process an invalidation, after which defn may be
  * gone: nothing uses it after the plan has been found.
  */
 static bool
-execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
+execute(const LbDefinition *defn, const Statement *statement,
+		DestReceiver *dest)
 {
 	SPIExecuteOptions options;
 	SPIPlanPtr volatile plan = NULL;
@@ -185,7 +206,7 @@ execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(&options, 0, sizeof(options));
-	options.params = make_params(defn, args);
+	options.params = make_params(defn, statement);
 	options.read_only = true;	/* use the caller's snapshot */
 	options.dest = dest;
 
@@ -197,7 +218,7 @@ execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
 	PG_TRY();
 	{
 		/* A role without privileges gets its error from the parser, too. */
-		plan = get_plan(defn, args, shared, &text);
+		plan = get_plan(defn, statement, shared, &text);
 		rc = SPI_execute_plan_extended(plan, &options);
 		plans_running--;
 	}
@@ -224,6 +245,101 @@ execute(const LbDefinition *defn, const LbQueryArgs *args, DestReceiver *dest)
 			 SPI_result_code_string(rc));
 
 	return lb_plan_has(plan, source);
+}
+
+/* Take the member's rank_by columns from the one row of LB_STEP_KEY. */
+static void
+take_key(Statement *statement)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+
+	statement->nkey = desc->natts;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		bool		isnull;
+
+		statement->key[i] = SPI_getbinval(SPI_tuptable->vals[0], desc, i + 1,
+										  &isnull);
+		statement->types[i] = TupleDescAttr(desc, i)->atttypid;
+	}
+}
+
+/*
+ * Execute a query whose rows another engine keeps, in two statements if it can be.
+ * Returns what execute() does.
+ */
+static bool
+execute_elsewhere(const LbDefinition *defn, Statement *statement,
+				  DestReceiver *dest)
+{
+	Oid			source = defn->source;
+	Oid			catalog = defn->catalog;
+	int32		id = defn->id;
+
+	if (statement->args->query->given[0] == NULL)
+		return execute(defn, statement, dest);
+	statement->step = LB_STEP_KEY;
+	if (!execute(defn, statement, NULL))
+		return false;
+	if (SPI_processed == 0)
+		return true;
+	take_key(statement);
+	statement->step = LB_STEP_GIVEN;
+
+	/* The names can have changed until the first one locked the source. */
+	defn = lb_defn_of(source, catalog, id);
+	return defn != NULL && defn->nrank_by == statement->nkey &&
+		execute(defn, statement, dest);
+}
+
+static void
+set_locally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Whether the values that the query sends may have another form, as text, than the
+ * session's settings say: not if it takes or makes texts of values itself.
+ */
+static bool
+sends_values(const LbQuery *query)
+{
+	Oid			first = query->operands[0].type;
+
+	for (int i = 1; i < lb_query_noperands(query); i++)
+	{
+		if (query->operands[i].type == TEXTARRAYOID)
+			return false;
+	}
+	return first == LB_MEMBER_TYPE || first == LB_MEMBERS_TYPE ||
+		first == LB_SCORE_TYPE;
+}
+
+/*
+ * Settings for a query whose rows another engine keeps.  Returns the nest level.
+ *
+ * Citus sends values as text, which its servers must read as the same values.
+ */
+static int
+settings_elsewhere(const LbQuery *query)
+{
+	static const char pool[] = "citus.max_adaptive_executor_pool_size";
+	int			nestlevel = NewGUCNestLevel();
+
+	/* A count on a shard takes less time than another connection. */
+	if (GetConfigOption(pool, true, false) != NULL)
+		set_locally(pool, "1");
+	if (!sends_values(query))
+		return nestlevel;
+	if (extra_float_digits < 1)
+		set_locally("extra_float_digits", "1");
+	if (DateStyle != USE_ISO_DATES)
+		set_locally("DateStyle", "ISO");
+	if (IntervalStyle != INTSTYLE_POSTGRES)
+		set_locally("IntervalStyle", "postgres");
+	return nestlevel;
 }
 
 /*
@@ -254,16 +370,27 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	Oid			source = defn->source;
 	Oid			catalog = defn->catalog;
 	int32		id = defn->id;
+	int			nestlevel = 0;
 
 	/*
 	 * A transaction that has locked the source already would use a plan from
 	 * before an engine has taken the rows over.
 	 */
 	AcceptInvalidationMessages();
+	if (defn->problem == lb_engine_problem)
+		nestlevel = settings_elsewhere(args->query);
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
-		if (names_source(defn) && execute(defn, args, dest))
+		Statement	statement = {.args = args,.step = LB_STEP_WHOLE};
+
+		if (names_source(defn) &&
+			(nestlevel > 0 ? execute_elsewhere(defn, &statement, dest) :
+			 execute(defn, &statement, dest)))
+		{
+			if (nestlevel > 0)
+				AtEOXact_GUC(true, nestlevel);
 			return SPI_processed;
+		}
 
 		/* Another table has that name now, or none. */
 		if (rows != NULL)
@@ -282,13 +409,14 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
  * else a new one.  *text is the text that it was made from.
  */
 static SPIPlanPtr
-get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
+get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 		 const char *volatile *text)
 {
+	const LbQueryArgs *args = statement->args;
 	PlanKey		key;
 	PlanEntry  *entry = NULL;
 	SPIPlanPtr	plan;
-	Oid			argtypes[LB_MAX_PARAMS + 1];
+	Oid			argtypes[LB_MAX_PARAMS + LB_MAX_RANK_COLUMNS + 1];
 	int			nargs;
 	bool		found;
 
@@ -313,6 +441,7 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 		key.query = args->query;
 		key.method = args->method;
 		key.own_types = args->own_types;
+		key.step = statement->step;
 		entry = hash_search(plans, &key, HASH_ENTER, &found);
 		if (!found)
 			entry->plan = NULL;
@@ -324,10 +453,13 @@ get_plan(const LbDefinition *defn, const LbQueryArgs *args, bool shared,
 	}
 
 	nargs = lb_query_params(defn, args->query, args->own_types, argtypes);
+	for (int i = 0; i < statement->nkey; i++)
+		argtypes[nargs++] = statement->types[i];
 	if (defn->family)
 		argtypes[nargs++] = TEXTOID;
 
-	*text = lb_query_text(defn, args->query, args->method, args->own_types);
+	*text = lb_query_text(defn, args->query, statement->step, args->method,
+						  args->own_types);
 	plan = lb_prepare(*text, InvalidOid, nargs, argtypes,
 					  CURSOR_OPT_PARALLEL_OK);
 
@@ -372,37 +504,42 @@ free_plans(void)
 	plans_generation = lb_defns_generation();
 }
 
+static void
+set_param(ParamExternData *param, Oid type, Datum value, bool isnull)
+{
+	param->value = value;
+	param->isnull = isnull;
+	param->pflags = PARAM_FLAG_CONST;
+	param->ptype = type;
+}
+
 /*
  * The parameters and the board's value as the executor expects them, or NULL if
  * there are none.  They are marked constant, so that a plan
  * can be made for these values.
  */
 static ParamListInfo
-make_params(const LbDefinition *defn, const LbQueryArgs *args)
+make_params(const LbDefinition *defn, const Statement *statement)
 {
+	const LbQueryArgs *args = statement->args;
 	const LbValue *value = args->value;
 	Oid			types[LB_MAX_PARAMS];
 	int			n = lb_query_params(defn, args->query, args->own_types,
 									types);
+	int			nkey = statement->nkey;
 	ParamListInfo params;
-	int			i;
 
-	if (n == 0 && !defn->family)
+	if (n + nkey == 0 && !defn->family)
 		return NULL;
-	params = makeParamList(n + (defn->family ? 1 : 0));
-	for (i = 0; i < n; i++)
-	{
-		ParamExternData *param = &params->params[i];
-
-		param->value = args->params[i];
-		param->isnull = (args->nulls != NULL && args->nulls[i]);
-		param->pflags = PARAM_FLAG_CONST;
-		param->ptype = types[i];
-	}
+	params = makeParamList(n + nkey + (defn->family ? 1 : 0));
+	for (int i = 0; i < n; i++)
+		set_param(&params->params[i], types[i], args->params[i],
+				  args->nulls != NULL && args->nulls[i]);
+	for (int i = 0; i < nkey; i++)
+		set_param(&params->params[n + i], statement->types[i],
+				  statement->key[i], false);
 	if (defn->family)
 	{
-		ParamExternData *param = &params->params[n];
-
 		/*
 		 * A text that the type does not print is no row's, and no row's board
 		 * column equals null.
@@ -410,10 +547,9 @@ make_params(const LbDefinition *defn, const LbQueryArgs *args)
 		const char *name = value == NULL ? NULL :
 			lb_value_to_name(defn, value);
 
-		param->isnull = name == NULL;
-		param->value = param->isnull ? (Datum) 0 : CStringGetTextDatum(name);
-		param->pflags = PARAM_FLAG_CONST;
-		param->ptype = TEXTOID;
+		set_param(&params->params[n + nkey], TEXTOID,
+				  name == NULL ? (Datum) 0 : CStringGetTextDatum(name),
+				  name == NULL);
 	}
 	return params;
 }

@@ -31,6 +31,10 @@
  * LIMIT 1 because a query must not fail on a duplicate member: a board whose
  * unique index was dropped is offline, and can have some.
  *
+ * Citus runs each subquery for itself, and brings its result to all servers.  So for
+ * its tables a first statement reads P's columns, and they are parameters of the
+ * second one (LB_STEP_GIVEN), which counts on the shards.
+ *
  * Everything in the text is qualified: no search_path changes its meaning.
  * Under row-level security and in any snapshot it says what the user's own
  * query would say.
@@ -60,6 +64,8 @@ typedef struct Text
 	LbMethod	method;
 	bool		own_types;
 	int			nparams;		/* without the board's value */
+	int			given;			/* the number of parameters before P's rank_by
+								 * columns; -1: these are subqueries */
 	bool		key;			/* P is the key that is the operands */
 } Text;
 
@@ -70,6 +76,7 @@ static void append_lookup(Text *t, int column);
 static void append_lookup_of(Text *t, const char *name);
 static void append_beside(Text *t, int column, bool before);
 static void append_given(Text *t, int column);
+static void member_is_t(Text *t, int i);
 
 /* Words that stand for a template. */
 static const struct
@@ -135,6 +142,13 @@ static const struct
 	{"percentile", ALWAYS, {
 			"CAST(100 AS {float8}) {*}"
 			" (CAST(x.a AS {float8}) {/} CAST(x.n AS {float8}))"
+	}},
+
+	/* The same in one pass over t. */
+	{"percentile_of_t", ALWAYS, {
+			"CAST(100 AS {float8}) {*} (CAST({count}"
+			" FILTER (WHERE {score} {notbetter} {P}) AS {float8})"
+			" {/} CAST({count} AS {float8}))"
 	}},
 
 	/* The rows around P, with $2 on either side, as s. */
@@ -473,6 +487,25 @@ word_metadata(Text *t)
 	append_lookup_of(t, "metadata");
 }
 
+/* t is a row of the member asked for. */
+static void
+word_is_member(Text *t)
+{
+	append_members(t, " AND ", member_is_t);
+}
+
+/* t's rank_by columns. */
+static void
+word_rank_by(Text *t)
+{
+	for (int i = 0; i < t->defn->nrank_by; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&t->buf, ", ");
+		append_column(t, "t", t->defn->columns[i].name);
+	}
+}
+
 /* t comes before P in O. */
 static void
 word_before(Text *t)
@@ -548,6 +581,8 @@ static const struct
 	{"ties", word_ties},
 	{"P", word_p},
 	{"metadata", word_metadata},
+	{"is_member", word_is_member},
+	{"rank_by", word_rank_by},
 	{"before", word_before},
 	{"after", word_after},
 	{"before_key", word_before_key},
@@ -597,9 +632,17 @@ lb_query_params(const LbDefinition *defn, const LbQuery *query,
 }
 
 char *
-lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method,
-			  bool own_types)
+lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
+			  LbMethod method, bool own_types)
 {
+	static const char *const key[LB_NMETHODS] = {
+		"SELECT {rank_by} {from} AND {is_member} ORDER BY {order} LIMIT 1"
+	};
+	const char *const *const texts[] = {
+		[LB_STEP_WHOLE] = query->text,
+		[LB_STEP_KEY] = key,
+		[LB_STEP_GIVEN] = query->given
+	};
 	Oid			types[LB_MAX_PARAMS];
 	Text		t;
 
@@ -610,7 +653,13 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbMethod method,
 	t.own_types = own_types;
 	t.key = false;
 	t.nparams = lb_query_params(defn, query, own_types, types);
-	expand(&t, by_method(query->text, method));
+	t.given = -1;
+	if (step == LB_STEP_GIVEN)
+	{
+		t.given = t.nparams;
+		t.nparams += defn->nrank_by;
+	}
+	expand(&t, by_method(texts[step], method));
 	return t.buf.data;
 }
 
@@ -820,13 +869,25 @@ member_operand(Text *t, int i)
 	appendStringInfo(&t->buf, "$%d", member_param(t, i));
 }
 
-/* p is the row of that member. */
+/* A row is that of the member: p, and t. */
+static void
+append_is_member(Text *t, const char *alias, int i)
+{
+	append_column(t, alias, lb_member_columns(t->defn)[i].name);
+	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
+	member_operand(t, i);
+}
+
 static void
 member_of_p(Text *t, int i)
 {
-	append_column(t, "p", lb_member_columns(t->defn)[i].name);
-	appendStringInfoString(&t->buf, " OPERATOR(pg_catalog.=) ");
-	member_operand(t, i);
+	append_is_member(t, "p", i);
+}
+
+static void
+member_is_t(Text *t, int i)
+{
+	append_is_member(t, "t", i);
 }
 
 /*
@@ -874,6 +935,11 @@ append_lookup(Text *t, int column)
 		member_operand(t, column - t->defn->nrank_by);
 		return;
 	}
+	if (t->given >= 0)
+	{
+		appendStringInfo(&t->buf, "$%d", t->given + column + 1);
+		return;
+	}
 	append_lookup_of(t, t->defn->columns[column].name);
 }
 
@@ -905,6 +971,17 @@ append_row_comparison(Text *t, int column, bool before)
 	appendStringInfoChar(&t->buf, ')');
 }
 
+/* t's column equals P's, and ... */
+static void
+append_equal_and(Text *t, int column)
+{
+	appendStringInfoChar(&t->buf, '(');
+	append_ordered(t, "t", &t->defn->columns[column]);
+	expand(t, " {=} ");
+	append_lookup(t, column);
+	appendStringInfoString(&t->buf, " AND ");
+}
+
 /* t's column compared with P's. */
 static void
 append_comparison(Text *t, int column, bool less, bool or_equal)
@@ -922,30 +999,40 @@ append_comparison(Text *t, int column, bool less, bool or_equal)
  *
  * If these all ascend, as the member does, it is a row comparison.
  * Otherwise the column is compared twice, since an index scan can only begin at
- * a comparison that is joined to the others by AND.
+ * a comparison that is joined to the others by AND.  Where P's columns are
+ * parameters, a server's planner that gets the text shall recognize a key
+ * (keyset.c): below the first column it takes equalities, not row comparisons.
  */
 static void
 append_beside(Text *t, int column, bool before)
 {
 	const LbDefinition *defn = t->defn;
-	bool		uniform = true;
+	bool		below = t->given >= 0 && column > 0;
+	bool		uniform = !below;
+	bool		less = before != defn->columns[column].descending;
 
 	for (int i = column; i < defn->nrank_by; i++)
 		uniform = uniform && !defn->columns[i].descending;
 	if (column == lb_nkey_columns(defn) - 1)
-		append_comparison(t, column, before, !before);
-	else if (uniform)
-		append_row_comparison(t, column, before);
-	else
 	{
-		bool		less = (before != defn->columns[column].descending);
-
-		appendStringInfoChar(&t->buf, '(');
+		append_comparison(t, column, before, !before);
+		return;
+	}
+	if (uniform)
+	{
+		append_row_comparison(t, column, before);
+		return;
+	}
+	appendStringInfoChar(&t->buf, '(');
+	if (!below)
+	{
 		append_comparison(t, column, less, true);
 		appendStringInfoString(&t->buf, " AND (");
-		append_comparison(t, column, less, false);
-		appendStringInfoString(&t->buf, " OR ");
-		append_beside(t, column + 1, before);
-		appendStringInfoString(&t->buf, "))");
 	}
+	append_comparison(t, column, less, false);
+	appendStringInfoString(&t->buf, " OR ");
+	if (below)
+		append_equal_and(t, column);
+	append_beside(t, column + 1, before);
+	appendStringInfoString(&t->buf, "))");
 }

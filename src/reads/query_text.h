@@ -55,12 +55,26 @@ typedef struct LbOperand
 /*
  * A defining query.  text is its template for each method; where one is NULL,
  * the one before it holds for this method, too.
+ *
+ * given has templates of the same query for a member that is on the board and whose
+ * rank_by columns are known: parameters then, not subqueries.  Its first one is NULL
+ * if the query has none.
  */
 typedef struct LbQuery
 {
 	LbOperand	operands[LB_MAX_OPERANDS];
 	const char *text[LB_NMETHODS];
+	const char *given[LB_NMETHODS];
 } LbQuery;
+
+/* The statements that a query is: the whole of it, or one and then the other. */
+typedef enum LbQueryStep
+{
+	LB_STEP_WHOLE,
+	LB_STEP_KEY,				/* the member's rank_by columns; no row if it
+								 * is not on the board */
+	LB_STEP_GIVEN				/* LbQuery.given */
+} LbQueryStep;
 
 static inline int
 lb_query_noperands(const LbQuery *query)
@@ -87,10 +101,11 @@ extern int	lb_query_params(const LbDefinition *defn, const LbQuery *query,
 							bool own_types, Oid *types);
 
 /*
- * The query's text, palloc'd.  Parameters are $1 ...; for a family the board's
- * value follows them as text.  The definition must be resolved.
+ * The text of a step of the query, palloc'd.  Parameters are $1 ...; after them come
+ * the rank_by columns with LB_STEP_GIVEN, and the board's value as text for a
+ * family.  The definition must be resolved.
  */
 extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,
-						   LbMethod method, bool own_types);
+						   LbQueryStep step, LbMethod method, bool own_types);
 
 #endif							/* LB_QUERY_TEXT_H */
