@@ -33,7 +33,6 @@
 
 #include "admin/manage.h"
 #include "admin/names.h"
-#include "admin/spread.h"
 #include "admin/triggers.h"
 #include "boards/board_value.h"
 #include "boards/captured.h"
@@ -46,6 +45,7 @@
 #include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "service/spread.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 #include "util/compat.h"

@@ -24,7 +24,6 @@
 #include "utils/timestamp.h"
 
 #include "admin/manage.h"
-#include "admin/spread.h"
 #include "admin/triggers.h"
 #include "boards/captured.h"
 #include "boards/definition.h"
@@ -36,6 +35,7 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
+#include "service/spread.h"
 #include "workers/build.h"
 
 PG_FUNCTION_INFO_V1(lb_rebuild);
@@ -170,7 +170,8 @@ rebuild(const char *name)
 	if (is_spread(name, &spread))
 	{
 		lb_require_owner(spread->source);
-		lb_spread_rebuild(spread);
+		if (!lb_spread_rebuild(name))
+			lb_board_not_found(name);
 		return;
 	}
 

@@ -24,9 +24,7 @@
 #include "utils/rls.h"
 #include "utils/syscache.h"
 
-#include "admin/spread.h"
 #include "boards/board_value.h"
-#include "boards/captured.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
@@ -39,6 +37,7 @@
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
+#include "service/spread.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
@@ -254,7 +253,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 {
 	memset(row, 0, sizeof(DefRow));
 	row->source = defn->source;
-	row->spread = lb_is_spread(defn->source) && !lb_is_captured(defn->source);
+	row->spread = lb_has_spread_board(defn);
 	if (row->spread)
 		row->state = LB_OFFLINE;
 	else if (shared != NULL)

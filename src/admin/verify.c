@@ -28,7 +28,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "admin/spread.h"
 #include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
@@ -43,6 +42,7 @@
 #include "capture/trigger.h"
 #include "reads/access_lock.h"
 #include "reads/text.h"
+#include "service/spread.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 

@@ -3,10 +3,10 @@
  * maintain.c
  *	  Maintenance: its worker, lb_maintain(), and retention.
  *
- * The worker visits one database after the other: it closes windows
- * (closing.c), removes the rows of closed windows (removing.c), and trims the
- * extension's own tables.  lb_maintain() does the same in the caller's
- * transaction.
+ * The worker visits one database after the other: it makes the boards that shards of
+ * distributed tables lack (spread.c), closes windows (closing.c), removes the rows of
+ * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
+ * does the same in the caller's transaction.
  *
  * All of it can stop anywhere and be continued: lb_closed, the boards and the
  * table say what is left to do.
@@ -47,6 +47,7 @@
 #include "service/maintain.h"
 #include "service/removing.h"
 #include "service/reward.h"
+#include "service/spread.h"
 #include "util/compat.h"
 #include "workers/worker.h"
 
@@ -215,10 +216,64 @@ next_family(LbVisit *visit)
 	memset(&visit->unranked, 0, sizeof(visit->unranked));
 }
 
+/* The boards of distributed tables that belong to the caller. */
+static void
+list_spread(LbVisit *visit)
+{
+	LbDefinition **defns;
+	int			n = lb_all_defns(&defns);
+	MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (lb_has_spread_board(defns[i]) &&
+			pg_class_ownercheck(defns[i]->source, GetUserId()))
+			visit->spread = lappend(visit->spread, pstrdup(defns[i]->name));
+	}
+	MemoryContextSwitchTo(old);
+	visit->listed_spread = true;
+}
+
+static void
+mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	lb_limit_waits();
+	lb_spread_mend(key);
+	AtEOXact_GUC(true, nestlevel);
+}
+
 /*
- * Close windows, remove up to visit->max_rows rows, trim our own tables.
- * Between SPI_connect and SPI_finish.  If each step has a transaction of its
- * own, only the first step that is due.
+ * Make the boards that shards do not have: of the first board in the list, if each
+ * step has a transaction of its own.  Returns whether there was one.
+ */
+static bool
+mend_boards(LbVisit *visit)
+{
+	bool		found;
+
+	if (!visit->listed_spread)
+		list_spread(visit);
+	found = visit->spread != NIL;
+	while (visit->spread != NIL)
+	{
+		const char *board = linitial(visit->spread);
+
+		visit->spread = list_delete_first(visit->spread);
+		(void) lb_attempt(mend_board,
+						  psprintf("make the boards of shards of board \"%s\"", board),
+						  visit, NULL, board);
+		if (visit->one)
+			break;
+	}
+	return found;
+}
+
+/*
+ * Make shards' boards, close windows, remove up to visit->max_rows rows, trim our
+ * own tables.  Between SPI_connect and SPI_finish.  If each step has a transaction of
+ * its own, only the first step that is due.
  */
 static void
 maintain(LbVisit *visit)
@@ -227,6 +282,11 @@ maintain(LbVisit *visit)
 	const LbDefinition *drops_of = NULL;
 	bool		looked;
 
+	if (mend_boards(visit) && visit->one)
+	{
+		visit->done.more = true;
+		return;
+	}
 	if (!visit->listed)
 		list_families(visit);
 	looked = visit->families != NIL;
@@ -359,11 +419,11 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 }
 
 /*
- * The families whose tables the caller owns.  Raises 42501 if there is none, unless
- * the caller is a superuser.
+ * The families, and the boards of distributed tables, that belong to the caller.
+ * Raises 42501 if there is none, unless the caller is a superuser.
  */
 static void
-list_own_families(LbVisit *visit)
+list_own(LbVisit *visit)
 {
 	Oid			other = InvalidOid;
 	ListCell   *lc;
@@ -380,7 +440,8 @@ list_own_families(LbVisit *visit)
 			other = defn->source;
 		visit->families = foreach_delete_current(visit->families, lc);
 	}
-	if (visit->families != NIL || superuser())
+	list_spread(visit);
+	if (visit->families != NIL || visit->spread != NIL || superuser())
 		return;
 	if (OidIsValid(other))
 		lb_require_owner(other);
@@ -416,7 +477,7 @@ lb_maintain(PG_FUNCTION_ARGS)
 				 errhint("Use the isolation level READ COMMITTED.")));
 	memset(&visit, 0, sizeof(visit));
 	visit.context = CurrentMemoryContext;
-	list_own_families(&visit);
+	list_own(&visit);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	visit.max_rows = PG_GETARG_INT32(0);

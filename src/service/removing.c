@@ -27,7 +27,6 @@
 #include "miscadmin.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
-#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -59,13 +58,9 @@ delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
 				Oid *types, Datum *values)
 {
 	int			nestlevel = NewGUCNestLevel();
-	int			timeout = lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT);
 	uint64		n;
 
-	if (LockTimeout == 0 || LockTimeout > timeout)
-		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
+	lb_limit_waits();
 	n = lb_write_as_owner(defn, false, sql, nargs, types, values);
 	AtEOXact_GUC(true, nestlevel);
 	return n;

@@ -13,8 +13,11 @@
 
 #include "access/xact.h"
 #include "executor/spi.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/resowner.h"
 
+#include "boards/spi.h"
 #include "service/visit.h"
 
 List *
@@ -27,6 +30,17 @@ lb_keys_of_result(uint64 n)
 										  SPI_tuptable->tupdesc, 1));
 	SPI_freetuptable(SPI_tuptable);
 	return keys;
+}
+
+void
+lb_limit_waits(void)
+{
+	int			timeout = lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT);
+
+	if (LockTimeout == 0 || LockTimeout > timeout)
+		(void) set_config_option("lock_timeout", psprintf("%d", timeout),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
 }
 
 bool

@@ -90,6 +90,10 @@ typedef struct LbVisit
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
 
+	/* Boards whose shards may lack theirs: */
+	bool		listed_spread;
+	List	   *spread;			/* their names, those that are left to do */
+
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */
 	char	   *reward;			/* the function to call */
@@ -120,6 +124,12 @@ extern bool lb_attempt_key(LbAction action, LbVisit *visit,
  * The first column of the n rows that SPI has just returned, which it frees.
  */
 extern List *lb_keys_of_result(uint64 n);
+
+/*
+ * Wait for a lock LB_VISIT_LOCK_TIMEOUT at most, until the current nest level of
+ * settings ends.
+ */
+extern void lb_limit_waits(void);
 
 /* Whether a list of strings has a key. */
 extern bool lb_listed(List *list, const char *key);

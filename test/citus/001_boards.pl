@@ -155,9 +155,32 @@ equal('moved and split');
 both('UPDATE TABLE SET score = score + 1 WHERE player_id % 2 = 0');
 equal('moved, split and written');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_verify('spread') WHERE problem ~ 'board "spread_\d+" does not exist'}), '3', 'lb_verify() tells of three shards');
-$node->safe_psql('postgres', q{SELECT lb_rebuild('spread'), lb_rebuild('guilds'), lb_rebuild('ratios')});
+$node->safe_psql('postgres', q{SELECT lb_rebuild('ratios')});
+
+# Maintenance makes them: lb_maintain() those that belong to the caller, but not while the table is locked.
+my $lacking = q{SELECT count(*) FROM (VALUES ('spread'), ('guilds')) b (board), LATERAL lb_verify_key(b.board) v WHERE v.problem ~ 'does not exist'};
+$node->safe_psql('postgres', 'CREATE ROLE other');
+fails_with($node, 'postgres', 'SET ROLE other; SELECT lb_maintain()', '42501', qr/must be superuser/, 'lb_maintain() of another role');
+my $locker = $node->background_psql('postgres');
+$locker->query_safe("BEGIN; LOCK TABLE $table IN ACCESS EXCLUSIVE MODE");
+$node->safe_psql('postgres', 'SELECT lb_maintain()');
+$locker->query_safe('ROLLBACK');
+$locker->quit;
+is($node->safe_psql('postgres', $lacking), '6', 'lb_maintain() leaves a locked table alone');
+$node->safe_psql('postgres', 'SELECT lb_maintain()');
+is($node->safe_psql('postgres', $lacking), '0', 'lb_maintain() makes the boards of shards');
 equal('made again');
 verified('made again');
+
+# So does the worker, as the table's owner.
+$_->safe_psql('postgres', q{SELECT lb_drop_board(board) FROM lb_board WHERE board ~ '^guilds_[0-9]+$'}) for @workers;
+is($node->safe_psql('postgres', $lacking), '9', 'boards of shards are dropped');
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 1');
+$node->reload;
+ok($node->poll_query_until('postgres', $lacking, '0'), 'the worker makes the boards of shards');
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+verified('by the worker');
 
 # A worker goes and comes back.
 $workers[1]->stop('immediate');
@@ -207,7 +230,7 @@ for my $case ([ 'everywhere', 3 ], [ 'tenant.scores', 1 ])
 	$node->safe_psql('postgres', q{SELECT lb_drop_board('one')});
 	is(shards('count(*)'), '0 0', "$name: dropped");
 }
-is($node->safe_psql('postgres', 'CREATE ROLE other; SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
+is($node->safe_psql('postgres', 'SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
 
 for (@nodes)
 {

@@ -29,8 +29,26 @@ extern void lb_spread_create(const LbDefinition *defn);
 /* Drop them.  Raises as lb_spread_create() does. */
 extern void lb_spread_drop(const LbDefinition *defn);
 
-/* Make those that are missing, and build all again.  Raises likewise. */
-extern void lb_spread_rebuild(const LbDefinition *defn);
+/*
+ * Whether a board is one whose table's shards have boards.  A table that was captured
+ * and then distributed is not: lb_rebuild() makes its shards' boards.  Can raise.
+ */
+extern bool lb_has_spread_board(const LbDefinition *defn);
+
+/*
+ * Make those that are missing, with the rights of the table's owner, as a
+ * security-restricted operation, and keep other sessions from making or dropping them
+ * to the end of the transaction.  Does nothing if there is no such board, or if the
+ * table is locked.  Raises likewise, and 55P03 if another session is at it for longer
+ * than lock_timeout.
+ */
+extern void lb_spread_mend(const char *board);
+
+/*
+ * Make those that are missing, and build all again.  Returns false if there is no
+ * board of that name.  Raises likewise.
+ */
+extern bool lb_spread_rebuild(const char *board);
 
 /*
  * Wait until they are ready, or until then.  Returns whether they are: false also if

@@ -10,15 +10,16 @@
  * queries ask a shard, the planner of its worker answers from there.
  *
  * Shards' numbers are never used again, so the name of a shard's board never leads to
- * other rows.  A shard that has been moved or split has no board until lb_rebuild()
- * makes it; until then its worker runs the query.  The old one goes with its table,
- * to which Citus sends no queries any more.
+ * other rows.  A shard that has been moved or split has no board until the maintenance
+ * worker, or lb_rebuild(), makes it; until then its server runs the query.  The old one
+ * goes with its table, to which Citus sends no queries any more.
  *
  * Citus's own function carries the commands to the workers: over connections of
  * their own, as the current user.  They take part in no transaction of ours, so each
  * can be given again, and does nothing where nothing is to be done.  One that waits
  * for a lock that our own transaction holds would wait forever, since no server sees
- * that: so it does not wait long.
+ * that: so it does not wait long.  The lock on the board's name keeps sessions from
+ * making the same boards at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,17 +32,22 @@
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-#include "admin/spread.h"
+#include "boards/captured.h"
 #include "boards/catalog.h"
+#include "boards/definition.h"
 #include "boards/lists.h"
 #include "boards/method.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/state.h"
+#include "service/spread.h"
+#include "service/window_admin.h"
 
 /* Digits of a shard's number, and what separates it from the name. */
 #define SHARD_SUFFIX 20
@@ -49,11 +55,14 @@
 /* How often the shards are asked whether they are ready, in microseconds. */
 #define POLL_INTERVAL 100000
 
+/* The most of what lock_timeout() returns. */
+#define LOCK_TIMEOUT 10000
+
 /*
  * In each command, format() replaces %1$L by the shard's table, and %2$L by the
  * name of its board.
  */
-#define LOCK_TIMEOUT "(SELECT pg_catalog.set_config('lock_timeout', '10s', true)) AS l"
+#define LIMIT_WAITS "(SELECT pg_catalog.set_config('lock_timeout', '%d', true)) AS l"
 #define SHARDS_BOARD "b.board OPERATOR(pg_catalog.=) %%2$L"
 
 /* What a server has said to a command. */
@@ -157,6 +166,13 @@ schema_name(void)
 	return quote_identifier(get_namespace_name(lb_require_catalog()->schema));
 }
 
+/* For how long a command may wait for a lock, in milliseconds. */
+static int
+lock_timeout(void)
+{
+	return LockTimeout > 0 ? Min(LockTimeout, LOCK_TIMEOUT) : LOCK_TIMEOUT;
+}
+
 /* A literal for a command.  NULL is an empty one. */
 static char *
 literal(const char *text)
@@ -203,22 +219,22 @@ lb_spread_create(const LbDefinition *defn)
 
 	/* A board of that name may be left from one that is dropped. */
 	(void) require_shards(defn,
-						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LOCK_TIMEOUT " CROSS JOIN %s.lb_board AS b "
+						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
 								   "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
 								   "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
 								   "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
 								   "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
 								   "AND b.method OPERATOR(pg_catalog.=) %s)",
-								   schema, schema, member, rank_by,
-								   board_column, ranked_if, method));
+								   schema, lock_timeout(), schema, member,
+								   rank_by, board_column, ranked_if, method));
 	(void) require_shards(defn,
 						  psprintf("SELECT %s.lb_create_board(%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, "
 								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name), %s, "
-								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LOCK_TIMEOUT
+								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LIMIT_WAITS
 								   " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
 								   schema, member, rank_by, board_column,
 								   board_column, method, ranked_if, ranked_if,
-								   schema));
+								   lock_timeout(), schema));
 }
 
 void
@@ -227,16 +243,54 @@ lb_spread_drop(const LbDefinition *defn)
 	const char *schema = schema_name();
 
 	(void) require_shards(defn,
-						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LOCK_TIMEOUT " CROSS JOIN %s.lb_board AS b "
-								   "WHERE " SHARDS_BOARD, schema, schema));
+						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
+								   "WHERE " SHARDS_BOARD, schema,
+								   lock_timeout(), schema));
+}
+
+bool
+lb_has_spread_board(const LbDefinition *defn)
+{
+	return lb_is_spread(defn->source) && !lb_is_captured(defn->source);
 }
 
 void
-lb_spread_rebuild(const LbDefinition *defn)
+lb_spread_mend(const char *board)
 {
+	LbDefinition *defn = lb_read_defn(board);
+	Oid			source;
+	LbUser		saved;
+
+	if (defn == NULL)
+		return;
+
+	/* A session that drops the board has locked the table. */
+	source = defn->source;
+	if (!ConditionalLockRelationOid(source, AccessShareLock))
+		return;
+	lb_window_lock_name(board);
+	defn = lb_read_defn(board);
+	if (defn == NULL || defn->source != source || !lb_has_spread_board(defn))
+		return;
+	lb_resolve_defn(defn);
+	lb_switch_to_owner(&saved, defn->owner, false);
 	lb_spread_create(defn);
-	(void) require_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LOCK_TIMEOUT,
-										 schema_name()));
+	lb_restore_user(&saved);
+}
+
+bool
+lb_spread_rebuild(const char *board)
+{
+	LbDefinition *defn;
+
+	lb_window_lock_name(board);
+	defn = lb_read_defn(board);
+	if (defn == NULL)
+		return false;
+	lb_spread_create(defn);
+	(void) require_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LIMIT_WAITS,
+										 schema_name(), lock_timeout()));
+	return true;
 }
 
 /* The worst state of the shards' boards. */
