@@ -90,7 +90,9 @@ lb_is_spread(Oid source)
 
 /*
  * Give a command to the servers of all shards of a table, all at once.  Returns a list
- * of their answers, in the order of the shards.
+ * of their answers, in the order of the shards.  A server can be away without a
+ * word, and each connection would wait for that (citus.node_connection_timeout), one
+ * after the other: so a server is tried once, and gets commands if it answers.
  */
 static List *
 command_shards(const LbDefinition *defn, const char *command)
@@ -105,17 +107,26 @@ command_shards(const LbDefinition *defn, const char *command)
 	values[2] = CStringGetTextDatum(defn->name);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_run_once("SELECT c.boards[r.n], pg_catalog.concat(r.node, ':', r.port), r.success, COALESCE(r.result, '') "
-					   "FROM (SELECT pg_catalog.array_agg(p.nodename ORDER BY p.placementid) AS nodes, "
-					   "pg_catalog.array_agg(CAST(p.nodeport AS pg_catalog.int4) ORDER BY p.placementid) AS ports, "
-					   "pg_catalog.array_agg(pg_catalog.concat($3, '_', s.shardid) ORDER BY p.placementid) AS boards, "
-					   "pg_catalog.array_agg(pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), "
-					   "pg_catalog.concat($3, '_', s.shardid)) ORDER BY p.placementid) AS commands "
+	(void) lb_run_once("WITH p AS MATERIALIZED (SELECT p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
+					   "pg_catalog.concat($3, '_', s.shardid) AS board, "
+					   "pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), pg_catalog.concat($3, '_', s.shardid)) AS command "
 					   "FROM pg_catalog.pg_dist_shard AS s "
 					   "JOIN pg_catalog.pg_dist_shard_placement AS p ON p.shardid OPERATOR(pg_catalog.=) s.shardid "
-					   "WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1) AS c "
+					   "WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1), "
+					   "n AS MATERIALIZED (SELECT r.node, r.port, r.success, r.result FROM ("
+					   "SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
+					   "pg_catalog.array_agg(CAST('SELECT 1' AS pg_catalog.text)) AS commands "
+					   "FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
+					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
+					   "a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
+					   "SELECT pg_catalog.array_agg(p.id) AS ids, pg_catalog.array_agg(p.node) AS nodes, "
+					   "pg_catalog.array_agg(p.port) AS ports, pg_catalog.array_agg(p.command) AS commands "
+					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
 					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
-					   "WITH ORDINALITY AS r (node, port, success, result, n) ORDER BY r.n",
+					   "WITH ORDINALITY AS r (node, port, success, result, n)) "
+					   "SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, '') "
+					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
+					   "LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id",
 					   InvalidOid, lengthof(types), types, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -136,9 +147,9 @@ command_shards(const LbDefinition *defn, const char *command)
 	return answers;
 }
 
-/* The same, where each server must succeed. */
-static List *
-require_shards(const LbDefinition *defn, const char *command)
+/* The same; the first shard that fails is reported, at that level. */
+static void
+report_shards(const LbDefinition *defn, const char *command, int elevel)
 {
 	List	   *answers = command_shards(defn, command);
 	ListCell   *lc;
@@ -147,16 +158,17 @@ require_shards(const LbDefinition *defn, const char *command)
 	{
 		Answer	   *answer = lfirst(lc);
 
-		if (!answer->success)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("command for board \"%s\" of a shard has failed",
-							answer->board),
-					 errdetail("The server %s has answered: %s",
-							   answer->server, answer->result),
-					 errhint("Commands to shards have transactions of their own: commit what the transaction has done to the table before. They can be repeated.")));
+		if (answer->success)
+			continue;
+		ereport(elevel,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("command for board \"%s\" of a shard has failed",
+						answer->board),
+				 errdetail("The server %s has answered: %s",
+						   answer->server, answer->result),
+				 errhint("Commands to shards have transactions of their own: commit what the transaction has done to the table before. They can be repeated.")));
+		break;
 	}
-	return answers;
 }
 
 /* The schema of the extension, which is the same on all servers. */
@@ -197,8 +209,9 @@ column_name(const LbColumn *column)
 	return column == NULL ? NULL : column->name;
 }
 
-void
-lb_spread_create(const LbDefinition *defn)
+/* Failures are reported at that level. */
+static void
+make_boards(const LbDefinition *defn, int elevel)
 {
 	const char *schema = schema_name();
 	char	   *member = literal(lb_format_member(lb_member_columns(defn),
@@ -218,23 +231,29 @@ lb_spread_create(const LbDefinition *defn)
 						   SHARD_SUFFIX)));
 
 	/* A board of that name may be left from one that is dropped. */
-	(void) require_shards(defn,
-						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
-								   "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-								   "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-								   "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-								   "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-								   "AND b.method OPERATOR(pg_catalog.=) %s)",
-								   schema, lock_timeout(), schema, member,
-								   rank_by, board_column, ranked_if, method));
-	(void) require_shards(defn,
-						  psprintf("SELECT %s.lb_create_board(%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, "
-								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name), %s, "
-								   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LIMIT_WAITS
-								   " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-								   schema, member, rank_by, board_column,
-								   board_column, method, ranked_if, ranked_if,
-								   lock_timeout(), schema));
+	report_shards(defn,
+				  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
+						   "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
+						   "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
+						   "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+						   "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+						   "AND b.method OPERATOR(pg_catalog.=) %s)",
+						   schema, lock_timeout(), schema, member,
+						   rank_by, board_column, ranked_if, method), elevel);
+	report_shards(defn,
+				  psprintf("SELECT %s.lb_create_board(%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, "
+						   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name), %s, "
+						   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LIMIT_WAITS
+						   " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+						   schema, member, rank_by, board_column,
+						   board_column, method, ranked_if, ranked_if,
+						   lock_timeout(), schema), elevel);
+}
+
+void
+lb_spread_create(const LbDefinition *defn)
+{
+	make_boards(defn, ERROR);
 }
 
 void
@@ -242,10 +261,10 @@ lb_spread_drop(const LbDefinition *defn)
 {
 	const char *schema = schema_name();
 
-	(void) require_shards(defn,
-						  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
-								   "WHERE " SHARDS_BOARD, schema,
-								   lock_timeout(), schema));
+	report_shards(defn,
+				  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
+						   "WHERE " SHARDS_BOARD, schema,
+						   lock_timeout(), schema), ERROR);
 }
 
 bool
@@ -274,7 +293,7 @@ lb_spread_mend(const char *board)
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);
-	lb_spread_create(defn);
+	make_boards(defn, WARNING);
 	lb_restore_user(&saved);
 }
 
@@ -288,8 +307,8 @@ lb_spread_rebuild(const char *board)
 	if (defn == NULL)
 		return false;
 	lb_spread_create(defn);
-	(void) require_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LIMIT_WAITS,
-										 schema_name(), lock_timeout()));
+	report_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LIMIT_WAITS,
+								 schema_name(), lock_timeout()), ERROR);
 	return true;
 }
 

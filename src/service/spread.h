@@ -39,8 +39,9 @@ extern bool lb_has_spread_board(const LbDefinition *defn);
  * Make those that are missing, with the rights of the table's owner, as a
  * security-restricted operation, and keep other sessions from making or dropping them
  * to the end of the transaction.  Does nothing if there is no such board, or if the
- * table is locked.  Raises likewise, and 55P03 if another session is at it for longer
- * than lock_timeout.
+ * table is locked.  If shards fail, or servers are away, it warns of the first, and the
+ * others get their boards.  Raises 42622 likewise, and 55P03 if another session is
+ * at it for longer than lock_timeout.
  */
 extern void lb_spread_mend(const char *board);
 
