@@ -609,6 +609,20 @@ COMMENT ON COLUMN @extschema@.lb_stat_ledger.backlog IS
 'committed changes that are not in the indexes of this database yet';
 GRANT SELECT ON TABLE @extschema@.lb_stat_ledger TO PUBLIC;
 
+CREATE FUNCTION @extschema@.lb_stat_shards(
+	board text DEFAULT 'global')
+RETURNS TABLE (
+	shard bigint,
+	server text,
+	state text,
+	reason text,
+	members bigint,
+	bytes bigint)
+AS 'MODULE_PATHNAME', 'lb_stat_shards'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000 ROWS 32;
+COMMENT ON FUNCTION @extschema@.lb_stat_shards(text) IS
+'the boards of the shards of a distributed table, as their servers show them';
+
 /* A member of pg_monitor may count anomalies, and sees no players. */
 GRANT SELECT (limit_name, board, noted_at, reviewed) ON TABLE @extschema@.lb_anomaly
 TO pg_monitor;

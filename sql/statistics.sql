@@ -27,6 +27,9 @@ SELECT board, kind, members FROM lb_stat('f:1');
 SELECT board, kind, members FROM lb_stat('f:none');
 SELECT lb_stat('none');
 SELECT lb_stat('none:1');
+SELECT * FROM lb_stat_shards('t');
+SELECT lb_stat_shards('none');
+SELECT lb_stat_shards(NULL);
 SELECT count(*) AS differ FROM lb_stat_board v, lb_stat(v.board) s WHERE to_jsonb(v) <> to_jsonb(s);
 
 -- What the index answers is counted for the board, rows that change too.

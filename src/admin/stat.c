@@ -8,18 +8,24 @@
  * put into rows without it.  The backend adds the reads that it has counted
  * before it shows them (counters.c).
  *
+ * A view must not wait for another server, so these show nothing of the shards of a
+ * distributed table.  lb_stat_shards() asks their servers.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/xlog.h"
 #include "catalog/pg_authid.h"
+#include "catalog/pg_type_d.h"
 #include "commands/dbcommands.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/syscache.h"
@@ -41,6 +47,7 @@
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
+PG_FUNCTION_INFO_V1(lb_stat_shards);
 PG_FUNCTION_INFO_V1(lb_stat_ledger_row);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
@@ -448,11 +455,26 @@ lb_stat_boards(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/*
+ * Find the board that a name leads to.  Returns false if the caller may not see it, and
+ * raises 42704 if there is none.
+ */
+static bool
+look_up_visible(text *name, LbTarget *target)
+{
+	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), target))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("board \"%s\" does not exist", text_to_cstring(name)),
+				 errhint("The table lb_board lists the boards.")));
+	return has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
+		may_see(target->defn);
+}
+
 Datum
 lb_stat(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	text	   *name;
 	LbTarget	target;
 
 	(void) lb_require_catalog();
@@ -463,15 +485,67 @@ lb_stat(PG_FUNCTION_ARGS)
 		put_all(rsinfo, false);
 		return (Datum) 0;
 	}
-	name = PG_GETARG_TEXT_PP(0);
-	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &target))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("board \"%s\" does not exist", text_to_cstring(name)),
-				 errhint("The table lb_board lists the boards.")));
-	if (has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) ||
-		may_see(target.defn))
+	if (look_up_visible(PG_GETARG_TEXT_PP(0), &target))
 		put_def(rsinfo, target.defn, &target, false);
+	return (Datum) 0;
+}
+
+/* A row of lb_stat_shards(). */
+static void
+put_shard(ReturnSetInfo *rsinfo, const LbShardAnswer *answer)
+{
+	Datum		values[6];
+	bool		nulls[6];
+	Datum	   *stat;
+	bool	   *stat_nulls;
+	int			n;
+
+	memset(nulls, true, sizeof(nulls));
+	values[0] = Int64GetDatum(answer->shard);
+	values[1] = CStringGetTextDatum(answer->server);
+	nulls[0] = nulls[1] = false;
+	if (answer->success && answer->result[0] != '\0')
+	{
+		deconstruct_array(DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, answer->result, TEXTOID, -1)),
+						  TEXTOID, -1, false, TYPALIGN_INT,
+						  &stat, &stat_nulls, &n);
+		for (int i = 0; i < n; i++)
+		{
+			nulls[2 + i] = stat_nulls[i];
+			if (!stat_nulls[i])
+				values[2 + i] = i < 2 ? stat[i] :
+					DirectFunctionCall1(int8in, CStringGetDatum(TextDatumGetCString(stat[i])));
+		}
+	}
+	else
+	{
+		values[2] = CStringGetTextDatum("offline");
+		values[3] = CStringGetTextDatum(answer->success ?
+										psprintf("the server has no board \"%s\"", answer->board) :
+										answer->result);
+		nulls[2] = nulls[3] = false;
+	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+Datum
+lb_stat_shards(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LbTarget	target;
+	ListCell   *lc;
+
+	(void) lb_require_catalog();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	InitMaterializedSRF(fcinfo, 0);
+	if (look_up_visible(PG_GETARG_TEXT_PP(0), &target) &&
+		lb_has_spread_board(target.defn))
+	{
+		foreach(lc, lb_spread_stat(target.defn, target.has_value ?
+								   lb_value_to_name(target.defn, &target.value) : NULL))
+			put_shard(rsinfo, lfirst(lc));
+	}
 	return (Datum) 0;
 }
 

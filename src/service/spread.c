@@ -65,15 +65,6 @@
 #define LIMIT_WAITS "(SELECT pg_catalog.set_config('lock_timeout', '%d', true)) AS l"
 #define SHARDS_BOARD "b.board OPERATOR(pg_catalog.=) %%2$L"
 
-/* What a server has said to a command. */
-typedef struct Answer
-{
-	char	   *board;			/* of the shard */
-	char	   *server;
-	bool		success;
-	char	   *result;
-} Answer;
-
 bool
 lb_is_spread(Oid source)
 {
@@ -107,7 +98,7 @@ command_shards(const LbDefinition *defn, const char *command)
 	values[2] = CStringGetTextDatum(defn->name);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_run_once("WITH p AS MATERIALIZED (SELECT p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
+	(void) lb_run_once("WITH p AS MATERIALIZED (SELECT s.shardid AS shard, p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
 					   "pg_catalog.concat($3, '_', s.shardid) AS board, "
 					   "pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), pg_catalog.concat($3, '_', s.shardid)) AS command "
 					   "FROM pg_catalog.pg_dist_shard AS s "
@@ -124,7 +115,7 @@ command_shards(const LbDefinition *defn, const char *command)
 					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
 					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
 					   "WITH ORDINALITY AS r (node, port, success, result, n)) "
-					   "SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, '') "
+					   "SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, ''), p.shard "
 					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
 					   "LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id",
 					   InvalidOid, lengthof(types), types, values);
@@ -133,13 +124,14 @@ command_shards(const LbDefinition *defn, const char *command)
 		HeapTuple	row = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 		MemoryContext old = MemoryContextSwitchTo(context);
-		Answer	   *answer = palloc(sizeof(Answer));
+		LbShardAnswer *answer = palloc(sizeof(LbShardAnswer));
 		bool		isnull;
 
 		answer->board = SPI_getvalue(row, desc, 1);
 		answer->server = SPI_getvalue(row, desc, 2);
 		answer->success = DatumGetBool(SPI_getbinval(row, desc, 3, &isnull));
 		answer->result = SPI_getvalue(row, desc, 4);
+		answer->shard = DatumGetInt64(SPI_getbinval(row, desc, 5, &isnull));
 		answers = lappend(answers, answer);
 		MemoryContextSwitchTo(old);
 	}
@@ -156,7 +148,7 @@ report_shards(const LbDefinition *defn, const char *command, int elevel)
 
 	foreach(lc, answers)
 	{
-		Answer	   *answer = lfirst(lc);
+		LbShardAnswer *answer = lfirst(lc);
 
 		if (answer->success)
 			continue;
@@ -328,7 +320,7 @@ worst_state(const LbDefinition *defn)
 
 	foreach(lc, answers)
 	{
-		Answer	   *answer = lfirst(lc);
+		LbShardAnswer *answer = lfirst(lc);
 
 		if (answer->success && strcmp(answer->result, "building") == 0)
 			worst = LB_BUILDING;
@@ -365,9 +357,24 @@ lb_spread_verify(const LbDefinition *defn,
 
 	foreach(lc, answers)
 	{
-		Answer	   *answer = lfirst(lc);
+		LbShardAnswer *answer = lfirst(lc);
 
 		if (!answer->success || answer->result[0] != '\0')
 			report(answer->board, answer->result, arg);
 	}
+}
+
+List *
+lb_spread_stat(const LbDefinition *defn, const char *value)
+{
+	const char *schema = schema_name();
+	char	   *suffix = value == NULL ? "" : psprintf(":%s", value);
+
+	return command_shards(defn,
+						  psprintf("SELECT ARRAY[f.state, f.reason, CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN n.members END, n.bytes] FROM %s.lb_board AS b "
+								   "CROSS JOIN LATERAL %s.lb_stat(b.board) AS f CROSS JOIN LATERAL ("
+								   "SELECT CAST(COALESCE(pg_catalog.sum(s.members), 0) AS pg_catalog.text) AS members, "
+								   "CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
+								   "FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
+								   schema, schema, schema, literal(suffix)));
 }

@@ -12,6 +12,16 @@
 
 #include "boards/definition.h"
 
+/* What the server of a shard has said to a command. */
+typedef struct LbShardAnswer
+{
+	int64		shard;
+	char	   *board;			/* the shard's */
+	char	   *server;
+	bool		success;
+	char	   *result;			/* the first value, '' for none, or the error */
+} LbShardAnswer;
+
 /*
  * Whether Citus keeps the rows of a table in shards whose boards the functions
  * below can make.  Can raise.
@@ -64,5 +74,13 @@ extern bool lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until);
 extern void lb_spread_verify(const LbDefinition *defn,
 							 void (*report) (const char *board, const char *problem, void *arg),
 							 void *arg);
+
+/*
+ * Ask the servers what lb_stat() has of each shard's board: of the whole board, or of
+ * the one with that value in a family.  Returns a list of LbShardAnswer whose results
+ * are arrays of texts {state, reason, members, bytes}, or '' where the server has no
+ * such board or the caller may not see it.
+ */
+extern List *lb_spread_stat(const LbDefinition *defn, const char *value);
 
 #endif							/* LB_SPREAD_H */

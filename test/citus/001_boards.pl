@@ -118,6 +118,10 @@ verified('created');
 is(shards('count(*)'), '12 12', 'each shard has its boards');
 my $states = q{SELECT board, state, reason, members FROM lb_stat_board WHERE board !~ 'plain' ORDER BY 1};
 is($node->safe_psql('postgres', $states), "guilds|distributed||\nratios|distributed||\nspread|distributed||", 'the table itself has no index');
+is($node->safe_psql('postgres', q{SELECT count(DISTINCT shard), count(DISTINCT server), sum(members) = lb_count('spread'), bool_and(state = 'ready' AND bytes > 0) FROM lb_stat_shards('spread')}),
+	'8|2|t|t', 'lb_stat_shards()');
+is($node->safe_psql('postgres', q{SELECT count(*), sum(members) = lb_count('guilds:g1') FROM lb_stat_shards('guilds:g1')}), '8|t', 'lb_stat_shards() of a family\'s board');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_stat_shards('plain')}), '0', 'lb_stat_shards() of a plain table');
 $_->safe_psql('postgres', 'SELECT lb_stat_reset()') for @workers;
 equal('created');
 is(shards('sum(planned_reads) > 0'), 't t', 'the boards of the shards answer');
@@ -161,6 +165,8 @@ $node->safe_psql('postgres', q{SELECT lb_rebuild('ratios')});
 my $lacking = q{SELECT count(*) FROM (VALUES ('spread'), ('guilds')) b (board), LATERAL lb_verify_key(b.board) v WHERE v.problem ~ 'does not exist'};
 $node->safe_psql('postgres', 'CREATE ROLE other');
 fails_with($node, 'postgres', 'SET ROLE other; SELECT lb_maintain()', '42501', qr/must be superuser/, 'lb_maintain() of another role');
+is($node->safe_psql('postgres', 'SET ROLE other; SELECT count(*) FROM lb_stat_shards($$spread$$)'), '0', 'lb_stat_shards() of a role that may not read');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM lb_stat_shards('spread') WHERE reason ~ 'no board "spread_\d+"'}), '3', 'lb_stat_shards() of shards without boards');
 my $locker = $node->background_psql('postgres');
 $locker->query_safe("BEGIN; LOCK TABLE $table IN ACCESS EXCLUSIVE MODE");
 $node->safe_psql('postgres', 'SELECT lb_maintain()');
@@ -190,6 +196,8 @@ my ($there) = $workers[0]->safe_psql('postgres', q{SELECT board FROM lb_board WH
 $workers[0]->safe_psql('postgres', "SELECT lb_drop_board('$there')");
 my ($rc, $out, $err) = $node->psql('postgres', 'SELECT lb_maintain()');
 is($rc, 0, 'a worker is away: lb_maintain()');
+is($node->safe_psql('postgres', q{SELECT state, count(*), sum(members) > 0, bool_and(reason ~ 'failed to connect') FROM lb_stat_shards('spread') GROUP BY 1 ORDER BY 1}),
+	"offline|5||t\nready|4|t|", 'a worker is away: lb_stat_shards()');
 like($err, qr/WARNING: .*"spread_\d+" of a shard has failed/, 'a worker is away: lb_maintain() warns');
 is($workers[0]->safe_psql('postgres', "SELECT count(*) FROM lb_board WHERE board = '$there'"), '1', 'a worker is away: the others are mended');
 $workers[1]->start;
