@@ -5,30 +5,12 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/../t";
+use lib "$FindBin::RealBin/../t", $FindBin::RealBin;
+use LbCitus;
 use LbTest;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @nodes;
-for my $name ('coordinator', 'worker1', 'worker2')
-{
-	my $node = lb_node($name, <<'END');
-shared_preload_libraries = 'citus, leaderboard'
-listen_addresses = '127.0.0.1'
-wal_level = logical
-max_worker_processes = 32
-max_prepared_transactions = 100
-citus.enable_statistics_collection = off
-leaderboard.enable_planner = on
-END
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
-	push @nodes, $node;
-}
-my ($node, @workers) = @nodes;
-$node->safe_psql('postgres', join(';', "SELECT citus_set_coordinator_host('127.0.0.1', " . $node->port . ')',
-		map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers), 'CREATE EXTENSION leaderboard'));
+my ($node, @workers) = my @nodes = citus_nodes();
 
 # A distributed table whose name needs quotes, and a plain one with the same rows
 my $table = q{"Sco're %1$s"};
@@ -246,9 +228,5 @@ for my $case ([ 'everywhere', 3 ], [ 'tenant.scores', 1 ])
 }
 is($node->safe_psql('postgres', 'SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
 
-for (@nodes)
-{
-	$_->stop;
-	unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log of ' . $_->name);
-}
+citus_stop(@nodes);
 done_testing();

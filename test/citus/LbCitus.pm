@@ -1,0 +1,51 @@
+# What the tests of this directory share.
+package LbCitus;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(citus_nodes citus_stop);
+
+# A coordinator and two workers with Citus and the extension.
+sub citus_nodes
+{
+	my @nodes;
+
+	for my $name ('coordinator', 'worker1', 'worker2')
+	{
+		my $node = lb_node($name, <<'END');
+shared_preload_libraries = 'citus, leaderboard'
+listen_addresses = '127.0.0.1'
+wal_level = logical
+max_worker_processes = 32
+max_prepared_transactions = 100
+citus.enable_statistics_collection = off
+leaderboard.enable_planner = on
+END
+		$node->start;
+		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+		push @nodes, $node;
+	}
+	my ($node, @workers) = @nodes;
+	$node->safe_psql('postgres', join(';', "SELECT citus_set_coordinator_host('127.0.0.1', " . $node->port . ')',
+			map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers), 'CREATE EXTENSION leaderboard'));
+	return @nodes;
+}
+
+# Stop them, and look at their logs.
+sub citus_stop
+{
+	for (@_)
+	{
+		$_->stop;
+		unlike(slurp_file($_->logfile), qr/PANIC|TRAP:|terminated by signal|did not hold/, 'nothing bad in the log of ' . $_->name);
+	}
+	return;
+}
+
+1;
