@@ -101,6 +101,9 @@
 #                           the library: ten minutes
 #                           SIZE=10000000 SECONDS=1 ROUNDS=10 OUT=file;
 #                           SIZE=100000 SECONDS=0.3 ROUNDS=3 takes a minute
+#   make bench-citus        reads and updates of a table that Citus distributes, on three
+#                           servers of this machine: two minutes, where PG_CONFIG's
+#                           server has Citus.  SIZE=4000000 SECONDS=2 ROUNDS=5 OUT=file
 #   make bench-boards       creates and drops thousands of boards on one table; a
 #                           minute.  BOARDS=8000, SIZE=30000 boards of a family,
 #                           OUT=file
@@ -133,7 +136,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 SCRIPT_TARGETS = check test test-versions test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own \
-	bench-keys bench-sql bench-boards bench-quick
+	bench-keys bench-sql bench-boards bench-citus bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
 # Goals that need PGXS; a plain "make" is one of them.
@@ -213,6 +216,9 @@ bench-sql:
 
 bench-boards:
 	@$(TREE)/test/bench/boards.sh
+
+bench-citus:
+	@$(TREE)/test/bench/citus.sh
 
 bench-peers:
 	@$(TREE)/test/bench/peers.sh

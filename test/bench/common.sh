@@ -91,24 +91,33 @@ awake()
 	return $rc
 }
 
-# bench_server MEMBERS: a private server to measure boards of that size on.  Sets
-# buffers.
-bench_server()
+# bench_install: builds and installs into a private copy of PostgreSQL.
+bench_install()
 {
-	local memory_mb
-
 	say "building and installing into a private copy of PostgreSQL"
 	private_postgres "$WORK/pg"
 	copy_tree "$WORK/tree"
 	as_server make -s -C tree -j"$(nproc)" PG_CONFIG="$BIN/pg_config" install \
 		>make.log 2>&1 || { cat make.log >&2; die "the build has failed"; }
+}
+
+# bench_buffers SERVERS: sets buffers, the megabytes of each of so many.
+bench_buffers()
+{
+	local memory_mb
 
 	# The tables that are updated in turns have to stay in memory together, or
 	# the kernel's cache would be measured.
 	memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)
-	buffers=$((memory_mb / 4))
+	buffers=$((memory_mb / 4 / $1))
 	[ $buffers -le 5120 ] || buffers=5120
+}
 
+# bench_server MEMBERS: a private server to measure boards of that size on.
+bench_server()
+{
+	bench_install
+	bench_buffers 1
 	{
 		bench_settings
 		echo "leaderboard.memory = '$(($1 * 250 / 1000000 + 256))MB'"
@@ -139,6 +148,19 @@ bench_client()
 	as_server make -s -C tree/test/bench PG_CONFIG="$(find_postgres)" \
 		>make.log 2>&1 || { cat make.log >&2; die "the client does not build"; }
 	client=$WORK/tree/test/bench/client
+}
+
+# in_turns NAME ...: one client's prepared statements text[NAME], in turns of a tenth of
+# a second in one connection; their arrays have "batch" members.  Prints a line for each:
+# how many in a second, the median and the 99th percentile in µs.
+in_turns()
+{
+	local name args=()
+
+	for name in "$@"; do
+		args+=(-q "${text[$name]}")
+	done
+	awake 1 "$client" -p "" -n "$size" -b "${batch:-1000}" -t "$seconds" -T 0.1 "${args[@]}"
 }
 
 # The machine and the server, for the table's head.

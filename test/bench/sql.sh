@@ -171,18 +171,6 @@ done
 # Statements that a board answers.
 #
 
-# in_turns NAME ...: prepared statements, in turns of a tenth of a second in one
-# connection.  Prints a line for each.
-in_turns()
-{
-	local name args=()
-
-	for name in "$@"; do
-		args+=(-q "${text[$name]}")
-	done
-	awake 1 "$client" -p "" -n "$size" -t "$seconds" -T 0.1 "${args[@]}"
-}
-
 say "counts and ranks"
 turns "count,rank,key in_turns count rank key"
 ratio_row '`count(*)` above a score, against a row by primary key' \

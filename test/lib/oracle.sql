@@ -421,32 +421,27 @@ CREATE FUNCTION lbt.tie_array(something text, list text) RETURNS text LANGUAGE s
 $$;
 
 --
--- Compare a board's functions with their queries, with the index and without.
--- Returns the differences, at most five of a function.
+-- The queries that compare a board's functions, each for its own or its twin's name.
 --
 --	board		its name
---	source		its table
+--	source		its table, or another one with the same rows
 --	cond		which of the rows are ranked
 --	member		its columns, with commas between
 --	score		column
 --	dir			direction of the score
 --	ties		the rest of rank_by
 --	method		of the board
---	query_reads	whether the functions run their queries although the index is
---				enabled: false, true, or null for either
 --	functions	a pattern for the names of the functions
+--	a, b		numbers
 --
-CREATE FUNCTION lbt.differences(board text, source text,
-	cond text DEFAULT 'true', member text DEFAULT 'player_id',
-	score text DEFAULT 'score', dir text DEFAULT 'DESC',
-	ties text DEFAULT NULL, method text DEFAULT 'row_number',
-	query_reads boolean DEFAULT false, functions text DEFAULT '.')
-RETURNS TABLE (enable_index text, what text, operand text, got text, want text)
-LANGUAGE plpgsql SET jit = off SET leaderboard.enable_planner = off AS $$
+CREATE FUNCTION lbt.queries(board text, source text, cond text, member text,
+	score text, dir text, ties text, method text, functions text DEFAULT '.',
+	a integer DEFAULT 17, b integer DEFAULT 31)
+RETURNS TABLE (function text, query text)
+LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_variable
 DECLARE
 	relation regclass := regexp_replace(source, '^ONLY ', '');
-	before text := current_setting('leaderboard.enable_index');
 	typed jsonb := lbt.typed_words(relation, member, score, false);
 	words jsonb := jsonb_build_object(
 		'{board}', quote_literal(board), '{table}', source, '{ranked}', cond,
@@ -462,11 +457,49 @@ DECLARE
 			' (0), (-1), (100000), (9223372036854775807), (-9223372036854775808))',
 		'{percents}', '(SELECT generate_series(0, 100)::float8 UNION SELECT pct FROM b UNION'
 			' VALUES (NULL), (1e-300), (0.1), (33.3), (66.66666666666667), (99.99999999999999))',
-		'$A', '17', '$B', '31');
-	ranked_rows text := (SELECT query FROM lbt.comparison WHERE function = 'ranked rows');
-	query text;
+		'$A', a::text, '$B', b::text);
+	ranked_rows text := (SELECT c.query FROM lbt.comparison c WHERE c.function = 'ranked rows');
 	word text;
 	stands_for text;
+BEGIN
+	FOR function, typed, query IN SELECT c.function || (t.words ->> '{_key}'), t.words, c.query
+		FROM lbt.comparison c
+			CROSS JOIN (VALUES (lbt.typed_words(relation, member, score, false)),
+				(lbt.typed_words(relation, member, score, true))) AS t (words)
+		WHERE c.function LIKE 'lb\_%' AND c.function ~ functions
+			AND translate(c.uses, t.words ->> 'serves', '') = ''
+			AND (strpos(c.query, '{_key}') > 0 OR t.words ->> '{_key}' = '')
+		ORDER BY 1
+	LOOP
+		query := ranked_rows || ' SELECT o, g, w FROM (' || query || ') q (o, g, w)';
+		FOR word, stands_for IN SELECT * FROM jsonb_each_text(words || typed)
+		LOOP
+			query := replace(query, word, stands_for);
+		END LOOP;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
+--
+-- Compare a board's functions with their queries, with the index and without.
+-- Returns the differences, at most five of a function.  The arguments are those of
+-- lbt.queries(), and
+--
+--	query_reads	whether the functions run their queries although the index is
+--				enabled: false, true, or null for either
+--
+CREATE FUNCTION lbt.differences(board text, source text,
+	cond text DEFAULT 'true', member text DEFAULT 'player_id',
+	score text DEFAULT 'score', dir text DEFAULT 'DESC',
+	ties text DEFAULT NULL, method text DEFAULT 'row_number',
+	query_reads boolean DEFAULT false, functions text DEFAULT '.')
+RETURNS TABLE (enable_index text, what text, operand text, got text, want text)
+LANGUAGE plpgsql SET jit = off SET leaderboard.enable_planner = off AS $$
+#variable_conflict use_variable
+DECLARE
+	relation regclass := regexp_replace(source, '^ONLY ', '');
+	before text := current_setting('leaderboard.enable_index');
+	query text;
 	queries bigint;
 	asked bigint;
 BEGIN
@@ -476,22 +509,10 @@ BEGIN
 	LOOP
 		PERFORM set_config('leaderboard.enable_index', enable_index, false);
 		queries := lbt.query_reads(relation);
-		FOR what, typed, query IN SELECT c.function || (t.words ->> '{_key}'), t.words, c.query
-			FROM lbt.comparison c
-				CROSS JOIN (VALUES (lbt.typed_words(relation, member, score, false)),
-					(lbt.typed_words(relation, member, score, true))) AS t (words)
-			WHERE c.function LIKE 'lb\_%' AND c.function ~ functions
-				AND translate(c.uses, t.words ->> 'serves', '') = ''
-				AND (strpos(c.query, '{_key}') > 0 OR t.words ->> '{_key}' = '')
-			ORDER BY 1
+		FOR what, query IN SELECT q.function, q.query
+			FROM lbt.queries(board, source, cond, member, score, dir, ties, method, functions) q
 		LOOP
-			query := ranked_rows || ' SELECT o, g, w FROM (' || query
-				|| ') q (o, g, w) WHERE g IS DISTINCT FROM w LIMIT 5';
-			FOR word, stands_for IN SELECT * FROM jsonb_each_text(words || typed)
-			LOOP
-				query := replace(query, word, stands_for);
-			END LOOP;
-			FOR operand, got, want IN EXECUTE query
+			FOR operand, got, want IN EXECUTE query || ' WHERE g IS DISTINCT FROM w LIMIT 5'
 			LOOP
 				RETURN NEXT;
 			END LOOP;
