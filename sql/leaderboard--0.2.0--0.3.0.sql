@@ -585,6 +585,34 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_drop_leaderboard(text) IS
 'drops a leaderboard with its tables, boards, windows and limits';
 
+/*
+ * A board of a distributed table is recorded on all servers that run its queries; the
+ * coordinator calls these on the others.  The arguments are those of lb_create_board().
+ */
+CREATE FUNCTION @extschema@.lb_record_board(
+	board text,
+	source regclass,
+	member text,
+	rank_by text,
+	board_column name,
+	method text,
+	ranked_if name)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_record_board'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_record_board(text, regclass, text, text, name, text, name) IS
+'internal; records a board of a distributed table on another server than the coordinator';
+REVOKE ALL ON FUNCTION @extschema@.lb_record_board(text, regclass, text, text, name, text, name) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_record_board(text, regclass, text, text, name, text, name) TO pg_database_owner;
+
+CREATE FUNCTION @extschema@.lb_unrecord_board(
+	board text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_unrecord_board'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_unrecord_board(text) IS
+'internal; undoes lb_record_board()';
+
 
 /* ----------------------------------------------------------------
  *		4.2. Statistics

@@ -52,6 +52,8 @@
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
+PG_FUNCTION_INFO_V1(lb_record_board);
+PG_FUNCTION_INFO_V1(lb_unrecord_board);
 
 /*
  * Sequences are not replicated, so rows of lb_board that have come by
@@ -453,39 +455,152 @@ lb_make_board(LbDefinition *defn)
 		lb_note_created(recorded);
 }
 
-Datum
-lb_create_board(PG_FUNCTION_ARGS)
+/* The definition that the arguments of lb_create_board() are. */
+static void
+take_arguments(FunctionCallInfo fcinfo, LbDefinition *defn)
 {
 	static const char *const names[] = {"board", "source", "member",
 	"rank_by", NULL, "method"};
 	char	   *board;
-	LbDefinition defn;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
 		if (names[i] != NULL && PG_ARGISNULL(i))
 			lb_null_argument(names[i]);
 	}
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_create_board()");
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	check_name(board);
-	memset(&defn, 0, sizeof(defn));
-	strlcpy(defn.name, board, NAMEDATALEN);
-	defn.method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
-	defn.source = PG_GETARG_OID(1);
+	memset(defn, 0, sizeof(LbDefinition));
+	strlcpy(defn->name, board, NAMEDATALEN);
+	defn->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
+	defn->source = PG_GETARG_OID(1);
 	if (PG_ARGISNULL(4) && strcmp(board, "*") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("board \"*\" must be a family"),
 				 errhint("Give a \"board_column\".")));
-	lb_add_rank_by(&defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
-	lb_add_member(&defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	lb_add_rank_by(defn, text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	lb_add_member(defn, text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	if (!PG_ARGISNULL(4))
-		lb_add_column(&defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
+		lb_add_column(defn, LB_ROLE_BOARD, NameStr(*PG_GETARG_NAME(4)));
 	if (!PG_ARGISNULL(6))
-		lb_add_column(&defn, LB_ROLE_RANKED_IF, NameStr(*PG_GETARG_NAME(6)));
+		lb_add_column(defn, LB_ROLE_RANKED_IF, NameStr(*PG_GETARG_NAME(6)));
+}
+
+Datum
+lb_create_board(PG_FUNCTION_ARGS)
+{
+	LbDefinition defn;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_create_board()");
+	take_arguments(fcinfo, &defn);
 	lb_make_board(&defn);
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		Boards that another server makes
+ * ----------------------------------------------------------------
+ */
+
+/* The source must be the caller's, and no rows of it be here. */
+static void
+require_kept_elsewhere(Oid source)
+{
+	lb_require_owner(source);
+	if (!lb_kept_elsewhere(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is not distributed",
+						get_rel_name(source)),
+				 errhint("Use lb_create_board() and lb_drop_board().")));
+}
+
+static bool
+same_name(const LbColumn *a, const LbColumn *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a->name, b->name) == 0;
+}
+
+/* Whether two definitions that are not resolved say the same. */
+static bool
+same_board(const LbDefinition *a, const LbDefinition *b)
+{
+	return a->source == b->source && a->method == b->method &&
+		strcmp(lb_format_rank_by(a->columns, a->nrank_by),
+			   lb_format_rank_by(b->columns, b->nrank_by)) == 0 &&
+		strcmp(lb_format_member(lb_member_columns(a), a->nmember),
+			   lb_format_member(lb_member_columns(b), b->nmember)) == 0 &&
+		same_name(lb_board_column(a), lb_board_column(b)) &&
+		same_name(lb_ranked_if_column(a), lb_ranked_if_column(b));
+}
+
+/* Delete the row of lb_board. */
+static void
+forget_board(const LbDefinition *defn)
+{
+	Oid			types[] = {INT4OID};
+	Datum		values[1];
+
+	values[0] = Int32GetDatum(defn->id);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lb_note_dropped(defn);
+	(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
+							 1, types, values, NULL);
+	SPI_finish();
+}
+
+/*
+ * Remove a board of a distributed table from lb_board.  Its table can be gone, and
+ * then any owner of the new one of that name may do so.
+ */
+static void
+unrecord(const LbDefinition *defn)
+{
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
+		require_kept_elsewhere(defn->source);
+	forget_board(defn);
+	CommandCounterIncrement();
+}
+
+Datum
+lb_record_board(PG_FUNCTION_ARGS)
+{
+	LbDefinition defn;
+	LbDefinition *recorded;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_record_board()");
+	take_arguments(fcinfo, &defn);
+	require_kept_elsewhere(defn.source);
+	recorded = lb_read_defn(defn.name);
+	if (recorded != NULL && same_board(recorded, &defn))
+		PG_RETURN_VOID();
+	if (recorded != NULL)
+		unrecord(recorded);
+	lb_window_check_board(defn.name, defn.family);
+	lb_check_answers(defn.name, defn.family);
+	lock_name(&defn);
+	record_board(&defn, true);
+	(void) recorded_board(defn.name, true);
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_unrecord_board(PG_FUNCTION_ARGS)
+{
+	LbDefinition *recorded;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_unrecord_board()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	recorded = lb_read_defn(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	if (recorded != NULL)
+		unrecord(recorded);
 	PG_RETURN_VOID();
 }
 
@@ -514,8 +629,6 @@ lb_drop_board(PG_FUNCTION_ARGS)
 	LbDefinition defn;
 	bool		exists;
 	bool		others;
-	Oid			types[] = {INT4OID};
-	Datum		values[1];
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_board()");
@@ -561,11 +674,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 		list_free(find_all_inheritors(defn.source, ShareRowExclusiveLock,
 									  NULL));
 	}
-	values[0] = Int32GetDatum(defn.id);
-	lb_note_dropped(&defn);
-	(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) $1",
-							 1, types, values, NULL);
 	SPI_finish();
+	forget_board(&defn);
 	PG_RETURN_VOID();
 }
 

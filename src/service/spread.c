@@ -47,6 +47,7 @@
 #include "boards/spi.h"
 #include "boards/state.h"
 #include "service/spread.h"
+#include "service/spread_places.h"
 #include "service/window_admin.h"
 
 /* Digits of a shard's number, and what separates it from the name. */
@@ -79,14 +80,59 @@ lb_is_spread(Oid source)
 									 PG_CATALOG_NAMESPACE));
 }
 
+/* Whether this server is the one that may change what Citus distributes. */
+static bool
+is_coordinator(void)
+{
+	uint64		n;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	n = lb_run_once("SELECT FROM pg_catalog.pg_dist_local_group AS g WHERE g.groupid OPERATOR(pg_catalog.=) 0",
+					InvalidOid, 0, NULL, NULL);
+	SPI_finish();
+	return n > 0;
+}
+
+static void
+require_coordinator(void)
+{
+	if (!is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change boards of a distributed table on a worker"),
+				 errhint("Connect to the coordinator.")));
+}
+
 /*
- * Give a command to the servers of all shards of a table, all at once.  Returns a list
- * of their answers, in the order of the shards.  A server can be away without a
- * word, and each connection would wait for that (citus.node_connection_timeout), one
- * after the other: so a server is tried once, and gets commands if it answers.
+ * Which servers get a command for the board $3 of table $1: those of all shards, or
+ * all other ones that run Citus's queries themselves.  $2 is the command.
+ */
+static const char to_shards[] =
+"SELECT s.shardid AS shard, p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
+"pg_catalog.concat($3, '_', s.shardid) AS board, "
+"pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), pg_catalog.concat($3, '_', s.shardid)) AS command "
+"FROM pg_catalog.pg_dist_shard AS s "
+"JOIN pg_catalog.pg_dist_shard_placement AS p ON p.shardid OPERATOR(pg_catalog.=) s.shardid "
+"WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1";
+
+static const char to_others[] =
+"SELECT CAST(0 AS pg_catalog.int8) AS shard, CAST(n.nodeid AS pg_catalog.int8) AS id, n.nodename AS node, n.nodeport AS port, $3 AS board, "
+"pg_catalog.format($2, pg_catalog.format('%I.%I', s.nspname, t.relname), $3) AS command "
+"FROM pg_catalog.pg_class AS t JOIN pg_catalog.pg_namespace AS s ON s.oid OPERATOR(pg_catalog.=) t.relnamespace "
+"CROSS JOIN pg_catalog.pg_dist_node AS n "
+"WHERE t.oid OPERATOR(pg_catalog.=) $1 AND n.isactive AND n.hasmetadata AND CAST(n.noderole AS pg_catalog.text) OPERATOR(pg_catalog.=) 'primary' "
+"AND n.groupid OPERATOR(pg_catalog.<>) ALL (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g)";
+
+/*
+ * Give a command to servers, all at once.  Returns a list of their answers, in the
+ * order of the shards.  A server can be away without a word, and each connection would
+ * wait for that (citus.node_connection_timeout), one after the other: so a server is
+ * tried once, and gets commands if it answers.
  */
 static List *
-command_shards(const LbDefinition *defn, const char *command)
+command_servers(const LbDefinition *defn, const char *servers,
+				const char *command)
 {
 	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
 	Datum		values[3];
@@ -98,26 +144,21 @@ command_shards(const LbDefinition *defn, const char *command)
 	values[2] = CStringGetTextDatum(defn->name);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_run_once("WITH p AS MATERIALIZED (SELECT s.shardid AS shard, p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
-					   "pg_catalog.concat($3, '_', s.shardid) AS board, "
-					   "pg_catalog.format($2, pg_catalog.shard_name(s.logicalrelid, s.shardid, false), pg_catalog.concat($3, '_', s.shardid)) AS command "
-					   "FROM pg_catalog.pg_dist_shard AS s "
-					   "JOIN pg_catalog.pg_dist_shard_placement AS p ON p.shardid OPERATOR(pg_catalog.=) s.shardid "
-					   "WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1), "
-					   "n AS MATERIALIZED (SELECT r.node, r.port, r.success, r.result FROM ("
-					   "SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
-					   "pg_catalog.array_agg(CAST('SELECT 1' AS pg_catalog.text)) AS commands "
-					   "FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
-					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
-					   "a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
-					   "SELECT pg_catalog.array_agg(p.id) AS ids, pg_catalog.array_agg(p.node) AS nodes, "
-					   "pg_catalog.array_agg(p.port) AS ports, pg_catalog.array_agg(p.command) AS commands "
-					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
-					   "CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
-					   "WITH ORDINALITY AS r (node, port, success, result, n)) "
-					   "SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, ''), p.shard "
-					   "FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
-					   "LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id",
+	(void) lb_run_once(psprintf("WITH p AS MATERIALIZED (%s), "
+								"n AS MATERIALIZED (SELECT r.node, r.port, r.success, r.result FROM ("
+								"SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
+								"pg_catalog.array_agg(CAST('SELECT 1' AS pg_catalog.text)) AS commands "
+								"FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
+								"CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
+								"a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
+								"SELECT pg_catalog.array_agg(p.id) AS ids, pg_catalog.array_agg(p.node) AS nodes, "
+								"pg_catalog.array_agg(p.port) AS ports, pg_catalog.array_agg(p.command) AS commands "
+								"FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port AND n.success) AS c "
+								"CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) "
+								"WITH ORDINALITY AS r (node, port, success, result, n)) "
+								"SELECT p.board, pg_catalog.concat(p.node, ':', p.port), COALESCE(a.success, false), COALESCE(a.result, n.result, ''), p.shard "
+								"FROM p JOIN n ON n.node OPERATOR(pg_catalog.=) p.node AND n.port OPERATOR(pg_catalog.=) p.port "
+								"LEFT JOIN a ON a.id OPERATOR(pg_catalog.=) p.id ORDER BY p.id", servers),
 					   InvalidOid, lengthof(types), types, values);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -139,11 +180,12 @@ command_shards(const LbDefinition *defn, const char *command)
 	return answers;
 }
 
-/* The same; the first shard that fails is reported, at that level. */
+/* The same; the first server that fails is reported, at that level. */
 static void
-report_shards(const LbDefinition *defn, const char *command, int elevel)
+report_servers(const LbDefinition *defn, const char *servers,
+			   const char *command, int elevel)
 {
-	List	   *answers = command_shards(defn, command);
+	List	   *answers = command_servers(defn, servers, command);
 	ListCell   *lc;
 
 	foreach(lc, answers)
@@ -154,11 +196,14 @@ report_shards(const LbDefinition *defn, const char *command, int elevel)
 			continue;
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 servers == to_shards ?
 				 errmsg("command for board \"%s\" of a shard has failed",
+						answer->board) :
+				 errmsg("command for board \"%s\" of another server has failed",
 						answer->board),
 				 errdetail("The server %s has answered: %s",
 						   answer->server, answer->result),
-				 errhint("Commands to shards have transactions of their own: commit what the transaction has done to the table before. They can be repeated.")));
+				 errhint("Commands to other servers have transactions of their own: commit what the transaction has done to the table before. They can be repeated.")));
 		break;
 	}
 }
@@ -201,11 +246,35 @@ column_name(const LbColumn *column)
 	return column == NULL ? NULL : column->name;
 }
 
-/* Failures are reported at that level. */
+/* The arguments of a command that makes the board of a shard, or records the board. */
+static char *
+board_arguments(const LbDefinition *defn)
+{
+	const LbColumn *columns[] = {lb_board_column(defn),
+	lb_ranked_if_column(defn)};
+	char	   *names[lengthof(columns)];
+
+	for (int i = 0; i < (int) lengthof(columns); i++)
+		names[i] = psprintf("CAST(%s AS pg_catalog.name)",
+							columns[i] == NULL ? "NULL" :
+							literal(columns[i]->name));
+	return psprintf("%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, %s, %s, %s",
+					literal(lb_format_member(lb_member_columns(defn),
+											 defn->nmember)),
+					literal(lb_format_rank_by(defn->columns, defn->nrank_by)),
+					names[0], literal(lb_method_names[defn->method]),
+					names[1]);
+}
+
+/*
+ * Make what shards and other servers lack.  What these refuse is reported at that
+ * level.
+ */
 static void
 make_boards(const LbDefinition *defn, int elevel)
 {
 	const char *schema = schema_name();
+	char	   *arguments = board_arguments(defn);
 	char	   *member = literal(lb_format_member(lb_member_columns(defn),
 												  defn->nmember));
 	char	   *rank_by = literal(lb_format_rank_by(defn->columns,
@@ -223,28 +292,28 @@ make_boards(const LbDefinition *defn, int elevel)
 						   SHARD_SUFFIX)));
 
 	/* A board of that name may be left from one that is dropped. */
-	report_shards(defn,
-				  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
-						   "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-						   "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-						   "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-						   "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-						   "AND b.method OPERATOR(pg_catalog.=) %s)",
-						   schema, lock_timeout(), schema, member,
-						   rank_by, board_column, ranked_if, method), elevel);
-	report_shards(defn,
-				  psprintf("SELECT %s.lb_create_board(%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, "
-						   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name), %s, "
-						   "CAST(CASE WHEN %s OPERATOR(pg_catalog.<>) '' THEN %s END AS pg_catalog.name)) FROM " LIMIT_WAITS
-						   " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-						   schema, member, rank_by, board_column,
-						   board_column, method, ranked_if, ranked_if,
-						   lock_timeout(), schema), elevel);
+	report_servers(defn, to_shards,
+				   psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
+							"WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
+							"AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
+							"AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+							"AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+							"AND b.method OPERATOR(pg_catalog.=) %s)",
+							schema, lock_timeout(), schema, member,
+							rank_by, board_column, ranked_if, method), elevel);
+	report_servers(defn, to_shards,
+				   psprintf("SELECT %s.lb_create_board(%s) FROM " LIMIT_WAITS " WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+							schema, arguments, lock_timeout(), schema), elevel);
+	report_servers(defn, to_others,
+				   psprintf("SELECT %s.lb_record_board(%s) FROM " LIMIT_WAITS,
+							schema, arguments, lock_timeout()), elevel);
+	lb_places_make(defn->source);
 }
 
 void
 lb_spread_create(const LbDefinition *defn)
 {
+	require_coordinator();
 	make_boards(defn, ERROR);
 }
 
@@ -253,10 +322,16 @@ lb_spread_drop(const LbDefinition *defn)
 {
 	const char *schema = schema_name();
 
-	report_shards(defn,
-				  psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
-						   "WHERE " SHARDS_BOARD, schema,
-						   lock_timeout(), schema), ERROR);
+	require_coordinator();
+	report_servers(defn, to_shards,
+				   psprintf("SELECT %s.lb_drop_board(b.board) FROM " LIMIT_WAITS " CROSS JOIN %s.lb_board AS b "
+							"WHERE " SHARDS_BOARD, schema,
+							lock_timeout(), schema), ERROR);
+	report_servers(defn, to_others,
+				   psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM " LIMIT_WAITS,
+							schema, lock_timeout()), ERROR);
+	if (!lb_has_others(defn))
+		lb_places_drop(defn->source);
 }
 
 bool
@@ -281,7 +356,8 @@ lb_spread_mend(const char *board)
 		return;
 	lb_window_lock_name(board);
 	defn = lb_read_defn(board);
-	if (defn == NULL || defn->source != source || !lb_has_spread_board(defn))
+	if (defn == NULL || defn->source != source ||
+		!lb_has_spread_board(defn) || !is_coordinator())
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);
@@ -299,8 +375,9 @@ lb_spread_rebuild(const char *board)
 	if (defn == NULL)
 		return false;
 	lb_spread_create(defn);
-	report_shards(defn, psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LIMIT_WAITS,
-								 schema_name(), lock_timeout()), ERROR);
+	report_servers(defn, to_shards,
+				   psprintf("SELECT %s.lb_rebuild(%%2$L) FROM " LIMIT_WAITS,
+							schema_name(), lock_timeout()), ERROR);
 	return true;
 }
 
@@ -312,9 +389,9 @@ worst_state(const LbDefinition *defn)
 	 * One of these servers can be our own, so lb_wait_ready() would come
 	 * back.
 	 */
-	List	   *answers = command_shards(defn,
-										 psprintf("SELECT b.state FROM %s.lb_stat_board AS b WHERE " SHARDS_BOARD,
-												  schema_name()));
+	List	   *answers = command_servers(defn, to_shards,
+										  psprintf("SELECT b.state FROM %s.lb_stat_board AS b WHERE " SHARDS_BOARD,
+												   schema_name()));
 	uint32		worst = LB_READY;
 	ListCell   *lc;
 
@@ -349,10 +426,10 @@ lb_spread_verify(const LbDefinition *defn,
 				 void (*report) (const char *board, const char *problem, void *arg),
 				 void *arg)
 {
-	List	   *answers = command_shards(defn,
-										 psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(': ', v.member, v.problem), '; ') "
-												  "FROM %s.lb_verify_key(%%2$L) AS v",
-												  schema_name()));
+	List	   *answers = command_servers(defn, to_shards,
+										  psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(': ', v.member, v.problem), '; ') "
+												   "FROM %s.lb_verify_key(%%2$L) AS v",
+												   schema_name()));
 	ListCell   *lc;
 
 	foreach(lc, answers)
@@ -370,11 +447,11 @@ lb_spread_stat(const LbDefinition *defn, const char *value)
 	const char *schema = schema_name();
 	char	   *suffix = value == NULL ? "" : psprintf(":%s", value);
 
-	return command_shards(defn,
-						  psprintf("SELECT ARRAY[f.state, f.reason, CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN n.members END, n.bytes] FROM %s.lb_board AS b "
-								   "CROSS JOIN LATERAL %s.lb_stat(b.board) AS f CROSS JOIN LATERAL ("
-								   "SELECT CAST(COALESCE(pg_catalog.sum(s.members), 0) AS pg_catalog.text) AS members, "
-								   "CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
-								   "FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
-								   schema, schema, schema, literal(suffix)));
+	return command_servers(defn, to_shards,
+						   psprintf("SELECT ARRAY[f.state, f.reason, CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN n.members END, n.bytes] FROM %s.lb_board AS b "
+									"CROSS JOIN LATERAL %s.lb_stat(b.board) AS f CROSS JOIN LATERAL ("
+									"SELECT CAST(COALESCE(pg_catalog.sum(s.members), 0) AS pg_catalog.text) AS members, "
+									"CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
+									"FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
+									schema, schema, schema, literal(suffix)));
 }

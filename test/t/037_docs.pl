@@ -88,6 +88,7 @@ for my $script (@scripts)
 		$internal{$name} = 1 if $rest =~ /RETURNS ((event_)?trigger|internal)\b/;
 	}
 	$internal{$1} = 1 while $script =~ /^FROM \@extschema\@\.(\w+)\(\)/mg;
+	$internal{$1} = 1 while $script =~ /^COMMENT ON FUNCTION \@extschema\@\.(\w+)\([^)]*\) IS\n'internal;/mg;
 }
 my @functions = grep { $function{$_} } sort keys %function;
 my $reference = slurp_file("$tree/docs/reference.md");

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * shards.h
+ *	  The shards of a table that Citus distributes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SHARDS_H
+#define LB_SHARDS_H
+
+#include "postgres.h"
+
+/* The name of the table of places of a table of that name, palloc'd. */
+extern char *lb_places_name(const char *source);
+
+/*
+ * The table of places of a table, or InvalidOid if there is none, or if what
+ * has that name is not one.  It can be gone after anything that processes an
+ * invalidation: look it up for each statement.  Can raise.
+ */
+extern Oid	lb_places(Oid source);
+
+/*
+ * Whether n rows of places are those of all shards, as Citus has them now: they name
+ * each shard of the source once, and each is in the shard of places with the same
+ * range of values.  A statement whose rows are compared after it has run has seen all
+ * shards as they were then: numbers of shards are never used again.  Can raise.
+ */
+extern bool lb_are_all_shards(Oid source, Oid places, int n,
+							  const int64 *shards, const int64 *selves);
+
+#endif							/* LB_SHARDS_H */

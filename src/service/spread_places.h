@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread_places.h
+ *	  The table of places of a table that Citus distributes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SPREAD_PLACES_H
+#define LB_SPREAD_PLACES_H
+
+#include "postgres.h"
+
+/*
+ * Make the table of places of a table that Citus distributes, or put it
+ * right, as its owner.  Does nothing if it is right, or if the table can have
+ * none.  Raises what Citus raises, such as 08006 if a server is away.
+ */
+extern void lb_places_make(Oid source);
+
+/* Drop it, if there is one. */
+extern void lb_places_drop(Oid source);
+
+#endif							/* LB_SPREAD_PLACES_H */
