@@ -38,6 +38,8 @@ case $purpose in
 		packages+=(libpq-dev clang valgrind perl libipc-run-perl libyaml-libyaml-perl sqlsmith
 			"postgresql-$pg-pgtap" "postgresql-$pg-plproxy" libtap-parser-sourcehandler-pgtap-perl)
 		commands+=(clang valgrind prove pg_prove)
+		# And docs/scale-out.md.
+		python_module asyncpg python3-asyncpg
 		# It reads the cores of servers that crashed.
 		command -v gdb >/dev/null || packages+=(gdb-minimal)
 		;;&
@@ -123,6 +125,8 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 		for c in IPC::Run YAML::XS; do
 			perl "-M$c" -e1 2>/dev/null || missing+=("perl module $c")
 		done
+		/usr/bin/python3 -c 'import asyncpg' 2>/dev/null ||
+			missing+=("the module asyncpg of /usr/bin/python3")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
 		[ -e "$share/extension/pgtap.control" ] ||
 			missing+=("extension pgtap in that PostgreSQL")

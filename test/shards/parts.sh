@@ -114,6 +114,32 @@ write_to_shards()
 	PGHOST=$WORK/shards/proxy "$BIN/pgbench" -n -c 4 -t "$1" -f submit.sql game >bench.out 2>&1
 }
 
+# snippet WORD LANGUAGE: what docs/scale-out.md has in the section whose title has that word.
+snippet()
+{
+	awk -v word="$1" -v begin="^\`\`\`$2" '
+		/^## / { ours = index($0, word) } /^```/ { code = $0 ~ begin; next } ours && code' \
+		"$WORK/tree/docs/scale-out.md"
+}
+
+# The rank of a score on all shards, by the function for Python
+from_a_service()
+{
+	{
+		snippet service python
+		cat <<-END
+			import asyncpg
+
+			async def main():
+			    pools = [await asyncpg.create_pool(host=f"$PWD/shard_{i}", database="game", min_size=1, max_size=1)
+			             for i in range(4)]
+			    print(await global_rank(pools, 500))
+
+			asyncio.run(main())
+		END
+	} | /usr/bin/python3 -
+}
+
 part_shards()
 {
 	local pid i s t writers
@@ -137,12 +163,10 @@ part_shards()
 	gather_players
 	compare_shards "after writers" 4000
 
-	# What docs/scale-out.md adds, in its section on PL/Proxy.
-	awk '/^## / { ours = $2 == "PL/Proxy" } /^```/ { sql = /^```sql/; next } ours && sql' \
-		"$WORK/tree/docs/scale-out.md" |
-		PGHOST=$PWD/proxy sql -d game
+	snippet PL/Proxy sql | PGHOST=$PWD/proxy sql -d game
 	check "the example of docs/scale-out.md" [ "$(through game -c 'SELECT sum(n) FROM submits_of_today() AS n')" = \
 		"$(on_shards -c 'SELECT count(*) FROM lb_event WHERE submitted_at >= CURRENT_DATE' | awk '{ n += $1 } END { print n }')" ]
+	check "the service of docs/scale-out.md" [ "$(from_a_service)" = "$(on_one -c 'SELECT lb_rank_of_score(500)')" ]
 	check "each submit has one event" [ "$(on_shards -c 'SELECT count(*) FROM lb_event' | awk '{ n += $1 } END { print n }')" = 400 ]
 
 	# A shard whose postmaster is killed is an error, and no wrong answer.
