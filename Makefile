@@ -65,6 +65,10 @@
 #   make soak               the same in all modes in turn, for any time, with
 #                           killed backends and assertions
 #                           SECONDS=3600 CONNECTIONS=8 SEED=random
+#   make citus-oracle       random writes on tables that Citus distributes, while shards
+#                           are moved and split, and servers killed; then compares.
+#                           Where PG_CONFIG's server has Citus: ten minutes
+#                           COMPARISONS=100000 SEED=random
 #   make chaos              random transactions on 8 connections, while another
 #                           program terminates and kills processes, cancels,
 #                           reloads settings, rewrites tables, copies databases,
@@ -134,7 +138,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-cassert test-core test-packages deb dist \
-	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle soak chaos faults sqlsmith test-load \
+	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own \
 	bench-keys bench-sql bench-boards bench-citus bench-quick
 .PHONY: $(SCRIPT_TARGETS)
@@ -174,6 +178,9 @@ dist:
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
+
+citus-oracle:
+	@TAP=010 COMPARISONS=$${COMPARISONS:-100000} $(TREE)/test/lib/run-tests.sh citus
 
 soak:
 	@$(TREE)/test/lib/run-tests.sh soak
@@ -234,7 +241,7 @@ bench-quick:
 
 # The scripts read their parameters from the environment.  SECONDS is a special
 # variable of bash, so it gets another name.
-export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS EVERY STATEMENTS
+export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS COMPARISONS EVERY STATEMENTS
 export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
 export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR DEB_DIR
 ifneq ($(origin SECONDS),undefined)

@@ -45,8 +45,10 @@
  * The rows at places skip + 1 ... skip + n of O, where $1 is n and $2 is skip.
  *
  * By rank and dense_rank, a rank depends on the rows before only, so the window
- * runs over the first skip + n rows.  LEAST keeps that sum in range.
+ * runs over the first skip + n rows.  LEAST keeps that sum in range, also where an
+ * engine sends it to its servers.
  */
+#define MAX_SKIP "LEAST($2, CAST('4611686018427387904' AS {int8}))"
 #define PAGE(columns) { \
 	.operands = { \
 		INTEGER(0, INT4OID, "n", 0), INTEGER(2, INT8OID, "skip", 0) \
@@ -55,12 +57,11 @@
 		[LB_ROW_NUMBER] = \
 		"SELECT $2 {+} {rankfn}, " columns \
 		" FROM (SELECT {keys} {from} ORDER BY {order}" \
-		" LIMIT $1 OFFSET $2) s ORDER BY {korder}", \
+		" LIMIT $1 OFFSET " MAX_SKIP ") s ORDER BY {korder}", \
 		[LB_RANK] = \
 		"SELECT {rankfn}, " columns \
 		" FROM (SELECT {keys} {from} ORDER BY {order}" \
-		" LIMIT CAST($1 AS {int8}) {+}" \
-		" LEAST($2, CAST('4611686018427387904' AS {int8}))) s" \
+		" LIMIT CAST($1 AS {int8}) {+} " MAX_SKIP ") s" \
 		" ORDER BY {korder} OFFSET $2" \
 	} \
 }

@@ -136,13 +136,13 @@ set_type(Buckets *b, const LbDefinition *defn)
 			b->greatest = USECS_PER_DAY;
 			break;
 		case DATEOID:
-			b->least = (int64) DATEVAL_NOBEGIN + 1;
-			b->greatest = (int64) DATEVAL_NOEND - 1;
+			b->least = DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE;
+			b->greatest = DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1;
 			break;
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			b->least = DT_NOBEGIN + 1;
-			b->greatest = DT_NOEND - 1;
+			b->least = MIN_TIMESTAMP;
+			b->greatest = END_TIMESTAMP - 1;
 			break;
 		case NUMERICOID:
 			b->least = -LB_NUMERIC_SCORES;

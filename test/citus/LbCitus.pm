@@ -22,6 +22,8 @@ sub citus_nodes
 shared_preload_libraries = 'citus, leaderboard'
 listen_addresses = '127.0.0.1'
 wal_level = logical
+max_wal_senders = 10
+max_replication_slots = 10
 max_worker_processes = 32
 max_prepared_transactions = 100
 citus.enable_statistics_collection = off

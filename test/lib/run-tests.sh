@@ -4,7 +4,7 @@
 #	Runs every test, or the parts that are named, and sums them up.
 #
 #	SHORT=yes	leaves out of the parts what takes long, for "make check"
-#	TAP="027 036"	runs only these files of the part tap
+#	TAP="027 036"	runs only these files of the part tap, or citus
 #	PAUSE=build	runs only these specs of the part pause
 #
 # Each part is one function below, which fails or not.  Its output goes to a file,
@@ -317,25 +317,23 @@ show_tap_failures()
 
 part_tap()
 {
-	local name files=()
-
-	for name in ${TAP:-[0-9]}; do
-		# shellcheck disable=SC2206  # it is a pattern
-		files+=(tree/test/t/$name*.pl)
-	done
-	run_tap "${files[@]}"
+	run_tap t
 }
 
 # Several servers with Citus, where there is one for this PostgreSQL
 part_citus()
 {
-	run_tap tree/test/citus/*.pl
+	run_tap citus
 }
 
 run_tap()
 {
-	local lib
+	local name files=() lib
 
+	for name in ${TAP:-[0-9]}; do
+		# shellcheck disable=SC2206  # it is a pattern
+		files+=("tree/test/$1/"$name*.pl)
+	done
 	prepare_install
 	BIN=$(cat bin)
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
@@ -345,7 +343,7 @@ run_tap()
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
-		prove --verbose --jobs "$jobs" "$@" ||
+		prove --verbose --jobs "$jobs" "${files[@]}" ||
 		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
 }
 
