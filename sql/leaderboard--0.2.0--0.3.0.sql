@@ -465,6 +465,35 @@ COMMENT ON FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
 'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at, boards and leaderboard';
 
+/* lb_submit() calls it on the server of a shard; at is in microseconds since 2000. */
+CREATE FUNCTION @extschema@.lb_shard_submit(
+	player_id text,
+	shard bigint,
+	leaderboard text,
+	amount bigint,
+	op text,
+	match_id text,
+	at bigint,
+	boards text[],
+	metadata jsonb)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+AS 'MODULE_PATHNAME', 'lb_shard_submit'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
+COMMENT ON FUNCTION @extschema@.lb_shard_submit(text, bigint, text, bigint, text, text, bigint, text[], jsonb) IS
+'internal; lb_submit() calls it on the server of a shard';
+
+/* lb_hide() and lb_show() call it on the server of a shard. */
+CREATE FUNCTION @extschema@.lb_shard_set_ranked(
+	player_id text,
+	shard bigint,
+	board text,
+	ranked boolean)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_shard_set_ranked'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_shard_set_ranked(text, bigint, text, boolean) IS
+'internal; lb_hide() and lb_show() call it on the server of a shard';
+
 CREATE FUNCTION @extschema@.lb_submit_match(
 	player_id bigint,
 	amounts jsonb,
@@ -561,6 +590,20 @@ COMMENT ON COLUMN @extschema@.lb_archive.member IS
  *		4.1. Managing
  * ----------------------------------------------------------------
  */
+
+DROP FUNCTION @extschema@.lb_create_tables(boolean, text);
+CREATE FUNCTION @extschema@.lb_create_tables(
+	score_index boolean DEFAULT false,
+	player_id text DEFAULT 'bigint',
+	distributed boolean DEFAULT false,
+	shard_count integer DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_create_tables'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) IS
+'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players; Citus distributes them to shards if distributed';
+REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) TO pg_database_owner;
 
 /* A leaderboard takes names, as a board does. */
 CREATE FUNCTION @extschema@.lb_create_leaderboard(

@@ -234,6 +234,13 @@ _PG_init(void)
 							60, 0, INT_MAX / 1000,
 							PGC_SUSET, GUC_UNIT_S,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.submit_ranks",
+							 "Enables the ranks that lb_submit() returns.",
+							 NULL,
+							 &lb_submit_ranks,
+							 true,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("leaderboard.unknown_board",
 							 "Sets what a read does if the family of a board seems to be mistyped.",
 							 NULL,

@@ -431,6 +431,17 @@ recorded_board(const char *board, bool spread)
 	return recorded;
 }
 
+/* Whether this transaction has created a table. */
+static bool
+is_new(Oid table)
+{
+	Relation	rel = relation_open(table, NoLock);
+	bool		result = rel->rd_createSubid != InvalidSubTransactionId;
+
+	relation_close(rel, NoLock);
+	return result;
+}
+
 void
 lb_make_board(LbDefinition *defn)
 {
@@ -449,10 +460,16 @@ lb_make_board(LbDefinition *defn)
 		lb_windows_begin(recorded);
 		SPI_finish();
 	}
-	if (spread)
-		lb_spread_create(recorded);
-	else
+	if (!spread)
 		lb_note_created(recorded);
+	else if (is_new(recorded->source))
+		ereport(NOTICE,
+				(errmsg("the shards of board \"%s\" have no boards yet",
+						recorded->name),
+				 errdetail("Their servers see the table once the transaction has committed."),
+				 errhint("The maintenance worker makes them then, and lb_maintain() does so at once.")));
+	else
+		lb_spread_create(recorded);
 }
 
 /* The definition that the arguments of lb_create_board() are. */

@@ -29,11 +29,13 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "admin/distribute.h"
 #include "admin/manage.h"
 #include "admin/names.h"
 #include "admin/triggers.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/resolve.h"
 #include "boards/spi.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
@@ -63,6 +65,14 @@ typedef struct KeyType
 	Oid			oid;
 	char	   *name;
 } KeyType;
+
+/* Whether and how Citus is to distribute a table: as lb_distribute_table(). */
+typedef struct Distribution
+{
+	bool		distributed;
+	Oid			beside;
+	int			shards;
+} Distribution;
 
 static const DefaultTable default_scores = {
 	"player_scores",
@@ -207,10 +217,14 @@ make_default_board(const DefaultTable *table, Oid relid)
 	lb_make_board(&defn);
 }
 
-/* Make the table, its index and its board, unless they are there. */
+/*
+ * Make the table, its index and its board, unless they are there.  Citus takes no
+ * table with triggers: submits set updated_at without one.
+ */
 static void
 make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
-				   Oid schema, bool score_index)
+				   Oid schema, bool score_index,
+				   const Distribution *distribution)
 {
 	const char *extension =
 		quote_identifier(get_namespace_name(lb_require_catalog()->schema));
@@ -222,10 +236,14 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 		lb_execute_utility(psprintf("CREATE TABLE %s (player_id %s %s, %s) WITH (fillfactor = 90)",
 									name, key->name, table->player,
 									table->columns));
-		lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
-									"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
-									name, extension));
 		relid = get_relname_relid(table->name, schema);
+		if (distribution->distributed)
+			lb_distribute_table(relid, distribution->beside,
+								distribution->shards);
+		else
+			lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
+										"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
+										name, extension));
 	}
 	if (score_index)
 		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s ON %s (%s)",
@@ -269,6 +287,42 @@ find_schema(void)
 	return linitial_oid(path);
 }
 
+/* The arguments of lb_create_tables() that version 0.2.0 does not have. */
+static void
+distribution_argument(FunctionCallInfo fcinfo, Distribution *distribution)
+{
+	memset(distribution, 0, sizeof(*distribution));
+	if (PG_NARGS() == 2)
+		return;
+	if (PG_ARGISNULL(2))
+		lb_null_argument("distributed");
+	distribution->distributed = PG_GETARG_BOOL(2);
+	if (distribution->distributed)
+		lb_require_citus();
+	if (PG_ARGISNULL(3))
+		return;
+	distribution->shards = PG_GETARG_INT32(3);
+	if (distribution->shards < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "shard_count",
+						distribution->shards),
+				 errhint("\"%s\" must be at least 1; null is what Citus does by default.",
+						 "shard_count")));
+}
+
+/* Raise 42P07 if a default table is there, and Citus does not distribute it. */
+static void
+require_elsewhere(const DefaultTable *table, Oid relid)
+{
+	if (OidIsValid(relid) && !lb_kept_elsewhere(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", table->name),
+				 errdetail("It is not distributed."),
+				 errhint("Rename it, or use another schema.")));
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
@@ -277,6 +331,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	Oid			scores;
 	Oid			windows;
 	bool		score_index;
+	Distribution distribution;
 	static LbPlan plan;
 
 	(void) lb_require_catalog();
@@ -285,6 +340,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		lb_null_argument("player_id");
 	score_index = PG_GETARG_BOOL(0);
+	distribution_argument(fcinfo, &distribution);
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(1)), &key);
 	schema = find_schema();
 	scores = find_default_table(&default_scores, schema, &key, score_index);
@@ -293,15 +349,25 @@ lb_create_tables(PG_FUNCTION_ARGS)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	make_default_table(&default_scores, scores, &key, schema, score_index);
-	make_default_table(&default_windows, windows, &key, schema, score_index);
+	if (distribution.distributed)
+	{
+		require_elsewhere(&default_scores, scores);
+		require_elsewhere(&default_windows, windows);
+	}
+	make_default_table(&default_scores, scores, &key, schema, score_index,
+					   &distribution);
+	distribution.beside = get_relname_relid(default_scores.name, schema);
+	if (distribution.distributed && !OidIsValid(scores))
+		lb_make_beside_tables(distribution.beside, key.name);
+	make_default_table(&default_windows, windows, &key, schema, score_index,
+					   &distribution);
 
 	/*
 	 * Open windows only if the table has just been made: the worker would
 	 * remove rows of a table that was there.  Nor open one that a board's
 	 * name hides, such as "daily" or "daily-1".
 	 */
-	if (!OidIsValid(windows))
+	if (!OidIsValid(windows) && !distribution.distributed)
 	{
 		lb_window_lock_name("daily");
 		lb_window_lock_name("weekly");
@@ -393,12 +459,13 @@ make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
 					   const char *rank_by, const KeyType *key)
 {
 	Oid			schema = find_schema();
+	const Distribution distribution = {.distributed = false};
 	DefaultTable table = *like;
 
 	table.name = ChooseRelationName(leaderboard, NULL, suffix, schema, false);
 	table.board = board;
 	table.rank_by = rank_by;
-	make_default_table(&table, InvalidOid, key, schema, false);
+	make_default_table(&table, InvalidOid, key, schema, false, &distribution);
 }
 
 /* Open windows that are named by their periods; raises 22023 for other names. */

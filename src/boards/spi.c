@@ -329,14 +329,34 @@ lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 }
 
 uint64
+lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
+					   const void *arg, Oid table, int nargs,
+					   const Oid *types, Datum *values, const char *nulls)
+{
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types);
+	uint64		n = run_plan(plan, &kept->running, values, nulls,
+							 InvalidSnapshot, table);
+
+	check_table(plan, table);
+	return n;
+}
+
+uint64
 lb_run_once(const char *text, Oid table, int nargs, const Oid *types,
 			Datum *values)
+{
+	return lb_run_once_with_nulls(text, table, nargs, types, values, NULL);
+}
+
+uint64
+lb_run_once_with_nulls(const char *text, Oid table, int nargs,
+					   const Oid *types, Datum *values, const char *nulls)
 {
 	SPIPlanPtr	plan = lb_prepare(text, table, nargs, types, 0);
 	int			running = 0;
 	uint64		n;
 
-	n = run_plan(plan, &running, values, NULL, InvalidSnapshot, table);
+	n = run_plan(plan, &running, values, nulls, InvalidSnapshot, table);
 	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;

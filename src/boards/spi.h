@@ -51,12 +51,23 @@ extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 						  const void *arg, Oid table, Oid other, int nargs,
 						  const Oid *types, Datum *values);
 
+/* The same for parameters that can be null: 'n' in nulls. */
+extern uint64 lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
+									 const void *arg, Oid table, int nargs,
+									 const Oid *types, Datum *values,
+									 const char *nulls);
+
 /*
  * The same for a text that is run once, planned for these values.  table may be
  * InvalidOid.
  */
 extern uint64 lb_run_once(const char *text, Oid table, int nargs,
 						  const Oid *types, Datum *values);
+
+/* The same for parameters that can be null: 'n' in nulls. */
+extern uint64 lb_run_once_with_nulls(const char *text, Oid table, int nargs,
+									 const Oid *types, Datum *values,
+									 const char *nulls);
 
 /*
  * Prepare a text that names a table, or none (InvalidOid), with the cursor options.

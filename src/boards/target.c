@@ -207,3 +207,14 @@ lb_find_one_board(const char *board, LbTarget *target)
 				 errmsg("\"%s\" is a family of boards", board),
 				 errhint("Name one of its boards, as in \"%s:value\".", board)));
 }
+
+LbDefinition *
+lb_find_recorded(const char *name)
+{
+	LbTarget	target;
+
+	if (lb_find_defn(name) == NULL)
+		return NULL;
+	lb_find_target(name, strlen(name), &target);
+	return target.defn;
+}

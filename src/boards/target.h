@@ -66,4 +66,10 @@ extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
 /* As lb_find_target(); raises 42809 if the name is a whole family's. */
 extern void lb_find_one_board(const char *board, LbTarget *target);
 
+/*
+ * The definition that is recorded by that very name, with its table locked in
+ * AccessShareLock, or NULL.  Can raise, as lb_find_target().
+ */
+extern LbDefinition *lb_find_recorded(const char *name);
+
 #endif							/* LB_TARGET_H */

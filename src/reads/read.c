@@ -13,6 +13,7 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
+#include "boards/resolve.h"
 #include "boards/spi.h"
 #include "capture/ddl.h"
 #include "reads/functions.h"
@@ -30,13 +31,17 @@ lock_now(LbCall *call)
 	return lb_access_lock(&call->access);
 }
 
-/* Whether the query would take too long: a large table may have no index. */
+/*
+ * Whether the query would take too long: a large table may have no index.  Shards have
+ * boards.
+ */
 static bool
 query_is_slow(const LbCall *call)
 {
 	switch (call->access.cause)
 	{
 		case LB_CAUSE_OFFLINE:
+			return call->access.target.defn->problem != lb_engine_problem;
 		case LB_CAUSE_TRIGGER:
 		case LB_CAUSE_UNSETTLED:
 			return true;

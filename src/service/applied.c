@@ -20,6 +20,7 @@
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "service/applied.h"
+#include "service/shard.h"
 
 static int
 match_cmp(const void *a, const void *b, void *submit)
@@ -47,6 +48,20 @@ static bool
 has_leaderboards(void)
 {
 	return lb_require_catalog()->has_leaderboards;
+}
+
+/*
+ * Run a statement on lb_applied or, for a submit that is on a shard, on the table that
+ * the shard has in its place.
+ */
+static uint64
+run_applied(const LbSubmit *s, LbPlan *plan, const char *own,
+			const char *beside, int nargs, const Oid *types, Datum *values)
+{
+	if (s->on_shard != NULL)
+		return lb_run_beside(s->beside[LB_BESIDE_APPLIED], beside, nargs, types,
+							 values);
+	return lb_own_run(plan, own, nargs, types, values, NULL);
 }
 
 /* Whether a row that was inserted, which SPI has returned, is an item's. */
@@ -84,6 +99,13 @@ lb_claim_matches(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
+	if (s->on_shard != NULL && !OidIsValid(s->beside[LB_BESIDE_APPLIED]))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("leaderboard \"%s\" takes no match_id",
+						s->leaderboard.name),
+				 errdetail("Its table is distributed, and there is no table of its matches beside it."),
+				 errhint("lb_create_tables(distributed => true) makes both.")));
 	qsort_interruptible(order, n, sizeof(int), match_cmp, s);
 	for (int i = 0; i < n; i++)
 	{
@@ -97,10 +119,13 @@ lb_claim_matches(LbSubmit *s)
 	"INSERT INTO @.lb_applied (" columns ") " \
 	"SELECT u.player, u.match" value " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) " \
 	"ON CONFLICT (" columns ") DO NOTHING RETURNING player_id, match_id"
-	(void) lb_own_run(&plan, has_leaderboards() ?
-					  CLAIM("player_id, match_id, leaderboard", ", $3") :
-					  CLAIM("player_id, match_id", ""),
-					  has_leaderboards() ? 3 : 2, types, values, NULL);
+	(void) run_applied(s, &plan, has_leaderboards() ?
+					   CLAIM("player_id, match_id, leaderboard", ", $3") :
+					   CLAIM("player_id, match_id", ""),
+					   "INSERT INTO %s (player_id, match_id) "
+					   "SELECT CAST(u.player AS %s), u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
+					   "ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
+					   has_leaderboards() ? 3 : 2, types, values);
 #undef CLAIM
 
 	/* Rows come in our order; matches that were there are missing. */
@@ -160,9 +185,11 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 #define KEEP(condition) \
 	"UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 " \
 	"WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2" condition
-	(void) lb_own_run(&plan, has_leaderboards() ?
-					  KEEP(OF_LEADERBOARD("$7")) : KEEP(OF_ANY("$7")),
-					  7, types, values, NULL);
+	(void) run_applied(s, &plan, has_leaderboards() ?
+					   KEEP(OF_LEADERBOARD("$7")) : KEEP(OF_ANY("$7")),
+					   "UPDATE %s SET boards = $3, scores = $4 "
+					   "WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND match_id OPERATOR(pg_catalog.=) $2",
+					   7, types, values);
 #undef KEEP
 }
 
@@ -194,9 +221,12 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), " \
 	"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) " \
 	"WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2" condition
-	n = lb_own_run(&plan, has_leaderboards() ?
-				   KEPT(OF_LEADERBOARD("$3")) : KEPT(OF_ANY("$3")),
-				   3, types, values, NULL);
+	n = run_applied(s, &plan, has_leaderboards() ?
+					KEPT(OF_LEADERBOARD("$3")) : KEPT(OF_ANY("$3")),
+					"SELECT u.board, u.score, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.int8) FROM %s a, "
+					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores)) AS u (board, score) "
+					"WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
+					3, types, values);
 #undef KEPT
 	table = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
@@ -225,9 +255,9 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 
 	/* They can be of boards that the caller has not named now. */
 	if ((any_global && !may_be_told(s->global !=NULL ? s->global :
-									lb_find_recorded(s->leaderboard.name))) ||
+									lb_find_written(s, s->leaderboard.name))) ||
 		(any_window && !may_be_told(s->windows != NULL ? s->windows :
-									lb_find_recorded(s->leaderboard.family))))
+									lb_find_written(s, s->leaderboard.family))))
 		return 0;
 	return (int) n;
 }

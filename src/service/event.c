@@ -23,6 +23,7 @@
 
 #include "boards/spi.h"
 #include "service/event.h"
+#include "service/shard.h"
 #include "util/compat.h"
 
 /* Columns of lb_event, as the script has them. */
@@ -215,19 +216,28 @@ log_all(LbSubmit *s)
 	values[8] = lb_make_array(INT4OID, numbers, NULL, s->nitems);
 
 	/* Each player's scores are a slice of all. */
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_event (player_id, op, amount, match_id, at, boards, scores) "
-					  "SELECT u.player, $4, u.amount, u.match, $5, $6, "
-					  "$7[u.number OPERATOR(pg_catalog.*) $8 OPERATOR(pg_catalog.+) 1:"
-					  "(u.number OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.*) $8] "
-					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)",
-					  9, types, values, NULL);
+#define LOG_ALL(table, player) \
+	"INSERT INTO " table " (player_id, op, amount, match_id, at, boards, scores) " \
+	"SELECT " player ", $4, u.amount, u.match, $5, $6, " \
+	"$7[u.number OPERATOR(pg_catalog.*) $8 OPERATOR(pg_catalog.+) 1:" \
+	"(u.number OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.*) $8] " \
+	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)"
+	if (s->on_shard != NULL)
+		(void) lb_run_beside(s->beside[LB_BESIDE_EVENT],
+							 LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types, values);
+	else
+		(void) lb_own_run(&plan, LOG_ALL("@.lb_event", "u.player"), 9, types, values,
+						  NULL);
+#undef LOG_ALL
 }
 
 void
 lb_log_events(LbSubmit *s)
 {
-	if (s->nitems > 1 && s->items[0].joined == NULL)
+	if (s->on_shard != NULL && !OidIsValid(s->beside[LB_BESIDE_EVENT]))
+		return;
+	if (s->on_shard != NULL ||
+		(s->nitems > 1 && s->items[0].joined == NULL))
 	{
 		log_all(s);
 		return;

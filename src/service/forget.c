@@ -47,6 +47,7 @@
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
+#include "service/shard.h"
 #include "service/submission.h"
 #include "service/visit.h"
 
@@ -109,6 +110,7 @@ add_board(Forget *f, const char *name)
 	if (defn == NULL)
 		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
+	lb_refuse_elsewhere(defn);
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
 	if (lb_player_type(defn) != f->type)

@@ -32,15 +32,19 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "boards/target.h"
+#include "service/forward.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
+#include "service/shard.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
@@ -48,6 +52,7 @@ PG_FUNCTION_INFO_V1(lb_hide);
 PG_FUNCTION_INFO_V1(lb_hide_key);
 PG_FUNCTION_INFO_V1(lb_show);
 PG_FUNCTION_INFO_V1(lb_show_key);
+PG_FUNCTION_INFO_V1(lb_shard_set_ranked);
 
 /* The argument of a call, and the player that it is on a board. */
 typedef struct Player
@@ -56,6 +61,8 @@ typedef struct Player
 	Datum		given;			/* the argument's value */
 	const LbType *type;
 	Datum		value;
+	text	   *on_shard;		/* the player, on the server of the shard; or
+								 * NULL */
 } Player;
 
 /*
@@ -216,7 +223,8 @@ wait_for_rows(const LbDefinition *defn, const Player *player)
 static uint64
 set_ranked(const char *board, Player *player, bool ranked)
 {
-	LbDefinition *defn = lb_find_recorded(board);
+	LbDefinition *defn = player->on_shard != NULL ?
+		lb_shard_defn(board, player->on_shard) : lb_find_recorded(board);
 	Oid			types[2] = {InvalidOid, BOOLOID};
 	Datum		values[2];
 	Oid			source;
@@ -243,6 +251,10 @@ set_ranked(const char *board, Player *player, bool ranked)
 	player->type = lb_require_player_type(defn);
 	player->value = lb_player_from(defn, player->type, player->given,
 								   &player->argument);
+	if (lb_is_elsewhere(defn))
+		return lb_forward_ranked(defn,
+								 DatumGetTextPP(lb_value_to_text(player->type, player->value)),
+								 ranked);
 	types[0] = player->type->oid;
 	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
@@ -397,6 +409,35 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 		total += set_ranked(names[i], &player, ranked);
 	SPI_finish();
 	return (int64) total;
+}
+
+/* lb_hide() or lb_show() on the server of a shard, for one board. */
+Datum
+lb_shard_set_ranked(PG_FUNCTION_ARGS)
+{
+	Player		player = {
+		.argument = {{"player_id", "lb_hide"}, true}
+	};
+	char	   *board;
+	int			nestlevel;
+	uint64		n;
+
+	(void) lb_require_catalog();
+	for (int i = 0; i < 4; i++)
+	{
+		if (PG_ARGISNULL(i))
+			PG_RETURN_NULL();
+	}
+	player.given = PG_GETARG_DATUM(0);
+	player.on_shard = PG_GETARG_TEXT_PP(0);
+	board = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	nestlevel = lb_begin_shard(board, player.on_shard, PG_GETARG_INT64(1));
+	n = set_ranked(board, &player, PG_GETARG_BOOL(3));
+	AtEOXact_GUC(true, nestlevel);
+	SPI_finish();
+	PG_RETURN_INT64((int64) n);
 }
 
 Datum

@@ -34,6 +34,7 @@
 #include "boards/target.h"
 #include "service/leaderboard.h"
 #include "service/limit.h"
+#include "service/shard.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
 PG_FUNCTION_INFO_V1(lb_drop_limit);
@@ -133,6 +134,23 @@ limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
 {
 	return !board->closed && (strcmp(limit->board, board->kind) == 0 ||
 							  strcmp(limit->board, board->name) == 0);
+}
+
+bool
+lb_has_limits(const LbSubmit *s)
+{
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int i = 0; i < n; i++)
+	{
+		for (int b = 0; b < s->nboards; b++)
+		{
+			if (limit_applies(limits[i], &s->boards[b]))
+				return true;
+		}
+	}
+	return false;
 }
 
 
@@ -615,6 +633,7 @@ require_limit_owner(const char *board)
 				 errhint("A limit is for \"global\", another leaderboard or a window of the table lb_window.")));
 	lb_find_target(recorded, strlen(recorded), &target);
 	lb_require_owner(target.defn->source);
+	lb_refuse_elsewhere(target.defn);
 }
 
 /* Arguments of lb_set_limit(), in the order of the columns that it writes. */

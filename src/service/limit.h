@@ -24,6 +24,9 @@ extern void lb_limits_after(LbSubmit *s);
 /* Whether lb_limits_after() will need the scores of all players. */
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
+/* Whether a limit applies to a board of a submit, whatever it says. */
+extern bool lb_has_limits(const LbSubmit *s);
+
 /*
  * A leaderboard's board of scores, or the family of its windows, is gone or is
  * another table's: remove its limits, and what has been counted for them.  Between

@@ -36,13 +36,14 @@
 /* Windows that one statement writes to with "global". */
 #define MAX_SINGLE 5
 
-/* Leaderboards whose plans a backend keeps. */
-#define MAX_PLANNED 16
+/* Leaderboards, or shards of them, whose plans a backend keeps. */
+#define MAX_PLANNED 64
 
 /* The plans of the statements on a leaderboard's tables. */
 typedef struct Plans
 {
 	char		leaderboard[LB_MAX_LEADERBOARD + 1];
+	Oid			shard;			/* or InvalidOid */
 	LbPlan		read[2];		/* by whether "global" is read */
 	LbPlan global[2][2][LB_NOPS];	/* by whether new rows are hidden, and
 									 * whether metadata is written */
@@ -64,11 +65,13 @@ plans_of(const LbSubmit *s)
 	static Plans plans[MAX_PLANNED];
 	static int	nplans = 0;
 	static int	next = 0;
+	Oid			shard = s->on_shard != NULL ? s->players_of->source : InvalidOid;
 	Plans	   *found;
 
 	for (int i = 0; i < nplans; i++)
 	{
-		if (strcmp(plans[i].leaderboard, s->leaderboard.name) == 0)
+		if (plans[i].shard == shard &&
+			strcmp(plans[i].leaderboard, s->leaderboard.name) == 0)
 			return &plans[i];
 	}
 	found = &plans[next];
@@ -76,7 +79,15 @@ plans_of(const LbSubmit *s)
 	nplans = Max(nplans, found - plans + 1);
 	strlcpy(found->leaderboard, s->leaderboard.name,
 			sizeof(found->leaderboard));
+	found->shard = shard;
 	return found;
+}
+
+/* What tells definitions apart, and shards that have the same one. */
+static uint64
+plan_key(const LbDefinition *defn)
+{
+	return ((uint64) defn->source << 32) | (uint32) defn->id;
 }
 
 
@@ -403,7 +414,7 @@ run_on_source(LbPlan *plan, LbPlanText text, const TextArg *arg, int nargs,
 	bool		switched = lb_switch_from_superuser(&saved, defn,
 													text == write_text);
 
-	(void) lb_plan_run(plan, defn->id, text, arg, defn->source, InvalidOid,
+	(void) lb_plan_run(plan, plan_key(defn), text, arg, defn->source, InvalidOid,
 					   nargs, types, values);
 	if (switched)
 		lb_restore_user(&saved);
@@ -651,7 +662,7 @@ lb_find_entering(LbSubmit *s)
 		!s->global->has_ranked_if)
 		return;
 	if (windows == NULL)
-		windows = lb_find_recorded(s->leaderboard.family);
+		windows = lb_find_written(s, s->leaderboard.family);
 	if (windows == NULL || !windows->family || windows->misfit ||
 		!windows->has_ranked_if || lb_player_type(windows) != s->type)
 		return;
@@ -802,6 +813,9 @@ lb_write_single(LbSubmit *s)
 	int			n = 3;
 
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
+	/* On a shard the scores are wanted, without reading a board. */
+	if (s->on_shard != NULL)
+		return false;
 	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
 		!s->enters[0] ||
@@ -822,7 +836,7 @@ lb_write_single(LbSubmit *s)
 			return false;
 		values[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	(void) lb_plan_run(&plans_of(s)->single[n - 3], s->global->id, single_text, s,
+	(void) lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->global), single_text, s,
 					   s->global->source,
 					   n > 3 ? s->windows->source : InvalidOid, n, types, values);
 	return true;

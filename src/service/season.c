@@ -41,6 +41,7 @@
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"
+#include "service/shard.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_close_season);
@@ -290,6 +291,7 @@ lock_board(const char *board, LbTarget *target)
 	lb_find_one_board(board, target);
 	refuse_window(board, target);
 	lb_require_owner(target->defn->source);
+	lb_refuse_elsewhere(target->defn);
 
 	LockRelationOid(target->defn->source, ShareRowExclusiveLock);
 	lb_find_one_board(board, target);

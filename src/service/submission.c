@@ -23,6 +23,7 @@
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/player.h"
+#include "service/shard.h"
 #include "service/submission.h"
 
 /* The most boards that a caller names: each window is a lock. */
@@ -82,14 +83,10 @@ require_integer_score(const LbDefinition *defn)
 				 errhint("Write to the table with SQL.")));
 }
 
-LbDefinition *
-lb_find_submitted(const char *name, bool family)
+/* Raise unless scores can be submitted to a board, and the caller may. */
+static void
+check_submitted(LbDefinition *defn, const char *name, bool family)
 {
-	LbTarget	target;
-	LbDefinition *defn;
-
-	lb_find_target(name, strlen(name), &target);
-	defn = target.defn;
 	if (defn->family != family)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -107,18 +104,42 @@ lb_find_submitted(const char *name, bool family)
 						   format_type_be(get_atttype(defn->source,
 													  lb_board_column(defn)->attno)))));
 	require_write(defn);
+}
+
+LbDefinition *
+lb_find_submitted(const char *name, bool family)
+{
+	LbTarget	target;
+
+	lb_find_target(name, strlen(name), &target);
+	lb_refuse_elsewhere(target.defn);
+	check_submitted(target.defn, name, family);
+	return target.defn;
+}
+
+/* The same for a submit, of the shard's tables if it is on a shard. */
+static LbDefinition *
+find_submitted(const LbSubmit *s, const char *name, bool family)
+{
+	LbDefinition *defn = s->on_shard == NULL ? NULL :
+		lb_shard_defn(name, s->on_shard);
+	LbTarget	target;
+
+	/* It raises if there is none. */
+	if (defn == NULL)
+	{
+		lb_find_target(name, strlen(name), &target);
+		defn = target.defn;
+	}
+	check_submitted(defn, name, family);
 	return defn;
 }
 
 LbDefinition *
-lb_find_recorded(const char *name)
+lb_find_written(const LbSubmit *s, const char *name)
 {
-	LbTarget	target;
-
-	if (lb_find_defn(name) == NULL)
-		return NULL;
-	lb_find_target(name, strlen(name), &target);
-	return target.defn;
+	return s->on_shard != NULL ? lb_shard_defn(name, s->on_shard) :
+		lb_find_recorded(name);
 }
 
 void
@@ -242,12 +263,12 @@ named_board(LbSubmit *s, const char *name)
 	if (strcmp(name, s->leaderboard.name) == 0)
 	{
 		if (s->global == NULL)
-			s->global = lb_find_submitted(name, false);
+			s->global = find_submitted(s, name, false);
 		s->write_global = true;
 		return;
 	}
 	if (s->windows == NULL && lb_find_defn(s->leaderboard.family) != NULL)
-		s->windows = lb_find_submitted(s->leaderboard.family, true);
+		s->windows = find_submitted(s, s->leaderboard.family, true);
 	window = lb_window_find(name, strlen(name));
 	if (window == NULL)
 		window = lb_window_of_key(name, strlen(name), &span);
@@ -338,7 +359,7 @@ find_hides(const LbSubmit *s)
 	if (s->write_global || s->windows == NULL ||
 		!s->windows->has_ranked_if)
 		return NULL;
-	global = lb_find_recorded(s->leaderboard.name);
+	global = lb_find_written(s, s->leaderboard.name);
 
 	if (global !=NULL && (global->family || global->misfit ||
 						  !global->has_ranked_if ||
@@ -357,13 +378,13 @@ set_definitions(LbSubmit *s)
 	bool		windows = s->nboards > (s->write_global ? 1 : 0);
 
 	if (s->write_global && s->global == NULL)
-		s->global = lb_find_submitted(s->leaderboard.name, false);
+		s->global = find_submitted(s, s->leaderboard.name, false);
 	if (!windows)
 		s->windows = NULL;
 	else if (s->windows == NULL)
-		s->windows = lb_find_submitted(s->leaderboard.family, true);
+		s->windows = find_submitted(s, s->leaderboard.family, true);
 	s->players_of = s->global !=NULL ? s->global :
-		s->windows != NULL ? s->windows : lb_find_submitted(s->leaderboard.name, false);
+		s->windows != NULL ? s->windows : find_submitted(s, s->leaderboard.name, false);
 	s->type = lb_player_type(s->players_of);
 	s->cmp = lb_player_order(s->type);
 	if (windows && lb_player_type(s->windows) != s->type)

@@ -14,6 +14,7 @@
 #include "boards/definition.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
+#include "service/shard.h"
 
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
@@ -72,6 +73,10 @@ typedef struct LbSubmit
 	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
+	text	   *on_shard;		/* a player of the shard whose tables are
+								 * written to, on its server; NULL: the tables
+								 * themselves are */
+	Oid			beside[LB_NBESIDE]; /* ... and the shards of these tables */
 	bool		has_metadata;	/* ... is written with scores that change: */
 	Datum		metadata;		/* a jsonb */
 	const LbDefinition *players_of; /* a board of the players */
@@ -141,7 +146,8 @@ lb_takes_part(const LbSubmit *s, int board, int p)
 /*
  * The definition of a leaderboard's board of scores, or of its family of
  * windows.  Raises 42501 where the caller may not write scores to its table,
- * 42804 or 42809 where scores cannot be submitted to it.
+ * 42804 or 42809 where scores cannot be submitted to it, and 0A000 where Citus
+ * distributes it.
  */
 extern LbDefinition *lb_find_submitted(const char *name, bool family);
 
@@ -162,10 +168,10 @@ extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
 extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 
 /*
- * The definition that is recorded by that very name, with its table locked in
- * AccessShareLock, or NULL.  Can raise, as lb_find_target().
+ * As lb_find_recorded() for a submit: with the shard's table, if it is on a shard.  Raises
+ * as lb_shard_defn() too.
  */
-extern LbDefinition *lb_find_recorded(const char *name);
+extern LbDefinition *lb_find_written(const LbSubmit *s, const char *name);
 
 /*
  * Raise 42501 if the leaderboard has boards and the caller may write to none

@@ -61,6 +61,7 @@
 #include "service/applied.h"
 #include "service/entrant.h"
 #include "service/event.h"
+#include "service/forward.h"
 #include "service/limit.h"
 #include "service/player.h"
 #include "service/scores.h"
@@ -79,6 +80,7 @@ PG_FUNCTION_INFO_V1(lb_submit_each);
 PG_FUNCTION_INFO_V1(lb_submit_each_key);
 
 int			lb_max_clock_skew = 300;
+bool		lb_submit_ranks = true;
 
 
 /* ----------------------------------------------------------------
@@ -86,12 +88,17 @@ int			lb_max_clock_skew = 300;
  * ----------------------------------------------------------------
  */
 
-/* The player's ranks, in a snapshot of their own. */
+/*
+ * The player's ranks, in a snapshot of their own.  On a shard there are none: the
+ * server that has sent the submit reads them.
+ */
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
 	bool		number = s->players_of->plain_member;
 
+	if (!lb_submit_ranks || s->on_shard != NULL)
+		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int b = 0; b < s->nboards; b++)
 	{
@@ -181,9 +188,8 @@ check_match_id(const char *match_id)
 						   (int) strlen(match_id), MAX_MATCH_ID)));
 }
 
-/* Begin a submit to a leaderboard, with its own operation; raises 42704. */
-static void
-begin_leaderboard(LbSubmit *s, const char *name)
+void
+lb_begin_leaderboard(LbSubmit *s, const char *name)
 {
 	memset(s, 0, sizeof(LbSubmit));
 	s->leaderboard = *lb_require_leaderboard(name);
@@ -243,8 +249,8 @@ begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 	}
 	if (named && PG_ARGISNULL(last))
 		lb_null_argument("leaderboard");
-	begin_leaderboard(s, named ? text_to_cstring(PG_GETARG_TEXT_PP(last)) :
-					  LB_GLOBAL);
+	lb_begin_leaderboard(s, named ? text_to_cstring(PG_GETARG_TEXT_PP(last)) :
+						 LB_GLOBAL);
 	if (!PG_ARGISNULL(2))
 		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)),
 								last <= 5 ? "" : " Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
@@ -313,19 +319,17 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 	return answers;
 }
 
-/* The player of an item, by as the table of its board stores it. */
-static void
-set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
-		   const LbPlayerArgument *argument)
+void
+lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
+			  const LbPlayerArgument *argument)
 {
 	value = lb_player_from(s->players_of, s->type, value, argument);
 	item->player = lb_player_as_stored(s->players_of, value);
 	item->player_text = DatumGetTextPP(lb_value_to_text(s->type, item->player));
 }
 
-/* Write metadata with the scores; raises 42703 if a table has no room for it. */
-static void
-set_metadata(LbSubmit *s, Datum metadata)
+void
+lb_set_metadata(LbSubmit *s, Datum metadata)
 {
 	s->has_metadata = true;
 	s->metadata = metadata;
@@ -347,14 +351,74 @@ lock_boards(LbSubmit *s)
 	lb_submission_lock(s);
 }
 
+void
+lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
+{
+	LbAnswer   *answers;
+	bool		applied = true;
+
+	s->items = item;
+	s->nitems = 1;
+	lock_boards(s);
+	lb_submission_set_players(s);
+	/* A submit that writes nothing does not use up the match. */
+	if (item->match_id != NULL && s->nopen > 0)
+	{
+		lb_claim_matches(s);
+		applied = s->nitems == 1;
+		if (!applied && return_kept(fcinfo, s, item))
+			return;
+	}
+	read_ranks(s, true);
+	if (applied)
+		apply(s, true);
+	else
+		read_answer(s);
+	answers = return_answers(fcinfo, s, applied);
+	if (applied && item->match_id != NULL && s->nopen > 0)
+		lb_keep_answers(s, item, answers, s->nboards);
+}
+
+/* Send a submit to the player's shard, and read the ranks from all shards. */
+static void
+forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
+			Datum boards)
+{
+	LbForwarded *rows;
+	int			n;
+
+	s->items = item;
+	s->nitems = 1;
+	lb_submission_set_players(s);
+	read_ranks(s, true);
+	n = lb_forward(s, boards, &rows);
+	read_ranks(s, false);
+	for (int i = 0; i < n; i++)
+	{
+		LbAnswer   *answer = &rows[i].answer;
+
+		for (int b = 0; b < s->nboards; b++)
+		{
+			const LbSubmitBoard *board = &s->boards[b];
+
+			if (strcmp(board->name, answer->board) != 0)
+				continue;
+			answer->has_rank = board->has_rank;
+			answer->has_previous = board->has_previous;
+			answer->rank = board->rank;
+			answer->previous = board->previous;
+		}
+		return_row(fcinfo, answer, rows[i].applied);
+	}
+}
+
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
 	static const char *const names[] = {"player_id", "amount", NULL, NULL, "at"};
 	LbSubmit	s;
 	LbSubmitItem item;
-	LbAnswer   *answers;
-	bool		applied = true;
+	Datum		boards = PG_ARGISNULL(5) ? (Datum) 0 : PG_GETARG_DATUM(5);
 
 	begin_submit(fcinfo, &s, argument, names, 6);
 	memset(&item, 0, sizeof(item));
@@ -367,36 +431,17 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
-							 PG_GETARG_ARRAYTYPE_P(5));
+							 DatumGetArrayTypeP(boards));
 	if (PG_NARGS() > 7 && !PG_ARGISNULL(7))
-		set_metadata(&s, PG_GETARG_DATUM(7));
-	set_player(&s, &item, PG_GETARG_DATUM(0), argument);
+		lb_set_metadata(&s, PG_GETARG_DATUM(7));
+	lb_set_player(&s, &item, PG_GETARG_DATUM(0), argument);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	s.items = &item;
-	s.nitems = 1;
-	lock_boards(&s);
-	lb_submission_set_players(&s);
-	/* A submit that writes nothing does not use up the match. */
-	if (item.match_id != NULL && s.nopen > 0)
-	{
-		lb_claim_matches(&s);
-		applied = s.nitems == 1;
-		if (!applied && return_kept(fcinfo, &s, &item))
-		{
-			SPI_finish();
-			return (Datum) 0;
-		}
-	}
-	read_ranks(&s, true);
-	if (applied)
-		apply(&s, true);
+	if (lb_is_forwarded(&s))
+		forward_one(fcinfo, &s, &item, boards);
 	else
-		read_answer(&s);
-	answers = return_answers(fcinfo, &s, applied);
-	if (applied && item.match_id != NULL && s.nopen > 0)
-		lb_keep_answers(&s, &item, answers, s.nboards);
+		lb_submit_one(fcinfo, &s, &item);
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -483,7 +528,7 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
 		if (token == WJB_KEY)
 		{
 			s = &(*submits)[n++];
-			begin_leaderboard(s, pnstrdup(v.val.string.val, v.val.string.len));
+			lb_begin_leaderboard(s, pnstrdup(v.val.string.val, v.val.string.len));
 			set_time(s, at);
 		}
 		else if (token == WJB_VALUE)
@@ -559,7 +604,8 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	for (int i = 0; i < n; i++)
 	{
 		lb_submission_set_boards(&submits[i], NULL);
-		set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
+		lb_refuse_forwarded(&submits[i]);
+		lb_set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
 	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -705,11 +751,12 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 			lb_null_element("player_ids");
 	}
 	lb_submission_set_boards(s, NULL);
+	lb_refuse_forwarded(s);
 	check_size(n, s->nboards);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		set_player(s, &s->items[i], players[i], argument);
+		lb_set_player(s, &s->items[i], players[i], argument);
 	}
 	return n;
 }

@@ -10,7 +10,7 @@
 
 #include "fmgr.h"
 
-#include "service/player.h"
+#include "service/submission.h"
 
 /*
  * Setting, in seconds: how far a submit may be ahead; below 0 there is no
@@ -25,5 +25,28 @@ extern int	lb_max_clock_skew;
  */
 extern Datum lb_submit_as(FunctionCallInfo fcinfo,
 						  const LbPlayerArgument *argument);
+
+/* Setting: lb_submit() returns ranks. */
+extern bool lb_submit_ranks;
+
+/* Begin a submit to a leaderboard, with its own operation; raises 42704. */
+extern void lb_begin_leaderboard(LbSubmit *s, const char *name);
+
+/*
+ * The player of an item, as the table of its board stores it.  Raises what
+ * lb_player_from() and lb_player_as_stored() do.
+ */
+extern void lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
+						  const LbPlayerArgument *argument);
+
+/* Write metadata with the scores; raises 42703 if a table has no room for it. */
+extern void lb_set_metadata(LbSubmit *s, Datum metadata);
+
+/*
+ * Submit one item to the boards that are set, and fill the caller's set of rows.
+ * Between SPI_connect and SPI_finish; raises as lb_submit().
+ */
+extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
+						  LbSubmitItem *item);
 
 #endif							/* LB_SUBMIT_H */

@@ -28,6 +28,7 @@
 #include "service/closed.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
+#include "service/shard.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 
@@ -497,6 +498,16 @@ record_window(FunctionCallInfo fcinfo, LbWindow *window)
 	SPI_finish();
 }
 
+/* Raise 0A000 if Citus distributes the windows' table. */
+static void
+refuse_elsewhere(const char *name)
+{
+	LbDefinition *defn = lb_find_recorded(lb_leaderboard_of_window(name)->family);
+
+	if (defn != NULL)
+		lb_refuse_elsewhere(defn);
+}
+
 Datum
 lb_open_window(PG_FUNCTION_ARGS)
 {
@@ -511,6 +522,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	require_leaderboard(name);
 	require_window_owner(name);
+	refuse_elsewhere(name);
 	if (PG_ARGISNULL(ARG_TIME_ZONE))
 		lb_null_argument("time_zone");
 	if (PG_ARGISNULL(ARG_FIRST_DAY))

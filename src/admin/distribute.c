@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * distribute.c
+ *	  Tables of leaderboards that Citus distributes.
+ *
+ * All tables of such a leaderboard are distributed by player and colocated: a player's
+ * rows are in shards on one server, and move together.  So a submit is written by one
+ * server.  That includes what the extension's own tables record of submits on one
+ * server: a distributed table of scores has tables of its own beside it for that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "admin/distribute.h"
+#include "admin/triggers.h"
+#include "boards/spi.h"
+#include "service/shard.h"
+
+void
+lb_require_citus(void)
+{
+	if (!OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("tables cannot be distributed"),
+				 errdetail("Citus is not installed in this database."),
+				 errhint("Use CREATE EXTENSION citus.")));
+}
+
+static char *
+qualified_name(Oid table)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+									  get_rel_name(table));
+}
+
+void
+lb_distribute_table(Oid table, Oid beside, int shards)
+{
+	Oid			types[] = {REGCLASSOID, TEXTOID, INT4OID};
+	Datum		values[3];
+	char		nulls[] = "   ";
+
+	values[0] = ObjectIdGetDatum(table);
+	values[1] = CStringGetTextDatum(OidIsValid(beside) ? qualified_name(beside) :
+									"default");
+	values[2] = Int32GetDatum(shards);
+	nulls[2] = shards == 0 || OidIsValid(beside) ? 'n' : ' ';
+	(void) lb_run_once_with_nulls("SELECT pg_catalog.create_distributed_table($1, 'player_id', 'hash', $2, $3)",
+								  InvalidOid, lengthof(types), types, values,
+								  nulls);
+}
+
+void
+lb_make_beside_tables(Oid scores, const char *type)
+{
+	const char *schema = get_namespace_name(get_rel_namespace(scores));
+
+	for (int i = 0; i < LB_NBESIDE; i++)
+	{
+		const LbBesideTable *beside = &lb_beside_tables[i];
+		char	   *name = psprintf("%s%s", get_rel_name(scores),
+									beside->suffix);
+		char	   *qualified = quote_qualified_identifier(schema, name);
+		ObjectAddress table;
+		ObjectAddress owner;
+
+		lb_execute_utility(psprintf("CREATE TABLE %s (player_id %s NOT NULL, %s)",
+									qualified, type, beside->columns));
+		lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
+									qualified, beside->index_column));
+		ObjectAddressSet(table, RelationRelationId,
+						 get_relname_relid(name, get_rel_namespace(scores)));
+		lb_distribute_table(table.objectId, scores, 0);
+		ObjectAddressSet(owner, RelationRelationId, scores);
+		recordDependencyOn(&table, &owner, DEPENDENCY_AUTO);
+	}
+}

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * distribute.h
+ *	  Tables of leaderboards that Citus distributes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_DISTRIBUTE_H
+#define LB_DISTRIBUTE_H
+
+#include "postgres.h"
+
+/* Raise 0A000 unless Citus is installed in this database. */
+extern void lb_require_citus(void);
+
+/*
+ * Distribute a new table by its column player_id: beside another table, or, if that is
+ * InvalidOid, to a number of shards; 0 is what Citus does by default.  Between
+ * SPI_connect and SPI_finish; raises what Citus raises.
+ */
+extern void lb_distribute_table(Oid table, Oid beside, int shards);
+
+/*
+ * Make the tables that a distributed table of scores has in the place of lb_applied and
+ * lb_event, for players of a type.  They go with it.  Likewise.
+ */
+extern void lb_make_beside_tables(Oid scores, const char *type);
+
+#endif							/* LB_DISTRIBUTE_H */

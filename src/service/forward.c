@@ -1,0 +1,269 @@
+/*-------------------------------------------------------------------------
+ *
+ * forward.c
+ *	  Submits that are sent to the servers of shards.
+ *
+ * lb_submit() of a player whose leaderboard's tables Citus distributes sends itself
+ * to the shard that has the player: as a call of lb_shard_submit(), in a query that
+ * Citus routes there.  So it takes one round trip, and is part of the caller's
+ * transaction.  lb_hide() and lb_show() do the same.
+ *
+ * To Citus, a query that calls a function only reads.  If its COMMIT failed on the
+ * shard's server, Citus would only warn.  So the query has a WITH clause that updates
+ * rows of the player in which a column is not itself: none.  That makes it a write.
+ * Citus then commits by two phases where several servers take part, raises an error
+ * if a COMMIT fails, and holds the lock for which a move or a split of the shard
+ * waits.
+ *
+ * That lock is taken here before Citus looks where the shard is.  So a submit that has
+ * waited for a move or a split finds the shard that the player is in then, and the
+ * server checks that it is the one that it has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "boards/catalog.h"
+#include "boards/spi.h"
+#include "service/forward.h"
+#include "service/limit.h"
+#include "service/shard.h"
+
+bool
+lb_is_forwarded(const LbSubmit *s)
+{
+	bool		scores = s->global !=NULL && lb_is_elsewhere(s->global);
+	bool		windows = s->windows != NULL && lb_is_elsewhere(s->windows);
+
+	if (!scores && !windows)
+		return false;
+	if (s->windows != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("leaderboard \"%s\" cannot have windows",
+						s->leaderboard.name),
+				 errdetail("Citus distributes its tables."),
+				 errhint("Use lb_close_window().")));
+	if (lb_has_limits(s))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("leaderboard \"%s\" cannot have limits",
+						s->leaderboard.name),
+				 errdetail("Citus distributes its tables."),
+				 errhint("Use lb_drop_limit().")));
+	return true;
+}
+
+void
+lb_refuse_forwarded(const LbSubmit *s)
+{
+	if (s->global !=NULL)
+		lb_refuse_elsewhere(s->global);
+	if (s->windows != NULL)
+		lb_refuse_elsewhere(s->windows);
+}
+
+/*
+ * Lock the shard of a player against being moved or split, to the end of the
+ * transaction, as Citus does for a write.  Returns its number.  Citus lets the owner of
+ * the table call the function.
+ */
+static int64
+lock_shard(const LbDefinition *defn, text *player)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, INT8OID};
+	int64		locked = 0;
+	int64		shard;
+
+	while ((shard = lb_shard_of(defn, player)) != locked)
+	{
+		Datum		values[lengthof(types)];
+		LbUser		saved;
+
+		values[0] = Int32GetDatum(ShareLock);
+		values[1] = Int64GetDatum(shard);
+		lb_switch_to_owner(&saved, defn->owner, false);
+		(void) lb_plan_run(&plan, 0, lb_constant_text,
+						   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[$2])",
+						   InvalidOid, InvalidOid, lengthof(types), types, values);
+		lb_restore_user(&saved);
+		AcceptInvalidationMessages();
+		locked = shard;
+	}
+	return shard;
+}
+
+/* What is sent to a shard, and the plan that is kept for it. */
+typedef struct ShardCall
+{
+	int64		shard;
+	const char *call;			/* a constant: the query without its WITH */
+} ShardCall;
+
+typedef struct ShardPlan
+{
+	ShardCall	key;
+	LbPlan		plan;
+} ShardPlan;
+
+static LbPlan *
+plan_of(const ShardCall *key)
+{
+	static HTAB *plans = NULL;
+	ShardPlan  *entry;
+	bool		found;
+
+	if (plans == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(ShardCall),.entrysize = sizeof(ShardPlan)};
+
+		plans = hash_create("leaderboard plans for shards", 32, &ctl,
+							HASH_ELEM | HASH_BLOBS);
+	}
+	entry = hash_search(plans, key, HASH_ENTER, &found);
+	if (!found)
+		memset(&entry->plan, 0, sizeof(LbPlan));
+	return &entry->plan;
+}
+
+/* What the text of such a query is made from. */
+typedef struct CallText
+{
+	const LbDefinition *defn;
+	const LbColumn *column;		/* that the call writes */
+	text	   *player;
+	const char *call;			/* a constant, in which @ is our schema */
+} CallText;
+
+/*
+ * An LbPlanText: the query of the top comment.  Citus routes it by the first player that
+ * is sent to that shard: a plan with a constant can be kept.
+ */
+static char *
+call_text(const void *arg)
+{
+	const CallText *t = (const CallText *) arg;
+	const LbColumn *member = lb_member_column(t->defn);
+	const char *column = lb_quoted(t->column);
+	const char *schema = quote_identifier(get_namespace_name(lb_require_catalog()->schema));
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "WITH w AS (UPDATE %s AS t SET %s = t.%s WHERE t.%s OPERATOR(pg_catalog.=) CAST(%s AS %s) "
+					 "AND t.%s OPERATOR(pg_catalog.<>) t.%s RETURNING 1) ",
+					 t->defn->source_name, column, column, lb_quoted(member),
+					 quote_literal_cstr(text_to_cstring(t->player)),
+					 format_type_be_qualified(getBaseType(member->oid)), column,
+					 column);
+	for (const char *p = t->call; *p != '\0'; p++)
+	{
+		if (*p == '@')
+			appendStringInfoString(&buf, schema);
+		else
+			appendStringInfoChar(&buf, *p);
+	}
+	return buf.data;
+}
+
+/*
+ * Send a call to the shard of a player.  The first two values are the player and, set
+ * here, the shard.  Returns the number of rows.
+ */
+static int
+send_call(CallText *t, int nargs, const Oid *types, Datum *values,
+		  const char *nulls)
+{
+	ShardCall	key = {.call = t->call};
+	LbUser		saved;
+	bool		switched;
+	uint64		n;
+
+	t->player = DatumGetTextPP(values[0]);
+	key.shard = lock_shard(t->defn, t->player);
+	values[1] = Int64GetDatum(key.shard);
+	switched = lb_switch_from_superuser(&saved, t->defn, false);
+	n = lb_plan_run_with_nulls(plan_of(&key), 0, call_text, t,
+							   t->defn->source, nargs, types, values, nulls);
+	if (switched)
+		lb_restore_user(&saved);
+	return (int) n;
+}
+
+int
+lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, INT8OID, TEXTOID,
+	TEXTOID, INT8OID, TEXTARRAYOID, JSONBOID};
+	Datum		values[lengthof(types)];
+	char		nulls[] = "         ";
+	CallText	t = {
+		.defn = s->players_of,
+		.column = lb_score_column(s->players_of),
+		.call = "SELECT f.board, f.score, f.applied FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
+	};
+	const LbSubmitItem *item = s->items;
+	int			n;
+
+	values[0] = PointerGetDatum(item->player_text);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[3] = Int64GetDatum(item->amount);
+	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[5] = item->match_id == NULL ? (Datum) 0 :
+		CStringGetTextDatum(item->match_id);
+	nulls[5] = item->match_id == NULL ? 'n' : ' ';
+	values[6] = Int64GetDatum(s->at);
+	values[7] = boards;
+	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
+	values[8] = s->metadata;
+	nulls[8] = s->has_metadata ? ' ' : 'n';
+	n = send_call(&t, lengthof(types), types, values, nulls);
+	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		LbForwarded *row = &(*rows)[i];
+		bool		isnull;
+		Datum		score;
+
+		row->answer.board = SPI_getvalue(tuple, desc, 1);
+		score = SPI_getbinval(tuple, desc, 2, &isnull);
+		row->answer.has_score = !isnull;
+		row->answer.score = isnull ? 0 : DatumGetInt64(score);
+		row->applied = DatumGetBool(SPI_getbinval(tuple, desc, 3, &isnull));
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+uint64
+lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, BOOLOID};
+	CallText	t = {
+		.defn = defn,
+		.column = lb_ranked_if_column(defn),
+		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4) AS f (n)"
+	};
+	Datum		values[lengthof(types)];
+	bool		isnull;
+	int64		n;
+
+	values[0] = PointerGetDatum(player);
+	values[2] = CStringGetTextDatum(defn->name);
+	values[3] = BoolGetDatum(ranked);
+	(void) send_call(&t, lengthof(types), types, values, NULL);
+	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * forward.h
+ *	  Submits that are sent to the servers of shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_FORWARD_H
+#define LB_FORWARD_H
+
+#include "service/applied.h"
+
+/* A row that the shard's server has returned, without ranks. */
+typedef struct LbForwarded
+{
+	LbAnswer	answer;
+	bool		applied;
+} LbForwarded;
+
+/*
+ * Whether a submit whose boards are set must be sent to a shard: Citus distributes
+ * their tables.  Raises 0A000 if that cannot be done: only one of the two tables is
+ * distributed, or limits or entries apply.
+ */
+extern bool lb_is_forwarded(const LbSubmit *s);
+
+/* Raise 0A000 if it must be. */
+extern void lb_refuse_forwarded(const LbSubmit *s);
+
+/*
+ * Send a submit of one item, whose boards the caller has named in an array, unless it
+ * is 0, to the player's shard.  Returns the number of rows.  Between SPI_connect and
+ * SPI_finish; raises as lb_shard_of(), and what the shard's server raises.
+ */
+extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
+
+/*
+ * Set ranked_if in a player's rows of a distributed board, on the player's shard; returns
+ * how many have changed.  Likewise.
+ */
+extern uint64 lb_forward_ranked(const LbDefinition *defn, text *player,
+								bool ranked);
+
+#endif							/* LB_FORWARD_H */

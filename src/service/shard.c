@@ -1,0 +1,389 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard.c
+ *	  The shards of distributed tables that a player's rows are in.
+ *
+ * On its server a shard is an ordinary table, whose name ends in the shard's number.
+ * A submit that has been sent there writes to it by the statements that it would write
+ * to the table itself by.  So they need a definition whose source is the shard: a copy
+ * of the recorded one, resolved against the shard.  Each backend keeps the copies.  They
+ * are made again when the recorded definitions change, or the shard does.
+ *
+ * The shard's own board is another definition with the same source.  It is not used
+ * here, since a shard that has just been moved has none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "boards/cache.h"
+#include "boards/resolve.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "service/shard.h"
+
+/* A copy of a definition. */
+typedef struct ShardKey
+{
+	int32		id;				/* of the definition */
+	Oid			source;			/* the shard */
+} ShardKey;
+
+typedef struct ShardEntry
+{
+	ShardKey	key;
+	bool		valid;			/* no invalidation of the shard has come */
+	uint64		version;		/* lb_defns_version() of the definition */
+	MemoryContext context;
+	LbDefinition *defn;
+} ShardEntry;
+
+static HTAB *entries = NULL;
+
+const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
+	[LB_BESIDE_APPLIED] = {"_applied",
+		"match_id pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL, "
+		"applied_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
+		"boards pg_catalog.text[], scores pg_catalog.int8[], "
+		"PRIMARY KEY (player_id, match_id)",
+	"applied_at"},
+	[LB_BESIDE_EVENT] = {"_event",
+		"op pg_catalog.text NOT NULL, "
+		"amount pg_catalog.int8 NOT NULL, "
+		"match_id pg_catalog.text, "
+		"at pg_catalog.timestamptz NOT NULL, "
+		"boards pg_catalog.text[] NOT NULL, "
+		"scores pg_catalog.int8[] NOT NULL, "
+		"submitted_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()",
+	"submitted_at"}
+};
+
+bool
+lb_is_elsewhere(const LbDefinition *defn)
+{
+	return defn->problem == lb_engine_problem ||
+		(defn->problem != NULL && lb_kept_elsewhere(defn->source));
+}
+
+void
+lb_refuse_elsewhere(const LbDefinition *defn)
+{
+	if (lb_is_elsewhere(defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("this does not work on board \"%s\"", defn->name),
+				 errdetail("Citus distributes its table \"%s\".",
+						   get_rel_name(defn->source)),
+				 errhint("docs/scale-out.md lists what works on distributed tables.")));
+}
+
+char *
+lb_constant_text(const void *arg)
+{
+	return pstrdup((const char *) arg);
+}
+
+static Oid
+owner_of(Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	Oid			owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+/*
+ * The shard of a table that has a player in a column; 0 if there is none.  Citus tells it
+ * to roles that may read the table; it is a hash of the player.
+ */
+static int64
+find_shard(Oid table, const char *column, text *player)
+{
+	static LbPlan plan;
+	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
+	Datum		values[3];
+	int64		shard = 0;
+	bool		isnull;
+	LbUser		saved;
+
+	values[0] = ObjectIdGetDatum(table);
+	values[1] = PointerGetDatum(player);
+	values[2] = CStringGetTextDatum(column);
+	lb_switch_to_owner(&saved, owner_of(table), false);
+	if (lb_plan_run(&plan, 0, lb_constant_text,
+					"SELECT pg_catalog.get_shard_id_for_distribution_column($1, $2) "
+					"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
+					"AND p.partmethod OPERATOR(pg_catalog.=) 'h' "
+					"AND pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) OPERATOR(pg_catalog.=) $3",
+					InvalidOid, InvalidOid, lengthof(types), types, values) > 0)
+		shard = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+											SPI_tuptable->tupdesc, 1, &isnull));
+	lb_restore_user(&saved);
+	SPI_freetuptable(SPI_tuptable);
+	return shard;
+}
+
+int64
+lb_shard_of(const LbDefinition *defn, text *player)
+{
+	const char *column = lb_member_column(defn)->name;
+	int64		shard = defn->relkind == RELKIND_PARTITIONED_TABLE ? 0 :
+		find_shard(defn->source, column, player);
+
+	if (shard == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("scores cannot be submitted to board \"%s\"", defn->name),
+				 errdetail("Its table is not distributed by hash of column \"%s\".",
+						   column),
+				 errhint("Distribute the table by its players, as lb_create_tables(distributed => true) does.")));
+	return shard;
+}
+
+/* The table on this server that is a shard; raises 55000 if there is none. */
+static Oid
+shard_table(Oid table, int64 shard)
+{
+	static LbPlan plan;
+	Oid			types[] = {REGCLASSOID, INT8OID};
+	Datum		values[2];
+	Datum		value;
+	bool		isnull;
+
+	values[0] = ObjectIdGetDatum(table);
+	values[1] = Int64GetDatum(shard);
+	(void) lb_plan_run(&plan, 0, lb_constant_text,
+					   "SELECT pg_catalog.to_regclass(pg_catalog.shard_name($1, $2, false))",
+					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	SPI_freetuptable(SPI_tuptable);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this server",
+						shard, get_rel_name(table)),
+				 errhint("The tables of a leaderboard must be colocated, as those of lb_create_tables(distributed => true) are.")));
+	return DatumGetObjectId(value);
+}
+
+/* lb_cache_register(): a relation has changed, or all have. */
+static void
+invalidate(Oid relid, void *arg)
+{
+	HASH_SEQ_STATUS status;
+	ShardEntry *entry;
+
+	hash_seq_init(&status, entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (!OidIsValid(relid) || relid == entry->key.source)
+			entry->valid = false;
+	}
+}
+
+/* The copy of a definition for a shard, which may be stale. */
+static ShardEntry *
+find_entry(const LbDefinition *defn, Oid source)
+{
+	ShardKey	key = {.id = defn->id,.source = source};
+	ShardEntry *entry;
+	bool		found;
+
+	if (entries == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(ShardKey),.entrysize = sizeof(ShardEntry)};
+
+		entries = hash_create("leaderboard shards", 32, &ctl,
+							  HASH_ELEM | HASH_BLOBS);
+		lb_cache_register(invalidate, NULL);
+	}
+	entry = hash_search(entries, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		entry->valid = false;
+		entry->context = NULL;
+	}
+	return entry;
+}
+
+/* Copy a definition for a shard, and resolve the copy against the shard. */
+static void
+make_copy(ShardEntry *entry, const LbDefinition *defn)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "leaderboard shard",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	LbDefinition *copy = palloc(sizeof(LbDefinition));
+
+	lb_copy_defn(copy, defn);
+	copy->source = entry->key.source;
+	copy->source_name = NULL;
+	copy->from_name = NULL;
+	copy->shared = NULL;
+	copy->parts = NULL;
+	copy->nparts = 0;
+	entry->version = lb_defns_version();
+	entry->valid = true;
+	lb_resolve_anew(copy);
+	MemoryContextSwitchTo(old);
+	if (!copy->resolved)
+		entry->valid = false;
+	if (entry->context != NULL)
+		lb_cache_retire(entry->context);
+	MemoryContextSetParent(context, TopMemoryContext);
+	entry->context = context;
+	entry->defn = copy;
+}
+
+LbDefinition *
+lb_shard_defn(const char *name, text *player)
+{
+	for (;;)
+	{
+		LbDefinition *defn = lb_find_recorded(name);
+		ShardEntry *entry;
+		Oid			source;
+
+		if (defn == NULL)
+			return NULL;
+		source = shard_table(defn->source, lb_shard_of(defn, player));
+		LockRelationOid(source, AccessShareLock);
+
+		/* Again: invalidations may have come meanwhile. */
+		defn = lb_find_recorded(name);
+		if (defn == NULL || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
+			continue;
+		entry = find_entry(defn, source);
+		if (!entry->valid || entry->version != lb_defns_version())
+			make_copy(entry, defn);
+		if (!entry->valid)
+			continue;
+
+		/* The caller's privileges may have changed. */
+		entry->defn->checked_user = InvalidOid;
+		return entry->defn;
+	}
+}
+
+Oid
+lb_shard_beside(const char *name, LbBeside beside, text *player)
+{
+	LbDefinition *defn = lb_find_recorded(name);
+	Oid			owner;
+	Oid			table;
+	int64		shard;
+
+	if (defn == NULL)
+		return InvalidOid;
+	owner = defn->owner;
+	table = get_relname_relid(psprintf("%s%s", get_rel_name(defn->source),
+									   lb_beside_tables[beside].suffix),
+							  get_rel_namespace(defn->source));
+	if (!OidIsValid(table) || !lb_kept_elsewhere(table) ||
+		owner_of(table) != owner)
+		return InvalidOid;
+	shard = find_shard(table, "player_id", player);
+	return shard == 0 ? InvalidOid : shard_table(table, shard);
+}
+
+/* A statement on a table beside a shard, by which its plan is kept. */
+typedef struct BesideKey
+{
+	const char *sql;
+	Oid			table;
+} BesideKey;
+
+typedef struct BesideEntry
+{
+	BesideKey	key;
+	LbPlan		plan;
+} BesideEntry;
+
+/* An LbPlanText: the text of a BesideKey. */
+static char *
+beside_text(const void *arg)
+{
+	const BesideKey *key = (const BesideKey *) arg;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	get_atttypetypmodcoll(key->table, get_attnum(key->table, "player_id"),
+						  &type, &typmod, &collation);
+	return psprintf(key->sql,
+					quote_qualified_identifier(get_namespace_name(get_rel_namespace(key->table)),
+											   get_rel_name(key->table)),
+					format_type_extended(type, typmod,
+										 FORMAT_TYPE_TYPEMOD_GIVEN |
+										 FORMAT_TYPE_FORCE_QUALIFY));
+}
+
+uint64
+lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
+			  Datum *values)
+{
+	static HTAB *plans = NULL;
+	BesideKey	key = {.sql = sql};
+	BesideEntry *entry;
+	bool		found;
+	LbUser		saved;
+	uint64		n;
+
+	if (plans == NULL)
+	{
+		HASHCTL		ctl = {.keysize = offsetof(BesideKey, table) + sizeof(Oid),.entrysize = sizeof(BesideEntry)};
+
+		plans = hash_create("leaderboard statements on shards", 32, &ctl,
+							HASH_ELEM | HASH_BLOBS);
+	}
+	key.table = table;
+	entry = hash_search(plans, &key, HASH_ENTER, &found);
+	if (!found)
+		memset(&entry->plan, 0, sizeof(LbPlan));
+	lb_switch_to_owner(&saved, owner_of(table), false);
+	n = lb_plan_run(&entry->plan, 0, beside_text, &key, table, InvalidOid,
+					nargs, types, values);
+	lb_restore_user(&saved);
+	return n;
+}
+
+int
+lb_begin_shard(const char *name, text *player, int64 shard)
+{
+	const LbDefinition *defn = lb_find_recorded(name);
+	int			nestlevel;
+
+	if (defn == NULL || !lb_is_elsewhere(defn) ||
+		lb_shard_of(defn, player) != shard)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("player \"%s\" of board \"%s\" is not in shard " INT64_FORMAT " here",
+						text_to_cstring(player), name, shard),
+				 defn == NULL ? errhint("lb_maintain() on the coordinator records boards on all servers.") :
+				 errhint("The transaction might succeed if retried.")));
+	nestlevel = NewGUCNestLevel();
+	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	return nestlevel;
+}

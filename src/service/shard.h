@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard.h
+ *	  The shards of distributed tables that a player's rows are in.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SHARD_H
+#define LB_SHARD_H
+
+#include "boards/definition.h"
+
+/* Tables beside a distributed table of scores, in the place of the extension's own. */
+typedef enum LbBeside
+{
+	LB_BESIDE_APPLIED,			/* for lb_applied */
+	LB_BESIDE_EVENT,			/* for lb_event */
+	LB_NBESIDE
+} LbBeside;
+
+/* What follows the name of the table of scores, and the other columns. */
+typedef struct LbBesideTable
+{
+	const char *suffix;
+	const char *columns;
+	const char *index_column;	/* of a brin index */
+} LbBesideTable;
+
+extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
+
+/* Whether Citus keeps the rows of a resolved definition's table.  Can raise. */
+extern bool lb_is_elsewhere(const LbDefinition *defn);
+
+/*
+ * Raise 0A000 if it does: what the caller is about to do does not work there.
+ */
+extern void lb_refuse_elsewhere(const LbDefinition *defn);
+
+/* An LbPlanText: a copy of the text arg. */
+extern char *lb_constant_text(const void *arg);
+
+/*
+ * The number of the shard of a board's table that a player is in.  Raises 0A000 unless
+ * Citus distributes the table by hash of the column of players.  Between SPI_connect
+ * and SPI_finish.
+ */
+extern int64 lb_shard_of(const LbDefinition *defn, text *player);
+
+/*
+ * The recorded definition of that name, with the table of a player's shard in the place
+ * of the distributed table, locked in AccessShareLock; NULL if none is recorded.  Valid
+ * as the definition itself is.  Raises likewise, and 55000 if this server does not have
+ * the shard.  Between SPI_connect and SPI_finish.
+ */
+extern LbDefinition *lb_shard_defn(const char *name, text *player);
+
+/*
+ * The player's shard of a table beside the distributed table of scores of the recorded
+ * board of that name; InvalidOid if there is no such table.  Raises likewise.
+ */
+extern Oid	lb_shard_beside(const char *name, LbBeside beside, text *player);
+
+/*
+ * Run a statement on such a shard as its owner, as a security-restricted operation.  In
+ * the text, a constant, the first %s is the table and the second the type of its players.  Returns the
+ * number of rows, as lb_plan_run(), and can raise what that raises.
+ */
+extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
+							const Oid *types, Datum *values);
+
+/*
+ * Begin what another server has sent to a player's shard of the recorded board of that
+ * name: let statements of this session write to shards, until AtEOXact_GUC() of what is
+ * returned.  Raises 40001 unless the player is in this shard by what this server knows.
+ */
+extern int	lb_begin_shard(const char *name, text *player, int64 shard);
+
+#endif							/* LB_SHARD_H */

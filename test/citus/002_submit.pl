@@ -1,0 +1,222 @@
+# Submits to tables that Citus distributes: each returns what it returns on a plain server,
+# on whatever server it is called, and none is lost or applied twice while shards are moved
+# and split, servers end, and transactions are in doubt.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../t";
+use LbCitus;
+use LbTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @nodes = citus_nodes();
+my ($node, @workers) = @nodes;
+my $tables = 'SELECT lb_create_tables(distributed => true, shard_count => 8)';
+
+# The boards of new tables' shards
+sub created
+{
+	$node->safe_psql('postgres', 'SELECT lb_maintain()');
+	return is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'ready');
+}
+
+sub verified
+{
+	my ($what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	$node->safe_psql('postgres', 'SELECT lb_maintain()');
+	ok($node->poll_query_until('postgres', 'SELECT lb_wait_ready()'), "$what: ready");
+	is($node->safe_psql('postgres', 'SELECT sum(score) FROM player_scores'),
+		$node->safe_psql('postgres', q{SELECT sum(amount) FROM player_scores_event WHERE op = 'incr'}), "$what: nothing is lost, nothing counts twice")
+	  if $what ne 'as plain';
+	return is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', "$what: lb_verify_key()");
+}
+
+# The number of the shard that a player is in, and the server that has it
+sub shard_of
+{
+	my ($player) = @_;
+	my ($shard, $port) = split(/\|/, $node->safe_psql('postgres', "SELECT shardid, nodeport FROM pg_dist_shard_placement
+		WHERE shardid = get_shard_id_for_distribution_column('player_scores', '$player'::text)"));
+
+	return ($shard, grep { $_->port == $port } @workers);
+}
+
+# Tables with what only they have on a plain server
+$node->safe_psql('postgres', 'CREATE DATABASE plain');
+fails_with($node, 'plain', "CREATE EXTENSION leaderboard; $tables", '0A000', qr/Citus is not installed/, 'without Citus');
+$node->safe_psql('plain', q{SELECT lb_create_tables(); SELECT lb_close_window('daily'), lb_close_window('weekly')});
+fails_with($node, 'postgres', 'SELECT lb_create_tables(distributed => true, shard_count => 0)', '22023', qr/shard_count.*out of range/, 'no shards');
+my (undef, undef, $notice) = $node->psql('postgres', $tables);
+like($notice, qr/shards of board "global" have no boards yet/, 'shards that other servers do not see yet');
+created();
+is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT colocation_id), min(shard_count) FROM citus_tables WHERE table_name::text !~ 'lb_places'}), '4|1|8', 'four colocated tables');
+$node->safe_psql($_, 'ALTER TABLE player_scores ADD COLUMN metadata jsonb') for 'postgres', 'plain';
+
+# The same calls on both; each part of them on another server
+srand(4711);
+for my $part (0 .. 5)
+{
+	my @calls;
+
+	for my $n (1 .. 40)
+	{
+		my $player = int(rand(12)) + 1;
+		my $op = ('incr', 'incr', 'best', 'worst', 'set')[ int(rand(5)) ];
+		my $match = rand() < 0.4 ? "'m" . int(rand(6)) . "'" : 'NULL';
+		my $metadata = rand() < 0.2 ? qq('{"n": $n}') : 'NULL';
+		my $at = sprintf(q{timestamptz '2026-01-01' + interval '%d s'}, $part * 40 + $n);
+		my $call = "lb_submit($player, " . int(rand(100)) . ", '$op', $match, $at, metadata => $metadata)";
+
+		$call =~ s/lb_submit\((\d+)/lb_submit_key('$1'/ if rand() < 0.2;
+		if (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
+		else
+		{
+			# A match that has been submitted before has had other ranks then.
+			my $submit = "SELECT board, score, CASE WHEN applied THEN rank END, CASE WHEN applied THEN previous_rank END, applied FROM $call";
+
+			push @calls, rand() < 0.9 ? $submit : ('BEGIN', $submit, 'SAVEPOINT s', $submit, 'ROLLBACK TO s', rand() < 0.5 ? 'COMMIT' : 'ROLLBACK');
+		}
+	}
+	push @calls, q{SELECT * FROM lb_top(20)}, 'SELECT player_id, score, updated_at, ranked, metadata FROM player_scores ORDER BY 1' if $part == 5;
+	my $calls = "SET DateStyle = 'SQL, DMY'; " . join(";\n", @calls);
+
+	is($nodes[ $part % 3 ]->safe_psql('postgres', $calls), $node->safe_psql('plain', $calls), "the same answers on server " . ($part % 3));
+}
+is($node->safe_psql('postgres', 'SELECT player_id, op, amount, match_id, at, scores FROM player_scores_event ORDER BY at, player_id, amount'),
+	$node->safe_psql('plain', 'SELECT player_id, op, amount, match_id, at, scores FROM lb_event ORDER BY at, player_id::bigint, amount'), 'the same log');
+is($node->safe_psql('postgres', 'SELECT player_id, match_id, scores FROM player_scores_applied ORDER BY 1, 2'),
+	$node->safe_psql('plain', 'SELECT player_id, match_id, scores FROM lb_applied ORDER BY player_id::bigint, match_id'), 'the same matches');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_event'), '0', 'nothing in lb_event');
+verified('as plain');
+$node->safe_psql('postgres', 'TRUNCATE player_scores, player_scores_event, player_scores_applied');
+
+# Without ranks
+is($node->safe_psql('postgres', 'SET leaderboard.submit_ranks = off; SELECT * FROM lb_submit(1, 5)'), 'global|5|||t', 'leaderboard.submit_ranks');
+
+# What does not work says so, and writes nothing.
+for my $call ('lb_submit_many(ARRAY[1, 2], ARRAY[1, 2])', q{lb_submit_each('{1}', '{1}')}, q{lb_submit_match(1, '{"global": 1}')}, q{lb_open_window('daily')},
+	q{lb_set_limit('most', 'global', max_amount => 10)}, q{lb_close_season('global', 'one')}, 'lb_forget_player(1)')
+{
+	fails_with($node, 'postgres', "SELECT $call", '0A000', qr/Citus distributes/, $call);
+}
+$node->safe_psql('postgres', q{
+	CREATE TABLE guilds (player_id bigint, guild bigint, score bigint NOT NULL, PRIMARY KEY (player_id, guild));
+	SELECT create_distributed_table('guilds', 'guild');
+	INSERT INTO lb_leaderboard (name, op) VALUES ('guilds', 'incr')});
+$node->safe_psql('postgres', q{SELECT lb_create_board('guilds', 'guilds', 'player_id, guild')});
+fails_with($node, 'postgres', q{SELECT lb_submit(1, 5, leaderboard => 'guilds')}, '42804', qr/cannot be players/, 'players of two columns');
+fails_with($_, 'postgres', q{SELECT * FROM lb_shard_submit('1', 1, 'global', 5, 'incr', NULL, 0, NULL, NULL)}, '40001', qr/is not in shard 1 here/, 'another shard') for @workers;
+
+# Roles need the privileges that they need on one server, and no more.
+$node->safe_psql('postgres', 'CREATE ROLE server LOGIN; CREATE ROLE guest LOGIN; CREATE ROLE moderator LOGIN;
+	GRANT SELECT, INSERT, UPDATE ON player_scores TO server; GRANT SELECT, UPDATE (ranked) ON player_scores TO moderator; GRANT SELECT ON player_scores TO guest');
+is($node->safe_psql('postgres', q{SET ROLE server; SELECT * FROM lb_submit(1, 5, match_id => 'as server')}), 'global|10|1|1|t', 'a role with privileges');
+is($node->safe_psql('postgres', q{SET ROLE moderator; SELECT lb_hide(1, '{global}') + lb_show(1, '{global}')}), '2', 'a role that hides');
+for my $role ('guest', 'moderator')
+{
+	fails_with($node, 'postgres', "SET ROLE $role; SELECT * FROM lb_submit(1, 5)", '42501', qr/permission denied for table player_scores/, "submit of $role");
+	my ($shard, $worker) = shard_of(1);
+	fails_with($worker, 'postgres', "SET ROLE $role; SELECT * FROM lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, 0, NULL, NULL)", '42501',
+		qr/permission denied for table player_scores_$shard/, "on the shard, submit of $role");
+}
+fails_with($node, 'postgres', 'SET ROLE guest; SELECT lb_hide(1)', '42501', qr/permission denied/, 'a role without privileges hides');
+fails_with($node, 'postgres', 'SET ROLE server; SELECT * FROM player_scores_applied', '42501', qr/permission denied/, 'what is beside the scores is of their owner');
+verified('roles');
+
+# An error at the COMMIT of the shard's server is an error of the submit.
+my ($shard, $worker) = shard_of(1);
+$worker->safe_psql('postgres', qq{
+	SET citus.enable_ddl_propagation = off;
+	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION \$\$refused\$\$; END';
+	CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR UPDATE ON player_scores_$shard DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()});
+for my $sql ('SELECT lb_submit(1, 5)', 'BEGIN; SELECT lb_submit(1, 5); COMMIT', 'BEGIN; SELECT lb_submit(g, 5) FROM generate_series(1, 9) g; COMMIT')
+{
+	my ($rc, $out, $err) = $node->psql('postgres', $sql, on_error_stop => 1);
+
+	isnt($rc, 0, "refused at COMMIT: $sql");
+}
+$worker->safe_psql('postgres', "DROP TRIGGER refuse ON player_scores_$shard");
+verified('refused');
+
+# A transaction in doubt, through a restart of its server: the match waits for it.
+$worker->safe_psql('postgres', "BEGIN; SELECT * FROM lb_shard_submit('1', $shard, 'global', 100, 'incr', 'in doubt', 0, NULL, NULL); PREPARE TRANSACTION 'in doubt'");
+$worker->stop('immediate');
+my $again = q{SELECT score, applied FROM lb_submit(1, 100, match_id => 'in doubt')};
+my ($rc) = $node->psql('postgres', $again);
+isnt($rc, 0, 'a submit to a server that is away');
+$worker->start;
+my $waiting = $node->background_psql('postgres');
+$waiting->query_until(qr/started/, "\\echo started\n$again;\n");
+ok($worker->poll_query_until('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE query ~ 'lb_shard_submit' AND wait_event_type = 'Lock'}, '1'), 'the match waits');
+$worker->safe_psql('postgres', q{COMMIT PREPARED 'in doubt'});
+is($waiting->query_safe('SELECT 1') =~ s/\s*1$//r, '110|f', 'and has been applied once');
+$waiting->quit;
+verified('in doubt');
+
+# Shards are moved and split under submits from all servers, some with matches that repeat.
+my $script = $node->basedir . '/submits.sql';
+append_to_file($script, <<'END');
+\set a random(1, 300)
+\set b random(1, 300)
+\set m random(1, 200)
+SELECT lb_submit(:a, 3);
+BEGIN;
+SELECT lb_submit(least(:a, :b), 2);
+SELECT lb_submit(greatest(:a, :b), 1, match_id => 'm' || :m);
+COMMIT;
+END
+my @benches = map {
+	my ($out, $err) = ('', '');
+	my $n = $_;
+
+	[ IPC::Run::start([ 'pgbench', '-n', '-h', $n->host, '-p', $n->port, '-f', $script, '-c', '2', '-T', '8', 'postgres' ],
+		'>', \$out, '2>', \$err, init => sub { $ENV{PGOPTIONS} = '-c leaderboard.submit_ranks=off' }), \$out, \$err ]
+} @nodes;
+for my $mode ('force_logical', 'block_writes', 'force_logical')
+{
+	my ($moved, $from) = shard_of(7);
+	my ($to) = grep { $_ != $from } @workers;
+
+	$node->safe_psql('postgres', sprintf(q{SELECT citus_move_shard_placement(%d, '127.0.0.1', %d, '127.0.0.1', %d, '%s')}, $moved, $from->port, $to->port, $mode));
+}
+my ($split) = shard_of(8);
+$node->safe_psql('postgres', "SELECT citus_split_shard_by_split_points($split, (SELECT ARRAY[(shardminvalue::bigint + 100000000)::text] FROM pg_dist_shard WHERE shardid = $split),
+	(SELECT array_agg(nodeid) FROM pg_dist_node WHERE groupid <> 0), 'block_writes')");
+for (@benches)
+{
+	my ($run, $out, $err) = @$_;
+
+	$run->finish;
+	like($$out, qr/number of failed transactions: 0 /, 'no submit has failed');
+	unlike($$err, qr/ERROR/, 'nor any client');
+}
+is($node->safe_psql('postgres', 'SELECT count(*) > 100, count(DISTINCT (player_id, match_id)) FILTER (WHERE match_id IS NOT NULL) = count(match_id) FROM player_scores_event'), 't|t', 'no match is applied twice');
+is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM player_scores_applied) = (SELECT count(match_id) FROM player_scores_event)'), 't', 'each match is noted');
+verified('moved and split');
+
+# A server is killed under submits: what a client was told, and no match twice.
+my ($out, $err) = ('', '');
+my $bench = IPC::Run::start([ 'pgbench', '-n', '-h', $node->host, '-p', $node->port, '-f', $script, '-c', '4', '-T', '4', 'postgres' ], '>', \$out, '2>', \$err);
+sleep 1;
+$workers[1]->stop('immediate');
+$workers[1]->start;
+$bench->finish;
+$node->safe_psql('postgres', 'SELECT recover_prepared_transactions()');
+is($node->safe_psql('postgres', 'SELECT count(DISTINCT (player_id, match_id)) FILTER (WHERE match_id IS NOT NULL) = count(match_id) FROM player_scores_event'), 't', 'no match is applied twice after a kill');
+verified('killed');
+
+# Players of another type; the tables beside the scores go with them.
+$node->safe_psql('postgres', 'DROP TABLE player_scores, player_score_windows, guilds');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM citus_tables'), '0', 'all tables are gone');
+$node->safe_psql('postgres', $tables =~ s/\)$/, player_id => 'text')/r);
+created();
+is($_->safe_psql('postgres', q{SELECT * FROM lb_submit_key('O''Neil %1$s', 7, match_id => 'm')}), 'global|' . ($_ == $node ? '7|1||t' : '7|1|1|f'), 'a text') for @nodes;
+is($node->safe_psql('postgres', q{SELECT lb_hide_key('O''Neil %1$s'), lb_rank_key('O''Neil %1$s')}), '1|', 'a text is hidden');
+verified('text');
+citus_stop(@nodes);
+done_testing();
