@@ -144,6 +144,50 @@ times_row '`lb_around(player)`, likewise' around base ms ""
 say "updates"
 turns "update,plain in_turns update plain"
 ratio_row '`UPDATE` of a score, against a table without a board' update plain /s 0.85
+
+# cpu NODE: microseconds that the server's processes have run, those that have ended and
+# those that are there.
+cpu()
+{
+	local pid
+
+	read -r pid <"$WORK/node$1/data/postmaster.pid"
+	{
+		cut -d ' ' -f 16,17 "/proc/$pid/stat"
+		ps -o pid= --ppid "$pid" | while read -r pid; do
+			cut -d ' ' -f 14,15 "/proc/$pid/stat" 2>/dev/null || true
+		done
+	} | awk -v hz="$(getconf CLK_TCK)" '{ n += $1 + $2 } END { print n * 1000000 / hz }'
+}
+
+# cpu_row NAME: what a call takes on the coordinator and on the workers.
+cpu_rows=()
+cpu_row()
+{
+	local before after n i
+
+	for i in 0 1 2; do
+		before[i]=$(cpu $i)
+	done
+	n=$(in_turns "$1" | awk '{ print $4 }')
+	for i in 0 1 2; do
+		after[i]=$(cpu $i)
+	done
+	cpu_rows+=("$(awk -v what="$2" -v n="$n" -v c=$((after[0] - before[0])) \
+		-v w=$((after[1] - before[1] + after[2] - before[2])) 'BEGIN {
+			printf "| %s | %.0f µs | %.0f µs |", what, c / n, w / n }')")
+}
+
+say "processor time"
+cpu_row base "\`count(*)\` of the tiny table"
+cpu_row score_rank '`lb_rank_of_score(score)`'
+cpu_row rank '`lb_rank(player)`'
+cpu_row ranks '`lb_ranks` of 50 players'
+cpu_row top '`lb_top(100)`'
+cpu_row page "the page at $(number $deep)"
+cpu_row around '`lb_around(player)`'
+cpu_row update '`UPDATE` of a score'
+cpu_row plain 'the same without a board'
 verify
 
 table()
@@ -158,6 +202,14 @@ table()
 		|---|---:|---:|---:|---:|---|
 	END
 	printf '%s\n' "${rows[@]}"
+	cat <<-END
+
+		Processor time of a call, on all $shards shards together:
+
+		| call | coordinator | workers |
+		|---|---:|---:|
+	END
+	printf '%s\n' "${cpu_rows[@]}"
 }
 
 echo

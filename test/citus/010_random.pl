@@ -234,18 +234,19 @@ sub compare
 		my ($name, $called, $arguments) = @$board;
 		my $functions = query("SELECT string_agg(function, '|') FROM (SELECT function FROM lbt.comparison WHERE function ~ '^lb_' ORDER BY random() LIMIT 1) f");
 		my @numbers = map { int rand 100 } 1 .. 2;
+		my $set = any('', q{SET DateStyle = 'SQL, DMY';}, q{SET TimeZone = 'Asia/Kolkata';}, 'SET extra_float_digits = -3;');
 		my ($rc, $out, $err) = $n->psql('postgres', <<"END");
-SET jit = off; SET leaderboard.enable_planner = off;
+SET jit = off; SET leaderboard.enable_planner = off; $set
 SELECT format('SELECT %L, count(*), (array_agg(concat(o, '' returned '', g, '' instead of '', w)) FILTER (WHERE g IS DISTINCT FROM w))[1:3] FROM (%s) q', function, query)
 FROM lbt.queries('$called', 'plain_$name', $arguments, '^($functions)\$', $numbers[0], $numbers[1]) \\gexec
 END
-		push @wrong, "$when: " . $n->name . ": $called: $functions: $err" if $err;
+		push @wrong, "$when: " . $n->name . ": $called: $set $functions: $err" if $err;
 		for (split(/\n/, $out))
 		{
 			my ($function, $n, $differ) = split(/\|/, $_, 3);
 
 			$compared += $n;
-			push @wrong, "$when: " . $n->name . ": $function of $called: $differ" if $differ;
+			push @wrong, "$when: " . $n->name . ": $set $function of $called: $differ" if $differ;
 		}
 	}
 	return;
