@@ -160,7 +160,7 @@ create(Oid source, const Distribution *d)
 	ObjectAddress places;
 	ObjectAddress referenced;
 
-	run(psprintf("CREATE TABLE %s (place %s%s, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
+	run(psprintf("CREATE TABLE %s (place %s%s PRIMARY KEY, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
 				 name, d->declared, d->collate));
 	ObjectAddressSet(places, RelationRelationId, lb_places(source));
 	ObjectAddressSet(referenced, RelationRelationId, source);

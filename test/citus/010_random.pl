@@ -161,7 +161,7 @@ my %disturb = (
 		my ($shard, $from) = a_shard(any(sort keys %tables));
 		my ($to) = grep { $_ != $from } map { $_->port } @workers;
 
-		query("SELECT citus_move_shard_placement($shard, '127.0.0.1', $from, '127.0.0.1', $to, '" . any('block_writes', 'force_logical') . q{')});
+		query("SELECT citus_move_shard_placement($shard, '127.0.0.1', $from, '127.0.0.1', $to, '" . any('block_writes', 'auto') . q{')});
 	},
 	split => sub {
 		my $name = any(sort keys %tables);
