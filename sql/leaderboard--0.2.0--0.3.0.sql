@@ -482,6 +482,25 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
 COMMENT ON FUNCTION @extschema@.lb_shard_submit(text, bigint, text, bigint, text, text, bigint, text[], jsonb) IS
 'internal; lb_submit() calls it on the server of a shard';
 
+/*
+ * The same for lb_submit_many(), and with each for lb_submit_each().  Without each there
+ * is one row, whose number is how many were applied.
+ */
+CREATE FUNCTION @extschema@.lb_shard_submit_many(
+	player_ids text[],
+	shard bigint,
+	leaderboard text,
+	amounts bigint[],
+	op text,
+	match_ids text[],
+	at bigint,
+	each boolean)
+RETURNS TABLE (number integer, status text, score bigint)
+AS 'MODULE_PATHNAME', 'lb_shard_submit_many'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION @extschema@.lb_shard_submit_many(text[], bigint, text, bigint[], text, text[], bigint, boolean) IS
+'internal; lb_submit_many() and lb_submit_each() call it on the server of a shard';
+
 /* lb_hide() and lb_show() call it on the server of a shard. */
 CREATE FUNCTION @extschema@.lb_shard_set_ranked(
 	player_id text,

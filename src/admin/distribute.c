@@ -78,6 +78,10 @@ lb_make_beside_tables(Oid scores, const char *type)
 									qualified, type, beside->columns));
 		lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
 									qualified, beside->index_column));
+		/* Citus moves shards by logical replication. */
+		if (!beside->has_key)
+			lb_execute_utility(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL",
+										qualified));
 		ObjectAddressSet(table, RelationRelationId,
 						 get_relname_relid(name, get_rel_namespace(scores)));
 		lb_distribute_table(table.objectId, scores, 0);

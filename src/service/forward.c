@@ -72,31 +72,39 @@ lb_refuse_forwarded(const LbSubmit *s)
 }
 
 /*
- * Lock the shard of a player against being moved or split, to the end of the
- * transaction, as Citus does for a write.  Returns its number.  Citus lets the owner of
- * the table call the function.
+ * Lock n shards of a table against being moved or split, to the end of the transaction,
+ * as Citus does for a write.  Citus lets the owner of the table call the function.
  */
+static void
+lock_shards(const LbDefinition *defn, Datum *shards, int n)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, INT8ARRAYOID};
+	Datum		values[lengthof(types)];
+	LbUser		saved;
+
+	values[0] = Int32GetDatum(ShareLock);
+	values[1] = lb_make_array(INT8OID, shards, NULL, n);
+	lb_switch_to_owner(&saved, defn->owner, false);
+	(void) lb_plan_run(&plan, 0, lb_constant_text,
+					   "SELECT pg_catalog.lock_shard_metadata($1, $2)",
+					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	lb_restore_user(&saved);
+	AcceptInvalidationMessages();
+}
+
+/* Lock the shard that a player is in; returns its number. */
 static int64
 lock_shard(const LbDefinition *defn, text *player)
 {
-	static LbPlan plan;
-	static const Oid types[] = {INT4OID, INT8OID};
 	int64		locked = 0;
 	int64		shard;
 
 	while ((shard = lb_shard_of(defn, player)) != locked)
 	{
-		Datum		values[lengthof(types)];
-		LbUser		saved;
+		Datum		value = Int64GetDatum(shard);
 
-		values[0] = Int32GetDatum(ShareLock);
-		values[1] = Int64GetDatum(shard);
-		lb_switch_to_owner(&saved, defn->owner, false);
-		(void) lb_plan_run(&plan, 0, lb_constant_text,
-						   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[$2])",
-						   InvalidOid, InvalidOid, lengthof(types), types, values);
-		lb_restore_user(&saved);
-		AcceptInvalidationMessages();
+		lock_shards(defn, &value, 1);
 		locked = shard;
 	}
 	return shard;
@@ -175,21 +183,19 @@ call_text(const void *arg)
 }
 
 /*
- * Send a call to the shard of a player.  The first two values are the player and, set
- * here, the shard.  Returns the number of rows.
+ * Send a call to a shard that is locked.  The first two values are the player, or an
+ * array of players, and, set here, the shard.  Returns the number of rows.
  */
 static int
-send_call(CallText *t, int nargs, const Oid *types, Datum *values,
+send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 		  const char *nulls)
 {
-	ShardCall	key = {.call = t->call};
+	ShardCall	key = {.shard = shard,.call = t->call};
 	LbUser		saved;
 	bool		switched;
 	uint64		n;
 
-	t->player = DatumGetTextPP(values[0]);
-	key.shard = lock_shard(t->defn, t->player);
-	values[1] = Int64GetDatum(key.shard);
+	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
 	n = lb_plan_run_with_nulls(plan_of(&key), 0, call_text, t,
 							   t->defn->source, nargs, types, values, nulls);
@@ -208,6 +214,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	CallText	t = {
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
+		.player = s->items->player_text,
 		.call = "SELECT f.board, f.score, f.applied FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
 	const LbSubmitItem *item = s->items;
@@ -225,7 +232,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
 	values[8] = s->metadata;
 	nulls[8] = s->has_metadata ? ' ' : 'n';
-	n = send_call(&t, lengthof(types), types, values, nulls);
+	n = send_call(&t, lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
 	for (int i = 0; i < n; i++)
 	{
@@ -245,6 +252,141 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	return n;
 }
 
+/* An item, and the shard that it goes to. */
+typedef struct Sent
+{
+	int64		shard;
+	const LbSubmitItem *item;
+} Sent;
+
+static int
+sent_cmp(const void *a, const void *b)
+{
+	const Sent *sa = (const Sent *) a;
+	const Sent *sb = (const Sent *) b;
+
+	if (sa->shard != sb->shard)
+		return sa->shard < sb->shard ? -1 : 1;
+	return sa->item->number - sb->item->number;
+}
+
+/*
+ * The items by shard, with these locked, in the order of their numbers: in this order
+ * all batches lock them, and write to them.
+ */
+static Sent *
+items_by_shard(const LbSubmit *s)
+{
+	int			n = s->nitems;
+	Sent	   *sent = palloc(n * sizeof(Sent));
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *locks = palloc(n * sizeof(Datum));
+	int64	   *shards = palloc(n * sizeof(int64));
+	int64	   *before = palloc0(n * sizeof(int64));
+
+	for (int i = 0; i < n; i++)
+		players[i] = PointerGetDatum(s->items[i].player_text);
+	for (;;)
+	{
+		int			nlocks = 0;
+
+		lb_shards_of(s->players_of, players, n, shards);
+		if (memcmp(shards, before, n * sizeof(int64)) == 0)
+			return sent;
+		memcpy(before, shards, n * sizeof(int64));
+		for (int i = 0; i < n; i++)
+		{
+			sent[i].shard = shards[i];
+			sent[i].item = &s->items[i];
+		}
+		qsort(sent, n, sizeof(Sent), sent_cmp);
+		for (int i = 0; i < n; i++)
+		{
+			if (i == 0 || sent[i].shard != sent[i - 1].shard)
+				locks[nlocks++] = Int64GetDatum(sent[i].shard);
+		}
+		lock_shards(s->players_of, locks, nlocks);
+	}
+}
+
+/* Send n items to their shard; returns the number of rows in SPI_tuptable. */
+static int
+send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
+{
+	static const Oid types[] = {TEXTARRAYOID, INT8OID, TEXTOID, INT8ARRAYOID,
+	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID};
+	CallText	t = {
+		.defn = s->players_of,
+		.column = lb_score_column(s->players_of),
+		.player = sent->item->player_text,
+		.call = "SELECT f.number, f.status, f.score FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8) AS f"
+	};
+	Datum		values[lengthof(types)];
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *amounts = palloc(n * sizeof(Datum));
+	Datum	   *matches = palloc(n * sizeof(Datum));
+	bool	   *nulls = palloc(n * sizeof(bool));
+
+	for (int i = 0; i < n; i++)
+	{
+		const LbSubmitItem *item = sent[i].item;
+
+		players[i] = PointerGetDatum(item->player_text);
+		amounts[i] = Int64GetDatum(item->amount);
+		nulls[i] = item->match_id == NULL;
+		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
+	}
+	values[0] = lb_make_array(TEXTOID, players, NULL, n);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
+	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[5] = lb_make_array(TEXTOID, matches, nulls, n);
+	values[6] = Int64GetDatum(s->at);
+	values[7] = BoolGetDatum(each);
+	return send_call(&t, sent->shard, lengthof(types), types, values, NULL);
+}
+
+int64
+lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
+{
+	const Sent *sent = items_by_shard(s);
+	int64		total = 0;
+	int			n;
+
+	for (int first = 0; first < s->nitems; first += n)
+	{
+		int			nrows;
+
+		for (n = 1; first + n < s->nitems; n++)
+		{
+			if (sent[first + n].shard != sent[first].shard)
+				break;
+		}
+		nrows = send_items(s, sent + first, n, outcomes != NULL);
+		for (int i = 0; i < nrows; i++)
+		{
+			HeapTuple	tuple = SPI_tuptable->vals[i];
+			TupleDesc	desc = SPI_tuptable->tupdesc;
+			bool		isnull;
+			int			number = DatumGetInt32(SPI_getbinval(tuple, desc, 1,
+															 &isnull));
+			LbItemOutcome *outcome;
+
+			if (outcomes == NULL)
+			{
+				total += number;
+				continue;
+			}
+			outcome = &outcomes[sent[first + number - 1].item->number];
+			outcome->status = SPI_getvalue(tuple, desc, 2);
+			outcome->score = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
+			outcome->has_score = !isnull;
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	return total;
+}
+
 uint64
 lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 {
@@ -252,6 +394,7 @@ lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 	CallText	t = {
 		.defn = defn,
 		.column = lb_ranked_if_column(defn),
+		.player = player,
 		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4) AS f (n)"
 	};
 	Datum		values[lengthof(types)];
@@ -261,7 +404,7 @@ lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 	values[0] = PointerGetDatum(player);
 	values[2] = CStringGetTextDatum(defn->name);
 	values[3] = BoolGetDatum(ranked);
-	(void) send_call(&t, lengthof(types), types, values, NULL);
+	(void) send_call(&t, lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
 	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_freetuptable(SPI_tuptable);

@@ -35,6 +35,12 @@ extern void lb_refuse_forwarded(const LbSubmit *s);
 extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
 
 /*
+ * The same for the items of a submit whose players are set, each to its player's shard.
+ * Returns how many were applied; or, with outcomes, fills in what became of each.
+ */
+extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
+
+/*
  * Set ranked_if in a player's rows of a distributed board, on the player's shard; returns
  * how many have changed.  Likewise.
  */

@@ -59,7 +59,7 @@ const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
 		"applied_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
 		"boards pg_catalog.text[], scores pg_catalog.int8[], "
 		"PRIMARY KEY (player_id, match_id)",
-	"applied_at"},
+	"applied_at", true},
 	[LB_BESIDE_EVENT] = {"_event",
 		"op pg_catalog.text NOT NULL, "
 		"amount pg_catalog.int8 NOT NULL, "
@@ -68,7 +68,7 @@ const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
 		"boards pg_catalog.text[] NOT NULL, "
 		"scores pg_catalog.int8[] NOT NULL, "
 		"submitted_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()",
-	"submitted_at"}
+	"submitted_at", false}
 };
 
 bool
@@ -156,6 +156,35 @@ lb_shard_of(const LbDefinition *defn, text *player)
 						   column),
 				 errhint("Distribute the table by its players, as lb_create_tables(distributed => true) does.")));
 	return shard;
+}
+
+void
+lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
+{
+	static LbPlan plan;
+	Oid			types[] = {REGCLASSOID, TEXTARRAYOID};
+	Datum		values[2];
+	LbUser		saved;
+
+	/* Whether there are shards of players. */
+	(void) lb_shard_of(defn, DatumGetTextPP(players[0]));
+	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = lb_make_array(TEXTOID, players, NULL, n);
+	lb_switch_to_owner(&saved, defn->owner, false);
+	(void) lb_plan_run(&plan, 0, lb_constant_text,
+					   "SELECT pg_catalog.get_shard_id_for_distribution_column($1, u.player) "
+					   "FROM pg_catalog.unnest($2) WITH ORDINALITY AS u (player, n) ORDER BY u.n",
+					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	lb_restore_user(&saved);
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+
+		shards[i] = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i],
+												SPI_tuptable->tupdesc, 1,
+												&isnull));
+	}
+	SPI_freetuptable(SPI_tuptable);
 }
 
 /* The table on this server that is a shard; raises 55000 if there is none. */
@@ -367,6 +396,18 @@ lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
 	return n;
 }
 
+void
+lb_raise_other_shard(const char *name, text *player, int64 shard)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("player \"%s\" of board \"%s\" is not in shard " INT64_FORMAT " here",
+					text_to_cstring(player), name, shard),
+			 lb_find_defn(name) == NULL ?
+			 errhint("lb_maintain() on the coordinator records boards on all servers.") :
+			 errhint("The transaction might succeed if retried.")));
+}
+
 int
 lb_begin_shard(const char *name, text *player, int64 shard)
 {
@@ -375,12 +416,7 @@ lb_begin_shard(const char *name, text *player, int64 shard)
 
 	if (defn == NULL || !lb_is_elsewhere(defn) ||
 		lb_shard_of(defn, player) != shard)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("player \"%s\" of board \"%s\" is not in shard " INT64_FORMAT " here",
-						text_to_cstring(player), name, shard),
-				 defn == NULL ? errhint("lb_maintain() on the coordinator records boards on all servers.") :
-				 errhint("The transaction might succeed if retried.")));
+		lb_raise_other_shard(name, player, shard);
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,

@@ -9,6 +9,7 @@
 #define LB_SHARD_H
 
 #include "boards/definition.h"
+#include "util/compat.h"
 
 /* Tables beside a distributed table of scores, in the place of the extension's own. */
 typedef enum LbBeside
@@ -24,6 +25,7 @@ typedef struct LbBesideTable
 	const char *suffix;
 	const char *columns;
 	const char *index_column;	/* of a brin index */
+	bool		has_key;		/* a primary key */
 } LbBesideTable;
 
 extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
@@ -45,6 +47,12 @@ extern char *lb_constant_text(const void *arg);
  * and SPI_finish.
  */
 extern int64 lb_shard_of(const LbDefinition *defn, text *player);
+
+/*
+ * The shards of n players, which are texts.  Likewise.
+ */
+extern void lb_shards_of(const LbDefinition *defn, Datum *players, int n,
+						 int64 *shards);
 
 /*
  * The recorded definition of that name, with the table of a player's shard in the place
@@ -74,5 +82,9 @@ extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
  * returned.  Raises 40001 unless the player is in this shard by what this server knows.
  */
 extern int	lb_begin_shard(const char *name, text *player, int64 shard);
+
+/* Raise that error. */
+pg_noreturn extern void lb_raise_other_shard(const char *name, text *player,
+											 int64 shard);
 
 #endif							/* LB_SHARD_H */

@@ -28,6 +28,15 @@ typedef struct LbSubmitItem
 	const bool *joined;			/* which boards it is for; NULL: all */
 } LbSubmitItem;
 
+/* What became of an item. */
+typedef struct LbItemOutcome
+{
+	const char *status;			/* as lb_submit_each() returns it */
+	const char *limit;			/* that refused it, or NULL */
+	bool		has_score;
+	int64		score;
+} LbItemOutcome;
+
 /* A board that is, or would be, written to. */
 typedef struct LbSubmitBoard
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * submit.c
- *	  Submitting scores: lb_submit(), lb_submit_many() and their twins.
+ *	  Submitting scores: lb_submit(), lb_submit_match() and their twins.
  *
  * A submit writes to the row of a player on the board of a leaderboard, which is
  * called "global" here, and in each of its windows that contains a moment.  All functions run the same code: lb_submit()
@@ -40,7 +40,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -50,8 +49,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -72,12 +69,8 @@
 
 PG_FUNCTION_INFO_V1(lb_submit);
 PG_FUNCTION_INFO_V1(lb_submit_key);
-PG_FUNCTION_INFO_V1(lb_submit_many);
 PG_FUNCTION_INFO_V1(lb_submit_match);
 PG_FUNCTION_INFO_V1(lb_submit_match_key);
-PG_FUNCTION_INFO_V1(lb_submit_many_key);
-PG_FUNCTION_INFO_V1(lb_submit_each);
-PG_FUNCTION_INFO_V1(lb_submit_each_key);
 
 int			lb_max_clock_skew = 300;
 bool		lb_submit_ranks = true;
@@ -140,12 +133,8 @@ read_answer(LbSubmit *s)
 	}
 }
 
-/*
- * Write the submission, check it against the limits, and log it.  With answer,
- * also read what lb_submit() returns.  Between SPI_connect and SPI_finish.
- */
-static void
-apply(LbSubmit *s, bool answer)
+void
+lb_apply(LbSubmit *s, bool answer)
 {
 	if (s->nopen == 0)
 	{
@@ -177,8 +166,8 @@ apply(LbSubmit *s, bool answer)
 		lb_log_events(s);
 }
 
-static void
-check_match_id(const char *match_id)
+void
+lb_check_match_id(const char *match_id)
 {
 	if (strlen(match_id) > MAX_MATCH_ID)
 		ereport(ERROR,
@@ -230,14 +219,10 @@ set_time(LbSubmit *s, TimestampTz at)
 				 errhint("Submit scores when they have been made; \"leaderboard.max_clock_skew\" sets how far ahead another clock may be.")));
 }
 
-/*
- * Check the arguments that all functions have.  The last one names the leaderboard;
- * the functions of version 0.2.0 do not have it.  lb_submit() has boards before it.
- */
-static void
-begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
-			 const LbPlayerArgument *argument, const char *const *names,
-			 int last)
+void
+lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+				const LbPlayerArgument *argument, const char *const *names,
+				int last)
 {
 	bool		named = PG_NARGS() > last;
 
@@ -339,13 +324,8 @@ lb_set_metadata(LbSubmit *s, Datum metadata)
 		lb_require_metadata(s->windows);
 }
 
-/*
- * Lock what the items' players have joined, and windows against being closed.
- * This can leave out boards, which the players are set for afterwards.  Between
- * SPI_connect and SPI_finish.
- */
-static void
-lock_boards(LbSubmit *s)
+void
+lb_lock_boards(LbSubmit *s)
 {
 	lb_lock_entrants(s);
 	lb_submission_lock(s);
@@ -359,7 +339,7 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 
 	s->items = item;
 	s->nitems = 1;
-	lock_boards(s);
+	lb_lock_boards(s);
 	lb_submission_set_players(s);
 	/* A submit that writes nothing does not use up the match. */
 	if (item->match_id != NULL && s->nopen > 0)
@@ -371,7 +351,7 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 	}
 	read_ranks(s, true);
 	if (applied)
-		apply(s, true);
+		lb_apply(s, true);
 	else
 		read_answer(s);
 	answers = return_answers(fcinfo, s, applied);
@@ -420,13 +400,13 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 	LbSubmitItem item;
 	Datum		boards = PG_ARGISNULL(5) ? (Datum) 0 : PG_GETARG_DATUM(5);
 
-	begin_submit(fcinfo, &s, argument, names, 6);
+	lb_begin_submit(fcinfo, &s, argument, names, 6);
 	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(1);
 	if (!PG_ARGISNULL(3))
 	{
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(3));
-		check_match_id(item.match_id);
+		lb_check_match_id(item.match_id);
 	}
 	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
@@ -596,7 +576,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	if (!PG_ARGISNULL(2))
 	{
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(2));
-		check_match_id(item.match_id);
+		lb_check_match_id(item.match_id);
 	}
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	n = match_submits(PG_GETARG_JSONB_P(1), &item, PG_GETARG_TIMESTAMPTZ(3),
@@ -611,7 +591,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < n; i++)
 	{
-		lock_boards(&submits[i]);
+		lb_lock_boards(&submits[i]);
 		lb_submission_set_players(&submits[i]);
 	}
 	if (item.match_id != NULL)
@@ -625,7 +605,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 			continue;
 		read_ranks(s, true);
 		if (applied)
-			apply(s, true);
+			lb_apply(s, true);
 		else
 			read_answer(s);
 		answers = return_answers(fcinfo, s, applied);
@@ -646,318 +626,4 @@ Datum
 lb_submit_match_key(PG_FUNCTION_ARGS)
 {
 	return submit_match(fcinfo, true);
-}
-
-
-/* ----------------------------------------------------------------
- *		lb_submit_many
- * ----------------------------------------------------------------
- */
-
-/* The rows to be written must fit into arrays. */
-static void
-check_size(int nchanges, int nboards)
-{
-	if (nchanges > (int) (MaxAllocSize / sizeof(LbSubmitItem)) ||
-		(int64) nchanges * nboards > (int64) (MaxAllocSize / sizeof(Datum)))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("too many changes for one call"),
-				 errdetail("There are %d changes on %d boards.", nchanges,
-						   nboards),
-				 errhint("Submit them in several calls.")));
-}
-
-/* Raise 2202E unless an array has as many elements as player_ids. */
-static void
-require_length(const char *name, int length, int nplayers)
-{
-	if (length != nplayers)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("arrays must be of the same length"),
-				 errdetail("\"%s\" has %d elements and \"%s\" has %d.",
-						   "player_ids", nplayers, name, length)));
-}
-
-/* The items of lb_submit_many(), without their players. */
-static void
-set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
-{
-	Datum	   *amounts;
-	Datum	   *matches = NULL;
-	bool	   *nulls;
-	bool	   *match_nulls = NULL;
-	int			length;
-
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, sizeof(int64),
-					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts, &nulls,
-					  &length);
-	require_length("amounts", length, n);
-	if (!PG_ARGISNULL(3))
-	{
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false,
-						  TYPALIGN_INT, &matches, &match_nulls, &length);
-		require_length("match_ids", length, n);
-	}
-	check_size(n, 1);
-	s->items = palloc0(Max(1, n) * sizeof(LbSubmitItem));
-	s->nitems = n;
-	for (int i = 0; i < n; i++)
-	{
-		LbSubmitItem *item = &s->items[i];
-
-		CHECK_FOR_INTERRUPTS();
-		if (nulls[i])
-			lb_null_element("amounts");
-		item->amount = DatumGetInt64(amounts[i]);
-		item->number = i;
-		if (matches != NULL && !match_nulls[i])
-		{
-			item->match_id = TextDatumGetCString(matches[i]);
-			check_match_id(item->match_id);
-		}
-	}
-}
-
-/*
- * Check the arguments of a call for many players, and find its boards and its
- * items; returns how many items there are.
- */
-static int
-begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
-		   const LbPlayerArgument *argument)
-{
-	static const char *const names[] = {"player_ids", "amounts", NULL, NULL, "at"};
-	Datum	   *players;
-	bool	   *nulls;
-	int			n;
-
-	begin_submit(fcinfo, s, argument, names, 5);
-	lb_require_some_write(&s->leaderboard);
-	if (argument->as_text)
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
-						  TYPALIGN_INT, &players, &nulls, &n);
-	else
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
-						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players, &nulls,
-						  &n);
-	set_items(fcinfo, s, n);
-	if (n == 0)
-		return 0;
-	for (int i = 0; i < n; i++)
-	{
-		if (nulls[i])
-			lb_null_element("player_ids");
-	}
-	lb_submission_set_boards(s, NULL);
-	lb_refuse_forwarded(s);
-	check_size(n, s->nboards);
-	for (int i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		lb_set_player(s, &s->items[i], players[i], argument);
-	}
-	return n;
-}
-
-/* Claim the matches of the items, and write those that are not repeated. */
-static void
-apply_many(LbSubmit *s)
-{
-	if (s->nopen > 0)
-		lb_claim_matches(s);
-	if (s->nitems > 0)
-	{
-		lb_submission_set_players(s);
-		apply(s, false);
-	}
-}
-
-/* lb_submit_many(), or its twin, which takes elements of text. */
-static Datum
-submit_many(FunctionCallInfo fcinfo, bool as_text)
-{
-	const LbPlayerArgument argument = {{"player_ids", "lb_submit_many"}, as_text};
-	LbSubmit	s;
-
-	if (begin_many(fcinfo, &s, &argument) == 0)
-		PG_RETURN_INT64(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	lock_boards(&s);
-	apply_many(&s);
-	SPI_finish();
-	PG_RETURN_INT64(s.nopen > 0 ? s.nitems : 0);
-}
-
-Datum
-lb_submit_many(PG_FUNCTION_ARGS)
-{
-	return submit_many(fcinfo, false);
-}
-
-Datum
-lb_submit_many_key(PG_FUNCTION_ARGS)
-{
-	return submit_many(fcinfo, true);
-}
-
-
-/* ----------------------------------------------------------------
- *		lb_submit_each
- * ----------------------------------------------------------------
- */
-
-/* What became of an item. */
-typedef struct Outcome
-{
-	const char *status;
-	const char *limit;			/* that refused it, or NULL */
-	bool		has_score;
-	int64		score;
-} Outcome;
-
-/*
- * Submit items whose players are not found yet.  Returns false, with nothing
- * written, if limits have refused some.  A subtransaction releases the locks of
- * rows, so the next attempt takes its locks in the order of submits.
- */
-static bool
-attempt(LbSubmit *s)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-
-	s->refused = false;
-	s->nplayers = 0;
-	s->by_text = NULL;
-	s->nanomalies = 0;
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		apply_many(s);
-	}
-	PG_CATCH();
-	{
-		/* The transaction is aborted only where its own level is. */
-		RollbackAndReleaseCurrentSubTransaction();
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	if (s->refused)
-		RollbackAndReleaseCurrentSubTransaction();
-	else
-		ReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return !s->refused;
-}
-
-/*
- * Submit n items, and say what became of each.  Changes of one player are one
- * change.  So if a limit refuses their sum or the score, it refuses all of
- * them; but an amount that is too large, only that item.
- */
-static Outcome *
-submit_items(LbSubmit *s)
-{
-	int			n = s->nitems;
-	LbSubmitItem *all = s->items;
-	Outcome    *outcomes = palloc0(n * sizeof(Outcome));
-	int			left = n;
-	bool		done = false;
-
-	while (left > 0 && !done)
-	{
-		LbSubmitItem *items = palloc(left * sizeof(LbSubmitItem));
-
-		s->items = items;
-		s->nitems = 0;
-		for (int i = 0; i < n; i++)
-		{
-			if (all[i].refused == NULL)
-				items[s->nitems++] = all[i];
-		}
-		done = attempt(s);
-		for (int i = 0; i < s->nitems; i++)
-		{
-			int			number = items[i].number;
-
-			if (!done && items[i].refused == NULL)
-				continue;
-			all[number].refused = items[i].refused;
-			outcomes[number].limit = items[i].refused;
-			outcomes[number].status = done ? "applied" : "limit";
-			left -= !done;
-		}
-	}
-	for (int p = 0; done && p < s->nplayers; p++)
-	{
-		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-
-		for (int i = s->first[p]; i < end; i++)
-		{
-			Outcome    *outcome = &outcomes[s->items[i].number];
-
-			if (!s->ranked[p])
-				outcome->status = "hidden";
-			outcome->has_score = s->boards[0].has_score[p];
-			outcome->score = s->boards[0].scores[p];
-		}
-	}
-	s->items = all;
-	s->nitems = n;
-	return outcomes;
-}
-
-/* lb_submit_each(), or its twin. */
-static Datum
-submit_each(FunctionCallInfo fcinfo, bool as_text)
-{
-	const LbPlayerArgument argument = {{"player_ids", "lb_submit_each"}, as_text};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	LbSubmit	s;
-	Outcome    *outcomes;
-
-	InitMaterializedSRF(fcinfo, 0);
-	if (begin_many(fcinfo, &s, &argument) == 0)
-		return (Datum) 0;
-	s.each = true;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	lock_boards(&s);
-	outcomes = submit_items(&s);
-	for (int i = 0; i < s.nitems; i++)
-	{
-		const Outcome *outcome = &outcomes[i];
-		Datum		values[5];
-		bool		nulls[5] = {false};
-
-		values[0] = Int32GetDatum(i + 1);
-		values[1] = as_text ? PointerGetDatum(s.items[i].player_text) :
-			s.items[i].player;
-		values[2] = CStringGetTextDatum(outcome->status == NULL ? "duplicate" :
-										outcome->status);
-		nulls[3] = !outcome->has_score;
-		values[3] = Int64GetDatum(outcome->score);
-		nulls[4] = outcome->limit == NULL;
-		values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(outcome->limit);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	SPI_finish();
-	return (Datum) 0;
-}
-
-Datum
-lb_submit_each(PG_FUNCTION_ARGS)
-{
-	return submit_each(fcinfo, false);
-}
-
-Datum
-lb_submit_each_key(PG_FUNCTION_ARGS)
-{
-	return submit_each(fcinfo, true);
 }

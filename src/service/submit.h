@@ -49,4 +49,29 @@ extern void lb_set_metadata(LbSubmit *s, Datum metadata);
 extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
 						  LbSubmitItem *item);
 
+/*
+ * Check the arguments that all functions have, and begin a submit.  The last argument
+ * names the leaderboard; the functions of version 0.2.0 do not have it.  lb_submit() has
+ * boards before it.  Raises what docs/reference.md lists.
+ */
+extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+							const LbPlayerArgument *argument,
+							const char *const *names, int last);
+
+/* Raise 22001 if it is too long. */
+extern void lb_check_match_id(const char *match_id);
+
+/*
+ * Lock what the items' players have joined, and windows against being closed.
+ * This can leave out boards, which the players are set for afterwards.  Between
+ * SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_lock_boards(LbSubmit *s);
+
+/*
+ * Write the submission, check it against the limits, and log it.  With answer,
+ * also read what lb_submit() returns.  Likewise.
+ */
+extern void lb_apply(LbSubmit *s, bool answer);
+
 #endif							/* LB_SUBMIT_H */

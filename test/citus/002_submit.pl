@@ -63,17 +63,26 @@ for my $part (0 .. 5)
 {
 	my @calls;
 
-	for my $n (1 .. 40)
+	for my $n (1 .. 50)
 	{
 		my $player = int(rand(12)) + 1;
 		my $op = ('incr', 'incr', 'best', 'worst', 'set')[ int(rand(5)) ];
 		my $match = rand() < 0.4 ? "'m" . int(rand(6)) . "'" : 'NULL';
 		my $metadata = rand() < 0.2 ? qq('{"n": $n}') : 'NULL';
-		my $at = sprintf(q{timestamptz '2026-01-01' + interval '%d s'}, $part * 40 + $n);
+		my $at = sprintf(q{timestamptz '2026-01-01' + interval '%d s'}, $part * 50 + $n);
 		my $call = "lb_submit($player, " . int(rand(100)) . ", '$op', $match, $at, metadata => $metadata)";
 
 		$call =~ s/lb_submit\((\d+)/lb_submit_key('$1'/ if rand() < 0.2;
-		if (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
+		my @players = map { int(rand(12)) + 1 } 0 .. rand(9);
+		my $many = sprintf(q{'{%s}', '{%s}', '%s', '{%s}', %s}, join(',', @players), join(',', map { int(rand(100)) } @players), $op,
+			join(',', map { rand() < 0.4 ? 'm' . int(rand(6)) : 'NULL' } @players), $at);
+
+		if (rand() < 0.1) { push @calls, "SELECT lb_submit_many($many)" }
+		elsif (rand() < 0.1) { push @calls, "SELECT * FROM lb_submit_each($many)" }
+		elsif (rand() < 0.05) { push @calls, "SELECT lb_submit_many_key($many), lb_submit_many('{}', '{}')" }
+		elsif (rand() < 0.05) { push @calls, "SELECT * FROM lb_submit_each_key($many)" }
+		elsif (rand() < 0.05) { push @calls, qq(SELECT lb_submit_json('{"player_id": $player, "amount": $n, "at": "2026-01-01T00:00:00Z"}')) }
+		elsif (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
 		else
 		{
 			# A match that has been submitted before has had other ranks then.
@@ -99,7 +108,7 @@ $node->safe_psql('postgres', 'TRUNCATE player_scores, player_scores_event, playe
 is($node->safe_psql('postgres', 'SET leaderboard.submit_ranks = off; SELECT * FROM lb_submit(1, 5)'), 'global|5|||t', 'leaderboard.submit_ranks');
 
 # What does not work says so, and writes nothing.
-for my $call ('lb_submit_many(ARRAY[1, 2], ARRAY[1, 2])', q{lb_submit_each('{1}', '{1}')}, q{lb_submit_match(1, '{"global": 1}')}, q{lb_open_window('daily')},
+for my $call (q{lb_submit_match(1, '{"global": 1}')}, q{lb_open_window('daily')},
 	q{lb_set_limit('most', 'global', max_amount => 10)}, q{lb_close_season('global', 'one')}, 'lb_forget_player(1)')
 {
 	fails_with($node, 'postgres', "SELECT $call", '0A000', qr/Citus distributes/, $call);
@@ -130,6 +139,8 @@ verified('roles');
 
 # An error at the COMMIT of the shard's server is an error of the submit.
 my ($shard, $worker) = shard_of(1);
+fails_with($worker, 'postgres', "SELECT * FROM lb_shard_submit_many('{1,2,3,4,5,6,7,8,9}', $shard, 'global', '{1,2,3,4,5,6,7,8,9}', 'incr', '{a,b,c,d,e,f,g,h,i}', 0, false)", '40001',
+	qr/player "\d" of board "global" is not in shard $shard here/, 'players of several shards');
 $worker->safe_psql('postgres', qq{
 	SET citus.enable_ddl_propagation = off;
 	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION \$\$refused\$\$; END';
@@ -169,6 +180,7 @@ BEGIN;
 SELECT lb_submit(least(:a, :b), 2);
 SELECT lb_submit(greatest(:a, :b), 1, match_id => 'm' || :m);
 COMMIT;
+SELECT lb_submit_many(ARRAY[1000 + :a, 1000 + :b, 1000 + :m], ARRAY[4, 5, 6], match_ids => ARRAY['n' || :m, NULL, NULL]);
 END
 my @benches = map {
 	my ($out, $err) = ('', '');
@@ -177,7 +189,7 @@ my @benches = map {
 	[ IPC::Run::start([ 'pgbench', '-n', '-h', $n->host, '-p', $n->port, '-f', $script, '-c', '2', '-T', '8', 'postgres' ],
 		'>', \$out, '2>', \$err, init => sub { $ENV{PGOPTIONS} = '-c leaderboard.submit_ranks=off' }), \$out, \$err ]
 } @nodes;
-for my $mode ('force_logical', 'block_writes', 'force_logical')
+for my $mode ('auto', 'block_writes', 'force_logical')
 {
 	my ($moved, $from) = shard_of(7);
 	my ($to) = grep { $_ != $from } @workers;
