@@ -47,6 +47,7 @@
 #include "service/maintain.h"
 #include "service/removing.h"
 #include "service/reward.h"
+#include "service/shard.h"
 #include "service/spread.h"
 #include "util/compat.h"
 #include "workers/worker.h"
@@ -244,6 +245,30 @@ mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 	AtEOXact_GUC(true, nestlevel);
 }
 
+/* Remove old rows of a table beside a distributed table of scores. */
+static void
+trim_beside(LbVisit *visit, const char *board, LbBeside beside, int retention)
+{
+	if (retention >= 0)
+		visit->done.removed +=
+			lb_trim_beside(board, beside, GetCurrentTransactionStartTimestamp() -
+						   (int64) retention * USECS_PER_SEC);
+}
+
+static void
+trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	int			nestlevel;
+
+	if (!lb_is_coordinator() || lb_leaderboard_find(key, strlen(key)) == NULL)
+		return;
+	nestlevel = NewGUCNestLevel();
+	lb_limit_waits();
+	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
+	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
+	AtEOXact_GUC(true, nestlevel);
+}
+
 /*
  * Make the boards that shards do not have: of the first board in the list, if each
  * step has a transaction of its own.  Returns whether there was one.
@@ -263,6 +288,9 @@ mend_boards(LbVisit *visit)
 		visit->spread = list_delete_first(visit->spread);
 		(void) lb_attempt(mend_board,
 						  psprintf("make the boards of shards of board \"%s\"", board),
+						  visit, NULL, board);
+		(void) lb_attempt(trim_beside_board,
+						  psprintf("trim the tables beside that of board \"%s\"", board),
 						  visit, NULL, board);
 		if (visit->one)
 			break;

@@ -28,6 +28,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "boards/cache.h"
 #include "boards/resolve.h"
@@ -314,25 +315,57 @@ lb_shard_defn(const char *name, text *player)
 	}
 }
 
+/* The table beside a distributed table of scores; or InvalidOid. */
+static Oid
+find_beside(const LbDefinition *defn, LbBeside beside)
+{
+	Oid			table = get_relname_relid(psprintf("%s%s", get_rel_name(defn->source),
+												   lb_beside_tables[beside].suffix),
+										  get_rel_namespace(defn->source));
+
+	if (!OidIsValid(table) || !lb_kept_elsewhere(table) ||
+		owner_of(table) != defn->owner)
+		return InvalidOid;
+	return table;
+}
+
 Oid
 lb_shard_beside(const char *name, LbBeside beside, text *player)
 {
-	LbDefinition *defn = lb_find_recorded(name);
-	Oid			owner;
-	Oid			table;
-	int64		shard;
+	const LbDefinition *defn = lb_find_recorded(name);
+	Oid			table = defn == NULL ? InvalidOid : find_beside(defn, beside);
+	int64		shard = OidIsValid(table) ?
+		find_shard(table, "player_id", player) : 0;
 
-	if (defn == NULL)
-		return InvalidOid;
-	owner = defn->owner;
-	table = get_relname_relid(psprintf("%s%s", get_rel_name(defn->source),
-									   lb_beside_tables[beside].suffix),
-							  get_rel_namespace(defn->source));
-	if (!OidIsValid(table) || !lb_kept_elsewhere(table) ||
-		owner_of(table) != owner)
-		return InvalidOid;
-	shard = find_shard(table, "player_id", player);
 	return shard == 0 ? InvalidOid : shard_table(table, shard);
+}
+
+uint64
+lb_trim_beside(const char *name, LbBeside beside, TimestampTz before)
+{
+	const LbDefinition *defn = lb_find_recorded(name);
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		values[] = {TimestampTzGetDatum(before)};
+	Oid			table = defn == NULL ? InvalidOid : find_beside(defn, beside);
+	int			nestlevel;
+	uint64		n;
+	LbUser		saved;
+
+	if (!OidIsValid(table))
+		return 0;
+	nestlevel = NewGUCNestLevel();
+	(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	lb_switch_to_owner(&saved, defn->owner, false);
+	n = lb_run_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
+							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+														get_rel_name(table)),
+							 lb_beside_tables[beside].index_column),
+					table, 1, types, values);
+	lb_restore_user(&saved);
+	AtEOXact_GUC(true, nestlevel);
+	return n;
 }
 
 /* A statement on a table beside a shard, by which its plan is kept. */
@@ -403,8 +436,6 @@ lb_raise_other_shard(const char *name, text *player, int64 shard)
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("player \"%s\" of board \"%s\" is not in shard " INT64_FORMAT " here",
 					text_to_cstring(player), name, shard),
-			 lb_find_defn(name) == NULL ?
-			 errhint("lb_maintain() on the coordinator records boards on all servers.") :
 			 errhint("The transaction might succeed if retried.")));
 }
 
@@ -414,8 +445,12 @@ lb_begin_shard(const char *name, text *player, int64 shard)
 	const LbDefinition *defn = lb_find_recorded(name);
 	int			nestlevel;
 
-	if (defn == NULL || !lb_is_elsewhere(defn) ||
-		lb_shard_of(defn, player) != shard)
+	if (defn == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("board \"%s\" is not recorded on this server", name),
+				 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
+	if (!lb_is_elsewhere(defn) || lb_shard_of(defn, player) != shard)
 		lb_raise_other_shard(name, player, shard);
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",

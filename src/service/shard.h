@@ -8,6 +8,8 @@
 #ifndef LB_SHARD_H
 #define LB_SHARD_H
 
+#include "datatype/timestamp.h"
+
 #include "boards/definition.h"
 #include "util/compat.h"
 
@@ -67,6 +69,14 @@ extern LbDefinition *lb_shard_defn(const char *name, text *player);
  * board of that name; InvalidOid if there is no such table.  Raises likewise.
  */
 extern Oid	lb_shard_beside(const char *name, LbBeside beside, text *player);
+
+/*
+ * Remove the rows of such a table, on all shards, that are older than this, as its
+ * owner; returns how many.  Does nothing if there is no such table.  Between SPI_connect
+ * and SPI_finish; raises what Citus raises.
+ */
+extern uint64 lb_trim_beside(const char *name, LbBeside beside,
+							 TimestampTz before);
 
 /*
  * Run a statement on such a shard as its owner, as a security-restricted operation.  In

@@ -80,9 +80,8 @@ lb_is_spread(Oid source)
 									 PG_CATALOG_NAMESPACE));
 }
 
-/* Whether this server is the one that may change what Citus distributes. */
-static bool
-is_coordinator(void)
+bool
+lb_is_coordinator(void)
 {
 	uint64		n;
 
@@ -97,7 +96,7 @@ is_coordinator(void)
 static void
 require_coordinator(void)
 {
-	if (!is_coordinator())
+	if (!lb_is_coordinator())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot change boards of a distributed table on a worker"),
@@ -357,7 +356,7 @@ lb_spread_mend(const char *board)
 	lb_window_lock_name(board);
 	defn = lb_read_defn(board);
 	if (defn == NULL || defn->source != source ||
-		!lb_has_spread_board(defn) || !is_coordinator())
+		!lb_has_spread_board(defn) || !lb_is_coordinator())
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);

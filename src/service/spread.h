@@ -29,6 +29,12 @@ typedef struct LbShardAnswer
 extern bool lb_is_spread(Oid source);
 
 /*
+ * Whether this server is the one that may change what Citus distributes, of a database
+ * in which Citus is installed.  Can raise.
+ */
+extern bool lb_is_coordinator(void);
+
+/*
  * Make the boards of all shards of a board's table that do not have them yet, on all
  * servers, with the caller's rights, in transactions of their own.  Raises 55000, with
  * what the server has said, if one fails, and 42622 if the name leaves no room for a

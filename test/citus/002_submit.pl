@@ -230,5 +230,9 @@ created();
 is($_->safe_psql('postgres', q{SELECT * FROM lb_submit_key('O''Neil %1$s', 7, match_id => 'm')}), 'global|' . ($_ == $node ? '7|1||t' : '7|1|1|f'), 'a text') for @nodes;
 is($node->safe_psql('postgres', q{SELECT lb_hide_key('O''Neil %1$s'), lb_rank_key('O''Neil %1$s')}), '1|', 'a text is hidden');
 verified('text');
+
+# What is beside the scores is kept as long as what is in lb_event and lb_applied.
+is($_->safe_psql('postgres', 'SET leaderboard.event_retention = 0; SET leaderboard.applied_retention = 0; SELECT removed FROM lb_maintain()'), $_ == $node ? 2 : 0, 'old rows') for $workers[0], $node;
+is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM player_scores_event) + (SELECT count(*) FROM player_scores_applied)'), '0', 'are removed by the coordinator');
 citus_stop(@nodes);
 done_testing();
