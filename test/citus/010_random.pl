@@ -243,9 +243,9 @@ END
 		push @wrong, "$when: " . $n->name . ": $called: $set $functions: $err" if $err;
 		for (split(/\n/, $out))
 		{
-			my ($function, $n, $differ) = split(/\|/, $_, 3);
+			my ($function, $count, $differ) = split(/\|/, $_, 3);
 
-			$compared += $n;
+			$compared += $count;
 			push @wrong, "$when: " . $n->name . ": $set $function of $called: $differ" if $differ;
 		}
 	}
