@@ -91,26 +91,28 @@ sql -o /dev/null -c "SELECT citus_set_coordinator_host('127.0.0.1', ${ports[0]})
 	-c 'CREATE EXTENSION leaderboard'
 
 #
-# The tables: one with a board, one without, and a tiny one.
+# The tables: the default ones, with boards, one without, and a tiny one.
 #
 
 say "$size rows into each of two tables of $shards shards"
-for t in player plain tiny; do
-	sql -c "CREATE TABLE $t (player_id bigint PRIMARY KEY, score bigint NOT NULL DEFAULT 0,
-			updated_at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 90)" \
-		-o /dev/null -c "SELECT create_distributed_table('$t', 'player_id', shard_count => $shards)"
-done
-bench_rows player "$size"
-sql -c 'INSERT INTO plain SELECT * FROM player' \
+sql -o /dev/null <<-SQL
+	SET client_min_messages = warning;
+	SELECT lb_create_tables(distributed => true, shard_count => $shards);
+	CREATE TABLE plain (LIKE player_scores INCLUDING ALL) WITH (fillfactor = 90);
+	SELECT create_distributed_table('plain', 'player_id', shard_count => $shards);
+	CREATE TABLE tiny (player_id bigint PRIMARY KEY);
+	SELECT create_distributed_table('tiny', 'player_id', shard_count => $shards);
+SQL
+bench_rows player_scores "$size"
+sql -c 'INSERT INTO plain SELECT * FROM player_scores' \
 	-c 'INSERT INTO tiny SELECT i FROM generate_series(1, 100) i'
-sql -o /dev/null -c "SELECT lb_create_board('global', 'player', rank_by => 'score DESC, updated_at ASC')" \
-	-c 'SELECT lb_wait_ready(NULL)'
-log_pages player plain
+sql -o /dev/null -c "SELECT lb_maintain()" -c 'SELECT lb_wait_ready(NULL)'
+log_pages player_scores plain
 sql -c 'VACUUM (FREEZE, ANALYZE)'
 for i in 0 1 2; do
 	on $i sql -c CHECKPOINT
 done
-log_pages player plain
+log_pages player_scores plain
 
 # What in_turns() takes: {m} is a random player, {s} a random score.
 deep=$((size * 3 / 4))
@@ -123,7 +125,8 @@ declare -A text=(
 	[top]='SELECT * FROM lb_top(100)'
 	[page]="SELECT * FROM lb_top(100, 'global', $deep)"
 	[around]='SELECT * FROM lb_around({m})'
-	[update]='UPDATE player SET score = score + {d}, updated_at = now() WHERE player_id = {m}'
+	[update]='UPDATE player_scores SET score = score + {d}, updated_at = now() WHERE player_id = {m}'
+	[submit]='SELECT * FROM lb_submit({m}, {d})'
 	[plain]='UPDATE plain SET score = score + {d}, updated_at = now() WHERE player_id = {m}')
 
 # Milliseconds of each.
@@ -145,6 +148,17 @@ say "updates"
 turns "update,plain in_turns update plain"
 ratio_row '`UPDATE` of a score, against a table without a board' update plain /s 0.85
 
+# The same without ranks in what lb_submit() returns
+unranked()
+{
+	PGOPTIONS='-c leaderboard.submit_ranks=off' "$@"
+}
+
+say "submits"
+turns "one,submit unranked asks update submit" "ranked asks submit"
+times_row '`lb_submit`, `leaderboard.submit_ranks = off`, against that `UPDATE`' submit one ms 3
+times_row 'the same with ranks, which all shards are asked for' ranked one ms ""
+
 # cpu NODE: microseconds that the server's processes have run, those that have ended and
 # those that are there.
 cpu()
@@ -160,7 +174,8 @@ cpu()
 	} | awk -v hz="$(getconf CLK_TCK)" '{ n += $1 + $2 } END { print n * 1000000 / hz }'
 }
 
-# cpu_row NAME: what a call takes on the coordinator and on the workers.
+# cpu_row NAME CALL [COMMAND]: what a call takes on the coordinator and on the workers, if
+# COMMAND runs the client.
 cpu_rows=()
 cpu_row()
 {
@@ -169,7 +184,7 @@ cpu_row()
 	for i in 0 1 2; do
 		before[i]=$(cpu $i)
 	done
-	n=$(in_turns "$1" | awk '{ print $4 }')
+	n=$("${@:3}" in_turns "$1" | awk '{ print $4 }')
 	for i in 0 1 2; do
 		after[i]=$(cpu $i)
 	done
@@ -188,6 +203,8 @@ cpu_row page "the page at $(number $deep)"
 cpu_row around '`lb_around(player)`'
 cpu_row update '`UPDATE` of a score'
 cpu_row plain 'the same without a board'
+cpu_row submit '`lb_submit` without ranks' unranked
+cpu_row submit '`lb_submit`'
 verify
 
 table()
