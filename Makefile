@@ -107,7 +107,8 @@
 #                           SIZE=100000 SECONDS=0.3 ROUNDS=3 takes a minute
 #   make bench-citus        reads and updates of a table that Citus distributes, on three
 #                           servers of this machine: two minutes, where PG_CONFIG's
-#                           server has Citus.  SIZE=4000000 SECONDS=2 ROUNDS=5 OUT=file
+#                           server has Citus.  SIZE=4000000 SHARDS=8 SECONDS=2 ROUNDS=5
+#                           OUT=file
 #   make bench-boards       creates and drops thousands of boards on one table; a
 #                           minute.  BOARDS=8000, SIZE=30000 boards of a family,
 #                           OUT=file
@@ -242,7 +243,7 @@ bench-quick:
 # The scripts read their parameters from the environment.  SECONDS is a special
 # variable of bash, so it gets another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS COMPARISONS EVERY STATEMENTS
-export SIZES CLIENTS BOARDS LARGE VALKEY_DIR WRITE
+export SIZES SHARDS CLIENTS BOARDS LARGE VALKEY_DIR WRITE
 export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR DEB_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)

@@ -7,6 +7,7 @@
 #
 #	SIZE		rows of the table, 4000000
 #	RUN_SECONDS	length of a run, 2; may be a fraction (make bench-citus SECONDS=...)
+#	SHARDS		of the table, 8
 #	ROUNDS		runs of each side, 5
 #	OUT			Markdown file with marker comments between which the table goes;
 #				docs/scale-out.md where SIZE is the default, else none
@@ -43,6 +44,7 @@ fi
 command="make bench-citus"
 [ "$size" = 4000000 ] || command="$command SIZE=$size"
 [ "$seconds" = 2 ] || command="$command SECONDS=$seconds"
+[ "${SHARDS:-8}" = 8 ] || command="$command SHARDS=$SHARDS"
 [ "$rounds" = 5 ] || command="$command ROUNDS=$rounds"
 
 "$TREE/test/lib/prepare.sh" bench
@@ -52,7 +54,7 @@ lb_begin bench-citus
 # The servers.  Each has a port of its own, by which Citus finds it.
 #
 
-shards=8
+shards=${SHARDS:-8}
 bench_install
 bench_buffers 3
 bench_client
