@@ -8,6 +8,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../t", $FindBin::RealBin;
 use LbCitus;
 use LbTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my ($node, @workers) = my @nodes = citus_nodes();
@@ -227,6 +228,20 @@ for my $case ([ 'everywhere', 3 ], [ 'tenant.scores', 1 ])
 	is(shards('count(*)'), '0 0', "$name: dropped");
 }
 is($node->safe_psql('postgres', 'SET ROLE other; SELECT lb_wait_ready()'), 't', 'another role waits for plain boards');
+
+# The examples of docs/scale-out.md
+my $docs = slurp_file("$FindBin::RealBin/../../docs/scale-out.md");
+for my $title ('## Citus', '### Regional boards')
+{
+	my ($sql) = $docs =~ /^\Q$title\E\n.*?^```sql\n(.*?)^```/ms;
+	my ($rc, $out, $err) = $node->psql('postgres', $sql =~ s/^CREATE EXTENSION.*\n//mr);
+
+	is("$rc $err", '0 ', "docs: $title");
+}
+$node->safe_psql('postgres', q{INSERT INTO scores SELECT g, g FROM generate_series(1, 100) g;
+	INSERT INTO regional SELECT CASE WHEN g % 2 = 0 THEN 'us' ELSE 'eu' END, g, g FROM generate_series(1, 100) g});
+is($node->safe_psql('postgres', q{SELECT lb_rank(91), lb_rank(90, 'region:us'), lb_rank_key('(us,90)', 'world')}), '10|6|11', 'docs: ranks');
+verified('docs');
 
 citus_stop(@nodes);
 done_testing();
