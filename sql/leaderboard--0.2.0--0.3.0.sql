@@ -85,6 +85,24 @@ SUPPORT @extschema@.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_page_key(integer, text, bigint) IS
 'lb_page() of members and scores of any type, as text';
 
+CREATE FUNCTION @extschema@.lb_shard_page(
+	board text,
+	value text,
+	keys integer,
+	shard bigint,
+	self bigint,
+	places oid,
+	from_key bigint[],
+	upto_key bigint[],
+	back integer,
+	n integer,
+	even boolean)
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'lb_shard_page'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_shard_page(text, text, integer, bigint, bigint, oid, bigint[], bigint[], integer, integer, boolean) IS
+'internal; entries of the board of a shard, for the server that merges those of all shards';
+
 CREATE FUNCTION @extschema@.lb_count_before(
 	score bigint,
 	ties text[],

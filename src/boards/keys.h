@@ -160,4 +160,15 @@ lb_encode(const LbColumn *column, Datum value, int64 *words)
 	return n;
 }
 
+/* Append a column's words to those of a key; false if no key has that many. */
+static inline bool
+lb_append_words(int64 *key, int *used, const int64 *words, int n)
+{
+	if (n == 0 || *used + n > LB_MAX_KEY_WORDS)
+		return false;
+	memcpy(key + *used, words, n * sizeof(int64));
+	*used += n;
+	return true;
+}
+
 #endif							/* LB_KEYS_H */

@@ -252,7 +252,7 @@ lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
  */
 static uint64
 run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
-		 Snapshot snapshot, Oid table)
+		 Snapshot snapshot, bool read_only, Oid table)
 {
 	MemoryContext context = CurrentMemoryContext;
 	volatile int rc = 0;
@@ -261,7 +261,7 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 	PG_TRY();
 	{
 		rc = SPI_execute_snapshot(plan, values, nulls, snapshot,
-								  InvalidSnapshot, false, true, 0);
+								  InvalidSnapshot, read_only, true, 0);
 	}
 	PG_CATCH();
 	{
@@ -280,7 +280,7 @@ run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
 /* The plan of a text that is run more than once. */
 static SPIPlanPtr
 find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-		  Oid table, int nargs, const Oid *types)
+		  Oid table, int nargs, const Oid *types, int options)
 {
 	SPIPlanPtr	plan = kept->plan;
 
@@ -289,8 +289,7 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 	{
 		uint64		generation = lb_defns_generation();
 
-		plan = lb_prepare(text (arg), table, nargs, types,
-						  CURSOR_OPT_GENERIC_PLAN);
+		plan = lb_prepare(text (arg), table, nargs, types, options);
 
 		/*
 		 * While the old plan is running, the new one lasts until
@@ -316,11 +315,13 @@ uint64
 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			Oid table, Oid other, int nargs, const Oid *types, Datum *values)
 {
-	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types);
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types,
+								 CURSOR_OPT_GENERIC_PLAN);
 	uint64		n;
 
 	lb_pause("written");
-	n = run_plan(plan, &kept->running, values, NULL, InvalidSnapshot, table);
+	n = run_plan(plan, &kept->running, values, NULL, InvalidSnapshot, false,
+				 table);
 
 	/* Running may have parsed it again, so only now its tables are known. */
 	check_table(plan, table);
@@ -333,9 +334,22 @@ lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
 					   const void *arg, Oid table, int nargs,
 					   const Oid *types, Datum *values, const char *nulls)
 {
-	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types);
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types,
+								 CURSOR_OPT_GENERIC_PLAN);
 	uint64		n = run_plan(plan, &kept->running, values, nulls,
-							 InvalidSnapshot, table);
+							 InvalidSnapshot, false, table);
+
+	check_table(plan, table);
+	return n;
+}
+
+uint64
+lb_plan_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+			 Oid table, int nargs, const Oid *types, Datum *values)
+{
+	SPIPlanPtr	plan = find_plan(kept, key, text, arg, table, nargs, types, 0);
+	uint64		n = run_plan(plan, &kept->running, values, NULL,
+							 GetActiveSnapshot(), true, table);
 
 	check_table(plan, table);
 	return n;
@@ -356,7 +370,8 @@ lb_run_once_with_nulls(const char *text, Oid table, int nargs,
 	int			running = 0;
 	uint64		n;
 
-	n = run_plan(plan, &running, values, nulls, InvalidSnapshot, table);
+	n = run_plan(plan, &running, values, nulls, InvalidSnapshot, false,
+				 table);
 	check_table(plan, table);
 	SPI_freeplan(plan);
 	return n;
@@ -653,14 +668,15 @@ lb_own_run(LbPlan *kept, const char *text, int nargs, const Oid *types,
 	PG_TRY();
 	{
 		SPIPlanPtr	plan = find_plan(kept, 0, own_text, text, InvalidOid,
-									 nargs, types);
+									 nargs, types,
+									 CURSOR_OPT_GENERIC_PLAN);
 		bool		saved = plan == kept->plan;
 		int			unchecked = 0;
 		CachedPlan *cplan = check_objects(plan,
 										  saved ? &kept->checked : &unchecked);
 
 		n = run_plan(plan, &kept->running, values, nulls, InvalidSnapshot,
-					 InvalidOid);
+					 false, InvalidOid);
 		ReleaseCachedPlan(cplan, saved ? CurrentResourceOwner : NULL);
 	}
 	PG_FINALLY();
@@ -691,7 +707,7 @@ run_once_as_owner(const char *text, int nargs, const Oid *types,
 
 		n = run_plan(plan, &running, values, nulls,
 					 latest ? GetLatestSnapshot() : InvalidSnapshot,
-					 InvalidOid);
+					 false, InvalidOid);
 		ReleaseCachedPlan(cplan, NULL);
 		SPI_freeplan(plan);
 	}

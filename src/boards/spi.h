@@ -58,7 +58,14 @@ extern uint64 lb_plan_run_with_nulls(LbPlan *kept, uint64 key, LbPlanText text,
 									 const char *nulls);
 
 /*
- * The same for a text that is run once, planned for these values.  table may be
+ * The same for a statement that only reads, in the active snapshot.
+ */
+extern uint64 lb_plan_read(LbPlan *kept, uint64 key, LbPlanText text,
+						   const void *arg, Oid table, int nargs,
+						   const Oid *types, Datum *values);
+
+/*
+ * The same as lb_plan_run() for a text that is run once, planned for these values.  table may be
  * InvalidOid.
  */
 extern uint64 lb_run_once(const char *text, Oid table, int nargs,

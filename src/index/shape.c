@@ -56,3 +56,29 @@ lb_count_words(const LbShape *shape, int first, int last, const int64 *words)
 	}
 	return n;
 }
+
+bool
+lb_is_key(const LbShape *shape, const int64 *words, int nwords)
+{
+	int			n = 0;
+
+	if (!lb_shape_varies(shape))
+		return nwords == shape->width;
+	for (int i = 0; i < shape->ncolumns; i++)
+	{
+		uint8		column = shape->columns[i];
+		uint8		end = column == LB_TEXT ? 0 : 0xff;
+
+		if (column < LB_TEXT)
+			n += column;
+		else
+		{
+			while (n < nwords && (uint8) words[n] != end)
+				n++;
+			n++;
+		}
+		if (n > nwords)
+			return false;
+	}
+	return n == nwords;
+}

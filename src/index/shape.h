@@ -90,6 +90,9 @@ lb_shape_varies(const LbShape *shape)
 extern int	lb_count_words(const LbShape *shape, int first, int last,
 						   const int64 *words);
 
+/* Whether so many words, from elsewhere, have the form of one whole key. */
+extern bool lb_is_key(const LbShape *shape, const int64 *words, int nwords);
+
 /* How many words a key has. */
 static inline int
 lb_key_words(const LbShape *shape, const int64 *key)

@@ -412,6 +412,35 @@ lb_call_query(LbCall *call, bool *isnull)
 	return value;
 }
 
+bool
+lb_call_key(LbCall *call, int64 *key, int *nwords)
+{
+	const LbDefinition *defn = call->access.target.defn;
+	LbQueryArgs args = query_args(call);
+	int			n = defn->nrank_by;
+	Datum		values[LB_MAX_RANK_COLUMNS];
+	int64		word;
+	const int64 *member = lb_call_member(call, &word);
+	LbDefinition copy;
+
+	lb_copy_defn(&copy, defn);
+	*nwords = 0;
+	if (member == NULL)
+		return false;
+	if (!lb_query_key(defn, &args, values))
+		return true;
+	for (int i = 0; i < n; i++)
+	{
+		int64		words[LB_MAX_KEY_WORDS];
+		int			more = lb_encode(&copy.columns[i], values[i], words);
+
+		if (!lb_append_words(key, nwords, words, more))
+			return false;
+	}
+	return lb_append_words(key, nwords, member,
+						   lb_member_length(&copy.shape, member));
+}
+
 static void
 query_into(LbCall *call, Tuplestorestate *store, TupleDesc desc)
 {
@@ -641,7 +670,8 @@ lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 	bool		sure;
 
 	if (!lb_access_lock(&call->access))
-		return false;
+		return call->function->merged != NULL &&
+			call->function->merged(call, numbers, isnull);
 	*isnull = !call->function->value(call, numbers);
 	sure = likely(!call->access.shared->negative_zero) || *isnull ||
 		numbers_are_sure(call, numbers);

@@ -61,6 +61,12 @@ typedef struct LbReadFunction
 	bool		set;			/* returns a set */
 
 	/*
+	 * NULL, or does what value does for a table whose rows another engine
+	 * keeps, without the lock.  Returns false if the query must be run.
+	 */
+	bool		(*merged) (struct LbCall *call, LbNumber *numbers, bool *isnull);
+
+	/*
 	 * NULL, or converts more operands than members and scores, once the board
 	 * is known: lb_convert_key().
 	 */
@@ -156,6 +162,13 @@ extern void lb_call_begin_own(LbCall *call, const char *board, int len,
  * if it has returned NULL.  Returns false if the query must be run.
  */
 extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
+
+/*
+ * The key of the member that is the first operand, read from a table whose rows
+ * another engine keeps.  *nwords is 0 if it is not on the board.  Returns false if
+ * only the query can tell.
+ */
+extern bool lb_call_key(LbCall *call, int64 *key, int *nwords);
 
 /* Run the query of a function that returns one value. */
 extern Datum lb_call_query(LbCall *call, bool *isnull);

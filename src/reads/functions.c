@@ -24,6 +24,7 @@
 #include "reads/histogram.h"
 #include "reads/json.h"
 #include "reads/key.h"
+#include "reads/merge.h"
 #include "reads/rows.h"
 #include "reads/tier.h"
 #include "reads/values.h"
@@ -190,7 +191,7 @@ const LbReadFunction lb_top_function = {
 };
 
 /* lb_page(n, board, skip): the same with their tie-breakers, as texts. */
-static const LbReadFunction page_function = {
+const LbReadFunction lb_page_function = {
 	.name = "lb_page",
 	.board = 1,
 	.ranks = true,
@@ -358,6 +359,7 @@ static const LbReadFunction score_at_percentile_function = {
 	.board = 1,
 	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_at_percentile_value,
+	.merged = lb_merge_score_at_percentile,
 	.query = {
 		.operands = {
 			{.type = FLOAT8OID,.argument = 0,.null = LB_NULL_NO_ROW,
@@ -484,7 +486,7 @@ TWINS(lb_percentile, percentile_function)
 TWINS(lb_player, player_function)
 TWINS(lb_metadata, metadata_function)
 TWINS(lb_top, lb_top_function)
-TWINS(lb_page, page_function)
+TWINS(lb_page, lb_page_function)
 TWINS(lb_at, at_function)
 TWINS(lb_around, around_function)
 TWINS(lb_count_between, count_between_function)

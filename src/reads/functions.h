@@ -12,6 +12,7 @@
 
 extern const LbReadFunction lb_rank_function;
 extern const LbReadFunction lb_top_function;
+extern const LbReadFunction lb_page_function;
 extern const LbReadFunction lb_ranks_function;
 
 #endif							/* LB_FUNCTIONS_H */

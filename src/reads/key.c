@@ -51,17 +51,6 @@ raise_ties(const LbDefinition *defn, int n)
 					 lb_format_rank_by(defn->columns, defn->nrank_by))));
 }
 
-/* Append a column's words to a key; false if no key has that many. */
-static bool
-append_words(int64 *key, int *used, const int64 *words, int n)
-{
-	if (n == 0 || *used + n > LB_MAX_KEY_WORDS)
-		return false;
-	memcpy(key + *used, words, n * sizeof(int64));
-	*used += n;
-	return true;
-}
-
 /*
  * Append the words of the score and of the tie-breakers.  Returns false if no key
  * has them.
@@ -81,8 +70,8 @@ append_rank_by(const LbCall *call, const Datum *ties, int64 *key, int *used)
 		int64		words[LB_MAX_KEY_WORDS];
 
 		/* Each text is converted, as the query does. */
-		fits = append_words(key, used, words,
-							lb_encode(column, value, words)) && fits;
+		fits = lb_append_words(key, used, words,
+							   lb_encode(column, value, words)) && fits;
 	}
 	return fits;
 }
@@ -96,7 +85,7 @@ append_member(const LbCall *call, int64 *key, int *used)
 	const int64 *member = lb_call_member(call, &word);
 
 	return member != NULL &&
-		append_words(key, used, member, lb_member_length(shape, member));
+		lb_append_words(key, used, member, lb_member_length(shape, member));
 }
 
 /* An ErrorContextCallback for these. */

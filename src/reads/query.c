@@ -281,7 +281,7 @@ execute_elsewhere(const LbDefinition *defn, Statement *statement,
 	statement->step = LB_STEP_KEY;
 	if (!execute(defn, statement, NULL))
 		return false;
-	if (SPI_processed == 0)
+	if (SPI_processed == 0 || statement->args->key)
 		return true;
 	take_key(statement);
 	statement->step = LB_STEP_GIVEN;
@@ -314,16 +314,11 @@ sends_values(const LbQuery *query)
 			return false;
 	}
 	return first == LB_MEMBER_TYPE || first == LB_MEMBERS_TYPE ||
-		first == LB_SCORE_TYPE;
+		first == LB_SCORE_TYPE || first == LB_SCORES_TYPE;
 }
 
-/*
- * Settings for a query whose rows another engine keeps.  Returns the nest level.
- *
- * Citus sends values as text, which its servers must read as the same values.
- */
-static int
-settings_elsewhere(const LbQuery *query)
+int
+lb_settings_elsewhere(void)
 {
 	static const char pool[] = "citus.max_adaptive_executor_pool_size";
 	int			nestlevel = NewGUCNestLevel();
@@ -331,6 +326,18 @@ settings_elsewhere(const LbQuery *query)
 	/* A count on a shard takes less time than another connection. */
 	if (GetConfigOption(pool, true, false) != NULL)
 		set_locally(pool, "1");
+	return nestlevel;
+}
+
+/*
+ * The same for a query, whose values Citus sends as text: its servers must read the
+ * same ones.
+ */
+static int
+settings_elsewhere(const LbQuery *query)
+{
+	int			nestlevel = lb_settings_elsewhere();
+
 	if (!sends_values(query))
 		return nestlevel;
 	if (extra_float_digits < 1)
@@ -402,6 +409,30 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 			break;
 	}
 	lb_wrong_table(source);
+}
+
+bool
+lb_query_key(const LbDefinition *defn, LbQueryArgs *args, Datum *values)
+{
+	Statement	key;
+	bool		found;
+
+	args->key = true;
+	SPI_connect();
+	found = run_query(defn, args, NULL, NULL) > 0;
+	if (found)
+	{
+		take_key(&key);
+		for (int i = 0; i < key.nkey; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, i);
+
+			values[i] = SPI_datumTransfer(key.key[i], att->attbyval,
+										  att->attlen);
+		}
+	}
+	SPI_finish();
+	return found;
 }
 
 /*

@@ -26,6 +26,7 @@ typedef struct LbQueryArgs
 	const Datum *params;		/* see lb_query_params() */
 	const bool *nulls;			/* of them, or NULL: none is null */
 	const LbValue *value;		/* of the family's board, or NULL */
+	bool		key;			/* for lb_query_key() */
 } LbQueryArgs;
 
 /*
@@ -42,6 +43,20 @@ extern Datum lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
  */
 extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
+
+/*
+ * The rank_by columns of the member that is the first operand, in the current memory
+ * context, of a table whose rows another engine keeps and for a query that has
+ * LbQuery.given.  Returns false if the member is not on the board.
+ */
+extern bool lb_query_key(const LbDefinition *defn, LbQueryArgs *args,
+						 Datum *values);
+
+/*
+ * Make settings for statements on a table whose rows another engine keeps.  Returns
+ * the nest level, for AtEOXact_GUC().
+ */
+extern int	lb_settings_elsewhere(void);
 
 /* Whether a query of this backend is under way. */
 extern bool lb_query_running(void);

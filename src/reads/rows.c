@@ -20,6 +20,7 @@
 #include "boards/definition.h"
 #include "boards/keys.h"
 #include "reads/key.h"
+#include "reads/merge.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
@@ -159,48 +160,6 @@ output_end(Output *out)
 		ExecDropSingleTupleTableSlot(out->slot);
 }
 
-/* With texts, room for this many words of it at first. */
-#define FIRST_TAIL 8
-
-static void
-make_rows(LbRows *rows, const LbCall *call, int64 room, LbTail tail)
-{
-	const LbShape *shape = &call->access.target.defn->shape;
-	bool		varies = lb_shape_varies(shape) && tail != LB_NO_TAIL;
-	MemoryContext context = CurrentMemoryContext;
-
-	memset(rows, 0, sizeof(LbRows));
-	rows->tail = tail;
-	rows->room = room;
-	room = Max(1, room);
-	rows->width = LB_ROW_MEMBER;
-	if (varies)
-		rows->width += LB_MAX_KEY_WORDS;
-	else if (tail != LB_NO_TAIL)
-		rows->width += tail == LB_KEY_TAIL ? shape->width : shape->member_words;
-	rows->max = varies ? room * (LB_ROW_MEMBER + FIRST_TAIL) + rows->width :
-		room * rows->width;
-	rows->words = MemoryContextAllocHuge(context, rows->max * sizeof(int64));
-	if (varies)
-		rows->places = MemoryContextAllocHuge(context, room * sizeof(uint32));
-}
-
-static void
-free_rows(LbRows *rows)
-{
-	pfree(rows->words);
-	if (rows->places != NULL)
-		pfree(rows->places);
-}
-
-/* Whether there is room for the words of n more rows, whatever their length. */
-static inline bool
-rows_have_room(const LbRows *rows, int n)
-{
-	return rows->places == NULL ||
-		rows->used + (Size) n * rows->width <= rows->max;
-}
-
 /*
  * Make room for the words of n more rows.  Releases the lock meanwhile.  Returns
  * false if the query must be run; then the lock is not held.
@@ -209,21 +168,8 @@ static bool
 enlarge_rows(LbCall *call, LbRows *rows, int n)
 {
 	lb_access_release(&call->access);
-	rows->max = Max(rows->max * 2, rows->used + (Size) n * rows->width);
-	rows->words = repalloc_huge(rows->words, rows->max * sizeof(int64));
+	lb_enlarge_rows(rows, n);
 	return lb_access_lock(&call->access);
-}
-
-/* One more row, for which there is room, with so many words behind the score. */
-static inline int64 *
-add_row(LbRows *rows, int tail)
-{
-	if (rows->places != NULL)
-	{
-		rows->places[rows->n] = (uint32) rows->used;
-		rows->used += LB_ROW_MEMBER + tail;
-	}
-	return lb_row(rows, rows->n++);
 }
 
 /*
@@ -269,7 +215,7 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 
 	if (n == 0 || !lb_view_seek(view, before, &cursor))
 		return 0;
-	for (i = 0; i < n && rows_have_room(rows, 1) &&
+	for (i = 0; i < n && lb_rows_have_room(rows, 1) &&
 		 lb_view_next(view, &cursor, key); i++)
 	{
 		int64	   *row;
@@ -280,7 +226,7 @@ copy_slice(const LbCall *call, uint64 before, int n, LbRows *rows)
 			words = whole ? lb_key_words(shape, key) :
 				lb_member_length(shape, tail);
 		}
-		row = add_row(rows, words);
+		row = lb_add_row(rows, words);
 		if (call->method == LB_ROW_NUMBER)
 			rank = before + i + 1;
 		else if (i == 0)
@@ -310,7 +256,7 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 								rows->n % LB_YIELD_ROWS);
 		int			copied = copy_slice(call, before + rows->n, slice, rows);
 
-		if (copied < slice && !rows_have_room(rows, 1))
+		if (copied < slice && !lb_rows_have_room(rows, 1))
 		{
 			if (!enlarge_rows(call, rows, 1))
 				return false;
@@ -331,7 +277,7 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 static bool
 lock_with_room(LbCall *call, int64 n, LbRows *rows, LbTail tail)
 {
-	make_rows(rows, call, Min(n, LB_FIRST_ROWS), tail);
+	lb_make_rows(rows, &call->access.target.defn->shape, Min(n, LB_FIRST_ROWS), tail);
 	for (;;)
 	{
 		int64		need;
@@ -349,9 +295,68 @@ lock_with_room(LbCall *call, int64 n, LbRows *rows, LbTail tail)
 		}
 
 		/* A little more, since the board may grow meanwhile. */
-		free_rows(rows);
-		make_rows(rows, call, Min(n, need + 64), tail);
+		lb_free_rows(rows);
+		lb_make_rows(rows, &call->access.target.defn->shape, Min(n, need + 64), tail);
 	}
+}
+
+/* The entries before a key, with the lock held. */
+static int64
+count_to_key(const LbView *view, const int64 *key, int nwords)
+{
+	uint64		members;
+
+	lb_view_spans(view, key, nwords == 1 ? 1 : view->shape->width, false,
+				  &members, NULL);
+	return (int64) members;
+}
+
+/* Copy n of so many entries after the first before ones, and release the lock. */
+static bool
+copy_even(LbCall *call, uint64 before, uint64 entries, int64 n, LbRows *rows)
+{
+	while (rows->n < n)
+	{
+		uint64		place = before + entries * rows->n / n;
+
+		if (copy_slice(call, place, 1, rows) == 0)
+		{
+			if (lb_rows_have_room(rows, 1))
+				break;
+			if (!enlarge_rows(call, rows, 1))
+				return false;
+		}
+		else if (rows->n < n && !lb_go_on(call, rows->n))
+			return false;
+	}
+	return unlock_with_rows(call, rows);
+}
+
+bool
+lb_read_section(LbCall *call, LbSection *section, LbRows *rows)
+{
+	const LbView *view = &call->access.view;
+	int64		first;
+	int64		entries;
+
+	if (!lock_with_room(call, section->n, rows, LB_KEY_TAIL))
+		return false;
+	section->before = section->better = 0;
+	section->before_upto = lb_view_members(view);
+	if (section->from_words > 0)
+	{
+		section->before = count_to_key(view, section->from,
+									   section->from_words);
+		section->better = count_to_key(view, section->from, 1);
+	}
+	if (section->upto_words > 0)
+		section->before_upto = count_to_key(view, section->upto,
+											section->upto_words);
+	first = Max(0, section->before - section->back);
+	entries = Max(0, section->before_upto - first);
+	return section->even && entries > rows->room ?
+		copy_even(call, first, entries, rows->room, rows) :
+		copy_rows(call, first, entries, rows);
 }
 
 /* Put rows into the call's tuplestore. */
@@ -385,6 +390,8 @@ read_page(LbCall *call, LbRows *rows, LbTail tail)
 	int64		n = DatumGetInt32(call->operands[0]);
 	int64		skip = DatumGetInt64(call->operands[1]);
 
+	if (call->access.query)
+		return lb_merge_page(call, skip, n, tail, rows);
 	return lock_with_room(call, n, rows, tail) &&
 		copy_rows(call, skip, n, rows);
 }
@@ -447,11 +454,19 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 	LbRows		rows;
 	Datum		values[3];
 
-	make_rows(&rows, call, 1, LB_MEMBER_TAIL);
-	if (!lb_access_lock(&call->access))
-		return false;
-	if (!copy_rows(call, place - 1, place < 1 ? 0 : 1, &rows))
-		return false;
+	if (call->access.query)
+	{
+		if (!lb_merge_page(call, Max(place, 1) - 1, place < 1 ? 0 : 1,
+						   LB_MEMBER_TAIL, &rows))
+			return false;
+	}
+	else
+	{
+		lb_make_rows(&rows, &call->access.target.defn->shape, 1, LB_MEMBER_TAIL);
+		if (!lb_access_lock(&call->access) ||
+			!copy_rows(call, place - 1, place < 1 ? 0 : 1, &rows))
+			return false;
+	}
 	*isnull = rows.n == 0;
 	if (*isnull)
 		return true;
@@ -473,6 +488,8 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 	uint64		place;
 	uint64		first;
 
+	if (call->access.query)
+		return lb_merge_around(call, radius, rows);
 	if (!lock_with_room(call, 2 * radius + 1, rows, LB_MEMBER_TAIL))
 		return false;
 	if (member == NULL || !lb_view_lookup(view, member, key, NULL))
@@ -672,7 +689,7 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
 	Ranked	   *ranked = make_ranked(call);
 
-	make_rows(rows, call, members->n, LB_NO_TAIL);
+	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	for (int i = 0; i < members->n; i += LB_BATCH)
@@ -784,21 +801,21 @@ read_among(LbCall *call, const LbMembers *members, LbRows *rows)
 	const LbShape *shape = &call->access.target.defn->shape;
 	Ranked	   *ranked = make_ranked(call);
 
-	make_rows(rows, call, members->n, LB_KEY_TAIL);
+	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_KEY_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
 	for (int i = 0; i < members->n; i += LB_BATCH)
 	{
 		if (!lb_go_on(call, i))
 			return false;
-		if (!rows_have_room(rows, LB_BATCH) &&
+		if (!lb_rows_have_room(rows, LB_BATCH) &&
 			!enlarge_rows(call, rows, LB_BATCH))
 			return false;
 		rank_members(call, members, i, true, ranked);
 		for (int j = 0; j < ranked->n; j++)
 		{
 			int			words = lb_key_words(shape, ranked->keys[j]);
-			int64	   *row = add_row(rows, words);
+			int64	   *row = lb_add_row(rows, words);
 
 			row[LB_ROW_RANK] = (int64) ranked->ranks[j];
 			row[LB_ROW_SCORE] = lb_call_score(call, ranked->keys[j]);

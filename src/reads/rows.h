@@ -12,6 +12,8 @@
 #define LB_ROWS_H
 
 #include "reads/call.h"
+#include "reads/row_list.h"
+#include "reads/section.h"
 
 extern bool lb_top_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_metadata_rows(LbCall *call, Datum *result, bool *isnull);
@@ -20,42 +22,6 @@ extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
-
-/* What is behind the rank and the score of a row. */
-typedef enum LbTail
-{
-	LB_NO_TAIL,
-	LB_MEMBER_TAIL,
-	LB_KEY_TAIL
-} LbTail;
-
-/*
- * Rows of a board: a rank (0: none), a score and the words of a member for each.
- * lb_among() and lb_page() have the whole key there, lb_ranks() nothing.
- */
-typedef struct LbRows
-{
-	LbTail		tail;
-	int			n;
-	int			room;			/* rows that there is room for */
-	int			width;			/* words of a row, the most with texts */
-	Size		used;			/* words of the rows */
-	Size		max;			/* room in words */
-	uint32	   *places;			/* with texts, the word at which each row
-								 * begins; else NULL */
-	int64	   *words;
-} LbRows;
-
-#define LB_ROW_RANK 0
-#define LB_ROW_SCORE 1
-#define LB_ROW_MEMBER 2
-
-static inline int64 *
-lb_row(const LbRows *rows, int i)
-{
-	return rows->words +
-		(rows->places == NULL ? (Size) i * rows->width : rows->places[i]);
-}
 
 /* Members to read: their words, and which of them no key has. */
 typedef struct LbMembers
@@ -103,6 +69,12 @@ extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
+
+/*
+ * Likewise a section of a board, with whole keys, and with places, counted from 1, as
+ * ranks.  The method of the call is LB_ROW_NUMBER, and its function lb_page().
+ */
+extern bool lb_read_section(LbCall *call, LbSection *section, LbRows *rows);
 
 /*
  * The members in the array that is the first operand, palloc'd; none if it is

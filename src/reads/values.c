@@ -191,19 +191,24 @@ lb_score_at(const LbCall *call, uint64 place)
 	return lb_call_score(call, key);
 }
 
+int64
+lb_place_of_percentile(double percentile, int64 total)
+{
+	/* As percentile_disc() finds its row, counted from the worst. */
+	int64		row = (int64) ceil(percentile / 100 * total);
+
+	return total - Min(Max(row, 1), total);
+}
+
 bool
 lb_score_at_percentile_value(const LbCall *call, LbNumber *numbers)
 {
 	int64		total = lb_view_members(&call->access.view);
-	double		fraction = DatumGetFloat8(call->operands[0]) / 100;
-	int64		row;
+	double		percentile = DatumGetFloat8(call->operands[0]);
 
 	if (total == 0)
 		return false;
-
-	/* As percentile_disc() finds its row, counted from the worst. */
-	row = (int64) ceil(fraction * total);
-	row = Min(Max(row, 1), total);
-	numbers[0].integer = lb_score_at(call, total - row);
+	numbers[0].integer =
+		lb_score_at(call, lb_place_of_percentile(percentile, total));
 	return true;
 }

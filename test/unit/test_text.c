@@ -328,6 +328,11 @@ test_text_tail(void)
 	nwords = 1 + encode_text(chars, 1, UP, other + 1);
 	other[nwords] = other[nwords + 1] = 8;
 
+	/* All words of a key have the form of one; fewer and more do not. */
+	nwords = lb_key_words(&shape, longer);
+	for (int n = 0; n <= LB_MAX_KEY_WORDS; n++)
+		REQUIRE(lb_is_key(&shape, longer, n) == (n == nwords));
+
 	REQUIRE(world_open(&world, 100));
 	lb_index_init(&index, &shape);
 	REQUIRE(lb_index_insert(&world.mem, &index, longer) == LB_OK);
