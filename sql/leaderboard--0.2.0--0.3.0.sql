@@ -494,7 +494,7 @@ CREATE FUNCTION @extschema@.lb_shard_submit(
 	at bigint,
 	boards text[],
 	metadata jsonb)
-RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
+RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean, repeated boolean)
 AS 'MODULE_PATHNAME', 'lb_shard_submit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
 COMMENT ON FUNCTION @extschema@.lb_shard_submit(text, bigint, text, bigint, text, text, bigint, text[], jsonb) IS

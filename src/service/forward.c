@@ -215,7 +215,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
 		.player = s->items->player_text,
-		.call = "SELECT f.board, f.score, f.applied FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
+		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
 	const LbSubmitItem *item = s->items;
 	int			n;
@@ -247,6 +247,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 		row->answer.has_score = !isnull;
 		row->answer.score = isnull ? 0 : DatumGetInt64(score);
 		row->applied = DatumGetBool(SPI_getbinval(tuple, desc, 3, &isnull));
+		row->repeated = DatumGetBool(SPI_getbinval(tuple, desc, 4, &isnull));
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return n;

@@ -15,6 +15,7 @@ typedef struct LbForwarded
 {
 	LbAnswer	answer;
 	bool		applied;
+	bool		repeated;		/* the match had been submitted before */
 } LbForwarded;
 
 /*

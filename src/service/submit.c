@@ -248,12 +248,17 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
  * ----------------------------------------------------------------
  */
 
+/*
+ * Return a row.  lb_shard_submit() has a last column, whether the match has been submitted
+ * before, which other functions do not show.
+ */
 static void
-return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied)
+return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied,
+		   bool repeated)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[5];
-	bool		nulls[5];
+	Datum		values[6];
+	bool		nulls[6];
 
 	memset(nulls, false, sizeof(nulls));
 	values[0] = CStringGetTextDatum(answer->board);
@@ -264,6 +269,7 @@ return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied)
 	values[3] = Int64GetDatum(answer->previous);
 	nulls[3] = !answer->has_previous;
 	values[4] = BoolGetDatum(applied);
+	values[5] = BoolGetDatum(repeated);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -276,7 +282,7 @@ return_kept(FunctionCallInfo fcinfo, const LbSubmit *s,
 	int			n = lb_kept_answers(s, item, &answers);
 
 	for (int i = 0; i < n; i++)
-		return_row(fcinfo, &answers[i], false);
+		return_row(fcinfo, &answers[i], false, true);
 	return n > 0;
 }
 
@@ -299,7 +305,8 @@ return_answers(FunctionCallInfo fcinfo, const LbSubmit *s, bool applied)
 		answer->rank = board->rank;
 		answer->previous = board->previous;
 		return_row(fcinfo, answer,
-				   applied && !board->closed && !lb_kept_out(s, board));
+				   applied && !board->closed && !lb_kept_out(s, board),
+				   !applied);
 	}
 	return answers;
 }
@@ -359,12 +366,16 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 		lb_keep_answers(s, item, answers, s->nboards);
 }
 
-/* Send a submit to the player's shard, and read the ranks from all shards. */
-static void
+/*
+ * Send a submit to the player's shard, and read the ranks from all shards.  Returns
+ * whether its match had been submitted before.
+ */
+static bool
 forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 			Datum boards)
 {
 	LbForwarded *rows;
+	bool		repeated = false;
 	int			n;
 
 	s->items = item;
@@ -388,8 +399,10 @@ forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 			answer->rank = board->rank;
 			answer->previous = board->previous;
 		}
-		return_row(fcinfo, answer, rows[i].applied);
+		return_row(fcinfo, answer, rows[i].applied, rows[i].repeated);
+		repeated |= rows[i].repeated;
 	}
+	return repeated;
 }
 
 Datum
@@ -419,7 +432,7 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (lb_is_forwarded(&s))
-		forward_one(fcinfo, &s, &item, boards);
+		(void) forward_one(fcinfo, &s, &item, boards);
 	else
 		lb_submit_one(fcinfo, &s, &item);
 	SPI_finish();
@@ -524,8 +537,25 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
 }
 
 /*
+ * Raise 23505 if the match is new on one leaderboard and old on another, each NULL if
+ * there is none: then it is not the same match.
+ */
+static void
+check_same_match(const LbSubmit *new, const LbSubmit *old)
+{
+	if (new != NULL && old != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("match \"%s\" of player \"%s\" has been submitted to leaderboard \"%s\", but not to \"%s\"",
+						new->items->match_id,
+						text_to_cstring(new->items->player_text),
+						old->leaderboard.name, new->leaderboard.name),
+				 errhint("Submit a match to all its leaderboards by one call.")));
+}
+
+/*
  * Claim the match on each leaderboard.  Returns whether it is new on all of them, and
- * raises 23505 if it is on some only: then it is not the same match.
+ * raises if it is on some only.
  */
 static bool
 claim_match(LbSubmit *submits, int n)
@@ -541,15 +571,57 @@ claim_match(LbSubmit *submits, int n)
 		else
 			old = &submits[i];
 	}
-	if (new != NULL && old != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("match \"%s\" of player \"%s\" has been submitted to leaderboard \"%s\", but not to \"%s\"",
-						new->items->match_id,
-						text_to_cstring(new->items->player_text),
-						old->leaderboard.name, new->leaderboard.name),
-				 errhint("Submit a match to all its leaderboards by one call.")));
+	check_same_match(new, old);
 	return old == NULL;
+}
+
+/* The submits where Citus distributes the tables of all leaderboards. */
+static void
+forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
+{
+	const LbSubmit *new = NULL;
+	const LbSubmit *old = NULL;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (forward_one(fcinfo, &submits[i], submits[i].items, (Datum) 0))
+			old = &submits[i];
+		else
+			new = &submits[i];
+	}
+	check_same_match(new, old);
+}
+
+/* Those where it distributes none. */
+static void
+apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
+{
+	bool		has_match = n > 0 && submits->items->match_id != NULL;
+	bool		applied;
+
+	for (int i = 0; i < n; i++)
+	{
+		lb_lock_boards(&submits[i]);
+		lb_submission_set_players(&submits[i]);
+	}
+	applied = !has_match || claim_match(submits, n);
+	for (int i = 0; i < n; i++)
+	{
+		LbSubmit   *s = &submits[i];
+		LbSubmitItem item = *s->items;
+		LbAnswer   *answers;
+
+		if (!applied && return_kept(fcinfo, s, &item))
+			continue;
+		read_ranks(s, true);
+		if (applied)
+			lb_apply(s, true);
+		else
+			read_answer(s);
+		answers = return_answers(fcinfo, s, applied);
+		if (applied && has_match)
+			lb_keep_answers(s, &item, answers, s->nboards);
+	}
 }
 
 /*
@@ -563,7 +635,7 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	const LbPlayerArgument argument = {{names[0], "lb_submit_match"}, as_text};
 	LbSubmitItem item;
 	LbSubmit   *submits;
-	bool		applied = true;
+	int			nforwarded = 0;
 	int			n;
 
 	begin_call(&argument);
@@ -584,34 +656,17 @@ submit_match(FunctionCallInfo fcinfo, bool as_text)
 	for (int i = 0; i < n; i++)
 	{
 		lb_submission_set_boards(&submits[i], NULL);
-		lb_refuse_forwarded(&submits[i]);
+		nforwarded += lb_is_forwarded(&submits[i]);
 		lb_set_player(&submits[i], submits[i].items, PG_GETARG_DATUM(0), &argument);
 	}
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	for (int i = 0; i < n; i++)
-	{
-		lb_lock_boards(&submits[i]);
-		lb_submission_set_players(&submits[i]);
-	}
-	if (item.match_id != NULL)
-		applied = claim_match(submits, n);
-	for (int i = 0; i < n; i++)
-	{
-		LbSubmit   *s = &submits[i];
-		LbAnswer   *answers;
-
-		if (!applied && return_kept(fcinfo, s, s->items))
-			continue;
-		read_ranks(s, true);
-		if (applied)
-			lb_apply(s, true);
-		else
-			read_answer(s);
-		answers = return_answers(fcinfo, s, applied);
-		if (applied && item.match_id != NULL)
-			lb_keep_answers(s, s->items, answers, s->nboards);
-	}
+	for (int i = 0; nforwarded < n && i < n; i++)
+		lb_refuse_forwarded(&submits[i]);
+	if (nforwarded > 0)
+		forward_match(fcinfo, submits, n);
+	else
+		apply_match(fcinfo, submits, n);
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -81,6 +81,7 @@ for my $part (0 .. 5)
 		elsif (rand() < 0.1) { push @calls, "SELECT * FROM lb_submit_each($many)" }
 		elsif (rand() < 0.05) { push @calls, "SELECT lb_submit_many_key($many), lb_submit_many('{}', '{}')" }
 		elsif (rand() < 0.05) { push @calls, "SELECT * FROM lb_submit_each_key($many)" }
+		elsif (rand() < 0.1) { push @calls, qq(SELECT board, score, applied FROM lb_submit_match($player, '{"global": $n}', $match, $at)) }
 		elsif (rand() < 0.05) { push @calls, qq(SELECT lb_submit_json('{"player_id": $player, "amount": $n, "at": "2026-01-01T00:00:00Z"}')) }
 		elsif (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
 		else
@@ -108,11 +109,13 @@ $node->safe_psql('postgres', 'TRUNCATE player_scores, player_scores_event, playe
 is($node->safe_psql('postgres', 'SET leaderboard.submit_ranks = off; SELECT * FROM lb_submit(1, 5)'), 'global|5|||t', 'leaderboard.submit_ranks');
 
 # What does not work says so, and writes nothing.
-for my $call (q{lb_submit_match(1, '{"global": 1}')}, q{lb_open_window('daily')},
+$node->safe_psql('postgres', q{SELECT lb_create_leaderboard('kills', windows => '{}')});
+for my $call (q{lb_submit_match(1, '{"global": 1, "kills": 1}')}, q{lb_open_window('daily')},
 	q{lb_set_limit('most', 'global', max_amount => 10)}, q{lb_close_season('global', 'one')}, 'lb_forget_player(1)')
 {
 	fails_with($node, 'postgres', "SELECT $call", '0A000', qr/Citus distributes/, $call);
 }
+is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_drop_leaderboard($$kills$$)'), '1', 'a leaderboard beside it that is not distributed');
 $node->safe_psql('postgres', q{
 	CREATE TABLE guilds (player_id bigint, guild bigint, score bigint NOT NULL, PRIMARY KEY (player_id, guild));
 	SELECT create_distributed_table('guilds', 'guild');
@@ -234,5 +237,18 @@ verified('text');
 # What is beside the scores is kept as long as what is in lb_event and lb_applied.
 is($_->safe_psql('postgres', 'SET leaderboard.event_retention = 0; SET leaderboard.applied_retention = 0; SELECT removed FROM lb_maintain()'), $_ == $node ? 2 : 0, 'old rows') for $workers[0], $node;
 is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM player_scores_event) + (SELECT count(*) FROM player_scores_applied)'), '0', 'are removed by the coordinator');
+
+# A table of one's own, with what a submit needs and no more
+$node->safe_psql('postgres', q{
+	DROP TABLE player_scores, player_score_windows;
+	CREATE TABLE own (id integer PRIMARY KEY, points integer);
+	SELECT create_distributed_table('own', 'id', shard_count => 4)});
+$node->safe_psql('postgres', q{SELECT lb_create_board('global', 'own', 'id', 'points ASC')});
+is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'an own table: ready');
+is($nodes[$_]->safe_psql('postgres', "SELECT * FROM lb_submit(5, $_ + 7, 'best')"), 'global|7|1|' . ($_ ? '1' : '') . '|t', "an own table on server $_") for 0 .. 2;
+is($node->safe_psql('postgres', q{SELECT lb_submit_many('{5,6,7,8}', '{1,2,3,4}')}), '4', 'many of an own table');
+is($node->safe_psql('postgres', 'SELECT * FROM own ORDER BY 1'), "5|8\n6|2\n7|3\n8|4", 'its scores');
+fails_with($node, 'postgres', q{SELECT lb_submit(5, 1, match_id => 'm')}, '0A000', qr/takes no match_id/, 'its matches');
+is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', 'an own table: lb_verify_key()');
 citus_stop(@nodes);
 done_testing();
