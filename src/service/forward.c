@@ -26,9 +26,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "boards/catalog.h"
@@ -69,45 +67,6 @@ lb_refuse_forwarded(const LbSubmit *s)
 		lb_refuse_elsewhere(s->global);
 	if (s->windows != NULL)
 		lb_refuse_elsewhere(s->windows);
-}
-
-/*
- * Lock n shards of a table against being moved or split, to the end of the transaction,
- * as Citus does for a write.  Citus lets the owner of the table call the function.
- */
-static void
-lock_shards(const LbDefinition *defn, Datum *shards, int n)
-{
-	static LbPlan plan;
-	static const Oid types[] = {INT4OID, INT8ARRAYOID};
-	Datum		values[lengthof(types)];
-	LbUser		saved;
-
-	values[0] = Int32GetDatum(ShareLock);
-	values[1] = lb_make_array(INT8OID, shards, NULL, n);
-	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_plan_run(&plan, 0, lb_constant_text,
-					   "SELECT pg_catalog.lock_shard_metadata($1, $2)",
-					   InvalidOid, InvalidOid, lengthof(types), types, values);
-	lb_restore_user(&saved);
-	AcceptInvalidationMessages();
-}
-
-/* Lock the shard that a player is in; returns its number. */
-static int64
-lock_shard(const LbDefinition *defn, text *player)
-{
-	int64		locked = 0;
-	int64		shard;
-
-	while ((shard = lb_shard_of(defn, player)) != locked)
-	{
-		Datum		value = Int64GetDatum(shard);
-
-		lock_shards(defn, &value, 1);
-		locked = shard;
-	}
-	return shard;
 }
 
 /* What is sent to a shard, and the plan that is kept for it. */
@@ -232,7 +191,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
 	values[8] = s->metadata;
 	nulls[8] = s->has_metadata ? ' ' : 'n';
-	n = send_call(&t, lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
+	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
 	for (int i = 0; i < n; i++)
 	{
@@ -306,7 +265,7 @@ items_by_shard(const LbSubmit *s)
 			if (i == 0 || sent[i].shard != sent[i - 1].shard)
 				locks[nlocks++] = Int64GetDatum(sent[i].shard);
 		}
-		lock_shards(s->players_of, locks, nlocks);
+		lb_lock_shards(s->players_of, locks, nlocks);
 	}
 }
 
@@ -405,7 +364,7 @@ lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 	values[0] = PointerGetDatum(player);
 	values[2] = CStringGetTextDatum(defn->name);
 	values[3] = BoolGetDatum(ranked);
-	(void) send_call(&t, lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
+	(void) send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
 	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_freetuptable(SPI_tuptable);

@@ -21,9 +21,11 @@
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "storage/lmgr.h"
+#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -186,6 +188,45 @@ lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
 												&isnull));
 	}
 	SPI_freetuptable(SPI_tuptable);
+}
+
+/*
+ * Citus lets the owner of the table call the function, which raises an error for a
+ * shard that is gone.
+ */
+void
+lb_lock_shards(const LbDefinition *defn, Datum *shards, int n)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, INT8ARRAYOID};
+	Datum		values[lengthof(types)];
+	LbUser		saved;
+
+	values[0] = Int32GetDatum(ShareLock);
+	values[1] = lb_make_array(INT8OID, shards, NULL, n);
+	lb_switch_to_owner(&saved, defn->owner, false);
+	(void) lb_plan_run(&plan, 0, lb_constant_text,
+					   "SELECT pg_catalog.lock_shard_metadata($1, ARRAY[s.shardid]) FROM "
+					   "(SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.shardid OPERATOR(pg_catalog.=) ANY ($2) ORDER BY s.shardid) AS s",
+					   InvalidOid, InvalidOid, lengthof(types), types, values);
+	lb_restore_user(&saved);
+	AcceptInvalidationMessages();
+}
+
+int64
+lb_lock_shard(const LbDefinition *defn, text *player)
+{
+	int64		locked = 0;
+	int64		shard;
+
+	while ((shard = lb_shard_of(defn, player)) != locked)
+	{
+		Datum		value = Int64GetDatum(shard);
+
+		lb_lock_shards(defn, &value, 1);
+		locked = shard;
+	}
+	return shard;
 }
 
 /* The table on this server that is a shard; raises 55000 if there is none. */
@@ -450,7 +491,15 @@ lb_begin_shard(const char *name, text *player, int64 shard)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("board \"%s\" is not recorded on this server", name),
 				 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
-	if (!lb_is_elsewhere(defn) || lb_shard_of(defn, player) != shard)
+	if (!lb_is_elsewhere(defn))
+		lb_raise_other_shard(name, player, shard);
+
+	/*
+	 * The shard may have been split.  Its lock shows that here as well, if
+	 * the split is being committed.
+	 */
+	if (lb_shard_of(defn, player) != shard &&
+		lb_lock_shard(defn, player) != shard)
 		lb_raise_other_shard(name, player, shard);
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",

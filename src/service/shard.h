@@ -57,6 +57,15 @@ extern void lb_shards_of(const LbDefinition *defn, Datum *players, int n,
 						 int64 *shards);
 
 /*
+ * Lock n shards of a board's table against being moved or split, to the end of the
+ * transaction, as Citus does for a write.  Likewise.
+ */
+extern void lb_lock_shards(const LbDefinition *defn, Datum *shards, int n);
+
+/* The same for the shard that a player is in; returns its number. */
+extern int64 lb_lock_shard(const LbDefinition *defn, text *player);
+
+/*
  * The recorded definition of that name, with the table of a player's shard in the place
  * of the distributed table, locked in AccessShareLock; NULL if none is recorded.  Valid
  * as the definition itself is.  Raises likewise, and 55000 if this server does not have
