@@ -34,6 +34,7 @@
 #include "capture/ddl.h"
 #include "service/leaderboard.h"
 #include "service/limit.h"
+#include "service/spread_places.h"
 #include "service/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_board_changed);
@@ -207,6 +208,7 @@ lb_on_drop(PG_FUNCTION_ARGS)
 	LbDefinition **defns;
 	int			n;
 	Datum	   *gone;
+	Datum	   *sources;
 	int			ngone = 0;
 	Oid			looked = InvalidOid;
 	bool		exists = false;
@@ -221,6 +223,7 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	n = lb_all_defns(&defns);
 	gone = palloc(Max(1, n) * sizeof(Datum));
+	sources = palloc(Max(1, n) * sizeof(Datum));
 	for (int i = 0; i < n; i++)
 	{
 		/* Boards of one table often have names that are alike. */
@@ -229,8 +232,10 @@ lb_on_drop(PG_FUNCTION_ARGS)
 			looked = defns[i]->source;
 			exists = SearchSysCacheExists1(RELOID, ObjectIdGetDatum(looked));
 		}
-		if (!exists)
-			gone[ngone++] = Int32GetDatum(defns[i]->id);
+		if (exists)
+			continue;
+		sources[ngone] = ObjectIdGetDatum(looked);
+		gone[ngone++] = Int32GetDatum(defns[i]->id);
 	}
 	if (ngone > 0)
 	{
@@ -247,6 +252,7 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		 */
 		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
 								 1, types, values, NULL);
+		lb_places_follow_drop(sources, ngone);
 		SPI_finish();
 	}
 	PG_RETURN_NULL();

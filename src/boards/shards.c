@@ -30,6 +30,7 @@
 #include "utils/syscache.h"
 
 #include "boards/shards.h"
+#include "boards/spi.h"
 
 /* The columns of places. */
 static const struct
@@ -52,14 +53,30 @@ typedef struct Shard
 	bool		found;
 } Shard;
 
+bool
+lb_is_coordinator(void)
+{
+	uint64		n;
+
+	if (!OidIsValid(get_relname_relid("pg_dist_local_group",
+									  PG_CATALOG_NAMESPACE)))
+		return false;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	n = lb_run_once("SELECT FROM pg_catalog.pg_dist_local_group AS g WHERE g.groupid OPERATOR(pg_catalog.=) 0",
+					InvalidOid, 0, NULL, NULL);
+	SPI_finish();
+	return n > 0;
+}
+
 char *
 lb_places_name(const char *source)
 {
 	return makeObjectName(source, NULL, "lb_places");
 }
 
-static bool
-has_place_columns(Oid relid)
+bool
+lb_is_places(Oid relid)
 {
 	for (int i = 0; i < (int) lengthof(place_columns); i++)
 	{
@@ -105,7 +122,7 @@ lb_places(Oid source)
 		return InvalidOid;
 	owner = table_owner(relid);
 	return OidIsValid(owner) && owner == table_owner(source) &&
-		has_place_columns(relid) ? relid : InvalidOid;
+		lb_is_places(relid) ? relid : InvalidOid;
 }
 
 static int

@@ -10,6 +10,12 @@
 
 #include "postgres.h"
 
+/*
+ * Whether this server is the one that may change what Citus distributes.  False if the
+ * database does not have Citus.  Can raise.
+ */
+extern bool lb_is_coordinator(void);
+
 /* The name of the table of places of a table of that name, palloc'd. */
 extern char *lb_places_name(const char *source);
 
@@ -19,6 +25,9 @@ extern char *lb_places_name(const char *source);
  * invalidation: look it up for each statement.  Can raise.
  */
 extern Oid	lb_places(Oid source);
+
+/* Whether a table has the columns of one. */
+extern bool lb_is_places(Oid relid);
 
 /*
  * Whether n rows of places are those of all shards, as Citus has them now: they name

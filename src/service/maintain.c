@@ -39,6 +39,7 @@
 
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closing.h"

@@ -44,6 +44,7 @@
 #include "boards/lists.h"
 #include "boards/method.h"
 #include "boards/resolve.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/state.h"
 #include "service/spread.h"
@@ -78,19 +79,6 @@ lb_is_spread(Oid source)
 		OidIsValid(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE)) &&
 		OidIsValid(get_relname_relid("pg_dist_shard_placement",
 									 PG_CATALOG_NAMESPACE));
-}
-
-bool
-lb_is_coordinator(void)
-{
-	uint64		n;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	n = lb_run_once("SELECT FROM pg_catalog.pg_dist_local_group AS g WHERE g.groupid OPERATOR(pg_catalog.=) 0",
-					InvalidOid, 0, NULL, NULL);
-	SPI_finish();
-	return n > 0;
 }
 
 static void

@@ -28,11 +28,6 @@ typedef struct LbShardAnswer
  */
 extern bool lb_is_spread(Oid source);
 
-/*
- * Whether this server is the one that may change what Citus distributes, of a database
- * in which Citus is installed.  Can raise.
- */
-extern bool lb_is_coordinator(void);
 
 /*
  * Make the boards of all shards of a board's table that do not have them yet, on all

@@ -20,19 +20,20 @@
  * are missing, and the old one says another shard than the one it is in, until
  * maintenance makes all rows anew.
  *
- * The table belongs to the source's owner.  It goes with the source, since it depends
- * on it, and with the source's last board.
+ * The table belongs to the source's owner.  It goes with the source, by our event
+ * trigger, and with the source's last board.  Where a dependency in pg_depend drops a
+ * table, Citus takes it for a partition and leaves its shards behind.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_class.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -136,6 +137,13 @@ find_distribution(Oid source, Distribution *d)
 	return method[0] == 'n' || (d->hashed && value_text(d) != NULL);
 }
 
+static char *
+table_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
 /* The qualified name of the table of places. */
 static char *
 places_name(Oid source)
@@ -157,27 +165,23 @@ static Oid
 create(Oid source, const Distribution *d)
 {
 	char	   *name = places_name(source);
-	ObjectAddress places;
-	ObjectAddress referenced;
+	Oid			places;
 
 	run(psprintf("CREATE TABLE %s (place %s%s PRIMARY KEY, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
 				 name, d->declared, d->collate));
-	ObjectAddressSet(places, RelationRelationId, lb_places(source));
-	ObjectAddressSet(referenced, RelationRelationId, source);
-	recordDependencyOn(&places, &referenced, DEPENDENCY_AUTO);
+	places = lb_places(source);
 	if (d->everywhere)
 		run(psprintf("SELECT pg_catalog.create_reference_table(%s)",
 					 quote_literal_cstr(name)));
 	/* In a schema that is distributed, the table is already. */
-	else if (!lb_kept_elsewhere(places.objectId))
+	else if (!lb_kept_elsewhere(places))
 		run(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, 'hash', %s)",
 					 quote_literal_cstr(name), d->hashed ? "'place'" : "NULL",
-					 quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(source)),
-																   get_rel_name(source)))));
+					 quote_literal_cstr(table_name(source))));
 	run(psprintf("COMMENT ON TABLE %s IS %s", name,
 				 quote_literal_cstr("made by the extension leaderboard: a row for each shard, so that queries can ask each shard's board")));
 	run(psprintf("GRANT SELECT ON TABLE %s TO PUBLIC", name));
-	return places.objectId;
+	return places;
 }
 
 /* The shards of a table and those of its places. */
@@ -253,7 +257,7 @@ is_right(Oid source, Oid places)
 	int			n;
 
 	n = (int) lb_run_once(psprintf("SELECT p.shard, p.self FROM %s AS p",
-								   places_name(source)),
+								   table_name(places)),
 						  places, 0, NULL, NULL);
 	shards = palloc(Max(1, n) * sizeof(int64));
 	selves = palloc(Max(1, n) * sizeof(int64));
@@ -269,6 +273,41 @@ is_right(Oid source, Oid places)
 												&isnull));
 	}
 	return lb_are_all_shards(source, places, n, shards, selves);
+}
+
+/*
+ * The table of places that was made when the source had another name, which it gets
+ * now; or InvalidOid.
+ */
+static Oid
+follow_rename(Oid source)
+{
+	Oid			types[] = {REGCLASSOID};
+	Datum		values[] = {ObjectIdGetDatum(source)};
+	uint64		n;
+	SPITupleTable *tables;
+
+	n = lb_run_once("SELECT p.oid FROM pg_catalog.pg_class AS s JOIN pg_catalog.pg_class AS p "
+					"ON p.relnamespace OPERATOR(pg_catalog.=) s.relnamespace AND p.relowner OPERATOR(pg_catalog.=) s.relowner "
+					"WHERE s.oid OPERATOR(pg_catalog.=) $1 AND p.relkind OPERATOR(pg_catalog.=) 'r' "
+					"AND pg_catalog.right(CAST(p.relname AS pg_catalog.text), 10) OPERATOR(pg_catalog.=) '_lb_places'",
+					InvalidOid, lengthof(types), types, values);
+	tables = SPI_tuptable;
+	for (uint64 i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Oid			places = DatumGetObjectId(SPI_getbinval(tables->vals[i],
+															tables->tupdesc, 1,
+															&isnull));
+
+		if (!lb_is_places(places) || !lb_kept_elsewhere(places) ||
+			!is_right(source, places))
+			continue;
+		run(psprintf("ALTER TABLE %s RENAME TO %s", table_name(places),
+					 quote_identifier(lb_places_name(get_rel_name(source)))));
+		return places;
+	}
+	return InvalidOid;
 }
 
 /* Whether Citus keeps shards of both where the other's are. */
@@ -305,7 +344,7 @@ make(Oid source, const Distribution *d)
 	{
 		ereport(NOTICE,
 				(errmsg("relation \"%s\" is not a table of places", name),
-				 errdetail("Reads that need one run queries on the shards instead."),
+				 errdetail("Reads run queries on the shards instead."),
 				 errhint("Rename the relation, and use lb_rebuild().")));
 		return;
 	}
@@ -316,6 +355,8 @@ make(Oid source, const Distribution *d)
 		drop(source);
 		places = InvalidOid;
 	}
+	if (!OidIsValid(places))
+		places = follow_rename(source);
 	if (!OidIsValid(places))
 		places = create(source, d);
 	if (!is_right(source, places))
@@ -350,4 +391,33 @@ lb_places_drop(Oid source)
 		elog(ERROR, "SPI_connect failed");
 	drop(source);
 	SPI_finish();
+}
+
+void
+lb_places_follow_drop(Datum *sources, int n)
+{
+	Oid			types[] = {OIDARRAYOID};
+	Datum		values[1];
+	uint64		ndropped;
+	SPITupleTable *dropped;
+
+	values[0] = lb_make_array(OIDOID, sources, NULL, n);
+	ndropped = lb_run_once("SELECT CAST(d.schema_name AS pg_catalog.text), CAST(d.object_name AS pg_catalog.text) FROM pg_catalog.pg_event_trigger_dropped_objects() AS d "
+						   "WHERE d.classid OPERATOR(pg_catalog.=) CAST('pg_catalog.pg_class' AS pg_catalog.regclass) "
+						   "AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.objid OPERATOR(pg_catalog.=) ANY ($1)",
+						   InvalidOid, lengthof(types), types, values);
+	dropped = SPI_tuptable;
+	for (uint64 i = 0; i < ndropped; i++)
+	{
+		char	   *schema = SPI_getvalue(dropped->vals[i], dropped->tupdesc, 1);
+		char	   *name = lb_places_name(SPI_getvalue(dropped->vals[i],
+													   dropped->tupdesc, 2));
+		Oid			places = get_relname_relid(name, get_namespace_oid(schema, true));
+
+		if (OidIsValid(places) && lb_is_places(places) &&
+			lb_kept_elsewhere(places) &&
+			lb_is_coordinator() && pg_class_ownercheck(places, GetUserId()))
+			run(psprintf("DROP TABLE %s",
+						 quote_qualified_identifier(schema, name)));
+	}
 }

@@ -20,4 +20,10 @@ extern void lb_places_make(Oid source);
 /* Drop it, if there is one. */
 extern void lb_places_drop(Oid source);
 
+/*
+ * In an event trigger, between SPI_connect and SPI_finish: drop those of n tables,
+ * by OID, that the command has dropped.  Does nothing if the caller may not.
+ */
+extern void lb_places_follow_drop(Datum *sources, int n);
+
 #endif							/* LB_SPREAD_PLACES_H */
