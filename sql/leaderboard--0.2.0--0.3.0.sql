@@ -103,6 +103,34 @@ LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
 COMMENT ON FUNCTION @extschema@.lb_shard_page(text, text, integer, bigint, bigint, oid, bigint[], bigint[], integer, integer, boolean) IS
 'internal; entries of the board of a shard, for the server that merges those of all shards';
 
+CREATE FUNCTION @extschema@.lb_shard_counts(
+	board text,
+	value text,
+	keys integer,
+	shard bigint,
+	self bigint,
+	places oid,
+	wanted bigint[])
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'lb_shard_counts'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_shard_counts(text, text, integer, bigint, bigint, oid, bigint[]) IS
+'internal; how many entries of a shard''s board come before each of some keys';
+
+CREATE FUNCTION @extschema@.lb_shard_keys(
+	board text,
+	value text,
+	keys integer,
+	shard bigint,
+	self bigint,
+	places oid,
+	members bigint[])
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'lb_shard_keys'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_shard_keys(text, text, integer, bigint, bigint, oid, bigint[]) IS
+'internal; keys of those members that a shard''s board has';
+
 CREATE FUNCTION @extschema@.lb_count_before(
 	score bigint,
 	ties text[],

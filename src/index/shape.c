@@ -57,14 +57,13 @@ lb_count_words(const LbShape *shape, int first, int last, const int64 *words)
 	return n;
 }
 
-bool
-lb_is_key(const LbShape *shape, const int64 *words, int nwords)
+/* Whether so many words have the form of the columns from the first-th on. */
+static bool
+are_columns(const LbShape *shape, int first, const int64 *words, int nwords)
 {
 	int			n = 0;
 
-	if (!lb_shape_varies(shape))
-		return nwords == shape->width;
-	for (int i = 0; i < shape->ncolumns; i++)
+	for (int i = first; i < shape->ncolumns; i++)
 	{
 		uint8		column = shape->columns[i];
 		uint8		end = column == LB_TEXT ? 0 : 0xff;
@@ -81,4 +80,19 @@ lb_is_key(const LbShape *shape, const int64 *words, int nwords)
 			return false;
 	}
 	return n == nwords;
+}
+
+bool
+lb_is_key(const LbShape *shape, const int64 *words, int nwords)
+{
+	return lb_shape_varies(shape) ? are_columns(shape, 0, words, nwords) :
+		nwords == shape->width;
+}
+
+bool
+lb_is_member(const LbShape *shape, const int64 *words, int nwords)
+{
+	return lb_shape_varies(shape) ?
+		are_columns(shape, shape->nrank, words, nwords) :
+		nwords == shape->member_words;
 }

@@ -90,8 +90,9 @@ lb_shape_varies(const LbShape *shape)
 extern int	lb_count_words(const LbShape *shape, int first, int last,
 						   const int64 *words);
 
-/* Whether so many words, from elsewhere, have the form of one whole key. */
+/* Whether so many words, from elsewhere, have the form of one whole key, or member. */
 extern bool lb_is_key(const LbShape *shape, const int64 *words, int nwords);
+extern bool lb_is_member(const LbShape *shape, const int64 *words, int nwords);
 
 /* How many words a key has. */
 static inline int

@@ -21,6 +21,7 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
+#include "boards/encode.h"
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
@@ -413,32 +414,29 @@ lb_call_query(LbCall *call, bool *isnull)
 }
 
 bool
-lb_call_key(LbCall *call, int64 *key, int *nwords)
+lb_call_key(LbCall *call, int64 **key)
 {
-	const LbDefinition *defn = call->access.target.defn;
 	LbQueryArgs args = query_args(call);
-	int			n = defn->nrank_by;
-	Datum		values[LB_MAX_RANK_COLUMNS];
-	int64		word;
-	const int64 *member = lb_call_member(call, &word);
-	LbDefinition copy;
+	Datum		values[LB_MAX_KEY_COLUMNS];
+	int			nwords = 0;
+	LbDefinition defn;			/* a copy; it lasts through the statement */
 
-	lb_copy_defn(&copy, defn);
-	*nwords = 0;
-	if (member == NULL)
-		return false;
-	if (!lb_query_key(defn, &args, values))
+	*key = NULL;
+	lb_copy_defn(&defn, call->access.target.defn);
+	if (!lb_query_key(call->access.target.defn, &args, values))
 		return true;
-	for (int i = 0; i < n; i++)
+	*key = palloc(LB_MAX_KEY_WORDS * sizeof(int64));
+	for (int i = 0; i < lb_nkey_columns(&defn); i++)
 	{
+		const LbColumn *column = &defn.columns[i];
 		int64		words[LB_MAX_KEY_WORDS];
-		int			more = lb_encode(&copy.columns[i], values[i], words);
+		int			n = lb_encode(column, values[i], words);
 
-		if (!lb_append_words(key, nwords, words, more))
+		if (!lb_append_words(*key, &nwords, words, n) ||
+			lb_is_negative_zero(column, values[i]))
 			return false;
 	}
-	return lb_append_words(key, nwords, member,
-						   lb_member_length(&copy.shape, member));
+	return true;
 }
 
 static void
@@ -670,8 +668,8 @@ lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 	bool		sure;
 
 	if (!lb_access_lock(&call->access))
-		return call->function->merged != NULL &&
-			call->function->merged(call, numbers, isnull);
+		return call->function->elsewhere != NULL &&
+			call->function->elsewhere(call, numbers, isnull);
 	*isnull = !call->function->value(call, numbers);
 	sure = likely(!call->access.shared->negative_zero) || *isnull ||
 		numbers_are_sure(call, numbers);

@@ -64,7 +64,7 @@ typedef struct LbReadFunction
 	 * NULL, or does what value does for a table whose rows another engine
 	 * keeps, without the lock.  Returns false if the query must be run.
 	 */
-	bool		(*merged) (struct LbCall *call, LbNumber *numbers, bool *isnull);
+	bool		(*elsewhere) (struct LbCall *call, LbNumber *numbers, bool *isnull);
 
 	/*
 	 * NULL, or converts more operands than members and scores, once the board
@@ -164,11 +164,11 @@ extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
 
 /*
- * The key of the member that is the first operand, read from a table whose rows
- * another engine keeps.  *nwords is 0 if it is not on the board.  Returns false if
- * only the query can tell.
+ * The key of the member that is the first operand, palloc'd, or NULL if it is not on
+ * the board: read from a table whose rows another engine keeps, for a function that has
+ * LbQuery.given.  Returns false if only the query can tell.
  */
-extern bool lb_call_key(LbCall *call, int64 *key, int *nwords);
+extern bool lb_call_key(LbCall *call, int64 **key);
 
 /* Run the query of a function that returns one value. */
 extern Datum lb_call_query(LbCall *call, bool *isnull);

@@ -20,6 +20,7 @@
 
 #include "utils/float.h"
 
+#include "reads/counts.h"
 #include "reads/functions.h"
 #include "reads/histogram.h"
 #include "reads/json.h"
@@ -77,6 +78,7 @@ const LbReadFunction lb_rank_function = {
 	.ranks = true,
 	.columns = {INT8OID},
 	.value = lb_rank_value,
+	.elsewhere = lb_rank_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {"SELECT 1 {+} {preceding} WHERE {P} IS NOT NULL"},
@@ -115,6 +117,7 @@ static const LbReadFunction percentile_function = {
 	.board = 1,
 	.columns = {FLOAT8OID},
 	.value = lb_percentile_value,
+	.elsewhere = lb_percentile_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -135,6 +138,7 @@ static const LbReadFunction player_function = {
 	.ranks = true,
 	.columns = {INT8OID, LB_SCORE_TYPE, FLOAT8OID, INT8OID},
 	.value = lb_player_value,
+	.elsewhere = lb_player_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -175,7 +179,10 @@ static const LbReadFunction metadata_function = {
 	.rows = lb_metadata_rows,
 	.query = {
 		.operands = {MEMBER(0)},
-		.text = {"SELECT {metadata}"}
+		.text = {
+			"SELECT {metadata} {from} AND {is_member}"
+			" ORDER BY {order} LIMIT 1"
+		}
 	}
 };
 
@@ -359,7 +366,7 @@ static const LbReadFunction score_at_percentile_function = {
 	.board = 1,
 	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_at_percentile_value,
-	.merged = lb_merge_score_at_percentile,
+	.elsewhere = lb_merge_score_at_percentile,
 	.query = {
 		.operands = {
 			{.type = FLOAT8OID,.argument = 0,.null = LB_NULL_NO_ROW,

@@ -18,11 +18,14 @@
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 
 #include "boards/definition.h"
 #include "boards/lists.h"
 #include "boards/live.h"
+#include "boards/resolve.h"
 #include "boards/spi.h"
+#include "reads/counts.h"
 #include "reads/key.h"
 #include "reads/text.h"
 
@@ -51,12 +54,23 @@ raise_ties(const LbDefinition *defn, int n)
 					 lb_format_rank_by(defn->columns, defn->nrank_by))));
 }
 
+/* A tie-breaker as a text that servers with other settings read as the same value. */
+static Datum
+portable_text(const LbType *type, Datum value)
+{
+	int			nestlevel = lb_begin_texts();
+	Datum		result = lb_value_to_text(type, value);
+
+	AtEOXact_GUC(true, nestlevel);
+	return result;
+}
+
 /*
- * Append the words of the score and of the tie-breakers.  Returns false if no key
- * has them.
+ * Append the words of the score and of the tie-breakers.  If another engine keeps the
+ * rows, make these what can be sent there.  Returns false if no key has them.
  */
 static bool
-append_rank_by(const LbCall *call, const Datum *ties, int64 *key, int *used)
+append_rank_by(const LbCall *call, Datum *ties, int64 *key, int *used)
 {
 	const LbDefinition *defn = call->access.target.defn;
 	LbScoreOperand score = lb_call_score_operand(call, 1);
@@ -68,6 +82,9 @@ append_rank_by(const LbCall *call, const Datum *ties, int64 *key, int *used)
 		const LbColumn *column = &defn->columns[i];
 		Datum		value = lb_value_from_text(column->type, ties[i - 1]);
 		int64		words[LB_MAX_KEY_WORDS];
+
+		if (defn->problem == lb_engine_problem)
+			ties[i - 1] = portable_text(column->type, value);
 
 		/* Each text is converted, as the query does. */
 		fits = lb_append_words(key, used, words,
@@ -126,13 +143,14 @@ lb_convert_key(LbCall *call)
 	if (call->nulls[0])
 		return;
 
-	/* The query has them by subscripts from 1. */
-	call->operands[2] = lb_make_array(TEXTOID, ties, nulls, n);
 	error_context_stack = &context;
 	if (append_rank_by(call, ties, key, &used) &&
 		append_member(call, key, &used))
 		call->key = key;
 	error_context_stack = context.previous;
+
+	/* The query has them by subscripts from 1. */
+	call->operands[2] = lb_make_array(TEXTOID, ties, nulls, n);
 }
 
 bool
@@ -141,7 +159,15 @@ lb_count_before_rows(LbCall *call, Datum *result, bool *isnull)
 	bool		inclusive = DatumGetBool(call->operands[3]);
 	const LbView *view = &call->access.view;
 	uint64		members;
+	int64		count;
 
+	if (call->access.query)
+	{
+		if (!lb_count_before_by_counts(call, inclusive, &count))
+			return false;
+		*result = Int64GetDatum(count);
+		return true;
+	}
 	if (!lb_access_lock(&call->access))
 		return false;
 	if (call->key == NULL)

@@ -22,9 +22,6 @@
  * later state of the tables, so the place may no longer be where the round before
  * has found it.  Then the search begins again, MAX_TRIES times at most.
  *
- * Statements run in the order of a function's calls, one at a time, with the
- * caller's rights, or for a superuser with those of the table's owner.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,20 +29,10 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "lib/binaryheap.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 
-#include "boards/board_value.h"
-#include "boards/catalog.h"
-#include "boards/counters.h"
-#include "boards/resolve.h"
-#include "boards/shards.h"
-#include "boards/spi.h"
+#include "reads/ask.h"
 #include "reads/merge.h"
-#include "reads/query.h"
 #include "reads/section.h"
 #include "reads/values.h"
 
@@ -72,11 +59,7 @@ typedef struct Shard
 /* A read of all shards. */
 typedef struct Merge
 {
-	LbCall	   *call;
-	LbDefinition defn;			/* a copy; it lasts through the statements */
-	Oid			places;			/* the table that has a row for each shard */
-	Datum		value;			/* what follows the name of a shard's board */
-	int32		keys_hash;
+	LbAsk		ask;
 	LbSection	section;		/* what is asked; sums of what is answered */
 	int			nshards;
 	Shard	   *shards;
@@ -97,54 +80,11 @@ typedef enum Outcome
  * ----------------------------------------------------------------
  */
 
-/*
- * Prepare to read the shards.  Returns false if there are none to be read, or if an
- * operand is null: the query says what that means.
- */
 static bool
 begin(Merge *m, LbCall *call)
 {
-	const LbTarget *target = &call->access.target;
-	const LbDefinition *defn = target->defn;
-	char	   *name = NULL;
-
-	if (!call->access.query || defn->problem != lb_engine_problem ||
-		call->access.cause != LB_CAUSE_OFFLINE || call->nulls[0] ||
-		lb_own_running())
-		return false;
-	if (defn->family)
-	{
-		name = lb_value_to_name(defn, &target->value);
-		if (name == NULL)
-			return false;
-	}
 	memset(m, 0, sizeof(Merge));
-	m->call = call;
-	m->keys_hash = lb_keys_hash(defn);
-	m->value = CStringGetTextDatum(name == NULL ? "" : psprintf(":%s", name));
-	lb_copy_defn(&m->defn, defn);
-	return true;
-}
-
-static char *
-statement_text(const void *arg)
-{
-	Oid			places = *(const Oid *) arg;
-
-	return psprintf("SELECT p.shard, p.self, %s.lb_shard_page($1, $2, $3, p.shard, p.self, p.tableoid, $4, $5, $6, $7, $8) FROM %s AS p",
-					quote_identifier(get_namespace_name(lb_require_catalog()->schema)),
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(places)),
-											   get_rel_name(places)));
-}
-
-static Datum
-key_array(const int64 *words, int n)
-{
-	Datum		elements[LB_MAX_KEY_WORDS];
-
-	for (int i = 0; i < n; i++)
-		elements[i] = Int64GetDatum(words[i]);
-	return lb_make_array(INT8OID, elements, NULL, n);
+	return lb_ask_begin(&m->ask, call);
 }
 
 /* Take what one shard has answered; false if that is not all of an answer. */
@@ -156,7 +96,7 @@ take_answer(Merge *m, ArrayType *array)
 	const int64 *end = answer + nwords;
 	Shard	   *shard = &m->shards[m->nshards++];
 
-	if (nwords < LB_SHARD_HEADER || ARR_HASNULL(array))
+	if (nwords < LB_SHARD_HEADER)
 		return false;
 	shard->answer = answer;
 	shard->row = answer + LB_SHARD_HEADER;
@@ -169,51 +109,24 @@ take_answer(Merge *m, ArrayType *array)
 	{
 		if (answer >= end)
 			return false;
-		answer += 1 + lb_key_words(&m->defn.shape, answer + 1);
+		answer += 1 + lb_key_words(&m->ask.defn.shape, answer + 1);
 	}
 	return answer == end;
 }
 
-static int64
-bigint_column(HeapTuple row, int column, bool *isnull)
-{
-	Datum		value = SPI_getbinval(row, SPI_tuptable->tupdesc, column,
-									  isnull);
-
-	return *isnull ? 0 : DatumGetInt64(value);
-}
-
-/*
- * Take the rows of the statement into the memory context of the caller.  Returns
- * whether all shards have answered.
- */
+/* Take all of that. */
 static bool
-take_answers(Merge *m, MemoryContext caller)
+take_answers(Merge *m)
 {
-	MemoryContext old = MemoryContextSwitchTo(caller);
-	int			n = (int) SPI_processed;
-	int64	   *shards = palloc(Max(1, n) * sizeof(int64));
-	int64	   *selves = palloc(Max(1, n) * sizeof(int64));
-	bool		whole = true;
-
 	m->nshards = 0;
-	m->shards = palloc(Max(1, n) * sizeof(Shard));
+	m->shards = palloc(m->ask.n * sizeof(Shard));
 	m->section.before = m->section.before_upto = m->section.better = 0;
-	for (int i = 0; whole && i < n; i++)
+	for (int i = 0; i < m->ask.n; i++)
 	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		bool		isnull[3];
-		Datum		answer;
-
-		shards[i] = bigint_column(row, 1, &isnull[0]);
-		selves[i] = bigint_column(row, 2, &isnull[1]);
-		answer = SPI_getbinval(row, SPI_tuptable->tupdesc, 3, &isnull[2]);
-		whole = !isnull[0] && !isnull[1] && !isnull[2] &&
-			take_answer(m, DatumGetArrayTypePCopy(answer));
+		if (!take_answer(m, m->ask.answers[i]))
+			return false;
 	}
-	MemoryContextSwitchTo(old);
-	return whole &&
-		lb_are_all_shards(m->defn.source, m->places, n, shards, selves);
+	return true;
 }
 
 /* Compare the next entries of two shards, for a heap whose first is the greatest. */
@@ -230,7 +143,7 @@ static void
 make_heap(Merge *m)
 {
 	m->heap = binaryheap_allocate(Max(1, m->nshards), compare_shards,
-								  &m->defn.shape);
+								  &m->ask.defn.shape);
 	for (int i = 0; i < m->nshards; i++)
 	{
 		if (m->shards[i].left > 0)
@@ -243,46 +156,25 @@ make_heap(Merge *m)
 static bool
 ask(Merge *m)
 {
-	static LbPlan plans[8];
 	static const Oid types[] = {
-		TEXTOID, TEXTOID, INT4OID, INT8ARRAYOID, INT8ARRAYOID, INT4OID, INT4OID,
-		BOOLOID
+		INT8ARRAYOID, INT8ARRAYOID, INT4OID, INT4OID, BOOLOID
+	};
+	static LbQuestion question = {
+		.function = "lb_shard_page",.nargs = lengthof(types),.types = types
 	};
 	const LbSection *section = &m->section;
-	MemoryContext caller = CurrentMemoryContext;
-	int			nestlevel;
-	bool		switched;
-	LbUser		saved;
-	bool		whole;
 	Datum		values[] = {
-		CStringGetTextDatum(m->defn.name), m->value,
-		Int32GetDatum(m->keys_hash),
-		key_array(section->from, section->from_words),
-		key_array(section->upto, section->upto_words),
+		lb_bigint_array(section->from, section->from_words),
+		lb_bigint_array(section->upto, section->upto_words),
 		Int32GetDatum((int32) section->back),
 		Int32GetDatum((int32) section->n),
 		BoolGetDatum(section->even)
 	};
 
-	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
-	m->places = lb_places(m->defn.source);
-	if (!OidIsValid(m->places))
+	if (!lb_ask_shards(&m->ask, &question, values) || !take_answers(m))
 		return false;
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	nestlevel = lb_settings_elsewhere();
-	switched = lb_switch_from_superuser(&saved, &m->defn, false);
-	(void) lb_plan_read(&plans[m->places % lengthof(plans)], m->places,
-						statement_text, &m->places, m->places,
-						lengthof(types), types, values);
-	if (switched)
-		lb_restore_user(&saved);
-	whole = take_answers(m, caller);
-	SPI_finish();
-	AtEOXact_GUC(true, nestlevel);
-	if (whole)
-		make_heap(m);
-	return whole;
+	make_heap(m);
+	return true;
 }
 
 /* The shard with the best key among the entries that are left, or NULL. */
@@ -297,7 +189,7 @@ next_entry(const Merge *m)
 static void
 pass(Merge *m, Shard *shard)
 {
-	shard->row += 1 + lb_key_words(&m->defn.shape, shard->row + 1);
+	shard->row += 1 + lb_key_words(&m->ask.defn.shape, shard->row + 1);
 	if (--shard->left > 0)
 		binaryheap_replace_first(m->heap, PointerGetDatum(shard));
 	else
@@ -313,7 +205,7 @@ pass(Merge *m, Shard *shard)
 static const int64 *
 use_key(const Merge *m, const Shard *shard, int *nwords)
 {
-	*nwords = lb_key_words(&m->defn.shape, shard->row + 1);
+	*nwords = lb_key_words(&m->ask.defn.shape, shard->row + 1);
 	return shard->row + 1;
 }
 
@@ -412,7 +304,7 @@ find_place(Merge *m, double percentile, int64 *skip, int64 *rest)
 static void
 put_entry(const Merge *m, LbRows *rows, int64 rank, const Shard *shard)
 {
-	const LbShape *shape = &m->defn.shape;
+	const LbShape *shape = &m->ask.defn.shape;
 	const int64 *key = shard->row + 1;
 	const int64 *tail = rows->tail == LB_KEY_TAIL ? key :
 		lb_key_member(shape, key);
@@ -423,7 +315,7 @@ put_entry(const Merge *m, LbRows *rows, int64 rank, const Shard *shard)
 		lb_enlarge_rows(rows, 1);
 	row = lb_add_row(rows, words);
 	row[LB_ROW_RANK] = rank;
-	row[LB_ROW_SCORE] = lb_directed(key[0], m->defn.columns[0].descending);
+	row[LB_ROW_SCORE] = lb_directed(key[0], m->ask.defn.columns[0].descending);
 	memcpy(row + LB_ROW_MEMBER, tail, words * sizeof(int64));
 }
 
@@ -441,7 +333,7 @@ put_entries(Merge *m, int64 before, int64 better, int64 skip, int64 n,
 
 	for (int64 i = 0; i < skip + n && (shard = next_entry(m)) != NULL; i++)
 	{
-		if (m->call->method == LB_ROW_NUMBER ||
+		if (m->ask.call->method == LB_ROW_NUMBER ||
 			(i > 0 && shard->row[1] != word))
 			rank = before + i + 1;
 		word = shard->row[1];
@@ -488,7 +380,7 @@ read_page(Merge *m, int64 skip, int64 rest, int64 n, LbTail tail, LbRows *rows)
 	/* If its score is not that of the key, all with that score follow it. */
 	first = next_entry(m);
 	same = first != NULL && section->from_words > 0 && first->row[1] == from[0];
-	lb_make_rows(rows, &m->defn.shape, Min(n, count_left(m)), tail);
+	lb_make_rows(rows, &m->ask.defn.shape, Min(n, count_left(m)), tail);
 	put_entries(m, section->before,
 				same ? section->better : section->before, rest, n, rows);
 	return DONE;
@@ -498,16 +390,9 @@ read_page(Merge *m, int64 skip, int64 rest, int64 n, LbTail tail, LbRows *rows)
 static bool
 finish(const Merge *m, Outcome outcome)
 {
-	LbTarget   *target = &m->call->access.target;
-
 	if (outcome != DONE)
 		return false;
-
-	/* The statements can have made the definition another one. */
-	target->defn = lb_defn_of(m->defn.source, m->defn.catalog, m->defn.id);
-	if (target->defn == NULL)
-		lb_wrong_table(m->defn.source);
-	lb_count_read(target, NULL, LB_CAUSE_NONE, false);
+	lb_ask_end(&m->ask);
 	return true;
 }
 
@@ -530,7 +415,7 @@ merge_page(LbCall *call, double percentile, int64 skip, int64 n, LbTail tail,
 		if (percentile >= 0 || skip > MAX_REST)
 			outcome = find_place(&m, percentile, &skip, &rest);
 		if (outcome == DONE && rest < 0)
-			lb_make_rows(rows, &m.defn.shape, 0, tail);
+			lb_make_rows(rows, &m.ask.defn.shape, 0, tail);
 		else if (outcome == DONE)
 			outcome = read_page(&m, skip, rest, n, tail, rows);
 	}
@@ -586,7 +471,7 @@ count_better(Merge *m, const int64 *key, int64 before, int64 *better)
 static bool
 has_member(const Merge *m, const LbRows *rows, int64 i, const int64 *key)
 {
-	const LbShape *shape = &m->defn.shape;
+	const LbShape *shape = &m->ask.defn.shape;
 
 	return i < rows->n &&
 		lb_member_cmp(shape, lb_row(rows, i) + LB_ROW_MEMBER,
@@ -598,8 +483,7 @@ has_member(const Merge *m, const LbRows *rows, int64 i, const int64 *key)
  * its key was read.
  */
 static Outcome
-read_around(Merge *m, const int64 *key, int nwords, int64 radius,
-			LbRows *rows)
+read_around(Merge *m, const int64 *key, int64 radius, LbRows *rows)
 {
 	LbSection  *section = &m->section;
 	int64		behind = 0;		/* entries at hand before the key */
@@ -609,7 +493,7 @@ read_around(Merge *m, const int64 *key, int nwords, int64 radius,
 	Shard	   *first;
 
 	section->from = key;
-	section->from_words = nwords;
+	section->from_words = lb_key_words(&m->ask.defn.shape, key);
 	section->back = radius;
 	section->n = 2 * radius + 1;
 	if (!ask(m))
@@ -618,7 +502,7 @@ read_around(Merge *m, const int64 *key, int nwords, int64 radius,
 		behind += Min(radius, m->shards[i].answer[LB_SHARD_BEFORE]);
 	before = section->before - Min(radius, section->before);
 	better = section->better;
-	lb_make_rows(rows, &m->defn.shape, Min(2 * radius + 1, count_left(m)),
+	lb_make_rows(rows, &m->ask.defn.shape, Min(2 * radius + 1, count_left(m)),
 				 LB_MEMBER_TAIL);
 
 	/* Only the nearest to the key are in the order of all shards. */
@@ -627,7 +511,7 @@ read_around(Merge *m, const int64 *key, int nwords, int64 radius,
 	first = next_entry(m);
 	if (first == NULL)
 		return AGAIN;
-	if (m->call->method == LB_RANK && first->row[1] != key[0])
+	if (m->ask.call->method == LB_RANK && first->row[1] != key[0])
 	{
 		copy = *m;
 		if (count_better(&copy, first->row + 1, before, &better) != DONE)
@@ -649,16 +533,15 @@ lb_merge_around(LbCall *call, int64 radius, LbRows *rows)
 		return false;
 	for (int try = 0; outcome == AGAIN && try < MAX_TRIES; try++)
 	{
-		int64		key[LB_MAX_KEY_WORDS];
-		int			nwords;
+		int64	   *key;
 
-		if (!lb_call_key(call, key, &nwords))
+		if (!lb_call_key(call, &key))
 			return false;
-		if (nwords > 0)
-			outcome = read_around(&m, key, nwords, radius, rows);
+		if (key != NULL)
+			outcome = read_around(&m, key, radius, rows);
 		else
 		{
-			lb_make_rows(rows, &m.defn.shape, 0, LB_MEMBER_TAIL);
+			lb_make_rows(rows, &m.ask.defn.shape, 0, LB_MEMBER_TAIL);
 			outcome = DONE;
 		}
 	}

@@ -24,7 +24,7 @@ extern bool lb_merge_page(LbCall *call, int64 skip, int64 n, LbTail tail,
 /* Likewise the rows around the member that is the first operand. */
 extern bool lb_merge_around(LbCall *call, int64 radius, LbRows *rows);
 
-/* The routine of lb_score_at_percentile(): see LbReadFunction.merged in call.h. */
+/* The routine of lb_score_at_percentile(): see LbReadFunction.elsewhere in call.h. */
 extern bool lb_merge_score_at_percentile(LbCall *call, LbNumber *numbers,
 										 bool *isnull);
 

@@ -247,14 +247,14 @@ execute(const LbDefinition *defn, const Statement *statement,
 	return lb_plan_has(plan, source);
 }
 
-/* Take the member's rank_by columns from the one row of LB_STEP_KEY. */
+/* Take the first n of the key columns from the one row of LB_STEP_KEY. */
 static void
-take_key(Statement *statement)
+take_key(Statement *statement, int n)
 {
 	TupleDesc	desc = SPI_tuptable->tupdesc;
 
-	statement->nkey = desc->natts;
-	for (int i = 0; i < desc->natts; i++)
+	statement->nkey = n;
+	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
 
@@ -275,6 +275,7 @@ execute_elsewhere(const LbDefinition *defn, Statement *statement,
 	Oid			source = defn->source;
 	Oid			catalog = defn->catalog;
 	int32		id = defn->id;
+	int			nrank_by = defn->nrank_by;
 
 	if (statement->args->query->given[0] == NULL)
 		return execute(defn, statement, dest);
@@ -283,7 +284,7 @@ execute_elsewhere(const LbDefinition *defn, Statement *statement,
 		return false;
 	if (SPI_processed == 0 || statement->args->key)
 		return true;
-	take_key(statement);
+	take_key(statement, nrank_by);
 	statement->step = LB_STEP_GIVEN;
 
 	/* The names can have changed until the first one locked the source. */
@@ -308,11 +309,6 @@ sends_values(const LbQuery *query)
 {
 	Oid			first = query->operands[0].type;
 
-	for (int i = 1; i < lb_query_noperands(query); i++)
-	{
-		if (query->operands[i].type == TEXTARRAYOID)
-			return false;
-	}
 	return first == LB_MEMBER_TYPE || first == LB_MEMBERS_TYPE ||
 		first == LB_SCORE_TYPE || first == LB_SCORES_TYPE;
 }
@@ -414,22 +410,20 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 bool
 lb_query_key(const LbDefinition *defn, LbQueryArgs *args, Datum *values)
 {
-	Statement	key;
 	bool		found;
 
 	args->key = true;
 	SPI_connect();
 	found = run_query(defn, args, NULL, NULL) > 0;
-	if (found)
+	for (int i = 0; found && i < SPI_tuptable->tupdesc->natts; i++)
 	{
-		take_key(&key);
-		for (int i = 0; i < key.nkey; i++)
-		{
-			Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, i);
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		isnull;
 
-			values[i] = SPI_datumTransfer(key.key[i], att->attbyval,
-										  att->attlen);
-		}
+		values[i] = SPI_datumTransfer(SPI_getbinval(SPI_tuptable->vals[0],
+													desc, i + 1, &isnull),
+									  att->attbyval, att->attlen);
 	}
 	SPI_finish();
 	return found;

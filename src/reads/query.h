@@ -45,9 +45,9 @@ extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
 /*
- * The rank_by columns of the member that is the first operand, in the current memory
- * context, of a table whose rows another engine keeps and for a query that has
- * LbQuery.given.  Returns false if the member is not on the board.
+ * The lb_nkey_columns() columns of the key of the member that is the first operand, in
+ * the current memory context: of a table whose rows another engine keeps, and for a
+ * query that has LbQuery.given.  Returns false if the member is not on the board.
  */
 extern bool lb_query_key(const LbDefinition *defn, LbQueryArgs *args,
 						 Datum *values);

@@ -73,7 +73,6 @@ static void expand(Text *t, const char *template);
 static void append_from(Text *t, const char *alias, bool prefix);
 static void append_order(Text *t, const char *alias, bool reverse);
 static void append_lookup(Text *t, int column);
-static void append_lookup_of(Text *t, const char *name);
 static void append_beside(Text *t, int column, bool before);
 static void append_given(Text *t, int column);
 static void member_is_t(Text *t, int i);
@@ -479,12 +478,12 @@ word_p(Text *t)
 	append_lookup(t, 0);
 }
 
-/* P's metadata.  Raises 42703 if the table has none. */
+/* t's metadata.  Raises 42703 if the table has none. */
 static void
 word_metadata(Text *t)
 {
 	lb_require_metadata(t->defn);
-	append_lookup_of(t, "metadata");
+	append_column(t, "t", "metadata");
 }
 
 /* t is a row of the member asked for. */
@@ -636,7 +635,7 @@ lb_query_text(const LbDefinition *defn, const LbQuery *query, LbQueryStep step,
 			  LbMethod method, bool own_types)
 {
 	static const char *const key[LB_NMETHODS] = {
-		"SELECT {rank_by} {from} AND {is_member} ORDER BY {order} LIMIT 1"
+		"SELECT {rank_by}, {member} {from} AND {is_member} ORDER BY {order} LIMIT 1"
 	};
 	const char *const *const texts[] = {
 		[LB_STEP_WHOLE] = query->text,
@@ -891,14 +890,14 @@ member_is_t(Text *t, int i)
 }
 
 /*
- * A column of P by its name, as a scalar subquery.  If the member has several rows,
+ * A rank_by column of P, as a scalar subquery.  If the member has several rows,
  * P is the first of them in O.
  */
 static void
-append_lookup_of(Text *t, const char *name)
+append_subquery(Text *t, int column)
 {
 	appendStringInfoString(&t->buf, "(SELECT ");
-	append_column(t, "p", name);
+	append_column(t, "p", t->defn->columns[column].name);
 	appendStringInfoChar(&t->buf, ' ');
 	append_from(t, "p", false);
 	appendStringInfoString(&t->buf, " AND ");
@@ -940,7 +939,7 @@ append_lookup(Text *t, int column)
 		appendStringInfo(&t->buf, "$%d", t->given + column + 1);
 		return;
 	}
-	append_lookup_of(t, t->defn->columns[column].name);
+	append_subquery(t, column);
 }
 
 /*

@@ -71,8 +71,8 @@ typedef struct LbQuery
 typedef enum LbQueryStep
 {
 	LB_STEP_WHOLE,
-	LB_STEP_KEY,				/* the member's rank_by columns; no row if it
-								 * is not on the board */
+	LB_STEP_KEY,				/* the member's key; no row if it is not on
+								 * the board */
 	LB_STEP_GIVEN				/* LbQuery.given */
 } LbQueryStep;
 

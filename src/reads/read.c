@@ -180,20 +180,3 @@ lb_read_ranks(const char *board, char *const *members, int n, LbRow **rows)
 		(*rows)[i].member = members[i];
 	return n;
 }
-
-int
-lb_begin_texts(void)
-{
-	static const char *const settings[][2] = {
-		{"datestyle", "ISO, YMD"},
-		{"timezone", "UTC"},
-		{"extra_float_digits", "1"}
-	};
-	int			nestlevel = NewGUCNestLevel();
-
-	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
-	return nestlevel;
-}

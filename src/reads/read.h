@@ -51,10 +51,4 @@ extern int	lb_read_top(const char *board, int n, LbRow **rows);
 extern int	lb_read_ranks(const char *board, char *const *members, int n,
 						  LbRow **rows);
 
-/*
- * Set what texts of values depend on, so that they are the same in all sessions,
- * until AtEOXact_GUC() of what is returned.
- */
-extern int	lb_begin_texts(void);
-
 #endif							/* LB_READ_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row_list.h
- *	  Rows of a board in memory.
+ *	  Rows of a board in memory, and members to look for.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,6 +46,25 @@ lb_row(const LbRows *rows, int i)
 {
 	return rows->words +
 		(rows->places == NULL ? (Size) i * rows->width : rows->places[i]);
+}
+
+/* Members to read: their words, and which of them no key has. */
+typedef struct LbMembers
+{
+	int			n;
+	int			width;			/* words of a member */
+	const uint32 *places;		/* with texts, the word at which each begins;
+								 * else NULL */
+	const int64 *words;
+	const bool *absent;
+} LbMembers;
+
+static inline const int64 *
+lb_member_at(const LbMembers *members, int i)
+{
+	return members->words +
+		(members->places == NULL ? (Size) i * members->width :
+		 members->places[i]);
 }
 
 /*

@@ -19,6 +19,7 @@
 
 #include "boards/definition.h"
 #include "boards/keys.h"
+#include "reads/counts.h"
 #include "reads/key.h"
 #include "reads/merge.h"
 #include "reads/rows.h"
@@ -687,8 +688,11 @@ rank_members(const LbCall *call, const LbMembers *members, int first,
 bool
 lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
-	Ranked	   *ranked = make_ranked(call);
+	Ranked	   *ranked;
 
+	if (call->access.query)
+		return lb_ranks_by_counts(call, members, rows);
+	ranked = make_ranked(call);
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
@@ -791,16 +795,15 @@ among_cmp(const void *a, const void *b, void *arg)
 					  *(const int64 *const *) b + LB_ROW_MEMBER);
 }
 
-/*
- * The keys of those members that are on the board, with rank and score.  Returns
- * false if the query must be run.
- */
-static bool
-read_among(LbCall *call, const LbMembers *members, LbRows *rows)
+bool
+lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
 	const LbShape *shape = &call->access.target.defn->shape;
-	Ranked	   *ranked = make_ranked(call);
+	Ranked	   *ranked;
 
+	if (call->access.query)
+		return lb_among_by_counts(call, members, rows);
+	ranked = make_ranked(call);
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_KEY_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
@@ -837,7 +840,7 @@ lb_among_rows(LbCall *call, Datum *result, bool *isnull)
 	Output		out;
 
 	lb_array_operand(call, &members);
-	if (!read_among(call, &members, &rows))
+	if (!lb_read_among_rows(call, &members, &rows))
 		return false;
 	order = MemoryContextAllocHuge(CurrentMemoryContext,
 								   Max(1, rows.n) * sizeof(int64 *));

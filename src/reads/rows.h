@@ -23,25 +23,6 @@ extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
 
-/* Members to read: their words, and which of them no key has. */
-typedef struct LbMembers
-{
-	int			n;
-	int			width;			/* words of a member */
-	const uint32 *places;		/* with texts, the word at which each begins;
-								 * else NULL */
-	const int64 *words;
-	const bool *absent;
-} LbMembers;
-
-static inline const int64 *
-lb_member_at(const LbMembers *members, int i)
-{
-	return members->words +
-		(members->places == NULL ? (Size) i * members->width :
-		 members->places[i]);
-}
-
 /* The most rows that are copied out; a call for more runs its query. */
 #define LB_MAX_ROWS 1000000
 
@@ -68,6 +49,10 @@ lb_go_on(LbCall *call, int64 done)
 extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
+							   LbRows *rows);
+
+/* Likewise the keys of those members that are on the board, with rank and score. */
+extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * section.h
- *	  Sections of a board, and how a shard's server sends them.
+ *	  What servers ask the boards of shards, and what these answer.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,16 @@
 #include "utils/array.h"
 
 #include "boards/definition.h"
+
+/*
+ * Arguments of the functions lb_shard_...: the board's name without the shard's number; what
+ * follows it, nothing or a colon and the value of a family's board; lb_keys_hash().
+ * Then a row of places and the table that it is in: the number of the shard, that of
+ * the shard of places, tableoid.  Behind these, up to so many of its own.
+ */
+#define LB_SHARD_PARAMS 3
+#define LB_SHARD_ARGS (LB_SHARD_PARAMS + 3)
+#define LB_MAX_QUESTION_ARGS 5
 
 /*
  * Consecutive entries of a board, or entries at even distances, and their keys: those
@@ -55,6 +65,20 @@ enum
 	LB_SHARD_ROWS,				/* how many entries follow */
 	LB_SHARD_HEADER
 };
+
+/*
+ * In the array of lb_shard_counts(), before the words of each key: how many they are,
+ * and whether an entry with that key counts as well (0 or 1).
+ */
+enum
+{
+	LB_KEY_NWORDS,
+	LB_KEY_INCLUSIVE,
+	LB_KEY_HEADER
+};
+
+/* So many integers as an array of bigint, palloc'd. */
+extern Datum lb_bigint_array(const int64 *elements, int n);
 
 /* The elements of an array of bigint without nulls. */
 static inline int64 *

@@ -20,6 +20,7 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/typcache.h"
@@ -462,4 +463,21 @@ lb_score_to_text(const LbDefinition *defn, int64 score)
 {
 	return lb_value_to_text(lb_score_column(defn)->type,
 							lb_score_to_value(defn, score));
+}
+
+int
+lb_begin_texts(void)
+{
+	static const char *const settings[][2] = {
+		{"datestyle", "ISO, YMD"},
+		{"timezone", "UTC"},
+		{"extra_float_digits", "1"}
+	};
+	int			nestlevel = NewGUCNestLevel();
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	return nestlevel;
 }

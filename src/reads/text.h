@@ -22,6 +22,12 @@ extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
 
 /*
+ * Set what texts of values depend on, so that they are the same in all sessions,
+ * until AtEOXact_GUC() of what is returned.
+ */
+extern int	lb_begin_texts(void);
+
+/*
  * An argument that is being converted, and its function, without _key.  For a field
  * of a submit in JSON the function is NULL.
  */

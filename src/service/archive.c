@@ -25,6 +25,7 @@
 
 #include "boards/spi.h"
 #include "reads/read.h"
+#include "reads/text.h"
 #include "service/archive.h"
 #include "service/window.h"
 

@@ -52,6 +52,7 @@
 #include "boards/target.h"
 #include "reads/json.h"
 #include "reads/read.h"
+#include "reads/text.h"
 #include "service/archive.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"

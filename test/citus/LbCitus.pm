@@ -11,14 +11,8 @@ use Test::More;
 
 our @EXPORT = qw(citus_nodes citus_stop);
 
-# A coordinator and two workers with Citus and the extension.
-sub citus_nodes
-{
-	my @nodes;
-
-	for my $name ('coordinator', 'worker1', 'worker2')
-	{
-		my $node = lb_node($name, <<'END');
+# The settings of a server with Citus and the extension
+our $settings = <<'END';
 shared_preload_libraries = 'citus, leaderboard'
 listen_addresses = '127.0.0.1'
 wal_level = logical
@@ -29,6 +23,15 @@ max_prepared_transactions = 100
 citus.enable_statistics_collection = off
 leaderboard.enable_planner = on
 END
+
+# A coordinator and two workers of that kind
+sub citus_nodes
+{
+	my @nodes;
+
+	for my $name ('coordinator', 'worker1', 'worker2')
+	{
+		my $node = lb_node($name, $settings);
 		$node->start;
 		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
 		push @nodes, $node;
