@@ -187,6 +187,7 @@ cpu_row()
 		before[i]=$(cpu $i)
 	done
 	n=$("${@:3}" in_turns "$1" | awk '{ print $4 }')
+	sleep 0.3	# the processes have ended
 	for i in 0 1 2; do
 		after[i]=$(cpu $i)
 	done
