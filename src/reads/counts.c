@@ -214,6 +214,31 @@ lb_count_before_by_counts(LbCall *call, bool inclusive, int64 *result)
 	return true;
 }
 
+bool
+lb_scores_by_counts(LbCall *call, int64 n, const int64 *words, int64 *counts,
+					int64 *others)
+{
+	Counts		c;
+
+	if (!begin(&c, call))
+		return false;
+	for (int64 i = 0; i < n; i++)
+	{
+		add_key(&c, &words[2 * i], 1, false);
+		add_key(&c, &words[2 * i + 1], 1, true);
+	}
+	if (!count(&c))
+		return false;
+	*others = c.total;
+	for (int64 i = 0; i < n; i++)
+	{
+		counts[i] = c.before[2 * i + 1] - c.before[2 * i];
+		*others -= counts[i];
+	}
+	lb_ask_end(&c.ask);
+	return true;
+}
+
 
 /* ----------------------------------------------------------------
  *		Many members

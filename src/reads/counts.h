@@ -34,4 +34,11 @@ extern bool lb_ranks_by_counts(LbCall *call, const LbMembers *members,
 extern bool lb_among_by_counts(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
+/*
+ * Likewise how many rows have scores from one word to another, for n pairs of words of
+ * the key; and how many rows have none of these.
+ */
+extern bool lb_scores_by_counts(LbCall *call, int64 n, const int64 *words,
+								int64 *counts, int64 *others);
+
 #endif							/* LB_COUNTS_H */

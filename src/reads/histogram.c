@@ -30,7 +30,9 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "boards/resolve.h"
 #include "boards/spi.h"
+#include "reads/counts.h"
 #include "reads/histogram.h"
 #include "reads/rows.h"
 #include "reads/text.h"
@@ -41,6 +43,10 @@
  * type's steps apart that rounding does not make two of them one.
  */
 #define LB_FLOAT_STEPS 4
+
+/* The most buckets that are counted by shards, and how often they are. */
+#define MAX_SHARD_BUCKETS 10000
+#define MAX_TRIES 4
 
 /* The greatest numeric score, as an integer. */
 #define LB_NUMERIC_SCORES INT64CONST(999999999999999999)
@@ -377,6 +383,58 @@ query_ends(Buckets *b, LbCall *call, int64 n)
 	tuplestore_end(store);
 }
 
+/*
+ * Count by the boards of a distributed table's shards.  Returns false if the query must
+ * be run.
+ *
+ * A query finds the ends: each shard's board knows its own.  Rows may have changed
+ * when the shards count, and be in no bucket: then this begins again.
+ */
+static bool
+count_by_shards(LbCall *call, int64 n, Buckets *b, int64 **counts)
+{
+	LbAccess   *access = &call->access;
+	LbForm		form = call->form;
+	LbCause		cause = access->cause;
+	Datum		operand = call->operands[0];
+	int64		others = 1;
+
+	if (!access->query || cause != LB_CAUSE_OFFLINE || n > MAX_SHARD_BUCKETS ||
+		b->defn->problem != lb_engine_problem)
+		return false;
+	for (int try = 0; others != 0 && try < MAX_TRIES; try++)
+	{
+		int64	   *words;
+
+		/* The ends have the column's own type, and are not counted. */
+		call->form = LB_AS_TEXT;
+		access->cause = LB_CAUSE_NONE;
+		b->n = 0;
+		query_ends(b, call, n);
+		call->form = form;
+		access->cause = cause;
+		call->operands[0] = operand;
+
+		*counts = palloc(Max(1, b->n) * sizeof(int64));
+		words = palloc(Max(1, b->n) * 2 * sizeof(int64));
+		for (int64 i = 0; i < b->n; i++)
+		{
+			int64		lo;
+			int64		hi;
+
+			bucket_bounds(b, i, &lo, &hi);
+			lo = lb_directed(lo, b->descending);
+			hi = lb_directed(hi, b->descending);
+			words[2 * i] = Min(lo, hi);
+			words[2 * i + 1] = Max(lo, hi);
+		}
+		if (!lb_scores_by_counts(call, b->n, words, *counts, &others))
+			return false;
+		b->defn = access->target.defn;
+	}
+	return others == 0;
+}
+
 /* Count by queries, where the routine computes the bounds. */
 static void
 count_by_query(LbCall *call, int64 n, Buckets *b, int64 **counts)
@@ -466,7 +524,8 @@ lb_histogram_rows(LbCall *call, Datum *result, bool *isnull)
 						LB_MAX_ROWS)));
 	memset(&b, 0, sizeof(b));
 	set_type(&b, call->access.target.defn);
-	if (!count_by_index(call, n, &b, &counts))
+	if (!count_by_index(call, n, &b, &counts) &&
+		!count_by_shards(call, n, &b, &counts))
 	{
 		if (call->form == LB_AS_BIGINT)
 			return false;
