@@ -1,6 +1,6 @@
 /* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
-SELECT plan(25);
+SELECT plan(26);
 
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
@@ -17,8 +17,11 @@ SELECT is_empty($$SELECT proname FROM functions
 	'every function is in C: none has names that a search_path resolves');
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE provolatile = 's' AND (proparallel <> 'r' OR proisstrict)
-	AND proname <> 'lb_estimate_memory_key'$$,
+	AND proname <> 'lb_estimate_memory_key' AND proname !~ '^lb_shard_'$$,
 	'read functions are parallel restricted and not strict');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE proname ~ '^lb_shard_' AND provolatile = 's' AND (proparallel <> 'r' OR NOT proisstrict)$$,
+	'what they ask the servers of shards is strict');
 SELECT is_empty($$SELECT attname FROM pg_attribute
 	WHERE attrelid = 'lb_board'::regclass AND attnum > 0
 	AND col_description(attrelid, attnum) IS NULL$$,

@@ -232,6 +232,7 @@ my %by_type = (
 	'timestamp with time zone' => q{pg_catalog.now()},
 	'double precision' => q{CAST(1 AS pg_catalog.float8)},
 	'name' => q{CAST('id' AS pg_catalog.name)},
+	'oid' => q{CAST(3 AS pg_catalog.oid)},
 	'numeric[]' => q{CAST('{1,10,50}' AS pg_catalog.numeric[])},
 	'double precision[]' => q{CAST('{1,10,50}' AS pg_catalog.float8[])},
 	'regprocedure' => q{CAST('pg_catalog.now()' AS pg_catalog.regprocedure)},
@@ -268,7 +269,7 @@ sub calls
 				regclass => 'regclass', 'double precision' => 'float8', 'timestamp with time zone' => 'timestamptz' }->{ $types[$_] };
 
 			# Objects of the same name can be of another kind.
-			defined $value && defined $type && ($value =~ /pg_catalog\.\Q$type\E\)$/ || $value eq 'pg_catalog.now()')
+			defined $value && defined $type && ($value =~ /pg_catalog\.\Q$type\E\)$/ || $type eq 'timestamptz' && $value eq 'pg_catalog.now()')
 			  ? $value : $by_type{ $types[$_] } // die "no value of type $types[$_]"
 		} 0 .. $n - 1;
 
