@@ -120,12 +120,13 @@ check_keys(const LbShape *shape, const int64 *words, int nwords)
 
 	for (; at + LB_KEY_HEADER <= nwords; n++)
 	{
-		int			left = nwords - at - LB_KEY_HEADER;
 		int64		length = words[at + LB_KEY_NWORDS];
 
-		(void) lb_shard_key(shape, words + at + LB_KEY_HEADER,
-							length > left ? 0 : (int) length);
-		at += LB_KEY_HEADER + (int) length;
+		if (length < 1 || length > nwords - at - LB_KEY_HEADER)
+			raise_words();
+		at += LB_KEY_HEADER;
+		(void) lb_shard_key(shape, words + at, (int) length);
+		at += (int) length;
 	}
 	if (at != nwords)
 		raise_words();
