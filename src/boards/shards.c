@@ -90,9 +90,8 @@ lb_is_places(Oid relid)
 	return true;
 }
 
-/* The owner of a plain table, or InvalidOid. */
-static Oid
-table_owner(Oid relid)
+Oid
+lb_table_owner(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Form_pg_class rel;
@@ -120,8 +119,8 @@ lb_places(Oid source)
 							  get_rel_namespace(source));
 	if (!OidIsValid(relid))
 		return InvalidOid;
-	owner = table_owner(relid);
-	return OidIsValid(owner) && owner == table_owner(source) &&
+	owner = lb_table_owner(relid);
+	return OidIsValid(owner) && owner == lb_table_owner(source) &&
 		lb_is_places(relid) ? relid : InvalidOid;
 }
 

@@ -16,6 +16,9 @@
  */
 extern bool lb_is_coordinator(void);
 
+/* The owner of a table, partitioned or not; InvalidOid if it is none. */
+extern Oid	lb_table_owner(Oid relid);
+
 /* The name of the table of places of a table of that name, palloc'd. */
 extern char *lb_places_name(const char *source);
 

@@ -10,8 +10,10 @@
  * runs the query.  So they check that they read the right board.  The row of places
  * was made in the shard of places whose number it has: after a split it is in another
  * one.  The board has the shard's number in its name, and so has the board's table:
- * where a shard has moved to there is no such board at first.  The columns are the same
- * as on the server that asks.
+ * where a shard has moved to there is no such board at first.  That table is in the
+ * schema of the shard of places, and of the same owner: a role that may make boards could
+ * else take the name for a table of its own.  The columns are the same as on the server
+ * that asks.
  *
  * All roles may call them: they read with the caller's rights, as lb_page() does.
  *
@@ -25,6 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "boards/catalog.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
 #include "reads/functions.h"
 #include "reads/rows.h"
@@ -65,16 +68,26 @@ find_board(LbCall *call, const char *board, const char *value, int64 shard)
 	return true;
 }
 
+/* Whether a board's table is in the schema of a shard of places, and of its owner. */
+static bool
+is_beside(const LbDefinition *defn, Oid places)
+{
+	return get_rel_namespace(defn->source) == get_rel_namespace(places) &&
+		defn->owner == lb_table_owner(places);
+}
+
 bool
 lb_shard_begin(LbCall *call, FunctionCallInfo fcinfo)
 {
 	char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	char	   *value = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid			places = PG_GETARG_OID(5);
 
 	lb_require_preload();
 	lb_require_version();
-	if (shard_of(PG_GETARG_OID(5)) != PG_GETARG_INT64(4) ||
+	if (shard_of(places) != PG_GETARG_INT64(4) ||
 		!find_board(call, board, value, PG_GETARG_INT64(3)) ||
+		!is_beside(call->access.target.defn, places) ||
 		lb_keys_hash(call->access.target.defn) != PG_GETARG_INT32(2))
 		return false;
 	lb_access_begin(&call->access, GetActiveSnapshot(), false,

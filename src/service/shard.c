@@ -16,7 +16,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
@@ -34,6 +33,7 @@
 
 #include "boards/cache.h"
 #include "boards/resolve.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/shard.h"
@@ -99,20 +99,6 @@ lb_constant_text(const void *arg)
 	return pstrdup((const char *) arg);
 }
 
-static Oid
-owner_of(Oid table)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	Oid			owner = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-		ReleaseSysCache(tuple);
-	}
-	return owner;
-}
-
 /*
  * The shard of a table that has a player in a column; 0 if there is none.  Citus tells it
  * to roles that may read the table; it is a hash of the player.
@@ -130,7 +116,7 @@ find_shard(Oid table, const char *column, text *player)
 	values[0] = ObjectIdGetDatum(table);
 	values[1] = PointerGetDatum(player);
 	values[2] = CStringGetTextDatum(column);
-	lb_switch_to_owner(&saved, owner_of(table), false);
+	lb_switch_to_owner(&saved, lb_table_owner(table), false);
 	if (lb_plan_run(&plan, 0, lb_constant_text,
 					"SELECT pg_catalog.get_shard_id_for_distribution_column($1, $2) "
 					"FROM pg_catalog.pg_dist_partition AS p WHERE p.logicalrelid OPERATOR(pg_catalog.=) $1 "
@@ -365,7 +351,7 @@ find_beside(const LbDefinition *defn, LbBeside beside)
 										  get_rel_namespace(defn->source));
 
 	if (!OidIsValid(table) || !lb_kept_elsewhere(table) ||
-		owner_of(table) != defn->owner)
+		lb_table_owner(table) != defn->owner)
 		return InvalidOid;
 	return table;
 }
@@ -463,7 +449,7 @@ lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
 	entry = hash_search(plans, &key, HASH_ENTER, &found);
 	if (!found)
 		memset(&entry->plan, 0, sizeof(LbPlan));
-	lb_switch_to_owner(&saved, owner_of(table), false);
+	lb_switch_to_owner(&saved, lb_table_owner(table), false);
 	n = lb_plan_run(&entry->plan, 0, beside_text, &key, table, InvalidOid,
 					nargs, types, values);
 	lb_restore_user(&saved);
