@@ -4,8 +4,9 @@
  *	  The shards of a table that Citus distributes.
  *
  * Citus lists them in pg_dist_shard: their numbers, and the least hash value of
- * each, as text; a table with one shard has none there.  Only superusers can create a
- * table in pg_catalog.
+ * each, as text; a table with one shard has none there.  pg_dist_partition has a number
+ * for the tables whose shards are always on the same servers.  Only superusers can create
+ * a table in pg_catalog.
  *
  * Beside the table there can be a table of places, which service/spread_places.c
  * makes and describes.  It is found by its name, since servers know no more of each
@@ -188,6 +189,42 @@ read_shards(Oid relid, Shard **shards)
 	return n;
 }
 
+/* The number of a table's colocation group; 0 if it is in none. */
+static int32
+colocation(Oid relid)
+{
+	Oid			listid = get_relname_relid("pg_dist_partition",
+										   PG_CATALOG_NAMESPACE);
+	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index",
+										  PG_CATALOG_NAMESPACE);
+	AttrNumber	table = get_attnum(listid, "logicalrelid");
+	AttrNumber	number = get_attnum(listid, "colocationid");
+	int32		result = 0;
+	bool		isnull = true;
+	Relation	list;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (table <= 0 || number <= 0 ||
+		get_atttype(listid, table) != REGCLASSOID ||
+		get_atttype(listid, number) != INT4OID)
+		return 0;
+	list = try_relation_open(listid, AccessShareLock);
+	if (list == NULL)
+		return 0;
+	ScanKeyInit(&key, table, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(list, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		result = DatumGetInt32(heap_getattr(tuple, number,
+											RelationGetDescr(list), &isnull));
+	systable_endscan(scan);
+	relation_close(list, AccessShareLock);
+	return isnull ? 0 : result;
+}
+
 static Shard *
 find_shard(Shard *shards, int n, int64 number)
 {
@@ -204,8 +241,10 @@ lb_are_all_shards(Oid source, Oid places, int n, const int64 *shards,
 	Shard	   *of_places;
 	int			nshards = read_shards(source, &of_source);
 	int			nplaces = read_shards(places, &of_places);
+	int32		group = colocation(source);
 
-	if (n != nshards || n == 0 || nplaces == 0)
+	if (n != nshards || n == 0 || nplaces == 0 || group == 0 ||
+		colocation(places) != group)
 		return false;
 	for (int i = 0; i < n; i++)
 	{

@@ -35,7 +35,7 @@ extern bool lb_is_places(Oid relid);
 /*
  * Whether n rows of places are those of all shards, as Citus has them now: they name
  * each shard of the source once, and each is in the shard of places with the same
- * range of values.  A statement whose rows are compared after it has run has seen all
+ * range of values, which is on the same server.  A statement whose rows are compared after it has run has seen all
  * shards as they were then: numbers of shards are never used again.  Can raise.
  */
 extern bool lb_are_all_shards(Oid source, Oid places, int n,
