@@ -20,7 +20,8 @@
  * are missing, and the old one says another shard than the one it is in, until
  * maintenance makes all rows anew.
  *
- * The table belongs to the source's owner.  It goes with the source, by our event
+ * The table belongs to the source's owner, who may have put code into it: so it is made
+ * and filled with the owner's rights, whoever calls.  It goes with the source, by our event
  * trigger, and with the source's last board.  Where a dependency in pg_depend drops a
  * table, Citus takes it for a partition and leaves its shards behind.
  *
@@ -170,6 +171,8 @@ create(Oid source, const Distribution *d)
 	run(psprintf("CREATE TABLE %s (place %s%s PRIMARY KEY, shard pg_catalog.int8, self pg_catalog.int8, width pg_catalog.int8)",
 				 name, d->declared, d->collate));
 	places = lb_places(source);
+	if (!OidIsValid(places))
+		elog(ERROR, "could not find the table of places %s", name);
 	if (d->everywhere)
 		run(psprintf("SELECT pg_catalog.create_reference_table(%s)",
 					 quote_literal_cstr(name)));
@@ -355,6 +358,17 @@ make(Oid source, const Distribution *d)
 		drop(source);
 		places = InvalidOid;
 	}
+	if (!OidIsValid(places) &&
+		pg_namespace_aclcheck(get_rel_namespace(source), GetUserId(),
+							  ACL_CREATE) != ACLCHECK_OK)
+	{
+		ereport(NOTICE,
+				(errmsg("table of places \"%s\" cannot be made", name),
+				 errdetail("The owner of table \"%s\" may not create tables in its schema.  Reads run queries on the shards instead.",
+						   get_rel_name(source)),
+				 errhint("Grant CREATE on the schema, and use lb_rebuild().")));
+		return;
+	}
 	if (!OidIsValid(places))
 		places = follow_rename(source);
 	if (!OidIsValid(places))
@@ -368,6 +382,7 @@ lb_places_make(Oid source)
 {
 	Distribution d;
 	int			nestlevel = NewGUCNestLevel();
+	LbUser		saved;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -376,8 +391,10 @@ lb_places_make(Oid source)
 	(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
+	lb_switch_to_owner(&saved, lb_table_owner(source), false);
 	if (find_distribution(source, &d))
 		make(source, &d);
+	lb_restore_user(&saved);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
 }

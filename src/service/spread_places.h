@@ -12,8 +12,8 @@
 
 /*
  * Make the table of places of a table that Citus distributes, or put it
- * right, as its owner.  Does nothing if it is right, or if the table can have
- * none.  Raises what Citus raises, such as 08006 if a server is away.
+ * right, with the rights of its owner, as a security-restricted operation.  Does nothing
+ * if it is right, or if the table can have none.  Raises what Citus raises, such as 08006 if a server is away.
  */
 extern void lb_places_make(Oid source);
 
