@@ -509,7 +509,7 @@ put_shard(ReturnSetInfo *rsinfo, const LbShardAnswer *answer)
 		deconstruct_array(DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, answer->result, TEXTOID, -1)),
 						  TEXTOID, -1, false, TYPALIGN_INT,
 						  &stat, &stat_nulls, &n);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < Min(n, 4); i++)
 		{
 			nulls[2 + i] = stat_nulls[i];
 			if (!stat_nulls[i])

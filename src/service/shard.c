@@ -19,6 +19,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
@@ -50,7 +51,7 @@ typedef struct ShardEntry
 	ShardKey	key;
 	bool		valid;			/* no invalidation of the shard has come */
 	uint64		version;		/* lb_defns_version() of the definition */
-	MemoryContext context;
+	MemoryContext context;		/* NULL: no copy */
 	LbDefinition *defn;
 } ShardEntry;
 
@@ -299,14 +300,15 @@ make_copy(ShardEntry *entry, const LbDefinition *defn)
 	copy->shared = NULL;
 	copy->parts = NULL;
 	copy->nparts = 0;
+	if (entry->context != NULL)
+		lb_cache_retire(entry->context);
+	entry->context = NULL;
 	entry->version = lb_defns_version();
 	entry->valid = true;
 	lb_resolve_anew(copy);
 	MemoryContextSwitchTo(old);
 	if (!copy->resolved)
 		entry->valid = false;
-	if (entry->context != NULL)
-		lb_cache_retire(entry->context);
 	MemoryContextSetParent(context, TopMemoryContext);
 	entry->context = context;
 	entry->defn = copy;
@@ -321,6 +323,7 @@ lb_shard_defn(const char *name, text *player)
 		ShardEntry *entry;
 		Oid			source;
 
+		CHECK_FOR_INTERRUPTS();
 		if (defn == NULL)
 			return NULL;
 		source = shard_table(defn->source, lb_shard_of(defn, player));
@@ -331,7 +334,8 @@ lb_shard_defn(const char *name, text *player)
 		if (defn == NULL || !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(source)))
 			continue;
 		entry = find_entry(defn, source);
-		if (!entry->valid || entry->version != lb_defns_version())
+		if (entry->context == NULL || !entry->valid ||
+			entry->version != lb_defns_version())
 			make_copy(entry, defn);
 		if (!entry->valid)
 			continue;
