@@ -66,6 +66,10 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
 		s->beside[i] = lb_shard_beside(s->leaderboard.name, i, player);
 	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	s->at = PG_GETARG_INT64(ARG_AT);
+	if (!IS_VALID_TIMESTAMP(s->at))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("argument \"%s\" is out of range", "at")));
 	return nestlevel;
 }
 
@@ -98,7 +102,10 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	memset(&item, 0, sizeof(item));
 	item.amount = PG_GETARG_INT64(ARG_AMOUNT);
 	if (!PG_ARGISNULL(ARG_MATCH_ID))
+	{
 		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(ARG_MATCH_ID));
+		lb_check_match_id(item.match_id);
+	}
 	lb_set_player(&s, &item, PG_GETARG_DATUM(ARG_PLAYER_ID), &player);
 	lb_submit_one(fcinfo, &s, &item);
 	AtEOXact_GUC(true, nestlevel);
@@ -148,7 +155,10 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
 		s->items[i].amount = DatumGetInt64(amounts[i]);
 		s->items[i].number = i;
 		if (!nulls[i])
+		{
 			s->items[i].match_id = TextDatumGetCString(matches[i]);
+			lb_check_match_id(s->items[i].match_id);
+		}
 		lb_set_player(s, &s->items[i], players[i], &argument);
 	}
 }
