@@ -156,7 +156,7 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 
 	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
-	n = lb_plan_run_with_nulls(plan_of(&key), 0, call_text, t,
+	n = lb_plan_run_with_nulls(plan_of(&key), t->defn->id, call_text, t,
 							   t->defn->source, nargs, types, values, nulls);
 	if (switched)
 		lb_restore_user(&saved);
