@@ -195,13 +195,6 @@ report_servers(const LbDefinition *defn, const char *servers,
 	}
 }
 
-/* The schema of the extension, which is the same on all servers. */
-static const char *
-schema_name(void)
-{
-	return quote_identifier(get_namespace_name(lb_require_catalog()->schema));
-}
-
 /* For how long a command may wait for a lock, in milliseconds. */
 static int
 lock_timeout(void)
@@ -209,22 +202,34 @@ lock_timeout(void)
 	return LockTimeout > 0 ? Min(LockTimeout, LOCK_TIMEOUT) : LOCK_TIMEOUT;
 }
 
-/* A literal for a command.  NULL is an empty one. */
+/* A text for a command: format() is to leave it as it is. */
 static char *
-literal(const char *text)
+verbatim(const char *text)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	for (const char *p = quote_literal_cstr(text == NULL ? "" : text);
-		 *p != '\0'; p++)
+	for (const char *p = text; *p != '\0'; p++)
 	{
-		/* A percent sign for format(). */
 		if (*p == '%')
 			appendStringInfoChar(&buf, '%');
 		appendStringInfoChar(&buf, *p);
 	}
 	return buf.data;
+}
+
+/* A literal for a command.  NULL is an empty one. */
+static char *
+literal(const char *text)
+{
+	return verbatim(quote_literal_cstr(text == NULL ? "" : text));
+}
+
+/* The schema of the extension, which is the same on all servers, for a command. */
+static const char *
+schema_name(void)
+{
+	return verbatim(quote_identifier(get_namespace_name(lb_require_catalog()->schema)));
 }
 
 static const char *
