@@ -27,6 +27,8 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -136,6 +138,18 @@ take_rows(LbAsk *ask, MemoryContext caller)
 		lb_are_all_shards(ask->defn.source, ask->places, n, shards, selves);
 }
 
+/*
+ * Whether the current user may run the statement.  The query needs none of these
+ * privileges.
+ */
+static bool
+may_ask(Oid places)
+{
+	return pg_class_aclcheck(places, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		pg_namespace_aclcheck(lb_require_catalog()->schema, GetUserId(),
+							  ACL_USAGE) == ACLCHECK_OK;
+}
+
 bool
 lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 {
@@ -147,6 +161,7 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 	int			nestlevel;
 	bool		switched;
 	LbUser		saved;
+	bool		may;
 	bool		whole;
 
 	Assert(question->nargs <= LB_MAX_QUESTION_ARGS);
@@ -164,12 +179,14 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = lb_settings_elsewhere();
 	switched = lb_switch_from_superuser(&saved, &ask->defn, false);
-	(void) lb_plan_read(&question->plans[ask->places % LB_ASK_PLANS],
-						ask->places, question_text, &arg, ask->places,
-						LB_SHARD_PARAMS + question->nargs, all_types, all);
+	may = may_ask(ask->places);
+	if (may)
+		(void) lb_plan_read(&question->plans[ask->places % LB_ASK_PLANS],
+							ask->places, question_text, &arg, ask->places,
+							LB_SHARD_PARAMS + question->nargs, all_types, all);
 	if (switched)
 		lb_restore_user(&saved);
-	whole = take_rows(ask, caller);
+	whole = may && take_rows(ask, caller);
 	SPI_finish();
 	AtEOXact_GUC(true, nestlevel);
 	return whole;
