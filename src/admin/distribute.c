@@ -12,11 +12,10 @@
  */
 #include "postgres.h"
 
-#include "catalog/dependency.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -63,29 +62,33 @@ lb_distribute_table(Oid table, Oid beside, int shards)
 void
 lb_make_beside_tables(Oid scores, const char *type)
 {
-	const char *schema = get_namespace_name(get_rel_namespace(scores));
+	Oid			schema = get_rel_namespace(scores);
 
 	for (int i = 0; i < LB_NBESIDE; i++)
 	{
 		const LbBesideTable *beside = &lb_beside_tables[i];
 		char	   *name = psprintf("%s%s", get_rel_name(scores),
 									beside->suffix);
-		char	   *qualified = quote_qualified_identifier(schema, name);
-		ObjectAddress table;
-		ObjectAddress owner;
+		char	   *qualified =
+			quote_qualified_identifier(get_namespace_name(schema), name);
+		StringInfoData buf;
 
-		lb_execute_utility(psprintf("CREATE TABLE %s (player_id %s NOT NULL, %s)",
-									qualified, type, beside->columns));
+		initStringInfo(&buf);
+		appendStringInfo(&buf, "CREATE TABLE %s (player_id %s NOT NULL",
+						 qualified, type);
+		for (int c = 0; beside->columns[c].name != NULL; c++)
+			appendStringInfo(&buf, ", %s %s", beside->columns[c].name,
+							 beside->columns[c].declared);
+		if (beside->key != NULL)
+			appendStringInfo(&buf, ", PRIMARY KEY (%s)", beside->key);
+		appendStringInfoChar(&buf, ')');
+		lb_execute_utility(buf.data);
 		lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
 									qualified, beside->index_column));
 		/* Citus moves shards by logical replication. */
-		if (!beside->has_key)
+		if (beside->key == NULL)
 			lb_execute_utility(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL",
 										qualified));
-		ObjectAddressSet(table, RelationRelationId,
-						 get_relname_relid(name, get_rel_namespace(scores)));
-		lb_distribute_table(table.objectId, scores, 0);
-		ObjectAddressSet(owner, RelationRelationId, scores);
-		recordDependencyOn(&table, &owner, DEPENDENCY_AUTO);
+		lb_distribute_table(get_relname_relid(name, schema), scores, 0);
 	}
 }

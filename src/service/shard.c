@@ -58,21 +58,30 @@ typedef struct ShardEntry
 static HTAB *entries = NULL;
 
 const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
-	[LB_BESIDE_APPLIED] = {"_applied",
-		"match_id pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL, "
-		"applied_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(), "
-		"boards pg_catalog.text[], scores pg_catalog.int8[], "
-		"PRIMARY KEY (player_id, match_id)",
-	"applied_at", true},
-	[LB_BESIDE_EVENT] = {"_event",
-		"op pg_catalog.text NOT NULL, "
-		"amount pg_catalog.int8 NOT NULL, "
-		"match_id pg_catalog.text, "
-		"at pg_catalog.timestamptz NOT NULL, "
-		"boards pg_catalog.text[] NOT NULL, "
-		"scores pg_catalog.int8[] NOT NULL, "
-		"submitted_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()",
-	"submitted_at", false}
+	[LB_BESIDE_APPLIED] = {
+		.suffix = "_applied",
+		.columns = {
+			{"match_id", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"applied_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
+			{"boards", TEXTARRAYOID, "pg_catalog.text[]"},
+			{"scores", INT8ARRAYOID, "pg_catalog.int8[]"}
+		},
+		.key = "player_id, match_id",
+		.index_column = "applied_at"
+	},
+	[LB_BESIDE_EVENT] = {
+		.suffix = "_event",
+		.columns = {
+			{"op", TEXTOID, "pg_catalog.text NOT NULL"},
+			{"amount", INT8OID, "pg_catalog.int8 NOT NULL"},
+			{"match_id", TEXTOID, "pg_catalog.text"},
+			{"at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL"},
+			{"boards", TEXTARRAYOID, "pg_catalog.text[] NOT NULL"},
+			{"scores", INT8ARRAYOID, "pg_catalog.int8[] NOT NULL"},
+			{"submitted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"}
+		},
+		.index_column = "submitted_at"
+	}
 };
 
 bool
@@ -346,18 +355,44 @@ lb_shard_defn(const char *name, text *player)
 	}
 }
 
+/* Whether a table has the columns of one of that kind. */
+static bool
+has_columns(Oid table, LbBeside beside)
+{
+	const LbBesideTable *kind = &lb_beside_tables[beside];
+
+	for (int i = 0; kind->columns[i].name != NULL; i++)
+	{
+		AttrNumber	attno = get_attnum(table, kind->columns[i].name);
+
+		if (attno <= 0 ||
+			get_atttype(table, attno) != kind->columns[i].type)
+			return false;
+	}
+	return get_attnum(table, "player_id") > 0;
+}
+
+Oid
+lb_find_beside(const char *name, Oid schema, LbBeside beside)
+{
+	Oid			table = get_relname_relid(psprintf("%s%s", name,
+												   lb_beside_tables[beside].suffix),
+										  schema);
+
+	return OidIsValid(table) && lb_kept_elsewhere(table) &&
+		has_columns(table, beside) ? table : InvalidOid;
+}
+
 /* The table beside a distributed table of scores; or InvalidOid. */
 static Oid
 find_beside(const LbDefinition *defn, LbBeside beside)
 {
-	Oid			table = get_relname_relid(psprintf("%s%s", get_rel_name(defn->source),
-												   lb_beside_tables[beside].suffix),
-										  get_rel_namespace(defn->source));
+	Oid			table = lb_find_beside(get_rel_name(defn->source),
+									   get_rel_namespace(defn->source),
+									   beside);
 
-	if (!OidIsValid(table) || !lb_kept_elsewhere(table) ||
-		lb_table_owner(table) != defn->owner)
-		return InvalidOid;
-	return table;
+	return OidIsValid(table) && lb_table_owner(table) == defn->owner ?
+		table : InvalidOid;
 }
 
 Oid

@@ -21,16 +21,29 @@ typedef enum LbBeside
 	LB_NBESIDE
 } LbBeside;
 
-/* What follows the name of the table of scores, and the other columns. */
+#define LB_MAX_BESIDE_COLUMNS 7
+
+/* What follows the name of the table of scores, and the columns but player_id. */
 typedef struct LbBesideTable
 {
 	const char *suffix;
-	const char *columns;
+	struct
+	{
+		const char *name;		/* NULL behind the last one */
+		Oid			type;
+		const char *declared;	/* as SQL text */
+	}			columns[LB_MAX_BESIDE_COLUMNS + 1];
+	const char *key;			/* its primary key, as SQL text, or NULL */
 	const char *index_column;	/* of a brin index */
-	bool		has_key;		/* a primary key */
 } LbBesideTable;
 
 extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
+
+/*
+ * The table of that kind beside a table of that name in a schema, if Citus distributes
+ * it and it has the columns; or InvalidOid.  Can raise.
+ */
+extern Oid	lb_find_beside(const char *name, Oid schema, LbBeside beside);
 
 /* Whether Citus keeps the rows of a resolved definition's table.  Can raise. */
 extern bool lb_is_elsewhere(const LbDefinition *defn);

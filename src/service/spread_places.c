@@ -43,6 +43,7 @@
 #include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
+#include "service/shard.h"
 #include "service/spread_places.h"
 
 /* How many values are tried at first for the shards' ranges, and at most. */
@@ -410,6 +411,15 @@ lb_places_drop(Oid source)
 	SPI_finish();
 }
 
+/* Drop a table that went with a source, if it is there and the caller may. */
+static void
+follow_drop(Oid relid)
+{
+	if (OidIsValid(relid) && lb_kept_elsewhere(relid) &&
+		pg_class_ownercheck(relid, GetUserId()))
+		run(psprintf("DROP TABLE %s", table_name(relid)));
+}
+
 void
 lb_places_follow_drop(Datum *sources, int n)
 {
@@ -424,17 +434,18 @@ lb_places_follow_drop(Datum *sources, int n)
 						   "AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.objid OPERATOR(pg_catalog.=) ANY ($1)",
 						   InvalidOid, lengthof(types), types, values);
 	dropped = SPI_tuptable;
+	if (ndropped == 0 || !lb_is_coordinator())
+		return;
 	for (uint64 i = 0; i < ndropped; i++)
 	{
 		char	   *schema = SPI_getvalue(dropped->vals[i], dropped->tupdesc, 1);
-		char	   *name = lb_places_name(SPI_getvalue(dropped->vals[i],
-													   dropped->tupdesc, 2));
-		Oid			places = get_relname_relid(name, get_namespace_oid(schema, true));
+		char	   *name = SPI_getvalue(dropped->vals[i], dropped->tupdesc, 2);
+		Oid			schemaid = get_namespace_oid(schema, true);
+		Oid			places = get_relname_relid(lb_places_name(name), schemaid);
 
-		if (OidIsValid(places) && lb_is_places(places) &&
-			lb_kept_elsewhere(places) &&
-			lb_is_coordinator() && pg_class_ownercheck(places, GetUserId()))
-			run(psprintf("DROP TABLE %s",
-						 quote_qualified_identifier(schema, name)));
+		if (OidIsValid(places) && lb_is_places(places))
+			follow_drop(places);
+		for (int beside = 0; beside < LB_NBESIDE; beside++)
+			follow_drop(lb_find_beside(name, schemaid, beside));
 	}
 }

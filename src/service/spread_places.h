@@ -22,7 +22,8 @@ extern void lb_places_drop(Oid source);
 
 /*
  * In an event trigger, between SPI_connect and SPI_finish: drop those of n tables,
- * by OID, that the command has dropped.  Does nothing if the caller may not.
+ * by OID, that the command has dropped, and the tables beside these (shard.h).  Does
+ * nothing if the caller may not.
  */
 extern void lb_places_follow_drop(Datum *sources, int n);
 

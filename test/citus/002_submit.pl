@@ -238,17 +238,26 @@ verified('text');
 is($_->safe_psql('postgres', 'SET leaderboard.event_retention = 0; SET leaderboard.applied_retention = 0; SELECT removed FROM lb_maintain()'), $_ == $node ? 2 : 0, 'old rows') for $workers[0], $node;
 is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM player_scores_event) + (SELECT count(*) FROM player_scores_applied)'), '0', 'are removed by the coordinator');
 
+# Tables beside the scores leave no shards behind; a table of that name with other columns is none of them.
+my $beside = $node->safe_psql('postgres', q{SELECT string_agg(shardid::text, '|') FROM pg_dist_shard WHERE logicalrelid::text ~ '^player_scores_(applied|event|lb_places)$'});
+$node->safe_psql('postgres', 'DROP TABLE player_scores, player_score_windows');
+is($_->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '_($beside)\$'"), '0', 'no shards are left') for @workers;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM citus_tables'), '0', 'no tables either');
+
 # A table of one's own, with what a submit needs and no more
 $node->safe_psql('postgres', q{
-	DROP TABLE player_scores, player_score_windows;
 	CREATE TABLE own (id integer PRIMARY KEY, points integer);
-	SELECT create_distributed_table('own', 'id', shard_count => 4)});
+	SELECT create_distributed_table('own', 'id', shard_count => 4);
+	CREATE TABLE own_event (id integer, submitted_at timestamptz, player_id integer);
+	SELECT create_distributed_table('own_event', 'player_id', colocate_with => 'own');
+	INSERT INTO own_event VALUES (1, '2020-01-01', 5)});
 $node->safe_psql('postgres', q{SELECT lb_create_board('global', 'own', 'id', 'points ASC')});
 is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'an own table: ready');
 is($nodes[$_]->safe_psql('postgres', "SELECT * FROM lb_submit(5, $_ + 7, 'best')"), 'global|7|1|' . ($_ ? '1' : '') . '|t', "an own table on server $_") for 0 .. 2;
 is($node->safe_psql('postgres', q{SELECT lb_submit_many('{5,6,7,8}', '{1,2,3,4}')}), '4', 'many of an own table');
 is($node->safe_psql('postgres', 'SELECT * FROM own ORDER BY 1'), "5|8\n6|2\n7|3\n8|4", 'its scores');
 fails_with($node, 'postgres', q{SELECT lb_submit(5, 1, match_id => 'm')}, '0A000', qr/takes no match_id/, 'its matches');
+is($node->safe_psql('postgres', 'SET leaderboard.event_retention = 0; SELECT lb_maintain(); SELECT count(*) FROM own_event') =~ s/.*\n//sr, '1', 'another table is not trimmed');
 is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', 'an own table: lb_verify_key()');
 citus_stop(@nodes);
 done_testing();
