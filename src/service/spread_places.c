@@ -29,7 +29,9 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -39,6 +41,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "boards/resolve.h"
 #include "boards/shards.h"
@@ -335,6 +338,24 @@ drop(Oid source)
 	run(psprintf("DROP TABLE %s", places_name(source)));
 }
 
+/*
+ * Whether the current user, the owner, may create tables in the source's schema, and log
+ * in: Citus connects to other servers as that role.
+ */
+static bool
+may_create(Oid source)
+{
+	HeapTuple	role = SearchSysCache1(AUTHOID, ObjectIdGetDatum(GetUserId()));
+	bool		may = HeapTupleIsValid(role) &&
+		((Form_pg_authid) GETSTRUCT(role))->rolcanlogin;
+
+	if (HeapTupleIsValid(role))
+		ReleaseSysCache(role);
+	return may &&
+		pg_namespace_aclcheck(get_rel_namespace(source), GetUserId(),
+							  ACL_CREATE) == ACLCHECK_OK;
+}
+
 /* Make the table, or put it right. */
 static void
 make(Oid source, const Distribution *d)
@@ -359,15 +380,13 @@ make(Oid source, const Distribution *d)
 		drop(source);
 		places = InvalidOid;
 	}
-	if (!OidIsValid(places) &&
-		pg_namespace_aclcheck(get_rel_namespace(source), GetUserId(),
-							  ACL_CREATE) != ACLCHECK_OK)
+	if (!OidIsValid(places) && !may_create(source))
 	{
 		ereport(NOTICE,
 				(errmsg("table of places \"%s\" cannot be made", name),
-				 errdetail("The owner of table \"%s\" may not create tables in its schema.  Reads run queries on the shards instead.",
+				 errdetail("The owner of table \"%s\" may not create tables in its schema, or may not log in.  Reads run queries on the shards instead.",
 						   get_rel_name(source)),
-				 errhint("Grant CREATE on the schema, and use lb_rebuild().")));
+				 errhint("Grant the owner CREATE on the schema and LOGIN, and use lb_rebuild().")));
 		return;
 	}
 	if (!OidIsValid(places))
