@@ -29,6 +29,7 @@
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 
 #include "boards/board_value.h"
 #include "boards/catalog.h"
@@ -163,7 +164,9 @@ plans_are_stale(void)
  *
  * Nor do such functions run as a superuser that reads the board: the owner reads
  * the same rows, if policies apply to neither.  If the table has policies, they
- * apply to the owner, who cannot use a kept plan.
+ * apply to the owner, who cannot use a kept plan.  Here a flag keeps policies from
+ * applying to the owner, but another engine's servers do not have that: there they are
+ * an error.
  */
 static pg_noinline bool
 switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
@@ -173,6 +176,14 @@ switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
 	*shared = own || lb_may_read(unconstify(LbDefinition *, defn));
 	if (!own && (!superuser() || GetUserId() == defn->owner))
 		return false;
+	if (defn->row_security && defn->problem == lb_engine_problem &&
+		check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("policies of table \"%s\" apply to its owner",
+						get_rel_name(defn->source)),
+				 errdetail("Reads of a distributed table by a superuser run as the owner on its servers."),
+				 errhint("Use NO FORCE ROW LEVEL SECURITY, or give the owner BYPASSRLS.")));
 	lb_switch_to_owner(saved, defn->owner, !own);
 	if (own)
 		(void) set_config_option("row_security", "off", PGC_USERSET,
