@@ -116,25 +116,37 @@ static const char to_others[] =
  * order of the shards.  A server can be away without a word, and each connection would
  * wait for that (citus.node_connection_timeout), one after the other: so a server is
  * tried once, and gets commands if it answers.
+ *
+ * The commands name our functions by their schema, which mostly belongs to the
+ * database's owner, and they run with the rights of the current user.  The owner could put
+ * another schema in its place there.  So the first command asks whether it is ours: by a
+ * statement of its own, since planning one can run functions that it names.
  */
 static List *
 command_servers(const LbDefinition *defn, const char *servers,
 				const char *command)
 {
-	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
-	Datum		values[3];
+	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID};
+	Datum		values[lengthof(types)];
+	char	   *schema = get_namespace_name(lb_require_catalog()->schema);
 	MemoryContext context = CurrentMemoryContext;
 	List	   *answers = NIL;
 
 	values[0] = ObjectIdGetDatum(defn->source);
 	values[1] = CStringGetTextDatum(command);
 	values[2] = CStringGetTextDatum(defn->name);
+	values[3] = CStringGetTextDatum(psprintf("SELECT 1 FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
+											 "WHERE e.extname OPERATOR(pg_catalog.=) 'leaderboard' AND n.nspname OPERATOR(pg_catalog.=) %s",
+											 quote_literal_cstr(schema)));
+	values[4] = CStringGetTextDatum(psprintf("schema \"%s\" is not that of the extension leaderboard",
+											 schema));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	(void) lb_run_once(psprintf("WITH p AS MATERIALIZED (%s), "
-								"n AS MATERIALIZED (SELECT r.node, r.port, r.success, r.result FROM ("
+								"n AS MATERIALIZED (SELECT r.node, r.port, r.success AND r.result OPERATOR(pg_catalog.=) '1' AS success, "
+								"CASE WHEN r.success THEN $5 ELSE r.result END AS result FROM ("
 								"SELECT pg_catalog.array_agg(d.node) AS nodes, pg_catalog.array_agg(d.port) AS ports, "
-								"pg_catalog.array_agg(CAST('SELECT 1' AS pg_catalog.text)) AS commands "
+								"pg_catalog.array_agg($4) AS commands "
 								"FROM (SELECT DISTINCT p.node, p.port FROM p) AS d) AS c "
 								"CROSS JOIN LATERAL pg_catalog.master_run_on_worker(c.nodes, c.ports, c.commands, true) AS r (node, port, success, result)), "
 								"a AS MATERIALIZED (SELECT c.ids[r.n] AS id, r.success, r.result FROM ("
