@@ -283,19 +283,21 @@ is_right(Oid source, Oid places)
 }
 
 /*
- * The table of places that was made when the source had another name, which it gets
- * now; or InvalidOid.
+ * The table of places that was made when the source had another name, or was in another
+ * schema, which it gets now; or InvalidOid.
  */
 static Oid
 follow_rename(Oid source)
 {
 	Oid			types[] = {REGCLASSOID};
 	Datum		values[] = {ObjectIdGetDatum(source)};
+	const char *name = lb_places_name(get_rel_name(source));
+	Oid			schema = get_rel_namespace(source);
 	uint64		n;
 	SPITupleTable *tables;
 
 	n = lb_run_once("SELECT p.oid FROM pg_catalog.pg_class AS s JOIN pg_catalog.pg_class AS p "
-					"ON p.relnamespace OPERATOR(pg_catalog.=) s.relnamespace AND p.relowner OPERATOR(pg_catalog.=) s.relowner "
+					"ON p.relowner OPERATOR(pg_catalog.=) s.relowner "
 					"WHERE s.oid OPERATOR(pg_catalog.=) $1 AND p.relkind OPERATOR(pg_catalog.=) 'r' "
 					"AND pg_catalog.right(CAST(p.relname AS pg_catalog.text), 10) OPERATOR(pg_catalog.=) '_lb_places'",
 					InvalidOid, lengthof(types), types, values);
@@ -310,8 +312,12 @@ follow_rename(Oid source)
 		if (!lb_is_places(places) || !lb_kept_elsewhere(places) ||
 			!is_right(source, places))
 			continue;
-		run(psprintf("ALTER TABLE %s RENAME TO %s", table_name(places),
-					 quote_identifier(lb_places_name(get_rel_name(source)))));
+		if (get_rel_namespace(places) != schema)
+			run(psprintf("ALTER TABLE %s SET SCHEMA %s", table_name(places),
+						 quote_identifier(get_namespace_name(schema))));
+		if (strcmp(get_rel_name(places), name) != 0)
+			run(psprintf("ALTER TABLE %s RENAME TO %s", table_name(places),
+						 quote_identifier(name)));
 		return places;
 	}
 	return InvalidOid;
@@ -368,9 +374,10 @@ make(Oid source, const Distribution *d)
 	else if (OidIsValid(get_relname_relid(name, get_rel_namespace(source))))
 	{
 		ereport(NOTICE,
-				(errmsg("relation \"%s\" is not a table of places", name),
+				(errmsg("relation \"%s\" is not a table of places of the same owner", name),
 				 errdetail("Reads run queries on the shards instead."),
-				 errhint("Rename the relation, and use lb_rebuild().")));
+				 errhint("Rename the relation, or give it to the owner of table \"%s\" if it was made for that, and use lb_rebuild().",
+						 get_rel_name(source))));
 		return;
 	}
 

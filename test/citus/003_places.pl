@@ -148,7 +148,10 @@ sql(q{DROP VIEW later_lb_places; SELECT lb_maintain()});
 is(sql(q{SELECT count(*) FROM later_lb_places}), '4', 'with places');
 sql(q{ALTER TABLE later RENAME TO last; SELECT lb_maintain()});
 is(sql(q{SELECT count(*), lb_rank(2, 'later') FROM last_lb_places}, $_), '4|1', 'renamed') for $node, @workers;
-sql(q{DROP TABLE last});
+sql(q{CREATE SCHEMA elsewhere; ALTER TABLE last SET SCHEMA elsewhere; SELECT lb_maintain()});
+is(sql(q{SELECT count(*), lb_rank(2, 'later') FROM elsewhere.last_lb_places}, $_), '4|1', 'in another schema') for $node, @workers;
+is(sql(q{SELECT count(*) FROM pg_class WHERE relname ~ 'la[ts].*_lb_places$'}, $_), '1', 'one table of places') for $node, @workers;
+sql(q{DROP TABLE elsewhere.last});
 is(sql(q{SELECT coalesce(string_agg(relname, ' '), '') FROM pg_class WHERE relname ~ 'la[ts].*_lb_places'}, $_), '', 'no places without the table') for $node, @workers;
 is(sql(q{SELECT count(*) FROM lb_board WHERE board = 'later'}, $_), '0', 'nor a record of the board') for $node, @workers;
 
