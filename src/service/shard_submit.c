@@ -65,11 +65,11 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
 	for (int i = 0; i < LB_NBESIDE; i++)
 		s->beside[i] = lb_shard_beside(s->leaderboard.name, i, player);
 	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
-	s->at = PG_GETARG_INT64(ARG_AT);
-	if (!IS_VALID_TIMESTAMP(s->at))
+	if (!IS_VALID_TIMESTAMP(PG_GETARG_INT64(ARG_AT)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" is out of range", "at")));
+	lb_set_time(s, PG_GETARG_INT64(ARG_AT));
 	return nestlevel;
 }
 

@@ -199,9 +199,8 @@ begin_call(const LbPlayerArgument *argument)
 	PreventCommandIfParallelMode(function);
 }
 
-/* Set the time of a submit; raises 22008. */
-static void
-set_time(LbSubmit *s, TimestampTz at)
+void
+lb_set_time(LbSubmit *s, TimestampTz at)
 {
 	s->at = at;
 	if (TIMESTAMP_NOT_FINITE(s->at))
@@ -239,7 +238,7 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 	if (!PG_ARGISNULL(2))
 		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)),
 								last <= 5 ? "" : " Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
-	set_time(s, PG_GETARG_TIMESTAMPTZ(4));
+	lb_set_time(s, PG_GETARG_TIMESTAMPTZ(4));
 }
 
 
@@ -522,7 +521,7 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
 		{
 			s = &(*submits)[n++];
 			lb_begin_leaderboard(s, pnstrdup(v.val.string.val, v.val.string.len));
-			set_time(s, at);
+			lb_set_time(s, at);
 		}
 		else if (token == WJB_VALUE)
 		{

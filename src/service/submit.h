@@ -39,6 +39,12 @@ extern void lb_begin_leaderboard(LbSubmit *s, const char *name);
 extern void lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 						  const LbPlayerArgument *argument);
 
+/*
+ * The time of a submit.  Raises 22008 if it is infinite, or further ahead of the clock
+ * than lb_max_clock_skew.
+ */
+extern void lb_set_time(LbSubmit *s, TimestampTz at);
+
 /* Write metadata with the scores; raises 42703 if a table has no room for it. */
 extern void lb_set_metadata(LbSubmit *s, Datum metadata);
 
