@@ -445,11 +445,14 @@ COMMENT ON COLUMN @extschema@.lb_applied.leaderboard IS
 'to which it was submitted';
 
 /*
- * These get another argument.  Their operation is that of the leaderboard, which is
- * incr for "global" as before.
+ * These get more arguments, and so does lb_create_tables().  The operation of a submit
+ * is that of the leaderboard, which is incr for "global" as before.
+ *
+ * What users have granted on them must outlive that, and so must users' views and
+ * functions that call them.  So their rows of pg_proc take the arguments of functions
+ * that are there for a moment.
  */
-DROP FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[]);
-CREATE FUNCTION @extschema@.lb_submit(
+CREATE FUNCTION @extschema@.lb_submit_with_more(
 	player_id bigint,
 	amount bigint,
 	op text DEFAULT NULL,
@@ -461,11 +464,8 @@ CREATE FUNCTION @extschema@.lb_submit(
 RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
 AS 'MODULE_PATHNAME', 'lb_submit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
-COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text, jsonb) IS
-'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
 
-DROP FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[]);
-CREATE FUNCTION @extschema@.lb_submit_key(
+CREATE FUNCTION @extschema@.lb_submit_key_with_more(
 	player_id text,
 	amount bigint,
 	op text DEFAULT NULL,
@@ -477,11 +477,8 @@ CREATE FUNCTION @extschema@.lb_submit_key(
 RETURNS TABLE (board text, score bigint, rank bigint, previous_rank bigint, applied boolean)
 AS 'MODULE_PATHNAME', 'lb_submit_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 3;
-COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text, jsonb) IS
-'lb_submit() of a player of any type, as text';
 
-DROP FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz);
-CREATE FUNCTION @extschema@.lb_submit_many(
+CREATE FUNCTION @extschema@.lb_submit_many_with_more(
 	player_ids bigint[],
 	amounts bigint[],
 	op text DEFAULT NULL,
@@ -491,11 +488,8 @@ CREATE FUNCTION @extschema@.lb_submit_many(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_submit_many'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz, text) IS
-'lb_submit() of many at once; returns how many of them were applied';
 
-DROP FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz);
-CREATE FUNCTION @extschema@.lb_submit_many_key(
+CREATE FUNCTION @extschema@.lb_submit_many_key_with_more(
 	player_ids text[],
 	amounts bigint[],
 	op text DEFAULT NULL,
@@ -505,8 +499,54 @@ CREATE FUNCTION @extschema@.lb_submit_many_key(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_submit_many_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+
+CREATE FUNCTION @extschema@.lb_create_tables_with_more(
+	score_index boolean DEFAULT false,
+	player_id text DEFAULT 'bigint',
+	distributed boolean DEFAULT false,
+	shard_count integer DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_create_tables'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+
+UPDATE pg_catalog.pg_proc AS p SET
+	pronargs = n.pronargs,
+	pronargdefaults = n.pronargdefaults,
+	proargtypes = n.proargtypes,
+	proallargtypes = n.proallargtypes,
+	proargmodes = n.proargmodes,
+	proargnames = n.proargnames,
+	proargdefaults = n.proargdefaults
+FROM pg_catalog.pg_proc AS n JOIN (VALUES
+	('@extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[])',
+	 '@extschema@.lb_submit_with_more(bigint, bigint, text, text, timestamptz, text[], text, jsonb)'),
+	('@extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[])',
+	 '@extschema@.lb_submit_key_with_more(text, bigint, text, text, timestamptz, text[], text, jsonb)'),
+	('@extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz)',
+	 '@extschema@.lb_submit_many_with_more(bigint[], bigint[], text, text[], timestamptz, text)'),
+	('@extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz)',
+	 '@extschema@.lb_submit_many_key_with_more(text[], bigint[], text, text[], timestamptz, text)'),
+	('@extschema@.lb_create_tables(boolean, text)',
+	 '@extschema@.lb_create_tables_with_more(boolean, text, boolean, integer)')) AS f (before, after)
+	ON n.oid OPERATOR(pg_catalog.=) CAST(f.after AS pg_catalog.regprocedure)
+WHERE p.oid OPERATOR(pg_catalog.=) CAST(f.before AS pg_catalog.regprocedure);
+DROP FUNCTION
+	@extschema@.lb_submit_with_more(bigint, bigint, text, text, timestamptz, text[], text, jsonb),
+	@extschema@.lb_submit_key_with_more(text, bigint, text, text, timestamptz, text[], text, jsonb),
+	@extschema@.lb_submit_many_with_more(bigint[], bigint[], text, text[], timestamptz, text),
+	@extschema@.lb_submit_many_key_with_more(text[], bigint[], text, text[], timestamptz, text),
+	@extschema@.lb_create_tables_with_more(boolean, text, boolean, integer);
+COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text, jsonb) IS
+'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
+COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text, jsonb) IS
+'lb_submit() of a player of any type, as text';
+COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[], timestamptz, text) IS
+'lb_submit() of many at once; returns how many of them were applied';
 COMMENT ON FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[], timestamptz, text) IS
 'lb_submit_many() of players of any type, as text';
+
+COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) IS
+'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players; Citus distributes them to shards if distributed';
 
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
 'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at, boards and leaderboard';
@@ -655,20 +695,6 @@ COMMENT ON COLUMN @extschema@.lb_archive.member IS
  *		4.1. Managing
  * ----------------------------------------------------------------
  */
-
-DROP FUNCTION @extschema@.lb_create_tables(boolean, text);
-CREATE FUNCTION @extschema@.lb_create_tables(
-	score_index boolean DEFAULT false,
-	player_id text DEFAULT 'bigint',
-	distributed boolean DEFAULT false,
-	shard_count integer DEFAULT NULL)
-RETURNS void
-AS 'MODULE_PATHNAME', 'lb_create_tables'
-LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) IS
-'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players; Citus distributes them to shards if distributed';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) TO pg_database_owner;
 
 /* A leaderboard takes names, as a board does. */
 CREATE FUNCTION @extschema@.lb_create_leaderboard(

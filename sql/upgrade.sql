@@ -112,7 +112,41 @@ SELECT lb_rank(3);
 SELECT lb_show(3);
 SELECT lb_rank(3), lb_rank_key('3');
 SELECT closed, archived, removed FROM lb_maintain();
+-- Functions that get more arguments: rights on them, and what uses them, stay.
+CREATE ROLE lbt_updated;
+GRANT EXECUTE ON FUNCTION lb_create_tables TO lbt_updated WITH GRANT OPTION;
+REVOKE EXECUTE ON FUNCTION lb_submit FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION lb_submit_many FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION lb_submit, lb_submit_many TO lbt_updated;
+ALTER FUNCTION lb_submit_many_key SET work_mem = '4MB';
+CREATE VIEW submitting AS SELECT board, score FROM lb_submit(3, 0, at => '2020-07-01 12:00+00');
+CREATE VIEW submitting_key AS SELECT * FROM lb_submit_key('3', 0, 'incr', NULL, '2020-07-01 12:00+00', '{global}');
+CREATE FUNCTION submitting_many(text[]) RETURNS bigint LANGUAGE sql
+BEGIN ATOMIC
+	SELECT lb_submit_many('{3, 3}', '{0, 0}', match_ids => $1, at => '2020-07-01 12:00+00');
+END;
+CREATE FUNCTION submitting_many_key() RETURNS bigint LANGUAGE sql
+RETURN lb_submit_many_key('{3}', '{0}', 'incr', NULL, '2020-07-01 12:00+00');
+CREATE FUNCTION creating() RETURNS void LANGUAGE sql
+RETURN lb_create_tables(player_id => 'bigint');
+SELECT submitting_many('{before, before}');
+CREATE VIEW updated AS
+SELECT oid, proname, proacl, proconfig
+FROM pg_proc WHERE proname IN ('lb_submit', 'lb_submit_key', 'lb_submit_many', 'lb_submit_many_key', 'lb_create_tables');
+CREATE TABLE before AS SELECT * FROM updated;
 ALTER EXTENSION leaderboard UPDATE;
+SELECT count(*) FROM (SELECT * FROM before INTERSECT SELECT * FROM updated) s;
+SELECT has_function_privilege('lbt_updated', oid, 'EXECUTE'), pronargs, pronargdefaults,
+	pg_get_function_arguments(oid) FROM pg_proc JOIN updated USING (oid) ORDER BY pg_proc.proname;
+SELECT * FROM submitting;
+SELECT board, score, applied FROM submitting_key;
+SELECT submitting_many('{before, after}'), submitting_many_key(), creating();
+DROP VIEW submitting, submitting_key, updated;
+DROP FUNCTION submitting_many, submitting_many_key, creating;
+DROP TABLE before;
+GRANT EXECUTE ON FUNCTION lb_submit, lb_submit_many TO PUBLIC;
+DROP OWNED BY lbt_updated;
+DROP ROLE lbt_updated;
 SELECT * FROM lb_top();
 SELECT * FROM lb_top(10, 'months:202007');
 SELECT name, op FROM lb_leaderboard;
