@@ -517,7 +517,7 @@ UPDATE pg_catalog.pg_proc AS p SET
 	proargmodes = n.proargmodes,
 	proargnames = n.proargnames,
 	proargdefaults = n.proargdefaults
-FROM pg_catalog.pg_proc AS n JOIN (VALUES
+FROM (VALUES
 	('@extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[])',
 	 '@extschema@.lb_submit_with_more(bigint, bigint, text, text, timestamptz, text[], text, jsonb)'),
 	('@extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[])',
@@ -528,14 +528,13 @@ FROM pg_catalog.pg_proc AS n JOIN (VALUES
 	 '@extschema@.lb_submit_many_key_with_more(text[], bigint[], text, text[], timestamptz, text)'),
 	('@extschema@.lb_create_tables(boolean, text)',
 	 '@extschema@.lb_create_tables_with_more(boolean, text, boolean, integer)')) AS f (before, after)
-	ON n.oid OPERATOR(pg_catalog.=) CAST(f.after AS pg_catalog.regprocedure)
+	JOIN pg_catalog.pg_proc AS n ON n.oid OPERATOR(pg_catalog.=) CAST(f.after AS pg_catalog.regprocedure)
 WHERE p.oid OPERATOR(pg_catalog.=) CAST(f.before AS pg_catalog.regprocedure);
-DROP FUNCTION
-	@extschema@.lb_submit_with_more(bigint, bigint, text, text, timestamptz, text[], text, jsonb),
-	@extschema@.lb_submit_key_with_more(text, bigint, text, text, timestamptz, text[], text, jsonb),
-	@extschema@.lb_submit_many_with_more(bigint[], bigint[], text, text[], timestamptz, text),
-	@extschema@.lb_submit_many_key_with_more(text[], bigint[], text, text[], timestamptz, text),
-	@extschema@.lb_create_tables_with_more(boolean, text, boolean, integer);
+DROP FUNCTION @extschema@.lb_submit_with_more(bigint, bigint, text, text, timestamptz, text[], text, jsonb);
+DROP FUNCTION @extschema@.lb_submit_key_with_more(text, bigint, text, text, timestamptz, text[], text, jsonb);
+DROP FUNCTION @extschema@.lb_submit_many_with_more(bigint[], bigint[], text, text[], timestamptz, text);
+DROP FUNCTION @extschema@.lb_submit_many_key_with_more(text[], bigint[], text, text[], timestamptz, text);
+DROP FUNCTION @extschema@.lb_create_tables_with_more(boolean, text, boolean, integer);
 COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestamptz, text[], text, jsonb) IS
 'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
 COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestamptz, text[], text, jsonb) IS
