@@ -746,6 +746,28 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_unrecord_board(text) IS
 'internal; undoes lb_record_board()';
 
+/* Likewise its leaderboard's operation, windows and limits, and which windows are closed. */
+CREATE FUNCTION @extschema@.lb_record_settings(
+	leaderboard text,
+	settings jsonb)
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_record_settings'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_record_settings(text, jsonb) IS
+'internal; records operation, windows and limits of a leaderboard with distributed tables on another server than the coordinator';
+REVOKE ALL ON FUNCTION @extschema@.lb_record_settings(text, jsonb) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_record_settings(text, jsonb) TO pg_database_owner;
+
+CREATE FUNCTION @extschema@.lb_record_closed(
+	leaderboard text,
+	boards text[],
+	no_others boolean)
+RETURNS void
+AS 'MODULE_PATHNAME', 'lb_record_closed'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+COMMENT ON FUNCTION @extschema@.lb_record_closed(text, text[], boolean) IS
+'internal; closes windows of a leaderboard with distributed tables on another server than the coordinator';
+
 
 /* ----------------------------------------------------------------
  *		4.2. Statistics

@@ -48,6 +48,7 @@
 #include "service/spread.h"
 #include "service/window.h"
 #include "service/window_admin.h"
+#include "service/window_name.h"
 #include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_board);

@@ -101,7 +101,7 @@ has_rows(const LbDefinition *family, const char *prefix)
 {
 	Oid			types[] = {TEXTOID};
 	Datum		values[1];
-	char	   *sql = psprintf("SELECT FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
+	char	   *sql = psprintf("SELECT 1 FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
 							   family->from_name,
 							   lb_quoted(lb_board_column(family)));
 

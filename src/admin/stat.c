@@ -43,6 +43,7 @@
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
+#include "service/command.h"
 #include "service/spread.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);

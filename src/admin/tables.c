@@ -40,7 +40,7 @@
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
-#include "service/window_admin.h"
+#include "service/window_name.h"
 #include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_tables);
@@ -367,7 +367,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	 * remove rows of a table that was there.  Nor open one that a board's
 	 * name hides, such as "daily" or "daily-1".
 	 */
-	if (!OidIsValid(windows) && !distribution.distributed)
+	if (!OidIsValid(windows))
 	{
 		lb_window_lock_name("daily");
 		lb_window_lock_name("weekly");

@@ -56,7 +56,7 @@ static int32 prefixes_of = 0;
 
 /* Whether any row of the family has a board that begins with the value, $1. */
 static const LbQuery prefix_query = {
-	.text = {"SELECT EXISTS (SELECT {from_prefix})"}
+	.text = {"SELECT EXISTS (SELECT 1 {from_prefix} LIMIT 1)"}
 };
 
 static bool

@@ -42,6 +42,8 @@
 #include "service/closing.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
+#include "service/shard.h"
+#include "service/spread_settings.h"
 #include "workers/worker.h"
 
 /*
@@ -71,6 +73,8 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 	if (window == NULL ||
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
+	if (lb_is_elsewhere(defn))
+		lb_spread_closed(defn, key);
 	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
 	lb_note_reward(defn, window->calendar.name, key);
 	visit->done.closed++;
@@ -134,6 +138,8 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	bool		ready = false;
 	uint64		n;
 
+	if (lb_is_elsewhere(defn))
+		return lb_spread_keys(defn, result, all);
 	values[0] = ObjectIdGetDatum(defn->source);
 	values[1] = CStringGetTextDatum(defn->name);
 	n = lb_own_run(&plan,

@@ -53,13 +53,6 @@ lb_is_forwarded(const LbSubmit *s)
 				 errdetail("Citus distributes its tables."),
 				 errhint("Only tables of the leaderboard \"%s\" can be distributed.",
 						 LB_GLOBAL)));
-	if (s->windows != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("leaderboard \"%s\" cannot have windows",
-						s->leaderboard.name),
-				 errdetail("Citus distributes its tables."),
-				 errhint("Use lb_close_window().")));
 	if (lb_has_limits(s))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -433,7 +433,7 @@ lb_shard_set_ranked(PG_FUNCTION_ARGS)
 	board = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	nestlevel = lb_begin_shard(board, player.on_shard, PG_GETARG_INT64(1));
+	nestlevel = lb_begin_shard(board, NULL, player.on_shard, PG_GETARG_INT64(1));
 	n = set_ranked(board, &player, PG_GETARG_BOOL(3));
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();

@@ -50,6 +50,7 @@
 #include "service/reward.h"
 #include "service/shard.h"
 #include "service/spread.h"
+#include "service/spread_settings.h"
 #include "util/compat.h"
 #include "workers/worker.h"
 
@@ -177,8 +178,15 @@ find_windows(const char *family)
 	if (lb_find_defn(family) == NULL)
 		return NULL;
 	lb_find_target(family, strlen(family), &target);
-	return target.defn->family && !target.defn->misfit &&
-		lb_has_text_boards(target.defn) ? target.defn : NULL;
+	if (!target.defn->family || target.defn->misfit ||
+		!lb_has_text_boards(target.defn))
+		return NULL;
+
+	/* Windows of distributed tables are the coordinator's to close. */
+	if (lb_is_elsewhere(target.defn) &&
+		!(lb_is_spread(target.defn->source) && lb_is_coordinator()))
+		return NULL;
+	return target.defn;
 }
 
 static void
@@ -243,6 +251,7 @@ mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 
 	lb_limit_waits();
 	lb_spread_mend(key);
+	lb_mend_settings(key);
 	AtEOXact_GUC(true, nestlevel);
 }
 

@@ -41,6 +41,7 @@
 #include "service/as_owner.h"
 #include "service/leaderboard.h"
 #include "service/removing.h"
+#include "service/shard.h"
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
@@ -155,6 +156,19 @@ note_removed(const char *key)
 	(void) lb_own_run(&plan,
 					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
+}
+
+/* Rows that a trigger of the user or a constraint keeps are left there. */
+static void
+note_removed_but(const char *key, int64 refused, const char *why)
+{
+	if (refused > 0)
+		ereport(WARNING,
+				(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
+						refused, key, why),
+				 errhint("They are tried again after %d hours.",
+						 LB_SCAN_HOURS)));
+	note_removed(key);
 }
 
 static void
@@ -355,30 +369,77 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		return;
 	}
 
-	/*
-	 * Rows that a trigger of the user or a constraint keeps are left there.
-	 * If only some rows have gone, the others may have been updated
-	 * meanwhile.
-	 */
+	/* If only some rows have gone, the others may have been updated meanwhile. */
 	if (rows->removed == 0 || (rows->all && rows->removed >= rows->nrows))
-	{
-		if (rows->refused > 0)
-			ereport(WARNING,
-					(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
-							rows->refused, key, rows->why),
-					 errhint("They are tried again after %d hours.",
-							 LB_SCAN_HOURS)));
-		note_removed(key);
-	}
+		note_removed_but(key, rows->refused, rows->why);
 	else
 		visit->done.more = true;
 	forget_unranked(rows);
 }
 
 /*
+ * Remove up to max_rows of the rows of a closed window that are on no board, where
+ * Citus distributes the table: rows have no places there, so they are found by their
+ * members.  Leave out those of members in kept, an array or 0.  Rows whose members
+ * are several columns go at once.
+ */
+static void
+remove_elsewhere(Deletion *d, const char *key, Datum kept, int max_rows)
+{
+	LbVisit    *visit = d->visit;
+	const char *member = lb_quoted(lb_member_column(d->defn));
+	const char *column = lb_quoted(lb_board_column(d->defn));
+	Oid			types[] = {TEXTOID, INT4OID, d->types[0]};
+	Datum		values[] = {CStringGetTextDatum(key), Int32GetDatum(max_rows), kept};
+	StringInfoData sql;
+	Datum		members;
+	Datum	   *elements;
+	bool		isnull;
+	int			n = 0;
+	int64		removed = 0;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	initStringInfo(&sql);
+	if (d->defn->nmember > 1)
+	{
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
+						 d->defn->from_name, column);
+		visit->done.removed += delete_as_owner(d->defn, sql.data, 1, types,
+											   values);
+		note_removed(key);
+		return;
+	}
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(s.member) FROM (SELECT CAST(t.%s AS pg_catalog.%s) AS member FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
+					 member, lb_member_column(d->defn)->type->name,
+					 d->defn->from_name, column);
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (t.%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 member);
+	appendStringInfoString(&sql, " LIMIT $2) AS s");
+	(void) lb_run_as_owner(d->defn, false, sql.data, kept != 0 ? 3 : 2, types,
+						   values);
+	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							&isnull);
+	if (!isnull)
+	{
+		get_typlenbyvalalign(d->element, &len, &byval, &align);
+		deconstruct_array(DatumGetArrayTypeP(members), d->element, len, byval,
+						  align, &elements, NULL, &n);
+		removed = (int64) delete_rows(d, elements, n);
+		visit->done.removed += removed;
+	}
+	if (removed == 0 || (n < max_rows && removed >= n))
+		note_removed_but(key, d->refused, d->why);
+	else
+		visit->done.more = true;
+}
+
+/*
  * Remove up to max_rows rows of a closed window that are on its board.
- * Returns true if it has removed max_rows; otherwise it has looked for the
- * rows that are on no board.
+ * Returns true if the others have to wait, or are removed; otherwise it has looked for
+ * the rows that are on no board.
  */
 static bool
 remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
@@ -397,8 +458,15 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	int			asked = 0;
 	int			removed = 0;
 	int			nestlevel;
+	bool		elsewhere = lb_is_elsewhere(defn);
+	Datum		kept;
 
 	/* Several columns are not an array's elements; the other way finds all. */
+	if (defn->nmember > 1 && elsewhere)
+	{
+		remove_elsewhere(&deletion, key, 0, max_rows);
+		return true;
+	}
 	if (defn->nmember > 1)
 	{
 		find_unranked(visit, defn, key, 0);
@@ -420,13 +488,12 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			elements[i] = lb_value_from_text(type, elements[i]);
 	}
 	AtEOXact_GUC(true, nestlevel);
+	values[1] = CStringGetTextDatum(key);
+	deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+							defn->from_name, lb_quoted(lb_member_column(defn)),
+							lb_quoted(lb_board_column(defn)));
 	if (!isnull)
 	{
-		values[1] = CStringGetTextDatum(key);
-		deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
-								defn->from_name,
-								lb_quoted(lb_member_column(defn)),
-								lb_quoted(lb_board_column(defn)));
 		removed = (int) delete_rows(&deletion, elements, asked);
 		visit->done.removed += removed;
 		if (asked == max_rows && removed >= asked)
@@ -435,8 +502,14 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			return true;
 		}
 	}
-	find_unranked(visit, defn, key, removed < asked ?
-				  lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0);
+	kept = removed < asked ?
+		lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0;
+	if (elsewhere)
+	{
+		remove_elsewhere(&deletion, key, kept, max_rows - removed);
+		return true;
+	}
+	find_unranked(visit, defn, key, kept);
 	visit->unranked.refused = deletion.refused;
 	visit->unranked.why = deletion.why;
 	return false;

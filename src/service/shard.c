@@ -505,27 +505,44 @@ lb_raise_other_shard(const char *name, text *player, int64 shard)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-int
-lb_begin_shard(const char *name, text *player, int64 shard)
+/*
+ * Whether a player is in a shard of the table of the board of that name.  Sets *found if
+ * there is such a board.  With lock, a split that is being committed is waited for: the
+ * shard's lock shows it here as well.
+ */
+static bool
+is_in_shard(const char *name, text *player, int64 shard, bool lock,
+			bool *found)
 {
-	const LbDefinition *defn = lb_find_recorded(name);
-	int			nestlevel;
+	const LbDefinition *defn = name == NULL ? NULL : lb_find_recorded(name);
 
 	if (defn == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("board \"%s\" is not recorded on this server", name),
-				 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
+		return false;
+	*found = true;
 	if (!lb_is_elsewhere(defn))
-		lb_raise_other_shard(name, player, shard);
+		return false;
+	return (lock ? lb_lock_shard(defn, player) :
+			lb_shard_of(defn, player)) == shard;
+}
 
-	/*
-	 * The shard may have been split.  Its lock shows that here as well, if
-	 * the split is being committed.
-	 */
-	if (lb_shard_of(defn, player) != shard &&
-		lb_lock_shard(defn, player) != shard)
+int
+lb_begin_shard(const char *name, const char *other, text *player, int64 shard)
+{
+	bool		found = false;
+	int			nestlevel;
+
+	if (!is_in_shard(name, player, shard, false, &found) &&
+		!is_in_shard(other, player, shard, false, &found) &&
+		!is_in_shard(name, player, shard, true, &found) &&
+		!is_in_shard(other, player, shard, true, &found))
+	{
+		if (!found)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("board \"%s\" is not recorded on this server", name),
+					 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
 		lb_raise_other_shard(name, player, shard);
+	}
 	nestlevel = NewGUCNestLevel();
 	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,

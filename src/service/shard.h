@@ -110,10 +110,12 @@ extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
 
 /*
  * Begin what another server has sent to a player's shard of the recorded board of that
- * name: let statements of this session write to shards, until AtEOXact_GUC() of what is
- * returned.  Raises 40001 unless the player is in this shard by what this server knows.
+ * name, or of the other name, which may be NULL: let statements of this session write to
+ * shards, until AtEOXact_GUC() of what is returned.  Raises 40001 unless the player is in
+ * this shard by what this server knows, and 55000 if there is no such board.
  */
-extern int	lb_begin_shard(const char *name, text *player, int64 shard);
+extern int	lb_begin_shard(const char *name, const char *other, text *player,
+						   int64 shard);
 
 /* Raise that error. */
 pg_noreturn extern void lb_raise_other_shard(const char *name, text *player,

@@ -60,8 +60,8 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
 
 	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(ARG_LEADERBOARD)));
 	s->on_shard = player;
-	nestlevel = lb_begin_shard(s->leaderboard.name, player,
-							   PG_GETARG_INT64(ARG_SHARD));
+	nestlevel = lb_begin_shard(s->leaderboard.name, s->leaderboard.family,
+							   player, PG_GETARG_INT64(ARG_SHARD));
 	for (int i = 0; i < LB_NBESIDE; i++)
 		s->beside[i] = lb_shard_beside(s->leaderboard.name, i, player);
 	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");

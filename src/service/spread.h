@@ -12,16 +12,6 @@
 
 #include "boards/definition.h"
 
-/* What the server of a shard has said to a command. */
-typedef struct LbShardAnswer
-{
-	int64		shard;
-	char	   *board;			/* the shard's */
-	char	   *server;
-	bool		success;
-	char	   *result;			/* the first value, '' for none, or the error */
-} LbShardAnswer;
-
 /*
  * Whether Citus keeps the rows of a table in shards whose boards the functions
  * below can make.  Can raise.

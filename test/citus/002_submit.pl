@@ -16,10 +16,11 @@ my @nodes = citus_nodes();
 my ($node, @workers) = @nodes;
 my $tables = 'SELECT lb_create_tables(distributed => true, shard_count => 8)';
 
-# The boards of new tables' shards
+# The boards of new tables' shards; other tests are for windows.
 sub created
 {
 	$node->safe_psql('postgres', 'SELECT lb_maintain()');
+	$node->safe_psql('postgres', q{SELECT lb_close_window('daily'), lb_close_window('weekly')});
 	return is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'ready');
 }
 
@@ -110,7 +111,7 @@ is($node->safe_psql('postgres', 'SET leaderboard.submit_ranks = off; SELECT * FR
 
 # What does not work says so, and writes nothing.
 $node->safe_psql('postgres', q{SELECT lb_create_leaderboard('kills', windows => '{}')});
-for my $call (q{lb_submit_match(1, '{"global": 1, "kills": 1}')}, q{lb_open_window('daily')},
+for my $call (q{lb_submit_match(1, '{"global": 1, "kills": 1}')},
 	q{lb_set_limit('most', 'global', max_amount => 10)}, q{lb_close_season('global', 'one')}, 'lb_forget_player(1)')
 {
 	fails_with($node, 'postgres', "SELECT $call", '0A000', qr/Citus distributes/, $call);
@@ -210,6 +211,7 @@ for my $mode ('auto', 'block_writes', 'force_logical')
 	my ($moved, $from) = shard_of(7);
 	my ($to) = grep { $_ != $from } @workers;
 
+	citus_settled($node);
 	$node->safe_psql('postgres', sprintf(q{SELECT citus_move_shard_placement(%d, '127.0.0.1', %d, '127.0.0.1', %d, '%s')}, $moved, $from->port, $to->port, $mode));
 }
 my ($split) = shard_of(8);

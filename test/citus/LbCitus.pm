@@ -9,7 +9,7 @@ use LbTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(citus_nodes citus_stop);
+our @EXPORT = qw(citus_nodes citus_stop citus_settled);
 
 # The settings of a server with Citus and the extension
 our $settings = <<'END';
@@ -40,6 +40,16 @@ sub citus_nodes
 	$node->safe_psql('postgres', join(';', "SELECT citus_set_coordinator_host('127.0.0.1', " . $node->port . ')',
 			map({ "SELECT citus_add_node('127.0.0.1', " . $_->port . ')' } @workers), 'CREATE EXTENSION leaderboard'));
 	return @nodes;
+}
+
+# Before a shard is moved: what former moves have left is gone.  Citus's own process
+# removes it now and then, and a move that meets it there fails.
+sub citus_settled
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', 'CALL citus_cleanup_orphaned_resources()');
+	return $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_dist_cleanup');
 }
 
 # Stop them, and look at their logs.

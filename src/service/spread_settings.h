@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * spread_settings.h
+ *	  What is recorded of a leaderboard, on all servers of its distributed tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SPREAD_SETTINGS_H
+#define LB_SPREAD_SETTINGS_H
+
+#include "boards/definition.h"
+
+/*
+ * Before a leaderboard's operation, windows or limits change.  Raises 55000 if Citus
+ * distributes one of its tables and this server is not the coordinator, and 0A000
+ * if another engine has the rows of one.  The leaderboard need not be recorded.
+ */
+extern void lb_require_settings_here(const char *leaderboard);
+
+/*
+ * After they have changed: if Citus distributes a table of the leaderboard, make all
+ * other servers record them as they are here, with the rights of the current user, in
+ * transactions of their own.  Raises 55000 if one fails.  Must not be called between
+ * SPI_connect and SPI_finish.
+ */
+extern void lb_spread_settings(const char *leaderboard);
+
+/*
+ * The same for the leaderboard of a board whose table is distributed, with the rights
+ * of the table's owner, as a security-restricted operation; also which windows have
+ * been closed.  Does nothing if there is no such board.  Warns of the first server that
+ * fails.  The caller holds the lock on the board's name (lb_spread_mend()).
+ */
+extern void lb_mend_settings(const char *board);
+
+/*
+ * Before the final standings of a window of a distributed table are read: have all
+ * other servers write to it no more.  Each waits for the submits under way there.  With
+ * the rights of the table's owner; keeps lb_mend_settings() away to the end of the
+ * transaction.  Raises 55000 if one fails.
+ */
+extern void lb_spread_closed(const LbDefinition *family, const char *key);
+
+/*
+ * The keys of a distributed family that have rows on the boards of its shards, with the
+ * rights of the table's owner; some may be there more than once.  Sets *all instead if
+ * not all shards have a board that can tell, and returns false while one is being built.
+ */
+extern bool lb_spread_keys(const LbDefinition *family, List **keys, bool *all);
+
+#endif							/* LB_SPREAD_SETTINGS_H */
