@@ -701,14 +701,16 @@ CREATE FUNCTION @extschema@.lb_create_leaderboard(
 	op text DEFAULT 'incr',
 	direction text DEFAULT 'desc',
 	windows text[] DEFAULT '{daily,weekly}',
-	player_id text DEFAULT 'bigint')
+	player_id text DEFAULT 'bigint',
+	distributed boolean DEFAULT false,
+	shard_count integer DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_leaderboard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) IS
-'creates a leaderboard with tables, boards and windows of its own';
-REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text) TO pg_database_owner;
+COMMENT ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) IS
+'creates a leaderboard with tables, boards and windows of its own; Citus distributes the tables to shards if distributed';
+REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_leaderboard(
 	name text)

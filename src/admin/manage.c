@@ -45,6 +45,7 @@
 #include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "service/leaderboard.h"
 #include "service/spread.h"
 #include "service/window.h"
 #include "service/window_admin.h"
@@ -203,9 +204,15 @@ check_partitions(Relation rel)
 	}
 }
 
+/*
+ * Raise 42602, 42622 or 42939 unless a board can have that name.  Another server may
+ * record the windows of a leaderboard that is recorded here.
+ */
 static void
-check_name(const char *board)
+check_name(const char *board, bool recording)
 {
+	bool		windows;
+
 	if (board[0] == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
@@ -216,7 +223,8 @@ check_name(const char *board)
 				 errmsg("board name \"%s\" contains a colon", board),
 				 errdetail("A colon separates a family's name from the value of one of its boards."),
 				 errhint("Use another character.")));
-	if (lb_windows_prefix(board) > 0)
+	if (lb_windows_prefix(board) > 0 &&
+		!(recording && lb_leaderboard_of_board(board, &windows) != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("board name \"%s\" is reserved", board),
@@ -473,9 +481,9 @@ lb_make_board(LbDefinition *defn)
 		lb_spread_create(recorded);
 }
 
-/* The definition that the arguments of lb_create_board() are. */
+/* The definition that the arguments of lb_create_board() or lb_record_board() are. */
 static void
-take_arguments(FunctionCallInfo fcinfo, LbDefinition *defn)
+take_arguments(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
 	static const char *const names[] = {"board", "source", "member",
 	"rank_by", NULL, "method"};
@@ -487,7 +495,7 @@ take_arguments(FunctionCallInfo fcinfo, LbDefinition *defn)
 			lb_null_argument(names[i]);
 	}
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	check_name(board);
+	check_name(board, recording);
 	memset(defn, 0, sizeof(LbDefinition));
 	strlcpy(defn->name, board, NAMEDATALEN);
 	defn->method = lb_method_from_text(text_to_cstring(PG_GETARG_TEXT_PP(5)));
@@ -512,7 +520,7 @@ lb_create_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
-	take_arguments(fcinfo, &defn);
+	take_arguments(fcinfo, &defn, false);
 	lb_make_board(&defn);
 	PG_RETURN_VOID();
 }
@@ -592,7 +600,7 @@ lb_record_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_board()");
-	take_arguments(fcinfo, &defn);
+	take_arguments(fcinfo, &defn, true);
 	require_kept_elsewhere(defn.source);
 	recorded = lb_read_defn(defn.name);
 	if (recorded != NULL && same_board(recorded, &defn))

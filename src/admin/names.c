@@ -259,8 +259,16 @@ lb_check_leaderboard_names(const char *board)
 {
 	const LbLeaderboard *leaderboard = lb_leaderboard_of_window(board);
 
+	const char *rest;
+
 	if (strcmp(leaderboard->name, LB_GLOBAL) == 0 ||
 		strcmp(leaderboard->family, board) == 0)
+		return;
+
+	/* The family of a shard (spread.c): "kills/_102008". */
+	rest = board + strlen(leaderboard->family);
+	if (rest[0] == '_' && rest[1] != '\0' &&
+		rest[1 + strspn(rest + 1, "0123456789")] == '\0')
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),

@@ -287,21 +287,25 @@ find_schema(void)
 	return linitial_oid(path);
 }
 
-/* The arguments of lb_create_tables() that version 0.2.0 does not have. */
+/*
+ * The arguments distributed, which has this number, and shard_count.  Version 0.2.0 of
+ * lb_create_tables() does not have them.
+ */
 static void
-distribution_argument(FunctionCallInfo fcinfo, Distribution *distribution)
+distribution_argument(FunctionCallInfo fcinfo, int arg,
+					  Distribution *distribution)
 {
 	memset(distribution, 0, sizeof(*distribution));
-	if (PG_NARGS() == 2)
+	if (PG_NARGS() <= arg)
 		return;
-	if (PG_ARGISNULL(2))
+	if (PG_ARGISNULL(arg))
 		lb_null_argument("distributed");
-	distribution->distributed = PG_GETARG_BOOL(2);
+	distribution->distributed = PG_GETARG_BOOL(arg);
 	if (distribution->distributed)
 		lb_require_citus();
-	if (PG_ARGISNULL(3))
+	if (PG_ARGISNULL(arg + 1))
 		return;
-	distribution->shards = PG_GETARG_INT32(3);
+	distribution->shards = PG_GETARG_INT32(arg + 1);
 	if (distribution->shards < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -340,7 +344,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		lb_null_argument("player_id");
 	score_index = PG_GETARG_BOOL(0);
-	distribution_argument(fcinfo, &distribution);
+	distribution_argument(fcinfo, 2, &distribution);
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(1)), &key);
 	schema = find_schema();
 	scores = find_default_table(&default_scores, schema, &key, score_index);
@@ -398,7 +402,8 @@ enum
 	ARG_OP,
 	ARG_DIRECTION,
 	ARG_WINDOWS,
-	ARG_PLAYER_ID
+	ARG_PLAYER_ID,
+	ARG_DISTRIBUTED
 };
 
 /* Raise 42602 or 42622 unless a name can be a leaderboard's. */
@@ -452,20 +457,21 @@ rank_by_direction(const char *direction)
 			 errhint("The directions are \"desc\", where the highest score is the best, and \"asc\".")));
 }
 
-/* Make a table like this one under a free name, with a board. */
-static void
+/* Make a table like this one under a free name, with a board; returns the table. */
+static Oid
 make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
 					   const char *suffix, const char *board,
-					   const char *rank_by, const KeyType *key)
+					   const char *rank_by, const KeyType *key,
+					   const Distribution *distribution)
 {
 	Oid			schema = find_schema();
-	const Distribution distribution = {.distributed = false};
 	DefaultTable table = *like;
 
 	table.name = ChooseRelationName(leaderboard, NULL, suffix, schema, false);
 	table.board = board;
 	table.rank_by = rank_by;
-	make_default_table(&table, InvalidOid, key, schema, false, &distribution);
+	make_default_table(&table, InvalidOid, key, schema, false, distribution);
+	return get_relname_relid(table.name, schema);
 }
 
 /* Open windows that are named by their periods; raises 22023 for other names. */
@@ -527,6 +533,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	LbOp		op;
 	const char *rank_by;
 	KeyType		key;
+	Distribution distribution;
 	Datum		values[2];
 
 	(void) lb_require_catalog();
@@ -541,6 +548,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	rank_by = rank_by_direction(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTION)));
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(ARG_PLAYER_ID)), &key);
+	distribution_argument(fcinfo, ARG_DISTRIBUTED, &distribution);
 	lock_leaderboard_name(name);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
@@ -549,9 +557,13 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	values[1] = PG_GETARG_DATUM(ARG_OP);
 	(void) lb_own_run(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
 					  2, types, values, NULL);
-	make_leaderboard_table(&default_scores, name, "scores", name, rank_by, &key);
-	make_leaderboard_table(&default_windows, name, "score_windows",
-						   psprintf("%s/", name), rank_by, &key);
+	distribution.beside = make_leaderboard_table(&default_scores, name, "scores", name,
+												 rank_by, &key, &distribution);
+	if (distribution.distributed)
+		lb_make_beside_tables(distribution.beside, key.name);
+	(void) make_leaderboard_table(&default_windows, name, "score_windows",
+								  psprintf("%s/", name), rank_by, &key,
+								  &distribution);
 	open_windows(name, op, PG_GETARG_ARRAYTYPE_P(ARG_WINDOWS));
 	SPI_finish();
 	PG_RETURN_VOID();

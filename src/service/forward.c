@@ -44,15 +44,6 @@ lb_is_forwarded(const LbSubmit *s)
 	if (!scores && !windows)
 		return false;
 
-	/* The other servers know no other leaderboards. */
-	if (strcmp(s->leaderboard.name, LB_GLOBAL) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("leaderboard \"%s\" cannot be submitted to",
-						s->leaderboard.name),
-				 errdetail("Citus distributes its tables."),
-				 errhint("Only tables of the leaderboard \"%s\" can be distributed.",
-						 LB_GLOBAL)));
 	if (lb_has_limits(s))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

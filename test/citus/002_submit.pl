@@ -123,13 +123,6 @@ $node->safe_psql('postgres', q{
 	INSERT INTO lb_leaderboard (name, op) VALUES ('guilds', 'incr')});
 $node->safe_psql('postgres', q{SELECT lb_create_board('guilds', 'guilds', 'player_id, guild')});
 fails_with($node, 'postgres', q{SELECT lb_submit(1, 5, leaderboard => 'guilds')}, '42804', qr/cannot be players/, 'players of two columns');
-$node->safe_psql('postgres', q{
-	CREATE TABLE wins (player_id bigint PRIMARY KEY, score bigint NOT NULL);
-	SELECT create_distributed_table('wins', 'player_id');
-	INSERT INTO lb_leaderboard (name, op) VALUES ('wins', 'incr')});
-$node->safe_psql('postgres', q{SELECT lb_create_board('wins', 'wins')});
-fails_with($node, 'postgres', q{SELECT lb_submit(1, 5, leaderboard => 'wins')}, '0A000', qr/"wins" cannot be submitted to/, 'another leaderboard');
-$node->safe_psql('postgres', q{DROP TABLE wins; DELETE FROM lb_leaderboard WHERE name = 'wins'});
 fails_with($_, 'postgres', q{SELECT * FROM lb_shard_submit('1', 1, 'global', 5, 'incr', NULL, 0, NULL, NULL)}, '40001', qr/is not in shard 1 here/, 'another shard') for @workers;
 
 # Roles need the privileges that they need on one server, and no more.
