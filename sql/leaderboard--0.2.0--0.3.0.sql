@@ -770,6 +770,14 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_record_closed(text, text[], boolean) IS
 'internal; closes windows of a leaderboard with distributed tables on another server than the coordinator';
 
+CREATE FUNCTION @extschema@.lb_shard_windows(
+	board text)
+RETURNS text
+AS 'MODULE_PATHNAME', 'lb_shard_windows'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION @extschema@.lb_shard_windows(text) IS
+'internal; the windows that have rows in a shard';
+
 
 /* ----------------------------------------------------------------
  *		4.2. Statistics

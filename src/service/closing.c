@@ -21,10 +21,12 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -33,6 +35,7 @@
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
+#include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "reads/access.h"
@@ -45,6 +48,8 @@
 #include "service/shard.h"
 #include "service/spread_settings.h"
 #include "workers/worker.h"
+
+PG_FUNCTION_INFO_V1(lb_shard_windows);
 
 /*
  * A table of up to this many blocks is read at every visit, for windows that
@@ -138,6 +143,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	bool		ready = false;
 	uint64		n;
 
+	/* The servers of shards have looked for rows that are on no board. */
 	if (lb_is_elsewhere(defn))
 		return lb_spread_keys(defn, result, all);
 	values[0] = ObjectIdGetDatum(defn->source);
@@ -273,7 +279,8 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
 												   false);
-	bool		thorough = must_scan(defn, shared);
+	bool		elsewhere = lb_is_elsewhere(defn);
+	bool		thorough = !elsewhere && must_scan(defn, shared);
 	List	   *keys;
 	LbWait		wait = LB_WAIT_READY;
 
@@ -292,7 +299,7 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		visit->done.more = wait == LB_WAIT_TIMEOUT;
 		return;
 	}
-	if (thorough)
+	if (thorough || elsewhere)
 		visit->scan_began = GetCurrentTimestamp();
 	if (thorough || visit->scan_all_rows)
 		visit->scanning = defn->source;
@@ -407,4 +414,71 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 		return close_found(visit, defn);
 	}
 	return false;
+}
+
+
+/* ----------------------------------------------------------------
+ *		On the server of a shard
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The keys of a shard's family that have rows, as the text of an array: those of its
+ * boards, and now and then those of rows that are on no board.  Some can be there twice.
+ * "building" while the index is being built.
+ */
+Datum
+lb_shard_windows(PG_FUNCTION_ARGS)
+{
+	char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *prefix = psprintf("%s:", board);
+	LbTarget	target;
+	LbSharedBoard *shared;
+	List	   *keys;
+	ListCell   *lc;
+	Datum	   *elements;
+	int			n = 0;
+	bool		thorough;
+	bool		all;
+	MemoryContext context = CurrentMemoryContext;
+	Datum		result;
+
+	(void) lb_require_catalog();
+	lb_find_target(board, strlen(board), &target);
+	lb_require_owner(target.defn->source);
+	if (!target.defn->family || !lb_has_text_boards(target.defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("board \"%s\" is no family of windows", board)));
+	shared = lb_shared_board_attach(target.defn, false);
+	thorough = must_scan(target.defn, shared);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!keys_of_boards(target.defn, &keys, &all))
+	{
+		SPI_finish();
+		PG_RETURN_TEXT_P(cstring_to_text("building"));
+	}
+	elements = palloc(Max(1, list_length(keys)) * sizeof(Datum));
+	foreach(lc, keys)
+	{
+		const char *key = lfirst(lc);
+
+		if (strncmp(key, prefix, strlen(prefix)) == 0)
+			elements[n++] = CStringGetTextDatum(key + strlen(prefix));
+	}
+	if (all || thorough)
+	{
+		keys = keys_of_rows(target.defn, !all, 0, InvalidBlockNumber);
+		elements = repalloc(elements, Max(1, n + list_length(keys)) * sizeof(Datum));
+		foreach(lc, keys)
+			elements[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	}
+	if (thorough && shared != NULL)
+		pg_atomic_write_u64(&shared->looked, (uint64) GetCurrentTimestamp());
+	result = lb_make_array(TEXTOID, elements, NULL, n);
+	MemoryContextSwitchTo(context);
+	board = OidOutputFunctionCall(F_ARRAY_OUT, result);
+	SPI_finish();
+	PG_RETURN_TEXT_P(cstring_to_text(board));
 }

@@ -267,7 +267,6 @@ lb_spread_closed(const LbDefinition *family, const char *key)
 bool
 lb_spread_keys(const LbDefinition *family, List **keys, bool *all)
 {
-	const char *schema = lb_command_schema();
 	List	   *answers;
 	ListCell   *lc;
 	LbUser		saved;
@@ -276,13 +275,8 @@ lb_spread_keys(const LbDefinition *family, List **keys, bool *all)
 	*all = false;
 	lb_switch_to_owner(&saved, family->owner, false);
 	answers = lb_command(family, lb_to_shards,
-						 psprintf("SELECT CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN ("
-								  "SELECT CAST(COALESCE(pg_catalog.array_agg(pg_catalog.substr(s.board, pg_catalog.length(%%2$L) OPERATOR(pg_catalog.+) 2)), '{}') AS pg_catalog.text) "
-								  "FROM %s.lb_stat_rows() AS s WHERE s.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-								  "AND pg_catalog.starts_with(s.board, pg_catalog.concat(%%2$L, ':')) AND s.members OPERATOR(pg_catalog.>) 0) "
-								  "ELSE f.state END FROM %s.lb_board AS b CROSS JOIN LATERAL %s.lb_stat(b.board) AS f "
-								  "WHERE b.board OPERATOR(pg_catalog.=) %%2$L",
-								  schema, schema, schema));
+						 psprintf("SELECT %s.lb_shard_windows(%%2$L)",
+								  lb_command_schema()));
 	lb_restore_user(&saved);
 	foreach(lc, answers)
 	{
@@ -380,6 +374,32 @@ record_op(const char *leaderboard, Datum settings)
 #define SENT_LIMITS \
 	"pg_catalog.jsonb_populate_recordset(CAST(NULL AS @.lb_limit), $1 OPERATOR(pg_catalog.->) 'limits')"
 
+/*
+ * Lock the names of the windows that are sent, before the tables: lb_open_window() takes
+ * its locks in this order.
+ */
+static void
+lock_windows(Datum settings)
+{
+	static LbPlan plan;
+	static const Oid types[] = {JSONBOID};
+	SPITupleTable *table;
+	uint64		n = lb_own_run(&plan, "SELECT n.name FROM " SENT_WINDOWS " AS n ORDER BY n.name",
+							   1, types, &settings, NULL);
+
+	table = SPI_tuptable;
+	for (uint64 i = 0; i < n; i++)
+	{
+		char	   *name = SPI_getvalue(table->vals[i], table->tupdesc, 1);
+
+		CHECK_FOR_INTERRUPTS();
+		if (name == NULL)
+			lb_null_argument("name");
+		lb_window_lock_name(name);
+	}
+	SPI_freetuptable(table);
+}
+
 /* Check the names of windows that are new here. */
 static void
 check_new_windows(const char *leaderboard, Datum settings)
@@ -400,10 +420,7 @@ check_new_windows(const char *leaderboard, Datum settings)
 		LbPeriod	number = LB_ONCE;
 
 		CHECK_FOR_INTERRUPTS();
-		if (name == NULL)
-			lb_null_argument("name");
 		require_of_leaderboard(leaderboard, name);
-		lb_window_lock_name(name);
 		if (period != NULL)
 			(void) lb_period_from_text(period, &number);
 		lb_window_check_name(name, number);
@@ -493,11 +510,12 @@ lb_record_settings(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_settings()");
 	require_recorded(leaderboard);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	lock_windows(settings);
 	LockRelationOid(lb_own_table("lb_leaderboard"), ShareRowExclusiveLock);
 	LockRelationOid(lb_own_table("lb_window"), ShareRowExclusiveLock);
 	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	record_op(leaderboard, settings);
 	CommandCounterIncrement();
 	record_windows(leaderboard, settings);

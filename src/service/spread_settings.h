@@ -42,9 +42,10 @@ extern void lb_mend_settings(const char *board);
 extern void lb_spread_closed(const LbDefinition *family, const char *key);
 
 /*
- * The keys of a distributed family that have rows on the boards of its shards, with the
- * rights of the table's owner; some may be there more than once.  Sets *all instead if
- * not all shards have a board that can tell, and returns false while one is being built.
+ * The keys of a distributed family that have rows, as the servers of its shards know
+ * them (lb_shard_windows()), with the rights of the table's owner; some may be there more
+ * than once.  Sets *all if a shard has no board that can tell, and returns false while
+ * one is being built.
  */
 extern bool lb_spread_keys(const LbDefinition *family, List **keys, bool *all);
 

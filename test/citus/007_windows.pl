@@ -153,6 +153,12 @@ is($_->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1, boards => '{c
 mended('not closed');
 is($_->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1, boards => '{cup:3}')}), 't', 'open again, by ' . $_->name) for @nodes;
 
+# A window whose players are all hidden is on no board, and is closed all the same.
+on_both(q{SELECT lb_open_window('cup:4', starts => now() - interval '1 hour', ends => now() + interval '1 hour', late => '0')},
+	map({ "SELECT lb_submit($_, 5, boards => '{cup:4}')" } 2001 .. 2009), map({ "SELECT lb_hide($_)" } 2001 .. 2009), q{SELECT lb_close_window('cup:4')});
+same('SELECT closed, archived FROM lb_maintain()', 'a window of hidden players');
+same(q{SELECT board, members FROM lb_closed WHERE board = 'cup:4'}, 'is closed');
+
 # Closed under submits from all servers: what is archived is what was written, and what clients were told.
 $node->safe_psql('postgres', q{SELECT lb_open_window('rush:1', starts => now() - interval '1 hour', ends => now() + interval '1 hour', late => '0', archive_top => NULL)});
 my $script = $node->basedir . '/rush.sql';
