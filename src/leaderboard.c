@@ -23,6 +23,7 @@
 #include "planner/answer.h"
 #include "planner/hooks.h"
 #include "reads/access.h"
+#include "reads/ask.h"
 #include "reads/corrections.h"
 #include "reads/json.h"
 #include "reads/mistyped.h"
@@ -262,6 +263,7 @@ _PG_init(void)
 	lb_shared_init();
 	lb_counters_init();
 	lb_corrections_init();
+	lb_call_init(lb_require_shards);
 	lb_planner_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);

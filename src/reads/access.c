@@ -23,6 +23,7 @@
 
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/resolve.h"
 #include "boards/state.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
@@ -45,10 +46,27 @@ offline_error(const LbDefinition *defn, const char *reason)
 			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
 }
 
+void
+lb_raise_shards_offline(const LbDefinition *defn)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" is offline", defn->name),
+			 errdetail("Reason: some of its table's shards have no board that is ready."),
+			 errhint("Use lb_maintain() on the coordinator, or set \"leaderboard.offline\" to \"query\"; lb_stat_shards() shows the shards.")));
+}
+
 static bool
 offline_is_error(const LbAccess *a)
 {
 	return lb_offline == LB_POLICY_ERROR && lb_access_follows_settings(a);
+}
+
+bool
+lb_access_needs_shards(const LbAccess *a)
+{
+	return a->cause == LB_CAUSE_OFFLINE &&
+		a->target.defn->problem == lb_engine_problem && offline_is_error(a);
 }
 
 /*
@@ -71,7 +89,9 @@ cause_of_problem(const LbAccess *a)
 		!lb_is_offline(shared) &&
 		!lb_changed_here(defn->source))
 		lb_take_offline(shared, defn->generation, problem, true);
-	if (offline_is_error(a))
+
+	/* Boards of shards may answer: lb_access_needs_shards(). */
+	if (offline_is_error(a) && defn->problem != lb_engine_problem)
 		offline_error(defn, problem);
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
 }

@@ -95,6 +95,15 @@ lb_access_follows_settings(const LbAccess *a)
 	return a->reader == LB_READER_CALL || a->reader == LB_READER_VERIFY;
 }
 
+/*
+ * Whether the query of a board of a distributed table, which is going to be run, must
+ * not be run if a board of its table's shards is offline: leaderboard.offline says so.
+ */
+extern bool lb_access_needs_shards(const LbAccess *a);
+
+/* Raise 55000: boards of the shards of a definition's table are missing or offline. */
+extern void lb_raise_shards_offline(const LbDefinition *defn) pg_attribute_noreturn();
+
 /* Note that the defining query must be run.  The caller holds no lock. */
 extern void lb_access_fall_back(LbAccess *a, LbCause cause);
 

@@ -42,16 +42,16 @@
 #include "reads/query.h"
 #include "reads/section.h"
 
-bool
-lb_ask_begin(LbAsk *ask, LbCall *call)
+/* The same as lb_ask_begin(), whatever the operands are. */
+static bool
+begin(LbAsk *ask, LbCall *call)
 {
 	const LbTarget *target = &call->access.target;
 	const LbDefinition *defn = target->defn;
 	char	   *name = NULL;
 
 	if (!call->access.query || defn->problem != lb_engine_problem ||
-		call->access.cause != LB_CAUSE_OFFLINE || call->nulls[0] ||
-		lb_own_running())
+		call->access.cause != LB_CAUSE_OFFLINE || lb_own_running())
 		return false;
 	if (defn->family)
 	{
@@ -65,6 +65,12 @@ lb_ask_begin(LbAsk *ask, LbCall *call)
 	ask->value = CStringGetTextDatum(name == NULL ? "" : psprintf(":%s", name));
 	lb_copy_defn(&ask->defn, defn);
 	return true;
+}
+
+bool
+lb_ask_begin(LbAsk *ask, LbCall *call)
+{
+	return !call->nulls[0] && begin(ask, call);
 }
 
 /* What the text of a question depends on. */
@@ -192,15 +198,43 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 	return whole;
 }
 
-void
-lb_ask_end(const LbAsk *ask)
+/* The statements can have made the definition another one. */
+static void
+find_again(const LbAsk *ask)
 {
 	LbTarget   *target = &ask->call->access.target;
 
-	/* The statements can have made the definition another one. */
 	target->defn = lb_defn_of(ask->defn.source, ask->defn.catalog,
 							  ask->defn.id);
 	if (target->defn == NULL)
 		lb_wrong_table(ask->defn.source);
-	lb_count_read(target, NULL, LB_CAUSE_NONE, false);
+}
+
+void
+lb_ask_end(const LbAsk *ask)
+{
+	find_again(ask);
+	lb_count_read(&ask->call->access.target, NULL, LB_CAUSE_NONE, false);
+}
+
+static const Oid count_types[] = {INT8ARRAYOID};
+
+LbQuestion	lb_count_question = {
+	.function = "lb_shard_counts",
+	.nargs = lengthof(count_types),
+	.types = count_types
+};
+
+/* The boards are asked to count nothing: null is the answer of those that are offline. */
+void
+lb_require_shards(LbCall *call)
+{
+	Datum		values[] = {lb_bigint_array(NULL, 0)};
+	LbAsk		ask;
+
+	if (!begin(&ask, call))
+		return;
+	if (!lb_ask_shards(&ask, &lb_count_question, values))
+		lb_raise_shards_offline(&ask.defn);
+	find_again(&ask);
 }

@@ -42,6 +42,9 @@ typedef struct LbAsk
 	ArrayType **answers;
 } LbAsk;
 
+/* lb_shard_counts(): its answer is null only from a board that is missing or offline. */
+extern LbQuestion lb_count_question;
+
 /*
  * Prepare to ask the shards for a call whose query must be run.  Returns false if it
  * must: if this is not such a table, the first operand is null, or the call not one of
@@ -63,5 +66,12 @@ extern bool lb_ask_shards(LbAsk *ask, LbQuestion *question,
  * if the board is gone.
  */
 extern void lb_ask_end(const LbAsk *ask);
+
+/*
+ * Raise 55000 if boards of shards are missing or offline: for a call whose query is
+ * going to be run although leaderboard.offline is "error".  The definition in the call
+ * is looked up again.  Raises 40001 if the board is gone, and what the statement raises.
+ */
+extern void lb_require_shards(LbCall *call);
 
 #endif							/* LB_ASK_H */

@@ -30,6 +30,14 @@
 #include "reads/text.h"
 #include "util/compat.h"
 
+static void (*require_shards) (LbCall *call) = NULL;
+
+void
+lb_call_init(void (*require) (LbCall *call))
+{
+	require_shards = require;
+}
+
 
 /* ----------------------------------------------------------------
  *		Arguments
@@ -341,9 +349,15 @@ lb_call_null(LbCall *call)
  * ----------------------------------------------------------------
  */
 
+/*
+ * Count the query, which is going to be run.  Raises 55000 if it must not be run
+ * because boards of shards are offline.
+ */
 static void
 count_query(LbCall *call)
 {
+	if (lb_access_needs_shards(&call->access))
+		require_shards(call);
 	if (call->access.cause != LB_CAUSE_NONE)
 		lb_count_read(&call->access.target, call->access.shared,
 					  call->access.cause, false);

@@ -123,6 +123,11 @@ typedef struct LbCall
 } LbCall;
 
 /*
+ * _PG_init.  require_shards is lb_require_shards(), of a file that needs this one.
+ */
+extern void lb_call_init(void (*require_shards) (LbCall *call));
+
+/*
  * Answer a call of the read function from SQL: from the index, or by its query.
  * Raises what the arguments, the name of the board or the query raise.
  */

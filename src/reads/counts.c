@@ -79,13 +79,9 @@ add_key(Counts *c, const int64 *key, int nwords, bool inclusive)
 static bool
 count(Counts *c)
 {
-	static const Oid types[] = {INT8ARRAYOID};
-	static LbQuestion question = {
-		.function = "lb_shard_counts",.nargs = lengthof(types),.types = types
-	};
 	Datum		values[] = {lb_bigint_array(c->words, c->used)};
 
-	if (!lb_ask_shards(&c->ask, &question, values))
+	if (!lb_ask_shards(&c->ask, &lb_count_question, values))
 		return false;
 	c->total = 0;
 	c->before = palloc0(Max(1, c->nkeys) * sizeof(int64));

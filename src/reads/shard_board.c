@@ -6,8 +6,8 @@
  * A table that Citus distributes is one of many shards, tables on several servers,
  * and each shard has a board.  ask.c calls one of the functions lb_shard_... on each.
  *
- * They return null if the board cannot answer exactly, and then the other server
- * runs the query.  So they check that they read the right board.  The row of places
+ * They return null, or no counts, if the board cannot answer exactly, and then the other
+ * server runs the query.  So they check that they read the right board.  The row of places
  * was made in the shard of places whose number it has: after a split it is in another
  * one.  The board has the shard's number in its name, and so has the board's table:
  * where a shard has moved to there is no such board at first.  That table is in the
@@ -147,6 +147,24 @@ check_keys(const LbShape *shape, const int64 *words, int nwords)
 }
 
 /*
+ * The answer of a board that cannot count: null if it is offline, and no numbers if the
+ * cause is another one.
+ */
+static Datum
+no_counts(FunctionCallInfo fcinfo, const LbAccess *access)
+{
+	switch (access->cause)
+	{
+		case LB_CAUSE_OFFLINE:
+		case LB_CAUSE_RECOVERY:
+		case LB_CAUSE_TRIGGER:
+			PG_RETURN_NULL();
+		default:
+			return lb_bigint_array(NULL, 0);
+	}
+}
+
+/*
  * lb_shard_counts(..., keys): how many entries the board has, and how many of them
  * come before each key.
  */
@@ -167,12 +185,12 @@ lb_shard_counts(PG_FUNCTION_ARGS)
 				   ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
 	counts = palloc((n + 1) * sizeof(int64));
 	if (!lb_access_lock(&call.access))
-		PG_RETURN_NULL();
+		return no_counts(fcinfo, &call.access);
 	counts[0] = (int64) lb_view_members(&call.access.view);
 	for (int i = 0; i < n; i++)
 	{
 		if (!lb_go_on(&call, i))
-			PG_RETURN_NULL();
+			return no_counts(fcinfo, &call.access);
 		counts[i + 1] = count_key(&call.access.view, words);
 		words += LB_KEY_HEADER + words[LB_KEY_NWORDS];
 	}
