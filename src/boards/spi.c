@@ -198,6 +198,20 @@ hide_statement(ErrorData *error, const char *text)
 		error->context = NULL;
 }
 
+void
+lb_replace_nested(const ErrorData *error)
+{
+	if (error->sqlerrcode != ERRCODE_INTERNAL_ERROR || error->message == NULL ||
+		strcmp(error->message, "cannot execute a distributed query from a query on a shard") != 0)
+		return;
+	FlushErrorState();
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("boards of distributed tables cannot be read by a query of a shard"),
+			 errdetail("Citus has sent the call of the function to a shard, with the query."),
+			 errhint("Fetch the rows first: FROM (SELECT ... OFFSET 0).  docs/scale-out.md has examples.")));
+}
+
 /*
  * Raise the error of a statement again, without the statement.  If it is the
  * parser's, that it has not found a table by its name, raise 40001 instead: we hold
@@ -210,6 +224,7 @@ rethrow(MemoryContext context, const char *text, Oid table)
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
+	lb_replace_nested(error);
 	if (OidIsValid(table) && lb_is_missing_table(error, text))
 	{
 		FlushErrorState();

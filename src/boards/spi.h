@@ -100,6 +100,12 @@ extern const char *lb_plan_text(SPIPlanPtr plan);
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
+/*
+ * If an error that has been caught is Citus's that shards cannot be asked from a shard,
+ * raise 0A000 instead, with what to do.
+ */
+extern void lb_replace_nested(const ErrorData *error);
+
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);
 

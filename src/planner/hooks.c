@@ -19,6 +19,7 @@
 #include "planner/aggregate.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
+#include "planner/gather.h"
 #include "planner/hooks.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
@@ -28,6 +29,7 @@
 #include "planner/scan_exec.h"
 #include "reads/query.h"
 
+static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_upper_paths = NULL;
 static set_rel_pathlist_hook_type previous_rel_pathlist = NULL;
 
@@ -39,6 +41,15 @@ static bool
 enabled(void)
 {
 	return lb_enable_planner && !lb_query_running();
+}
+
+static PlannedStmt *
+plan(Query *query, const char *text, int options, ParamListInfo params)
+{
+	query = lb_gather_calls(query);
+	return previous_planner != NULL ?
+		previous_planner(query, text, options, params) :
+		standard_planner(query, text, options, params);
 }
 
 static void
@@ -79,6 +90,8 @@ lb_planner_init(void)
 	RegisterCustomScanMethods(&lb_page_methods);
 	RegisterCustomScanMethods(&lb_scan_methods);
 	RegisterCustomScanMethods(&lb_ranked_methods);
+	previous_planner = planner_hook;
+	planner_hook = plan;
 	previous_upper_paths = create_upper_paths_hook;
 	create_upper_paths_hook = upper_paths;
 	previous_rel_pathlist = set_rel_pathlist_hook;

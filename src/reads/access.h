@@ -15,6 +15,7 @@
 #include "capture/xactlog.h"
 #include "ledger/collect.h"
 #include "reads/view.h"
+#include "util/compat.h"
 
 /* Settings: leaderboard.enable_index and its like. */
 enum
@@ -102,7 +103,7 @@ lb_access_follows_settings(const LbAccess *a)
 extern bool lb_access_needs_shards(const LbAccess *a);
 
 /* Raise 55000: boards of the shards of a definition's table are missing or offline. */
-extern void lb_raise_shards_offline(const LbDefinition *defn) pg_attribute_noreturn();
+pg_noreturn extern void lb_raise_shards_offline(const LbDefinition *defn);
 
 /* Note that the defining query must be run.  The caller holds no lock. */
 extern void lb_access_fall_back(LbAccess *a, LbCause cause);

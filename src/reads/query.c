@@ -240,6 +240,7 @@ execute(const LbDefinition *defn, const Statement *statement,
 		plans_running--;
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
+		lb_replace_nested(error);
 		if (!lb_is_missing_table(error, text))
 			PG_RE_THROW();
 		FlushErrorState();

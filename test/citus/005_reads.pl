@@ -1,4 +1,5 @@
-# Reads of boards of distributed tables: what leaderboard.offline does to them.
+# Reads of boards of distributed tables: what leaderboard.offline does to them, and calls
+# for each row of a distributed table.
 
 use strict;
 use warnings;
@@ -100,9 +101,69 @@ is(answers('global', $node, $error), $offline, 'no table of places');
 sql('SELECT lb_maintain()');
 is(answers('global', $node, $error), answers('plain', $node, ''), 'the table of places is back');
 is(sql("$error SELECT lb_watch('global', 3)"), '', 'lb_watch()');
-sql('UPDATE scores SET score = 5000 WHERE player_id = 7');
+sql("UPDATE $_ SET score = 5000 WHERE player_id = 7") for values %sources;
 sql("$error SELECT lb_notify()");
 is(sql(q{SELECT problem IS NULL, last_members[1] FROM lb_watched}), 't|7', 'lb_notify()');
+
+
+
+# Calls for rows of a distributed table: T is that table and B its board, or the plain ones.
+
+my @queries = (
+	'SELECT player_id, lb_rank(player_id, B), lb_score(player_id, B) FROM T WHERE player_id < 30 ORDER BY 1',
+	'SELECT lb_rank(player_id, B) FROM T WHERE player_id = 5',
+	'SELECT lb_rank_key(player_id::text, B), lb_count(B), t.guild FROM T t WHERE player_id IN (3, 44) ORDER BY 1',
+	q{SELECT lb_rank(player_id, method => 'dense_rank', board => B) FROM T WHERE player_id < 9 ORDER BY 1},
+	'SELECT t.player_id, p.* FROM T t, LATERAL lb_player(t.player_id, B) p WHERE t.player_id < 20 ORDER BY 1',
+	'SELECT t.player_id, p.rank FROM T t CROSS JOIN LATERAL lb_player(t.player_id, B) p WHERE p.rank < 20 AND t.player_id < 500 ORDER BY p.rank',
+	'SELECT t.player_id, a.* FROM (SELECT player_id FROM T) t JOIN LATERAL lb_around(t.player_id, B, 1) a ON a.rank <> t.player_id WHERE t.player_id = 77 ORDER BY 2',
+	'SELECT t.player_id, p.rank, r.rank FROM T t, LATERAL lb_player(t.player_id, B) p, LATERAL lb_ranks(ARRAY[t.player_id, p.rank], B) r WHERE t.player_id < 4 ORDER BY 1, 2, 3',
+	'SELECT player_id FROM T ORDER BY lb_rank(player_id, B) DESC LIMIT 3',
+	'SELECT player_id FROM T WHERE lb_rank(player_id, B) < 6 AND guild = \'g1\' ORDER BY 1',
+	'SELECT player_id, lb_rank(player_id, B) FROM T ORDER BY score DESC, player_id LIMIT 5 OFFSET 40',
+	'SELECT lb_rank(player_id, B) FROM T WHERE guild = \'g0\' ORDER BY score * 2 DESC, player_id FETCH FIRST 2 ROWS WITH TIES',
+	'SELECT guild, sum(lb_rank(player_id, B)) FROM T WHERE player_id < 50 GROUP BY guild HAVING count(*) > 3 ORDER BY 1',
+	'SELECT DISTINCT lb_rank(player_id, B) > 500 FROM T WHERE player_id < 90 ORDER BY 1',
+	'SELECT rank() OVER (PARTITION BY guild ORDER BY lb_rank(player_id, B)), player_id FROM T WHERE player_id < 9 ORDER BY 2',
+	'WITH few AS (SELECT player_id FROM T WHERE player_id < 7) SELECT lb_rank(t.player_id, B) FROM T t JOIN few USING (player_id) ORDER BY 1',
+	'WITH few AS (SELECT player_id FROM T WHERE player_id < 7) SELECT lb_rank(player_id, B) FROM few ORDER BY 1',
+	'WITH ranks AS (SELECT player_id, lb_rank(player_id, B) AS r FROM T WHERE player_id < 7) SELECT max(r), min(player_id) FROM ranks',
+	'SELECT lb_rank(player_id, B) FROM T WHERE player_id < 3 UNION ALL SELECT lb_score(player_id, B) FROM T WHERE player_id < 3 ORDER BY 1',
+	'SELECT (SELECT max(lb_rank(player_id, B)) FROM T WHERE player_id < 3)',
+	'SELECT * FROM lb_ranks(ARRAY(SELECT player_id FROM T WHERE player_id < 6), B) ORDER BY 1',
+	'SELECT count(*) FROM T WHERE lb_count(B) > 5',
+	# As docs/scale-out.md has them
+	'SELECT t.guild, r.rank FROM T t JOIN (SELECT r.* FROM (SELECT array_agg(player_id) AS players FROM T WHERE guild = \'g1\' AND player_id < 20) s, LATERAL lb_ranks(s.players, B) r OFFSET 0) r ON r.member = t.player_id ORDER BY 2',
+	'SELECT guild, lb_rank(least, B) FROM (SELECT guild, min(player_id) AS least FROM T GROUP BY guild OFFSET 0) t ORDER BY 1',
+	'SELECT t.player_id, p.rank FROM (SELECT player_id FROM T WHERE player_id < 9 OFFSET 0) t LEFT JOIN LATERAL lb_player(t.player_id, B) p ON true ORDER BY 1');
+
+sub of_table
+{
+	my ($query, $table, $board) = @_;
+
+	return $query =~ s/\bT\b/$table/gr =~ s/\bB\b/'$board'/gr;
+}
+
+for my $query (@queries)
+{
+	my $wanted = sql(of_table($query, 'plain', 'plain'));
+
+	cmp_ok(length($wanted), '>', 0, $query);
+	is(sql(of_table($query, $sources{$_}, $_), $node), $wanted, "of $_") for 'global', 'everywhere', 'tenant';
+	is(sql("SET citus.task_assignment_policy = 'round-robin';" . of_table($query, 'scores', 'global'), $workers[0]), $wanted, 'on a worker');
+}
+
+# A transaction sees its own changes; a board's name can be a parameter.
+is(sql(q{BEGIN; UPDATE scores SET score = 9000 WHERE player_id = 11; SELECT player_id, lb_rank(player_id) FROM scores WHERE player_id IN (7, 11) ORDER BY 1; ROLLBACK}), "7|2\n11|1", 'own changes');
+is(sql(q{PREPARE ranks(text) AS SELECT lb_rank(player_id, $1) FROM scores WHERE player_id = 7;} . q{EXECUTE ranks('global'); EXECUTE ranks('plain');} x 7), "1\n1" . "\n1\n1" x 6, 'a parameter');
+is(sql('SELECT lb_rank((SELECT player_id FROM scores WHERE player_id = 8))'), sql(q{SELECT lb_rank(8, 'plain')}), 'of a subquery');
+is(sql('SELECT guild, lb_rank(min(player_id)) FROM scores GROUP BY guild ORDER BY 1'), sql(q{SELECT guild, lb_rank(min(player_id), 'plain') FROM plain GROUP BY guild ORDER BY 1}), 'of an aggregate');
+sql(q{CREATE VIEW ranked AS SELECT player_id, lb_rank(player_id) AS rank FROM scores});
+is(sql('SELECT rank FROM ranked WHERE player_id = 7'), '1', 'a view');
+sql(q{CREATE ROLE reader; GRANT SELECT (player_id) ON scores TO reader});
+fails_with($node, 'postgres', 'SET ROLE reader; SELECT lb_rank(player_id), score FROM scores WHERE player_id = 7', '42501', qr/permission denied for table scores/, 'privileges');
+fails_with($node, 'postgres', 'SELECT t.player_id, p.rank FROM scores t LEFT JOIN LATERAL lb_player(t.player_id) p ON true', '0A000',
+	qr/boards of distributed tables cannot be read by a query of a shard\nDETAIL:  .*\nHINT:  Fetch the rows first: FROM \(SELECT \.\.\. OFFSET 0\)/, 'what cannot be done');
 
 is(sql('SELECT * FROM lb_verify()'), '', 'lb_verify()');
 citus_stop(@nodes);
