@@ -16,8 +16,9 @@
  * before it runs: everything that it refers to must belong to PostgreSQL or to this
  * extension, whatever name has led there.
  *
- * The code that runs a statement keeps its plan in a variable (LbPlan).  Defining
- * queries have a plan for each board, so reads/query.c keeps those in a hash.
+ * The code that runs a statement keeps its plan in a variable (LbPlan).  Statements that
+ * have a plan for each shard keep these in a hash (LbPlans), and reads/query.c has one for
+ * defining queries, of each board.  Both free their plans when definitions have changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,6 +50,9 @@
 #include "boards/spi.h"
 #include "util/compat.h"
 #include "util/pause.h"
+
+/* The most plans of an LbPlans. */
+#define MOST_PLANS 512
 
 /* Does not require that the library is preloaded: triggers need this. */
 static const LbCatalog *
@@ -324,6 +328,57 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 		}
 	}
 	return plan;
+}
+
+/* The plan in an entry of the hash, behind its key. */
+static LbPlan *
+plan_in(const LbPlans *plans, void *entry)
+{
+	return (LbPlan *) ((char *) entry + MAXALIGN(plans->keysize));
+}
+
+/* Free the plans that are not running. */
+static void
+free_plans(LbPlans *plans)
+{
+	HASH_SEQ_STATUS status;
+	void	   *entry;
+
+	hash_seq_init(&status, plans->hash);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		LbPlan	   *kept = plan_in(plans, entry);
+
+		if (kept->running > 0)
+			continue;
+		if (kept->plan != NULL)
+			SPI_freeplan(kept->plan);
+		kept->plan = NULL;
+		hash_search(plans->hash, entry, HASH_REMOVE, NULL);
+	}
+}
+
+LbPlan *
+lb_plan_of(LbPlans *plans, const void *key)
+{
+	void	   *entry;
+	bool		found;
+
+	if (plans->hash == NULL)
+	{
+		HASHCTL		ctl = {.keysize = plans->keysize,
+		.entrysize = MAXALIGN(plans->keysize) + sizeof(LbPlan)};
+
+		plans->hash = hash_create(plans->name, 32, &ctl, HASH_ELEM | HASH_BLOBS);
+	}
+	if (plans->generation != lb_defns_generation() ||
+		hash_get_num_entries(plans->hash) >= MOST_PLANS)
+		free_plans(plans);
+	plans->generation = lb_defns_generation();
+	entry = hash_search(plans->hash, key, HASH_ENTER, &found);
+	if (!found)
+		memset(plan_in(plans, entry), 0, sizeof(LbPlan));
+	return plan_in(plans, entry);
 }
 
 uint64

@@ -9,6 +9,7 @@
 #define LB_SPI_H
 
 #include "executor/spi.h"
+#include "utils/hsearch.h"
 
 #include "boards/catalog.h"
 #include "boards/definition.h"
@@ -28,6 +29,15 @@ typedef struct LbPlan
 								 * check_objects() has looked through */
 } LbPlan;
 
+/* Plans that are kept by a key, in a static variable of the code that runs them. */
+typedef struct LbPlans
+{
+	const char *name;
+	Size		keysize;		/* of keys, which are compared byte by byte */
+	HTAB	   *hash;			/* NULL: none yet */
+	uint64		generation;		/* lb_defns_generation() of all of them */
+} LbPlans;
+
 /* The role and the settings before the switch to another role. */
 typedef struct LbUser
 {
@@ -38,6 +48,13 @@ typedef struct LbUser
 
 /* Makes the text of a statement, palloc'd.  Can raise. */
 typedef char *(*LbPlanText) (const void *arg);
+
+/*
+ * The plan of a key, which is empty at first.  It is to be run at once: the next call
+ * frees plans that are not running, if definitions have changed or there are many.  Raises
+ * that memory is out.
+ */
+extern LbPlan *lb_plan_of(LbPlans *plans, const void *key);
 
 /*
  * Run a statement between SPI_connect and SPI_finish, with the caller's

@@ -63,38 +63,12 @@ lb_refuse_forwarded(const LbSubmit *s)
 		lb_refuse_elsewhere(s->windows);
 }
 
-/* What is sent to a shard, and the plan that is kept for it. */
+/* What is sent to a shard; the key of its plan. */
 typedef struct ShardCall
 {
 	int64		shard;
 	const char *call;			/* a constant: the query without its WITH */
 } ShardCall;
-
-typedef struct ShardPlan
-{
-	ShardCall	key;
-	LbPlan		plan;
-} ShardPlan;
-
-static LbPlan *
-plan_of(const ShardCall *key)
-{
-	static HTAB *plans = NULL;
-	ShardPlan  *entry;
-	bool		found;
-
-	if (plans == NULL)
-	{
-		HASHCTL		ctl = {.keysize = sizeof(ShardCall),.entrysize = sizeof(ShardPlan)};
-
-		plans = hash_create("leaderboard plans for shards", 32, &ctl,
-							HASH_ELEM | HASH_BLOBS);
-	}
-	entry = hash_search(plans, key, HASH_ENTER, &found);
-	if (!found)
-		memset(&entry->plan, 0, sizeof(LbPlan));
-	return &entry->plan;
-}
 
 /* What the text of such a query is made from. */
 typedef struct CallText
@@ -143,6 +117,9 @@ static int
 send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 		  const char *nulls)
 {
+	static LbPlans plans = {
+		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
+	};
 	ShardCall	key = {.shard = shard,.call = t->call};
 	LbUser		saved;
 	bool		switched;
@@ -150,7 +127,7 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 
 	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
-	n = lb_plan_run_with_nulls(plan_of(&key), t->defn->id, call_text, t,
+	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id, call_text, t,
 							   t->defn->source, nargs, types, values, nulls);
 	if (switched)
 		lb_restore_user(&saved);

@@ -267,13 +267,31 @@ invalidate(Oid relid, void *arg)
 	}
 }
 
+/* Forget the copies that are stale: their shards may be gone. */
+static void
+forget_stale(void)
+{
+	HASH_SEQ_STATUS status;
+	ShardEntry *entry;
+
+	hash_seq_init(&status, entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->valid && entry->version == lb_defns_version())
+			continue;
+		if (entry->context != NULL)
+			lb_cache_retire(entry->context);
+		entry->context = NULL;
+		hash_search(entries, &entry->key, HASH_REMOVE, NULL);
+	}
+}
+
 /* The copy of a definition for a shard, which may be stale. */
 static ShardEntry *
 find_entry(const LbDefinition *defn, Oid source)
 {
 	ShardKey	key = {.id = defn->id,.source = source};
 	ShardEntry *entry;
-	bool		found;
 
 	if (entries == NULL)
 	{
@@ -283,12 +301,13 @@ find_entry(const LbDefinition *defn, Oid source)
 							  HASH_ELEM | HASH_BLOBS);
 		lb_cache_register(invalidate, NULL);
 	}
-	entry = hash_search(entries, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		entry->valid = false;
-		entry->context = NULL;
-	}
+	entry = hash_search(entries, &key, HASH_FIND, NULL);
+	if (entry != NULL)
+		return entry;
+	forget_stale();
+	entry = hash_search(entries, &key, HASH_ENTER, NULL);
+	entry->valid = false;
+	entry->context = NULL;
 	return entry;
 }
 
@@ -441,12 +460,6 @@ typedef struct BesideKey
 	Oid			table;
 } BesideKey;
 
-typedef struct BesideEntry
-{
-	BesideKey	key;
-	LbPlan		plan;
-} BesideEntry;
-
 /* An LbPlanText: the text of a BesideKey. */
 static char *
 beside_text(const void *arg)
@@ -470,26 +483,16 @@ uint64
 lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
 			  Datum *values)
 {
-	static HTAB *plans = NULL;
-	BesideKey	key = {.sql = sql};
-	BesideEntry *entry;
-	bool		found;
+	static LbPlans plans = {
+		.name = "leaderboard statements on shards",
+		.keysize = offsetof(BesideKey, table) + sizeof(Oid)
+	};
+	BesideKey	key = {.sql = sql,.table = table};
 	LbUser		saved;
 	uint64		n;
 
-	if (plans == NULL)
-	{
-		HASHCTL		ctl = {.keysize = offsetof(BesideKey, table) + sizeof(Oid),.entrysize = sizeof(BesideEntry)};
-
-		plans = hash_create("leaderboard statements on shards", 32, &ctl,
-							HASH_ELEM | HASH_BLOBS);
-	}
-	key.table = table;
-	entry = hash_search(plans, &key, HASH_ENTER, &found);
-	if (!found)
-		memset(&entry->plan, 0, sizeof(LbPlan));
 	lb_switch_to_owner(&saved, lb_table_owner(table), false);
-	n = lb_plan_run(&entry->plan, 0, beside_text, &key, table, InvalidOid,
+	n = lb_plan_run(lb_plan_of(&plans, &key), 0, beside_text, &key, table, InvalidOid,
 					nargs, types, values);
 	lb_restore_user(&saved);
 	return n;
