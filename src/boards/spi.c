@@ -27,7 +27,10 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
@@ -200,6 +203,40 @@ hide_statement(ErrorData *error, const char *text)
 	memmove(found, rest, strlen(rest) + 1);
 	if (*error->context == '\0')
 		error->context = NULL;
+}
+
+/* The owner of the extension's schema; InvalidOid if it is gone. */
+static Oid
+schema_owner(void)
+{
+	HeapTuple	tuple;
+	Oid			owner = InvalidOid;
+
+	tuple = SearchSysCache1(NAMESPACEOID,
+							ObjectIdGetDatum(require_installed()->schema));
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+		ReleaseSysCache(tuple);
+	}
+	if (owner != ROLE_PG_DATABASE_OWNER)
+		return owner;
+
+	/* Its member is the owner of the database. */
+	owner = InvalidOid;
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+bool
+lb_may_call_elsewhere(void)
+{
+	return !superuser() || superuser_arg(schema_owner());
 }
 
 void

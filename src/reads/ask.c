@@ -153,7 +153,8 @@ may_ask(Oid places)
 {
 	return pg_class_aclcheck(places, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		pg_namespace_aclcheck(lb_require_catalog()->schema, GetUserId(),
-							  ACL_USAGE) == ACLCHECK_OK;
+							  ACL_USAGE) == ACLCHECK_OK &&
+		lb_may_call_elsewhere();
 }
 
 bool

@@ -127,6 +127,13 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 
 	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
+	if (!lb_may_call_elsewhere())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("a superuser's distributed table cannot be submitted to"),
+				 errdetail("The extension's schema belongs to a role that is no superuser, and could call other functions on the servers."),
+				 errhint("Give table \"%s\" to a role that is no superuser, or the schema to a superuser.",
+						 get_rel_name(t->defn->source))));
 	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id, call_text, t,
 							   t->defn->source, nargs, types, values, nulls);
 	if (switched)

@@ -165,6 +165,15 @@ fails_with($node, 'postgres', 'SET ROLE reader; SELECT lb_rank(player_id), score
 fails_with($node, 'postgres', 'SELECT t.player_id, p.rank FROM scores t LEFT JOIN LATERAL lb_player(t.player_id) p ON true', '0A000',
 	qr/boards of distributed tables cannot be read by a query of a shard\nDETAIL:  .*\nHINT:  Fetch the rows first: FROM \(SELECT \.\.\. OFFSET 0\)/, 'what cannot be done');
 
+# If the database belongs to a role that is no superuser, its schemas do: no superuser then calls functions there by name.
+sql('CREATE ROLE other LOGIN; ALTER DATABASE postgres OWNER TO other');
+is(sql('SELECT lb_rank(7), lb_count()'), '1|1000', 'a superuser\'s table');
+fails_with($node, 'postgres', "$error SELECT lb_rank(7)", '55000', qr/board "global" is offline/, 'a superuser\'s table: its query');
+fails_with($node, 'postgres', 'SELECT * FROM lb_submit(7, 1)', '42501', qr/a superuser's distributed table cannot be submitted to/, 'a superuser\'s table: lb_submit()');
+sql('ALTER DATABASE postgres OWNER TO CURRENT_USER');
+is(sql("$error SELECT lb_rank(7)"), '1', 'a superuser\'s schema');
+fails_with($node, 'postgres', 'SELECT * FROM lb_submit(7, 1)', '23502', qr/null value in column "guild"/, 'a superuser\'s schema: lb_submit() reaches the shard');
+
 is(sql('SELECT * FROM lb_verify()'), '', 'lb_verify()');
 citus_stop(@nodes);
 done_testing();
