@@ -47,6 +47,7 @@
 #include "capture/ddl.h"
 #include "service/leaderboard.h"
 #include "service/spread.h"
+#include "service/spread_settings.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 #include "service/window_name.h"
@@ -478,7 +479,7 @@ lb_make_board(LbDefinition *defn)
 				 errdetail("Their servers see the table once the transaction has committed."),
 				 errhint("The maintenance worker makes them then, and lb_maintain() does so at once.")));
 	else
-		lb_spread_create(recorded);
+		lb_spread_create(recorded, lb_settings_call(recorded->name));
 }
 
 /* The definition that the arguments of lb_create_board() or lb_record_board() are. */

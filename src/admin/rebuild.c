@@ -36,6 +36,7 @@
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
 #include "service/spread.h"
+#include "service/spread_settings.h"
 #include "workers/build.h"
 
 PG_FUNCTION_INFO_V1(lb_rebuild);
@@ -170,7 +171,7 @@ rebuild(const char *name)
 	if (is_spread(name, &spread))
 	{
 		lb_require_owner(spread->source);
-		if (!lb_spread_rebuild(name))
+		if (!lb_spread_rebuild(name, lb_settings_call(name)))
 			lb_board_not_found(name);
 		return;
 	}

@@ -67,7 +67,10 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	LbSpan		span;
 	LbWindow   *window;
+	bool		elsewhere = lb_is_elsewhere(defn);
 
+	if (elsewhere)
+		lb_lock_settings(lb_leaderboard_of_window(key)->name);
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
 		return;
@@ -78,7 +81,7 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 	if (window == NULL ||
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
-	if (lb_is_elsewhere(defn))
+	if (elsewhere)
 		lb_spread_closed(defn, key);
 	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
 	lb_note_reward(defn, window->calendar.name, key);
@@ -422,6 +425,18 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
  * ----------------------------------------------------------------
  */
 
+/* Whether a window is to be closed. */
+static bool
+is_due(const char *key)
+{
+	LbSpan		span;
+	LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
+
+	return window != NULL &&
+		GetCurrentTimestamp() >= lb_window_closes(window, &span) &&
+		!lb_window_is_closed(key, strlen(key));
+}
+
 /*
  * The keys of a shard's family that have rows, as the text of an array: those of its
  * boards, and now and then those of rows that are on no board.  Some can be there twice.
@@ -472,8 +487,13 @@ lb_shard_windows(PG_FUNCTION_ARGS)
 		keys = keys_of_rows(target.defn, !all, 0, InvalidBlockNumber);
 		elements = repalloc(elements, Max(1, n + list_length(keys)) * sizeof(Datum));
 		foreach(lc, keys)
+		{
+			thorough &= !is_due(lfirst(lc));
 			elements[n++] = CStringGetTextDatum((char *) lfirst(lc));
+		}
 	}
+
+	/* A window that is to be closed is found again, until it is. */
 	if (thorough && shared != NULL)
 		pg_atomic_write_u64(&shared->looked, (uint64) GetCurrentTimestamp());
 	result = lb_make_array(TEXTOID, elements, NULL, n);

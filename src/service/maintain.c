@@ -250,7 +250,7 @@ mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 	int			nestlevel = NewGUCNestLevel();
 
 	lb_limit_waits();
-	lb_spread_mend(key);
+	lb_spread_mend(key, lb_settings_call(key));
 	lb_mend_settings(key);
 	AtEOXact_GUC(true, nestlevel);
 }
@@ -296,12 +296,14 @@ mend_boards(LbVisit *visit)
 		const char *board = linitial(visit->spread);
 
 		visit->spread = list_delete_first(visit->spread);
+		visit->elsewhere = true;
 		(void) lb_attempt(mend_board,
 						  psprintf("make the boards of shards of board \"%s\"", board),
 						  visit, NULL, board);
 		(void) lb_attempt(trim_beside_board,
 						  psprintf("trim the tables beside that of board \"%s\"", board),
 						  visit, NULL, board);
+		visit->elsewhere = false;
 		if (visit->one)
 			break;
 	}
@@ -331,14 +333,18 @@ maintain(LbVisit *visit)
 	for (; visit->families != NIL; next_family(visit))
 	{
 		List	   *found = NIL;
+		bool		ended;
 
 		/* It can be invalidated, but not freed before we commit. */
 		visit->defn = NULL;
 		(void) lb_attempt(find_family, "look for windows", visit, NULL,
 						  linitial(visit->families));
-		if (visit->defn != NULL &&
+		visit->elsewhere = visit->defn != NULL && lb_is_elsewhere(visit->defn);
+		ended = visit->defn != NULL &&
 			(lb_close_windows(visit, visit->defn) ||
-			 lb_remove_windows(visit, visit->defn, &found)))
+			 lb_remove_windows(visit, visit->defn, &found));
+		visit->elsewhere = false;
+		if (ended)
 			return;
 
 		if (found != NIL && drops != NIL)

@@ -99,10 +99,11 @@ board_arguments(const LbDefinition *defn)
 
 /*
  * Make what shards and other servers lack.  What these refuse is reported at that
- * level.
+ * level.  Another server records the board only with its settings: without the windows
+ * of the leaderboard it would leave them out of submits.
  */
 static void
-make_boards(const LbDefinition *defn, int elevel)
+make_boards(const LbDefinition *defn, const char *settings, int elevel)
 {
 	const char *schema = lb_command_schema();
 	char	   *arguments = board_arguments(defn);
@@ -136,16 +137,17 @@ make_boards(const LbDefinition *defn, int elevel)
 				   psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
 							schema, arguments, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
-				   psprintf("SELECT %s.lb_record_board(%s) FROM %s",
-							schema, arguments, lb_command_waits()), elevel);
+				   psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
+							schema, arguments, lb_command_waits(),
+							settings == NULL ? "1" : settings), elevel);
 	lb_places_make(defn->source);
 }
 
 void
-lb_spread_create(const LbDefinition *defn)
+lb_spread_create(const LbDefinition *defn, const char *settings)
 {
 	lb_require_coordinator();
-	make_boards(defn, ERROR);
+	make_boards(defn, settings, ERROR);
 }
 
 void
@@ -172,7 +174,7 @@ lb_has_spread_board(const LbDefinition *defn)
 }
 
 void
-lb_spread_mend(const char *board)
+lb_spread_mend(const char *board, const char *settings)
 {
 	LbDefinition *defn = lb_read_defn(board);
 	Oid			source;
@@ -192,12 +194,12 @@ lb_spread_mend(const char *board)
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);
-	make_boards(defn, WARNING);
+	make_boards(defn, settings, WARNING);
 	lb_restore_user(&saved);
 }
 
 bool
-lb_spread_rebuild(const char *board)
+lb_spread_rebuild(const char *board, const char *settings)
 {
 	LbDefinition *defn;
 
@@ -205,7 +207,7 @@ lb_spread_rebuild(const char *board)
 	defn = lb_read_defn(board);
 	if (defn == NULL)
 		return false;
-	lb_spread_create(defn);
+	lb_spread_create(defn, settings);
 	(void) lb_command_reporting(defn, lb_to_shards,
 				   psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
 							lb_command_schema(), lb_command_waits()), ERROR);

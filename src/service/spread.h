@@ -21,11 +21,12 @@ extern bool lb_is_spread(Oid source);
 
 /*
  * Make the boards of all shards of a board's table that do not have them yet, on all
- * servers, with the caller's rights, in transactions of their own.  Raises 55000, with
+ * servers, with the caller's rights, in transactions of their own.  Other servers record
+ * the board, and run settings with that, a call of a function, or NULL.  Raises 55000, with
  * what the server has said, if one fails, and 42622 if the name leaves no room for a
  * shard's number.
  */
-extern void lb_spread_create(const LbDefinition *defn);
+extern void lb_spread_create(const LbDefinition *defn, const char *settings);
 
 /* Drop them.  Raises as lb_spread_create() does. */
 extern void lb_spread_drop(const LbDefinition *defn);
@@ -44,13 +45,13 @@ extern bool lb_has_spread_board(const LbDefinition *defn);
  * others get their boards.  Raises 42622 likewise, and 55P03 if another session is
  * at it for longer than lock_timeout.
  */
-extern void lb_spread_mend(const char *board);
+extern void lb_spread_mend(const char *board, const char *settings);
 
 /*
  * Make those that are missing, and build all again.  Returns false if there is no
  * board of that name.  Raises likewise.
  */
-extern bool lb_spread_rebuild(const char *board);
+extern bool lb_spread_rebuild(const char *board, const char *settings);
 
 /*
  * Wait until they are ready, or until then.  Returns whether they are: false also if

@@ -30,6 +30,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "boards/board_value.h"
 #include "boards/definition.h"
@@ -38,6 +39,7 @@
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "reads/text.h"
+#include "service/calendar.h"
 #include "service/closed.h"
 #include "service/command.h"
 #include "service/leaderboard.h"
@@ -45,6 +47,9 @@
 #include "service/spread.h"
 #include "service/spread_settings.h"
 #include "service/window_name.h"
+
+/* Windows that are closed by one call: each is a lock. */
+#define MAX_CLOSED_AT_ONCE 100
 
 PG_FUNCTION_INFO_V1(lb_record_settings);
 PG_FUNCTION_INFO_V1(lb_record_closed);
@@ -77,9 +82,16 @@ text_of_result(MemoryContext context)
  */
 
 void
+lb_lock_settings(const char *leaderboard)
+{
+	lb_window_lock_name(family_name(leaderboard));
+}
+
+void
 lb_require_settings_here(const char *leaderboard)
 {
 	const char *const names[] = {leaderboard, family_name(leaderboard)};
+	bool		spread = false;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
@@ -89,15 +101,24 @@ lb_require_settings_here(const char *leaderboard)
 			continue;
 		if (!lb_is_spread(defn->source))
 			lb_refuse_elsewhere(defn);
-		lb_require_coordinator();
+		spread = true;
 	}
+	if (!spread)
+		return;
+	lb_require_coordinator();
+	if (IsTransactionBlock())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("windows and limits of distributed tables cannot be changed in a transaction block"),
+				 errdetail("The other servers record them in transactions of their own, which ROLLBACK would not undo."),
+				 errhint("Call the function in a statement by itself.")));
+	lb_lock_settings(leaderboard);
 }
 
 /* What is recorded here, a json object. */
 static char *
 settings_text(const char *leaderboard)
 {
-	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
 	Datum		values[3];
@@ -109,8 +130,7 @@ settings_text(const char *leaderboard)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = lb_begin_texts();
-	(void) lb_own_run(&plan,
-					  "SELECT CAST(pg_catalog.jsonb_build_object("
+	(void) lb_own_run_latest("SELECT CAST(pg_catalog.jsonb_build_object("
 					  "'op', (SELECT b.op FROM @.lb_leaderboard AS b WHERE b.name OPERATOR(pg_catalog.=) $1), "
 					  "'windows', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(w)), '[]') FROM @.lb_window AS w "
 					  "WHERE " LB_OF_FAMILY("w.name", "$2", "$3") "), "
@@ -127,7 +147,6 @@ settings_text(const char *leaderboard)
 static char *
 closed_digest(const char *leaderboard)
 {
-	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
 	Datum		values[2];
@@ -136,8 +155,7 @@ closed_digest(const char *leaderboard)
 	lb_family_values(family_name(leaderboard), &values[0], &values[1]);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plan,
-					  "SELECT COALESCE(pg_catalog.md5(pg_catalog.string_agg(c.board, ' ' ORDER BY c.board)), '') "
+	(void) lb_own_run_latest("SELECT COALESCE(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.string_agg(c.board, ' ' ORDER BY c.board), 'UTF8')), 'hex'), '') "
 					  "FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
 					  2, types, values, NULL);
 	result = text_of_result(context);
@@ -149,7 +167,6 @@ closed_digest(const char *leaderboard)
 static char *
 closed_text(const char *leaderboard)
 {
-	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
 	Datum		values[2];
@@ -158,8 +175,7 @@ closed_text(const char *leaderboard)
 	lb_family_values(family_name(leaderboard), &values[0], &values[1]);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plan,
-					  "SELECT CAST(COALESCE(pg_catalog.array_agg(c.board), '{}') AS pg_catalog.text) "
+	(void) lb_own_run_latest("SELECT CAST(COALESCE(pg_catalog.array_agg(c.board), '{}') AS pg_catalog.text) "
 					  "FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
 					  2, types, values, NULL);
 	result = text_of_result(context);
@@ -181,19 +197,54 @@ send_closed(const LbDefinition *defn, const char *leaderboard,
 										 lb_command_waits()), elevel);
 }
 
-/*
- * Have the other servers record what is recorded here.  The answers are digests of the
- * keys that are closed there.
- */
-static List *
-send_settings(const LbDefinition *defn, const char *leaderboard, int elevel)
+/* For a command: a call that records what is recorded here. */
+static char *
+settings_call(const char *leaderboard)
 {
-	return lb_command_reporting(defn, lb_to_others,
-								psprintf("SELECT %s.lb_record_settings(%s, CAST(%s AS pg_catalog.jsonb)) FROM %s",
-										 lb_command_schema(),
-										 lb_command_literal(leaderboard),
-										 lb_command_literal(settings_text(leaderboard)),
-										 lb_command_waits()), elevel);
+	return psprintf("%s.lb_record_settings(%s, CAST(%s AS pg_catalog.jsonb))",
+					lb_command_schema(), lb_command_literal(leaderboard),
+					lb_command_literal(settings_text(leaderboard)));
+}
+
+char *
+lb_settings_call(const char *board)
+{
+	bool		windows;
+	const LbLeaderboard *found = lb_leaderboard_of_board(board, &windows);
+	char	   *leaderboard;
+
+	if (found == NULL)
+		return NULL;
+	leaderboard = pstrdup(found->name);
+	lb_lock_settings(leaderboard);
+	return settings_call(leaderboard);
+}
+
+/*
+ * Have the other servers record what is recorded here, and with closed, the keys that
+ * are closed.
+ */
+static void
+send_settings(const LbDefinition *defn, const char *leaderboard, bool closed,
+			  int elevel)
+{
+	List	   *answers = lb_command_reporting(defn, lb_to_others,
+											   psprintf("SELECT %s FROM %s",
+														settings_call(leaderboard),
+														lb_command_waits()),
+											   elevel);
+	char	   *digest = closed_digest(leaderboard);
+	ListCell   *lc;
+
+	foreach(lc, answers)
+	{
+		const LbShardAnswer *answer = lfirst(lc);
+
+		if (!closed || !answer->success || strcmp(answer->result, digest) == 0)
+			continue;
+		send_closed(defn, leaderboard, closed_text(leaderboard), true, elevel);
+		break;
+	}
 }
 
 void
@@ -209,7 +260,8 @@ lb_spread_settings(const char *leaderboard)
 
 		if (defn == NULL || !lb_has_spread_board(defn))
 			continue;
-		(void) send_settings(defn, leaderboard, ERROR);
+		send_settings(defn, leaderboard,
+					  lb_find_recorded(names[1]) != NULL, ERROR);
 		return;
 	}
 }
@@ -221,31 +273,17 @@ lb_mend_settings(const char *board)
 	const LbLeaderboard *found = lb_leaderboard_of_board(board, &windows);
 	char	   *leaderboard = found == NULL ? NULL : pstrdup(found->name);
 	LbDefinition *defn;
-	List	   *answers;
-	ListCell   *lc;
-	char	   *digest;
 	LbUser		saved;
 
 	if (leaderboard == NULL || !lb_is_coordinator())
 		return;
-	lb_window_lock_name(board);
+	lb_lock_settings(leaderboard);
 	defn = lb_read_defn(board);
 	if (defn == NULL || !lb_has_spread_board(defn))
 		return;
 	lb_resolve_defn(defn);
-	digest = closed_digest(leaderboard);
 	lb_switch_to_owner(&saved, defn->owner, false);
-	answers = send_settings(defn, leaderboard, WARNING);
-	foreach(lc, answers)
-	{
-		const LbShardAnswer *answer = lfirst(lc);
-
-		if (!windows || !answer->success ||
-			strcmp(answer->result, digest) == 0)
-			continue;
-		send_closed(defn, leaderboard, closed_text(leaderboard), true, WARNING);
-		break;
-	}
+	send_settings(defn, leaderboard, windows, WARNING);
 	lb_restore_user(&saved);
 }
 
@@ -255,7 +293,6 @@ lb_spread_closed(const LbDefinition *family, const char *key)
 	Datum		keys[] = {CStringGetTextDatum(key)};
 	LbUser		saved;
 
-	lb_window_lock_name(family->name);
 	lb_switch_to_owner(&saved, family->owner, false);
 	send_closed(family, lb_leaderboard_of_window(key)->name,
 				OidOutputFunctionCall(F_ARRAY_OUT,
@@ -321,7 +358,9 @@ require_recorded(const char *leaderboard)
 	{
 		const LbDefinition *defn = lb_read_defn(names[i]);
 
-		if (defn == NULL)
+		/* Citus makes the tables anew on a server that it activates again. */
+		if (defn == NULL ||
+			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
 			continue;
 		lb_require_owner(defn->source);
 		if (!lb_kept_elsewhere(defn->source))
@@ -338,6 +377,16 @@ require_recorded(const char *leaderboard)
 				 errmsg("leaderboard \"%s\" has no board on this server",
 						leaderboard),
 				 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
+}
+
+/* Raise 55000 on the coordinator: what it records is its own. */
+static void
+refuse_coordinator(const char *function)
+{
+	if (lb_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s() is for other servers than the coordinator", function)));
 }
 
 /* Raise 22023 if the name of a window, or a key, is another leaderboard's. */
@@ -510,6 +559,7 @@ lb_record_settings(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_settings()");
 	require_recorded(leaderboard);
+	refuse_coordinator("lb_record_settings");
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	lock_windows(settings);
@@ -531,8 +581,12 @@ close_key(Datum key)
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID};
 	text	   *t = DatumGetTextPP(key);
+	LbSpan		span;
 
-	CHECK_FOR_INTERRUPTS();
+	if (lb_window_of_key(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), &span) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", text_to_cstring(t))));
 	lb_window_lock(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), ExclusiveLock);
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_closed (board) VALUES ($1) ON CONFLICT (board) DO NOTHING",
@@ -574,15 +628,28 @@ lb_record_closed(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_closed()");
 	require_recorded(leaderboard);
+	refuse_coordinator("lb_record_closed");
 	(void) lb_require_leaderboard(leaderboard);
 	deconstruct_array(keys, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
 					  &n);
+	if (!no_others && n > MAX_CLOSED_AT_ONCE)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many boards for one call"),
+				 errdetail("\"%s\" has %d elements; the most is %d.", "boards",
+						   n, MAX_CLOSED_AT_ONCE)));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (nulls[i])
 			lb_null_argument("boards");
+		if (VARSIZE_ANY_EXHDR(DatumGetPointer(elements[i])) > LB_MAX_WINDOW_KEY)
+			ereport(ERROR,
+					(errcode(ERRCODE_NAME_TOO_LONG),
+					 errmsg("name of a window is too long: \"%s\"",
+							TextDatumGetCString(elements[i]))));
 		require_of_leaderboard(leaderboard, TextDatumGetCString(elements[i]));
 		if (!no_others)
 			close_key(elements[i]);

@@ -11,33 +11,45 @@
 #include "boards/definition.h"
 
 /*
- * Before a leaderboard's operation, windows or limits change.  Raises 55000 if Citus
- * distributes one of its tables and this server is not the coordinator, and 0A000
- * if another engine has the rows of one.  The leaderboard need not be recorded.
+ * Lock what is recorded of a leaderboard, on the coordinator: before the names of its
+ * windows and their keys, to the end of the transaction.
+ */
+extern void lb_lock_settings(const char *leaderboard);
+
+/*
+ * Before a leaderboard's windows or limits change.  If Citus distributes one of its
+ * tables, lock what is recorded; raises 55000 if this server is not the coordinator,
+ * 25001 in a transaction block, and 0A000 if another engine has the rows of a table.
+ * The leaderboard need not be recorded.
  */
 extern void lb_require_settings_here(const char *leaderboard);
 
 /*
  * After they have changed: if Citus distributes a table of the leaderboard, make all
  * other servers record them as they are here, with the rights of the current user, in
- * transactions of their own.  Raises 55000 if one fails.  Must not be called between
- * SPI_connect and SPI_finish.
+ * transactions of their own; and which windows are closed.  Raises 55000 if one fails.
  */
 extern void lb_spread_settings(const char *leaderboard);
 
 /*
- * The same for the leaderboard of a board whose table is distributed, with the rights
- * of the table's owner, as a security-restricted operation; also which windows have
- * been closed.  Does nothing if there is no such board.  Warns of the first server that
- * fails.  The caller holds the lock on the board's name (lb_spread_mend()).
+ * For lb_spread_create() and its like: a call that makes another server record what is
+ * recorded here of the leaderboard of a board, palloc'd; NULL if it is of none.  Locks
+ * what is recorded.
+ */
+extern char *lb_settings_call(const char *board);
+
+/*
+ * As lb_spread_settings() for the leaderboard of a board whose table is distributed,
+ * with the rights of the table's owner, as a security-restricted operation.  Does
+ * nothing if there is no such board.  Warns of the first server that fails.
  */
 extern void lb_mend_settings(const char *board);
 
 /*
  * Before the final standings of a window of a distributed table are read: have all
  * other servers write to it no more.  Each waits for the submits under way there.  With
- * the rights of the table's owner; keeps lb_mend_settings() away to the end of the
- * transaction.  Raises 55000 if one fails.
+ * the rights of the table's owner.  The caller has locked the settings, and holds that
+ * to the end of the transaction.  Raises 55000 if one fails.
  */
 extern void lb_spread_closed(const LbDefinition *family, const char *key);
 

@@ -13,9 +13,11 @@
 
 #include "access/xact.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/resowner.h"
+#include "utils/timeout.h"
 
 #include "boards/spi.h"
 #include "service/visit.h"
@@ -71,6 +73,17 @@ is_cancel(const LbVisit *visit, const ErrorData *edata)
 		  strcmp(edata->message_id, "canceling statement due to statement timeout") == 0);
 }
 
+/* If the time has just passed, the step has ended all the same. */
+static void
+end_timeout(bool limited)
+{
+	if (!limited)
+		return;
+	if (get_timeout_indicator(STATEMENT_TIMEOUT, true))
+		QueryCancelPending = false;
+	disable_timeout(STATEMENT_TIMEOUT, false);
+}
+
 bool
 lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		   const LbDefinition *defn, const char *key)
@@ -79,17 +92,23 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool ok = true;
 	LbDone		before = visit->done;
+	bool		limited = visit->one && visit->elsewhere;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
+	if (limited)
+		enable_timeout_after(STATEMENT_TIMEOUT, LB_ELSEWHERE_TIMEOUT);
 	PG_TRY();
 	{
 		action(visit, defn, key);
+		end_timeout(limited);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
 		ErrorData  *edata;
+
+		end_timeout(limited);
 
 		MemoryContextSwitchTo(context);
 		edata = CopyErrorData();

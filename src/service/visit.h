@@ -27,6 +27,12 @@
  */
 #define LB_SCAN_HOURS 24
 
+/*
+ * How long the worker lets a step on a distributed table take, in milliseconds: other
+ * servers do not know how long it waits for a lock.
+ */
+#define LB_ELSEWHERE_TIMEOUT 60000
+
 /* What a transaction has done. */
 typedef struct LbDone
 {
@@ -76,6 +82,7 @@ typedef struct LbVisit
 	bool		listed;			/* families is set */
 	List	   *families;		/* names of the families that are left to do */
 	LbDefinition *defn;			/* the first of them, or NULL */
+	bool		elsewhere;		/* what is done now is of a distributed table */
 
 	/* Of that family.  Closing: which windows are due. */
 	bool		scanned_boards;
@@ -110,7 +117,8 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
- * <what>", set visit->problem, and return false.  Raises only errors that cancel
+ * <what>", set visit->problem, and return false.  In the worker a step with
+ * visit->elsewhere fails after LB_ELSEWHERE_TIMEOUT.  Raises only errors that cancel
  * the statement or end the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,

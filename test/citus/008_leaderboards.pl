@@ -88,6 +88,13 @@ is($node->safe_psql('postgres', join(' UNION ALL ', map { "SELECT '$_', player_i
 	$node->safe_psql('plain', q{SELECT leaderboard, player_id::bigint, match_id FROM lb_applied WHERE leaderboard <> 'global' ORDER BY 1, 2, 3}), 'the same matches');
 mended('submits');
 
+# Citus makes the tables of a server anew, and a visit records all of them again.
+$node->safe_psql('postgres', sprintf(q{SELECT citus_activate_node('127.0.0.1', %d)}, $_->port)) for @workers;
+mended('activated again');
+same('SELECT name, op FROM lb_leaderboard ORDER BY 1', 'leaderboards again on ' . $_->name, $_) for @nodes;
+same('SELECT name, period, op, keep FROM lb_window ORDER BY 1', 'their windows again on ' . $_->name, $_) for @nodes;
+is($_->safe_psql('postgres', q{SELECT count(*) FROM generate_series(21, 40) p, lb_submit(p, 1, leaderboard => 'kills')}), '80', 'submits by ' . $_->name) for @nodes;
+
 # Some distributed and some not; a player of several is one match
 $node->safe_psql('postgres', q{SELECT lb_create_leaderboard('local', windows => '{}')});
 fails_with($node, 'postgres', q{SELECT lb_submit_match(1, '{"kills": 1, "local": 1}')}, '0A000', qr/Citus distributes/, 'one is distributed');
