@@ -17,12 +17,14 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/syscache.h"
 
 #include "admin/names.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/live.h"
+#include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
@@ -94,7 +96,8 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 
 /*
  * The same by the table's rows, hidden ones included, with their owner's
- * rights.
+ * rights.  Once Citus has run a query in parallel, it lets no table of places be made
+ * (service/spread_places.c).
  */
 static bool
 has_rows(const LbDefinition *family, const char *prefix)
@@ -104,9 +107,17 @@ has_rows(const LbDefinition *family, const char *prefix)
 	char	   *sql = psprintf("SELECT 1 FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
 							   family->from_name,
 							   lb_quoted(lb_board_column(family)));
+	int			nestlevel = NewGUCNestLevel();
+	bool		found;
 
+	if (family->problem == lb_engine_problem)
+		(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
+								 PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	values[0] = CStringGetTextDatum(prefix);
-	return lb_run_as_owner(family, true, sql, 1, types, values) > 0;
+	found = lb_run_as_owner(family, true, sql, 1, types, values) > 0;
+	AtEOXact_GUC(true, nestlevel);
+	return found;
 }
 
 /*
