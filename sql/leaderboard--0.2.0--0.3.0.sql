@@ -598,6 +598,20 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_shard_set_ranked(text, bigint, text, boolean) IS
 'internal; lb_hide() and lb_show() call it on the server of a shard';
 
+/*
+ * lb_forget_player() calls it on the server of a shard, with boards of a leaderboard.  It
+ * returns for each table how many rows, and the keys of the windows that they were of.
+ */
+CREATE FUNCTION @extschema@.lb_shard_forget(
+	player_id text,
+	shard bigint,
+	boards text[])
+RETURNS TABLE (board text, beside text, removed bigint, keys text[])
+AS 'MODULE_PATHNAME', 'lb_shard_forget'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000 ROWS 6;
+COMMENT ON FUNCTION @extschema@.lb_shard_forget(text, bigint, text[]) IS
+'internal; lb_forget_player() calls it on the server of a shard';
+
 CREATE FUNCTION @extschema@.lb_submit_match(
 	player_id bigint,
 	amounts jsonb,

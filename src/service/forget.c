@@ -22,6 +22,13 @@
  * are archived before the player's name is taken out of lb_archive, or without
  * the player.
  *
+ * Of tables that Citus distributes, the player's shard removes the rows, by the same
+ * code (shard_forget.c), where submits of the player write them.  All else is on the
+ * coordinator, with the archives: there the function is called.  The keys of windows are
+ * locked here as well, at last when the shard has told which they were: the standings
+ * are looked at after that.  Where the player's rows are in no certain shard, submits
+ * write none.  Then the table is locked against writers, and Citus removes them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -44,10 +51,13 @@
 #include "service/closed.h"
 #include "service/entrant.h"
 #include "service/entry.h"
+#include "service/forget.h"
+#include "service/forward.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/shard.h"
+#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "service/visit.h"
 
@@ -110,7 +120,9 @@ add_board(Forget *f, const char *name)
 	if (defn == NULL)
 		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
-	lb_refuse_elsewhere(defn);
+	if (lb_is_elsewhere(defn))
+		lb_require_coordinator_for(defn, f->argument.as_text ?
+							   "lb_forget_player_key()" : "lb_forget_player()");
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
 	if (lb_player_type(defn) != f->type)
@@ -159,9 +171,13 @@ find_boards(Forget *f)
 	}
 }
 
-/* Lock the player's rows of a family, and the keys of these windows. */
+/*
+ * Read the player's keys of a family, with the rows locked if lock is set, lock these
+ * windows, and add their keys to *keys.
+ */
 static void
-lock_windows(const LbDefinition *defn, Oid type, Datum player)
+lock_windows(const LbDefinition *defn, Oid type, Datum player, bool lock,
+			 List **keys)
 {
 	const char *column = lb_quoted(lb_board_column(defn));
 	Oid			types[] = {type};
@@ -171,41 +187,147 @@ lock_windows(const LbDefinition *defn, Oid type, Datum player)
 
 	n = lb_run_as_owner(defn, true,
 						psprintf("SELECT CAST(%s AS pg_catalog.text) FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 "
-								 "ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR UPDATE",
+								 "ORDER BY CAST(%s AS pg_catalog.text) COLLATE pg_catalog.\"C\"%s",
 								 column, defn->from_name,
-								 lb_quoted(lb_member_column(defn)), column),
+								 lb_quoted(lb_member_column(defn)), column,
+								 lock ? " FOR UPDATE" : ""),
 						1, types, values);
 	foreach(lc, lb_keys_of_result(n))
 	{
-		const char *key = lfirst(lc);
+		char	   *key = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
-		if (key != NULL)
-			lb_window_lock(key, strlen(key), RowExclusiveLock);
+		if (key == NULL)
+			continue;
+		lb_window_lock(key, strlen(key), RowExclusiveLock);
+		*keys = lappend(*keys, key);
 	}
+}
+
+/* The DELETE of a player, $1, from a board's table. */
+static char *
+delete_text(const LbDefinition *defn)
+{
+	return psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+					defn->from_name, lb_quoted(lb_member_column(defn)));
+}
+
+uint64
+lb_forget_scores(const LbDefinition *defn, const LbType *type, Datum player,
+				 List **keys)
+{
+	Oid			types[] = {type->oid};
+	Datum		values[] = {player};
+	const char *sql = delete_text(defn);
+	uint64		n = 0;
+
+	do
+	{
+		if (defn->family)
+			lock_windows(defn, type->oid, player, true, keys);
+		n += lb_write_for_owner(defn, sql, 1, types, values);
+	}
+	while (lb_wait_for_rows(defn, type, player));
+	return n;
 }
 
 /* Remove the player's rows of a board's table. */
 static void
 forget_scores(Forget *f, const LbDefinition *defn)
 {
-	const LbType *type = f->type;
-	Datum		player = lb_player_from(defn, type, f->given, &f->argument);
-	Oid			types[] = {type->oid};
-	Datum		values[] = {player};
-	const char *sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
-							   defn->from_name,
-							   lb_quoted(lb_member_column(defn)));
-	uint64		n = 0;
+	Datum		player = lb_player_from(defn, f->type, f->given, &f->argument);
+	Oid			types[] = {f->type->oid};
+	List	   *keys = NIL;
 
-	do
+	if (!lb_is_elsewhere(defn))
 	{
-		if (defn->family)
-			lock_windows(defn, type->oid, player);
-		n += lb_write_for_owner(defn, sql, 1, types, values);
+		return_row(f, defn->source,
+				   (int64) lb_forget_scores(defn, f->type, player, &keys));
+		return;
 	}
-	while (lb_wait_for_rows(defn, type, player));
-	return_row(f, defn->source, (int64) n);
+	lb_spread_lock(defn);
+	if (defn->family)
+		lock_windows(defn, f->type->oid, player, false, &keys);
+	return_row(f, defn->source,
+			   (int64) lb_write_for_owner(defn, delete_text(defn), 1, types,
+										  &player));
+}
+
+/* Return what a shard has removed, and lock the windows that these rows were of. */
+static void
+return_forgotten(Forget *f, const LbForgotten *row)
+{
+	ListCell   *lc;
+
+	foreach(lc, row->keys)
+		lb_window_lock(lfirst(lc), strlen(lfirst(lc)), RowExclusiveLock);
+	if (row->beside == NULL)
+	{
+		const LbDefinition *defn = lb_find_recorded(row->board);
+
+		if (defn != NULL)
+			return_row(f, defn->source, row->removed);
+		return;
+	}
+	for (int b = 0; b < LB_NBESIDE; b++)
+	{
+		if (strcmp(lb_beside_tables[b].suffix, row->beside) == 0)
+			return_row(f, lb_beside_of(row->board, b), row->removed);
+	}
+}
+
+/*
+ * Have the player's shard remove the rows of n boards, which are of one leaderboard.
+ * The keys of windows are locked before, as far as they are known, since closing a window
+ * may lock them here first as well.
+ */
+static void
+forget_on_shard(Forget *f, const LbDefinition **defns, int n)
+{
+	Datum	   *names = palloc(n * sizeof(Datum));
+	LbForgotten *rows;
+	List	   *keys = NIL;
+	int			nrows;
+
+	for (int i = 0; i < n; i++)
+	{
+		names[i] = CStringGetTextDatum(defns[i]->name);
+		if (defns[i]->family)
+			lock_windows(defns[i], f->type->oid,
+						 lb_player_from(defns[i], f->type, f->given,
+										&f->argument),
+						 false, &keys);
+	}
+	nrows = lb_forward_forget(defns[0], DatumGetTextPP(f->text),
+							  lb_make_array(TEXTOID, names, NULL, n), &rows);
+	for (int i = 0; i < nrows; i++)
+		return_forgotten(f, &rows[i]);
+}
+
+/*
+ * Remove the player's rows of n boards, which are of one leaderboard, and what is beside
+ * their tables.
+ */
+static void
+forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
+{
+	const LbDefinition **on_shard = palloc(n * sizeof(LbDefinition *));
+	int			non_shard = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (lb_is_elsewhere(defns[i]) &&
+			lb_has_shard_of(defns[i], DatumGetTextPP(f->text)))
+			on_shard[non_shard++] = defns[i];
+	}
+	if (non_shard > 0)
+		forget_on_shard(f, on_shard, non_shard);
+	for (int i = 0; i < n; i++)
+	{
+		if (!lb_is_elsewhere(defns[i]) ||
+			!lb_has_shard_of(defns[i], DatumGetTextPP(f->text)))
+			forget_scores(f, defns[i]);
+	}
 }
 
 /* Whether a board's name is of none of the leaderboards $2. */
@@ -327,12 +449,15 @@ forget_boards(Forget *f, int64 *removed)
 				"AND leaderboard OPERATOR(pg_catalog.<>) ALL ($2)",
 				f->foreign);
 	removed[OWN_USAGE] = 0;
-	for (int i = 0; i < f->ndefns; i++)
+	for (int i = 0, n; i < f->ndefns; i += n)
 	{
-		leaderboard = first_of_leaderboard(f, i);
-		if (leaderboard != NULL)
-			removed[OWN_USAGE] += forget_usage(f, leaderboard);
-		forget_scores(f, f->defns[i]);
+		removed[OWN_USAGE] += forget_usage(f, first_of_leaderboard(f, i));
+		for (n = 1; i + n < f->ndefns; n++)
+		{
+			if (first_of_leaderboard(f, i + n) != NULL)
+				break;
+		}
+		forget_leaderboard(f, f->defns + i, n);
 	}
 }
 
@@ -406,6 +531,17 @@ forget_standings(const Forget *f, int64 *removed)
 						5, types, values);
 }
 
+void
+lb_require_read_committed(const char *function)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						function),
+				 errhint("Use the isolation level READ COMMITTED.")));
+}
+
 /* lb_forget_player(), or its twin. */
 static Datum
 forget_player(FunctionCallInfo fcinfo, bool as_text)
@@ -425,14 +561,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	PreventCommandIfParallelMode(function);
 	if (PG_ARGISNULL(0))
 		lb_null_argument("player_id");
-
-	/* Rows that an older snapshot does not see would stay. */
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s cannot run with a snapshot of the whole transaction",
-						function),
-				 errhint("Use the isolation level READ COMMITTED.")));
+	lb_require_read_committed(function);
 	InitMaterializedSRF(fcinfo, 0);
 	find_boards(&f);
 	f.text = lb_value_to_text(f.type, lb_player_from(f.defns[0], f.type, f.given,

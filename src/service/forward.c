@@ -6,7 +6,7 @@
  * lb_submit() of a player whose leaderboard's tables Citus distributes sends itself
  * to the shard that has the player: as a call of lb_shard_submit(), in a query that
  * Citus routes there.  So it takes one round trip, and is part of the caller's
- * transaction.  lb_hide() and lb_show() do the same.
+ * transaction.  lb_hide(), lb_show() and lb_forget_player() do the same.
  *
  * To Citus, a query that calls a function only reads.  If its COMMIT failed on the
  * shard's server, Citus would only warn.  So the query has a WITH clause that updates
@@ -26,6 +26,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -345,6 +346,57 @@ lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 	(void) send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
 	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+/* The elements of an array of texts, as strings. */
+static List *
+list_of_texts(Datum array)
+{
+	List	   *list = NIL;
+	Datum	   *texts;
+	int			n;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false,
+					  TYPALIGN_INT, &texts, NULL, &n);
+	for (int i = 0; i < n; i++)
+		list = lappend(list, TextDatumGetCString(texts[i]));
+	return list;
+}
+
+int
+lb_forward_forget(const LbDefinition *defn, text *player, Datum boards,
+				  LbForgotten **rows)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTARRAYOID};
+	CallText	t = {
+		.defn = defn,
+		.column = lb_score_column(defn),
+		.player = player,
+		.call = "SELECT f.board, f.beside, f.removed, f.keys FROM @.lb_shard_forget($1, $2, $3) AS f"
+	};
+	Datum		values[lengthof(types)];
+	int			n;
+
+	values[0] = PointerGetDatum(player);
+	values[2] = boards;
+	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
+	*rows = palloc(Max(1, n) * sizeof(LbForgotten));
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		LbForgotten *row = &(*rows)[i];
+		bool		isnull;
+		Datum		keys;
+
+		row->board = SPI_getvalue(tuple, desc, 1);
+		row->beside = SPI_getvalue(tuple, desc, 2);
+		row->removed = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
+		keys = SPI_getbinval(tuple, desc, 4, &isnull);
+		row->keys = isnull ? NIL : list_of_texts(keys);
+	}
 	SPI_freetuptable(SPI_tuptable);
 	return n;
 }

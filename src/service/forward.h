@@ -8,6 +8,8 @@
 #ifndef LB_FORWARD_H
 #define LB_FORWARD_H
 
+#include "nodes/pg_list.h"
+
 #include "service/applied.h"
 
 /* A row that the shard's server has returned, without ranks. */
@@ -47,5 +49,23 @@ extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
  */
 extern uint64 lb_forward_ranked(const LbDefinition *defn, text *player,
 								bool ranked);
+
+/* What lb_shard_forget() has removed from a table. */
+typedef struct LbForgotten
+{
+	char	   *board;
+	char	   *beside;			/* the suffix of a table beside that of the
+								 * board, or NULL */
+	int64		removed;
+	List	   *keys;			/* of the windows that these rows were of */
+} LbForgotten;
+
+/*
+ * Have the shard that a player is in remove the player from these boards of one
+ * leaderboard, whose names are an array and the first of which is defn's.  Returns the
+ * number of rows.  Likewise; the shard's server raises what lb_forget_player() does.
+ */
+extern int	lb_forward_forget(const LbDefinition *defn, text *player,
+							  Datum boards, LbForgotten **rows);
 
 #endif							/* LB_FORWARD_H */

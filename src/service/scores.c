@@ -105,8 +105,8 @@ typedef struct TextArg
 	bool		metadata;		/* the last parameter is written */
 } TextArg;
 
-static bool
-has_updated_at(const LbDefinition *defn)
+bool
+lb_has_updated_at(const LbDefinition *defn)
 {
 	AttrNumber	attno = get_attnum(defn->source, "updated_at");
 
@@ -222,7 +222,7 @@ static char *
 write_text(const void *arg)
 {
 	const LbDefinition *defn = ((const TextArg *) arg)->defn;
-	bool		stamp = has_updated_at(defn);
+	bool		stamp = lb_has_updated_at(defn);
 	bool		hide = defn->family && defn->has_ranked_if;
 	bool		hidden = ((const TextArg *) arg)->hidden;
 	bool		metadata = ((const TextArg *) arg)->metadata;
@@ -257,7 +257,7 @@ static char *
 single_text(const void *arg)
 {
 	const LbSubmit *s = (const LbSubmit *) arg;
-	bool		stamp = has_updated_at(s->global);
+	bool		stamp = lb_has_updated_at(s->global);
 	bool		hide;
 	StringInfoData buf;
 
@@ -276,7 +276,7 @@ single_text(const void *arg)
 						 lb_quoted(lb_ranked_if_column(s->global)));
 	else
 		appendStringInfoString(&buf, "true");
-	stamp = has_updated_at(s->windows);
+	stamp = lb_has_updated_at(s->windows);
 	hide = s->windows->has_ranked_if;
 	appendStringInfoString(&buf, ") ");
 	append_insert(&buf, s->windows, stamp, hide, false);

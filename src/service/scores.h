@@ -15,6 +15,9 @@
  * privileges, and can raise what the users' tables and triggers raise.
  */
 
+/* Whether a table has a column that submits set to their time. */
+extern bool lb_has_updated_at(const LbDefinition *defn);
+
 /*
  * Write a submit of one change by one statement, if it is an increment that
  * all boards get.  Returns false, and writes nothing, if it is not.

@@ -9,6 +9,9 @@
  * table if the owner is the caller; otherwise the reset runs with the owner's
  * rights.
  *
+ * If Citus distributes the table, the transaction is the coordinator's.  The statements
+ * are the same: Citus merges what it reads, and commits by two phases what it writes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -41,7 +44,9 @@
 #include "service/archive.h"
 #include "service/as_owner.h"
 #include "service/closed.h"
+#include "service/scores.h"
 #include "service/shard.h"
+#include "service/spread_lock.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_close_season);
@@ -279,6 +284,12 @@ archive_unranked(const LbTarget *target, const char *board,
 	SPI_freeplan(plan);
 }
 
+static void
+require_all_rows(const LbDefinition *defn)
+{
+	lb_require_all_rows(defn, "A season is reset as a whole, and policies can keep rows from the owner.");
+}
+
 /*
  * Find the board, and lock its table against writers: no score may be written
  * between the standings and the reset.  A transaction that writes to a
@@ -288,13 +299,24 @@ archive_unranked(const LbTarget *target, const char *board,
 static void
 lock_board(const char *board, LbTarget *target)
 {
+	bool		elsewhere;
+
 	lb_find_one_board(board, target);
 	refuse_window(board, target);
 	lb_require_owner(target->defn->source);
-	lb_refuse_elsewhere(target->defn);
-
-	LockRelationOid(target->defn->source, ShareRowExclusiveLock);
-	lb_find_one_board(board, target);
+	do
+	{
+		elsewhere = lb_is_elsewhere(target->defn);
+		if (elsewhere)
+		{
+			lb_require_coordinator_for(target->defn, "lb_close_season()");
+			require_all_rows(target->defn);
+			lb_spread_lock(target->defn);
+		}
+		LockRelationOid(target->defn->source, ShareRowExclusiveLock);
+		lb_find_one_board(board, target);
+	}
+	while (lb_is_elsewhere(target->defn) != elsewhere);
 	if (target->defn->relkind == RELKIND_PARTITIONED_TABLE)
 	{
 		list_free(find_all_inheritors(target->defn->source,
@@ -303,11 +325,12 @@ lock_board(const char *board, LbTarget *target)
 	}
 	lb_require_owner(target->defn->source);
 	lb_require_fit(target->defn);
-	lb_require_all_rows(target->defn, "A season is reset as a whole, and policies can keep rows from the owner.");
+	require_all_rows(target->defn);
 }
 
 /*
- * Set the scores of a board to *score, or delete its rows if score is NULL.
+ * Set the scores of a board to *score, or delete its rows if score is NULL.  Tables that
+ * Citus distributes have no trigger that sets updated_at.
  *
  * The owner resets the table by a statement of the owner's own.  For any other
  * role that may, a superuser or a member of the owner's role, the triggers of
@@ -319,6 +342,8 @@ reset_board(const LbTarget *target, const int64 *score)
 	const LbDefinition *defn = target->defn;
 	Oid			types[] = {TEXTOID, INT8OID};
 	Datum		values[2];
+	bool		stamp = lb_is_elsewhere(defn) && lb_has_updated_at(defn);
+	int			nestlevel = 0;
 	StringInfoData sql;
 
 	initStringInfo(&sql);
@@ -327,12 +352,19 @@ reset_board(const LbTarget *target, const int64 *score)
 	if (score == NULL)
 		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
 	else
-		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2 WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
+		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2%s WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
 						 defn->from_name,
 						 lb_quoted(lb_score_column(defn)),
+						 stamp ? ", updated_at = pg_catalog.now()" : "",
 						 lb_quoted(lb_score_column(defn)));
 	append_of_board(&sql, target);
+
+	/* Citus sends now() as text. */
+	if (stamp)
+		nestlevel = lb_begin_texts();
 	(void) lb_write_for_owner(defn, sql.data, 2, types, values);
+	if (stamp)
+		AtEOXact_GUC(true, nestlevel);
 }
 
 Datum
@@ -372,11 +404,11 @@ lb_close_season(PG_FUNCTION_ARGS)
 				 errmsg("%s cannot run with a snapshot of the whole transaction",
 						"lb_close_season()"),
 				 errhint("Use the isolation level READ COMMITTED.")));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
 	lock_board(board, &target);
 	if (!PG_ARGISNULL(3))
 		require_number_score(target.defn);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	record_season(target.defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
 	archived = lb_archive(target.defn, board, season, top);
 	if (top != 0)

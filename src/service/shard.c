@@ -140,19 +140,31 @@ find_shard(Oid table, const char *column, text *player)
 	return shard;
 }
 
+/* The shard of a board's table that has a player; 0 if there is none. */
+static int64
+find_shard_of(const LbDefinition *defn, text *player)
+{
+	return defn->relkind == RELKIND_PARTITIONED_TABLE ? 0 :
+		find_shard(defn->source, lb_member_column(defn)->name, player);
+}
+
+bool
+lb_has_shard_of(const LbDefinition *defn, text *player)
+{
+	return find_shard_of(defn, player) != 0;
+}
+
 int64
 lb_shard_of(const LbDefinition *defn, text *player)
 {
-	const char *column = lb_member_column(defn)->name;
-	int64		shard = defn->relkind == RELKIND_PARTITIONED_TABLE ? 0 :
-		find_shard(defn->source, column, player);
+	int64		shard = find_shard_of(defn, player);
 
 	if (shard == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("scores cannot be submitted to board \"%s\"", defn->name),
 				 errdetail("Its table is not distributed by hash of column \"%s\".",
-						   column),
+						   lb_member_column(defn)->name),
 				 errhint("Distribute the table by its players, as lb_create_tables(distributed => true) does.")));
 	return shard;
 }
@@ -415,10 +427,17 @@ find_beside(const LbDefinition *defn, LbBeside beside)
 }
 
 Oid
-lb_shard_beside(const char *name, LbBeside beside, text *player)
+lb_beside_of(const char *name, LbBeside beside)
 {
 	const LbDefinition *defn = lb_find_recorded(name);
-	Oid			table = defn == NULL ? InvalidOid : find_beside(defn, beside);
+
+	return defn == NULL ? InvalidOid : find_beside(defn, beside);
+}
+
+Oid
+lb_shard_beside(const char *name, LbBeside beside, text *player)
+{
+	Oid			table = lb_beside_of(name, beside);
 	int64		shard = OidIsValid(table) ?
 		find_shard(table, "player_id", player) : 0;
 
@@ -499,6 +518,15 @@ lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
 }
 
 void
+lb_raise_not_recorded(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" is not recorded on this server", name),
+			 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
+}
+
+void
 lb_raise_other_shard(const char *name, text *player, int64 shard)
 {
 	ereport(ERROR,
@@ -540,10 +568,7 @@ lb_begin_shard(const char *name, const char *other, text *player, int64 shard)
 		!is_in_shard(other, player, shard, true, &found))
 	{
 		if (!found)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("board \"%s\" is not recorded on this server", name),
-					 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
+			lb_raise_not_recorded(name);
 		lb_raise_other_shard(name, player, shard);
 	}
 	nestlevel = NewGUCNestLevel();

@@ -45,6 +45,12 @@ extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
  */
 extern Oid	lb_find_beside(const char *name, Oid schema, LbBeside beside);
 
+/*
+ * The table of that kind beside the distributed table of scores of the recorded board of
+ * that name, if it has the same owner; or InvalidOid.  Can raise.
+ */
+extern Oid	lb_beside_of(const char *name, LbBeside beside);
+
 /* Whether Citus keeps the rows of a resolved definition's table.  Can raise. */
 extern bool lb_is_elsewhere(const LbDefinition *defn);
 
@@ -55,6 +61,12 @@ extern void lb_refuse_elsewhere(const LbDefinition *defn);
 
 /* An LbPlanText: a copy of the text arg. */
 extern char *lb_constant_text(const void *arg);
+
+/*
+ * Whether lb_shard_of() finds the shard that a player of a board is in.  Between
+ * SPI_connect and SPI_finish.
+ */
+extern bool lb_has_shard_of(const LbDefinition *defn, text *player);
 
 /*
  * The number of the shard of a board's table that a player is in.  Raises 0A000 unless
@@ -117,7 +129,10 @@ extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
 extern int	lb_begin_shard(const char *name, const char *other, text *player,
 						   int64 shard);
 
-/* Raise that error. */
+/* Raise 55000: the board is not recorded on this server. */
+pg_noreturn extern void lb_raise_not_recorded(const char *name);
+
+/* Raise that 40001. */
 pg_noreturn extern void lb_raise_other_shard(const char *name, text *player,
 											 int64 shard);
 

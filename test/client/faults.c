@@ -755,7 +755,7 @@ check_touched(void)
 		" WHERE NOT EXISTS (SELECT FROM pg_stat_user_functions AS f"
 		" WHERE f.funcid = p.oid)"
 		" AND NOT EXISTS (SELECT FROM pg_proc AS s WHERE s.prosupport = p.oid)"
-		" AND p.proname <> ALL ('{lb_shard_submit, lb_shard_submit_many, lb_shard_set_ranked, lb_record_board, lb_unrecord_board, lb_record_settings, lb_record_closed, lb_shard_windows}')";
+		" AND p.proname <> ALL ('{lb_shard_submit, lb_shard_submit_many, lb_shard_set_ranked, lb_shard_forget, lb_record_board, lb_unrecord_board, lb_record_settings, lb_record_closed, lb_shard_windows}')";
 	char	   *missing;
 
 	must("SELECT pg_stat_force_next_flush()");
