@@ -580,7 +580,7 @@ CREATE FUNCTION @extschema@.lb_shard_submit_many(
 	match_ids text[],
 	at bigint,
 	each boolean)
-RETURNS TABLE (number integer, status text, score bigint)
+RETURNS TABLE (number integer, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_shard_submit_many'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 100;
 COMMENT ON FUNCTION @extschema@.lb_shard_submit_many(text[], bigint, text, bigint[], text, text[], bigint, boolean) IS

@@ -82,9 +82,12 @@ lb_make_beside_tables(Oid scores, const char *type)
 		if (beside->key != NULL)
 			appendStringInfo(&buf, ", PRIMARY KEY (%s)", beside->key);
 		appendStringInfoChar(&buf, ')');
+		if (beside->options != NULL)
+			appendStringInfo(&buf, " WITH (%s)", beside->options);
 		lb_execute_utility(buf.data);
-		lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
-									qualified, beside->index_column));
+		if (beside->index_column != NULL)
+			lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
+										qualified, beside->index_column));
 		/* Citus moves shards by logical replication. */
 		if (beside->key == NULL)
 			lb_execute_utility(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL",

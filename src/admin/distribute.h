@@ -21,8 +21,9 @@ extern void lb_require_citus(void);
 extern void lb_distribute_table(Oid table, Oid beside, int shards);
 
 /*
- * Make the tables that a distributed table of scores has in the place of lb_applied and
- * lb_event, for players of a type.  They go with it, by lb_places_follow_drop().  Likewise.
+ * Make the tables that a distributed table of scores has in the place of lb_applied,
+ * lb_event and the like, for players of a type.  They go with it, by
+ * lb_places_follow_drop().  Likewise.
  */
 extern void lb_make_beside_tables(Oid scores, const char *type);
 

@@ -33,7 +33,7 @@
 #include "boards/shared.h"
 #include "capture/ddl.h"
 #include "service/leaderboard.h"
-#include "service/limit.h"
+#include "service/limit_admin.h"
 #include "service/spread_places.h"
 #include "service/window_admin.h"
 

@@ -60,7 +60,7 @@ run_applied(const LbSubmit *s, LbPlan *plan, const char *own,
 {
 	if (s->on_shard != NULL)
 		return lb_run_beside(s->beside[LB_BESIDE_APPLIED], beside, nargs, types,
-							 values);
+							 values, NULL);
 	return lb_own_run(plan, own, nargs, types, values, NULL);
 }
 

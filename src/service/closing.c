@@ -299,7 +299,7 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	/* The index is still being built. */
 	if (!keys_of_boards(defn, &keys, &visit->scan_all_rows))
 	{
-		visit->done.more = wait == LB_WAIT_TIMEOUT;
+		visit->done.more |= wait == LB_WAIT_TIMEOUT;
 		return;
 	}
 	if (thorough || elsewhere)

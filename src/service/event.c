@@ -224,7 +224,8 @@ log_all(LbSubmit *s)
 	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)"
 	if (s->on_shard != NULL)
 		(void) lb_run_beside(s->beside[LB_BESIDE_EVENT],
-							 LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types, values);
+							 LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types, values,
+							 NULL);
 	else
 		(void) lb_own_run(&plan, LOG_ALL("@.lb_event", "u.player"), 9, types, values,
 						  NULL);

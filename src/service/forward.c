@@ -45,13 +45,6 @@ lb_is_forwarded(const LbSubmit *s)
 	if (!scores && !windows)
 		return false;
 
-	if (lb_has_limits(s))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("leaderboard \"%s\" cannot have limits",
-						s->leaderboard.name),
-				 errdetail("Citus distributes its tables."),
-				 errhint("Use lb_drop_limit().")));
 	return true;
 }
 
@@ -111,6 +104,22 @@ call_text(const void *arg)
 }
 
 /*
+ * Raise an error of the shard's server again.  Citus does not send the name of the limit
+ * that a submit exceeds, as the constraint.
+ */
+static void
+rethrow(MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	FlushErrorState();
+	lb_name_exceeded(error);
+	ReThrowError(error);
+}
+
+/*
  * Send a call to a shard that is locked.  The first two values are the player, or an
  * array of players, and, set here, the shard.  Returns the number of rows.
  */
@@ -122,9 +131,10 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
 	};
 	ShardCall	key = {.shard = shard,.call = t->call};
+	MemoryContext context = CurrentMemoryContext;
 	LbUser		saved;
 	bool		switched;
-	uint64		n;
+	volatile uint64 n = 0;
 
 	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
@@ -135,8 +145,17 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 				 errdetail("The extension's schema belongs to a role that is no superuser, and could call other functions on the servers."),
 				 errhint("Give table \"%s\" to a role that is no superuser, or the schema to a superuser.",
 						 get_rel_name(t->defn->source))));
-	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id, call_text, t,
-							   t->defn->source, nargs, types, values, nulls);
+	PG_TRY();
+	{
+		n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id,
+								   call_text, t, t->defn->source, nargs,
+								   types, values, nulls);
+	}
+	PG_CATCH();
+	{
+		rethrow(context);
+	}
+	PG_END_TRY();
 	if (switched)
 		lb_restore_user(&saved);
 	return (int) n;
@@ -258,7 +277,7 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
 		.player = sent->item->player_text,
-		.call = "SELECT f.number, f.status, f.score FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8) AS f"
+		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8) AS f"
 	};
 	Datum		values[lengthof(types)];
 	Datum	   *players = palloc(n * sizeof(Datum));
@@ -320,6 +339,7 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 			outcome->status = SPI_getvalue(tuple, desc, 2);
 			outcome->score = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
 			outcome->has_score = !isnull;
+			outcome->limit = SPI_getvalue(tuple, desc, 4);
 		}
 		SPI_freetuptable(SPI_tuptable);
 	}

@@ -23,7 +23,7 @@ typedef struct LbForwarded
 /*
  * Whether a submit whose boards are set must be sent to a shard: Citus distributes
  * their tables.  Raises 0A000 if that cannot be done: only one of the two tables is
- * distributed, or limits or entries apply.
+ * distributed, or entries apply.
  */
 extern bool lb_is_forwarded(const LbSubmit *s);
 

@@ -17,12 +17,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xlog.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -31,13 +28,8 @@
 #include "boards/catalog.h"
 #include "boards/spi.h"
 #include "boards/row_cache.h"
-#include "boards/target.h"
-#include "service/leaderboard.h"
 #include "service/limit.h"
 #include "service/shard.h"
-
-PG_FUNCTION_INFO_V1(lb_set_limit);
-PG_FUNCTION_INFO_V1(lb_drop_limit);
 
 /* Columns of lb_limit, as the script has them. */
 enum
@@ -129,28 +121,25 @@ load_limits(LbLimit ***limits)
 	return lb_cached_rows(&cache, (void ***) limits);
 }
 
-static bool
-limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
-{
-	return !board->closed && (strcmp(limit->board, board->kind) == 0 ||
-							  strcmp(limit->board, board->name) == 0);
-}
-
-bool
-lb_has_limits(const LbSubmit *s)
+const char *
+lb_limit_board(const char *name)
 {
 	LbLimit   **limits;
 	int			n = load_limits(&limits);
 
 	for (int i = 0; i < n; i++)
 	{
-		for (int b = 0; b < s->nboards; b++)
-		{
-			if (limit_applies(limits[i], &s->boards[b]))
-				return true;
-		}
+		if (strcmp(limits[i]->name, name) == 0)
+			return limits[i]->board;
 	}
-	return false;
+	return NULL;
+}
+
+static bool
+limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
+{
+	return !board->closed && (strcmp(limit->board, board->kind) == 0 ||
+							  strcmp(limit->board, board->name) == 0);
 }
 
 
@@ -165,6 +154,36 @@ size_of(int64 amount)
 {
 	return amount >= 0 ? amount : amount == PG_INT64_MIN ? PG_INT64_MAX :
 		-amount;
+}
+
+void
+lb_raise_no_counts(const char *leaderboard)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("submits to leaderboard \"%s\" cannot be counted for limits",
+					leaderboard),
+			 errdetail("Its table is distributed, and there is no table of its counts beside it."),
+			 errhint("lb_create_tables(distributed => true) makes both. Limits of \"max_amount\", \"min_score\" and \"max_score\" that reject count nothing.")));
+}
+
+/*
+ * Run a statement that counts in one of our own tables or, for a submit that is on a
+ * shard, in the table that the shard has in its place.
+ */
+static uint64
+run_counting(LbSubmit *s, LbBeside kind, LbPlan *plan, const char *own,
+			 const char *beside, int nargs, const Oid *types, Datum *values,
+			 const char *nulls)
+{
+	if (s->on_shard == NULL)
+		return lb_own_run(plan, own, nargs, types, values, nulls);
+	if (!OidIsValid(s->beside[kind]))
+		s->beside[kind] = lb_shard_beside(s->leaderboard.name, kind,
+										  s->on_shard);
+	if (!OidIsValid(s->beside[kind]))
+		lb_raise_no_counts(s->leaderboard.name);
+	return lb_run_beside(s->beside[kind], beside, nargs, types, values, nulls);
 }
 
 /* What exceeds a limit: a measure of changes on a board. */
@@ -195,6 +214,25 @@ add_anomaly(LbSubmit *s)
 	return last;
 }
 
+/* In the message of the error, between the player and the limit. */
+#define EXCEEDS " exceeds limit \""
+
+void
+lb_name_exceeded(ErrorData *error)
+{
+	const char *name = NULL;
+	size_t		len;
+
+	if (error->sqlerrcode != ERRCODE_CHECK_VIOLATION ||
+		error->constraint_name != NULL || error->message == NULL)
+		return;
+	for (const char *p = error->message; (p = strstr(p, EXCEEDS)) != NULL;)
+		name = p += strlen(EXCEEDS);
+	len = name == NULL ? 0 : strlen(name);
+	if (len > 0 && name[len - 1] == '"')
+		error->constraint_name = pnstrdup(name, len - 1);
+}
+
 /* A change exceeds a limit: raise 23514, refuse it, or gather it. */
 static void
 exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
@@ -212,7 +250,7 @@ exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
 	if (limit->reject)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("submit of player \"%s\" exceeds limit \"%s\"",
+				 errmsg("submit of player \"%s\"" EXCEEDS "%s\"",
 						text_to_cstring(item->player_text), limit->name),
 				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
 						   s->boards[e->board].name, e->measure, e->value,
@@ -333,20 +371,24 @@ count_anomalies(LbSubmit *s)
 		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
 								  columns[c], c == 9 ? no_match : NULL, n);
 	values[10] = TimestampTzGetDatum(s->at);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_anomaly AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) "
-					  "SELECT u.player, u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 "
-					  "FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), "
-					  "pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), "
-					  "pg_catalog.unnest($9), pg_catalog.unnest($10)) "
-					  "AS u (player, name, board, submits, max_amount, measure, value, bound, amount, match) "
-					  "ON CONFLICT (player_id, limit_name, board) DO UPDATE SET "
-					  "submits = t.submits OPERATOR(pg_catalog.+) excluded.submits, "
-					  "noted_at = GREATEST(t.noted_at, excluded.noted_at), "
-					  "max_amount = GREATEST(t.max_amount, excluded.max_amount), "
-					  "measure = excluded.measure, value = excluded.value, bound = excluded.bound, "
-					  "amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false",
-					  11, types, values, NULL);
+#define COUNT_ANOMALIES(table, player) \
+	"INSERT INTO " table " AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) " \
+	"SELECT " player ", u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 " \
+	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), " \
+	"pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), " \
+	"pg_catalog.unnest($9), pg_catalog.unnest($10)) " \
+	"AS u (player, name, board, submits, max_amount, measure, value, bound, amount, match) " \
+	"ON CONFLICT (player_id, limit_name, board) DO UPDATE SET " \
+	"submits = t.submits OPERATOR(pg_catalog.+) excluded.submits, " \
+	"noted_at = GREATEST(t.noted_at, excluded.noted_at), " \
+	"max_amount = GREATEST(t.max_amount, excluded.max_amount), " \
+	"measure = excluded.measure, value = excluded.value, bound = excluded.bound, " \
+	"amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false"
+	(void) run_counting(s, LB_BESIDE_ANOMALY, &plan,
+						COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
+						COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
+						11, types, values, NULL);
+#undef COUNT_ANOMALIES
 }
 
 static char *
@@ -445,21 +487,25 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
 	values[7] = Int64GetDatum(limit->max_submits.value);
 	nulls[7] = limit->max_submits.set ? ' ' : 'n';
-	return lb_own_run(&plan,
-					  "INSERT INTO @.lb_usage AS t (limit_name, board, player_id, amount, submits) "
-					  "SELECT $1, $2, u.player, u.amount, u.submits "
-					  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) "
-					  "ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = "
-					  "(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, "
-					  "CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, "
-					  "CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END "
-					  "FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
-					  "pg_catalog.timezone('UTC', excluded.since) "
-					  "OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) "
-					  "pg_catalog.timezone('UTC', t.since) AS over) AS o) "
-					  "RETURNING CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), "
-					  "amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8",
-					  8, types, values, nulls);
+#define ADD_USAGE(table, player) \
+	"INSERT INTO " table " AS t (limit_name, board, player_id, amount, submits) " \
+	"SELECT $1, $2, " player ", u.amount, u.submits " \
+	"FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) " \
+	"ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = " \
+	"(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, " \
+	"CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, " \
+	"CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END " \
+	"FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) " \
+	"pg_catalog.timezone('UTC', excluded.since) " \
+	"OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) " \
+	"pg_catalog.timezone('UTC', t.since) AS over) AS o) " \
+	"RETURNING CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), " \
+	"amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8"
+	return run_counting(s, LB_BESIDE_USAGE, &plan,
+						ADD_USAGE("@.lb_usage", "u.player"),
+						ADD_USAGE("%s", "CAST(u.player AS %s)"),
+						8, types, values, nulls);
+#undef ADD_USAGE
 }
 
 static void
@@ -609,221 +655,4 @@ lb_limits_after(LbSubmit *s)
 		}
 	}
 	count_anomalies(s);
-}
-
-
-/* ----------------------------------------------------------------
- *		SQL functions
- * ----------------------------------------------------------------
- */
-
-/* Raise 42501 unless the caller owns the table of the board of a limit. */
-static void
-require_limit_owner(const char *board)
-{
-	LbTarget	target;
-	const char *recorded = board;
-
-	if (lb_window_find(board, strlen(board)) != NULL)
-		recorded = lb_leaderboard_of_window(board)->family;
-	else if (lb_leaderboard_find(board, strlen(board)) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", board),
-				 errhint("A limit is for \"global\", another leaderboard or a window of the table lb_window.")));
-	lb_find_target(recorded, strlen(recorded), &target);
-	lb_require_owner(target.defn->source);
-	lb_refuse_elsewhere(target.defn);
-}
-
-/* Arguments of lb_set_limit(), in the order of the columns that it writes. */
-enum
-{
-	ARG_NAME,
-	ARG_BOARD,
-	ARG_MAX_AMOUNT,
-	ARG_PERIOD,
-	ARG_MAX_PERIOD_AMOUNT,
-	ARG_MIN_SCORE,
-	ARG_MAX_SCORE,
-	ARG_MAX_SUBMITS,
-	ARG_ACTION,
-	NARGS
-};
-
-/* Raise 22004 or 22023 for arguments that make no limit. */
-static void
-check_limit(FunctionCallInfo fcinfo)
-{
-	static const struct
-	{
-		int			arg;
-		const char *name;
-	}			sizes[] = {
-		{ARG_MAX_AMOUNT, "max_amount"},
-		{ARG_MAX_PERIOD_AMOUNT, "max_period_amount"},
-		{ARG_MAX_SUBMITS, "max_submits"}
-	};
-	char	   *action = text_to_cstring(PG_GETARG_TEXT_PP(ARG_ACTION));
-
-	if (strcmp(action, "reject") != 0 && strcmp(action, "flag") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown action \"%s\"", action),
-				 errhint("The actions are \"reject\" and \"flag\".")));
-	for (int i = 0; i < (int) lengthof(sizes); i++)
-	{
-		if (!PG_ARGISNULL(sizes[i].arg) && PG_GETARG_INT64(sizes[i].arg) < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-							sizes[i].name, PG_GETARG_INT64(sizes[i].arg)),
-					 errhint("\"%s\" must be at least 0.", sizes[i].name)));
-	}
-	if (!PG_ARGISNULL(ARG_PERIOD))
-	{
-		Interval   *period = PG_GETARG_INTERVAL_P(ARG_PERIOD);
-
-		lb_check_interval("period", period);
-		if (period->month == 0 && period->day == 0 && period->time == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"%s\" must not be zero", "period")));
-	}
-	if (!PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) && PG_ARGISNULL(ARG_PERIOD))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" needs a \"%s\"", "max_period_amount",
-						"period")));
-}
-
-/*
- * Raise 42501 if a limit of that name is for a board that is not the caller's.
- */
-static void
-require_owner_of(const char *name)
-{
-	LbLimit   **limits;
-	int			n = load_limits(&limits);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (strcmp(limits[i]->name, name) == 0 && !superuser())
-		{
-			require_limit_owner(limits[i]->board);
-			break;
-		}
-	}
-}
-
-Datum
-lb_set_limit(PG_FUNCTION_ARGS)
-{
-	static LbPlan plan;
-	static const Oid types[NARGS] = {TEXTOID, TEXTOID, INT8OID, INTERVALOID,
-	INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID};
-	Datum		values[NARGS];
-	char		nulls[NARGS];
-
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_set_limit()");
-	if (PG_ARGISNULL(ARG_NAME))
-		lb_null_argument("name");
-	if (PG_ARGISNULL(ARG_BOARD))
-		lb_null_argument("board");
-	if (PG_ARGISNULL(ARG_ACTION))
-		lb_null_argument("action");
-	require_limit_owner(text_to_cstring(PG_GETARG_TEXT_PP(ARG_BOARD)));
-	check_limit(fcinfo);
-	for (int i = 0; i < NARGS; i++)
-	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
-	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
-	require_owner_of(text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME)));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_limit (name, board, max_amount, period, max_period_amount, min_score, max_score, max_submits, action) "
-					  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
-					  "ON CONFLICT (name) DO UPDATE SET board = excluded.board, "
-					  "max_amount = excluded.max_amount, period = excluded.period, "
-					  "max_period_amount = excluded.max_period_amount, "
-					  "min_score = excluded.min_score, max_score = excluded.max_score, "
-					  "max_submits = excluded.max_submits, action = excluded.action",
-					  NARGS, types, values, nulls);
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-Datum
-lb_drop_limit(PG_FUNCTION_ARGS)
-{
-	static LbPlan plans[3];
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
-	char	   *name;
-	LbLimit   **limits;
-	int			n;
-	LbLimit    *found = NULL;
-
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_drop_limit()");
-	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	n = load_limits(&limits);
-	for (int i = 0; i < n; i++)
-	{
-		if (strcmp(limits[i]->name, name) == 0)
-			found = limits[i];
-	}
-	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("limit \"%s\" does not exist", name),
-				 errhint("The table lb_limit lists the limits.")));
-
-	/* The limit of a board that is gone can be dropped by a superuser only. */
-	if (!superuser())
-		require_limit_owner(found->board);
-	values[0] = PG_GETARG_DATUM(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plans[0],
-					  "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
-
-	/* Wait for the rows of submits under way in the order that they have. */
-	(void) lb_own_run(&plans[1],
-					  "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
-					  "ORDER BY board, player_id FOR UPDATE) u",
-					  1, types, values, NULL);
-	(void) lb_own_run(&plans[2],
-					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-void
-lb_limits_end(const char *board, bool windows)
-{
-	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[2];
-
-	if (windows)
-		lb_family_values(board, &values[0], &values[1]);
-	else
-		values[0] = CStringGetTextDatum(board);
-#define LIMITS_END(condition) \
-	"WITH l AS (DELETE FROM @.lb_limit t WHERE " condition " RETURNING t.name) " \
-	"DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name"
-	(void) lb_own_run(&plans[windows], windows ?
-					  LIMITS_END("t.board OPERATOR(pg_catalog.<>) 'global' AND " LB_OF_FAMILY("t.board", "$1", "$2")) :
-					  LIMITS_END("t.board OPERATOR(pg_catalog.=) $1"),
-					  windows ? 2 : 1, types, values, NULL);
-#undef LIMITS_END
 }

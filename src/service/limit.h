@@ -24,14 +24,16 @@ extern void lb_limits_after(LbSubmit *s);
 /* Whether lb_limits_after() will need the scores of all players. */
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
-/* Whether a limit applies to a board of a submit, whatever it says. */
-extern bool lb_has_limits(const LbSubmit *s);
+/* If an error says that a submit exceeds a limit, set its constraint to the limit's name. */
+extern void lb_name_exceeded(ErrorData *error);
+
+/* The board that the limit of that name is for, or NULL if there is none.  Can raise. */
+extern const char *lb_limit_board(const char *name);
 
 /*
- * A leaderboard's board of scores, or the family of its windows, is gone or is
- * another table's: remove its limits, and what has been counted for them.  Between
- * SPI_connect and SPI_finish; can raise.
+ * Raise 0A000: there is no table to count in beside the distributed table of a
+ * leaderboard.
  */
-extern void lb_limits_end(const char *board, bool windows);
+pg_noreturn extern void lb_raise_no_counts(const char *leaderboard);
 
 #endif							/* LB_LIMIT_H */

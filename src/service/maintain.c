@@ -42,6 +42,7 @@
 #include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
+#include "service/beside_rows.h"
 #include "service/closing.h"
 #include "service/entrant.h"
 #include "service/leaderboard.h"
@@ -58,6 +59,9 @@ PG_FUNCTION_INFO_V1(lb_maintain);
 
 /* Rows that the worker removes in a transaction. */
 #define BATCH_ROWS 2000
+
+/* ... and from tables beside distributed ones, which are searched from the beginning. */
+#define BESIDE_ROWS 20000
 
 int			lb_maintenance_interval = 300;
 int			lb_event_retention = 30 * 86400;
@@ -265,6 +269,22 @@ trim_beside(LbVisit *visit, const char *board, LbBeside beside, int retention)
 						   (int64) retention * USECS_PER_SEC);
 }
 
+/* The same for what limits have counted, by batches. */
+static void
+trim_counted(LbVisit *visit, const char *board)
+{
+	int			max_rows = visit->one ? BESIDE_ROWS : visit->max_rows;
+	bool		more = false;
+
+	visit->done.removed += lb_trim_usage_beside(board, max_rows, &more);
+	if (lb_anomaly_retention >= 0)
+		visit->done.removed +=
+			lb_trim_anomalies_beside(board, GetCurrentTransactionStartTimestamp() -
+									 (int64) lb_anomaly_retention * USECS_PER_SEC,
+									 max_rows, &more);
+	visit->trimming = more;
+}
+
 static void
 trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
@@ -276,6 +296,7 @@ trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 	lb_limit_waits();
 	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
 	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
+	trim_counted(visit, key);
 	AtEOXact_GUC(true, nestlevel);
 }
 
@@ -295,17 +316,23 @@ mend_boards(LbVisit *visit)
 	{
 		const char *board = linitial(visit->spread);
 
-		visit->spread = list_delete_first(visit->spread);
 		visit->elsewhere = true;
-		(void) lb_attempt(mend_board,
-						  psprintf("make the boards of shards of board \"%s\"", board),
-						  visit, NULL, board);
+		if (!visit->trimming)
+			(void) lb_attempt(mend_board,
+							  psprintf("make the boards of shards of board \"%s\"", board),
+							  visit, NULL, board);
+		visit->trimming = false;
 		(void) lb_attempt(trim_beside_board,
 						  psprintf("trim the tables beside that of board \"%s\"", board),
 						  visit, NULL, board);
 		visit->elsewhere = false;
+		if (visit->trimming && !visit->one)
+			visit->done.more = true;
+		if (!visit->trimming || !visit->one)
+			visit->spread = list_delete_first(visit->spread);
 		if (visit->one)
 			break;
+		visit->trimming = false;
 	}
 	return found;
 }

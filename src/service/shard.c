@@ -81,6 +81,38 @@ const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
 			{"submitted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"}
 		},
 		.index_column = "submitted_at"
+	},
+	[LB_BESIDE_USAGE] = {
+		.suffix = "_usage",
+		.columns = {
+			{"limit_name", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"since", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
+			{"amount", NUMERICOID, "pg_catalog.numeric NOT NULL"},
+			{"submits", INT8OID, "pg_catalog.int8 NOT NULL"}
+		},
+		.key = "player_id, limit_name, board",
+		.options = "fillfactor = 80"
+	},
+	[LB_BESIDE_ANOMALY] = {
+		.suffix = "_anomaly",
+		.columns = {
+			{"limit_name", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"submits", INT8OID, "pg_catalog.int8 NOT NULL"},
+			{"first_noted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
+			{"noted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
+			{"max_amount", INT8OID, "pg_catalog.int8 NOT NULL"},
+			{"measure", TEXTOID, "pg_catalog.text NOT NULL"},
+			{"value", NUMERICOID, "pg_catalog.numeric NOT NULL"},
+			{"bound", INT8OID, "pg_catalog.int8 NOT NULL"},
+			{"amount", INT8OID, "pg_catalog.int8 NOT NULL"},
+			{"match_id", TEXTOID, "pg_catalog.text"},
+			{"at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL"},
+			{"reviewed", BOOLOID, "boolean NOT NULL DEFAULT false"}
+		},
+		.key = "player_id, limit_name, board",
+		.options = "fillfactor = 80"
 	}
 };
 
@@ -444,6 +476,23 @@ lb_shard_beside(const char *name, LbBeside beside, text *player)
 	return shard == 0 ? InvalidOid : shard_table(table, shard);
 }
 
+int
+lb_begin_all_shards(void)
+{
+	static const char *const settings[][2] = {
+		{"citus.multi_shard_modify_mode", "sequential"},
+		{"DateStyle", "ISO"},
+		{"IntervalStyle", "postgres"}
+	};
+	int			nestlevel = NewGUCNestLevel();
+
+	for (int i = 0; i < (int) lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	return nestlevel;
+}
+
 uint64
 lb_trim_beside(const char *name, LbBeside beside, TimestampTz before)
 {
@@ -457,10 +506,7 @@ lb_trim_beside(const char *name, LbBeside beside, TimestampTz before)
 
 	if (!OidIsValid(table))
 		return 0;
-	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	nestlevel = lb_begin_all_shards();
 	lb_switch_to_owner(&saved, defn->owner, false);
 	n = lb_run_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
 							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
@@ -500,7 +546,7 @@ beside_text(const void *arg)
 
 uint64
 lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
-			  Datum *values)
+			  Datum *values, const char *nulls)
 {
 	static LbPlans plans = {
 		.name = "leaderboard statements on shards",
@@ -511,8 +557,8 @@ lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
 	uint64		n;
 
 	lb_switch_to_owner(&saved, lb_table_owner(table), false);
-	n = lb_plan_run(lb_plan_of(&plans, &key), 0, beside_text, &key, table, InvalidOid,
-					nargs, types, values);
+	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), 0, beside_text, &key,
+							   table, nargs, types, values, nulls);
 	lb_restore_user(&saved);
 	return n;
 }

@@ -18,10 +18,12 @@ typedef enum LbBeside
 {
 	LB_BESIDE_APPLIED,			/* for lb_applied */
 	LB_BESIDE_EVENT,			/* for lb_event */
+	LB_BESIDE_USAGE,			/* for lb_usage */
+	LB_BESIDE_ANOMALY,			/* for lb_anomaly */
 	LB_NBESIDE
 } LbBeside;
 
-#define LB_MAX_BESIDE_COLUMNS 7
+#define LB_MAX_BESIDE_COLUMNS 13
 
 /* What follows the name of the table of scores, and the columns but player_id. */
 typedef struct LbBesideTable
@@ -34,7 +36,8 @@ typedef struct LbBesideTable
 		const char *declared;	/* as SQL text */
 	}			columns[LB_MAX_BESIDE_COLUMNS + 1];
 	const char *key;			/* its primary key, as SQL text, or NULL */
-	const char *index_column;	/* of a brin index */
+	const char *index_column;	/* of a brin index, or NULL */
+	const char *options;		/* of storage, as SQL text, or NULL */
 } LbBesideTable;
 
 extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
@@ -105,6 +108,13 @@ extern LbDefinition *lb_shard_defn(const char *name, text *player);
 extern Oid	lb_shard_beside(const char *name, LbBeside beside, text *player);
 
 /*
+ * Begin statements on all shards, as the owner of their table: they run on one shard
+ * after the other, and their times are sent as text that all servers read in the same
+ * way, until AtEOXact_GUC() of what is returned.  Can raise.
+ */
+extern int	lb_begin_all_shards(void);
+
+/*
  * Remove the rows of such a table, on all shards, that are older than this, as its
  * owner; returns how many.  Does nothing if there is no such table.  Between SPI_connect
  * and SPI_finish; raises what Citus raises.
@@ -114,11 +124,13 @@ extern uint64 lb_trim_beside(const char *name, LbBeside beside,
 
 /*
  * Run a statement on such a shard as its owner, as a security-restricted operation.  In
- * the text, a constant, the first %s is the table and the second the type of its players.  Returns the
- * number of rows, as lb_plan_run(), and can raise what that raises.
+ * the text, a constant, the first %s is the table and the second the type of its players.
+ * nulls are as lb_plan_run_with_nulls() takes them, or NULL.  Returns the number of rows,
+ * as lb_plan_run(), and can raise what that raises.
  */
 extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
-							const Oid *types, Datum *values);
+							const Oid *types, Datum *values,
+							const char *nulls);
 
 /*
  * Begin what another server has sent to a player's shard of the recorded board of that

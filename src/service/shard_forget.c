@@ -41,7 +41,8 @@ PG_FUNCTION_INFO_V1(lb_shard_forget);
  * there, before the scores were removed, are removed in a second pass.
  */
 static const bool before_scores[LB_NBESIDE] = {
-	[LB_BESIDE_APPLIED] = true
+	[LB_BESIDE_APPLIED] = true,
+	[LB_BESIDE_USAGE] = true
 };
 
 /* What is removed from such a table. */

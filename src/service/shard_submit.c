@@ -62,8 +62,10 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
 	s->on_shard = player;
 	nestlevel = lb_begin_shard(s->leaderboard.name, s->leaderboard.family,
 							   player, PG_GETARG_INT64(ARG_SHARD));
-	for (int i = 0; i < LB_NBESIDE; i++)
-		s->beside[i] = lb_shard_beside(s->leaderboard.name, i, player);
+	s->beside[LB_BESIDE_APPLIED] =
+		lb_shard_beside(s->leaderboard.name, LB_BESIDE_APPLIED, player);
+	s->beside[LB_BESIDE_EVENT] =
+		lb_shard_beside(s->leaderboard.name, LB_BESIDE_EVENT, player);
 	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	if (!IS_VALID_TIMESTAMP(PG_GETARG_INT64(ARG_AT)))
 		ereport(ERROR,
@@ -167,13 +169,15 @@ static void
 return_outcome(FunctionCallInfo fcinfo, int number, const LbItemOutcome *outcome)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[3];
-	bool		nulls[3] = {false, outcome == NULL,
-	outcome == NULL || !outcome->has_score};
+	Datum		values[4];
+	bool		nulls[4] = {false, outcome == NULL,
+		outcome == NULL || !outcome->has_score,
+	outcome == NULL || outcome->limit == NULL};
 
 	values[0] = Int32GetDatum(number);
 	values[1] = nulls[1] ? (Datum) 0 : CStringGetTextDatum(outcome->status);
 	values[2] = nulls[2] ? (Datum) 0 : Int64GetDatum(outcome->score);
+	values[3] = nulls[3] ? (Datum) 0 : CStringGetTextDatum(outcome->limit);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

@@ -85,7 +85,8 @@ typedef struct LbSubmit
 	text	   *on_shard;		/* a player of the shard whose tables are
 								 * written to, on its server; NULL: the tables
 								 * themselves are */
-	Oid			beside[LB_NBESIDE]; /* ... and the shards of these tables */
+	Oid			beside[LB_NBESIDE]; /* ... and the shards of these tables; limit.c
+									 * looks up its own */
 	bool		has_metadata;	/* ... is written with scores that change: */
 	Datum		metadata;		/* a jsonb */
 	const LbDefinition *players_of; /* a board of the players */

@@ -100,6 +100,7 @@ typedef struct LbVisit
 	/* Boards whose shards may lack theirs: */
 	bool		listed_spread;
 	List	   *spread;			/* their names, those that are left to do */
+	bool		trimming;		/* the first of them has old rows left */
 
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * beside_rows.h
+ *	  Removing what limits have counted beside distributed tables of scores.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_BESIDE_ROWS_H
+#define LB_BESIDE_ROWS_H
+
+#include "datatype/timestamp.h"
+
+/*
+ * Remove what has been counted for a limit beside the distributed table of scores of a
+ * leaderboard, on all shards, as its owner; waits for submits under way.  Does nothing if
+ * there is no such table.  Between SPI_connect and SPI_finish; raises what Citus raises.
+ */
+extern void lb_remove_usage_beside(const char *leaderboard,
+								   const char *limit);
+
+/*
+ * Remove rows that lb_maintain() would remove from lb_usage, max_rows at most, and none
+ * that another transaction has locked.  Returns how many, and sets *more if there can be
+ * others.  Likewise.
+ */
+extern int64 lb_trim_usage_beside(const char *leaderboard, int max_rows,
+								  bool *more);
+
+/* The same for rows of lb_anomaly that have been noted before this. */
+extern int64 lb_trim_anomalies_beside(const char *leaderboard,
+									  TimestampTz before, int max_rows,
+									  bool *more);
+
+#endif							/* LB_BESIDE_ROWS_H */
