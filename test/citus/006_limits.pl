@@ -234,6 +234,23 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM player_scores_usage'), '30
 # Batches that lock many counted rows, beside limits that are dropped, never wait in a circle.
 $node->safe_psql('postgres', q{SELECT lb_drop_limit(name) FROM (SELECT name FROM lb_limit) l});
 $node->safe_psql('postgres', q{SELECT lb_set_limit('all', 'global', max_submits => 1000000000, max_period_amount => 1, period => '1 hour', action => 'flag')});
+my ($first, $second) = split(/,/, $node->safe_psql('postgres', q{
+	SELECT string_agg(g::text, ',' ORDER BY g::text COLLATE "C") FROM generate_series(1, 40) g GROUP BY get_shard_id_for_distribution_column('player_scores', g) ORDER BY count(*) DESC LIMIT 1}));
+$node->safe_psql('postgres', "SELECT lb_submit($_, 1)") for $second, $first;
+my $holder = $node->background_psql('postgres');
+my $dropper = $node->background_psql('postgres');
+$holder->query_safe("BEGIN; SELECT FROM player_scores_usage WHERE player_id = $first FOR UPDATE");
+$dropper->query_until(qr/started/, "\\echo started\nSELECT lb_drop_limit('all');\n");
+my $waits = q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'player_scores_usage'};
+my ($holds) = grep { $node->safe_psql('postgres', "SELECT nodeport FROM pg_dist_shard_placement WHERE shardid = get_shard_id_for_distribution_column('player_scores', $first)") == $_->port } @workers;
+ok($holds->poll_query_until('postgres', $waits, '1'), 'lb_drop_limit() waits for a row');
+is($holder->query_safe("SELECT submits FROM player_scores_usage WHERE player_id = $second FOR UPDATE NOWAIT"), '1', 'and has not locked the next one');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$dropper->query_safe('SELECT 1');
+$dropper->quit;
+is($node->safe_psql('postgres', q{SELECT count(*) FROM player_scores_usage WHERE limit_name = 'all'}), '0', 'then it removes both');
+$node->safe_psql('postgres', q{SELECT lb_set_limit('all', 'global', max_submits => 1000000000, max_period_amount => 1, period => '1 hour', action => 'flag')});
 my $script = $node->basedir . '/batches.sql';
 append_to_file($script, <<'END');
 \set a random(1, 40)
