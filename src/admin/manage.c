@@ -470,9 +470,12 @@ lb_make_board(LbDefinition *defn)
 		lb_windows_begin(recorded);
 		SPI_finish();
 	}
+
+	/* Also where shards have the rows: the launcher learns of the database. */
+	lb_note_created(recorded);
 	if (!spread)
-		lb_note_created(recorded);
-	else if (is_new(recorded->source))
+		return;
+	if (is_new(recorded->source))
 		ereport(NOTICE,
 				(errmsg("the shards of board \"%s\" have no boards yet",
 						recorded->name),

@@ -46,6 +46,10 @@ sub mended
 $node->safe_psql('postgres', 'CREATE DATABASE plain');
 $node->safe_psql('plain', 'CREATE EXTENSION leaderboard; SELECT lb_create_tables()');
 $node->safe_psql('postgres', 'SELECT lb_create_tables(distributed => true, shard_count => 8)');
+# The worker makes the boards of their shards, though the database has no other boards.
+$node->safe_psql('postgres', $_) for q{ALTER SYSTEM SET leaderboard.maintenance_interval = '1s'}, 'SELECT pg_reload_conf()';
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 16 FROM (SELECT state FROM lb_stat_shards() UNION ALL SELECT state FROM lb_stat_shards('*')) s WHERE state = 'ready'}), 'the worker makes boards');
+$node->safe_psql('postgres', $_) for 'ALTER SYSTEM RESET leaderboard.maintenance_interval', 'SELECT pg_reload_conf()';
 mended('new tables');
 is($_->safe_psql('postgres', 'SELECT name, period, keep FROM lb_window ORDER BY 1'), "daily|daily|48:00:00\nweekly|weekly|14 days", 'windows on ' . $_->name) for @nodes;
 
