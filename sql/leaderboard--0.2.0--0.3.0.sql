@@ -92,16 +92,17 @@ CREATE FUNCTION @extschema@.lb_shard_page(
 	shard bigint,
 	self bigint,
 	places oid,
-	from_key bigint[],
-	upto_key bigint[],
+	servers bigint[],
+	from_key bytea,
+	upto_key bytea,
 	back integer,
 	n integer,
 	even boolean)
-RETURNS bigint[]
+RETURNS bytea
 AS 'MODULE_PATHNAME', 'lb_shard_page'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION @extschema@.lb_shard_page(text, text, integer, bigint, bigint, oid, bigint[], bigint[], integer, integer, boolean) IS
-'internal; entries of the board of a shard, for the server that merges those of all shards';
+COMMENT ON FUNCTION @extschema@.lb_shard_page(text, text, integer, bigint, bigint, oid, bigint[], bytea, bytea, integer, integer, boolean) IS
+'internal; entries of the boards of shards, for the server that merges those of all shards';
 
 CREATE FUNCTION @extschema@.lb_shard_counts(
 	board text,
@@ -110,12 +111,13 @@ CREATE FUNCTION @extschema@.lb_shard_counts(
 	shard bigint,
 	self bigint,
 	places oid,
-	wanted bigint[])
-RETURNS bigint[]
+	servers bigint[],
+	wanted bytea)
+RETURNS bytea
 AS 'MODULE_PATHNAME', 'lb_shard_counts'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION @extschema@.lb_shard_counts(text, text, integer, bigint, bigint, oid, bigint[]) IS
-'internal; how many entries of a shard''s board come before each of some keys';
+COMMENT ON FUNCTION @extschema@.lb_shard_counts(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
+'internal; how many entries of shards'' boards come before each of some keys';
 
 CREATE FUNCTION @extschema@.lb_shard_keys(
 	board text,
@@ -124,12 +126,13 @@ CREATE FUNCTION @extschema@.lb_shard_keys(
 	shard bigint,
 	self bigint,
 	places oid,
-	members bigint[])
-RETURNS bigint[]
+	servers bigint[],
+	members bytea)
+RETURNS bytea
 AS 'MODULE_PATHNAME', 'lb_shard_keys'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION @extschema@.lb_shard_keys(text, text, integer, bigint, bigint, oid, bigint[]) IS
-'internal; keys of those members that a shard''s board has';
+COMMENT ON FUNCTION @extschema@.lb_shard_keys(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
+'internal; keys of those members that shards'' boards have';
 
 CREATE FUNCTION @extschema@.lb_count_before(
 	score bigint,

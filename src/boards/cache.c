@@ -16,7 +16,7 @@
 #include "boards/cache.h"
 #include "boards/xact_end.h"
 
-#define MAX_CACHES 8
+#define MAX_CACHES 16
 
 static struct
 {

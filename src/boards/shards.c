@@ -5,8 +5,16 @@
  *
  * Citus lists them in pg_dist_shard: their numbers, and the least hash value of
  * each, as text; a table with one shard has none there.  pg_dist_partition has a number
- * for the tables whose shards are always on the same servers.  Only superusers can create
- * a table in pg_catalog.
+ * for the tables whose shards are always on the same servers, and pg_dist_placement the
+ * server of each shard: the number of a group, of which one server is written to.  Only
+ * superusers can create a table in pg_catalog.
+ *
+ * Each backend keeps the layouts of some tables, which say what shards each server has.
+ * Citus keeps the same in a cache, by which it plans.  When it changes these catalogs,
+ * it invalidates the relcache entries of the tables concerned, and that makes both stale.
+ * It does so before it releases the lock for which writes wait that the change sends to
+ * another server.  So if a layout is still valid after a statement, the statement has
+ * seen all that was committed when it began.
  *
  * Beside the table there can be a table of places, which service/spread_places.c
  * makes and describes.  It is found by its name, since servers know no more of each
@@ -22,14 +30,19 @@
 #include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
+#include "executor/executor.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "boards/cache.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
 
@@ -53,6 +66,22 @@ typedef struct Shard
 	char	   *low;			/* the least hash value, or "" */
 	bool		found;
 } Shard;
+
+/* Layouts that are kept, each for another table. */
+#define LAYOUTS 8
+
+typedef struct KeptLayout
+{
+	Oid			source;
+	Oid			places;
+	bool		valid;			/* no invalidation of the two has come */
+	uint64		ninvalidations;
+	MemoryContext context;		/* NULL: no layout */
+	LbLayout   *layout;
+} KeptLayout;
+
+static KeptLayout kept_layouts[LAYOUTS];
+static uint64 last_layout = 0;
 
 bool
 lb_is_coordinator(void)
@@ -257,4 +286,240 @@ lb_are_all_shards(Oid source, Oid places, int n, const int64 *shards,
 		shard->found = true;
 	}
 	return true;
+}
+
+
+/* ----------------------------------------------------------------
+ *		Layouts
+ * ----------------------------------------------------------------
+ */
+
+/* lb_cache_register(): a relation has changed, or all have. */
+static void
+invalidate(Oid relid, void *arg)
+{
+	for (int i = 0; i < LAYOUTS; i++)
+	{
+		KeptLayout *kept = &kept_layouts[i];
+
+		if (!OidIsValid(relid) || relid == kept->source ||
+			relid == kept->places)
+		{
+			kept->valid = false;
+			kept->ninvalidations++;
+		}
+	}
+}
+
+/* The columns of pg_dist_placement, opened. */
+typedef struct Placements
+{
+	Relation	list;
+	Oid			index;
+	AttrNumber	shard;
+	AttrNumber	group;
+} Placements;
+
+static bool
+open_placements(Placements *p)
+{
+	Oid			listid = get_relname_relid("pg_dist_placement",
+										   PG_CATALOG_NAMESPACE);
+
+	p->index = get_relname_relid("pg_dist_placement_shardid_index",
+								 PG_CATALOG_NAMESPACE);
+	p->shard = get_attnum(listid, "shardid");
+	p->group = get_attnum(listid, "groupid");
+	if (!OidIsValid(p->index) || p->shard <= 0 || p->group <= 0 ||
+		get_atttype(listid, p->shard) != INT8OID ||
+		get_atttype(listid, p->group) != INT4OID)
+		return false;
+	p->list = try_relation_open(listid, AccessShareLock);
+	return p->list != NULL;
+}
+
+/* The group that has a shard; -1 if there is none, or several have copies. */
+static int32
+find_group(const Placements *p, int64 shard)
+{
+	int32		group = -1;
+	int			n = 0;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, p->shard, BTEqualStrategyNumber, F_INT8EQ,
+				Int64GetDatum(shard));
+	scan = systable_beginscan(p->list, p->index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, p->group,
+										 RelationGetDescr(p->list), &isnull);
+
+		group = isnull ? -1 : DatumGetInt32(value);
+		n++;
+	}
+	systable_endscan(scan);
+	return n == 1 ? group : -1;
+}
+
+static int
+slot_cmp(const void *a, const void *b)
+{
+	const LbShardSlot *x = (const LbShardSlot *) a;
+	const LbShardSlot *y = (const LbShardSlot *) b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->shard < y->shard ? -1 : x->shard > y->shard;
+}
+
+/*
+ * Find the shard of places with the same range, and the group that has both.  Returns
+ * false if there are none.
+ */
+static bool
+fill_slot(LbShardSlot *slot, const Shard *shard, const Shard *of_places,
+		  int nplaces, const Placements *placements)
+{
+	int			i = 0;
+
+	while (i < nplaces && strcmp(of_places[i].low, shard->low) != 0)
+		i++;
+	if (i == nplaces)
+		return false;
+	slot->shard = shard->number;
+	slot->self = of_places[i].number;
+	slot->place = NULL;
+	slot->group = find_group(placements, slot->shard);
+	return slot->group >= 0 &&
+		find_group(placements, slot->self) == slot->group;
+}
+
+/* Read a layout into the current memory context, or return NULL if there is none. */
+static LbLayout *
+read_layout(Oid source, Oid places)
+{
+	LbLayout   *layout = palloc0(sizeof(LbLayout));
+	int32		group = colocation(source);
+	Shard	   *of_source;
+	Shard	   *of_places;
+	int			n = read_shards(source, &of_source);
+	int			nplaces = read_shards(places, &of_places);
+	Placements	placements;
+
+	if (n == 0 || nplaces == 0 || group == 0 || colocation(places) != group ||
+		!open_placements(&placements))
+		return NULL;
+	layout->slots = palloc(n * sizeof(LbShardSlot));
+	while (layout->n < n && fill_slot(&layout->slots[layout->n],
+									  &of_source[layout->n], of_places,
+									  nplaces, &placements))
+		layout->n++;
+	relation_close(placements.list, AccessShareLock);
+	if (layout->n < n)
+		return NULL;
+	qsort(layout->slots, n, sizeof(LbShardSlot), slot_cmp);
+	layout->id = ++last_layout;
+	return layout;
+}
+
+/* Read a layout, and keep it.  Returns NULL if there is none. */
+static LbLayout *
+keep_layout(KeptLayout *kept, Oid source, Oid places)
+{
+	MemoryContext context;
+	MemoryContext old;
+	LbLayout   *layout;
+	uint64		ninvalidations = kept->ninvalidations;
+
+	lb_cache_register(invalidate, NULL);
+	if (kept->context != NULL)
+		lb_cache_retire(kept->context);
+	kept->context = NULL;
+	kept->valid = false;
+	kept->source = source;
+	kept->places = places;
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"leaderboard layout",
+									ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	layout = read_layout(source, places);
+	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(context, TopMemoryContext);
+	kept->context = context;
+	kept->layout = layout;
+	kept->valid = kept->ninvalidations == ninvalidations;
+	return kept->valid ? layout : NULL;
+}
+
+/* Where a source's layout is kept, or NULL. */
+static KeptLayout *
+find_kept(Oid source)
+{
+	for (int i = 0; i < LAYOUTS; i++)
+	{
+		if (kept_layouts[i].source == source)
+			return &kept_layouts[i];
+	}
+	return NULL;
+}
+
+LbLayout *
+lb_layout(Oid source, Oid places)
+{
+	static unsigned int next = 0;
+	KeptLayout *kept = find_kept(source);
+
+	if (kept == NULL)
+		kept = &kept_layouts[next++ % LAYOUTS];
+	AcceptInvalidationMessages();
+	if (kept->valid && kept->source == source && kept->places == places)
+		return kept->layout;
+	return keep_layout(kept, source, places);
+}
+
+void
+lb_layout_set_place(LbLayout *layout, int64 shard, int64 self,
+					const char *place)
+{
+	for (int i = 0; i < layout->n; i++)
+	{
+		LbShardSlot *slot = &layout->slots[i];
+
+		if (slot->shard == shard && slot->self == self &&
+			slot->place == NULL)
+			slot->place = MemoryContextStrdup(GetMemoryChunkContext(layout),
+											  place);
+	}
+}
+
+void
+lb_layout_forget(Oid source)
+{
+	KeptLayout *kept = find_kept(source);
+
+	if (kept != NULL)
+		kept->valid = false;
+}
+
+bool
+lb_spread_transaction(void)
+{
+	oidvector  *args = buildoidvector(NULL, 0);
+	Oid			function;
+	HeapTupleHeader tuple;
+	Datum		number;
+	bool		isnull;
+
+	function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							   CStringGetDatum("get_current_transaction_id"),
+							   PointerGetDatum(args),
+							   ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+	if (!OidIsValid(function) || get_func_rettype(function) != RECORDOID)
+		return true;
+	tuple = DatumGetHeapTupleHeader(OidFunctionCall0(function));
+	number = GetAttributeByName(tuple, "transaction_number", &isnull);
+	return isnull || DatumGetInt64(number) != 0;
 }

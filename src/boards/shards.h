@@ -41,4 +41,43 @@ extern bool lb_is_places(Oid relid);
 extern bool lb_are_all_shards(Oid source, Oid places, int n,
 							  const int64 *shards, const int64 *selves);
 
+/* A shard, and where it is. */
+typedef struct LbShardSlot
+{
+	int64		shard;
+	int64		self;			/* the shard of places with the same range */
+	int32		group;			/* the server that has both */
+	char	   *place;			/* a value in that one, or NULL: not known yet */
+} LbShardSlot;
+
+/* The shards of a table in the order of servers, and of their numbers on each. */
+typedef struct LbLayout
+{
+	uint64		id;				/* no other layout of this backend has had it */
+	int			n;
+	LbShardSlot *slots;
+} LbLayout;
+
+/*
+ * The layout of a source and its places, as Citus has it now.  NULL if the two are not
+ * colocated, if shards have copies on several servers, or if the layout changes at this
+ * moment.  It lasts until the end of the transaction.  If a later call returns a layout
+ * with the same id, it has been valid all the time.  Can raise.
+ */
+extern LbLayout *lb_layout(Oid source, Oid places);
+
+/* A row of places has been found in the shard of places for this shard. */
+extern void lb_layout_set_place(LbLayout *layout, int64 shard, int64 self,
+								const char *place);
+
+/* The places of a source's layout were wrong. */
+extern void lb_layout_forget(Oid source);
+
+/*
+ * Whether the transaction is one that Citus has begun on other servers, so that it may
+ * have written to shards over several connections to one server.  True if Citus does not
+ * tell.  Can raise.
+ */
+extern bool lb_spread_transaction(void);
+
 #endif							/* LB_SHARDS_H */

@@ -5,14 +5,25 @@
  *
  * A question is one statement over the table of places, which has a row for each
  * shard (service/spread_places.c).  Citus sends it to where the rows are, and so are the
- * shards: a function there (shard_board.c) asks the shard's board.  It costs one round trip,
- * whatever is asked.
+ * shards: a function there (shard_board.c) asks the shards' boards.  It costs one round
+ * trip, whatever is asked.
+ *
+ * What it costs grows with the number of rows that it reads, since each is a statement
+ * of its own to Citus.  So it reads one row on each server, and the function there
+ * answers for all shards of the server.  Citus finds the row by its value of the
+ * distribution column, which the first question that reads all rows has told.
+ *
+ * The rows of one server are all read over one connection only if nothing has been
+ * written: in a transaction, Citus reads each shard over the connection that has written
+ * to it, and no other one sees the changes.  So all rows are read in a transaction that
+ * Citus has begun on other servers.
  *
  * A shard that cannot answer exactly, such as one that was just moved and has no
  * board yet, answers null, and then the caller runs the query.  So it does if the rows
- * are not those of all shards: lb_are_all_shards() compares them after the statement
- * with what Citus knows.  So the table of places, which users own, can make reads slow
- * but not wrong.
+ * are not those of all shards: the numbers in them are compared after the statement
+ * with what Citus knows.  For one row on each server, that is the layout, which must
+ * have been valid all the time; for all rows, lb_are_all_shards().  So the table of
+ * places, which users own, can make reads slow but not wrong.
  *
  * Keys travel as the words that boards hold (keys.h), not as texts: they are compared
  * without the types' functions, and no setting of a session changes them.
@@ -41,6 +52,9 @@
 #include "reads/ask.h"
 #include "reads/query.h"
 #include "reads/section.h"
+
+/* The longest value of a place, in bytes, to ask for. */
+#define MAX_PLACE 64
 
 /* The same as lb_ask_begin(), whatever the operands are. */
 static bool
@@ -78,7 +92,58 @@ typedef struct TextArg
 {
 	const LbQuestion *question;
 	Oid			places;
+	const LbLayout *layout;		/* NULL: ask each shard for itself */
 } TextArg;
+
+/* Whether this is the shard to ask on its server: the first one. */
+static bool
+is_asked(const LbLayout *layout, int i)
+{
+	return i == 0 || layout->slots[i].group != layout->slots[i - 1].group;
+}
+
+/* How many shards the server of slot i has, from this one on. */
+static int
+count_shards(const LbLayout *layout, int i)
+{
+	int			n = 1;
+
+	while (i + n < layout->n && !is_asked(layout, i + n))
+		n++;
+	return n;
+}
+
+/* What shards each server has, as text of an array. */
+static void
+append_servers(StringInfo buf, const LbLayout *layout)
+{
+	appendStringInfoString(buf, ", '{");
+	for (int i = 0; layout != NULL && i < layout->n; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(buf, ',');
+		if (is_asked(layout, i))
+			appendStringInfo(buf, "%d,", count_shards(layout, i));
+		appendStringInfo(buf, INT64_FORMAT, layout->slots[i].shard);
+	}
+	appendStringInfoString(buf, "}'");
+}
+
+/* Which rows to read. */
+static void
+append_condition(StringInfo buf, const LbLayout *layout)
+{
+	const char *word = "WHERE";
+
+	for (int i = 0; i < layout->n; i++)
+	{
+		if (!is_asked(layout, i))
+			continue;
+		appendStringInfo(buf, " %s p.place OPERATOR(pg_catalog.=) %s", word,
+						 quote_literal_cstr(layout->slots[i].place));
+		word = "OR";
+	}
+}
 
 static char *
 question_text(const void *arg)
@@ -90,58 +155,135 @@ question_text(const void *arg)
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "SELECT p.shard, p.self, %s.%s($1, $2, $3, p.shard, p.self, p.tableoid",
 					 quote_identifier(schema), a->question->function);
+	append_servers(&buf, a->layout);
 	for (int i = 0; i < a->question->nargs; i++)
 		appendStringInfo(&buf, ", $%d", LB_SHARD_PARAMS + i + 1);
-	appendStringInfo(&buf, ") FROM %s AS p",
+	appendStringInfo(&buf, ")%s FROM %s AS p",
+					 a->layout == NULL ? ", CAST(p.place AS pg_catalog.text)" : "",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(a->places)),
 												get_rel_name(a->places)));
+	if (a->layout != NULL)
+		append_condition(&buf, a->layout);
 	return buf.data;
 }
 
-/*
- * Take a row of the statement: two numbers and an answer, in the current memory
- * context.  Returns false if it has nulls.
- */
-static bool
-take_row(HeapTuple row, int64 *shard, int64 *self, ArrayType **answer)
+/* Rows of places that a statement has read. */
+typedef struct PlaceRows
 {
-	Datum		values[3];
+	int			n;
+	int64	   *shards;
+	int64	   *selves;
+} PlaceRows;
 
-	for (int i = 0; i < 3; i++)
-	{
-		bool		isnull;
+/* A number or an answer in a row of the statement; false if it is null. */
+static bool
+take_value(int row, int column, Datum *value)
+{
+	bool		isnull;
 
-		values[i] = SPI_getbinval(row, SPI_tuptable->tupdesc, i + 1, &isnull);
-		if (isnull)
-			return false;
-	}
-	*shard = DatumGetInt64(values[0]);
-	*self = DatumGetInt64(values[1]);
-	*answer = DatumGetArrayTypePCopy(values[2]);
-	return !ARR_HASNULL(*answer);
+	*value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
+						   column, &isnull);
+	return !isnull;
 }
 
 /*
- * Take the rows of the statement into the memory context of the caller.  Returns
- * whether all shards have answered.
+ * Take the rows of the statement, with the answers in the memory context of the caller.
+ * Returns false if they have nulls.
  */
 static bool
-take_rows(LbAsk *ask, MemoryContext caller)
+take_rows(LbAsk *ask, PlaceRows *rows, MemoryContext caller)
 {
-	MemoryContext old = MemoryContextSwitchTo(caller);
-	int			n = (int) SPI_processed;
-	int64	   *shards = palloc(Max(1, n) * sizeof(int64));
-	int64	   *selves = palloc(Max(1, n) * sizeof(int64));
 	bool		whole = true;
 
-	ask->n = n;
-	ask->answers = palloc(Max(1, n) * sizeof(ArrayType *));
-	for (int i = 0; whole && i < n; i++)
-		whole = take_row(SPI_tuptable->vals[i], &shards[i], &selves[i],
-						 &ask->answers[i]);
-	MemoryContextSwitchTo(old);
-	return whole &&
-		lb_are_all_shards(ask->defn.source, ask->places, n, shards, selves);
+	rows->n = ask->n = (int) SPI_processed;
+	rows->shards = palloc(Max(1, rows->n) * sizeof(int64));
+	rows->selves = palloc(Max(1, rows->n) * sizeof(int64));
+	ask->answers = MemoryContextAlloc(caller,
+									  Max(1, rows->n) * sizeof(LbWords));
+	for (int i = 0; whole && i < rows->n; i++)
+	{
+		Datum		shard;
+		Datum		self;
+		Datum		answer;
+
+		whole = take_value(i, 1, &shard) && take_value(i, 2, &self) &&
+			take_value(i, 3, &answer);
+		if (whole)
+		{
+			MemoryContext old = MemoryContextSwitchTo(caller);
+
+			rows->shards[i] = DatumGetInt64(shard);
+			rows->selves[i] = DatumGetInt64(self);
+			ask->answers[i] = lb_datum_words(answer);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	return whole;
+}
+
+/*
+ * The layout, if the shards' servers can be asked by it: NULL if not, or not yet.
+ */
+static LbLayout *
+usable_layout(const LbAsk *ask)
+{
+	LbLayout   *layout;
+
+	if (lb_spread_transaction())
+		return NULL;
+	layout = lb_layout(ask->defn.source, ask->places);
+	for (int i = 0; layout != NULL && i < layout->n; i++)
+	{
+		if (is_asked(layout, i) && layout->slots[i].place == NULL)
+			return NULL;
+	}
+	return layout;
+}
+
+/* Whether these are the rows of all servers in a layout, which is still valid. */
+static bool
+are_all_servers(const LbAsk *ask, const LbLayout *layout,
+				const PlaceRows *rows)
+{
+	const LbLayout *now = lb_layout(ask->defn.source, ask->places);
+	int			nservers = 0;
+
+	if (now == NULL || now->id != layout->id)
+		return false;
+	for (int i = 0; i < layout->n; i++)
+	{
+		int			row = 0;
+
+		if (!is_asked(layout, i))
+			continue;
+		while (row < rows->n && (rows->shards[row] != layout->slots[i].shard ||
+								 rows->selves[row] != layout->slots[i].self))
+			row++;
+		if (row == rows->n)
+			return false;
+		nservers++;
+	}
+	return rows->n == nservers;
+}
+
+/* Each shard has been asked for itself: keep the places that the rows are at. */
+static void
+learn_places(const LbAsk *ask, const PlaceRows *rows)
+{
+	LbLayout   *layout;
+
+	if (lb_spread_transaction())
+		return;
+	layout = lb_layout(ask->defn.source, ask->places);
+	for (int i = 0; layout != NULL && i < rows->n; i++)
+	{
+		char	   *place = SPI_getvalue(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 4);
+
+		if (place != NULL && strlen(place) <= MAX_PLACE)
+			lb_layout_set_place(layout, rows->shards[i], rows->selves[i],
+								place);
+	}
 }
 
 /*
@@ -157,6 +299,55 @@ may_ask(Oid places)
 		lb_may_call_elsewhere();
 }
 
+/*
+ * Run the statement for a layout, or with layout NULL for each shard.  Returns whether
+ * all shards have answered.
+ */
+static bool
+ask_by(LbAsk *ask, LbQuestion *question, const LbLayout *layout,
+	   const Oid *types, Datum *values, MemoryContext caller)
+{
+	TextArg		arg = {question, ask->places, layout};
+	int			slot = ask->places % LB_ASK_PLANS;
+	LbPlan	   *plan = layout == NULL ? &question->of_shards[slot] :
+		&question->of_servers[slot];
+	PlaceRows	rows;
+	bool		whole;
+
+	(void) lb_plan_read(plan, layout == NULL ? ask->places : layout->id,
+						question_text, &arg, ask->places,
+						LB_SHARD_PARAMS + question->nargs, types, values);
+	if (!take_rows(ask, &rows, caller))
+		return false;
+	if (layout != NULL)
+	{
+		ask->nshards = layout->n;
+		return are_all_servers(ask, layout, &rows);
+	}
+	ask->nshards = rows.n;
+	whole = lb_are_all_shards(ask->defn.source, ask->places, rows.n,
+							  rows.shards, rows.selves);
+	if (whole)
+		learn_places(ask, &rows);
+	return whole;
+}
+
+/* Likewise for the servers, or if they do not all answer, for each shard. */
+static bool
+ask_all(LbAsk *ask, LbQuestion *question, const Oid *types, Datum *values,
+		MemoryContext caller)
+{
+	const LbLayout *layout = usable_layout(ask);
+
+	if (layout != NULL)
+	{
+		if (ask_by(ask, question, layout, types, values, caller))
+			return true;
+		lb_layout_forget(ask->defn.source);
+	}
+	return ask_by(ask, question, NULL, types, values, caller);
+}
+
 bool
 lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 {
@@ -164,15 +355,13 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 	MemoryContext caller = CurrentMemoryContext;
 	Oid			all_types[LB_SHARD_PARAMS + LB_MAX_QUESTION_ARGS];
 	Datum		all[LB_SHARD_PARAMS + LB_MAX_QUESTION_ARGS];
-	TextArg		arg = {question, lb_places(ask->defn.source)};
 	int			nestlevel;
 	bool		switched;
 	LbUser		saved;
-	bool		may;
 	bool		whole;
 
 	Assert(question->nargs <= LB_MAX_QUESTION_ARGS);
-	ask->places = arg.places;
+	ask->places = lb_places(ask->defn.source);
 	if (!OidIsValid(ask->places))
 		return false;
 	all[0] = CStringGetTextDatum(ask->defn.name);
@@ -186,14 +375,10 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = lb_settings_elsewhere();
 	switched = lb_switch_from_superuser(&saved, &ask->defn, false);
-	may = may_ask(ask->places);
-	if (may)
-		(void) lb_plan_read(&question->plans[ask->places % LB_ASK_PLANS],
-							ask->places, question_text, &arg, ask->places,
-							LB_SHARD_PARAMS + question->nargs, all_types, all);
+	whole = may_ask(ask->places) &&
+		ask_all(ask, question, all_types, all, caller);
 	if (switched)
 		lb_restore_user(&saved);
-	whole = may && take_rows(ask, caller);
 	SPI_finish();
 	AtEOXact_GUC(true, nestlevel);
 	return whole;
@@ -218,7 +403,7 @@ lb_ask_end(const LbAsk *ask)
 	lb_count_read(&ask->call->access.target, NULL, LB_CAUSE_NONE, false);
 }
 
-static const Oid count_types[] = {INT8ARRAYOID};
+static const Oid count_types[] = {BYTEAOID};
 
 LbQuestion	lb_count_question = {
 	.function = "lb_shard_counts",
@@ -230,7 +415,7 @@ LbQuestion	lb_count_question = {
 void
 lb_require_shards(LbCall *call)
 {
-	Datum		values[] = {lb_bigint_array(NULL, 0)};
+	Datum		values[] = {lb_words_datum(NULL, 0)};
 	LbAsk		ask;
 
 	if (!begin(&ask, call))

@@ -8,8 +8,6 @@
 #ifndef LB_ASK_H
 #define LB_ASK_H
 
-#include "utils/array.h"
-
 #include "boards/spi.h"
 #include "reads/call.h"
 #include "reads/section.h"
@@ -18,16 +16,17 @@
 #define LB_ASK_PLANS 8
 
 /*
- * A function of a shard's board, in a static variable.  It takes what
- * LB_SHARD_ARGS has (section.h), and then arguments of these types.  It returns an
- * array of bigint, or null if the board cannot answer.
+ * A function of shards' boards, in a static variable.  It takes what
+ * LB_SHARD_ARGS has (section.h), and then arguments of these types.  It returns
+ * words, or null if a board cannot answer.
  */
 typedef struct LbQuestion
 {
 	const char *function;
 	int			nargs;
 	const Oid  *types;
-	LbPlan		plans[LB_ASK_PLANS];
+	LbPlan		of_servers[LB_ASK_PLANS];
+	LbPlan		of_shards[LB_ASK_PLANS];
 } LbQuestion;
 
 /* A read of all shards. */
@@ -38,8 +37,9 @@ typedef struct LbAsk
 	Oid			places;			/* the table that has a row for each shard */
 	Datum		value;			/* what follows the name of a shard's board */
 	int32		keys_hash;
-	int			n;				/* how many shards have answered */
-	ArrayType **answers;
+	int			nshards;		/* how many shards have answered ... */
+	int			n;				/* ... in so many answers */
+	LbWords    *answers;
 } LbAsk;
 
 /* lb_shard_counts(): its answer is null only from a board that is missing or offline. */
@@ -54,7 +54,7 @@ extern bool lb_ask_begin(LbAsk *ask, LbCall *call);
 
 /*
  * Ask them, with values for the question's own arguments.  The answers are in the
- * current memory context, arrays without nulls.  Returns false if not all shards have
+ * current memory context.  Returns false if not all shards have
  * answered.  The definition in the call can be stale afterwards.  Raises what the
  * statement raises.
  */

@@ -79,7 +79,7 @@ add_key(Counts *c, const int64 *key, int nwords, bool inclusive)
 static bool
 count(Counts *c)
 {
-	Datum		values[] = {lb_bigint_array(c->words, c->used)};
+	Datum		values[] = {lb_words_datum(c->words, c->used)};
 
 	if (!lb_ask_shards(&c->ask, &lb_count_question, values))
 		return false;
@@ -87,10 +87,9 @@ count(Counts *c)
 	c->before = palloc0(Max(1, c->nkeys) * sizeof(int64));
 	for (int i = 0; i < c->ask.n; i++)
 	{
-		ArrayType  *answer = c->ask.answers[i];
-		const int64 *counts = lb_bigint_elements(answer);
+		const int64 *counts = c->ask.answers[i].words;
 
-		if (ArrayGetNItems(ARR_NDIM(answer), ARR_DIMS(answer)) != c->nkeys + 1)
+		if (c->ask.answers[i].n != c->nkeys + 1)
 			return false;
 		c->total += counts[0];
 		for (int j = 0; j < c->nkeys; j++)
@@ -246,7 +245,7 @@ typedef struct Found
 {
 	Counts		counts;
 	int			n;
-	int64	  **keys;			/* in the order of their members */
+	const int64 **keys;			/* in the order of their members */
 } Found;
 
 /* Compare the members of two keys.  arg is the shape of these. */
@@ -309,14 +308,14 @@ member_words(const LbShape *shape, const LbMembers *members)
 		memcpy(words + used, member, n * sizeof(int64));
 		used += n;
 	}
-	return lb_bigint_array(words, used);
+	return lb_words_datum(words, used);
 }
 
 /* Ask all shards for the keys of the members.  Returns false if one does not answer. */
 static bool
 find_keys(Found *f, const LbMembers *members)
 {
-	static const Oid types[] = {INT8ARRAYOID};
+	static const Oid types[] = {BYTEAOID};
 	static LbQuestion question = {
 		.function = "lb_shard_keys",.nargs = lengthof(types),.types = types
 	};
@@ -329,9 +328,8 @@ find_keys(Found *f, const LbMembers *members)
 	f->keys = palloc(Max(1, members->n) * sizeof(int64 *));
 	for (int i = 0; i < ask->n; i++)
 	{
-		int64	   *key = lb_bigint_elements(ask->answers[i]);
-		int64	   *end = key + ArrayGetNItems(ARR_NDIM(ask->answers[i]),
-											   ARR_DIMS(ask->answers[i]));
+		const int64 *key = ask->answers[i].words;
+		const int64 *end = key + ask->answers[i].n;
 
 		for (; key < end; key += lb_key_words(shape, key))
 		{

@@ -87,17 +87,17 @@ begin(Merge *m, LbCall *call)
 	return lb_ask_begin(&m->ask, call);
 }
 
-/* Take what one shard has answered; false if that is not all of an answer. */
-static bool
-take_answer(Merge *m, ArrayType *array)
+/*
+ * Take what one shard has answered from the words up to end.  Returns what follows it,
+ * or NULL if that is not all of an answer.
+ */
+static const int64 *
+take_shard(Merge *m, const int64 *answer, const int64 *end)
 {
-	int64		nwords = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	const int64 *answer = lb_bigint_elements(array);
-	const int64 *end = answer + nwords;
-	Shard	   *shard = &m->shards[m->nshards++];
+	Shard	   *shard = &m->shards[m->nshards];
 
-	if (nwords < LB_SHARD_HEADER)
-		return false;
+	if (end - answer < LB_SHARD_HEADER || m->nshards++ == m->ask.nshards)
+		return NULL;
 	shard->answer = answer;
 	shard->row = answer + LB_SHARD_HEADER;
 	shard->left = answer[LB_SHARD_ROWS];
@@ -108,25 +108,30 @@ take_answer(Merge *m, ArrayType *array)
 	for (int64 i = 0; i < shard->left; i++)
 	{
 		if (answer >= end)
-			return false;
+			return NULL;
 		answer += 1 + lb_key_words(&m->ask.defn.shape, answer + 1);
 	}
-	return answer == end;
+	return answer > end ? NULL : answer;
 }
 
-/* Take all of that. */
+/* Take all of that; false if it is not whole. */
 static bool
 take_answers(Merge *m)
 {
 	m->nshards = 0;
-	m->shards = palloc(m->ask.n * sizeof(Shard));
+	m->shards = palloc(Max(1, m->ask.nshards) * sizeof(Shard));
 	m->section.before = m->section.before_upto = m->section.better = 0;
 	for (int i = 0; i < m->ask.n; i++)
 	{
-		if (!take_answer(m, m->ask.answers[i]))
+		const int64 *answer = m->ask.answers[i].words;
+		const int64 *end = answer + m->ask.answers[i].n;
+
+		while (answer != NULL && answer < end)
+			answer = take_shard(m, answer, end);
+		if (answer == NULL)
 			return false;
 	}
-	return true;
+	return m->nshards == m->ask.nshards;
 }
 
 /* Compare the next entries of two shards, for a heap whose first is the greatest. */
@@ -157,15 +162,15 @@ static bool
 ask(Merge *m)
 {
 	static const Oid types[] = {
-		INT8ARRAYOID, INT8ARRAYOID, INT4OID, INT4OID, BOOLOID
+		BYTEAOID, BYTEAOID, INT4OID, INT4OID, BOOLOID
 	};
 	static LbQuestion question = {
 		.function = "lb_shard_page",.nargs = lengthof(types),.types = types
 	};
 	const LbSection *section = &m->section;
 	Datum		values[] = {
-		lb_bigint_array(section->from, section->from_words),
-		lb_bigint_array(section->upto, section->upto_words),
+		lb_words_datum(section->from, section->from_words),
+		lb_words_datum(section->upto, section->upto_words),
 		Int32GetDatum((int32) section->back),
 		Int32GetDatum((int32) section->n),
 		BoolGetDatum(section->even)

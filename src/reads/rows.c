@@ -613,6 +613,9 @@ typedef struct Ranked
 	uint64		ranks[LB_BATCH];
 	const int64 *keys[LB_BATCH];
 
+	bool		whole;			/* the keys are wanted, not only their scores */
+	bool		counted;		/* the ranks are wanted; else each is 1 */
+
 	/* Memory for members and for keys, and how far apart they are there. */
 	int			stride;
 	int64	   *wanted;
@@ -620,11 +623,13 @@ typedef struct Ranked
 } Ranked;
 
 static Ranked *
-make_ranked(const LbCall *call)
+make_ranked(const LbCall *call, bool whole, bool counted)
 {
 	const LbShape *shape = &call->access.target.defn->shape;
 	Ranked	   *ranked = palloc(sizeof(Ranked));
 
+	ranked->whole = whole;
+	ranked->counted = counted;
 	ranked->stride = lb_shape_varies(shape) ? LB_MAX_KEY_WORDS : shape->width;
 	ranked->wanted = palloc(LB_BATCH * ranked->stride * sizeof(int64));
 	ranked->words = palloc(LB_BATCH * ranked->stride * sizeof(int64));
@@ -632,12 +637,12 @@ make_ranked(const LbCall *call)
 }
 
 /*
- * The ranks of those of LB_BATCH members, from the first-th on, that are on the
- * board; and their keys, or with whole not set, at least the scores of these.
+ * The keys, and the ranks, of those of LB_BATCH members, from the first-th on, that are
+ * on the board.
  */
 static void
 rank_members(const LbCall *call, const LbMembers *members, int first,
-			 bool whole, Ranked *ranked)
+			 Ranked *ranked)
 {
 	const LbView *view = &call->access.view;
 	const LbShape *shape = view->shape;
@@ -649,7 +654,7 @@ rank_members(const LbCall *call, const LbMembers *members, int first,
 	bool		by_key = call->method == LB_ROW_NUMBER;
 	LbLookups	lookups = {
 		.members = ranked->wanted,.member_stride = stride,
-		.nwords = whole || by_key ? stride : 1,
+		.nwords = ranked->whole || by_key ? stride : 1,
 		.key_stride = stride,.keys = ranked->words,
 		.found = found,.places = places
 	};
@@ -675,8 +680,11 @@ rank_members(const LbCall *call, const LbMembers *members, int first,
 			continue;
 		ranked->numbers[ranked->n] = ranked->numbers[i];
 		ranked->keys[ranked->n] = ranked->words + i * stride;
+		ranked->ranks[ranked->n] = 1;
 		places[ranked->n++] = places[i];
 	}
+	if (!ranked->counted)
+		return;
 	lb_view_spans_many(view, ranked->keys, places, ranked->n,
 					   by_key ? shape->width : 1,
 					   dense ? before : ranked->ranks,
@@ -692,7 +700,7 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 
 	if (call->access.query)
 		return lb_ranks_by_counts(call, members, rows);
-	ranked = make_ranked(call);
+	ranked = make_ranked(call, false, true);
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
@@ -700,7 +708,7 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 	{
 		if (!lb_go_on(call, i))
 			return false;
-		rank_members(call, members, i, false, ranked);
+		rank_members(call, members, i, ranked);
 		for (int j = i; j < Min(i + LB_BATCH, members->n); j++)
 			lb_row(rows, j)[LB_ROW_RANK] = 0;
 		for (int j = 0; j < ranked->n; j++)
@@ -795,15 +803,13 @@ among_cmp(const void *a, const void *b, void *arg)
 					  *(const int64 *const *) b + LB_ROW_MEMBER);
 }
 
-bool
-lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
+/* The rows of those members that are on the board, with or without ranks. */
+static bool
+read_among(LbCall *call, const LbMembers *members, bool counted, LbRows *rows)
 {
 	const LbShape *shape = &call->access.target.defn->shape;
-	Ranked	   *ranked;
+	Ranked	   *ranked = make_ranked(call, true, counted);
 
-	if (call->access.query)
-		return lb_among_by_counts(call, members, rows);
-	ranked = make_ranked(call);
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_KEY_TAIL);
 	if (!lb_access_lock(&call->access))
 		return false;
@@ -814,7 +820,7 @@ lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 		if (!lb_rows_have_room(rows, LB_BATCH) &&
 			!enlarge_rows(call, rows, LB_BATCH))
 			return false;
-		rank_members(call, members, i, true, ranked);
+		rank_members(call, members, i, ranked);
 		for (int j = 0; j < ranked->n; j++)
 		{
 			int			words = lb_key_words(shape, ranked->keys[j]);
@@ -827,6 +833,19 @@ lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 		}
 	}
 	return unlock_with_rows(call, rows);
+}
+
+bool
+lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
+{
+	return call->access.query ? lb_among_by_counts(call, members, rows) :
+		read_among(call, members, true, rows);
+}
+
+bool
+lb_read_keys_rows(LbCall *call, const LbMembers *members, LbRows *rows)
+{
+	return !call->access.query && read_among(call, members, false, rows);
 }
 
 bool

@@ -55,6 +55,10 @@ extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
+/* The same on this server only, with ranks that say nothing. */
+extern bool lb_read_keys_rows(LbCall *call, const LbMembers *members,
+							  LbRows *rows);
+
 /*
  * Likewise a section of a board, with whole keys, and with places, counted from 1, as
  * ranks.  The method of the call is LB_ROW_NUMBER, and its function lb_page().

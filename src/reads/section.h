@@ -8,18 +8,19 @@
 #ifndef LB_SECTION_H
 #define LB_SECTION_H
 
-#include "utils/array.h"
-
 #include "boards/definition.h"
 
 /*
  * Arguments of the functions lb_shard_...: the board's name without the shard's number; what
  * follows it, nothing or a colon and the value of a family's board; lb_keys_hash().
  * Then a row of places and the table that it is in: the number of the shard, that of
- * the shard of places, tableoid.  Behind these, up to so many of its own.
+ * the shard of places, tableoid.  Then what shards each server has: how many, and their
+ * numbers, for one server after the other.  The function answers for those in whose
+ * list the row's shard is the first, or if there are no lists, for that shard alone.
+ * Behind these, up to so many arguments of its own.
  */
 #define LB_SHARD_PARAMS 3
-#define LB_SHARD_ARGS (LB_SHARD_PARAMS + 3)
+#define LB_SHARD_ARGS (LB_SHARD_PARAMS + 4)
 #define LB_MAX_QUESTION_ARGS 5
 
 /*
@@ -53,8 +54,15 @@ extern int32 lb_keys_hash(const LbDefinition *defn);
 /* The most entries that lb_shard_page() returns. */
 #define LB_MAX_SHARD_ROWS 100000
 
+/* Words, as they travel in a bytea. */
+typedef struct LbWords
+{
+	int			n;
+	const int64 *words;
+} LbWords;
+
 /*
- * What lb_shard_page() returns, an array of bigint: these, and then for each entry its
+ * What lb_shard_page() returns for each shard: these, and then for each entry its
  * place in the shard, counted from 1, and the words of its key.
  */
 enum
@@ -67,7 +75,7 @@ enum
 };
 
 /*
- * In the array of lb_shard_counts(), before the words of each key: how many they are,
+ * In the argument of lb_shard_counts(), before the words of each key: how many they are,
  * and whether an entry with that key counts as well (0 or 1).
  */
 enum
@@ -77,14 +85,10 @@ enum
 	LB_KEY_HEADER
 };
 
-/* So many integers as an array of bigint, palloc'd. */
-extern Datum lb_bigint_array(const int64 *elements, int n);
+/* So many words as a bytea, palloc'd. */
+extern Datum lb_words_datum(const int64 *words, int n);
 
-/* The elements of an array of bigint without nulls. */
-static inline int64 *
-lb_bigint_elements(ArrayType *array)
-{
-	return (int64 *) ((char *) array + ARR_OVERHEAD_NONULLS(ARR_NDIM(array)));
-}
+/* The words in a bytea, palloc'd.  Raises 22023 if it has a part of one. */
+extern LbWords lb_datum_words(Datum datum);
 
 #endif							/* LB_SECTION_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_page.c
- *	  Pages of the board of a shard.
+ *	  Pages of the boards of shards.
  *
  * lb_shard_page() is one of the questions of shard_board.c; merge.c asks it.
  *
@@ -13,29 +13,38 @@
 #include "reads/section.h"
 #include "reads/shard_board.h"
 
+/* The most bytes of an answer for several shards: with more, each is asked for itself. */
+#define MAX_ANSWER (64 * 1024 * 1024)
+
 /* Take a key from an argument; it can have no words. */
 static const int64 *
-take_key(const LbShape *shape, ArrayType *array, int *nwords)
+take_key(const LbShape *shape, const LbWords *key)
 {
-	*nwords = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	if (*nwords == 0)
-		return NULL;
-	return lb_shard_key(shape, lb_bigint_elements(array),
-						ARR_HASNULL(array) ? 0 : *nwords);
+	return key->n == 0 ? NULL : lb_shard_key(shape, key->words, key->n);
 }
 
-/* The array to return. */
-static Datum
-pack(const LbCall *call, const LbSection *section, const LbRows *rows)
+/* The words to return, of all boards. */
+typedef struct Answer
 {
-	const LbShape *shape = &call->access.target.defn->shape;
-	Size		nwords = LB_SHARD_HEADER;
 	int64	   *words;
+	Size		n;
+} Answer;
+
+/* Add those of one board. */
+static void
+pack(Answer *answer, const LbShape *shape, const LbSection *section,
+	 const LbRows *rows)
+{
+	Size		nwords = LB_SHARD_HEADER;
 	int64	   *word;
 
 	for (int i = 0; i < rows->n; i++)
 		nwords += 1 + lb_key_words(shape, lb_row(rows, i) + LB_ROW_MEMBER);
-	words = word = palloc(nwords * sizeof(int64));
+	answer->words = answer->words == NULL ?
+		palloc_extended(nwords * sizeof(int64), MCXT_ALLOC_HUGE) :
+		repalloc_huge(answer->words, (answer->n + nwords) * sizeof(int64));
+	word = answer->words + answer->n;
+	answer->n += nwords;
 	word[LB_SHARD_BEFORE] = section->before;
 	word[LB_SHARD_UPTO] = section->before_upto;
 	word[LB_SHARD_BETTER] = section->better;
@@ -51,39 +60,52 @@ pack(const LbCall *call, const LbSection *section, const LbRows *rows)
 		memcpy(word, key, n * sizeof(int64));
 		word += n;
 	}
-	return lb_bigint_array(words, (int) nwords);
 }
 
 /*
- * lb_shard_page(board, value, keys, shard, self, places, from_key, upto_key, back, n,
- * even): the entries of a shard's board as LbSection has them.
+ * lb_shard_page(..., from_key, upto_key, back, n, even): for each shard the entries of
+ * its board as LbSection has them.
  */
 PG_FUNCTION_INFO_V1(lb_shard_page);
 
 Datum
 lb_shard_page(PG_FUNCTION_ARGS)
 {
+	LbWords		from = lb_datum_words(PG_GETARG_DATUM(LB_SHARD_ARGS));
+	LbWords		upto = lb_datum_words(PG_GETARG_DATUM(LB_SHARD_ARGS + 1));
 	LbSection	section = {
-		.back = PG_GETARG_INT32(8),
-		.n = PG_GETARG_INT32(9),
-		.even = PG_GETARG_BOOL(10)
+		.from_words = from.n,
+		.upto_words = upto.n,
+		.back = PG_GETARG_INT32(LB_SHARD_ARGS + 2),
+		.n = PG_GETARG_INT32(LB_SHARD_ARGS + 3),
+		.even = PG_GETARG_BOOL(LB_SHARD_ARGS + 4)
 	};
-	const LbShape *shape;
-	LbCall		call;
-	LbRows		rows;
+	Answer		answer = {.words = NULL};
+	LbAsked		asked;
 
 	if (section.back < 0 || section.n < 0 || section.n > LB_MAX_SHARD_ROWS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of rows is out of range")));
-	if (!lb_shard_begin(&call, fcinfo))
+	if (!lb_shard_asked(fcinfo, &asked))
 		PG_RETURN_NULL();
-	shape = &call.access.target.defn->shape;
-	section.from = take_key(shape, PG_GETARG_ARRAYTYPE_P(6),
-							&section.from_words);
-	section.upto = take_key(shape, PG_GETARG_ARRAYTYPE_P(7),
-							&section.upto_words);
-	if (!lb_read_section(&call, &section, &rows))
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(pack(&call, &section, &rows));
+	for (int i = 0; i < asked.n; i++)
+	{
+		const LbShape *shape;
+		LbCall		call;
+		LbRows		rows;
+
+		if (!lb_shard_begin(&call, &asked, i))
+			PG_RETURN_NULL();
+		shape = &call.access.target.defn->shape;
+		section.from = take_key(shape, &from);
+		section.upto = take_key(shape, &upto);
+		if (!lb_read_section(&call, &section, &rows))
+			PG_RETURN_NULL();
+		pack(&answer, &call.access.target.defn->shape, &section, &rows);
+		lb_free_rows(&rows);
+		if (asked.n > 1 && answer.n * sizeof(int64) > MAX_ANSWER)
+			PG_RETURN_NULL();
+	}
+	PG_RETURN_DATUM(lb_words_datum(answer.words, (int) answer.n));
 }

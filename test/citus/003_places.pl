@@ -47,7 +47,7 @@ make('zeros', 'id bigint PRIMARY KEY, score double precision NOT NULL', 'id',
 	q{SELECT g, CASE WHEN g % 5 = 0 THEN '-0' ELSE g % 9 - 4 END FROM generate_series(1, 300) g}, q{'id'});
 is(sql('SELECT lb_wait_ready()'), 't', 'ready');
 
-my $settings = q{SET extra_float_digits = -3; SET DateStyle = 'SQL, DMY'; SET IntervalStyle = 'sql_standard'; SET timezone = 'Asia/Tokyo';};
+my $settings = q{SET extra_float_digits = -3; SET DateStyle = 'SQL, DMY'; SET IntervalStyle = 'sql_standard'; SET bytea_output = 'escape'; SET timezone = 'Asia/Tokyo';};
 
 # What all functions say of some members of a board
 sub answers
@@ -159,8 +159,67 @@ is(sql(q{SELECT count(*) FROM lb_board WHERE board = 'later'}, $_), '0', 'nor a 
 sql(q{CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN; GRANT SELECT ON points TO reader});
 is(sql(q{SET ROLE reader; SELECT lb_rank(5, 'points') IS NOT NULL, (SELECT count(rank) FROM lb_ranks('{1,2}', 'points'))}, $_), 't|2', 'a role that may read') for $node, @workers;
 fails_with($_, 'postgres', q{SET ROLE stranger; SELECT lb_rank(5, 'points')}, '42501', qr/permission denied/, 'a role that may not') for $node, @workers;
-fails_with($node, 'postgres', q{SET ROLE stranger; SELECT lb_shard_counts('points', '', 0, p.shard, p.self, p.tableoid, '{}') FROM points_lb_places p; SELECT * FROM lb_ranks('{1}', 'points')},
+fails_with($node, 'postgres', q{SET ROLE stranger; SELECT lb_shard_counts('points', '', 0, p.shard, p.self, p.tableoid, '{}', '') FROM points_lb_places p; SELECT * FROM lb_ranks('{1}', 'points')},
 	'42501', qr/permission denied/, 'a role that asks the shards itself');
+
+# What the functions for shards refuse
+for (['', q{'{1,2}', ''}], ['not lists of shards', q{'{2,1}', ''}], ['not lists of shards', q{'{0,1}', ''}], ['not a number of whole words', q{'{}', '\\x00'}])
+{
+	my ($error, $args) = @$_;
+	my $call = "SELECT lb_shard_counts('points', '', 0, 1, 0, 'points'::regclass, $args)";
+
+	$error ? fails_with($node, 'postgres', $call, '22023', qr/$error/, $args) : is(sql($call), '', $args);
+}
+
+# How many statements the last read of a session sends to shards
+sub sent
+{
+	my ($before, $read, $where) = @_;
+	my ($stdout, $stderr);
+
+	$where->psql('postgres', "$before; SET citus.log_remote_commands = on; SET citus.log_local_commands = on; $read", stdout => \$stdout, stderr => \$stderr);
+	return scalar(() = $stderr =~ /lb_shard_[a-z]+\(/g);
+}
+
+my $ranks = q{SELECT * FROM lb_ranks('{1,2,3}', 'points')};
+
+for my $where ($node, @workers)
+{
+	my $name = $where->name;
+
+	is(sent(q{SELECT lb_rank(5, 'points')}, $ranks, $where), '4', "$name: two statements on each server");
+	is(sent('SELECT 1', $ranks, $where), '6', "$name: the first one of a session on each shard");
+	is(sent("$ranks; BEGIN; SELECT lb_score(5, 'points')", $ranks, $where), '8', "$name: on each shard in a block");
+}
+
+# Changes that a transaction has made over several connections to one server
+for my $where ($node, @workers)
+{
+	my $what = sub {
+		return "SELECT * FROM lb_ranks(ARRAY(SELECT generate_series(1, 900)), '$_[0]'); SELECT * FROM lb_page(50, '$_[0]', 300);";
+	};
+	my ($own, $wanted) = map { ($_ eq 'points' ? $where : $node)->safe_psql('postgres', $what->($_) . "BEGIN; SET LOCAL citus.force_max_query_parallelization = on; UPDATE $_ SET score = score + player_id % 50;" . $what->($_) . 'ROLLBACK;' . $what->($_)) }
+	  ('points', 'plain_points');
+
+	is($own, $wanted, 'own changes, through ' . $where->name);
+}
+
+# Sessions that have asked before what becomes of the table of places, and of the shards
+my @sessions = map { $_->background_psql('postgres', timeout => 60) } $node, @workers;
+
+$_->set_query_timer_restart for @sessions;
+
+my $all = sub {
+	return "SELECT md5(string_agg(r::text, ' ')) FROM lb_ranks(ARRAY(SELECT generate_series(1, 900)), '$_[0]') r";
+};
+my $sessions_equal = sub {
+	my ($what) = @_;
+	my $wanted = sql($all->('plain_points'));
+
+	is($_->query_safe($all->('points')), $wanted, "$what: a session that has asked before") for @sessions;
+};
+
+$sessions_equal->('whole') for 1, 2;
 
 # Tables of places that users have damaged make reads slow, not wrong; maintenance puts them right.
 cmp_ok(by_boards('points'), '>=', 12, 'the boards of the shards answer');
@@ -187,12 +246,14 @@ for my $damage (
 		sql("UPDATE points_lb_places SET shard = CASE shard WHEN $first THEN $second ELSE $first END WHERE shard IN ($first, $second)");
 	}
 	equal($name, 'points');
+	$sessions_equal->($name);
 	if ($damage =~ /COLUMN/)
 	{
 		sql('ALTER TABLE points_lb_places RENAME COLUMN other TO self');
 	}
 	sql('SELECT lb_maintain()');
 	is(sql(q{SELECT count(*), count(DISTINCT shard), sum(width) FROM points_lb_places}), '4|4|4294967296', "$name: put right");
+	$sessions_equal->("$name: put right");
 }
 cmp_ok(by_boards('points'), '>=', 12, 'the boards of the shards answer again');
 
@@ -202,6 +263,11 @@ my $from = sql("SELECT nodeport FROM pg_dist_shard_placement WHERE shardid = $mo
 my ($to) = grep { $_ != $from } map { $_->port } @workers;
 sql("SELECT citus_move_shard_placement($moved, '127.0.0.1', $from, '127.0.0.1', $to, 'block_writes')");
 equal('moved', 'points');
+
+# The old shard and its board may still be there.
+sql("UPDATE $_ SET score = score + 3 WHERE player_id % 2 = 0") for 'points', 'plain_points';
+delete $wanted{points};
+$sessions_equal->('moved and written');
 sql("SELECT citus_split_shard_by_split_points($split, ARRAY['-600000000'], (SELECT array_agg(nodeid) FROM pg_dist_node WHERE groupid <> 0), 'block_writes')");
 equal('split');
 for ('points', 'plain_points')
@@ -213,6 +279,9 @@ equal('split and written');
 sql('SELECT lb_maintain(); SELECT lb_wait_ready()');
 is(sql(q{SELECT count(*), count(DISTINCT shard), sum(width) FROM points_lb_places}), '5|5|4294967296', 'places after a split');
 equal('mended');
+$sessions_equal->('mended') for 1, 2;
+$_->quit for @sessions;
+is(sent(q{SELECT lb_rank(5, 'points')}, $ranks, $node), '4', 'mended: two statements on each server');
 cmp_ok(by_boards('points'), '>=', 15, 'the boards of five shards answer');
 
 # A server comes, and goes again.
