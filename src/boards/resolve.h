@@ -56,6 +56,12 @@ extern const char lb_index_problem[];
  */
 extern bool lb_kept_elsewhere(Oid relid);
 
+/*
+ * Whether such a table's rows are in shards of its own: whether it is neither a reference
+ * table nor a local table that Citus knows.  Can raise.
+ */
+extern bool lb_has_shards(Oid relid);
+
 /* Number of a table's column, 0 if it does not exist. */
 extern AttrNumber lb_find_column(TupleDesc desc, const char *name);
 

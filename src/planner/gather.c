@@ -27,6 +27,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -57,6 +58,7 @@
 /* What the calls are looked for with. */
 typedef struct Search
 {
+	Oid			extension;
 	Oid			schema;			/* of the extension */
 	bool		inside;			/* of the arguments of a call */
 	bool		fenced;			/* the query's calls have distributed subqueries */
@@ -156,7 +158,9 @@ is_call(Node *node, const Search *search)
 		board_argument(tuple);
 	ReleaseSysCache(tuple);
 	return board >= 0 &&
-		is_distributed_board(find_argument((FuncExpr *) node, board));
+		is_distributed_board(find_argument((FuncExpr *) node, board)) &&
+		getExtensionOfObject(ProcedureRelationId,
+							 ((FuncExpr *) node)->funcid) == search->extension;
 }
 
 /* Whether there is a call, not in subqueries. */
@@ -181,9 +185,21 @@ has_call_below(Node *node, void *context)
 		expression_tree_walker(node, has_call_below, context);
 }
 
-/* Whether it reads a distributed table. */
+/* Whether there is a call for this query's rows, not in subqueries. */
 static bool
-is_distributed(Node *node, void *context)
+has_call_of_column(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (is_call(node, (const Search *) context) &&
+		!bms_is_empty(pull_varnos_of_level(NULL, node, 0)))
+		return true;
+	return expression_tree_walker(node, has_call_of_column, context);
+}
+
+/* Whether it reads a table for which the function that context points to is true. */
+static bool
+reads(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
@@ -191,13 +207,32 @@ is_distributed(Node *node, void *context)
 	{
 		RangeTblEntry *rte = (RangeTblEntry *) node;
 
-		return rte->rtekind == RTE_RELATION ? lb_kept_elsewhere(rte->relid) :
-			is_distributed((Node *) rte->subquery, context);
+		return rte->rtekind == RTE_RELATION ?
+			(*(bool (**) (Oid)) context) (rte->relid) :
+			reads((Node *) rte->subquery, context);
 	}
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, is_distributed, context,
+		return query_tree_walker((Query *) node, reads, context,
 								 QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, is_distributed, context);
+	return expression_tree_walker(node, reads, context);
+}
+
+/* Whether it reads a table that Citus knows. */
+static bool
+is_of_citus(Node *node)
+{
+	bool		(*test) (Oid) = lb_kept_elsewhere;
+
+	return reads(node, &test);
+}
+
+/* Whether it reads a distributed table: what reads no such table, Citus can run here. */
+static bool
+is_distributed(Node *node)
+{
+	bool		(*test) (Oid) = lb_has_shards;
+
+	return reads(node, &test);
 }
 
 /* Whether there is an aggregate of this query in the arguments of a call. */
@@ -345,6 +380,7 @@ to_outer(Node *node, void *context)
 		if (bms_is_member(var->varno, g->moved))
 		{
 			var->varno = var->varnosyn = g->numbers[var->varno];
+			var->varattnosyn = var->varattno;
 			return (Node *) var;
 		}
 		var->varlevelsup = 0;
@@ -362,8 +398,11 @@ to_outer(Node *node, void *context)
 	return expression_tree_mutator(node, to_outer, context);
 }
 
-/* Take the moved entries out of the subquery's range table. */
-static void
+/*
+ * Take the moved entries out of the subquery's range table.  Returns false if something
+ * there refers to one.  Joins and lateral functions follow what they refer to.
+ */
+static bool
 renumber(Parts *g)
 {
 	for (int number = list_length(g->inner->rtable); number > 0; number--)
@@ -371,9 +410,28 @@ renumber(Parts *g)
 		if (!bms_is_member(number, g->moved))
 			continue;
 		g->inner->rtable = list_delete_nth_cell(g->inner->rtable, number - 1);
+		if (bms_is_member(number, vars_of((Node *) g->inner)))
+			return false;
 		for (int i = number; i <= list_length(g->inner->rtable); i++)
 			ChangeVarNodes((Node *) g->inner, i + 1, i, 0);
 	}
+	return true;
+}
+
+/* Whether the subquery has a column of a type that only this backend knows. */
+static bool
+has_anonymous_column(const Parts *g)
+{
+	ListCell   *lc;
+
+	foreach(lc, g->inner->targetList)
+	{
+		Oid			type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
+
+		if (type == RECORDOID || type == RECORDARRAYOID)
+			return true;
+	}
+	return false;
 }
 
 /* Have the subquery sort and limit its rows, if all that is outside keeps them. */
@@ -391,8 +449,11 @@ move_limit(Parts *g)
 		return false;
 	foreach(lc, outer->sortClause)
 	{
-		if (has_call((Node *) get_sortgroupclause_tle(lfirst(lc), outer->targetList)->expr,
-					 g->search))
+		Node	   *expr = get_sortgroupclause_expr(lfirst(lc),
+													outer->targetList);
+
+		/* What is volatile would have another value outside. */
+		if (has_call(expr, g->search) || contain_volatile_functions(expr))
 			return false;
 	}
 	foreach(lc, outer->sortClause)
@@ -423,17 +484,68 @@ zero(void)
 					 false, FLOAT8PASSBYVAL);
 }
 
+/* Whether all is known that such an entry of FROM can refer to. */
+static bool
+is_known(const RangeTblEntry *rte)
+{
+	if (rte->securityQuals != NIL || rte->tablesample != NULL)
+		return false;
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+		case RTE_SUBQUERY:
+		case RTE_JOIN:
+		case RTE_FUNCTION:
+		case RTE_VALUES:
+		case RTE_CTE:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Whether that is true of an expression of the query, or of lateral functions of FROM. */
+static bool
+is_true_of(Query *query, bool (*test) (Node *, void *), Search *search)
+{
+	ListCell   *lc;
+
+	if (test((Node *) query->targetList, search) ||
+		test((Node *) query->jointree, search) ||
+		test(query->havingQual, search))
+		return true;
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_FUNCTION && rte->lateral &&
+			test((Node *) rte->functions, search))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether all rows would be fetched for calls that need none of them.  Shards aggregate
+ * their rows, and Citus then makes such calls here, unless they are in WHERE.
+ */
+static bool
+aggregates_only(Query *query, Search *search)
+{
+	return (query->hasAggs || query->groupClause != NIL ||
+			query->groupingSets != NIL) &&
+		!is_true_of(query, has_call_of_column, search);
+}
+
 /* Whether the query can be taken apart, and needs it. */
 static bool
-can_gather(const Query *query, Search *search)
+can_gather(Query *query, Search *search)
 {
-	bool		calls = has_call((Node *) query->targetList, search) ||
-		has_call((Node *) query->jointree, search) ||
-		has_call(query->havingQual, search);
 	ListCell   *lc;
 
 	if (query->commandType != CMD_SELECT || query->setOperations != NULL ||
 		query->rowMarks != NIL || query->hasModifyingCTE ||
+		query->constraintDeps != NIL ||
 		(query->cteList != NIL && query->hasSubLinks) ||
 		query->jointree->fromlist == NIL)
 		return false;
@@ -443,14 +555,12 @@ can_gather(const Query *query, Search *search)
 #endif
 	foreach(lc, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
-		calls = calls || (rte->rtekind == RTE_FUNCTION && rte->lateral &&
-						  has_call((Node *) rte->functions, search));
+		if (!is_known(lfirst_node(RangeTblEntry, lc)))
+			return false;
 	}
-	return calls &&
-		(is_distributed((Node *) query->rtable, NULL) ||
-		 is_distributed((Node *) query->cteList, NULL)) &&
+	return is_true_of(query, has_call, search) &&
+		(is_distributed((Node *) query->rtable) ||
+		 is_distributed((Node *) query->cteList)) &&
 		!calls_aggregate((Node *) query->targetList, search) &&
 		!calls_aggregate(query->havingQual, search);
 }
@@ -646,7 +756,8 @@ gather(Query *query, Search *search)
 	}
 	if (g.inner->targetList == NIL)
 		(void) inner_column(&g, (Expr *) zero());
-	renumber(&g);
+	if (has_anonymous_column(&g) || !renumber(&g))
+		return NULL;
 	IncrementVarSublevelsUp((Node *) g.inner, 1, 1);
 	lfirst(list_head(outer->rtable)) = inner_entry(g.inner);
 	stay_here(outer);
@@ -665,14 +776,14 @@ fence(SubLink *link, Search *search)
 {
 	Query	   *query = (Query *) link->subselect;
 
-	if (query->rowMarks != NIL || !is_distributed((Node *) query, NULL))
+	if (query->rowMarks != NIL || !is_distributed((Node *) query))
 		return;
 	if (query->limitOffset == NULL && query->limitCount == NULL)
 		query->limitOffset = (Node *) zero();
 	search->fenced = true;
 }
 
-/* Whether Citus fetches all rows of distributed tables in FROM before; not those of WITH. */
+/* Whether Citus fetches all rows of its tables in FROM before; not those of WITH. */
 static bool
 is_fenced(const Query *query)
 {
@@ -682,7 +793,7 @@ is_fenced(const Query *query)
 	{
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
-		if (is_distributed((Node *) rte, NULL) &&
+		if (is_of_citus((Node *) rte) &&
 			(rte->rtekind != RTE_SUBQUERY ||
 			 (rte->subquery->limitOffset == NULL &&
 			  rte->subquery->limitCount == NULL)))
@@ -698,8 +809,8 @@ gather_one(Query *query, Search *search)
 	bool		needed = can_gather(query, search);
 	Query	   *gathered = NULL;
 
-	if (needed &&
-		(!is_fenced(query) || !is_distributed((Node *) query->rtable, NULL)))
+	if (needed && !aggregates_only(query, search) &&
+		(!is_fenced(query) || !is_of_citus((Node *) query->rtable)))
 		gathered = gather(query, search);
 	if (gathered != NULL)
 		return gathered;
@@ -753,6 +864,7 @@ lb_gather_calls(Query *query)
 	catalog = lb_catalog();
 	if (catalog == NULL)
 		return query;
+	search.extension = catalog->extension;
 	search.schema = catalog->schema;
 	if (!has_call_below((Node *) query, &search))
 		return query;

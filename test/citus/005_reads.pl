@@ -131,7 +131,7 @@ my @queries = (
 	'SELECT lb_rank(player_id, B) FROM T WHERE player_id < 3 UNION ALL SELECT lb_score(player_id, B) FROM T WHERE player_id < 3 ORDER BY 1',
 	'SELECT (SELECT max(lb_rank(player_id, B)) FROM T WHERE player_id < 3)',
 	'SELECT * FROM lb_ranks(ARRAY(SELECT player_id FROM T WHERE player_id < 6), B) ORDER BY 1',
-	'SELECT count(*) FROM T WHERE lb_count(B) > 5',
+	'SELECT count(*), lb_count(B) FROM (SELECT player_id FROM T OFFSET 0) t WHERE lb_count(B) > 5',
 	# As docs/scale-out.md has them
 	'SELECT t.guild, r.rank FROM T t JOIN (SELECT r.* FROM (SELECT array_agg(player_id) AS players FROM T WHERE guild = \'g1\' AND player_id < 20) s, LATERAL lb_ranks(s.players, B) r OFFSET 0) r ON r.member = t.player_id ORDER BY 2',
 	'SELECT guild, lb_rank(least, B) FROM (SELECT guild, min(player_id) AS least FROM T GROUP BY guild OFFSET 0) t ORDER BY 1',
@@ -164,6 +164,40 @@ sql(q{CREATE ROLE reader; GRANT SELECT (player_id) ON scores TO reader});
 fails_with($node, 'postgres', 'SET ROLE reader; SELECT lb_rank(player_id), score FROM scores WHERE player_id = 7', '42501', qr/permission denied for table scores/, 'privileges');
 fails_with($node, 'postgres', 'SELECT t.player_id, p.rank FROM scores t LEFT JOIN LATERAL lb_player(t.player_id) p ON true', '0A000',
 	qr/boards of distributed tables cannot be read by a query of a shard\nDETAIL:  .*\nHINT:  Fetch the rows first: FROM \(SELECT \.\.\. OFFSET 0\)/, 'what cannot be done');
+
+# Their rows need not be fetched: shards count them, or they are here.
+sql(q{CREATE TABLE local (LIKE plain INCLUDING ALL); INSERT INTO local SELECT * FROM plain; SELECT citus_add_local_table_to_metadata('local');
+	CREATE FUNCTION lb_mine(player bigint, board text DEFAULT 'global') RETURNS bigint STABLE LANGUAGE sql AS 'SELECT player * 2'});
+for my $query ('SELECT count(*), lb_count() FROM scores', 'SELECT guild, count(*) FROM scores GROUP BY 1 HAVING max(score) >= lb_score(62)',
+	'SELECT lb_rank(player_id) FROM everywhere WHERE player_id < 3', 'SELECT lb_rank(player_id) FROM local WHERE player_id < 3',
+	'SELECT lb_mine(player_id) FROM scores WHERE player_id = 4')
+{
+	cmp_ok(length(sql($query)), '>', 0, $query);
+	unlike(sql("EXPLAIN $query"), qr/Subplan/, "not fetched: $query");
+}
+my @here = ('SELECT guild, lb_rank(player_id, B) FROM T WHERE player_id < 3 GROUP BY player_id ORDER BY player_id',
+	q{SELECT t.player_id, z.x FROM T t, LATERAL lb_player(t.player_id, B) p, unnest(ARRAY[1]) u, XMLTABLE('/a' PASSING xmlelement(name a, p.total) COLUMNS x text PATH '.') z WHERE t.player_id = 3});
+for my $query (@here)
+{
+	is(sql(of_table($query, $_, 'global')), sql(of_table($query, 'plain', 'plain')), "$_: $query") for 'everywhere', 'local';
+}
+is(sql(q{SELECT t.guild, lb_rank(t.player_id) FROM everywhere t JOIN scores USING (player_id) JOIN local USING (player_id) WHERE player_id = 8}),
+	sql(q{SELECT guild, lb_rank(player_id, 'plain') FROM plain WHERE player_id = 8}), 'beside a distributed table');
+
+# A value that is sorted by is the one that is returned.
+is(sql('SELECT bool_and(r < 0.1) FROM (SELECT random() AS r, lb_rank(player_id) FROM scores ORDER BY r LIMIT 5) s'), 't', 'sorted by random()');
+
+# What is not taken apart
+for my $query (
+	q{SELECT t.player_id, z.x FROM scores t, LATERAL lb_player(t.player_id) p, unnest(ARRAY[1]) u, XMLTABLE('/a' PASSING xmlelement(name a, p.total) COLUMNS x text PATH '.') z WHERE t.player_id = 3},
+	q{SELECT t.player_id, z.x, p.rank FROM scores t, LATERAL lb_player(t.player_id) p, scores b, XMLTABLE('/a' PASSING xmlelement(name a, p.rank) COLUMNS x text PATH '.') z WHERE t.player_id = 4 AND b.player_id = 4},
+	'SELECT lb_rank(player_id) FROM scores TABLESAMPLE system (100) WHERE player_id = 5',
+	'SELECT guild, lb_rank(player_id) FROM scores WHERE player_id < 4 GROUP BY player_id',
+	'SELECT to_json(t), lb_rank(t.player_id) FROM (SELECT * FROM scores) t WHERE player_id = 5',
+	'SELECT count(*) FROM scores WHERE score > lb_score(5)', 'SELECT count(*), lb_count() FROM scores WHERE player_id = 5')
+{
+	fails_with($node, 'postgres', $query, '0A000', qr/boards of distributed tables cannot be read by a query of a shard/, $query);
+}
 
 # If the database belongs to a role that is no superuser, its schemas do: no superuser then calls functions there by name.
 sql('CREATE ROLE other LOGIN; ALTER DATABASE postgres OWNER TO other');
