@@ -75,6 +75,11 @@ lb_rank_now(const char *board, LbForm form, Datum member, LbRankNow *now)
 		}
 		lb_access_unlock(&call.access);
 	}
+	else if (call.function->elsewhere(&call, &number, &isnull))
+	{
+		now->rank = isnull ? 0 : number.integer;
+		now->has_rank = !isnull;
+	}
 	else if (!query_is_slow(&call))
 	{
 		now->rank = DatumGetInt64(lb_call_query(&call, &isnull));
