@@ -108,7 +108,8 @@ SQL
 bench_rows player_scores "$size"
 sql -c 'INSERT INTO plain SELECT * FROM player_scores' \
 	-c 'INSERT INTO tiny SELECT i FROM generate_series(1, 100) i'
-sql -o /dev/null -c "SELECT lb_maintain()" -c 'SELECT lb_wait_ready(NULL)'
+sql -o /dev/null -c "SELECT lb_maintain()" -c 'SELECT lb_wait_ready(NULL)' \
+	-c "SELECT lb_close_window('daily')" -c "SELECT lb_close_window('weekly')"
 log_pages player_scores plain
 sql -c 'VACUUM (FREEZE, ANALYZE)'
 for i in 0 1 2; do
@@ -160,6 +161,10 @@ say "submits"
 turns "one,submit unranked asks update submit" "ranked asks submit"
 times_row '`lb_submit`, `leaderboard.submit_ranks = off`, against that `UPDATE`' submit one ms 3
 times_row 'the same with ranks, which all shards are asked for' ranked one ms ""
+sql -o /dev/null -c "SELECT lb_open_window('daily')" -c "SELECT lb_open_window('weekly')"
+turns "windows,submit unranked asks submit"
+times_row 'the first with two windows' windows one ms ""
+sql -o /dev/null -c "SELECT lb_close_window('daily')" -c "SELECT lb_close_window('weekly')"
 
 # cpu NODE: microseconds that the server's processes have run, those that have ended and
 # those that are there.
