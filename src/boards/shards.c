@@ -50,7 +50,7 @@
 static const struct
 {
 	const char *name;
-	Oid			type;			/* InvalidOid: any */
+	Oid			type;			/* InvalidOid: see has_place_type() */
 }			place_columns[] =
 
 {
@@ -105,6 +105,28 @@ lb_places_name(const char *source)
 	return makeObjectName(source, NULL, "lb_places");
 }
 
+/*
+ * Whether a column is of a type that places are made with: queries compare it, and cast
+ * it to text, by nothing that the table's owner could have made.
+ */
+static bool
+has_place_type(Oid relid, AttrNumber attno)
+{
+	switch (getBaseType(get_atttype(relid, attno)))
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case TEXTOID:
+		case VARCHAROID:
+		case UUIDOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
 bool
 lb_is_places(Oid relid)
 {
@@ -113,8 +135,9 @@ lb_is_places(Oid relid)
 		AttrNumber	attno = get_attnum(relid, place_columns[i].name);
 
 		if (attno <= 0 ||
-			(OidIsValid(place_columns[i].type) &&
-			 get_atttype(relid, attno) != place_columns[i].type))
+			(OidIsValid(place_columns[i].type) ?
+			 get_atttype(relid, attno) != place_columns[i].type :
+			 !has_place_type(relid, attno)))
 			return false;
 	}
 	return true;

@@ -39,10 +39,12 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 
 #include "boards/board_value.h"
 #include "boards/catalog.h"
@@ -287,8 +289,8 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 }
 
 /*
- * Whether the current user may run the statement.  The query needs none of these
- * privileges.
+ * Whether the current user may run the statement, and it runs no policies.  The query
+ * needs none of these privileges.
  */
 static bool
 may_ask(Oid places)
@@ -296,7 +298,23 @@ may_ask(Oid places)
 	return pg_class_aclcheck(places, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		pg_namespace_aclcheck(lb_require_catalog()->schema, GetUserId(),
 							  ACL_USAGE) == ACLCHECK_OK &&
+		check_enable_rls(places, InvalidOid, true) != RLS_ENABLED &&
 		lb_may_call_elsewhere();
+}
+
+/*
+ * The table of places of a board's table, locked; or InvalidOid.  It could be dropped
+ * by whatever processes an invalidation.
+ */
+static Oid
+lock_places(Oid source)
+{
+	Oid			places = lb_places(source);
+
+	if (!OidIsValid(places))
+		return InvalidOid;
+	LockRelationOid(places, AccessShareLock);
+	return lb_places(source) == places ? places : InvalidOid;
 }
 
 /*
@@ -361,7 +379,7 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 	bool		whole;
 
 	Assert(question->nargs <= LB_MAX_QUESTION_ARGS);
-	ask->places = lb_places(ask->defn.source);
+	ask->places = lock_places(ask->defn.source);
 	if (!OidIsValid(ask->places))
 		return false;
 	all[0] = CStringGetTextDatum(ask->defn.name);

@@ -164,7 +164,7 @@ lb_raise_no_counts(const char *leaderboard)
 			 errmsg("submits to leaderboard \"%s\" cannot be counted for limits",
 					leaderboard),
 			 errdetail("Its table is distributed, and there is no table of its counts beside it."),
-			 errhint("lb_create_tables(distributed => true) makes both. Limits of \"max_amount\", \"min_score\" and \"max_score\" that reject count nothing.")));
+			 errhint("lb_create_tables(distributed => true) makes both when it makes the table of scores. Limits of \"max_amount\", \"min_score\" and \"max_score\" that reject count nothing.")));
 }
 
 /*

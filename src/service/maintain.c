@@ -294,8 +294,10 @@ trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 		return;
 	nestlevel = NewGUCNestLevel();
 	lb_limit_waits();
-	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
+
+	/* In the order of submits, and of lb_forget_player(). */
 	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
+	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
 	trim_counted(visit, key);
 	AtEOXact_GUC(true, nestlevel);
 }

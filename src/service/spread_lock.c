@@ -60,17 +60,27 @@ qualified_name(Oid table)
 }
 
 /*
- * Lock the shards of a table that is locked.  The query asks each shard for one row, in
- * which it is named.  A shard without rows stays unlocked: it has nothing that could be
- * read or reset.
+ * Lock the shards of a table that is locked.  The table of places has a row for each.
+ * Without it, the query asks each shard for one row, in which it is named; then one
+ * without rows stays unlocked.
  */
 static void
 lock_shards(Oid table)
 {
 	char	   *name = qualified_name(table);
+	Oid			places = lb_places(table);
+	char	   *places_name = OidIsValid(places) ? qualified_name(places) : NULL;
 
 	if (name == NULL)
 		lb_wrong_table(table);
+	if (places_name != NULL)
+	{
+		(void) lb_run_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(pg_catalog.shard_name(CAST(%s AS pg_catalog.regclass), p.shard, false), 'SHARE ROW EXCLUSIVE') "
+									"FROM %s AS p", quote_literal_cstr(name),
+									places_name),
+						   places, 0, NULL, NULL);
+		SPI_freetuptable(SPI_tuptable);
+	}
 	(void) lb_run_once(psprintf("SELECT pg_catalog.lock_relation_if_exists(CAST(CAST(t.tableoid AS pg_catalog.regclass) AS pg_catalog.text), 'SHARE ROW EXCLUSIVE') "
 								"FROM ONLY %s AS t LIMIT 1", name),
 					   table, 0, NULL, NULL);
@@ -99,7 +109,7 @@ commit_by_two_phases(const LbDefinition *defn)
 		const char *column = SPI_getvalue(SPI_tuptable->vals[0],
 										  SPI_tuptable->tupdesc, 1);
 
-		(void) lb_run_once(psprintf("INSERT INTO %s (%s) SELECT NULL FROM pg_catalog.generate_series(1, 0)",
+		(void) lb_run_once(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT NULL FROM pg_catalog.generate_series(1, 0)",
 									qualified_name(defn->source),
 									quote_identifier(column)),
 						   defn->source, 0, NULL, NULL);

@@ -255,6 +255,16 @@ for my $damage (
 	is(sql(q{SELECT count(*), count(DISTINCT shard), sum(width) FROM points_lb_places}), '4|4|4294967296', "$name: put right");
 	$sessions_equal->("$name: put right");
 }
+
+# A table of that name whose places are of a type of the owner's is none: its casts and operators would run.
+sql('CREATE TYPE evil AS (n bigint)');
+sql(q{CREATE TABLE kept AS SELECT p.* FROM points_lb_places p; DROP TABLE points_lb_places;
+	CREATE TABLE points_lb_places (d bigint PRIMARY KEY, place evil, shard bigint, self bigint, width bigint)});
+sql(q{SELECT create_distributed_table('points_lb_places', 'd', colocate_with => 'points')});
+sql(q{INSERT INTO points_lb_places SELECT place, ROW(place)::evil, shard, get_shard_id_for_distribution_column('points_lb_places', place), width FROM kept});
+is(sql('SELECT lb_rank(1, $$points$$) = lb_rank(1, $$points$$), lb_rank(1, $$points$$) IS NULL'), sql('SET leaderboard.enable_index = off; SELECT lb_rank(1, $$points$$) = lb_rank(1, $$points$$), lb_rank(1, $$points$$) IS NULL'), 'places of another type');
+$sessions_equal->('places of another type');
+sql('DROP TABLE points_lb_places, kept; DROP TYPE evil; SELECT lb_maintain()');
 cmp_ok(by_boards('points'), '>=', 12, 'the boards of the shards answer again');
 
 # Shards are moved and split.

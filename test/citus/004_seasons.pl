@@ -260,6 +260,12 @@ my $closing = waiting($node, q{SELECT lb_close_season('global', 'doubt')}, $work
 $worker->safe_psql('postgres', q{COMMIT PREPARED 'in doubt'});
 is($closing->(), '40', 'it goes on');
 is(query(q{SELECT score FROM lb_archive WHERE season = 'doubt' AND member = '1'; SELECT max(score) FROM player_scores}), "500\n0", 'and has that score');
+query('TRUNCATE player_scores');
+$worker->safe_psql('postgres', "BEGIN; SET LOCAL citus.enable_manual_changes_to_shards = on; INSERT INTO player_scores_$shard (player_id, score) VALUES (1, 700); PREPARE TRANSACTION 'in doubt'");
+$closing = waiting($node, q{SELECT lb_close_season('global', 'empty')}, $worker, 'lock_relation_if_exists', 'in doubt in an empty shard');
+$worker->safe_psql('postgres', q{COMMIT PREPARED 'in doubt'});
+is($closing->(), '1', 'it goes on');
+is(query(q{SELECT score FROM lb_archive WHERE season = 'empty'}), '700', 'and has that score');
 verified('locks');
 
 
