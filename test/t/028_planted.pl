@@ -233,6 +233,7 @@ my %by_type = (
 	'double precision' => q{CAST(1 AS pg_catalog.float8)},
 	'name' => q{CAST('id' AS pg_catalog.name)},
 	'oid' => q{CAST(3 AS pg_catalog.oid)},
+	bytea => q{CAST('' AS pg_catalog.bytea)},
 	'numeric[]' => q{CAST('{1,10,50}' AS pg_catalog.numeric[])},
 	'double precision[]' => q{CAST('{1,10,50}' AS pg_catalog.float8[])},
 	'regprocedure' => q{CAST('pg_catalog.now()' AS pg_catalog.regprocedure)},
