@@ -143,9 +143,12 @@ settings_text(const char *leaderboard)
 	return result;
 }
 
-/* The keys of a leaderboard's windows that are closed here: a digest of all. */
+/*
+ * What an aggregate makes of the keys c.board of a leaderboard's windows that are closed
+ * here.
+ */
 static char *
-closed_digest(const char *leaderboard)
+closed_keys(const char *leaderboard, const char *aggregate)
 {
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	MemoryContext context = CurrentMemoryContext;
@@ -155,32 +158,27 @@ closed_digest(const char *leaderboard)
 	lb_family_values(family_name(leaderboard), &values[0], &values[1]);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run_latest("SELECT COALESCE(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.string_agg(c.board, ' ' ORDER BY c.board), 'UTF8')), 'hex'), '') "
-					  "FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
-					  2, types, values, NULL);
+	(void) lb_own_run_latest(psprintf("SELECT %s FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
+									  aggregate),
+							 2, types, values, NULL);
 	result = text_of_result(context);
 	SPI_finish();
 	return result;
 }
 
-/* These keys, as the text of an array. */
+static char *
+closed_digest(const char *leaderboard)
+{
+	return closed_keys(leaderboard,
+					   "COALESCE(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.string_agg(c.board, ' ' ORDER BY c.board), 'UTF8')), 'hex'), '')");
+}
+
+/* All of them, as the text of an array. */
 static char *
 closed_text(const char *leaderboard)
 {
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	MemoryContext context = CurrentMemoryContext;
-	Datum		values[2];
-	char	   *result;
-
-	lb_family_values(family_name(leaderboard), &values[0], &values[1]);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run_latest("SELECT CAST(COALESCE(pg_catalog.array_agg(c.board), '{}') AS pg_catalog.text) "
-					  "FROM @.lb_closed AS c WHERE " LB_OF_FAMILY("c.board", "$1", "$2"),
-					  2, types, values, NULL);
-	result = text_of_result(context);
-	SPI_finish();
-	return result;
+	return closed_keys(leaderboard,
+					   "CAST(COALESCE(pg_catalog.array_agg(c.board), '{}') AS pg_catalog.text)");
 }
 
 /* Have the other servers close these keys, or with no_others, only these. */
