@@ -125,21 +125,21 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 
 	/* A board of that name may be left from one that is dropped. */
 	(void) lb_command_reporting(defn, lb_to_shards,
-				   psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
-							"WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-							"AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-							"AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-							"AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-							"AND b.method OPERATOR(pg_catalog.=) %s)",
-							schema, lb_command_waits(), schema, member,
-							rank_by, board_column, ranked_if, method), elevel);
+								 psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
+										  "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
+										  "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
+										  "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+										  "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+										  "AND b.method OPERATOR(pg_catalog.=) %s)",
+										  schema, lb_command_waits(), schema, member,
+										  rank_by, board_column, ranked_if, method), elevel);
 	(void) lb_command_reporting(defn, lb_to_shards,
-				   psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-							schema, arguments, lb_command_waits(), schema), elevel);
+								 psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+										  schema, arguments, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
-				   psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
-							schema, arguments, lb_command_waits(),
-							settings == NULL ? "1" : settings), elevel);
+								 psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
+										  schema, arguments, lb_command_waits(),
+										  settings == NULL ? "1" : settings), elevel);
 	lb_places_make(defn->source);
 }
 
@@ -157,12 +157,12 @@ lb_spread_drop(const LbDefinition *defn)
 
 	lb_require_coordinator();
 	(void) lb_command_reporting(defn, lb_to_shards,
-				   psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
-							"WHERE " SHARDS_BOARD, schema,
-							lb_command_waits(), schema), ERROR);
+								 psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
+										  "WHERE " SHARDS_BOARD, schema,
+										  lb_command_waits(), schema), ERROR);
 	(void) lb_command_reporting(defn, lb_to_others,
-				   psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM %s",
-							schema, lb_command_waits()), ERROR);
+								 psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM %s",
+										  schema, lb_command_waits()), ERROR);
 	if (!lb_has_others(defn))
 		lb_places_drop(defn->source);
 }
@@ -209,8 +209,8 @@ lb_spread_rebuild(const char *board, const char *settings)
 		return false;
 	lb_spread_create(defn, settings);
 	(void) lb_command_reporting(defn, lb_to_shards,
-				   psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
-							lb_command_schema(), lb_command_waits()), ERROR);
+								 psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
+										  lb_command_schema(), lb_command_waits()), ERROR);
 	return true;
 }
 
