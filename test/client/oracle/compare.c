@@ -409,16 +409,58 @@ find_difference(const PGresult *got, int got_col, const PGresult *want,
 	return -1;
 }
 
+/* How many lines a value has; and the first that differs from another value's. */
+static int
+count_lines(const char *text)
+{
+	int			n = text[0] != '\0';
+
+	while ((text = strchr(text, '\n')) != NULL)
+	{
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static void
+find_line(const char **a, const char **b)
+{
+	const char *x = *a;
+	const char *y = *b;
+
+	for (; *x == *y && *x != '\0'; x++, y++)
+	{
+		if (*x == '\n')
+		{
+			*a = x + 1;
+			*b = y + 1;
+		}
+	}
+}
+
+/*
+ * The long values may be cut from what is kept of a run's output.  So the line that
+ * differs has a line of its own.
+ */
 char *
 describe_difference(const PGresult *got, int got_col, const PGresult *want,
 					int want_col, int row, const char *statement)
 {
-	return format("%s\n  returns   %s\n  should be %s\n\nin\n%s",
-				  PQgetvalue(got, row, 0),
-				  PQgetisnull(got, row, got_col) ? "NULL" :
-				  PQgetvalue(got, row, got_col),
-				  PQgetisnull(want, row, want_col) ? "NULL" :
-				  PQgetvalue(want, row, want_col), statement);
+	const char *returns = PQgetisnull(got, row, got_col) ? "NULL" :
+		PQgetvalue(got, row, got_col);
+	const char *should = PQgetisnull(want, row, want_col) ? "NULL" :
+		PQgetvalue(want, row, want_col);
+	const char *line = returns;
+	const char *other = should;
+
+	find_line(&line, &other);
+	return format("%s\nFAILED as it returns %d lines and should return %d, and has \"%.*s\" where \"%.*s\" should be\n"
+				  "  returns   %s\n  should be %s\n\nin\n%s",
+				  PQgetvalue(got, row, 0), count_lines(returns),
+				  count_lines(should), (int) strcspn(line, "\n"), line,
+				  (int) strcspn(other, "\n"), other, returns, should,
+				  statement);
 }
 
 void
