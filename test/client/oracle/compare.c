@@ -409,7 +409,6 @@ find_difference(const PGresult *got, int got_col, const PGresult *want,
 	return -1;
 }
 
-/* How many lines a value has; and the first that differs from another value's. */
 static int
 count_lines(const char *text)
 {
@@ -423,6 +422,10 @@ count_lines(const char *text)
 	return n;
 }
 
+/*
+ * Move to the first line in which two texts differ.  It is empty where a text has no
+ * more lines.
+ */
 static void
 find_line(const char **a, const char **b)
 {
@@ -436,6 +439,11 @@ find_line(const char **a, const char **b)
 			*a = x + 1;
 			*b = y + 1;
 		}
+	}
+	if ((*x == '\n' && *y == '\0') || (*x == '\0' && *y == '\n'))
+	{
+		*a = x + (*x == '\n');
+		*b = y + (*y == '\n');
 	}
 }
 
