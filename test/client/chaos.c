@@ -550,6 +550,10 @@ compare_old(void)
 			" FROM o_plain WHERE player_id IS NOT NULL AND score IS NOT NULL"
 			" AND updated_at IS NOT NULL) AS s"
 			" WHERE r IS DISTINCT FROM lb_rank(player_id, 'plain')");
+
+	/* An error that the first one may raise has ended the transaction. */
+	if (PQtransactionStatus(old) != PQTRANS_INTRANS)
+		return;
 	compare(old, "SELECT count(*) FROM (SELECT kind AS value, player,"
 			" rank() OVER (PARTITION BY kind ORDER BY score DESC) AS r"
 			" FROM o_family WHERE player IS NOT NULL AND score IS NOT NULL"
