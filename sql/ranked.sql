@@ -619,6 +619,30 @@ SELECT lbt.nodes('SELECT * FROM barrier WHERE id = 7'), lbt.result('SELECT * FRO
 SELECT * FROM barrier WHERE id IN (7, 8) AND leak(name) <> '';
 SELECT lbt.nodes('SELECT * FROM barrier WHERE id = 7 AND leak(name) <> '''''), lbt.nodes('SELECT * FROM barrier WHERE leak(name) = ''x''');
 
+-- EXPLAIN ANALYZE counts no rows that the view hides from a role that cannot read the table.
+CREATE VIEW level_3 WITH (security_barrier) AS SELECT * FROM (SELECT id, level, rank() OVER (ORDER BY score DESC) FROM player) s WHERE level = 3;
+CREATE FUNCTION removed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Leaderboard|Removed|Answered' THEN
+			RETURN NEXT regexp_replace(btrim(line), '(->  )?(.*) \(.*', '\2');
+		END IF;
+	END LOOP;
+END $$;
+SELECT (SELECT min(id) FROM player WHERE level = 3) AS seen, (SELECT min(id) FROM player WHERE level <> 3) AS hidden \gset
+SELECT * FROM removed('SELECT * FROM level_3 WHERE id = ' || :hidden);
+REVOKE SELECT ON player FROM lb_reader;
+GRANT SELECT ON level_3 TO lb_reader;
+SET ROLE lb_reader;
+SELECT * FROM removed('SELECT * FROM level_3 WHERE id = ' || :hidden);
+SELECT * FROM removed('SELECT * FROM level_3 WHERE id = 99999999');
+SELECT * FROM removed('SELECT * FROM level_3 WHERE id = ' || :seen);
+RESET ROLE;
+DROP VIEW level_3;
+DROP FUNCTION removed;
+GRANT SELECT ON player TO lb_reader;
+
 -- A parallel plan, the setting, and isolation levels.
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 SELECT lbt.result('SELECT rank, name FROM ranked WHERE id IN (1, 2, 3)');

@@ -198,6 +198,21 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 }
 
 void
+lb_answer_filtered(LbAnswer *a, Oid table)
+{
+	if (a->css.ss.ps.instrument == NULL)
+		return;
+	if (!a->filter_checked)
+	{
+		a->filter_checked = true;
+		a->filter_shown = pg_class_aclcheck(table, GetUserId(),
+											ACL_SELECT) == ACLCHECK_OK;
+	}
+	if (a->filter_shown)
+		InstrCountFiltered1(&a->css, 1);
+}
+
+void
 lb_answer_end(CustomScanState *node)
 {
 	PlanState  *child = child_of((LbAnswer *) node);

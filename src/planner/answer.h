@@ -68,6 +68,8 @@ typedef struct LbAnswer
 	int64		by_index;		/* scans that the index has answered */
 	int64		by_query;
 	LbCause		cause;			/* of the last one that it has not */
+	bool		filter_checked; /* whether filter_shown is known */
+	bool		filter_shown;	/* whether to count rows that quals remove */
 } LbAnswer;
 
 /*
@@ -148,6 +150,14 @@ lb_answer_empty(LbAnswer *a)
 {
 	a->by_index++;
 }
+
+/*
+ * A qual of the node has removed a row of this table, which is counted for EXPLAIN
+ * ANALYZE.  It is not if the current user may not read the table: below a view with
+ * security_barrier, the count would tell whether the table has a row that the view
+ * hides, where the plan without a board filters all rows and tells no such thing.
+ */
+extern void lb_answer_filtered(LbAnswer *a, Oid table);
 
 /* The next row of the child, which begins now if it has not yet. */
 extern TupleTableSlot *lb_answer_child(LbAnswer *a);

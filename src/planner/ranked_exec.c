@@ -472,7 +472,7 @@ exec_ranked(CustomScanState *css)
 					 context))
 			return project == NULL ? slot : ExecProject(project);
 		if (!node->in_child)
-			InstrCountFiltered1(css, 1);
+			lb_answer_filtered(&node->answer, node->table);
 	}
 	return NULL;
 }

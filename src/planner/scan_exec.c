@@ -211,7 +211,7 @@ exec_scan(CustomScanState *css)
 			node->nreturned++;
 			return project == NULL ? slot : ExecProject(project);
 		}
-		InstrCountFiltered1(css, 1);
+		lb_answer_filtered(&node->answer, RelationGetRelid(node->answer.table));
 	}
 }
 
