@@ -18,6 +18,8 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
 #include "utils/syscache.h"
 
 #include "admin/names.h"
@@ -246,6 +248,29 @@ check_no_prefix(const char *name, const char *prefix, const char *what)
 				 errhint("Use another name.")));
 }
 
+/*
+ * Raise 42501 unless the caller may read all rows of the family "*": whether a name is
+ * in use tells whether some of them have it.
+ */
+static void
+require_rows(LbDefinition *star)
+{
+	char	   *table = get_rel_name(star->source);
+
+	if (!lb_may_read(star))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for table %s", table),
+				 errdetail("The names of windows must not be in use in the table of the family \"*\"."),
+				 errhint("The table's owner can grant SELECT on it.")));
+	if (check_enable_rls(star->source, InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" hides names that may be in use",
+						table),
+				 errhint("A role to which no policies of the table apply can create the leaderboard.")));
+}
+
 void
 lb_check_slash_names(const char *leaderboard)
 {
@@ -261,8 +286,10 @@ lb_check_slash_names(const char *leaderboard)
 	for (int i = 0; i < n; i++)
 		check_no_prefix(windows[i]->calendar.name, prefix, "window");
 	star = find_star();
-	if (star != NULL)
-		check_prefix(star, leaderboard, prefix, has_archived);
+	if (star == NULL)
+		return;
+	require_rows(star);
+	check_prefix(star, leaderboard, prefix, has_archived);
 }
 
 void
