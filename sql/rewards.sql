@@ -168,6 +168,7 @@ RESET ROLE;
 -- A role's lb_maintain() locks no payout of others.
 GRANT CREATE ON SCHEMA public TO regress_other;
 GRANT EXECUTE ON FUNCTION lb_create_leaderboard TO regress_other;
+GRANT SELECT ON player_score_windows TO regress_other;
 SET ROLE regress_other;
 SELECT lb_create_leaderboard('theirs', windows => '{}');
 BEGIN;
