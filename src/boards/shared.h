@@ -229,6 +229,7 @@ typedef struct LbSharedBoard
 	bool		awaiting;		/* ... when certain transactions have ended */
 	uint64		refused_at;		/* leaderboard.memory when it was used up, if
 								 * that is the reason; else 0 */
+	uint64		limited_at;		/* likewise leaderboard.database_memory */
 	bool		log_reason;		/* the launcher must log that */
 	bool		release;		/* the launcher must free the indexes */
 

@@ -42,6 +42,8 @@
  *		by a worker that visits the database; no lock
  *	lb_request_refused_build	OFFLINE: IDLE, REQUESTED -> BUILDING REQUESTED
  *		by the launcher; directory's lock
+ *	lb_request_limited_build	the same
+ *		by a worker that visits the database; no lock
  *	lb_claim_build				REQUESTED -> RUNNING
  *		by a worker; directory's lock
  *	lb_refuse_build				READY REQUESTED -> IDLE
@@ -70,6 +72,7 @@
  *						build is running
  *	awaiting			... or as soon as transactions have ended
  *	refused_at			... or when leaderboard.memory is raised, or above this
+ *	limited_at			... or when leaderboard.database_memory is
  *	log_reason, release	orders for the launcher, since a process that takes a board
  *						offline must not do I/O or free much memory
  *
@@ -146,7 +149,7 @@ lb_state_reset(LbSharedBoard *shared)
 	change_reason(shared, "", false);
 	shared->passing = false;
 	shared->awaiting = false;
-	shared->refused_at = 0;
+	shared->refused_at = shared->limited_at = 0;
 	shared->release = false;
 	SpinLockRelease(&shared->mutex);
 }
@@ -169,7 +172,7 @@ request_build(LbSharedBoard *shared)
 	set_state(shared, lb_is_ready(shared) ? LB_READY : LB_BUILDING,
 			  lb_build_is_running(shared) ? LB_RUNNING_REQUESTED : LB_REQUESTED);
 	shared->passing = false;
-	shared->refused_at = 0;
+	shared->refused_at = shared->limited_at = 0;
 }
 
 void
@@ -205,6 +208,20 @@ lb_request_refused_build(LbSharedBoard *shared, bool raised)
 		return;
 	SpinLockAcquire(&shared->mutex);
 	if (shared->refused_at != 0 && (raised || shared->refused_at < limit) &&
+		lb_is_offline(shared) && !lb_build_is_running(shared))
+		request_build(shared);
+	SpinLockRelease(&shared->mutex);
+}
+
+void
+lb_request_limited_build(LbSharedBoard *shared, uint64 limit)
+{
+	/* As above. */
+	if (shared->limited_at == 0)
+		return;
+	SpinLockAcquire(&shared->mutex);
+	if (shared->limited_at != 0 &&
+		(limit == 0 || shared->limited_at < limit) &&
 		lb_is_offline(shared) && !lb_build_is_running(shared))
 		request_build(shared);
 	SpinLockRelease(&shared->mutex);
@@ -335,6 +352,8 @@ lb_take_offline(LbSharedBoard *shared, uint64 generation,
 					  strncmp(shared->reason, reason, LB_MAX_REASON - 1) != 0);
 		shared->refused_at = reason == memory_used_up ?
 			shared->account->refused_at : 0;
+		shared->limited_at = reason == share_used_up ?
+			shared->account->limited_at : 0;
 
 		/*
 		 * A build does not overrule what others have set while it was

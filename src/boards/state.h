@@ -106,6 +106,12 @@ extern void lb_request_first_build(LbSharedBoard *shared);
 extern void lb_request_refused_build(LbSharedBoard *shared, bool raised);
 
 /*
+ * Request a build if the board is offline since the database's limit refused memory,
+ * and that limit is now more than it was then.  In bytes, 0 is no limit.
+ */
+extern void lb_request_limited_build(LbSharedBoard *shared, uint64 limit);
+
+/*
  * Claim a requested build, for this process.  Returns false if it is not
  * requested, or another process was quicker.
  */
@@ -156,8 +162,8 @@ extern void lb_take_offline(LbSharedBoard *shared, uint64 generation,
 
 /*
  * The reason to give when a definition was refused memory: the limit of all boards,
- * or that of the database.  A board that is offline for the first reason is built
- * again when that limit is raised.
+ * or that of the database.  A board that is offline for one of them is built again
+ * when that limit is raised.
  */
 extern const char *lb_memory_reason(const LbSharedBoard *shared);
 

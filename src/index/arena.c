@@ -140,6 +140,7 @@ lb_alloc(const LbMem *mem, int order)
 	if (mem->limit != 0 && mem->account->used + bytes > mem->limit)
 	{
 		mem->account->limited = true;
+		mem->account->limited_at = mem->limit;
 		lb_arena_unlock(arena);
 		return LB_NONE;
 	}

@@ -28,8 +28,10 @@ typedef uint32 LbRef;
 typedef struct LbAccount
 {
 	uint64		used;
-	bool		limited;		/* its own limit refused memory last, ... */
-	uint64		refused_at;		/* ... or the arena's, which was this */
+	bool		limited;		/* its own limit refused memory last, and not
+								 * that of the arena */
+	uint64		limited_at;		/* its own limit when that last refused memory */
+	uint64		refused_at;		/* the arena's when that did */
 } LbAccount;
 
 /*

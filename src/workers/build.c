@@ -611,8 +611,9 @@ worker_exit(int code, Datum database)
 }
 
 /*
- * Enter the boards that are recorded here, and request their builds.  Tell the
- * other kinds of workers of the database.
+ * Enter the boards that are recorded here, and request their builds: their first, and
+ * one of each board that did not fit into the database's share before that was raised.
+ * Tell the other kinds of workers of the database.
  */
 static void
 visit_database(void)
@@ -634,8 +635,11 @@ visit_database(void)
 
 			lb_settle_width(defns[i]);
 			shared = lb_shared_board_attach(defns[i], true);
-			if (shared != NULL)
-				lb_request_first_build(shared);
+			if (shared == NULL)
+				continue;
+			lb_request_first_build(shared);
+			lb_request_limited_build(shared,
+									 (uint64) lb_database_memory_kb * 1024);
 		}
 		for (int i = 0; i < nkinds; i++)
 		{

@@ -64,6 +64,7 @@
 #define XID_EVERY 200			/* from one completed xid to the next */
 #define TIDY_AGAIN 500			/* prepared transactions, histories */
 #define TRIM_INTERVAL 5000		/* between two passes through all histories */
+#define LIMIT_INTERVAL 60000	/* between two looks at databases' limits */
 #define LOG_AGAIN (3600 * 1000) /* between two equal messages */
 
 #define MAX_WORKERS 64
@@ -88,6 +89,7 @@ static const LbWorkerKind builder_kind = {
 };
 static Worker builders[MAX_WORKERS];
 static List *visits = NIL;		/* databases that one is still to visit */
+static TimestampTz limits_seen = 0; /* when limits were last looked at, or 0 */
 
 /* Workers that visit databases in rounds, one at a time of each kind. */
 typedef struct Rounds
@@ -544,6 +546,32 @@ start_builds(Round *round)
 	}
 }
 
+/*
+ * Boards of a database may be offline since its share of the memory is used up.  Only a
+ * process in that database knows whether leaderboard.database_memory has been raised.
+ * So have it visited: after the configuration was reloaded, and once a minute, since
+ * ALTER DATABASE does not tell us.
+ */
+static void
+look_at_limits(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	dlist_iter	iter;
+
+	if (limits_seen != 0 && !lb_elapsed(limits_seen, now, LIMIT_INTERVAL))
+		return;
+	limits_seen = now;
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+	{
+		LbSharedBoard *shared = dlist_container(LbSharedBoard, node, iter.cur);
+
+		if (shared->limited_at != 0)
+			visits = list_append_unique_oid(visits, shared->database);
+	}
+	LWLockRelease(&lb_shared->directory_lock);
+}
+
 /* After the server's start: have every database visited once. */
 static void
 start_visits(Round *round)
@@ -577,6 +605,7 @@ look_at_boards(void)
 	if (!round.requested && visits == NIL)
 		builds_wait = false;
 	start_builds(&round);
+	look_at_limits();
 	start_visits(&round);
 	if (round.orders != NULL)
 		pfree(round.orders);
@@ -688,10 +717,20 @@ start_kinds(void)
 }
 
 /*
- * Put leaderboard.memory into force.  If it was raised, boards that were refused
- * memory are built again, although less may be free than when they were.  And
- * every database is visited: it may have boards for which there was not even an
+ * Every database is visited: it may have boards for which there was not even an
  * LbSharedBoard.
+ */
+static void
+visit_all(void)
+{
+	list_free(visits);
+	visits = NIL;
+	list_databases();
+}
+
+/*
+ * Put leaderboard.memory into force.  If it was raised, boards that were refused
+ * memory are built again, although less may be free than when they were.
  */
 static void
 apply_memory_limit(void)
@@ -705,9 +744,19 @@ apply_memory_limit(void)
 		lb_request_refused_build(dlist_container(LbSharedBoard, node, iter.cur),
 								 true);
 	LWLockRelease(&lb_shared->directory_lock);
-	list_free(visits);
-	visits = NIL;
-	list_databases();
+	visit_all();
+}
+
+static void
+reload_settings(void)
+{
+	int			database_memory = lb_database_memory_kb;
+
+	ProcessConfigFile(PGC_SIGHUP);
+	apply_memory_limit();
+	if (lb_database_memory_kb != database_memory)
+		visit_all();
+	limits_seen = 0;
 }
 
 void
@@ -736,8 +785,7 @@ lb_launcher_main(Datum arg)
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
-			ProcessConfigFile(PGC_SIGHUP);
-			apply_memory_limit();
+			reload_settings();
 		}
 		sleep = settle_prepared();
 		sleep = Min(sleep, trim_histories());

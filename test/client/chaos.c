@@ -51,6 +51,7 @@ static bool memory_reloads = false; /* leaderboard.memory can be reloaded */
 static int	copies = 0;			/* databases made so far */
 static int	prepared = 0;		/* transactions prepared so far */
 static double normal_memory_at = 0; /* when memory suffices again */
+static double memory_raised_at = 0; /* when it did last */
 static double triggers_at = 0;	/* when a disabled trigger is enabled again */
 static double last_kill = 0;
 
@@ -346,9 +347,25 @@ enough_memory(void)
 	if (memory_reloads)
 		set_and_reload("leaderboard.memory", NULL);
 
-	/* What a limit has taken offline does not come back by itself. */
-	if (!run_free(format("SELECT lb_rebuild()")))
-		normal_memory_at = now() + 1;
+	/* What a limit has taken offline comes back by itself. */
+	memory_raised_at = now();
+}
+
+/* Fail if boards are still offline for lack of memory, long after there is enough. */
+static void
+boards_are_back(void)
+{
+	double		end = memory_raised_at + 150;
+
+	while (memory_raised_at != 0 && normal_memory_at == 0 &&
+		   ask(conn, "SELECT count(*) FROM lb_stat_board"
+			   " WHERE state = 'offline' AND reason LIKE '%used up%'") > 0)
+	{
+		if (now() > end)
+			fail("boards stay offline although there is enough memory");
+		usleep(100000);
+		reconnect(&conn);
+	}
 }
 
 /* For a while memory does not suffice, for the boards or for their changes. */
@@ -774,6 +791,7 @@ clean_up(void)
 			 normal_memory_at != 0 ||
 			 ask(conn, "SELECT count(*) FROM pg_database"
 				 " WHERE starts_with(datname, 'chaos_')") != 0);
+	boards_are_back();
 }
 
 static void

@@ -109,8 +109,16 @@ is($node->safe_psql('postgres', q{SELECT bool_and(used <= 1024 * 1024) FROM lb_s
 $node->append_conf('postgresql.conf', 'leaderboard.database_memory = 0');
 $node->reload;
 ok($node->poll_query_until('postgres', q{SELECT current_setting('leaderboard.database_memory') = '0'}), 'no limit');
-$node->safe_psql('postgres', 'SELECT lb_rebuild()');
-ready($node, 'postgres', 'without the limit');
+ready($node, 'postgres', 'without the limit, by itself');
+
+# That of ALTER DATABASE
+$node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.database_memory = '64kB'});
+$node->safe_psql('postgres', 'UPDATE player_scores SET score = player_id WHERE player_id BETWEEN 100002 AND 110000');
+offline('a limit of ALTER DATABASE', qr/memory.*is used up/);
+$node->reload;
+$node->safe_psql('postgres', q{ALTER DATABASE postgres SET leaderboard.database_memory = '128MB'});
+$node->reload;
+ready($node, 'postgres', 'with a higher one');
 
 $node->stop;
 done_testing();
