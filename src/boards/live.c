@@ -10,14 +10,16 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
-
 #include "boards/live.h"
+#include "index/memberhash.h"
 
 uint32
 lb_value_hash(const LbValue *value)
 {
-	return hash_bytes((const unsigned char *) value->data, value->len);
+	/* Without the library in shared memory, no table has values. */
+	uint64		seed = lb_shared == NULL ? 0 : lb_shared->arena.hash_seed;
+
+	return lb_hash_bytes(seed, value->data, value->len);
 }
 
 LbValue

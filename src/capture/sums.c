@@ -23,11 +23,11 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 #include "boards/shared.h"
 #include "capture/sums.h"
+#include "index/memberhash.h"
 #include "util/pause.h"
 #include "util/sort.h"
 
@@ -322,9 +322,9 @@ bucket_of(const LbSums *sums, const int64 *key)
 {
 	const int64 *member = lb_key_member(&sums->shape, key);
 
-	return hash_bytes((const unsigned char *) member,
-					  lb_member_length(&sums->shape, member) *
-					  sizeof(int64)) & (sums->max_surplus - 1);
+	return lb_hash_words(sums->arena.hash_seed, member,
+						 lb_member_length(&sums->shape, member)) &
+		(sums->max_surplus - 1);
 }
 
 /* Put a surplus key into its bucket. */

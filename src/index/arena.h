@@ -51,8 +51,9 @@ typedef struct LbArena
 	uint64		reserved;		/* bytes of the region */
 	uint64		size;			/* bytes that the highest limit allows */
 	uint32		nchunks;		/* chunks of the region, chunk 0 included */
-	uint64		hash_seed;		/* for the hashes of members; the caller sets
-								 * it before it makes the first index */
+	uint64		hash_seed;		/* for the hashes of what users choose; the
+								 * caller sets it before it makes the first
+								 * index */
 	LbLock	   *lock;			/* for everything below and for state; NULL if
 								 * one process uses the arena alone */
 	char		pad[128];

@@ -35,7 +35,9 @@
  * Disadvantages.  A page number costs a division.  A search that fails walks
  * to an empty slot, which is two cache lines at 80 % fill.  The table cannot
  * tell entries with the same hash apart, and searches them linearly.  Users
- * choose members, so their hash has a random seed, new at every server start.
+ * choose members and the values of board columns, so the hashes of both have a
+ * random seed, new at every server start.  No table outlives the server, so
+ * nothing depends on the order of an earlier start.
  *
  *-------------------------------------------------------------------------
  */
@@ -898,21 +900,53 @@ lb_hash_check(const LbArena *arena, const LbHash *table)
 	return NULL;
 }
 
+/* The finalizer of MurmurHash3 (A. Appleby), chained over the words. */
+static inline uint64
+hash_word(uint64 h, uint64 word)
+{
+	h ^= word;
+	h ^= h >> 33;
+	h *= UINT64CONST(0xff51afd7ed558ccd);
+	h ^= h >> 33;
+	h *= UINT64CONST(0xc4ceb9fe1a85ec53);
+	h ^= h >> 33;
+	return h;
+}
+
+static inline uint32
+fold(uint64 h)
+{
+	return (uint32) h ^ (uint32) (h >> 32);
+}
+
 uint32
 lb_hash_words(uint64 seed, const int64 *words, int nwords)
 {
 	uint64		h = seed;
 	int			i;
 
-	/* The finalizer of MurmurHash3 (A. Appleby), chained over the words. */
 	for (i = 0; i < nwords; i++)
+		h = hash_word(h, (uint64) words[i]);
+	return fold(h);
+}
+
+uint32
+lb_hash_bytes(uint64 seed, const char *bytes, int len)
+{
+	uint64		h = seed;
+	uint64		last = (uint64) len;
+	uint64		word;
+	int			left;
+
+	for (left = len; left >= (int) sizeof(word); left -= sizeof(word))
 	{
-		h ^= (uint64) words[i];
-		h ^= h >> 33;
-		h *= UINT64CONST(0xff51afd7ed558ccd);
-		h ^= h >> 33;
-		h *= UINT64CONST(0xc4ceb9fe1a85ec53);
-		h ^= h >> 33;
+		memcpy(&word, bytes, sizeof(word));
+		h = hash_word(h, word);
+		bytes += sizeof(word);
 	}
-	return (uint32) h ^ (uint32) (h >> 32);
+
+	/* The length tells zeros at the end from none. */
+	while (left-- > 0)
+		last = last << 8 | (unsigned char) *bytes++;
+	return fold(hash_word(h, last));
 }

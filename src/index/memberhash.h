@@ -108,9 +108,11 @@ extern uint64 lb_hash_estimate(uint64 entries);
 extern const char *lb_hash_check(const LbArena *arena, const LbHash *table);
 
 /*
- * The hash of nwords int64 words (a member).  A user who does not know the seed
- * cannot choose members that collide.
+ * The hash of nwords int64 words (a member), and of len bytes (the value of a
+ * board column).  A user who does not know the seed cannot choose members or
+ * values that collide.
  */
 extern uint32 lb_hash_words(uint64 seed, const int64 *words, int nwords);
+extern uint32 lb_hash_bytes(uint64 seed, const char *bytes, int len);
 
 #endif							/* LB_MEMBERHASH_H */

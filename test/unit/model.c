@@ -11,18 +11,21 @@
 
 int			same_hash = 0;
 
-/* The nth word with this hash: the steps of lb_hash_words backwards. */
-static int64
-word_of_hash(uint64 hash_seed, uint32 hash, uint32 n)
+uint64
+unmix(uint64 h)
 {
-	uint64		h = (uint64) n << 32 | (n ^ hash);
-
 	h ^= h >> 33;
 	h *= UINT64CONST(0x9cb4b2f8129337db);
 	h ^= h >> 33;
 	h *= UINT64CONST(0x4f74430c22a54005);
 	h ^= h >> 33;
-	return (int64) (h ^ hash_seed);
+	return h;
+}
+
+int64
+word_of_hash(uint64 hash_seed, uint32 hash, uint32 n)
+{
+	return (int64) (unmix((uint64) n << 32 | (n ^ hash)) ^ hash_seed);
 }
 
 int64 *

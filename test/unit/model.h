@@ -23,6 +23,12 @@ init_fixed(LbIndex *index, int width, int member_words)
 }
 #include "test.h"
 
+/* The finalizer that lb_hash_words chains, backwards. */
+extern uint64 unmix(uint64 h);
+
+/* The nth word with this hash. */
+extern int64 word_of_hash(uint64 hash_seed, uint32 hash, uint32 n);
+
 typedef enum Scores
 {
 	SCORES_RANDOM,				/* below score_range */

@@ -12,7 +12,7 @@
  */
 #include "index/memberhash.c"
 
-#include "test.h"
+#include "model.h"
 
 static uint32
 test_hash_of(LbRef ref, uint32 groups)
@@ -478,6 +478,70 @@ test_hash_damage(void)
 	return world_close(&world);
 }
 
+/* The nth value of eight bytes with this hash. */
+static void
+value_of_hash(uint64 seed, uint32 hash, uint32 n, char *value)
+{
+	uint64		after_word = (uint64) word_of_hash(sizeof(uint64), hash, n);
+	uint64		word = unmix(after_word) ^ seed;
+
+	memcpy(value, &word, sizeof(word));
+}
+
+/*
+ * Who knows a seed finds any number of words, and of values, with one hash.
+ * With another seed they are like any others.
+ */
+static bool
+test_hash_seed(void)
+{
+	uint64		known = next_random();
+	uint32		hash = (uint32) next_random();
+	int			same_words = 0;
+	int			same_values = 0;
+
+	for (uint32 n = 0; n < 60000; n++)
+	{
+		int64		word = word_of_hash(known, hash, n);
+		char		value[sizeof(uint64)];
+
+		value_of_hash(known, hash, n, value);
+		REQUIRE(lb_hash_words(known, &word, 1) == hash);
+		REQUIRE(lb_hash_bytes(known, value, sizeof(value)) == hash);
+
+		/* Eight stripes: the upper bits count as well as the lower ones. */
+		same_words += lb_hash_words(known ^ 1, &word, 1) >> 16 == hash >> 16;
+		same_values += lb_hash_bytes(known ^ 1, value,
+									 sizeof(value)) >> 16 == hash >> 16;
+	}
+	REQUIRE(same_words < 20 && same_values < 20);
+	return true;
+}
+
+/* Values that differ in their last bytes only, or in their lengths. */
+static bool
+test_hash_bytes(void)
+{
+	uint64		seed = next_random();
+	char		zeros[32] = {0};
+	uint32		hashes[sizeof(zeros) + 256];
+	int			n = 0;
+
+	for (int len = 0; len <= (int) sizeof(zeros) - 1; len++)
+		hashes[n++] = lb_hash_bytes(seed, zeros, len);
+	for (int i = 1; i < 256; i++)
+	{
+		zeros[12] = (char) i;
+		hashes[n++] = lb_hash_bytes(seed, zeros, 13);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		for (int j = 0; j < i; j++)
+			REQUIRE(hashes[i] != hashes[j]);
+	}
+	return true;
+}
+
 void
 run_hash_tests(void)
 {
@@ -508,4 +572,7 @@ run_hash_tests(void)
 	report("hash: larger directory, little memory",
 		   short_run || test_hash_directory(2));
 	report("hash: damage is seen", test_hash_damage());
+	report("hash: a flood for one seed is none for another",
+		   test_hash_seed());
+	report("hash: bytes and lengths", test_hash_bytes());
 }
