@@ -29,6 +29,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "utils/snapmgr.h"
 
 #include "boards/state.h"
 #include "ledger/backlog.h"
@@ -38,6 +39,8 @@
 #include "ledger/prefetch.h"
 #include "ledger/queue.h"
 #include "ledger/request.h"
+#include "ledger/snapshot.h"
+#include "util/pause.h"
 #include "util/planted.h"
 #include "util/wait_event.h"
 
@@ -46,6 +49,23 @@
  * cannot apply it, or leaves that to a process that prefetches.
  */
 #define BACKLOG_EXCESS 4
+
+/*
+ * Entries of others that a publish compares with its own before it asks which
+ * transactions are running.  Asking takes about as long as comparing these.
+ */
+#ifndef LB_FEW_COMPARED
+#define LB_FEW_COMPARED 128
+#endif
+
+/* Why a publish releases the lock and tries again. */
+typedef enum Obstacle
+{
+	NO_OBSTACLE,				/* it is done */
+	UNKNOWN_OUTCOME,			/* of p->outcomes.unknown */
+	UNKNOWN_RUNNING,			/* which transactions are running */
+	OWNER_SETTLES				/* a large publication */
+} Obstacle;
 
 /* A publish under way. */
 typedef struct Publish
@@ -57,9 +77,10 @@ typedef struct Publish
 	bool		large;
 	LbPublicationRoom room;		/* for the entries, unless large */
 	LbSteps		steps;			/* if large */
-	LbOutcomes	outcomes;		/* unknown is that of the blocker */
-	bool		wait;			/* the blocker has committed, and its owner
-								 * has to settle it */
+	LbOutcomes	outcomes;
+	bool		has_running;	/* running is set */
+	LbSnapshot	running;		/* which transactions were running when this
+								 * one began to publish, or later */
 	LbPublication *pub;			/* when it is done; NULL without success */
 } Publish;
 
@@ -224,24 +245,36 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
 
 	lb_entry_scan_begin(&scan, pub);
 	while (!found && (theirs = lb_entry_scan_next(&scan)) != NULL)
+	{
+		lb_count_work(1);
 		(void) lb_find_entry(shape, &changes->entries,
 							 lb_entry_member(shape, theirs, scan.stride),
 							 &found);
+	}
 	return found;
 }
 
 /*
  * The oldest pending publication that has to be settled before we publish, or
  * whose outcome has to be looked up to know that; or NULL.  *outcome is what
- * is known of its transaction.
+ * is known of its transaction.  Also returns NULL, with *obstacle, if it has to
+ * know which transactions are running.
  *
- * A transaction that is still running has no member in common with us.  A
- * large one does not show its members, so it counts as if it had.
+ * A transaction that is still running has no member in common with us: it would
+ * hold the row lock that we had to take.  So its entries are not looked at.  Of
+ * those that have ended few are left, since their owners are about to settle
+ * them.  But a prepared transaction has no owner: its publication is settled, or
+ * discarded, as soon as its outcome is known, whatever its members are.  That is
+ * always right, since it settled its own predecessors when it was published.
+ *
+ * A large publication does not show its members, so it counts as if it had some
+ * of ours.
  */
 static LbPublication *
 find_predecessor(const Publish *p, const LbLiveBoard *board,
-				 LbOutcome *outcome)
+				 LbOutcome *outcome, Obstacle *obstacle)
 {
+	uint64		ncompared = 0;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &((LbLiveBoard *) board)->pending)
@@ -250,11 +283,23 @@ find_predecessor(const Publish *p, const LbLiveBoard *board,
 
 		if (FullTransactionIdEquals(pub->xid, p->xid))
 			continue;
+		if (p->has_running && !lb_had_ended(&p->running, pub->xid))
+			continue;
 		*outcome = lb_find_outcome(&p->outcomes,
 								   U64FromFullTransactionId(pub->xid));
+		if (p->has_running && pub->prepared)
+			return pub;
 		if (*outcome == LB_NOT_COMMITTED)
 			continue;
-		if (pub->owner_entries != NULL || members_meet(p->changes, pub))
+		if (pub->owner_entries != NULL)
+			return pub;
+		ncompared += pub->nentries;
+		if (!p->has_running && ncompared > LB_FEW_COMPARED)
+		{
+			*obstacle = UNKNOWN_RUNNING;
+			return NULL;
+		}
+		if (members_meet(p->changes, pub))
 			return pub;
 	}
 	return NULL;
@@ -262,16 +307,18 @@ find_predecessor(const Publish *p, const LbLiveBoard *board,
 
 /*
  * Settle the predecessors.  Returns the board, or NULL if the memory is used
- * up or the definition has gone.  Returns NULL with *blocked if a predecessor
- * cannot be settled yet.
+ * up or the definition has gone.  Returns NULL with *obstacle if the lock has to
+ * be released first.  That is so before each predecessor, to look up its outcome;
+ * thus one hold of the lock settles one predecessor, and a backend with many of
+ * them can be interrupted.
  */
 static LbLiveBoard *
-settle_predecessors(Publish *p, LbRef *ref, bool *blocked)
+settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
 {
 	const LbNetChanges *changes = p->changes;
 	LbSharedBoard *shared = changes->shared;
 
-	*blocked = false;
+	*obstacle = NO_OBSTACLE;
 	for (;;)
 	{
 		LbLiveBoard *board = NULL;
@@ -283,34 +330,45 @@ settle_predecessors(Publish *p, LbRef *ref, bool *blocked)
 									   changes->value, ref);
 		if (board == NULL)
 			return NULL;
-		pub = find_predecessor(p, board, &outcome);
+		pub = find_predecessor(p, board, &outcome, obstacle);
 #if LB_PLANT_BUG == 2
 		pub = NULL;
+		*obstacle = NO_OBSTACLE;
 #endif
 		if (pub == NULL)
-			return board;
-		if (outcome != LB_COMMITTED || pub->owner_entries != NULL)
+			return *obstacle == NO_OBSTACLE ? board : NULL;
+		if (outcome == LB_OUTCOME_UNKNOWN)
 		{
 			p->outcomes.unknown = U64FromFullTransactionId(pub->xid);
-			p->wait = outcome == LB_COMMITTED;
-			*blocked = true;
+			*obstacle = UNKNOWN_OUTCOME;
+			return NULL;
+		}
+		if (pub->owner_entries != NULL)
+		{
+			*obstacle = OWNER_SETTLES;
 			return NULL;
 		}
 		*ref = pub->board;
-		lb_settle_for_another(pub);
+		if (outcome == LB_COMMITTED)
+			lb_settle_for_another(pub);
+		else
+		{
+			board->version++;
+			lb_discard_publication(shared, pub);
+		}
 
 		/* That may free the board, which is empty then. */
 		lb_live_board_release(shared, p->stripe, *ref);
+		lb_pause("predecessor");
 	}
 }
 
 /*
- * Publish under the stripe's lock.  Returns true when that is done, with
- * success or without.  Returns false if a predecessor blocks it.  Then release
- * the lock and resolve that before the next try: look up the predecessor's
- * outcome, or with p->wait, wait for its owner.
+ * Publish under the stripe's lock.  Returns NO_OBSTACLE when that is done, with
+ * success or without.  Otherwise release the lock and deal with the obstacle
+ * before the next try.
  */
-static bool
+static Obstacle
 try_publish(Publish *p)
 {
 	const LbNetChanges *changes = p->changes;
@@ -318,17 +376,17 @@ try_publish(Publish *p)
 	LbPublication *pub;
 	LbLiveBoard *board;
 	LbRef		ref;
-	bool		blocked;
+	Obstacle	obstacle;
 
-	board = settle_predecessors(p, &ref, &blocked);
+	board = settle_predecessors(p, &ref, &obstacle);
 	if (board == NULL)
-		return !blocked;
+		return obstacle;
 
 	pub = lb_new_publication(shared, p->stripe, &p->room);
 	if (pub == NULL)
 	{
 		lb_live_board_release(shared, p->stripe, ref);
-		return true;
+		return NO_OBSTACLE;
 	}
 	pub->xid = p->xid;
 	pub->board = ref;
@@ -345,33 +403,57 @@ try_publish(Publish *p)
 	pub->linked = true;
 	board->version++;
 	p->pub = pub;
+	lb_pause("linked");
 
 	/* The applier, which is in no database, has to obey the limit. */
 	if (pg_atomic_read_u32(&shared->memory_kb) !=
 		(uint32) lb_database_memory_kb)
 		pg_atomic_write_u32(&shared->memory_kb, lb_database_memory_kb);
-	return true;
+	return NO_OBSTACLE;
 }
 
 /*
- * Look up the outcome of the transaction that blocks a publish, or wait until
- * its owner has gone on, a tenth of a second at most.  Holds no lock.  If that
- * raises, the memory is given back.
+ * Find out which transactions are running.  Whatever has ended before this
+ * transaction changed a row has ended in this snapshot, too, and whatever
+ * publishes after it was taken has not.
  */
 static void
-resolve_blocker(Publish *p)
+find_running(Publish *p)
+{
+	lb_snapshot_init(&p->running, GetLatestSnapshot());
+	p->has_running = true;
+
+	/* What was not committed because it was running may have ended. */
+	p->outcomes.n = 0;
+}
+
+/*
+ * Deal with what keeps a publish from going on, or wait until the owner of a
+ * large publication has gone on, a tenth of a second at most.  Holds no lock.
+ * If that raises, the memory is given back.
+ */
+static void
+remove_obstacle(Publish *p, Obstacle obstacle)
 {
 	PG_TRY();
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (p->wait)
+		switch (obstacle)
 		{
-			ConditionVariableTimedSleep(&p->changes->shared->changed, 100,
-										lb_wait_event(LB_WAIT_EVENT_LARGE_TRANSACTION));
-			ConditionVariableCancelSleep();
+			case UNKNOWN_OUTCOME:
+				lb_look_up_outcome(&p->outcomes);
+				break;
+			case UNKNOWN_RUNNING:
+				find_running(p);
+				break;
+			case OWNER_SETTLES:
+				ConditionVariableTimedSleep(&p->changes->shared->changed, 100,
+											lb_wait_event(LB_WAIT_EVENT_LARGE_TRANSACTION));
+				ConditionVariableCancelSleep();
+				break;
+			case NO_OBSTACLE:
+				break;
 		}
-		else
-			lb_look_up_outcome(&p->outcomes);
 	}
 	PG_CATCH();
 	{
@@ -393,6 +475,11 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 		.mem = lb_mem(shared),
 		.large = changes->entries.n > LB_LARGE_ENTRIES && !prepare
 	};
+	Obstacle	obstacle;
+
+	/* Publications of prepared transactions stay, so do not lock in vain. */
+	if (pg_atomic_read_u32(&shared->nprepared) > 0)
+		find_running(&p);
 
 	/* Take memory while no lock is held. */
 	if (p.large)
@@ -401,17 +488,17 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 		return NULL;
 
 	lb_lock_to_write(p.stripe);
-	while (!try_publish(&p))
+	while ((obstacle = try_publish(&p)) != NO_OBSTACLE)
 	{
 		/*
 		 * A large transaction that is known to have committed is being
 		 * settled by its owner.  Do not wait for it by its transaction's
 		 * lock, which would be subject to lock_timeout.
 		 */
-		if (p.wait)
+		if (obstacle == OWNER_SETTLES)
 			ConditionVariablePrepareToSleep(&shared->changed);
 		LWLockRelease(&p.stripe->lock);
-		resolve_blocker(&p);
+		remove_obstacle(&p, obstacle);
 		lb_lock_to_write(p.stripe);
 	}
 	LWLockRelease(&p.stripe->lock);

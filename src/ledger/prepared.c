@@ -12,25 +12,26 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "storage/procarray.h"
 
 #include "boards/live.h"
 #include "ledger/ledger.h"
 #include "ledger/prepared.h"
+#include "ledger/snapshot.h"
 
 /*
- * The prepared transactions of a stripe's publications.  If there are more
- * than fit, the rest waits for the next scan.
+ * Prepared transactions that have ended, of a stripe's publications.  If there are
+ * more than fit, another scan follows.
  */
 typedef struct PreparedScan
 {
 	LbSharedBoard *shared;
 	LbStripe   *stripe;
+	const LbSnapshot *running;
 	int			n;
 	uint64		xids[64];
-	bool		ended[64];
 	bool		committed[64];
-	bool		left;			/* publications of running transactions stay */
+	bool		full;			/* there may be more */
+	bool		left;			/* publications of other transactions stay */
 	int			nboards;
 	LbRef		boards[64];		/* changed, so they may have to be released */
 } PreparedScan;
@@ -61,9 +62,17 @@ find_prepared(uint32 hash, LbRef ref, void *arg)
 
 		if (!pub->prepared)
 			continue;
+		if (!lb_had_ended(scan->running, pub->xid))
+		{
+			scan->left = true;
+			continue;
+		}
 		i = place_of_xid(scan, xid);
 		if (i == (int) lengthof(scan->xids))
+		{
+			scan->full = true;
 			return false;
+		}
 		if (i == scan->n)
 			scan->xids[scan->n++] = xid;
 	}
@@ -89,7 +98,7 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 		if (!pub->prepared)
 			continue;
 		i = place_of_xid(scan, U64FromFullTransactionId(pub->xid));
-		if (i == scan->n || !scan->ended[i])
+		if (i == scan->n)
 		{
 			scan->left = true;
 			continue;
@@ -108,43 +117,56 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 	return scan->nboards < (int) lengthof(scan->boards);
 }
 
+/*
+ * Deal with the publications that a scan has found to be of transactions that have
+ * ended.
+ */
+static void
+settle_found(PreparedScan *scan, uint64 generation)
+{
+	LbSharedBoard *shared = scan->shared;
+
+	for (int i = 0; i < scan->n; i++)
+		scan->committed[i] = TransactionIdDidCommit((TransactionId) scan->xids[i]);
+	do
+	{
+		scan->nboards = 0;
+		scan->left = false;
+		LWLockAcquire(&scan->stripe->lock, LW_EXCLUSIVE);
+		if (lb_shared_board_is(shared, generation))
+			lb_stripe_walk(scan->stripe, shared->family, settle_prepared,
+						   scan);
+		for (int i = 0; i < scan->nboards; i++)
+			lb_live_board_release(shared, scan->stripe, scan->boards[i]);
+		LWLockRelease(&scan->stripe->lock);
+	} while (scan->nboards == (int) lengthof(scan->boards));
+}
+
 bool
 lb_settle_prepared(LbSharedBoard *shared, uint64 generation)
 {
 	bool		left = false;
+	LbSnapshot	running;
 
+	lb_running_init(&running);
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
 		PreparedScan scan;
 
-		memset(&scan, 0, sizeof(scan));
-		scan.shared = shared;
-		scan.stripe = &shared->stripes[s];
-		LWLockAcquire(&scan.stripe->lock, LW_SHARED);
-		if (lb_shared_board_is(shared, generation))
-			lb_stripe_walk(scan.stripe, shared->family, find_prepared, &scan);
-		LWLockRelease(&scan.stripe->lock);
-		if (scan.n == 0)
-			continue;
-		for (int i = 0; i < scan.n; i++)
-		{
-			TransactionId xid = (TransactionId) scan.xids[i];
-
-			scan.ended[i] = !TransactionIdIsInProgress(xid);
-			scan.committed[i] = scan.ended[i] && TransactionIdDidCommit(xid);
-		}
 		do
 		{
-			scan.nboards = 0;
-			scan.left = false;
-			LWLockAcquire(&scan.stripe->lock, LW_EXCLUSIVE);
+			memset(&scan, 0, sizeof(scan));
+			scan.shared = shared;
+			scan.stripe = &shared->stripes[s];
+			scan.running = &running;
+			LWLockAcquire(&scan.stripe->lock, LW_SHARED);
 			if (lb_shared_board_is(shared, generation))
-				lb_stripe_walk(scan.stripe, shared->family, settle_prepared,
+				lb_stripe_walk(scan.stripe, shared->family, find_prepared,
 							   &scan);
-			for (int i = 0; i < scan.nboards; i++)
-				lb_live_board_release(shared, scan.stripe, scan.boards[i]);
 			LWLockRelease(&scan.stripe->lock);
-		} while (scan.nboards == (int) lengthof(scan.boards));
+			if (scan.n > 0)
+				settle_found(&scan, generation);
+		} while (scan.full);
 		left |= scan.left;
 	}
 	return left;

@@ -8,12 +8,37 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "port/pg_bitutils.h"
 #include "storage/procarray.h"
+#include "utils/memutils.h"
 
 #include "ledger/snapshot.h"
 
 /* Calls of lb_update_horizon() between two looks at the oldest snapshot. */
 #define HORIZON_CALLS 32
+
+/*
+ * The running transactions of the snapshot that was asked for last, as a hash
+ * with linear probing.  A look through many pending publications asks about each
+ * of them; if it went through all running transactions each time, it would take
+ * the product of both.  The hash is made at the FEW_ASKED-th question, if there
+ * are more than FEW_RUNNING of them.
+ *
+ * A user who does not choose xids cannot make them collide.
+ */
+#define FEW_ASKED 8
+#define FEW_RUNNING 16
+
+static struct
+{
+	uint64		serial;			/* of the snapshot */
+	int			nasked;			/* questions so far */
+	bool		made;			/* the hash has its transactions */
+	uint32		room;			/* slots, a power of two; 0: no memory */
+	TransactionId *slots;		/* InvalidTransactionId: empty */
+} running_set;
+
+static uint64 serials = 0;
 
 /* A 32-bit xid that is not far from the next one, in full. */
 static uint64
@@ -22,14 +47,96 @@ full_xid(TransactionId xid, uint64 next)
 	return next + (int32) (xid - (uint32) next);
 }
 
+/* Take the memory of running_set, once.  Never raises. */
+static void
+make_running_set(void)
+{
+	uint32		room = pg_nextpower2_32(2 * (uint32) GetMaxSnapshotXidCount());
+
+	if (running_set.room != 0)
+		return;
+	running_set.slots = MemoryContextAllocExtended(TopMemoryContext,
+												   room * sizeof(TransactionId),
+												   MCXT_ALLOC_NO_OOM);
+	if (running_set.slots != NULL)
+		running_set.room = room;
+}
+
 void
 lb_snapshot_init(LbSnapshot *s, Snapshot snapshot)
 {
 	uint64		next = lb_next_xid();
 
+	make_running_set();
 	s->snapshot = snapshot;
+	s->xip = snapshot->xip;
+	s->nxip = snapshot->xcnt;
 	s->xmin = full_xid(snapshot->xmin, next);
 	s->xmax = full_xid(snapshot->xmax, next);
+	s->serial = ++serials;
+}
+
+void
+lb_running_init(LbSnapshot *s)
+{
+	static TransactionId *xids = NULL;
+	RunningTransactions running;
+	uint64		next;
+
+	make_running_set();
+	if (xids == NULL)
+		xids = MemoryContextAlloc(TopMemoryContext,
+								  GetMaxSnapshotXidCount() *
+								  sizeof(TransactionId));
+	running = GetRunningTransactionData();
+	next = lb_next_xid();
+
+	/* Top-level ones come first. */
+	Assert(running->xcnt <= GetMaxSnapshotXidCount());
+	memcpy(xids, running->xids, running->xcnt * sizeof(TransactionId));
+	s->snapshot = NULL;
+	s->xip = xids;
+	s->nxip = running->xcnt;
+	s->xmin = full_xid(running->oldestRunningXid, next);
+	s->xmax = full_xid(running->nextXid, next);
+	s->serial = ++serials;
+	LWLockRelease(ProcArrayLock);
+	LWLockRelease(XidGenLock);
+}
+
+/* Where the search for a transaction begins. */
+static inline uint32
+running_slot(TransactionId xid)
+{
+	return (xid * 2654435769U) >> 7 & (running_set.room - 1);
+}
+
+/* Whether running_set has, or now gets, the transactions of a snapshot. */
+static bool
+use_running_set(const LbSnapshot *s)
+{
+	if (running_set.serial != s->serial)
+	{
+		running_set.serial = s->serial;
+		running_set.nasked = 0;
+		running_set.made = false;
+	}
+	if (running_set.made)
+		return true;
+	if (s->nxip <= FEW_RUNNING || s->nxip > running_set.room / 2 ||
+		++running_set.nasked < FEW_ASKED)
+		return false;
+	memset(running_set.slots, 0, running_set.room * sizeof(TransactionId));
+	for (uint32 i = 0; i < s->nxip; i++)
+	{
+		uint32		slot = running_slot(s->xip[i]);
+
+		while (running_set.slots[slot] != InvalidTransactionId)
+			slot = (slot + 1) & (running_set.room - 1);
+		running_set.slots[slot] = s->xip[i];
+	}
+	running_set.made = true;
+	return true;
 }
 
 /*
@@ -46,9 +153,21 @@ lb_had_ended(const LbSnapshot *s, FullTransactionId fxid)
 		return true;
 	if (full >= s->xmax)
 		return false;
-	for (uint32 i = 0; i < s->snapshot->xcnt; i++)
+	if (use_running_set(s))
 	{
-		if (s->snapshot->xip[i] == xid)
+		uint32		slot = running_slot(xid);
+
+		while (running_set.slots[slot] != InvalidTransactionId)
+		{
+			if (running_set.slots[slot] == xid)
+				return false;
+			slot = (slot + 1) & (running_set.room - 1);
+		}
+		return true;
+	}
+	for (uint32 i = 0; i < s->nxip; i++)
+	{
+		if (s->xip[i] == xid)
 			return false;
 	}
 	return true;
@@ -61,9 +180,9 @@ lb_any_running(const LbSnapshot *s, uint64 first, uint64 last)
 		return false;
 	if (last >= s->xmax)
 		return true;
-	for (uint32 i = 0; i < s->snapshot->xcnt; i++)
+	for (uint32 i = 0; i < s->nxip; i++)
 	{
-		uint64		xid = full_xid(s->snapshot->xip[i], s->xmax);
+		uint64		xid = full_xid(s->xip[i], s->xmax);
 
 		if (xid >= first && xid <= last)
 			return true;

@@ -38,15 +38,32 @@ lb_next_xid(void)
 /* A snapshot, in full xids. */
 typedef struct LbSnapshot
 {
-	Snapshot	snapshot;
+	Snapshot	snapshot;		/* NULL: made by lb_running_init() */
+	const TransactionId *xip;	/* top-level transactions that were running */
+	uint32		nxip;
 	uint64		xmin;
 	uint64		xmax;
+	uint64		serial;			/* no other one's */
 } LbSnapshot;
 
-/* Take over an MVCC snapshot, which must live as long as s. */
+/*
+ * Take over an MVCC snapshot, which must live as long as s.  Allocates, at its
+ * first call in a process, without raising.
+ */
 extern void lb_snapshot_init(LbSnapshot *s, Snapshot snapshot);
 
-/* Whether a top-level transaction had ended when the snapshot was taken. */
+/*
+ * Note which transactions are running now, prepared ones included.  Unlike a
+ * snapshot of PostgreSQL's this holds no horizon back, and needs no transaction.
+ * s is good until the next call.  Raises only when out of memory at the first
+ * call in a process.  Takes XidGenLock and ProcArrayLock.
+ */
+extern void lb_running_init(LbSnapshot *s);
+
+/*
+ * Whether a top-level transaction had ended when the snapshot was taken.
+ * Allocates nothing and never raises.
+ */
 extern bool lb_had_ended(const LbSnapshot *s, FullTransactionId fxid);
 
 /*

@@ -112,7 +112,7 @@ prepare_debug_install()
 		PG_CONFIG="$BIN/pg_config" with_llvm=no \
 		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_REQUEST_BACKLOG=4 \
 			-DLB_FEW_OWN=2 -DLB_FEW_CORRECTIONS=3 -DLB_SLICE_CHANGES=64 \
-			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50" install
+			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50 -DLB_FEW_COMPARED=2" install
 	touch debug-installed
 }
 
