@@ -115,8 +115,8 @@ extern bool lb_sums_add(LbSums *sums, const int64 *less, const int64 *more);
 
 /*
  * Add many changes to empty sums, in less time than one after the other.  If
- * there is no memory, the sums are broken, and it returns false.  Never
- * raises.
+ * there is no memory, the sums are broken, and it returns false.  Raises only
+ * when interrupted, and then they are broken as well.
  */
 extern bool lb_sums_load(LbSums *sums, LbChanges *changes);
 

@@ -31,6 +31,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
@@ -223,9 +224,13 @@ attach_all_changed(bool prepare)
 	/* An aborted subtransaction may have left boards without changes. */
 	for (LbXactBoard *board = lb_xact.boards; board != NULL;
 		 board = board->next)
+	{
+		CHECK_FOR_INTERRUPTS();
 		board->xdefn->needed |= board->nchanges > 0;
+	}
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!xdefn->needed && !xdefn->unknown && xdefn->ntruncates == 0)
 			continue;
 		attach_changed(xdefn);
@@ -244,6 +249,7 @@ publish_boards(bool prepare)
 	{
 		LbXactDefn *xdefn = board->xdefn;
 
+		CHECK_FOR_INTERRUPTS();
 		if (xdefn->ref.shared == NULL || xdefn->unknown ||
 			publish_board(board, prepare))
 			continue;
@@ -272,8 +278,10 @@ check_serializable(void)
 		 * A transaction that has written to a partition itself has no lock on
 		 * the source, and must not wait for one now.
 		 */
-		Relation	rel = RelationIdGetRelation(xdefn->defn.source);
+		Relation	rel;
 
+		CHECK_FOR_INTERRUPTS();
+		rel = RelationIdGetRelation(xdefn->defn.source);
 		if (rel == NULL)
 			continue;
 		CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);

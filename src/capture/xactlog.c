@@ -24,8 +24,8 @@
  * taken out again.
  *
  * Everything is in lb_xact.context, which the end of the transaction resets.
- * Cutting off, summing up for publish, and forgetting never raise; the first
- * and the last allocate nothing either.
+ * Cutting off and forgetting neither raise nor allocate.  Summing up for publish
+ * raises only when interrupted.
  *
  *-------------------------------------------------------------------------
  */
@@ -711,7 +711,7 @@ lb_xact_subcommit(int level)
 
 /*
  * The changes of a board that count for a command id, in memory of context.
- * Returns false if there is no memory.  Never raises.
+ * Returns false if there is no memory.  Raises only when interrupted.
  */
 static bool
 counted_changes(const LbXactBoard *board, CommandId curcid,
@@ -725,6 +725,7 @@ counted_changes(const LbXactBoard *board, CommandId curcid,
 	{
 		const Change *change;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int at = 0; at < piece->used; at += change_words(change))
 		{
 			change = change_at(piece, at);

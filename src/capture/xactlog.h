@@ -225,7 +225,7 @@ extern bool lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq);
 /*
  * Sum up all changes of a board, whose definition is attached, to be
  * published.  The entries are in the transaction's memory.  Returns false if
- * a sum is ambiguous, or if there is no memory.  Never raises.
+ * a sum is ambiguous, or if there is no memory.  Raises only when interrupted.
  */
 extern bool lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net);
 

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "boards/live.h"
@@ -37,6 +38,9 @@
 #define SLICE 256
 #define PREFETCH_EVERY 8
 
+/* Entries between two checks for interrupts, before the commit. */
+#define CHECK_STEPS 4096
+
 StaticAssertDecl(SLICE / PREFETCH_EVERY <= LB_PREFETCH_KEYS,
 				 "one call prefetches a slice");
 
@@ -55,6 +59,8 @@ lb_make_steps(const LbSharedBoard *shared, const LbEntries *entries)
 	{
 		int64		flags = lb_entry_at(entries, i)[0];
 
+		if (i % CHECK_STEPS == 0)
+			CHECK_FOR_INTERRUPTS();
 		nold += (flags & LB_HAS_OLD) != 0;
 		nnew += (flags & LB_HAS_NEW) != 0;
 	}
@@ -73,6 +79,8 @@ lb_make_steps(const LbSharedBoard *shared, const LbEntries *entries)
 	{
 		const int64 *entry = lb_entry_at(entries, i);
 
+		if (i % CHECK_STEPS == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (entry[0] & LB_HAS_OLD)
 		{
 			memcpy(old, entry + 1, size);

@@ -147,7 +147,7 @@ sum_entries(int64 *entries, int n, int stride)
 	int64		sum[LB_MAX_ENTRY_WORDS];
 
 	memset(sum, 0, words * sizeof(int64));
-	qsort_arg(entries, n, words * sizeof(int64), old_cmp, &stride);
+	qsort_interruptible(entries, n, words * sizeof(int64), old_cmp, &stride);
 	while (first < n && !(entries[(Size) first * words] & LB_HAS_OLD))
 		first++;
 	for (int i = 0; i < n; i++)
@@ -191,14 +191,8 @@ sum_entries(int64 *entries, int n, int stride)
 	return nolds <= 1 && nnews <= 1;
 }
 
-/* Sort without an interrupt: the callers must not raise. */
-static void
-sort_words(int64 *tuples, int n, int nwords)
-{
-	HOLD_INTERRUPTS();
-	lb_sort_words(tuples, n, nwords);
-	RESUME_INTERRUPTS();
-}
+/* Steps of a loop between two checks for interrupts. */
+#define CHECK_STEPS 4096
 
 /* The member of a change. */
 static inline const int64 *
@@ -213,6 +207,8 @@ lb_changes_are_net(const LbChanges *changes)
 {
 	for (int i = 1; i < changes->n; i++)
 	{
+		if (i % CHECK_STEPS == 0)
+			CHECK_FOR_INTERRUPTS();
 		if (lb_member_cmp(&changes->shape, member_at(changes, i - 1),
 						  member_at(changes, i)) >= 0)
 			return false;
@@ -259,11 +255,13 @@ order_changes(Order *order)
 		int64	   *tuple = order->tuples + (Size) i * ntuple;
 		int			words = lb_member_length(shape, member);
 
+		if (i % CHECK_STEPS == 0)
+			CHECK_FOR_INTERRUPTS();
 		for (int w = 0; w < nwords; w++)
 			tuple[w] = w < words ? member[w] : 0;
 		tuple[nwords] = i;
 	}
-	sort_words(order->tuples, n, ntuple);
+	lb_sort_words(order->tuples, n, ntuple);
 	if (!lb_shape_varies(shape) && shape->member_words <= nwords)
 		return;
 
@@ -278,8 +276,8 @@ order_changes(Order *order)
 							nwords) == 0)
 			end++;
 		if (end - first > 1)
-			qsort_arg(tuple, end - first, ntuple * sizeof(int64), member_cmp,
-					  order);
+			qsort_interruptible(tuple, end - first, ntuple * sizeof(int64),
+								member_cmp, order);
 	}
 }
 
@@ -326,6 +324,8 @@ lb_net_changes(LbChanges *changes, int64 *entries, bool *ambiguous)
 		{
 			memcpy(sum + (Size) count * words, lb_change_at(changes, number),
 				   size);
+			if (next % CHECK_STEPS == 0)
+				CHECK_FOR_INTERRUPTS();
 			count++;
 			if (++next == n)
 				break;
@@ -365,6 +365,9 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 	Size		size = stride * sizeof(int64);
 
 	Assert((Size) changes->n * lb_entry_words(stride) <= overlay->room);
+
+	/* An overlay that is filled by half would stay with its transaction. */
+	HOLD_INTERRUPTS();
 	overlay->shape = changes->shape;
 	overlay->stride = stride;
 	overlay->serial = ++serials;
@@ -385,8 +388,9 @@ lb_overlay_fill(LbOverlay *overlay, LbChanges *changes)
 			memcpy(overlay->added + (Size) stride * overlay->nadded++,
 				   lb_entry_new(entry, stride), size);
 	}
-	sort_words(overlay->removed, overlay->nremoved, stride);
-	sort_words(overlay->added, overlay->nadded, stride);
+	lb_sort_words(overlay->removed, overlay->nremoved, stride);
+	lb_sort_words(overlay->added, overlay->nadded, stride);
+	RESUME_INTERRUPTS();
 }
 
 /* Insert a key into n others in order, or remove it. */
@@ -487,10 +491,12 @@ lb_overlay_add(LbOverlay *overlay, LbChanges *changes, int64 *delta, int *n)
 		spread_keys(overlay->added, overlay->nadded, overlay->stride, stride);
 		overlay->stride = stride;
 	}
+	HOLD_INTERRUPTS();
 	*n = lb_net_changes(changes, delta, &ambiguous);
 	overlay->serial = ++serials;
 	overlay->ambiguous |= ambiguous;
 	for (int i = 0; i < *n; i++)
 		add_entry(overlay, delta + (Size) i * lb_entry_words(stride));
+	RESUME_INTERRUPTS();
 	return true;
 }

@@ -228,14 +228,17 @@ typedef struct LbOverlay
 	int64	   *added;			/* keys that count beside the index */
 } LbOverlay;
 
-/* Whether changes are their own sums: members ascend, each is there once. */
+/*
+ * Whether changes are their own sums: members ascend, each is there once.  Raises
+ * only when interrupted.
+ */
 extern bool lb_changes_are_net(const LbChanges *changes);
 
 /*
  * Sum up changes into entries, in order of their members.  entries has room
  * for changes->n of them.  Returns how many entries there are.  Sets
  * *ambiguous if the sum of a member is more than one key less and one key
- * more.  Allocates nothing, raises nothing.
+ * more.  Allocates nothing.  Raises only when interrupted.
  */
 extern int	lb_net_changes(LbChanges *changes, int64 *entries,
 						   bool *ambiguous);

@@ -23,12 +23,17 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 
 int			lb_history_size = 16 * 1024;
+
+/* Pages that are filled between two checks for interrupts. */
+#define CHECK_PAGES 256
 
 /* Chunks that a stripe keeps for publications. */
 #define MAX_SPARE 64
@@ -123,20 +128,40 @@ count_fitting(const LbShape *shape, const LbEntries *entries, uint32 first,
 	return n;
 }
 
+/* If the backend is interrupted, free the pages so far before that raises. */
+static void
+check_for_interrupts(const LbMem *mem, LbRef pages)
+{
+	PG_TRY();
+	{
+		CHECK_FOR_INTERRUPTS();
+	}
+	PG_CATCH();
+	{
+		free_pages(mem, pages);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
 /* Copy the entries from number n on to a chain of pages. */
 static bool
 copy_pages(const LbMem *mem, const LbShape *shape, const LbEntries *entries,
 		   uint32 n, LbRef *pages)
 {
 	LbRef	   *link = pages;
+	int			npages = 0;
 
 	*pages = LB_NONE;
 	while (n < entries->n)
 	{
-		LbRef		ref = lb_alloc(mem, LB_MAX_ORDER);
+		LbRef		ref;
 		LbEntryPage *page;
 		int			stride;
 
+		if (++npages % CHECK_PAGES == 0)
+			check_for_interrupts(mem, *pages);
+		ref = lb_alloc(mem, LB_MAX_ORDER);
 		if (ref == LB_NONE)
 		{
 			free_pages(mem, *pages);

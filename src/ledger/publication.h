@@ -148,7 +148,8 @@ typedef struct LbPublicationRoom
 
 /*
  * Take the memory for entries, and copy those that go to pages.  Returns false
- * if the memory is used up.  Takes the arena's lock.
+ * if the memory is used up.  Takes the arena's lock.  Raises only when
+ * interrupted, and then it has given back what it took.
  */
 extern bool lb_take_room(const LbMem *mem, const LbShape *shape,
 						 const LbEntries *entries, LbPublicationRoom *room);

@@ -31,8 +31,11 @@
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
-/* Keys filled in between two looks at whether to yield. */
+/* Keys filled in between two looks at whether to yield, and for interrupts. */
 #define YIELD_KEYS 8192
+
+/* A board takes about as long as this many keys. */
+#define BOARD_KEYS 32
 
 /* Live boards handled under one hold of a stripe's lock. */
 #define BOARDS_AT_ONCE 64
@@ -172,12 +175,22 @@ lb_free_new_boards(LbBuild *build)
 	}
 }
 
+/* Count work, of a board or of a key, and yield now and then. */
+static inline void
+count_work(uint64 *work, uint64 more)
+{
+	uint64		before = *work / YIELD_KEYS;
+
+	*work += more;
+	if (*work / YIELD_KEYS > before)
+		lb_yield();
+}
+
 /* Add the next sorted key to an index. */
 static LbResult
-add_key(LbBulk *bulk, const int64 *key, uint64 *nkeys)
+add_key(LbBulk *bulk, const int64 *key, uint64 *work)
 {
-	if (++*nkeys % YIELD_KEYS == 0)
-		lb_yield();
+	count_work(work, 1);
 	return lb_bulk_add(bulk, key);
 }
 
@@ -189,7 +202,7 @@ fill_single(LbBuild *build, LbSort *sort)
 	LbBulk		bulk;
 	LbResult	result;
 	const int64 *key;
-	uint64		nkeys = 0;
+	uint64		work = 0;
 
 	build->single = lb_live_board_new(&build->mem, build->shared, 0, &none);
 	if (build->single == LB_NONE)
@@ -199,7 +212,7 @@ fill_single(LbBuild *build, LbSort *sort)
 	result = lb_bulk_begin(&bulk, &build->mem, &board->index,
 						   lb_sort_count(sort));
 	while (result == LB_OK && (key = lb_sort_next(sort)) != NULL)
-		result = add_key(&bulk, key, &nkeys);
+		result = add_key(&bulk, key, &work);
 	return result == LB_OK ? lb_bulk_finish(&bulk) : result;
 }
 
@@ -211,7 +224,7 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 	LbResult	result = LB_OK;
 	const int64 *tuple;
 	int64		current = -1;
-	uint64		nkeys = 0;
+	uint64		work = 0;
 
 	while (result == LB_OK && (tuple = lb_sort_next(sort)) != NULL)
 	{
@@ -223,6 +236,7 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 			if (current >= 0)
 				result = lb_bulk_finish(&bulk);
 			current = tuple[0];
+			count_work(&work, BOARD_KEYS);
 			board = new_board_make(build, values->values[current]->hash,
 								   &values->values[current]->value, &ref);
 			if (board == NULL)
@@ -231,7 +245,7 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 				result = lb_bulk_begin(&bulk, &build->mem, &board->index, 0);
 		}
 		if (result == LB_OK)
-			result = add_key(&bulk, tuple + 1, &nkeys);
+			result = add_key(&bulk, tuple + 1, &work);
 	}
 	if (result == LB_OK && current >= 0)
 		result = lb_bulk_finish(&bulk);
