@@ -29,6 +29,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "utils/snapmgr.h"
 
 #include "boards/state.h"
@@ -427,6 +428,15 @@ find_running(Publish *p)
 	p->outcomes.n = 0;
 }
 
+/* For errors, and for a backend that is terminated. */
+static void
+give_room_back(int code, Datum arg)
+{
+	Publish    *p = (Publish *) DatumGetPointer(arg);
+
+	lb_give_room(&p->mem, &p->room);
+}
+
 /*
  * Deal with what keeps a publish from going on, or wait until the owner of a
  * large publication has gone on, a tenth of a second at most.  Holds no lock.
@@ -435,7 +445,7 @@ find_running(Publish *p)
 static void
 remove_obstacle(Publish *p, Obstacle obstacle)
 {
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(give_room_back, PointerGetDatum(p));
 	{
 		CHECK_FOR_INTERRUPTS();
 		switch (obstacle)
@@ -455,12 +465,7 @@ remove_obstacle(Publish *p, Obstacle obstacle)
 				break;
 		}
 	}
-	PG_CATCH();
-	{
-		lb_give_room(&p->mem, &p->room);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(give_room_back, PointerGetDatum(p));
 }
 
 LbPublication *

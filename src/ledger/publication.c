@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/ipc.h"
 
 #include "boards/live.h"
 #include "boards/state.h"
@@ -128,20 +129,33 @@ count_fitting(const LbShape *shape, const LbEntries *entries, uint32 first,
 	return n;
 }
 
+/* Pages that are being filled. */
+typedef struct Filling
+{
+	const LbMem *mem;
+	LbRef		first;
+} Filling;
+
+/* For errors, and for a backend that is terminated. */
+static void
+free_filling(int code, Datum arg)
+{
+	Filling    *filling = (Filling *) DatumGetPointer(arg);
+
+	free_pages(filling->mem, filling->first);
+}
+
 /* If the backend is interrupted, free the pages so far before that raises. */
 static void
 check_for_interrupts(const LbMem *mem, LbRef pages)
 {
-	PG_TRY();
+	Filling		filling = {mem, pages};
+
+	PG_ENSURE_ERROR_CLEANUP(free_filling, PointerGetDatum(&filling));
 	{
 		CHECK_FOR_INTERRUPTS();
 	}
-	PG_CATCH();
-	{
-		free_pages(mem, pages);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(free_filling, PointerGetDatum(&filling));
 }
 
 /* Copy the entries from number n on to a chain of pages. */
