@@ -212,7 +212,7 @@ resolve_source(LbBuild *build, Oid source)
 	defn = lb_defn_of(source, build->shared->catalog, build->shared->id);
 	if (defn == NULL)
 	{
-		end_build(build, false);
+		remove_unrecorded(build);
 		return NULL;
 	}
 	defn->parts_valid = false;	/* so that they are locked */
@@ -261,6 +261,17 @@ prepare_build(LbBuild *build)
 	{
 		if (!lb_try_again(&tries))
 			return give_up(build, LB_TABLE_LOCKED, true);
+	}
+
+	/*
+	 * The lock has come with the invalidations of a transaction that dropped
+	 * the table or the board.  It had removed the definition before it sent
+	 * them, so this worker may have entered it again from an old cache.
+	 */
+	if (find_recorded(build) == NULL)
+	{
+		remove_unrecorded(build);
+		return NULL;
 	}
 
 	/*
@@ -629,6 +640,7 @@ visit_database(void)
 		int			nkinds;
 		const LbWorkerKind *const *kinds = lb_worker_kinds(&nkinds);
 
+		lb_pause("visit");
 		for (int i = 0; i < n; i++)
 		{
 			LbSharedBoard *shared;
