@@ -133,12 +133,12 @@ in_background()
 	as_server sh -c 'echo $$ >"$0.pid"; exec "$@"' "$WORK/$name" "$@" >"$name.log" 2>&1 &
 }
 
-# wait_for COMMAND ...: until it succeeds, ten seconds at most.
+# wait_for COMMAND ...: until it succeeds, two minutes at most.
 wait_for()
 {
 	local i
 
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		! "$@" || return 0
 		sleep 0.1
 	done

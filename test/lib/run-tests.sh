@@ -9,15 +9,18 @@
 #
 # Each part is one function below, which fails or not.  Its output goes to a file,
 # from which the script reads the number of single tests.  The script shows the
-# output of a part that has failed.
+# output of a part that has failed.  Parts run side by side: schedule.sh.
 #
 set -eu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$(dirname "$0")/common.sh"
 # shellcheck source-path=SCRIPTDIR source=crash.sh
 . "$TREE/test/lib/crash.sh"
+# shellcheck source-path=SCRIPTDIR source=schedule.sh
+. "$TREE/test/lib/schedule.sh"
 
-ALL="build unit valgrind quick regress isolation pgtap tap pause oracle oracle-assert planted chaos faults sqlsmith redis monitoring examples shards citus page deb"
+# First those that run side by side, the long ones before the others.
+ALL="build unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring tap oracle oracle-assert planted chaos citus"
 # Only when named.
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
@@ -66,11 +69,11 @@ start=$(date +%s)
 as_server mkdir tmp log
 export TMPDIR=$WORK/tmp
 # A step of the isolation tester, or a part, that takes longer than this waits
-# forever.
-export PGISOLATIONTIMEOUT=120
+# forever, also on a busy machine.
+export PGISOLATIONTIMEOUT=300
 limited()
 {
-	as_server timeout -k 30 1200 "$@"
+	as_server timeout -k 30 3600 "$@"
 }
 copy_tree "$WORK/tree"
 
@@ -87,24 +90,26 @@ fault_server=$WORK/fault-server
 # Builds and servers, each made when the first part asks for it.
 #
 
-prepare_install()
+build_install()
 {
-	[ ! -e installed ] || return 0
 	private_postgres "$WORK/pg"
 	echo "$BIN" >bin
 	# Outside the tree: what was built in it would be found by other builds.
 	as_server mkdir build
 	as_server make -s -C build -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" install
-	touch installed
+}
+
+prepare_install()
+{
+	once installed build_install
 }
 
 # The same with assertions and pause points.  Where the code treats few and many in
 # different ways, small numbers are already many.  Without bitcode: that is the same
 # code as in the other build.
-prepare_debug_install()
+build_debug_install()
 {
-	[ ! -e debug-installed ] || return 0
 	private_postgres "$WORK/pg-debug"
 	echo "$BIN" >debug-bin
 	as_server mkdir build-debug
@@ -113,20 +118,27 @@ prepare_debug_install()
 		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_REQUEST_BACKLOG=4 \
 			-DLB_FEW_OWN=2 -DLB_FEW_CORRECTIONS=3 -DLB_SLICE_CHANGES=64 \
 			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50 -DLB_FEW_COMPARED=2" install
-	touch debug-installed
+}
+
+prepare_debug_install()
+{
+	once debug-installed build_debug_install
 }
 
 # With the calls that can be made to fail, too.
-prepare_fault_install()
+build_fault_install()
 {
-	[ ! -e fault-installed ] || return 0
 	private_postgres "$WORK/pg-fault"
 	echo "$BIN" >fault-bin
 	as_server mkdir build-fault
 	as_server make -s -C build-fault -f ../tree/Makefile -j"$jobs" \
 		PG_CONFIG="$BIN/pg_config" with_llvm=no LB_FAULTS=1 \
 		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS" install
-	touch fault-installed
+}
+
+prepare_fault_install()
+{
+	once fault-installed build_fault_install
 }
 
 server_settings()
@@ -224,30 +236,32 @@ compile()
 		PG_CONFIG="$(find_postgres)" with_llvm=no "$@"
 }
 
+# The same in a tree, with bitcode.
+compile_in_tree()
+{
+	copy_tree "$WORK/clean"
+	(cd clean && find . | sort) >clean.before
+	as_server make -s -C clean -j"$jobs" WERROR=1 PG_CONFIG="$(find_postgres)" \
+		${SHORT:+with_llvm=no} >/dev/null
+}
+
 clean_leaves_nothing()
 {
-	local before after
-
-	rm -rf clean
-	copy_tree "$WORK/clean"
-	before=$(cd clean && find . | sort)
-	as_server make -s -C clean -j"$jobs" PG_CONFIG="$(find_postgres)" >/dev/null
 	as_server make -s -C clean PG_CONFIG="$(find_postgres)" clean >/dev/null
-	after=$(cd clean && find . | sort)
-	[ "$before" = "$after" ] || { diff <(echo "$before") <(echo "$after"); false; }
+	(cd clean && find . | sort) | diff clean.before -
 }
 
 part_build()
 {
 	check "make install" prepare_install
-	check "gcc, no warning" compile
+	check "gcc, no warning, in the tree" compile_in_tree
 	[ -z "$SHORT" ] || { checks_passed; return; }
+	check "make clean leaves nothing" clean_leaves_nothing
 	# Clang gets options of gcc, with which PostgreSQL was built, and does not
 	# know the printf attribute in its headers.
 	check "clang, no warning, outside the tree" compile CC=clang \
 		COPT="-Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument"
 	check "gcc with assertions" compile COPT=-DUSE_ASSERT_CHECKING
-	check "make clean leaves nothing" clean_leaves_nothing
 	checks_passed
 }
 
@@ -338,12 +352,13 @@ run_tap()
 	BIN=$(cat bin)
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p tap
+	# For half of the time they wait: for workers, restarts, standbys.
 	limited env -u PGHOST -u PGUSER -u PGDATABASE PATH="$BIN:$PATH" \
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
-		prove --verbose --jobs "$jobs" "${files[@]}" ||
+		prove --verbose --jobs $((2 * jobs)) "${files[@]}" ||
 		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
 }
 
@@ -367,9 +382,14 @@ part_pause()
 	check_server_log "$debug_server"
 }
 
+build_clients()
+{
+	as_server make -s -C tree/test/client -j"$jobs" PG_CONFIG="$(find_postgres)" WERROR=1
+}
+
 prepare_clients()
 {
-	as_server make -s -C tree/test/client PG_CONFIG="$(find_postgres)" WERROR=1
+	once clients build_clients
 }
 
 prepare_oracle()
@@ -700,14 +720,14 @@ finds_bug()
 
 part_planted()
 {
-	local n
+	local n planted=()
 
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
-	# Only files of these folders have them; make must not take the library for new.
+	mapfile -t planted < <(cd tree && grep -l LB_PLANT_BUG src/*/*.c)
 	for n in 0 1 2 3 4 5 6 7 8 9 10; do
-		rm -f build-planted/src/{boards,ledger,planner,workers}/*.o \
-			build-planted/leaderboard.so
+		# Only these differ; make must not take the library for new.
+		(cd build-planted && rm -f leaderboard.so "${planted[@]/%.c/.o}")
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
 			PG_CONFIG="$BIN/pg_config" with_llvm=no \
 			COPT="-DLB_PAUSE_POINTS -DLB_PLANT_BUG=$n" install
@@ -830,17 +850,18 @@ failed_tests()
 	fi
 }
 
-# What is known of crashes in this part: of its servers, and of those of TAP files
-# that failed, whose directories are still there.  TAP files kill processes on purpose.
+# What is known of crashes in a part, by its number: of its servers, and those of parts
+# beside it, and of those of TAP files that failed, whose directories are still there.
+# TAP files kill processes on purpose.
 crashes()
 {
 	local log name
 
 	for log in "$WORK"/*/log; do
-		[ ! -f "$log" ] || [ ! "$log" -nt part-began ] ||
+		[ ! -f "$log" ] || [ ! "$log" -nt "$WORK/log/$1.began" ] ||
 			crash_report "$log" "${log%/log}/data"
 	done
-	[ "$part" != tap ] || for log in tap/tmp_check/log/*.log; do
+	[ "${parts[$1]}" != tap ] || for log in tap/tmp_check/log/*.log; do
 		name=$(basename "$log" .log)
 		if [ -d "tap/tmp_check/t_${name}_data/pgdata" ] &&
 			grep -aE "$CRASH" "$log" | grep -avq 'signal 9'; then
@@ -849,39 +870,27 @@ crashes()
 	done
 }
 
-# For lines that the user sees at once.
-exec 3>&1
-
 total_passed=0
 total_failed=0
 summary=()
 failures=()
 
-for part in "${parts[@]}"; do
-	echo "== $part"
-	log=$WORK/log/$part
-	touch part-began
-	began=$(date +%s)
-	# Not in a condition: set -e would have no effect inside.
-	set +e
-	(
-		set -e
-		"part_${part//-/_}"
-	) >"$log" 2>&1 </dev/null
-	rc=$?
-	set -e
-	took=$(($(date +%s) - began))
+# Show and count the result of a part, by its number.
+show_result()
+{
+	local log=$WORK/log/$1 part=${parts[$1]} rc took passed failed result
 
+	read -r rc took <"$log.result"
 	read -r passed failed < <(count_tests "$log")
 	# A part that has lost its tests has failed too.
-	if [ "$failed" = 0 ] && { [ $rc != 0 ] || [ "$passed" = 0 ]; }; then
+	if [ "$failed" = 0 ] && { [ "$rc" != 0 ] || [ "$passed" = 0 ]; }; then
 		failed=1
 	fi
 	if [ "$failed" != 0 ]; then
 		result=FAILED
 		# The end of the output mostly says what went wrong.
 		tail -n "${LOG_LINES:-400}" "$log" | sed 's/^/   | /'
-		failures+=("$part:" "$(failed_tests "$log")" "$(crashes)")
+		failures+=("$part:" "$(failed_tests "$log")" "$(crashes "$1")")
 		printf '%s\n' "${failures[@]: -2}"
 	else
 		result=ok
@@ -891,7 +900,9 @@ for part in "${parts[@]}"; do
 		"$failed" "$took")")
 	total_passed=$((total_passed + passed))
 	total_failed=$((total_failed + failed))
-done
+}
+
+run_parts
 
 echo
 printf '%-14s %-9s %9s %7s %6s\n' part result passed failed s
