@@ -572,7 +572,7 @@ COMMENT ON FUNCTION @extschema@.lb_shard_submit(text, bigint, text, bigint, text
 
 /*
  * The same for lb_submit_many(), and with each for lb_submit_each().  Without each there
- * is one row, whose number is how many were applied.
+ * is one row, whose number is how many were applied.  Errors number the changes by items.
  */
 CREATE FUNCTION @extschema@.lb_shard_submit_many(
 	player_ids text[],
@@ -582,11 +582,12 @@ CREATE FUNCTION @extschema@.lb_shard_submit_many(
 	op text,
 	match_ids text[],
 	at bigint,
-	each boolean)
+	each boolean,
+	items integer[])
 RETURNS TABLE (number integer, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_shard_submit_many'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 100;
-COMMENT ON FUNCTION @extschema@.lb_shard_submit_many(text[], bigint, text, bigint[], text, text[], bigint, boolean) IS
+COMMENT ON FUNCTION @extschema@.lb_shard_submit_many(text[], bigint, text, bigint[], text, text[], bigint, boolean, integer[]) IS
 'internal; lb_submit_many() and lb_submit_each() call it on the server of a shard';
 
 /* lb_hide() and lb_show() call it on the server of a shard. */

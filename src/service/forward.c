@@ -272,17 +272,18 @@ static int
 send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 {
 	static const Oid types[] = {TEXTARRAYOID, INT8OID, TEXTOID, INT8ARRAYOID,
-	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID};
+	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID, INT4ARRAYOID};
 	CallText	t = {
 		.defn = s->players_of,
 		.column = lb_score_column(s->players_of),
 		.player = sent->item->player_text,
-		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8) AS f"
+		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
 	Datum		values[lengthof(types)];
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
 	Datum	   *matches = palloc(n * sizeof(Datum));
+	Datum	   *items = palloc(n * sizeof(Datum));
 	bool	   *nulls = palloc(n * sizeof(bool));
 
 	for (int i = 0; i < n; i++)
@@ -291,6 +292,7 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 
 		players[i] = PointerGetDatum(item->player_text);
 		amounts[i] = Int64GetDatum(item->amount);
+		items[i] = Int32GetDatum(item->item);
 		nulls[i] = item->match_id == NULL;
 		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
 	}
@@ -301,6 +303,7 @@ send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
 	values[5] = lb_make_array(TEXTOID, matches, nulls, n);
 	values[6] = Int64GetDatum(s->at);
 	values[7] = BoolGetDatum(each);
+	values[8] = lb_make_array(INT4OID, items, NULL, n);
 	return send_call(&t, sent->shard, lengthof(types), types, values, NULL);
 }
 

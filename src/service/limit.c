@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
@@ -29,6 +30,7 @@
 #include "boards/spi.h"
 #include "boards/row_cache.h"
 #include "service/limit.h"
+#include "service/score_range.h"
 #include "service/shard.h"
 
 /* Columns of lb_limit, as the script has them. */
@@ -149,11 +151,10 @@ limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
  */
 
 /* The absolute value of an amount. */
-static int64
+static int128
 size_of(int64 amount)
 {
-	return amount >= 0 ? amount : amount == PG_INT64_MIN ? PG_INT64_MAX :
-		-amount;
+	return amount >= 0 ? amount : -(int128) amount;
 }
 
 void
@@ -269,7 +270,8 @@ exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
 	}
 	last->item = item;
 	last->submits++;
-	last->max_amount = Max(last->max_amount, size_of(item->amount));
+	last->max_amount = Max(last->max_amount,
+						   (int64) Min(PG_INT64_MAX, size_of(item->amount)));
 	last->value = e->value;
 	last->bound = e->bound;
 }
@@ -401,18 +403,13 @@ int64_text(int64 value)
  * The sum of the sizes of player number p's amounts, and how many there are.
  */
 static void
-sum_up(const LbSubmit *s, int p, int64 *amount, int64 *submits)
+sum_up(const LbSubmit *s, int p, int128 *amount, int64 *submits)
 {
 	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
 
 	*amount = 0;
 	for (int i = s->first[p]; i < end; i++)
-	{
-		int64		size = size_of(s->items[i].amount);
-
-		*amount = *amount > PG_INT64_MAX - size ? PG_INT64_MAX :
-			*amount + size;
-	}
+		*amount += size_of(s->items[i].amount);
 	*submits = end - s->first[p];
 }
 
@@ -445,6 +442,15 @@ players_by_text(LbSubmit *s)
 	return s->by_text;
 }
 
+static Datum
+int128_numeric(int128 value)
+{
+	return DirectFunctionCall3(numeric_in,
+							   CStringGetDatum(lb_int128_text(value)),
+							   ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
+}
+
 /*
  * Add to what n players have submitted so far; return a row for each of them, in
  * this order, which is that of their texts: amount, submits, and whether they exceed
@@ -458,7 +464,7 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 		  int n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NUMERICARRAYOID,
 	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
 	Datum	   *players = palloc(n * sizeof(Datum));
 	Datum	   *amounts = palloc(n * sizeof(Datum));
@@ -468,18 +474,18 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 
 	for (int i = 0; i < n; i++)
 	{
-		int64		amount;
+		int128		amount;
 		int64		count;
 
 		sum_up(s, order[i], &amount, &count);
 		players[i] = PointerGetDatum(s->player_texts[order[i]]);
-		amounts[i] = Int64GetDatum(amount);
+		amounts[i] = int128_numeric(amount);
 		submits[i] = Int64GetDatum(count);
 	}
 	values[0] = CStringGetTextDatum(limit->name);
 	values[1] = CStringGetTextDatum(s->boards[board].name);
 	values[2] = lb_make_array(TEXTOID, players, NULL, n);
-	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
+	values[3] = lb_make_array(NUMERICOID, amounts, NULL, n);
 	values[4] = lb_make_array(INT8OID, submits, NULL, n);
 	values[5] = IntervalPGetDatum(limit->period);
 	nulls[5] = limit->period == NULL ? 'n' : ' ';

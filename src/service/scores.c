@@ -20,7 +20,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "common/int.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -31,6 +30,7 @@
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "service/player.h"
+#include "service/score_range.h"
 #include "service/scores.h"
 
 /* Windows that one statement writes to with "global". */
@@ -49,8 +49,7 @@ typedef struct Plans
 									 * whether metadata is written */
 	LbPlan		entering;
 	LbPlan		hidden[2];
-	LbPlan		windows[2][2][LB_NOPS]; /* by whether scores are returned, and
-										 * whether metadata is written */
+	LbPlan		windows[2][LB_NOPS];	/* by whether metadata is written */
 	LbPlan		single[MAX_SINGLE + 1]; /* by the number of windows */
 } Plans;
 
@@ -100,7 +99,6 @@ typedef struct TextArg
 {
 	const LbDefinition *defn;
 	LbOp		op;
-	bool		returning;		/* the scores that it writes */
 	bool		hidden;			/* new rows of "global" are not ranked */
 	bool		metadata;		/* the last parameter is written */
 } TextArg;
@@ -168,6 +166,37 @@ append_insert(StringInfo buf, const LbDefinition *defn, bool stamp, bool hide,
 }
 
 /*
+ * The score that an increment finds in a row t.
+ */
+static char *
+old_score(const LbDefinition *defn)
+{
+	const char *score = lb_quoted(lb_score_column(defn));
+
+	return is_not_null(defn) ? psprintf("t.%s", score) :
+		psprintf("COALESCE(t.%s, 0)", score);
+}
+
+/*
+ * That an increment does not lead out of the range of the column.  Where it does, the
+ * row is only locked, and the caller finds that it has not been returned.
+ */
+static void
+append_fits(StringInfo buf, const LbDefinition *defn)
+{
+	const LbColumn *column = lb_score_column(defn);
+	const char *score = lb_quoted(column);
+	const char *old = old_score(defn);
+	int64		max = column->type->max;
+
+	appendStringInfo(buf, "CASE WHEN excluded.%s OPERATOR(pg_catalog.<) 0 "
+					 "THEN %s OPERATOR(pg_catalog.>=) (CAST('" INT64_FORMAT "' AS pg_catalog.%s) OPERATOR(pg_catalog.-) excluded.%s) "
+					 "ELSE %s OPERATOR(pg_catalog.<=) (CAST('" INT64_FORMAT "' AS pg_catalog.%s) OPERATOR(pg_catalog.-) excluded.%s) END",
+					 score, old, -max - 1, column->type->name, score, old, max,
+					 column->type->name, score);
+}
+
+/*
  * The change of a row that is there.  LB_OP_CHANGE only locks the row; see
  * lb_write_global().  If changes is set, the increment is not zero.
  */
@@ -182,12 +211,9 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 	if (defn->family)
 		appendStringInfo(buf, ", %s", lb_quoted(lb_board_column(defn)));
 	appendStringInfo(buf, ") DO UPDATE SET %s = ", score);
-	if (op == LB_OP_INCR && is_not_null(defn))
-		appendStringInfo(buf, "t.%s OPERATOR(pg_catalog.+) excluded.%s",
-						 score, score);
-	else if (op == LB_OP_INCR)
-		appendStringInfo(buf, "COALESCE(t.%s, 0) OPERATOR(pg_catalog.+) excluded.%s",
-						 score, score);
+	if (op == LB_OP_INCR)
+		appendStringInfo(buf, "%s OPERATOR(pg_catalog.+) excluded.%s",
+						 old_score(defn), score);
 	else
 		appendStringInfo(buf, "excluded.%s", score);
 	if (stamp)
@@ -200,11 +226,14 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 	 */
 	if (op == LB_OP_CHANGE)
 		appendStringInfoString(buf, " WHERE false");
-	else if (op == LB_OP_INCR && changes)
-		return;
 	else if (op == LB_OP_INCR)
-		appendStringInfo(buf, " WHERE excluded.%s OPERATOR(pg_catalog.<>) 0",
-						 score);
+	{
+		appendStringInfoString(buf, " WHERE ");
+		if (!changes)
+			appendStringInfo(buf, "excluded.%s OPERATOR(pg_catalog.<>) 0 AND ",
+							 score);
+		append_fits(buf, defn);
+	}
 	else
 		appendStringInfo(buf, " WHERE t.%s IS NULL OR excluded.%s OPERATOR(pg_catalog.%s) t.%s",
 						 score, score,
@@ -239,19 +268,16 @@ write_text(const void *arg)
 					 defn->family ? ", key" : "", hide ? ", ranked" : "");
 	append_conflict(&buf, defn, ((const TextArg *) arg)->op, stamp, metadata,
 					false);
-	if (((const TextArg *) arg)->returning)
-	{
-		appendStringInfoString(&buf, " RETURNING ");
-		append_returned(&buf, defn);
-	}
+	appendStringInfoString(&buf, " RETURNING ");
+	append_returned(&buf, defn);
 	return buf.data;
 }
 
 /*
  * One player's increment on "global" and in all windows at once: $1 player,
  * $2 amount, $3 at, $4 ... keys.  The windows' rows come from the row of
- * "global", so it is locked first.  Nothing is returned: the boards are read
- * afterwards.
+ * "global", so it is locked first.  No scores are returned: the boards are read
+ * afterwards.  The keys are, of the windows whose scores do not get out of range.
  */
 static char *
 single_text(const void *arg)
@@ -286,6 +312,8 @@ single_text(const void *arg)
 		appendStringInfo(&buf, "%s($%d)", i > 1 ? ", " : "", i + 3);
 	appendStringInfoString(&buf, ") AS k (key)");
 	append_conflict(&buf, s->windows, LB_OP_INCR, stamp, false, true);
+	appendStringInfo(&buf, " RETURNING CAST(t.%s AS pg_catalog.text)",
+					 lb_quoted(lb_board_column(s->windows)));
 	return buf.data;
 }
 
@@ -455,28 +483,35 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	take_scores(s, false);
 }
 
-/* The changes of each player as one, by the operation. */
-static int64 *
-coalesce(const LbSubmit *s, LbOp op, bool descending)
+/*
+ * The changes of each player as one, by the operation on a board.  Notes whether scores
+ * may get out of range on the way.
+ */
+static int128 *
+coalesce(LbSubmit *s, LbOp op, const LbDefinition *defn)
 {
-	int64	   *amounts = palloc(s->nplayers * sizeof(int64));
+	bool		descending = defn->columns[0].descending;
+	int128	   *amounts = palloc(s->nplayers * sizeof(int128));
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
-		int64		amount = s->items[s->first[p]].amount;
+		int128		amount = s->items[s->first[p]].amount;
+		int128		lowest = Min(0, amount);
+		int128		highest = Max(0, amount);
 
+		s->doubtful |= !lb_score_fits(defn, amount);
 		for (int i = s->first[p] + 1; i < end; i++)
 		{
-			int64		next = s->items[i].amount;
+			int128		next = s->items[i].amount;
 
+			s->doubtful |= !lb_score_fits(defn, next);
 			switch (op)
 			{
 				case LB_OP_INCR:
-					if (pg_add_s64_overflow(amount, next, &amount))
-						ereport(ERROR,
-								(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-								 errmsg("bigint out of range")));
+					amount += next;
+					lowest = Min(lowest, amount);
+					highest = Max(highest, amount);
 					break;
 				case LB_OP_SET:
 					amount = next;
@@ -495,8 +530,55 @@ coalesce(const LbSubmit *s, LbOp op, bool descending)
 			}
 		}
 		amounts[p] = amount;
+		if (op == LB_OP_INCR)
+			s->doubtful |= !lb_score_fits(defn, amount) ||
+				lowest < Min(0, amount) || highest > Max(0, amount);
 	}
 	return amounts;
+}
+
+/*
+ * The amounts as a statement can take them: 0 for those that the column cannot have.
+ */
+static int64 *
+statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
+{
+	int64	   *result = palloc(n * sizeof(int64));
+
+	for (int i = 0; i < n; i++)
+		result[i] = lb_score_fits(defn, amounts[i]) ? (int64) amounts[i] : 0;
+	return result;
+}
+
+/*
+ * A statement has added an amount to a player's score on a board, if it has returned the
+ * row.  Note the score before.  Returns whether the row is missing, though the amount
+ * should have changed it.
+ */
+static bool
+note_before(LbSubmitBoard *board, int p, int64 amount)
+{
+	int128		before;
+
+	if (!board->known[p])
+		return amount != 0;
+	before = (int128) board->scores[p] - amount;
+	/* A trigger may have changed the score. */
+	board->before[p] = (int64) Max(PG_INT64_MIN, Min(PG_INT64_MAX, before));
+	return false;
+}
+
+/*
+ * The rows that no statement has returned have been read.  Returns whether a sum that the
+ * column cannot have, and that no statement has added therefore, leads to a score that
+ * it can have.
+ */
+static bool
+adds_later(const LbDefinition *defn, LbSubmitBoard *board, int p,
+		   const int128 *sums)
+{
+	return !lb_score_fits(defn, sums[p]) &&
+		lb_score_fits(defn, board->before[p] + sums[p]);
 }
 
 static void
@@ -513,7 +595,6 @@ run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 	values[3] = s->metadata;
 	arg.defn = s->global;
 	arg.op = op;
-	arg.returning = true;
 	arg.hidden = hidden;
 	arg.metadata = s->has_metadata;
 	run_on_source(&plans_of(s)->global[hidden][s->has_metadata][op],
@@ -542,62 +623,140 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 }
 
 /*
- * If windows get the change of "global", and the change depends on the old
- * score, a first pass locks or inserts the rows.
+ * Write sums to "global" that the column can have only together with the scores that
+ * are there.
  */
-void
-lb_write_global(LbSubmit *s)
+static void
+add_later(LbSubmit *s, const int128 *sums)
 {
-	int64	   *amounts = coalesce(s, s->op, s->global->columns[0].descending);
-	bool		descending = s->global->columns[0].descending;
-	bool		change = false;
-	Datum	   *players;
-	int64	   *targets;
-	bool	   *inserted;
+	LbSubmitBoard *global = &s->boards[0];
+	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
+	int64	   *targets = palloc(s->nplayers * sizeof(int64));
 	int			n = 0;
 
-	for (int b = 1; b < s->nboards; b++)
-		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
-	if (s->op == LB_OP_INCR || !change)
-	{
-		run_enter(s, s->op, amounts);
-		s->change = amounts;
-		if (s->need_scores)
-			lb_read_missing_scores(s, 0, 1);
-		return;
-	}
-
-	run_enter(s, LB_OP_CHANGE, amounts);
-	inserted = palloc(s->nplayers * sizeof(bool));
-	memcpy(inserted, s->boards[0].known, s->nplayers * sizeof(bool));
-	lb_read_missing_scores(s, 0, 1);
-	s->change = palloc(s->nplayers * sizeof(int64));
-	players = palloc(s->nplayers * sizeof(Datum));
-	targets = palloc(s->nplayers * sizeof(int64));
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		int64		old = s->boards[0].scores[p];
-		int64		new = amounts[p];
-
-		if (inserted[p])
-		{
-			s->change[p] = new;
-			continue;
-		}
-		if (s->op != LB_OP_SET && s->boards[0].has_score[p])
-			new = (s->op == LB_OP_BEST) == descending ? Max(old, new) :
-				Min(old, new);
-		if (pg_sub_s64_overflow(new, old, &s->change[p]))
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("bigint out of range")));
-		if (new == old && s->boards[0].has_score[p])
+		if (!adds_later(s->global, global, p, sums))
 			continue;
 		players[n] = s->players[p];
-		targets[n++] = new;
+		targets[n++] = (int64) (global->before[p] + sums[p]);
 	}
 	if (n > 0)
 		run_global(s, LB_OP_SET, players, targets, n, false);
+}
+
+/* Add to the scores of "global", and note what they were before. */
+static void
+add_to_global(LbSubmit *s, const int128 *sums)
+{
+	LbSubmitBoard *global = &s->boards[0];
+	int64	   *amounts = statement_amounts(s->global, sums, s->nplayers);
+	bool	   *returned = palloc(s->nplayers * sizeof(bool));
+
+	run_enter(s, LB_OP_INCR, amounts);
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		returned[p] = global->known[p];
+		s->doubtful |= note_before(global, p, amounts[p]);
+	}
+	if (!s->doubtful && !s->need_scores)
+		return;
+	lb_read_missing_scores(s, 0, 1);
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		if (!returned[p])
+			global->before[p] = global->scores[p];
+	}
+	if (s->doubtful)
+		add_later(s, sums);
+}
+
+/*
+ * Note in s->doubtful whether windows that get the changes of "global" may get out of
+ * range on the way: the change of player number p is the sum of those one by one.
+ */
+static void
+note_changes(LbSubmit *s, int p)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+	int128		change = s->change[p];
+
+	if (change < PG_INT64_MIN || change > PG_INT64_MAX)
+		s->doubtful = true;
+
+	/* The best or the worst of the scores goes one way, but not to the first score. */
+	if (s->op != LB_OP_SET)
+		end = s->boards[0].had_score[p] ? s->first[p] : s->first[p] + 1;
+	for (int i = s->first[p]; i < end; i++)
+	{
+		int128		sum = (int128) s->items[i].amount - s->boards[0].before[p];
+
+		s->doubtful |= sum < Min(0, change) || sum > Max(0, change);
+	}
+}
+
+/*
+ * Set the scores of "global", where windows get the changes.  These depend on the old
+ * scores, so a first pass locks or inserts the rows.
+ */
+static void
+change_global(LbSubmit *s, const int128 *amounts)
+{
+	LbSubmitBoard *global = &s->boards[0];
+	bool		descending = s->global->columns[0].descending;
+	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
+	int64	   *targets = palloc(s->nplayers * sizeof(int64));
+	bool	   *inserted = palloc(s->nplayers * sizeof(bool));
+	int			n = 0;
+
+	run_enter(s, LB_OP_CHANGE,
+			  statement_amounts(s->global, amounts, s->nplayers));
+	memcpy(inserted, global->known, s->nplayers * sizeof(bool));
+	lb_read_missing_scores(s, 0, 1);
+	s->change = palloc(s->nplayers * sizeof(int128));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int128		new = amounts[p];
+		bool		has_score = !inserted[p] && global->has_score[p];
+		int128		old = inserted[p] ? 0 : global->scores[p];
+
+		global->before[p] = (int64) old;
+		global->had_score[p] = has_score;
+		if (s->op != LB_OP_SET && has_score)
+			new = (s->op == LB_OP_BEST) == descending ? Max(old, new) :
+				Min(old, new);
+		s->change[p] = new - old;
+		note_changes(s, p);
+		if (inserted[p] || (new == old && has_score) ||
+			!lb_score_fits(s->global, new))
+			continue;
+		players[n] = s->players[p];
+		targets[n++] = (int64) new;
+	}
+	if (n > 0)
+		run_global(s, LB_OP_SET, players, targets, n, false);
+}
+
+void
+lb_write_global(LbSubmit *s)
+{
+	int128	   *amounts = coalesce(s, s->op, s->global);
+	bool		change = false;
+
+	for (int b = 1; b < s->nboards; b++)
+		change |= !s->boards[b].closed && s->boards[b].op == LB_OP_CHANGE;
+	s->change = amounts;
+	if (s->op == LB_OP_INCR)
+		add_to_global(s, amounts);
+	else if (change)
+		change_global(s, amounts);
+	else
+	{
+		run_enter(s, s->op,
+				  statement_amounts(s->global, amounts, s->nplayers));
+		if (s->need_scores)
+			lb_read_missing_scores(s, 0, 1);
+	}
 }
 
 /* Note which of some players are hidden by rows of "global", or of windows. */
@@ -710,65 +869,127 @@ find_hidden(LbSubmit *s)
 	run_hidden(s, &plans[1], s->windows, s->players, s->nplayers, s->ranked);
 }
 
-/*
- * Write to n windows, from number first on, that have the same operation.  The
- * statement returns their scores only if they are needed.
- */
+/* A player's row of a window. */
+typedef struct WindowRow
+{
+	int			board;
+	int			p;
+	int128		sum;
+	int64		amount;			/* what the statement takes */
+	bool		returned;
+} WindowRow;
+
+/* Write n rows of windows by one operation. */
 static void
-run_windows(LbSubmit *s, int first, int n)
+run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 {
 	const Oid	types[] = {s->type->array, INT8ARRAYOID, TIMESTAMPTZOID,
 	TEXTARRAYOID, BOOLARRAYOID, JSONBOID};
-	LbOp		op = lb_effective_op(s, &s->boards[first]);
-	bool		descending = s->windows->columns[0].descending;
-	int			total = n * s->nplayers;
-	Datum	   *players = palloc(total * sizeof(Datum));
-	Datum	   *amounts = palloc(total * sizeof(Datum));
-	Datum	   *keys = palloc(total * sizeof(Datum));
-	Datum	   *ranked = palloc(total * sizeof(Datum));
-	int64	   *coalesced = NULL;
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *amounts = palloc(n * sizeof(Datum));
+	Datum	   *keys = palloc(n * sizeof(Datum));
+	Datum	   *ranked = palloc(n * sizeof(Datum));
 	TextArg		arg;
 	Datum		values[6];
+
+	for (int i = 0; i < n; i++)
+	{
+		const WindowRow *row = &rows[i];
+
+		players[i] = s->players[row->p];
+		amounts[i] = Int64GetDatum(row->amount);
+		keys[i] = i > 0 && row[-1].board == row->board ? keys[i - 1] :
+			CStringGetTextDatum(s->boards[row->board].name);
+		ranked[i] = BoolGetDatum(s->ranked[row->p]);
+	}
+	values[0] = player_array(s, players, n);
+	values[1] = lb_make_array(INT8OID, amounts, NULL, n);
+	values[2] = TimestampTzGetDatum(s->at);
+	values[3] = lb_make_array(TEXTOID, keys, NULL, n);
+	values[4] = lb_make_array(BOOLOID, ranked, NULL, n);
+	values[5] = s->metadata;
+	arg.defn = s->windows;
+	arg.op = op;
+	arg.hidden = false;
+	arg.metadata = s->has_metadata;
+	run_on_source(&plans_of(s)->windows[s->has_metadata][op], write_text, &arg,
+				  s->has_metadata ? 6 : 5, types, values);
+	take_scores(s, true);
+}
+
+/*
+ * Increments of windows have been written.  Note the scores before, and write sums that
+ * the column can have only together with these.
+ */
+static void
+note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
+{
+	int			later = 0;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		LbSubmitBoard *board = &s->boards[rows[i].board];
+
+		rows[i].returned = board->known[rows[i].p];
+		s->doubtful |= note_before(board, rows[i].p, rows[i].amount);
+	}
+	if (!s->doubtful)
+		return;
+	lb_read_missing_scores(s, first, n);
+	for (int i = 0; i < nrows; i++)
+	{
+		WindowRow  *row = &rows[i];
+		LbSubmitBoard *board = &s->boards[row->board];
+
+		if (!row->returned)
+			board->before[row->p] = board->scores[row->p];
+		if (lb_score_fits(s->windows, row->sum) ||
+			!lb_score_fits(s->windows, board->before[row->p] + row->sum))
+			continue;
+		rows[later] = *row;
+		rows[later++].amount = (int64) (board->before[row->p] + row->sum);
+	}
+	if (later > 0)
+		run_rows(s, LB_OP_SET, rows, later);
+}
+
+/* Write to n windows, from number first on, that have the same operation. */
+static void
+run_windows(LbSubmit *s, int first, int n)
+{
+	LbOp		op = lb_effective_op(s, &s->boards[first]);
+	WindowRow  *rows = palloc((Size) n * s->nplayers * sizeof(WindowRow));
+	int128	   *coalesced = NULL;
 	int			k = 0;
 
 	for (int b = first; b < first + n; b++)
 	{
-		Datum		key = CStringGetTextDatum(s->boards[b].name);
-		const int64 *from = s->change;
+		const int128 *from = s->change;
 
 		if (s->boards[b].op != LB_OP_CHANGE || !s->write_global)
 		{
 			if (coalesced == NULL)
-				coalesced = coalesce(s, op, descending);
+				coalesced = coalesce(s, op, s->windows);
 			from = coalesced;
 		}
 		for (int p = 0; p < s->nplayers; p++)
 		{
+			bool		fits = lb_score_fits(s->windows, from[p]);
+
 			if (!lb_takes_part(s, b, p))
 				continue;
-			players[k] = s->players[p];
-			amounts[k] = Int64GetDatum(from[p]);
-			keys[k] = key;
-			ranked[k++] = BoolGetDatum(s->ranked[p]);
+			s->doubtful |= !fits;
+			rows[k].board = b;
+			rows[k].p = p;
+			rows[k].sum = from[p];
+			rows[k++].amount = fits ? (int64) from[p] : 0;
 		}
 	}
-	values[0] = player_array(s, players, k);
-	values[1] = lb_make_array(INT8OID, amounts, NULL, k);
-	values[2] = TimestampTzGetDatum(s->at);
-	values[3] = lb_make_array(TEXTOID, keys, NULL, k);
-	values[4] = lb_make_array(BOOLOID, ranked, NULL, k);
-	values[5] = s->metadata;
-	arg.defn = s->windows;
-	arg.op = op;
-	arg.returning = s->need_scores;
-	arg.hidden = false;
-	arg.metadata = s->has_metadata;
-	run_on_source(&plans_of(s)->windows[s->need_scores][s->has_metadata][op],
-				  write_text, &arg, s->has_metadata ? 6 : 5, types, values);
-	if (!s->need_scores)
-		return;
-	take_scores(s, true);
-	lb_read_missing_scores(s, first, n);
+	run_rows(s, op, rows, k);
+	if (op == LB_OP_INCR)
+		note_windows(s, first, n, rows, k);
+	if (s->need_scores)
+		lb_read_missing_scores(s, first, n);
 }
 
 /* Write to all windows that are open, in the order of their keys. */
@@ -800,6 +1021,53 @@ lb_write_windows(LbSubmit *s)
 }
 
 /*
+ * A statement has written a submit to fewer boards than it should have.  It has returned
+ * the keys of windows.  Read all scores, and note those before.
+ */
+static void
+note_single(LbSubmit *s)
+{
+	int64		amount = s->items[0].amount;
+	uint64		nkeys = s->nopen > 1 ? SPI_processed : 0;
+	bool		all_out = true;
+
+	for (uint64 i = 0; i < nkeys; i++)
+	{
+		bool		isnull;
+		text	   *key = DatumGetTextPP(SPI_getbinval(SPI_tuptable->vals[i],
+													   SPI_tuptable->tupdesc,
+													   1, &isnull));
+		LbSubmitBoard *board = lb_find_submit_window(s, VARDATA_ANY(key),
+													 VARSIZE_ANY_EXHDR(key));
+
+		if (board != NULL)
+			board->written = true;
+	}
+	for (int b = 0; b < s->nboards; b++)
+	{
+		LbSubmitBoard *board = &s->boards[b];
+
+		if (board->closed)
+			continue;
+		lb_read_missing_scores(s, b, 1);
+		board->before[0] = board->scores[0];
+		if (b > 0)
+			all_out &= !lb_score_fits(s->windows, (int128) board->scores[0] + amount);
+		if (board->written)
+			board->before[0] -= amount;
+		board->written = false;
+	}
+
+	/*
+	 * Without the row of "global", no row of windows is written.  If all of them are
+	 * out of range, then one of them may be named as well.
+	 */
+	if (nkeys > 0 || (s->nopen > 1 && all_out))
+		s->boards[0].before[0] -= amount;
+	s->doubtful = true;
+}
+
+/*
  * The usual submit is one statement: an increment that all boards get.  It
  * does not suit a table with a trigger that may keep rows from being written:
  * without the row of "global", no row of windows would be written.
@@ -811,6 +1079,7 @@ lb_write_single(LbSubmit *s)
 	TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[3 + MAX_SINGLE];
 	int			n = 3;
+	uint64		nrows;
 
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
 	/* On a shard the scores are wanted, without reading a board. */
@@ -818,7 +1087,7 @@ lb_write_single(LbSubmit *s)
 		return false;
 	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
-		!s->enters[0] ||
+		!s->enters[0] || !lb_score_fits(s->global, s->items[0].amount) ||
 		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
 		(s->windows != NULL &&
 		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
@@ -832,13 +1101,16 @@ lb_write_single(LbSubmit *s)
 	{
 		if (s->boards[b].closed)
 			continue;
-		if (lb_effective_op(s, &s->boards[b]) != LB_OP_INCR)
+		if (lb_effective_op(s, &s->boards[b]) != LB_OP_INCR ||
+			!lb_score_fits(s->windows, s->items[0].amount))
 			return false;
 		values[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	(void) lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->global), single_text, s,
-					   s->global->source,
-					   n > 3 ? s->windows->source : InvalidOid, n, types, values);
+	nrows = lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->global),
+						single_text, s, s->global->source,
+						n > 3 ? s->windows->source : InvalidOid, n, types, values);
+	if (nrows < (uint64) Max(1, s->nopen - 1))
+		note_single(s);
 	return true;
 }
 
@@ -848,8 +1120,8 @@ lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board)
 	const LbDefinition *defn = board->window ? s->windows : s->global;
 	bool		change = board->window && board->op == LB_OP_CHANGE &&
 		s->write_global;
-	int64		amount;
-	int64		score = board->scores[0];
+	int128		amount;
+	int128		score = board->scores[0];
 
 	if (!defn->keeps_rows || board->written)
 		return false;

@@ -46,7 +46,8 @@ enum
 	ARG_AT,
 	ARG_BOARDS,
 	ARG_METADATA,
-	ARG_EACH = ARG_BOARDS
+	ARG_EACH = ARG_BOARDS,
+	ARG_ITEMS
 };
 
 /*
@@ -137,16 +138,20 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
 	const LbPlayerArgument argument = {{"player_ids", "lb_submit_many"}, true};
 	Datum	   *amounts;
 	Datum	   *matches;
+	Datum	   *items;
 	bool	   *nulls;
 	int			namounts;
 	int			nmatches;
+	int			nitems;
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_AMOUNT), INT8OID, sizeof(int64),
 					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts, NULL,
 					  &namounts);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_MATCH_ID), TEXTOID, -1, false,
 					  TYPALIGN_INT, &matches, &nulls, &nmatches);
-	if (namounts != n || nmatches != n)
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_ITEMS), INT4OID, sizeof(int32),
+					  true, TYPALIGN_INT, &items, NULL, &nitems);
+	if (namounts != n || nmatches != n || nitems != n)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("arrays must be of the same length")));
@@ -156,6 +161,7 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
 	{
 		s->items[i].amount = DatumGetInt64(amounts[i]);
 		s->items[i].number = i;
+		s->items[i].item = DatumGetInt32(items[i]);
 		if (!nulls[i])
 		{
 			s->items[i].match_id = TextDatumGetCString(matches[i]);

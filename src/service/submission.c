@@ -508,6 +508,8 @@ lb_submission_set_players(LbSubmit *s)
 		s->boards[b].scores = palloc0(s->nplayers * sizeof(int64));
 		s->boards[b].has_score = palloc0(s->nplayers * sizeof(bool));
 		s->boards[b].known = palloc0(s->nplayers * sizeof(bool));
+		s->boards[b].before = palloc0(s->nplayers * sizeof(int64));
+		s->boards[b].had_score = palloc0(s->nplayers * sizeof(bool));
 	}
 }
 

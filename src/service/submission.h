@@ -24,7 +24,10 @@ typedef struct LbSubmitItem
 	int64		amount;
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
+	int			item;			/* its number in the call of a user, from 1 on;
+								 * 0: it is the only one */
 	const char *refused;		/* the limit that rejects it; NULL: none yet */
+	bool		overflows;		/* it leads to a score out of range */
 	const bool *joined;			/* which boards it is for; NULL: all */
 } LbSubmitItem;
 
@@ -54,6 +57,9 @@ typedef struct LbSubmitBoard
 	bool	   *known;			/* the row was returned or read */
 	bool	   *has_score;
 	int64	   *scores;			/* as they are now */
+	bool	   *had_score;		/* "global": before the submit */
+	int64	   *before;			/* the score then, if the submit adds to it or
+								 * windows get its change; 0: none */
 
 	/* For the only player of lb_submit(): */
 	bool		has_previous;
@@ -104,8 +110,10 @@ typedef struct LbSubmit
 	int			nopen;			/* not closed */
 	LbSubmitBoard *boards;		/* "global" first, then windows by key */
 	bool		need_scores;
-	bool		each;			/* limits refuse items and raise no error */
+	bool		each;			/* limits refuse items and raise no error, and
+								 * so do scores out of range */
 	bool		refused;		/* they have refused some */
+	bool		doubtful;		/* scores may get out of range */
 	int			nitems;
 	LbSubmitItem *items;		/* by player, in the order of arrival */
 	int			nplayers;
@@ -113,7 +121,7 @@ typedef struct LbSubmit
 	text	  **player_texts;
 	int		   *by_text;		/* limit.c */
 	int		   *first;			/* of the player's items */
-	int64	   *change;			/* of the score on "global" */
+	int128	   *change;			/* of the score on "global" */
 	bool	   *ranked;			/* whether new rows are ranked */
 	bool	   *enters;			/* ... and a new one of "global" is */
 	int			nanomalies;

@@ -61,6 +61,7 @@
 #include "service/forward.h"
 #include "service/limit.h"
 #include "service/player.h"
+#include "service/score_range.h"
 #include "service/scores.h"
 #include "service/submit.h"
 
@@ -159,6 +160,9 @@ lb_apply(LbSubmit *s, bool answer)
 		for (int b = 0; b < s->nboards; b++)
 			lb_read_missing_scores(s, b, 1);
 	}
+	lb_check_range(s);
+	if (s->refused)
+		return;
 	if (answer)
 		read_answer(s);
 	lb_limits_after(s);

@@ -4,7 +4,8 @@
  *	  Submitting many scores: lb_submit_many(), lb_submit_each() and their twins.
  *
  * lb_submit_many() is one submit of all its items (submit.c).  lb_submit_each() submits
- * a batch again without what limits refuse, until they refuse nothing.
+ * a batch again without what limits refuse and what gets out of range, until there is
+ * nothing of that.
  *
  *-------------------------------------------------------------------------
  */
@@ -97,6 +98,7 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 			lb_null_element("amounts");
 		item->amount = DatumGetInt64(amounts[i]);
 		item->number = i;
+		item->item = i + 1;
 		if (matches != NULL && !match_nulls[i])
 		{
 			item->match_id = TextDatumGetCString(matches[i]);
@@ -203,7 +205,7 @@ lb_submit_many_key(PG_FUNCTION_ARGS)
 
 /*
  * Submit items whose players are not found yet.  Returns false, with nothing
- * written, if limits have refused some.  A subtransaction releases the locks of
+ * written, if limits have refused some, or scores get out of range.  A subtransaction releases the locks of
  * rows, so the next attempt takes its locks in the order of submits.
  */
 static bool
@@ -213,6 +215,7 @@ attempt(LbSubmit *s)
 	ResourceOwner owner = CurrentResourceOwner;
 
 	s->refused = false;
+	s->doubtful = false;
 	s->nplayers = 0;
 	s->by_text = NULL;
 	s->nanomalies = 0;
@@ -240,7 +243,8 @@ attempt(LbSubmit *s)
 
 /*
  * Changes of one player are one change.  So if a limit refuses their sum or the score,
- * it refuses all of them; but an amount that is too large, only that item.
+ * it refuses all of them; but an amount that is too large, only that item.  If a score
+ * gets out of range on the way, that item is refused, too.
  */
 LbItemOutcome *
 lb_submit_each_of(LbSubmit *s)
@@ -261,7 +265,7 @@ lb_submit_each_of(LbSubmit *s)
 		s->nitems = 0;
 		for (int i = 0; i < n; i++)
 		{
-			if (all[i].refused == NULL)
+			if (all[i].refused == NULL && !all[i].overflows)
 				items[s->nitems++] = all[i];
 		}
 		done = attempt(s);
@@ -269,11 +273,13 @@ lb_submit_each_of(LbSubmit *s)
 		{
 			int			number = items[i].number;
 
-			if (!done && items[i].refused == NULL)
+			if (!done && items[i].refused == NULL && !items[i].overflows)
 				continue;
 			all[number].refused = items[i].refused;
+			all[number].overflows = items[i].overflows;
 			outcomes[number].limit = items[i].refused;
-			outcomes[number].status = done ? "applied" : "limit";
+			outcomes[number].status = done ? "applied" :
+				items[i].overflows ? "overflow" : "limit";
 			left -= !done;
 		}
 	}

@@ -139,11 +139,11 @@ verified('roles');
 
 # An error at the COMMIT of the shard's server is an error of the submit.
 my ($shard, $worker) = shard_of(1);
-fails_with($worker, 'postgres', "SELECT * FROM lb_shard_submit_many('{1,2,3,4,5,6,7,8,9}', $shard, 'global', '{1,2,3,4,5,6,7,8,9}', 'incr', '{a,b,c,d,e,f,g,h,i}', 0, false)", '40001',
+fails_with($worker, 'postgres', "SELECT * FROM lb_shard_submit_many('{1,2,3,4,5,6,7,8,9}', $shard, 'global', '{1,2,3,4,5,6,7,8,9}', 'incr', '{a,b,c,d,e,f,g,h,i}', 0, false, '{1,2,3,4,5,6,7,8,9}')", '40001',
 	qr/player "\d" of board "global" is not in shard $shard here/, 'players of several shards');
 # A call of one's own on the shard's server cannot be ahead of its clock either.
 my $ahead = q{(date_part('epoch', now() + interval '1 hour' - timestamptz '2000-01-01 00:00:00Z') * 1000000)::bigint};
-for my $call ("lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, $ahead, NULL, NULL)", "lb_shard_submit_many('{1}', $shard, 'global', '{5}', 'incr', '{NULL}', $ahead, false)")
+for my $call ("lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, $ahead, NULL, NULL)", "lb_shard_submit_many('{1}', $shard, 'global', '{5}', 'incr', '{NULL}', $ahead, false, '{1}')")
 {
 	fails_with($worker, 'postgres', "SELECT * FROM $call", '22008', qr/"at" is in the future/, 'a time ahead on the shard');
 }
