@@ -95,4 +95,4 @@ SELECT * FROM lb_submit_each('{1}', '{1}');
 RESET ROLE;
 DROP TABLE player_scores, player_score_windows, sent, batch;
 DROP ROLE regress_reader;
-TRUNCATE lb_event, lb_usage, lb_applied, lb_anomaly;
+TRUNCATE lb_event, lb_usage, lb_applied, lb_anomaly, lb_hidden;

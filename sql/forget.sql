@@ -153,4 +153,4 @@ DROP TABLE player_scores, player_score_windows, who;
 DROP FUNCTION note_user();
 REVOKE CREATE, USAGE ON SCHEMA public FROM regress_owner;
 DROP ROLE regress_owner, regress_member, regress_server;
-TRUNCATE lb_archive, lb_season, lb_closed, lb_event, lb_usage, lb_applied, lb_anomaly;
+TRUNCATE lb_archive, lb_season, lb_closed, lb_event, lb_usage, lb_applied, lb_anomaly, lb_hidden;

@@ -110,5 +110,5 @@ SELECT count(*) - :kept AS more FROM pg_backend_memory_contexts WHERE name = 'Ca
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
-TRUNCATE lb_event, lb_applied;
+TRUNCATE lb_event, lb_applied, lb_hidden;
 DROP ROLE regress_lb_server, regress_lb_client;

@@ -595,11 +595,12 @@ CREATE FUNCTION @extschema@.lb_shard_set_ranked(
 	player_id text,
 	shard bigint,
 	board text,
-	ranked boolean)
+	ranked boolean,
+	everywhere boolean)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_shard_set_ranked'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
-COMMENT ON FUNCTION @extschema@.lb_shard_set_ranked(text, bigint, text, boolean) IS
+COMMENT ON FUNCTION @extschema@.lb_shard_set_ranked(text, bigint, text, boolean, boolean) IS
 'internal; lb_hide() and lb_show() call it on the server of a shard';
 
 /*
@@ -669,6 +670,130 @@ COMMENT ON FUNCTION @extschema@.lb_submit_each_key(text[], bigint[], text, text[
  *		3.4. Hiding and erasing
  * ----------------------------------------------------------------
  */
+
+/*
+ * Written through lb_hide() and lb_show(); part of a dump, and so without foreign
+ * keys.  A row for board '' is for all leaderboards whose players are of that type, also
+ * those that are made later.  Rows for other boards come before it, and those that are
+ * not hidden are exceptions to it.
+ */
+CREATE TABLE @extschema@.lb_hidden (
+	player_id	text COLLATE "C" NOT NULL,
+	player_type text COLLATE "C" NOT NULL,
+	board		text COLLATE "C" NOT NULL DEFAULT '',
+	hidden		boolean NOT NULL DEFAULT true,
+	owners		name[],
+	hidden_at	timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	hidden_by	name NOT NULL,
+	reason		text,
+	CONSTRAINT lb_hidden_pkey PRIMARY KEY (player_id, player_type, board)
+);
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.lb_hidden', '');
+GRANT SELECT ON TABLE @extschema@.lb_hidden TO pg_database_owner;
+
+COMMENT ON TABLE @extschema@.lb_hidden IS
+'players who are hidden; written through lb_hide() and lb_show(), and read through lb_hidden_player';
+COMMENT ON COLUMN @extschema@.lb_hidden.player_id IS
+'the player, as text';
+COMMENT ON COLUMN @extschema@.lb_hidden.player_type IS
+'type of players of the boards: the same text is another player where the type is another one';
+COMMENT ON COLUMN @extschema@.lb_hidden.board IS
+'board or family; empty for all leaderboards';
+COMMENT ON COLUMN @extschema@.lb_hidden.hidden IS
+'false for a board that is excepted from all leaderboards';
+COMMENT ON COLUMN @extschema@.lb_hidden.owners IS
+'of all leaderboards: the owners of their tables, to whose leaderboards it applies; null for those of any owner';
+COMMENT ON COLUMN @extschema@.lb_hidden.hidden_at IS
+'since when';
+COMMENT ON COLUMN @extschema@.lb_hidden.hidden_by IS
+'the role that has called lb_hide(), or the one that has given the reason';
+COMMENT ON COLUMN @extschema@.lb_hidden.reason IS
+'what lb_hide() was given';
+
+CREATE TRIGGER lb_hidden_changed
+AFTER INSERT OR UPDATE OR DELETE ON @extschema@.lb_hidden
+FOR EACH ROW EXECUTE FUNCTION @extschema@.lb_board_changed();
+ALTER TABLE @extschema@.lb_hidden ENABLE ALWAYS TRIGGER lb_hidden_changed;
+COMMENT ON TRIGGER lb_hidden_changed ON @extschema@.lb_hidden IS
+'makes submits under way look again who is hidden';
+
+CREATE FUNCTION @extschema@.lb_may_hide(
+	board text,
+	player_type text,
+	owners name[])
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'lb_may_hide'
+LANGUAGE C STABLE PARALLEL RESTRICTED COST 100;
+COMMENT ON FUNCTION @extschema@.lb_may_hide(text, text, name[]) IS
+'internal; see lb_hidden_player';
+
+CREATE VIEW @extschema@.lb_hidden_player WITH (security_barrier) AS
+SELECT h.player_id, h.player_type,
+	NULLIF(h.board, '') AS board,
+	CASE WHEN h.board OPERATOR(pg_catalog.=) '' THEN ARRAY(
+		SELECT e.board FROM @extschema@.lb_hidden e
+		WHERE e.player_id OPERATOR(pg_catalog.=) h.player_id
+			AND e.player_type OPERATOR(pg_catalog.=) h.player_type AND NOT e.hidden
+		ORDER BY e.board) END AS except_boards,
+	h.hidden_at, h.hidden_by, h.reason
+FROM @extschema@.lb_hidden h
+WHERE h.hidden AND @extschema@.lb_may_hide(h.board, h.player_type, h.owners);
+GRANT SELECT ON TABLE @extschema@.lb_hidden_player TO PUBLIC;
+COMMENT ON VIEW @extschema@.lb_hidden_player IS
+'players who are hidden, for roles that may hide players there';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.player_id IS
+'the player, as text';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.player_type IS
+'type of players of the boards';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.board IS
+'board or family; null for all leaderboards, also those that are made later';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.except_boards IS
+'boards and families that are excepted from all leaderboards';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.hidden_at IS
+'since when';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.hidden_by IS
+'the role that has called lb_hide(), or the one that has given the reason';
+COMMENT ON COLUMN @extschema@.lb_hidden_player.reason IS
+'what lb_hide() was given';
+
+/* These get an argument, as those of chapter 3.2. */
+CREATE FUNCTION @extschema@.lb_hide_with_more(
+	player_id bigint,
+	boards text[] DEFAULT NULL,
+	reason text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_hide'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+
+CREATE FUNCTION @extschema@.lb_hide_key_with_more(
+	player_id text,
+	boards text[] DEFAULT NULL,
+	reason text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'lb_hide_key'
+LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
+
+UPDATE pg_catalog.pg_proc AS p SET
+	pronargs = n.pronargs,
+	pronargdefaults = n.pronargdefaults,
+	proargtypes = n.proargtypes,
+	proallargtypes = n.proallargtypes,
+	proargmodes = n.proargmodes,
+	proargnames = n.proargnames,
+	proargdefaults = n.proargdefaults
+FROM (VALUES
+	('@extschema@.lb_hide(bigint, text[])',
+	 '@extschema@.lb_hide_with_more(bigint, text[], text)'),
+	('@extschema@.lb_hide_key(text, text[])',
+	 '@extschema@.lb_hide_key_with_more(text, text[], text)')) AS f (before, after)
+	JOIN pg_catalog.pg_proc AS n ON n.oid OPERATOR(pg_catalog.=) CAST(f.after AS pg_catalog.regprocedure)
+WHERE p.oid OPERATOR(pg_catalog.=) CAST(f.before AS pg_catalog.regprocedure);
+DROP FUNCTION @extschema@.lb_hide_with_more(bigint, text[], text);
+DROP FUNCTION @extschema@.lb_hide_key_with_more(text, text[], text);
+COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[], text) IS
+'takes a player off all leaderboards and their windows, or other boards, for good; returns how many rows were ranked';
+COMMENT ON FUNCTION @extschema@.lb_hide_key(text, text[], text) IS
+'lb_hide() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_forget_player(
 	player_id bigint)

@@ -257,6 +257,6 @@ SELECT * FROM lb_verify();
 DROP VIEW anomalies;
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
-TRUNCATE lb_event, lb_anomaly, lb_applied;
+TRUNCATE lb_event, lb_anomaly, lb_applied, lb_hidden;
 REVOKE EXECUTE ON FUNCTION lb_set_limit FROM regress_lb_server;
 DROP ROLE regress_lb_server;

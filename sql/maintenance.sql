@@ -649,4 +649,4 @@ DROP FUNCTION meanwhile();
 
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
-TRUNCATE lb_event, lb_archive, lb_closed;
+TRUNCATE lb_event, lb_archive, lb_closed, lb_hidden;

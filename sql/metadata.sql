@@ -96,4 +96,4 @@ SELECT score FROM lb_submit(1, 5) WHERE board = 'global';
 SELECT * FROM lb_verify();
 DROP TABLE player_scores, player_score_windows;
 DROP ROLE regress_reader;
-TRUNCATE lb_event, lb_applied;
+TRUNCATE lb_event, lb_applied, lb_hidden;

@@ -455,7 +455,7 @@ DROP TABLE player_scores, player_score_windows;
 DROP FUNCTION spy;
 DROP SCHEMA evil CASCADE;
 DELETE FROM lb_window;
-TRUNCATE lb_event;
+TRUNCATE lb_event, lb_hidden;
 
 -- Objects in front of the system's own change nothing.
 CREATE SCHEMA evil;

@@ -539,6 +539,6 @@ ROLLBACK;
 
 DROP TABLE player_scores, player_score_windows;
 DELETE FROM lb_window;
-TRUNCATE lb_event, lb_applied;
+TRUNCATE lb_event, lb_applied, lb_hidden;
 DROP ROLE regress_lb_server, regress_lb_client, regress_lb_writer, regress_lb_windows;
 SELECT * FROM lb_verify();

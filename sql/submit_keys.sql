@@ -46,7 +46,7 @@ SELECT lb_submit_json('{"player_id": true, "amount": 1}');
 SELECT board, member, problem FROM lb_verify();
 SELECT lb_drop_board('global'), lb_drop_board('*');
 DROP TABLE player_scores, player_score_windows;
-TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant;
+TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_hidden;
 
 -- uuids, in every form that their input function takes.
 SELECT lb_create_tables(player_id => 'uuid');
@@ -168,7 +168,7 @@ SELECT lb_create_board('global', 'days', member => 'day', rank_by => 'points DES
 SELECT lb_submit_key('2026-01-01', 1, boards => '{global}');
 SELECT lb_drop_board('global'), lb_drop_board('*');
 DROP TABLE days, player_scores, player_score_windows;
-TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season;
+TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season, lb_hidden;
 
 -- Domains; and members and scores whose text depends on settings: what is archived
 -- and watched does not.
@@ -241,4 +241,4 @@ RESET datestyle;
 RESET timezone;
 RESET extra_float_digits;
 DROP FUNCTION u(integer);
-TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season;
+TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season, lb_hidden;

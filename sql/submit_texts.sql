@@ -79,7 +79,7 @@ SELECT lb_close_season('global', 'texts again', reset_to => NULL);
 SELECT * FROM lb_verify_key();
 SELECT lb_drop_board('global'), lb_drop_board('*');
 DROP TABLE player_scores, player_score_windows;
-TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season;
+TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season, lb_hidden;
 
 -- varchar(n), and a domain over it: none is cut.
 CREATE DOMAIN handle AS varchar(4) CHECK (VALUE <> 'root');
@@ -101,4 +101,4 @@ SELECT * FROM lb_verify_key();
 SELECT lb_drop_board('global'), lb_drop_board('*');
 DROP TABLE player_scores, player_score_windows;
 DROP DOMAIN handle;
-TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season;
+TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_archive, lb_archive_source, lb_season, lb_hidden;

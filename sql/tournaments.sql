@@ -250,4 +250,4 @@ DROP VIEW entrants;
 DROP FUNCTION note();
 REVOKE ALL ON FUNCTION lb_set_entry FROM regress_game;
 DROP ROLE regress_game, regress_client;
-TRUNCATE lb_applied, lb_event, lb_closed, lb_archive;
+TRUNCATE lb_applied, lb_event, lb_closed, lb_archive, lb_hidden;

@@ -33,6 +33,7 @@
 #include "boards/shared.h"
 #include "capture/ddl.h"
 #include "service/leaderboard.h"
+#include "service/hidden.h"
 #include "service/limit_admin.h"
 #include "service/spread_places.h"
 #include "service/window_admin.h"
@@ -99,10 +100,14 @@ end_name(const char *board)
 	const char *family = other ? psprintf("%s/", board) : board;
 	Datum		values[1];
 
-	if (!windows && lb_leaderboard_find(board, strlen(board)) == NULL)
-		return;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
+	lb_hidden_end(board);
+	if (!windows && lb_leaderboard_find(board, strlen(board)) == NULL)
+	{
+		SPI_finish();
+		return;
+	}
 	lb_limits_end(board, windows);
 	if (other)
 		lb_limits_end(family, true);

@@ -37,6 +37,7 @@
 #include "boards/definition.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
+#include "service/hidden.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/submission.h"
@@ -327,6 +328,23 @@ require_elsewhere(const DefaultTable *table, Oid relid)
 				 errhint("Rename it, or use another schema.")));
 }
 
+/*
+ * Make the tables beside a new distributed table of scores.  Players who are hidden on all
+ * leaderboards are hidden on this one.
+ */
+static void
+make_beside_tables(Oid scores, const KeyType *key)
+{
+	const LbType *type = lb_player_type_of(key->oid);
+	Oid			hidden;
+
+	lb_make_beside_tables(scores, key->name);
+	hidden = lb_find_beside(get_rel_name(scores), get_rel_namespace(scores),
+							LB_BESIDE_HIDDEN);
+	if (type != NULL && OidIsValid(hidden))
+		lb_copy_hidden(hidden, key->name, type);
+}
+
 Datum
 lb_create_tables(PG_FUNCTION_ARGS)
 {
@@ -362,7 +380,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 					   &distribution);
 	distribution.beside = get_relname_relid(default_scores.name, schema);
 	if (distribution.distributed && !OidIsValid(scores))
-		lb_make_beside_tables(distribution.beside, key.name);
+		make_beside_tables(distribution.beside, &key);
 	make_default_table(&default_windows, windows, &key, schema, score_index,
 					   &distribution);
 
@@ -560,7 +578,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	distribution.beside = make_leaderboard_table(&default_scores, name, "scores", name,
 												 rank_by, &key, &distribution);
 	if (distribution.distributed)
-		lb_make_beside_tables(distribution.beside, key.name);
+		make_beside_tables(distribution.beside, &key);
 	(void) make_leaderboard_table(&default_windows, name, "score_windows",
 								  psprintf("%s/", name), rank_by, &key,
 								  &distribution);

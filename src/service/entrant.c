@@ -456,8 +456,9 @@ lb_join_key(PG_FUNCTION_ARGS)
  */
 
 /*
- * Delete the player's score, by a statement of the caller's.  A row that is
- * hidden stays: leaving must not end that.
+ * Delete the player's score, by a statement of the caller's.  A hidden one goes as
+ * well: the player stays hidden by lb_hidden, and lb_show() must not bring back the
+ * score of a player who has left.
  */
 static void
 delete_score(const Call *call)
@@ -465,15 +466,13 @@ delete_score(const Call *call)
 	const LbDefinition *defn = call->family;
 	Oid			types[] = {call->type->oid, TEXTOID};
 	Datum		values[] = {call->player, CStringGetTextDatum(call->span.key)};
-	const char *ranked = defn->has_ranked_if ?
-		psprintf(" AND %s", lb_quoted(lb_ranked_if_column(defn))) : "";
 	LbUser		saved;
 	bool		switched = lb_switch_from_superuser(&saved, defn, true);
 
-	(void) lb_run_once(psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2%s",
+	(void) lb_run_once(psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2",
 								defn->from_name,
 								lb_quoted(lb_member_column(defn)),
-								lb_quoted(lb_board_column(defn)), ranked),
+								lb_quoted(lb_board_column(defn))),
 					   defn->source, 2, types, values);
 	if (switched)
 		lb_restore_user(&saved);

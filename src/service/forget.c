@@ -53,6 +53,7 @@
 #include "service/entry.h"
 #include "service/forget.h"
 #include "service/forward.h"
+#include "service/hidden.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
@@ -88,12 +89,13 @@ enum
 	OWN_EVENT,
 	OWN_ARCHIVE,
 	OWN_WATCHED,
+	OWN_HIDDEN,
 	NOWN
 };
 
 static const char *const own_tables[NOWN] = {
 	"lb_entrant", "lb_applied", "lb_usage", "lb_anomaly", "lb_event",
-	"lb_archive", "lb_watched"
+	"lb_archive", "lb_watched", "lb_hidden"
 };
 
 static void
@@ -428,6 +430,18 @@ first_of_leaderboard(const Forget *f, int i)
 		pstrdup(this->name);
 }
 
+/* The player is hidden no more. */
+static int64
+forget_hidden(const Forget *f)
+{
+	Datum	   *names = palloc(f->ndefns * sizeof(Datum));
+
+	for (int i = 0; i < f->ndefns; i++)
+		names[i] = CStringGetTextDatum(f->defns[i]->name);
+	return lb_forget_hidden(DatumGetTextPP(f->text), f->type->sql_name,
+							lb_make_array(TEXTOID, names, NULL, f->ndefns));
+}
+
 /*
  * Remove what the player has joined, the matches, and leaderboard by leaderboard usage
  * and scores.
@@ -451,7 +465,9 @@ forget_boards(Forget *f, int64 *removed)
 	removed[OWN_USAGE] = 0;
 	for (int i = 0, n; i < f->ndefns; i += n)
 	{
-		removed[OWN_USAGE] += forget_usage(f, first_of_leaderboard(f, i));
+		leaderboard = first_of_leaderboard(f, i);
+		removed[OWN_USAGE] += forget_usage(f, leaderboard);
+		lb_lock_hidden(leaderboard, DatumGetTextPP(f->text), ExclusiveLock);
 		for (n = 1; i + n < f->ndefns; n++)
 		{
 			if (first_of_leaderboard(f, i + n) != NULL)
@@ -569,6 +585,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	lb_lock_entries_of("lb_entrant", f.text, ExclusiveLock);
+	removed[OWN_HIDDEN] = forget_hidden(&f);
 	forget_boards(&f, removed);
 	forget_after(&f, removed);
 	forget_standings(&f, removed);

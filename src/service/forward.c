@@ -350,14 +350,14 @@ lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
 }
 
 uint64
-lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
+lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked, bool all)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, BOOLOID};
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, BOOLOID, BOOLOID};
 	CallText	t = {
 		.defn = defn,
 		.column = lb_ranked_if_column(defn),
 		.player = player,
-		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4) AS f (n)"
+		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4, $5) AS f (n)"
 	};
 	Datum		values[lengthof(types)];
 	bool		isnull;
@@ -366,6 +366,7 @@ lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked)
 	values[0] = PointerGetDatum(player);
 	values[2] = CStringGetTextDatum(defn->name);
 	values[3] = BoolGetDatum(ranked);
+	values[4] = BoolGetDatum(all);
 	(void) send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
 	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									SPI_tuptable->tupdesc, 1, &isnull));

@@ -44,11 +44,12 @@ extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
 extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
 
 /*
- * Set ranked_if in a player's rows of a distributed board, on the player's shard; returns
- * how many have changed.  Likewise.
+ * Set ranked_if in a player's rows of a distributed board, on the player's shard, and
+ * record there that the player is hidden on this board, or with all on all leaderboards;
+ * returns how many rows have changed.  Likewise.
  */
 extern uint64 lb_forward_ranked(const LbDefinition *defn, text *player,
-								bool ranked);
+								bool ranked, bool all);
 
 /* What lb_shard_forget() has removed from a table. */
 typedef struct LbForgotten

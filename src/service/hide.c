@@ -5,14 +5,17 @@
  *
  * A hidden player keeps the rows, with the column ranked_if false.  lb_hide()
  * sets it in the rows of all leaderboards and their windows, with the caller's
- * privileges.
+ * privileges, and records in lb_hidden that the player is hidden (hidden.c): by that,
+ * submits hide rows that they insert later.
  *
  * A submit that has not ended may have inserted rows of the player that an
  * UPDATE does not see.  The row of "global", which every submit locks, orders
- * the two: it is updated first, and so waits for the submit.  Where there is
+ * the two: it is locked first, and so waits for the submit.  Where there is
  * no row to lock, since the first submit of the player has not ended,
  * lb_hide() finds the new row by a dirty snapshot, and waits for the
- * transaction that has inserted it.
+ * transaction that has inserted it.  Where that row is not there yet either, the lock on
+ * the player (lb_lock_hidden) orders them.  Locks are taken in the order of submit.c,
+ * after the rows of lb_hidden, which submits do not lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,16 +38,20 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 #include "utils/snapmgr.h"
 
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "boards/target.h"
+#include "service/as_owner.h"
 #include "service/forward.h"
+#include "service/hidden.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/shard.h"
+#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
@@ -53,6 +60,7 @@ PG_FUNCTION_INFO_V1(lb_hide_key);
 PG_FUNCTION_INFO_V1(lb_show);
 PG_FUNCTION_INFO_V1(lb_show_key);
 PG_FUNCTION_INFO_V1(lb_shard_set_ranked);
+PG_FUNCTION_INFO_V1(lb_may_hide);
 
 /* The argument of a call, and the player that it is on a board. */
 typedef struct Player
@@ -203,38 +211,34 @@ lb_wait_for_rows(const LbDefinition *defn, const LbType *type, Datum player)
 	return waited;
 }
 
+/* Whether the current user may write ranked_if. */
+static bool
+may_update(const LbDefinition *defn)
+{
+	return pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||
+		pg_attribute_aclcheck(defn->source,
+							  get_attnum(defn->source, lb_ranked_if_column(defn)->name),
+							  GetUserId(), ACL_UPDATE) == ACLCHECK_OK;
+}
+
 /* The same before an UPDATE by the caller. */
 static bool
 wait_for_rows(const LbDefinition *defn, const Player *player)
 {
 	/* Without the privilege, do not wait: the UPDATE raises the error. */
-	if (pg_class_aclcheck(defn->source, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
-		pg_attribute_aclcheck(defn->source,
-							  get_attnum(defn->source, lb_ranked_if_column(defn)->name),
-							  GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
-		return false;
-	return lb_wait_for_rows(defn, player->type, player->value);
+	return may_update(defn) &&
+		lb_wait_for_rows(defn, player->type, player->value);
 }
 
 /*
- * Set ranked_if in a player's rows of a board; returns how many it has
- * changed.
+ * The definition of a board, and the player on it.  Raises 42704 if there is no such
+ * board, 55000 if no player can be hidden there.
  */
-static uint64
-set_ranked(const char *board, Player *player, bool ranked)
+static LbDefinition *
+find_board(const char *board, Player *player)
 {
 	LbDefinition *defn = player->on_shard != NULL ?
 		lb_shard_defn(board, player->on_shard) : lb_find_recorded(board);
-	Oid			types[2] = {InvalidOid, BOOLOID};
-	Datum		values[2];
-	Oid			source;
-	const char *member;
-	const char *column;
-	char	   *lock = NULL;
-	char	   *update;
-	LbUser		saved;
-	bool		switched;
-	uint64		n;
 
 	if (defn == NULL)
 		ereport(ERROR,
@@ -251,10 +255,62 @@ set_ranked(const char *board, Player *player, bool ranked)
 	player->type = lb_require_player_type(defn);
 	player->value = lb_player_from(defn, player->type, player->given,
 								   &player->argument);
+	return defn;
+}
+
+/* The player as lb_hidden has it. */
+static text *
+player_text(const Player *player)
+{
+	return DatumGetTextPP(lb_value_to_text(player->type, player->value));
+}
+
+/*
+ * Lock the row of a player on a leaderboard, which submits lock before they insert rows
+ * of windows: as the owner of the table, since the caller need not hide the player
+ * there.
+ */
+static void
+lock_scores(const char *leaderboard, const Player *player)
+{
+	const LbDefinition *defn = player->on_shard != NULL ?
+		lb_shard_defn(leaderboard, player->on_shard) :
+		lb_find_recorded(leaderboard);
+	Oid			types[] = {player->type->oid};
+	Datum		values[] = {player->value};
+
+	if (defn == NULL || defn->family || defn->misfit || lb_is_elsewhere(defn) ||
+		lb_player_type(defn) != player->type)
+		return;
+	(void) lb_wait_for_rows(defn, player->type, player->value);
+	(void) lb_run_as_owner(defn, false,
+						   psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 FOR NO KEY UPDATE",
+									defn->from_name,
+									lb_quoted(lb_member_column(defn))),
+						   1, types, values);
+}
+
+/*
+ * Set ranked_if in a player's rows of a board; returns how many it has
+ * changed.
+ */
+static uint64
+set_ranked(const char *board, Player *player, bool ranked, bool all)
+{
+	LbDefinition *defn = find_board(board, player);
+	Oid			types[2] = {InvalidOid, BOOLOID};
+	Datum		values[2];
+	Oid			source;
+	const char *member;
+	const char *column;
+	char	   *lock = NULL;
+	char	   *update;
+	LbUser		saved;
+	bool		switched;
+	uint64		n;
+
 	if (lb_is_elsewhere(defn))
-		return lb_forward_ranked(defn,
-								 DatumGetTextPP(lb_value_to_text(player->type, player->value)),
-								 ranked);
+		return lb_forward_ranked(defn, player_text(player), ranked, all);
 	types[0] = player->type->oid;
 	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
@@ -366,49 +422,293 @@ all_boards(bool as_text, const char ***names)
 	return nall;
 }
 
+/* Whether the current user may hide players on a board, of which it has no lock. */
+static bool
+may_hide(const char *board, const char *type, Datum owners, bool any_owner)
+{
+	LbDefinition *defn = lb_find_defn(board);
+	Oid			user = GetUserId();
+
+	/* A role without privileges on the table keeps no lock on it. */
+	if (defn == NULL ||
+		(pg_class_aclcheck(defn->source, user, ACL_UPDATE) != ACLCHECK_OK &&
+		 pg_attribute_aclcheck_all(defn->source, user, ACL_UPDATE,
+								   ACLMASK_ANY) != ACLCHECK_OK))
+		return false;
+	defn = lb_find_recorded(board);
+	if (defn == NULL || !defn->has_ranked_if || lb_player_type(defn) == NULL ||
+		strcmp(lb_player_type(defn)->sql_name, type) != 0 ||
+		!lb_is_of_owners(defn, owners, any_owner))
+		return false;
+	return may_update(defn) && lb_may_read(defn) &&
+		check_enable_rls(defn->source, InvalidOid, true) != RLS_ENABLED;
+}
+
+/* For the view lb_hidden_player. */
+Datum
+lb_may_hide(PG_FUNCTION_ARGS)
+{
+	LbLeaderboard **leaderboards;
+	char	   *board;
+	char	   *type;
+	Datum		owners = PG_GETARG_DATUM(2);
+	char	  **names;
+	int			n;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_BOOL(false);
+	(void) lb_require_catalog();
+	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	type = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	if (strcmp(board, LB_ALL_BOARDS) != 0)
+		PG_RETURN_BOOL(may_hide(board, type, (Datum) 0, true));
+	n = lb_leaderboards(&leaderboards);
+	names = palloc(2 * n * sizeof(char *));
+	for (int i = 0; i < n; i++)
+	{
+		names[2 * i] = pstrdup(leaderboards[i]->name);
+		names[2 * i + 1] = pstrdup(leaderboards[i]->family);
+	}
+	for (int i = 0; i < 2 * n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (may_hide(names[i], type, owners, PG_ARGISNULL(2)))
+			PG_RETURN_BOOL(true);
+	}
+	PG_RETURN_BOOL(false);
+}
+
 /*
- * The statements run with the caller's privileges, and fire the table's
- * triggers.
+ * Raise 42501 unless the caller may hide a player on a board, before anything is
+ * recorded.  Policies cannot tell which players those are.
  */
+static void
+require_may_hide(LbDefinition *defn, const Player *player)
+{
+	if (!may_update(defn) || !lb_may_read(defn))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   get_rel_name(defn->source));
+	if (check_enable_rls(defn->source, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security of table \"%s\" does not apply to who is hidden",
+						get_rel_name(defn->source)),
+				 errhint("Call %s%s() in a SECURITY DEFINER function of a role to which no policies apply.",
+						 player->argument.argument.function,
+						 player->argument.as_text ? "_key" : "")));
+}
+
+/* Check that the caller may hide a player on a board, and on this server. */
+static void
+check_board(const char *board, Player *player)
+{
+	LbDefinition *defn = find_board(board, player);
+
+	require_may_hide(defn, player);
+
+	/*
+	 * The coordinator has the record: for leaderboards that are made later, and to be
+	 * read.
+	 */
+	if (lb_is_elsewhere(defn))
+		lb_require_coordinator_for(defn, psprintf("%s%s()",
+												  player->argument.argument.function,
+												  player->argument.as_text ? "_key" : ""));
+}
+
+/* What a call hides or shows. */
+typedef struct Hide
+{
+	Player		player;
+	bool		ranked;			/* lb_show() */
+	bool		all;			/* leaderboards */
+	const char **boards;
+	int			nboards;
+	Datum		reason;			/* or 0 */
+} Hide;
+
+/* The owners of the boards' tables, or 0 if the caller may hide on those of any owner. */
+static Datum
+owners_of(const Hide *hide)
+{
+	Datum	   *names = palloc(Max(1, hide->nboards) * sizeof(Datum));
+	int			n = 0;
+
+	if (superuser())
+		return (Datum) 0;
+	for (int i = 0; i < hide->nboards; i++)
+	{
+		const LbDefinition *defn = lb_find_recorded(hide->boards[i]);
+		int			j = 0;
+
+		if (defn == NULL)
+			continue;
+		names[n] = DirectFunctionCall1(namein,
+									   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+		while (j < n && strcmp(NameStr(*DatumGetName(names[j])),
+							   NameStr(*DatumGetName(names[n]))) != 0)
+			j++;
+		n += j == n;
+	}
+	return lb_make_array(NAMEOID, names, NULL, n);
+}
+
+static Datum
+names_of(const char **boards, int n)
+{
+	Datum	   *names = palloc(Max(1, n) * sizeof(Datum));
+
+	for (int i = 0; i < n; i++)
+		names[i] = CStringGetTextDatum(boards[i]);
+	return lb_make_array(TEXTOID, names, NULL, n);
+}
+
+/* Record that the player is hidden, or no more.  The boards are checked. */
+static void
+record(Hide *hide)
+{
+	Player	   *player = &hide->player;
+	Datum		names = names_of(hide->boards, hide->nboards);
+	Datum		none = names_of(NULL, 0);
+
+	if (!lb_records_hidden())
+		return;
+	if (hide->all)
+	{
+		(void) find_board(hide->boards[0], player);
+		if (hide->ranked)
+			lb_record_shown(player_text(player), player->type->sql_name, names,
+							true);
+		else
+			lb_record_hidden(player_text(player), player->type->sql_name,
+							 LB_ALL_BOARDS, owners_of(hide), names,
+							 hide->reason);
+		return;
+	}
+	for (int i = 0; i < hide->nboards; i++)
+	{
+		/* Of another type it is another player. */
+		(void) find_board(hide->boards[i], player);
+		if (hide->ranked)
+			lb_record_shown(player_text(player), player->type->sql_name,
+							names_of(hide->boards + i, 1), false);
+		else
+			lb_record_hidden(player_text(player), player->type->sql_name,
+							 hide->boards[i], (Datum) 0, none, hide->reason);
+	}
+}
+
+/*
+ * Lock the player on the leaderboard that a board is of, unless it is that of the board
+ * before.  The server of the shard does it where Citus distributes the table.
+ */
+static void
+lock_player(Player *player, const char *board, const char **leaderboard)
+{
+	bool		windows;
+	const LbLeaderboard *found = lb_leaderboard_of_board(board, &windows);
+
+	if (found == NULL ||
+		(*leaderboard != NULL && strcmp(*leaderboard, found->name) == 0))
+		return;
+	*leaderboard = pstrdup(found->name);
+	if (lb_is_elsewhere(find_board(board, player)))
+		return;
+	if (lb_records_hidden())
+		lb_lock_hidden(*leaderboard, player_text(player), ExclusiveLock);
+	lock_scores(*leaderboard, player);
+}
+
+/*
+ * Hide or show a player; returns in how many rows.  The statements run with the caller's
+ * privileges, and fire the table's triggers.
+ */
+static uint64
+run_hide(Hide *hide)
+{
+	const char *leaderboard = NULL;
+	uint64		n = 0;
+
+	for (int i = 0; i < hide->nboards; i++)
+		check_board(hide->boards[i], &hide->player);
+	if (hide->nboards > 0)
+		record(hide);
+	for (int i = 0; i < hide->nboards; i++)
+	{
+		lock_player(&hide->player, hide->boards[i], &leaderboard);
+		n += set_ranked(hide->boards[i], &hide->player, hide->ranked,
+						hide->all);
+	}
+	return n;
+}
+
+/* The boards that a call names, in the order of hide_cmp(), each once. */
+static void
+set_named_boards(Hide *hide, ArrayType *names)
+{
+	Datum	   *elements;
+	int			n = lb_named_boards(names, &elements);
+	const char **boards = palloc(Max(1, n) * sizeof(char *));
+
+	hide->boards = boards;
+	for (int i = 0; i < n; i++)
+		boards[i] = TextDatumGetCString(elements[i]);
+	qsort(boards, n, sizeof(char *), hide_cmp);
+	for (int i = 0; i < n; i++)
+	{
+		if (hide->nboards == 0 ||
+			strcmp(boards[i], boards[hide->nboards - 1]) != 0)
+			boards[hide->nboards++] = boards[i];
+	}
+}
+
+/* lb_hide(), lb_show(), or their twins. */
 static int64
 set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 {
-	Player		player = {
-		.argument = {{"player_id", ranked ? "lb_show" : "lb_hide"}, as_text},
-		.given = PG_GETARG_DATUM(0)
+	Hide		hide = {
+		.player = {
+			.argument = {{"player_id", ranked ? "lb_show" : "lb_hide"}, as_text},
+			.given = PG_GETARG_DATUM(0)
+		},
+		.ranked = ranked,
+		.all = PG_ARGISNULL(1),
+		.reason = PG_NARGS() > 2 && !PG_ARGISNULL(2) ? PG_GETARG_DATUM(2) : 0
 	};
-	const char **names;
-	int			n = 0;
-	uint64		total = 0;
+	LbTarget	target;
+	uint64		total;
 
-	if (PG_ARGISNULL(1))
-		n = all_boards(as_text, &names);
+	(void) lb_require_catalog();
+	if (hide.all)
+		hide.nboards = all_boards(as_text, &hide.boards);
 	else
-	{
-		Datum	   *elements;
-		int			nelements = lb_named_boards(PG_GETARG_ARRAYTYPE_P(1),
-												&elements);
-
-		names = palloc(Max(1, nelements) * sizeof(char *));
-		for (int i = 0; i < nelements; i++)
-			names[i] = TextDatumGetCString(elements[i]);
-		qsort(names, nelements, sizeof(char *), hide_cmp);
-		for (int i = 0; i < nelements; i++)
-		{
-			if (n == 0 || strcmp(names[i], names[n - 1]) != 0)
-				names[n++] = names[i];
-		}
-	}
+		set_named_boards(&hide, PG_GETARG_ARRAYTYPE_P(1));
 
 	/* There is no such player. */
 	if (PG_ARGISNULL(0))
 		return 0;
+
+	/* It raises if there is no leaderboard. */
+	if (hide.all && hide.nboards == 0)
+		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	for (int i = 0; i < n; i++)
-		total += set_ranked(names[i], &player, ranked);
+	total = run_hide(&hide);
 	SPI_finish();
 	return (int64) total;
+}
+
+/* Record beside the shard that the player is hidden on a board, or no more. */
+static void
+record_beside(Player *player, const char *board, bool hidden, bool all)
+{
+	bool		windows;
+	const LbLeaderboard *found = lb_leaderboard_of_board(board, &windows);
+	Oid			beside = found == NULL ? InvalidOid :
+		lb_shard_beside(pstrdup(found->name), LB_BESIDE_HIDDEN, player->on_shard);
+
+	if (OidIsValid(beside))
+		lb_record_beside(beside, player->on_shard, board, hidden, all);
 }
 
 /* lb_hide() or lb_show() on the server of a shard, for one board. */
@@ -418,12 +718,16 @@ lb_shard_set_ranked(PG_FUNCTION_ARGS)
 	Player		player = {
 		.argument = {{"player_id", "lb_hide"}, true}
 	};
+	const char *leaderboard = NULL;
+	LbDefinition *defn;
 	char	   *board;
+	bool		ranked;
+	bool		all;
 	int			nestlevel;
 	uint64		n;
 
 	(void) lb_require_catalog();
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 	{
 		if (PG_ARGISNULL(i))
 			PG_RETURN_NULL();
@@ -431,10 +735,16 @@ lb_shard_set_ranked(PG_FUNCTION_ARGS)
 	player.given = PG_GETARG_DATUM(0);
 	player.on_shard = PG_GETARG_TEXT_PP(0);
 	board = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	ranked = PG_GETARG_BOOL(3);
+	all = PG_GETARG_BOOL(4);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = lb_begin_shard(board, NULL, player.on_shard, PG_GETARG_INT64(1));
-	n = set_ranked(board, &player, PG_GETARG_BOOL(3));
+	defn = find_board(board, &player);
+	require_may_hide(defn, &player);
+	record_beside(&player, board, !ranked, all);
+	lock_player(&player, board, &leaderboard);
+	n = set_ranked(board, &player, ranked, all);
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
 	PG_RETURN_INT64((int64) n);

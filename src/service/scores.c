@@ -10,9 +10,9 @@
  * is ranked.
  *
  * A player who is hidden has ranked_if false in the rows of "global" and of
- * windows.  New rows of such a player must not be ranked either, so they take
- * ranked_if from a row that is there: windows from "global", and "global" from
- * windows.
+ * windows.  New rows of such a player must not be ranked either.  Whether they are is
+ * looked up in lb_hidden.  What that does not tell they take from a row that is there,
+ * which the user may have changed: windows from "global", and "global" from windows.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,12 +29,17 @@
 
 #include "boards/definition.h"
 #include "boards/spi.h"
+#include "service/as_owner.h"
+#include "service/hidden.h"
 #include "service/player.h"
 #include "service/score_range.h"
 #include "service/scores.h"
 
 /* Windows that one statement writes to with "global". */
 #define MAX_SINGLE 5
+
+/* Players who are locked at once, since the first row of each is inserted. */
+#define MAX_LOCKED 64
 
 /* Leaderboards, or shards of them, whose plans a backend keeps. */
 #define MAX_PLANNED 64
@@ -603,22 +608,79 @@ run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 }
 
 /*
+ * Whether a new row of "global" is ranked, as far as lb_hidden tells.  What the rows of
+ * windows tell stays.
+ */
+static void
+set_enters(LbSubmit *s, int first, int end)
+{
+	for (int p = first; p < end; p++)
+	{
+		if (s->on_scores[p] != LB_NOT_RECORDED)
+			s->enters[p] = s->on_scores[p] == LB_EXCEPTED;
+	}
+}
+
+/*
+ * Lock the players from number first on who have no row of "global", up to MAX_LOCKED of
+ * them; returns the number of the player behind them.
+ */
+static int
+lock_entering(LbSubmit *s, int first)
+{
+	int			nlocked = 0;
+	int			p;
+
+	if (s->exists == NULL || s->nplayers == 1)
+		return s->nplayers;
+	for (p = first; p < s->nplayers && nlocked < MAX_LOCKED; p++)
+	{
+		if (s->exists[p])
+			continue;
+		lb_lock_hidden(s->leaderboard.name, s->player_texts[p],
+					   RowExclusiveLock);
+		nlocked++;
+	}
+	if (nlocked > 0 && lb_look_up_hidden_again(s))
+		set_enters(s, first, p);
+	return p;
+}
+
+static void
+unlock_entering(LbSubmit *s, int first, int end)
+{
+	for (int p = first; s->exists != NULL && p < end; p++)
+	{
+		if (!s->exists[p])
+			lb_unlock_hidden(s->leaderboard.name, s->player_texts[p]);
+	}
+}
+
+/*
  * Write to "global", in the order of the players.  Runs of new rows that are
- * hidden and of new rows that are not need statements of their own.
+ * hidden and of new rows that are not need statements of their own.  Players who get
+ * their first row are locked until it is there.
  */
 static void
 run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 {
+	int			end;
 	int			n;
 
-	for (int p = 0; p < s->nplayers; p += n)
+	for (int first = 0; first < s->nplayers; first = end)
 	{
-		for (n = 1; p + n < s->nplayers; n++)
+		end = lock_entering(s, first);
+		for (int p = first; p < end; p += n)
 		{
-			if (s->enters[p + n] != s->enters[p])
-				break;
+			for (n = 1; p + n < end; n++)
+			{
+				if (s->enters[p + n] != s->enters[p])
+					break;
+			}
+			run_global(s, op, s->players + p, amounts + p, n, !s->enters[p]);
 		}
-		run_global(s, op, s->players + p, amounts + p, n, !s->enters[p]);
+		if (s->nplayers > 1)
+			unlock_entering(s, first, end);
 	}
 }
 
@@ -783,7 +845,11 @@ run_hidden(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 		Datum		value = SPI_getbinval(table->vals[i], table->tupdesc, 2,
 										  &isnull);
 
-		if (p >= 0 && (isnull || !DatumGetBool(value)))
+		if (p < 0)
+			continue;
+		if (!defn->family && s->exists != NULL)
+			s->exists[p] = true;
+		if (isnull || !DatumGetBool(value))
 			ranked[p] = false;
 	}
 	SPI_freetuptable(table);
@@ -804,34 +870,54 @@ run_hidden_as_owner(LbSubmit *s, LbPlan *plan, const LbDefinition *defn,
 	lb_restore_user(&saved);
 }
 
+/* Whether some boards may get a new row of a player, which could be hidden. */
+static bool
+may_hide(const LbSubmit *s)
+{
+	bool		hides = false;
+	bool		inserts = !s->write_global;
+
+	for (int b = 0; b < s->nboards; b++)
+	{
+		const LbSubmitBoard *board = &s->boards[b];
+
+		if (board->closed)
+			continue;
+		hides |= board->window ? s->windows->has_ranked_if :
+			s->global->has_ranked_if;
+
+		/* A player with a rank has a row. */
+		inserts |= !board->has_previous;
+	}
+	return hides && inserts;
+}
+
 /*
- * A player may have been hidden before there was a row of "global".  The rows
- * of windows record that, and a new row of "global" is not ranked then.  A
- * player with a rank on "global" has a row.
+ * Find out which players have a row of "global".  If it is not written to, these rows are
+ * locked.
  */
-void
-lb_find_entering(LbSubmit *s)
+static void
+find_existing(LbSubmit *s)
 {
 	LbSubmitBoard *global = &s->boards[0];
-	LbDefinition *windows = s->windows;
-	Datum	   *players;
-	int			n = 0;
 
-	if (!s->write_global || global->has_previous ||
-		!s->global->has_ranked_if)
+	s->exists = palloc0(s->nplayers * sizeof(bool));
+	if (!s->write_global)
+	{
+		if (s->hides != NULL)
+			run_hidden_as_owner(s, &plans_of(s)->hidden[0], s->hides,
+								s->players, s->nplayers, s->ranked);
 		return;
-	if (windows == NULL)
-		windows = lb_find_written(s, s->leaderboard.family);
-	if (windows == NULL || !windows->family || windows->misfit ||
-		!windows->has_ranked_if || lb_player_type(windows) != s->type)
+	}
+	if (global->has_previous)
+	{
+		s->exists[0] = true;
 		return;
-
+	}
 	lb_read_missing_scores(s, 0, 1);
-	players = palloc(s->nplayers * sizeof(Datum));
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		if (!global->known[p])
-			players[n++] = s->players[p];
+		s->exists[p] = global->known[p];
 
 		/* Nothing has been written yet. */
 		global	  ->known[p] = false;
@@ -840,8 +926,113 @@ lb_find_entering(LbSubmit *s)
 
 		s->ranked[p] = true;
 	}
+}
+
+/*
+ * The rows of windows say who is hidden in them, and a new row of "global" is not ranked
+ * then: where lb_hidden does not tell, the user has set that.
+ */
+static void
+find_hidden_in_windows(LbSubmit *s)
+{
+	LbDefinition *windows = s->windows;
+	Datum	   *players;
+	int			n = 0;
+
+	if (!s->write_global || !s->global->has_ranked_if)
+		return;
+	if (windows == NULL)
+		windows = lb_find_written(s, s->leaderboard.family);
+	if (windows == NULL || !windows->family || windows->misfit ||
+		!windows->has_ranked_if || lb_player_type(windows) != s->type)
+		return;
+	players = palloc(s->nplayers * sizeof(Datum));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		if (!s->exists[p] && s->on_windows[p] == LB_NOT_RECORDED)
+			players[n++] = s->players[p];
+	}
 	if (n > 0)
 		run_hidden_as_owner(s, &plans_of(s)->entering, windows, players, n, s->enters);
+}
+
+void
+lb_find_entering(LbSubmit *s)
+{
+	if (!may_hide(s))
+		return;
+	find_existing(s);
+	if (s->nplayers == 1 && !s->exists[0])
+		lb_lock_hidden(s->leaderboard.name, s->player_texts[0],
+					   RowExclusiveLock);
+	lb_look_up_hidden(s);
+	find_hidden_in_windows(s);
+	set_enters(s, 0, s->nplayers);
+}
+
+/*
+ * Hide rows of n players that were written before another session had recorded that they
+ * are hidden, and that it has not seen.  The owner of the table hides them, as lb_hide()
+ * would.
+ */
+static void
+hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
+{
+	const Oid	types[] = {s->type->array, TEXTARRAYOID};
+	Datum	   *keys = palloc(Max(1, s->nboards) * sizeof(Datum));
+	const char *ranked;
+	Datum		values[2];
+	StringInfoData sql;
+	int			nkeys = 0;
+
+	if (n == 0 || defn == NULL || !defn->has_ranked_if)
+		return;
+	ranked = lb_quoted(lb_ranked_if_column(defn));
+	for (int b = 0; b < s->nboards; b++)
+	{
+		if (s->boards[b].window && !s->boards[b].closed)
+			keys[nkeys++] = CStringGetTextDatum(s->boards[b].name);
+	}
+	values[0] = player_array(s, players, n);
+	values[1] = lb_make_array(TEXTOID, keys, NULL, nkeys);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "UPDATE %s SET %s = false WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s",
+					 defn->from_name, ranked,
+					 lb_quoted(lb_member_column(defn)), ranked);
+	if (defn->family)
+		appendStringInfo(&sql, " AND %s OPERATOR(pg_catalog.=) ANY ($2)",
+						 lb_quoted(lb_board_column(defn)));
+	(void) lb_write_as_owner(defn, false, sql.data, defn->family ? 2 : 1, types,
+							 values);
+}
+
+void
+lb_end_entering(LbSubmit *s)
+{
+	Datum	   *scores;
+	Datum	   *windows;
+	LbHiding   *before;
+	int			nscores = 0;
+	int			nwindows = 0;
+
+	if (s->on_scores == NULL)
+		return;
+	if (s->nplayers == 1)
+		unlock_entering(s, 0, 1);
+	before = s->on_windows;
+	if (!lb_look_up_hidden_again(s) && !s->hidden_changed)
+		return;
+	scores = palloc(s->nplayers * sizeof(Datum));
+	windows = palloc(s->nplayers * sizeof(Datum));
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		if (s->on_scores[p] == LB_HIDDEN && s->enters[p])
+			scores[nscores++] = s->players[p];
+		if (s->on_windows[p] == LB_HIDDEN && before[p] != LB_HIDDEN)
+			windows[nwindows++] = s->players[p];
+	}
+	hide_late(s, s->global, scores, nscores);
+	hide_late(s, s->windows, windows, nwindows);
 }
 
 /*
@@ -854,19 +1045,23 @@ lb_find_entering(LbSubmit *s)
 static void
 find_hidden(LbSubmit *s)
 {
-	LbPlan	   *plans = plans_of(s)->hidden;
-
 	if (!s->windows->has_ranked_if)
 		return;
+	(void) lb_look_up_hidden_again(s);
 	if (s->write_global && s->global->has_ranked_if)
-	{
 		lb_read_missing_scores(s, 0, 1);
-		return;
-	}
-	if (s->hides != NULL)
-		run_hidden_as_owner(s, &plans[0], s->hides, s->players, s->nplayers,
-							s->ranked);
-	run_hidden(s, &plans[1], s->windows, s->players, s->nplayers, s->ranked);
+	else
+		run_hidden(s, &plans_of(s)->hidden[1], s->windows, s->players,
+				   s->nplayers, s->ranked);
+}
+
+/* Whether a new row of a player is ranked in windows. */
+static bool
+is_ranked_in_windows(const LbSubmit *s, int p)
+{
+	if (s->on_windows == NULL || s->on_windows[p] == LB_NOT_RECORDED)
+		return s->ranked[p];
+	return s->on_windows[p] == LB_EXCEPTED;
 }
 
 /* A player's row of a window. */
@@ -900,7 +1095,7 @@ run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 		amounts[i] = Int64GetDatum(row->amount);
 		keys[i] = i > 0 && row[-1].board == row->board ? keys[i - 1] :
 			CStringGetTextDatum(s->boards[row->board].name);
-		ranked[i] = BoolGetDatum(s->ranked[row->p]);
+		ranked[i] = BoolGetDatum(is_ranked_in_windows(s, row->p));
 	}
 	values[0] = player_array(s, players, n);
 	values[1] = lb_make_array(INT8OID, amounts, NULL, n);
@@ -1088,6 +1283,7 @@ lb_write_single(LbSubmit *s)
 	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
 		!s->enters[0] || !lb_score_fits(s->global, s->items[0].amount) ||
+		(s->on_windows != NULL && s->on_windows[0] != LB_NOT_RECORDED) ||
 		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
 		(s->windows != NULL &&
 		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||

@@ -113,6 +113,14 @@ const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
 		},
 		.key = "player_id, limit_name, board",
 		.options = "fillfactor = 80"
+	},
+	[LB_BESIDE_HIDDEN] = {
+		.suffix = "_hidden",
+		.columns = {
+			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
+			{"hidden", BOOLOID, "boolean NOT NULL"}
+		},
+		.key = "player_id, board"
 	}
 };
 

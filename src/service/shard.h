@@ -20,6 +20,7 @@ typedef enum LbBeside
 	LB_BESIDE_EVENT,			/* for lb_event */
 	LB_BESIDE_USAGE,			/* for lb_usage */
 	LB_BESIDE_ANOMALY,			/* for lb_anomaly */
+	LB_BESIDE_HIDDEN,			/* what submits need of lb_hidden */
 	LB_NBESIDE
 } LbBeside;
 

@@ -31,6 +31,7 @@
 #include "boards/spi.h"
 #include "service/as_owner.h"
 #include "service/forget.h"
+#include "service/hidden.h"
 #include "service/player.h"
 #include "service/shard.h"
 
@@ -42,7 +43,8 @@ PG_FUNCTION_INFO_V1(lb_shard_forget);
  */
 static const bool before_scores[LB_NBESIDE] = {
 	[LB_BESIDE_APPLIED] = true,
-	[LB_BESIDE_USAGE] = true
+	[LB_BESIDE_USAGE] = true,
+	[LB_BESIDE_HIDDEN] = true
 };
 
 /* What is removed from such a table. */
@@ -239,6 +241,7 @@ lb_shard_forget(PG_FUNCTION_ARGS)
 		check_board(&f, boards[i]);
 	find_beside(&f, boards[0]);
 	forget_beside(&f, true);
+	lb_lock_hidden(boards[0], f.player, ExclusiveLock);
 	for (int i = 0; i < n; i++)
 		forget_board(&f, boards[i]);
 	forget_beside(&f, false);

@@ -503,6 +503,10 @@ lb_submission_set_players(LbSubmit *s)
 	memset(s->ranked, true, s->nplayers * sizeof(bool));
 	s->enters = palloc(s->nplayers * sizeof(bool));
 	memset(s->enters, true, s->nplayers * sizeof(bool));
+	s->exists = NULL;
+	s->on_scores = NULL;
+	s->on_windows = NULL;
+	s->hidden_changed = false;
 	for (int b = 0; b < s->nboards; b++)
 	{
 		s->boards[b].scores = palloc0(s->nplayers * sizeof(int64));

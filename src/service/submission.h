@@ -82,6 +82,14 @@ typedef struct LbAnomaly
 	int64		bound;
 } LbAnomaly;
 
+/* What is recorded of a player on a board. */
+typedef enum LbHiding
+{
+	LB_NOT_RECORDED,
+	LB_HIDDEN,
+	LB_EXCEPTED					/* shown, though hidden on all leaderboards */
+} LbHiding;
+
 /* A submit under way. */
 typedef struct LbSubmit
 {
@@ -122,8 +130,15 @@ typedef struct LbSubmit
 	int		   *by_text;		/* limit.c */
 	int		   *first;			/* of the player's items */
 	int128	   *change;			/* of the score on "global" */
-	bool	   *ranked;			/* whether new rows are ranked */
-	bool	   *enters;			/* ... and a new one of "global" is */
+	bool	   *ranked;			/* whether rows that are there are ranked, which
+								 * new ones of windows follow */
+	bool	   *enters;			/* whether a new row of "global" is ranked */
+	bool	   *exists;			/* whether there is one to lock; NULL if no row
+								 * can be hidden */
+	LbHiding   *on_scores;		/* what is recorded for "global" and for */
+	LbHiding   *on_windows;		/* windows; both NULL: not looked up */
+	uint64		hidden_seen;	/* hidden.c: when they were looked up */
+	bool		hidden_changed; /* ... and that this was not the first time */
 	int			nanomalies;
 	int			maxanomalies;
 	LbAnomaly  *anomalies;		/* in the order in which they were found */

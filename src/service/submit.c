@@ -18,12 +18,20 @@
  * 	2. keys of windows, against being closed (lb_window_lock, shared)
  * 	3. rows of lb_applied, by player and match
  * 	4. rows of lb_usage, by limit, board and the player's text
- * 	5. rows of "global", by player
+ * 	5. players who have no row of "global" (lb_lock_hidden), by player, and rows of
+ * 	   "global", by player
  * 	6. rows of windows, by key and player
  * 	7. rows of lb_anomaly, by player, limit and board
  *
- * The row of "global" is locked even if only windows are written to: it
- * records whether the player is hidden.  The order holds for rows that do not
+ * lb_hide() records that the player is hidden, in lb_hidden, and then takes of each
+ * leaderboard locks 5 and 6.  A submit locks the row of "global" even if only windows are
+ * written to, and looks into lb_hidden afterwards.  So either lb_hide() waits for it and
+ * sees its new rows of windows, or it waits for lb_hide() and sees the record.  A player
+ * without that row is locked in its place before the look-up, and until rows of the
+ * player are there, for which lb_hide() waits by itself (hide.c).  A batch locks some
+ * of these players at a time: locks would not suffice for all of them.
+ *
+ * The order holds for rows that do not
  * exist yet as well, since inserting one makes other transactions wait at its
  * unique index.  So one pass locks and inserts rows, by ON CONFLICT, in the
  * order of the arrays that the statement unnests.
@@ -46,6 +54,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
@@ -137,6 +146,8 @@ read_answer(LbSubmit *s)
 void
 lb_apply(LbSubmit *s, bool answer)
 {
+	bool		single;
+
 	if (s->nopen == 0)
 	{
 		if (answer)
@@ -149,13 +160,15 @@ lb_apply(LbSubmit *s, bool answer)
 	if (s->refused)
 		return;
 	lb_find_entering(s);
-	if (!lb_write_single(s))
+	single = lb_write_single(s);
+	if (!single)
 	{
 		if (s->write_global)
 			lb_write_global(s);
 		lb_write_windows(s);
 	}
-	else if (!answer && s->need_scores)
+	lb_end_entering(s);
+	if (single && !answer && s->need_scores)
 	{
 		for (int b = 0; b < s->nboards; b++)
 			lb_read_missing_scores(s, b, 1);
@@ -339,6 +352,13 @@ lb_lock_boards(LbSubmit *s)
 {
 	lb_lock_entrants(s);
 	lb_submission_lock(s);
+
+	/*
+	 * Before ranks and rows are read: a player who has a row on "global" is not looked
+	 * up in lb_hidden, so lb_close_season() must not remove it meanwhile.
+	 */
+	if (s->write_global)
+		LockRelationOid(s->global->source, RowExclusiveLock);
 }
 
 void

@@ -50,7 +50,7 @@ SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
 	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
 	'lb_anomaly', 'lb_archive', 'lb_archive_source',
 	'lb_archive_source_id_seq', 'lb_season', 'lb_watched', 'lb_leaderboard',
-	'lb_reward', 'lb_payout', 'lb_entry', 'lb_entry_count', 'lb_entrant']::regclass[],
+	'lb_reward', 'lb_payout', 'lb_entry', 'lb_entry_count', 'lb_entrant', 'lb_hidden']::regclass[],
 	'pg_dump writes the boards and all that is recorded')
 FROM pg_extension WHERE extname = 'leaderboard';
 SELECT is(string_agg(c.oid::regclass::text, ', '), NULL,

@@ -127,6 +127,7 @@ $node->safe_psql('several', q{
 	SELECT lb_open_window('kills/cup:1', starts => '2020-01-01', ends => '9999-01-01');
 	SELECT lb_set_entry('kills/cup:1', 2, '-2 days');
 	SELECT lb_join_key('7', 'kills/cup:1');
+	SELECT lb_hide(60, reason => 'speed hack'), lb_show(60, '{kills}'), lb_hide(61, '{kills,kills/}');
 	CREATE FUNCTION pay(text, jsonb) RETURNS void LANGUAGE sql AS '';
 	SELECT lb_set_reward('kills/cup:1', 'pay(text, jsonb)');
 	SELECT FROM lb_submit_match_key('7', '{"global": 1, "kills": 5, "Lap Time": 90}', 'm1', '2026-04-09');
@@ -140,6 +141,7 @@ my $leaderboards = q{
 	SELECT name, period, op, keep FROM lb_window ORDER BY 1;
 	SELECT name, board FROM lb_limit;
 	SELECT * FROM lb_reward; SELECT * FROM lb_entry; SELECT * FROM lb_entry_count; SELECT * FROM lb_entrant;
+	SELECT * FROM lb_hidden ORDER BY player_id, board; SELECT * FROM lb_hidden_player ORDER BY player_id, board;
 	SELECT * FROM lb_top(10, 'kills/cup:1');
 	SELECT player_id, match_id, leaderboard, boards, scores FROM lb_applied ORDER BY 3;
 	SELECT * FROM lb_top(10, 'kills');
@@ -152,6 +154,8 @@ for my $db ('several', 'leaderboards')
 		'f|t', "$db: a match that has been applied");
 	is($node->safe_psql($db, q{SELECT score FROM lb_submit(7, 100, leaderboard => 'kills') WHERE board = 'kills'}),
 		'112', "$db: another one");
+	is($node->safe_psql($db, q{SELECT count(rank) FROM lb_submit_match(60, '{"global": 1, "kills": 1}') WHERE board <> 'kills'; SELECT count(rank) FROM lb_submit(61, 1, leaderboard => 'kills');
+		SELECT rank > 0 FROM lb_submit(60, 1, leaderboard => 'kills') WHERE board = 'kills'}), "0\n0\nt", "$db: players who are hidden");
 	is($node->safe_psql($db, q{SELECT lb_join(7, 'kills/cup:1'), lb_join(8, 'kills/cup:1')}), 'f|t', "$db: players join");
 	like(($node->psql($db, q{SELECT lb_join(9, 'kills/cup:1')}))[2], qr/is full/, "$db: up to their number");
 	ready($node, $db, $db);

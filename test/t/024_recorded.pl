@@ -124,7 +124,7 @@ $node->command_ok([ 'pg_dump', '--data-only', '-f', $data, '-d', $node->connstr(
 $node->safe_psql('postgres', q{
 	UPDATE player_scores SET score = score + 100 WHERE player_id % 2 = 0;
 	DELETE FROM player_score_windows WHERE player_id < 100;
-	TRUNCATE player_scores, player_score_windows, lb_board, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant});
+	TRUNCATE player_scores, player_score_windows, lb_board, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_hidden});
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $data, '-d', $node->connstr('postgres') ], 'psql');
 right($node, 'postgres', 'restored');
 ready($node, 'postgres', 'restored');

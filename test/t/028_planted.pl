@@ -288,7 +288,7 @@ sub run
 	my ($db, $role, $calls, $settings) = @_;
 	my $sql = "SET search_path = public, pg_catalog;\n$settings;\n\\set VERBOSITY sqlstate\n";
 
-	for my $name (qw(lb_board lb_window lb_limit lb_watched lb_closed lb_archive lb_event lb_entry lb_entry_count lb_entrant pg_class pg_type))
+	for my $name (qw(lb_board lb_window lb_limit lb_watched lb_closed lb_archive lb_event lb_entry lb_entry_count lb_entrant lb_hidden pg_class pg_type))
 	{
 		$sql .= "CREATE TEMP TABLE $name (x pg_catalog.int8);\n";
 	}

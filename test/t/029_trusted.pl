@@ -152,7 +152,7 @@ ok($node->poll_query_until('rented', q{SELECT last_scores[1] OPERATOR(pg_catalog
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'nothing planted ran with more rights');
 
 # The owner cannot alter the extension's tables, or write to them.
-for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched lb_entry lb_entry_count lb_entrant))
+for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb_event lb_usage lb_anomaly lb_archive lb_archive_source lb_watched lb_entry lb_entry_count lb_entrant lb_hidden))
 {
 	like(as('landlord', "ALTER TABLE public.$t ADD COLUMN x integer"), qr/must be owner of table $t/, "$t: not altered");
 	like(as('landlord', "DELETE FROM public.$t"), qr/permission denied for table $t/, 'nor written');
