@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/syscache.h"
+#include "utils/tuplestore.h"
 
 #include "boards/board_value.h"
 #include "boards/counters.h"

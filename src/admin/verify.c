@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 
 #include "boards/board_value.h"
 #include "boards/catalog.h"

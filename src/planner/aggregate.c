@@ -23,6 +23,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"

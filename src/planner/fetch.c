@@ -304,7 +304,7 @@ lb_fetch_begin(LbFetch *fetch, Relation table, Oid index, Snapshot snapshot)
 	fetch->index = index;
 	fetch->snapshot = snapshot;
 	fetch->nblocks = RelationGetNumberOfBlocks(table);
-	fetch->heap = table_index_fetch_begin(table);
+	fetch->heap = LB_INDEX_FETCH_BEGIN(table);
 	fetch->values = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard member",
 										  ALLOCSET_SMALL_SIZES);

@@ -28,6 +28,7 @@
 #include "planner/scan.h"
 #include "planner/scan_exec.h"
 #include "reads/query.h"
+#include "util/compat.h"
 
 static planner_hook_type previous_planner = NULL;
 static create_upper_paths_hook_type previous_upper_paths = NULL;
@@ -44,12 +45,13 @@ enabled(void)
 }
 
 static PlannedStmt *
-plan(Query *query, const char *text, int options, ParamListInfo params)
+plan(Query *query, const char *text, int options, ParamListInfo params
+	 LB_EXPLAIN_PARAM)
 {
 	query = lb_gather_calls(query);
 	return previous_planner != NULL ?
-		previous_planner(query, text, options, params) :
-		standard_planner(query, text, options, params);
+		previous_planner(query, text, options, params LB_EXPLAIN_ARG) :
+		standard_planner(query, text, options, params LB_EXPLAIN_ARG);
 }
 
 static void

@@ -28,6 +28,7 @@
 #include "planner/page_limit.h"
 #include "planner/range.h"
 #include "planner/stretch.h"
+#include "util/compat.h"
 
 typedef struct PageNode
 {
@@ -172,8 +173,8 @@ begin_page(CustomScanState *css, EState *estate, int eflags)
 	Relation	table = css->ss.ss_currentRelation;
 
 	/* The rows are in a tuplestore. */
-	ExecInitScanTupleSlot(estate, &css->ss, RelationGetDescr(table),
-						  &TTSOpsMinimalTuple);
+	LB_INIT_SCAN_SLOT(estate, &css->ss, RelationGetDescr(table),
+					  &TTSOpsMinimalTuple);
 	ExecAssignScanProjectionInfo(&css->ss);
 	lb_answer_begin(css, estate, eflags);
 	node->row = ExecInitExtraTupleSlot(estate, RelationGetDescr(table),

@@ -26,6 +26,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"

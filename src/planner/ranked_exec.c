@@ -564,6 +564,7 @@ open_table(RankedNode *node, const CustomScan *scan, EState *estate)
 	for (int i = 0; i < node->ranking.nfuncs; i++)
 		TupleDescInitEntry(windows, (AttrNumber) (i + 1), NULL,
 						   type_of(&node->ranking.funcs[i]), -1, 0);
+	TupleDescFinalize(windows);
 	node->answer.table = table;
 	node->context = CreateExprContext(estate);
 	node->found = ExecInitExtraTupleSlot(estate, desc,

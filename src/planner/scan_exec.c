@@ -30,6 +30,7 @@
 #include "planner/range.h"
 #include "planner/scan_exec.h"
 #include "planner/stretch.h"
+#include "util/compat.h"
 
 /* Members of the first batch, and of the largest ones. */
 #define FIRST_BATCH 32
@@ -240,8 +241,8 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 	Relation	table = css->ss.ss_currentRelation;
 
 	/* The rows are those of the table. */
-	ExecInitScanTupleSlot(estate, &css->ss, RelationGetDescr(table),
-						  table_slot_callbacks(table));
+	LB_INIT_SCAN_SLOT(estate, &css->ss, RelationGetDescr(table),
+					  table_slot_callbacks(table));
 	ExecAssignScanProjectionInfo(&css->ss);
 	css->ss.ps.qual = ExecInitQual(scan->scan.plan.qual, &css->ss.ps);
 	lb_answer_begin(css, estate, eflags);

@@ -496,6 +496,7 @@ query_desc(const LbCall *call)
 			TupleDescInitEntry(desc, ++attno, NULL,
 							   lb_member_columns(defn)[j].type->oid, -1, 0);
 	}
+	TupleDescFinalize(desc);
 	return desc;
 }
 

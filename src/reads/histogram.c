@@ -29,6 +29,7 @@
 #include "utils/date.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
 #include "boards/spi.h"

@@ -20,10 +20,12 @@
 #include "utils/float.h"
 #include "utils/json.h"
 #include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
 #include "reads/json.h"
 #include "reads/rows.h"
 #include "reads/text.h"
+#include "util/compat.h"
 
 /* Room for an entry of integers, with a comma before it. */
 #define LB_MAX_ENTRY \

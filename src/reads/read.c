@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
 #include "boards/spi.h"

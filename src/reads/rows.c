@@ -12,10 +12,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/memutils.h"
+#include "utils/tuplestore.h"
 
 #include "boards/definition.h"
 #include "boards/keys.h"

@@ -19,6 +19,7 @@
 #include "port/pg_bswap.h"
 
 #include "reads/section.h"
+#include "util/compat.h"
 
 int32
 lb_keys_hash(const LbDefinition *defn)

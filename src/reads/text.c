@@ -27,6 +27,7 @@
 #include "utils/uuid.h"
 
 #include "reads/text.h"
+#include "util/compat.h"
 
 #define UUID_TEXT_LEN 36
 
@@ -269,6 +270,7 @@ make_row_type(const LbDefinition *defn)
 		TupleDescInitEntry(row_type.desc, i + 1, psprintf("m%d", i + 1),
 						   row_type.types[i], -1, 0);
 	}
+	TupleDescFinalize(row_type.desc);
 	BlessTupleDesc(row_type.desc);
 	fmgr_info(F_RECORD_IN, &row_type.in);
 	fmgr_info(F_RECORD_OUT, &row_type.out);

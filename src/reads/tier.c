@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
+#include "utils/tuplestore.h"
 
 #include "boards/spi.h"
 #include "reads/tier.h"

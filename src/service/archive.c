@@ -22,6 +22,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+#include "utils/tuplestore.h"
 
 #include "boards/spi.h"
 #include "reads/read.h"

@@ -36,6 +36,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
 #include "boards/spi.h"

@@ -41,6 +41,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "boards/definition.h"
 #include "boards/resolve.h"

@@ -60,6 +60,7 @@
 #include "utils/jsonb.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
 #include "boards/spi.h"

@@ -19,11 +19,13 @@
 #include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "boards/spi.h"
 #include "reads/json.h"
 #include "service/leaderboard.h"
 #include "service/submit.h"
+#include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_submit_json);
 
@@ -221,6 +223,7 @@ answer_columns(void)
 	TupleDescInitEntry(desc, 3, "rank", INT8OID, -1, 0);
 	TupleDescInitEntry(desc, 4, "previous_rank", INT8OID, -1, 0);
 	TupleDescInitEntry(desc, 5, "applied", BOOLOID, -1, 0);
+	TupleDescFinalize(desc);
 	return desc;
 }
 

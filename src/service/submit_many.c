@@ -21,6 +21,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 #include "boards/spi.h"
 #include "service/applied.h"

@@ -10,6 +10,11 @@
 
 #include "catalog/pg_attribute.h"
 
+/* Version 16 has the macros of varlena types apart from postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* Version 16 has one function for all kinds of objects. */
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_class.h"
@@ -54,8 +59,11 @@
 #define LB_VIRTUAL_COLUMN(generated) false
 #endif
 
-/* Version 16 can do with only the indexes that summarize. */
-#if PG_VERSION_NUM >= 160000
+/* Version 16 can do with only the indexes that summarize, 19 has flags. */
+#if PG_VERSION_NUM >= 190000
+#define LB_INSERT_INDEX_TUPLES(rri, slot, estate) \
+	ExecInsertIndexTuples(rri, estate, 0, slot, NIL, NULL)
+#elif PG_VERSION_NUM >= 160000
 #define LB_INSERT_INDEX_TUPLES(rri, slot, estate) \
 	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL, false)
 #else
@@ -63,13 +71,48 @@
 	ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL)
 #endif
 
-/* Version 18 counts searches. */
-#if PG_VERSION_NUM >= 180000
+/* Version 18 counts searches, 19 has flags. */
+#if PG_VERSION_NUM >= 190000
+#define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \
 	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #else
 #define LB_INDEX_BEGINSCAN(heap, index, snapshot, nkeys) \
 	index_beginscan(heap, index, snapshot, nkeys, 0)
+#endif
+
+/* Version 19 has flags for these too. */
+#if PG_VERSION_NUM >= 190000
+#define LB_TABLE_BEGINSCAN(rel, snapshot) \
+	table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
+#define LB_INDEX_FETCH_BEGIN(rel) table_index_fetch_begin(rel, SO_NONE)
+#define LB_INIT_SCAN_SLOT(estate, scan, desc, ops) \
+	ExecInitScanTupleSlot(estate, scan, desc, ops, 0)
+#else
+#define LB_TABLE_BEGINSCAN(rel, snapshot) \
+	table_beginscan(rel, snapshot, 0, NULL)
+#define LB_INDEX_FETCH_BEGIN(rel) table_index_fetch_begin(rel)
+#define LB_INIT_SCAN_SLOT(estate, scan, desc, ops) \
+	ExecInitScanTupleSlot(estate, scan, desc, ops)
+#endif
+
+/*
+ * Version 19 needs this call after the last TupleDescInitEntry(), and crashes without
+ * it.
+ */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(desc) ((void) (desc))
+#endif
+
+/* Version 19 tells the planner's hooks which EXPLAIN has asked for the plan. */
+#if PG_VERSION_NUM >= 190000
+#define LB_EXPLAIN_PARAM , struct ExplainState *explain
+#define LB_EXPLAIN_ARG , explain
+#else
+#define LB_EXPLAIN_PARAM
+#define LB_EXPLAIN_ARG
 #endif
 
 /* Version 18 can leave room before it. */

@@ -20,6 +20,7 @@
 #include "boards/board_value.h"
 #include "boards/parts.h"
 #include "capture/trigger.h"
+#include "util/compat.h"
 #include "workers/scan.h"
 
 /* Rows between two calls of poll. */
@@ -118,7 +119,7 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 										"leaderboard row",
 										ALLOCSET_DEFAULT_SIZES);
 	slot = table_slot_create(rel, NULL);
-	scan = table_beginscan(rel, s->snapshot, 0, NULL);
+	scan = LB_TABLE_BEGINSCAN(rel, s->snapshot);
 	tuple[0] = 0;
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
