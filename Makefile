@@ -28,7 +28,7 @@
 #                           release of Debian that has it, removed afterwards.
 #                           As root; needs debootstrap, 3 GB of TMPDIR and up to
 #                           half an hour
-#                           VERSIONS="17 18"; TESTS, MIRROR=Debian's mirror
+#                           VERSIONS="17 18 19"; TESTS, MIRROR=Debian's mirror
 #   make test-cassert       the same on a server that checks its assertions, built
 #                           from Debian's source package
 #                           CASSERT_DIR=DIR keeps that server; TESTS, MIRROR

@@ -235,6 +235,19 @@ sql()
 	"$BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"
 }
 
+# release_of VERSION: the release of Debian that has this version of PostgreSQL, and the
+# one where its packages are first.
+release_of()
+{
+	case $1 in
+		15) echo bookworm ;;
+		17) echo trixie ;;
+		18) echo forky ;;
+		19) echo sid experimental ;;
+		*) return 1 ;;
+	esac
+}
+
 # private_apt KIND: sets apt to apt-get with lists of our own, of packages (deb) or of
 # their sources (deb-src), whatever the machine's lists name.  What was said meanwhile
 # is in build.log.

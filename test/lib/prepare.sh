@@ -187,14 +187,16 @@ run()
 
 echo "Installing: ${missing[*]}"
 run "${apt[@]}" update
-# Not every version has it; the part of the tests is left out then.
-plproxy=postgresql-$pg-plproxy
-if [ "$purpose" != demo-cluster ] && ! apt-cache show "$plproxy" >/dev/null 2>&1; then
-	for i in "${!missing[@]}"; do
-		[ "${missing[i]}" != "$plproxy" ] || unset "missing[i]"
-	done
-	[ ${#missing[@]} -gt 0 ] || exit 0
-fi
+# Not every version has these; the part of the tests is left out then, or fails.
+for name in plproxy pgtap; do
+	p=postgresql-$pg-$name
+	if [ "$purpose" != demo-cluster ] && ! apt-cache show "$p" >/dev/null 2>&1; then
+		for i in "${!missing[@]}"; do
+			[ "${missing[i]}" != "$p" ] || unset "missing[i]"
+		done
+		[ ${#missing[@]} -gt 0 ] || exit 0
+	fi
+done
 if [ "$purpose" != quick ] &&
 	! apt-cache show "postgresql-$pg" >/dev/null 2>&1; then
 	cat >&2 <<END

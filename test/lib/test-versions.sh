@@ -1,7 +1,7 @@
 #!/bin/bash
 #
 # test-versions.sh
-#	Runs every test on other major versions of PostgreSQL: VERSIONS="17 18",
+#	Runs every test on other major versions of PostgreSQL: VERSIONS="17 18 19",
 #	TESTS="part ..." for some of the parts of run-tests.sh only.
 #
 # Each version comes from the release of Debian that has it, which is put into
@@ -18,18 +18,7 @@ set -eu
 . "$(dirname "$0")/common.sh"
 
 mirror=${MIRROR:-http://deb.debian.org/debian}
-read -ra versions <<<"${VERSIONS:-17 18}"
-
-# Releases of Debian by version of PostgreSQL.
-release_of()
-{
-	case $1 in
-		15) echo bookworm ;;
-		17) echo trixie ;;
-		18) echo forky ;;
-		*) return 1 ;;
-	esac
-}
+read -ra versions <<<"${VERSIONS:-17 18 19}"
 
 [ "$(id -u)" = 0 ] ||
 	die "Tests on other versions run in a chroot, which takes root."
@@ -115,6 +104,29 @@ complaint()
 	echo "${line:-$(tail -n 1 "$1")}"
 }
 
+# add_release ROOT RELEASE: of this release too, the packages of the version only.
+add_release()
+{
+	echo "deb $mirror $2 main" >"$1/etc/apt/sources.list.d/$2.list"
+	cat >"$1/etc/apt/preferences.d/leaderboard" <<-END
+		Package: *postgresql*-$version* libpq*
+		Pin: release a=$2
+		Pin-Priority: 600
+	END
+}
+
+# borrow_pgtap: that of the version before, copied into this version.
+borrow_pgtap()
+{
+	# shellcheck disable=SC2016 # is for the other shell
+	inside "$log" sh -ec '
+		cd /root
+		apt-get -q -y download "postgresql-$1-pgtap"
+		dpkg-deb -x postgresql-*-pgtap_*.deb pgtap
+		cp pgtap/usr/share/postgresql/"$1"/extension/pgtap* \
+			"/usr/share/postgresql/$2/extension/"' sh $((version - 1)) "$version"
+}
+
 # Each version ends as "ok", "FAILED" or "skipped", with the reason in $why.
 result=
 why=
@@ -129,17 +141,18 @@ skip()
 
 test_version()
 {
-	local root=$WORK/root log=$WORK/log suite script=() show parts rc=0
+	local root=$WORK/root log=$WORK/log suite more script=() show parts rc=0
 
 	result=FAILED
 	why=
 	passed=0
 	failed=0
 	: >"$log"
-	if ! suite=$(release_of "$version"); then
+	if ! more=$(release_of "$version"); then
 		skip "no release of Debian is known to have PostgreSQL $version"
 		return
 	fi
+	read -r suite more <<<"$more"
 	if ! command -v debootstrap >/dev/null; then
 		skip "there is no debootstrap"
 		return
@@ -157,6 +170,7 @@ test_version()
 	# A mirror may be one of an earlier day.
 	echo 'Acquire::Check-Valid-Until "false";' \
 		>"$root/etc/apt/apt.conf.d/99leaderboard"
+	[ -z "$more" ] || add_release "$root" "$more"
 	# No package starts anything.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
@@ -171,6 +185,11 @@ test_version()
 	if ! inside "$log" /leaderboard/test/lib/prepare.sh test; then
 		skip "packages: $(complaint "$log")"
 		return
+	fi
+
+	# The next version's package comes later.  The extension is SQL, and runs on any.
+	if ! [ -e "$root/usr/share/postgresql/$version/extension/pgtap.control" ]; then
+		borrow_pgtap || { skip "pgtap: $(complaint "$log")"; return; }
 	fi
 
 	show=yes
