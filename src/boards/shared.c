@@ -177,6 +177,11 @@ lb_wake_launcher(void)
 void
 lb_want_xid(void)
 {
+	/*
+	 * The caller has read the next xid.  If the flag were read before that, it could
+	 * be one that the launcher has cleared meanwhile, for an xid that is not above.
+	 */
+	pg_read_barrier();
 	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0 &&
 		pg_atomic_exchange_u32(&lb_shared->xid_wanted, 1) == 0)
 		lb_wake_launcher();
