@@ -12,11 +12,11 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
+#include "port/pg_crc32c.h"
 
 #include "reads/section.h"
 #include "util/compat.h"
@@ -25,7 +25,7 @@ int32
 lb_keys_hash(const LbDefinition *defn)
 {
 	StringInfoData buf;
-	uint32		hash;
+	pg_crc32c	hash;
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "%d", GetDatabaseEncoding());
@@ -38,7 +38,11 @@ lb_keys_hash(const LbDefinition *defn)
 						 column->type == NULL ? InvalidOid : column->type->oid,
 						 column->name);
 	}
-	hash = hash_bytes((const unsigned char *) buf.data, buf.len);
+
+	/* Unlike hash_bytes(), the same whatever the byte order of the server. */
+	INIT_CRC32C(hash);
+	COMP_CRC32C(hash, buf.data, buf.len);
+	FIN_CRC32C(hash);
 	pfree(buf.data);
 	return (int32) hash;
 }

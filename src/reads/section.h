@@ -47,7 +47,8 @@ typedef struct LbSection
 
 /*
  * A hash of what the words of keys depend on: the same on all servers whose boards
- * have the same columns in the same order.  The definition is resolved.
+ * have the same columns in the same order, whatever their byte order.  The definition
+ * is resolved.
  */
 extern int32 lb_keys_hash(const LbDefinition *defn);
 
