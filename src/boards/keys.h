@@ -20,6 +20,11 @@
 
 #include "index/shape.h"
 
+/* A Datum holds a word of a key, and 64-bit fields of shared memory are read at once. */
+#if SIZEOF_DATUM != 8 || SIZEOF_VOID_P != 8
+#error "leaderboard needs a platform of 64 bits"
+#endif
+
 /* What a column of the source is to its board. */
 typedef enum LbRole
 {

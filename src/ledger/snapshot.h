@@ -14,9 +14,9 @@
 #include "boards/shared.h"
 
 /*
- * The next full xid.  Where 64 bits are read at once, this takes no
- * XidGenLock: the caller needs a value at least as high as the transaction saw
- * that led here, and the locks in between are barriers.
+ * The next full xid, read at once without XidGenLock: the caller needs a value at
+ * least as high as the transaction saw that led here, and the locks in between are
+ * barriers.
  */
 static inline uint64
 lb_next_xid(void)
@@ -27,12 +27,7 @@ lb_next_xid(void)
 	volatile	VariableCacheData *vars = ShmemVariableCache;
 #endif
 
-#if SIZEOF_VOID_P >= 8
 	return vars->nextXid.value;
-#else
-	(void) vars;
-	return U64FromFullTransactionId(ReadNextFullTransactionId());
-#endif
 }
 
 /* A snapshot, in full xids. */
