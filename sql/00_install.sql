@@ -262,6 +262,8 @@ BEGIN
 		options := options || ', BUFFERS OFF, TIMING OFF, SUMMARY OFF';
 	END IF;
 	FOR line IN EXECUTE format('EXPLAIN (COSTS OFF%s) %s', ', ' || nullif(options, ''), query) LOOP
+		-- Version 19 says what kind of subplan it is.
+		line := replace(line, 'SubPlan expr_', 'SubPlan ');
 		depth := length(substring(line FROM '^ *'));
 		IF line ~ 'Leaderboard Rank' THEN
 			view := depth;

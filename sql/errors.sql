@@ -14,8 +14,10 @@ SELECT lb_wait_ready();
 CREATE FUNCTION read_errors(state text) RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT set_config('leaderboard.enable_index', state, false)
 	UNION ALL
+	-- What PostgreSQL says about functions that do not exist differs between versions.
 	SELECT format(E'%s\n   %s %s / %s / %s', s, e.state, e.message,
-		coalesce(e.detail, ''), e.hint) FROM unnest(ARRAY[
+		CASE WHEN e.state <> '42883' THEN e.detail END,
+		CASE WHEN e.state <> '42883' THEN e.hint END) FROM unnest(ARRAY[
 		'SELECT lb_rank(1)',
 		'SELECT lb_rank(1, ''nosuch'')',
 		'SELECT lb_rank(1, ''nosuch:x'')',

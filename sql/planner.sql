@@ -103,7 +103,7 @@ SELECT last_text(score), at_least_77(score) FROM player WHERE score > 5000;
 SELECT query, lbt.nodes(query) FROM unnest(ARRAY[
 	'SELECT count(*) FROM player WHERE guild = 1',
 	'SELECT count(guild) FROM player',
-	'SELECT count(ctid), count(tableoid) FROM player',
+	'SELECT max(ctid), max(tableoid) FROM player',
 	'SELECT count(player) FROM player',
 	'SELECT count(1 ORDER BY name) FROM player',
 	'SELECT last_text(score) FROM player',

@@ -234,7 +234,7 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT name, place FROM ranked WHERE place <= 10 ORDER BY place DESC LIMIT 5',
 	'SELECT name, place FROM ranked WHERE place <= 10 ORDER BY place LIMIT 5',
 	'SELECT name, score FROM ranked ORDER BY score DESC, level DESC, id LIMIT 5',
-	'SELECT name, rank FROM ranked ORDER BY rank FETCH FIRST 2 ROWS WITH TIES',
+	'SELECT rank FROM ranked ORDER BY rank FETCH FIRST 2 ROWS WITH TIES',
 	'SELECT name, rank FROM ranked WHERE guild = 1 ORDER BY place LIMIT 5',
 	'SELECT name, rank FROM ranked ORDER BY rank, name LIMIT 5',
 	'SELECT key, rank FROM device_ranked ORDER BY rank, seen, key LIMIT 20',

@@ -176,9 +176,9 @@ SELECT lb_rank(1, 'old');
 \set VERBOSITY default
 -- A view of the user's on a column that gets another type stops the update, which changes nothing.
 CREATE VIEW boards AS SELECT board, member FROM lb_board;
-\set SHOW_CONTEXT never
+\set VERBOSITY terse
 ALTER EXTENSION leaderboard UPDATE;
-\set SHOW_CONTEXT errors
+\set VERBOSITY default
 SELECT extversion FROM pg_extension WHERE extname = 'leaderboard';
 DROP VIEW boards;
 ALTER EXTENSION leaderboard UPDATE;
