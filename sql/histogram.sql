@@ -49,5 +49,15 @@ DROP TABLE wide;
 RESET leaderboard.enable_index;
 DROP TABLE h;
 
+-- Bounds of floating-point scores are rounded as SQL rounds them, in two operations.
+CREATE TABLE roots AS
+SELECT i::bigint AS player_id, sqrt(i) * 1.1 AS score FROM generate_series(1, 40) AS i;
+ALTER TABLE roots ADD PRIMARY KEY (player_id);
+SELECT lb_create_board('roots', 'roots', rank_by => 'score DESC');
+SELECT lb_wait_ready();
+SELECT * FROM lbt.differences('roots', 'roots', functions => 'histogram');
+SELECT * FROM lb_verify('roots');
+DROP TABLE roots;
+
 DROP TABLE game;
 SELECT * FROM lb_verify();
