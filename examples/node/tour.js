@@ -54,7 +54,8 @@ async function retry(work, attempts = 5) {
       if (attempt === attempts || !canBeTriedAgain(error)) throw error;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempt));
     } finally {
-      await client?.end().catch(() => {});
+      // Not awaited: of a connection that is lost already, end() of pg 8.8 never resolves.
+      client?.end().catch(() => {});
     }
   }
 }
