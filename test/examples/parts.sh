@@ -19,7 +19,7 @@ prepare_examples_server()
 }
 
 # in_example DIR COMMAND ...: what a program of examples/DIR prints, in a database of
-# that name.
+# that name.  It prints each line at once: it may run out of time.
 in_example()
 {
 	local dir=$1
@@ -27,7 +27,8 @@ in_example()
 	shift
 	(
 		cd "tree/examples/$dir" || exit
-		as_server env PGDATABASE="example_$dir" PYTHONDONTWRITEBYTECODE=1 timeout 60 "$@"
+		as_server env PGDATABASE="example_$dir" PYTHONDONTWRITEBYTECODE=1 \
+			PYTHONUNBUFFERED=1 timeout -k 10 60 stdbuf -oL "$@"
 	)
 }
 
@@ -38,20 +39,33 @@ example()
 	local dir=$1 out=$2
 
 	shift 2
-	in_example "$dir" "$@" >"$dir.out"
+	in_example "$dir" "$@" >"$dir.out" || show_output "$dir.out"
 	diff "tree/examples/$out" "$dir.out"
 	[ -z "$(sql -d "example_$dir" -Atc 'SELECT * FROM leaderboard.lb_verify()')" ]
 }
 
-# The module of Node: Debian's, or else npm's.
+# The module of Node: Debian's, which prepare.sh has installed.  A Node that is not
+# Debian's does not go with that package, which is unpacked then, with all that it needs;
+# elsewhere npm has it.
 prepare_node()
 {
+	local apt names dir=$WORK/node
+
 	export NODE_PATH=/usr/share/nodejs
 	node -e 'require("pg")' 2>/dev/null && return
-	as_server mkdir -p npm
-	as_server cp tree/examples/node/package.json npm/
-	(cd npm && as_server npm install --no-audit --no-fund)
-	NODE_PATH=$WORK/npm/node_modules
+	as_server mkdir -p "$dir"
+	if command -v apt-get >/dev/null; then
+		private_apt deb
+		names=$("${apt[@]}" --no-install-recommends -s install node-pg |
+			sed -n '/^Inst node-/ s/^Inst \([^ ]*\).*/\1/p')
+		# shellcheck disable=SC2086 # names
+		get_packages "$dir" $names || show_output build.log
+		NODE_PATH=$dir/usr/share/nodejs
+	else
+		as_server cp tree/examples/node/package.json "$dir"
+		(cd "$dir" && as_server npm install --no-audit --no-fund)
+		NODE_PATH=$dir/node_modules
+	fi
 }
 
 # As its README says, the program is the same for pgx 5 but for two names.
@@ -75,18 +89,19 @@ sees_ours()
 	(
 		cd tree/examples/sqlalchemy || exit
 		PGDATABASE=example_public as_server "$python" ../../test/examples/introspection.py
-	) >public.out
-	grep -q '^alembic:.*remove_table lb_board' public.out
-	grep -q "^information_schema:.*'lb_board'" public.out
+	) >public.out || show_output public.out
+	grep -q '^alembic:.*remove_table lb_board' public.out || show_output public.out
+	grep -q "^information_schema:.*'lb_board'" public.out || show_output public.out
 	(
 		cd tree/examples/django || exit
 		PGDATABASE=example_public as_server "$python" manage.py inspectdb
-	) | grep -q 'class LbBoard('
+	) >public.out || show_output public.out
+	grep -q 'class LbBoard(' public.out || show_output public.out
 }
 
 sees_none()
 {
-	in_example sqlalchemy "$python" ../../test/examples/introspection.py >own.out
+	in_example sqlalchemy "$python" ../../test/examples/introspection.py >own.out || show_output own.out
 	printf '%s\n' "alembic: []" "information_schema: ['player', 'ranked']" "routines: []" |
 		diff - own.out
 	in_example django "$python" manage.py inspectdb --include-views |
@@ -108,7 +123,7 @@ part_examples()
 	done
 	check "python" example python tour.out "$python" tour.py
 	prepare_node
-	check "node" example node tour.out node tour.js
+	check "node $(node --version)" example node tour.out node tour.js
 	check "go is built" go_build
 	check "go" example go tour.out "$WORK/go-tour"
 	check "c is built, no warning" as_server make -s -C tree/examples/c \

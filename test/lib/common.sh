@@ -26,6 +26,27 @@ unset PGHOST PGPORT PGUSER PGDATABASE PGPASSWORD PGPASSFILE PGSERVICE \
 # Make's own variables must not reach the builds that a script starts.
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES
 
+# On Debian a program that a test uses is Debian's own, whatever a developer's PATH finds
+# first: a bare machine has no other.  PG_CONFIG may name any.
+if command -v dpkg-query >/dev/null; then
+	if [ -n "${PG_CONFIG:-}" ]; then
+		PG_CONFIG=$(command -v "$PG_CONFIG" || echo "$PG_CONFIG")
+	fi
+	own_path=
+	IFS=: read -ra dirs <<<"$PATH"
+	for dir in "${dirs[@]}" /usr/sbin /usr/bin /sbin /bin; do
+		case $dir in
+			/usr/lib/* | /usr/sbin | /usr/bin | /sbin | /bin)
+				[[ :$own_path: = *:$dir:* ]] || own_path+=${own_path:+:}$dir
+				;;
+		esac
+	done
+	export PATH=$own_path
+	unset own_path dirs dir
+	# What these name is not Debian's either.
+	unset PYTHONPATH PYTHONHOME PERL5LIB PERL5OPT NODE_PATH NODE_OPTIONS GOROOT GOFLAGS
+fi
+
 # Messages are compared and numbers are parsed.
 export LC_ALL=C
 
@@ -248,22 +269,24 @@ release_of()
 	esac
 }
 
-# private_apt KIND: sets apt to apt-get with lists of our own, of packages (deb) or of
-# their sources (deb-src), whatever the machine's lists name.  What was said meanwhile
-# is in build.log.
+# private_apt KIND [RELEASE ...]: sets apt to apt-get with lists of our own, of packages
+# (deb) or of their sources (deb-src) of these releases, by default the machine's,
+# whatever the machine's lists name and is installed.  What was said meanwhile is in
+# build.log.
 private_apt()
 {
-	local release
+	local kind=$1 release
 
+	shift
 	# shellcheck disable=SC1091 # the system's
-	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	[ $# != 0 ] || set -- "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")"
 	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial
-	as_server tee apt/sources.list >/dev/null <<-END
-		$1 ${MIRROR:-http://deb.debian.org/debian} $release main
-	END
+	for release in "$@"; do
+		echo "$kind ${MIRROR:-http://deb.debian.org/debian} $release main"
+	done | as_server tee apt/sources.list >/dev/null
 	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$WORK/apt/sources.list"
 		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
-		-o Dir::State::status=/var/lib/dpkg/status
+		-o Dir::State::status=/dev/null
 		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
 	as_server "${apt[@]}" update >build.log 2>&1
 }
@@ -280,19 +303,20 @@ get_source()
 }
 
 # get_packages DIR NAME ...: the files of Debian's packages, below DIR.  Nothing is
-# installed, and no service starts.
+# installed, and no service starts.  They are of the releases that RELEASES names, or of
+# the machine's.
 get_packages()
 {
-	local apt dir=$1 deb
+	local apt dir=$1 deb releases
 
 	shift
+	read -ra releases <<<"${RELEASES:-}"
 	as_server mkdir -p "$dir"
-	private_apt deb
+	private_apt deb "${releases[@]}" || return
 	(
-		cd "$dir"
-		as_server "${apt[@]}" download "$@"
+		cd "$dir" && as_server "${apt[@]}" download "$@" || exit
 		for deb in *.deb; do
-			as_server dpkg-deb -x "$deb" .
+			as_server dpkg-deb -x "$deb" . || exit
 		done
 	) >>build.log 2>&1
 }

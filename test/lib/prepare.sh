@@ -90,8 +90,10 @@ case $purpose in
 			! apt-cache show ${pgx/v4/v5} >/dev/null 2>&1 || pgx=${pgx/v4/v5}
 			packages+=("$pgx")
 		fi
-		# Another Node than Debian's has npm, which gets the module.
-		command -v node >/dev/null || packages+=(nodejs node-pg)
+		# Another Node than Debian's may be installed as the package of that name, and
+		# does not go with Debian's modules: the test then unpacks these.
+		[[ $(dpkg-query -W -f '${Version}' nodejs 2>/dev/null) = *nodesource* ]] ||
+			packages+=(nodejs node-pg)
 		commands+=(node go)
 		;;
 	page)

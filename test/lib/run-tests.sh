@@ -20,12 +20,17 @@ set -eu
 . "$TREE/test/lib/schedule.sh"
 
 # First those that run side by side, the long ones before the others.
-ALL="build unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring tap oracle oracle-assert planted chaos citus"
+ALL="build versions-compile unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring tap oracle oracle-assert planted chaos citus"
 # Only when named.
 EXTRA="soak load autopkgtest docker"
 # A package is for Debian's server.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null; then
 	ALL=${ALL/ deb/}
+fi
+# The headers of other versions are Debian's.
+if ! command -v apt-get >/dev/null && [ $# = 0 ]; then
+	echo "versions-compile: skipped, since only Debian's packages have the other versions' headers"
+	ALL=${ALL/ versions-compile/}
 fi
 
 # How long the random client runs, and on how many connections.
@@ -196,6 +201,25 @@ check_server_log()
 # The parts.
 #
 
+# how_ended CODE: what the exit code of a command that has failed says.
+how_ended()
+{
+	case $1 in
+		124 | 137) echo "exit code $1: out of time, or killed" ;;
+		*) echo "exit code $1" ;;
+	esac
+}
+
+# show_output FILE ...: after a command that has failed, what it has printed there.
+# Fails likewise.
+show_output()
+{
+	local rc=$?
+
+	cat "$@"
+	return $rc
+}
+
 # One check of a part that is not a test program.  The part goes on after a check
 # that has failed, and ends with checks_passed.
 checks_failed=0
@@ -216,7 +240,7 @@ check()
 	if [ $rc = 0 ]; then
 		echo "ok - $title"
 	else
-		echo "not ok - $title"
+		echo "not ok - $title ($(how_ended $rc))"
 		checks_failed=$((checks_failed + 1))
 	fi
 }
@@ -251,6 +275,37 @@ clean_leaves_nothing()
 	(cd clean && find . | sort) | diff clean.before -
 }
 
+# Of what was compiled for processors that have such instructions: SQL's results come
+# from two operations.
+no_fused_multiply_add()
+{
+	local object options=() objects
+
+	[ "$(uname -m)" != x86_64 ] || options=(COPT=-march=haswell)
+	objects=$(cd tree && find src/reads -name '*.c' | sed 's/c$/o/')
+	# shellcheck disable=SC2086 # names without blanks
+	compile "${options[@]}" $objects
+	for object in build-try/src/reads/*.o; do
+		objdump -d --no-show-raw-insn "$object" |
+			grep -E '\s(vfn?m(add|sub)|fn?m(add|sub)|fml[as]|m[as][de]br|xsn?m(add|sub))' | {
+			! grep . || { echo "in $object"; false; }
+		}
+	done
+}
+
+# The message that a build for 32 bits ends with.
+refuses_32_bits()
+{
+	! gcc -fsyntax-only -I"$("$(find_postgres)" --includedir-server)" -Itree/src -D_GNU_SOURCE -xc - \
+		>32-bits.out 2>&1 <<-'END' || return 1
+		#include "postgres.h"
+		#undef SIZEOF_DATUM
+		#define SIZEOF_DATUM 4
+		#include "boards/keys.h"
+	END
+	grep -q 'error "leaderboard needs a platform of 64 bits"' 32-bits.out || show_output 32-bits.out
+}
+
 part_build()
 {
 	check "make install" prepare_install
@@ -261,7 +316,43 @@ part_build()
 	# know the printf attribute in its headers.
 	check "clang, no warning, outside the tree" compile CC=clang \
 		COPT="-Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument"
+	check "no fused multiply-add" no_fused_multiply_add
+	check "32 bits are refused" refuses_32_bits
 	check "gcc with assertions" compile COPT=-DUSE_ASSERT_CHECKING
+	checks_passed
+}
+
+# compile_for VERSION: every file compiles with the headers of that version, which come
+# from the package of another release of Debian.  Its other packages are not needed.
+compile_for()
+{
+	local version=$1 dir=$WORK/headers-$1 config objects
+
+	RELEASES=$(release_of "$version") get_packages "$dir" "postgresql-server-dev-$version" ||
+		show_output build.log
+	# What configure has found there, and this compiler and library may not have.
+	config=$dir/usr/include/postgresql/$version/server/pg_config.h
+	as_server sed -i -E 's/^#define HAVE_DECL_(STRLCAT|STRLCPY) 1/#define HAVE_DECL_\1 0/
+		s/^#define HAVE_TYPEOF_UNQUAL 1//' "$config"
+	objects=$(cd tree && find src -name '*.c' | sed 's/c$/o/')
+	rm -rf build-try
+	as_server mkdir build-try
+	# shellcheck disable=SC2086 # names without blanks
+	as_server make -s -k -C build-try -f ../tree/Makefile -j"$jobs" WERROR=1 \
+		PG_CONFIG="$(find_postgres)" with_llvm=no COPT=-fsyntax-only \
+		includedir_server="$(dirname "$config")" $objects
+}
+
+part_versions_compile()
+{
+	local version own
+
+	own=$("$(find_postgres)" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+	for version in 15 17 18 19; do
+		[ "$version" = "$own" ] ||
+			check "PostgreSQL $version of Debian $(release_of "$version"), no warning" \
+				compile_for "$version"
+	done
 	checks_passed
 }
 
@@ -282,7 +373,7 @@ part_valgrind()
 # The figures are shown, and never make this fail: another compiler has others.
 part_quick()
 {
-	limited tree/test/bench/quick.sh >quick.out
+	limited tree/test/bench/quick.sh >quick.out || show_output quick.out
 	cat quick.out
 	sed 's/^/   /' quick.out >&3
 	[ "$(grep -c ' ×' quick.out)" -ge 5 ]
@@ -293,7 +384,7 @@ part_quick()
 installcheck()
 {
 	limited make -C tree PG_CONFIG="$BIN/pg_config" installcheck "$@" ||
-		{ cat tree/regression.diffs tree/output_iso/regression.diffs; false; }
+		show_output tree/regression.diffs tree/output_iso/regression.diffs
 }
 
 part_regress()
@@ -359,7 +450,7 @@ run_tap()
 		PG_REGRESS="$lib/test/regress/pg_regress" \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
 		prove --verbose --jobs $((2 * jobs)) "${files[@]}" ||
-		{ show_tap_failures tap/tmp_check/log/regress_log_*; false; }
+		show_output <(show_tap_failures tap/tmp_check/log/regress_log_*)
 }
 
 # Races: sessions stop at points that only this build has.
@@ -378,7 +469,7 @@ part_pause()
 	limited "$lib/test/isolation/pg_isolation_regress" --bindir="$BIN" \
 		--inputdir=tree/test/pause --outputdir=pause --dbname=pause \
 		"${specs[@]}" ||
-		{ cat pause/regression.diffs; false; }
+		show_output pause/regression.diffs
 	check_server_log "$debug_server"
 }
 
@@ -477,7 +568,7 @@ part_soak()
 			free*) oracle -s $soak_seed -c "$connections" -x -p -t $left ;;
 			scheduled*) oracle -s $soak_seed -S -c 5 -t $left ;;
 			killed) oracle -s $soak_seed -c "$connections" -x -k -t $left ;;
-		esac >soak.out 2>&1 || { cat soak.out; return 1; }
+		esac >soak.out 2>&1 || show_output soak.out
 		cat soak.out
 		echo "   seed $soak_seed, $kind: $(tail -n 1 soak.out)," \
 			"$(grep -o 'by index: .*' soak.out)" >&3
@@ -529,7 +620,7 @@ part_chaos()
 		limited tree/test/client/oracle/oracle -d dbname=oracle -x -p $kill -i $least \
 			-c "$connections" -s $chaos_seed -t $part \
 			-X "tree/test/client/chaos -d dbname=oracle -s $chaos_seed $kill" \
-			>chaos.out 2>&1 || { cat chaos.out; return 1; }
+			>chaos.out 2>&1 || show_output chaos.out
 		cat chaos.out
 		echo "   seed $chaos_seed${kill:+, killed}: $(tail -n 1 chaos.out)," \
 			"$(grep -o 'by index: .*' chaos.out), $(grep -o '[0-9]* actions' chaos.out)" >&3
@@ -578,7 +669,7 @@ part_load()
 	as_server env PGDATABASE=load timeout -k 30 $((time + 1200)) \
 		tree/test/client/load -b "$BIN" -D "$WORK/load-server/data" \
 		-c "${CONNECTIONS:-64}" -t "$time" -k "$kill_every" -s "$seed" \
-		>load.out 2>&1 || { tail -n 50 load.out; return 1; }
+		>load.out 2>&1 || show_output load.out
 	grep -v '^FATAL\|^pg_ctl' load.out
 	grep -E 'acknowledged, none lost' load.out | sed 's/^/   /' >&3
 	check_server_log "$WORK/load-server" 'signal 9: Killed'
@@ -672,7 +763,7 @@ part_sqlsmith()
 		timeout -k 30 $((600 + statements)) sqlsmith --exclude-catalog \
 			--target="host=$PGHOST dbname=smith user=$role" \
 			--max-queries=$((statements / 2)) --seed="$seed" >smith.out 2>&1 ||
-			{ tail -n 20 smith.out; return 1; }
+			show_output smith.out
 	done
 	check_server_log "$PGHOST"
 	internal_errors "$PGHOST/log" | tee internal.out
@@ -781,7 +872,7 @@ part_monitoring()
 
 	if ! command -v prometheus-postgres-exporter || ! command -v promtool; then
 		get_packages prometheus prometheus prometheus-postgres-exporter ||
-			{ cat build.log; return 1; }
+			show_output build.log
 		PATH=$PATH:$WORK/prometheus/usr/bin
 	fi
 	prepare_install

@@ -115,6 +115,7 @@ run_part()
 		"part_${part//-/_}"
 	) >"$log" 2>&1 </dev/null 4>&-
 	rc=$?
+	[ $rc = 0 ] || echo "# the part has ended with $(how_ended $rc)" >>"$log"
 	echo "$rc $(($(date +%s) - $(cat "$log.began")))" >"$log.result"
 	echo "$1" >&4
 }

@@ -75,10 +75,12 @@ compare_shards()
 
 	on_one -c 'SELECT lb_wait_ready()' >/dev/null
 	on_shards -c 'SELECT lb_wait_ready()' >/dev/null
-	on_one -v players="$players" -f "$WORK/tree/test/shards/calls.sql" >one.out 2>&1
+	on_one -v players="$players" -f "$WORK/tree/test/shards/calls.sql" >one.out 2>&1 ||
+		show_output one.out
 	check "$what: calls return something" [ "$(wc -l <one.out)" -gt 1000 ]
 	for way in game fdw; do
-		through $way -v players="$players" -f "$WORK/tree/test/shards/calls.sql" >$way.out 2>&1
+		through $way -v players="$players" -f "$WORK/tree/test/shards/calls.sql" >$way.out 2>&1 ||
+			show_output $way.out
 		check "$what, $way: as one server" diff one.out $way.out
 	done
 	check "$what: the boards are right" [ -z "$(on_one -c 'SELECT * FROM lb_verify()'; on_shards -c 'SELECT * FROM lb_verify()')" ]
@@ -111,7 +113,8 @@ write_to_shards()
 		SELECT count(*) FROM shards.lb_submit(:player, :amount);
 		SELECT shards.lb_rank(:player), count(*) FROM shards.lb_top(3, 'global', 1000);" |
 		as_server tee submit.sql >/dev/null
-	PGHOST=$WORK/shards/proxy "$BIN/pgbench" -n -c 4 -t "$1" -f submit.sql game >bench.out 2>&1
+	PGHOST=$WORK/shards/proxy "$BIN/pgbench" -n -c 4 -t "$1" -f submit.sql game >bench.out 2>&1 ||
+		show_output bench.out
 }
 
 # snippet WORD LANGUAGE: what docs/scale-out.md has in the section whose title has that word.

@@ -101,4 +101,30 @@ for my $header (sort grep { /\.h$/ } keys %includes)
 }
 is(join("\n", @foreign), '', 'a header declares what its file defines');
 
+# The table of what is read without a lock.
+my $unlocked = slurp_file("$src/ledger/README");
+my @places = $unlocked =~ m{^(\w+/\w+\.[ch] \w+\(\))$}mg;
+my (%has_place, @gone);
+for (@places)
+{
+	my ($file, $function) = m{^(\S+) (\w+)};
+
+	$has_place{$file} = 1;
+	push @gone, $_ unless -e "$src/$file" && slurp_file("$src/$file") =~ /^\Q$function\E\(/m;
+}
+cmp_ok(scalar @places, '>', 20, 'ledger/README has places');
+is(join("\n", @gone), '', 'ledger/README names functions that there are');
+is( join("\n", grep { !$has_place{$_} && slurp_file("$src/$_") =~ /\bpg_(?:read|write|memory)_barrier\(/ } sort keys %includes),
+	'', 'ledger/README has each file with a barrier');
+
+# PostgreSQL 19 crashes where a descriptor is used that is not complete, and no compiler
+# warns.
+is( join("\n", grep {
+			my $text = slurp_file("$src/$_");
+			my $made = () = $text =~ /\bCreateTemplateTupleDesc\(/g;
+			my $done = () = $text =~ /^\s+TupleDescFinalize\(/mg;
+
+			$made != $done } sort keys %includes),
+	'', 'each row descriptor is finalized');
+
 done_testing();
