@@ -1,16 +1,18 @@
 #!/bin/bash
 #
-# prepare.sh demo|demo-cluster|test|cassert|redis|deb|bench|peers|profile|quick|examples|page|test-packages
+# prepare.sh demo|demo-cluster|test|cassert|redis|deb|bench|peers|profile|quick|examples|page|test-packages [part ...]
 #	Installs what "make demo", "make demo-cluster", "make test", "make test-cassert", the tests beside Redis,
 #	"make deb", "make bench", "make bench-peers", "make bench-profile" or "make
 #	bench-quick" needs and is not there yet, from Debian's packages, as root or through
 #	sudo.  On other systems it only says what is missing.  PG_MAJOR is the version of
 #	PostgreSQL, PG_CONFIG one that is installed.  "examples", "page" and "test-packages"
-#	are parts of the tests.
+#	are parts of the tests.  Behind "test" may stand the parts that are to run, if not all:
+#	what only others need is not asked for where PG_CONFIG says which server it is.
 #
 set -eu
 
 purpose=${1:-test}
+parts=" ${*:2} "
 pg=${PG_MAJOR:-15}
 
 packages=(gcc make libc6-dev)
@@ -37,7 +39,11 @@ case $purpose in
 		# sqlsmith is for the part of that name.
 		packages+=(libpq-dev clang valgrind perl libipc-run-perl libyaml-libyaml-perl sqlsmith
 			"postgresql-$pg-pgtap" "postgresql-$pg-plproxy" libtap-parser-sourcehandler-pgtap-perl)
-		commands+=(clang valgrind prove pg_prove)
+		commands+=(clang valgrind prove)
+		# Only this part uses pgtap.
+		use_pgtap=
+		[[ -n "${parts// /}" && $parts != *" pgtap "* ]] || use_pgtap=yes
+		[ -z "$use_pgtap" ] || commands+=(pg_prove)
 		# And docs/scale-out.md.
 		python_module asyncpg python3-asyncpg
 		# It reads the cores of servers that crashed.
@@ -130,7 +136,7 @@ if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null ||
 		/usr/bin/python3 -c 'import asyncpg' 2>/dev/null ||
 			missing+=("the module asyncpg of /usr/bin/python3")
 		share=$("${PG_CONFIG:-pg_config}" --sharedir 2>/dev/null) || share=
-		[ -e "$share/extension/pgtap.control" ] ||
+		[ -z "$use_pgtap" ] || [ -e "$share/extension/pgtap.control" ] ||
 			missing+=("extension pgtap in that PostgreSQL")
 	fi
 	if [ ${#missing[@]} -gt 0 ]; then

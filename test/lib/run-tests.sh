@@ -56,7 +56,7 @@ for part in "${parts[@]}"; do
 		die "no part \"$part\", there are: $ALL $EXTRA"
 done
 
-"$TREE/test/lib/prepare.sh" test
+"$TREE/test/lib/prepare.sh" test "${parts[@]}"
 # Not every PostgreSQL comes with PL/Proxy.
 if [ $# = 0 ] && [ ! -e "$("$(find_postgres)" --sharedir)/extension/plproxy.control" ]; then
 	read -ra parts <<<"${ALL/ shards/}"
