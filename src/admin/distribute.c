@@ -22,10 +22,11 @@
 #include "admin/distribute.h"
 #include "admin/triggers.h"
 #include "boards/spi.h"
+#include "service/command.h"
 #include "service/shard.h"
 
 void
-lb_require_citus(void)
+lb_require_distributing(void)
 {
 	if (!OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)))
 		ereport(ERROR,
@@ -33,6 +34,7 @@ lb_require_citus(void)
 				 errmsg("tables cannot be distributed"),
 				 errdetail("Citus is not installed in this database."),
 				 errhint("Use CREATE EXTENSION citus.")));
+	lb_require_coordinator();
 }
 
 static char *

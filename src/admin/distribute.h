@@ -10,8 +10,11 @@
 
 #include "postgres.h"
 
-/* Raise 0A000 unless Citus is installed in this database. */
-extern void lb_require_citus(void);
+/*
+ * Raise 0A000 unless Citus is installed in this database, and 55000 unless this server is
+ * its coordinator.
+ */
+extern void lb_require_distributing(void);
 
 /*
  * Distribute a new table by its column player_id: beside another table, or, if that is

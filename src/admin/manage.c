@@ -45,7 +45,9 @@
 #include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
+#include "service/command.h"
 #include "service/leaderboard.h"
+#include "service/shard.h"
 #include "service/spread.h"
 #include "service/spread_settings.h"
 #include "service/window.h"
@@ -366,6 +368,23 @@ lock_source(LbDefinition *defn)
 }
 
 /*
+ * Raise 0A000 if the board and the other one of its leaderboard would be of one table
+ * that Citus distributes and one that it does not.
+ */
+static void
+check_other_table(const LbDefinition *defn)
+{
+	bool		windows;
+	const LbLeaderboard *found = lb_leaderboard_of_board(defn->name, &windows);
+	const LbDefinition *other = found == NULL ? NULL :
+		lb_read_defn(windows ? found->name : found->family);
+
+	if (other != NULL &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(other->source)))
+		lb_check_both_elsewhere(defn, other);
+}
+
+/*
  * Keep the name from other boards and windows, to the end of the transaction.
  */
 static void
@@ -380,6 +399,7 @@ lock_name(const LbDefinition *defn)
 				 errhint("Use lb_drop_board() first, or another name.")));
 	lb_window_check_board(defn->name, defn->family);
 	lb_check_leaderboard_names(defn->name);
+	check_other_table(defn);
 }
 
 /* Make the triggers, unless Citus has the rows, and write the row of lb_board. */
@@ -606,6 +626,7 @@ lb_record_board(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_record_board()");
 	take_arguments(fcinfo, &defn, true);
 	require_kept_elsewhere(defn.source);
+	lb_refuse_coordinator("lb_record_board");
 	recorded = lb_read_defn(defn.name);
 	if (recorded != NULL && same_board(recorded, &defn))
 		PG_RETURN_VOID();
@@ -626,6 +647,7 @@ lb_unrecord_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_unrecord_board()");
+	lb_refuse_coordinator("lb_unrecord_board");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
 	recorded = lb_read_defn(text_to_cstring(PG_GETARG_TEXT_PP(0)));

@@ -39,6 +39,7 @@
 #include "boards/spi.h"
 #include "service/hidden.h"
 #include "service/leaderboard.h"
+#include "service/spread_lock.h"
 #include "service/player.h"
 #include "service/submission.h"
 #include "service/window_name.h"
@@ -303,7 +304,7 @@ distribution_argument(FunctionCallInfo fcinfo, int arg,
 		lb_null_argument("distributed");
 	distribution->distributed = PG_GETARG_BOOL(arg);
 	if (distribution->distributed)
-		lb_require_citus();
+		lb_require_distributing();
 	if (PG_ARGISNULL(arg + 1))
 		return;
 	distribution->shards = PG_GETARG_INT32(arg + 1);
@@ -618,6 +619,8 @@ lb_drop_leaderboard(PG_FUNCTION_ARGS)
 		if (table == NULL)
 			continue;
 		lb_require_owner(defn->source);
+		if (lb_kept_elsewhere(defn->source))
+			lb_require_coordinator_for(defn, "lb_drop_leaderboard()");
 		appendStringInfo(&sql, "%s%s", sql.len == 0 ? "DROP TABLE " : ", ",
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)), table));
 	}

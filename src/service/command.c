@@ -38,6 +38,15 @@ lb_require_coordinator(void)
 				 errhint("Connect to the coordinator.")));
 }
 
+void
+lb_refuse_coordinator(const char *function)
+{
+	if (lb_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s() is for other servers than the coordinator", function)));
+}
+
 const char	lb_to_shards[] =
 "SELECT s.shardid AS shard, p.placementid AS id, p.nodename AS node, CAST(p.nodeport AS pg_catalog.int4) AS port, "
 "pg_catalog.concat($3, '_', s.shardid) AS board, "

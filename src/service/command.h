@@ -60,4 +60,7 @@ extern const char *lb_command_schema(void);
 /* Raise 55000 unless this server is the coordinator. */
 extern void lb_require_coordinator(void);
 
+/* Raise 55000 on the coordinator: what it records is its own. */
+extern void lb_refuse_coordinator(const char *function);
+
 #endif							/* LB_COMMAND_H */

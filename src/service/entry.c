@@ -26,6 +26,7 @@
 #include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "boards/catalog.h"
@@ -34,6 +35,7 @@
 #include "boards/target.h"
 #include "service/entry.h"
 #include "service/leaderboard.h"
+#include "service/shard.h"
 
 PG_FUNCTION_INFO_V1(lb_set_entry);
 PG_FUNCTION_INFO_V1(lb_drop_entry);
@@ -190,9 +192,9 @@ lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode)
 
 /*
  * Raise 42704 if there is no such window, 42501 unless the caller owns its
- * table.
+ * table.  Returns the family of its leaderboard's windows, resolved.
  */
-static void
+static const LbDefinition *
 require_window_owner(const char *name)
 {
 	const char *family = lb_leaderboard_of_window(name)->family;
@@ -205,6 +207,23 @@ require_window_owner(const char *name)
 				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
 	lb_find_target(family, strlen(family), &target);
 	lb_require_owner(target.defn->source);
+	return target.defn;
+}
+
+/*
+ * Raise 0A000 if Citus distributes the table of the windows: a shard's server has no
+ * rows of lb_entrant, so no player could join.
+ */
+static void
+refuse_distributed(const LbDefinition *family, const char *name)
+{
+	if (lb_is_elsewhere(family))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("players cannot join window \"%s\"", name),
+				 errdetail("Citus distributes its table \"%s\".",
+						   get_rel_name(family->source)),
+				 errhint("Tournaments need a leaderboard whose tables are not distributed, as lb_create_leaderboard() makes it by default.")));
 }
 
 /*
@@ -270,6 +289,7 @@ lb_set_entry(PG_FUNCTION_ARGS)
 	static LbPlan plan;
 	static const Oid types[NARGS] = {TEXTOID, INT8OID, INTERVALOID,
 	INTERVALOID};
+	char	   *name;
 	Datum		values[NARGS];
 	char		nulls[NARGS];
 
@@ -277,7 +297,8 @@ lb_set_entry(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_set_entry()");
 	if (PG_ARGISNULL(ARG_NAME))
 		lb_null_argument("name");
-	require_window_owner(text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME)));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
+	refuse_distributed(require_window_owner(name), name);
 	check_entry(fcinfo);
 	for (int i = 0; i < NARGS; i++)
 	{
@@ -308,7 +329,7 @@ lb_drop_entry(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	require_window_owner(name);
+	(void) require_window_owner(name);
 	values[0] = PG_GETARG_DATUM(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

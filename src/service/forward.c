@@ -42,10 +42,9 @@ lb_is_forwarded(const LbSubmit *s)
 	bool		scores = s->global !=NULL && lb_is_elsewhere(s->global);
 	bool		windows = s->windows != NULL && lb_is_elsewhere(s->windows);
 
-	if (!scores && !windows)
-		return false;
-
-	return true;
+	if (scores != windows && s->global != NULL && s->windows != NULL)
+		lb_check_both_elsewhere(s->global, s->windows);
+	return scores || windows;
 }
 
 void

@@ -22,8 +22,7 @@ typedef struct LbForwarded
 
 /*
  * Whether a submit whose boards are set must be sent to a shard: Citus distributes
- * their tables.  Raises 0A000 if that cannot be done: only one of the two tables is
- * distributed, or entries apply.
+ * their tables.  Raises 0A000 if it distributes only one of the two.
  */
 extern bool lb_is_forwarded(const LbSubmit *s);
 

@@ -56,6 +56,8 @@
 #include "service/archive.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
+#include "service/shard.h"
+#include "service/spread_lock.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_set_reward);
@@ -171,6 +173,10 @@ lb_set_reward(PG_FUNCTION_ARGS)
 				 errmsg("window \"%s\" does not exist", name),
 				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
 	lb_require_owner(family->source);
+
+	/* The coordinator closes windows of distributed tables, and calls it. */
+	if (lb_is_elsewhere(family))
+		lb_require_coordinator_for(family, "lb_set_reward()");
 	values[0] = PG_GETARG_DATUM(0);
 	values[1] = (Datum) 0;
 	if (!drop)

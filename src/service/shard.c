@@ -143,6 +143,23 @@ lb_refuse_elsewhere(const LbDefinition *defn)
 				 errhint("docs/scale-out.md lists what works on distributed tables.")));
 }
 
+void
+lb_check_both_elsewhere(const LbDefinition *a, const LbDefinition *b)
+{
+	bool		first = lb_kept_elsewhere(a->source);
+	Oid			spread = first ? a->source : b->source;
+	Oid			other = first ? b->source : a->source;
+
+	if (first != lb_kept_elsewhere(b->source))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("boards \"%s\" and \"%s\" cannot make a leaderboard",
+						a->name, b->name),
+				 errdetail("Citus distributes table \"%s\", but not table \"%s\".",
+						   get_rel_name(spread), get_rel_name(other)),
+				 errhint("Distribute both tables or none. lb_drop_board() drops a board before its table is distributed, and undistribute_table() takes the boards of a table with it.")));
+}
+
 char *
 lb_constant_text(const void *arg)
 {

@@ -63,6 +63,13 @@ extern bool lb_is_elsewhere(const LbDefinition *defn);
  */
 extern void lb_refuse_elsewhere(const LbDefinition *defn);
 
+/*
+ * Raise 0A000 if Citus keeps the rows of one of the tables of two definitions, which are
+ * the boards of a leaderboard, and not of the other.  The tables must exist.
+ */
+extern void lb_check_both_elsewhere(const LbDefinition *a,
+									const LbDefinition *b);
+
 /* An LbPlanText: a copy of the text arg. */
 extern char *lb_constant_text(const void *arg);
 

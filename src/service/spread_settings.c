@@ -378,16 +378,6 @@ require_recorded(const char *leaderboard)
 				 errhint("lb_maintain() on the coordinator records boards on all servers, as the owner of the table.")));
 }
 
-/* Raise 55000 on the coordinator: what it records is its own. */
-static void
-refuse_coordinator(const char *function)
-{
-	if (lb_is_coordinator())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s() is for other servers than the coordinator", function)));
-}
-
 /* Raise 22023 if the name of a window, or a key, is another leaderboard's. */
 static void
 require_of_leaderboard(const char *leaderboard, const char *name)
@@ -558,7 +548,7 @@ lb_record_settings(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_settings()");
 	require_recorded(leaderboard);
-	refuse_coordinator("lb_record_settings");
+	lb_refuse_coordinator("lb_record_settings");
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	lock_windows(settings);
@@ -627,7 +617,7 @@ lb_record_closed(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_record_closed()");
 	require_recorded(leaderboard);
-	refuse_coordinator("lb_record_closed");
+	lb_refuse_coordinator("lb_record_closed");
 	(void) lb_require_leaderboard(leaderboard);
 	deconstruct_array(keys, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
 					  &n);
