@@ -16,7 +16,9 @@
  * The rows of one server are all read over one connection only if nothing has been
  * written: in a transaction, Citus reads each shard over the connection that has written
  * to it, and no other one sees the changes.  So all rows are read in a transaction that
- * Citus has begun on other servers.
+ * Citus has begun on other servers.  A submit is an exception: it has written to the
+ * player's shard only.  Then the row to read on that server is the one beside this shard,
+ * which Citus reads over the connection that has written.
  *
  * A shard that cannot answer exactly, such as one that was just moved and has no
  * board yet, answers null, and then the caller runs the query.  So it does if the rows
@@ -78,6 +80,7 @@ begin(LbAsk *ask, LbCall *call)
 	memset(ask, 0, sizeof(LbAsk));
 	ask->call = call;
 	ask->keys_hash = lb_keys_hash(defn);
+	ask->written = call->written;
 	ask->value = CStringGetTextDatum(name == NULL ? "" : psprintf(":%s", name));
 	lb_copy_defn(&ask->defn, defn);
 	return true;
@@ -95,54 +98,80 @@ typedef struct TextArg
 	const LbQuestion *question;
 	Oid			places;
 	const LbLayout *layout;		/* NULL: ask each shard for itself */
+	int64		written;		/* as in LbAsk */
 } TextArg;
 
-/* Whether this is the shard to ask on its server: the first one. */
-static bool
-is_asked(const LbLayout *layout, int i)
-{
-	return i == 0 || layout->slots[i].group != layout->slots[i - 1].group;
-}
-
-/* How many shards the server of slot i has, from this one on. */
+/* How many shards the server of slot i has, which is its first one. */
 static int
 count_shards(const LbLayout *layout, int i)
 {
 	int			n = 1;
 
-	while (i + n < layout->n && !is_asked(layout, i + n))
+	while (i + n < layout->n &&
+		   layout->slots[i + n].group == layout->slots[i].group)
 		n++;
 	return n;
 }
 
-/* What shards each server has, as text of an array. */
-static void
-append_servers(StringInfo buf, const LbLayout *layout)
+/*
+ * The slot to ask on a server whose n shards begin at slot i: that of the shard that was
+ * written to, or else the first one.
+ */
+static int
+asked_slot(const LbLayout *layout, int i, int n, int64 written)
 {
-	appendStringInfoString(buf, ", '{");
-	for (int i = 0; layout != NULL && i < layout->n; i++)
+	for (int j = i; written != 0 && j < i + n; j++)
 	{
-		if (i > 0)
-			appendStringInfoChar(buf, ',');
-		if (is_asked(layout, i))
-			appendStringInfo(buf, "%d,", count_shards(layout, i));
-		appendStringInfo(buf, INT64_FORMAT, layout->slots[i].shard);
+		if (layout->slots[j].shard == written)
+			return j;
+	}
+	return i;
+}
+
+/* The next server behind slot i; sets *asked to the slot to ask on it. */
+static int
+next_server(const LbLayout *layout, int i, int64 written, int *asked)
+{
+	int			n = count_shards(layout, i);
+
+	*asked = asked_slot(layout, i, n, written);
+	return i + n;
+}
+
+/* What shards each server has, the one that is asked first, as text of an array. */
+static void
+append_servers(StringInfo buf, const LbLayout *layout, int64 written)
+{
+	int			asked;
+
+	appendStringInfoString(buf, ", '{");
+	for (int i = 0, next; layout != NULL && i < layout->n; i = next)
+	{
+		next = next_server(layout, i, written, &asked);
+		appendStringInfo(buf, "%s%d," INT64_FORMAT, i > 0 ? "," : "", next - i,
+						 layout->slots[asked].shard);
+		for (int j = i; j < next; j++)
+		{
+			if (j != asked)
+				appendStringInfo(buf, "," INT64_FORMAT,
+								 layout->slots[j].shard);
+		}
 	}
 	appendStringInfoString(buf, "}'");
 }
 
 /* Which rows to read. */
 static void
-append_condition(StringInfo buf, const LbLayout *layout)
+append_condition(StringInfo buf, const LbLayout *layout, int64 written)
 {
 	const char *word = "WHERE";
+	int			asked;
 
-	for (int i = 0; i < layout->n; i++)
+	for (int i = 0; i < layout->n;)
 	{
-		if (!is_asked(layout, i))
-			continue;
+		i = next_server(layout, i, written, &asked);
 		appendStringInfo(buf, " %s p.place OPERATOR(pg_catalog.=) %s", word,
-						 quote_literal_cstr(layout->slots[i].place));
+						 quote_literal_cstr(layout->slots[asked].place));
 		word = "OR";
 	}
 }
@@ -157,7 +186,7 @@ question_text(const void *arg)
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "SELECT p.shard, p.self, %s.%s($1, $2, $3, p.shard, p.self, p.tableoid",
 					 quote_identifier(schema), a->question->function);
-	append_servers(&buf, a->layout);
+	append_servers(&buf, a->layout, a->written);
 	for (int i = 0; i < a->question->nargs; i++)
 		appendStringInfo(&buf, ", $%d", LB_SHARD_PARAMS + i + 1);
 	appendStringInfo(&buf, ")%s FROM %s AS p",
@@ -165,7 +194,7 @@ question_text(const void *arg)
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(a->places)),
 												get_rel_name(a->places)));
 	if (a->layout != NULL)
-		append_condition(&buf, a->layout);
+		append_condition(&buf, a->layout, a->written);
 	return buf.data;
 }
 
@@ -230,13 +259,15 @@ static LbLayout *
 usable_layout(const LbAsk *ask)
 {
 	LbLayout   *layout;
+	int			asked;
 
-	if (lb_spread_transaction())
+	if (ask->written == 0 && lb_spread_transaction())
 		return NULL;
 	layout = lb_layout(ask->defn.source, ask->places);
-	for (int i = 0; layout != NULL && i < layout->n; i++)
+	for (int i = 0; layout != NULL && i < layout->n;)
 	{
-		if (is_asked(layout, i) && layout->slots[i].place == NULL)
+		i = next_server(layout, i, ask->written, &asked);
+		if (layout->slots[asked].place == NULL)
 			return NULL;
 	}
 	return layout;
@@ -249,17 +280,17 @@ are_all_servers(const LbAsk *ask, const LbLayout *layout,
 {
 	const LbLayout *now = lb_layout(ask->defn.source, ask->places);
 	int			nservers = 0;
+	int			asked;
 
 	if (now == NULL || now->id != layout->id)
 		return false;
-	for (int i = 0; i < layout->n; i++)
+	for (int i = 0; i < layout->n;)
 	{
 		int			row = 0;
 
-		if (!is_asked(layout, i))
-			continue;
-		while (row < rows->n && (rows->shards[row] != layout->slots[i].shard ||
-								 rows->selves[row] != layout->slots[i].self))
+		i = next_server(layout, i, ask->written, &asked);
+		while (row < rows->n && (rows->shards[row] != layout->slots[asked].shard ||
+								 rows->selves[row] != layout->slots[asked].self))
 			row++;
 		if (row == rows->n)
 			return false;
@@ -317,6 +348,31 @@ lock_places(Oid source)
 	return lb_places(source) == places ? places : InvalidOid;
 }
 
+/* Questions after a write to a shard: their plans. */
+typedef struct WrittenKey
+{
+	const LbQuestion *question;
+	int64		written;
+	Oid			places;
+} WrittenKey;
+
+/* The plan of a question: for each shard with layout NULL, or for each server. */
+static LbPlan *
+plan_of(const LbAsk *ask, LbQuestion *question, const LbLayout *layout)
+{
+	static LbPlans of_written = {
+		.name = "leaderboard questions after writes",
+		.keysize = offsetof(WrittenKey, places) + sizeof(Oid)
+	};
+	WrittenKey	key = {question, ask->written, ask->places};
+	int			slot = ask->places % LB_ASK_PLANS;
+
+	if (layout == NULL)
+		return &question->of_shards[slot];
+	return ask->written == 0 ? &question->of_servers[slot] :
+		lb_plan_of(&of_written, &key);
+}
+
 /*
  * Run the statement for a layout, or with layout NULL for each shard.  Returns whether
  * all shards have answered.
@@ -325,14 +381,11 @@ static bool
 ask_by(LbAsk *ask, LbQuestion *question, const LbLayout *layout,
 	   const Oid *types, Datum *values, MemoryContext caller)
 {
-	TextArg		arg = {question, ask->places, layout};
-	int			slot = ask->places % LB_ASK_PLANS;
-	LbPlan	   *plan = layout == NULL ? &question->of_shards[slot] :
-		&question->of_servers[slot];
+	TextArg		arg = {question, ask->places, layout, ask->written};
 	PlaceRows	rows;
 	bool		whole;
 
-	(void) lb_plan_read(plan, layout == NULL ? ask->places : layout->id,
+	(void) lb_plan_read(plan_of(ask, question, layout), layout == NULL ? ask->places : layout->id,
 						question_text, &arg, ask->places,
 						LB_SHARD_PARAMS + question->nargs, types, values);
 	if (!take_rows(ask, &rows, caller))

@@ -35,6 +35,7 @@ typedef struct LbAsk
 	LbCall	   *call;
 	LbDefinition defn;			/* a copy; it lasts through the statements */
 	Oid			places;			/* the table that has a row for each shard */
+	int64		written;		/* as in LbCall */
 	Datum		value;			/* what follows the name of a shard's board */
 	int32		keys_hash;
 	int			nshards;		/* how many shards have answered ... */

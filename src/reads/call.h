@@ -113,6 +113,12 @@ typedef struct LbCall
 	bool		nulls[LB_MAX_PARAMS];
 	LbAccess	access;
 
+	/*
+	 * The shard of the board's table to which this transaction has written, if that is
+	 * all that it has written on other servers; or 0.
+	 */
+	int64		written;
+
 	/* Unless as bigint: what the operands are to the index. */
 	const int64 *member;		/* words; NULL if no key has them */
 	LbScoreOperand scores[LB_MAX_OPERANDS];

@@ -54,7 +54,8 @@ query_is_slow(const LbCall *call)
 }
 
 void
-lb_rank_now(const char *board, LbForm form, Datum member, LbRankNow *now)
+lb_rank_now(const char *board, LbForm form, Datum member, int64 written,
+			LbRankNow *now)
 {
 	LbCall		call;
 	LbNumber	number;
@@ -64,6 +65,7 @@ lb_rank_now(const char *board, LbForm form, Datum member, LbRankNow *now)
 	memset(&call, 0, sizeof(call));
 	call.form = form;
 	call.operands[0] = member;
+	call.written = written;
 	lb_call_find_own(&call, board, strlen(board), &lb_rank_function);
 	if (lock_now(&call))
 	{

@@ -24,11 +24,11 @@ typedef struct LbRankNow
 /*
  * What lb_rank(), or lb_rank_key(), would return in the active snapshot, for a
  * transaction that is about to write.  Does not answer, and returns at once, if the
- * board is offline, is being built, or is settling a large transaction.  Raises
- * what the query may raise, and what lb_find_target() may.
+ * board is offline, is being built, or is settling a large transaction.  written is
+ * as in LbCall.  Raises what the query may raise, and what lb_find_target() may.
  */
 extern void lb_rank_now(const char *board, LbForm form, Datum member,
-						LbRankNow *now);
+						int64 written, LbRankNow *now);
 
 /*
  * A row of lb_top_key() or lb_ranks_key(), palloc'd.  A member that is not on the

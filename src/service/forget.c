@@ -320,7 +320,7 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 	for (int i = 0; i < n; i++)
 	{
 		if (lb_is_elsewhere(defns[i]) &&
-			lb_has_shard_of(defns[i], DatumGetTextPP(f->text)))
+			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) != 0)
 			on_shard[non_shard++] = defns[i];
 	}
 	if (non_shard > 0)
@@ -328,7 +328,7 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 	for (int i = 0; i < n; i++)
 	{
 		if (!lb_is_elsewhere(defns[i]) ||
-			!lb_has_shard_of(defns[i], DatumGetTextPP(f->text)))
+			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) == 0)
 			forget_scores(f, defns[i]);
 	}
 }

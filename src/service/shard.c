@@ -197,24 +197,17 @@ find_shard(Oid table, const char *column, text *player)
 	return shard;
 }
 
-/* The shard of a board's table that has a player; 0 if there is none. */
-static int64
-find_shard_of(const LbDefinition *defn, text *player)
+int64
+lb_find_shard_of(const LbDefinition *defn, text *player)
 {
 	return defn->relkind == RELKIND_PARTITIONED_TABLE ? 0 :
 		find_shard(defn->source, lb_member_column(defn)->name, player);
 }
 
-bool
-lb_has_shard_of(const LbDefinition *defn, text *player)
-{
-	return find_shard_of(defn, player) != 0;
-}
-
 int64
 lb_shard_of(const LbDefinition *defn, text *player)
 {
-	int64		shard = find_shard_of(defn, player);
+	int64		shard = lb_find_shard_of(defn, player);
 
 	if (shard == 0)
 		ereport(ERROR,

@@ -74,10 +74,10 @@ extern void lb_check_both_elsewhere(const LbDefinition *a,
 extern char *lb_constant_text(const void *arg);
 
 /*
- * Whether lb_shard_of() finds the shard that a player of a board is in.  Between
- * SPI_connect and SPI_finish.
+ * The number of the shard that a player of a board is in, or 0 where lb_shard_of() raises.
+ * Between SPI_connect and SPI_finish.
  */
-extern bool lb_has_shard_of(const LbDefinition *defn, text *player);
+extern int64 lb_find_shard_of(const LbDefinition *defn, text *player);
 
 /*
  * The number of the shard of a board's table that a player is in.  Raises 0A000 unless

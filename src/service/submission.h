@@ -101,6 +101,8 @@ typedef struct LbSubmit
 								 * themselves are */
 	Oid			beside[LB_NBESIDE]; /* ... and the shards of these tables; limit.c
 									 * looks up its own */
+	bool		only_forwarded; /* it was sent to a shard, and nothing else was
+								 * written on other servers */
 	bool		has_metadata;	/* ... is written with scores that change: */
 	Datum		metadata;		/* a jsonb */
 	const LbDefinition *players_of; /* a board of the players */

@@ -63,6 +63,7 @@
 #include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
@@ -73,6 +74,7 @@
 #include "service/player.h"
 #include "service/score_range.h"
 #include "service/scores.h"
+#include "service/shard.h"
 #include "service/submit.h"
 
 /* The longest match_id, in bytes: it must fit into an index. */
@@ -93,6 +95,18 @@ bool		lb_submit_ranks = true;
  */
 
 /*
+ * The shard that the submit has written to, of the table of a board, if it was sent to
+ * one and nothing else was written on other servers; or 0.
+ */
+static int64
+written_shard(const LbSubmit *s, const LbSubmitBoard *board)
+{
+	return s->only_forwarded ?
+		lb_find_shard_of(board->window ? s->windows : s->global,
+						 s->player_texts[0]) : 0;
+}
+
+/*
  * The player's ranks, in a snapshot of their own.  On a shard there are none: the
  * server that has sent the submit reads them.
  */
@@ -111,7 +125,8 @@ read_ranks(LbSubmit *s, bool previous)
 
 		lb_rank_now(board->read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
 					number ? s->players[0] :
-					PointerGetDatum(s->player_texts[0]), &now);
+					PointerGetDatum(s->player_texts[0]),
+					written_shard(s, board), &now);
 		if (previous)
 		{
 			board->has_previous = now.has_rank;
@@ -400,13 +415,16 @@ forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 {
 	LbForwarded *rows;
 	bool		repeated = false;
+	bool		alone;
 	int			n;
 
 	s->items = item;
 	s->nitems = 1;
 	lb_submission_set_players(s);
 	read_ranks(s, true);
+	alone = !lb_spread_transaction();
 	n = lb_forward(s, boards, &rows);
+	s->only_forwarded = alone;
 	read_ranks(s, false);
 	for (int i = 0; i < n; i++)
 	{

@@ -248,6 +248,42 @@ $node->safe_psql('postgres', 'DROP TABLE player_scores, player_score_windows');
 is($_->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '_($beside)\$'"), '0', 'no shards are left') for @workers;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM citus_tables'), '0', 'no tables either');
 
+# Ranks before and after a submit take one statement for each server, after the write, too:
+# beside these the player's row twice, and the submit itself.  So does the next player in
+# another shard, and the ranks are those of the query.  In a block each shard is asked.
+$node->safe_psql('postgres', 'SELECT lb_create_tables(distributed => true, shard_count => 16); SELECT lb_create_leaderboard(\'runs\', windows => \'{}\', distributed => true, shard_count => 16)');
+$node->safe_psql('postgres', 'SELECT lb_maintain()');
+is($node->safe_psql('postgres', 'SELECT lb_wait_ready()'), 't', 'with 16 shards: ready');
+$node->safe_psql('postgres', q{SELECT count(*) FROM lb_submit_many((SELECT array_agg(g::bigint) FROM generate_series(1, 60) g), (SELECT array_agg(g::bigint * 10) FROM generate_series(1, 60) g), leaderboard => 'runs')});
+for my $player (3, 4, 5, 9)
+{
+	my $before = $node->safe_psql('postgres', "SET leaderboard.enable_index = off; SELECT lb_rank($player, 'runs')");
+	my (undef, $out, $err) = $node->psql('postgres', qq{SELECT lb_rank(1, 'runs'), lb_rank(2, 'runs');
+		SET citus.log_remote_commands = on; SELECT rank, previous_rank FROM lb_submit($player, 305, leaderboard => 'runs')});
+	my $statements = () = $err =~ /NOTICE:  issuing (?:SELECT|WITH) /g;
+
+	cmp_ok($statements, '<=', 7, "statements of a submit of player $player");
+	my $after = $node->safe_psql('postgres', "SET leaderboard.enable_index = off; SELECT lb_rank($player, 'runs')");
+	is((split(/\n/, $out))[-1], "$after|$before", 'its ranks');
+}
+for my $server (@nodes)
+{
+	my $name = $server->name;
+
+	my @block = split(/\n/, $server->safe_psql('postgres', q{BEGIN; UPDATE runs_scores SET score = score + 5000 WHERE player_id IN (20, 21, 22);
+		SELECT rank, previous_rank FROM lb_submit(20, 1, leaderboard => 'runs');
+		SET LOCAL leaderboard.enable_index = off; SELECT lb_rank(23, 'runs'); RESET leaderboard.enable_index;
+		SELECT rank, previous_rank FROM lb_submit(23, 100000, leaderboard => 'runs'); ROLLBACK}));
+	is("$block[0] $block[2]", "3|3 1|$block[1]", "in a block, on $name");
+}
+for my $server (@nodes)
+{
+	my $name = $server->name;
+
+	is($server->safe_psql('postgres', q{SELECT string_agg(f.rank::text, ', ' ORDER BY g) FROM generate_series(1, 3) g, LATERAL lb_submit(30 + g, 10000, leaderboard => 'runs') f}), '1, 1, 1', "several in a statement, on $name");
+}
+$node->safe_psql('postgres', q{SELECT lb_drop_leaderboard('runs'); DROP TABLE player_scores, player_score_windows});
+
 # A table of one's own, with what a submit needs and no more
 $node->safe_psql('postgres', q{
 	CREATE TABLE own (id integer PRIMARY KEY, points integer);
