@@ -281,6 +281,7 @@ lb_call_begin(LbCall *call, FunctionCallInfo fcinfo,
 	call->function = function;
 	call->name = name;
 	call->form = form;
+	call->written = 0;
 	for (int i = 0; i < LB_MAX_OPERANDS && OidIsValid(operand->type); i++)
 	{
 		check_operand(fcinfo, operand);
