@@ -277,6 +277,15 @@ colocation(Oid relid)
 	return isnull ? 0 : result;
 }
 
+int64
+lb_only_shard(Oid relid)
+{
+	Shard	   *shards;
+
+	return read_shards(relid, &shards) == 1 && colocation(relid) == 0 ?
+		shards[0].number : 0;
+}
+
 static Shard *
 find_shard(Shard *shards, int n, int64 number)
 {
@@ -295,6 +304,8 @@ lb_are_all_shards(Oid source, Oid places, int n, const int64 *shards,
 	int			nplaces = read_shards(places, &of_places);
 	int32		group = colocation(source);
 
+	if (source == places)
+		return n == 1 && shards[0] != 0 && shards[0] == lb_only_shard(source);
 	if (n != nshards || n == 0 || nplaces == 0 || group == 0 ||
 		colocation(places) != group)
 		return false;

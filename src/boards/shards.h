@@ -33,9 +33,17 @@ extern Oid	lb_places(Oid source);
 extern bool lb_is_places(Oid relid);
 
 /*
+ * The number of the only shard of a table that is colocated with none, such as a local
+ * table that Citus knows; or 0.  It can have no places, and needs none: a row of its own
+ * is where its shard is.  Can raise.
+ */
+extern int64 lb_only_shard(Oid relid);
+
+/*
  * Whether n rows of places are those of all shards, as Citus has them now: they name
  * each shard of the source once, and each is in the shard of places with the same
- * range of values, which is on the same server.  A statement whose rows are compared after it has run has seen all
+ * range of values, which is on the same server; or places is the source, and the one row
+ * is of its only shard.  A statement whose rows are compared after it has run has seen all
  * shards as they were then: numbers of shards are never used again.  Can raise.
  */
 extern bool lb_are_all_shards(Oid source, Oid places, int n,

@@ -53,7 +53,7 @@ lb_raise_shards_offline(const LbDefinition *defn)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("board \"%s\" is offline", defn->name),
 			 errdetail("Reason: some of its table's shards have no board that is ready."),
-			 errhint("Use lb_maintain() on the coordinator, or set \"leaderboard.offline\" to \"query\"; lb_stat_shards() shows the shards.")));
+			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"leaderboard.offline\" set to \"query\" reads run queries meanwhile.")));
 }
 
 static bool

@@ -99,6 +99,7 @@ typedef struct TextArg
 	Oid			places;
 	const LbLayout *layout;		/* NULL: ask each shard for itself */
 	int64		written;		/* as in LbAsk */
+	int64		only;			/* lb_only_shard() if places is the source, or 0 */
 } TextArg;
 
 /* How many shards the server of slot i has, which is its first one. */
@@ -183,16 +184,23 @@ question_text(const void *arg)
 	const char *schema = get_namespace_name(lb_require_catalog()->schema);
 	StringInfoData buf;
 
+	char	   *shard = a->only == 0 ? "p.shard" :
+		psprintf("CAST(" INT64_FORMAT " AS pg_catalog.int8)", a->only);
+	char	   *self = a->only == 0 ? "p.self" : shard;
+
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT p.shard, p.self, %s.%s($1, $2, $3, p.shard, p.self, p.tableoid",
-					 quote_identifier(schema), a->question->function);
+	appendStringInfo(&buf, "SELECT %s, %s, %s.%s($1, $2, $3, %s, %s, p.tableoid",
+					 shard, self, quote_identifier(schema),
+					 a->question->function, shard, self);
 	append_servers(&buf, a->layout, a->written);
 	for (int i = 0; i < a->question->nargs; i++)
 		appendStringInfo(&buf, ", $%d", LB_SHARD_PARAMS + i + 1);
-	appendStringInfo(&buf, ")%s FROM %s AS p",
-					 a->layout == NULL ? ", CAST(p.place AS pg_catalog.text)" : "",
+	appendStringInfo(&buf, ")%s FROM %s AS p%s",
+					 a->layout == NULL && a->only == 0 ?
+					 ", CAST(p.place AS pg_catalog.text)" : "",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(a->places)),
-												get_rel_name(a->places)));
+												get_rel_name(a->places)),
+					 a->only == 0 ? "" : " LIMIT 1");
 	if (a->layout != NULL)
 		append_condition(&buf, a->layout, a->written);
 	return buf.data;
@@ -334,8 +342,9 @@ may_ask(Oid places)
 }
 
 /*
- * The table of places of a board's table, locked; or InvalidOid.  It could be dropped
- * by whatever processes an invalidation.
+ * The table of places of a board's table, locked, or the table itself if it has only one
+ * shard and no places; or InvalidOid.  It could be dropped by whatever processes an
+ * invalidation.
  */
 static Oid
 lock_places(Oid source)
@@ -343,7 +352,7 @@ lock_places(Oid source)
 	Oid			places = lb_places(source);
 
 	if (!OidIsValid(places))
-		return InvalidOid;
+		return lb_only_shard(source) != 0 ? source : InvalidOid;
 	LockRelationOid(places, AccessShareLock);
 	return lb_places(source) == places ? places : InvalidOid;
 }
@@ -381,7 +390,9 @@ static bool
 ask_by(LbAsk *ask, LbQuestion *question, const LbLayout *layout,
 	   const Oid *types, Datum *values, MemoryContext caller)
 {
-	TextArg		arg = {question, ask->places, layout, ask->written};
+	TextArg		arg = {question, ask->places, layout, ask->written,
+		ask->places == ask->defn.source ? lb_only_shard(ask->places) : 0
+	};
 	PlaceRows	rows;
 	bool		whole;
 
@@ -432,6 +443,7 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 	bool		whole;
 
 	Assert(question->nargs <= LB_MAX_QUESTION_ARGS);
+	ask->n = -1;
 	ask->places = lock_places(ask->defn.source);
 	if (!OidIsValid(ask->places))
 		return false;
@@ -491,7 +503,10 @@ lb_require_shards(LbCall *call)
 
 	if (!begin(&ask, call))
 		return;
-	if (!lb_ask_shards(&ask, &lb_count_question, values))
+
+	/* A table without places that has no row answers nothing, and costs nothing. */
+	if (!lb_ask_shards(&ask, &lb_count_question, values) &&
+		!(ask.places == ask.defn.source && ask.n == 0))
 		lb_raise_shards_offline(&ask.defn);
 	find_again(&ask);
 }

@@ -39,7 +39,7 @@ typedef struct LbAsk
 	Datum		value;			/* what follows the name of a shard's board */
 	int32		keys_hash;
 	int			nshards;		/* how many shards have answered ... */
-	int			n;				/* ... in so many answers */
+	int			n;				/* ... in so many answers; -1: none were asked */
 	LbWords    *answers;
 } LbAsk;
 

@@ -63,6 +63,12 @@ const char	lb_to_others[] =
 "WHERE t.oid OPERATOR(pg_catalog.=) $1 AND n.isactive AND n.hasmetadata AND CAST(n.noderole AS pg_catalog.text) OPERATOR(pg_catalog.=) 'primary' "
 "AND n.groupid OPERATOR(pg_catalog.<>) ALL (SELECT g.groupid FROM pg_catalog.pg_dist_local_group AS g)";
 
+const char	lb_to_self[] =
+"SELECT CAST(0 AS pg_catalog.int8) AS shard, CAST(n.nodeid AS pg_catalog.int8) AS id, n.nodename AS node, n.nodeport AS port, $3 AS board, "
+"pg_catalog.format($2, CAST($1 AS pg_catalog.text), $3) AS command "
+"FROM pg_catalog.pg_dist_node AS n JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid OPERATOR(pg_catalog.=) n.groupid "
+"WHERE n.isactive AND CAST(n.noderole AS pg_catalog.text) OPERATOR(pg_catalog.=) 'primary'";
+
 /*
  * A server can be away without a word, and each connection would wait for that
  * (citus.node_connection_timeout), one after the other: so a server is tried once,

@@ -22,10 +22,12 @@ typedef struct LbShardAnswer
 
 /*
  * Which servers get a command for a board of a distributed table: those of all
- * shards, or all other ones that run Citus's queries themselves.
+ * shards, all other ones that run Citus's queries themselves, or only this one, if Citus
+ * knows how to connect to it.
  */
 extern const char lb_to_shards[];
 extern const char lb_to_others[];
+extern const char lb_to_self[];
 
 /*
  * Give a command to servers, all at once, as the current user, in transactions of

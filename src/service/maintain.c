@@ -6,7 +6,8 @@
  * The worker visits one database after the other: it makes the boards that shards of
  * distributed tables lack (spread.c), closes windows (closing.c), removes the rows of
  * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
- * does the same in the caller's transaction.
+ * does the same in the caller's transaction, except for distributed tables of other
+ * owners: each of these roles gets a transaction of its own (leave_to_owners()).
  *
  * All of it can stop anywhere and be continued: lb_closed, the boards and the
  * table say what is left to do.
@@ -44,6 +45,7 @@
 #include "boards/target.h"
 #include "service/beside_rows.h"
 #include "service/closing.h"
+#include "service/command.h"
 #include "service/entrant.h"
 #include "service/leaderboard.h"
 #include "service/maintain.h"
@@ -492,6 +494,77 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 }
 
 /*
+ * Call lb_maintain() as the owner of a board's table, in a transaction of its own over
+ * a connection to this server.  Returns false if that cannot be done.
+ */
+static bool
+maintain_as_owner(LbVisit *visit, const LbDefinition *defn, Oid owner)
+{
+	List	   *answers;
+	const LbShardAnswer *answer;
+	LbDone		done;
+	char		more;
+	LbUser		saved;
+
+	lb_switch_to_owner(&saved, owner, false);
+	answers = lb_command(defn, lb_to_self,
+						 psprintf("SELECT pg_catalog.concat_ws(' ', (c.m).closed, (c.m).archived, (c.m).removed, (c.m).more) "
+								  "FROM (SELECT %s.lb_maintain(%d) AS m FROM %s OFFSET 0) AS c",
+								  lb_command_schema(), visit->max_rows,
+								  lb_command_waits()));
+	lb_restore_user(&saved);
+	answer = answers == NIL ? NULL : linitial(answers);
+	if (answer == NULL || !answer->success ||
+		sscanf(answer->result, INT64_FORMAT " " INT64_FORMAT " " INT64_FORMAT " %c",
+			   &done.closed, &done.archived, &done.removed, &more) != 4)
+		return false;
+	visit->done.closed += done.closed;
+	visit->done.archived += done.archived;
+	visit->done.removed += done.removed;
+	visit->done.more |= more == 't';
+	return true;
+}
+
+/*
+ * Citus lets a transaction use colocated tables of one role only.  So each other role
+ * whose distributed tables the caller may maintain gets a transaction of its own, before
+ * this one has locked anything.  Superusers are not left to each other: each of them would
+ * maintain all tables.
+ */
+static void
+leave_to_owners(LbVisit *visit)
+{
+	List	   *boards;
+	List	   *failed = NIL;
+	ListCell   *lc;
+
+	list_spread(visit);
+	if (visit->spread == NIL || !lb_is_coordinator())
+		return;
+	boards = visit->spread;
+	visit->spread = NIL;
+	foreach(lc, boards)
+	{
+		const LbDefinition *defn = lb_read_defn(lfirst(lc));
+		Oid			owner = defn == NULL ? InvalidOid :
+			lb_table_owner(defn->source);
+
+		CHECK_FOR_INTERRUPTS();
+		if (OidIsValid(owner) && owner != GetUserId() &&
+			!superuser_arg(owner) && !list_member_oid(visit->left, owner) &&
+			!list_member_oid(failed, owner))
+		{
+			if (maintain_as_owner(visit, defn, owner))
+				visit->left = lappend_oid(visit->left, owner);
+			else
+				failed = lappend_oid(failed, owner);
+		}
+		if (!list_member_oid(visit->left, owner))
+			visit->spread = lappend(visit->spread, lfirst(lc));
+	}
+}
+
+/*
  * The families, and the boards of distributed tables, that belong to the caller.
  * Raises 42501 if there is none, unless the caller is a superuser.
  */
@@ -507,14 +580,16 @@ list_own(LbVisit *visit)
 		LbDefinition *defn = find_windows(lfirst(lc));
 
 		if (defn != NULL &&
-			pg_class_ownercheck(defn->source, GetUserId()))
+			pg_class_ownercheck(defn->source, GetUserId()) &&
+			!(lb_is_elsewhere(defn) &&
+			  list_member_oid(visit->left, defn->owner)))
 			continue;
 		if (defn != NULL)
 			other = defn->source;
 		visit->families = foreach_delete_current(visit->families, lc);
 	}
-	list_spread(visit);
-	if (visit->families != NIL || visit->spread != NIL || superuser())
+	if (visit->families != NIL || visit->spread != NIL ||
+		visit->left != NIL || superuser())
 		return;
 	if (OidIsValid(other))
 		lb_require_owner(other);
@@ -550,10 +625,11 @@ lb_maintain(PG_FUNCTION_ARGS)
 				 errhint("Use the isolation level READ COMMITTED.")));
 	memset(&visit, 0, sizeof(visit));
 	visit.context = CurrentMemoryContext;
+	visit.max_rows = PG_GETARG_INT32(0);
+	leave_to_owners(&visit);
 	list_own(&visit);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	visit.max_rows = PG_GETARG_INT32(0);
 	maintain(&visit);
 	SPI_finish();
 	values[0] = Int64GetDatum(visit.done.closed);

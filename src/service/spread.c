@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type_d.h"
@@ -32,6 +33,7 @@
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #include "boards/captured.h"
@@ -98,6 +100,45 @@ board_arguments(const LbDefinition *defn)
 }
 
 /*
+ * Make the table of places.  Citus refuses that if the transaction has used colocated
+ * tables of another role: then it is left to lb_maintain().
+ */
+static void
+make_places(Oid source)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		lb_places_make(source);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return;
+	if (error->sqlerrcode != ERRCODE_ACTIVE_SQL_TRANSACTION)
+		ReThrowError(error);
+	ereport(NOTICE,
+			(errmsg("the table of places of table \"%s\" cannot be made in this transaction",
+					get_rel_name(source)),
+			 errdetail("Citus has said: %s", error->message),
+			 errhint("lb_maintain() makes it. Until then reads run queries on the shards.")));
+}
+
+/*
  * Make what shards and other servers lack.  What these refuse is reported at that
  * level.  Another server records the board only with its settings: without the windows
  * of the leaderboard it would leave them out of submits.
@@ -140,7 +181,7 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 								 psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
 										  schema, arguments, lb_command_waits(),
 										  settings == NULL ? "1" : settings), elevel);
-	lb_places_make(defn->source);
+	make_places(defn->source);
 }
 
 void

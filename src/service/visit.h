@@ -101,6 +101,8 @@ typedef struct LbVisit
 	bool		listed_spread;
 	List	   *spread;			/* their names, those that are left to do */
 	bool		trimming;		/* the first of them has old rows left */
+	List	   *left;			/* owners whose distributed tables a call as that
+								 * role has maintained (OIDs) */
 
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */
