@@ -27,6 +27,7 @@
 #include "planner/ranked_exec.h"
 #include "planner/scan.h"
 #include "planner/scan_exec.h"
+#include "planner/window_cost.h"
 #include "reads/query.h"
 #include "util/compat.h"
 
@@ -62,6 +63,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input,
 		previous_upper_paths(root, stage, input, output, extra);
 	if (stage == UPPERREL_GROUP_AGG && enabled())
 		lb_add_aggregate_path(root, input, output);
+	if (stage == UPPERREL_WINDOW && enabled())
+		lb_cost_windows(root, output);
 	if (stage == UPPERREL_FINAL && enabled())
 	{
 		const FinalPathExtraData *limit = (const FinalPathExtraData *) extra;

@@ -336,6 +336,13 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_scan
 };
 
+bool
+lb_is_scan(const Path *path)
+{
+	return IsA(path, CustomPath) &&
+		((const CustomPath *) path)->methods == &path_methods;
+}
+
 
 /* ----------------------------------------------------------------
  *		Path

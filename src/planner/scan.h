@@ -19,4 +19,7 @@
  */
 extern void lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel);
 
+/* Whether a path is one of these. */
+extern bool lb_is_scan(const Path *path);
+
 #endif							/* LB_SCAN_H */
