@@ -62,7 +62,7 @@ lb_answer_private(const LbDefinition *defn, const LbQuals *quals)
 List *
 lb_answer_exprs(const LbQuals *quals)
 {
-	return list_make4(copyObject(quals->clauses),
+	return list_make4(copyObject(list_concat_copy(quals->clauses, quals->enclosed)),
 					  quals->board == NULL ? NIL :
 					  list_make1(copyObject(quals->board)),
 					  quals->ranked_if == NULL ? NIL :
@@ -122,6 +122,14 @@ lb_answer_child(LbAnswer *a)
 	if (child == NULL)
 		child = begin_child(a);
 	return ExecProcNode(child);
+}
+
+void
+lb_answer_bound_child(LbAnswer *a, int64 rows)
+{
+	PlanState  *child = child_of(a);
+
+	ExecSetTupleBound(rows, child == NULL ? begin_child(a) : child);
 }
 
 

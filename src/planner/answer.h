@@ -159,7 +159,13 @@ lb_answer_empty(LbAnswer *a)
  */
 extern void lb_answer_filtered(LbAnswer *a, Oid table);
 
-/* The next row of the child, which begins now if it has not yet. */
+/*
+ * Tell the child, which begins now if it has not yet, how many rows will be asked of it
+ * at most; a negative number: unknown.  Before its first row, and before a rescan.
+ */
+extern void lb_answer_bound_child(LbAnswer *a, int64 rows);
+
+/* The next row of the child, likewise. */
 extern TupleTableSlot *lb_answer_child(LbAnswer *a);
 
 #endif							/* LB_ANSWER_H */

@@ -15,9 +15,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -102,6 +104,20 @@ lb_key_column(const LbDefinition *defn, AttrNumber attno)
 			return i;
 	}
 	return -1;
+}
+
+Var *
+lb_key_var(const LbSource *source, const LbDefinition *defn, int column)
+{
+	Index		relid = source->rel->relid;
+	AttrNumber	attno = defn->columns[column].attno;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	get_atttypetypmodcoll(planner_rt_fetch(relid, source->root)->relid, attno,
+						  &type, &typmod, &collation);
+	return makeVar(relid, attno, type, typmod, collation, 0);
 }
 
 static bool

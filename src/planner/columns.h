@@ -48,6 +48,9 @@ extern int64 lb_integer_of(Oid type, Datum value);
 /* The column of the key that a column of the table is, or -1. */
 extern int	lb_key_column(const LbDefinition *defn, AttrNumber attno);
 
+/* A column of the key as a Var of the query, palloc'd.  Raises as a catalog lookup. */
+extern Var *lb_key_var(const LbSource *source, const LbDefinition *defn, int column);
+
 /* Whether an expression is a column of the board, or a cast that keeps its order. */
 extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
 						Node *expr, LbUse *use);

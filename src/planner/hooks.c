@@ -19,6 +19,7 @@
 #include "planner/aggregate.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
+#include "planner/bound.h"
 #include "planner/gather.h"
 #include "planner/hooks.h"
 #include "planner/page.h"
@@ -49,10 +50,16 @@ static PlannedStmt *
 plan(Query *query, const char *text, int options, ParamListInfo params
 	 LB_EXPLAIN_PARAM)
 {
+	uint64		nscans = lb_scans_planned;
+	PlannedStmt *stmt;
+
 	query = lb_gather_calls(query);
-	return previous_planner != NULL ?
+	stmt = previous_planner != NULL ?
 		previous_planner(query, text, options, params LB_EXPLAIN_ARG) :
 		standard_planner(query, text, options, params LB_EXPLAIN_ARG);
+	if (lb_scans_planned != nscans)
+		lb_pass_bounds(stmt);
+	return stmt;
 }
 
 static void

@@ -41,13 +41,14 @@ typedef struct Search
 	LbKeyset   *keyset;
 } Search;
 
-/* Whether an expression compares a column with an operand as it is. */
+/* Whether an expression compares a column with an operand that one value equals. */
 static bool
 compares(const Search *search, Node *expr, int column, LbComparison *found)
 {
 	return IsA(expr, OpExpr) &&
 		lb_find_comparison(search->source, search->defn, (OpExpr *) expr, found) &&
-		found->use.column == column && !found->use.cast;
+		found->use.column == column &&
+		lb_is_exact(search->defn, &found->use, &found->order);
 }
 
 static inline bool

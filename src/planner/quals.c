@@ -123,9 +123,10 @@ add_row_compare(const LbSource *source, const LbDefinition *defn,
 		LbOrder		order;
 
 		if (!lb_find_use(source, defn, list_nth(row->largs, i), &use) ||
-			use.column != i || use.cast || is_text_key(defn, i) ||
+			use.column != i || is_text_key(defn, i) ||
 			!lb_is_operand(source, list_nth(row->rargs, i)) ||
 			!lb_find_order(defn, &use, list_nth_oid(row->opnos, i), &order) ||
+			!lb_is_exact(defn, &use, &order) ||
 			order.strategy != strategy ||
 			defn->columns[i].descending != defn->columns[0].descending)
 			return false;

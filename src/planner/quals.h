@@ -24,6 +24,7 @@ typedef struct LbQuals
 	List	   *operands;		/* a list of expressions for each of these */
 	int			nequal;			/* first columns of the key that equal an
 								 * operand each */
+	List	   *enclosed;		/* other clauses, whose rows conds enclose */
 	Expr	   *board;			/* the clause on the board column ... */
 	Expr	   *value;			/* ... and what it equals; or NULL */
 	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */

@@ -19,7 +19,10 @@
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
 #include "boards/encode.h"
@@ -211,10 +214,9 @@ add_operand(const LbColumn *column, Oid type, Datum value, LbPlace *place)
 		memcmp(near.floor, near.ceil, near.n * sizeof(int64)) == 0;
 }
 
-void
-lb_find_place(const LbDefinition *defn, const LbOperands *operands,
-			  const int64 *prefix, int nprefix, ExprContext *context,
-			  LbPlace *place)
+/* The place of a prefix. */
+static void
+begin_place(const int64 *prefix, int nprefix, LbPlace *place)
 {
 	place->before.n = place->through.n = 0;
 	extend_bound(&place->before, prefix, nprefix, false);
@@ -223,6 +225,14 @@ lb_find_place(const LbDefinition *defn, const LbOperands *operands,
 	place->through.after = true;
 	place->exact = true;
 	place->isnull = false;
+}
+
+void
+lb_find_place(const LbDefinition *defn, const LbOperands *operands,
+			  const int64 *prefix, int nprefix, ExprContext *context,
+			  LbPlace *place)
+{
+	begin_place(prefix, nprefix, place);
 
 	/* Behind an operand that no key has, the others do not matter. */
 	for (int i = 0; i < operands->n && place->exact; i++)
@@ -287,6 +297,150 @@ limit_range(LbRange *range, int strategy, const LbPlace *place)
 	}
 }
 
+
+/* ----------------------------------------------------------------
+ *		Enclosures
+ * ----------------------------------------------------------------
+ */
+
+/* A column behind a prefix of words, and what evaluates its operands. */
+typedef struct Column
+{
+	const LbDefinition *defn;
+	int			number;
+	const int64 *prefix;
+	int			nprefix;
+	ExprContext *context;
+} Column;
+
+static void
+set_all(LbRange *range)
+{
+	range->low.n = range->high.n = 0;
+	range->low.after = false;
+	range->high.after = true;
+}
+
+static void
+set_nothing(LbRange *range)
+{
+	range->low.n = range->high.n = 0;
+	range->low.after = true;
+	range->high.after = false;
+}
+
+static bool
+is_nothing(const LbRange *range)
+{
+	return lb_bound_cmp(&range->low, &range->high) >= 0;
+}
+
+static void
+intersect(LbRange *range, const LbRange *other)
+{
+	raise_low(range, &other->low);
+	lower_high(range, &other->high);
+}
+
+/* Extend a range so that it has another one, and what is between. */
+static void
+enclose(LbRange *range, const LbRange *other)
+{
+	if (is_nothing(other))
+		return;
+	if (is_nothing(range))
+		*range = *other;
+	if (lb_bound_cmp(&range->low, &other->low) > 0)
+		range->low = other->low;
+	if (lb_bound_cmp(&range->high, &other->high) < 0)
+		range->high = other->high;
+}
+
+/* The range of a comparison.  One with null is never true. */
+static void
+find_compared(const Column *column, const LbEnclosure *e, Datum value, bool isnull,
+			  LbRange *range)
+{
+	const LbColumn *c = &column->defn->columns[column->number];
+	LbPlace		place;
+
+	set_nothing(range);
+	if (isnull)
+		return;
+	set_all(range);
+	begin_place(column->prefix, column->nprefix, &place);
+	add_operand(c, e->type, value, &place);
+	limit_range(range, directed_strategy(e->strategy, c->descending), &place);
+}
+
+static void
+find_compared_array(const Column *column, const LbEnclosure *e, Datum value,
+					LbRange *range)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	bool		any = e->kind == LB_ENCLOSE_ANY;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, &elements,
+					  &nulls, &n);
+	if (any)
+		set_nothing(range);
+	else
+		set_all(range);
+	for (int i = 0; i < n; i++)
+	{
+		LbRange		one;
+
+		CHECK_FOR_INTERRUPTS();
+		find_compared(column, e, elements[i], nulls[i], &one);
+		if (any)
+			enclose(range, &one);
+		else
+			intersect(range, &one);
+	}
+}
+
+static void
+find_enclosure(const Column *column, const LbEnclosure *e, LbRange *range)
+{
+	Datum		value;
+	bool		isnull;
+
+	check_stack_depth();
+	if (e->kind == LB_ENCLOSE_AND || e->kind == LB_ENCLOSE_OR)
+	{
+		find_enclosure(column, &e->parts[0], range);
+		for (int i = 1; i < e->nparts; i++)
+		{
+			LbRange		part;
+
+			find_enclosure(column, &e->parts[i], &part);
+			if (e->kind == LB_ENCLOSE_OR)
+				enclose(range, &part);
+			else
+				intersect(range, &part);
+		}
+		return;
+	}
+	value = ExecEvalExpr(e->operand, column->context, &isnull);
+	if (e->kind == LB_ENCLOSE_OPERAND || isnull)
+		find_compared(column, e, value, isnull, range);
+	else
+		find_compared_array(column, e, value, range);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Ranges
+ * ----------------------------------------------------------------
+ */
+
 void
 lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 			  ExprContext *context, LbRange *range)
@@ -298,9 +452,7 @@ lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 	int			ends[LB_MAX_KEY_COLUMNS + 1] = {0};
 	int			nequal = 0;
 
-	range->low.n = range->high.n = 0;
-	range->low.after = false;
-	range->high.after = true;
+	set_all(range);
 	for (int i = 0; i < n; i++)
 	{
 		const LbCond *cond = &conds[i];
@@ -309,6 +461,15 @@ lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 		/* A column before it equals what no key has: so the range is empty. */
 		if (first > nequal)
 			break;
+		if (cond->enclosure != NULL)
+		{
+			Column		column = {defn, first, equal, ends[first], context};
+			LbRange		enclosed;
+
+			find_enclosure(&column, cond->enclosure, &enclosed);
+			intersect(range, &enclosed);
+			continue;
+		}
 		lb_find_place(defn, &cond->operands, equal, ends[first], context,
 					  &place);
 		limit_range(range,
@@ -408,6 +569,29 @@ lb_init_operands(LbOperands *operands, int first, const List *types,
 	}
 }
 
+/* Takes the operands one after the other. */
+static void
+init_enclosure(LbEnclosure *e, const List *enclosure, const List *operands,
+			   int *noperands, PlanState *node)
+{
+	bool		leaf = IsA(enclosure, IntList);
+
+	check_stack_depth();
+	e->kind = linitial_int(leaf ? enclosure : linitial(enclosure));
+	if (leaf)
+	{
+		e->strategy = lsecond_int(enclosure);
+		e->type = (Oid) lthird_int(enclosure);
+		e->operand = ExecInitExpr(list_nth(operands, (*noperands)++), node);
+		return;
+	}
+	e->nparts = list_length(enclosure) - 1;
+	e->parts = palloc0(sizeof(LbEnclosure) * e->nparts);
+	for (int i = 0; i < e->nparts; i++)
+		init_enclosure(&e->parts[i], list_nth(enclosure, i + 1), operands,
+					   noperands, node);
+}
+
 LbCond *
 lb_init_conds(const List *conds, const List *operands, PlanState *node)
 {
@@ -417,6 +601,16 @@ lb_init_conds(const List *conds, const List *operands, PlanState *node)
 	{
 		const List *cond = list_nth(conds, i);
 
+		if (!IsA(cond, IntList))
+		{
+			int			n = 0;
+
+			result[i].operands.first = linitial_int(linitial(cond));
+			result[i].enclosure = palloc0(sizeof(LbEnclosure));
+			init_enclosure(result[i].enclosure, lsecond(cond),
+						   list_nth(operands, i), &n, node);
+			continue;
+		}
 		result[i].strategy = lsecond_int(cond);
 		lb_init_operands(&result[i].operands, linitial_int(cond),
 						 list_copy_tail(cond, 2), list_nth(operands, i), node);

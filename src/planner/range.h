@@ -42,11 +42,36 @@ typedef struct LbOperands
 	ExprState  *exprs[LB_MAX_KEY_COLUMNS];
 } LbOperands;
 
+/*
+ * What encloses the rows of other quals on a column (enclose.c).  A plan has it as a
+ * list of the kind and its parts.  One with an operand is a list of integers: the kind,
+ * the strategy, and the type of the operand or of its elements.
+ */
+typedef enum LbEnclosureKind
+{
+	LB_ENCLOSE_OPERAND,			/* column op operand */
+	LB_ENCLOSE_ANY,				/* column op ANY (array) */
+	LB_ENCLOSE_ALL,				/* column op ALL (array) */
+	LB_ENCLOSE_AND,
+	LB_ENCLOSE_OR
+} LbEnclosureKind;
+
+typedef struct LbEnclosure
+{
+	LbEnclosureKind kind;
+	int			strategy;
+	Oid			type;
+	ExprState  *operand;
+	int			nparts;
+	struct LbEnclosure *parts;
+} LbEnclosure;
+
 /* A qual that limits the key. */
 typedef struct LbCond
 {
 	int			strategy;
 	LbOperands	operands;
+	LbEnclosure *enclosure;		/* of column operands.first, or NULL */
 } LbCond;
 
 /* The place of operands in a board's order. */

@@ -39,6 +39,7 @@
 #include "utils/typcache.h"
 
 #include "planner/answer.h"
+#include "planner/enclose.h"
 #include "planner/fetch.h"
 #include "planner/page.h"
 #include "planner/ranked.h"
@@ -71,22 +72,15 @@ static bool
 find_keys(Match *match)
 {
 	const LbDefinition *defn = match->defn;
-	const RelOptInfo *rel = match->source->rel;
-	Oid			table = planner_rt_fetch(rel->relid, match->source->root)->relid;
 
 	for (int i = 0; i < lb_nkey_columns(defn); i++)
 	{
-		const LbColumn *column = &defn->columns[i];
-		Oid			type;
-		int32		typmod;
-		Oid			collation;
+		Var		   *var = lb_key_var(match->source, defn, i);
 
-		get_atttypetypmodcoll(table, column->attno, &type, &typmod, &collation);
-		if (column->type->words == LB_TEXT && !LB_COLLATES_BYTES(collation))
+		if (defn->columns[i].type->words == LB_TEXT &&
+			!LB_COLLATES_BYTES(var->varcollid))
 			return false;
-		match->keys = lappend(match->keys,
-							  makeVar(rel->relid, column->attno, type, typmod,
-									  collation, 0));
+		match->keys = lappend(match->keys, var);
 	}
 	return true;
 }
@@ -152,7 +146,10 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
 		lb_is_volatile(source->root, extract_actual_clauses(match->others, false)))
 		return false;
 	match->index = lb_member_index(source, defn);
-	return OidIsValid(match->index) && find_keys(match);
+	if (!OidIsValid(match->index) || !find_keys(match))
+		return false;
+	lb_enclose_others(source, defn, match->others, &match->quals);
+	return true;
 }
 
 
@@ -302,6 +299,8 @@ sort_plan(Plan *child, List *keys, List *operators)
 	return &result->plan;
 }
 
+uint64		lb_scans_planned = 0;
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 		  List *tlist, List *clauses, List *custom_plans)
@@ -328,6 +327,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *path,
 	scan->custom_private = list_nth(path->custom_private, PATH_PRIVATE);
 	scan->custom_exprs = list_nth(path->custom_private, PATH_EXPRS);
 	scan->methods = &lb_scan_methods;
+	lb_scans_planned++;
 	return (Plan *) scan;
 }
 
@@ -349,13 +349,15 @@ lb_is_scan(const Path *path)
  * ----------------------------------------------------------------
  */
 
-/* The rows that the node looks up, of which it returns rel->rows. */
+/* The rows of a range, of all that the clauses on the key leave. */
 static double
 estimate_rows(const Match *match)
 {
 	const LbQuals *quals = &match->quals;
 	RelOptInfo *rel = match->source->rel;
 	List	   *clauses = list_copy(quals->clauses);
+	double		share = lb_enclosed_share(match->source, match->defn, quals);
+	double		selectivity;
 
 	if (match->others == NIL)
 		return rel->rows;
@@ -363,9 +365,56 @@ estimate_rows(const Match *match)
 		clauses = lappend(clauses, quals->board);
 	if (quals->ranked_if != NULL)
 		clauses = lappend(clauses, quals->ranked_if);
+	selectivity = clauselist_selectivity(match->source->root, clauses, 0,
+										 JOIN_INNER, NULL);
+
+	/* The clauses limit the same column, or one before it. */
 	return clamp_row_est(rel->tuples *
-						 clauselist_selectivity(match->source->root, clauses, 0,
-												JOIN_INNER, NULL));
+						 (quals->nequal == 0 ? Min(selectivity, share) :
+						  selectivity * share));
+}
+
+/* The other clauses on the first column that the scan is sorted by. */
+static List *
+clauses_on_order(const Match *match)
+{
+	Index		relid = match->source->rel->relid;
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	if (match->quals.nequal == list_length(match->keys))
+		return NIL;
+	foreach(lc, match->others)
+	{
+		RestrictInfo *info = lfirst_node(RestrictInfo, lc);
+		const Var  *key = list_nth_node(Var, match->keys, match->quals.nequal);
+		Bitmapset  *columns = NULL;
+
+		pull_varattnos((Node *) info->clause, relid, &columns);
+		if (bms_is_member(key->varattno - FirstLowInvalidHeapAttributeNumber,
+						  columns))
+			found = lappend(found, info);
+	}
+	return found;
+}
+
+/*
+ * The share of the range that may come before the first row that the node returns.
+ * The rows that satisfy a clause on another column are taken for evenly spread, as in
+ * an index scan.  Those of a clause on the order may all be at its end.
+ */
+static double
+estimate_skipped(const Match *match, double rows)
+{
+	List	   *clauses = clauses_on_order(match);
+	double		left = match->source->rel->tuples / rows;
+
+	if (clauses == NIL)
+		return 0;
+	left *= clauselist_selectivity(match->source->root,
+								   list_concat(clauses, match->quals.clauses), 0,
+								   JOIN_INNER, NULL);
+	return 1 - Min(left, 1);
 }
 
 static void
@@ -377,17 +426,38 @@ set_cost(const Match *match, CustomPath *path)
 	double		steps = 1 + log2(Max(source->rel->tuples, 1.0) + 1);
 	QualCost	operands;
 	QualCost	others;
+	Cost		look_ups;
 
 	cost_qual_eval(&operands, match->quals.operands, source->root);
 	cost_qual_eval(&others, match->others, source->root);
-	path->path.rows = source->rel->rows;
+	look_ups = lb_cost_fetches(source, match->index, rows) +
+		rows * others.per_tuple;
+	path->path.rows = Min(source->rel->rows, rows);
 	path->path.startup_cost = target->cost.startup + others.startup +
 		operands.startup + operands.per_tuple +
 		4 * cpu_operator_cost * steps;
-	path->path.total_cost = path->path.startup_cost +
-		lb_cost_fetches(source, match->index, rows) +
-		rows * others.per_tuple +
+	path->path.total_cost = path->path.startup_cost + look_ups +
 		path->path.rows * target->cost.per_tuple;
+	path->path.startup_cost += look_ups * estimate_skipped(match, rows);
+}
+
+/*
+ * The rows after whose look-ups the node gives up, and runs its child: those that cost
+ * a quarter of the child without its sort.  The statistics do not tell where the rows
+ * are that a clause leaves, and to look for them should not cost more than the child.  In
+ * memory, a look-up beside a row of a sequential scan takes up to four times as long as
+ * the planner's costs say.  0: never.
+ */
+static int
+find_most(const Match *match, const Path *child)
+{
+	double		rows = estimate_rows(match);
+
+	if (LB_IS_DISABLED(child))
+		return 0;
+	rows *= child->total_cost / 4 /
+		lb_cost_fetches(match->source, match->index, rows);
+	return (int) Min(PG_INT32_MAX, ceil(rows));
 }
 
 /* The kinds of paths that a child has; 0 for others. */
@@ -442,10 +512,13 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	List	   *exprs = lb_answer_exprs(&match->quals);
 	List	   *private = lb_answer_private(match->defn, &match->quals);
 	List	   *operators = NIL;
+	Path	   *child = find_child(match);
 
 	exprs = lappend(exprs, copyObject(match->quals.operands));
 	private = lappend(private, match->quals.conds);
-	private = lappend(private, list_make2_int((int) match->index, reverse));
+	private = lappend(private,
+					  list_make4_int((int) match->index, reverse,
+									 find_most(match, child), (int) rel->pages));
 	for (int i = 0; i < list_length(match->keys); i++)
 		operators = lappend_oid(operators,
 								sort_operator(&match->defn->columns[i], reverse));
@@ -454,7 +527,7 @@ add_path_for(const Match *match, bool reverse, List *pathkeys)
 	path->path.pathtarget = rel->reltarget;
 	path->path.pathkeys = pathkeys;
 	path->methods = &path_methods;
-	path->custom_paths = list_make1(find_child(match));
+	path->custom_paths = list_make1(child);
 	path->custom_private = list_make5(private, exprs, match->others,
 									  match->keys, operators);
 	set_cost(match, path);

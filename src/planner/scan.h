@@ -19,6 +19,9 @@
  */
 extern void lb_add_scan_paths(PlannerInfo *root, RelOptInfo *rel);
 
+/* Scans that this backend has planned: it looks for those of a plan only if there are. */
+extern uint64 lb_scans_planned;
+
 /* Whether a path is one of these. */
 extern bool lb_is_scan(const Path *path);
 

@@ -9,7 +9,10 @@
  * behind the last one.
  *
  * If the index cannot answer any more, or the snapshot does not see a row, the scan
- * goes on with the child, which has the rows in the same order (scan.c).
+ * goes on with the child, which has the rows in the same order (scan.c).  It does that
+ * also after as many look-ups as are worth the trial: then the rows that satisfy the
+ * node's qual are not where the planner has expected them, or the plan asks for more rows
+ * than it expected.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,12 +24,14 @@
 #endif
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "planner/answer.h"
 #include "planner/fetch.h"
+#include "planner/page_limit.h"
 #include "planner/range.h"
 #include "planner/scan_exec.h"
 #include "planner/stretch.h"
@@ -36,12 +41,21 @@
 #define FIRST_BATCH 32
 #define LARGEST_BATCH 1024
 
+/* Tests have it that a few look-ups are already many. */
+#ifndef LB_MOST_LOOKUPS
+#define LB_MOST_LOOKUPS PG_INT32_MAX
+#endif
+
 typedef struct ScanNode
 {
 	LbAnswer	answer;			/* must be first */
 	int			nconds;
 	LbCond	   *conds;
 	Oid			index;
+	int			most;			/* LB_SCAN_MOST ... */
+	int			pages;			/* ... and LB_SCAN_PAGES */
+	bool		limited;		/* by a Limit node: */
+	LbPageLimit limit;
 	LbFetch		fetch;
 	MemoryContext context;		/* of a batch */
 
@@ -49,6 +63,7 @@ typedef struct ScanNode
 	bool		begun;			/* it has evaluated its operands */
 	bool		in_child;
 	int64		nreturned;		/* rows */
+	int			most_now;		/* look-ups, for the table as it is */
 	LbStretch	stretch;		/* the next batch */
 
 	/* For a batch. */
@@ -163,12 +178,58 @@ fetch_next(ScanNode *node, TupleTableSlot *slot)
 	return found;
 }
 
-/* Go on with the child, behind the rows that have been returned. */
+/* Set how many look-ups are worth the trial.  What the child costs grows with the table. */
+static void
+set_most(ScanNode *node)
+{
+	double		growth = (double) RelationGetNumberOfBlocks(node->answer.table) /
+		Max(node->pages, 1);
+
+	node->most_now = (int) Min(node->most * Max(growth, 1.0), LB_MOST_LOOKUPS);
+}
+
+/* Whether there have been too many; and if not, let the next batch not be too large. */
+static bool
+is_too_long(ScanNode *node)
+{
+	if (node->most == 0)
+		return false;
+	if (node->stretch.skip == 0)
+		set_most(node);
+	node->stretch.max_rows = Min(node->stretch.max_rows,
+								 node->most_now - node->stretch.skip);
+	return node->stretch.max_rows <= 0;
+}
+
+/* The rows that are asked for at most, those of OFFSET included; -1: unknown. */
+static int64
+find_bound(ScanNode *node)
+{
+	ExprContext *context = node->answer.css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	LbStretch	limit;
+	bool		found;
+
+	if (!node->limited)
+		return -1;
+	old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+	found = lb_limit_evaluate(&node->limit, context, &limit);
+	MemoryContextSwitchTo(old);
+	if (!found || limit.all || limit.max_rows > PG_INT64_MAX - limit.skip)
+		return -1;
+	return limit.max_rows + limit.skip;
+}
+
+/*
+ * Go on with the child, behind the rows that have been returned.  If only the best ones
+ * are asked for, its sort needs to keep no more.
+ */
 static TupleTableSlot *
 go_on_in_child(ScanNode *node)
 {
 	node->in_child = true;
 	ExecClearTuple(node->answer.css.ss.ss_ScanTupleSlot);
+	lb_answer_bound_child(&node->answer, find_bound(node));
 	for (int64 i = 0; i < node->nreturned; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -196,6 +257,11 @@ exec_scan(CustomScanState *css)
 			{
 				ExecClearTuple(slot);
 				return NULL;
+			}
+			if (is_too_long(node))
+			{
+				lb_answer_retract(&node->answer, LB_CAUSE_LIMIT);
+				return go_on_in_child(node);
 			}
 			if (!next_batch(node))
 				return go_on_in_child(node);
@@ -252,6 +318,11 @@ begin_scan(CustomScanState *css, EState *estate, int eflags)
 								&css->ss.ps);
 	node->index = (Oid) list_nth_int(order, LB_SCAN_INDEX);
 	node->stretch.reverse = list_nth_int(order, LB_SCAN_REVERSE);
+	node->most = list_nth_int(order, LB_SCAN_MOST);
+	node->pages = list_nth_int(order, LB_SCAN_PAGES);
+	node->limited = list_length(scan->custom_exprs) > LB_SCAN_LIMIT;
+	if (node->limited)
+		lb_limit_begin(&node->limit, &node->answer, LB_SCAN_LIMIT);
 	node->context = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard scan",
 										  ALLOCSET_DEFAULT_SIZES);
@@ -269,8 +340,14 @@ end_scan(CustomScanState *css)
 static void
 rescan_scan(CustomScanState *css)
 {
+	ScanNode   *node = (ScanNode *) css;
+
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
-	clear((ScanNode *) css);
+
+	/* A sort that has kept the best rows of a smaller number has to run again. */
+	if (css->custom_ps != NIL)
+		lb_answer_bound_child(&node->answer, find_bound(node));
+	clear(node);
 	lb_answer_rescan(css);
 }
 

@@ -16,7 +16,10 @@
 enum
 {
 	LB_SCAN_INDEX,				/* the unique index on the member */
-	LB_SCAN_REVERSE				/* the board's order reversed */
+	LB_SCAN_REVERSE,			/* the board's order reversed */
+	LB_SCAN_MOST,				/* look-ups after which the child is run; 0:
+								 * however many there are */
+	LB_SCAN_PAGES				/* of the table when that was planned */
 };
 
 /* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
@@ -24,7 +27,10 @@ enum
 {
 	LB_SCAN_CONDS = 2,			/* in custom_private: lb_make_cond() each */
 	LB_SCAN_ORDER,
-	LB_SCAN_COND_OPERANDS = 4	/* in custom_exprs */
+	LB_SCAN_COND_OPERANDS = 4,	/* in custom_exprs */
+	LB_SCAN_LIMIT,				/* LIMIT and OFFSET of the Limit node that
+								 * asks for the rows, if there is one */
+	LB_SCAN_OFFSET
 };
 
 /* The node. */

@@ -187,4 +187,10 @@
 #define LB_CHEAPER(a, b) ((a)->total_cost < (b)->total_cost)
 #endif
 
+#if PG_VERSION_NUM >= 180000
+#define LB_IS_DISABLED(path) ((path)->disabled_nodes > 0)
+#else
+#define LB_IS_DISABLED(path) ((path)->total_cost >= disable_cost)
+#endif
+
 #endif							/* LB_COMPAT_H */

@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * bound.c
+ *	  How many rows a plan asks of a scan of a board.
+ *
+ * A sort that knows how many rows are wanted keeps only the best ones.  A Limit node
+ * tells it at execution, through some kinds of nodes between them, but not through a
+ * custom scan (ExecSetTupleBound).  So the planner gives a scan the expressions of the
+ * Limit node, and the scan tells the sort below it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+
+#include "planner/bound.h"
+#include "planner/scan_exec.h"
+
+static List *
+list_of(Node *expr)
+{
+	return expr == NULL ? NIL : list_make1(copyObject(expr));
+}
+
+/* Pass the bound on as ExecSetTupleBound() does: where no rows are filtered or joined. */
+static void
+pass_bound(Plan *plan, const Limit *limit)
+{
+	List	   *children = NIL;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			{
+				CustomScan *scan = (CustomScan *) plan;
+
+				if (scan->methods == &lb_scan_methods)
+					scan->custom_exprs = lappend(lappend(scan->custom_exprs,
+														 list_of(limit->limitCount)),
+												 list_of(limit->limitOffset));
+				return;
+			}
+		case T_Result:
+			if (plan->qual == NIL)
+				pass_bound(plan->lefttree, limit);
+			return;
+		case T_SubqueryScan:
+			if (plan->qual == NIL)
+				pass_bound(((SubqueryScan *) plan)->subplan, limit);
+			return;
+		case T_Append:
+			children = ((Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			children = ((MergeAppend *) plan)->mergeplans;
+			break;
+		default:
+			return;
+	}
+	foreach(lc, children)
+		pass_bound(lfirst(lc), limit);
+}
+
+/* WITH TIES asks for rows without a bound. */
+static bool
+has_bound(const Limit *limit)
+{
+	List	   *exprs = list_make2(limit->limitCount, limit->limitOffset);
+
+	return limit->limitCount != NULL &&
+		limit->limitOption == LIMIT_OPTION_COUNT &&
+		!contain_volatile_functions((Node *) exprs) &&
+		!contain_subplans((Node *) exprs);
+}
+
+static void
+find_limits(Plan *plan)
+{
+	List	   *children = NIL;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+			if (has_bound((Limit *) plan))
+				pass_bound(plan->lefttree, (Limit *) plan);
+			break;
+		case T_SubqueryScan:
+			find_limits(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_Append:
+			children = ((Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			children = ((MergeAppend *) plan)->mergeplans;
+			break;
+		case T_CustomScan:
+			children = ((CustomScan *) plan)->custom_plans;
+			break;
+		default:
+			break;
+	}
+	foreach(lc, children)
+		find_limits(lfirst(lc));
+	find_limits(plan->lefttree);
+	find_limits(plan->righttree);
+}
+
+void
+lb_pass_bounds(PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	find_limits(stmt->planTree);
+	foreach(lc, stmt->subplans)
+		find_limits(lfirst(lc));
+}
