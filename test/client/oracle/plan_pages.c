@@ -204,7 +204,14 @@ make_filtered_page(Question *q)
 	fputs(", p.*", q->f);
 	put_source(q);
 	put_board(q);
-	put_range(q, RANGE_ANY);
+	if (percent(60))
+	{
+		put_scattered(q, percent(70) ? 0 : rnd(key_columns(q->table)));
+		if (percent(30))
+			put_range(q, RANGE_ANY);
+	}
+	else
+		put_range(q, RANGE_ANY);
 	put_and(q);
 	if (percent(40))
 		fprintf(q->f, "p.%s IS NOT TRUE", q->table->flag);

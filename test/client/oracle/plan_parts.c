@@ -381,6 +381,114 @@ put_prefix(Question *q)
 	put_comparison(q, key_column(q->table, n));
 }
 
+/* Operands of a list. */
+static void
+put_operands(Question *q, const Column *c)
+{
+	for (int i = rnd(4); i >= 0; i--)
+	{
+		if (percent(10))
+			fputs("NULL", q->f);
+		else
+			put_operand(q, c);
+		if (i > 0)
+			fputs(", ", q->f);
+	}
+}
+
+/* An array of values, of which some may be null. */
+static void
+put_array(Question *q, const Column *c)
+{
+	const char *type = keep(format("%s[]", c->type->base));
+	const char *text = "ARRAY[";
+
+	for (int i = rnd(5); i > 0; i--)
+		text = keep(format("%s%s%s", text,
+						   percent(10) ? "NULL" : value(c->type, rnd(22)),
+						   i > 1 ? ", " : ""));
+	text = keep(format("%s]", text));
+	if (percent(30) && q->nparams < MAX_PARAMS)
+		put_param(q, type, percent(5) ? "NULL" : text);
+	else
+		fprintf(q->f, "%s::%s", text, type);
+}
+
+static void
+put_compared(Question *q, const Column *c, const char *operator)
+{
+	put_column(q, c);
+	fprintf(q->f, " %s ", operator);
+	put_operand(q, c);
+}
+
+void
+put_scattered(Question *q, int nequal)
+{
+	const Column *c = key_column(q->table, nequal);
+	const Column *next = key_column(q->table,
+									nequal + 1 < key_columns(q->table) ? nequal + 1 : 0);
+	bool		behind = percent(50);
+
+	for (int i = 0; i < nequal; i++)
+	{
+		put_and(q);
+		put_compared(q, key_column(q->table, i), "=");
+	}
+	put_and(q);
+	switch (rnd(6))
+	{
+		case 0:
+			put_column(q, c);
+			fputs(" IN (", q->f);
+			put_operands(q, c);
+			fputs(")", q->f);
+			break;
+		case 1:
+			put_column(q, c);
+			fprintf(q->f, " %s %s (", any_operator(), percent(80) ? "ANY" : "ALL");
+			put_array(q, c);
+			fputs(")", q->f);
+			break;
+		case 2:
+			put_column(q, c);
+			fputs(" BETWEEN SYMMETRIC ", q->f);
+			put_operand(q, c);
+			fputs(" AND ", q->f);
+			put_operand(q, c);
+			break;
+		case 3:
+			fputs("(", q->f);
+			put_compared(q, c, behind ? "<" : ">=");
+			fputs(" OR (", q->f);
+			put_compared(q, c, "=");
+			fputs(" AND ", q->f);
+			put_compared(q, next, behind ? ">" : "<=");
+			fputs("))", q->f);
+			break;
+		case 4:
+			fputs("(", q->f);
+			put_compared(q, c, any_operator());
+			fputs(" OR ", q->f);
+			put_compared(q, c, any_operator());
+			fputs(" AND ", q->f);
+			put_compared(q, c, any_operator());
+			fputs(")", q->f);
+			break;
+		default:
+			fputs("(", q->f);
+			put_column(q, c);
+			fputs(", ", q->f);
+			put_column(q, next);
+			fprintf(q->f, ") %s (", any_operator());
+			put_operand(q, c);
+			fputs(", ", q->f);
+			put_operand(q, next);
+			fputs(")", q->f);
+			break;
+	}
+}
+
 void
 put_range(Question *q, Range range)
 {

@@ -98,6 +98,12 @@ typedef enum Range
 extern void put_board(Question *q);
 extern void put_range(Question *q, Range range);
 
+/*
+ * Write conditions that the first columns of the key equal operands, and one on the next
+ * column whose rows are in several places of the order.
+ */
+extern void put_scattered(Question *q, int nequal);
+
 /* Write a comparison of a column with operands. */
 extern void put_comparison(Question *q, const Column *c);
 
