@@ -119,6 +119,9 @@
 #   make bench-own          reads of transactions that have changed many rows, for
 #                           docs/performance.md: two minutes
 #                           SIZE=1000000 ROUNDS=5 OUT=file
+#   make bench-prepared     commits and ranks beside open prepared and running
+#                           transactions, for docs/performance.md: ten minutes
+#                           SIZE=1000000 ROUNDS=5 OUT=file
 #   make bench-quick        counts the instructions of the data structure, beside
 #                           the committed figures: less than a minute, and the
 #                           same result on a busy machine
@@ -144,7 +147,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
 	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle citus-oracle soak chaos faults sqlsmith test-load \
-	bench bench-peers bench-profile bench-own \
+	bench bench-peers bench-profile bench-own bench-prepared \
 	bench-keys bench-sql bench-boards bench-citus bench-quick
 .PHONY: $(SCRIPT_TARGETS)
 
@@ -240,6 +243,9 @@ bench-profile:
 
 bench-own:
 	@$(TREE)/test/bench/own.sh
+
+bench-prepared:
+	@$(TREE)/test/bench/prepared.sh
 
 bench-quick:
 	@$(TREE)/test/bench/quick.sh
