@@ -13,6 +13,12 @@
  * NOTIFY takes a lock at commit that is shared by all transactions that
  * notify.  That is why the transactions that write scores do not.
  *
+ * The server has one queue for all notifications.  A session that listens and stays
+ * in a transaction keeps it from shrinking, and when it is full each commit that
+ * notifies fails.  So a round sends nothing while the queue is half full, and the
+ * other half is for the users' own notifications.  The round after that sends what has
+ * changed in the end.
+ *
  * A round reads all watched members of a board at once.  Boards are read in
  * one subtransaction as long as none fails.  If one fails, the boards are
  * split in two, each half in a subtransaction of its own, until the board that
@@ -51,6 +57,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
@@ -76,6 +83,14 @@ PG_FUNCTION_INFO_V1(lb_notify);
 
 /* How long the worker waits for a lock at most, in milliseconds. */
 #define LOCK_TIMEOUT 100
+
+/* The share of NOTIFY's queue that may be in use when we add to it. */
+#ifndef LB_NOTIFY_QUEUE_SHARE
+#define LB_NOTIFY_QUEUE_SHARE 0.5
+#endif
+
+/* Seconds between two warnings that it is. */
+#define WARN_AGAIN 3600
 
 int			lb_notify_interval = 1000;
 
@@ -630,6 +645,28 @@ compare_boards(Round *round, int from, int to)
 	FreeErrorData(error);
 }
 
+/* Whether NOTIFY's queue must be left to others.  Warns of it now and then. */
+static bool
+is_queue_filling(void)
+{
+	static TimestampTz warned = 0;
+	double		usage = DatumGetFloat8(OidFunctionCall0(F_PG_NOTIFICATION_QUEUE_USAGE));
+	TimestampTz now;
+
+	if (usage < LB_NOTIFY_QUEUE_SHARE)
+		return false;
+	now = GetCurrentTimestamp();
+	if (warned == 0 || lb_elapsed(warned, now, WARN_AGAIN * 1000))
+	{
+		warned = now;
+		ereport(WARNING,
+				(errmsg("changes of what is watched are not notified for now"),
+				 errdetail("The queue of NOTIFY is filling up."),
+				 errhint("A session that listens does not end its transaction.")));
+	}
+	return true;
+}
+
 /* Compare all that is watched; returns how many notifications were sent. */
 static int64
 notify_all(void)
@@ -637,6 +674,8 @@ notify_all(void)
 	Round		round;
 	int			nestlevel;
 
+	if (is_queue_filling())
+		return 0;
 	memset(&round, 0, sizeof(round));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
