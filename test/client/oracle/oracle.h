@@ -85,6 +85,7 @@ typedef struct Type
 	bool		asks;
 	bool		integer;		/* functions have it as bigint */
 	bool		is_text;
+	bool		by_bytes;		/* not a text, or one in C order by itself */
 	bool		is_float;
 	char	  **extremes;
 	int			nextremes;

@@ -286,10 +286,18 @@ compare_plans_through_held_cursors(const Table *t)
 /* Queries of a form that may be asked for until one is answered by a board. */
 #define MAX_QUERIES 500
 
-/* Whether all rows of a table are on one board, whatever they are. */
+/*
+ * Whether all rows of a table are on one board, whatever they are, and have its order
+ * by their columns' own collations.
+ */
 static bool
 is_bare(const Table *t)
 {
+	for (int i = 0; i < key_columns(t); i++)
+	{
+		if (!key_column(t, i)->type->by_bytes)
+			return false;
+	}
 	return t->strict && !t->flagged && t->values == NULL;
 }
 

@@ -44,7 +44,7 @@ typedef struct Form
 	const char *node;			/* that answers such queries, at least now and
 								 * then, or NULL */
 	bool		bare;			/* only on tables all of whose rows are on one
-								 * board */
+								 * board, without a COLLATE clause */
 	bool		writes;			/* they write, and return rows */
 } Form;
 

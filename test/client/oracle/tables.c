@@ -189,8 +189,13 @@ void
 load_types(void)
 {
 	static const char *const integers[] = {"smallint", "integer", "bigint"};
-	PGresult   *res = run_copy("SELECT name, base, roles, words, value, step, asks"
-							   " FROM lbt.type ORDER BY name COLLATE \"C\"",
+	PGresult   *res = run_copy("SELECT name, base, roles, words, value, step, asks,"
+							   " name LIKE '%COLLATE \"C\"'"
+							   " OR coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') = 'c'"
+							   " AND d.datcollate IN ('C', 'POSIX')"
+							   " FROM lbt.type, pg_database AS d"
+							   " WHERE d.datname = current_database()"
+							   " ORDER BY name COLLATE \"C\"",
 							   NULL);
 
 	ntypes = PQntuples(res);
@@ -211,6 +216,7 @@ load_types(void)
 		type->integer = is_one_of(type->base, integers, LENGTH(integers));
 		type->is_text = strcmp(type->base, "text") == 0 ||
 			strcmp(type->base, "character varying") == 0;
+		type->by_bytes = !type->is_text || PQgetvalue(res, i, 7)[0] == 't';
 		type->is_float = strcmp(type->base, "real") == 0 ||
 			strcmp(type->base, "double precision") == 0;
 		load_values(type);
