@@ -25,6 +25,7 @@
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
+#include "reads/key.h"
 #include "reads/query.h"
 #include "reads/mistyped.h"
 #include "reads/text.h"
@@ -485,11 +486,18 @@ query_desc(const LbCall *call)
 
 	if (own_types && returns_type(call->function, LB_MEMBER_TYPE))
 		natts += defn->nmember - 1;
+	if (lb_returns_ties(call))
+		natts += defn->nrank_by - 2;
 	desc = CreateTemplateTupleDesc(natts);
 	for (int i = 0; i < count_columns(call->function); i++)
 	{
 		Oid			type = call->function->columns[i];
 
+		for (int j = 1; type == TEXTARRAYOID && j < defn->nrank_by; j++)
+			TupleDescInitEntry(desc, ++attno, NULL,
+							   defn->columns[j].type->oid, -1, 0);
+		if (type == TEXTARRAYOID)
+			continue;
 		TupleDescInitEntry(desc, ++attno, NULL,
 						   lb_query_type(defn, type, own_types), -1, 0);
 		for (int j = 1; own_types && type == LB_MEMBER_TYPE &&
@@ -513,8 +521,8 @@ lb_call_query_rows(LbCall *call, TupleTableSlot **slot)
 }
 
 /*
- * A column of the function as text, from the query's columns that begin at *from,
- * which moves behind them.
+ * A column of the function, as text if need be, from the query's columns that begin at
+ * *from, which moves behind them.
  */
 static Datum
 column_as_text(const LbCall *call, Oid type, const TupleTableSlot *slot,
@@ -523,14 +531,20 @@ column_as_text(const LbCall *call, Oid type, const TupleTableSlot *slot,
 	const LbDefinition *defn = call->access.target.defn;
 	const Datum *values = slot->tts_values + *from;
 	const bool *nulls = slot->tts_isnull + *from;
-	int			n = type == LB_MEMBER_TYPE ? defn->nmember : 1;
+	int			n = type == LB_MEMBER_TYPE ? defn->nmember :
+		type == TEXTARRAYOID ? defn->nrank_by - 1 : 1;
 
 	*from += n;
+	*isnull = false;
+	if (type == TEXTARRAYOID)
+		return lb_ties_of_values(defn, values);
 	*isnull = true;
 	for (int i = 0; i < n; i++)
 		*isnull = *isnull && nulls[i];
 	if (*isnull)
 		return (Datum) 0;
+	if (call->form == LB_AS_BIGINT)
+		return values[0];
 	if (type == LB_MEMBER_TYPE)
 		return lb_member_to_text(defn, values, nulls);
 	if (type == LB_SCORE_TYPE)
@@ -546,7 +560,7 @@ query_into_result(LbCall *call, Tuplestorestate *result, TupleDesc desc)
 	TupleTableSlot *slot;
 	Tuplestorestate *store;
 
-	if (call->form == LB_AS_BIGINT)
+	if (call->form == LB_AS_BIGINT && !lb_returns_ties(call))
 	{
 		query_into(call, result, desc);
 		return;

@@ -205,7 +205,7 @@ const LbReadFunction lb_page_function = {
 	.columns = {INT8OID, LB_MEMBER_TYPE, LB_SCORE_TYPE, TEXTARRAYOID},
 	.set = true,
 	.rows = lb_page_rows,
-	.query = PAGE("{row}, {ties}")
+	.query = PAGE("{row}{ties}")
 };
 
 /* lb_at(place, board): the row at one place of O. */

@@ -41,7 +41,7 @@ static void
 put_value(StringInfo buf, const LbType *type, Datum value)
 {
 	char		date[MAXDATELEN + 1];
-	char	   *text;
+	char	   *s;
 
 	switch (type->json)
 	{
@@ -56,15 +56,15 @@ put_value(StringInfo buf, const LbType *type, Datum value)
 		case LB_JSON_STRING:
 			break;
 	}
-	text = DatumGetCString(DirectFunctionCall1(type->out, value));
+	s = TextDatumGetCString(lb_value_to_text(type, value));
 
 	/* NaN and infinities end with a letter. */
 	if (type->json == LB_JSON_STRING ||
-		!isdigit((unsigned char) text[strlen(text) - 1]) ||
+		!isdigit((unsigned char) s[strlen(s) - 1]) ||
 		(type->oid == INT8OID && lb_json_bigint == LB_JSON_BIGINT_STRING))
-		escape_json(buf, text);
+		escape_json(buf, s);
 	else
-		appendStringInfoString(buf, text);
+		appendStringInfoString(buf, s);
 }
 
 static void

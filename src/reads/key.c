@@ -9,7 +9,7 @@
  * one order by their keys.
  *
  * Tie-breakers are texts in an array, in the form of their types, since there can be
- * several of several types.
+ * several of several types.  The query returns their values.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,6 @@
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 
 #include "boards/definition.h"
 #include "boards/lists.h"
@@ -54,17 +53,6 @@ raise_ties(const LbDefinition *defn, int n)
 					 lb_format_rank_by(defn->columns, defn->nrank_by))));
 }
 
-/* A tie-breaker as a text that servers with other settings read as the same value. */
-static Datum
-portable_text(const LbType *type, Datum value)
-{
-	int			nestlevel = lb_begin_texts();
-	Datum		result = lb_value_to_text(type, value);
-
-	AtEOXact_GUC(true, nestlevel);
-	return result;
-}
-
 /*
  * Append the words of the score and of the tie-breakers.  If another engine keeps the
  * rows, make these what can be sent there.  Returns false if no key has them.
@@ -84,7 +72,7 @@ append_rank_by(const LbCall *call, Datum *ties, int64 *key, int *used)
 		int64		words[LB_MAX_KEY_WORDS];
 
 		if (defn->problem == lb_engine_problem)
-			ties[i - 1] = portable_text(column->type, value);
+			ties[i - 1] = lb_value_to_text(column->type, value);
 
 		/* Each text is converted, as the query does. */
 		fits = lb_append_words(key, used, words,
@@ -188,8 +176,7 @@ Datum
 lb_ties_of_key(const LbCall *call, const int64 *key)
 {
 	const LbDefinition *defn = call->access.target.defn;
-	Datum		ties[LB_MAX_RANK_COLUMNS];
-	bool		nulls[LB_MAX_RANK_COLUMNS] = {false};
+	Datum		values[LB_MAX_RANK_COLUMNS];
 
 	for (int i = 1; i < defn->nrank_by; i++)
 	{
@@ -201,10 +188,19 @@ lb_ties_of_key(const LbCall *call, const int64 *key)
 		n = column_words(defn, i, key);
 		for (int w = 0; w < n; w++)
 			words[w] = lb_directed(key[w], column->descending);
-		ties[i - 1] = lb_value_to_text(column->type,
-									   column->type->decode(column, words));
+		values[i - 1] = column->type->decode(column, words);
 	}
-	return lb_make_array(TEXTOID, ties, nulls, defn->nrank_by - 1);
+	return lb_ties_of_values(defn, values);
+}
+
+Datum
+lb_ties_of_values(const LbDefinition *defn, const Datum *values)
+{
+	Datum		ties[LB_MAX_RANK_COLUMNS];
+
+	for (int i = 1; i < defn->nrank_by; i++)
+		ties[i - 1] = lb_value_to_text(defn->columns[i].type, values[i - 1]);
+	return lb_make_array(TEXTOID, ties, NULL, defn->nrank_by - 1);
 }
 
 bool

@@ -31,8 +31,12 @@ lb_returns_ties(const LbCall *call)
 	return call->function->columns[LB_MAX_COLUMNS - 1] == TEXTARRAYOID;
 }
 
-/* The tie-breakers of a key as an array of texts, palloc'd. */
+/*
+ * The tie-breakers of a key, or their values, as an array of texts that every session
+ * takes for the same values.  Palloc'd.
+ */
 extern Datum lb_ties_of_key(const LbCall *call, const int64 *key);
+extern Datum lb_ties_of_values(const LbDefinition *defn, const Datum *values);
 
 /*
  * Whether score and tie-breakers of a key are certainly what the row has, and not -0

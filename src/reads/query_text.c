@@ -460,15 +460,13 @@ word_korder(Text *t)
 	append_members(t, ", ", member_order);
 }
 
-/* The tie-breakers of "keys" as texts, an array. */
+/* The tie-breakers of "keys" behind other columns.  Their texts are not the query's. */
 static void
 word_ties(Text *t)
 {
-	appendStringInfoString(&t->buf, "CAST(ARRAY[");
 	for (int i = 1; i < t->defn->nrank_by; i++)
-		appendStringInfo(&t->buf, "%spg_catalog.format('%%s', k%d)",
-						 i > 1 ? ", " : "", i + 1);
-	appendStringInfoString(&t->buf, "] AS pg_catalog.text[])");
+		appendStringInfo(&t->buf, ", CAST(k%d AS pg_catalog.%s)", i + 1,
+						 t->defn->columns[i].type->name);
 }
 
 /* P's score, or null if the member is not on the board. */

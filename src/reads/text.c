@@ -17,12 +17,17 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "common/shortest_dec.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
+#include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
@@ -174,9 +179,50 @@ int_to_text(int64 value)
 	return PointerGetDatum(result);
 }
 
+/* A time of a date in ISO 8601, with the offset of a time zone. */
+static void
+encode_timestamp(Timestamp t, bool with_zone, char *s)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int			zone = 0;
+	const char *zone_name = NULL;
+
+	if (TIMESTAMP_NOT_FINITE(t))
+		EncodeSpecialTimestamp(t, s);
+	else if (timestamp2tm(t, with_zone ? &zone : NULL, &tm, &fsec,
+						  with_zone ? &zone_name : NULL, NULL) == 0)
+		EncodeDateTime(&tm, fsec, with_zone, zone, zone_name, USE_ISO_DATES, s);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+}
+
+static void
+encode_date(DateADT date, char *s)
+{
+	struct pg_tm tm;
+
+	if (DATE_NOT_FINITE(date))
+		EncodeSpecialDate(date, s);
+	else
+	{
+		j2date(date + POSTGRES_EPOCH_JDATE, &tm.tm_year, &tm.tm_mon,
+			   &tm.tm_mday);
+		EncodeDateOnly(&tm, USE_ISO_DATES, s);
+	}
+}
+
+/*
+ * What every session takes for the same value: PostgreSQL would write dates as DateStyle
+ * says, maybe with the abbreviation of a time zone that means another one elsewhere, and
+ * floating-point numbers with as many digits as extra_float_digits says.
+ */
 Datum
 lb_value_to_text(const LbType *type, Datum value)
 {
+	char		s[MAXDATELEN + 1];
 	text	   *result;
 
 	switch (type->oid)
@@ -193,6 +239,20 @@ lb_value_to_text(const LbType *type, Datum value)
 			SET_VARSIZE(result, VARHDRSZ + UUID_TEXT_LEN);
 			write_uuid(DatumGetUUIDP(value), VARDATA(result));
 			return PointerGetDatum(result);
+		case DATEOID:
+			encode_date(DatumGetDateADT(value), s);
+			return CStringGetTextDatum(s);
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			encode_timestamp(DatumGetTimestamp(value),
+							 type->oid == TIMESTAMPTZOID, s);
+			return CStringGetTextDatum(s);
+		case FLOAT4OID:
+			float_to_shortest_decimal_buf(DatumGetFloat4(value), s);
+			return CStringGetTextDatum(s);
+		case FLOAT8OID:
+			double_to_shortest_decimal_buf(DatumGetFloat8(value), s);
+			return CStringGetTextDatum(s);
 	}
 	return CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(type->out, value)));
 }
@@ -327,6 +387,8 @@ lb_member_to_text(const LbDefinition *defn, const Datum *values,
 				  const bool *nulls)
 {
 	HeapTuple	tuple;
+	int			nestlevel = 0;
+	Datum		result;
 
 	if (defn->nmember == 1)
 		return lb_value_to_text(lb_member_columns(defn)->type, values[0]);
@@ -334,8 +396,20 @@ lb_member_to_text(const LbDefinition *defn, const Datum *values,
 		make_row_type(defn);
 	tuple = heap_form_tuple(row_type.desc, unconstify(Datum *, values),
 							unconstify(bool *, nulls));
-	return CStringGetTextDatum(OutputFunctionCall(&row_type.out,
-												  HeapTupleGetDatum(tuple)));
+
+	/* As lb_value_to_text(): members have dates, but no floating-point numbers. */
+	if (DateStyle != USE_ISO_DATES)
+	{
+		nestlevel = NewGUCNestLevel();
+		(void) set_config_option("datestyle", "ISO", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+								 false);
+	}
+	result = CStringGetTextDatum(OutputFunctionCall(&row_type.out,
+													HeapTupleGetDatum(tuple)));
+	if (nestlevel > 0)
+		AtEOXact_GUC(true, nestlevel);
+	return result;
 }
 
 bool

@@ -16,14 +16,15 @@
 /*
  * A value of a type from text, and back.  The value is without a modifier: the
  * text of a varchar(3) can be longer.  Palloc'd, or the same datum.  Raises what
- * the type's input function raises.
+ * the type's input function raises.  Sessions with other settings take the text for the
+ * same value.
  */
 extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
 
 /*
- * Set what texts of values depend on, so that they are the same in all sessions,
- * until AtEOXact_GUC() of what is returned.
+ * Set what texts of values depend on, so that they are the same in all sessions: also
+ * the time zone of times.  Until AtEOXact_GUC() of what is returned.
  */
 extern int	lb_begin_texts(void);
 
