@@ -186,7 +186,35 @@ directory_database(Oid database)
 			return &lb_shared->databases[LB_MAX_DATABASES - 1];
 	}
 	unused->database = database;
+	memset(unused->looked, 0, sizeof(unused->looked));
 	return unused;
+}
+
+TimestampTz
+lb_last_looked(int table)
+{
+	TimestampTz looked;
+
+	Assert(table >= 0 && table < LB_LOOKED_TABLES);
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	looked = directory_database(MyDatabaseId)->looked[table];
+	LWLockRelease(&lb_shared->directory_lock);
+	return looked;
+}
+
+void
+lb_note_looked(int table, TimestampTz when)
+{
+	LbDatabase *db;
+
+	Assert(table >= 0 && table < LB_LOOKED_TABLES);
+	LWLockAcquire(&lb_shared->directory_lock, LW_EXCLUSIVE);
+	db = directory_database(MyDatabaseId);
+
+	/* Databases that share an entry would keep each other waiting. */
+	if (db->database == MyDatabaseId)
+		db->looked[table] = when;
+	LWLockRelease(&lb_shared->directory_lock);
 }
 
 void

@@ -62,6 +62,14 @@ extern void lb_note_unknown(LbUnknown *unknown, FullTransactionId xid);
 extern void lb_note_unknown_here(FullTransactionId xid);
 
 /*
+ * When maintenance has last read one of the extension's tables in this database to its
+ * end, by a number below LB_LOOKED_TABLES, and a note of that.  0 is: not since the
+ * server's start, or unknown.  Never raise.  Take the directory's lock.
+ */
+extern TimestampTz lb_last_looked(int table);
+extern void lb_note_looked(int table, TimestampTz when);
+
+/*
  * Whether a relation of the current database is the source of definitions in
  * the directory, and whether it is the lb_board of any.  Never raises.  Takes the
  * directory's lock.

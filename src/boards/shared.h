@@ -242,6 +242,9 @@ StaticAssertDecl(sizeof(LbLiveBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,
 				 "a board fits its chunk");
 StaticAssertDecl(sizeof(LbSharedBoard) <= LB_PAGE_SIZE, "a definition fits a page");
 
+/* Tables of the extension of which a database notes when they were last read. */
+#define LB_LOOKED_TABLES 4
+
 /* The account of a database.  Never freed, so that pointers stay valid. */
 #define LB_MAX_DATABASES 256
 typedef struct LbDatabase
@@ -250,6 +253,8 @@ typedef struct LbDatabase
 	LbAccount	account;
 	LbUnknown	unknown;		/* as in LbSharedBoard, for all its
 								 * definitions */
+	TimestampTz looked[LB_LOOKED_TABLES];	/* when maintenance last read such
+											 * a table to its end, or 0 */
 } LbDatabase;
 
 /* Chains of each hash table of the directory. */

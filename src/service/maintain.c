@@ -15,7 +15,9 @@
  * The extension's own tables are trimmed without waiting for row locks:
  * submits lock the rows of lb_usage in another order than a scan does.  A
  * table is read once in a visit: a batch begins where the one before it has
- * ended.
+ * ended.  Once the space of removed rows has been used again, no index by time
+ * leads to the old rows of lb_event alone.  So the worker reads a table only when a
+ * hundredth of the time that its rows are kept has passed since it did so last.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +42,7 @@
 
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/directory.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
@@ -59,6 +62,8 @@
 
 PG_FUNCTION_INFO_V1(lb_maintain);
 
+StaticAssertDecl((int) LB_NTRIMMED <= LB_LOOKED_TABLES, "a note for each table");
+
 /* Rows that the worker removes in a transaction. */
 #define BATCH_ROWS 2000
 
@@ -75,6 +80,24 @@ int			lb_anomaly_retention = 90 * 86400;
  *		The extension's own tables
  * ----------------------------------------------------------------
  */
+
+/*
+ * Whether a table whose rows are kept so many seconds is to be read: at each call of
+ * lb_maintain(), and by the worker now and then.  The clock may have been set back.
+ */
+static bool
+is_trim_due(const LbVisit *visit, LbTrimmed number, int retention)
+{
+	TimestampTz now = GetCurrentTransactionStartTimestamp();
+	TimestampTz last;
+
+	/* A batch of this visit has begun. */
+	if (!visit->one || ItemPointerIsValid(&visit->trims[number].after))
+		return true;
+	last = lb_last_looked(number);
+	return now < last ||
+		now - last >= (int64) retention * (USECS_PER_SEC / 100);
+}
 
 /*
  * Remove old rows of one table, visit->max_rows at most, and none that another
@@ -96,6 +119,11 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 
 	if (retention < 0 || trim->ended)
 		return;
+	if (!is_trim_due(visit, number, retention))
+	{
+		trim->ended = true;
+		return;
+	}
 
 	/*
 	 * Rows come in physical order, from the first one on, and not in the
@@ -128,7 +156,10 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 	if (n >= visit->max_rows)
 		visit->done.more = true;
 	else
+	{
 		trim->ended = true;
+		lb_note_looked(number, GetCurrentTransactionStartTimestamp());
+	}
 }
 
 static void

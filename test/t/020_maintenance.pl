@@ -153,6 +153,8 @@ $node->safe_psql('counted', q{
 	SELECT g, 'incr', 1, now(), '{global}', '{1}', now() - interval '31 days' - g * interval '1 s' FROM generate_series(1, 10000) g;
 	ANALYZE lb_event;
 	COMMIT});
+# The log is read once in a while; a server that has just started has not read it.
+$node->restart;
 ok($node->poll_query_until('counted', q{SELECT min(submitted_at) > now() - interval '30 days' FROM lb_event}), 'events are trimmed');
 is($node->safe_psql('counted', q{SELECT count(DISTINCT pid), sum(removed) FROM visits WHERE removed > 0}), '1|10000', 'all of them at once');
 
@@ -311,6 +313,39 @@ wait_ready($node, 'restored');
 is($node->safe_psql('restored', q{BEGIN; SELECT closed, removed FROM lb_maintain(); ROLLBACK}), '1|1', 'hidden, rolled back');
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '1|1', 'hidden, once more');
 is($node->safe_psql('restored', q{SELECT closed, removed FROM lb_maintain()}), '0|0', 'there was no other');
+
+# The worker reads the log of submits once, and not at each visit; lb_maintain() does.
+$node->safe_psql('postgres', 'CREATE DATABASE log');
+$node->safe_psql('log', q{
+	CREATE EXTENSION leaderboard;
+	SELECT lb_create_tables();
+	ALTER TABLE lb_event SET (autovacuum_enabled = off);
+	ALTER TABLE lb_applied SET (autovacuum_enabled = off);
+	SELECT count(*) FROM generate_series(1, 500) g, lb_submit(g, 1, match_id => 'm' || g, at => '2026-04-09')});
+
+# A visit has ended when it has closed the window that was due.
+sub visited
+{
+	my ($key) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	$node->safe_psql('log', "INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, '$key', 1)");
+	ok( $node->poll_query_until('log', "SELECT count(*) = 1 FROM lb_closed WHERE board = '$key'")
+		  && $node->poll_query_until('log', q{SELECT NOT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = 'log' AND backend_type = 'leaderboard maintenance')}),
+		"a visit has closed $key");
+	return $node->safe_psql('log', q{SELECT sum(heap_blks_read + heap_blks_hit) FROM pg_statio_all_tables
+		WHERE relname IN ('lb_event', 'lb_applied')});
+}
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 1s');
+$node->reload;
+my $blocks = visited('daily:20200101');
+is(visited('daily:20200102'), $blocks, 'the log is not read again');
+is(visited('daily:20200103'), $blocks, 'nor once more');
+$node->append_conf('postgresql.conf', 'leaderboard.maintenance_interval = 0');
+$node->reload;
+is($node->safe_psql('log', q{SET leaderboard.event_retention = 0; SET leaderboard.applied_retention = 0;
+	SELECT removed > 900 FROM lb_maintain()}), 't', 'lb_maintain() reads it');
 
 # The worker leaves a locked row for the next visit.
 $node->safe_psql('restored', q{
