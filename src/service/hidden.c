@@ -100,6 +100,8 @@ lb_lock_hidden(const char *leaderboard, text *player, LOCKMODE mode)
 {
 	LOCKTAG		tag;
 
+	if (!lb_records_hidden())
+		return;
 	set_locktag(&tag, leaderboard, player);
 	(void) LockAcquire(&tag, mode, false, false);
 }
@@ -109,6 +111,8 @@ lb_unlock_hidden(const char *leaderboard, text *player)
 {
 	LOCKTAG		tag;
 
+	if (!lb_records_hidden())
+		return;
 	set_locktag(&tag, leaderboard, player);
 	(void) LockRelease(&tag, RowExclusiveLock, false);
 }

@@ -25,7 +25,8 @@ extern bool lb_records_hidden(void);
 /*
  * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock while a
  * submit inserts the first row of the player there, in ExclusiveLock to hide and to show
- * the player.  To the end of the transaction, or for a submit until it is unlocked.
+ * the player.  To the end of the transaction, or for a submit until it is unlocked.  They
+ * do nothing in a database without lb_hidden.
  */
 extern void lb_lock_hidden(const char *leaderboard, text *player,
 						   LOCKMODE mode);

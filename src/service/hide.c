@@ -614,8 +614,7 @@ lock_player(Player *player, const char *board, const char **leaderboard)
 	*leaderboard = pstrdup(found->name);
 	if (lb_is_elsewhere(find_board(board, player)))
 		return;
-	if (lb_records_hidden())
-		lb_lock_hidden(*leaderboard, player_text(player), ExclusiveLock);
+	lb_lock_hidden(*leaderboard, player_text(player), ExclusiveLock);
 	lock_scores(*leaderboard, player);
 }
 

@@ -84,7 +84,7 @@ for my $part (0 .. 5)
 		elsif (rand() < 0.05) { push @calls, "SELECT * FROM lb_submit_each_key($many)" }
 		elsif (rand() < 0.1) { push @calls, qq(SELECT board, score, applied FROM lb_submit_match($player, '{"global": $n}', $match, $at)) }
 		elsif (rand() < 0.05) { push @calls, qq(SELECT lb_submit_json('{"player_id": $player, "amount": $n, "at": "2026-01-01T00:00:00Z"}')) }
-		elsif (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
+		elsif ($part % 3 == 0 && rand() < 0.3) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
 		else
 		{
 			# A match that has been submitted before has had other ranks then.

@@ -103,7 +103,7 @@ for my $part (0 .. 3)
 		# In place of lb_applied and lb_event, there are tables beside the scores.
 		else
 		{
-			push @calls, sprintf(q{SELECT regexp_replace(relation::text, '^player_scores_(applied|event|usage|anomaly)$', 'lb_\1'), sum(removed) FROM %s GROUP BY 1 HAVING sum(removed) > 0 ORDER BY 1},
+			push @calls, sprintf(q{SELECT regexp_replace(relation::text, '^player_scores_(applied|event|usage|anomaly)$', 'lb_\1'), sum(removed) FROM %s WHERE relation::text <> 'player_scores_hidden' GROUP BY 1 HAVING sum(removed) > 0 ORDER BY 1},
 				rand() < 0.5 ? "lb_forget_player($player)" : "lb_forget_player_key('$player')");
 		}
 	}

@@ -101,7 +101,7 @@ for my $part (0 .. 5)
 
 		if (rand() < 0.15) { push @calls, "SELECT lb_submit_many($many)" }
 		elsif (rand() < 0.1) { push @calls, "SELECT * FROM lb_submit_each($many)" }
-		elsif (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
+		elsif ($part % 3 == 0 && rand() < 0.3) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
 		else
 		{
 			my $submit = "SELECT board, score, CASE WHEN applied THEN rank END, CASE WHEN applied THEN previous_rank END, applied FROM lb_submit($player, " . int(rand(100)) . ", '$op', $match, $at, $boards)";

@@ -71,7 +71,7 @@ for my $part (0 .. 5)
 
 		if (rand() < 0.3) { push @calls, sprintf("SELECT $columns FROM lb_submit_match($player, '{%s}', %s, $at)", join(',', map { qq("$_": ) . int(rand(50)) } @some), rand() < 0.3 ? "'all $n $part'" : 'NULL') }
 		elsif (rand() < 0.2) { push @calls, "SELECT lb_submit_many('{$player, 7, 8}', '{1, 2, 3}', at => $at, leaderboard => '$name')" }
-		elsif (rand() < 0.1) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
+		elsif ($part % 3 == 0 && rand() < 0.3) { push @calls, rand() < 0.5 ? "SELECT lb_hide($player)" : "SELECT lb_show($player)" }
 		else { push @calls, "SELECT $columns FROM lb_submit($player, " . int(rand(100)) . ", match_id => $match, at => $at, leaderboard => '$name')" }
 		push @calls, ("SELECT lb_rank($player, 'lap'), lb_score($player, 'kills/daily'), lb_count('lap/daily'), lb_percentile($player, 'sets')",
 			q{SELECT * FROM lb_top(5, 'kills/hourly')}, q{SELECT * FROM lb_top(5, 'lap')}, "SELECT * FROM lb_around($player, 'kills')")[ int(rand(4)) ];
