@@ -40,9 +40,9 @@ lb_is_unsure(const LbSharedBoard *shared, const LbColumn *column, int64 word)
 }
 
 /*
- * Hash and stripe of a board's value.  Whoever writes rows chooses the values, so
- * the hash has the arena's seed: it is the same in all processes of a server, and
- * another one after the next start.
+ * Hash and stripe of a board's value.  Whoever writes rows chooses the values,
+ * so the hash has the arena's seed: it is the same in all processes of a
+ * server, and another one after the next start.
  */
 extern uint32 lb_value_hash(const LbValue *value);
 static inline int

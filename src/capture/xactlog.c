@@ -24,8 +24,8 @@
  * taken out again.
  *
  * Everything is in lb_xact.context, which the end of the transaction resets.
- * Cutting off and forgetting neither raise nor allocate.  Summing up for publish
- * raises only when interrupted.
+ * Cutting off and forgetting neither raise nor allocate.  Summing up for
+ * publish raises only when interrupted.
  *
  *-------------------------------------------------------------------------
  */

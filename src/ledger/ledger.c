@@ -258,18 +258,19 @@ members_meet(const LbNetChanges *changes, const LbPublication *pub)
 /*
  * The oldest pending publication that has to be settled before we publish, or
  * whose outcome has to be looked up to know that; or NULL.  *outcome is what
- * is known of its transaction.  Also returns NULL, with *obstacle, if it has to
- * know which transactions are running.
+ * is known of its transaction.  Also returns NULL, with *obstacle, if it has
+ * to know which transactions are running.
  *
- * A transaction that is still running has no member in common with us: it would
- * hold the row lock that we had to take.  So its entries are not looked at.  Of
- * those that have ended few are left, since their owners are about to settle
- * them.  But a prepared transaction has no owner: its publication is settled, or
- * discarded, as soon as its outcome is known, whatever its members are.  That is
- * always right, since it settled its own predecessors when it was published.
+ * A transaction that is still running has no member in common with us: it
+ * would hold the row lock that we had to take.  So its entries are not looked
+ * at.  Of those that have ended few are left, since their owners are about to
+ * settle them.  But a prepared transaction has no owner: its publication is
+ * settled, or discarded, as soon as its outcome is known, whatever its members
+ * are.  That is always right, since it settled its own predecessors when it
+ * was published.
  *
- * A large publication does not show its members, so it counts as if it had some
- * of ours.
+ * A large publication does not show its members, so it counts as if it had
+ * some of ours.
  */
 static LbPublication *
 find_predecessor(const Publish *p, const LbLiveBoard *board,
@@ -308,10 +309,10 @@ find_predecessor(const Publish *p, const LbLiveBoard *board,
 
 /*
  * Settle the predecessors.  Returns the board, or NULL if the memory is used
- * up or the definition has gone.  Returns NULL with *obstacle if the lock has to
- * be released first.  That is so before each predecessor, to look up its outcome;
- * thus one hold of the lock settles one predecessor, and a backend with many of
- * them can be interrupted.
+ * up or the definition has gone.  Returns NULL with *obstacle if the lock has
+ * to be released first.  That is so before each predecessor, to look up its
+ * outcome; thus one hold of the lock settles one predecessor, and a backend
+ * with many of them can be interrupted.
  */
 static LbLiveBoard *
 settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
@@ -365,9 +366,9 @@ settle_predecessors(Publish *p, LbRef *ref, Obstacle *obstacle)
 }
 
 /*
- * Publish under the stripe's lock.  Returns NO_OBSTACLE when that is done, with
- * success or without.  Otherwise release the lock and deal with the obstacle
- * before the next try.
+ * Publish under the stripe's lock.  Returns NO_OBSTACLE when that is done,
+ * with success or without.  Otherwise release the lock and deal with the
+ * obstacle before the next try.
  */
 static Obstacle
 try_publish(Publish *p)

@@ -27,9 +27,9 @@ typedef struct LbNetChanges
  * First settles what ended transactions have published of the same members.
  * The entries must live until the transaction's callbacks have run, except
  * with prepare, when all of them go to shared memory.  Returns NULL if the
- * memory is used up or the definition has gone.  Raises only when interrupted, or
- * if it cannot find out which transactions are running or how they have ended.
- * Takes the stripe's lock.
+ * memory is used up or the definition has gone.  Raises only when interrupted,
+ * or if it cannot find out which transactions are running or how they have
+ * ended.  Takes the stripe's lock.
  */
 extern LbPublication *lb_publish(const LbNetChanges *changes,
 								 FullTransactionId xid, bool prepare);

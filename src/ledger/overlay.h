@@ -229,8 +229,8 @@ typedef struct LbOverlay
 } LbOverlay;
 
 /*
- * Whether changes are their own sums: members ascend, each is there once.  Raises
- * only when interrupted.
+ * Whether changes are their own sums: members ascend, each is there once.
+ * Raises only when interrupted.
  */
 extern bool lb_changes_are_net(const LbChanges *changes);
 

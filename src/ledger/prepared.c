@@ -19,8 +19,8 @@
 #include "ledger/snapshot.h"
 
 /*
- * Prepared transactions that have ended, of a stripe's publications.  If there are
- * more than fit, another scan follows.
+ * Prepared transactions that have ended, of a stripe's publications.  If there
+ * are more than fit, another scan follows.
  */
 typedef struct PreparedScan
 {
@@ -118,8 +118,8 @@ settle_prepared(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * Deal with the publications that a scan has found to be of transactions that have
- * ended.
+ * Deal with the publications that a scan has found to be of transactions that
+ * have ended.
  */
 static void
 settle_found(PreparedScan *scan, uint64 generation)

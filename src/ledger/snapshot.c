@@ -19,10 +19,10 @@
 
 /*
  * The running transactions of the snapshot that was asked for last, as a hash
- * with linear probing.  A look through many pending publications asks about each
- * of them; if it went through all running transactions each time, it would take
- * the product of both.  The hash is made at the FEW_ASKED-th question, if there
- * are more than FEW_RUNNING of them.
+ * with linear probing.  A look through many pending publications asks about
+ * each of them; if it went through all running transactions each time, it
+ * would take the product of both.  The hash is made at the FEW_ASKED-th
+ * question, if there are more than FEW_RUNNING of them.
  *
  * A user who does not choose xids cannot make them collide.
  */
