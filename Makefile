@@ -66,6 +66,9 @@
 #   make oracle             random transactions on 8 connections; compares the
 #                           functions with their defining queries all the time
 #                           SECONDS=20 CONNECTIONS=8 TRANSACTIONS=0 SEED=random
+#   make plan-times         random queries on tables of 300,000 rows: prints those that
+#                           take more than three times as long as without boards
+#                           SECONDS=20 SIZE=300000 SEED=random
 #   make soak               the same in all modes in turn, for any time, with
 #                           killed backends and assertions
 #                           SECONDS=3600 CONNECTIONS=8 SEED=random
@@ -146,7 +149,7 @@ LB_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(TREE)/le
 
 # Scripts, which need no PostgreSQL to start: they install it.
 SCRIPT_TARGETS = check test test-versions test-bare test-cassert test-core test-packages deb dist \
-	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle citus-oracle soak chaos faults sqlsmith test-load \
+	demo demo-stop demo-cluster demo-cluster-stop import-redis oracle plan-times citus-oracle soak chaos faults sqlsmith test-load \
 	bench bench-peers bench-profile bench-own bench-prepared \
 	bench-keys bench-sql bench-boards bench-citus bench-quick
 .PHONY: $(SCRIPT_TARGETS)
@@ -186,6 +189,9 @@ dist:
 
 oracle:
 	@$(TREE)/test/lib/run-tests.sh oracle
+
+plan-times:
+	@$(TREE)/test/lib/run-tests.sh times
 
 citus-oracle:
 	@TAP=010 COMPARISONS=$${COMPARISONS:-100000} $(TREE)/test/lib/run-tests.sh citus

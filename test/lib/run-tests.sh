@@ -22,7 +22,7 @@ set -eu
 # First those that run side by side, the long ones before the others.
 ALL="build versions-compile unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring tap oracle oracle-assert planted chaos citus"
 # Only when named.
-EXTRA="soak load autopkgtest docker"
+EXTRA="soak times load autopkgtest docker"
 # A package is for Debian's server.
 if [ -n "${PG_CONFIG:-}" ] || ! command -v apt-get >/dev/null; then
 	ALL=${ALL/ deb/}
@@ -533,6 +533,16 @@ part_oracle()
 	prepare_oracle
 	oracle -s "$seed" -c "$connections" -k -t $((seconds / 2))
 	check_server_log "$kill_server" 'signal 9: Killed'
+}
+
+# A report: what takes longer with boards than without is no failure.
+part_times()
+{
+	prepare_server
+	prepare_oracle
+	oracle -s "$seed" -T -m "${SIZE:-300000}" -t "$seconds" >times.out
+	sed 's/^/   /' times.out >&3
+	echo "1 passed, 0 failed"
 }
 
 part_oracle_assert()

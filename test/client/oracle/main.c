@@ -5,7 +5,7 @@
  *
  *	oracle [-d conninfo] [-c connections] [-t seconds] [-n transactions]
  *		   [-s seed] [-m members] [-i percent] [-P percent] [-S] [-x] [-k] [-l]
- *		   [-p] [-L] [-X command]
+ *		   [-p] [-L] [-T] [-X command]
  *
  * The extension, the tables of test/lib/oracle.sql and the functions of plans.sql must
  * exist in the database, which needs nothing else.  Tables of earlier runs are dropped.  Several
@@ -78,6 +78,10 @@
  * It may cancel, terminate, use up memory and stop workers.  Errors that this
  * explains are not failures.  Wrong answers are.  Not in the scheduled mode.
  *
+ * With -T it only asks queries that the planner may answer by boards, for -t seconds on
+ * tables of -m rows, and prints those that take more than three times as long as without
+ * boards.  These are no failures.
+ *
  * The last line is "N passed, N failed", in comparisons.
  *
  *-------------------------------------------------------------------------
@@ -126,17 +130,18 @@ usage(void)
 			" [-t seconds] [-n transactions]\n"
 			"              [-s seed] [-m members] [-i percent] [-P percent]"
 			" [-S] [-x] [-k] [-l]\n"
-			"              [-p] [-L] [-X command]\n");
+			"              [-p] [-L] [-T] [-X command]\n");
 	exit(2);
 }
 
 int
 main(int argc, char **argv)
 {
+	bool		times = false;
 	int			opt;
 
 	seed = (uint64_t) time(NULL) ^ ((uint64_t) getpid() << 20);
-	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:P:s:Sm:pxX:")) != -1)
+	while ((opt = getopt(argc, argv, "d:c:i:klLt:n:P:s:STm:pxX:")) != -1)
 	{
 		switch (opt)
 		{
@@ -175,6 +180,9 @@ main(int argc, char **argv)
 				scheduled = true;
 				terminates = true;
 				break;
+			case 'T':
+				times = true;
+				break;
 			case 'm':
 				members = atoi(optarg);
 				break;
@@ -211,6 +219,12 @@ main(int argc, char **argv)
 	conn = connect_or_fail();
 	load_comparisons();
 	load_types();
+	if (times)
+	{
+		report_times();
+		PQfinish(conn);
+		return 0;
+	}
 	if (scheduled)
 		run_scheduled();
 	else

@@ -345,6 +345,9 @@ extern void final_comparison(void);
 /* schedule.c, shrink.c, free.c: the two modes */
 
 extern void run_scheduled(void);
+
+/* times.c: queries that take much longer with boards than without. */
+extern void report_times(void);
 extern void run_free_mode(void);
 
 /*

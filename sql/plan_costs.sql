@@ -1,0 +1,175 @@
+--
+-- What plans cost that boards answer, beside those without boards.  The rows that pass
+-- a query's conditions are many, few or none, and are anywhere in the board's order.
+-- What is counted is repeatable: pages, and rows that nodes return or filter.
+--
+\pset format unaligned
+SET max_parallel_workers_per_gather = 0;
+
+-- place: 1 the best rows, 2 the worst ones, 3 evenly spread; half: 1 the better one.
+CREATE TABLE cost (id int PRIMARY KEY, score bigint NOT NULL, place int NOT NULL, half int NOT NULL, name text);
+INSERT INTO cost SELECT i, s, CASE WHEN s >= 495 THEN 1 WHEN s < 5 THEN 2 WHEN i % 100 = 0 THEN 3 ELSE 0 END,
+	CASE WHEN s >= 250 THEN 1 ELSE 2 END, repeat('x', 100)
+FROM (SELECT i, i * 7919 % 5000 / 10 AS s FROM generate_series(1, 5000) AS i) AS r;
+SELECT lb_create_board('cost', 'cost', 'id', 'score DESC');
+CREATE VIEW ranked_cost AS SELECT c.*, rank() OVER (ORDER BY score DESC), count(*) OVER () AS players FROM cost AS c;
+CREATE TABLE friend (player int PRIMARY KEY, of int NOT NULL);
+INSERT INTO friend SELECT i, i % 500 FROM generate_series(1, 5000) AS i;
+SELECT lb_wait_ready();
+VACUUM ANALYZE cost, friend;
+
+-- The pages and rows of a query, each as one statement or prepared, with a generic plan.
+CREATE FUNCTION pg_temp.work(query text, params text, planner boolean, OUT work numeric, OUT by_board boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	PERFORM set_config('leaderboard.enable_planner', planner::text, false);
+	IF params IS NOT NULL THEN
+		SET plan_cache_mode = force_generic_plan;
+		EXECUTE 'PREPARE asked AS ' || query;
+		query := format('EXECUTE asked (%s)', params);
+	END IF;
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+	IF params IS NOT NULL THEN
+		DEALLOCATE asked;
+		RESET plan_cache_mode;
+	END IF;
+	WITH RECURSIVE node AS (
+		SELECT plan -> 0 -> 'Plan' AS p
+		UNION ALL
+		SELECT child FROM node, jsonb_array_elements(p -> 'Plans') AS child)
+	SELECT (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::numeric + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::numeric +
+		sum((p ->> 'Actual Loops')::numeric * ((p ->> 'Actual Rows')::numeric + coalesce((p ->> 'Rows Removed by Filter')::numeric, 0))) / 20,
+		bool_or(p ->> 'Custom Plan Provider' LIKE 'Leaderboard %')
+	FROM node INTO work, by_board;
+END $$;
+
+CREATE TABLE shape (number int GENERATED ALWAYS AS IDENTITY, name text, query text, params text);
+-- %1$s is a condition, %2$s a number of rows; "desc" and "asc" stand for the directions of the order.
+INSERT INTO shape (name, query) VALUES
+	('aggregates', 'SELECT count(*), min(score) FROM cost WHERE %1$s'),
+	('aggregates for each row', 'SELECT id, (SELECT count(*) FROM cost AS c WHERE c.score > cost.score) FROM cost WHERE %1$s AND id < %2$s'),
+	('page', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('page by the score', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc LIMIT %2$s'),
+	('deep page', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s OFFSET 2500'),
+	('page with ties', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc FETCH FIRST %2$s ROWS WITH TIES'),
+	('page after a row', 'SELECT * FROM cost WHERE %1$s AND (score < 250 OR (score = 250 AND id > 5)) ORDER BY score desc, id asc LIMIT %2$s'),
+	('page of a join', 'SELECT * FROM cost JOIN friend ON player = id WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('page of few joined rows', 'SELECT * FROM cost JOIN friend ON player = id WHERE %1$s AND of = 7 ORDER BY score desc, id asc LIMIT %2$s'),
+	('page of two queries', 'SELECT * FROM (SELECT * FROM cost WHERE %1$s UNION ALL SELECT * FROM cost WHERE score < 100) AS q ORDER BY score desc, id asc LIMIT %2$s'),
+	('page for each row', 'SELECT * FROM (VALUES (10), (400)) AS v (x), LATERAL (SELECT * FROM cost WHERE %1$s AND score < x ORDER BY score desc, id asc LIMIT %2$s) AS l'),
+	('all rows in order', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, id asc'),
+	('distinct scores', 'SELECT DISTINCT score FROM cost WHERE %1$s ORDER BY score desc LIMIT %2$s'),
+	('page and total', 'SELECT id, count(*) OVER () FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('page and total of a constant', 'SELECT id, count(*) OVER (PARTITION BY half) FROM cost WHERE %1$s AND half = 1 ORDER BY score desc, id asc LIMIT %2$s'),
+	('page and share', 'SELECT id, percent_rank() OVER (ORDER BY score desc) FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('page and the row before', 'SELECT id, lag(id) OVER (ORDER BY score desc, id asc) FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('page with ranks', 'SELECT id, rank() OVER (ORDER BY score desc) FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT %2$s'),
+	('ranked rows', 'SELECT * FROM ranked_cost WHERE %1$s ORDER BY rank LIMIT %2$s'),
+	('ranked row of a member', 'SELECT * FROM ranked_cost WHERE %1$s AND id = 42'),
+	('ranked rows of members', 'SELECT * FROM ranked_cost WHERE %1$s AND id IN (SELECT player FROM friend WHERE of = 7)'),
+	('ranked rows of a join', 'SELECT * FROM ranked_cost JOIN friend ON player = id WHERE %1$s AND of = 7 ORDER BY rank LIMIT %2$s'),
+	('ranked rows of a range', 'SELECT * FROM ranked_cost WHERE %1$s AND rank <= 30'),
+	('ranked rows of a large range', 'SELECT * FROM ranked_cost WHERE %1$s AND rank <= 4500 ORDER BY rank LIMIT %2$s'),
+	('number of ranked rows', 'SELECT count(*) FROM ranked_cost WHERE %1$s');
+INSERT INTO shape (name, query, params) VALUES
+	('page of a parameter', 'SELECT * FROM cost WHERE %1$s AND score < $1 ORDER BY score desc, id asc LIMIT %2$s', '100'),
+	('page of a number', 'SELECT * FROM cost WHERE %1$s ORDER BY score desc, id asc LIMIT $1::bigint', '%2$s'),
+	('page after a row of two parameters', 'SELECT * FROM cost WHERE %1$s AND (score < $1 OR (score = $2 AND id > $3)) ORDER BY score desc, id asc LIMIT %2$s', '3, 3, 7'),
+	('page of an array', 'SELECT * FROM cost WHERE %1$s AND score = ANY ($1) ORDER BY score desc, id asc LIMIT %2$s', '''{1,2}''');
+
+CREATE TABLE condition (text text);
+INSERT INTO condition VALUES
+	('true'), ('place = 1'), ('place = 2'), ('place = 3'), ('place = 4'), ('half = 1'), ('half = 2'), ('half = 1 AND place = 2'),
+	('score IN (1, 2)'), ('score IN (497, 498)'), ('score IN (1, 498)'), ('score = ANY (ARRAY[1, NULL, 2])'), ('score = ANY (ARRAY[]::int[])'),
+	('score <= ALL (ARRAY[3, 9])'), ('score BETWEEN SYMMETRIC 3 AND 1'), ('score BETWEEN SYMMETRIC 495 AND 498'), ('(score, id) < (3.0, 5)'),
+	('(score, id) > (497.5::float8, 5)'), ('(score < 2 OR score = 3 AND place = 2)'), ('score < 3.5::float8 AND place = 2'),
+	('score % 100 = 1'), ('abs(score) < 3'), ('score <> 7'), ('score::text = ''3'''), ('id % 7 = 3'), ('name LIKE ''x%%''');
+
+-- Plans that cost more than three times as much as without boards.
+CREATE TABLE measured AS
+SELECT number, name, asked.query, plain.work AS plain, board.work AS board, board.by_board
+FROM shape, condition, (VALUES (1, 'desc', 'asc'), (50, 'asc', 'desc')) AS v (n, forward, back),
+	LATERAL (SELECT replace(replace(replace(format(query, '(' || condition.text || ')', n), ' desc', ' !'), ' asc', ' ' || back), ' !', ' ' || forward) AS query,
+		format(params, '', n) AS params) AS asked,
+	LATERAL pg_temp.work(asked.query, asked.params, false) AS plain,
+	LATERAL pg_temp.work(asked.query, asked.params, true) AS board;
+SELECT round(board) AS board, round(plain) AS plain, query FROM measured WHERE board > 3 * plain + 100 ORDER BY number, query;
+SELECT name, coalesce(bool_or(by_board), false) AS by_board FROM measured GROUP BY number, name ORDER BY number;
+SELECT count(*) > 1000 AS many FROM measured;
+
+-- A window that needs all rows for the first one, and one that does not.
+SELECT lbt.nodes('SELECT id, count(*) OVER () FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+SELECT lbt.nodes('SELECT id, count(*) OVER (PARTITION BY half) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+SELECT lbt.nodes('SELECT id, count(*) OVER (ORDER BY half) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+SELECT lbt.nodes('SELECT id, sum(score) OVER (ORDER BY score DESC ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+SELECT lbt.nodes('SELECT id, cume_dist() OVER (ORDER BY score DESC) FROM cost WHERE half = 1 ORDER BY score DESC LIMIT 1');
+SELECT lbt.nodes('SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+SELECT lbt.nodes('SELECT id, sum(score) OVER (ORDER BY score DESC, id) FROM cost WHERE half = 1 ORDER BY score DESC, id LIMIT 1');
+
+-- A scan reads the range that encloses the rows, and checks them.
+SELECT lbt.plan('SELECT * FROM cost WHERE score IN (1, 2) ORDER BY score DESC, id LIMIT 3');
+SELECT lbt.plan('SELECT * FROM cost WHERE (score, id) < (3.5, 7) ORDER BY score DESC, id LIMIT 3');
+
+-- A scan that does not find its rows soon gives up, and the sort keeps as many as the query asks for.
+CREATE FUNCTION pg_temp.sorted(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Answered by|Sort Method' THEN
+			RETURN NEXT regexp_replace(trim(line), '  .*', '');
+		END IF;
+	END LOOP;
+END $$;
+SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 3');
+SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT (SELECT 3) OFFSET 2');
+SELECT pg_temp.sorted('SELECT * FROM (SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id OFFSET 0) AS q LIMIT 3');
+-- Not where a node between them asks for more rows than the limit.
+SELECT pg_temp.sorted('SELECT * FROM cost WHERE half = 2 ORDER BY score DESC, id FETCH FIRST 3 ROWS WITH TIES');
+SELECT pg_temp.sorted('SELECT * FROM cost JOIN friend ON player = cost.id WHERE half = 2 ORDER BY score DESC, cost.id LIMIT 3');
+SELECT query, lbt.result(query) FROM unnest(ARRAY[
+	'SELECT id FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 3',
+	'SELECT id FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 3 OFFSET 1000',
+	'SELECT id FROM cost WHERE half = 2 ORDER BY score DESC, id DESC LIMIT 3',
+	'SELECT v, l.id FROM (VALUES (3), (0), (5), (NULL), (1)) AS v (v), LATERAL (SELECT id FROM cost WHERE half = 2 AND score < 5 ORDER BY score DESC, id LIMIT v) AS l',
+	'SELECT v, l.id FROM (VALUES (1), (5)) AS v (v), LATERAL (SELECT id FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 3 OFFSET v) AS l',
+	'SELECT v, (SELECT id FROM cost WHERE half = 2 ORDER BY score DESC, id LIMIT 1 OFFSET v) FROM generate_series(0, 3) AS v',
+	'SELECT * FROM (SELECT id, score FROM cost WHERE half = 2 UNION ALL SELECT id, score FROM cost WHERE score < 100) AS q ORDER BY score DESC, id LIMIT 4'
+]) AS query;
+
+-- Ranges that enclose rows: values at the ends of types, and nulls.
+CREATE TABLE extreme (id int PRIMARY KEY, big bigint NOT NULL, small smallint NOT NULL, float float8 NOT NULL, number numeric(8,2) NOT NULL,
+	day date NOT NULL, filter boolean NOT NULL);
+INSERT INTO extreme SELECT i, (ARRAY[-9223372036854775808, -9007199254740993, -1, 0, 1, 3, 9007199254740993, 9223372036854775807])[i % 8 + 1],
+	(ARRAY[-32768, -1, 0, 1, 3, 32767])[i % 6 + 1], (ARRAY['-Infinity', '-1', '-0', '0', '1', '3.5', 'Infinity', 'NaN'])[i % 8 + 1]::float8,
+	(ARRAY[-999999.99, -0.01, 0, 0.01, 3.5, 999999.99])[i % 6 + 1], (ARRAY['-infinity', '2026-01-01', '2026-01-02', 'infinity'])[i % 4 + 1]::date, i % 3 = 0
+FROM generate_series(1, 120) AS i;
+SELECT lb_create_board(name, 'extreme', 'id', name || ' DESC') FROM unnest('{big,small,float,number,day}'::text[]) AS name;
+SELECT lb_wait_ready();
+ANALYZE extreme;
+CREATE TABLE operand (number int GENERATED ALWAYS AS IDENTITY, name text, text text);
+INSERT INTO operand (name, text) SELECT name, text FROM unnest('{big,small,number,float}'::text[]) AS name, unnest(ARRAY['NULL::int', '1::smallint', '3', '3.5', '2.5::float8',
+	$$'NaN'::numeric$$, $$'NaN'::float8$$, $$'-Infinity'::float8$$, $$'Infinity'::float8$$, '9223372036854775807', '9223372036854775808',
+	'-9223372036854775808', '-1e30::float8', '9007199254740992::float8', '-0.0::float8']) AS text;
+INSERT INTO operand (name, text) SELECT 'day', unnest(ARRAY['NULL::date', $$'-infinity'::date$$, $$'2026-01-01'::date$$, $$'infinity'::date$$, $$'2026-01-02 12:00'::timestamp$$]);
+CREATE TABLE question AS
+SELECT n, format('SELECT id FROM extreme WHERE filter AND %1$s ORDER BY %2$I %3$s, id %4$s LIMIT 30', format(template, a.name, a.text, b.text), a.name,
+	CASE WHEN n % 2 = 0 THEN 'DESC' ELSE 'ASC' END, CASE WHEN n % 2 = 0 THEN 'ASC' ELSE 'DESC' END) AS query
+FROM operand AS a JOIN operand AS b ON b.name = a.name CROSS JOIN (VALUES (1, '%1$s IN (%2$s, %3$s)'), (2, '%1$s BETWEEN SYMMETRIC %2$s AND %3$s'),
+	(3, '(%1$s < %2$s OR (%1$s = %3$s AND id > 60))'), (4, '(%1$s >= %2$s OR (%1$s = %3$s AND id <= 60))'), (5, '(%1$s, id) < (%2$s, 60) AND %1$s >= %3$s'),
+	(6, '%1$s > ANY (ARRAY[%2$s, %3$s])'), (7, '%1$s <= ALL (ARRAY[%2$s, %3$s])'), (8, '(%1$s = %2$s AND id > 7 OR %1$s = %3$s)'),
+	(9, '(%1$s, id) >= (%2$s, 60) AND (%1$s <= %3$s OR %1$s < %2$s)')) AS t (n, template)
+WHERE (a.number + 5 * b.number + 7 * n) % 37 = 0;
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT n, sum((answer ~ 'Scan index')::int) >= 15 AS by_index
+FROM (SELECT n, lbt.answered_by(query) AS answer, lbt.result(query, true) AS result FROM question OFFSET 0) AS q GROUP BY n ORDER BY n;
+RESET enable_seqscan;
+RESET enable_sort;
+
+DROP VIEW ranked_cost;
+SELECT * FROM lb_verify();
+DROP TABLE extreme, operand, question;
+DROP TABLE cost, friend, shape, condition, measured;
