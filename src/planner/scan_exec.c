@@ -178,7 +178,7 @@ fetch_next(ScanNode *node, TupleTableSlot *slot)
 	return found;
 }
 
-/* Set how many look-ups are worth the trial.  What the child costs grows with the table. */
+/* Set how many look-ups are worth the trial: more if the table has grown. */
 static void
 set_most(ScanNode *node)
 {
