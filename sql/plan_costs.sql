@@ -82,7 +82,7 @@ INSERT INTO shape (name, query, params) VALUES
 CREATE TABLE condition (text text);
 INSERT INTO condition VALUES
 	('true'), ('place = 1'), ('place = 2'), ('place = 3'), ('place = 4'), ('half = 1'), ('half = 2'), ('half = 1 AND place = 2'),
-	('score IN (1, 2)'), ('score IN (497, 498)'), ('score IN (1, 498)'), ('score = ANY (ARRAY[1, NULL, 2])'), ('score = ANY (ARRAY[]::int[])'),
+	('score IN (1, 2)'), ('score IN (497, 498)'), ('score IN (1, 498)'), ('score = ANY (ARRAY[1, NULL, 2])'), ('score = ANY (ARRAY[]::int[])'), ('score = ANY (ARRAY[]::numeric[])'),
 	('score <= ALL (ARRAY[3, 9])'), ('score BETWEEN SYMMETRIC 3 AND 1'), ('score BETWEEN SYMMETRIC 495 AND 498'), ('(score, id) < (3.0, 5)'),
 	('(score, id) > (497.5::float8, 5)'), ('(score < 2 OR score = 3 AND place = 2)'), ('score < 3.5::float8 AND place = 2'),
 	('score % 100 = 1'), ('abs(score) < 3'), ('score <> 7'), ('score::text = ''3'''), ('id % 7 = 3'), ('name LIKE ''x%%''');

@@ -349,11 +349,13 @@ find_extremes(const Const *array, Const **least, Const **greatest)
 			ends[1] = elements[i];
 		any = true;
 	}
+	if (!any)
+		return false;
 	*least = makeConst(type->type_id, -1, InvalidOid, type->typlen, ends[0], false,
 					   type->typbyval);
 	*greatest = makeConst(type->type_id, -1, InvalidOid, type->typlen, ends[1], false,
 						  type->typbyval);
-	return any;
+	return true;
 }
 
 /* Of an array that is not known, nothing is. */
