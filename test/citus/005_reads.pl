@@ -83,7 +83,7 @@ sql("SELECT lb_drop_board('$shard')", $workers[0]);
 is(answers('global', $_, $error), $offline, 'a shard has no board: ' . $_->name) for $node, @workers;
 is(answers('global', $node, ''), answers('plain', $node, ''), 'leaderboard.offline = query');
 fails_with($node, 'postgres', "$error SELECT lb_rank(7)", '55000',
-	qr/board "global" is offline\nDETAIL:  Reason: some of its table's shards have no board that is ready\.\nHINT:  Use lb_maintain\(\)/, 'what the error says');
+	qr/board "global" is offline\nDETAIL:  Reason: some of its table's shards have no board that is ready\.\nHINT:  lb_stat_shards\(\) shows them\..*lb_maintain\(\)/, 'what the error says');
 sql('SELECT lb_maintain()');
 is(answers('global', $node, $error), answers('plain', $node, ''), 'made again');
 my $table = sql(q{SELECT source FROM lb_board WHERE board ~ '^global_[0-9]+$' LIMIT 1}, $workers[1]);
