@@ -442,11 +442,11 @@ set_cost(const Match *match, CustomPath *path)
 }
 
 /*
- * The rows after whose look-ups the node gives up, and runs its child: those that cost
- * a quarter of the child without its sort.  The statistics do not tell where the rows
- * are that a clause leaves, and to look for them should not cost more than the child.  In
- * memory, a look-up beside a row of a sequential scan takes up to four times as long as
- * the planner's costs say.  0: never.
+ * The rows looked up in vain after which the node gives up, and runs its child:
+ * those that cost a quarter of the child without its sort.  The statistics do not
+ * tell where the rows are that a clause leaves, and to look for them should not
+ * cost more than the child.  In memory, a look-up beside a row of a sequential
+ * scan takes up to four times as long as the planner's costs say.  0: never.
  */
 static int
 find_most(const Match *match, const Path *child)

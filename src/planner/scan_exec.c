@@ -188,7 +188,11 @@ set_most(ScanNode *node)
 	node->most_now = (int) Min(node->most * Max(growth, 1.0), LB_MOST_LOOKUPS);
 }
 
-/* Whether there have been too many; and if not, let the next batch not be too large. */
+/*
+ * Whether there have been too many in vain; and if not, let the next batch not be too
+ * large.  Look-ups of rows that the node has returned do not count: the query wanted
+ * these.
+ */
 static bool
 is_too_long(ScanNode *node)
 {
@@ -197,7 +201,7 @@ is_too_long(ScanNode *node)
 	if (node->stretch.skip == 0)
 		set_most(node);
 	node->stretch.max_rows = Min(node->stretch.max_rows,
-								 node->most_now - node->stretch.skip);
+								 node->most_now - (node->stretch.skip - node->nreturned));
 	return node->stretch.max_rows <= 0;
 }
 
