@@ -21,8 +21,8 @@
 --	{type}			the type of scores: bigint, or the column's without domains
 --	{order}			the order of the ranked rows
 --	{tie_order} {member_order}	parts of it; the first is a constant if there is none
---	{ties}			the tie-breakers as the functions return them, an array of texts
---	{key_ties} {key_score}	a row's as the functions take them, without loss
+--	{ties}			the tie-breakers as the functions return and take them, an array of texts
+--	{key_score}		a row's score as the functions take it, without loss
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
 --	{descending}		true or false
 --	{method}		the board's own method, as a literal
@@ -168,7 +168,7 @@ FROM {scores} AS l (lo) CROSS JOIN {few_scores} AS h (hi)$$),
 -- that their parts have among those of all rows.
 ('lb_count_before', 'ms', $$
 SELECT what, got, want FROM (WITH parts AS MATERIALIZED (
-	SELECT {m} AS m, {key_score} AS s, {key_ties} AS ties,
+	SELECT {m} AS m, {key_score} AS s, {ties} AS ties,
 		row_number() OVER (ORDER BY {order}) AS place, count(*) OVER () AS n,
 		dense_rank() OVER (ORDER BY {score} {direction}) AS s_place,
 		dense_rank() OVER (ORDER BY {tie_order}) AS t_place,
@@ -409,9 +409,10 @@ BEGIN
 		'{few_scores}', '(SELECT st FROM b WHERE place IN (1, n / 2, n) UNION VALUES (NULL))') END;
 END $$;
 
--- A value as the text that makes it again: floating-point numbers with all digits.
+-- A value as the text that makes it again, whatever the settings of the session that reads
+-- it: floating-point numbers with all digits, dates and times in ISO.
 CREATE FUNCTION lbt.without_loss(value anyelement) RETURNS text
-LANGUAGE sql STABLE SET extra_float_digits = 1 AS $$ SELECT format('%s', value) $$;
+LANGUAGE sql STABLE SET extra_float_digits = 1 SET DateStyle = ISO AS $$ SELECT format('%s', value) $$;
 
 -- An array of something for each column of a list of an ORDER BY, as SQL.
 CREATE FUNCTION lbt.tie_array(something text, list text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -448,8 +449,7 @@ DECLARE
 		'{member}', member, '{score}', score,
 		'{order}', concat_ws(', ', score || ' ' || dir, ties, typed ->> '{member_order}'),
 		'{tie_order}', coalesce(ties, 'NULL::integer'),
-		'{ties}', lbt.tie_array('format(''%%s'', %s)', ties),
-		'{key_ties}', lbt.tie_array('lbt.without_loss(%s)', ties),
+		'{ties}', lbt.tie_array('lbt.without_loss(%s)', ties),
 		'{direction}', dir, '{reverse}', CASE WHEN dir = 'DESC' THEN 'ASC' ELSE 'DESC' END,
 		'{descending}', (dir = 'DESC')::text, '{method}', quote_literal(method),
 		'{k}', CASE method WHEN 'rank' THEN 'r' WHEN 'dense_rank' THEN 'd' ELSE 'place' END,

@@ -314,8 +314,6 @@ expand(FILE *f, const char *s, const Look *look)
 			fputs(t->member_order, f);
 		else if (IS_WORD("ties"))
 			fputs(t->tie_array, f);
-		else if (IS_WORD("key_ties"))
-			fputs(t->key_ties, f);
 		else if (IS_WORD("key_score"))
 			fprintf(f, plain_score(look) ? "%s::bigint" :
 					"lbt.without_loss(%s)", t->score.name);

@@ -139,8 +139,7 @@ typedef struct Table
 	char	   *conflict;		/* those of the unique index */
 	char	   *order;
 	char	   *tie_order;		/* part of it, or a constant */
-	char	   *tie_array;		/* the tie-breakers as texts ... */
-	char	   *key_ties;		/* ... with all digits */
+	char	   *tie_array;		/* the tie-breakers as texts */
 	char	   *member_order;	/* the last part of order */
 	char	   *ranked;			/* which rows are on a board */
 } Table;

@@ -397,12 +397,6 @@ put_order(FILE *f, const Column *c)
 static void
 put_tie(FILE *f, const Column *c)
 {
-	fprintf(f, "format('%%s', %s)", c->name);
-}
-
-static void
-put_tie_without_loss(FILE *f, const Column *c)
-{
 	fprintf(f, "lbt.without_loss(%s)", c->name);
 }
 
@@ -420,7 +414,6 @@ describe(Table *t)
 	char	   *score = list(&t->score, 1, ", ", put_order);
 	char	   *ties = list(t->ties, nranked, ", ", put_order);
 	char	   *tie_texts = list(t->ties, nranked, ", ", put_tie);
-	char	   *key_ties = list(t->ties, nranked, ", ", put_tie_without_loss);
 	char	   *ranked = list(t->members, t->nmembers, " AND ", put_not_null);
 	char	   *ties_ranked = list(t->ties, nranked, " AND ", put_not_null);
 	char	   *tie_names = list(t->ties, t->nties, ", ", put_name);
@@ -430,7 +423,6 @@ describe(Table *t)
 	t->member_order = list(t->members, t->nmembers, ", ", put_order);
 	t->tie_order = format("%s", nranked > 0 ? ties : "NULL::integer");
 	t->tie_array = format("ARRAY[%s]::text[]", tie_texts);
-	t->key_ties = format("ARRAY[%s]::text[]", key_ties);
 	t->order = format("%s%s%s, %s", score, comma, ties, t->member_order);
 	t->ranked = format("%s AND %s IS NOT NULL%s%s%s%s", ranked,
 					   t->score.name, nranked > 0 ? " AND " : "", ties_ranked,
@@ -443,7 +435,6 @@ describe(Table *t)
 	free(score);
 	free(ties);
 	free(tie_texts);
-	free(key_ties);
 	free(ranked);
 	free(ties_ranked);
 	free(tie_names);
@@ -529,7 +520,6 @@ choose_tables(void)
 		free(t->order);
 		free(t->tie_order);
 		free(t->tie_array);
-		free(t->key_ties);
 		free(t->member_order);
 		free(t->ranked);
 		free(t->conflict);
