@@ -55,7 +55,7 @@ fails_with($node, 'postgres', 'SELECT lb_create_tables(distributed => true, shar
 my (undef, undef, $notice) = $node->psql('postgres', $tables);
 like($notice, qr/shards of board "global" have no boards yet/, 'shards that other servers do not see yet');
 created();
-is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT colocation_id), min(shard_count) FROM citus_tables WHERE table_name::text !~ 'lb_places'}), '6|1|8', 'six colocated tables');
+is($node->safe_psql('postgres', q{SELECT count(*), count(DISTINCT colocation_id), min(shard_count) FROM citus_tables WHERE table_name::text !~ 'lb_places'}), '7|1|8', 'seven colocated tables');
 $node->safe_psql($_, 'ALTER TABLE player_scores ADD COLUMN metadata jsonb') for 'postgres', 'plain';
 
 # The same calls on both; each part of them on another server
@@ -104,7 +104,9 @@ is($node->safe_psql('postgres', 'SELECT player_id, match_id, scores FROM player_
 	$node->safe_psql('plain', 'SELECT player_id, match_id, scores FROM lb_applied ORDER BY player_id::bigint, match_id'), 'the same matches');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_event'), '0', 'nothing in lb_event');
 verified('as plain');
-$node->safe_psql('postgres', 'TRUNCATE player_scores, player_scores_event, player_scores_applied');
+# Players who are hidden stay so without their rows.
+$node->safe_psql('postgres', 'TRUNCATE player_scores, player_scores_event, player_scores_applied; SELECT lb_show_key(player_id) FROM lb_hidden_player');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_hidden_player'), '0', 'all are shown');
 
 # Without ranks
 is($node->safe_psql('postgres', 'SET leaderboard.submit_ranks = off; SELECT * FROM lb_submit(1, 5)'), 'global|5|||t', 'leaderboard.submit_ranks');

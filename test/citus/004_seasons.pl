@@ -182,6 +182,7 @@ query('DROP TABLE games, guilds, days, tenant.scores');
 
 my $state = join('; ', $archive, $seasons, $scores, $windows, 'SELECT * FROM player_scores_event ORDER BY 1, 2, 3, 4, 5', 'SELECT * FROM player_scores_applied ORDER BY 1, 2');
 
+query('SELECT lb_show_key(player_id) FROM lb_hidden_player');
 query(q{SELECT lb_submit(g, g, match_id => 'n' || g % 3) FROM generate_series(1, 40) g; SELECT lb_submit(g, 2) FROM generate_series(1, 40) g});
 my $before = query($state);
 query(q{BEGIN; SELECT lb_close_season('global', 'back'); SELECT lb_forget_player(3); ROLLBACK});
