@@ -180,6 +180,17 @@ FETCH LAST FROM b;
 CLOSE b;
 SELECT lbt.result('SELECT id, score FROM whole ORDER BY score DESC, id LIMIT 3');
 
+-- A LIMIT that is another number by the time that the child goes on.
+BEGIN;
+SET LOCAL lbt.rows = 300;
+DECLARE c NO SCROLL CURSOR FOR SELECT id, score FROM player WHERE guild = 7 ORDER BY score DESC, level DESC, id LIMIT current_setting('lbt.rows')::bigint;
+FETCH 1 FROM c;
+SET LOCAL lbt.rows = 2;
+SET LOCAL leaderboard.enable_index = off;
+MOVE 298 IN c;
+FETCH ALL FROM c;
+ROLLBACK;
+
 -- A row of the cursor is not one of the table to change.
 BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM whole ORDER BY score DESC;

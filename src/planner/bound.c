@@ -69,7 +69,11 @@ pass_bound(Plan *plan, const Limit *limit)
 		pass_bound(lfirst(lc), limit);
 }
 
-/* WITH TIES asks for rows without a bound. */
+/*
+ * WITH TIES asks for rows without a bound.  A scan evaluates the expressions later than
+ * the Limit node, maybe in another command that fetches from a cursor, so they must not
+ * change until then.
+ */
 static bool
 has_bound(const Limit *limit)
 {
@@ -77,7 +81,7 @@ has_bound(const Limit *limit)
 
 	return limit->limitCount != NULL &&
 		limit->limitOption == LIMIT_OPTION_COUNT &&
-		!contain_volatile_functions((Node *) exprs) &&
+		!contain_mutable_functions((Node *) exprs) &&
 		!contain_subplans((Node *) exprs);
 }
 
