@@ -104,6 +104,16 @@ SELECT lbt.plan('SELECT id FROM whole ORDER BY score DESC, id');
 SELECT lbt.answered_by('SELECT id FROM whole ORDER BY score DESC, id'), lbt.result('SELECT id FROM whole ORDER BY score DESC, id');
 SELECT lbt.answered_by('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC'), lbt.result('SELECT id FROM whole WHERE score BETWEEN 100 AND 600 ORDER BY score, id DESC');
 
+-- Behind an equal score, texts leave no range.
+CREATE TABLE named (name text COLLATE "C" PRIMARY KEY, score int NOT NULL, at int NOT NULL, note text);
+INSERT INTO named SELECT 'player ' || i, i % 4, i % 997, repeat('x', 1500) FROM generate_series(1, 2000) i;
+SELECT lb_create_board('named', 'named', 'name', 'score DESC, at');
+SELECT lb_wait_ready();
+ANALYZE named;
+SELECT lbt.plan('SELECT name, at FROM named WHERE score = 2 AND at IN (900, 990) ORDER BY at DESC, name DESC LIMIT 2');
+SELECT lbt.result('SELECT name, at FROM named WHERE score = 2 AND at IN (900, 990) ORDER BY at DESC, name DESC LIMIT 2');
+DROP TABLE named;
+
 -- The index goes away in the middle: the child goes on, behind what was returned.
 CREATE TEMP TABLE seen (n serial, id bigint);
 CREATE FUNCTION read_on(query text, off_at int) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -220,7 +220,9 @@ lb_enclose_others(const LbSource *source, const LbDefinition *defn,
 {
 	ListCell   *lc;
 
-	if (quals->nequal == lb_nkey_columns(defn))
+	/* Where texts are, bounds have no more words than the score's. */
+	if (quals->nequal == lb_nkey_columns(defn) ||
+		(quals->nequal > 0 && lb_shape_varies(&defn->shape)))
 		return;
 	foreach(lc, others)
 	{
