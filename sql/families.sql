@@ -25,7 +25,7 @@ SELECT * FROM lb_top(3, 'country:FR');
 SELECT lb_rank(3, 'country:FR'), lb_rank(3, 'country:JP'), lb_rank(1, 'country:FR');
 SELECT board, members, distinct_scores FROM lb_stat_board
 WHERE source IN ('p'::regclass, 'w'::regclass, 'n'::regclass)
-ORDER BY board COLLATE "C";
+ORDER BY board COLLATE "C", members;
 
 -- Names lead to a family's board, else to a value of the family *.
 SELECT name, lb_count(name), lb_rank(1, name), lb_rank(6, name)
