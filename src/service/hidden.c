@@ -427,11 +427,12 @@ lb_record_hidden(text *player, const char *type, const char *board,
 void
 lb_record_shown(text *player, const char *type, Datum boards, bool all)
 {
+	static LbPlan owned_plan;
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NAMEOID};
 	Datum		values[lengthof(types)];
 
-	if (all)
+	if (all && superuser())
 	{
 		(void) lb_forget_hidden(player, type, boards);
 		return;
@@ -440,6 +441,16 @@ lb_record_shown(text *player, const char *type, Datum boards, bool all)
 	values[0] = PointerGetDatum(player);
 	values[1] = CStringGetTextDatum(type);
 	values[2] = boards;
+
+	/*
+	 * What a superuser has recorded is also for leaderboards of other owners,
+	 * so to other roles the present boards are exceptions to it.
+	 */
+	if (all)
+		(void) lb_own_run(&owned_plan,
+						  "DELETE FROM @.lb_hidden "
+						  "WHERE player_id OPERATOR(pg_catalog.=) $1 AND player_type OPERATOR(pg_catalog.=) $2 AND board OPERATOR(pg_catalog.=) '' AND owners IS NOT NULL",
+						  2, types, values, NULL);
 	values[3] = acting_role();
 	(void) lb_own_run(&plan,
 					  "INSERT INTO @.lb_hidden (player_id, player_type, board, hidden, hidden_by) "

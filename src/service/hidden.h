@@ -61,7 +61,8 @@ extern void lb_record_hidden(text *player, const char *type, const char *board,
 
 /*
  * Record that a player is shown on these boards, or with all on all leaderboards.
- * Likewise.
+ * Likewise.  Unless the current user is a superuser, what a superuser has recorded
+ * for all leaderboards stays, and these boards are exceptions to it.
  */
 extern void lb_record_shown(text *player, const char *type, Datum boards,
 							bool all);
