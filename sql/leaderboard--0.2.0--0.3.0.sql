@@ -729,7 +729,7 @@ COMMENT ON FUNCTION @extschema@.lb_may_hide(text, text, name[]) IS
 
 CREATE VIEW @extschema@.lb_hidden_player WITH (security_barrier) AS
 SELECT h.player_id, h.player_type,
-	NULLIF(h.board, '') AS board,
+	CASE WHEN h.board OPERATOR(pg_catalog.<>) '' THEN h.board END AS board,
 	CASE WHEN h.board OPERATOR(pg_catalog.=) '' THEN ARRAY(
 		SELECT e.board FROM @extschema@.lb_hidden e
 		WHERE e.player_id OPERATOR(pg_catalog.=) h.player_id

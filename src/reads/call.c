@@ -25,7 +25,6 @@
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
-#include "reads/key.h"
 #include "reads/query.h"
 #include "reads/mistyped.h"
 #include "reads/text.h"
@@ -537,7 +536,7 @@ column_as_text(const LbCall *call, Oid type, const TupleTableSlot *slot,
 	*from += n;
 	*isnull = false;
 	if (type == TEXTARRAYOID)
-		return lb_ties_of_values(defn, values);
+		return lb_ties_to_text(defn, values);
 	*isnull = true;
 	for (int i = 0; i < n; i++)
 		*isnull = *isnull && nulls[i];

@@ -253,4 +253,11 @@ lb_call_score_word(const LbCall *call, int64 score)
 	return lb_directed(score, call->access.target.defn->columns[0].descending);
 }
 
+/* Whether the function's last column is that of tie-breakers. */
+static inline bool
+lb_returns_ties(const LbCall *call)
+{
+	return call->function->columns[LB_MAX_COLUMNS - 1] == TEXTARRAYOID;
+}
+
 #endif							/* LB_CALL_H */

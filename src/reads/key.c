@@ -190,17 +190,7 @@ lb_ties_of_key(const LbCall *call, const int64 *key)
 			words[w] = lb_directed(key[w], column->descending);
 		values[i - 1] = column->type->decode(column, words);
 	}
-	return lb_ties_of_values(defn, values);
-}
-
-Datum
-lb_ties_of_values(const LbDefinition *defn, const Datum *values)
-{
-	Datum		ties[LB_MAX_RANK_COLUMNS];
-
-	for (int i = 1; i < defn->nrank_by; i++)
-		ties[i - 1] = lb_value_to_text(defn->columns[i].type, values[i - 1]);
-	return lb_make_array(TEXTOID, ties, NULL, defn->nrank_by - 1);
+	return lb_ties_to_text(defn, values);
 }
 
 bool

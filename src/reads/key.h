@@ -24,19 +24,8 @@ extern void lb_convert_key(LbCall *call);
 /* The routine of lb_count_before(): see LbReadFunction.rows in call.h. */
 extern bool lb_count_before_rows(LbCall *call, Datum *result, bool *isnull);
 
-/* Whether the function's last column is that of tie-breakers. */
-static inline bool
-lb_returns_ties(const LbCall *call)
-{
-	return call->function->columns[LB_MAX_COLUMNS - 1] == TEXTARRAYOID;
-}
-
-/*
- * The tie-breakers of a key, or their values, as an array of texts that every session
- * takes for the same values.  Palloc'd.
- */
+/* The tie-breakers of a key, as lb_ties_to_text() returns them. */
 extern Datum lb_ties_of_key(const LbCall *call, const int64 *key);
-extern Datum lb_ties_of_values(const LbDefinition *defn, const Datum *values);
 
 /*
  * Whether score and tie-breakers of a key are certainly what the row has, and not -0

@@ -31,6 +31,7 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
+#include "boards/spi.h"
 #include "reads/text.h"
 #include "util/compat.h"
 
@@ -556,4 +557,14 @@ lb_begin_texts(void)
 								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
 								 false);
 	return nestlevel;
+}
+
+Datum
+lb_ties_to_text(const LbDefinition *defn, const Datum *values)
+{
+	Datum		ties[LB_MAX_RANK_COLUMNS];
+
+	for (int i = 1; i < defn->nrank_by; i++)
+		ties[i - 1] = lb_value_to_text(defn->columns[i].type, values[i - 1]);
+	return lb_make_array(TEXTOID, ties, NULL, defn->nrank_by - 1);
 }

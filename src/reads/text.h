@@ -98,4 +98,10 @@ extern void lb_word_from_value(const LbColumn *column, Datum value,
 extern Datum lb_score_to_value(const LbDefinition *defn, int64 score);
 extern Datum lb_score_to_text(const LbDefinition *defn, int64 score);
 
+/*
+ * The values of a row's tie-breakers as an array of texts that every session takes for
+ * the same values.  Palloc'd.
+ */
+extern Datum lb_ties_to_text(const LbDefinition *defn, const Datum *values);
+
 #endif							/* LB_TEXT_H */

@@ -232,6 +232,7 @@ my %by_type = (
 	'timestamp with time zone' => q{pg_catalog.now()},
 	'double precision' => q{CAST(1 AS pg_catalog.float8)},
 	'name' => q{CAST('id' AS pg_catalog.name)},
+	'name[]' => q{CAST('{}' AS pg_catalog.name[])},
 	'oid' => q{CAST(3 AS pg_catalog.oid)},
 	bytea => q{CAST('' AS pg_catalog.bytea)},
 	'numeric[]' => q{CAST('{1,10,50}' AS pg_catalog.numeric[])},
