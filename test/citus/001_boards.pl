@@ -240,7 +240,7 @@ for my $title ('## Citus', '### Regional boards')
 }
 $node->safe_psql('postgres', q{INSERT INTO scores SELECT g, g FROM generate_series(1, 100) g;
 	INSERT INTO regional SELECT CASE WHEN g % 2 = 0 THEN 'us' ELSE 'eu' END, g, g FROM generate_series(1, 100) g});
-is($node->safe_psql('postgres', q{SELECT lb_rank(91), lb_rank(90, 'region:us'), lb_rank_key('(us,90)', 'world')}), '10|6|11', 'docs: ranks');
+is($node->safe_psql('postgres', q{SELECT lb_rank(91, 'points'), lb_rank(90, 'region:us'), lb_rank_key('(us,90)', 'world')}), '10|6|11', 'docs: ranks');
 verified('docs');
 
 citus_stop(@nodes);
