@@ -288,6 +288,10 @@ SELECT lb_submit(least(:a, :b), 1);
 SELECT lb_submit(greatest(:a, :b), 1);
 COMMIT;
 SELECT lb_submit_many(ARRAY[:a, :b + 100, :c], ARRAY[2, 2, 2]);
+END
+# Players are hidden on the coordinator only.
+my $hides = $node->basedir . '/hides.sql';
+append_to_file($hides, slurp_file($script) . <<'END');
 SELECT lb_hide(:a, '{global}');
 SELECT lb_show(:b, '{global}');
 END
@@ -295,7 +299,7 @@ my $transactions = 60;
 my @benches = map {
 	my ($out, $err) = ('', '');
 
-	[ IPC::Run::start([ 'pgbench', '-n', '-h', $_->host, '-p', $_->port, '-f', $script, '-c', '2', '-t', $transactions, 'postgres' ],
+	[ IPC::Run::start([ 'pgbench', '-n', '-h', $_->host, '-p', $_->port, '-f', $_ == $node ? $hides : $script, '-c', '2', '-t', $transactions, 'postgres' ],
 		'>', \$out, '2>', \$err, init => sub { $ENV{PGOPTIONS} = '-c leaderboard.submit_ranks=off' }), \$out, \$err ]
 } @nodes;
 my $closed = 0;

@@ -73,10 +73,11 @@ my @calls = (
 	[ 'lb_submit_json', q{'{"player_id": 1, "amount": 1}'}, 'ok', 'ok' ],
 	[ 'lb_submit_match', q{1, '{"global": 1, "kills": 1}'}, 'ok', 'ok' ],
 	[ 'lb_submit_match_key', q{'1', '{"global": 1, "kills": 1}'}, 'ok', 'ok' ],
-	[ 'lb_hide', '1', 'ok', 'ok' ],
-	[ 'lb_show', '1', 'ok', 'ok' ],
-	[ 'lb_hide_key', q{'1'}, 'ok', 'ok' ],
-	[ 'lb_show_key', q{'1'}, 'ok', 'ok' ],
+	# Who is hidden is recorded on the coordinator.
+	[ 'lb_hide', '1', '55000', 'ok' ],
+	[ 'lb_show', '1', '55000', 'ok' ],
+	[ 'lb_hide_key', q{'1'}, '55000', 'ok' ],
+	[ 'lb_show_key', q{'1'}, '55000', 'ok' ],
 	# Each server notifies for itself.
 	[ 'lb_watch', q{'global', 3}, 'ok', 'ok' ],
 	[ 'lb_watch_member', q{1, 'global'}, 'ok', 'ok' ],
@@ -90,8 +91,8 @@ my @calls = (
 	[ 'lb_forget_player_key', q{'2'}, '55000', 'ok' ],
 	# What servers call on each other: there is no shard 0.
 	[ 'lb_shard_submit', q{'1', 0, 'global', 1, 'incr', NULL, 0, NULL, NULL}, '40001', '40001' ],
-	[ 'lb_shard_submit_many', q{'{1}', 0, 'global', '{1}', 'incr', '{NULL}', 0, false}, '40001', '40001' ],
-	[ 'lb_shard_set_ranked', q{'1', 0, 'global', true}, '40001', '40001' ],
+	[ 'lb_shard_submit_many', q{'{1}', 0, 'global', '{1}', 'incr', '{NULL}', 0, false, '{1}'}, '40001', '40001' ],
+	[ 'lb_shard_set_ranked', q{'1', 0, 'global', true, true}, '40001', '40001' ],
 	[ 'lb_shard_forget', q{'1', 0, '{global}'}, '40001', '40001' ],
 	[ 'lb_shard_windows', q{'*'}, 'ok', 'ok' ],
 	[ 'lb_record_board', $record, 'ok', '55000' ],
@@ -110,9 +111,9 @@ is(join(' ', sort keys %known), join(' ', sort @functions), 'and each one here i
 # What all nodes have recorded, and the rows
 sub written
 {
-	my @tables = ('lb_board', 'lb_window', 'lb_entry', 'lb_entrant', 'lb_entry_count', 'lb_reward', 'lb_limit', 'lb_leaderboard', 'lb_closed', 'lb_archive', 'lb_watched');
+	my @tables = ('lb_board', 'lb_window', 'lb_entry', 'lb_entrant', 'lb_entry_count', 'lb_reward', 'lb_limit', 'lb_leaderboard', 'lb_closed', 'lb_archive', 'lb_watched', 'lb_hidden');
 	my $own = join(' UNION ALL ', map { "SELECT '$_' || t::text FROM $_ t" } @tables);
-	my $rows = join(' UNION ALL ', map { "SELECT '$_' || t::text FROM $_ t" } 'player_scores', 'player_score_windows', 'kills_scores', 'kills_score_windows');
+	my $rows = join(' UNION ALL ', map { "SELECT '$_' || t::text FROM $_ t" } 'player_scores', 'player_score_windows', 'kills_scores', 'kills_score_windows', 'player_scores_hidden', 'kills_scores_hidden');
 
 	return join("\n", map({ $_->safe_psql('postgres', "SELECT string_agg(r, chr(10) ORDER BY r) FROM ($own) AS s (r)") } @nodes),
 		$node->safe_psql('postgres', "SELECT string_agg(r, chr(10) ORDER BY r) FROM ($rows) AS s (r)"));

@@ -69,5 +69,5 @@ $node->safe_psql('postgres', 'CREATE ROLE guest LOGIN; GRANT SELECT ON player_sc
 fails_with($node, 'postgres', 'SET ROLE guest; SELECT lb_hide(7)', '42501', qr/permission denied/, 'a role without privileges');
 is($node->safe_psql('postgres', 'SET ROLE guest; SELECT count(*) FROM lb_hidden_player'), '0', 'which sees no player');
 is($node->safe_psql('postgres', 'SELECT * FROM lb_verify()'), '', 'lb_verify()');
-
+citus_stop(@nodes);
 done_testing();
