@@ -23,6 +23,7 @@
 --	{tie_order} {member_order}	parts of it; the first is a constant if there is none
 --	{ties}			the tie-breakers as the functions return and take them, an array of texts
 --	{key_score}		a row's score as the functions take it, without loss
+--	{score_text}	the same as text, as the functions return it
 --	{direction} {reverse}	of the score: DESC and ASC, or ASC and DESC
 --	{descending}		true or false
 --	{method}		the board's own method, as a literal
@@ -51,7 +52,7 @@ CREATE TABLE lbt.comparison (function text PRIMARY KEY, uses text NOT NULL,
 INSERT INTO lbt.comparison VALUES
 ('ranked rows', '', $$
 WITH b AS MATERIALIZED (
-	SELECT {m} AS m, {json} AS j, {score}::{type} AS s, format('%s', {score}) AS st, {score} AS own,
+	SELECT {m} AS m, {json} AS j, {score}::{type} AS s, {score_text} AS st, {score} AS own,
 		row_number() OVER (ORDER BY {order}) AS place,
 		row_number() OVER (PARTITION BY {member} ORDER BY {order}) AS nth,
 		rank() OVER (ORDER BY {score} {direction}) AS r,
@@ -200,7 +201,7 @@ FROM {scores} AS l (x)
 ('lb_score_at_percentile', 's', $$
 SELECT format('lb_score_at_percentile{_key}(%s, %L)', p, {board}),
 	regexp_replace(lb_score_at_percentile{_key}(p, {board})::text, '^-0$', '0'),
-	(SELECT regexp_replace(nullif(format('%s', percentile_disc(p / 100)
+	(SELECT regexp_replace(nullif(lbt.without_loss(percentile_disc(p / 100)
 		WITHIN GROUP (ORDER BY s {reverse})), ''), '^-0$', '0') FROM b)
 FROM {percents} AS x (p)$$),
 
@@ -229,7 +230,7 @@ FROM {arrays} AS x (a)$$),
 ('lb_histogram', 'su', $$
 SELECT format('lb_histogram{_key}(%s, %L)', n, {board}),
 	(SELECT string_agg(row(t.bucket, lbt.units(t.lo::text, '{type}'), lbt.units(t.hi::text, '{type}'),
-			(t.lo::{type}, t.hi::{type})::text = (t.lo, t.hi)::text, t.members)::text, ' ' ORDER BY t.ordinality)
+			lbt.without_loss(t.lo::{type}) = t.lo::text AND lbt.without_loss(t.hi::{type}) = t.hi::text, t.members)::text, ' ' ORDER BY t.ordinality)
 		FROM lb_histogram{_key}(n, {board}) WITH ORDINALITY AS t),
 	(WITH u AS MATERIALIZED (SELECT lbt.units(st, '{type}') AS u FROM b),
 		e AS (SELECT *, CASE WHEN lo IS NOT NULL THEN least(n, hi - lo + 1) END AS k, hi - lo + 1 AS size, CASE WHEN {descending} THEN lo ELSE hi END AS worst
@@ -251,13 +252,18 @@ FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$),
 SELECT format('lb_histogram_key(%s, %L)', n, {board}),
 	(SELECT string_agg(row(t.bucket, t.lo::{type} + 0, t.hi::{type} + 0, t.members)::text, ' ' ORDER BY t.ordinality)
 		FROM lb_histogram{_key}(n, {board}) WITH ORDINALITY AS t),
-	(SELECT string_agg(row(i, lo::{type}::text::{type} + 0, hi::{type}::text::{type} + 0, (SELECT count(*) FROM b WHERE s BETWEEN lo AND hi))::text, ' ' ORDER BY i)
+	(SELECT string_agg(row(i, lo::{type} + 0, hi::{type} + 0, (SELECT count(*) FROM b WHERE s BETWEEN lo AND hi))::text, ' ' ORDER BY i)
 		FROM lbt.float_buckets((SELECT array_agg(s) FROM b), n, {descending}))
 FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$);
 
+-- A floating-point number as JSON with all digits, whatever the settings of the session
+CREATE FUNCTION lbt.json_without_loss(value anyelement) RETURNS json
+LANGUAGE sql STABLE SET extra_float_digits = 1 AS $$ SELECT to_json(value) $$;
+
 -- A value as the JSON functions have it, by leaderboard.json_bigint.
 CREATE FUNCTION lbt.json(value anyelement) RETURNS json LANGUAGE sql STABLE AS $$
-	SELECT CASE WHEN pg_typeof(value) = 'bigint'::regtype AND current_setting('leaderboard.json_bigint') = 'string' THEN to_json(value::text)
+	SELECT CASE WHEN pg_typeof(value) IN ('real'::regtype, 'double precision'::regtype) THEN lbt.json_without_loss(value)
+		 WHEN pg_typeof(value) = 'bigint'::regtype AND current_setting('leaderboard.json_bigint') = 'string' THEN to_json(value::text)
 		ELSE to_json(value) END
 $$;
 
@@ -378,11 +384,14 @@ BEGIN
 			|| CASE WHEN score_type IN ('real', 'double precision') THEN 'f' ELSE 'u' END,
 		'{_key}', CASE WHEN twin THEN '_key' ELSE '' END,
 		'{m}', CASE WHEN plain THEN format('%s::bigint', member)
-			ELSE format('(%s(%s)::text COLLATE "C")', single, member) END,
+			ELSE format(CASE WHEN EXISTS (SELECT FROM unnest(types) AS t WHERE t ~ '^(date|time)')
+				THEN '(lbt.without_loss(%s(%s)) COLLATE "C")' ELSE '(%s(%s)::text COLLATE "C")' END, single, member) END,
 		'{json}', CASE WHEN cardinality(members) = 1 THEN format('lbt.json(%s)', member)
 			ELSE (SELECT format('to_json((SELECT x FROM (SELECT %s) AS x))', string_agg(format('lbt.json(%1$s) AS %1$s', c), ', ' ORDER BY i))
 				FROM unnest(members) WITH ORDINALITY AS u (c, i)) END,
 		'{type}', CASE WHEN plain_score THEN 'bigint' ELSE score_type END,
+		'{score_text}', format(CASE WHEN plain_score OR score_type !~ '^(real|double|date|time)'
+			THEN 'format(''%%s'', %s)' ELSE 'lbt.without_loss(%s)' END, score),
 		'{key_score}', format(CASE WHEN plain_score THEN '%s::bigint' ELSE 'lbt.without_loss(%s)' END, score),
 		'{member_order}', (SELECT string_agg(c || CASE WHEN types[i] ~ '^(text|character varying)$'
 				THEN ' COLLATE "C"' ELSE '' END, ', ' ORDER BY i)

@@ -317,6 +317,8 @@ expand(FILE *f, const char *s, const Look *look)
 		else if (IS_WORD("key_score"))
 			fprintf(f, plain_score(look) ? "%s::bigint" :
 					"lbt.without_loss(%s)", t->score.name);
+		else if (IS_WORD("score_text"))
+			fprintf(f, "format('%%s', %s)", t->score.name);
 		else if (IS_WORD("reverse"))
 			fputs(t->score.descending ? "ASC" : "DESC", f);
 		else if (IS_WORD("table"))
