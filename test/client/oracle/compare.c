@@ -131,7 +131,14 @@ any_comparison(Look *look)
 static void
 put_text(FILE *f, const Table *t, const char *member)
 {
-	fprintf(f, "%s(%s)::text", t->nmembers == 1 ? "" : "row", member);
+	bool		styled = false;
+
+	/* Texts of dates and times would depend on DateStyle. */
+	for (int i = 0; i < t->nmembers; i++)
+		styled |= strncmp(t->members[i].type->base, "date", 4) == 0 ||
+			strncmp(t->members[i].type->base, "time", 4) == 0;
+	fprintf(f, styled ? "lbt.without_loss(%s(%s))" : "%s(%s)::text",
+			t->nmembers == 1 ? "" : "row", member);
 }
 
 /* Print the member as JSON. */
@@ -318,7 +325,8 @@ expand(FILE *f, const char *s, const Look *look)
 			fprintf(f, plain_score(look) ? "%s::bigint" :
 					"lbt.without_loss(%s)", t->score.name);
 		else if (IS_WORD("score_text"))
-			fprintf(f, "format('%%s', %s)", t->score.name);
+			fprintf(f, plain_score(look) ? "format('%%s', %s)" :
+					"lbt.without_loss(%s)", t->score.name);
 		else if (IS_WORD("reverse"))
 			fputs(t->score.descending ? "ASC" : "DESC", f);
 		else if (IS_WORD("table"))
