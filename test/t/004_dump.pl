@@ -156,6 +156,7 @@ for my $db ('several', 'leaderboards')
 		'112', "$db: another one");
 	is($node->safe_psql($db, q{SELECT count(rank) FROM lb_submit_match(60, '{"global": 1, "kills": 1}') WHERE board <> 'kills'; SELECT count(rank) FROM lb_submit(61, 1, leaderboard => 'kills');
 		SELECT rank > 0 FROM lb_submit(60, 1, leaderboard => 'kills') WHERE board = 'kills'}), "0\n0\nt", "$db: players who are hidden");
+	$node->safe_psql($db, 'SELECT lb_show(60), lb_show(61)');
 	is($node->safe_psql($db, q{SELECT lb_join(7, 'kills/cup:1'), lb_join(8, 'kills/cup:1')}), 'f|t', "$db: players join");
 	like(($node->psql($db, q{SELECT lb_join(9, 'kills/cup:1')}))[2], qr/is full/, "$db: up to their number");
 	ready($node, $db, $db);
