@@ -172,6 +172,13 @@ _PG_init(void)
 							300, 0, 86400,
 							PGC_SIGHUP, GUC_UNIT_S,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.maintenance_timeout",
+							"Sets how long a step of maintenance may take in the worker.",
+							"Zero is any time.",
+							&lb_maintenance_timeout,
+							60, 0, INT_MAX / 1000,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable("leaderboard.max_clock_skew",
 							"Sets how far ahead of the server's clock the time of a submit may be.",
 							"-1 is any time.",

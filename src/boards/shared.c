@@ -120,6 +120,7 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
+		pg_atomic_init_u32(&lb_shared->maintenance_late, 0);
 		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbSharedState)),
 							   (Size) lb_memory_kb * 1024, &size);
 		LWLockInitialize(&lb_shared->arena_lock.lwlock,

@@ -295,6 +295,9 @@ typedef struct LbSharedState
 	pg_atomic_uint64 horizon;	/* a full xid: every snapshot sees all
 								 * transactions before it */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
+	pg_atomic_uint32 maintenance_late;	/* the database in which a step of
+										 * maintenance runs, or took too
+										 * long; 0: none */
 	pg_atomic_uint64 warn_at;	/* bytes in use at which the launcher warns */
 	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
 	int			nwatching;

@@ -232,6 +232,19 @@ find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 	visit->defn = find_windows(key);
 }
 
+/*
+ * Without the first of these names, if they are to be passed over.  Otherwise a table
+ * whose triggers take too long would keep the others of the database from maintenance.
+ */
+static List *
+pass_over(LbVisit *visit, List *names)
+{
+	int			n = Min(visit->pass_over, list_length(names));
+
+	visit->pass_over -= n;
+	return list_copy_tail(names, n);
+}
+
 /* All families of windows. */
 static void
 list_families(LbVisit *visit)
@@ -243,6 +256,7 @@ list_families(LbVisit *visit)
 	for (int i = 0; i < n; i++)
 		visit->families = lappend(visit->families,
 								  pstrdup(leaderboards[i]->family));
+	visit->families = pass_over(visit, visit->families);
 	MemoryContextSwitchTo(old);
 	visit->listed = true;
 }
@@ -277,6 +291,7 @@ list_spread(LbVisit *visit)
 			pg_class_ownercheck(defns[i]->source, GetUserId()))
 			visit->spread = lappend(visit->spread, pstrdup(defns[i]->name));
 	}
+	visit->spread = pass_over(visit, visit->spread);
 	MemoryContextSwitchTo(old);
 	visit->listed_spread = true;
 }
@@ -351,7 +366,6 @@ mend_boards(LbVisit *visit)
 	{
 		const char *board = linitial(visit->spread);
 
-		visit->elsewhere = true;
 		if (!visit->trimming)
 			(void) lb_attempt(mend_board,
 							  psprintf("make the boards of shards of board \"%s\"", board),
@@ -360,7 +374,6 @@ mend_boards(LbVisit *visit)
 		(void) lb_attempt(trim_beside_board,
 						  psprintf("trim the tables beside that of board \"%s\"", board),
 						  visit, NULL, board);
-		visit->elsewhere = false;
 		if (visit->trimming && !visit->one)
 			visit->done.more = true;
 		if (!visit->trimming || !visit->one)
@@ -401,11 +414,9 @@ maintain(LbVisit *visit)
 		visit->defn = NULL;
 		(void) lb_attempt(find_family, "look for windows", visit, NULL,
 						  linitial(visit->families));
-		visit->elsewhere = visit->defn != NULL && lb_is_elsewhere(visit->defn);
 		ended = visit->defn != NULL &&
 			(lb_close_windows(visit, visit->defn) ||
 			 lb_remove_windows(visit, visit->defn, &found));
-		visit->elsewhere = false;
 		if (ended)
 			return;
 
@@ -417,6 +428,9 @@ maintain(LbVisit *visit)
 			drops_of = visit->defn;
 		}
 	}
+
+	if (visit->late)
+		return;
 
 	/*
 	 * The worker calls a function of the user's in a transaction that has
@@ -477,6 +491,9 @@ lb_maintain_main(Datum arg)
 	memset(&visit, 0, sizeof(visit));
 	visit.one = true;
 	visit.max_rows = BATCH_ROWS;
+	visit.timeout = lb_maintenance_timeout;
+	memcpy(&visit.pass_over, MyBgworkerEntry->bgw_extra, sizeof(int));
+	lb_limit_init();
 	visit.context = AllocSetContextCreate(TopMemoryContext,
 										  "leaderboard maintenance",
 										  ALLOCSET_SMALL_SIZES);
@@ -498,10 +515,14 @@ lb_maintain_main(Datum arg)
 			SPI_finish();
 		}
 		PopActiveSnapshot();
+
+		/* Constraint triggers of users can be left. */
+		lb_begin_limit(&visit);
 		CommitTransactionCommand();
+		lb_end_limit(&visit);
 		pgstat_report_stat(true);
 		pgstat_report_activity(STATE_IDLE, NULL);
-		if (!visit.done.more)
+		if (!visit.done.more || visit.late)
 			break;
 		lb_yield();
 	}

@@ -19,8 +19,7 @@
  *
  * The function runs in a subtransaction, with the rights of the owner of the
  * windows' table, as a security-restricted operation.  It must belong to that owner.
- * In the worker it has leaderboard.reward_timeout: PostgreSQL's timer for statements,
- * which a worker does not use otherwise.
+ * In the worker the step has leaderboard.reward_timeout (visit.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +43,6 @@
 #include "utils/regproc.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
-#include "utils/timeout.h"
 #include "utils/varlena.h"
 
 #include "boards/catalog.h"
@@ -291,30 +289,15 @@ read_standings(const LbDefinition *family, const char *key)
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
 }
 
-/* Call it with the owner's rights, and in the worker for a limited time. */
+/* Call it with the owner's rights. */
 static void
 call(LbVisit *visit, const LbDefinition *defn, Datum *values)
 {
-	bool		limited = visit->one && lb_reward_timeout > 0;
 	LbUser		saved;
 
 	lb_switch_to_owner(&saved, defn->owner, false);
-	if (limited)
-		enable_timeout_after(STATEMENT_TIMEOUT, lb_reward_timeout * 1000);
-	PG_TRY();
-	{
-		(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
-						   InvalidOid, 2, argument_types, values);
-	}
-	PG_FINALLY();
-	{
-		/* If the time has just passed, the function has ended all the same. */
-		if (limited && get_timeout_indicator(STATEMENT_TIMEOUT, true))
-			QueryCancelPending = false;
-		if (limited)
-			disable_timeout(STATEMENT_TIMEOUT, false);
-	}
-	PG_END_TRY();
+	(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
+					   InvalidOid, 2, argument_types, values);
 	lb_restore_user(&saved);
 }
 
@@ -415,8 +398,10 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 	{
 		bool		paid;
 
+		visit->timeout = lb_reward_timeout;
 		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
 						  family, key);
+		visit->timeout = lb_maintenance_timeout;
 		if (!paid)
 			note_problem(key, visit->problem);
 		if (paid || visit->one)

@@ -19,8 +19,14 @@
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 
+#include "boards/shared.h"
 #include "boards/spi.h"
 #include "service/visit.h"
+
+int			lb_maintenance_timeout = 60;
+
+/* Ends the session. */
+static TimeoutId exit_timer;
 
 List *
 lb_keys_of_result(uint64 n)
@@ -60,28 +66,65 @@ lb_listed(List *list, const char *key)
 
 /*
  * Whether an error is a cancel of this session.  Code of users can raise an error of
- * the same SQLSTATE, or pass on one of another server.  In the worker the timer is of
- * one action, and not of the visit.
+ * the same SQLSTATE, or pass on one of another server.
  */
 static bool
-is_cancel(const LbVisit *visit, const ErrorData *edata)
+is_cancel(const ErrorData *edata)
 {
 	return edata->sqlerrcode == ERRCODE_QUERY_CANCELED &&
 		edata->funcname != NULL &&
-		strcmp(edata->funcname, "ProcessInterrupts") == 0 &&
-		!(visit->one && edata->message_id != NULL &&
-		  strcmp(edata->message_id, "canceling statement due to statement timeout") == 0);
+		strcmp(edata->funcname, "ProcessInterrupts") == 0;
+}
+
+/* The same of an error of the timer, which in the worker is of one action. */
+static bool
+is_late(const LbVisit *visit, const ErrorData *edata)
+{
+	return visit->one && is_cancel(edata) && edata->message_id != NULL &&
+		strcmp(edata->message_id, "canceling statement due to statement timeout") == 0;
+}
+
+/* As in die(), without the wait for a client. */
+static void
+end_session(void)
+{
+	ProcDiePending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+void
+lb_limit_init(void)
+{
+	exit_timer = RegisterTimeout(USER_TIMEOUT, end_session);
+}
+
+void
+lb_begin_limit(const LbVisit *visit)
+{
+	int			msec = visit->timeout * 1000;
+
+	if (!visit->one)
+		return;
+	pg_atomic_write_u32(&lb_shared->maintenance_late, MyDatabaseId);
+	if (msec == 0)
+		return;
+	enable_timeout_after(STATEMENT_TIMEOUT, msec);
+	enable_timeout_after(exit_timer, msec > INT_MAX / 2 ? INT_MAX : msec * 2);
 }
 
 /* If the time has just passed, the step has ended all the same. */
-static void
-end_timeout(bool limited)
+void
+lb_end_limit(const LbVisit *visit)
 {
-	if (!limited)
+	if (!visit->one)
 		return;
 	if (get_timeout_indicator(STATEMENT_TIMEOUT, true))
 		QueryCancelPending = false;
 	disable_timeout(STATEMENT_TIMEOUT, false);
+	disable_timeout(exit_timer, false);
+	if (!visit->late)
+		pg_atomic_write_u32(&lb_shared->maintenance_late, 0);
 }
 
 bool
@@ -92,32 +135,33 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool ok = true;
 	LbDone		before = visit->done;
-	bool		limited = visit->one && visit->elsewhere;
 
+	/* Other databases come first. */
+	if (visit->late)
+		return false;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	if (limited)
-		enable_timeout_after(STATEMENT_TIMEOUT, LB_ELSEWHERE_TIMEOUT);
+	lb_begin_limit(visit);
 	PG_TRY();
 	{
 		action(visit, defn, key);
-		end_timeout(limited);
+		lb_end_limit(visit);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
 		ErrorData  *edata;
 
-		end_timeout(limited);
-
 		MemoryContextSwitchTo(context);
 		edata = CopyErrorData();
+		visit->late = is_late(visit, edata);
+		lb_end_limit(visit);
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		visit->done = before;
 
 		/* A cancel ends the whole visit. */
-		if (is_cancel(visit, edata))
+		if (is_cancel(edata) && !visit->late)
 			ReThrowError(edata);
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),

@@ -27,11 +27,8 @@
  */
 #define LB_SCAN_HOURS 24
 
-/*
- * How long the worker lets a step on a distributed table take, in milliseconds: other
- * servers do not know how long it waits for a lock.
- */
-#define LB_ELSEWHERE_TIMEOUT 60000
+/* How long a step may take in the worker, in seconds; 0 is any time. */
+extern int	lb_maintenance_timeout;
 
 /* What a transaction has done. */
 typedef struct LbDone
@@ -82,7 +79,10 @@ typedef struct LbVisit
 	bool		listed;			/* families is set */
 	List	   *families;		/* names of the families that are left to do */
 	LbDefinition *defn;			/* the first of them, or NULL */
-	bool		elsewhere;		/* what is done now is of a distributed table */
+	int			timeout;		/* of the worker's steps, in seconds; 0: none */
+	int			pass_over;		/* the first boards and families, which take
+								 * too long */
+	bool		late;			/* a step took too long: the visit ends */
 
 	/* Of that family.  Closing: which windows are due. */
 	bool		scanned_boards;
@@ -120,14 +120,26 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
- * <what>", set visit->problem, and return false.  In the worker a step with
- * visit->elsewhere fails after LB_ELSEWHERE_TIMEOUT.  Raises only errors that cancel
- * the statement or end the session.
+ * <what>", set visit->problem, and return false.  In the worker it is cancelled after
+ * visit->timeout, which sets visit->late: later attempts of the visit return false at
+ * once.  An action that goes on after that ends the session after as long again.
+ * Raises only errors that cancel the statement or end the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);
 
-/* The same for something that is done to a window. */
+/*
+ * In the worker: limit the time of what runs from here to lb_end_limit(), and note in
+ * shared memory that it runs.  Code of users can catch the error of a cancel.  So the
+ * session ends when twice the time has passed.
+ */
+extern void lb_begin_limit(const LbVisit *visit);
+extern void lb_end_limit(const LbVisit *visit);
+
+/* Before the worker's first step: prepare the timer that ends the session. */
+extern void lb_limit_init(void);
+
+/* lb_attempt() of something that is done to a window. */
 extern bool lb_attempt_key(LbAction action, LbVisit *visit,
 						   const LbDefinition *defn, const char *key);
 

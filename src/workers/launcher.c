@@ -65,6 +65,7 @@
 #define TIDY_AGAIN 500			/* prepared transactions, histories */
 #define TRIM_INTERVAL 5000		/* between two passes through all histories */
 #define LIMIT_INTERVAL 60000	/* between two looks at databases' limits */
+#define LOOK_AGAIN 1000			/* whether a visit is in a command's way */
 #define LOG_AGAIN (3600 * 1000) /* between two equal messages */
 
 #define MAX_WORKERS 64
@@ -91,6 +92,17 @@ static Worker builders[MAX_WORKERS];
 static List *visits = NIL;		/* databases that one is still to visit */
 static TimestampTz limits_seen = 0; /* when limits were last looked at, or 0 */
 
+/* A database in which a step took too long. */
+typedef struct Late
+{
+	Oid			database;
+	int			times;			/* in visits one after the other */
+	int			skip;			/* rounds that pass without it */
+} Late;
+
+/* Most rounds that pass without a database: two to the power of this. */
+#define MAX_SKIP_POWER 4
+
 /* Workers that visit databases in rounds, one at a time of each kind. */
 typedef struct Rounds
 {
@@ -98,6 +110,9 @@ typedef struct Rounds
 	List	   *due;			/* databases that remain of this round */
 	TimestampTz last;			/* when it began */
 	bool		waiting;		/* no worker was to be had */
+	List	   *late;
+	TimestampTz looked;			/* whether the visit is in a command's way */
+	bool		in_the_way;		/* it was at that time */
 } Rounds;
 
 static Rounds rounds[LB_MAX_WORKER_KINDS];
@@ -188,7 +203,7 @@ running_builders(Oid database)
 }
 
 static bool
-register_worker(Worker *slot, const LbWorkerKind *kind, Oid database)
+register_worker(Worker *slot, const LbWorkerKind *kind, Oid database, int extra)
 {
 	static TimestampTz logged = 0;
 	TimestampTz now = GetCurrentTimestamp();
@@ -205,6 +220,7 @@ register_worker(Worker *slot, const LbWorkerKind *kind, Oid database)
 			 database);
 	strlcpy(worker.bgw_type, kind->type, BGW_MAXLEN);
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
+	memcpy(worker.bgw_extra, &extra, sizeof(extra));
 	worker.bgw_notify_pid = MyProcPid;
 	if (!RegisterDynamicBackgroundWorker(&worker, &slot->handle))
 	{
@@ -255,11 +271,101 @@ start_builder(Oid database)
 		if (builders[i].handle == NULL)
 		{
 			builds_wait = !register_worker(&builders[i], &builder_kind,
-										   database);
+										   database, 0);
 			return !builds_wait;
 		}
 	}
 	return false;
+}
+
+/* What is known of a late database, or NULL. */
+static Late *
+find_late(const Rounds *round, Oid database)
+{
+	ListCell   *lc;
+
+	foreach(lc, round->late)
+	{
+		Late	   *late = lfirst(lc);
+
+		if (late->database == database)
+			return late;
+	}
+	return NULL;
+}
+
+/*
+ * After a visit: if a step took too long, or the worker ended in one, twice as many
+ * rounds pass without the database as the last time.
+ */
+static void
+note_late(Rounds *round, Oid database)
+{
+	Late	   *late = find_late(round, database);
+	Oid			found = pg_atomic_exchange_u32(&lb_shared->maintenance_late, 0);
+
+	if (found != database)
+	{
+		if (late != NULL)
+		{
+			round->late = list_delete_ptr(round->late, late);
+			pfree(late);
+		}
+		return;
+	}
+	if (late == NULL)
+	{
+		late = MemoryContextAllocZero(TopMemoryContext, sizeof(Late));
+		late->database = database;
+		round->late = lappend(round->late, late);
+	}
+	late->skip = 1 << Min(late->times, MAX_SKIP_POWER);
+	late->times++;
+}
+
+/* At the beginning of a round: leave out those that have to wait. */
+static void
+skip_late(Rounds *round)
+{
+	ListCell   *lc;
+
+	foreach(lc, round->late)
+	{
+		Late	   *late = lfirst(lc);
+
+		if (!list_member_oid(round->due, late->database))
+		{
+			/* It has no boards any more. */
+			round->late = foreach_delete_current(round->late, lc);
+			pfree(late);
+		}
+		else if (late->skip > 0)
+		{
+			late->skip--;
+			round->due = list_delete_oid(round->due, late->database);
+		}
+	}
+}
+
+/*
+ * A visit goes on.  DROP DATABASE waits five seconds for the worker, which may be in a
+ * trigger of a user and not notice.  So terminate it when such a command has waited
+ * from one look to the next.
+ */
+static long
+look_at_visit(Rounds *round)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		locked;
+
+	if (!lb_elapsed(round->looked, now, LOOK_AGAIN))
+		return LOOK_AGAIN;
+	round->looked = now;
+	locked = lb_database_locked(round->worker.database);
+	if (locked && round->in_the_way)
+		TerminateBackgroundWorker(round->worker.handle);
+	round->in_the_way = locked;
+	return LOOK_AGAIN;
 }
 
 /*
@@ -273,6 +379,7 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 	dlist_iter	iter;
 	pid_t		pid;
 	long		left;
+	Late	   *late;
 
 	round->waiting = false;
 	if (*kind->interval == 0)
@@ -284,9 +391,11 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 	{
 		/* Its end wakes the launcher. */
 		if (GetBackgroundWorkerPid(round->worker.handle, &pid) != BGWH_STOPPED)
-			return IDLE_SLEEP;
+			return look_at_visit(round);
 		pfree(round->worker.handle);
 		round->worker.handle = NULL;
+		round->in_the_way = false;
+		note_late(round, round->worker.database);
 	}
 	left = *kind->interval * 1000L -
 		TimestampDifferenceMilliseconds(round->last, now);
@@ -300,18 +409,21 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 			round->due = list_append_unique_oid(round->due,
 												dlist_container(LbSharedBoard, node, iter.cur)->database);
 		LWLockRelease(&lb_shared->directory_lock);
+		skip_late(round);
 	}
 	if (round->due == NIL)
 		return *kind->interval * 1000L;
 
-	if (!register_worker(&round->worker, kind, linitial_oid(round->due)))
+	late = find_late(round, linitial_oid(round->due));
+	if (!register_worker(&round->worker, kind, linitial_oid(round->due),
+						 late == NULL ? 0 : late->times))
 	{
 		round->waiting = true;
 		(void) make_room();
 		return WORKER_RETRY;
 	}
 	round->due = list_delete_first(round->due);
-	return IDLE_SLEEP;
+	return LOOK_AGAIN;
 }
 
 /*
@@ -681,7 +793,7 @@ start_residents(const LbWorkerKind *kind, bool others_wait)
 		if (slot == NULL || others_wait ||
 			(again && !lb_elapsed(slot->started, now, RESIDENT_RETRY)))
 			sleep = Min(sleep, RESIDENT_RETRY);
-		else if (!register_worker(slot, kind, databases[d]))
+		else if (!register_worker(slot, kind, databases[d], 0))
 		{
 			slot->kind = kind;
 			slot->database = databases[d];

@@ -40,22 +40,30 @@ lb_elapsed(TimestampTz since, TimestampTz now, int msec)
 	return TimestampDifferenceExceeds(since, now, msec) ||
 		TimestampDifferenceExceeds(now, since, msec);
 }
+
+bool
+lb_database_locked(Oid database)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, true, true) ==
+		LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, true);
+	return false;
+}
+
 bool
 lb_must_yield(void)
 {
 	static TimestampTz last = 0;
 	TimestampTz now = GetCurrentTimestamp();
-	LOCKTAG		tag;
 
 	if (!lb_elapsed(last, now, 100))
 		return false;
 	last = now;
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, false, true) ==
-		LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	LockRelease(&tag, RowExclusiveLock, false);
-	return false;
+	return lb_database_locked(MyDatabaseId);
 }
 
 void

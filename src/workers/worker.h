@@ -63,6 +63,12 @@ extern void lb_yield(void);
 extern bool lb_must_yield(void);
 
 /*
+ * Whether a command holds a database's lock that keeps new sessions out, in any process.
+ * Does not wait.
+ */
+extern bool lb_database_locked(Oid database);
+
+/*
  * Whether msec milliseconds have elapsed from since to now.  Also true if since is
  * that far ahead of now: the clock was set back, and it can take long until it is
  * there again.

@@ -50,5 +50,67 @@ is($node->safe_psql('small', "SELECT count(*) FROM lb_stat_board WHERE state = '
 	'100', 'all boards are ready when it has ended');
 is($node->safe_psql('small', 'SELECT count(*) FROM lb_verify()'), '0',
 	'and equal to their table');
+
+# Rows of windows that are over, in databases with a trigger that does not end: one
+# that is cancelled, and one that catches that.
+sub tenant
+{
+	my ($db, $body) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql($db, qq{
+		CREATE EXTENSION leaderboard;
+		SELECT lb_create_tables();
+		SELECT lb_open_window('daily', keep => '1000 years');
+		SELECT lb_submit(1, 1, at => '2026-04-09')});
+	wait_ready($node, $db);
+	$node->safe_psql($db, qq{
+		CREATE FUNCTION body() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $body RETURN OLD; END \$\$;
+		CREATE TRIGGER body BEFORE DELETE ON player_score_windows FOR EACH ROW EXECUTE FUNCTION body()});
+	return;
+}
+
+sub over
+{
+	my ($db) = @_;
+
+	$node->safe_psql($db, q{UPDATE lb_window SET keep = '1 day' WHERE name = 'daily'});
+	return;
+}
+
+sub visited
+{
+	my ($db) = @_;
+
+	return $node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '$db' AND backend_type = 'leaderboard maintenance' AND wait_event = 'PgSleep'");
+}
+
+my $for_ever = 'LOOP PERFORM pg_sleep(1000); END LOOP;';
+tenant('sleeps', $for_ever);
+tenant('catches', 'LOOP BEGIN PERFORM pg_sleep(1000); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP;');
+tenant('other', '');
+over('sleeps');
+over('catches');
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'\nleaderboard.maintenance_timeout = '1s'\n");
+$node->reload;
+my $log = 0;
+$node->wait_for_log(qr/WARNING: .*window "daily:20260409": canceling statement due to statement timeout/, $log);
+$node->wait_for_log(qr/terminating background worker "leaderboard maintenance/, $log);
+over('other');
+ok($node->poll_query_until('other', q{SELECT count(*) = 1 FROM lb_closed WHERE removed_at IS NOT NULL}),
+	'the window of another database is closed and removed');
+is($node->safe_psql('sleeps', 'SELECT count(*) FROM player_score_windows'), '1', 'that of the first keeps its row');
+is($node->safe_psql($_, 'SELECT count(*) FROM lb_verify()'), '0', "$_: boards and tables agree") for 'sleeps', 'catches', 'other';
+
+# Without a limit, while the worker is in the trigger.
+$node->append_conf('postgresql.conf', "leaderboard.maintenance_timeout = 0\n");
+$node->reload;
+for my $db ('sleeps', 'catches')
+{
+	ok(visited($db), "$db: the worker is in the trigger");
+	($rc, $stdout, $stderr) = $node->psql('postgres', "DROP DATABASE $db");
+	is($rc, 0, "$db: the database can be dropped: $stderr");
+}
 $node->stop;
 done_testing();
