@@ -227,6 +227,7 @@ my %by_type = (
 	'bigint[]' => q{CAST('{1,2,77}' AS pg_catalog.int8[])},
 	'bigint' => q{CAST(3 AS pg_catalog.int8)},
 	'integer' => q{CAST(3 AS pg_catalog.int4)},
+	'integer[]' => q{CAST('{1,2,77}' AS pg_catalog.int4[])},
 	'boolean' => q{CAST(false AS pg_catalog.bool)},
 	'interval' => q{CAST('1 day' AS pg_catalog.interval)},
 	'timestamp with time zone' => q{pg_catalog.now()},
