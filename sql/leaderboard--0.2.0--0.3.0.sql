@@ -734,7 +734,7 @@ SELECT h.player_id, h.player_type,
 		SELECT e.board FROM @extschema@.lb_hidden e
 		WHERE e.player_id OPERATOR(pg_catalog.=) h.player_id
 			AND e.player_type OPERATOR(pg_catalog.=) h.player_type AND NOT e.hidden
-			AND @extschema@.lb_may_hide(e.board, e.player_type, NULL)
+			AND @extschema@.lb_may_hide(e.board, e.player_type, CAST(NULL AS pg_catalog.name[]))
 		ORDER BY e.board) END AS except_boards,
 	h.hidden_at, h.hidden_by, h.reason
 FROM @extschema@.lb_hidden h
