@@ -282,6 +282,12 @@ lock_scores(const char *leaderboard, const Player *player)
 	if (defn == NULL || defn->family || defn->misfit || lb_is_elsewhere(defn) ||
 		lb_player_type(defn) != player->type)
 		return;
+
+	/*
+	 * As an UPDATE, before the row: the end of a season locks the table against
+	 * writers, and then its rows.
+	 */
+	LockRelationOid(defn->source, RowExclusiveLock);
 	(void) lb_wait_for_rows(defn, player->type, player->value);
 	(void) lb_run_as_owner(defn, false,
 						   psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 FOR NO KEY UPDATE",

@@ -256,14 +256,11 @@ SELECT format('lb_histogram_key(%s, %L)', n, {board}),
 		FROM lbt.float_buckets((SELECT array_agg(s) FROM b), n, {descending}))
 FROM (VALUES (1), (2), (3), (7), (10), (40), (64), ($A % 30 + 1)) AS x (n)$$);
 
--- A floating-point number as JSON with all digits, whatever the settings of the session
-CREATE FUNCTION lbt.json_without_loss(value anyelement) RETURNS json
-LANGUAGE sql STABLE SET extra_float_digits = 1 AS $$ SELECT to_json(value) $$;
-
 -- A value as the JSON functions have it, by leaderboard.json_bigint.
-CREATE FUNCTION lbt.json(value anyelement) RETURNS json LANGUAGE sql STABLE AS $$
-	SELECT CASE WHEN pg_typeof(value) IN ('real'::regtype, 'double precision'::regtype) THEN lbt.json_without_loss(value)
-		 WHEN pg_typeof(value) = 'bigint'::regtype AND current_setting('leaderboard.json_bigint') = 'string' THEN to_json(value::text)
+-- Floating-point numbers, and domains over them, have all digits whatever the session's
+-- settings.
+CREATE FUNCTION lbt.json(value anyelement) RETURNS json LANGUAGE sql STABLE SET extra_float_digits = 1 AS $$
+	SELECT CASE WHEN pg_typeof(value) = 'bigint'::regtype AND current_setting('leaderboard.json_bigint') = 'string' THEN to_json(value::text)
 		ELSE to_json(value) END
 $$;
 
