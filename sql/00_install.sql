@@ -129,11 +129,11 @@ DROP TABLE keep;
 SELECT * FROM lb_board;
 
 -- Trigger functions are for triggers.
-SELECT lb_capture();
-SELECT lb_set_updated_at();
-SELECT lb_board_changed();
-SELECT lb_skip_row();
-SELECT lb_on_drop();
+SELECT leaderboard_internal.lb_capture();
+SELECT leaderboard_internal.lb_set_updated_at();
+SELECT leaderboard_internal.lb_board_changed();
+SELECT leaderboard_internal.lb_skip_row();
+SELECT leaderboard_internal.lb_on_drop();
 
 --
 -- The oracle: lbt.differences() compares every read function of a board with

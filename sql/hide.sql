@@ -120,7 +120,7 @@ SET ROLE lbt_reader;
 SELECT count(*) FROM lb_hidden_player;
 SELECT count(*) FROM lb_hidden;
 SELECT lb_hide(40);
-SELECT lb_may_hide(NULL, NULL, NULL), lb_may_hide('nothing', 'bigint', NULL);
+SELECT leaderboard_internal.lb_may_hide(NULL, NULL, NULL), leaderboard_internal.lb_may_hide('nothing', 'bigint', NULL);
 SET ROLE lbt_moderator;
 SELECT lb_hide(40, reason => 'bot'), lb_hide(41, '{kills}');
 SELECT player_id, board, hidden_by, reason FROM lb_hidden_player WHERE player_id IN ('12', '31', '40', '41') ORDER BY 1;

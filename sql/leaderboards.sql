@@ -74,7 +74,7 @@ SELECT lb_create_leaderboard('spring');
 SELECT lb_drop_board('spring/cup');
 SELECT lb_open_window('spring/cup:1', starts => '2026-01-01', ends => '2100-01-01');
 SELECT lb_open_window('spring/month', 'monthly');
--- Version 0.2.0 had windows of such names.  They can be opened again.
+-- A window of such a name, of a dropped leaderboard say, can be opened again.
 INSERT INTO lb_window (name, starts, ends, keep) VALUES ('spring/cup:1', '2026-01-01', '2100-01-01', '1 day');
 SELECT lb_open_window('spring/cup:1', starts => '2026-01-01', ends => '2101-01-01');
 SELECT lb_create_leaderboard('spring');

@@ -232,7 +232,7 @@ RESET ROLE;
 SELECT lb_rank(1);
 SELECT lb_show(1);
 
--- Tables of version 0.1.0.
+-- Tables that were there, without the column "ranked".
 SELECT lb_drop_board('global'), lb_drop_board('*');
 ALTER TABLE player_scores DROP COLUMN ranked;
 ALTER TABLE player_score_windows DROP COLUMN ranked;

@@ -15,7 +15,7 @@ SELECT lb_create_board('p', 'p');
 SELECT lb_wait_ready();
 CREATE VIEW triggers AS
 	SELECT tgrelid::regclass AS table, tgname AS name, tgenabled AS enabled
-	FROM pg_trigger WHERE tgfoid = 'lb_capture'::regproc
+	FROM pg_trigger WHERE tgfoid = 'leaderboard_internal.lb_capture'::regproc
 	ORDER BY tgrelid::regclass::text, tgname;
 SELECT * FROM triggers;
 
@@ -46,7 +46,7 @@ SELECT board, state FROM lb_stat_board ORDER BY board COLLATE "C";
 SELECT * FROM lb_verify();
 DROP TRIGGER leaderboard_capture ON t;
 CREATE CONSTRAINT TRIGGER leaderboard_capture AFTER INSERT OR UPDATE OR DELETE
-ON t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION lb_capture();
+ON t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION leaderboard_internal.lb_capture();
 DROP TRIGGER leaderboard_capture ON p;
 SELECT lb_rebuild();
 SELECT lb_wait_ready();

@@ -40,7 +40,7 @@ CREATE TEMP TABLE own (i integer);
 GRANT ALL ON own TO regress_lb_reader;
 SET ROLE regress_lb_reader;
 SELECT f, e.message FROM unnest('{lb_board_changed,lb_watch_changed}'::text[]) f,
-	lbt.error(format('CREATE TRIGGER x AFTER INSERT ON own EXECUTE FUNCTION %I()', f)) e;
+	lbt.error(format('CREATE TRIGGER x AFTER INSERT ON own EXECUTE FUNCTION leaderboard_internal.%I()', f)) e;
 RESET ROLE;
 DROP TABLE own;
 GRANT EXECUTE ON FUNCTION lb_create_board, lb_create_tables TO regress_lb_owner, regress_lb_reader;

@@ -174,13 +174,13 @@ ROLLBACK;
 CREATE TABLE other (player_id bigint PRIMARY KEY, score integer,
 	updated_at timestamptz);
 CREATE TRIGGER u BEFORE UPDATE ON other FOR EACH ROW
-EXECUTE FUNCTION lb_set_updated_at();
+EXECUTE FUNCTION leaderboard_internal.lb_set_updated_at();
 INSERT INTO other VALUES (1, 1);
 UPDATE other SET score = 2;
 SELECT * FROM other;
 DROP TRIGGER u ON other;
 CREATE TRIGGER u AFTER UPDATE ON other FOR EACH ROW
-EXECUTE FUNCTION lb_set_updated_at();
+EXECUTE FUNCTION leaderboard_internal.lb_set_updated_at();
 UPDATE other SET score = 2;
 DROP TABLE other;
 SELECT * FROM lb_verify();

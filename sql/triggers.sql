@@ -166,9 +166,9 @@ DROP VIEW v;
 
 -- Our own trigger where it does not belong counts nothing and breaks nothing.
 CREATE TABLE other (player_id bigint PRIMARY KEY, score bigint);
-CREATE TRIGGER x AFTER INSERT ON other FOR EACH ROW EXECUTE FUNCTION lb_capture();
+CREATE TRIGGER x AFTER INSERT ON other FOR EACH ROW EXECUTE FUNCTION leaderboard_internal.lb_capture();
 CREATE TRIGGER y AFTER INSERT OR TRUNCATE ON other FOR EACH STATEMENT
-EXECUTE FUNCTION lb_capture();
+EXECUTE FUNCTION leaderboard_internal.lb_capture();
 INSERT INTO other VALUES (1, 1);
 TRUNCATE other;
 DROP TABLE other;

@@ -163,7 +163,7 @@ SELECT lb_notify();
 ROLLBACK;
 -- A trigger of the same function on another table removes no watch.
 CREATE TABLE trap (board text, id integer, source regclass);
-CREATE TRIGGER trap AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION lb_watch_follow();
+CREATE TRIGGER trap AFTER DELETE ON trap FOR EACH ROW EXECUTE FUNCTION leaderboard_internal.lb_watch_follow();
 INSERT INTO trap SELECT board, id, source FROM lb_board;
 DELETE FROM trap;
 SELECT count(*) FROM lb_watched;

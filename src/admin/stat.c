@@ -171,10 +171,6 @@ sum_causes(const uint64 *counts)
 	return sum;
 }
 
-/*
- * The function of version 0.1.0 lacks the last columns: the result's
- * description says how many values are put into the row.
- */
 static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
@@ -620,7 +616,7 @@ lb_stat_memory_rows(PG_FUNCTION_ARGS)
 	uint64		total_used;
 	uint64		limit;
 	int			n = 0;
-	Datum		values[4];		/* the last one is not in version 0.1.0 */
+	Datum		values[4];
 	bool		nulls[4] = {true, false, false, false};
 	bool		all = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 

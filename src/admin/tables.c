@@ -213,7 +213,7 @@ make_default_board(const DefaultTable *table, Oid relid)
 		lb_add_column(&defn, LB_ROLE_BOARD, table->board_column);
 	defn.method = LB_ROW_NUMBER;
 
-	/* A table of version 0.1.0 does not have the column. */
+	/* A table that was there may lack the column. */
 	if (get_attnum(relid, "ranked") != InvalidAttrNumber)
 		lb_add_column(&defn, LB_ROLE_RANKED_IF, "ranked");
 	lb_make_board(&defn);
@@ -228,8 +228,6 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 				   Oid schema, bool score_index,
 				   const Distribution *distribution)
 {
-	const char *extension =
-		quote_identifier(get_namespace_name(lb_require_catalog()->schema));
 	char	   *name = quote_qualified_identifier(get_namespace_name(schema),
 												  table->name);
 
@@ -245,7 +243,7 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 		else
 			lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 										"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
-										name, extension));
+										name, lb_internal_schema()));
 	}
 	if (score_index)
 		lb_execute_utility(psprintf("CREATE INDEX IF NOT EXISTS %s ON %s (%s)",
@@ -289,17 +287,12 @@ find_schema(void)
 	return linitial_oid(path);
 }
 
-/*
- * The arguments distributed, which has this number, and shard_count.  Version 0.2.0 of
- * lb_create_tables() does not have them.
- */
+/* The arguments distributed, which has this number, and shard_count. */
 static void
 distribution_argument(FunctionCallInfo fcinfo, int arg,
 					  Distribution *distribution)
 {
 	memset(distribution, 0, sizeof(*distribution));
-	if (PG_NARGS() <= arg)
-		return;
 	if (PG_ARGISNULL(arg))
 		lb_null_argument("distributed");
 	distribution->distributed = PG_GETARG_BOOL(arg);

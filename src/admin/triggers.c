@@ -44,7 +44,6 @@ static void
 make_trigger(Oid source, bool row)
 {
 	const LbCatalog *cat = lb_require_catalog();
-	const char *schema = quote_identifier(get_namespace_name(cat->schema));
 	const char *name = row ? LB_ROW_TRIGGER : LB_TRUNCATE_TRIGGER;
 	char	   *table = table_name(source);
 	Relation	rel = relation_open(source, NoLock);
@@ -79,7 +78,8 @@ make_trigger(Oid source, bool row)
 									"FOR EACH %s EXECUTE FUNCTION %s.lb_capture()",
 									replace ? "OR REPLACE" : "", name,
 									row ? "INSERT OR UPDATE OR DELETE" : "TRUNCATE",
-									table, row ? "ROW" : "STATEMENT", schema));
+									table, row ? "ROW" : "STATEMENT",
+									lb_internal_schema()));
 	lb_execute_utility(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table,
 								name));
 }

@@ -10,8 +10,12 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -22,9 +26,6 @@
 
 #include "boards/cache.h"
 #include "boards/catalog.h"
-
-/* The versions of the SQL objects that this library serves. */
-static const char *const served[] = {LB_VERSION, "0.2.0"};
 
 static LbCatalog catalog;
 static bool catalog_valid = false;
@@ -88,15 +89,43 @@ lb_catalog_forget(void)
 	absent = false;
 }
 
-static bool
-is_served(const char *version)
+/* The schema that is a member of the extension, whatever it is called. */
+static Oid
+find_internal_schema(Oid extension)
 {
-	for (int i = 0; i < (int) lengthof(served); i++)
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			found = InvalidOid;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(ExtensionRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (!OidIsValid(found) &&
+		   HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (strcmp(version, served[i]) == 0)
-			return true;
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == NamespaceRelationId &&
+			depend->deptype == DEPENDENCY_EXTENSION)
+			found = depend->objid;
 	}
-	return false;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* A trigger function of the extension. */
+static Oid
+find_trigger_function(const char *name, Oid schema)
+{
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(NULL, 0)),
+						   ObjectIdGetDatum(schema));
 }
 
 static pg_noinline const LbCatalog *
@@ -128,8 +157,7 @@ find_catalog(void)
 		found.schema = ext->extnamespace;
 		version = heap_getattr(tuple, Anum_pg_extension_extversion,
 							   RelationGetDescr(rel), &isnull);
-		found.version_ok = !isnull && is_served(TextDatumGetCString(version));
-		found.has_leaderboards = found.version_ok &&
+		found.version_ok = !isnull &&
 			strcmp(TextDatumGetCString(version), LB_VERSION) == 0;
 	}
 	systable_endscan(scan);
@@ -144,15 +172,10 @@ find_catalog(void)
 	found.lb_board = get_relname_relid("lb_board", found.schema);
 	if (!OidIsValid(found.lb_board))
 		return NULL;
-	found.capture = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-									CStringGetDatum("lb_capture"),
-									PointerGetDatum(buildoidvector(NULL, 0)),
-									ObjectIdGetDatum(found.schema));
-	found.set_updated_at =
-		GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-						CStringGetDatum("lb_set_updated_at"),
-						PointerGetDatum(buildoidvector(NULL, 0)),
-						ObjectIdGetDatum(found.schema));
+	found.internal_schema = find_internal_schema(found.extension);
+	found.capture = find_trigger_function("lb_capture", found.internal_schema);
+	found.set_updated_at = find_trigger_function("lb_set_updated_at",
+												 found.internal_schema);
 
 	/* Texts of statements name the extension's schema. */
 	if (memcmp(&catalog, &found, sizeof(found)) != 0)

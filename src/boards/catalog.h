@@ -15,11 +15,11 @@ typedef struct LbCatalog
 {
 	Oid			extension;
 	Oid			schema;
+	Oid			internal_schema;	/* of functions that users do not call */
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
 	Oid			set_updated_at; /* function lb_set_updated_at */
-	bool		has_leaderboards;	/* lb_leaderboard: since 0.3.0 */
-	bool		version_ok;		/* the library serves the script's version */
+	bool		version_ok;		/* the SQL objects are of the library's version */
 } LbCatalog;
 
 /*
@@ -31,7 +31,7 @@ extern const LbCatalog *lb_catalog(void);
 /* Whether what lb_catalog() last returned has not been invalidated. */
 extern bool lb_catalog_valid(void);
 
-/* Raise 55000 if the library does not serve the script's version. */
+/* Raise 55000 if the SQL objects are of another version than the library. */
 extern void lb_require_version(void);
 
 /*

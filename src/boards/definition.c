@@ -281,9 +281,8 @@ read_rank_by(LbDefinition *defn, const char *rank_by)
 }
 
 /*
- * The columns of the member, which have the source's names.  Version 0.1.0
- * recorded a name without quotes, and callers of its function gave one.  So unless
- * a list is as it would be recorded, it may be the name of a column.
+ * The columns of the member, which have the source's names.  Unless a list is as it
+ * would be recorded, it may be the name of a column, without quotes.
  */
 static bool
 parse_member(LbDefinition *defn, const char *member, LbListError *error)
@@ -311,19 +310,13 @@ lb_add_member(LbDefinition *defn, const char *member)
 		lb_raise_list_error(&error);
 }
 
-/*
- * The same of a row of lb_board, in which it may be wrong, as rank_by.  Before
- * an update of the extension the column is a name.
- */
+/* The same of a row of lb_board, in which it may be wrong, as rank_by. */
 static void
-read_member(LbDefinition *defn, TupleDesc desc, Datum member)
+read_member(LbDefinition *defn, const char *member)
 {
-	bool		is_name = TupleDescAttr(desc, Anum_lb_board_member - 1)->atttypid == NAMEOID;
 	LbListError error;
 
-	if (is_name)
-		lb_add_column(defn, LB_ROLE_MEMBER, NameStr(*DatumGetName(member)));
-	else if (!parse_member(defn, TextDatumGetCString(member), &error))
+	if (!parse_member(defn, member, &error))
 		lb_add_column(defn, LB_ROLE_MEMBER, "");
 }
 
@@ -368,7 +361,7 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	bool		nulls[Natts_lb_board];
 	char	   *string;
 
-	heap_deform_tuple(tuple, desc, values, nulls);
+	lb_row_values(tuple, desc, Natts_lb_board, values, nulls);
 #define VALUE(column) (values[Anum_lb_board_##column - 1])
 #define IS_NULL(column) (nulls[Anum_lb_board_##column - 1])
 #define NAME(column) (NameStr(*DatumGetName(VALUE(column))))
@@ -382,7 +375,7 @@ read_row(LbDefinition *defn, HeapTuple tuple, TupleDesc desc, Oid lb_board)
 	string = TextDatumGetCString(VALUE(rank_by));
 	read_rank_by(defn, string);
 	pfree(string);
-	read_member(defn, desc, VALUE(member));
+	read_member(defn, TextDatumGetCString(VALUE(member)));
 	if (!IS_NULL(board_column))
 		lb_add_column(defn, LB_ROLE_BOARD, NAME(board_column));
 	if (!IS_NULL(ranked_if))

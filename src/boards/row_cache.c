@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -60,6 +61,18 @@ read_rows(LbRowCache *cache, void ***rows)
 	table_close(rel, AccessShareLock);
 	qsort(*rows, n, sizeof(void *), cache->cmp);
 	return n;
+}
+
+void
+lb_row_values(HeapTuple tuple, TupleDesc desc, int n, Datum *values,
+			  bool *nulls)
+{
+	for (int i = 0; i < n; i++)
+	{
+		nulls[i] = i >= desc->natts;
+		values[i] = nulls[i] ? (Datum) 0 :
+			heap_getattr(tuple, i + 1, desc, &nulls[i]);
+	}
 }
 
 static void

@@ -35,6 +35,14 @@ typedef struct LbRowCache
  */
 extern int	lb_cached_rows(LbRowCache *cache, void ***rows);
 
+/*
+ * The values of the first n columns of a row of one of the extension's tables.  In
+ * another version of the SQL objects the table may have more columns, or fewer, which
+ * are null then.
+ */
+extern void lb_row_values(HeapTuple tuple, TupleDesc desc, int n,
+						  Datum *values, bool *nulls);
+
 /* A name that is the first len bytes of a string; where structs have theirs. */
 typedef struct LbNameKey
 {

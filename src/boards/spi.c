@@ -79,6 +79,12 @@ lb_require_catalog(void)
 	return require_installed();
 }
 
+const char *
+lb_internal_schema(void)
+{
+	return quote_identifier(get_namespace_name(lb_require_catalog()->internal_schema));
+}
+
 int
 lb_lock_timeout(int most)
 {

@@ -228,6 +228,9 @@ extern int	lb_lock_timeout(int most);
 /* The extension in this database; raises 55000 if it cannot be used. */
 extern const LbCatalog *lb_require_catalog(void);
 
+/* The schema of the extension's internal functions, quoted.  Raises likewise. */
+extern const char *lb_internal_schema(void);
+
 /* The OID of one of the extension's own tables or indexes. */
 extern Oid	lb_own_table(const char *name);
 

@@ -181,7 +181,6 @@ static char *
 question_text(const void *arg)
 {
 	const TextArg *a = (const TextArg *) arg;
-	const char *schema = get_namespace_name(lb_require_catalog()->schema);
 	StringInfoData buf;
 
 	char	   *shard = a->only == 0 ? "p.shard" :
@@ -190,8 +189,8 @@ question_text(const void *arg)
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "SELECT %s, %s, %s.%s($1, $2, $3, %s, %s, p.tableoid",
-					 shard, self, quote_identifier(schema),
-					 a->question->function, shard, self);
+					 shard, self, lb_internal_schema(), a->question->function,
+					 shard, self);
 	append_servers(&buf, a->layout, a->written);
 	for (int i = 0; i < a->question->nargs; i++)
 		appendStringInfo(&buf, ", $%d", LB_SHARD_PARAMS + i + 1);

@@ -36,21 +36,6 @@ match_cmp(const void *a, const void *b, void *submit)
 }
 
 /*
- * The leaderboard is part of the key since 0.3.0.  Version 0.2.0 has one of them, so
- * there its name is a parameter that selects nothing.
- */
-#define OF_LEADERBOARD(parameter) \
-	" AND leaderboard OPERATOR(pg_catalog.=) " parameter
-#define OF_ANY(parameter) \
-	" AND " parameter " OPERATOR(pg_catalog.=) 'global'"
-
-static bool
-has_leaderboards(void)
-{
-	return lb_require_catalog()->has_leaderboards;
-}
-
-/*
  * Run a statement on lb_applied or, for a submit that is on a shard, on the table that
  * the shard has in its place.
  */
@@ -115,18 +100,14 @@ lb_claim_matches(LbSubmit *s)
 	values[0] = lb_make_array(TEXTOID, players, NULL, n);
 	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
-#define CLAIM(columns, value) \
-	"INSERT INTO @.lb_applied (" columns ") " \
-	"SELECT u.player, u.match" value " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) " \
-	"ON CONFLICT (" columns ") DO NOTHING RETURNING player_id, match_id"
-	(void) run_applied(s, &plan, has_leaderboards() ?
-					   CLAIM("player_id, match_id, leaderboard", ", $3") :
-					   CLAIM("player_id, match_id", ""),
+	(void) run_applied(s, &plan,
+					   "INSERT INTO @.lb_applied (player_id, match_id, leaderboard) "
+					   "SELECT u.player, u.match, $3 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
+					   "ON CONFLICT (player_id, match_id, leaderboard) DO NOTHING RETURNING player_id, match_id",
 					   "INSERT INTO %s (player_id, match_id) "
 					   "SELECT CAST(u.player AS %s), u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
 					   "ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
-					   has_leaderboards() ? 3 : 2, types, values);
-#undef CLAIM
+					   3, types, values);
 
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
@@ -182,15 +163,12 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 	for (int i = 0; i < 3; i++)
 		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
 	values[6] = CStringGetTextDatum(s->leaderboard.name);
-#define KEEP(condition) \
-	"UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 " \
-	"WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2" condition
-	(void) run_applied(s, &plan, has_leaderboards() ?
-					   KEEP(OF_LEADERBOARD("$7")) : KEEP(OF_ANY("$7")),
+	(void) run_applied(s, &plan,
+					   "UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
+					   "WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2 AND leaderboard OPERATOR(pg_catalog.=) $7",
 					   "UPDATE %s SET boards = $3, scores = $4 "
 					   "WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND match_id OPERATOR(pg_catalog.=) $2",
 					   7, types, values);
-#undef KEEP
 }
 
 /* Whether the caller may read what a board's scores and ranks were. */
@@ -216,18 +194,15 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	values[0] = PointerGetDatum(item->player_text);
 	values[1] = CStringGetTextDatum(item->match_id);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
-#define KEPT(condition) \
-	"SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, " \
-	"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), " \
-	"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) " \
-	"WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2" condition
-	n = run_applied(s, &plan, has_leaderboards() ?
-					KEPT(OF_LEADERBOARD("$3")) : KEPT(OF_ANY("$3")),
+	n = run_applied(s, &plan,
+					"SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
+					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
+					"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
+					"WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2 AND a.leaderboard OPERATOR(pg_catalog.=) $3",
 					"SELECT u.board, u.score, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.int8) FROM %s a, "
 					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores)) AS u (board, score) "
 					"WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
 					3, types, values);
-#undef KEPT
 	table = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
 	for (uint64 i = 0; i < n; i++)

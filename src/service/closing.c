@@ -152,7 +152,7 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	values[0] = ObjectIdGetDatum(defn->source);
 	values[1] = CStringGetTextDatum(defn->name);
 	n = lb_own_run(&plan,
-				   "SELECT s.board, s.state FROM @.lb_stat_rows() s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+				   "SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
 				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
 				   2, types, values, NULL);
 	for (uint64 i = 0; i < n; i++)

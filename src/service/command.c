@@ -201,3 +201,9 @@ lb_command_schema(void)
 {
 	return verbatim(quote_identifier(get_namespace_name(lb_require_catalog()->schema)));
 }
+
+const char *
+lb_command_internal_schema(void)
+{
+	return verbatim(lb_internal_schema());
+}

@@ -59,6 +59,9 @@ extern char *lb_command_literal(const char *text);
 /* The schema of the extension, which is the same on all servers, for a command. */
 extern const char *lb_command_schema(void);
 
+/* The same of its internal functions. */
+extern const char *lb_command_internal_schema(void);
+
 /* Raise 55000 unless this server is the coordinator. */
 extern void lb_require_coordinator(void);
 

@@ -81,7 +81,7 @@ entry_from_tuple(HeapTuple tuple, TupleDesc desc)
 	Datum		values[Natts_lb_entry];
 	bool		nulls[Natts_lb_entry];
 
-	heap_deform_tuple(tuple, desc, values, nulls);
+	lb_row_values(tuple, desc, Natts_lb_entry, values, nulls);
 #define COLUMN(column) \
 	values[Anum_lb_entry_##column - 1], nulls[Anum_lb_entry_##column - 1]
 	strlcpy(entry->name, TextDatumGetCString(values[Anum_lb_entry_name - 1]),
@@ -97,36 +97,19 @@ entry_from_tuple(HeapTuple tuple, TupleDesc desc)
 
 static LbRowCache cache = {.table = "lb_entry",.from_tuple = entry_from_tuple,.cmp = entry_cmp};
 
-/*
- * The rows; none where another table may have that name, in an older version.
- */
-static int
-load_entries(void ***entries)
-{
-	const LbCatalog *cat;
-
-	if (!cache.valid)
-	{
-		cat = lb_catalog();
-		if (cat == NULL || !cat->has_leaderboards)
-			return 0;
-	}
-	return lb_cached_rows(&cache, entries);
-}
-
 bool
 lb_has_entries(void)
 {
 	void	  **entries;
 
-	return load_entries(&entries) > 0;
+	return lb_cached_rows(&cache, &entries) > 0;
 }
 
 const LbEntry *
 lb_entry_find(const char *name)
 {
 	void	  **entries;
-	int			n = load_entries(&entries);
+	int			n = lb_cached_rows(&cache, &entries);
 
 	return lb_find_by_name(entries, n, offsetof(LbEntry, name), name,
 						   strlen(name));

@@ -82,7 +82,7 @@ call_text(const void *arg)
 	const CallText *t = (const CallText *) arg;
 	const LbColumn *member = lb_member_column(t->defn);
 	const char *column = lb_quoted(t->column);
-	const char *schema = quote_identifier(get_namespace_name(lb_require_catalog()->schema));
+	const char *schema = lb_internal_schema();
 	StringInfoData buf;
 
 	initStringInfo(&buf);

@@ -71,12 +71,6 @@ invalidate(Oid relid, void *arg)
 	nchanges++;
 }
 
-bool
-lb_records_hidden(void)
-{
-	return lb_require_catalog()->has_leaderboards;
-}
-
 
 /* ----------------------------------------------------------------
  *		Locks
@@ -100,8 +94,6 @@ lb_lock_hidden(const char *leaderboard, text *player, LOCKMODE mode)
 {
 	LOCKTAG		tag;
 
-	if (!lb_records_hidden())
-		return;
 	set_locktag(&tag, leaderboard, player);
 	(void) LockAcquire(&tag, mode, false, false);
 }
@@ -111,8 +103,6 @@ lb_unlock_hidden(const char *leaderboard, text *player)
 {
 	LOCKTAG		tag;
 
-	if (!lb_records_hidden())
-		return;
 	set_locktag(&tag, leaderboard, player);
 	(void) LockRelease(&tag, RowExclusiveLock, false);
 }
@@ -322,8 +312,6 @@ lb_look_up_hidden(LbSubmit *s)
 	s->on_windows = palloc(s->nplayers * sizeof(LbHiding));
 	for (int p = 0; p < s->nplayers; p++)
 		s->on_scores[p] = s->on_windows[p] = LB_NOT_RECORDED;
-	if (!lb_records_hidden())
-		return;
 
 	/* What changes from here on is looked up again. */
 	AcceptInvalidationMessages();
@@ -551,7 +539,7 @@ lb_hidden_end(const char *board)
 	const LbCatalog *cat = lb_catalog();
 	Datum		values[1];
 
-	if (cat == NULL || !cat->has_leaderboards || none_hidden())
+	if (cat == NULL || !cat->version_ok || none_hidden())
 		return;
 	values[0] = CStringGetTextDatum(board);
 	(void) lb_own_run(&plan,

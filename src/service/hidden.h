@@ -17,16 +17,9 @@
 #define LB_ALL_BOARDS ""
 
 /*
- * Whether this database has lb_hidden: databases in which the extension is still
- * 0.2.0 have not.  Raises 55000 if there is no extension.
- */
-extern bool lb_records_hidden(void);
-
-/*
  * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock while a
  * submit inserts the first row of the player there, in ExclusiveLock to hide and to show
- * the player.  To the end of the transaction, or for a submit until it is unlocked.  They
- * do nothing in a database without lb_hidden.
+ * the player.  To the end of the transaction, or for a submit until it is unlocked.
  */
 extern void lb_lock_hidden(const char *leaderboard, text *player,
 						   LOCKMODE mode);

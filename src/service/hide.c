@@ -577,8 +577,6 @@ record(Hide *hide)
 	Datum		names = names_of(hide->boards, hide->nboards);
 	Datum		none = names_of(NULL, 0);
 
-	if (!lb_records_hidden())
-		return;
 	if (hide->all)
 	{
 		(void) find_board(hide->boards[0], player);
@@ -678,7 +676,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 		},
 		.ranked = ranked,
 		.all = PG_ARGISNULL(1),
-		.reason = PG_NARGS() > 2 && !PG_ARGISNULL(2) ? PG_GETARG_DATUM(2) : 0
+		.reason = PG_NARGS() == 3 && !PG_ARGISNULL(2) ? PG_GETARG_DATUM(2) : 0
 	};
 	LbTarget	target;
 	uint64		total;

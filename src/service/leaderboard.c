@@ -32,14 +32,14 @@ enum
 	Anum_lb_leaderboard_op
 };
 
-static LbLeaderboard global = {.name = LB_GLOBAL,.family = "*",.op = LB_OP_INCR};
-
 static int
 leaderboard_cmp(const void *a, const void *b)
 {
 	return strcmp((*(LbLeaderboard *const *) a)->name,
 				  (*(LbLeaderboard *const *) b)->name);
 }
+
+static LbLeaderboard global = {.name = LB_GLOBAL,.family = "*",.op = LB_OP_INCR};
 
 static void *
 leaderboard_from_tuple(HeapTuple tuple, TupleDesc desc)
@@ -66,15 +66,15 @@ int
 lb_leaderboards(LbLeaderboard ***leaderboards)
 {
 	static LbLeaderboard *only[] = {&global};
-	const LbCatalog *cat = lb_catalog();
+	int			n = lb_cached_rows(&cache, (void ***) leaderboards);
 
-	/* Another table may have that name in a database of an older version. */
-	if (cat == NULL || !cat->has_leaderboards)
+	/* Tables of another version of the SQL objects are not read. */
+	if (n == 0)
 	{
 		*leaderboards = only;
-		return lengthof(only);
+		n = lengthof(only);
 	}
-	return lb_cached_rows(&cache, (void ***) leaderboards);
+	return n;
 }
 
 const LbLeaderboard *

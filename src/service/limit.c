@@ -87,7 +87,7 @@ limit_from_tuple(HeapTuple tuple, TupleDesc desc)
 	Datum		values[Natts_lb_limit];
 	bool		nulls[Natts_lb_limit];
 
-	heap_deform_tuple(tuple, desc, values, nulls);
+	lb_row_values(tuple, desc, Natts_lb_limit, values, nulls);
 #define VALUE(column) (values[Anum_lb_limit_##column - 1])
 #define BOUND(column) \
 	(limit->column.set = !nulls[Anum_lb_limit_##column - 1], \

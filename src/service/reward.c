@@ -65,16 +65,6 @@ int			lb_reward_timeout = 60;
 /* What a function takes: the key of the window, and the standings. */
 static const Oid argument_types[] = {TEXTOID, JSONBOID};
 
-/*
- * Whether the script in this database has the tables: in one of an older version,
- * another table may have that name.
- */
-static bool
-have_rewards(void)
-{
-	return lb_require_catalog()->has_leaderboards;
-}
-
 /* A leaderboard's windows, or NULL. */
 static const LbDefinition *
 find_family(const char *family)
@@ -210,8 +200,6 @@ lb_note_reward(const LbDefinition *family, const char *window, const char *key)
 	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
 	Datum		values[3];
 
-	if (!have_rewards())
-		return;
 	values[0] = CStringGetTextDatum(key);
 	values[1] = CStringGetTextDatum(window);
 	values[2] = lb_archive_source(family);
@@ -229,8 +217,6 @@ lb_rewards_end(const char *family)
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	Datum		values[2];
 
-	if (!have_rewards())
-		return;
 	lb_family_values(family, &values[0], &values[1]);
 	(void) lb_own_run_latest("DELETE FROM @.lb_payout d WHERE d.paid_at IS NULL AND d.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 							 "SELECT p.ctid FROM @.lb_payout p WHERE p.paid_at IS NULL AND "
@@ -421,8 +407,6 @@ lb_pay_reward(LbVisit *visit)
 	ListCell   *lc;
 	int			n;
 
-	if (!have_rewards())
-		return false;
 	n = lb_leaderboards(&leaderboards);
 	for (int i = 0; i < n; i++)
 		families = lappend(families, pstrdup(leaderboards[i]->family));

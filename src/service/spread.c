@@ -179,7 +179,7 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 										  schema, arguments, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
 								 psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
-										  schema, arguments, lb_command_waits(),
+										  lb_command_internal_schema(), arguments, lb_command_waits(),
 										  settings == NULL ? "1" : settings), elevel);
 	make_places(defn->source);
 }
@@ -203,7 +203,8 @@ lb_spread_drop(const LbDefinition *defn)
 										  lb_command_waits(), schema), ERROR);
 	(void) lb_command_reporting(defn, lb_to_others,
 								 psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM %s",
-										  schema, lb_command_waits()), ERROR);
+										  lb_command_internal_schema(),
+										  lb_command_waits()), ERROR);
 	if (!lb_has_others(defn))
 		lb_places_drop(defn->source);
 }

@@ -189,7 +189,7 @@ send_closed(const LbDefinition *defn, const char *leaderboard,
 {
 	(void) lb_command_reporting(defn, lb_to_others,
 								psprintf("SELECT %s.lb_record_closed(%s, CAST(%s AS pg_catalog.text[]), %s) FROM %s",
-										 lb_command_schema(),
+										 lb_command_internal_schema(),
 										 lb_command_literal(leaderboard),
 										 lb_command_literal(keys),
 										 no_others ? "true" : "false",
@@ -201,7 +201,7 @@ static char *
 settings_call(const char *leaderboard)
 {
 	return psprintf("%s.lb_record_settings(%s, CAST(%s AS pg_catalog.jsonb))",
-					lb_command_schema(), lb_command_literal(leaderboard),
+					lb_command_internal_schema(), lb_command_literal(leaderboard),
 					lb_command_literal(settings_text(leaderboard)));
 }
 
@@ -312,7 +312,7 @@ lb_spread_keys(const LbDefinition *family, List **keys, bool *all)
 	lb_switch_to_owner(&saved, family->owner, false);
 	answers = lb_command(family, lb_to_shards,
 						 psprintf("SELECT %s.lb_shard_windows(%%2$L)",
-								  lb_command_schema()));
+								  lb_command_internal_schema()));
 	lb_restore_user(&saved);
 	foreach(lc, answers)
 	{

@@ -254,24 +254,21 @@ lb_set_time(LbSubmit *s, TimestampTz at)
 void
 lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 				const LbPlayerArgument *argument, const char *const *names,
-				int last)
+				int leaderboard_arg, const char *op_hint)
 {
-	bool		named = PG_NARGS() > last;
-
 	begin_call(argument);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i <= LB_ARG_AT; i++)
 	{
 		if (names[i] != NULL && PG_ARGISNULL(i))
 			lb_null_argument(names[i]);
 	}
-	if (named && PG_ARGISNULL(last))
+	if (PG_ARGISNULL(leaderboard_arg))
 		lb_null_argument("leaderboard");
-	lb_begin_leaderboard(s, named ? text_to_cstring(PG_GETARG_TEXT_PP(last)) :
-						 LB_GLOBAL);
-	if (!PG_ARGISNULL(2))
-		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(2)),
-								last <= 5 ? "" : " Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
-	lb_set_time(s, PG_GETARG_TIMESTAMPTZ(4));
+	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(leaderboard_arg)));
+	if (!PG_ARGISNULL(LB_ARG_OP))
+		s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(LB_ARG_OP)),
+								op_hint);
+	lb_set_time(s, PG_GETARG_TIMESTAMPTZ(LB_ARG_AT));
 }
 
 
@@ -447,29 +444,39 @@ forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 	return repeated;
 }
 
+/* Arguments of lb_submit() after those that lb_submit_many() has too. */
+enum
+{
+	ARG_BOARDS = LB_ARG_AT + 1,
+	ARG_LEADERBOARD,
+	ARG_METADATA
+};
+
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
 	static const char *const names[] = {"player_id", "amount", NULL, NULL, "at"};
 	LbSubmit	s;
 	LbSubmitItem item;
-	Datum		boards = PG_ARGISNULL(5) ? (Datum) 0 : PG_GETARG_DATUM(5);
+	Datum		boards = PG_ARGISNULL(ARG_BOARDS) ? (Datum) 0 :
+		PG_GETARG_DATUM(ARG_BOARDS);
 
-	lb_begin_submit(fcinfo, &s, argument, names, 6);
+	lb_begin_submit(fcinfo, &s, argument, names, ARG_LEADERBOARD,
+					" Boards are named in \"boards\", a leaderboard in \"leaderboard\".");
 	memset(&item, 0, sizeof(item));
-	item.amount = PG_GETARG_INT64(1);
-	if (!PG_ARGISNULL(3))
+	item.amount = PG_GETARG_INT64(LB_ARG_AMOUNT);
+	if (!PG_ARGISNULL(LB_ARG_MATCH_ID))
 	{
-		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(3));
+		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(LB_ARG_MATCH_ID));
 		lb_check_match_id(item.match_id);
 	}
 	/* The caller has looked up the columns already. */
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	lb_submission_set_boards(&s, PG_ARGISNULL(5) ? NULL :
+	lb_submission_set_boards(&s, boards == 0 ? NULL :
 							 DatumGetArrayTypeP(boards));
-	if (PG_NARGS() > 7 && !PG_ARGISNULL(7))
-		lb_set_metadata(&s, PG_GETARG_DATUM(7));
-	lb_set_player(&s, &item, PG_GETARG_DATUM(0), argument);
+	if (!PG_ARGISNULL(ARG_METADATA))
+		lb_set_metadata(&s, PG_GETARG_DATUM(ARG_METADATA));
+	lb_set_player(&s, &item, PG_GETARG_DATUM(LB_ARG_PLAYER), argument);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

@@ -55,14 +55,26 @@ extern void lb_set_metadata(LbSubmit *s, Datum metadata);
 extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
 						  LbSubmitItem *item);
 
+/* Arguments of lb_submit(), which lb_submit_many() has too, but for boards. */
+enum
+{
+	LB_ARG_PLAYER,
+	LB_ARG_AMOUNT,
+	LB_ARG_OP,
+	LB_ARG_MATCH_ID,
+	LB_ARG_AT
+};
+
 /*
- * Check the arguments that all functions have, and begin a submit.  The last argument
- * names the leaderboard; the functions of version 0.2.0 do not have it.  lb_submit() has
- * boards before it.  Raises what docs/reference.md lists.
+ * Check the arguments that all functions have, and begin a submit.  The first arguments
+ * have these names where they must not be null; leaderboard_arg is the number of the
+ * argument "leaderboard", and op_hint what the error of a wrong operation adds to its
+ * hint.  Raises what docs/reference.md lists.
  */
 extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 							const LbPlayerArgument *argument,
-							const char *const *names, int last);
+							const char *const *names, int leaderboard_arg,
+							const char *op_hint);
 
 /* Raise 22001 if it is too long. */
 extern void lb_check_match_id(const char *match_id);

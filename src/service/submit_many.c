@@ -77,13 +77,13 @@ set_items(FunctionCallInfo fcinfo, LbSubmit *s, int n)
 	bool	   *match_nulls = NULL;
 	int			length;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, sizeof(int64),
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_AMOUNT), INT8OID, sizeof(int64),
 					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts, &nulls,
 					  &length);
 	require_length("amounts", length, n);
-	if (!PG_ARGISNULL(3))
+	if (!PG_ARGISNULL(LB_ARG_MATCH_ID))
 	{
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false,
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_MATCH_ID), TEXTOID, -1, false,
 						  TYPALIGN_INT, &matches, &match_nulls, &length);
 		require_length("match_ids", length, n);
 	}
@@ -121,13 +121,13 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 	bool	   *nulls;
 	int			n;
 
-	lb_begin_submit(fcinfo, s, argument, names, 5);
+	lb_begin_submit(fcinfo, s, argument, names, LB_ARG_AT + 1, "");
 	lb_require_some_write(&s->leaderboard);
 	if (argument->as_text)
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false,
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_PLAYER), TEXTOID, -1, false,
 						  TYPALIGN_INT, &players, &nulls, &n);
 	else
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64),
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(LB_ARG_PLAYER), INT8OID, sizeof(int64),
 						  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &players, &nulls,
 						  &n);
 	set_items(fcinfo, s, n);

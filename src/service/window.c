@@ -109,7 +109,7 @@ window_from_tuple(HeapTuple tuple, TupleDesc desc)
 	bool		nulls[Natts_lb_window];
 	LbPeriod	period = LB_ONCE;
 
-	heap_deform_tuple(tuple, desc, values, nulls);
+	lb_row_values(tuple, desc, Natts_lb_window, values, nulls);
 #define VALUE(column) (values[Anum_lb_window_##column - 1])
 #define IS_NULL(column) (nulls[Anum_lb_window_##column - 1])
 	if (!IS_NULL(period))

@@ -332,12 +332,10 @@ lb_windows_end(const char *family)
 	};
 	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
 	Datum		values[2];
-	int			n = lb_require_catalog()->has_leaderboards ?
-		lengthof(texts) : 1;
 
 	lb_rewards_end(family);
 	lb_family_values(family, &values[0], &values[1]);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < (int) lengthof(texts); i++)
 		(void) lb_own_run_latest(texts[i], 2, types, values, NULL);
 }
 

@@ -78,7 +78,7 @@ sql -o /dev/null <<-'END'
 	SELECT lb_create_board('stamp', 'bench_stamp',
 		rank_by => 'score DESC, updated_at ASC');
 	CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON bench_stamp
-		FOR EACH ROW EXECUTE FUNCTION lb_set_updated_at();
+		FOR EACH ROW EXECUTE FUNCTION leaderboard_internal.lb_set_updated_at();
 	SELECT lb_wait_ready();
 END
 

@@ -198,7 +198,7 @@ bench_rows()
 empty_trigger()
 {
 	sql -c "CREATE TRIGGER empty AFTER INSERT OR UPDATE OR DELETE ON $1
-		FOR EACH ROW EXECUTE FUNCTION lb_capture()"
+		FOR EACH ROW EXECUTE FUNCTION leaderboard_internal.lb_capture()"
 }
 
 # random_updates TABLE: about as many as it has rows, in statements of a hundredth.

@@ -221,7 +221,7 @@ is($node->safe_psql('postgres', q{SET ROLE reader; SELECT count(*) FROM (SELECT 
 fails_with($node, 'postgres', "SET ROLE stranger; SELECT lb_top(3, 'points', 2000)", '42501', qr/permission denied/, 'a role that may not');
 
 # What the function for shards refuses
-my $call = q{SELECT lb_shard_page('points', '', 0, 1, %s, 'points'::regclass, '{}', '%s', '', %s, 1, false)};
+my $call = q{SELECT leaderboard_internal.lb_shard_page('points', '', 0, 1, %s, 'points'::regclass, '{}', '%s', '', %s, 1, false)};
 is($node->safe_psql('postgres', sprintf($call, 5, '', 0)), '', 'no shard');
 fails_with($node, 'postgres', sprintf($call, 0, '', -1), '22023', qr/number of rows is out of range/, 'a negative number');
 

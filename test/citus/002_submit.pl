@@ -121,7 +121,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO lb_leaderboard (name, op) VALUES ('guilds', 'incr')});
 $node->safe_psql('postgres', q{SELECT lb_create_board('guilds', 'guilds', 'player_id, guild')});
 fails_with($node, 'postgres', q{SELECT lb_submit(1, 5, leaderboard => 'guilds')}, '42804', qr/cannot be players/, 'players of two columns');
-fails_with($_, 'postgres', q{SELECT * FROM lb_shard_submit('1', 1, 'global', 5, 'incr', NULL, 0, NULL, NULL)}, '40001', qr/is not in shard 1 here/, 'another shard') for @workers;
+fails_with($_, 'postgres', q{SELECT * FROM leaderboard_internal.lb_shard_submit('1', 1, 'global', 5, 'incr', NULL, 0, NULL, NULL)}, '40001', qr/is not in shard 1 here/, 'another shard') for @workers;
 
 # Roles need the privileges that they need on one server, and no more.
 $node->safe_psql('postgres', 'CREATE ROLE server LOGIN; CREATE ROLE guest LOGIN; CREATE ROLE moderator LOGIN;
@@ -132,7 +132,7 @@ for my $role ('guest', 'moderator')
 {
 	fails_with($node, 'postgres', "SET ROLE $role; SELECT * FROM lb_submit(1, 5)", '42501', qr/permission denied for table player_scores/, "submit of $role");
 	my ($shard, $worker) = shard_of(1);
-	fails_with($worker, 'postgres', "SET ROLE $role; SELECT * FROM lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, 0, NULL, NULL)", '42501',
+	fails_with($worker, 'postgres', "SET ROLE $role; SELECT * FROM leaderboard_internal.lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, 0, NULL, NULL)", '42501',
 		qr/permission denied for table player_scores_$shard/, "on the shard, submit of $role");
 }
 fails_with($node, 'postgres', 'SET ROLE guest; SELECT lb_hide(1)', '42501', qr/permission denied/, 'a role without privileges hides');
@@ -141,11 +141,11 @@ verified('roles');
 
 # An error at the COMMIT of the shard's server is an error of the submit.
 my ($shard, $worker) = shard_of(1);
-fails_with($worker, 'postgres', "SELECT * FROM lb_shard_submit_many('{1,2,3,4,5,6,7,8,9}', $shard, 'global', '{1,2,3,4,5,6,7,8,9}', 'incr', '{a,b,c,d,e,f,g,h,i}', 0, false, '{1,2,3,4,5,6,7,8,9}')", '40001',
+fails_with($worker, 'postgres', "SELECT * FROM leaderboard_internal.lb_shard_submit_many('{1,2,3,4,5,6,7,8,9}', $shard, 'global', '{1,2,3,4,5,6,7,8,9}', 'incr', '{a,b,c,d,e,f,g,h,i}', 0, false, '{1,2,3,4,5,6,7,8,9}')", '40001',
 	qr/player "\d" of board "global" is not in shard $shard here/, 'players of several shards');
 # A call of one's own on the shard's server cannot be ahead of its clock either.
 my $ahead = q{(date_part('epoch', now() + interval '1 hour' - timestamptz '2000-01-01 00:00:00Z') * 1000000)::bigint};
-for my $call ("lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, $ahead, NULL, NULL)", "lb_shard_submit_many('{1}', $shard, 'global', '{5}', 'incr', '{NULL}', $ahead, false, '{1}')")
+for my $call ("leaderboard_internal.lb_shard_submit('1', $shard, 'global', 5, 'incr', NULL, $ahead, NULL, NULL)", "leaderboard_internal.lb_shard_submit_many('{1}', $shard, 'global', '{5}', 'incr', '{NULL}', $ahead, false, '{1}')")
 {
 	fails_with($worker, 'postgres', "SELECT * FROM $call", '22008', qr/"at" is in the future/, 'a time ahead on the shard');
 }
@@ -163,7 +163,7 @@ $worker->safe_psql('postgres', "DROP TRIGGER refuse ON player_scores_$shard");
 verified('refused');
 
 # A transaction in doubt, through a restart of its server: the match waits for it.
-$worker->safe_psql('postgres', "BEGIN; SELECT * FROM lb_shard_submit('1', $shard, 'global', 100, 'incr', 'in doubt', 0, NULL, NULL); PREPARE TRANSACTION 'in doubt'");
+$worker->safe_psql('postgres', "BEGIN; SELECT * FROM leaderboard_internal.lb_shard_submit('1', $shard, 'global', 100, 'incr', 'in doubt', 0, NULL, NULL); PREPARE TRANSACTION 'in doubt'");
 $worker->stop('immediate');
 my $again = q{SELECT score, applied FROM lb_submit(1, 100, match_id => 'in doubt')};
 my ($rc) = $node->psql('postgres', $again);

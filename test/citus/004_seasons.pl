@@ -464,9 +464,9 @@ for my $call (q{lb_close_season('global', 'w')}, 'lb_forget_player(8)')
 	fails_with($node, 'postgres', "SET ROLE server; SELECT $call", '42501', qr/must be owner of table player_scores/, "another role: $call");
 }
 ($server, $shard) = server_of(8);
-fails_with($server, 'postgres', "SET ROLE server; SELECT * FROM lb_shard_forget('8', $shard, '{global}')", '42501', qr/must be owner of table player_scores_$shard/, 'on the shard');
-fails_with($server, 'postgres', q{SELECT * FROM lb_shard_forget('8', 1, '{global}')}, '40001', qr/is not in shard 1 here/, 'another shard');
-fails_with($server, 'postgres', "SELECT * FROM lb_shard_forget('8', $shard, '{global,nothing}')", '55000', qr/"nothing" is not recorded/, 'another board');
+fails_with($server, 'postgres', "SET ROLE server; SELECT * FROM leaderboard_internal.lb_shard_forget('8', $shard, '{global}')", '42501', qr/must be owner of table player_scores_$shard/, 'on the shard');
+fails_with($server, 'postgres', q{SELECT * FROM leaderboard_internal.lb_shard_forget('8', 1, '{global}')}, '40001', qr/is not in shard 1 here/, 'another shard');
+fails_with($server, 'postgres', "SELECT * FROM leaderboard_internal.lb_shard_forget('8', $shard, '{global,nothing}')", '55000', qr/"nothing" is not recorded/, 'another board');
 query(join(';', map { "ALTER TABLE $_ OWNER TO owner" } split(/\n/, query(q{SELECT table_name FROM citus_tables WHERE table_name::text ~ '^player_'}))));
 for my $role ('owner', 'member', 'postgres')
 {

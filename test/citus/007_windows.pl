@@ -169,7 +169,7 @@ same(q{SELECT place, rank, member, score FROM lb_archive WHERE board = 'cup:1' O
 
 # A key that other servers have closed, while the coordinator could not, is open again.
 on_both(q{SELECT lb_open_window('cup:3', starts => now() - interval '1 hour', ends => now() + interval '1 hour')});
-$_->safe_psql('postgres', q{SELECT lb_record_closed('global', '{cup:3}', false)}) for @workers;
+$_->safe_psql('postgres', q{SELECT leaderboard_internal.lb_record_closed('global', '{cup:3}', false)}) for @workers;
 is($_->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1, boards => '{cup:3}')}), 'f', 'closed on the shards, by ' . $_->name) for @nodes;
 mended('not closed');
 is($_->safe_psql('postgres', q{SELECT applied FROM lb_submit(1, 1, boards => '{cup:3}')}), 't', 'open again, by ' . $_->name) for @nodes;
@@ -240,16 +240,16 @@ mended('moved');
 
 # What the functions for other servers refuse
 $node->safe_psql('postgres', 'CREATE ROLE guest LOGIN');
-fails_with($_, 'postgres', q{SET ROLE guest; SELECT lb_record_settings('global', '{}')}, '42501', qr/permission denied/, 'a role without rights') for $workers[0];
-fails_with($workers[0], 'postgres', q{SET ROLE guest; SELECT lb_record_closed('global', '{cup:3}', false)}, '42501', qr/must be owner/, 'a role that owns nothing');
-fails_with($workers[0], 'postgres', q{SELECT lb_record_settings('other', '{}')}, '55000', qr/leaderboard "other" has no board/, 'no leaderboard');
-fails_with($workers[0], 'postgres', q{SELECT lb_record_settings('global', '{"windows": [{"name": "yearly", "period": "daily", "time_zone": "Nowhere", "first_day": 1, "keep": "1 day", "is_open": true}], "limits": []}')}, '22023', qr/time zone "Nowhere" not recognized/, 'no time zone');
-fails_with($workers[0], 'postgres', q{SELECT lb_record_settings('global', '{"windows": [{"name": "cup", "period": "daily", "time_zone": "UTC", "first_day": 9, "keep": "1 day", "is_open": true}], "limits": []}')}, '23514', qr/first_day/, 'no day');
-fails_with($node, 'postgres', q{SELECT lb_record_closed('global', '{}', true)}, '55000', qr/for other servers than the coordinator/, 'on the coordinator');
-fails_with($node, 'postgres', q{SELECT lb_record_settings('global', '{}')}, '55000', qr/for other servers than the coordinator/, 'settings on the coordinator');
-fails_with($workers[0], 'postgres', q{SELECT lb_record_closed('global', '{nothing:1}', false)}, '42704', qr/window "nothing:1" does not exist/, 'no window');
-fails_with($workers[0], 'postgres', q{SELECT lb_record_closed('global', array_fill('cup:3'::text, '{101}'), false)}, '54000', qr/too many/, 'too many windows');
-fails_with($node, 'plain', q{SELECT lb_record_settings('global', '{}')}, '42809', qr/is not distributed/, 'a table that is not distributed');
+fails_with($_, 'postgres', q{SET ROLE guest; SELECT leaderboard_internal.lb_record_settings('global', '{}')}, '42501', qr/permission denied/, 'a role without rights') for $workers[0];
+fails_with($workers[0], 'postgres', q{SET ROLE guest; SELECT leaderboard_internal.lb_record_closed('global', '{cup:3}', false)}, '42501', qr/must be owner/, 'a role that owns nothing');
+fails_with($workers[0], 'postgres', q{SELECT leaderboard_internal.lb_record_settings('other', '{}')}, '55000', qr/leaderboard "other" has no board/, 'no leaderboard');
+fails_with($workers[0], 'postgres', q{SELECT leaderboard_internal.lb_record_settings('global', '{"windows": [{"name": "yearly", "period": "daily", "time_zone": "Nowhere", "first_day": 1, "keep": "1 day", "is_open": true}], "limits": []}')}, '22023', qr/time zone "Nowhere" not recognized/, 'no time zone');
+fails_with($workers[0], 'postgres', q{SELECT leaderboard_internal.lb_record_settings('global', '{"windows": [{"name": "cup", "period": "daily", "time_zone": "UTC", "first_day": 9, "keep": "1 day", "is_open": true}], "limits": []}')}, '23514', qr/first_day/, 'no day');
+fails_with($node, 'postgres', q{SELECT leaderboard_internal.lb_record_closed('global', '{}', true)}, '55000', qr/for other servers than the coordinator/, 'on the coordinator');
+fails_with($node, 'postgres', q{SELECT leaderboard_internal.lb_record_settings('global', '{}')}, '55000', qr/for other servers than the coordinator/, 'settings on the coordinator');
+fails_with($workers[0], 'postgres', q{SELECT leaderboard_internal.lb_record_closed('global', '{nothing:1}', false)}, '42704', qr/window "nothing:1" does not exist/, 'no window');
+fails_with($workers[0], 'postgres', q{SELECT leaderboard_internal.lb_record_closed('global', array_fill('cup:3'::text, '{101}'), false)}, '54000', qr/too many/, 'too many windows');
+fails_with($node, 'plain', q{SELECT leaderboard_internal.lb_record_settings('global', '{}')}, '42809', qr/is not distributed/, 'a table that is not distributed');
 mended('refused');
 same($windows =~ s/FROM lb_window w/FROM lb_window w WHERE name !~ 'cup|rush'/r, 'windows at the end on ' . $_->name, $_) for @nodes;
 citus_stop(@nodes);

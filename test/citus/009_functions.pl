@@ -128,7 +128,7 @@ for my $call (@calls)
 	{
 		my $expected = shift @expected;
 		my $what = "$function() on " . $server->name;
-		my (undef, undef, $err) = $server->psql('postgres', "\\set VERBOSITY verbose\nSELECT $function($arguments)", on_error_stop => 0);
+		my (undef, undef, $err) = $server->psql('postgres', "\\set VERBOSITY verbose\nSET search_path = public, leaderboard_internal;\nSELECT $function($arguments)", on_error_stop => 0);
 		my ($code) = $err =~ /ERROR:  (\w{5}):/;
 
 		is($code // 'ok', $expected, $what);

@@ -1,6 +1,6 @@
 /* The extension's objects, and the privileges on them. */
 \ir lib/setup.psql
-SELECT plan(26);
+SELECT plan(28);
 
 CREATE TEMP VIEW functions AS
 SELECT p.* FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
@@ -22,6 +22,14 @@ SELECT is_empty($$SELECT proname FROM functions
 SELECT is_empty($$SELECT proname FROM functions
 	WHERE proname ~ '^lb_shard_' AND provolatile = 's' AND (proparallel <> 'r' OR NOT proisstrict)$$,
 	'what they ask the servers of shards is strict');
+SELECT is_empty($$SELECT proname FROM functions
+	WHERE pronamespace <> 'leaderboard_internal'::regnamespace
+	AND (prorettype IN ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
+		OR proname ~ '^lb_(shard|record|unrecord)_')$$,
+	'functions that users do not call have a schema of their own');
+SELECT results_eq($$SELECT a.privilege_type, a.is_grantable FROM pg_namespace n, aclexplode(n.nspacl) a
+	WHERE n.nspname = 'leaderboard_internal' AND a.grantee <> n.nspowner$$,
+	$$VALUES ('USAGE', false)$$, 'in which other roles put nothing');
 SELECT is_empty($$SELECT attname FROM pg_attribute
 	WHERE attrelid = 'lb_board'::regclass AND attnum > 0
 	AND col_description(attrelid, attnum) IS NULL$$,
@@ -47,10 +55,10 @@ SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
 SELECT columns_are('lb_stat_ledger', ARRAY['history', 'backlog']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',
-	'lb_window', 'lb_closed', 'lb_applied', 'lb_event', 'lb_limit', 'lb_usage',
-	'lb_anomaly', 'lb_archive', 'lb_archive_source',
-	'lb_archive_source_id_seq', 'lb_season', 'lb_watched', 'lb_leaderboard',
-	'lb_reward', 'lb_payout', 'lb_entry', 'lb_entry_count', 'lb_entrant', 'lb_hidden']::regclass[],
+	'lb_leaderboard', 'lb_applied', 'lb_event', 'lb_window', 'lb_closed',
+	'lb_archive', 'lb_archive_source', 'lb_archive_source_id_seq', 'lb_season',
+	'lb_limit', 'lb_usage', 'lb_anomaly', 'lb_entry', 'lb_entry_count',
+	'lb_entrant', 'lb_reward', 'lb_payout', 'lb_hidden', 'lb_watched']::regclass[],
 	'pg_dump writes the boards and all that is recorded')
 FROM pg_extension WHERE extname = 'leaderboard';
 SELECT is(string_agg(c.oid::regclass::text, ', '), NULL,

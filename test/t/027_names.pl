@@ -14,7 +14,7 @@ my %parameters = map { %{ parameters(scalar slurp_file($_)) } } sort glob("$tree
 
 cmp_ok(scalar keys %parameters, '>', 40, 'the functions of the scripts');
 is($parameters{lb_top}, 3, 'with their arguments');
-is($parameters{lb_stat_boards}, 0, 'or without');
+is($parameters{lb_stat_rows}, 0, 'or without');
 is($parameters{lb_at}, 2, 'which are not what they return');
 
 # Names that must be found, each in a text that is right without it.

@@ -107,25 +107,6 @@ BEGIN
 END \$d\$;
 };
 
-# The functions that the scripts of older versions make, with their arguments.
-sub older_functions
-{
-	my %older;
-
-	for my $version ('0.1.0', '0.2.0')
-	{
-		$node->safe_psql('postgres', 'CREATE DATABASE older');
-		$older{$_} = 1 for split /\n/, $node->safe_psql('older', qq{
-			CREATE EXTENSION leaderboard VERSION '$version';
-			SELECT p.proname || ' ' ||
-				array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ',')
-			FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-			JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'});
-		$node->safe_psql('postgres', 'DROP DATABASE older');
-	}
-	return %older;
-}
-
 # Overloads of the extension's functions: as many arguments as a call may leave
 # to the defaults of the real one, one more than it has, any number of them.  One
 # that has all of them, and one more with a default, fits as well as the real
@@ -137,9 +118,8 @@ sub overloads
 			array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ',')
 		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'leaderboard'
-		WHERE p.prorettype <> ALL ('{trigger,event_trigger,internal}'::regtype[])});
+		WHERE p.pronamespace = 'public'::regnamespace});
 	my $sql = '';
-	my %older = older_functions();
 
 	for my $row (@rows)
 	{
@@ -150,8 +130,6 @@ sub overloads
 		{
 			my @prefix = @types[ 0 .. $k - 1 ];
 
-			# An older script makes this one, which an upgrade drops.
-			next if $older{ "$name " . join(',', @prefix) };
 			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', @prefix) . "', 'int8');\n";
 			$sql .= "SELECT public.planted('function', '$name', '" . join(', ', map { $_ eq 'text' ? 'name' : $_ } @prefix) . "', 'int8');\n";
 		}
@@ -177,12 +155,12 @@ sub boards
 {
 	my ($db, $role) = @_;
 
-	$node->safe_psql($db, 'SELECT FROM public.lb_create_tables(CAST(false AS pg_catalog.bool))', extra_params => [ '-U', $role ]);
+	$node->safe_psql($db, 'SELECT FROM public.lb_create_tables(CAST(false AS pg_catalog.bool), CAST($$bigint$$ AS pg_catalog.text), CAST(false AS pg_catalog.bool), CAST(NULL AS pg_catalog.int4))', extra_params => [ '-U', $role ]);
 	$node->safe_psql($db, q{
 		SET search_path = pg_catalog;
 		CREATE TABLE public.game (id int8 PRIMARY KEY, level int4, points int8, shown bool NOT NULL DEFAULT true);
 		ALTER TABLE public.game OWNER TO team;
-		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS name),
+		SELECT FROM public.lb_create_board(CAST('game' AS text), CAST('public.game' AS regclass), CAST('id' AS text),
 			CAST('points DESC, level' AS text), CAST(NULL AS name), CAST('rank' AS text), CAST('shown' AS name));
 		INSERT INTO public.game SELECT i, i % 3, i / 2 FROM pg_catalog.generate_series(1, 50) i;
 		GRANT SELECT ON public.player_scores, public.player_score_windows TO player, team;
@@ -252,7 +230,7 @@ sub calls
 {
 	my ($db) = @_;
 	my @rows = split /\n/, $node->safe_psql('clean', q{
-		SELECT p.proname, p.pronargs, p.pronargdefaults,
+		SELECT p.pronamespace::regnamespace, p.proname, p.pronargs, p.pronargdefaults,
 			array_to_string(ARRAY(SELECT format_type(a, NULL) FROM unnest(p.proargtypes) WITH ORDINALITY AS u (a, o) ORDER BY o), ','),
 			coalesce(array_to_string(p.proargnames, ','), '')
 		FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
@@ -262,7 +240,7 @@ sub calls
 
 	for my $row (@rows)
 	{
-		my ($name, $n, $defaults, $types, $arguments) = split /\|/, $row, -1;
+		my ($schema, $name, $n, $defaults, $types, $arguments) = split /\|/, $row, -1;
 		my @types = split /,/, $types;
 		my @arguments = split /,/, $arguments;
 		my @values = map {
@@ -276,7 +254,7 @@ sub calls
 			  ? $value : $by_type{ $types[$_] } // die "no value of type $types[$_]"
 		} 0 .. $n - 1;
 
-		my $call = "SELECT public.$name(" . join(', ', @values) . ')';
+		my $call = "SELECT $schema.$name(" . join(', ', @values) . ')';
 
 		push @{ $calls{$name} }, $name eq 'lb_drop_board' ? "BEGIN;\n$call;\nROLLBACK" : $call;
 	}
@@ -319,7 +297,7 @@ sub workers
 		INSERT INTO public.player_score_windows (player_id, window_key, score) SELECT i, 'cup:1', i FROM generate_series(1, 20) i;
 		SELECT public.lb_set_limit(CAST('much' AS text), CAST('global' AS text), max_amount => 5, action => 'flag', period => '1 hour', max_period_amount => 7);
 		SELECT public.lb_submit_many(CAST('{1,2,3}' AS int8[]), CAST('{10,20,30}' AS int8[]),
-			CAST('incr' AS text), CAST(NULL AS text[]), now())});
+			CAST('incr' AS text), CAST(NULL AS text[]), now(), CAST('global' AS text))});
 	ok($node->poll_query_until($db, q{SELECT last_members[1] OPERATOR(pg_catalog.=) '1000' FROM public.lb_watched
 		WHERE board OPERATOR(pg_catalog.=) 'global' AND member IS NULL}), "$db: notified");
 	ok($node->poll_query_until($db, q{SELECT removed_at IS NOT NULL FROM public.lb_closed WHERE board OPERATOR(pg_catalog.=) 'cup:1'}),
@@ -346,16 +324,14 @@ sub planted_lines
 
 my %expected;
 my $calls;
-for my $db ('clean', 'before', 'after', 'updated')
+for my $db ('clean', 'before', 'after')
 {
 	my $owner = $db eq 'after' ? 'dbo' : 'postgres';
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db OWNER dbo");
 	plant($db) if $db eq 'before';
-	$node->safe_psql($db, 'CREATE EXTENSION leaderboard' . ($db eq 'updated' ? " VERSION '0.1.0'" : ''),
-		extra_params => [ '-U', $owner ]);
-	plant($db) if $db eq 'after' || $db eq 'updated';
-	$node->safe_psql($db, 'ALTER EXTENSION leaderboard UPDATE') if $db eq 'updated';
+	$node->safe_psql($db, 'CREATE EXTENSION leaderboard', extra_params => [ '-U', $owner ]);
+	plant($db) if $db eq 'after';
 	boards($db, $owner);
 	$calls = calls() if $db eq 'clean';
 	for my $role ('player', 'team', 'dbo', 'postgres')
@@ -377,7 +353,7 @@ is_deeply([ planted_lines() ], [], 'nothing planted has run');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'dbo'}), 'f', 'no role has become superuser');
 
 # A planted object would have run, and written to the log.
-for my $db ('before', 'after', 'updated')
+for my $db ('before', 'after')
 {
 	my $before = planted_lines();
 

@@ -160,25 +160,7 @@ for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb
 	like(as('landlord', "ALTER EXTENSION leaderboard DROP TABLE public.$t"), qr/must be owner of table $t/, 'nor taken from the extension');
 }
 
-# An older version, whose tables the library would look for: it reads nothing.
-safe_as('landlord', q{
-	DROP EXTENSION leaderboard CASCADE;
-	CREATE EXTENSION leaderboard VERSION '0.1.0';
-	CREATE TABLE public.lb_window (name integer, period integer);
-	INSERT INTO public.lb_window VALUES (1, 2);
-	CREATE TABLE public.lb_limit (name integer);
-	CREATE TABLE public.lb_closed (board integer);
-	CREATE TABLE public.lb_watched (board integer)}, 'version 0.1.0');
-like(as('landlord', $_), qr/library and its SQL objects are of different versions/, $_)
-  for ('SELECT public.lb_rank(1::pg_catalog.int8, $$daily$$)', q{SELECT public.lb_create_board('x', 'public.player_scores')});
-safe_as('landlord', 'INSERT INTO public.player_scores (player_id) VALUES (100)', 'a write');
-like(as('landlord', 'ALTER EXTENSION leaderboard UPDATE'), qr/relation "lb_window" already exists/, 'nor is it made part of the extension');
-safe_as('landlord', q{
-	DROP TABLE public.lb_window, public.lb_limit, public.lb_closed, public.lb_watched;
-	ALTER EXTENSION leaderboard UPDATE;
-	SELECT public.lb_create_tables();
-	SELECT public.lb_wait_ready();
-	DROP EXTENSION leaderboard CASCADE}, 'updated, and dropped');
+safe_as('landlord', 'DROP EXTENSION leaderboard CASCADE', 'dropped');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'no right gained');
 unlike(slurp_file($node->logfile), qr/PANIC|was terminated by signal/, 'no crash');
 

@@ -1,5 +1,5 @@
 # The extension in a schema that no search_path has: the roles that write, plain SQL,
-# views and dumps work, and so do upgrades in either schema.
+# views and dumps work.
 
 use strict;
 use warnings;
@@ -15,14 +15,14 @@ $node->start;
 
 sub create_database
 {
-	my ($db, $version) = @_;
+	my ($db) = @_;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
-	$node->safe_psql($db, "CREATE SCHEMA leaderboard; CREATE EXTENSION leaderboard SCHEMA leaderboard $version");
+	$node->safe_psql($db, "CREATE SCHEMA leaderboard; CREATE EXTENSION leaderboard SCHEMA leaderboard");
 	return;
 }
 
-create_database('game', '');
+create_database('game');
 $node->safe_psql('game', q{
 	SELECT leaderboard.lb_create_tables();
 	INSERT INTO player_scores SELECT i, i % 50 FROM generate_series(1, 3000) i;
@@ -68,26 +68,9 @@ is($node->safe_psql('restored', q{SELECT count(*), max(score) FROM leaderboard.l
 	'and take submits');
 is($node->safe_psql('restored', q{SELECT * FROM leaderboard.lb_verify()}), '', 'index and table are equal');
 
-# The update of an older version keeps the schema, here and in public.
-create_database('older', "VERSION '0.1.0'");
-$node->safe_psql('postgres', 'CREATE DATABASE older_public');
-$node->safe_psql('older_public', q{CREATE EXTENSION leaderboard VERSION '0.1.0'});
-for my $db ([ 'older', 'leaderboard' ], [ 'older_public', 'public' ])
-{
-	my ($name, $schema) = @$db;
-
-	$node->safe_psql($name, 'ALTER EXTENSION leaderboard UPDATE');
-	is( $node->safe_psql($name, qq{
-			SELECT $schema.lb_create_tables();
-			INSERT INTO player_scores VALUES (1, 10), (2, 20);
-			SELECT $schema.lb_rank(1), extnamespace::regnamespace FROM pg_extension WHERE extname = 'leaderboard'}),
-		"\n2|$schema", "an update in $schema");
-	is($node->safe_psql($name, "SELECT * FROM $schema.lb_verify()"), '', 'index and table are equal');
-}
-
 # Every function for users, from an empty search_path, once there is a place for tables: none looks for an object of the
 # extension, or for an operator, by a name without its schema.
-create_database('every', '');
+create_database('every');
 $node->safe_psql('every', q{
 	CREATE FUNCTION public.pay(text, jsonb) RETURNS void LANGUAGE sql AS '';
 	CREATE TABLE public.made (player_id bigint PRIMARY KEY, score bigint NOT NULL);

@@ -18,13 +18,14 @@ sub file
 }
 
 # The version.
-my ($version) = file('leaderboard.control') =~ /^default_version = '(\d+\.\d+\.\d+)'$/m;
+my ($version) = file('leaderboard.control') =~ /^default_version = '(\d+\.\d+)'$/m;
 my $meta = decode_json(file('META.json'));
 
 ok(defined $version, 'leaderboard.control has a version');
 ok((grep { -e } glob("$tree/sql/leaderboard--{*--,}$version.sql")), 'a script creates it');
-is($meta->{version}, $version, 'version of META.json');
-is($meta->{provides}{leaderboard}{version}, $version, 'version of what META.json provides');
+# PGXN's versions have three numbers.
+is($meta->{version}, "$version.0", 'version of META.json');
+is($meta->{provides}{leaderboard}{version}, "$version.0", 'version of what META.json provides');
 is((file('CHANGELOG.md') =~ /^## (\S+)/m)[0], $version, 'version of CHANGELOG.md');
 is((file('debian/changelog') =~ /^\S+ \(([^)]*)-[^)-]*\)/)[0], $version, 'version of debian/changelog');
 
