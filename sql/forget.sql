@@ -62,7 +62,7 @@ SELECT removed FROM lb_forget_player(2) WHERE relation = 'lb_archive'::regclass;
 DELETE FROM lb_archive WHERE owner = 'pg_monitor';
 
 -- Other leaderboards of such players, and none of others.
-SELECT lb_create_leaderboard('kills', windows => '{daily}'), lb_create_leaderboard('guilds', player_id => 'text');
+SELECT lb_create_leaderboard('kills', windows => '{daily}'), lb_create_leaderboard('guilds', player_type => 'text');
 SELECT lb_wait_ready();
 INSERT INTO kills_scores VALUES (2, 5), (3, 6);
 INSERT INTO kills_score_windows VALUES (2, 'kills/daily:20200101', 5);
@@ -141,7 +141,7 @@ DROP TABLE player_score_windows;
 SELECT * FROM lb_forget_player(1);
 
 -- Players of other types.
-SELECT lb_create_tables(player_id => 'text');
+SELECT lb_create_tables(player_type => 'text');
 SELECT lb_wait_ready();
 SELECT lb_submit_many_key('{ann,bob}', '{5,6}');
 SELECT * FROM lb_forget_player(1);

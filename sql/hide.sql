@@ -32,7 +32,7 @@ SELECT lb_hide(7, reason => 'speed hack'), lb_hide(8), lb_hide(9), lb_hide(10), 
 SELECT * FROM hidden;
 SELECT split_part(board, ':', 1) AS board, rank FROM lb_submit(7, 10);
 SELECT lb_submit_many('{2,7,8}', '{5,5,5}'), lb_submit_many('{7,8}', '{3,3}', 'best', leaderboard => 'kills');
-SELECT player_id, status FROM lb_submit_each('{9,3}', '{5,5}');
+SELECT member, status FROM lb_submit_each('{9,3}', '{5,5}');
 SELECT bool_or(rank IS NOT NULL) FROM lb_submit_match(10, '{"global": 1, "kills": 1}');
 SELECT jsonb_path_query_array(lb_submit_json('{"player_id": 11, "amount": 3}')::jsonb, '$.**.rank');
 SELECT board, rank FROM lb_submit(11, 5, boards => '{cup:1}', leaderboard => 'global');
@@ -96,7 +96,7 @@ ROLLBACK;
 SELECT count(rank) > 1 FROM lb_submit(20, 1);
 
 -- The same text is another player on boards of another type.
-SELECT lb_create_leaderboard('guilds', windows => '{}', player_id => 'text');
+SELECT lb_create_leaderboard('guilds', windows => '{}', player_type => 'text');
 SELECT lb_wait_ready('30 s');
 SELECT lb_hide_key('30'), lb_hide_key('31', '{guilds}', 'spam');
 SELECT rank FROM lb_submit_key('30', 1, leaderboard => 'guilds');

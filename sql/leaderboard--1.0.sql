@@ -343,7 +343,7 @@ COMMENT ON FUNCTION @extschema@.lb_rank_of_score(bigint, text, text) IS
 'the rank that a score would get on a board';
 
 CREATE FUNCTION @extschema@.lb_score_at_percentile(
-	p double precision,
+	percentile double precision,
 	board text DEFAULT 'global')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_score_at_percentile'
@@ -535,7 +535,7 @@ COMMENT ON FUNCTION @extschema@.lb_rank_of_score_key(text, text, text) IS
 'the rank that a score would get on a board';
 
 CREATE FUNCTION @extschema@.lb_score_at_percentile_key(
-	p double precision,
+	percentile double precision,
 	board text DEFAULT 'global')
 RETURNS text
 AS 'MODULE_PATHNAME', 'lb_score_at_percentile_key'
@@ -574,12 +574,12 @@ SUPPORT leaderboard_internal.lb_support;
 COMMENT ON FUNCTION @extschema@.lb_histogram_key(integer, text) IS
 'how many have a score in each of some equal ranges, from worst to best';
 
-CREATE FUNCTION @extschema@.lb_board_key(
+CREATE FUNCTION @extschema@.lb_resolve_board(
 	board text)
 RETURNS text
-AS 'MODULE_PATHNAME', 'lb_board_key'
+AS 'MODULE_PATHNAME', 'lb_resolve_board'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 50;
-COMMENT ON FUNCTION @extschema@.lb_board_key(text) IS
+COMMENT ON FUNCTION @extschema@.lb_resolve_board(text) IS
 'what a board''s name means now: "daily:20260409" for "daily", else the name itself';
 
 
@@ -715,7 +715,7 @@ COMMENT ON COLUMN @extschema@.lb_event.submitted_at IS
 'when it arrived';
 
 CREATE FUNCTION @extschema@.lb_submit(
-	player_id bigint,
+	member bigint,
 	amount bigint,
 	op text DEFAULT NULL,
 	match_id text DEFAULT NULL,
@@ -730,7 +730,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit(bigint, bigint, text, text, timestampt
 'changes a player''s score on a leaderboard and in each of its windows that contains a moment';
 
 CREATE FUNCTION @extschema@.lb_submit_key(
-	player_id text,
+	member text,
 	amount bigint,
 	op text DEFAULT NULL,
 	match_id text DEFAULT NULL,
@@ -745,7 +745,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit_key(text, bigint, text, text, timestam
 'lb_submit() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_submit_match(
-	player_id bigint,
+	member bigint,
 	amounts jsonb,
 	match_id text DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now())
@@ -756,7 +756,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit_match(bigint, jsonb, text, timestamptz
 'changes a player''s scores on several leaderboards at once, by amounts such as {"kills": 7, "wins": 1}';
 
 CREATE FUNCTION @extschema@.lb_submit_match_key(
-	player_id text,
+	member text,
 	amounts jsonb,
 	match_id text DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now())
@@ -767,7 +767,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit_match_key(text, jsonb, text, timestamp
 'lb_submit_match() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_submit_many(
-	player_ids bigint[],
+	members bigint[],
 	amounts bigint[],
 	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
@@ -780,7 +780,7 @@ COMMENT ON FUNCTION @extschema@.lb_submit_many(bigint[], bigint[], text, text[],
 'lb_submit() of many at once; returns how many of them were applied';
 
 CREATE FUNCTION @extschema@.lb_submit_many_key(
-	player_ids text[],
+	members text[],
 	amounts bigint[],
 	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
@@ -793,26 +793,26 @@ COMMENT ON FUNCTION @extschema@.lb_submit_many_key(text[], bigint[], text, text[
 'lb_submit_many() of players of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_submit_each(
-	player_ids bigint[],
+	members bigint[],
 	amounts bigint[],
 	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now(),
 	leaderboard text DEFAULT 'global')
-RETURNS TABLE (item integer, player_id bigint, status text, score bigint, limit_name text)
+RETURNS TABLE (item integer, member bigint, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_submit_each'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
 COMMENT ON FUNCTION @extschema@.lb_submit_each(bigint[], bigint[], text, text[], timestamptz, text) IS
 'lb_submit_many() that says what became of each change, and applies the others if limits refuse some';
 
 CREATE FUNCTION @extschema@.lb_submit_each_key(
-	player_ids text[],
+	members text[],
 	amounts bigint[],
 	op text DEFAULT NULL,
 	match_ids text[] DEFAULT NULL,
 	at timestamptz DEFAULT pg_catalog.now(),
 	leaderboard text DEFAULT 'global')
-RETURNS TABLE (item integer, player_id text, status text, score bigint, limit_name text)
+RETURNS TABLE (item integer, member text, status text, score bigint, limit_name text)
 AS 'MODULE_PATHNAME', 'lb_submit_each_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
 COMMENT ON FUNCTION @extschema@.lb_submit_each_key(text[], bigint[], text, text[], timestamptz, text) IS
@@ -823,7 +823,7 @@ RETURNS json
 AS 'MODULE_PATHNAME', 'lb_submit_json'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 2000;
 COMMENT ON FUNCTION @extschema@.lb_submit_json(jsonb) IS
-'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at, boards and leaderboard';
+'lb_submit_key() of a json object with the fields player_id, amount, op, match_id, at, boards, leaderboard and metadata';
 
 
 /* ----------------------------------------------------------------
@@ -887,7 +887,7 @@ COMMENT ON COLUMN @extschema@.lb_window.starts IS
 COMMENT ON COLUMN @extschema@.lb_window.ends IS
 'of a window that comes once: the first moment after it';
 COMMENT ON COLUMN @extschema@.lb_window.op IS
-'what a submit does here: incr, set, best or worst; null for the change that "global" gets';
+'what a submit does here: incr, set, best or worst; null for the change that the leaderboard gets';
 COMMENT ON COLUMN @extschema@.lb_window.keep IS
 'how long after its end the rows of a window stay';
 COMMENT ON COLUMN @extschema@.lb_window.late IS
@@ -939,17 +939,17 @@ ALTER TABLE @extschema@.lb_closed ENABLE ALWAYS TRIGGER lb_closed_changed;
 COMMENT ON TRIGGER lb_closed_changed ON @extschema@.lb_closed IS
 'makes all sessions look again which windows have been closed';
 
-CREATE FUNCTION @extschema@.lb_window_key(
-	period text,
+CREATE FUNCTION @extschema@.lb_window_at(
+	window_name text,
 	at timestamptz DEFAULT pg_catalog.now())
 RETURNS text
-AS 'MODULE_PATHNAME', 'lb_window_key'
+AS 'MODULE_PATHNAME', 'lb_window_at'
 LANGUAGE C STABLE PARALLEL RESTRICTED COST 10;
-COMMENT ON FUNCTION @extschema@.lb_window_key(text, timestamptz) IS
+COMMENT ON FUNCTION @extschema@.lb_window_at(text, timestamptz) IS
 'key of the window that contains a moment: "daily:20260409"';
 
 CREATE FUNCTION @extschema@.lb_open_window(
-	name text,
+	window_name text,
 	period text DEFAULT NULL,
 	time_zone text DEFAULT 'UTC',
 	first_day integer DEFAULT 1,
@@ -968,12 +968,12 @@ REVOKE ALL ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, tim
 GRANT EXECUTE ON FUNCTION @extschema@.lb_open_window(text, text, text, integer, timestamptz, timestamptz, text, interval, interval, integer) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_close_window(
-	name text)
+	window_name text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_close_window'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
 COMMENT ON FUNCTION @extschema@.lb_close_window(text) IS
-'makes lb_submit() write to a window no more, or ends one that comes once';
+'closes a window for submits, or ends one that comes once';
 
 CREATE TABLE @extschema@.lb_archive (
 	board	  text COLLATE "C" NOT NULL,
@@ -1146,7 +1146,7 @@ COMMENT ON TABLE @extschema@.lb_limit IS
 COMMENT ON COLUMN @extschema@.lb_limit.name IS
 'what the error says, or lb_anomaly';
 COMMENT ON COLUMN @extschema@.lb_limit.board IS
-'"global", or the name of a window';
+'a leaderboard, or the name of a window';
 COMMENT ON COLUMN @extschema@.lb_limit.max_amount IS
 'largest amount of one submit, up or down';
 COMMENT ON COLUMN @extschema@.lb_limit.period IS
@@ -1185,7 +1185,7 @@ COMMENT ON TABLE @extschema@.lb_usage IS
 COMMENT ON COLUMN @extschema@.lb_usage.limit_name IS
 'the limit';
 COMMENT ON COLUMN @extschema@.lb_usage.board IS
-'"global", or the key of a window';
+'a leaderboard, or the key of a window';
 COMMENT ON COLUMN @extschema@.lb_usage.player_id IS
 'the player, as text';
 COMMENT ON COLUMN @extschema@.lb_usage.since IS
@@ -1221,7 +1221,7 @@ COMMENT ON COLUMN @extschema@.lb_anomaly.player_id IS
 COMMENT ON COLUMN @extschema@.lb_anomaly.limit_name IS
 'the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.board IS
-'"global", or the key of a window';
+'a leaderboard, or the key of a window';
 COMMENT ON COLUMN @extschema@.lb_anomaly.submits IS
 'how many of the player''s submits have exceeded it';
 COMMENT ON COLUMN @extschema@.lb_anomaly.first_noted_at IS
@@ -1231,22 +1231,22 @@ COMMENT ON COLUMN @extschema@.lb_anomaly.noted_at IS
 COMMENT ON COLUMN @extschema@.lb_anomaly.max_amount IS
 'largest amount of them, without its sign';
 COMMENT ON COLUMN @extschema@.lb_anomaly.measure IS
-'of the last of them: what was too large or too small';
+'last change: the measure that exceeded the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.value IS
-'of the last of them: what that was';
+'last change: the value that exceeded the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.bound IS
-'of the last of them: what the limit was';
+'last change: the bound of the limit';
 COMMENT ON COLUMN @extschema@.lb_anomaly.amount IS
-'of the last of them: as submitted';
+'last change: as submitted';
 COMMENT ON COLUMN @extschema@.lb_anomaly.match_id IS
-'of the last of them: as submitted';
+'last change: as submitted';
 COMMENT ON COLUMN @extschema@.lb_anomaly.at IS
-'of the last of them: as submitted';
+'last change: as submitted';
 COMMENT ON COLUMN @extschema@.lb_anomaly.reviewed IS
 'set by an operator after a look at the row; false again when another submit exceeds the limit';
 
 CREATE FUNCTION @extschema@.lb_set_limit(
-	name text,
+	limit_name text,
 	board text,
 	max_amount bigint DEFAULT NULL,
 	period interval DEFAULT NULL,
@@ -1264,7 +1264,7 @@ REVOKE ALL ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bi
 GRANT EXECUTE ON FUNCTION @extschema@.lb_set_limit(text, text, bigint, interval, bigint, bigint, bigint, bigint, text) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_limit(
-	name text)
+	limit_name text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_drop_limit'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
@@ -1342,7 +1342,7 @@ COMMENT ON COLUMN @extschema@.lb_entrant.joined_at IS
 'when the player joined';
 
 CREATE FUNCTION @extschema@.lb_set_entry(
-	name text,
+	window_name text,
 	max_entrants bigint DEFAULT NULL,
 	opens interval DEFAULT NULL,
 	closes interval DEFAULT NULL)
@@ -1355,7 +1355,7 @@ REVOKE ALL ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval
 GRANT EXECUTE ON FUNCTION @extschema@.lb_set_entry(text, bigint, interval, interval) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_entry(
-	name text)
+	window_name text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_drop_entry'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
@@ -1363,7 +1363,7 @@ COMMENT ON FUNCTION @extschema@.lb_drop_entry(text) IS
 'lets all players'' submits count in a window again, and forgets who has joined';
 
 CREATE FUNCTION @extschema@.lb_join(
-	player_id bigint,
+	member bigint,
 	board text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'lb_join'
@@ -1372,7 +1372,7 @@ COMMENT ON FUNCTION @extschema@.lb_join(bigint, text) IS
 'enters a player in a window; false if the player has joined already';
 
 CREATE FUNCTION @extschema@.lb_join_key(
-	player_id text,
+	member text,
 	board text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'lb_join_key'
@@ -1381,7 +1381,7 @@ COMMENT ON FUNCTION @extschema@.lb_join_key(text, text) IS
 'lb_join() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_leave(
-	player_id bigint,
+	member bigint,
 	board text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'lb_leave'
@@ -1390,7 +1390,7 @@ COMMENT ON FUNCTION @extschema@.lb_leave(bigint, text) IS
 'takes a player out of a window, with the score there; false if the player has not joined';
 
 CREATE FUNCTION @extschema@.lb_leave_key(
-	player_id text,
+	member text,
 	board text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'lb_leave_key'
@@ -1399,7 +1399,7 @@ COMMENT ON FUNCTION @extschema@.lb_leave_key(text, text) IS
 'lb_leave() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_entry_status(
-	player_id bigint,
+	member bigint,
 	board text)
 RETURNS TABLE (board text, joined boolean, entrants bigint, max_entrants bigint, opens timestamptz, closes timestamptz, is_open boolean)
 AS 'MODULE_PATHNAME', 'lb_entry_status'
@@ -1408,7 +1408,7 @@ COMMENT ON FUNCTION @extschema@.lb_entry_status(bigint, text) IS
 'whether a player has joined a window, how many have, and when they can; no row if players do not join it';
 
 CREATE FUNCTION @extschema@.lb_entry_status_key(
-	player_id text,
+	member text,
 	board text)
 RETURNS TABLE (board text, joined boolean, entrants bigint, max_entrants bigint, opens timestamptz, closes timestamptz, is_open boolean)
 AS 'MODULE_PATHNAME', 'lb_entry_status_key'
@@ -1464,12 +1464,12 @@ COMMENT ON COLUMN @extschema@.lb_payout.closed_at IS
 COMMENT ON COLUMN @extschema@.lb_payout.paid_at IS
 'when the function was called; null until it has succeeded';
 COMMENT ON COLUMN @extschema@.lb_payout.attempts IS
-'how often it was called, or was to be';
+'number of calls, failed ones included';
 COMMENT ON COLUMN @extschema@.lb_payout.problem IS
 'error of the last call; null if there was none';
 
 CREATE FUNCTION @extschema@.lb_set_reward(
-	name text,
+	window_name text,
 	reward regprocedure)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_set_reward'
@@ -1577,7 +1577,7 @@ COMMENT ON COLUMN @extschema@.lb_hidden_player.reason IS
  * first: a submit that waits for that row then sees whether the player is hidden.
  */
 CREATE FUNCTION @extschema@.lb_hide(
-	player_id bigint,
+	member bigint,
 	boards text[] DEFAULT NULL,
 	reason text DEFAULT NULL)
 RETURNS bigint
@@ -1587,7 +1587,7 @@ COMMENT ON FUNCTION @extschema@.lb_hide(bigint, text[], text) IS
 'takes a player off all leaderboards and their windows, or other boards, for good; returns how many rows were ranked';
 
 CREATE FUNCTION @extschema@.lb_hide_key(
-	player_id text,
+	member text,
 	boards text[] DEFAULT NULL,
 	reason text DEFAULT NULL)
 RETURNS bigint
@@ -1597,7 +1597,7 @@ COMMENT ON FUNCTION @extschema@.lb_hide_key(text, text[], text) IS
 'lb_hide() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_show(
-	player_id bigint,
+	member bigint,
 	boards text[] DEFAULT NULL)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_show'
@@ -1606,7 +1606,7 @@ COMMENT ON FUNCTION @extschema@.lb_show(bigint, text[]) IS
 'puts a player back on the boards that lb_hide() has taken the player off';
 
 CREATE FUNCTION @extschema@.lb_show_key(
-	player_id text,
+	member text,
 	boards text[] DEFAULT NULL)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'lb_show_key'
@@ -1615,7 +1615,7 @@ COMMENT ON FUNCTION @extschema@.lb_show_key(text, text[]) IS
 'lb_show() of a player of any type, as text';
 
 CREATE FUNCTION @extschema@.lb_forget_player(
-	player_id bigint)
+	member bigint)
 RETURNS TABLE (relation regclass, removed bigint)
 AS 'MODULE_PATHNAME', 'lb_forget_player'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
@@ -1623,7 +1623,7 @@ COMMENT ON FUNCTION @extschema@.lb_forget_player(bigint) IS
 'removes a player from the tables of scores and from the extension''s own; returns how many rows of each';
 
 CREATE FUNCTION @extschema@.lb_forget_player_key(
-	player_id text)
+	member text)
 RETURNS TABLE (relation regclass, removed bigint)
 AS 'MODULE_PATHNAME', 'lb_forget_player_key'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
@@ -1697,7 +1697,7 @@ COMMENT ON TRIGGER lb_watch_changed ON @extschema@.lb_watched IS
 
 CREATE FUNCTION @extschema@.lb_watch(
 	board text,
-	top integer DEFAULT 10)
+	n integer DEFAULT 10)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_watch'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000;
@@ -1799,11 +1799,11 @@ COMMENT ON FUNCTION @extschema@.lb_drop_board(text) IS
 'removes a board; its table stays';
 
 CREATE FUNCTION @extschema@.lb_create_leaderboard(
-	name text,
+	leaderboard text,
 	op text DEFAULT 'incr',
 	direction text DEFAULT 'desc',
 	windows text[] DEFAULT '{daily,weekly}',
-	player_id text DEFAULT 'bigint',
+	player_type text DEFAULT 'bigint',
 	distributed boolean DEFAULT false,
 	shard_count integer DEFAULT NULL)
 RETURNS void
@@ -1815,7 +1815,7 @@ REVOKE ALL ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[
 GRANT EXECUTE ON FUNCTION @extschema@.lb_create_leaderboard(text, text, text, text[], text, boolean, integer) TO pg_database_owner;
 
 CREATE FUNCTION @extschema@.lb_drop_leaderboard(
-	name text)
+	leaderboard text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_drop_leaderboard'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
@@ -1824,14 +1824,14 @@ COMMENT ON FUNCTION @extschema@.lb_drop_leaderboard(text) IS
 
 CREATE FUNCTION @extschema@.lb_create_tables(
 	score_index boolean DEFAULT false,
-	player_id text DEFAULT 'bigint',
+	player_type text DEFAULT 'bigint',
 	distributed boolean DEFAULT false,
 	shard_count integer DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'lb_create_tables'
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) IS
-'creates player_scores and player_score_windows, if they do not exist, and their boards; player_id is the type of their players; Citus distributes them to shards if distributed';
+'creates player_scores and player_score_windows, if they do not exist, and their boards; player_type is the type of their players; Citus distributes them to shards if distributed';
 REVOKE ALL ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.lb_create_tables(boolean, text, boolean, integer) TO pg_database_owner;
 
@@ -2095,7 +2095,7 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_keys(text, text, integer, bigi
 
 /* lb_submit() calls it on the server of a shard; at is in microseconds since 2000. */
 CREATE FUNCTION leaderboard_internal.lb_shard_submit(
-	player_id text,
+	member text,
 	shard bigint,
 	leaderboard text,
 	amount bigint,
@@ -2115,7 +2115,7 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_submit(text, bigint, text, big
  * is one row, whose number is how many were applied.  Errors number the changes by items.
  */
 CREATE FUNCTION leaderboard_internal.lb_shard_submit_many(
-	player_ids text[],
+	members text[],
 	shard bigint,
 	leaderboard text,
 	amounts bigint[],
@@ -2132,7 +2132,7 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_submit_many(text[], bigint, te
 
 /* lb_hide() and lb_show() call it on the server of a shard. */
 CREATE FUNCTION leaderboard_internal.lb_shard_set_ranked(
-	player_id text,
+	member text,
 	shard bigint,
 	board text,
 	ranked boolean,
@@ -2148,7 +2148,7 @@ COMMENT ON FUNCTION leaderboard_internal.lb_shard_set_ranked(text, bigint, text,
  * returns for each table how many rows, and the keys of the windows that they were of.
  */
 CREATE FUNCTION leaderboard_internal.lb_shard_forget(
-	player_id text,
+	member text,
 	shard bigint,
 	boards text[])
 RETURNS TABLE (board text, beside text, removed bigint, keys text[])

@@ -6,7 +6,7 @@ SELECT name, op FROM lb_leaderboard;
 SELECT lb_create_tables();
 SELECT lb_create_leaderboard('kills');
 SELECT lb_create_leaderboard('lap', 'best', 'asc', '{hourly,monthly}');
-SELECT lb_create_leaderboard('wins', windows => '{}', player_id => 'text');
+SELECT lb_create_leaderboard('wins', windows => '{}', player_type => 'text');
 SELECT name, op FROM lb_leaderboard ORDER BY name;
 SELECT board, source, rank_by, board_column, ranked_if FROM lb_board ORDER BY board;
 SELECT name, period, keep, op FROM lb_window ORDER BY name;
@@ -14,11 +14,11 @@ SELECT name, period, keep, op FROM lb_window ORDER BY name;
 
 -- Reads name the windows by leaderboard and window.
 INSERT INTO kills_scores VALUES (1, 10), (2, 30), (3, 20);
-INSERT INTO kills_score_windows SELECT p, lb_window_key('kills/daily'), p FROM generate_series(1, 3) p;
+INSERT INTO kills_score_windows SELECT p, lb_window_at('kills/daily'), p FROM generate_series(1, 3) p;
 INSERT INTO kills_score_windows VALUES (7, 'kills/daily:20200101', 5);
 INSERT INTO lap_scores VALUES (1, 100), (2, 90);
 INSERT INTO player_scores VALUES (1, 1);
-INSERT INTO player_score_windows VALUES (9, lb_window_key('daily'), 5);
+INSERT INTO player_score_windows VALUES (9, lb_window_at('daily'), 5);
 SELECT lb_wait_ready();
 SELECT * FROM lb_top(10, 'kills');
 SELECT * FROM lb_top(10, 'kills/daily');
@@ -28,9 +28,9 @@ SELECT * FROM lb_top(10, 'lap');
 SELECT * FROM lb_top(10, 'daily');
 SELECT lb_rank(2, 'kills'), lb_rank(2, 'kills/daily'), lb_rank(9, 'kills/daily'),
 	lb_rank(9, 'daily');
-SELECT lb_board_key('kills/daily') = lb_window_key('kills/daily') AS same,
-	lb_window_key('kills/daily', '2026-07-01 12:00+00'),
-	lb_window_key('lap/hourly', '2026-07-01 12:00+00');
+SELECT lb_resolve_board('kills/daily') = lb_window_at('kills/daily') AS same,
+	lb_window_at('kills/daily', '2026-07-01 12:00+00'),
+	lb_window_at('lap/hourly', '2026-07-01 12:00+00');
 SELECT board LIKE 'kills/daily:%' OR board IN ('kills', 'kills/') AS named, kind, members
 FROM lb_stat_board WHERE source IN ('kills_scores'::regclass, 'kills_score_windows'::regclass)
 ORDER BY board COLLATE "C";
@@ -59,7 +59,7 @@ SELECT lb_create_leaderboard('odd', 'best of three');
 SELECT lb_create_leaderboard('odd', direction => 'up');
 SELECT lb_create_leaderboard('odd', windows => '{yearly}');
 SELECT lb_create_leaderboard('odd', windows => '{NULL}');
-SELECT lb_create_leaderboard('odd', player_id => 'jsonb');
+SELECT lb_create_leaderboard('odd', player_type => 'jsonb');
 SELECT lb_create_leaderboard(NULL);
 SELECT lb_create_leaderboard('odd', NULL);
 SELECT lb_create_leaderboard('odd', windows => NULL);

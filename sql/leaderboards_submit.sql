@@ -57,7 +57,7 @@ SELECT lb_submit_many_key('{3, 1, 3}', '{90, 91, 89}', leaderboard => 'lap');
 SELECT * FROM lb_top(10, 'kills');
 SELECT * FROM lb_top(10, 'kills/weekly');
 SELECT * FROM lb_top(10, 'lap');
-SELECT item, player_id, status, score FROM lb_submit_each('{3, 4}', '{1, 2}', leaderboard => 'wins');
+SELECT item, member, status, score FROM lb_submit_each('{3, 4}', '{1, 2}', leaderboard => 'wins');
 
 -- JSON.
 SELECT lb_submit_json('{"player_id": 9, "amount": 2, "leaderboard": "wins"}');
@@ -120,7 +120,7 @@ SELECT lb_submit_match(1, '{"kills": 1}');
 ROLLBACK;
 
 -- Players of other types.
-SELECT lb_create_leaderboard('guilds', player_id => 'text', windows => '{daily}');
+SELECT lb_create_leaderboard('guilds', player_type => 'text', windows => '{daily}');
 SELECT lb_wait_ready();
 SELECT lbt.short(board) AS board, score FROM lb_submit_key('red', 3, leaderboard => 'guilds');
 SELECT lbt.short(board) AS board, score FROM lb_submit_match_key('7', '{"guilds": 3, "wins": 1}');

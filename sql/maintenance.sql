@@ -616,14 +616,14 @@ SET leaderboard.max_clock_skew = '2 d';
 SELECT lb_create_tables();
 SELECT lb_wait_ready('30 s');
 SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '999 years');
-SELECT lb_window_key('daily', now() - interval '1 day') AS key \gset
+SELECT lb_window_at('daily', now() - interval '1 day') AS key \gset
 SELECT (substr(:'key', 7)::date + time '12:00') AT TIME ZONE 'UTC' AS at \gset
 INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, :'key', 10);
 BEGIN;
 SELECT lb_open_window('daily', time_zone => 'Pacific/Kiritimati', keep => '1000 years', late => '0');
 SELECT * FROM lb_maintain();
 SELECT lb_open_window('daily', time_zone => 'Etc/GMT+12', keep => '1000 years', late => '0');
-SELECT lb_window_key('daily', :'at') = :'key' AS same;
+SELECT lb_window_at('daily', :'at') = :'key' AS same;
 SELECT score, applied FROM lb_submit(1, 5, at => :'at', boards => '{daily}');
 SELECT lb_submit_many('{1,2}', '{5,5}', at => :'at');
 SELECT player_id, score FROM player_score_windows WHERE window_key = :'key';

@@ -40,7 +40,7 @@ SELECT score, applied FROM lb_submit(2, 1, match_id => 'm', metadata => '"second
 SELECT lb_submit_json('{"player_id": 2, "amount": 4, "metadata": {"from": ["json", 1]}}') ->> 'new_score';
 -- Submits of several changes leave it alone.
 SELECT lb_submit_many('{2,7}', '{1,1}'), (SELECT count(*) FROM lb_submit_match(2, '{"global": 1}')) AS match;
-SELECT player_id, status FROM lb_submit_each('{2,7}', '{1,1}');
+SELECT member, status FROM lb_submit_each('{2,7}', '{1,1}');
 SELECT lb_metadata(2), lb_metadata(7);
 DELETE FROM player_scores WHERE player_id = 7;
 DELETE FROM player_score_windows WHERE player_id = 7;

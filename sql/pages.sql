@@ -260,7 +260,7 @@ FETCH ALL FROM s;
 FETCH BACKWARD 2 FROM s;
 FETCH ABSOLUTE 1 FROM s;
 FETCH 2 FROM h;
-SET LOCAL leaderboard.planner_child = force;
+SET LOCAL leaderboard.debug_planner_child = force;
 FETCH 2 FROM f;
 FETCH BACKWARD ALL FROM f;
 SELECT lbt.result('SELECT * FROM player ORDER BY score DESC, level DESC, id LIMIT 4');

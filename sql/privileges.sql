@@ -89,10 +89,10 @@ SELECT board FROM lb_stat_board ORDER BY board;
 SELECT board FROM lb_stat('t') UNION ALL SELECT board FROM lb_stat('f:abc') UNION ALL SELECT board FROM lb_stat();
 -- What it is refused, or may do, leaves no lock on the table.
 BEGIN;
-SELECT f, e.state, e.message FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_board_key(%L)', 'lb_archive_top(%L)', 'lb_verify(%L)',
+SELECT f, e.state, e.message FROM unnest(ARRAY['lb_rank(1, %L)', 'lb_resolve_board(%L)', 'lb_archive_top(%L)', 'lb_verify(%L)',
 	'lb_hide(1, ARRAY[%L])', 'lb_rebuild(%L)', 'lb_drop_board(%L)', 'lb_close_season(%1$L, %1$L)', 'lb_unwatch(%L)']) f,
 	lbt.error('SELECT ' || format(f, 'ok')) e;
-SELECT lb_wait_ready(), lb_window_key('daily', '2026-04-09');
+SELECT lb_wait_ready(), lb_window_at('daily', '2026-04-09');
 SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND relation = (SELECT source FROM lb_board WHERE board = 'ok');
 COMMIT;
 RESET ROLE;

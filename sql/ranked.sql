@@ -146,7 +146,7 @@ DECLARE
 	line text;
 	below bool := false;
 BEGIN
-	PERFORM set_config('leaderboard.planner_child', child, true);
+	PERFORM set_config('leaderboard.debug_planner_child', child, true);
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
 		IF below AND line ~ '->  (Subquery Scan|WindowAgg)' THEN
 			RETURN substring(line FROM 'loops=[0-9]+|never executed');

@@ -6,11 +6,11 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
 -- The types of players.
-SELECT lb_create_tables(player_id => NULL);
-SELECT lb_create_tables(player_id => 'nonsense');
-SELECT lb_create_tables(player_id => 'numeric(10,0)');
-SELECT lb_create_tables(player_id => 'date');
-SELECT lb_create_tables(player_id => 'integer');
+SELECT lb_create_tables(player_type => NULL);
+SELECT lb_create_tables(player_type => 'nonsense');
+SELECT lb_create_tables(player_type => 'numeric(10,0)');
+SELECT lb_create_tables(player_type => 'date');
+SELECT lb_create_tables(player_type => 'integer');
 SELECT lb_wait_ready('30 s');
 SELECT attrelid::regclass AS "table", format_type(atttypid, atttypmod) FROM pg_attribute
 WHERE attrelid IN ('player_scores'::regclass, 'player_score_windows'::regclass) AND attname = 'player_id'
@@ -49,7 +49,7 @@ DROP TABLE player_scores, player_score_windows;
 TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_entry, lb_entry_count, lb_entrant, lb_hidden;
 
 -- uuids, in every form that their input function takes.
-SELECT lb_create_tables(player_id => 'uuid');
+SELECT lb_create_tables(player_type => 'uuid');
 SELECT lb_wait_ready('30 s');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 CREATE FUNCTION u(n integer) RETURNS text IMMUTABLE LANGUAGE sql AS
@@ -173,7 +173,7 @@ TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_en
 -- Domains; and members and scores whose text depends on settings: what is archived
 -- and watched does not.
 CREATE DOMAIN name_of_player AS uuid CHECK (VALUE <> '00000000-0000-0000-0000-000000000000');
-SELECT lb_create_tables(player_id => 'name_of_player');
+SELECT lb_create_tables(player_type => 'name_of_player');
 SELECT lb_wait_ready('30 s');
 SELECT board, score, rank FROM lb_submit_key(u(1), 1, boards => '{global}');
 \set SHOW_CONTEXT never

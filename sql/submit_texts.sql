@@ -4,7 +4,7 @@
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 
-SELECT lb_create_tables(player_id => 'text');
+SELECT lb_create_tables(player_type => 'text');
 SELECT lb_wait_ready('30 s');
 SELECT lb_open_window('daily', keep => '1000 years'), lb_open_window('weekly', keep => '1000 years');
 SELECT * FROM lb_submit_key('ann', 10, at => '2026-04-09');
@@ -83,7 +83,7 @@ TRUNCATE lb_applied, lb_event, lb_usage, lb_anomaly, lb_window, lb_reward, lb_en
 
 -- varchar(n), and a domain over it: none is cut.
 CREATE DOMAIN handle AS varchar(4) CHECK (VALUE <> 'root');
-SELECT lb_create_tables(player_id => 'handle');
+SELECT lb_create_tables(player_type => 'handle');
 SELECT lb_wait_ready('30 s');
 SELECT board, score, rank FROM lb_submit_key('anna', 1, boards => '{global}');
 SELECT lb_submit_many_key('{bob,anna,"bob "}', '{1,2,3}');

@@ -11,7 +11,7 @@ SET timezone = 'UTC';
 SET datestyle = 'ISO';
 CREATE VIEW entrants AS
 SELECT c.board, c.name, c.entrants, array_agg(e.player_id ORDER BY e.player_id) AS players
-FROM lb_entry_count c LEFT JOIN lb_entrant e USING (board) WHERE c.board <> lb_window_key('month') GROUP BY 1, 2, 3 ORDER BY 1;
+FROM lb_entry_count c LEFT JOIN lb_entrant e USING (board) WHERE c.board <> lb_window_at('month') GROUP BY 1, 2, 3 ORDER BY 1;
 
 -- Up to a number of players; again does nothing.
 SELECT lb_set_entry('cup:1', 2);
@@ -38,7 +38,7 @@ SELECT * FROM lb_submit(3, 10, match_id => 'a', boards => '{cup:1}');
 SELECT board, score, applied FROM lb_submit(3, 5, match_id => 'a', boards => '{cup:1,global}');
 SELECT lb_submit_json('{"player_id": 3, "amount": 1, "boards": ["cup:1", "best:1"]}');
 SELECT lb_submit_many('{3,1,2,4,1}', '{1,2,3,4,5}', at => '2026-04-09');
-SELECT item, player_id, status, score FROM lb_submit_each('{2,4}', '{1,1}', at => '2026-04-09');
+SELECT item, member, status, score FROM lb_submit_each('{2,4}', '{1,1}', at => '2026-04-09');
 SELECT player_id, window_key, score FROM player_score_windows ORDER BY 2, 1;
 SELECT player_id, amount, boards, scores FROM lb_event WHERE submitted_at IS NOT NULL;
 SELECT * FROM lb_top(10, 'cup:1');
@@ -50,7 +50,7 @@ SELECT lb_set_limit('cup', 'cup:1', max_amount => 100, max_submits => 6, max_sco
 INSERT INTO player_score_windows (player_id, window_key, score) VALUES (4, 'cup:1', 5000);
 SELECT lb_submit_many('{1,3,4}', '{1,200,200}', at => '2026-04-09');
 SELECT lb_submit_many('{1,2}', '{1,200}', at => '2026-04-09');
-SELECT item, player_id, status, limit_name FROM lb_submit_each('{1,2,3,3}', '{1,200,200,1}', at => '2026-04-09');
+SELECT item, member, status, limit_name FROM lb_submit_each('{1,2,3,3}', '{1,200,200,1}', at => '2026-04-09');
 SELECT board, player_id, submits FROM lb_usage ORDER BY 2;
 DELETE FROM player_score_windows WHERE player_id = 4 AND window_key = 'cup:1';
 SELECT score FROM player_score_windows WHERE player_id = 1 AND window_key = 'cup:1';
@@ -98,8 +98,8 @@ SELECT opens, closes, is_open FROM lb_entry_status(1, 'month:209904');
 SELECT opens, closes, is_open FROM lb_entry_status(1, 'month:202604');
 SELECT lb_set_entry('month', closes => '1 month');
 SELECT lb_join(1, 'month'), lb_join(1, 'month:209904');
-SELECT count(*), bool_and(joined), bool_and(is_open) FROM (VALUES ('month'), (lb_window_key('month')), ('month:209904')) v (k), lb_entry_status(1, k);
-SELECT board = lb_window_key('month') AS now, score FROM lb_submit(1, 1) WHERE board LIKE 'month%';
+SELECT count(*), bool_and(joined), bool_and(is_open) FROM (VALUES ('month'), (lb_window_at('month')), ('month:209904')) v (k), lb_entry_status(1, k);
+SELECT board = lb_window_at('month') AS now, score FROM lb_submit(1, 1) WHERE board LIKE 'month%';
 SELECT board FROM lb_submit(1, 1, at => '2026-04-09') WHERE board LIKE 'month%';
 SELECT lb_set_entry('month', opens => '100 years');
 SELECT lb_join(2, 'month:209904');
@@ -152,10 +152,10 @@ SELECT * FROM entrants WHERE board IN ('cup:1', 'month:202001', 'month:202002');
 -- Without an entry: all take part again, and nothing is left.
 SELECT lb_drop_entry('month');
 SELECT * FROM entrants;
-SELECT board LIKE 'month:%' AS month, score FROM lb_submit(99, 1, boards => ARRAY[lb_window_key('month')]);
+SELECT board LIKE 'month:%' AS month, score FROM lb_submit(99, 1, boards => ARRAY[lb_window_at('month')]);
 
 -- Players of other types.
-SELECT lb_create_leaderboard('names', windows => '{}', player_id => 'text');
+SELECT lb_create_leaderboard('names', windows => '{}', player_type => 'text');
 SELECT lb_open_window('names/cup:1', starts => '2020-01-01', ends => '9999-01-01');
 SELECT lb_wait_ready();
 SELECT lb_set_entry('names/cup:1', 1);

@@ -44,10 +44,10 @@ SELECT count(*) FROM lb_watched;
 
 -- A window's name means its key.
 BEGIN;
-SELECT lb_board_key('daily') = lb_window_key('daily', now()) AS key, lb_board_key('global'), lb_board_key('weekly:202615');
+SELECT lb_resolve_board('daily') = lb_window_at('daily', now()) AS key, lb_resolve_board('global'), lb_resolve_board('weekly:202615');
 SELECT lb_watch('daily', 1), lb_watch_member(9, 'daily');
-SELECT last_key = lb_window_key('daily', now()) AS key, last_members, last_ranks FROM lb_watched ORDER BY member NULLS FIRST;
-INSERT INTO player_score_windows VALUES (9, lb_window_key('daily', now()), 5);
+SELECT last_key = lb_window_at('daily', now()) AS key, last_members, last_ranks FROM lb_watched ORDER BY member NULLS FIRST;
+INSERT INTO player_score_windows VALUES (9, lb_window_at('daily', now()), 5);
 SELECT watched, members, ranks, scores FROM round();
 -- Yesterday's places are compared with today's.
 UPDATE lb_watched SET last_key = 'daily:20260409', last_scores = '{4}';
@@ -107,7 +107,7 @@ SELECT lb_watch_member(1, NULL);
 SELECT lb_watch_member(1, 'nothing');
 SELECT lb_unwatch(NULL);
 SELECT lb_unwatch_member(NULL);
-SELECT lb_board_key(NULL);
+SELECT lb_resolve_board(NULL);
 CREATE ROLE regress_lb_player;
 GRANT SELECT, INSERT, UPDATE ON player_scores TO regress_lb_player;
 SET ROLE regress_lb_player;

@@ -228,7 +228,7 @@ _PG_init(void)
 							 LB_POLICY_QUERY, offline_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
-	DefineCustomEnumVariable("leaderboard.planner_child",
+	DefineCustomEnumVariable("leaderboard.debug_planner_child",
 							 "Sets what plans that use boards do with the ordinary plan below them.",
 							 "This is for tests.",
 							 &lb_planner_child,

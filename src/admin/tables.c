@@ -354,7 +354,7 @@ lb_create_tables(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("score_index");
 	if (PG_ARGISNULL(1))
-		lb_null_argument("player_id");
+		lb_null_argument("player_type");
 	score_index = PG_GETARG_BOOL(0);
 	distribution_argument(fcinfo, 2, &distribution);
 	find_key_type(text_to_cstring(PG_GETARG_TEXT_PP(1)), &key);
@@ -537,8 +537,8 @@ open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 Datum
 lb_create_leaderboard(PG_FUNCTION_ARGS)
 {
-	static const char *const names[] = {"name", "op", "direction", "windows",
-	"player_id"};
+	static const char *const names[] = {"leaderboard", "op", "direction", "windows",
+	"player_type"};
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID};
 	char	   *name;
@@ -594,7 +594,7 @@ lb_drop_leaderboard(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_leaderboard()");
 	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
+		lb_null_argument("leaderboard");
 	leaderboard = *lb_require_leaderboard(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	if (strcmp(leaderboard.name, LB_GLOBAL) == 0)
 		ereport(ERROR,

@@ -19,7 +19,7 @@
 #include "planner/quals.h"
 #include "reads/access_lock.h"
 
-/* leaderboard.planner_child, for tests: what a node does with its other plan. */
+/* leaderboard.debug_planner_child, for tests: what a node does with its other plan. */
 enum
 {
 	LB_CHILD_ON_DEMAND,			/* it runs it if the index cannot answer */

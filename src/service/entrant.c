@@ -271,7 +271,7 @@ begin_call(FunctionCallInfo fcinfo, Call *call)
 	PreventCommandIfReadOnly(function);
 	PreventCommandIfParallelMode(function);
 	if (PG_ARGISNULL(0))
-		lb_null_argument("player_id");
+		lb_null_argument("member");
 	if (PG_ARGISNULL(1))
 		lb_null_argument("board");
 	call->given = text_to_cstring(PG_GETARG_TEXT_PP(1));
@@ -403,7 +403,7 @@ join(FunctionCallInfo fcinfo, bool as_text)
 {
 	static LbPlan plans[2];
 	static const Oid types[] = {TEXTOID, TEXTOID};
-	Call		call = {.argument = {{"player_id", "lb_join"}, as_text}};
+	Call		call = {.argument = {{"member", "lb_join"}, as_text}};
 	const LbEntry *entry;
 	Datum		values[2];
 	bool		joined;
@@ -488,7 +488,7 @@ leave(FunctionCallInfo fcinfo, bool as_text)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, TEXTOID};
-	Call		call = {.argument = {{"player_id", "lb_leave"}, as_text}};
+	Call		call = {.argument = {{"member", "lb_leave"}, as_text}};
 	const char *key = call.span.key;
 	Datum		values[2];
 	bool		left;
@@ -568,7 +568,7 @@ static Datum
 entry_status(FunctionCallInfo fcinfo, bool as_text)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Call		call = {.argument = {{"player_id", "lb_entry_status"}, as_text}};
+	Call		call = {.argument = {{"member", "lb_entry_status"}, as_text}};
 	const LbEntry *entry;
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz opens;

@@ -279,7 +279,7 @@ lb_set_entry(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_set_entry()");
 	if (PG_ARGISNULL(ARG_NAME))
-		lb_null_argument("name");
+		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	refuse_distributed(require_window_owner(name), name);
 	check_entry(fcinfo);
@@ -310,7 +310,7 @@ lb_drop_entry(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_entry()");
 	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
+		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	(void) require_window_owner(name);
 	values[0] = PG_GETARG_DATUM(0);

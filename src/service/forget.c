@@ -565,7 +565,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 {
 	Forget		f = {
 		.fcinfo = fcinfo,
-		.argument = {{"player_id", "lb_forget_player"}, as_text},
+		.argument = {{"member", "lb_forget_player"}, as_text},
 		.given = PG_GETARG_DATUM(0)
 	};
 	const char *function = as_text ? "lb_forget_player_key()" :
@@ -577,7 +577,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	PreventCommandIfReadOnly(function);
 	PreventCommandIfParallelMode(function);
 	if (PG_ARGISNULL(0))
-		lb_null_argument("player_id");
+		lb_null_argument("member");
 	lb_require_read_committed(function);
 	InitMaterializedSRF(fcinfo, 0);
 	find_boards(&f);

@@ -671,7 +671,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 {
 	Hide		hide = {
 		.player = {
-			.argument = {{"player_id", ranked ? "lb_show" : "lb_hide"}, as_text},
+			.argument = {{"member", ranked ? "lb_show" : "lb_hide"}, as_text},
 			.given = PG_GETARG_DATUM(0)
 		},
 		.ranked = ranked,
@@ -719,7 +719,7 @@ Datum
 lb_shard_set_ranked(PG_FUNCTION_ARGS)
 {
 	Player		player = {
-		.argument = {{"player_id", "lb_hide"}, true}
+		.argument = {{"member", "lb_hide"}, true}
 	};
 	const char *leaderboard = NULL;
 	LbDefinition *defn;

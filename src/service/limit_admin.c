@@ -223,7 +223,7 @@ lb_set_limit(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_set_limit()");
 	if (PG_ARGISNULL(ARG_NAME))
-		lb_null_argument("name");
+		lb_null_argument("limit_name");
 	if (PG_ARGISNULL(ARG_BOARD))
 		lb_null_argument("board");
 	if (PG_ARGISNULL(ARG_ACTION))
@@ -279,7 +279,7 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_drop_limit()");
 	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
+		lb_null_argument("limit_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	board = lb_limit_board(name);
 	if (board == NULL)

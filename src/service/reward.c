@@ -151,7 +151,7 @@ lb_set_reward(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_set_reward()");
 	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
+		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	family = lb_window_find(name, strlen(name)) == NULL ? NULL :
 		find_family(lb_leaderboard_of_window(name)->family);

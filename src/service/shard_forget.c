@@ -196,7 +196,7 @@ check_board(const Forget *f, const char *board)
 static void
 forget_board(const Forget *f, const char *board)
 {
-	const LbPlayerArgument argument = {{"player_id", "lb_forget_player"}, true};
+	const LbPlayerArgument argument = {{"member", "lb_forget_player"}, true};
 	LbDefinition *defn = shard_of(f, board);
 	const LbType *type = lb_require_player_type(defn);
 	List	   *keys = NIL;

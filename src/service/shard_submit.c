@@ -80,7 +80,7 @@ begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
 Datum
 lb_shard_submit(PG_FUNCTION_ARGS)
 {
-	static const char *const names[] = {"player_id", "shard", "leaderboard",
+	static const char *const names[] = {"member", "shard", "leaderboard",
 	"amount", "op", NULL, "at", NULL, NULL};
 	const LbPlayerArgument player = {{names[ARG_PLAYER_ID], "lb_submit"}, true};
 	LbSubmit	s;
@@ -136,7 +136,7 @@ check_players(const LbSubmit *s, Datum *players, int n, int64 shard)
 static void
 set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
 {
-	const LbPlayerArgument argument = {{"player_ids", "lb_submit_many"}, true};
+	const LbPlayerArgument argument = {{"members", "lb_submit_many"}, true};
 	Datum	   *amounts;
 	Datum	   *matches;
 	Datum	   *items;

@@ -455,7 +455,7 @@ enum
 Datum
 lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 {
-	static const char *const names[] = {"player_id", "amount", NULL, NULL, "at"};
+	static const char *const names[] = {"member", "amount", NULL, NULL, "at"};
 	LbSubmit	s;
 	LbSubmitItem item;
 	Datum		boards = PG_ARGISNULL(ARG_BOARDS) ? (Datum) 0 :
@@ -491,7 +491,7 @@ lb_submit_as(FunctionCallInfo fcinfo, const LbPlayerArgument *argument)
 Datum
 lb_submit(PG_FUNCTION_ARGS)
 {
-	const LbPlayerArgument player = {{"player_id", "lb_submit"}, false};
+	const LbPlayerArgument player = {{"member", "lb_submit"}, false};
 
 	return lb_submit_as(fcinfo, &player);
 }
@@ -499,7 +499,7 @@ lb_submit(PG_FUNCTION_ARGS)
 Datum
 lb_submit_key(PG_FUNCTION_ARGS)
 {
-	const LbPlayerArgument player = {{"player_id", "lb_submit"}, true};
+	const LbPlayerArgument player = {{"member", "lb_submit"}, true};
 
 	return lb_submit_as(fcinfo, &player);
 }
@@ -680,7 +680,7 @@ apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 static Datum
 submit_match(FunctionCallInfo fcinfo, bool as_text)
 {
-	static const char *const names[] = {"player_id", "amounts", NULL, "at"};
+	static const char *const names[] = {"member", "amounts", NULL, "at"};
 	const LbPlayerArgument argument = {{names[0], "lb_submit_match"}, as_text};
 	LbSubmitItem item;
 	LbSubmit   *submits;

@@ -64,7 +64,7 @@ require_length(const char *name, int length, int nplayers)
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("arrays must be of the same length"),
 				 errdetail("\"%s\" has %d elements and \"%s\" has %d.",
-						   "player_ids", nplayers, name, length)));
+						   "members", nplayers, name, length)));
 }
 
 /* The items of lb_submit_many(), without their players. */
@@ -116,7 +116,7 @@ static int
 begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 		   const LbPlayerArgument *argument)
 {
-	static const char *const names[] = {"player_ids", "amounts", NULL, NULL, "at"};
+	static const char *const names[] = {"members", "amounts", NULL, NULL, "at"};
 	Datum	   *players;
 	bool	   *nulls;
 	int			n;
@@ -136,7 +136,7 @@ begin_many(FunctionCallInfo fcinfo, LbSubmit *s,
 	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
-			lb_null_element("player_ids");
+			lb_null_element("members");
 	}
 	lb_submission_set_boards(s, NULL);
 	check_size(n, s->nboards);
@@ -173,7 +173,7 @@ lb_submit_all(LbSubmit *s)
 static Datum
 submit_many(FunctionCallInfo fcinfo, bool as_text)
 {
-	const LbPlayerArgument argument = {{"player_ids", "lb_submit_many"}, as_text};
+	const LbPlayerArgument argument = {{"members", "lb_submit_many"}, as_text};
 	LbSubmit	s;
 	int64		n;
 
@@ -312,7 +312,7 @@ lb_submit_each_of(LbSubmit *s)
 static Datum
 submit_each(FunctionCallInfo fcinfo, bool as_text)
 {
-	const LbPlayerArgument argument = {{"player_ids", "lb_submit_each"}, as_text};
+	const LbPlayerArgument argument = {{"members", "lb_submit_each"}, as_text};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	LbSubmit	s;
 	LbItemOutcome *outcomes;

@@ -50,7 +50,7 @@
 
 PG_FUNCTION_INFO_V1(lb_watch_changed);
 PG_FUNCTION_INFO_V1(lb_watch_follow);
-PG_FUNCTION_INFO_V1(lb_board_key);
+PG_FUNCTION_INFO_V1(lb_resolve_board);
 PG_FUNCTION_INFO_V1(lb_watch);
 PG_FUNCTION_INFO_V1(lb_unwatch);
 PG_FUNCTION_INFO_V1(lb_watch_member);
@@ -323,7 +323,7 @@ lb_places_arrays(const LbPlaces *state, Datum *arrays)
 
 /* The board that a name means now: for a window's name its key. */
 Datum
-lb_board_key(PG_FUNCTION_ARGS)
+lb_resolve_board(PG_FUNCTION_ARGS)
 {
 	char	   *board;
 	LbTarget	target;
@@ -491,13 +491,13 @@ lb_watch(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("board");
 	if (PG_ARGISNULL(1))
-		lb_null_argument("top");
+		lb_null_argument("n");
 	if (PG_GETARG_INT32(1) < 1 || PG_GETARG_INT32(1) > MAX_TOP)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "top",
+				 errmsg("argument \"%s\" is out of range: %d", "n",
 						PG_GETARG_INT32(1)),
-				 errhint("\"%s\" must be from 1 to %d.", "top", MAX_TOP)));
+				 errhint("\"%s\" must be from 1 to %d.", "n", MAX_TOP)));
 	watch(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), NULL);
 	PG_RETURN_VOID();
 }

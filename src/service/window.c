@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * window.c
- *	  Windows: boards of the family "*" that begin and end by the calendar.
+ *	  Windows: boards of a leaderboard's family that begin and end by the calendar.
  *
  * lb_window records kinds of windows: one that comes each day, each week, or
  * once.  What is written and read is a span of such a kind, by its key, which
@@ -27,7 +27,7 @@
 #include "service/closed.h"
 #include "service/window.h"
 
-PG_FUNCTION_INFO_V1(lb_window_key);
+PG_FUNCTION_INFO_V1(lb_window_at);
 
 /* Columns of lb_window, as the script has them. */
 enum
@@ -306,7 +306,7 @@ lb_window_init(void)
 }
 
 Datum
-lb_window_key(PG_FUNCTION_ARGS)
+lb_window_at(PG_FUNCTION_ARGS)
 {
 	char	   *name;
 	LbWindow   *window;

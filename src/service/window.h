@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * window.h
- *	  Windows: boards of the family "*" that begin and end by the calendar.
+ *	  Windows: boards of a leaderboard's family that begin and end by the calendar.
  *
  *-------------------------------------------------------------------------
  */

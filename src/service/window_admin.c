@@ -245,7 +245,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_open_window()");
 	if (PG_ARGISNULL(ARG_NAME))
-		lb_null_argument("name");
+		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	require_leaderboard(name);
 	require_window_owner(name);
@@ -278,7 +278,7 @@ lb_close_window(PG_FUNCTION_ARGS)
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_close_window()");
 	if (PG_ARGISNULL(0))
-		lb_null_argument("name");
+		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	require_window_owner(name);
 	lb_require_settings_here(lb_leaderboard_of_window(name)->name);

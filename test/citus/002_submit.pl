@@ -234,7 +234,7 @@ verified('killed');
 # Players of another type; the tables beside the scores go with them.
 $node->safe_psql('postgres', 'DROP TABLE player_scores, player_score_windows, guilds');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM citus_tables'), '0', 'all tables are gone');
-$node->safe_psql('postgres', $tables =~ s/\)$/, player_id => 'text')/r);
+$node->safe_psql('postgres', $tables =~ s/\)$/, player_type => 'text')/r);
 created();
 is($_->safe_psql('postgres', q{SELECT * FROM lb_submit_key('O''Neil %1$s', 7, match_id => 'm')}), 'global|' . ($_ == $node ? '7|1||t' : '7|1|1|f'), 'a text') for @nodes;
 is($node->safe_psql('postgres', q{SELECT lb_hide_key('O''Neil %1$s'), lb_rank_key('O''Neil %1$s')}), '1|', 'a text is hidden');

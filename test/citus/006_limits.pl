@@ -298,7 +298,7 @@ for my $case ([ 'text', map({ "O''Neil, \"$_\" %1\$s {}" } 1 .. 6) ], [ 'varchar
 {
 	my ($type, @players) = @$case;
 
-	$node->safe_psql('postgres', $tables =~ s/\)$/, player_id => '$type')/r);
+	$node->safe_psql('postgres', $tables =~ s/\)$/, player_type => '$type')/r);
 	created();
 	$node->safe_psql('postgres', q{SELECT lb_set_limit('one', 'global', max_submits => 1), lb_set_limit('flag', 'global', max_amount => 5, action => 'flag')});
 	$node->safe_psql('postgres', join(';', map { "SELECT lb_submit_key('$_', 7)" } @players));

@@ -108,7 +108,7 @@ is($_->safe_psql('postgres', q{SELECT name FROM lb_leaderboard ORDER BY 1}), "gl
 is($_->safe_psql('postgres', q{SELECT count(*) FROM lb_window WHERE name ~ 'kills'}), '0', 'nor its windows') for @nodes;
 is($_->safe_psql('postgres', q{SELECT count(*) FROM lb_board WHERE board ~ 'kills'}), '0', 'nor its boards') for @nodes;
 is($node->safe_psql('postgres', q{SELECT count(*) FROM citus_tables WHERE table_name::text ~ 'kills'}), '0', 'nor tables');
-$node->safe_psql('postgres', q{SELECT lb_create_leaderboard('kills', 'best', player_id => 'text', distributed => true, shard_count => 2)});
+$node->safe_psql('postgres', q{SELECT lb_create_leaderboard('kills', 'best', player_type => 'text', distributed => true, shard_count => 2)});
 mended('created again');
 is($_->safe_psql('postgres', q{SELECT board, score FROM lb_submit_key('O''Neil', 7, leaderboard => 'kills') WHERE board = 'kills'}), 'kills|7', 'texts, by ' . $_->name) for @nodes;
 mended('texts');

@@ -70,7 +70,7 @@ SELECT lb_rank(:player);
 \echo :bold'-- A board for each week, tournament or country is a value in a column':plain
 \echo
 INSERT INTO player_score_windows (player_id, window_key, score)
-SELECT player_id, lb_window_key('weekly'), score / 10 FROM player_scores
+SELECT player_id, lb_window_at('weekly'), score / 10 FROM player_scores
 ORDER BY player_id LIMIT 100000;
 SELECT * FROM lb_top(3, 'weekly');
 

@@ -7,11 +7,11 @@
 -- prepare or explain.  A caller that asks for that holds the snapshot or the rows still.
 --
 
--- A way, as settings of leaderboard.enable_planner and leaderboard.planner_child.
+-- A way, as settings of leaderboard.enable_planner and leaderboard.debug_planner_child.
 CREATE FUNCTION lbt.set_way(way text) RETURNS void LANGUAGE plpgsql STABLE AS $$
 BEGIN
 	PERFORM set_config('leaderboard.enable_planner', CASE way WHEN 'plain' THEN 'off' ELSE 'on' END, true),
-		set_config('leaderboard.planner_child', CASE WHEN way IN ('force', 'eager') THEN way ELSE 'off' END, true);
+		set_config('leaderboard.debug_planner_child', CASE WHEN way IN ('force', 'eager') THEN way ELSE 'off' END, true);
 END $$;
 
 -- The rows of a query as texts.  If it leaves rows open, its column k is its key.

@@ -177,7 +177,7 @@ boards()
 	with_boards avoided $off "${avoid[@]}" || rc=1
 	with_boards preferred "${avoid[@]}" || rc=1
 	same_results preferred avoided 1000 window || rc=1
-	with_boards eager leaderboard.planner_child=eager "${avoid[@]}" || rc=1
+	with_boards eager leaderboard.debug_planner_child=eager "${avoid[@]}" || rc=1
 	same_results eager avoided 1000 window || rc=1
 	return $rc
 }

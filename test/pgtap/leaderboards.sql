@@ -42,19 +42,19 @@ SELECT results_eq($$SELECT player_id, score FROM lap_score_windows ORDER BY 1$$,
 	$$SELECT player_id, score FROM lap_scores ORDER BY 1$$, 'the day has the same best times');
 SELECT results_eq($$SELECT member, rank FROM lb_top(100, 'kills/daily')$$,
 	$$SELECT player_id, row_number() OVER (ORDER BY score DESC, updated_at, player_id)
-	FROM kills_score_windows WHERE window_key = lb_window_key('kills/daily')$$, 'ranks of a window');
+	FROM kills_score_windows WHERE window_key = lb_window_at('kills/daily')$$, 'ranks of a window');
 SELECT results_eq($$SELECT member, rank FROM lb_top(100, 'lap')$$,
 	$$SELECT player_id, row_number() OVER (ORDER BY score, updated_at, player_id) FROM lap_scores$$, 'ranks upwards');
 SELECT is_empty('SELECT * FROM lb_verify()', 'index and tables agree');
 
 /* What became of each change, tiers, metadata, and what a reward is given. */
-SELECT results_eq($$SELECT player_id, status FROM lb_submit_each('{901,902,901}', '{5,6,7}', match_ids => '{a,a,a}', leaderboard => 'kills')$$,
+SELECT results_eq($$SELECT member, status FROM lb_submit_each('{901,902,901}', '{5,6,7}', match_ids => '{a,a,a}', leaderboard => 'kills')$$,
 	$$VALUES (901::bigint, 'applied'), (902, 'applied'), (901, 'duplicate')$$, 'a result for each change');
 SELECT is(lb_score(901, 'kills'), 5::bigint, 'and none is applied twice');
-SELECT results_eq($$SELECT player_id, score FROM lb_submit_each_key('{902}', '{1}', leaderboard => 'kills')$$,
+SELECT results_eq($$SELECT member, score FROM lb_submit_each_key('{902}', '{1}', leaderboard => 'kills')$$,
 	$$VALUES ('902', 7::bigint)$$, 'the same of players as text');
 SELECT set_eq($$SELECT board, score FROM lb_submit_match_key('903', '{"kills": 2, "level": 3}')$$,
-	$$SELECT 'kills', 2::bigint UNION SELECT lb_window_key('kills/daily'), 2 UNION SELECT lb_window_key('kills/weekly'), 2
+	$$SELECT 'kills', 2::bigint UNION SELECT lb_window_at('kills/daily'), 2 UNION SELECT lb_window_at('kills/weekly'), 2
 	UNION SELECT 'level', 3$$, 'a match of a player as text');
 SELECT is_empty($$SELECT player_id FROM kills_scores WHERE lb_tier(player_id, 'kills', '{10,50}') IS DISTINCT FROM
 	(SELECT CASE WHEN r <= ceil(n * 0.1) THEN 1 WHEN r <= ceil(n * 0.5) THEN 2 ELSE 3 END FROM

@@ -20,7 +20,7 @@ CREATE FUNCTION pg_temp.wrong_keys(zone text) RETURNS SETOF text LANGUAGE plpgsq
 BEGIN
 	PERFORM lb_open_window(p, time_zone => zone) FROM unnest(ARRAY['hourly', 'daily', 'weekly', 'monthly']) p;
 	RETURN QUERY SELECT format('%s %s: %s', zone, m.at, k) FROM (SELECT m.at, f.name || ':' || to_char(m.at AT TIME ZONE zone, f.format) AS want,
-		lb_window_key(f.name, m.at) AS k
+		lb_window_at(f.name, m.at) AS k
 		FROM moments m, (VALUES ('hourly', 'YYYYMMDDHH24'), ('daily', 'YYYYMMDD'),
 			('weekly', 'IYYYIW'), ('monthly', 'YYYYMM')) f (name, format)) m WHERE k IS DISTINCT FROM want;
 END $$;
@@ -33,7 +33,7 @@ BEGIN
 	FOR f IN 1 .. 7 LOOP
 		PERFORM lb_open_window('weekly', first_day => f);
 		RETURN QUERY SELECT format('%s: %s', f, k) FROM (
-			SELECT lb_window_key('weekly', d) AS k, min(d) AS lo, max(d) AS hi, count(*) AS n,
+			SELECT lb_window_at('weekly', d) AS k, min(d) AS lo, max(d) AS hi, count(*) AS n,
 				mode() WITHIN GROUP (ORDER BY to_char(d AT TIME ZONE 'UTC', 'IYYYIW')) AS iso
 			FROM generate_series(timestamptz '2024-11-01 UTC', '2027-02-01 UTC', '1 day') d GROUP BY 1) w
 			WHERE lo > '2024-11-08 UTC' AND hi < '2027-01-23 UTC' AND
@@ -75,10 +75,10 @@ BEGIN
 		INSERT INTO seen VALUES (p, m);
 	END IF;
 	change := pg_temp.model_one(p, 'global', o, a, at);
-	PERFORM pg_temp.model_one(p, lb_window_key('daily', at), 'incr', change, at);
-	PERFORM pg_temp.model_one(p, lb_window_key('weekly', at), 'best', a, at);
-	PERFORM pg_temp.model_one(p, lb_window_key('monthly', at), 'set', a, at);
-	PERFORM pg_temp.model_one(p, lb_window_key('hourly', at), 'incr', a, at);
+	PERFORM pg_temp.model_one(p, lb_window_at('daily', at), 'incr', change, at);
+	PERFORM pg_temp.model_one(p, lb_window_at('weekly', at), 'best', a, at);
+	PERFORM pg_temp.model_one(p, lb_window_at('monthly', at), 'set', a, at);
+	PERFORM pg_temp.model_one(p, lb_window_at('hourly', at), 'incr', a, at);
 END $$;
 CREATE FUNCTION pg_temp.differences() RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT format('%s on %s: %s at %s, not %s at %s', coalesce(m.player, t.player), coalesce(m.board, t.board),

@@ -195,7 +195,7 @@ $node->safe_psql('postgres', q{CREATE ROLE landlord LOGIN; CREATE DATABASE rente
 $node->safe_psql('rented', q{
 	CREATE EXTENSION leaderboard;
 	SET ROLE landlord;
-	SELECT lb_create_tables(player_id => 'uuid');
+	SELECT lb_create_tables(player_type => 'uuid');
 	CREATE FUNCTION u(g integer) RETURNS text LANGUAGE sql AS $$SELECT '00000000-0000-0000-0000-' || pg_catalog.lpad(g::text, 12, '0')$$;
 	SELECT lb_wait_ready();
 	SELECT lb_set_limit('x', 'global', max_amount => 5, max_submits => 1000, action => 'flag');

@@ -174,7 +174,8 @@ sub boards
 my %by_name = (
 	board => q{CAST('global' AS pg_catalog.text)},
 	boards => q{CAST('{global}' AS pg_catalog.text[])},
-	name => q{CAST('daily' AS pg_catalog.text)},
+	window_name => q{CAST('daily' AS pg_catalog.text)},
+	limit_name => q{CAST('daily' AS pg_catalog.text)},
 	period => q{CAST('daily' AS pg_catalog.text)},
 	method => q{CAST('rank' AS pg_catalog.text)},
 	op => q{CAST('incr' AS pg_catalog.text)},
@@ -188,13 +189,10 @@ my %by_name = (
 	starts => q{CAST(NULL AS pg_catalog.timestamptz)},
 	ends => q{CAST(NULL AS pg_catalog.timestamptz)},
 	time_zone => q{CAST('UTC' AS pg_catalog.text)},
-	player_ids => q{CAST('{3,4}' AS pg_catalog.int8[])},
 	amounts => q{CAST('{30,40}' AS pg_catalog.int8[])},
-	p => q{CAST(50 AS pg_catalog.float8)},
+	percentile => q{CAST(50 AS pg_catalog.float8)},
 	member => q{CAST(3 AS pg_catalog.int8)});
 my %key_by_name = (
-	player_id => q{CAST('3' AS pg_catalog.text)},
-	player_ids => q{CAST('{3,4}' AS pg_catalog.text[])},
 	member => q{CAST('3' AS pg_catalog.text)},
 	members => q{CAST('{1,2,77}' AS pg_catalog.text[])},
 	score => q{CAST('3' AS pg_catalog.text)});
@@ -256,7 +254,7 @@ sub calls
 
 		my $call = "SELECT $schema.$name(" . join(', ', @values) . ')';
 
-		push @{ $calls{$name} }, $name eq 'lb_drop_board' ? "BEGIN;\n$call;\nROLLBACK" : $call;
+		push @{ $calls{$name} }, $name =~ /^lb_drop_(board|leaderboard)$/ ? "BEGIN;\n$call;\nROLLBACK" : $call;
 	}
 	return [ map { my $name = $_; map { [ $name, $_ ] } @{ $calls{$name} } }
 		  ((grep { my $n = $_; !grep { $_ eq $n } @last } sort keys %calls), @last) ];

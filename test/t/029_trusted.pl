@@ -86,10 +86,10 @@ my $plant = q{
 safe_as('landlord', $plant, 'planted');
 
 # Something of a name that the script needs: it stops, and nothing is left.
-safe_as('landlord', 'CREATE FUNCTION public.lb_window_key(period pg_catalog.text, at pg_catalog.timestamptz) RETURNS pg_catalog.text LANGUAGE sql AS $$SELECT NULL::pg_catalog.text$$',
+safe_as('landlord', 'CREATE FUNCTION public.lb_window_at(period pg_catalog.text, at pg_catalog.timestamptz) RETURNS pg_catalog.text LANGUAGE sql AS $$SELECT NULL::pg_catalog.text$$',
 	'a function that the script would replace');
-like(as('landlord', 'CREATE EXTENSION leaderboard'), qr/function "lb_window_key" already exists/, 'is not replaced');
-safe_as('landlord', 'DROP FUNCTION public.lb_window_key(pg_catalog.text, pg_catalog.timestamptz)', 'dropped');
+like(as('landlord', 'CREATE EXTENSION leaderboard'), qr/function "lb_window_at" already exists/, 'is not replaced');
+safe_as('landlord', 'DROP FUNCTION public.lb_window_at(pg_catalog.text, pg_catalog.timestamptz)', 'dropped');
 
 safe_as('landlord', 'CREATE EXTENSION leaderboard', 'the owner of the database creates the extension');
 is($node->safe_psql('rented', q{
@@ -125,7 +125,7 @@ my $all = q{
 	SELECT lb_submit_json('{"player_id": 2, "amount": 5}');
 	SELECT lb_hide(3); SELECT lb_show(3);
 	SELECT lb_rank(1::pg_catalog.int8), lb_score(1), lb_percentile(1), lb_player(1), lb_at(1), lb_count(), lb_count_between(1, 9),
-		lb_rank_of_score(3), lb_score_at_percentile(50), lb_rank_json(1), lb_board_key('daily'), lb_window_key('daily'),
+		lb_rank_of_score(3), lb_score_at_percentile(50), lb_rank_json(1), lb_resolve_board('daily'), lb_window_at('daily'),
 		lb_estimate_memory(10);
 	SELECT * FROM lb_top(); SELECT * FROM lb_page(); SELECT lb_count_before(3, '{now}', 1, inclusive => true); SELECT lb_top_json(); SELECT * FROM lb_around(1); SELECT * FROM lb_ranks('{1,2}');
 	SELECT * FROM lb_among('{1,2}'); SELECT * FROM lb_histogram(2); SELECT * FROM lb_verify();

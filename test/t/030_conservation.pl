@@ -25,7 +25,7 @@ sub make
 
 	$node->safe_psql($db, qq{
 	CREATE EXTENSION leaderboard;
-	SELECT lb_create_tables(player_id => '$type');
+	SELECT lb_create_tables(player_type => '$type');
 	SELECT lb_set_limit('most', 'global', max_amount => 90), lb_set_limit('odd', 'global', max_amount => 80, action => 'flag');
 	SELECT lb_wait_ready();
 	CREATE FUNCTION player(i integer) RETURNS $type LANGUAGE sql AS \$\$SELECT $player\$\$;

@@ -92,8 +92,76 @@ my $reference = slurp_file("$tree/docs/reference.md");
 my ($internals) = $reference =~ /^## Internal functions\n(.*)/ms;
 
 cmp_ok(scalar @functions, '>', 40, 'there are functions');
-is_deeply([ grep { $reference !~ /^### $_\n\n```\n$_\(/m } @functions ],
-	[], 'docs/reference.md has an entry with the signature of every function');
+
+# A twin has no entry, but a place in the table of functions.
+my %twin = $reference =~ /^\| \[`(\w+)`\]\(#\w+\) \| `(\w+_key)` \|/mg;
+my %is_twin = reverse %twin;
+
+cmp_ok(scalar keys %twin, '>', 20, 'there are twins');
+is_deeply([ grep { $reference !~ /^\| \[`$_`\]\(#$_\) \|/m } grep { !$is_twin{$_} } @functions ],
+	[], 'docs/reference.md lists every function');
+is_deeply([ grep { $reference !~ /^### $_\n\n```\n$_\(/m } grep { !$is_twin{$_} } @functions ],
+	[], '... and has an entry with its signature');
+is_deeply([ grep { $is_twin{$_} ne s/_key$//r } keys %is_twin ], [], 'twins have the names of their originals');
+
+# Signatures: arguments with their defaults, and what is returned, as the script has them.
+# A twin's result, and that of lb_stat(), refers to another entry.
+sub signature
+{
+	my ($text) = @_;
+
+	$text =~ s/--.*//mg;
+	$text =~ s/\s+/ /g;
+	$text =~ s/pg_catalog\.//g;
+	return $text =~ s/^ | $//gr;
+}
+
+my %in_script;
+for my $script (@scripts)
+{
+	while ($script =~ /^CREATE FUNCTION \@extschema\@\.(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*RETURNS (.*?)\nAS /msg)
+	{
+		my ($name, $arguments, $result) = ($1, signature($2), signature($3));
+		my @out = $arguments =~ /\bOUT (.*?)(?=, OUT|$)/g;
+
+		$arguments =~ s/(, )?\bOUT .*//;
+		$arguments =~ s/ DEFAULT / = /g;
+		$result = $result eq 'void' ? '' : @out ? '(' . join(', ', @out) . ')' : $result =~ s/^TABLE /setof /r;
+		$in_script{$name} = "($arguments)" . ($result eq '' ? '' : " → $result");
+	}
+}
+my %in_reference;
+while ($reference =~ /^### (\w+)\n\n```\n\1(\(.*?)\n```$/msg)
+{
+	my ($name, $found) = ($1, signature($2));
+
+	utf8::decode(my $expected = $in_script{$name});
+	utf8::decode($found);
+	utf8::decode(my $arrow = ' → ');
+	s/timestamp with time zone/timestamptz/g for $expected, $found;
+	s/\( /(/g for $expected, $found;
+	if ($found =~ /\((?:…|the columns of \w+)\)$/ || $found =~ /\(\W+\)$/)
+	{
+		s/$arrow.*// for $expected, $found;
+	}
+	$in_reference{$name} = [ $found, $expected ];
+}
+is(join("\n", map { "$_$in_reference{$_}[0]" } sort keys %in_reference),
+	join("\n", map { "$_$in_reference{$_}[1]" } sort keys %in_reference),
+	'docs/reference.md has the signatures of the script');
+cmp_ok(scalar keys %in_reference, '==', scalar(grep { !$is_twin{$_} } @functions), 'of all functions but twins');
+
+# A twin has the same arguments and columns, with members and scores as text.
+my @differ;
+for my $name (sort keys %twin)
+{
+	my ($original, $as_text) = map { $in_script{$_} // 'nothing' } $name, $twin{$name};
+
+	s/\b(member|score|lo|hi) (?:bigint|text)\b/$1 T/g, s/\bmembers (?:bigint|text)\[\]/members T/g, s/ → (?:bigint|text)$/ → T/
+	  for $original, $as_text;
+	push @differ, "$name: $original, $as_text" if $original ne $as_text;
+}
+is_deeply(\@differ, [], 'twins differ from their originals in the types of members and scores only');
 is_deeply([ grep { $internal{$_} && $internals !~ /`$_`/ } sort keys %internal ],
 	[], 'docs/reference.md names the internal functions');
 is_deeply([ grep { !$function{$_} } $reference =~ /^### \w+\n\n```\n(\w+)\(/mg ],
@@ -101,12 +169,66 @@ is_deeply([ grep { !$function{$_} } $reference =~ /^### \w+\n\n```\n(\w+)\(/mg ]
 is_deeply([ grep { $table{$_} && $reference !~ /^\| \[?`$_`/m } sort keys %table ],
 	[], 'docs/reference.md has every table and view');
 
-# Settings.
-my @settings = slurp_file("$tree/src/leaderboard.c") =~ /DefineCustom\w+\("(leaderboard\.\w+)"/g;
+# Tables: their columns, and which of them all roles may read.
+my (@missing, @readable);
+for my $script (@scripts)
+{
+	while ($script =~ /^CREATE TABLE \@extschema\@\.(\w+) \(\n(.*?)^\)/msg)
+	{
+		my ($name, $columns) = ($1, $2);
+		my ($section) = $reference =~ /^### $name\n(.*?)^##/ms;
 
-cmp_ok(scalar @settings, '>', 15, 'there are settings');
-is_deeply([ $reference =~ /^\| `(leaderboard\.\w+)` \|/mg ],
-	[ sort @settings ], 'docs/reference.md has every setting, in order');
+		push @missing, map { "$name.$_" } grep { ($section // '') !~ /`$_[` ]/ } $columns =~ /^\t([a-z]\w*)\s/mg;
+	}
+	push @readable, $script =~ /^GRANT SELECT.* ON TABLE \@extschema\@\.(\w+) TO PUBLIC;/mg;
+}
+is_deeply(\@missing, [], 'docs/reference.md has every column of every table');
+is_deeply([ sort map { /^\| \[`(\w+)`\].*\| all[^|]*\|$/ ? $1 : () } split /\n/, $reference ],
+	[ sort @readable ], 'docs/reference.md says which tables all roles may read');
+
+# Settings, as the library defines them, but for that of builds with pause points.
+my %units = (GUC_UNIT_S => 's', GUC_UNIT_MS => 'ms', GUC_UNIT_KB => 'kB');
+my %contexts = (PGC_SUSET => 'superuser', PGC_SIGHUP => 'reload', PGC_USERSET => 'any time', PGC_POSTMASTER => 'server start');
+my %sizes = (s => [ [ 86400, 'd' ], [ 60, 'min' ], [ 1, 's' ] ], ms => [ [ 1000, 's' ], [ 1, 'ms' ] ], kB => [ [ 1024, 'MB' ], [ 1, 'kB' ] ]);
+my %settings;
+for my $source (map { slurp_file($_) } grep { !m{/pause\.c$} } glob("$tree/src/*.c $tree/src/*/*.c"))
+{
+	while ($source =~ /DefineCustom(\w+)Variable\("(leaderboard\.\w+)",(.*?)\n\s+\w+, \w+, \w+\);/msg)
+	{
+		my ($type, $name, $rest) = ($1, $2, $3);
+		my ($default) = $rest =~ /&\w+(?:\.\w+)?,\s*([^,]+),/;
+		my ($context, $flags) = $rest =~ /(PGC_\w+), ([\w| ]+),$/m;
+		my ($unit) = map { $units{$_} // () } split / \| /, $flags;
+
+		if ($type eq 'Int' && defined $unit && $default =~ /^[\d *]+$/ && eval $default)
+		{
+			my ($size) = grep { eval($default) % $_->[0] == 0 } @{ $sizes{$unit} };
+
+			$default = eval($default) / $size->[0] . " $size->[1]";
+		}
+		$default =~ s/^true$/on/;
+		$default =~ s/^false$/off/;
+		$settings{$name} = [ $type, $default, $unit // '', $contexts{$context} ];
+	}
+}
+my (@rows, @expected);
+for ($reference =~ /^\| (`leaderboard\.\w+` \|.*)$/mg)
+{
+	my ($name, $default, $unit, $change) = split /\s*\|\s*/;
+
+	$name =~ tr/`//d;
+	$default =~ s/,.*//;
+	push @rows, "$name $default $unit, $change";
+	next unless $settings{$name};
+	my @setting = @{ $settings{$name} };
+
+	# Of an enumeration the source has a constant.
+	$setting[1] = $default if $setting[0] eq 'Enum';
+	push @expected, "$name $setting[1] $setting[2], $setting[3]";
+}
+cmp_ok(scalar keys %settings, '>', 15, 'there are settings');
+is_deeply(\@rows, \@expected, 'docs/reference.md has the settings of the library, with defaults, units and who can change them');
+is_deeply([ map { /^(\S+)/ } @rows ], [ sort keys %settings ], 'all of them, in order');
 
 # The columns of the view of statistics.
 my ($view) = reverse map { /VIEW \@extschema\@\.lb_stat_board AS\nSELECT ([^;]*?)\nFROM/ } @scripts;

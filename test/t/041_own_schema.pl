@@ -91,7 +91,7 @@ my $calls = q{
 	lb_tier(1); lb_tier_key('1'); lb_at(1); lb_at_key(1); lb_count(); lb_count_between(1, 50); lb_count_between_key('1', '50');
 	lb_rank_of_score(5); lb_rank_of_score_key('5'); lb_score_at_percentile(50); lb_score_at_percentile_key(50);
 	lb_top(); lb_top_key(); lb_around(1); lb_around_key('1'); lb_ranks('{1,2}'); lb_ranks_key('{1,2}'); lb_among('{1,2}'); lb_among_key('{1,2}');
-	lb_histogram(3); lb_histogram_key(3); lb_rank_json(1); lb_rank_json_key('1'); lb_top_json(); lb_board_key('daily'); lb_window_key('daily');
+	lb_histogram(3); lb_histogram_key(3); lb_rank_json(1); lb_rank_json_key('1'); lb_top_json(); lb_resolve_board('daily'); lb_window_at('daily');
 	lb_hide(1); lb_show(1); lb_hide_key('1'); lb_show_key('1'); lb_notify(); lb_maintain();
 	lb_close_season('global', 's1'); lb_archive_top('global'); lb_archive_top_key('global');
 	lb_verify(); lb_verify_key(); lb_rebuild(); lb_estimate_memory(10); lb_estimate_memory_key(10, '{bigint}', '{bigint}'); lb_stat_reset();

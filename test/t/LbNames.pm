@@ -90,7 +90,7 @@ sub parameters
 	my ($sql) = @_;
 	my %n;
 
-	while ($sql =~ /CREATE (?:OR REPLACE )?FUNCTION \@extschema\@\.(\w+)\s*(\((?:[^()]|\([^()]*\))*\))/g)
+	while ($sql =~ /CREATE (?:OR REPLACE )?FUNCTION (?:\@extschema\@|leaderboard_internal)\.(\w+)\s*(\((?:[^()]|\([^()]*\))*\))/g)
 	{
 		my ($name, $list) = ($1, substr($2, 1, -1));
 
