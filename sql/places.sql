@@ -66,7 +66,7 @@ SELECT * FROM lb_page_key(10, 'run');
 SELECT lb_count_before_key('9.69', '{0}', '(bob,2)', 'run') AS key, lb_count_before_key('9.69', '{-0}', '(bob,2)', 'run', true) AS and_it,
 	lb_count_before_key('9.6899', '{0}', '(bob,2)', 'run') AS between, lb_count_before_key('9.69', '{1e-30}', '(bob,2)', 'run') AS wind,
 	lb_count_before_key('9.69', '{0}', '(b,)', 'run') AS null_in_member;
-SELECT query_reads, query_limit FROM lb_stat_board WHERE board = 'run';
+SELECT index_reads, query_reads, query_limit FROM lb_stat_board WHERE board = 'run';
 SELECT * FROM lbt.differences('run', 'run', member => 'name, lap', score => 'seconds', dir => 'ASC', ties => 'wind DESC', method => 'dense_rank',
 	query_reads => NULL, functions => 'page|before');
 SELECT * FROM lb_page(1, 'run');

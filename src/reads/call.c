@@ -692,6 +692,20 @@ numbers_are_sure(const LbCall *call, const LbNumber *numbers)
 }
 
 bool
+lb_call_unlock(LbCall *call, bool sure)
+{
+	if (sure)
+		lb_access_unlock(&call->access);
+	else
+	{
+		/* The query is counted instead. */
+		lb_access_release(&call->access);
+		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
+	}
+	return sure;
+}
+
+bool
 lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 {
 	bool		sure;
@@ -702,10 +716,7 @@ lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 	*isnull = !call->function->value(call, numbers);
 	sure = likely(!call->access.shared->negative_zero) || *isnull ||
 		numbers_are_sure(call, numbers);
-	lb_access_unlock(&call->access);
-	if (!sure)
-		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
-	return sure;
+	return lb_call_unlock(call, sure);
 }
 
 /* The answer from the index.  Returns false if the query must be run. */

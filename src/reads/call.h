@@ -169,6 +169,13 @@ extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 							  const LbReadFunction *function);
 
 /*
+ * Release the board's lock after a read by the index.  Returns sure: if false, the
+ * index cannot tell the answer, and the query must be run, which is then counted in
+ * place of the read by the index.  Can raise a serialization failure.
+ */
+extern bool lb_call_unlock(LbCall *call, bool sure);
+
+/*
  * Call the routine of a function that has LbReadFunction.value.  *isnull is set
  * if it has returned NULL.  Returns false if the query must be run.
  */

@@ -161,9 +161,7 @@ lb_count_before_rows(LbCall *call, Datum *result, bool *isnull)
 	if (call->key == NULL)
 	{
 		/* Only a comparison of values says where it would be. */
-		lb_access_unlock(&call->access);
-		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
-		return false;
+		return lb_call_unlock(call, false);
 	}
 	lb_view_spans(view, call->key, view->shape->width, inclusive, &members,
 				  NULL);

@@ -194,10 +194,7 @@ unlock_with_rows(LbCall *call, const LbRows *rows)
 							lb_key_is_sure(call, row + LB_ROW_MEMBER) :
 							lb_call_is_sure(call, row[LB_ROW_SCORE]));
 	}
-	lb_access_unlock(&call->access);
-	if (!sure)
-		lb_access_fall_back(&call->access, LB_CAUSE_LIMIT);
-	return sure;
+	return lb_call_unlock(call, sure);
 }
 
 /* Copy n entries after the first before ones to rows, under one hold. */
