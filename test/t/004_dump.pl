@@ -150,6 +150,8 @@ my $leaderboards = q{
 is($node->safe_psql('leaderboards', $leaderboards), $node->safe_psql('several', $leaderboards), 'leaderboards as they were');
 for my $db ('several', 'leaderboards')
 {
+	# While a board is built, a submit has no rank of it.
+	wait_ready($node, $db);
 	is($node->safe_psql($db, q{SELECT bool_or(applied), count(*) > 2 FROM lb_submit_match_key('7', '{"Lap Time": 1, "kills": 1, "global": 1}', 'm1')}),
 		'f|t', "$db: a match that has been applied");
 	is($node->safe_psql($db, q{SELECT score FROM lb_submit(7, 100, leaderboard => 'kills') WHERE board = 'kills'}),
