@@ -4,12 +4,14 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib $FindBin::RealBin;
+use LbTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('crash');
-$node->init;
+init_node($node);
 $node->append_conf('postgresql.conf', 'restart_after_crash = on');
 # As much of a core as the system allows.
 PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-c', '-w', '-D',

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use LbTest qw(init_node);
 use PostgreSQL::Test::Cluster;
 use Test::More;
 
@@ -20,7 +21,7 @@ sub new_server
 	my ($name, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(%init);
+	init_node($node, %init);
 	$node->append_conf('postgresql.conf', <<'END');
 shared_preload_libraries = 'leaderboard'
 max_worker_processes = 16

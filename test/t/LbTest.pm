@@ -10,9 +10,25 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(
-  lb_node fill right ready wait_ready state fails_with start_writers
+  init_node lb_node fill right ready wait_ready state fails_with start_writers
   stop_writers launcher_pid
 );
+
+# Makes a node's data directory: a copy of the one that run-tests.sh has made for all.
+# From version 17 on init() copies it by itself.
+sub init_node
+{
+	my ($node, %init) = @_;
+	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+
+	no warnings 'redefine';
+	local *PostgreSQL::Test::Utils::system_or_bail = sub {
+		@_ = ('cp', '-RPp', $ENV{INITDB_TEMPLATE}, $node->data_dir)
+		  if $_[0] eq 'initdb' && defined $ENV{INITDB_TEMPLATE} && !$init{extra};
+		goto &$run;
+	};
+	return $node->init(%init);
+}
 
 # A server that preloads the library, with more settings.  Plain SQL is what the
 # tests compare with, so plans do not use boards.
@@ -21,7 +37,7 @@ sub lb_node
 	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(%init);
+	init_node($node, %init);
 	$node->append_conf('postgresql.conf', <<"END");
 shared_preload_libraries = 'leaderboard'
 max_worker_processes = 12
