@@ -59,7 +59,7 @@ prepare_node()
 		names=$("${apt[@]}" --no-install-recommends -s install node-pg |
 			sed -n '/^Inst node-/ s/^Inst \([^ ]*\).*/\1/p')
 		# shellcheck disable=SC2086 # names
-		get_packages "$dir" $names || show_output build.log
+		get_packages "$dir" $names || show_output "$apt_log"
 		NODE_PATH=$dir/usr/share/nodejs
 	else
 		as_server cp tree/examples/node/package.json "$dir"

@@ -271,24 +271,27 @@ release_of()
 
 # private_apt KIND [RELEASE ...]: sets apt to apt-get with lists of our own, of packages
 # (deb) or of their sources (deb-src) of these releases, by default the machine's,
-# whatever the machine's lists name and is installed.  What was said meanwhile is in
-# build.log.
+# whatever the machine's lists name and is installed.  Its files are in the folder that
+# apt_dir names, and what was said meanwhile in the file apt_log.
+apt_dir=apt
+apt_log=build.log
+
 private_apt()
 {
-	local kind=$1 release
+	local kind=$1 dir=$WORK/$apt_dir release
 
 	shift
 	# shellcheck disable=SC1091 # the system's
 	[ $# != 0 ] || set -- "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")"
-	as_server mkdir -p apt/state/lists/partial apt/cache/archives/partial
+	as_server mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
 	for release in "$@"; do
 		echo "$kind ${MIRROR:-http://deb.debian.org/debian} $release main"
-	done | as_server tee apt/sources.list >/dev/null
-	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$WORK/apt/sources.list"
-		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$WORK/apt/state"
+	done | as_server tee "$dir/sources.list" >/dev/null
+	apt=(apt-get -q -y -o Dir::Etc::sourcelist="$dir/sources.list"
+		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$dir/state"
 		-o Dir::State::status=/dev/null
-		-o Dir::Cache="$WORK/apt/cache" -o Acquire::Check-Valid-Until=false)
-	as_server "${apt[@]}" update >build.log 2>&1
+		-o Dir::Cache="$dir/cache" -o Acquire::Check-Valid-Until=false)
+	as_server "${apt[@]}" update >"$apt_log" 2>&1
 }
 
 # get_source VERSION: Debian's source of the server, below $WORK/source.
@@ -299,7 +302,7 @@ get_source()
 	as_server mkdir -p source
 	# From a folder that its user can read.
 	private_apt deb-src &&
-		(cd source && as_server "${apt[@]}" source "postgresql-$1") >>build.log 2>&1
+		(cd source && as_server "${apt[@]}" source "postgresql-$1") >>"$apt_log" 2>&1
 }
 
 # get_packages DIR NAME ...: the files of Debian's packages, below DIR.  Nothing is
@@ -318,5 +321,5 @@ get_packages()
 		for deb in *.deb; do
 			as_server dpkg-deb -x "$deb" . || exit
 		done
-	) >>build.log 2>&1
+	) >>"$apt_log" 2>&1
 }

@@ -20,7 +20,7 @@ set -eu
 . "$TREE/test/lib/schedule.sh"
 
 # First those that run side by side, the long ones before the others.
-ALL="build versions-compile unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring tap oracle oracle-assert planted chaos citus"
+ALL="build versions-compile tap planted unit deb regress faults pause quick shards examples valgrind isolation pgtap page redis sqlsmith monitoring oracle oracle-assert chaos citus"
 # Only when named.
 EXTRA="soak times load autopkgtest docker"
 # A package is for Debian's server.
@@ -95,14 +95,34 @@ fault_server=$WORK/fault-server
 # Builds and servers, each made when the first part asks for it.
 #
 
+# make_install DIR OPTION ...: build in a directory, and install.  If there are warnings,
+# that is a failure of the part "build" only: no_warning().
+make_install()
+{
+	local dir=$1
+
+	shift
+	as_server make -s -C "$dir" -j"$jobs" WERROR=1 "$@" >"$dir.out" 2>&1 ||
+		touch "$dir.warned"
+	as_server make -s -C "$dir" -j"$jobs" "$@" install
+}
+
+no_warning()
+{
+	[ ! -e "$1.warned" ] || {
+		cat "$1.out"
+		false
+	}
+}
+
+# In a tree of its own: what was built in it would be found by other builds.
 build_install()
 {
 	private_postgres "$WORK/pg"
 	echo "$BIN" >bin
-	# Outside the tree: what was built in it would be found by other builds.
-	as_server mkdir build
-	as_server make -s -C build -f ../tree/Makefile -j"$jobs" \
-		PG_CONFIG="$BIN/pg_config" install
+	copy_tree "$WORK/build"
+	(cd build && find . | sort) >build.before
+	make_install build PG_CONFIG="$BIN/pg_config"
 }
 
 prepare_install()
@@ -118,13 +138,12 @@ build_debug_install()
 	private_postgres "$WORK/pg-debug"
 	echo "$BIN" >debug-bin
 	as_server mkdir build-debug
-	as_server make -s -C build-debug -f ../tree/Makefile -j"$jobs" \
-		PG_CONFIG="$BIN/pg_config" with_llvm=no \
+	make_install build-debug -f ../tree/Makefile PG_CONFIG="$BIN/pg_config" with_llvm=no \
 		COPT="-DUSE_ASSERT_CHECKING -DLB_PAUSE_POINTS -DLB_REQUEST_BACKLOG=4 \
 			-DLB_FEW_OWN=2 -DLB_FEW_CORRECTIONS=3 -DLB_SLICE_CHANGES=64 \
 			-DLB_CHECK_LOCKED=3 -DLB_OWN_BATCH=50 -DLB_FEW_COMPARED=2 \
 			-DLB_MOST_LOOKUPS=20 \
-			-DLB_NOTIFY_QUEUE_SHARE=0.0001" install
+			-DLB_NOTIFY_QUEUE_SHARE=0.0001"
 }
 
 prepare_debug_install()
@@ -262,19 +281,11 @@ compile()
 		PG_CONFIG="$(find_postgres)" with_llvm=no "$@"
 }
 
-# The same in a tree, with bitcode.
-compile_in_tree()
-{
-	copy_tree "$WORK/clean"
-	(cd clean && find . | sort) >clean.before
-	as_server make -s -C clean -j"$jobs" WERROR=1 PG_CONFIG="$(find_postgres)" \
-		${SHORT:+with_llvm=no} >/dev/null
-}
-
+# Without what was compiled to be installed, which nothing needs any more.
 clean_leaves_nothing()
 {
-	as_server make -s -C clean PG_CONFIG="$(find_postgres)" clean >/dev/null
-	(cd clean && find . | sort) | diff clean.before -
+	as_server make -s -C build PG_CONFIG="$(find_postgres)" clean >/dev/null
+	(cd build && find . | sort) | diff build.before -
 }
 
 # Of what was compiled for processors that have such instructions: SQL's results come
@@ -311,7 +322,7 @@ refuses_32_bits()
 part_build()
 {
 	check "make install" prepare_install
-	check "gcc, no warning, in the tree" compile_in_tree
+	check "gcc, no warning, in the tree" no_warning build
 	[ -z "$SHORT" ] || { checks_passed; return; }
 	check "make clean leaves nothing" clean_leaves_nothing
 	# Clang gets options of gcc, with which PostgreSQL was built, and does not
@@ -320,7 +331,8 @@ part_build()
 		COPT="-Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument"
 	check "no fused multiply-add" no_fused_multiply_add
 	check "32 bits are refused" refuses_32_bits
-	check "gcc with assertions" compile COPT=-DUSE_ASSERT_CHECKING
+	check "make install, with assertions and pause points" prepare_debug_install
+	check "gcc with these, no warning" no_warning build-debug
 	checks_passed
 }
 
@@ -331,7 +343,7 @@ compile_for()
 	local version=$1 dir=$WORK/headers-$1 config objects
 
 	RELEASES=$(release_of "$version") get_packages "$dir" "postgresql-server-dev-$version" ||
-		show_output build.log
+		show_output "$apt_log"
 	# What configure has found there, and this compiler and library may not have.
 	config=$dir/usr/include/postgresql/$version/server/pg_config.h
 	as_server sed -i -E 's/^#define HAVE_DECL_(STRLCAT|STRLCPY) 1/#define HAVE_DECL_\1 0/
@@ -433,6 +445,13 @@ part_citus()
 	run_tap citus
 }
 
+# The data directory that servers of TAP files begin with.
+make_template()
+{
+	as_server "$BIN/initdb" -D template -A trust -N >template.log 2>&1 ||
+		show_output template.log
+}
+
 run_tap()
 {
 	local name files=() lib
@@ -445,13 +464,14 @@ run_tap()
 	BIN=$(cat bin)
 	lib=$(dirname "$(dirname "$("$BIN/pg_config" --pgxs)")")
 	as_server mkdir -p tap
+	once template-made make_template
 	# For half of the time they wait: for workers, restarts, standbys.
 	limited env -u PGHOST -u PGUSER -u PGDATABASE PATH="$BIN:$PATH" \
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" \
 		TESTLOGDIR="$WORK/tap/tmp_check/log" PERL5LIB="$lib/test/perl" \
-		PG_REGRESS="$lib/test/regress/pg_regress" \
+		PG_REGRESS="$lib/test/regress/pg_regress" INITDB_TEMPLATE="$WORK/template" \
 		bash -c 'ulimit -S -c hard; exec prove "$@"' \
-		prove --verbose --jobs $((2 * jobs)) "${files[@]}" ||
+		prove --verbose --timer --jobs $((2 * jobs)) "${files[@]}" ||
 		show_output <(show_tap_failures tap/tmp_check/log/regress_log_*)
 }
 
@@ -884,7 +904,7 @@ part_monitoring()
 
 	if ! command -v prometheus-postgres-exporter || ! command -v promtool; then
 		get_packages prometheus prometheus prometheus-postgres-exporter ||
-			show_output build.log
+			show_output "$apt_log"
 		PATH=$PATH:$WORK/prometheus/usr/bin
 	fi
 	prepare_install

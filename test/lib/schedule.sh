@@ -2,21 +2,22 @@
 # shellcheck disable=SC2154 # the script that sources this has these variables
 #
 # schedule.sh
-#	Runs the parts of run-tests.sh: those that keep one processor busy side by side,
-#	the others alone.  What they print is shown in the order of the parts.
+#	Runs the parts of run-tests.sh: those that keep one processor busy, or wait, side by
+#	side, the others alone.  What they print is shown in the order of the parts.
 #
 # Each part runs in a process of its own.  In $WORK/log, N being the part's number, N has
 # its output, N.lines what the user is to see at once, and N.result how it has ended.
 #
 
 # What no other part may have at the same time: "all", or what the part shares with
-# others.  A part that runs for a given time, or compiles on all processors, runs alone.
+# others.  A part that runs for a given time, or keeps all processors busy from its
+# beginning to its end, runs alone.
 part_needs()
 {
 	case $1 in
 		regress | isolation | pgtap | redis) echo server ;;
 		examples | page) echo examples-server ;;
-		unit | valgrind | quick | pause | faults | sqlsmith | monitoring | shards | deb)
+		unit | valgrind | quick | pause | faults | sqlsmith | monitoring | shards | deb | tap | planted | versions-compile)
 			echo "$1" ;;
 		*) echo all ;;
 	esac
@@ -106,7 +107,7 @@ fits()
 
 run_part()
 {
-	local log=$WORK/log/$1 part=${parts[$1]} rc
+	local log=$WORK/log/$1 part=${parts[$1]} apt_dir=apt-$1 apt_log=apt-$1.log rc
 
 	# Not in a condition: set -e would have no effect inside.
 	set +e
