@@ -11,6 +11,8 @@
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
+#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -243,4 +245,32 @@ lb_defns_of_rows(Relation rel, LbDefinition ***result)
 	}
 	*result = entry->defns;
 	return entry->n;
+}
+
+bool
+lb_is_detaching(Oid table)
+{
+	Relation	rel;
+	PartitionDesc desc;
+	bool		result;
+
+	check_stack_depth();
+	if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
+		return false;
+	if (!ConditionalLockRelationOid(table, AccessShareLock))
+		return true;
+	rel = try_relation_open(table, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(table, AccessShareLock);
+		return true;
+	}
+	desc = RelationGetPartitionDesc(rel, false);
+	result = desc->detached_exist;
+	for (int i = 0; !result && i < desc->nparts; i++)
+		result = !desc->is_leaf[i] && lb_is_detaching(desc->oids[i]);
+
+	/* A lock that stayed could be in the way of a stronger one. */
+	relation_close(rel, AccessShareLock);
+	return result;
 }

@@ -47,4 +47,11 @@ extern LbDefinition *lb_part_defn(const LbDefinition *defn, Relation part);
  */
 extern int	lb_defns_of_rows(Relation rel, LbDefinition ***defns);
 
+/*
+ * Whether DETACH PARTITION CONCURRENTLY has begun, and not ended, for a partition of a
+ * table, or for one below.  Snapshots then differ in whether they have that partition.
+ * True also if a partitioned table is locked against reads.  Leaves no lock.  Can raise.
+ */
+extern bool lb_is_detaching(Oid table);
+
 #endif							/* LB_PARTS_H */

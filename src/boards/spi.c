@@ -49,6 +49,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "boards/parts.h"
 #include "boards/shared.h"
 #include "boards/spi.h"
 #include "util/compat.h"
@@ -147,6 +148,24 @@ lb_plan_has(SPIPlanPtr plan, Oid table)
 			return true;
 	}
 	return false;
+}
+
+void
+lb_refresh_plan(SPIPlanPtr plan, Oid table)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(table) || !lb_is_detaching(table))
+		return;
+	foreach(lc, SPI_plan_get_plan_sources(plan))
+	{
+		CachedPlanSource *source = (CachedPlanSource *) lfirst(lc);
+
+		/* As an invalidation of one of its tables does. */
+		source->is_valid = false;
+		if (source->gplan != NULL)
+			source->gplan->is_valid = false;
+	}
 }
 
 const char *
@@ -370,6 +389,8 @@ find_plan(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 			kept->checked = 0;
 		}
 	}
+	else
+		lb_refresh_plan(plan, table);
 	return plan;
 }
 

@@ -106,6 +106,13 @@ extern SPIPlanPtr lb_prepare(const char *text, Oid table, int nargs,
  */
 extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
 
+/*
+ * Have PostgreSQL make a kept plan anew if a partition of this table is being detached.
+ * The plan has the partition or not, as the snapshot wanted with which it was made; the
+ * next one may want it otherwise, and no invalidation tells.  Can raise.
+ */
+extern void lb_refresh_plan(SPIPlanPtr plan, Oid table);
+
 /* The text that a plan was made from.  It lives as long as the plan. */
 extern const char *lb_plan_text(SPIPlanPtr plan);
 

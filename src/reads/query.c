@@ -484,6 +484,7 @@ get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
 			entry->plan = NULL;
 		if (entry->plan != NULL)
 		{
+			lb_refresh_plan(entry->plan, defn->source);
 			*text = lb_plan_text(entry->plan);
 			return entry->plan;
 		}
