@@ -298,7 +298,7 @@ ifdef WERROR
 PG_CFLAGS += -Werror
 endif
 
-EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle/oracle chaos faults load) \
+EXTRA_CLEAN = .deps test/unit/build $(addprefix test/client/,oracle/oracle chaos faults load protocol) \
 	test/bench/client test/fault/fault.o examples/c/tour
 
 PG_CONFIG ?= pg_config

@@ -213,7 +213,7 @@ copy_tree()
 		--exclude='*.so' --exclude=./.deps --exclude=./test/unit/build \
 		--exclude=./test/client/oracle/oracle --exclude=./test/client/chaos \
 		--exclude=./test/client/faults --exclude=./test/client/load \
-		--exclude=./test/bench/client --exclude=./examples/c/tour \
+		--exclude=./test/client/protocol --exclude=./test/bench/client --exclude=./examples/c/tour \
 		--exclude=./results --exclude=./output_iso \
 		--exclude=./deb --exclude='./leaderboard-*.zip' -cf - . |
 		as_server tar -C "$1" --no-same-owner -xf -

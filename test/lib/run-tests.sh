@@ -545,6 +545,7 @@ part_oracle()
 	prepare_oracle
 	oracle -s "$seed" -c "$connections" -x -t "$seconds"
 	[ -z "$SHORT" ] || { check_server_log "$server"; return; }
+	limited tree/test/client/protocol -d "dbname=oracle"
 	oracle -s "$seed" -c "$connections" -x -P 100 -t "$seconds"
 	oracle -s "$seed" -S -c 5 -t $((seconds / 2))
 	oracle -s "$seed" -L -c "$connections" -t $((seconds / 4))
