@@ -26,11 +26,37 @@ list_of(Node *expr)
 	return expr == NULL ? NIL : list_make1(copyObject(expr));
 }
 
+/* The plans below a plan, besides its lefttree and its righttree. */
+static List *
+other_children(Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SubqueryScan:
+			return list_make1(((SubqueryScan *) plan)->subplan);
+		case T_Append:
+			return ((Append *) plan)->appendplans;
+		case T_MergeAppend:
+			return ((MergeAppend *) plan)->mergeplans;
+		case T_CustomScan:
+			return ((CustomScan *) plan)->custom_plans;
+		default:
+			return NIL;
+	}
+}
+
+static void
+add_bound(CustomScan *scan, const Limit *limit)
+{
+	scan->custom_exprs = lappend(lappend(scan->custom_exprs,
+										 list_of(limit->limitCount)),
+								 list_of(limit->limitOffset));
+}
+
 /* Pass the bound on as ExecSetTupleBound() does: where no rows are filtered or joined. */
 static void
 pass_bound(Plan *plan, const Limit *limit)
 {
-	List	   *children = NIL;
 	ListCell   *lc;
 
 	check_stack_depth();
@@ -39,33 +65,22 @@ pass_bound(Plan *plan, const Limit *limit)
 	switch (nodeTag(plan))
 	{
 		case T_CustomScan:
-			{
-				CustomScan *scan = (CustomScan *) plan;
-
-				if (scan->methods == &lb_scan_methods)
-					scan->custom_exprs = lappend(lappend(scan->custom_exprs,
-														 list_of(limit->limitCount)),
-												 list_of(limit->limitOffset));
-				return;
-			}
+			if (((CustomScan *) plan)->methods == &lb_scan_methods)
+				add_bound((CustomScan *) plan, limit);
+			return;
 		case T_Result:
-			if (plan->qual == NIL)
-				pass_bound(plan->lefttree, limit);
-			return;
 		case T_SubqueryScan:
-			if (plan->qual == NIL)
-				pass_bound(((SubqueryScan *) plan)->subplan, limit);
-			return;
-		case T_Append:
-			children = ((Append *) plan)->appendplans;
+			if (plan->qual != NIL)
+				return;
 			break;
+		case T_Append:
 		case T_MergeAppend:
-			children = ((MergeAppend *) plan)->mergeplans;
 			break;
 		default:
 			return;
 	}
-	foreach(lc, children)
+	pass_bound(plan->lefttree, limit);
+	foreach(lc, other_children(plan))
 		pass_bound(lfirst(lc), limit);
 }
 
@@ -88,34 +103,14 @@ has_bound(const Limit *limit)
 static void
 find_limits(Plan *plan)
 {
-	List	   *children = NIL;
 	ListCell   *lc;
 
 	check_stack_depth();
 	if (plan == NULL)
 		return;
-	switch (nodeTag(plan))
-	{
-		case T_Limit:
-			if (has_bound((Limit *) plan))
-				pass_bound(plan->lefttree, (Limit *) plan);
-			break;
-		case T_SubqueryScan:
-			find_limits(((SubqueryScan *) plan)->subplan);
-			break;
-		case T_Append:
-			children = ((Append *) plan)->appendplans;
-			break;
-		case T_MergeAppend:
-			children = ((MergeAppend *) plan)->mergeplans;
-			break;
-		case T_CustomScan:
-			children = ((CustomScan *) plan)->custom_plans;
-			break;
-		default:
-			break;
-	}
-	foreach(lc, children)
+	if (IsA(plan, Limit) && has_bound((Limit *) plan))
+		pass_bound(plan->lefttree, (Limit *) plan);
+	foreach(lc, other_children(plan))
 		find_limits(lfirst(lc));
 	find_limits(plan->lefttree);
 	find_limits(plan->righttree);

@@ -117,16 +117,25 @@ find_comparison(Search *search, OpExpr *op)
 					found.order.strategy, (Node *) found.operand);
 }
 
+/* Whether an operator compares the column with an operand. */
+static bool
+compares_column(const Search *search, Node *expr, Oid operator, Node *operand,
+				LbOrder *order)
+{
+	LbUse		use;
+
+	return lb_find_use(search->source, search->defn, expr, &use) &&
+		is_column(search, &use) && is_operand(search, operand) &&
+		lb_find_order(search->defn, &use, operator, order);
+}
+
 static List *
 find_array(Search *search, const ScalarArrayOpExpr *op)
 {
 	Node	   *array = lsecond(op->args);
-	LbUse		use;
 	LbOrder		order;
 
-	if (!lb_find_use(search->source, search->defn, linitial(op->args), &use) ||
-		!is_column(search, &use) || !is_operand(search, array) ||
-		!lb_find_order(search->defn, &use, op->opno, &order))
+	if (!compares_column(search, linitial(op->args), op->opno, array, &order))
 		return NIL;
 	return add_leaf(search, op->useOr ? LB_ENCLOSE_ANY : LB_ENCLOSE_ALL, &order,
 					order.strategy, array);
@@ -137,12 +146,10 @@ static List *
 find_row_compare(Search *search, const RowCompareExpr *row)
 {
 	Node	   *operand = linitial(row->rargs);
-	LbUse		use;
 	LbOrder		order;
 
-	if (!lb_find_use(search->source, search->defn, linitial(row->largs), &use) ||
-		!is_column(search, &use) || !is_operand(search, operand) ||
-		!lb_find_order(search->defn, &use, linitial_oid(row->opnos), &order))
+	if (!compares_column(search, linitial(row->largs), linitial_oid(row->opnos),
+						 operand, &order))
 		return NIL;
 	switch (order.strategy)
 	{
