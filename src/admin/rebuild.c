@@ -37,6 +37,7 @@
 #include "capture/xactlog.h"
 #include "service/spread.h"
 #include "service/spread_settings.h"
+#include "util/clock.h"
 #include "workers/build.h"
 
 PG_FUNCTION_INFO_V1(lb_rebuild);
@@ -255,13 +256,30 @@ lb_rebuild(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Milliseconds until a moment, -1 for never; 0 if it has passed. */
-static long
-time_left(TimestampTz until)
+/*
+ * The moment of lb_clock() after an interval of the server's clock, PG_INT64_MAX for
+ * never.
+ */
+static int64
+clock_after(Datum interval)
 {
-	if (until == DT_NOEND)
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+																TimestampTzGetDatum(now),
+																interval));
+
+	if (TIMESTAMP_NOT_FINITE(until))
+		return TIMESTAMP_IS_NOEND(until) ? PG_INT64_MAX : 0;
+	return lb_clock() + (until - now);
+}
+
+/* Milliseconds until a moment of lb_clock(), -1 for never; 0 if it has passed. */
+static long
+time_left(int64 until)
+{
+	if (until == PG_INT64_MAX)
 		return -1;
-	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until);
+	return (long) Min((Max(until - lb_clock(), 0) + 999) / 1000, INT_MAX);
 }
 
 /*
@@ -269,7 +287,7 @@ time_left(TimestampTz until)
  * then, or if no worker is going to build it.
  */
 static bool
-wait_for_board(const char *name, TimestampTz until)
+wait_for_board(const char *name, int64 until)
 {
 	LbDefinition *defn = NULL;
 	LbSharedBoard *shared = NULL;
@@ -323,15 +341,13 @@ lb_wait_ready(PG_FUNCTION_ARGS)
 {
 	char	  **names;
 	int			n;
-	TimestampTz until = DT_NOEND;
+	int64		until = PG_INT64_MAX;
 
 	(void) lb_require_catalog();
 	if (RecoveryInProgress())
 		PG_RETURN_BOOL(false);
 	if (!PG_ARGISNULL(0))
-		until = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
-														TimestampTzGetDatum(GetCurrentTimestamp()),
-														PG_GETARG_DATUM(0)));
+		until = clock_after(PG_GETARG_DATUM(0));
 	n = board_names(&names);
 	for (int i = 0; i < n; i++)
 	{

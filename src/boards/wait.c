@@ -12,10 +12,9 @@
  */
 #include "postgres.h"
 
-#include "utils/timestamp.h"
-
 #include "boards/state.h"
 #include "boards/wait.h"
+#include "util/clock.h"
 #include "util/wait_event.h"
 
 /* Whether the wait for an attempt has ended, and how. */
@@ -43,7 +42,7 @@ LbWait
 lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 			  long timeout_ms)
 {
-	TimestampTz start = GetCurrentTimestamp();
+	int64		start = lb_clock();
 	uint32		attempt = lb_awaited_attempt(shared, rebuild);
 	LbWait		result;
 
@@ -58,8 +57,7 @@ lb_wait_build(LbSharedBoard *shared, uint64 generation, bool rebuild,
 
 		if (timeout_ms >= 0)
 		{
-			left = timeout_ms -
-				TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+			left = timeout_ms - (long) ((lb_clock() - start) / 1000);
 			if (left <= 0)
 			{
 				result = LB_WAIT_TIMEOUT;

@@ -231,7 +231,7 @@ static void
 enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID};
+	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *again = NIL;
 	ListCell   *lc;
@@ -258,17 +258,21 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 	if (visit->scan_began != 0 && again != NIL)
 	{
 		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
-		Datum		values[2];
+		Datum		values[3];
 		int			n = 0;
 
 		foreach(lc, again)
 			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
 		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
 		values[1] = TimestampTzGetDatum(now - LB_SCAN_HOURS * USECS_PER_HOUR);
+
+		/* The clock was ahead when they were removed. */
+		values[2] = TimestampTzGetDatum(now + LB_SCAN_HOURS * USECS_PER_HOUR);
 		(void) lb_own_run(&plan,
 						  "UPDATE @.lb_closed SET removed_at = NULL "
-						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) AND removed_at OPERATOR(pg_catalog.<) $2",
-						  2, types, values, NULL);
+						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
+						  "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
+						  3, types, values, NULL);
 	}
 }
 

@@ -429,7 +429,7 @@ maintain(LbVisit *visit)
 		}
 	}
 
-	if (visit->late)
+	if (lb_visit_must_end(visit))
 		return;
 
 	/*
@@ -522,7 +522,7 @@ lb_maintain_main(Datum arg)
 		lb_end_limit(&visit);
 		pgstat_report_stat(true);
 		pgstat_report_activity(STATE_IDLE, NULL);
-		if (!visit.done.more || visit.late)
+		if (!visit.done.more || lb_visit_must_end(&visit))
 			break;
 		lb_yield();
 	}

@@ -388,7 +388,7 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
 						  family, key);
 		visit->timeout = lb_maintenance_timeout;
-		if (!paid)
+		if (!paid && visit->problem != NULL)
 			note_problem(key, visit->problem);
 		if (paid || visit->one)
 		{

@@ -34,7 +34,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 
 #include "boards/captured.h"
 #include "boards/catalog.h"
@@ -49,6 +48,7 @@
 #include "service/spread.h"
 #include "service/spread_places.h"
 #include "service/window_name.h"
+#include "util/clock.h"
 
 /* Digits of a shard's number, and what separates it from the name. */
 #define SHARD_SUFFIX 20
@@ -283,12 +283,12 @@ worst_state(const LbDefinition *defn)
 }
 
 bool
-lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until)
+lb_spread_wait_ready(const LbDefinition *defn, int64 until)
 {
 	uint32		state;
 
 	while ((state = worst_state(defn)) == LB_BUILDING &&
-		   GetCurrentTimestamp() < until)
+		   lb_clock() < until)
 	{
 		pg_usleep(POLL_INTERVAL);
 		CHECK_FOR_INTERRUPTS();

@@ -54,10 +54,10 @@ extern void lb_spread_mend(const char *board, const char *settings);
 extern bool lb_spread_rebuild(const char *board, const char *settings);
 
 /*
- * Wait until they are ready, or until then.  Returns whether they are: false also if
+ * Wait until they are ready, or until a moment of lb_clock().  Returns whether they are: false also if
  * one is offline, a server does not answer, or the caller may not read the table.
  */
-extern bool lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until);
+extern bool lb_spread_wait_ready(const LbDefinition *defn, int64 until);
 
 /*
  * Verify them: calls report with the name of a shard's board and what is wrong, also

@@ -48,6 +48,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -240,8 +241,11 @@ lb_set_time(LbSubmit *s, TimestampTz at)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" must be finite", "at")));
+
+	/* now() is no such time, also if the clock was set back since. */
 	if (lb_max_clock_skew >= 0 &&
-		s->at - lb_max_clock_skew * USECS_PER_SEC > GetCurrentTimestamp())
+		s->at - lb_max_clock_skew * USECS_PER_SEC >
+		Max(GetCurrentTimestamp(), GetCurrentTransactionStartTimestamp()))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("argument \"%s\" is in the future: \"%s\"", "at",

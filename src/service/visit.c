@@ -22,6 +22,7 @@
 #include "boards/shared.h"
 #include "boards/spi.h"
 #include "service/visit.h"
+#include "util/clock.h"
 
 int			lb_maintenance_timeout = 60;
 
@@ -128,6 +129,14 @@ lb_end_limit(const LbVisit *visit)
 }
 
 bool
+lb_visit_must_end(LbVisit *visit)
+{
+	if (visit->one && lb_clock_was_set(&visit->offset) > 0)
+		visit->clock_set = true;
+	return visit->late || visit->clock_set;
+}
+
+bool
 lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		   const LbDefinition *defn, const char *key)
 {
@@ -136,8 +145,8 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 	volatile bool ok = true;
 	LbDone		before = visit->done;
 
-	/* Other databases come first. */
-	if (visit->late)
+	visit->problem = NULL;
+	if (lb_visit_must_end(visit))
 		return false;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);

@@ -83,6 +83,8 @@ typedef struct LbVisit
 	int			pass_over;		/* the first boards and families, which take
 								 * too long */
 	bool		late;			/* a step took too long: the visit ends */
+	int64		offset;			/* for lb_clock_was_set(), in the worker */
+	bool		clock_set;		/* forward: the visit ends */
 
 	/* Of that family.  Closing: which windows are due. */
 	bool		scanned_boards;
@@ -107,7 +109,7 @@ typedef struct LbVisit
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */
 	char	   *reward;			/* the function to call */
-	char	   *problem;		/* what the last failed attempt has said */
+	char	   *problem;		/* what the last attempt has said, if it failed */
 
 	LbTrimPlace trims[LB_NTRIMMED];
 	LbDone		done;
@@ -121,8 +123,8 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
  * <what>", set visit->problem, and return false.  In the worker it is cancelled after
- * visit->timeout, which sets visit->late: later attempts of the visit return false at
- * once.  An action that goes on after that ends the session after as long again.
+ * visit->timeout, which sets visit->late.  If lb_visit_must_end(), it is not run: then
+ * visit->problem is NULL, and the result is false.  An action that goes on after that ends the session after as long again.
  * Raises only errors that cancel the statement or end the session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
@@ -138,6 +140,13 @@ extern void lb_end_limit(const LbVisit *visit);
 
 /* Before the worker's first step: prepare the timer that ends the session. */
 extern void lb_limit_init(void);
+
+/*
+ * Whether no more is to be done in this visit: in the worker, if a step has taken too
+ * long, or the server's clock was set forward since the visit began.  The launcher has
+ * the database visited again later.
+ */
+extern bool lb_visit_must_end(LbVisit *visit);
 
 /* lb_attempt() of something that is done to a window. */
 extern bool lb_attempt_key(LbAction action, LbVisit *visit,

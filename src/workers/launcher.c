@@ -46,6 +46,7 @@
 #include "ledger/prepared.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
+#include "util/clock.h"
 #include "util/wait_event.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
@@ -108,7 +109,8 @@ typedef struct Rounds
 {
 	Worker		worker;
 	List	   *due;			/* databases that remain of this round */
-	TimestampTz last;			/* when it began */
+	int64		begun;			/* when it began, by lb_clock(); 0: none has */
+	int64		offset;			/* for lb_clock_was_set() */
 	bool		waiting;		/* no worker was to be had */
 	List	   *late;
 	TimestampTz looked;			/* whether the visit is in a command's way */
@@ -369,24 +371,45 @@ look_at_visit(Rounds *round)
 }
 
 /*
+ * The time to the next round begins anew when the clock has been set forward: what the
+ * workers do then cannot be undone, so they leave time to set it right.
+ */
+static void
+look_at_clock(const LbWorkerKind *kind, Rounds *round)
+{
+	int64		step = lb_clock_was_set(&round->offset);
+
+	if (step > 0 && *kind->interval > 0)
+	{
+		ereport(LOG,
+				(errmsg("the clock was set forward by " INT64_FORMAT " seconds",
+						step / USECS_PER_SEC),
+				 errdetail("The next %s starts in %d seconds.", kind->type,
+						   *kind->interval)));
+		round->begun = lb_clock();
+		list_free(round->due);
+		round->due = NIL;
+	}
+}
+
+/*
  * Begin a round if one is due, or go on with it: start the worker for the next
  * database.
  */
 static long
 start_round(const LbWorkerKind *kind, Rounds *round)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	dlist_iter	iter;
 	pid_t		pid;
 	long		left;
 	Late	   *late;
 
 	round->waiting = false;
+	look_at_clock(kind, round);
 	if (*kind->interval == 0)
 		return IDLE_SLEEP;
-	/* The clock may have been set back. */
-	if (round->last == 0 || round->last > now)
-		round->last = now;
+	if (round->begun == 0)
+		round->begun = lb_clock();
 	if (round->worker.handle != NULL)
 	{
 		/* Its end wakes the launcher. */
@@ -397,13 +420,12 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 		round->in_the_way = false;
 		note_late(round, round->worker.database);
 	}
-	left = *kind->interval * 1000L -
-		TimestampDifferenceMilliseconds(round->last, now);
+	left = *kind->interval * 1000L - (long) ((lb_clock() - round->begun) / 1000);
 	if (round->due == NIL)
 	{
 		if (left > 0)
 			return left;
-		round->last = now;
+		round->begun = lb_clock();
 		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
 		dlist_foreach(iter, &lb_shared->boards)
 			round->due = list_append_unique_oid(round->due,

@@ -1,8 +1,9 @@
 /*
  * clock.c
- *	  A clock that tests can set.  Preloaded by a server: gettimeofday() is
- *	  ahead of the system's clock by as many seconds as the file says that the
- *	  environment variable LB_TEST_CLOCK names.
+ *	  A clock that tests can set.  Preloaded by a server: gettimeofday() and time()
+ *	  are ahead of the system's clock by as many seconds as the file says that the
+ *	  environment variable LB_TEST_CLOCK names.  pg_ctl compares its time with the
+ *	  server's.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,4 +31,15 @@ gettimeofday(struct timeval *restrict tv, void *restrict tz)
 		close(fd);
 	}
 	return 0;
+}
+
+time_t
+time(time_t *result)
+{
+	struct timeval now;
+
+	(void) gettimeofday(&now, NULL);
+	if (result != NULL)
+		*result = now.tv_sec;
+	return now.tv_sec;
 }
