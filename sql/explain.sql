@@ -58,14 +58,14 @@ SELECT name, e.* FROM (VALUES
 	AS q (name, statement, params), pg_temp.explained(statement, params) AS e;
 
 -- Where the index does not answer, the plan below is shown, and put out.
-SET leaderboard.planner_child = force;
+SET leaderboard.debug_planner_child = force;
 SELECT name, e.* FROM (VALUES
 	('page', 'SELECT id, score FROM x WHERE score < $1 ORDER BY score DESC, id LIMIT $2 OFFSET $3', '700, 5, 3'),
 	('scan', 'SELECT id FROM x WHERE guild = $1 ORDER BY score DESC, id LIMIT 3', '7'),
 	('aggregate', 'SELECT count(*), min(score) FROM x WHERE score > $1', '300'),
 	('rank', 'SELECT * FROM x_ranked WHERE id = $1', '77'))
 	AS q (name, statement, params), pg_temp.explained(statement, params) AS e;
-RESET leaderboard.planner_child;
+RESET leaderboard.debug_planner_child;
 SELECT * FROM lb_verify();
 DROP VIEW x_ranked;
 DROP TABLE x, xp;

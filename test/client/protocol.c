@@ -398,8 +398,8 @@ test_parameters(void)
 		"force_custom_plan", "force_generic_plan", "auto"
 	};
 	static const char *const ways[] = {
-		"SET leaderboard.enable_index = on; SET leaderboard.planner_child = off",
-		"SET leaderboard.enable_index = off; SET leaderboard.planner_child = force"
+		"SET leaderboard.enable_index = on; SET leaderboard.debug_planner_child = off",
+		"SET leaderboard.enable_index = off; SET leaderboard.debug_planner_child = force"
 	};
 
 	for (int m = 0; m < LENGTH(modes); m++)
@@ -450,7 +450,7 @@ test_pool(void)
 	};
 	static const char *const settings[] = {
 		"SELECT", "SET LOCAL leaderboard.enable_index = off",
-		"SET LOCAL leaderboard.planner_child = force",
+		"SET LOCAL leaderboard.debug_planner_child = force",
 		"SET LOCAL plan_cache_mode = force_custom_plan"
 	};
 	static const char *const ends[] = {"COMMIT", "ROLLBACK"};
