@@ -107,7 +107,9 @@ fits()
 
 run_part()
 {
-	local log=$WORK/log/$1 part=${parts[$1]} apt_dir=apt-$1 apt_log=apt-$1.log rc
+	local log=$WORK/log/$1 part=${parts[$1]} rc
+	# shellcheck disable=SC2034 # private_apt() has its files there
+	local apt_dir=apt-$1 apt_log=apt-$1.log
 
 	# Not in a condition: set -e would have no effect inside.
 	set +e
