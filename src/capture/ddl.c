@@ -214,7 +214,9 @@ source_altered(Oid relid, AttrNumber attno)
 	return any;
 }
 
-/* A table was dropped.  In the directory it may be a source, or an lb_board. */
+/*
+ * A table was dropped.  In the directory it may be a source, or an lb_board.
+ */
 static void
 relation_dropped(Oid relid)
 {
@@ -331,9 +333,9 @@ lb_find_worker_truncates(void)
  */
 
 /*
- * The row of a table in pg_class (attno 0), or of a column in pg_attribute, as the
- * command that runs has made it.  The caches still have it as it was.  Returns NULL
- * if there is none; else a copy.
+ * The row of a table in pg_class (attno 0), or of a column in pg_attribute, as
+ * the command that runs has made it.  The caches still have it as it was.
+ * Returns NULL if there is none; else a copy.
  */
 static HeapTuple
 altered_row(Oid relid, AttrNumber attno, Relation catalog)
@@ -382,9 +384,9 @@ is_flag(AttrNumber attno, AttrNumber number)
 }
 
 /*
- * What the command that runs has changed of a table or a column.  If it has changed
- * nothing that the catalogs show, it may have rewritten the rows: ALTER COLUMN TYPE of
- * the same type, with USING.
+ * What the command that runs has changed of a table or a column.  If it has
+ * changed nothing that the catalogs show, it may have rewritten the rows:
+ * ALTER COLUMN TYPE of the same type, with USING.
  */
 typedef enum Altered
 {
@@ -431,12 +433,12 @@ what_is_altered(Oid relid, AttrNumber attno)
 }
 
 /*
- * A column was given another name or type.  With a type, keys have other words:
- * that makes another board of it, as a name does.  The catalogs do not show it
- * before the end of the statement.  So remember the boards that use the column,
- * with the numbers of all their columns, and record them anew at the end of the
- * statement (follow_renames).  A partition's columns change with those of its
- * table, which has the boards.
+ * A column was given another name or type.  With a type, keys have other
+ * words: that makes another board of it, as a name does.  The catalogs do not
+ * show it before the end of the statement.  So remember the boards that use
+ * the column, with the numbers of all their columns, and record them anew at
+ * the end of the statement (follow_renames).  A partition's columns change
+ * with those of its table, which has the boards.
  */
 static void
 column_redefined(Oid relid, AttrNumber attno)
@@ -518,8 +520,8 @@ read_trigger(Oid trigger, Snapshot snapshot, TriggerFacts *facts)
 
 /*
  * A capture trigger was altered or is dropped.  On a partition it is a clone:
- * follow it to the table that it was cloned from, even if the partition does not
- * belong to that table any more (DETACH).
+ * follow it to the table that it was cloned from, even if the partition does
+ * not belong to that table any more (DETACH).
  */
 static void
 capture_altered(TriggerFacts facts)
@@ -561,12 +563,12 @@ brings_rows(Oid relid)
  * one or the replaced one is a capture trigger, rows may have gone
  * uncaptured.
  *
- * Citus makes a trigger of its own on a table after it has entered the table in
- * its list.  A transaction that has locked the table already processes no
+ * Citus makes a trigger of its own on a table after it has entered the table
+ * in its list.  A transaction that has locked the table already processes no
  * invalidation for that, but looks at the state of the board.
  *
- * A clone has no effect of its own, but a new one shows that a table has become
- * a partition.  No trigger fires for the rows that it brings.
+ * A clone has no effect of its own, but a new one shows that a table has
+ * become a partition.  No trigger fires for the rows that it brings.
  */
 static void
 trigger_created(Oid trigger)
@@ -699,8 +701,8 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
  * Lock a table and its partitions against writers, in ShareLock.
  *
  * While a backend waits for a ShareLock in the lock's queue, all later writers
- * wait, too.  So first keep VACUUM and its like out, wait outside the queue for
- * the present writers to end, and then queue behind the few that have come
+ * wait, too.  So first keep VACUUM and its like out, wait outside the queue
+ * for the present writers to end, and then queue behind the few that have come
  * meanwhile.
  */
 static void

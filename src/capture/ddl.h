@@ -14,8 +14,8 @@
 /*
  * _PG_init: install the object access hook and the utility hook.
  * follow_rename is lb_follow_rename() of a higher folder: it records what the
- * columns of a board are called now, after a statement that has renamed some or
- * changed their types.
+ * columns of a board are called now, after a statement that has renamed some
+ * or changed their types.
  */
 extern void lb_ddl_init(void (*follow_rename) (const LbDefinition *old));
 

@@ -34,7 +34,9 @@
 /* Size of a new arena, in bytes. */
 #define FIRST_SIZE (128 * 1024)
 
-/* Bytes that must be free before a change, which may split blocks and pages. */
+/*
+ * Bytes that must be free before a change, which may split blocks and pages.
+ */
 #define MARGIN (24 * LB_PAGE_SIZE)
 
 /* If more scores than this have changed, the next read looks at all scores. */
@@ -517,8 +519,8 @@ lb_sums_add(LbSums *sums, const int64 *less, const int64 *more)
 }
 
 /*
- * Build the index of the old keys of entries, or that of the new ones; keys has
- * room for them.  Returns false if there is no memory.
+ * Build the index of the old keys of entries, or that of the new ones; keys
+ * has room for them.  Returns false if there is no memory.
  */
 static bool
 load_keys(LbSums *sums, const LbEntries *entries, bool old, int64 *keys)

@@ -96,8 +96,8 @@ extern LbSums *lb_sums_make(MemoryContext parent, const LbShape *shape);
 extern void lb_sums_free(LbSums *sums);
 
 /*
- * Make room for n more changes with keys of stride words at most (0: as long as
- * those that are there), so that adding them allocates nothing outside the
+ * Make room for n more changes with keys of stride words at most (0: as long
+ * as those that are there), so that adding them allocates nothing outside the
  * arena.  Returns false if there is no memory.  Never raises.
  */
 extern bool lb_sums_reserve(LbSums *sums, int n, int stride);

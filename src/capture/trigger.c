@@ -5,8 +5,8 @@
  *
  * lb_capture() is an AFTER trigger, ENABLE ALWAYS, for each row and for
  * TRUNCATE.  For each board of the table, it appends the change of the row to
- * the list of xactlog.c.  What it cannot capture becomes an unknown change: the
- * write itself does not fail.
+ * the list of xactlog.c.  What it cannot capture becomes an unknown change:
+ * the write itself does not fail.
  *
  * lb_set_updated_at() is a BEFORE UPDATE trigger of the default tables, which
  * lb_create_tables() makes.
@@ -42,9 +42,9 @@ PG_FUNCTION_INFO_V1(lb_set_updated_at);
 const char	lb_no_key_reason[] = "a row has a text that is too long for the index";
 
 /*
- * Put the words of a column's value behind the n words of a key where there may
- * not be room for the longest text.  Returns how many, or 0 if no key has the
- * value or there are too many.
+ * Put the words of a column's value behind the n words of a key where there
+ * may not be room for the longest text.  Returns how many, or 0 if no key has
+ * the value or there are too many.
  */
 static pg_noinline int
 encode_near_end(const LbColumn *column, Datum value, int64 *key, int n)
@@ -340,9 +340,9 @@ find_score_and_time(Relation rel, int *score, int *updated_at)
 }
 
 /*
- * If the score changes, it was reached now, unless the statement sets the time.
- * If the table does not have these columns, the row passes unchanged: a write
- * does not fail because of this trigger.
+ * If the score changes, it was reached now, unless the statement sets the
+ * time.  If the table does not have these columns, the row passes unchanged: a
+ * write does not fail because of this trigger.
  */
 Datum
 lb_set_updated_at(PG_FUNCTION_ARGS)

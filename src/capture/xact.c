@@ -6,19 +6,21 @@
  * PostgreSQL calls this file at these moments, in this order:
  *
  *	PRE_COMMIT		All triggers have fired.  The transaction publishes its
- *					changes.  This is the last moment at which it can take memory,
- *					look up catalogs, or fail.  Other callbacks and checks follow,
- *					which can still make it fail, or even change rows.
- *	COMMIT			The commit record is written, and other backends see the rows.
- *					The transaction settles what it has published, and carries out
- *					the operations that ddl.c has noted.
- *	AFTER_LOCKS		Its locks are released and its invalidations are sent.  It is
- *					no longer counted among those with unknown changes.
+ *					changes.  This is the last moment at which it can take
+ *					memory, look up catalogs, or fail.  Other callbacks and
+ *					checks follow, which can still make it fail, or even change
+ *					rows.
+ *	COMMIT			The commit record is written, and other backends see the
+ *					rows.  The transaction settles what it has published, and
+ *					carries out the operations that ddl.c has noted.
+ *	AFTER_LOCKS		Its locks are released and its invalidations are sent.  It
+ *					is no longer counted among those with unknown changes.
  *
  *	ABORT			The transaction discards what it has published.
  *
- *	PRE_PREPARE,	The same as PRE_COMMIT, but all is published in shared memory,
- *	PREPARE			because no callback runs when the prepared transaction ends.
+ *	PRE_PREPARE,	The same as PRE_COMMIT, but all is published in shared
+ *	PREPARE			memory, because no callback runs when the prepared
+ *					transaction ends.
  *
  * After the commit record nothing here, and nothing that is called from here,
  * allocates process memory, looks up a catalog, or raises: an error there is a
@@ -126,9 +128,9 @@ count_unknown(LbXactDefn *xdefn)
 }
 
 /*
- * At AFTER_LOCKS.  PostgreSQL sends invalidations after the COMMIT callbacks, so
- * the count lasts longer than these: a build that finds it at zero has seen what
- * the transaction did to triggers.
+ * At AFTER_LOCKS.  PostgreSQL sends invalidations after the COMMIT callbacks,
+ * so the count lasts longer than these: a build that finds it at zero has seen
+ * what the transaction did to triggers.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool isCommit,
@@ -296,7 +298,7 @@ check_serializable(void)
 static void
 publish(bool prepare)
 {
-	/* Without an xid, no row was written: the captured statement has failed. */
+	/* Without an xid no row was written: the captured statement failed. */
 	if (!FullTransactionIdIsValid(xact_xid))
 		return;
 	attach_all_changed(prepare);

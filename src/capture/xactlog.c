@@ -40,8 +40,8 @@
 #include "capture/xactlog.h"
 
 /*
- * A captured change: its old key, if it has one, and then its new key, if it has
- * one.  In memory it is as long as they are.
+ * A captured change: its old key, if it has one, and then its new key, if it
+ * has one.  In memory it is as long as they are.
  */
 typedef struct Change
 {
@@ -95,10 +95,10 @@ typedef struct LbPiece
 
 /*
  * Entries have room for the longest key (overlay.h).  If that takes more than
- * MAX_PADDED words (128 MB), and MAX_PADDING times those of the changes, there is
- * no memory for them: one long text among very many short ones must not use up the
- * machine's.  A commit takes as much again where it sums changes up or makes steps
- * (large.c), and so do sums (sums.c).
+ * MAX_PADDED words (128 MB), and MAX_PADDING times those of the changes, there
+ * is no memory for them: one long text among very many short ones must not use
+ * up the machine's.  A commit takes as much again where it sums changes up or
+ * makes steps (large.c), and so do sums (sums.c).
  */
 #define MAX_PADDED (16 * 1024 * 1024)
 #define MAX_PADDING 8
@@ -169,8 +169,8 @@ list_words(const LbXactBoard *board)
 }
 
 /*
- * Begin a list of entries with room for n changes of a board.  Returns false if
- * there is no memory.
+ * Begin a list of entries with room for n changes of a board.  Returns false
+ * if there is no memory.
  */
 static bool
 begin_changes(const LbXactBoard *board, int n, MemoryContext context,
@@ -431,8 +431,8 @@ make_board(LbDefinition *defn, const LbValue *value)
  */
 
 /*
- * Changes from number seq on are unknown.  If seq is rolled back, so are all of
- * them, and no change was lost.
+ * Changes from number seq on are unknown.  If seq is rolled back, so are all
+ * of them, and no change was lost.
  */
 static void
 unknown_from(LbXactDefn *xdefn, uint64 seq, const char *reason)

@@ -3,17 +3,17 @@
  * arena.c
  *	  Chunks of one fixed region of shared memory.
  *
- * The region consists of pages and, behind them, one state byte per chunk.  The
- * first page is never used, so that number 0 can stand for none.  A page is
- * handed out whole, or halved repeatedly into buddies, whose numbers differ in
- * one bit.  Two free buddies are merged at once.  The free chunks of a size form
- * a list, linked both ways through the chunks themselves.
+ * The region consists of pages and, behind them, one state byte per chunk.
+ * The first page is never used, so that number 0 can stand for none.  A page
+ * is handed out whole, or halved repeatedly into buddies, whose numbers differ
+ * in one bit.  Two free buddies are merged at once.  The free chunks of a size
+ * form a list, linked both ways through the chunks themselves.
  *
  * A page that was never needed is never touched: the state bytes of zeroed
  * memory are valid, and new pages are taken in order of address once the free
  * lists are empty.  So the region can be much larger than the memory in use.
- * The limit is a number that can change.  It holds for the bytes handed out, and
- * for the pages ever touched, parts of which may be free.
+ * The limit is a number that can change.  It holds for the bytes handed out,
+ * and for the pages ever touched, parts of which may be free.
  *
  * Disadvantages: there is one lock for everything, and a single small chunk
  * keeps its page from being merged.
@@ -22,7 +22,9 @@
  */
 #include "index/arena.h"
 
-/* The state byte of a chunk's first number; those of its other numbers are 0. */
+/*
+ * The state byte of a chunk's first number; those of its other numbers are 0.
+ */
 #define STATE_ORDER 0x0f
 #define STATE_FREE 0x10
 #define STATE_USED 0x20

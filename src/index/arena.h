@@ -84,17 +84,17 @@ typedef struct LbMem
  * Lay out an arena over the size bytes at region, which are aligned to
  * LB_PAGE_SIZE and zero (or at least arena->state will be, before the first
  * lb_alloc).  Touches nothing of the region.  lock is the arena's lock,
- * initialized by the caller, or NULL.  Returns false if size is too small for a
- * single page.
+ * initialized by the caller, or NULL.  Returns false if size is too small for
+ * a single page.
  */
 extern bool lb_arena_init(LbArena *arena, void *region, uint64 size,
 						  LbLock *lock);
 
 /*
- * Set the limit, in bytes of memory including what the arena itself needs.  What
- * is handed out already stays.  The limit is at first the region's size, and
- * never more.  Returns the limit before; the new one is arena->limit.  Takes the
- * arena's lock.
+ * Set the limit, in bytes of memory including what the arena itself needs.
+ * What is handed out already stays.  The limit is at first the region's size,
+ * and never more.  Returns the limit before; the new one is arena->limit.
+ * Takes the arena's lock.
  */
 extern uint64 lb_arena_set_limit(LbArena *arena, uint64 bytes);
 
@@ -105,7 +105,8 @@ extern uint64 lb_arena_set_limit(LbArena *arena, uint64 bytes);
 extern LbRef lb_alloc(const LbMem *mem, int order);
 
 /*
- * Free a chunk; order is the one that it was taken with.  Takes the arena's lock.
+ * Free a chunk; order is the one that it was taken with.  Takes the arena's
+ * lock.
  */
 extern void lb_free(const LbMem *mem, LbRef ref, int order);
 

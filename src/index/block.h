@@ -247,7 +247,8 @@ copy_keys(Block *to, int at, const Block *from, int slot, int n)
 
 /*
  * Add to what a link spans.  Amounts wrap around, so that a span can shrink.
- * Inserting and removing keys changes spans by this function and the next only.
+ * Inserting and removing keys changes spans by this function and the next
+ * only.
  */
 static inline void
 span_add(Block *block, int slot, Span by)

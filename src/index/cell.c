@@ -4,21 +4,22 @@
  *	  Cells: the words of keys that blocks have no room for.
  *
  * This is slab allocation (J. Bonwick, "The slab allocator: an object-caching
- * kernel memory allocator", USENIX Summer 1994).  Each size of cells has a list
- * of slabs.  A slab is a chunk of the arena with a header and cells of this size;
- * those that were freed are chained through their first words.  The list is a
- * circle in which slabs with room come before full ones, so the first one has
- * room if any has.  A slab whose last cell is freed goes back to the arena.
+ * kernel memory allocator", USENIX Summer 1994).  Each size of cells has a
+ * list of slabs.  A slab is a chunk of the arena with a header and cells of
+ * this size; those that were freed are chained through their first words.  The
+ * list is a circle in which slabs with room come before full ones, so the
+ * first one has room if any has.  A slab whose last cell is freed goes back to
+ * the arena.
  *
- * Differences to the paper.  There are no constructors and no coloring.  Sizes go
- * up by a word to 16 words, and then so that a page has one cell less.  The first
- * slab of a size is as small as can be and the next ones double, up to a page, so
- * that small indexes stay small.  The lists are in a chunk of their own, which an
- * index without cells does not have.
+ * Differences to the paper.  There are no constructors and no coloring.  Sizes
+ * go up by a word to 16 words, and then so that a page has one cell less.  The
+ * first slab of a size is as small as can be and the next ones double, up to a
+ * page, so that small indexes stay small.  The lists are in a chunk of their
+ * own, which an index without cells does not have.
  *
- * Disadvantages.  After keys have become shorter or longer, slabs of the former
- * sizes may be nearly empty, and are not compacted.  A cell of more than 16 words
- * wastes up to a third of its slab's share.
+ * Disadvantages.  After keys have become shorter or longer, slabs of the
+ * former sizes may be nearly empty, and are not compacted.  A cell of more
+ * than 16 words wastes up to a third of its slab's share.
  *
  * Invariants, checked by lb_cells_check:
  *	- every slab of a size is in its circle, and none is empty;

@@ -4,12 +4,13 @@
  *	  Cells: the words of keys that blocks have no room for.
  *
  * A block holds the first words of a key with texts, and its last word is a
- * handle of the cell with the other ones, or 0.  The handle says how many words
- * there are, so reading a cell reads nothing else.
+ * handle of the cell with the other ones, or 0.  The handle says how many
+ * words there are, so reading a cell reads nothing else.
  *
- * The cells of an index are in slabs, chunks of the arena that are cut into cells
- * of one size.  The caller has the lock of the index: at least shared for
- * functions that take a const LbCells, exclusive for the others.  None raises.
+ * The cells of an index are in slabs, chunks of the arena that are cut into
+ * cells of one size.  The caller has the lock of the index: at least shared
+ * for functions that take a const LbCells, exclusive for the others.  None
+ * raises.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +36,8 @@ typedef struct LbCellSum
 } LbCellSum;
 
 /*
- * A handle has the chunk in its upper bits, then 8 bits for the cell's place in
- * the chunk, in words, and 8 bits for the number of words used.
+ * A handle has the chunk in its upper bits, then 8 bits for the cell's place
+ * in the chunk, in words, and 8 bits for the number of words used.
  */
 static inline int64
 lb_cell_handle(LbRef slab, int place, int nwords)
@@ -71,8 +72,8 @@ lb_cell_words(const LbArena *arena, int64 cell)
 }
 
 /*
- * Make a cell with nwords words, 1 to LB_MAX_KEY_WORDS.  Returns its handle, or 0
- * if there is no memory, and then nothing has changed.
+ * Make a cell with nwords words, 1 to LB_MAX_KEY_WORDS.  Returns its handle,
+ * or 0 if there is no memory, and then nothing has changed.
  */
 extern int64 lb_cell_new(const LbMem *mem, LbCells *cells, const int64 *words,
 						 int nwords);
@@ -91,12 +92,14 @@ extern uint64 lb_cells_estimate(uint64 n, int nwords);
 /* Count a cell. */
 extern void lb_cell_count(const LbArena *arena, int64 cell, LbCellSum *sum);
 
-/* Whether a word is a handle that leads to a cell in use.  It may be anything. */
+/*
+ * Whether a word is a handle that leads to a cell in use.  It may be anything.
+ */
 extern bool lb_cell_valid(const LbArena *arena, int64 cell);
 
 /*
- * Check the slabs and their lists, and count all cells in use.  Returns NULL, or
- * a static string with a fault.
+ * Check the slabs and their lists, and count all cells in use.  Returns NULL,
+ * or a static string with a fault.
  */
 extern const char *lb_cells_check(const LbArena *arena, const LbCells *cells,
 								  LbCellSum *sum);

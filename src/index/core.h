@@ -4,12 +4,12 @@
  *	  Types, assertions and small helpers of the index.
  *
  * The files of this folder include no header of PostgreSQL: the server and the
- * unit tests compile the same source.  A file of the server includes postgres.h
- * before the headers of this folder, and has the types from there.
+ * unit tests compile the same source.  A file of the server includes
+ * postgres.h before the headers of this folder, and has the types from there.
  *
  * USE_ASSERT_CHECKING makes assertions real, as in PostgreSQL; the Makefile
- * sets it if the server was configured with --enable-cassert.  An assertion that
- * fails ends the process with SIGABRT.
+ * sets it if the server was configured with --enable-cassert.  An assertion
+ * that fails ends the process with SIGABRT.
  *
  *-------------------------------------------------------------------------
  */
@@ -106,9 +106,9 @@ lb_words_cmp(const int64 *a, const int64 *b, int n)
 }
 
 /*
- * Binary search: the first of n elements, which are in order, that is not before
- * a place; n if all are.  before(i, arg) tells whether element i is before it.
- * Inlined together with before.
+ * Binary search: the first of n elements, which are in order, that is not
+ * before a place; n if all are.  before(i, arg) tells whether element i is
+ * before it.  Inlined together with before.
  */
 static pg_attribute_always_inline uint64
 lb_lower_bound(uint64 n, bool (*before) (uint64 i, const void *arg),

@@ -76,8 +76,9 @@ chunk_put(HashPage *page, uint32 hash, LbRef ref)
 }
 
 /*
- * Take an empty chunk.  LB_NONE if there is no memory.  This function and those
- * that follow keep *chunks, the table's memory in units of LB_CHUNK_SIZE.
+ * Take an empty chunk.  LB_NONE if there is no memory.  This function and
+ * those that follow keep *chunks, the table's memory in units of
+ * LB_CHUNK_SIZE.
  */
 extern LbRef lb_hash_chunk_new(const LbMem *mem, uint64 *chunks, int order);
 
@@ -98,9 +99,9 @@ extern LbRef lb_hash_chain_new(const LbMem *mem, uint64 *chunks,
 extern void lb_hash_chain_free(const LbMem *mem, uint64 *chunks, LbRef ref);
 
 /*
- * Put an entry into a chain, which grows if necessary.  *head is the reference to
- * the chain, and changes if its first chunk does.  Returns false if there is no
- * memory, and then nothing has changed.
+ * Put an entry into a chain, which grows if necessary.  *head is the reference
+ * to the chain, and changes if its first chunk does.  Returns false if there
+ * is no memory, and then nothing has changed.
  */
 extern bool lb_hash_chain_insert(const LbMem *mem, uint64 *chunks, LbRef *head,
 								 uint32 hash, LbRef value);

@@ -15,15 +15,15 @@
  *
  * Differences to the paper.  (1) base need not be a power of two, so that a
  * bulk build gets the fill it asks for.  (2) Splitting begins when pages are
- * 85 % full, as usual, but then goes on in proportion to the growth up to
- * 98 %, instead of doing the whole round at once or keeping the average load
+ * 85 % full, as usual, but then goes on in proportion to the growth up to 98
+ * %, instead of doing the whole round at once or keeping the average load
  * constant; the pages that are split last overflow a little.  (3) A table of a
- * single page has a smaller chunk that doubles.  (4) A table that has shrunk to
- * its base and far below is rehashed to fewer pages, if it is so small that
+ * single page has a smaller chunk that doubles.  (4) A table that has shrunk
+ * to its base and far below is rehashed to fewer pages, if it is so small that
  * this is hardly more work than a split.
  *
- * A split or merge builds new chains before it frees the old ones.  If there is
- * no memory it leaves everything as it is, which is always correct.
+ * A split or merge builds new chains before it frees the old ones.  If there
+ * is no memory it leaves everything as it is, which is always correct.
  *
  * Invariants, beside those of hashpage.h and checked with them by
  * lb_hash_check:
@@ -180,8 +180,9 @@ dir_trim(const LbMem *mem, LbHash *table, uint32 pages)
 }
 
 /*
- * Enter a chain as the page with the number "pages", the first one that does not
- * exist yet.  Returns false if there is no memory, and then nothing has changed.
+ * Enter a chain as the page with the number "pages", the first one that does
+ * not exist yet.  Returns false if there is no memory, and then nothing has
+ * changed.
  */
 static bool
 dir_append(const LbMem *mem, LbHash *table, uint32 pages, LbRef chain)

@@ -10,9 +10,9 @@
  * the caller compares what a reference leads to.  One use is member -> leaf of
  * the skip list, another value -> board of a family.
  *
- * The caller has the lock of the board or stripe: at least shared for functions
- * that take a const LbHash, exclusive for the others and for lb_hash_replace.
- * None raises.
+ * The caller has the lock of the board or stripe: at least shared for
+ * functions that take a const LbHash, exclusive for the others and for
+ * lb_hash_replace.  None raises.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,8 +46,8 @@ typedef struct LbHashScan
 extern void lb_hash_init(LbHash *table);
 
 /*
- * Make room for about this many entries in an empty table, before a bulk build.
- * LB_OK, or LB_NOMEM, which leaves it empty.
+ * Make room for about this many entries in an empty table, before a bulk
+ * build.  LB_OK, or LB_NOMEM, which leaves it empty.
  */
 extern LbResult lb_hash_reserve(const LbMem *mem, LbHash *table,
 								uint64 entries);
@@ -99,12 +99,15 @@ extern void lb_hash_walk(const LbArena *arena, const LbHash *table,
 extern void lb_hash_free(const LbMem *mem, LbHash *table);
 
 /*
- * The most memory, in bytes, that a table of this many entries takes if it never
- * had more, whether built at that size or grown to it.
+ * The most memory, in bytes, that a table of this many entries takes if it
+ * never had more, whether built at that size or grown to it.
  */
 extern uint64 lb_hash_estimate(uint64 entries);
 
-/* Check the table's invariants.  Returns NULL, or a static string with a fault. */
+/*
+ * Check the table's invariants.  Returns NULL, or a static string with a
+ * fault.
+ */
 extern const char *lb_hash_check(const LbArena *arena, const LbHash *table);
 
 /*

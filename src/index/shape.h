@@ -9,11 +9,11 @@
  *
  * Most types take the same number of words for every value.  The words of a
  * text follow its length: they are its bytes, eight to a word, the first one
- * highest, and zeros behind the last.  The sign bit of each word is flipped, so
- * that comparing words as signed integers compares bytes.  No text has a zero
- * byte.  So the last word of a text is the first one whose lowest byte is zero;
- * a text whose length is a multiple of eight ends with a word of zeros.  The
- * words of a descending column are complemented.
+ * highest, and zeros behind the last.  The sign bit of each word is flipped,
+ * so that comparing words as signed integers compares bytes.  No text has a
+ * zero byte.  So the last word of a text is the first one whose lowest byte is
+ * zero; a text whose length is a multiple of eight ends with a word of zeros.
+ * The words of a descending column are complemented.
  *
  * So no key is the beginning of another one of the same shape.  Comparing two
  * keys word by word ends at a difference that is within both, or at the end of
@@ -27,8 +27,8 @@
 #include "index/core.h"
 
 /*
- * The most words of a key that a block holds, and so of a key whose columns all
- * take a fixed number of words.
+ * The most words of a key that a block holds, and so of a key whose columns
+ * all take a fixed number of words.
  */
 #define LB_MAX_WIDTH 16
 
@@ -50,8 +50,8 @@
  * member's, and ncolumns is 0.
  *
  * With texts, columns[] has the words of each column.  width is what a block
- * holds of a key: its first width - 1 words (zeros behind a shorter key), and a
- * word that leads to the rest.
+ * holds of a key: its first width - 1 words (zeros behind a shorter key), and
+ * a word that leads to the rest.
  */
 typedef struct LbShape
 {
@@ -90,7 +90,10 @@ lb_shape_varies(const LbShape *shape)
 extern int	lb_count_words(const LbShape *shape, int first, int last,
 						   const int64 *words);
 
-/* Whether so many words, from elsewhere, have the form of one whole key, or member. */
+/*
+ * Whether so many words, from elsewhere, have the form of one whole key, or
+ * member.
+ */
 extern bool lb_is_key(const LbShape *shape, const int64 *words, int nwords);
 extern bool lb_is_member(const LbShape *shape, const int64 *words, int nwords);
 

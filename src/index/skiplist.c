@@ -3,20 +3,21 @@
  * skiplist.c
  *	  The span-counted skip list of one board: making, freeing, reading.
  *
- * The bottom level is a list of blocks, linked both ways, that hold the keys in
- * order.  The levels above are blocks of links, each link with the number of
- * members and of distinct scores that it spans.  A block holds the nodes of one
- * level between two nodes of the next level, so that following links is a
+ * The bottom level is a list of blocks, linked both ways, that hold the keys
+ * in order.  The levels above are blocks of links, each link with the number
+ * of members and of distinct scores that it spans.  A block holds the nodes of
+ * one level between two nodes of the next level, so that following links is a
  * search within a few cache lines, and one level up is a factor of tens.  The
- * fill of the blocks decides where links go, instead of chance: see J. I. Munro,
- * T. Papadakis, R. Sedgewick, "Deterministic skip lists" (SODA 1992), and for
- * blocks "BSkipList" (arXiv 2507.21492).  The spans are those of Redis.
+ * fill of the blocks decides where links go, instead of chance: see J. I.
+ * Munro, T. Papadakis, R. Sedgewick, "Deterministic skip lists" (SODA 1992),
+ * and for blocks "BSkipList" (arXiv 2507.21492).  The spans are those of
+ * Redis.
  *
  * Such a list is a counted B+ tree drawn sideways, as Munro et al. show for
  * lists and balanced trees in general.  A block is a node of the tree, a block
- * of the bottom level a leaf; a link is a separator key with its child, and its
- * span is the subtree's count; a level of the list is a level of the tree; to
- * promote a key is to split a node.
+ * of the bottom level a leaf; a link is a separator key with its child, and
+ * its span is the subtree's count; a level of the list is a level of the tree;
+ * to promote a key is to split a node.
  *
  * Differences to the published algorithms:
  *
@@ -42,18 +43,18 @@
  *	  ("tags"; the idea is that of the fingerprints in I. Oukid et al.,
  *	  "FPTree", SIGMOD 2016).
  *
- * An entry is "new" if it is the first of the list or its score, the first word
- * of its key, differs from that of the entry before it.  The number of new
- * entries before a place is the number of distinct scores before it.  Whether an
- * entry is new follows from the entries of its leaf, except for the first one,
- * for which the leaf has the flag "continues" (the entry before it, in another
- * leaf, has the same score).  So inserting or removing an entry changes only
- * whether itself and the next entry are new.
+ * An entry is "new" if it is the first of the list or its score, the first
+ * word of its key, differs from that of the entry before it.  The number of
+ * new entries before a place is the number of distinct scores before it.
+ * Whether an entry is new follows from the entries of its leaf, except for the
+ * first one, for which the leaf has the flag "continues" (the entry before it,
+ * in another leaf, has the same score).  So inserting or removing an entry
+ * changes only whether itself and the next entry are new.
  *
- * The member hash leads from a member to the leaf of its key.  An insert builds
- * it when the index already has HASH_FROM members, a removal frees it when the
- * index has fewer than HASH_UNTIL.  Without it a search scans the few leaves.
- * The leaf of an index of one leaf is just large enough.
+ * The member hash leads from a member to the leaf of its key.  An insert
+ * builds it when the index already has HASH_FROM members, a removal frees it
+ * when the index has fewer than HASH_UNTIL.  Without it a search scans the few
+ * leaves.  The leaf of an index of one leaf is just large enough.
  *
  * Invariants, checked by lb_index_check:
  *	- keys strictly ascend over the whole list, no member occurs twice, and no

@@ -3,16 +3,16 @@
  * skiplist.h
  *	  The span-counted skip list of one board, with its member hash.
  *
- * See src/README for the algorithm.  If other processes can reach the index, the
- * caller has the lock of its stripe: at least shared for functions that take a
- * const LbIndex, exclusive for the others.  Where a function needs no lock its
- * comment says so.  None raises and none allocates process-local memory, so all
- * may be called after the commit record.
+ * See src/README for the algorithm.  If other processes can reach the index,
+ * the caller has the lock of its stripe: at least shared for functions that
+ * take a const LbIndex, exclusive for the others.  Where a function needs no
+ * lock its comment says so.  None raises and none allocates process-local
+ * memory, so all may be called after the commit record.
  *
- * Keys and members are whole, their words one after the other.  Without texts a
- * key has shape.width words.  With texts its words tell where it ends (shape.h),
- * and a place for a key has room for LB_MAX_KEY_WORDS; what is behind a shorter
- * key is not defined.
+ * Keys and members are whole, their words one after the other.  Without texts
+ * a key has shape.width words.  With texts its words tell where it ends
+ * (shape.h), and a place for a key has room for LB_MAX_KEY_WORDS; what is
+ * behind a shorter key is not defined.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,8 +93,9 @@ extern LbResult lb_index_remove(const LbMem *mem, LbIndex *index,
 /*
  * Remove exactly old and insert new, of the same member.  LB_OK; LB_NOTFOUND
  * as for lb_index_remove; LB_NOMEM, and then old has been removed and new not
- * inserted.  The hints are from lb_index_prefetch_changes, or NULL.  Wrong hints
- * only cost time.  A caller with hints has called lb_index_prefetch_hash, too.
+ * inserted.  The hints are from lb_index_prefetch_changes, or NULL.  Wrong
+ * hints only cost time.  A caller with hints has called
+ * lb_index_prefetch_hash, too.
  */
 extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
 								 const int64 *old, const int64 *new,
@@ -102,8 +103,8 @@ extern LbResult lb_index_replace(const LbMem *mem, LbIndex *index,
 								 const LbPath *new_hint);
 
 /*
- * Copy the key of a member to key, and its place to cursor if that is not NULL.
- * Returns false if the member is not in the index.
+ * Copy the key of a member to key, and its place to cursor if that is not
+ * NULL.  Returns false if the member is not in the index.
  */
 extern bool lb_index_lookup(const LbArena *arena, const LbIndex *index,
 							const int64 *member, int64 *key,
@@ -148,10 +149,10 @@ extern void lb_index_prefetch_changes(const LbArena *arena,
 									  LbPath *paths);
 
 /*
- * Count the entries, and the distinct scores, that come before prefix, the first
- * nwords words of a key (1 .. width).  If inclusive, also those that begin with
- * it.  With texts, nwords is 1 for a score alone, or width for a whole key of any
- * length.  members and distinct may be NULL.
+ * Count the entries, and the distinct scores, that come before prefix, the
+ * first nwords words of a key (1 .. width).  If inclusive, also those that
+ * begin with it.  With texts, nwords is 1 for a score alone, or width for a
+ * whole key of any length.  members and distinct may be NULL.
  */
 extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
 						   const int64 *prefix, int nwords, bool inclusive,
@@ -160,8 +161,8 @@ extern void lb_index_spans(const LbArena *arena, const LbIndex *index,
 /*
  * The same, not inclusive, for n prefixes, at most LB_PREFETCH_KEYS, level by
  * level, so that their cache misses overlap.  distinct may be NULL.  If the
- * caller knows an entry that begins with prefix i, places[i] is that entry, and
- * spares a search; otherwise its leaf is LB_NONE.
+ * caller knows an entry that begins with prefix i, places[i] is that entry,
+ * and spares a search; otherwise its leaf is LB_NONE.
  */
 extern void lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 								const int64 *const *prefixes,
@@ -192,8 +193,8 @@ extern bool lb_cursor_prev(const LbArena *arena, const LbIndex *index,
 
 /*
  * Bulk build of an empty index from keys in ascending order: begin, add each
- * key, finish.  expected is about the number of keys.  Blocks are filled to
- * 90 %.  LB_OK; LB_EXISTS if a key does not come after the one before it, or, at
+ * key, finish.  expected is about the number of keys.  Blocks are filled to 90
+ * %.  LB_OK; LB_EXISTS if a key does not come after the one before it, or, at
  * finish, if a member occurs twice; LB_NOMEM.  After anything but LB_OK the
  * caller frees what was taken, by lb_index_free.
  */
@@ -215,16 +216,16 @@ lb_index_bytes(const LbIndex *index)
 
 /*
  * About the most memory, in bytes, that an index of this many entries takes
- * after any number of random changes, if it never had more entries.  No key has
- * more than key_words words (without texts, shape->width).
+ * after any number of random changes, if it never had more entries.  No key
+ * has more than key_words words (without texts, shape->width).
  */
 extern uint64 lb_index_estimate(uint64 members, const LbShape *shape,
 								int key_words);
 
 /*
  * Recompute everything that the index stores: order, spans, distinct scores,
- * first keys, neighbours, fill, hash, memory.  Returns NULL, or a static string
- * with the first fault.
+ * first keys, neighbours, fill, hash, memory.  Returns NULL, or a static
+ * string with the first fault.
  */
 extern const char *lb_index_check(const LbArena *arena, const LbIndex *index);
 

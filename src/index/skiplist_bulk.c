@@ -117,8 +117,8 @@ lb_bulk_begin(LbBulk *bulk, const LbMem *mem, LbIndex *index,
 }
 
 /*
- * Append a key of nwords words to the open leaf; stored is what the block holds of
- * it.  texts is what lb_shape_varies says.
+ * Append a key of nwords words to the open leaf; stored is what the block
+ * holds of it.  texts is what lb_shape_varies says.
  */
 static pg_attribute_always_inline LbResult
 bulk_append(LbBulk *bulk, const int64 *key, int nwords, const int64 *stored,
@@ -181,7 +181,9 @@ lb_bulk_add(LbBulk *bulk, const int64 *key)
 	return bulk_append(bulk, key, bulk->index->shape.width, key, false);
 }
 
-/* The last block of a level may be nearly empty: fill it from its neighbour. */
+/*
+ * The last block of a level may be nearly empty: fill it from its neighbour.
+ */
 static void
 bulk_balance(const LbArena *arena, const LbIndex *index)
 {

@@ -228,9 +228,9 @@ split_block(const LbArena *arena, LbIndex *index, LbPath *path, int level,
 }
 
 /*
- * Make room in the full leaf of a path: enlarge it, move entries to a neighbour,
- * or split it.  Returns false if there is no memory, and then nothing has
- * changed.  The path is invalid afterwards.
+ * Make room in the full leaf of a path: enlarge it, move entries to a
+ * neighbour, or split it.  Returns false if there is no memory, and then
+ * nothing has changed.  The path is invalid afterwards.
  */
 static bool
 resolve_overflow(const LbMem *mem, LbIndex *index, LbPath *path)
@@ -355,8 +355,8 @@ merge_children(const LbMem *mem, LbIndex *index, Block *parent, int slot)
 }
 
 /*
- * After a removal from the leaf of a path: merge blocks that are not full enough,
- * or move entries to them.  Cannot fail for lack of memory.
+ * After a removal from the leaf of a path: merge blocks that are not full
+ * enough, or move entries to them.  Cannot fail for lack of memory.
  */
 static void
 resolve_underflow(const LbMem *mem, LbIndex *index, const LbPath *path)
@@ -432,9 +432,9 @@ add_along(const LbArena *arena, const LbIndex *index, const LbPath *path,
 }
 
 /*
- * Add to the spans of two paths at once.  From the block where they meet upwards
- * the two amounts are added up.  They mostly cancel out, and then these blocks,
- * which the caches of all processors share, are not written to.
+ * Add to the spans of two paths at once.  From the block where they meet
+ * upwards the two amounts are added up.  They mostly cancel out, and then
+ * these blocks, which the caches of all processors share, are not written to.
  */
 static void
 add_along_two(const LbArena *arena, const LbIndex *index, const LbPath *a,

@@ -77,7 +77,9 @@ other_has_member(const LbArena *arena, const LbIndex *index,
 	return false;
 }
 
-/* Check the hash entries of a leaf's entry; same_hash entries have its hash. */
+/*
+ * Check the hash entries of a leaf's entry; same_hash entries have its hash.
+ */
 static const char *
 check_hash(const LbArena *arena, const LbIndex *index, LbRef ref,
 		   Member member, int same_hash)
@@ -207,8 +209,8 @@ link_in_order(const Check *check, const int64 *key)
 }
 
 /*
- * Whether the first key of a leaf, as it is stored, can be behind a link with the
- * key lower.
+ * Whether the first key of a leaf, as it is stored, can be behind a link with
+ * the key lower.
  */
 static bool
 fits_link(const LbIndex *index, const Block *leaf, const int64 *lower)

@@ -87,8 +87,8 @@ typedef struct Bound
 } Bound;
 
 /*
- * A bound for keys of any shape.  With texts, nwords is 1 for a score alone, and
- * any other number for a whole key; lb_text_descend makes it exact.
+ * A bound for keys of any shape.  With texts, nwords is 1 for a score alone,
+ * and any other number for a whole key; lb_text_descend makes it exact.
  */
 static inline Bound
 make_bound(const int64 *prefix, int nwords, bool inclusive)
@@ -107,15 +107,16 @@ make_bound(const int64 *prefix, int nwords, bool inclusive)
 extern int64 lb_text_cell(const Block *block, int slot);
 
 /*
- * Copy the first nwords words of a slot's key to key, or all if it has fewer; what
- * is behind a short key may be zeros.  Returns how many words were written.
+ * Copy the first nwords words of a slot's key to key, or all if it has fewer;
+ * what is behind a short key may be zeros.  Returns how many words were
+ * written.
  */
 extern int	lb_text_get_words(const LbArena *arena, const Block *block,
 							  int slot, int nwords, int64 *key);
 
 /*
- * Compare a slot's key with the first nwords words of a key: below 0, 0, or above
- * 0.
+ * Compare a slot's key with the first nwords words of a key: below 0, 0, or
+ * above 0.
  */
 extern int	lb_text_cmp(const LbArena *arena, const Block *block, int slot,
 						const int64 *key, int nwords);
@@ -160,15 +161,16 @@ extern bool lb_text_store(const LbMem *mem, LbIndex *index, const int64 *key,
 extern void lb_text_forget(const LbMem *mem, LbIndex *index, int64 cell);
 
 /*
- * The first entry of the leaf of a path is another one: give the links above its
- * key.
+ * The first entry of the leaf of a path is another one: give the links above
+ * its key.
  */
 extern void lb_text_correct_links(const LbArena *arena, const LbIndex *index,
 								  const LbPath *path);
 
 /*
- * The first of the slots lo .. hi - 1 whose key is after a bound, or hi.  words
- * are the first words of the keys, stride elements before the second ones.
+ * The first of the slots lo .. hi - 1 whose key is after a bound, or hi.
+ * words are the first words of the keys, stride elements before the second
+ * ones.
  */
 static inline int
 search_keys(const int64 *words, int stride, int lo, int hi, Bound bound)
@@ -239,8 +241,8 @@ link_above(const LbArena *arena, const Block *block, int slot, Bound bound)
 }
 
 /*
- * Whether the path to a bound, which is a whole key, goes through this slot, which
- * may be out of range.
+ * Whether the path to a bound, which is a whole key, goes through this slot,
+ * which may be out of range.
  */
 static inline bool
 link_leads(const LbArena *arena, const Block *block, int slot, Bound bound)
@@ -260,7 +262,9 @@ search_links(const LbArena *arena, const Block *block, Bound bound)
 						bound)) - 1;
 }
 
-/* The first slot of a leaf whose key is after a bound, or one past the last. */
+/*
+ * The first slot of a leaf whose key is after a bound, or one past the last.
+ */
 static inline int
 search_leaf(const LbArena *arena, const Block *leaf, Bound bound)
 {
@@ -275,8 +279,8 @@ search_leaf(const LbArena *arena, const Block *leaf, Bound bound)
  * NULL, is a path that this descent may share; then bound is a whole key,
  * inclusive.  Returns the leaf.
  *
- * Always inlined, so that a caller without a hint or without texts does not pay
- * for them.
+ * Always inlined, so that a caller without a hint or without texts does not
+ * pay for them.
  */
 static pg_attribute_always_inline const Block *
 descend(const LbArena *arena, const LbIndex *index, Bound bound,
@@ -453,8 +457,8 @@ key_hash(const LbArena *arena, const LbIndex *index, const int64 *key,
 }
 
 /*
- * The member of an entry.  buffer has room for LB_MAX_KEY_WORDS words, and gets
- * the member's, and maybe others.
+ * The member of an entry.  buffer has room for LB_MAX_KEY_WORDS words, and
+ * gets the member's, and maybe others.
  */
 static inline Member
 leaf_member(const LbArena *arena, const LbIndex *index, const Block *leaf,
@@ -473,8 +477,8 @@ leaf_member(const LbArena *arena, const LbIndex *index, const Block *leaf,
 }
 
 /*
- * Get the hashes of the members of n entries of a leaf, from slot on, and prefetch
- * what they lead to.
+ * Get the hashes of the members of n entries of a leaf, from slot on, and
+ * prefetch what they lead to.
  */
 static inline void
 leaf_hashes(const LbArena *arena, const LbIndex *index, const Block *leaf,
@@ -506,8 +510,8 @@ index_hashed(const LbIndex *index)
 }
 
 /*
- * A word that has nothing but the lowest bits of its bytes, multiplied by this,
- * has them in its highest byte.
+ * A word that has nothing but the lowest bits of its bytes, multiplied by
+ * this, has them in its highest byte.
  */
 #ifdef WORDS_BIGENDIAN
 #define GATHER UINT64CONST(0x8040201008040201)
@@ -597,9 +601,10 @@ leaf_find(const LbArena *arena, const LbIndex *index, const Block *leaf,
 }
 
 /*
- * Read the cache lines where the search for a member in a leaf begins, its header
- * and its tags.  Many prefetches of lines at multiples of LB_PAGE_SIZE come
- * late, since they compete for few places of the first cache.  Reads do not.
+ * Read the cache lines where the search for a member in a leaf begins, its
+ * header and its tags.  Many prefetches of lines at multiples of LB_PAGE_SIZE
+ * come late, since they compete for few places of the first cache.  Reads do
+ * not.
  */
 static inline void
 read_members(const LbArena *arena, const LbIndex *index, LbRef ref)
@@ -699,9 +704,9 @@ child_count(const LbArena *arena, const Block *parent, int slot)
 }
 
 /*
- * Move the first n entries or links of child slot + 1 of a block to child slot,
- * or, if n is negative, the last -n of child slot to child slot + 1.  Corrects
- * their links and the member hash.
+ * Move the first n entries or links of child slot + 1 of a block to child
+ * slot, or, if n is negative, the last -n of child slot to child slot + 1.
+ * Corrects their links and the member hash.
  */
 extern void lb_index_shift(const LbArena *arena, const LbIndex *index,
 						   Block *parent, int slot, int n);
@@ -718,8 +723,8 @@ extern bool lb_index_resize_leaf(const LbMem *mem, LbIndex *index, int order);
  */
 
 /*
- * Build the hash of an index without one.  LB_OK, or LB_EXISTS if a member occurs
- * twice, or LB_NOMEM; then there is no hash.
+ * Build the hash of an index without one.  LB_OK, or LB_EXISTS if a member
+ * occurs twice, or LB_NOMEM; then there is no hash.
  */
 extern LbResult lb_index_build_hash(const LbMem *mem, LbIndex *index);
 

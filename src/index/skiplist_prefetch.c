@@ -7,20 +7,21 @@
  * most of its time waiting for memory: each level tells where the next one is,
  * so a single operation waits for one cache miss after the other.  The
  * functions of this file take up to LB_PREFETCH_KEYS operations through each
- * step together: they prefetch what all of them need next before they use any of
- * it.
+ * step together: they prefetch what all of them need next before they use any
+ * of it.
  *
- * Two rules make the misses overlap.  No branch depends on memory that has just
- * been requested, because the processor would wait for it, or guess wrong.  And
- * what leads to the next step is a miss too, so it gets a prefetch of its own.
+ * Two rules make the misses overlap.  No branch depends on memory that has
+ * just been requested, because the processor would wait for it, or guess
+ * wrong.  And what leads to the next step is a miss too, so it gets a prefetch
+ * of its own.
  *
  * What this brings: with three million members and huge pages, a look-up takes
  * about a third of the time if 32 are done together, a rank a sixth, and an
  * update half if 16 are done together.  "make -C test/unit bench" measures it.
  *
  * Everything else works without this file: the results are those of the same
- * operations one by one, and the paths that lb_index_prefetch_changes finds are
- * hints.
+ * operations one by one, and the paths that lb_index_prefetch_changes finds
+ * are hints.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,9 +52,9 @@ guess_slot(const Block *leaf, uint32 hash)
 }
 
 /*
- * Prefetch the first nwords words of a key, and its member, which with texts may
- * be anywhere in the key.  Always inlined: gcc drops calls of a function that
- * does nothing but prefetch.
+ * Prefetch the first nwords words of a key, and its member, which with texts
+ * may be anywhere in the key.  Always inlined: gcc drops calls of a function
+ * that does nothing but prefetch.
  */
 static pg_attribute_always_inline void
 prefetch_key(const LbIndex *index, const Block *leaf, int slot, int nwords,
@@ -354,11 +355,11 @@ lb_index_spans_many(const LbArena *arena, const LbIndex *index,
 /*--------------------------------------------------------------------------
  * Prefetching changes
  *
- * lb_index_prefetch_changes() runs without the lock.  A block that it reads may
- * be freed, reused and rewritten meanwhile, and any number in it can be
+ * lb_index_prefetch_changes() runs without the lock.  A block that it reads
+ * may be freed, reused and rewritten meanwhile, and any number in it can be
  * anything.  So it checks each reference and each count after reading it once,
- * and finds the arrays of a block by the width of the index, not by the block's
- * header.  It does not follow the handles of cells.
+ * and finds the arrays of a block by the width of the index, not by the
+ * block's header.  It does not follow the handles of cells.
  *--------------------------------------------------------------------------
  */
 
@@ -414,8 +415,8 @@ unlocked_bound(const LbIndex *index, const int64 *key)
 }
 
 /*
- * Take the paths of n keys from one level of links to the next, and prefetch the
- * blocks there.
+ * Take the paths of n keys from one level of links to the next, and prefetch
+ * the blocks there.
  */
 static inline void
 prefetch_level(const LbArena *arena, const LbIndex *index,

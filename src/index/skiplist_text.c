@@ -9,11 +9,11 @@
  * compares what is in the block, and then cells of the keys that are equal so
  * far.  These are few unless keys have long common beginnings.
  *
- * A cell belongs to the entry of its key.  A link has the same handle as the first
- * entry that it leads to, so links need no memory of their own for their keys.
- * In return, the links above a leaf change when its first entry does
- * (lb_text_correct_links).  Otherwise links are as in other lists: moving entries
- * or links to another block moves the handles with them.
+ * A cell belongs to the entry of its key.  A link has the same handle as the
+ * first entry that it leads to, so links need no memory of their own for their
+ * keys.  In return, the links above a leaf change when its first entry does
+ * (lb_text_correct_links).  Otherwise links are as in other lists: moving
+ * entries or links to another block moves the handles with them.
  *
  * The functions of the other files come here only for keys with texts, so that
  * other keys cost nothing more than finding out which they are.

@@ -40,8 +40,8 @@ lb_live_board_apply(LbSharedBoard *shared, LbLiveBoard *board,
 							 new_hint);
 
 	/*
-	 * The queries answer with what cannot be applied: the table has it.  A build may
-	 * give memory back.
+	 * The queries answer with what cannot be applied: the table has it.  A
+	 * build may give memory back.
 	 */
 	if (result == LB_NOMEM)
 		lb_take_offline(shared, shared->generation, lb_memory_reason(shared),

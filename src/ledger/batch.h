@@ -15,8 +15,8 @@
 #define LB_MAX_BATCH (LB_PREFETCH_KEYS / 2)
 
 /*
- * Entries as their keys (of each entry the old one before the new one), and the
- * paths on which the prefetch has found these keys.
+ * Entries as their keys (of each entry the old one before the new one), and
+ * the paths on which the prefetch has found these keys.
  */
 typedef struct LbBatch
 {
@@ -30,9 +30,9 @@ typedef struct LbBatch
 
 /*
  * Apply a change to an index: remove the old key, insert the new one; the one
- * that is NULL is not there.  LB_EXISTS or LB_NOTFOUND: the index does not hold
- * what the change was to replace.  The hints, or NULL, are for a change that
- * has both keys; else they are not looked at.  Never raises.
+ * that is NULL is not there.  LB_EXISTS or LB_NOTFOUND: the index does not
+ * hold what the change was to replace.  The hints, or NULL, are for a change
+ * that has both keys; else they are not looked at.  Never raises.
  */
 static inline LbResult
 lb_apply_change(const LbMem *mem, LbIndex *index, const int64 *old,

@@ -111,7 +111,9 @@ lb_changes_fit(LbChanges *changes, int n, int stride)
 	return true;
 }
 
-/* Entries by their old keys; first those that have none.  arg is the stride. */
+/*
+ * Entries by their old keys; first those that have none.  arg is the stride.
+ */
 static int
 old_cmp(const void *a, const void *b, void *arg)
 {

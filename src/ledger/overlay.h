@@ -85,7 +85,8 @@ lb_pad_key(const LbShape *shape, int64 *to, int stride, const int64 *key)
 }
 
 /*
- * Make an entry of an old key and a new one; the one that is NULL is not there.
+ * Make an entry of an old key and a new one; the one that is NULL is not
+ * there.
  */
 static inline void
 lb_make_entry(const LbShape *shape, int64 *entry, int stride,

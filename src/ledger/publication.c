@@ -4,13 +4,13 @@
  *	  The memory of publications, and the histories of boards.
  *
  * A publication is a chunk of the arena with its entries, or with the first of
- * them, and a chain of pages with the rest.  The entries of the chunk, and those
- * of a page, have a stride of their own, so that a long key takes room only
- * where it is.
+ * them, and a chain of pages with the rest.  The entries of the chunk, and
+ * those of a page, have a stride of their own, so that a long key takes room
+ * only where it is.
  *
  * A publication is in one list of its board at a time: pending, until it
- * settles or is discarded, then history.  Its memory goes back when it is in no
- * list and its owner has called back.
+ * settles or is discarded, then history.  Its memory goes back when it is in
+ * no list and its owner has called back.
  *
  * A history is in the order of settling, the oldest publication first.  The
  * oldest may leave it when every snapshot sees the publication

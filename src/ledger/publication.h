@@ -159,8 +159,8 @@ extern void lb_give_room(const LbMem *mem, const LbPublicationRoom *room);
 
 /*
  * A new publication of a stripe, without entries and in no list, or NULL if
- * the memory is used up.  The room's memory is its own from then on.  Needs the
- * stripe's exclusive lock.
+ * the memory is used up.  The room's memory is its own from then on.  Needs
+ * the stripe's exclusive lock.
  */
 extern LbPublication *lb_new_publication(LbSharedBoard *shared,
 										 LbStripe *stripe,

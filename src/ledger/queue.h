@@ -13,9 +13,10 @@
 #include "boards/shared.h"
 
 /*
- * A page of a live board's queue, which install.c walks through and empties.  It
- * holds records: a word with the xid and with the flags of an entry, which say
- * which keys follow, the old one first.  The keys have no zeros behind them.
+ * A page of a live board's queue, which install.c walks through and empties.
+ * It holds records: a word with the xid and with the flags of an entry, which
+ * say which keys follow, the old one first.  The keys have no zeros behind
+ * them.
  */
 typedef struct LbQueuePage
 {
@@ -28,9 +29,9 @@ StaticAssertDecl(1 + 2 * LB_MAX_KEY_WORDS <= (LB_PAGE_SIZE - 8) / sizeof(int64),
 				 "the longest record fits a page");
 
 /*
- * Append a settled change to the board's queue: an old key, a new key, or both;
- * the other is NULL.  If there is no memory for it, the build starts over
- * (LbSharedBoard.queue_lost).  Needs the stripe's exclusive lock.
+ * Append a settled change to the board's queue: an old key, a new key, or
+ * both; the other is NULL.  If there is no memory for it, the build starts
+ * over (LbSharedBoard.queue_lost).  Needs the stripe's exclusive lock.
  */
 extern void lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
 							FullTransactionId xid, const int64 *old,

@@ -36,7 +36,7 @@ static struct
 	bool		made;			/* the hash has its transactions */
 	uint32		room;			/* slots, a power of two; 0: no memory */
 	TransactionId *slots;		/* InvalidTransactionId: empty */
-} running_set;
+}			running_set;
 
 static uint64 serials = 0;
 

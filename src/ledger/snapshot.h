@@ -14,9 +14,9 @@
 #include "boards/shared.h"
 
 /*
- * The next full xid, read at once without XidGenLock: the caller needs a value at
- * least as high as the transaction saw that led here, and the locks in between are
- * barriers.
+ * The next full xid, read at once without XidGenLock: the caller needs a value
+ * at least as high as the transaction saw that led here, and the locks in
+ * between are barriers.
  */
 static inline uint64
 lb_next_xid(void)

@@ -3,19 +3,20 @@
  * aggregate.c
  *	  Aggregates over a board, or over a range of it: recognizing and planning.
  *
- * A query SELECT aggregates FROM table WHERE quals has one row.  If the quals limit
- * a range of a board's order, each aggregate that is listed in LbAggKind is a few
- * descents of its index.  The path is a custom scan that takes the place of the
- * Agg node and of all below it.  custom_scan_tlist has the aggregates, so that the
- * node computes expressions above them, and HAVING, as an Agg does.  It also has
- * the columns in the quals, which are null in the node's rows: EXPLAIN shows the
- * quals by them.
+ * A query SELECT aggregates FROM table WHERE quals has one row.  If the quals
+ * limit a range of a board's order, each aggregate that is listed in LbAggKind
+ * is a few descents of its index.  The path is a custom scan that takes the
+ * place of the Agg node and of all below it.  custom_scan_tlist has the
+ * aggregates, so that the node computes expressions above them, and HAVING, as
+ * an Agg does.  It also has the columns in the quals, which are null in the
+ * node's rows: EXPLAIN shows the quals by them.
  *
- * The rows may also be those of a subquery (aggregate_rows.c).  Then the node is not a
- * scan of the table, which is not one of the query's.
+ * The rows may also be those of a subquery (aggregate_rows.c).  Then the node
+ * is not a scan of the table, which is not one of the query's.
  *
- * The other paths are dominated, and add_path() would free them.  One of them is
- * going to be the node's child, so the path is not added but replaces the list.
+ * The other paths are dominated, and add_path() would free them.  One of them
+ * is going to be the node's child, so the path is not added but replaces the
+ * list.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,8 +94,8 @@ is_of_score(const Match *match, const Aggref *agg, LbUse *use)
 }
 
 /*
- * count(x): of a constant, the score, or another column without nulls.  Computing
- * what it is sorted by could raise an error.
+ * count(x): of a constant, the score, or another column without nulls.
+ * Computing what it is sorted by could raise an error.
  */
 static bool
 add_count(Match *match, const Aggref *agg)
@@ -131,8 +132,8 @@ add_count(Match *match, const Aggref *agg)
 }
 
 /*
- * min() and max() are what the aggregate's sort operator puts first.  An aggregate
- * that a user has made may do more, and may return another type.
+ * min() and max() are what the aggregate's sort operator puts first.  An
+ * aggregate that a user has made may do more, and may return another type.
  */
 static bool
 add_end(Match *match, const Aggref *agg)
@@ -160,9 +161,9 @@ add_end(Match *match, const Aggref *agg)
 }
 
 /*
- * Whether an aggregate sorts by the first columns of the key, in the board's order
- * or all of it in reverse.  *types gets the operands' types, each with whether nulls
- * are first.
+ * Whether an aggregate sorts by the first columns of the key, in the board's
+ * order or all of it in reverse.  *types gets the operands' types, each with
+ * whether nulls are first.
  */
 static bool
 sorts_by_key(const Match *match, const Aggref *agg, bool *reverse,
@@ -253,7 +254,9 @@ add_kind(Match *match, const Aggref *agg)
 		add_end(match, agg);
 }
 
-/* The node evaluates operands also if there are no rows.  These raise nothing. */
+/*
+ * The node evaluates operands also if there are no rows.  These raise nothing.
+ */
 static bool
 raise_nothing(const List *operands)
 {
@@ -272,8 +275,8 @@ raise_nothing(const List *operands)
 }
 
 /*
- * Whether a board answers an aggregate.  With FILTER, the aggregate has a range of
- * its own in the board of the query.
+ * Whether a board answers an aggregate.  With FILTER, the aggregate has a
+ * range of its own in the board of the query.
  */
 static bool
 add_aggref(Match *match, const Aggref *agg)
@@ -371,8 +374,8 @@ make_tlist(List *aggrefs, List *exprs)
 }
 
 /*
- * A descent compares some words in each level, of which there are log(n).  It reads
- * memory that other sessions read as well, and no page.
+ * A descent compares some words in each level, of which there are log(n).  It
+ * reads memory that other sessions read as well, and no page.
  */
 static void
 set_cost(const LbSource *source, const Match *match, CustomPath *path,
@@ -410,8 +413,8 @@ make_private(const Match *match)
 }
 
 /*
- * The node's custom_exprs.  The quals on the table of a subquery are not among them,
- * since they are not on columns that the query has.
+ * The node's custom_exprs.  The quals on the table of a subquery are not among
+ * them, since they are not on columns that the query has.
  */
 static List *
 make_exprs(const Match *match)

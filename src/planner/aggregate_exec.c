@@ -3,11 +3,12 @@
  * aggregate_exec.c
  *	  Aggregates over a board, or over a range of it: the node.
  *
- * All aggregates of a node are answered under one hold of the lock, from one view.
- * The range is the places before .. upto - 1 of the board's order; an aggregate with
- * FILTER has a range of its own.  A count of them is the difference, and a percentile
- * the score of one of them.  A hypothetical row has a place in the order, and so
- * ranks as many rows of the range as are before it.
+ * All aggregates of a node are answered under one hold of the lock, from one
+ * view.  The range is the places before .. upto - 1 of the board's order; an
+ * aggregate with FILTER has a range of its own.  A count of them is the
+ * difference, and a percentile the score of one of them.  A hypothetical row
+ * has a place in the order, and so ranks as many rows of the range as are
+ * before it.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,8 +81,8 @@ typedef struct Rows
  */
 
 /*
- * The fraction of a percentile.  Returns false if the aggregate is going to raise an
- * error, which the child does.
+ * The fraction of a percentile.  Returns false if the aggregate is going to
+ * raise an error, which the child does.
  */
 static bool
 evaluate_fraction(Asked *agg, ExprContext *context)
@@ -96,8 +97,8 @@ evaluate_fraction(Asked *agg, ExprContext *context)
 }
 
 /*
- * The place of a hypothetical row.  A null is before or after all rows that equal
- * the row in the columns before it.
+ * The place of a hypothetical row.  A null is before or after all rows that
+ * equal the row in the columns before it.
  */
 static void
 evaluate_place(const LbDefinition *defn, Asked *agg, ExprContext *context)
@@ -204,7 +205,9 @@ take_percentile(const Rows *rows, Asked *agg)
 			   agg->reverse ? rows->upto - row : rows->before + row - 1);
 }
 
-/* As the functions of hypothetical sets count: rows before the row, or equal. */
+/*
+ * As the functions of hypothetical sets count: rows before the row, or equal.
+ */
 static void
 take_rank(const Rows *rows, Asked *agg)
 {
@@ -297,7 +300,10 @@ take_all(AggNode *node, const LbDefinition *defn, const LbView *view)
 	}
 }
 
-/* Whether all scores are certainly what the rows have, and not -0 instead of 0. */
+/*
+ * Whether all scores are certainly what the rows have, and not -0 instead of
+ * 0.
+ */
 static bool
 is_sure(const AggNode *node, const LbDefinition *defn)
 {

@@ -28,9 +28,9 @@ typedef enum LbAggKind
 } LbAggKind;
 
 /*
- * An aggregate of a plan: a list of its kind, of whether it sorts in the reverse of
- * the board's order, and for each operand of its type and of whether nulls are
- * first.  These are the places of the elements.
+ * An aggregate of a plan: a list of its kind, of whether it sorts in the
+ * reverse of the board's order, and for each operand of its type and of
+ * whether nulls are first.  These are the places of the elements.
  */
 enum
 {
@@ -39,7 +39,9 @@ enum
 	LB_AGG_OPERANDS
 };
 
-/* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
+/*
+ * Lists of a node's custom_private and custom_exprs, after those of answer.h.
+ */
 enum
 {
 	LB_AGG_CONDS = 2,			/* in custom_private: lb_make_cond() each */

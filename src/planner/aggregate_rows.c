@@ -3,14 +3,16 @@
  * aggregate_rows.c
  *	  The rows that the aggregates of a query are over.
  *
- * SELECT count(*) FROM ranked, a view with window functions, counts the rows of the
- * view's table: the planner leaves the window functions out, since the query does not
- * need them.  But it does not pull the subquery up.  Neither does it pull up one that has
- * OFFSET 0, as in SELECT max(score) FROM (SELECT score FROM player OFFSET $1) s.
+ * SELECT count(*) FROM ranked, a view with window functions, counts the rows
+ * of the view's table: the planner leaves the window functions out, since the
+ * query does not need them.  But it does not pull the subquery up.  Neither
+ * does it pull up one that has OFFSET 0, as in SELECT max(score) FROM (SELECT
+ * score FROM player OFFSET $1) s.
  *
- * Such a subquery returns the rows of its table as they are, and computes nothing.  So
- * the aggregates and quals of the query are those of a query on the table, with columns
- * of the table in the place of columns of the subquery.
+ * Such a subquery returns the rows of its table as they are, and computes
+ * nothing.  So the aggregates and quals of the query are those of a query on
+ * the table, with columns of the table in the place of columns of the
+ * subquery.
  *
  *-------------------------------------------------------------------------
  */
@@ -83,8 +85,8 @@ is_number(const Const *rows)
 }
 
 /*
- * Whether a subquery returns all rows that satisfy its quals, unless OFFSET is found to
- * leave some out when it runs.
+ * Whether a subquery returns all rows that satisfy its quals, unless OFFSET is
+ * found to leave some out when it runs.
  */
 static bool
 returns_table(const PlannerInfo *subroot, const LbSource *source)
@@ -100,7 +102,10 @@ returns_table(const PlannerInfo *subroot, const LbSource *source)
 		lb_is_operand(source, (Node *) offset);
 }
 
-/* The quals of the query on the subquery's rows; false if they must come later. */
+/*
+ * The quals of the query on the subquery's rows; false if they must come
+ * later.
+ */
 static bool
 add_quals(const PlannerInfo *root, const RelOptInfo *input, Columns *columns,
 		  List **clauses)

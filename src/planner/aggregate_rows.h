@@ -12,7 +12,10 @@
 
 #include "planner/match.h"
 
-/* The rows of a table, or of a subquery that returns rows of a table as they are. */
+/*
+ * The rows of a table, or of a subquery that returns rows of a table as they
+ * are.
+ */
 typedef struct LbAggRows
 {
 	LbSource	source;			/* the table */
@@ -22,18 +25,18 @@ typedef struct LbAggRows
 } LbAggRows;
 
 /*
- * Find the rows that aggregates are over, aggrefs, of which input computes the columns.
- * Returns false if they are no rows of one table with boards.  A subquery may have an
- * OFFSET that is known only when the query runs: if it leaves out rows, the
- * answer is another one.  Fills in *rows, palloc'd.  Can raise what a catalog lookup can
- * raise.
+ * Find the rows that aggregates are over, aggrefs, of which input computes the
+ * columns.  Returns false if they are no rows of one table with boards.  A
+ * subquery may have an OFFSET that is known only when the query runs: if it
+ * leaves out rows, the answer is another one.  Fills in *rows, palloc'd.  Can
+ * raise what a catalog lookup can raise.
  */
 extern bool lb_find_agg_rows(PlannerInfo *root, RelOptInfo *input,
 							 List *aggrefs, LbAggRows *rows);
 
 /*
- * The quals on the table of a subquery for EXPLAIN: copies that have the table as number
- * 1.
+ * The quals on the table of a subquery for EXPLAIN: copies that have the table
+ * as number 1.
  */
 extern List *lb_agg_rows_quals(const LbAggRows *rows);
 

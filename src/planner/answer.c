@@ -3,19 +3,20 @@
  * answer.c
  *	  Nodes that a board's index answers, or the ordinary plan below them.
  *
- * A node has the ordinary plan of what it replaces as its child, chosen when the
- * query was planned.  Each scan asks whether the index can answer in the executor's
- * snapshot, as a read function does, but waits for nothing.  If it cannot, the scan
- * runs the child.  So whatever the index does not know, the node is right.
+ * A node has the ordinary plan of what it replaces as its child, chosen when
+ * the query was planned.  Each scan asks whether the index can answer in the
+ * executor's snapshot, as a read function does, but waits for nothing.  If it
+ * cannot, the scan runs the child.  So whatever the index does not know, the
+ * node is right.
  *
  * Mostly no scan runs the child, and initializing it can take longer than the
- * answer.  So the node initializes it when it first runs it, in the memory and with
- * the flags that it would have had at the start.  Subplans and InitPlans below it
- * belong to the whole plan, and the executor has initialized those.  With EXPLAIN
- * the child is initialized at once, to be shown.
+ * answer.  So the node initializes it when it first runs it, in the memory and
+ * with the flags that it would have had at the start.  Subplans and InitPlans
+ * below it belong to the whole plan, and the executor has initialized those.
+ * With EXPLAIN the child is initialized at once, to be shown.
  *
- * The executor has locked the table, and checked the privileges of the role whose
- * query or view this is, for the columns that the query names.
+ * The executor has locked the table, and checked the privileges of the role
+ * whose query or view this is, for the columns that the query names.
  *
  *-------------------------------------------------------------------------
  */
@@ -416,9 +417,9 @@ lb_answer_explain_exprs(const LbAnswer *a, const char *label, int exprs,
 }
 
 /*
- * Parameters of the executor as ones that deparse_expression() shows by number.  For
- * the others it looks into the plan, from version 17 on without a check that its
- * context has one.
+ * Parameters of the executor as ones that deparse_expression() shows by
+ * number.  For the others it looks into the plan, from version 17 on without a
+ * check that its context has one.
  */
 static Node *
 number_params(Node *node, void *context)

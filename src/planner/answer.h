@@ -19,7 +19,10 @@
 #include "planner/quals.h"
 #include "reads/access_lock.h"
 
-/* leaderboard.debug_planner_child, for tests: what a node does with its other plan. */
+/*
+ * leaderboard.debug_planner_child, for tests: what a node does with its other
+ * plan.
+ */
 enum
 {
 	LB_CHILD_ON_DEMAND,			/* it runs it if the index cannot answer */
@@ -28,7 +31,10 @@ enum
 								 * be run or not */
 };
 
-/* leaderboard.enable_planner: whether queries are planned so, and their nodes answer. */
+/*
+ * leaderboard.enable_planner: whether queries are planned so, and their nodes
+ * answer.
+ */
 extern bool lb_enable_planner;
 extern int	lb_planner_child;	/* LB_CHILD_* */
 
@@ -73,22 +79,23 @@ typedef struct LbAnswer
 } LbAnswer;
 
 /*
- * The beginnings of custom_private and custom_exprs.  Lists are palloc'd, and their
- * expressions are copies.
+ * The beginnings of custom_private and custom_exprs.  Lists are palloc'd, and
+ * their expressions are copies.
  */
 extern List *lb_answer_private(const LbDefinition *defn,
 							   const LbQuals *quals);
 extern List *lb_answer_exprs(const LbQuals *quals);
 
 /*
- * The other plan of a node, out of a relation whose paths are going to be replaced
- * by the node's: its cheapest path.
+ * The other plan of a node, out of a relation whose paths are going to be
+ * replaced by the node's: its cheapest path.
  */
 extern Path *lb_cheapest_path(const RelOptInfo *rel);
 
 /*
- * Raise an error unless the current user may call each function in an expression.  The
- * node does not initialize the expressions that it answers, which would check that.
+ * Raise an error unless the current user may call each function in an
+ * expression.  The node does not initialize the expressions that it answers,
+ * which would check that.
  */
 extern void lb_check_functions(const void *expr);
 
@@ -101,7 +108,9 @@ extern void lb_answer_rescan(CustomScanState *node);
 extern void lb_answer_explain(CustomScanState *node, List *ancestors,
 							  ExplainState *es);
 
-/* A line of EXPLAIN for one of the lists of custom_exprs; none if it is empty. */
+/*
+ * A line of EXPLAIN for one of the lists of custom_exprs; none if it is empty.
+ */
 extern void lb_answer_explain_exprs(const LbAnswer *a, const char *label,
 									int exprs, List *ancestors,
 									ExplainState *es);
@@ -111,17 +120,18 @@ extern void lb_answer_explain_quals(Oid table, const char *label, List *quals,
 									ExplainState *es);
 
 /*
- * Prepare a scan, in the per-tuple memory of the node's expression context.  Returns
- * the definition, by which the node evaluates its operands, or NULL if the node must
- * run its child.  *empty is set if there can be no such board, and so no rows.
+ * Prepare a scan, in the per-tuple memory of the node's expression context.
+ * Returns the definition, by which the node evaluates its operands, or NULL if
+ * the node must run its child.  *empty is set if there can be no such board,
+ * and so no rows.
  */
 extern const LbDefinition *lb_answer_prepare(LbAnswer *a, bool *empty);
 
 /*
- * After that: lock the board with a view of it in the executor's snapshot; with
- * distinct, the view tells distinct scores.  Returns false if the node must run its
- * child.  Waits for nothing and raises nothing because of the index.  After true,
- * nothing may raise until lb_answer_unlock().
+ * After that: lock the board with a view of it in the executor's snapshot;
+ * with distinct, the view tells distinct scores.  Returns false if the node
+ * must run its child.  Waits for nothing and raises nothing because of the
+ * index.  After true, nothing may raise until lb_answer_unlock().
  */
 extern bool lb_answer_lock(LbAnswer *a, bool distinct);
 
@@ -129,8 +139,8 @@ extern bool lb_answer_lock(LbAnswer *a, bool distinct);
 extern void lb_answer_unlock(LbAnswer *a);
 
 /*
- * The node finds out itself that it must run its child, before lb_answer_lock() or
- * with the lock, which is released.
+ * The node finds out itself that it must run its child, before
+ * lb_answer_lock() or with the lock, which is released.
  */
 extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
@@ -139,8 +149,8 @@ extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
 extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
 
 /*
- * The node finds out after lb_answer_unlock() that it must run its child.  The read
- * has been counted already.
+ * The node finds out after lb_answer_unlock() that it must run its child.  The
+ * read has been counted already.
  */
 extern void lb_answer_retract(LbAnswer *a, LbCause cause);
 
@@ -152,16 +162,18 @@ lb_answer_empty(LbAnswer *a)
 }
 
 /*
- * A qual of the node has removed a row of this table, which is counted for EXPLAIN
- * ANALYZE.  It is not if the current user may not read the table: below a view with
- * security_barrier, the count would tell whether the table has a row that the view
- * hides, where the plan without a board filters all rows and tells no such thing.
+ * A qual of the node has removed a row of this table, which is counted for
+ * EXPLAIN ANALYZE.  It is not if the current user may not read the table:
+ * below a view with security_barrier, the count would tell whether the table
+ * has a row that the view hides, where the plan without a board filters all
+ * rows and tells no such thing.
  */
 extern void lb_answer_filtered(LbAnswer *a, Oid table);
 
 /*
- * Tell the child, which begins now if it has not yet, how many rows will be asked of it
- * at most; a negative number: unknown.  Before its first row, and before a rescan.
+ * Tell the child, which begins now if it has not yet, how many rows will be
+ * asked of it at most; a negative number: unknown.  Before its first row, and
+ * before a rescan.
  */
 extern void lb_answer_bound_child(LbAnswer *a, int64 rows);
 

@@ -3,10 +3,11 @@
  * bound.c
  *	  How many rows a plan asks of a scan of a board.
  *
- * A sort that knows how many rows are wanted keeps only the best ones.  A Limit node
- * tells it at execution, through some kinds of nodes between them, but not through a
- * custom scan (ExecSetTupleBound).  So the planner gives a scan the expressions of the
- * Limit node, and the scan tells the sort below it.
+ * A sort that knows how many rows are wanted keeps only the best ones.  A
+ * Limit node tells it at execution, through some kinds of nodes between them,
+ * but not through a custom scan (ExecSetTupleBound).  So the planner gives a
+ * scan the expressions of the Limit node, and the scan tells the sort below
+ * it.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +54,10 @@ add_bound(CustomScan *scan, const Limit *limit)
 								 list_of(limit->limitOffset));
 }
 
-/* Pass the bound on as ExecSetTupleBound() does: where no rows are filtered or joined. */
+/*
+ * Pass the bound on as ExecSetTupleBound() does: where no rows are filtered or
+ * joined.
+ */
 static void
 pass_bound(Plan *plan, const Limit *limit)
 {
@@ -85,9 +89,9 @@ pass_bound(Plan *plan, const Limit *limit)
 }
 
 /*
- * WITH TIES asks for rows without a bound.  A scan evaluates the expressions later than
- * the Limit node, maybe in another command that fetches from a cursor, so they must not
- * change until then.
+ * WITH TIES asks for rows without a bound.  A scan evaluates the expressions
+ * later than the Limit node, maybe in another command that fetches from a
+ * cursor, so they must not change until then.
  */
 static bool
 has_bound(const Limit *limit)

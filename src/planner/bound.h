@@ -13,9 +13,9 @@
 #include "nodes/plannodes.h"
 
 /*
- * Tell each scan of a board in a finished plan, whose rows a Limit node asks for, the
- * expressions of that.  Changes the plan, and raises nothing but that it is out of memory
- * or that the plan is too deep.
+ * Tell each scan of a board in a finished plan, whose rows a Limit node asks
+ * for, the expressions of that.  Changes the plan, and raises nothing but that
+ * it is out of memory or that the plan is too deep.
  */
 extern void lb_pass_bounds(PlannedStmt *stmt);
 

@@ -3,12 +3,12 @@
  * columns.c
  *	  Recognizing the columns of a board in a query, and what compares them.
  *
- * A comparison serves if it says the same of the index's words as it says of the
- * column's values.  So its operator belongs to the B-tree operator family by
- * which the board orders the column, and its operand's type is one that range.c
- * can convert without error.  A column of integers may be cast to numeric, double
- * precision or wider integers, as the parser does for "score > 3.5": these casts
- * keep the order.
+ * A comparison serves if it says the same of the index's words as it says of
+ * the column's values.  So its operator belongs to the B-tree operator family
+ * by which the board orders the column, and its operand's type is one that
+ * range.c can convert without error.  A column of integers may be cast to
+ * numeric, double precision or wider integers, as the parser does for "score >
+ * 3.5": these casts keep the order.
  *
  *-------------------------------------------------------------------------
  */

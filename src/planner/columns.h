@@ -38,41 +38,51 @@ typedef struct LbComparison
 	Expr	   *operand;
 } LbComparison;
 
-/* An expression without casts between types that are the same to the machine. */
+/*
+ * An expression without casts between types that are the same to the machine.
+ */
 extern Node *lb_strip_relabel(Node *expr);
 
-/* Whether a type is smallint, integer or bigint, and a value of such a type. */
+/*
+ * Whether a type is smallint, integer or bigint, and a value of such a type.
+ */
 extern bool lb_is_integer(Oid type);
 extern int64 lb_integer_of(Oid type, Datum value);
 
 /* The column of the key that a column of the table is, or -1. */
 extern int	lb_key_column(const LbDefinition *defn, AttrNumber attno);
 
-/* A column of the key as a Var of the query, palloc'd.  Raises as a catalog lookup. */
+/*
+ * A column of the key as a Var of the query, palloc'd.  Raises as a catalog
+ * lookup.
+ */
 extern Var *lb_key_var(const LbSource *source, const LbDefinition *defn, int column);
 
-/* Whether an expression is a column of the board, or a cast that keeps its order. */
+/*
+ * Whether an expression is a column of the board, or a cast that keeps its
+ * order.
+ */
 extern bool lb_find_use(const LbSource *source, const LbDefinition *defn,
 						Node *expr, LbUse *use);
 
 /*
- * Whether an operator with a column on its left is one of the B-tree operators by
- * which the board orders the column, and its operand of a type that can be compared
- * with the index's words.
+ * Whether an operator with a column on its left is one of the B-tree operators
+ * by which the board orders the column, and its operand of a type that can be
+ * compared with the index's words.
  */
 extern bool lb_find_order(const LbDefinition *defn, const LbUse *use,
 						  Oid opno, LbOrder *order);
 
 /*
- * Whether one value of the column at most equals an operand: several values of bigint
- * can be the same in double precision.
+ * Whether one value of the column at most equals an operand: several values of
+ * bigint can be the same in double precision.
  */
 extern bool lb_is_exact(const LbDefinition *defn, const LbUse *use,
 						const LbOrder *order);
 
 /*
- * Whether expressions of a query have volatile functions, in their subplans as well,
- * which PostgreSQL's own check does not see.
+ * Whether expressions of a query have volatile functions, in their subplans as
+ * well, which PostgreSQL's own check does not see.
  */
 extern bool lb_is_volatile(const PlannerInfo *root, List *exprs);
 
@@ -80,8 +90,8 @@ extern bool lb_is_volatile(const PlannerInfo *root, List *exprs);
 extern bool lb_is_operand(const LbSource *source, Node *expr);
 
 /*
- * Whether an operator compares a column of the board with such an operand, on any
- * side.
+ * Whether an operator compares a column of the board with such an operand, on
+ * any side.
  */
 extern bool lb_find_comparison(const LbSource *source,
 							   const LbDefinition *defn, OpExpr *op,

@@ -3,20 +3,20 @@
  * enclose.c
  *	  Ranges that enclose the rows of other quals.
  *
- * Some quals on the score are not one range of a board's order, but their rows lie in
- * one:
+ * Some quals on the score are not one range of a board's order, but their rows
+ * lie in one:
  *
  *		score IN (1, 2, 9)
  *		score BETWEEN SYMMETRIC 9 AND 1
  *		score < $1 OR (score = $3 AND id > $2)
  *
- * A scan reads only that range, and checks the qual for each of its rows.  Else it would
- * read the board from its first row on, and the rows that it looks for may be the last
- * ones.
+ * A scan reads only that range, and checks the qual for each of its rows.
+ * Else it would read the board from its first row on, and the rows that it
+ * looks for may be the last ones.
  *
- * The range of an AND is the intersection of those of its arguments, and that of an OR
- * the least one that encloses them.  A comparison of rows is taken for that of its
- * first column.
+ * The range of an AND is the intersection of those of its arguments, and that
+ * of an OR the least one that encloses them.  A comparison of rows is taken
+ * for that of its first column.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,7 +52,10 @@ typedef struct Search
  * ----------------------------------------------------------------
  */
 
-/* Whether a parameter is the result of a subquery, which runs when it is asked for. */
+/*
+ * Whether a parameter is the result of a subquery, which runs when it is asked
+ * for.
+ */
 static bool
 is_init_plan(const PlannerInfo *root, const Param *param)
 {
@@ -72,8 +75,9 @@ is_init_plan(const PlannerInfo *root, const Param *param)
 }
 
 /*
- * Whether the node may evaluate an operand once and for all.  Inside of AND and OR, it
- * may be one that the query would not evaluate, so it must not raise an error.
+ * Whether the node may evaluate an operand once and for all.  Inside of AND
+ * and OR, it may be one that the query would not evaluate, so it must not
+ * raise an error.
  */
 static bool
 is_operand(const Search *search, Node *expr)
@@ -88,7 +92,9 @@ is_operand(const Search *search, Node *expr)
 		 !is_init_plan(search->source->root, (const Param *) expr));
 }
 
-/* Texts of a key are in C order; the query's collation may have another one. */
+/*
+ * Texts of a key are in C order; the query's collation may have another one.
+ */
 static bool
 is_column(const Search *search, const LbUse *use)
 {
@@ -200,8 +206,8 @@ find_bool(Search *search, const BoolExpr *expr)
 }
 
 /*
- * What a clause says of the column, as range.h takes it; NIL if nothing.  Operands are
- * added to the search's.
+ * What a clause says of the column, as range.h takes it; NIL if nothing.
+ * Operands are added to the search's.
  */
 static List *
 find_enclosure(Search *search, Node *clause)
@@ -252,12 +258,18 @@ lb_enclose_others(const LbSource *source, const LbDefinition *defn,
  * ----------------------------------------------------------------
  */
 
-/* Rows between two shares of the table's rows, in ascending order of the column. */
+/*
+ * Rows between two shares of the table's rows, in ascending order of the
+ * column.
+ */
 typedef struct Share
 {
 	double		low;
 	double		high;
 } Share;
+
+static const Share no_rows = {0, 0};
+static const Share all_rows = {0, 1};
 
 typedef struct Estimate
 {
@@ -271,8 +283,8 @@ typedef struct Estimate
 } Estimate;
 
 /*
- * A constant among integers, as one of bigint.  Numbers that bigint does not have are
- * its ends here.
+ * A constant among integers, as one of bigint.  Numbers that bigint does not
+ * have are its ends here.
  */
 static Node *
 to_bigint(const Const *operand)
@@ -291,7 +303,9 @@ to_bigint(const Const *operand)
 							  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
 }
 
-/* The share of the rows whose column is less than an operand, or not greater. */
+/*
+ * The share of the rows whose column is less than an operand, or not greater.
+ */
 static double
 share_below(const Estimate *e, int strategy, Oid type, Node *operand)
 {
@@ -331,7 +345,10 @@ share_of(const Estimate *e, int strategy, Oid type, Node *least, Node *greatest)
 	return share;
 }
 
-/* The least and the greatest element of an array.  Returns false if it has none. */
+/*
+ * The least and the greatest element of an array.  Returns false if it has
+ * none.
+ */
 static bool
 find_extremes(const Const *array, Const **least, Const **greatest)
 {
@@ -376,9 +393,9 @@ share_of_array(const Estimate *e, LbEnclosureKind kind, int strategy, Oid type,
 	Const	   *greatest;
 
 	if (!IsA(array, Const))
-		return (Share) {0, 1};
+		return all_rows;
 	if (!find_extremes(array, &least, &greatest))
-		return (Share) {0, 0};
+		return no_rows;
 	return kind == LB_ENCLOSE_ANY ?
 		share_of(e, strategy, type, (Node *) least, (Node *) greatest) :
 		share_of(e, strategy, type, (Node *) greatest, (Node *) least);
@@ -398,7 +415,9 @@ intersect_shares(Share a, Share b)
 static Share
 enclose_shares(Share a, Share b)
 {
-	return (Share) {Min(a.low, b.low), Max(a.high, b.high)};
+	Share		share = {Min(a.low, b.low), Max(a.high, b.high)};
+
+	return share;
 }
 
 static Share
@@ -411,7 +430,7 @@ estimate_leaf(Estimate *e, const List *leaf)
 	e->next = lnext(e->operands, e->next);
 	operand = lb_strip_relabel(operand);
 	if (IsA(operand, Const) && ((Const *) operand)->constisnull)
-		return (Share) {0, 0};
+		return no_rows;
 	return kind == LB_ENCLOSE_OPERAND ?
 		share_of(e, lsecond_int(leaf), type, operand, operand) :
 		share_of_array(e, kind, lsecond_int(leaf), type, (Const *) operand);

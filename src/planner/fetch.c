@@ -3,19 +3,21 @@
  * fetch.c
  *	  Rows of a table by members of a board.
  *
- * An index tells members, and the executor needs their rows.  A board's source has
- * a unique index on the member, or on the member and the board column, so each row
- * is one look-up there, with the executor's snapshot.  The snapshot sees one row of
- * a member at most, and it is the one that the board's view has, with one exception:
- * it still sees a row that another transaction has deleted since, and whose member the
- * own transaction has then given to another row.
+ * An index tells members, and the executor needs their rows.  A board's source
+ * has a unique index on the member, or on the member and the board column, so
+ * each row is one look-up there, with the executor's snapshot.  The snapshot
+ * sees one row of a member at most, and it is the one that the board's view
+ * has, with one exception: it still sees a row that another transaction has
+ * deleted since, and whose member the own transaction has then given to
+ * another row.
  *
- * Most of a look-up is the descent in the unique index, and the same rows are read
- * again and again: those of the first pages, of a player and those around.  So each
- * backend remembers where it has found rows.  A place that it remembers proves nothing:
- * the row may have moved, and others may be there by now.  But if the snapshot sees a
- * row there, and it is one of the member, it is the row.  Else the index is asked.  It
- * is always asked if the own transaction has written.
+ * Most of a look-up is the descent in the unique index, and the same rows are
+ * read again and again: those of the first pages, of a player and those
+ * around.  So each backend remembers where it has found rows.  A place that it
+ * remembers proves nothing: the row may have moved, and others may be there by
+ * now.  But if the snapshot sees a row there, and it is one of the member, it
+ * is the row.  Else the index is asked.  It is always asked if the own
+ * transaction has written.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +61,10 @@ is_index_column(const LbDefinition *defn, AttrNumber attno)
 		(defn->family && lb_board_column(defn)->attno == attno);
 }
 
-/* Whether a unique index has the member's columns, and no other than the board's. */
+/*
+ * Whether a unique index has the member's columns, and no other than the
+ * board's.
+ */
 static bool
 is_on_member(const LbDefinition *defn, const IndexOptInfo *index)
 {
@@ -96,8 +101,8 @@ lb_member_index(const LbSource *source, const LbDefinition *defn)
 #define PAGE_OPERATORS 50
 
 /*
- * As for the inner index scan of a nested loop: the upper pages of the index are in
- * memory.
+ * As for the inner index scan of a nested loop: the upper pages of the index
+ * are in memory.
  */
 Cost
 lb_cost_fetches(const LbSource *source, Oid index, double rows)
@@ -191,8 +196,8 @@ is_row_of(const LbFetch *fetch, const LbDefinition *defn, Datum board_value,
 }
 
 /*
- * Vacuum may have cut off the end of the table, but not while the executor has it
- * locked.
+ * Vacuum may have cut off the end of the table, but not while the executor has
+ * it locked.
  */
 static bool
 fetch_from(const LbFetch *fetch, const Place *place, TupleTableSlot *slot)
@@ -250,7 +255,10 @@ begin_scan(LbFetch *fetch, const LbDefinition *defn)
 	return true;
 }
 
-/* Whether there may be a second row of a member: only if the own transaction wrote. */
+/*
+ * Whether there may be a second row of a member: only if the own transaction
+ * wrote.
+ */
 static inline bool
 may_see_two(void)
 {

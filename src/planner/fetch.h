@@ -36,8 +36,8 @@ typedef struct LbFetch
 } LbFetch;
 
 /*
- * The index that finds a member's row on its board, or InvalidOid: one that the
- * planner may use.
+ * The index that finds a member's row on its board, or InvalidOid: one that
+ * the planner may use.
  */
 extern Oid	lb_member_index(const LbSource *source, const LbDefinition *defn);
 
@@ -48,18 +48,19 @@ extern Cost lb_cost_fetches(const LbSource *source, Oid index, double rows);
 
 /*
  * Begin to look up rows of a table by an index, in a snapshot that lasts.  The
- * look-up's memory is of the current context, and what it opens stays open until
- * lb_fetch_end(), which does nothing without a beginning.  Both can raise.
+ * look-up's memory is of the current context, and what it opens stays open
+ * until lb_fetch_end(), which does nothing without a beginning.  Both can
+ * raise.
  */
 extern void lb_fetch_begin(LbFetch *fetch, Relation table, Oid index,
 						   Snapshot snapshot);
 extern void lb_fetch_end(LbFetch *fetch);
 
 /*
- * Put the row of a member, words as a key has them, on a board of the column's value
- * into a slot of the table.  Returns false if the snapshot sees none, or two, or if the
- * index is not one on the member.  The caller holds no lock of ours.  Can raise.  The
- * current memory context lasts as long as the look-up.
+ * Put the row of a member, words as a key has them, on a board of the column's
+ * value into a slot of the table.  Returns false if the snapshot sees none, or
+ * two, or if the index is not one on the member.  The caller holds no lock of
+ * ours.  Can raise.  The current memory context lasts as long as the look-up.
  */
 extern bool lb_fetch(LbFetch *fetch, const LbDefinition *defn,
 					 const int64 *member, Datum board_value,

@@ -3,24 +3,25 @@
  * keyset.c
  *	  Recognizing quals that ask for what comes behind a key.
  *
- * The next page of a board by score DESC, id ASC begins behind the last row of this
- * one.  No row comparison says that, since its columns have different directions.
- * It is written in one of these ways:
+ * The next page of a board by score DESC, id ASC begins behind the last row of
+ * this one.  No row comparison says that, since its columns have different
+ * directions.  It is written in one of these ways:
  *
  *		score < 5 OR (score = 5 AND id > 7)
  *		score <= 5 AND (score < 5 OR id > 7)
  *
- * Seen as a list of alternatives, each of them a list of conditions, the OR has an
- * alternative that is only an inequality of the first column of the key.  All others
- * say that this column equals the same operand, except that this goes without saying
- * if there is a qual such as score <= 5 beside the OR.  Without that equality they are
- * of the same kind for the second column, and so on: with three columns there are three
- * alternatives, or an OR inside an AND.  All inequalities point the same way in the
- * order of the key, and all but that of the last column are strict.
+ * Seen as a list of alternatives, each of them a list of conditions, the OR
+ * has an alternative that is only an inequality of the first column of the
+ * key.  All others say that this column equals the same operand, except that
+ * this goes without saying if there is a qual such as score <= 5 beside the
+ * OR.  Without that equality they are of the same kind for the second column,
+ * and so on: with three columns there are three alternatives, or an OR inside
+ * an AND.  All inequalities point the same way in the order of the key, and
+ * all but that of the last column are strict.
  *
- * So the qual is a bound of a range with several operands, as a row comparison is
- * (range.c).  Nulls among the operands do the same there and here: alternatives with
- * them are not true.
+ * So the qual is a bound of a range with several operands, as a row comparison
+ * is (range.c).  Nulls among the operands do the same there and here:
+ * alternatives with them are not true.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +42,10 @@ typedef struct Search
 	LbKeyset   *keyset;
 } Search;
 
-/* Whether an expression compares a column with an operand that one value equals. */
+/*
+ * Whether an expression compares a column with an operand that one value
+ * equals.
+ */
 static bool
 compares(const Search *search, Node *expr, int column, LbComparison *found)
 {
@@ -134,8 +138,8 @@ add_without_equality(const Search *search, List *conditions,
 }
 
 /*
- * Find the alternative that is an inequality of a column, and note it.  The others
- * are left in *rest.
+ * Find the alternative that is an inequality of a column, and note it.  The
+ * others are left in *rest.
  */
 static bool
 find_inequality(Search *search, List *alternatives, int column,

@@ -22,9 +22,9 @@ typedef struct LbKeyset
 } LbKeyset;
 
 /*
- * Whether an OR asks for the keys behind, or before, those that begin with some
- * operands.  quals are all quals on the table, clauses or RestrictInfos.  Lists are
- * palloc'd.
+ * Whether an OR asks for the keys behind, or before, those that begin with
+ * some operands.  quals are all quals on the table, clauses or RestrictInfos.
+ * Lists are palloc'd.
  */
 extern bool lb_find_keyset(const LbSource *source, const LbDefinition *defn,
 						   BoolExpr *clause, List *quals, LbKeyset *keyset);

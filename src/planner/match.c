@@ -24,9 +24,9 @@
 #include "util/planted.h"
 
 /*
- * Whether the query reads all rows of the table as they are.  A board has the rows
- * of a plain table without those that inherit from it, and the rows of all
- * partitions of a partitioned one.
+ * Whether the query reads all rows of the table as they are.  A board has the
+ * rows of a plain table without those that inherit from it, and the rows of
+ * all partitions of a partitioned one.
  */
 static bool
 reads_plainly(const PlannerInfo *root, const RelOptInfo *rel,

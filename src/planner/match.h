@@ -25,33 +25,35 @@ typedef struct LbSource
 } LbSource;
 
 /*
- * Whether a base relation of a query, or a member of one, is a table with boards,
- * whose rows the query reads as a board has them: without a sample, policies or row
- * locks, and not to write them.  On a standby there are no boards, and none are found
- * while another transaction has lb_board locked: nothing waits for it.  Fills in
- * *source, palloc'd.  The definitions may become stale as any do, and their memory
- * stays until the end of the transaction.  Can raise what a catalog lookup can raise.
+ * Whether a base relation of a query, or a member of one, is a table with
+ * boards, whose rows the query reads as a board has them: without a sample,
+ * policies or row locks, and not to write them.  On a standby there are no
+ * boards, and none are found while another transaction has lb_board locked:
+ * nothing waits for it.  Fills in *source, palloc'd.  The definitions may
+ * become stale as any do, and their memory stays until the end of the
+ * transaction.  Can raise what a catalog lookup can raise.
  */
 extern bool lb_find_source(PlannerInfo *root, RelOptInfo *rel,
 						   LbSource *source);
 
 /*
- * Whether a board has an index while a query is planned.  The query is planned again
- * when the board gets one.  Never raises.
+ * Whether a board has an index while a query is planned.  The query is planned
+ * again when the board gets one.  Never raises.
  */
 extern bool lb_has_index_now(LbDefinition *defn);
 
 /*
- * What a plan remembers of a board, as a list of integers: by it the executor finds
- * the definition again.
+ * What a plan remembers of a board, as a list of integers: by it the executor
+ * finds the definition again.
  */
 extern List *lb_plan_board(const LbDefinition *defn);
 
 /*
- * The definition that a plan was made for, resolved, with its partitions; NULL if
- * it is gone or is another one by now, or if another transaction has locked what tells
- * that: lb_board or a partition.  Its source is locked, as the executor locks
- * all tables of a plan.  Can raise what a catalog lookup can raise.
+ * The definition that a plan was made for, resolved, with its partitions; NULL
+ * if it is gone or is another one by now, or if another transaction has locked
+ * what tells that: lb_board or a partition.  Its source is locked, as the
+ * executor locks all tables of a plan.  Can raise what a catalog lookup can
+ * raise.
  */
 extern LbDefinition *lb_planned_defn(const List *board);
 

@@ -3,19 +3,19 @@
  * page.c
  *	  Pages of a board: recognizing and planning.
  *
- * A query SELECT columns FROM table WHERE quals ORDER BY columns LIMIT n OFFSET m
- * wants the rows of a few places.  If the quals limit a range of a board's order, and
- * the query sorts by the first columns of that order, in its directions or in all of
- * the opposite ones, the index tells the members at these places without looking at
- * those before them.  The path is a custom scan that takes the place of the Limit
- * node and of all below it.
+ * A query SELECT columns FROM table WHERE quals ORDER BY columns LIMIT n
+ * OFFSET m wants the rows of a few places.  If the quals limit a range of a
+ * board's order, and the query sorts by the first columns of that order, in
+ * its directions or in all of the opposite ones, the index tells the members
+ * at these places without looking at those before them.  The path is a custom
+ * scan that takes the place of the Limit node and of all below it.
  *
- * The query's sort is taken from its pathkeys, which lack columns that a qual makes
- * equal to an operand.  Rows that the query's order leaves open come in the board's
- * order.
+ * The query's sort is taken from its pathkeys, which lack columns that a qual
+ * makes equal to an operand.  Rows that the query's order leaves open come in
+ * the board's order.
  *
- * As for aggregates, the path replaces the list of the others, which add_path() would
- * free.
+ * As for aggregates, the path replaces the list of the others, which
+ * add_path() would free.
  *
  *-------------------------------------------------------------------------
  */
@@ -91,9 +91,9 @@ collates_as_key(const LbColumn *column, const PathKey *key)
 }
 
 /*
- * Whether the query sorts by columns of the key, one after the other, behind those
- * that equal an operand.  What it sorts by behind the last column of the key does not
- * matter.
+ * Whether the query sorts by columns of the key, one after the other, behind
+ * those that equal an operand.  What it sorts by behind the last column of the
+ * key does not matter.
  */
 static bool
 match_order(Match *match)
@@ -194,8 +194,9 @@ cost_of_range(const Match *match)
 }
 
 /*
- * Descents to the ends of the range and to the offset, and a look-up for each row.  A
- * row's share of the cost of all is what a Limit node takes for a row of an index scan.
+ * Descents to the ends of the range and to the offset, and a look-up for each
+ * row.  A row's share of the cost of all is what a Limit node takes for a row
+ * of an index scan.
  */
 static void
 set_cost(const Match *match, const FinalPathExtraData *limit,
@@ -219,8 +220,8 @@ set_cost(const Match *match, const FinalPathExtraData *limit,
 }
 
 /*
- * The number of rows that cost as much as the child, if the page may have more: if its
- * number of rows was guessed.
+ * The number of rows that cost as much as the child, if the page may have
+ * more: if its number of rows was guessed.
  */
 static int
 find_most(const Match *match, const FinalPathExtraData *limit,

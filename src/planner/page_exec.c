@@ -3,12 +3,13 @@
  * page_exec.c
  *	  Pages of a board: the node.
  *
- * A scan copies the members of the page from one view, looks up their rows in the
- * executor's snapshot, and returns the first one only when it has them all.  So a scan
- * that cannot have a row runs the child, whichever row it is.  It runs the child also if
- * the page has so many rows that the child costs less, which the planner could not know
- * of a LIMIT that is a parameter.  The rows are in a tuplestore: it writes to disk what
- * exceeds work_mem, and goes backward.
+ * A scan copies the members of the page from one view, looks up their rows in
+ * the executor's snapshot, and returns the first one only when it has them
+ * all.  So a scan that cannot have a row runs the child, whichever row it is.
+ * It runs the child also if the page has so many rows that the child costs
+ * less, which the planner could not know of a LIMIT that is a parameter.  The
+ * rows are in a tuplestore: it writes to disk what exceeds work_mem, and goes
+ * backward.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,8 +54,8 @@ typedef struct PageNode
  */
 
 /*
- * Look up the rows of the members.  Returns false if the snapshot does not see one
- * of them, so that index and table differ: only the child knows.
+ * Look up the rows of the members.  Returns false if the snapshot does not see
+ * one of them, so that index and table differ: only the child knows.
  */
 static bool
 fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members)
@@ -82,8 +83,8 @@ fetch_rows(PageNode *node, const LbDefinition *defn, const LbMemberList *members
 }
 
 /*
- * Answer from the index, in the memory of the expression context.  Returns false if
- * the child must be run.
+ * Answer from the index, in the memory of the expression context.  Returns
+ * false if the child must be run.
  */
 static bool
 answer(PageNode *node)

@@ -23,7 +23,9 @@ enum
 	LB_PAGE_ESTIMATED			/* likewise */
 };
 
-/* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
+/*
+ * Lists of a node's custom_private and custom_exprs, after those of answer.h.
+ */
 enum
 {
 	LB_PAGE_CONDS = 2,			/* in custom_private: lb_make_cond() each */

@@ -3,11 +3,11 @@
  * page_limit.c
  *	  LIMIT and OFFSET of a query over one table or view.
  *
- * A node that knows the places of its rows takes the place of a Limit node: it looks
- * at the rows that this returns, and at no others.
+ * A node that knows the places of its rows takes the place of a Limit node: it
+ * looks at the rows that this returns, and at no others.
  *
- * PostgreSQL computes the select list for the rows that OFFSET skips, too.  So it must
- * not matter whether it is computed.
+ * PostgreSQL computes the select list for the rows that OFFSET skips, too.  So
+ * it must not matter whether it is computed.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,9 +72,9 @@ may_leak(Oid function, void *context)
 }
 
 /*
- * Whether an expression may raise an error for some row and not for another one.
- * Leakproof functions raise none that depends on their arguments, and those window
- * functions that a board knows raise none.
+ * Whether an expression may raise an error for some row and not for another
+ * one.  Leakproof functions raise none that depends on their arguments, and
+ * those window functions that a board knows raise none.
  */
 static bool
 may_raise(Node *node, void *context)
@@ -200,8 +200,8 @@ lb_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs)
 }
 
 /*
- * A number of rows.  Null stands for none.  Returns false if it is negative, which
- * is an error that the child raises.
+ * A number of rows.  Null stands for none.  Returns false if it is negative,
+ * which is an error that the child raises.
  */
 static bool
 evaluate_rows(ExprState *expr, ExprContext *context, bool *isnull,

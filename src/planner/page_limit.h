@@ -19,23 +19,29 @@
 extern RelOptInfo *lb_only_rel(const PlannerInfo *root);
 
 /*
- * Whether a query returns rows of its tables and subqueries, each of which gives one
- * row at most: no aggregates, DISTINCT, and so on.
+ * Whether a query returns rows of its tables and subqueries, each of which
+ * gives one row at most: no aggregates, DISTINCT, and so on.
  */
 extern bool lb_returns_rows(const PlannerInfo *root);
 
 /*
- * Whether a query has LIMIT or OFFSET, and a node that takes their place need not
- * compute exprs for the other rows: the select list, or what it is made of.  Can raise
- * what a catalog lookup can raise.
+ * Whether a query has LIMIT or OFFSET, and a node that takes their place need
+ * not compute exprs for the other rows: the select list, or what it is made
+ * of.  Can raise what a catalog lookup can raise.
  */
 extern bool lb_may_limit(const LbSource *source, const PlannerInfo *root,
 						 List *exprs);
 
-/* How many of so many rows LIMIT and OFFSET leave, as the planner estimates them. */
+/*
+ * How many of so many rows LIMIT and OFFSET leave, as the planner estimates
+ * them.
+ */
 extern double lb_limit_rows(const FinalPathExtraData *limit, double rows);
 
-/* LIMIT and OFFSET for custom_exprs: two lists of one expression or none, copies. */
+/*
+ * LIMIT and OFFSET for custom_exprs: two lists of one expression or none,
+ * copies.
+ */
 extern List *lb_limit_exprs(const Query *query);
 
 /* The same in a node. */
@@ -47,14 +53,15 @@ typedef struct LbPageLimit
 } LbPageLimit;
 
 /*
- * Prepare what the lists at exprs and behind it have.  Takes memory of the current
- * context, and can raise.
+ * Prepare what the lists at exprs and behind it have.  Takes memory of the
+ * current context, and can raise.
  */
 extern void lb_limit_begin(LbPageLimit *limit, const LbAnswer *a, int exprs);
 
 /*
- * Set the places that a stretch skips, and the rows that it has, in the memory of the
- * current context.  Returns false if the child must be run, to raise an error.
+ * Set the places that a stretch skips, and the rows that it has, in the memory
+ * of the current context.  Returns false if the child must be run, to raise an
+ * error.
  */
 extern bool lb_limit_evaluate(const LbPageLimit *limit, ExprContext *context,
 							  LbStretch *stretch);

@@ -4,8 +4,8 @@
  *	  Recognizing what the quals of a query ask of a board.
  *
  * Quals limit a range of the board's order if all columns before the last one
- * that they limit equal an operand.  One qual that is not recognized makes the board
- * useless for the query.
+ * that they limit equal an operand.  One qual that is not recognized makes the
+ * board useless for the query.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,9 @@ is_key_column(const LbDefinition *defn, int column)
 	return column < lb_nkey_columns(defn);
 }
 
-/* Texts of a key are in C order; the query's collation may have another one. */
+/*
+ * Texts of a key are in C order; the query's collation may have another one.
+ */
 static bool
 is_text_key(const LbDefinition *defn, int column)
 {
@@ -68,8 +70,9 @@ add_board(LbQuals *quals, const LbUse *use, Expr *clause, Expr *value)
 }
 
 /*
- * Whether equal values of the board column have the same bytes.  If texts have no
- * collation, those of the two sides conflict, which is an error of the query.
+ * Whether equal values of the board column have the same bytes.  If texts have
+ * no collation, those of the two sides conflict, which is an error of the
+ * query.
  */
 static bool
 is_plain_equality(Oid collation, Oid type)
@@ -103,8 +106,8 @@ add_op(const LbSource *source, const LbDefinition *defn, OpExpr *op,
 }
 
 /*
- * (score, id) < (5, 7): the row's columns are the first ones of the key, all in one
- * direction.
+ * (score, id) < (5, 7): the row's columns are the first ones of the key, all
+ * in one direction.
  */
 static bool
 add_row_compare(const LbSource *source, const LbDefinition *defn,
@@ -227,9 +230,9 @@ add_qual(const LbSource *source, const LbDefinition *defn, Expr *clause,
 }
 
 /*
- * Whether the conditions limit one range: each column before the last of those that
- * they limit equals an operand.  An operand that is compared with the score cast to
- * another type may equal several scores.
+ * Whether the conditions limit one range: each column before the last of those
+ * that they limit equals an operand.  An operand that is compared with the
+ * score cast to another type may equal several scores.
  */
 static bool
 is_range(const LbDefinition *defn, LbQuals *quals)

@@ -33,29 +33,32 @@ typedef struct LbQuals
 } LbQuals;
 
 /*
- * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns false
- * if one of them is no qual on the board's columns by which a range of the board's
- * order follows.  With others, those on other columns are added to that list instead.
+ * Sort the quals of a query, clauses or RestrictInfos, into *quals.  Returns
+ * false if one of them is no qual on the board's columns by which a range of
+ * the board's order follows.  With others, those on other columns are added to
+ * that list instead.
  */
 extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 						  List *clauses, LbQuals *quals, List **others);
 
 /*
- * Whether the rows that satisfy the quals are rows of one board: no column of the
- * key is null in them, ranked_if is true, and the board is known.  With score_null,
- * rows whose score is null do not matter.
+ * Whether the rows that satisfy the quals are rows of one board: no column of
+ * the key is null in them, ranked_if is true, and the board is known.  With
+ * score_null, rows whose score is null do not matter.
  */
 extern bool lb_quals_imply_board(const LbSource *source,
 								 const LbDefinition *defn,
 								 const LbQuals *quals, bool score_null);
 
 /*
- * Whether conditions, LbQuals.conds, limit the score and no other column: distinct
- * scores are counted up to a score only.
+ * Whether conditions, LbQuals.conds, limit the score and no other column:
+ * distinct scores are counted up to a score only.
  */
 extern bool lb_limits_score_only(const List *conds);
 
-/* A qual as range.h takes it: columns first .. first + list_length(types) - 1. */
+/*
+ * A qual as range.h takes it: columns first .. first + list_length(types) - 1.
+ */
 extern List *lb_make_cond(int first, int strategy, List *types);
 
 #endif							/* LB_QUALS_H */

@@ -3,12 +3,12 @@
  * range.c
  *	  Ranges of a board's order, by the operands of a node.
  *
- * An operand that the column could not hold lies between two of its values.  So
- * each operand has a least word whose value is not below it, and a greatest word
- * whose value is not above it.  They are the same if the column can hold the
- * operand.  Rounding can make several integers equal one operand of double
- * precision; then they are the ends of these.  All comparisons follow from the two,
- * and are exact.
+ * An operand that the column could not hold lies between two of its values.
+ * So each operand has a least word whose value is not below it, and a greatest
+ * word whose value is not above it.  They are the same if the column can hold
+ * the operand.  Rounding can make several integers equal one operand of double
+ * precision; then they are the ends of these.  All comparisons follow from the
+ * two, and are exact.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,9 +84,9 @@ among_integers_numeric(Datum value, Neighbours *near)
 }
 
 /*
- * The least integer whose double is at least value, or with above, is above it.
- * Returns false if there is none.  The cast never decreases from one integer to the
- * next, so this is a binary search.
+ * The least integer whose double is at least value, or with above, is above
+ * it.  Returns false if there is none.  The cast never decreases from one
+ * integer to the next, so this is a binary search.
  */
 static bool
 search_integer(double value, bool above, int64 *word)
@@ -186,7 +186,9 @@ extend_bound(LbBound *bound, const int64 *words, int n, bool descending)
 	bound->n += n;
 }
 
-/* Add an operand to a place whose bounds are those of the operands before it. */
+/*
+ * Add an operand to a place whose bounds are those of the operands before it.
+ */
 static void
 add_operand(const LbColumn *column, Oid type, Datum value, LbPlace *place)
 {
@@ -270,8 +272,8 @@ directed_strategy(int strategy, bool descending)
 }
 
 /*
- * Limit the range by a qual.  If an operand of a row is null, rows that equal the
- * operands before it do not satisfy the qual.
+ * Limit the range by a qual.  If an operand of a row is null, rows that equal
+ * the operands before it do not satisfy the qual.
  */
 static void
 limit_range(LbRange *range, int strategy, const LbPlace *place)
@@ -492,8 +494,8 @@ lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
  */
 
 /*
- * Make words the least that come after all that begin with them.  Returns false if
- * there are none.
+ * Make words the least that come after all that begin with them.  Returns
+ * false if there are none.
  */
 static bool
 next_words(int64 *words, int n)

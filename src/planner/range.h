@@ -3,9 +3,9 @@
  * range.h
  *	  Ranges of a board's order, by the operands of a node.
  *
- * A bound is a place between the keys of a board's order: before or after all keys
- * that begin with some words.  Without words it is before the first key, or after
- * the last one.  A range is what is between two bounds.
+ * A bound is a place between the keys of a board's order: before or after all
+ * keys that begin with some words.  Without words it is before the first key,
+ * or after the last one.  A range is what is between two bounds.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,9 +43,10 @@ typedef struct LbOperands
 } LbOperands;
 
 /*
- * What encloses the rows of other quals on a column (enclose.c).  A plan has it as a
- * list of the kind and its parts.  One with an operand is a list of integers: the kind,
- * the strategy, and the type of the operand or of its elements.
+ * What encloses the rows of other quals on a column (enclose.c).  A plan has
+ * it as a list of the kind and its parts.  One with an operand is a list of
+ * integers: the kind, the strategy, and the type of the operand or of its
+ * elements.
  */
 typedef enum LbEnclosureKind
 {
@@ -96,8 +97,8 @@ extern LbCond *lb_init_conds(const List *conds, const List *operands,
 							 PlanState *node);
 
 /*
- * Evaluate operands behind nprefix words, those of the columns before them.  Raises
- * what the expressions raise.
+ * Evaluate operands behind nprefix words, those of the columns before them.
+ * Raises what the expressions raise.
  */
 extern void lb_find_place(const LbDefinition *defn,
 						  const LbOperands *operands, const int64 *prefix,
@@ -111,8 +112,9 @@ extern void lb_find_range(const LbDefinition *defn, const LbCond *conds, int n,
 extern int	lb_bound_cmp(const LbBound *a, const LbBound *b);
 
 /*
- * Count the keys, or the distinct scores, before a bound.  To count distinct scores,
- * it has no more words than the score's.  Needs the stripe's lock, shared.
+ * Count the keys, or the distinct scores, before a bound.  To count distinct
+ * scores, it has no more words than the score's.  Needs the stripe's lock,
+ * shared.
  */
 extern uint64 lb_count_before_bound(const LbView *view, const LbBound *bound);
 extern uint64 lb_distinct_before(const LbView *view, const LbBound *bound);

@@ -3,22 +3,23 @@
  * ranked.c
  *	  Subqueries and views that rank the rows of a table: planning.
  *
- * A query that asks for a few rows of such a subquery has to rank all rows, since
- * quals of the query above cannot be evaluated before the window functions.  A board
- * knows the ranks of a row without the other rows.  So a custom scan takes the
- * place of the subquery.  It finds the rows by an index of the table and quals of the
- * query above (ranked_lookup.c), or by their ranks (ranked_range.c), and asks the
- * board for the ranks of each.
+ * A query that asks for a few rows of such a subquery has to rank all rows,
+ * since quals of the query above cannot be evaluated before the window
+ * functions.  A board knows the ranks of a row without the other rows.  So a
+ * custom scan takes the place of the subquery.  It finds the rows by an index
+ * of the table and quals of the query above (ranked_lookup.c), or by their
+ * ranks (ranked_range.c), and asks the board for the ranks of each.
  *
- * If the query above has no other quals, and a LIMIT, the custom scan also takes the
- * place of the Limit node: it knows the places of these rows.  A query that has window
- * functions itself is treated alike, since a LIMIT is the only way in which it can ask
- * for a few rows.
+ * If the query above has no other quals, and a LIMIT, the custom scan also
+ * takes the place of the Limit node: it knows the places of these rows.  A
+ * query that has window functions itself is treated alike, since a LIMIT is
+ * the only way in which it can ask for a few rows.
  *
- * Quals on columns of other tables make parameterized paths for nested loops.  The
- * child of such a node is not parameterized: it ranks all rows once (ranked_child.c).
- * A hash join does that as well, and is better if the index cannot answer.  So there is
- * no such path for a board that has no index while the query is planned.
+ * Quals on columns of other tables make parameterized paths for nested loops.
+ * The child of such a node is not parameterized: it ranks all rows once
+ * (ranked_child.c).  A hash join does that as well, and is better if the index
+ * cannot answer.  So there is no such path for a board that has no index while
+ * the query is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,9 +87,10 @@ typedef struct Names
 } Names;
 
 /*
- * Put a call of a function in the place of a window function, since PostgreSQL lets no
- * scan have one.  It is in a PlaceHolderVar, by whose number the planner knows it in
- * the target list: the same function can be there with several windows.
+ * Put a call of a function in the place of a window function, since PostgreSQL
+ * lets no scan have one.  It is in a PlaceHolderVar, by whose number the
+ * planner knows it in the target list: the same function can be there with
+ * several windows.
  */
 static Node *
 name_windows(Node *node, void *context)
@@ -159,9 +161,9 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * The other plan of a node: the cheapest scan of the subquery, with the quals that
- * the node has, but not those of a nested loop.  It is a copy, since add_path() frees
- * paths.
+ * The other plan of a node: the cheapest scan of the subquery, with the quals
+ * that the node has, but not those of a nested loop.  It is a copy, since
+ * add_path() frees paths.
  */
 static Path *
 make_child(const LbRanked *match, const LbLookup *lookup)
@@ -180,8 +182,8 @@ make_child(const LbRanked *match, const LbLookup *lookup)
 }
 
 /*
- * A descent of the board's index compares some words in each level, of which there
- * are log(n).
+ * A descent of the board's index compares some words in each level, of which
+ * there are log(n).
  */
 static void
 set_cost(const LbRanked *match, const LbLookup *lookup, CustomPath *path)
@@ -234,8 +236,8 @@ make_private(LbRanked *match, const LbLookup *lookup)
 }
 
 /*
- * The node's custom_exprs.  EXPLAIN shows the quals in the subquery apart, since they
- * are not on columns that the node has.
+ * The node's custom_exprs.  EXPLAIN shows the quals in the subquery apart,
+ * since they are not on columns that the node has.
  */
 static List *
 make_exprs(const LbRanked *match, const LbLookup *lookup)
@@ -252,8 +254,8 @@ make_exprs(const LbRanked *match, const LbLookup *lookup)
 }
 
 /*
- * Whether the order of the rows is open.  The ordinary plan returns them in the order
- * of the subquery's ORDER BY, and queries rely on that.
+ * Whether the order of the rows is open.  The ordinary plan returns them in
+ * the order of the subquery's ORDER BY, and queries rely on that.
  */
 static bool
 may_reorder(const LbRanked *match, const LbLookup *lookup)
@@ -263,9 +265,9 @@ may_reorder(const LbRanked *match, const LbLookup *lookup)
 }
 
 /*
- * Whether the node will have room for its rows, which are whole rows of the table.
- * Up to twice their size is taken of the system, since arrays, chunks and blocks grow
- * by powers of 2.
+ * Whether the node will have room for its rows, which are whole rows of the
+ * table.  Up to twice their size is taken of the system, since arrays, chunks
+ * and blocks grow by powers of 2.
  */
 static bool
 has_room(const LbRanked *match, const LbLookup *lookup)
@@ -344,7 +346,9 @@ has_relids(const List *sets, const Bitmapset *relids)
 	return false;
 }
 
-/* Paths for nested loops: one for each set of tables that clauses join with. */
+/*
+ * Paths for nested loops: one for each set of tables that clauses join with.
+ */
 static void
 add_join_paths(LbRanked *match, List *infos)
 {
@@ -376,7 +380,9 @@ add_join_paths(LbRanked *match, List *infos)
 	}
 }
 
-/* Whether LIMIT leaves consecutive places of all rows that the query asks for. */
+/*
+ * Whether LIMIT leaves consecutive places of all rows that the query asks for.
+ */
 static bool
 find_page(const LbRanked *match, LbLookup *lookup)
 {
@@ -397,9 +403,10 @@ find_page(const LbRanked *match, LbLookup *lookup)
 }
 
 /*
- * Whether the order of the window decides each rank.  Where row_number() leaves ties
- * open, the board and the child may break them differently.  In a nested loop some
- * scans may be answered by the one and the others by the other.
+ * Whether the order of the window decides each rank.  Where row_number()
+ * leaves ties open, the board and the child may break them differently.  In a
+ * nested loop some scans may be answered by the one and the others by the
+ * other.
  */
 static bool
 has_no_ties(const LbRanked *match)
@@ -467,8 +474,8 @@ needs_all_rows(const LbRanked *match)
 }
 
 /*
- * The path that tells what the ordinary plan costs.  Up to version 16, the planner takes
- * the first rows of a window for cheap, whatever they need.
+ * The path that tells what the ordinary plan costs.  Up to version 16, the
+ * planner takes the first rows of a window for cheap, whatever they need.
  */
 static const Path *
 costs_of(const LbRanked *match, const Path *child)

@@ -3,16 +3,17 @@
  * ranked_child.c
  *	  The plan below a node of a nested loop, run once and kept.
  *
- * A nested loop scans the node once for each row of another table.  The plan below
- * the node has to rank all rows, whatever it returns.  So it returns all of them,
- * and does not check the clauses of the nested loop.  The first scan that needs it
- * runs it once and keeps the rows, as a hash join would.
+ * A nested loop scans the node once for each row of another table.  The plan
+ * below the node has to rank all rows, whatever it returns.  So it returns all
+ * of them, and does not check the clauses of the nested loop.  The first scan
+ * that needs it runs it once and keeps the rows, as a hash join would.
  *
- * The rows are in parts, by a hash of the columns that the clauses compare.  A scan
- * reads one part and checks the clauses.  Each part is a tuplestore, and all together
- * have the memory of a hash table; what does not fit is in files.  There are as many
- * parts as it takes to make them short, or as have room for what a tuplestore takes
- * at least.  Without a column that can be hashed there is one part.
+ * The rows are in parts, by a hash of the columns that the clauses compare.  A
+ * scan reads one part and checks the clauses.  Each part is a tuplestore, and
+ * all together have the memory of a hash table; what does not fit is in
+ * files.  There are as many parts as it takes to make them short, or as have
+ * room for what a tuplestore takes at least.  Without a column that can be
+ * hashed there is one part.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +29,9 @@
 /* Rows of a part, if there is memory for so many parts. */
 #define PART_ROWS 32
 
-/* The least memory of a part, and the most parts: each may have an open file. */
+/*
+ * The least memory of a part, and the most parts: each may have an open file.
+ */
 #define PART_MEMORY ((Size) 32 * 1024)
 #define MAX_PARTS 512
 

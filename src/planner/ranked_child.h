@@ -24,7 +24,9 @@ typedef struct LbChildKey
 	FmgrInfo	hash_operand;
 } LbChildKey;
 
-/* The rows of a node's child; its columns are the first ones of the scan slot. */
+/*
+ * The rows of a node's child; its columns are the first ones of the scan slot.
+ */
 typedef struct LbRankedChild
 {
 	LbAnswer   *answer;
@@ -38,34 +40,35 @@ typedef struct LbRankedChild
 } LbRankedChild;
 
 /*
- * Prepare for scans, without running the child.  Its rows are to satisfy joins,
- * clauses on columns of the scan slot and of other tables.  There is room for so many
- * keys.  Takes memory of the current context, the query's.  Can raise.
+ * Prepare for scans, without running the child.  Its rows are to satisfy
+ * joins, clauses on columns of the scan slot and of other tables.  There is
+ * room for so many keys.  Takes memory of the current context, the query's.
+ * Can raise.
  */
 extern LbRankedChild *lb_child_begin(LbAnswer *a, List *joins, int nkeys);
 
 /*
- * The clauses say that a column of the scan slot equals an operand, by an operator
- * that has the column on its left.  Likewise.
+ * The clauses say that a column of the scan slot equals an operand, by an
+ * operator that has the column on its left.  Likewise.
  */
 extern void lb_child_add_key(LbRankedChild *child, AttrNumber column, Oid op,
 							 Oid collation, ExprState *operand);
 
 /*
- * Begin a scan: evaluate the operands, in the current memory context, and run the
- * child if it has not been run yet.  Can raise.
+ * Begin a scan: evaluate the operands, in the current memory context, and run
+ * the child if it has not been run yet.  Can raise.
  */
 extern void lb_child_scan(LbRankedChild *child);
 
 /*
- * The next row that may satisfy the clauses, in the node's scan slot; NULL if there
- * is none.  Can raise.
+ * The next row that may satisfy the clauses, in the node's scan slot; NULL if
+ * there is none.  Can raise.
  */
 extern TupleTableSlot *lb_child_next(LbRankedChild *child);
 
 /*
- * The parameters in changed have changed.  Returns whether the rows are those of
- * before; if not, there are none, and the child has to be rescanned.
+ * The parameters in changed have changed.  Returns whether the rows are those
+ * of before; if not, there are none, and the child has to be rescanned.
  */
 extern bool lb_child_is_kept(LbRankedChild *child, const Bitmapset *changed);
 

@@ -3,9 +3,9 @@
  * ranked_count.c
  *	  What a board knows of the rows of a ranked subquery.
  *
- * Each window function counts the keys before a row's, or through those that equal
- * it in the first columns: a descent of the index or two.  If a window sorts in the
- * reverse of the board's order, the two change places.
+ * Each window function counts the keys before a row's, or through those that
+ * equal it in the first columns: a descent of the index or two.  If a window
+ * sorts in the reverse of the board's order, the two change places.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,10 @@
 
 #include "planner/ranked_count.h"
 
-/* The rows of the subquery on the board: places before .. upto - 1 of its order. */
+/*
+ * The rows of the subquery on the board: places before .. upto - 1 of its
+ * order.
+ */
 typedef struct Rows
 {
 	const LbDefinition *defn;
@@ -44,8 +47,8 @@ open_rows(const LbAccess *access, const LbRanking *ranking, Rows *rows)
 }
 
 /*
- * Rows before a row, or with through, before what follows its equals.  The rows that
- * equal it need not all be in the range.
+ * Rows before a row, or with through, before what follows its equals.  The
+ * rows that equal it need not all be in the range.
  */
 static uint64
 count_rows(const Rows *rows, const LbRankedRow *row, int ncolumns,
@@ -92,7 +95,9 @@ dense_rank(const Rows *rows, const LbRankedRow *row, bool reverse)
 	return 1 + count_scores(rows, row, false);
 }
 
-/* The first buckets have one row more than the others if there is a remainder. */
+/*
+ * The first buckets have one row more than the others if there is a remainder.
+ */
 static int64
 bucket_of(int64 place, int64 n, int64 buckets)
 {

@@ -26,7 +26,9 @@ typedef enum LbRankKind
 								 * one and those that equal it, or of all */
 } LbRankKind;
 
-/* Whether all rows are different to a function, whatever columns it sorts by. */
+/*
+ * Whether all rows are different to a function, whatever columns it sorts by.
+ */
 static inline bool
 lb_counts_places(LbRankKind kind)
 {
@@ -67,8 +69,8 @@ typedef struct LbRankedRow
 } LbRankedRow;
 
 /*
- * Fill in the results of n rows that have keys, from the view of access.  Needs the
- * stripe's lock, shared, and raises nothing.
+ * Fill in the results of n rows that have keys, from the view of access.
+ * Needs the stripe's lock, shared, and raises nothing.
  */
 extern void lb_rank_rows(const LbAccess *access, const LbRanking *ranking,
 						 LbRankedRow *rows, int n);

@@ -3,17 +3,19 @@
  * ranked_exec.c
  *	  Subqueries and views that rank the rows of a table: the node.
  *
- * A scan first finds its rows in the executor's snapshot: by an index and quals, or
- * by the members that the board has at some ranks.  It keeps copies of those that
- * satisfy the quals in the subquery.  A row itself has the words of its key, so the
- * board says how many keys come before these words in the same snapshot, for all rows
- * of a board under one hold of the lock.
+ * A scan first finds its rows in the executor's snapshot: by an index and
+ * quals, or by the members that the board has at some ranks.  It keeps copies
+ * of those that satisfy the quals in the subquery.  A row itself has the words
+ * of its key, so the board says how many keys come before these words in the
+ * same snapshot, for all rows of a board under one hold of the lock.
  *
- * Only after that the scan returns rows.  So if the index cannot answer, it has
- * returned none, and runs the child.  It does the same if work_mem has no room for
- * the rows.  In a nested loop it is run once for all scans (ranked_child.c).
+ * Only after that the scan returns rows.  So if the index cannot answer, it
+ * has returned none, and runs the child.  It does the same if work_mem has no
+ * room for the rows.  In a nested loop it is run once for all scans
+ * (ranked_child.c).
  *
- * The node of a page takes the place of the query's Limit node and of all below it.
+ * The node of a page takes the place of the query's Limit node and of all
+ * below it.
  *
  *-------------------------------------------------------------------------
  */
@@ -109,8 +111,8 @@ typedef struct RankedNode
  */
 
 /*
- * Keep a copy of the row in node->found, if it satisfies the quals in the subquery.
- * Returns false if there is no room.
+ * Keep a copy of the row in node->found, if it satisfies the quals in the
+ * subquery.  Returns false if there is no room.
  */
 static bool
 keep_row(RankedNode *node)
@@ -139,8 +141,8 @@ keep_row(RankedNode *node)
 }
 
 /*
- * Evaluate the operands of the index's columns.  Returns false if one of them is
- * null, and so no row satisfies the quals.
+ * Evaluate the operands of the index's columns.  Returns false if one of them
+ * is null, and so no row satisfies the quals.
  */
 static bool
 set_keys(RankedNode *node)
@@ -202,8 +204,8 @@ limit_ranks(const RankBound *bound, ExprContext *context, int64 *low,
 }
 
 /*
- * The places of the ranks that the scan needs, of those that are within its bounds.
- * Returns false if the child must be run.
+ * The places of the ranks that the scan needs, of those that are within its
+ * bounds.  Returns false if the child must be run.
  */
 static bool
 find_places(RankedNode *node, ExprContext *context)
@@ -298,7 +300,9 @@ find_by_ranks(RankedNode *node)
  * ----------------------------------------------------------------
  */
 
-/* The words of a row's key.  Returns false if the board does not have the row. */
+/*
+ * The words of a row's key.  Returns false if the board does not have the row.
+ */
 static bool
 find_key(RankedNode *node, LbDefinition *defn, LbRankedRow *row)
 {
@@ -551,8 +555,8 @@ init_range(RankedNode *node, const CustomScan *scan)
 }
 
 /*
- * Open the table, and what computes the subquery's columns.  The rows are in slots of
- * different kinds, so their expressions have no parent.
+ * Open the table, and what computes the subquery's columns.  The rows are in
+ * slots of different kinds, so their expressions have no parent.
  */
 static void
 open_table(RankedNode *node, const CustomScan *scan, EState *estate)

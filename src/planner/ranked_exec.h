@@ -14,8 +14,8 @@
 
 /*
  * A window function of a plan: a list of its kind, of whether it sorts in the
- * reverse of the board's order, of the number of columns that it sorts by, and of
- * ntile()'s argument.  These are the places of the elements.
+ * reverse of the board's order, of the number of columns that it sorts by, and
+ * of ntile()'s argument.  These are the places of the elements.
  */
 enum
 {
@@ -36,8 +36,8 @@ enum
 };
 
 /*
- * A range of ranks, likewise, and for each bound its strategy, a B-tree's, and its
- * type.
+ * A range of ranks, likewise, and for each bound its strategy, a B-tree's, and
+ * its type.
  */
 enum
 {

@@ -3,10 +3,11 @@
  * ranked_lookup.c
  *	  Rows of a ranked subquery, by an index of its table and quals.
  *
- * Quals of the query above find rows by a B-tree if its first columns equal operands:
- * constants, parameters, elements of an array, or columns of another table of the
- * query.  The planner has moved a qual on the board column to the subquery, if that
- * is what its windows are partitioned by, so the board column counts as well.
+ * Quals of the query above find rows by a B-tree if its first columns equal
+ * operands: constants, parameters, elements of an array, or columns of another
+ * table of the query.  The planner has moved a qual on the board column to the
+ * subquery, if that is what its windows are partitioned by, so the board
+ * column counts as well.
  *
  *-------------------------------------------------------------------------
  */
@@ -74,8 +75,8 @@ split_clause(const LbRanked *match, const Expr *clause, Equality *equality)
 }
 
 /*
- * The place of a column of the subquery among those that the node returns, from 1, or
- * 0.
+ * The place of a column of the subquery among those that the node returns,
+ * from 1, or 0.
  */
 static int
 find_column(const LbRanked *match, Node *column)
@@ -91,8 +92,8 @@ find_column(const LbRanked *match, Node *column)
 }
 
 /*
- * Take a clause as a key of the index, if it says which values the index's next
- * column has.
+ * Take a clause as a key of the index, if it says which values the index's
+ * next column has.
  */
 static bool
 take_key(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index,
@@ -157,9 +158,9 @@ take_board(const LbRanked *match, LbLookup *lookup, const IndexOptInfo *index)
 }
 
 /*
- * How many rows the index finds.  The planner takes a unique column of the subquery
- * for one of as many values as the subquery has rows, which may be fewer than those
- * of the table.
+ * How many rows the index finds.  The planner takes a unique column of the
+ * subquery for one of as many values as the subquery has rows, which may be
+ * fewer than those of the table.
  */
 static double
 estimate_rows(const LbRanked *match, const LbLookup *lookup, bool unique)
@@ -173,8 +174,8 @@ estimate_rows(const LbRanked *match, const LbLookup *lookup, bool unique)
 }
 
 /*
- * Whether clauses say what the first columns of an index equal, and at least one of
- * the query above does.
+ * Whether clauses say what the first columns of an index equal, and at least
+ * one of the query above does.
  */
 static bool
 use_index(const LbRanked *match, const IndexOptInfo *index, List *infos,

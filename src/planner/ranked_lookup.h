@@ -35,20 +35,20 @@ typedef struct LbLookup
 } LbLookup;
 
 /*
- * Those RestrictInfos of the query above that may be evaluated before the quals of
- * the subquery.
+ * Those RestrictInfos of the query above that may be evaluated before the
+ * quals of the subquery.
  */
 extern List *lb_usable_infos(const LbRanked *match, List *infos);
 
 /*
- * The usable RestrictInfos that join the subquery with other tables of the query,
- * each of which can be evaluated in a scan of it.
+ * The usable RestrictInfos that join the subquery with other tables of the
+ * query, each of which can be evaluated in a scan of it.
  */
 extern List *lb_join_infos(const LbRanked *match);
 
 /*
- * The index that finds the fewest rows by usable RestrictInfos; false if none does.
- * Fills in *best, palloc'd.
+ * The index that finds the fewest rows by usable RestrictInfos; false if none
+ * does.  Fills in *best, palloc'd.
  */
 extern bool lb_find_lookup(const LbRanked *match, List *infos, LbLookup *best);
 

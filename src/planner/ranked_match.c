@@ -3,22 +3,24 @@
  * ranked_match.c
  *	  Subqueries and views that rank the rows of a table: recognizing them.
  *
- * SELECT t.*, rank() OVER (ORDER BY score DESC) FROM t is a subquery here, or a
- * view.  A board knows what it computes of each row if its rows are those of the
- * board, or a range of its order, and if each window has all of them and sorts by
- * the first columns of the key.
+ * SELECT t.*, rank() OVER (ORDER BY score DESC) FROM t is a subquery here, or
+ * a view.  A board knows what it computes of each row if its rows are those of
+ * the board, or a range of its order, and if each window has all of them and
+ * sorts by the first columns of the key.
  *
- * The rows that are ranked are those that the subquery has, all of them, so quals of
- * the query above do not matter here.  They may have been moved to the subquery as run
- * conditions, by which a window function need not go on; then the node checks them.
+ * The rows that are ranked are those that the subquery has, all of them, so
+ * quals of the query above do not matter here.  They may have been moved to
+ * the subquery as run conditions, by which a window function need not go on;
+ * then the node checks them.
  *
- * The node computes the subquery's columns itself: it has their expressions, in
- * which variables of INNER_VAR take the place of the window functions.  The planner
- * does not look into these expressions.  So the subquery has no subplans, which may
- * also hide volatile functions.
+ * The node computes the subquery's columns itself: it has their expressions,
+ * in which variables of INNER_VAR take the place of the window functions.  The
+ * planner does not look into these expressions.  So the subquery has no
+ * subplans, which may also hide volatile functions.
  *
- * A query that is not above a subquery, but has window functions itself, is taken for
- * one above a subquery that has the table's columns and these window functions.
+ * A query that is not above a subquery, but has window functions itself, is
+ * taken for one above a subquery that has the table's columns and these window
+ * functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,8 +81,8 @@ is_one_board(LbRanked *match, const WindowClause *window)
 }
 
 /*
- * Whether a window sorts by the first columns of the key, in the board's order or
- * all of it in reverse.
+ * Whether a window sorts by the first columns of the key, in the board's order
+ * or all of it in reverse.
  */
 static bool
 sorts_by_key(const LbRanked *match, const WindowClause *window, bool *reverse)
@@ -203,8 +205,9 @@ add_func(LbRanked *match, WindowFunc *func)
  */
 
 /*
- * Put variables in the place of window functions.  Version 17 has run conditions in
- * a window function, so that two of them that differ in these are the same.
+ * Put variables in the place of window functions.  Version 17 has run
+ * conditions in a window function, so that two of them that differ in these
+ * are the same.
  */
 static Node *
 replace_windows(Node *node, void *context)
@@ -390,8 +393,8 @@ add_run_conditions(Node *node, void *context)
 #endif
 
 /*
- * Quals on window functions that the planner has moved from the query above to the
- * subquery: "rank <= 10".  Make them quals of the query above again.
+ * Quals on window functions that the planner has moved from the query above to
+ * the subquery: "rank <= 10".  Make them quals of the query above again.
  */
 static void
 find_run_conditions(LbRanked *match)

@@ -40,24 +40,24 @@ typedef struct LbRanked
 } LbRanked;
 
 /*
- * Whether a relation of a query is a subquery whose window functions a board knows, or
- * is the table of a query with such window functions.  The query needs the columns in
- * wanted, expressions.  Fills in *match, palloc'd.  Can raise what a catalog lookup can
- * raise.
+ * Whether a relation of a query is a subquery whose window functions a board
+ * knows, or is the table of a query with such window functions.  The query
+ * needs the columns in wanted, expressions.  Fills in *match, palloc'd.  Can
+ * raise what a catalog lookup can raise.
  */
 extern bool lb_match_ranked(PlannerInfo *root, RelOptInfo *rel, List *wanted,
 							LbRanked *match);
 
 /*
  * An expression of the subquery, or a list of them, as the node has it; sets
- * match->failed if it can have none.  The table is number 1 there, by which EXPLAIN
- * knows it.
+ * match->failed if it can have none.  The table is number 1 there, by which
+ * EXPLAIN knows it.
  */
 extern Node *lb_ranked_expr(LbRanked *match, Node *expr);
 
 /*
- * Add the columns of the subquery that RestrictInfos of the query above have, to
- * match->columns and match->outputs.  Sets match->failed likewise.
+ * Add the columns of the subquery that RestrictInfos of the query above have,
+ * to match->columns and match->outputs.  Sets match->failed likewise.
  */
 extern void lb_add_ranked_columns(LbRanked *match, List *infos);
 

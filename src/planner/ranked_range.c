@@ -3,15 +3,16 @@
  * ranked_range.c
  *	  Rows of a ranked subquery, by their ranks.
  *
- * "rank <= 10" or "rn BETWEEN 91 AND 100" are places of the board's order, or of its
- * reverse.  The node takes the members there, and finds their rows by the table's unique
- * index on the member.  It evaluates all quals of the query again.  So the places may
- * be more than the quals ask for: a tie can begin before the range.
+ * "rank <= 10" or "rn BETWEEN 91 AND 100" are places of the board's order, or
+ * of its reverse.  The node takes the members there, and finds their rows by
+ * the table's unique index on the member.  It evaluates all quals of the query
+ * again.  So the places may be more than the quals ask for: a tie can begin
+ * before the range.
  *
- * Rows come in the order of the places.  That is the order of the query above if this
- * sorts by ranks, or by columns of the key.  If it has no other quals, those that LIMIT
- * and OFFSET leave are places, too.  They are counted from the end of a tie: that of the
- * last rank that a lower bound excludes.
+ * Rows come in the order of the places.  That is the order of the query above
+ * if this sorts by ranks, or by columns of the key.  If it has no other quals,
+ * those that LIMIT and OFFSET leave are places, too.  They are counted from
+ * the end of a tie: that of the last rank that a lower bound excludes.
  *
  *-------------------------------------------------------------------------
  */
@@ -146,8 +147,8 @@ find_bounds(const LbRanked *match, int func, Bounds *bounds)
 }
 
 /*
- * The window function whose bounds leave the fewest rows.  Returns false if none has
- * bounds.
+ * The window function whose bounds leave the fewest rows.  Returns false if
+ * none has bounds.
  */
 static bool
 find_best_bounds(const LbRanked *match, Bounds *best)
@@ -173,9 +174,10 @@ find_best_bounds(const LbRanked *match, Bounds *best)
  */
 
 /*
- * Whether rows that come in the board's order, or its reverse, and that equal in the
- * first *n columns of the key, are ordered by a column of the subquery.  Adds to *n
- * the columns in which rows equal if they equal in that one, too.
+ * Whether rows that come in the board's order, or its reverse, and that equal
+ * in the first *n columns of the key, are ordered by a column of the
+ * subquery.  Adds to *n the columns in which rows equal if they equal in that
+ * one, too.
  */
 static bool
 is_ordered_by(const LbRanked *match, bool reverse, Node *column,
@@ -297,8 +299,8 @@ lb_find_rank_range(const LbRanked *match, LbLookup *lookup)
 }
 
 /*
- * With ties, the rows behind lower bounds begin with a tie.  Where those within an upper
- * bound end is known only when the node finds them.
+ * With ties, the rows behind lower bounds begin with a tie.  Where those
+ * within an upper bound end is known only when the node finds them.
  */
 static bool
 count_from_tie(Bounds *bounds)

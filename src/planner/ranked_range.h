@@ -13,14 +13,15 @@
 #include "planner/ranked_lookup.h"
 
 /*
- * Whether the query above asks for a range of ranks.  Fills in *lookup, palloc'd.
+ * Whether the query above asks for a range of ranks.  Fills in *lookup,
+ * palloc'd.
  */
 extern bool lb_find_rank_range(const LbRanked *match, LbLookup *lookup);
 
 /*
- * Whether all rows that the query above asks for are consecutive places, in the order
- * of pathkeys.  Fills in *lookup, as if it asked for all of them, and with a LIMIT,
- * for as many as that is estimated to leave.
+ * Whether all rows that the query above asks for are consecutive places, in
+ * the order of pathkeys.  Fills in *lookup, as if it asked for all of them,
+ * and with a LIMIT, for as many as that is estimated to leave.
  */
 extern bool lb_find_rank_page(const LbRanked *match, List *pathkeys,
 							  LbLookup *lookup);

@@ -3,21 +3,22 @@
  * scan.c
  *	  Rows of a board in its order, as long as they are asked for: planning.
  *
- * This is to a board what an index scan is to an index: a path of a table, with
- * pathkeys.  It is added to the others, and chosen by its cost: for the first rows of
- * a join, of a query with conditions on other columns, of several tables that are
- * merged, of a cursor.  A page of one table is page.c's.
+ * This is to a board what an index scan is to an index: a path of a table,
+ * with pathkeys.  It is added to the others, and chosen by its cost: for the
+ * first rows of a join, of a query with conditions on other columns, of
+ * several tables that are merged, of a cursor.  A page of one table is
+ * page.c's.
  *
- * The node returns rows while it reads, and may find then that the index cannot
- * answer any more.  So its child returns the rows in exactly the same order, and the
- * node skips those that it has returned.  The child is a sort by all columns of the
- * key, which are unique, over the table's cheapest path.  Some of these columns are not
- * in the query, and have no equivalence class, so that there is no path for such a sort:
- * the plan is made here.
+ * The node returns rows while it reads, and may find then that the index
+ * cannot answer any more.  So its child returns the rows in exactly the same
+ * order, and the node skips those that it has returned.  The child is a sort
+ * by all columns of the key, which are unique, over the table's cheapest
+ * path.  Some of these columns are not in the query, and have no equivalence
+ * class, so that there is no path for such a sort: the plan is made here.
  *
- * A query that wants a few rows of many may have had a better plan for them than the
- * child.  That is why there is no such path for a board whose index cannot answer while
- * the query is planned.
+ * A query that wants a few rows of many may have had a better plan for them
+ * than the child.  That is why there is no such path for a board whose index
+ * cannot answer while the query is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,8 +66,8 @@ typedef struct Match
  */
 
 /*
- * The columns of the key.  Returns false if PostgreSQL does not sort by one of them
- * as the board does.
+ * The columns of the key.  Returns false if PostgreSQL does not sort by one of
+ * them as the board does.
  */
 static bool
 find_keys(Match *match)
@@ -85,7 +86,10 @@ find_keys(Match *match)
 	return true;
 }
 
-/* Whether an expression of a list of EquivalenceMembers is a column of the key. */
+/*
+ * Whether an expression of a list of EquivalenceMembers is a column of the
+ * key.
+ */
 static bool
 has_key(const LbSource *source, const LbDefinition *defn, const List *members)
 {
@@ -106,8 +110,8 @@ has_key(const LbSource *source, const LbDefinition *defn, const List *members)
 }
 
 /*
- * Whether the query sorts or joins by a column of the key.  Most queries do not, and
- * this is much less work than to look for pathkeys.
+ * Whether the query sorts or joins by a column of the key.  Most queries do
+ * not, and this is much less work than to look for pathkeys.
  */
 static bool
 may_sort(const LbSource *source, const LbDefinition *defn)
@@ -158,7 +162,9 @@ match_board(Match *match, const LbSource *source, LbDefinition *defn)
  * ----------------------------------------------------------------
  */
 
-/* The operator by which rows are sorted by a column, in the order of a scan. */
+/*
+ * The operator by which rows are sorted by a column, in the order of a scan.
+ */
 static Oid
 sort_operator(const LbColumn *column, bool reverse)
 {
@@ -202,7 +208,9 @@ is_redundant(const PathKey *key, const List *pathkeys)
 	return false;
 }
 
-/* The pathkeys of a scan that the query can use; those of the first columns. */
+/*
+ * The pathkeys of a scan that the query can use; those of the first columns.
+ */
 static List *
 find_pathkeys(const Match *match, bool reverse)
 {
@@ -242,7 +250,9 @@ enum
 	PATH_OPERATORS				/* likewise */
 };
 
-/* Put a plan above another one, which has some cost of its own for each row. */
+/*
+ * Put a plan above another one, which has some cost of its own for each row.
+ */
 static void
 put_above(Plan *plan, Plan *child, List *tlist, double cost)
 {
@@ -399,9 +409,10 @@ clauses_on_order(const Match *match)
 }
 
 /*
- * The share of the range that may come before the first row that the node returns.
- * The rows that satisfy a clause on another column are taken for evenly spread, as in
- * an index scan.  Those of a clause on the order may all be at its end.
+ * The share of the range that may come before the first row that the node
+ * returns.  The rows that satisfy a clause on another column are taken for
+ * evenly spread, as in an index scan.  Those of a clause on the order may all
+ * be at its end.
  */
 static double
 estimate_skipped(const Match *match, double rows)
@@ -442,11 +453,12 @@ set_cost(const Match *match, CustomPath *path)
 }
 
 /*
- * The rows looked up in vain after which the node gives up, and runs its child:
- * those that cost a quarter of the child without its sort.  The statistics do not
- * tell where the rows are that a clause leaves, and to look for them should not
- * cost more than the child.  In memory, a look-up beside a row of a sequential
- * scan takes up to four times as long as the planner's costs say.  0: never.
+ * The rows looked up in vain after which the node gives up, and runs its
+ * child: those that cost a quarter of the child without its sort.  The
+ * statistics do not tell where the rows are that a clause leaves, and to look
+ * for them should not cost more than the child.  In memory, a look-up beside a
+ * row of a sequential scan takes up to four times as long as the planner's
+ * costs say.  0: never.
  */
 static int
 find_most(const Match *match, const Path *child)
@@ -478,8 +490,9 @@ path_size(const Path *path)
 }
 
 /*
- * The scan below the child's sort: the table's cheapest one, as a copy, since add_path()
- * frees paths.  It returns the key's columns, which an index may not have.
+ * The scan below the child's sort: the table's cheapest one, as a copy, since
+ * add_path() frees paths.  It returns the key's columns, which an index may
+ * not have.
  */
 static Path *
 find_child(const Match *match)

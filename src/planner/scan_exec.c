@@ -3,16 +3,16 @@
  * scan_exec.c
  *	  Rows of a board in its order, as long as they are asked for: the node.
  *
- * A scan reads members from the index in batches, larger and larger ones, and looks up
- * the row of each when it is asked for.  It holds no lock meanwhile.  The snapshot has
- * the same members at the same places in each batch, so a batch begins at the place
- * behind the last one.
+ * A scan reads members from the index in batches, larger and larger ones, and
+ * looks up the row of each when it is asked for.  It holds no lock meanwhile.
+ * The snapshot has the same members at the same places in each batch, so a
+ * batch begins at the place behind the last one.
  *
- * If the index cannot answer any more, or the snapshot does not see a row, the scan
- * goes on with the child, which has the rows in the same order (scan.c).  It does that
- * also after as many look-ups as are worth the trial: then the rows that satisfy the
- * node's qual are not where the planner has expected them, or the plan asks for more rows
- * than it expected.
+ * If the index cannot answer any more, or the snapshot does not see a row, the
+ * scan goes on with the child, which has the rows in the same order (scan.c).
+ * It does that also after as many look-ups as are worth the trial: then the
+ * rows that satisfy the node's qual are not where the planner has expected
+ * them, or the plan asks for more rows than it expected.
  *
  *-------------------------------------------------------------------------
  */
@@ -102,8 +102,8 @@ keep_batch(ScanNode *node)
 }
 
 /*
- * Read the next batch, in the memory of the expression context.  Returns false if the
- * child must be run.
+ * Read the next batch, in the memory of the expression context.  Returns false
+ * if the child must be run.
  */
 static bool
 read_batch(ScanNode *node)
@@ -159,7 +159,9 @@ next_batch(ScanNode *node)
  * ----------------------------------------------------------------
  */
 
-/* Put the row of the batch's next member into a slot, if the snapshot sees it. */
+/*
+ * Put the row of the batch's next member into a slot, if the snapshot sees it.
+ */
 static bool
 fetch_next(ScanNode *node, TupleTableSlot *slot)
 {
@@ -189,9 +191,9 @@ set_most(ScanNode *node)
 }
 
 /*
- * Whether there have been too many in vain; and if not, let the next batch not be too
- * large.  Look-ups of rows that the node has returned do not count: the query wanted
- * these.
+ * Whether there have been too many in vain; and if not, let the next batch not
+ * be too large.  Look-ups of rows that the node has returned do not count: the
+ * query wanted these.
  */
 static bool
 is_too_long(ScanNode *node)
@@ -205,7 +207,9 @@ is_too_long(ScanNode *node)
 	return node->stretch.max_rows <= 0;
 }
 
-/* The rows that are asked for at most, those of OFFSET included; -1: unknown. */
+/*
+ * The rows that are asked for at most, those of OFFSET included; -1: unknown.
+ */
 static int64
 find_bound(ScanNode *node)
 {
@@ -225,8 +229,8 @@ find_bound(ScanNode *node)
 }
 
 /*
- * Go on with the child, behind the rows that have been returned.  If only the best ones
- * are asked for, its sort needs to keep no more.
+ * Go on with the child, behind the rows that have been returned.  If only the
+ * best ones are asked for, its sort needs to keep no more.
  */
 static TupleTableSlot *
 go_on_in_child(ScanNode *node)
@@ -348,7 +352,10 @@ rescan_scan(CustomScanState *css)
 
 	ExecClearTuple(css->ss.ss_ScanTupleSlot);
 
-	/* A sort that has kept the best rows of a smaller number has to run again. */
+	/*
+	 * A sort that has kept the best rows of a smaller number has to run
+	 * again.
+	 */
 	if (css->custom_ps != NIL)
 		lb_answer_bound_child(&node->answer, find_bound(node));
 	clear(node);

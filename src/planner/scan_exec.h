@@ -22,7 +22,9 @@ enum
 	LB_SCAN_PAGES				/* of the table when that was planned */
 };
 
-/* Lists of a node's custom_private and custom_exprs, after those of answer.h. */
+/*
+ * Lists of a node's custom_private and custom_exprs, after those of answer.h.
+ */
 enum
 {
 	LB_SCAN_CONDS = 2,			/* in custom_private: lb_make_cond() each */

@@ -3,12 +3,12 @@
  * stretch.c
  *	  Members at consecutive places of a board's order.
  *
- * The range is the places low .. high - 1 of the order, and the stretch some of them.
- * In the reversed order it is counted from high, but read from its other end, since a
- * cursor of a view only goes forward.
+ * The range is the places low .. high - 1 of the order, and the stretch some
+ * of them.  In the reversed order it is counted from high, but read from its
+ * other end, since a cursor of a view only goes forward.
  *
- * A long read releases the lock now and then, and to take memory.  The view that is
- * opened next shows the same members at the same places.
+ * A long read releases the lock now and then, and to take memory.  The view
+ * that is opened next shows the same members at the same places.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,8 +50,8 @@ count_words(const LbDefinition *defn, int ncolumns)
 }
 
 /*
- * How many keys come before those that tie with the one at a place, or with through,
- * before the next one.
+ * How many keys come before those that tie with the one at a place, or with
+ * through, before the next one.
  */
 static uint64
 find_tie(const LbAccess *access, int ncolumns, uint64 place, bool through)
@@ -170,8 +170,8 @@ make_room(LbMemberList *list, int64 n)
 }
 
 /*
- * Copy members, under the lock, until there are all, there is no room, or it is time
- * to yield.
+ * Copy members, under the lock, until there are all, there is no room, or it
+ * is time to yield.
  */
 static void
 copy_members(const LbView *view, const Places *places, LbMemberList *list)
@@ -199,8 +199,8 @@ copy_members(const LbView *view, const Places *places, LbMemberList *list)
 }
 
 /*
- * The same until there are all.  Returns false if the node must run its child; then
- * the lock is not held.
+ * The same until there are all.  Returns false if the node must run its child;
+ * then the lock is not held.
  */
 static bool
 copy_all(LbAnswer *a, const Places *places, LbMemberList *list)
@@ -235,8 +235,8 @@ copy_all(LbAnswer *a, const Places *places, LbMemberList *list)
 }
 
 /*
- * Whether the child answers better.  It has to sort a range that has grown since then,
- * but may have to read all of the table for one that has not.
+ * Whether the child answers better.  It has to sort a range that has grown
+ * since then, but may have to read all of the table for one that has not.
  */
 static bool
 is_too_long(const LbStretch *stretch, const Places *places)

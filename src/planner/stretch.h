@@ -47,10 +47,10 @@ typedef struct LbMemberList
 } LbMemberList;
 
 /*
- * After lb_answer_prepare(): lock the board, and read the members of a stretch into
- * an empty list, zeroed but for its context.  Returns false if the node must run its
- * child.  The caller does not have the lock afterwards.  Can raise: a serialization
- * failure, or that it was interrupted.
+ * After lb_answer_prepare(): lock the board, and read the members of a stretch
+ * into an empty list, zeroed but for its context.  Returns false if the node
+ * must run its child.  The caller does not have the lock afterwards.  Can
+ * raise: a serialization failure, or that it was interrupted.
  */
 extern bool lb_read_stretch(LbAnswer *a, const LbStretch *stretch,
 							LbMemberList *list);

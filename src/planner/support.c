@@ -3,20 +3,22 @@
  * support.c
  *	  What the planner wants to know of the read functions: rows and costs.
  *
- * pg_proc has a constant number of rows and a constant cost for each function.
- * This support function (PostgreSQL's supportnodes.h) estimates both for a call.
- * Rows follow the arguments that are constants, or parameters whose values are
- * known, as lb_top(100) does; if they are not known, pg_proc's number of rows is
- * taken.  No call returns more rows of a board than the board has.
+ * pg_proc has a constant number of rows and a constant cost for each
+ * function.  This support function (PostgreSQL's supportnodes.h) estimates
+ * both for a call.  Rows follow the arguments that are constants, or
+ * parameters whose values are known, as lb_top(100) does; if they are not
+ * known, pg_proc's number of rows is taken.  No call returns more rows of a
+ * board than the board has.
  *
- * A call costs something by itself, each descent of the index costs something for
- * each level, which is the logarithm of the number of members, and each row costs
- * something.
+ * A call costs something by itself, each descent of the index costs something
+ * for each level, which is the logarithm of the number of members, and each
+ * row costs something.
  *
- * How many members a board has is shared memory's secret: a role that may not read
- * the source, or sees only some of its rows, does not get an estimate from it, since
- * EXPLAIN shows estimates.  Nor does one that would have to wait for a lock, nor for
- * a name that is wrong: planning raises no error because of a board.
+ * How many members a board has is shared memory's secret: a role that may not
+ * read the source, or sees only some of its rows, does not get an estimate
+ * from it, since EXPLAIN shows estimates.  Nor does one that would have to
+ * wait for a lock, nor for a name that is wrong: planning raises no error
+ * because of a board.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,8 +50,8 @@
 PG_FUNCTION_INFO_V1(lb_support);
 
 /*
- * What a call, a level of a descent and a row cost, in cpu_operator_cost, by the
- * time that they take beside a sequential scan.
+ * What a call, a level of a descent and a row cost, in cpu_operator_cost, by
+ * the time that they take beside a sequential scan.
  */
 #define CALL_COST 400
 #define LEVEL_COST 6
@@ -126,7 +128,9 @@ find_function(const char *name)
 	return NULL;
 }
 
-/* Fill in *call, from what a request has of it.  Returns false if it is none. */
+/*
+ * Fill in *call, from what a request has of it.  Returns false if it is none.
+ */
 static bool
 find_call(Call *call, PlannerInfo *root, Oid funcid, Node *node)
 {
@@ -174,8 +178,8 @@ known_argument(const Call *call, int i)
 }
 
 /*
- * How many rows the arguments ask for; -1 if that is not known.  A call with a null
- * there raises an error, or returns nothing.
+ * How many rows the arguments ask for; -1 if that is not known.  A call with a
+ * null there raises an error, or returns nothing.
  */
 static double
 asked_rows(const Call *call)
@@ -244,7 +248,9 @@ count_members(LbTarget *target, double *members)
 	return ready;
 }
 
-/* Whether the current user sees all rows of the board, whose source is locked. */
+/*
+ * Whether the current user sees all rows of the board, whose source is locked.
+ */
 static bool
 sees_all(LbDefinition *defn)
 {

@@ -3,15 +3,16 @@
  * window_cost.c
  *	  What the first row of a window costs.
  *
- * SELECT id, count(*) OVER () FROM player WHERE guild = 7 ORDER BY score DESC LIMIT 1
- * has to read all rows for the first one.  Up to version 16, the planner takes the first
- * rows of a window for as cheap as those of its input.  Later versions look at the frame,
- * but not at the functions that need all of the partition whatever the frame is, and take
- * a column that equals a constant for one of many partitions.
+ * SELECT id, count(*) OVER () FROM player WHERE guild = 7 ORDER BY score DESC
+ * LIMIT 1 has to read all rows for the first one.  Up to version 16, the
+ * planner takes the first rows of a window for as cheap as those of its
+ * input.  Later versions look at the frame, but not at the functions that need
+ * all of the partition whatever the frame is, and take a column that equals a
+ * constant for one of many partitions.
  *
- * A scan of a board has cheap first rows, and costs more than a sort in the end.  So the
- * costs of the paths are corrected for queries that may have such a scan.  Queries of
- * other tables are planned as PostgreSQL does.
+ * A scan of a board has cheap first rows, and costs more than a sort in the
+ * end.  So the costs of the paths are corrected for queries that may have such
+ * a scan.  Queries of other tables are planned as PostgreSQL does.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +28,10 @@
 #include "planner/scan.h"
 #include "planner/window_cost.h"
 
-/* Whether a path of a query, or of a subquery in FROM, reads a board in its order. */
+/*
+ * Whether a path of a query, or of a subquery in FROM, reads a board in its
+ * order.
+ */
 static bool
 may_scan(const PlannerInfo *root)
 {

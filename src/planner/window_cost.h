@@ -13,9 +13,9 @@
 #include "nodes/pathnodes.h"
 
 /*
- * Correct the costs of the paths with window functions, of a query that may read a
- * board in its order: the rows that a window needs for its first one are read before
- * it.  Raises what a catalog lookup raises.
+ * Correct the costs of the paths with window functions, of a query that may
+ * read a board in its order: the rows that a window needs for its first one
+ * are read before it.  Raises what a catalog lookup raises.
  */
 extern void lb_cost_windows(PlannerInfo *root, RelOptInfo *windowed);
 

@@ -99,14 +99,16 @@
 #endif
 
 /*
- * Version 19 needs this call after the last TupleDescInitEntry(), and crashes without
- * it.
+ * Version 19 needs this call after the last TupleDescInitEntry(), and crashes
+ * without it.
  */
 #if PG_VERSION_NUM < 190000
 #define TupleDescFinalize(desc) ((void) (desc))
 #endif
 
-/* Version 19 tells the planner's hooks which EXPLAIN has asked for the plan. */
+/*
+ * Version 19 tells the planner's hooks which EXPLAIN has asked for the plan.
+ */
 #if PG_VERSION_NUM >= 190000
 #define LB_EXPLAIN_PARAM , struct ExplainState *explain
 #define LB_EXPLAIN_ARG , explain
@@ -132,7 +134,9 @@
 #define LB_NOT_NULL(desc, i) (TupleDescAttr(desc, i)->attnotnull)
 #endif
 
-/* Version 18 has numbers for comparisons of all access methods, the same ones. */
+/*
+ * Version 18 has numbers for comparisons of all access methods, the same ones.
+ */
 #if PG_VERSION_NUM >= 180000
 #define LB_ROW_STRATEGY(row) ((int) (row)->cmptype)
 #else
@@ -164,8 +168,8 @@
 #endif
 
 /*
- * Whether a collation orders by bytes.  The header would include those of ICU, which
- * need not be installed.  Version 18 asks the locale.
+ * Whether a collation orders by bytes.  The header would include those of ICU,
+ * which need not be installed.  Version 18 asks the locale.
  */
 #undef USE_ICU
 #include "utils/pg_locale.h"

@@ -64,9 +64,9 @@ lb_pause_init(void)
 }
 
 /*
- * A process reads its database's settings before other processes see that it is
- * there.  A test that alters them and then sees no worker may miss a worker that
- * is starting, so the worker reads them again.
+ * A process reads its database's settings before other processes see that it
+ * is there.  A test that alters them and then sees no worker may miss a worker
+ * that is starting, so the worker reads them again.
  */
 void
 lb_pause_settings(void)
@@ -85,8 +85,9 @@ lb_pause_settings(void)
 }
 
 /*
- * An ordinary lock, so that the isolation tester sees the session waiting.  This
- * works in transaction callbacks too, because the locks are released after them.
+ * An ordinary lock, so that the isolation tester sees the session waiting.
+ * This works in transaction callbacks too, because the locks are released
+ * after them.
  */
 void
 lb_pause(const char *point)

@@ -11,8 +11,8 @@
 #ifdef LB_PAUSE_POINTS
 
 /*
- * A test-only build waits here, if the session's leaderboard.pause_at names the
- * point, for an advisory lock that another session holds.  Can raise when
+ * A test-only build waits here, if the session's leaderboard.pause_at names
+ * the point, for an advisory lock that another session holds.  Can raise when
  * interrupted where interrupts are allowed.
  */
 extern void lb_pause(const char *point);

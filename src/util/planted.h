@@ -15,8 +15,8 @@
  *	7	a text of a multiple of eight bytes has no end of its own
  *	8	the planner takes all columns for NOT NULL
  *	9	a page with ties has one row too many
- *	10	a plan is used though its board's definition has changed, and a build does
- *		not have it made again
+ *	10	a plan is used though its board's definition has changed, and a build
+ *		does not have it made again
  *
  *-------------------------------------------------------------------------
  */

@@ -3,30 +3,33 @@
  * region.c
  *	  The arena's region: address space, and huge pages for it.
  *
- * A reload can raise leaderboard.memory while the server runs.  So all processes
- * must have the memory that it may be raised to at the same addresses from the
- * start.  Address space costs nothing: the postmaster reserves it by a mapping
- * of its own (MAP_SHARED, MAP_NORESERVE), which its children inherit, and a page
- * exists once it has been touched.  The arena's limit says how many pages may be
- * touched.  The main shared memory segment would be the wrong place, since with
- * huge pages the server allocates all of it, or does not start.
+ * A reload can raise leaderboard.memory while the server runs.  So all
+ * processes must have the memory that it may be raised to at the same
+ * addresses from the start.  Address space costs nothing: the postmaster
+ * reserves it by a mapping of its own (MAP_SHARED, MAP_NORESERVE), which its
+ * children inherit, and a page exists once it has been touched.  The arena's
+ * limit says how many pages may be touched.  The main shared memory segment
+ * would be the wrong place, since with huge pages the server allocates all of
+ * it, or does not start.
  *
  * After a crash the postmaster makes shared memory anew.  Then it keeps the
  * mapping and removes its pages.  The log collector has inherited the mapping,
- * outlives the crash, and would keep the memory if the postmaster only unmapped
- * it.
+ * outlives the crash, and would keep the memory if the postmaster only
+ * unmapped it.
  *
- * With EXEC_BACKEND children inherit nothing, and the region is in the segment.
+ * With EXEC_BACKEND children inherit nothing, and the region is in the
+ * segment.
  *
- * Huge pages: a rank touches a handful of places that are far apart in hundreds
- * of megabytes.  With pages of 4 kB, each place costs a miss of the TLB besides
- * that of the cache, and a backend takes a page fault for every few places that
- * it has not seen yet.  If the server uses huge pages (huge_pages, hugetlbfs),
- * the first leaderboard.memory bytes come from the same pool, and what a reload
- * adds is in ordinary pages.  Linux 6.1 and later replaces ordinary pages by
- * huge ones on request (MADV_COLLAPSE), whatever the system's settings of
- * transparent huge pages are.  For that, addresses and offsets in the mapping
- * have to agree modulo the size of a huge page, so the region is aligned to it.
+ * Huge pages: a rank touches a handful of places that are far apart in
+ * hundreds of megabytes.  With pages of 4 kB, each place costs a miss of the
+ * TLB besides that of the cache, and a backend takes a page fault for every
+ * few places that it has not seen yet.  If the server uses huge pages
+ * (huge_pages, hugetlbfs), the first leaderboard.memory bytes come from the
+ * same pool, and what a reload adds is in ordinary pages.  Linux 6.1 and later
+ * replaces ordinary pages by huge ones on request (MADV_COLLAPSE), whatever
+ * the system's settings of transparent huge pages are.  For that, addresses
+ * and offsets in the mapping have to agree modulo the size of a huge page, so
+ * the region is aligned to it.
  *
  * No answer depends on huge pages.  Without them, pages stay small.
  *
@@ -85,9 +88,9 @@ number_in(const char *path)
 }
 
 /*
- * Why address space costs something, or NULL if it does not.  A kernel that does
- * not overcommit counts all of it as used.  If the address space of processes is
- * limited, it would be missing elsewhere.
+ * Why address space costs something, or NULL if it does not.  A kernel that
+ * does not overcommit counts all of it as used.  If the address space of
+ * processes is limited, it would be missing elsewhere.
  */
 static const char *
 cost_of_address_space(void)
@@ -173,8 +176,9 @@ server_huge_page(int *flags)
 }
 
 /*
- * Map a region of that size, the first huge bytes in the server's huge pages if
- * there are enough.  Returns NULL, and sets errno, if there is no address space.
+ * Map a region of that size, the first huge bytes in the server's huge pages
+ * if there are enough.  Returns NULL, and sets errno, if there is no address
+ * space.
  */
 static char *
 map_region(Size size, Size huge)

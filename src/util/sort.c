@@ -3,17 +3,17 @@
  * sort.c
  *	  Sorting of keys, in memory or through temporary files.
  *
- * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums by
- * a function; for ten million keys of three integers that is most of a build's
- * time.  These tuples are bare words.  They are sorted in place by digits, the
- * first digit first (McIlroy, Bostic and McIlroy 1993, "American flag sort").
- * When memory is used up, a sorted run is written to a BufFile; at the end the
- * runs are merged.
+ * PostgreSQL's tuplesort forms a heap tuple of every row and compares datums
+ * by a function; for ten million keys of three integers that is most of a
+ * build's time.  These tuples are bare words.  They are sorted in place by
+ * digits, the first digit first (McIlroy, Bostic and McIlroy 1993, "American
+ * flag sort").  When memory is used up, a sorted run is written to a BufFile;
+ * at the end the runs are merged.
  *
  * Keys with texts are in memory as an index has them: as many words as
- * LbShape.width, the last of which leads to the rest of the key, if it has one.
- * Tuples are sorted as above, and then those that agree in all other words by
- * their rests.  In a run they are whole.
+ * LbShape.width, the last of which leads to the rest of the key, if it has
+ * one.  Tuples are sorted as above, and then those that agree in all other
+ * words by their rests.  In a run they are whole.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,11 +100,11 @@ insertion_sort(int64 *tuples, uint64 n, int nwords)
 /*
  * Sort n tuples that agree in all words before word.  The digit is taken from
  * the first bits in which the tuples differ at all, so that narrow ranges
- * (scores, dates) take few passes.  Each level of recursion sorts by one bit at
- * least, in practice by eight.
+ * (scores, dates) take few passes.  Each level of recursion sorts by one bit
+ * at least, in practice by eight.
  *
- * Inlined into functions for the widths that matter most, which call themselves:
- * tuples of a known width are compared and moved without loops.
+ * Inlined into functions for the widths that matter most, which call
+ * themselves: tuples of a known width are compared and moved without loops.
  */
 static pg_attribute_always_inline void
 sort_digits(int64 *tuples, uint64 n, int nwords, int word,
@@ -202,8 +202,8 @@ lb_sort_words(int64 *tuples, uint64 n, int nwords)
 }
 
 /*
- * The last word of a tuple in memory, with texts: where its rest begins, in words
- * from the end of the room, and how many words that has; or 0.
+ * The last word of a tuple in memory, with texts: where its rest begins, in
+ * words from the end of the room, and how many words that has; or 0.
  */
 #define REST_BITS 8
 #define REST(begin, nwords) ((int64) ((begin) << REST_BITS | (nwords)))
@@ -278,8 +278,8 @@ lb_sort_begin(const LbShape *shape, int before, Size memory)
 }
 
 /*
- * With texts: make a tuple in memory whole, in sort->current.  Zeros may follow
- * it.
+ * With texts: make a tuple in memory whole, in sort->current.  Zeros may
+ * follow it.
  */
 static const int64 *
 whole_tuple(LbSort *sort, const int64 *tuple)
@@ -368,8 +368,8 @@ make_room(LbSort *sort, uint64 nwords)
 }
 
 /*
- * Put a tuple with texts, of nwords words, to where tuples are in memory.  What
- * is beyond the words of the others becomes its rest.
+ * Put a tuple with texts, of nwords words, to where tuples are in memory.
+ * What is beyond the words of the others becomes its rest.
  */
 static void
 split_tuple(LbSort *sort, int64 *to, const int64 *tuple, int nwords)

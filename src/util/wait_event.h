@@ -21,9 +21,9 @@ typedef enum LbWaitEvent
 } LbWaitEvent;
 
 /*
- * What to pass to a function that waits.  Version 17 and later have names for it;
- * before, it is the wait event "Extension".  Can raise in the first call of a
- * process.
+ * What to pass to a function that waits.  Version 17 and later have names for
+ * it; before, it is the wait event "Extension".  Can raise in the first call
+ * of a process.
  */
 extern uint32 lb_wait_event(LbWaitEvent event);
 

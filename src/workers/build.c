@@ -3,25 +3,29 @@
  * build.c
  *	  Builds of boards by background workers.
  *
- * The launcher starts a worker for a database in which a build is requested.  The
- * worker claims one build after another (state.c), and leaves when there is none.
+ * The launcher starts a worker for a database in which a build is requested.
+ * The worker claims one build after another (state.c), and leaves when there
+ * is none.
  *
  * A build does not block writers:
  *
  *	- prepare_build() locks and resolves the definition.
- *	- queue_and_build() first has every stripe queue what settles from then on, and
- *	  then takes its snapshot.  A transaction that the snapshot does not see settles
- *	  later, so a queue has its changes.  One that the snapshot sees is in the scan,
- *	  and its entries in a queue are skipped.
- *	- scan_source() sorts the rows, and fills new boards that no other process can
+ *	- queue_and_build() first has every stripe queue what settles from then on,
+ *	and
+ *	  then takes its snapshot.  A transaction that the snapshot does not see
+ *	  settles later, so a queue has its changes.  One that the snapshot sees is
+ *	  in the scan, and its entries in a queue are skipped.
+ *	- scan_source() sorts the rows, and fills new boards that no other process
+ *	can
  *	  reach.  The old index serves meanwhile.
- *	- lb_drain() applies the queues to the new boards, in rounds until little is
+ *	- lb_drain() applies the queues to the new boards, in rounds until little
+ *	is
  *	  left.
  *	- lb_install() applies the rest under all stripes' locks, and puts the new
  *	  boards in the place of the old ones.
  *
- * A build that fails sets the board's state (fail_build, give_up).  One that ends
- * by an error, or because its worker is terminated, is requested again
+ * A build that fails sets the board's state (fail_build, give_up).  One that
+ * ends by an error, or because its worker is terminated, is requested again
  * (abandon_build).
  *
  *-------------------------------------------------------------------------
@@ -104,7 +108,9 @@ abandon_build(int code, Datum arg)
 	end_build(build, true);
 }
 
-/* Say why the build cannot be done; a board that is not ready is offline then. */
+/*
+ * Say why the build cannot be done; a board that is not ready is offline then.
+ */
 static void
 build_offline(LbBuild *build, const char *reason, bool passing)
 {
@@ -114,8 +120,8 @@ build_offline(LbBuild *build, const char *reason, bool passing)
 }
 
 /*
- * The same, and end the build.  If the reason is passing, another one is wanted.
- * Returns NULL, for its callers to return.
+ * The same, and end the build.  If the reason is passing, another one is
+ * wanted.  Returns NULL, for its callers to return.
  */
 static LbDefinition *
 give_up(LbBuild *build, const char *reason, bool passing)
@@ -128,10 +134,10 @@ give_up(LbBuild *build, const char *reason, bool passing)
 /*
  * Have the relcache entries of a source, and of its partitions, read anew.  A
  * transaction sends its invalidations after it has left the ProcArray, COMMIT
- * PREPARED after it has removed files, so an earlier build may have left entries
- * that are out of date.  Any transaction that build->before does not list as
- * running is visible to catalog reads from here on.  The source is locked, so
- * that neither it nor a partition can be dropped meanwhile.
+ * PREPARED after it has removed files, so an earlier build may have left
+ * entries that are out of date.  Any transaction that build->before does not
+ * list as running is visible to catalog reads from here on.  The source is
+ * locked, so that neither it nor a partition can be dropped meanwhile.
  */
 static void
 forget_source(Oid source)
@@ -153,9 +159,9 @@ forget_source(Oid source)
 
 /*
  * The definition to build, as it is recorded now, or NULL.  A backend that
- * requests a build in its COMMIT sends the invalidation for lb_board after that,
- * and COMMIT PREPARED runs no callback of ours: if the cache does not have the
- * definition, read lb_board anew.
+ * requests a build in its COMMIT sends the invalidation for lb_board after
+ * that, and COMMIT PREPARED runs no callback of ours: if the cache does not
+ * have the definition, read lb_board anew.
  */
 static LbDefinition *
 find_recorded(const LbBuild *build)
@@ -173,10 +179,10 @@ find_recorded(const LbBuild *build)
 }
 
 /*
- * Remove a definition that is not recorded.  A transaction that was prepared, and
- * has aborted, may have entered it, or a process whose cache was out of date.  If
- * lb_board was changed by hand, and now has another definition of that number,
- * enter that one.
+ * Remove a definition that is not recorded.  A transaction that was prepared,
+ * and has aborted, may have entered it, or a process whose cache was out of
+ * date.  If lb_board was changed by hand, and now has another definition of
+ * that number, enter that one.
  */
 static void
 remove_unrecorded(LbBuild *build)
@@ -199,8 +205,8 @@ remove_unrecorded(LbBuild *build)
 }
 
 /*
- * Resolve a locked source, and lock its partitions.  Returns NULL if that cannot
- * be done, and then the build has ended.
+ * Resolve a locked source, and lock its partitions.  Returns NULL if that
+ * cannot be done, and then the build has ended.
  */
 static LbDefinition *
 resolve_source(LbBuild *build, Oid source)
@@ -238,10 +244,10 @@ resolve_source(LbBuild *build, Oid source)
  * Find, lock and resolve the definition to build.  Returns NULL if that cannot
  * be done, and then the build has ended.
  *
- * The build never waits for a table lock: a reader that waits for the build may
- * precede, in the lock's queue, the process for which the build would wait.  It
- * tries for a moment, since a transaction that has created the table, and
- * requests the build in its COMMIT, is about to release its lock.
+ * The build never waits for a table lock: a reader that waits for the build
+ * may precede, in the lock's queue, the process for which the build would
+ * wait.  It tries for a moment, since a transaction that has created the
+ * table, and requests the build in its COMMIT, is about to release its lock.
  */
 static LbDefinition *
 prepare_build(LbBuild *build)
@@ -284,9 +290,9 @@ prepare_build(LbBuild *build)
 }
 
 /*
- * Whether the source still has the columns and triggers that the build has found
- * there.  A transaction that had altered them and ended before that may have sent
- * its invalidations only since.
+ * Whether the source still has the columns and triggers that the build has
+ * found there.  A transaction that had altered them and ended before that may
+ * have sent its invalidations only since.
  */
 static bool
 is_as_resolved(const LbBuild *build, Oid source)
@@ -302,8 +308,8 @@ is_as_resolved(const LbBuild *build, Oid source)
 }
 
 /*
- * Whether the source, or a partition, may have changes of a transaction that was
- * prepared before the server started.
+ * Whether the source, or a partition, may have changes of a transaction that
+ * was prepared before the server started.
  */
 static bool
 has_prepared(const LbDefinition *defn)
@@ -388,8 +394,8 @@ try_build(LbBuild *build, LbDefinition *defn)
 }
 
 /*
- * Turn queueing on, take the snapshot, and try to build.  Unless that succeeds,
- * the queues and the new boards are freed.
+ * Turn queueing on, take the snapshot, and try to build.  Unless that
+ * succeeds, the queues and the new boards are freed.
  */
 static LbBuildResult
 queue_and_build(LbBuild *build, LbDefinition *defn)
@@ -432,8 +438,9 @@ queue_and_build(LbBuild *build, LbDefinition *defn)
 }
 
 /*
- * Whether the worker tries again at once, after this number of attempts: without
- * the old index, if both do not fit into memory, or because a queue did not fit.
+ * Whether the worker tries again at once, after this number of attempts:
+ * without the old index, if both do not fit into memory, or because a queue
+ * did not fit.
  */
 static bool
 may_try_again(LbBuild *build, LbBuildResult result, int attempts)
@@ -462,7 +469,11 @@ fail_build(LbBuild *build, LbBuildResult result)
 	switch (result)
 	{
 		case LB_BUILD_NOMEM:
-			/* Others may not have kept what they took, and it would fit alone. */
+
+			/*
+			 * Others may not have kept what they took, and it would fit
+			 * alone.
+			 */
 			lb_take_offline(shared, build->generation,
 							lb_memory_reason(shared),
 							lb_other_builds(build->ended_before));
@@ -556,8 +567,8 @@ build_one(LbSharedBoard *shared, uint64 generation)
  */
 
 /*
- * Claim the build of this database, among those that are requested, that was not
- * tried for longest: a table that is locked does not hold up the others.
+ * Claim the build of this database, among those that are requested, that was
+ * not tried for longest: a table that is locked does not hold up the others.
  */
 static LbSharedBoard *
 claim_build(uint64 *generation)
@@ -622,9 +633,9 @@ worker_exit(int code, Datum database)
 }
 
 /*
- * Enter the boards that are recorded here, and request their builds: their first, and
- * one of each board that did not fit into the database's share before that was raised.
- * Tell the other kinds of workers of the database.
+ * Enter the boards that are recorded here, and request their builds: their
+ * first, and one of each board that did not fit into the database's share
+ * before that was raised.  Tell the other kinds of workers of the database.
  */
 static void
 visit_database(void)

@@ -14,9 +14,9 @@
 #define LB_TABLE_LOCKED "the table is locked"
 
 /*
- * Sleep for 10 ms before the caller tries again for a lock that it must not wait
- * for.  Returns false instead after ten tries, which *tries counts from 0.  Raises
- * when interrupted.
+ * Sleep for 10 ms before the caller tries again for a lock that it must not
+ * wait for.  Returns false instead after ten tries, which *tries counts from
+ * 0.  Raises when interrupted.
  */
 extern bool lb_try_again(int *tries);
 
@@ -24,8 +24,9 @@ extern bool lb_try_again(int *tries);
 extern PGDLLEXPORT void lb_worker_main(Datum arg);
 
 /*
- * Refuse all builds that are requested in a database, since no worker can be had.
- * Backends that wait for them run their queries.  Takes the directory's lock.
+ * Refuse all builds that are requested in a database, since no worker can be
+ * had.  Backends that wait for them run their queries.  Takes the directory's
+ * lock.
  */
 extern void lb_refuse_builds(Oid database, const char *reason);
 

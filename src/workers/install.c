@@ -12,9 +12,9 @@
  * A queued entry, or a publication, of a transaction that had ended before the
  * build's snapshot is skipped: the scan has its changes, or it has aborted.
  *
- * Nothing under a stripe's lock raises.  lb_install() takes all the memory that
- * it needs before it changes anything, so that a build that does not get it
- * leaves the old boards as they were.
+ * Nothing under a stripe's lock raises.  lb_install() takes all the memory
+ * that it needs before it changes anything, so that a build that does not get
+ * it leaves the old boards as they were.
  *
  *-------------------------------------------------------------------------
  */
@@ -371,9 +371,9 @@ free_queues(LbBuild *build, const Queues *queues)
 }
 
 /*
- * Apply what a stripe has queued, some boards at a time.  With locked the caller
- * holds the stripe's exclusive lock; without, the lock is held only while queues
- * are taken, and further entries may be queued meanwhile.
+ * Apply what a stripe has queued, some boards at a time.  With locked the
+ * caller holds the stripe's exclusive lock; without, the lock is held only
+ * while queues are taken, and further entries may be queued meanwhile.
  */
 static LbBuildResult
 drain_stripe(LbBuild *build, LbStripe *stripe, bool locked, uint64 *napplied)
@@ -523,8 +523,8 @@ reserve_board(uint32 hash, LbRef ref, void *arg)
 }
 
 /*
- * Make the new boards that publications move to, so that move_publications() needs no
- * memory.
+ * Make the new boards that publications move to, so that move_publications()
+ * needs no memory.
  */
 static bool
 reserve_boards(LbBuild *build)
@@ -612,7 +612,9 @@ move_publications(LbBuild *build)
 	walk_all(&walk, move_board);
 }
 
-/* From here on the new boards are the stripes', and the old ones the build's. */
+/*
+ * From here on the new boards are the stripes', and the old ones the build's.
+ */
 static void
 swap_boards(LbBuild *build)
 {

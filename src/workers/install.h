@@ -50,20 +50,23 @@ typedef enum LbBuildResult
  */
 extern void lb_set_queueing(LbBuild *build, bool on);
 
-/* Free the build's boards, which no other process can reach.  Takes no lock. */
+/*
+ * Free the build's boards, which no other process can reach.  Takes no lock.
+ */
 extern void lb_free_new_boards(LbBuild *build);
 
 /*
  * Fill new boards with sorted keys.  In a family's tuples the number of the
- * board's value, which is its place in values, precedes the key.  Yields, and so
- * can raise.
+ * board's value, which is its place in values, precedes the key.  Yields, and
+ * so can raise.
  */
 extern LbBuildResult lb_fill_boards(LbBuild *build, LbSort *sort,
 									const LbValues *values);
 
 /*
  * Apply what the stripes have queued to the new boards, in rounds until one
- * applies little.  Takes one stripe's lock at a time.  Yields, and so can raise.
+ * applies little.  Takes one stripe's lock at a time.  Yields, and so can
+ * raise.
  */
 extern LbBuildResult lb_drain(LbBuild *build);
 
@@ -76,10 +79,10 @@ extern LbBuildResult lb_drain(LbBuild *build);
 extern bool lb_misses_changes(const LbBuild *build);
 
 /*
- * Put the new boards in the place of the old ones and say that the index serves.
- * Takes the locks of all stripes; raises nothing.  With another result than
- * LB_BUILD_DONE the old boards stay.  Either way the build has no boards after
- * it.
+ * Put the new boards in the place of the old ones and say that the index
+ * serves.  Takes the locks of all stripes; raises nothing.  With another
+ * result than LB_BUILD_DONE the old boards stay.  Either way the build has no
+ * boards after it.
  */
 extern LbBuildResult lb_install(LbBuild *build);
 

@@ -4,20 +4,22 @@
  *	  The process that starts builds and other workers.
  *
  * The launcher is connected to no database.  At its start it sends a worker to
- * every database that accepts connections, to enter the boards that are recorded
- * there.  From then on it sleeps until a process sets its latch, or until it has
- * something to do by itself:
+ * every database that accepts connections, to enter the boards that are
+ * recorded there.  From then on it sleeps until a process sets its latch, or
+ * until it has something to do by itself:
  *
  *	- It starts a worker for a database in which a build is requested, up to
  *	  leaderboard.build_workers at a time.  A worker connects, builds what is
  *	  requested there, and leaves.
- *	- It starts the workers of other kinds, which maintain.c and watch.c register
- *	  (LbWorkerKind): some visit one database after the other in rounds, some stay.
- *	  If no worker can be had, one that stays is terminated, since builds and
- *	  rounds come first.
+ *	- It starts the workers of other kinds, which maintain.c and watch.c
+ *	register
+ *	  (LbWorkerKind): some visit one database after the other in rounds, some
+ *	  stay.  If no worker can be had, one that stays is terminated, since
+ *	  builds and rounds come first.
  *	- It logs which boards have gone offline, frees their indexes, and requests
  *	  builds of those that are offline for a passing reason.
- *	- It settles what prepared transactions have left, trims histories, completes
+ *	- It settles what prepared transactions have left, trims histories,
+ *	completes
  *	  an xid if one is wanted, and looks after the memory (memory.c).
  *
  * Each step returns how long the launcher may sleep after it, in milliseconds.
@@ -297,8 +299,8 @@ find_late(const Rounds *round, Oid database)
 }
 
 /*
- * After a visit: if a step took too long, or the worker ended in one, twice as many
- * rounds pass without the database as the last time.
+ * After a visit: if a step took too long, or the worker ended in one, twice as
+ * many rounds pass without the database as the last time.
  */
 static void
 note_late(Rounds *round, Oid database)
@@ -350,9 +352,9 @@ skip_late(Rounds *round)
 }
 
 /*
- * A visit goes on.  DROP DATABASE waits five seconds for the worker, which may be in a
- * trigger of a user and not notice.  So terminate it when such a command has waited
- * from one look to the next.
+ * A visit goes on.  DROP DATABASE waits five seconds for the worker, which may
+ * be in a trigger of a user and not notice.  So terminate it when such a
+ * command has waited from one look to the next.
  */
 static long
 look_at_visit(Rounds *round)
@@ -371,8 +373,9 @@ look_at_visit(Rounds *round)
 }
 
 /*
- * The time to the next round begins anew when the clock has been set forward: what the
- * workers do then cannot be undone, so they leave time to set it right.
+ * The time to the next round begins anew when the clock has been set forward:
+ * what the workers do then cannot be undone, so they leave time to set it
+ * right.
  */
 static void
 look_at_clock(const LbWorkerKind *kind, Rounds *round)
@@ -449,8 +452,8 @@ start_round(const LbWorkerKind *kind, Rounds *round)
 }
 
 /*
- * Complete an xid if one is wanted (lb_want_xid), a few times a second at most:
- * on a server with more transactions, others complete theirs.
+ * Complete an xid if one is wanted (lb_want_xid), a few times a second at
+ * most: on a server with more transactions, others complete theirs.
  */
 static long
 complete_xid(void)
@@ -515,8 +518,8 @@ must_trim_all(long *sleep)
 
 /*
  * Give back histories that snapshots needed when their boards were emptied, or
- * all that no snapshot needs.  Takes some boards at a time, in the order of their
- * generations, so that the directory's lock is not held meanwhile.
+ * all that no snapshot needs.  Takes some boards at a time, in the order of
+ * their generations, so that the directory's lock is not held meanwhile.
  */
 static long
 trim_histories(void)
@@ -569,8 +572,8 @@ trim_histories(void)
 }
 
 /*
- * Whether to request a build of a board that is offline for a passing reason: if
- * that is due, or as soon as the transactions have ended that it waits for.
+ * Whether to request a build of a board that is offline for a passing reason:
+ * if that is due, or as soon as the transactions have ended that it waits for.
  */
 static bool
 may_retry(LbSharedBoard *shared, bool due)
@@ -602,7 +605,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 		round->sleep = Min(round->sleep, PASSING_SLEEP);
 		due = may_retry(shared, due);
 
-		/* Two that do not fit together would refuse each other memory again. */
+		/* Two that do not fit together would refuse each other memory. */
 		if (order.alone && (round->requested || running_builders(InvalidOid) > 0))
 			due = false;
 		if (due)
@@ -681,10 +684,11 @@ start_builds(Round *round)
 }
 
 /*
- * Boards of a database may be offline since its share of the memory is used up.  Only a
- * process in that database knows whether leaderboard.database_memory has been raised.
- * So have it visited: after the configuration was reloaded, and once a minute, since
- * ALTER DATABASE does not tell us.
+ * Boards of a database may be offline since its share of the memory is used
+ * up.  Only a process in that database knows whether
+ * leaderboard.database_memory has been raised.  So have it visited: after the
+ * configuration was reloaded, and once a minute, since ALTER DATABASE does not
+ * tell us.
  */
 static void
 look_at_limits(void)
@@ -784,8 +788,8 @@ resident_slot(const LbWorkerKind *kind, Oid database)
 
 /*
  * Keep a worker in each database where one of that kind stays.  One that has
- * left, since a command locked the database or by an error, is not started again
- * at once, and none is while something else waits for a worker.
+ * left, since a command locked the database or by an error, is not started
+ * again at once, and none is while something else waits for a worker.
  */
 static long
 start_residents(const LbWorkerKind *kind, bool others_wait)
@@ -851,8 +855,8 @@ start_kinds(void)
 }
 
 /*
- * Every database is visited: it may have boards for which there was not even an
- * LbSharedBoard.
+ * Every database is visited: it may have boards for which there was not even
+ * an LbSharedBoard.
  */
 static void
 visit_all(void)
@@ -863,8 +867,9 @@ visit_all(void)
 }
 
 /*
- * Put leaderboard.memory into force.  If it was raised, boards that were refused
- * memory are built again, although less may be free than when they were.
+ * Put leaderboard.memory into force.  If it was raised, boards that were
+ * refused memory are built again, although less may be free than when they
+ * were.
  */
 static void
 apply_memory_limit(void)

@@ -40,7 +40,9 @@ lb_note_growth(LbSharedBoard *shared)
 		shared->grown_from = shared->taken;
 }
 
-/* Insert a board, in the order of growth or else of size; the last one may go. */
+/*
+ * Insert a board, in the order of growth or else of size; the last one may go.
+ */
 static int
 insert_growth(Growth *top, int n, const LbSharedBoard *shared, int64 taken,
 			  int64 by)
@@ -63,9 +65,9 @@ insert_growth(Growth *top, int n, const LbSharedBoard *shared, int64 taken,
 }
 
 /*
- * The boards that have grown most since the last warning, or since their build;
- * if none has, the largest.  Fills in top, the first one first, and returns how
- * many there are.  Sizes are read without the arena's lock.
+ * The boards that have grown most since the last warning, or since their
+ * build; if none has, the largest.  Fills in top, the first one first, and
+ * returns how many there are.  Sizes are read without the arena's lock.
  */
 static int
 find_growth(Growth *top)

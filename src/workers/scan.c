@@ -4,8 +4,9 @@
  *	  Reading the rows of a source into a sort.
  *
  * The keys of a plain board are sorted as they are.  Those of a family are
- * preceded by the number of their board's value, so that each board's keys come
- * together; the numbers are given in the order in which the scan meets the values.
+ * preceded by the number of their board's value, so that each board's keys
+ * come together; the numbers are given in the order in which the scan meets
+ * the values.
  *
  *-------------------------------------------------------------------------
  */

@@ -37,13 +37,13 @@ typedef struct LbValues
 } LbValues;
 
 /*
- * Sort the keys of all ranked rows of defn's source, or of its partitions, that a
- * snapshot sees.  rel is locked, and defn is resolved.  A tuple of a family is the
- * number of the board's value and the key, that of a plain board the key alone.
- * progress, if not NULL, is set to the number of rows read so far.  poll is called
- * every few thousand rows and may raise.  Raises 55006 if the partitions have
- * changed.  Returns NULL if no key can have one of the rows (lb_no_key_reason).
- * Memory comes from the current context.
+ * Sort the keys of all ranked rows of defn's source, or of its partitions,
+ * that a snapshot sees.  rel is locked, and defn is resolved.  A tuple of a
+ * family is the number of the board's value and the key, that of a plain board
+ * the key alone.  progress, if not NULL, is set to the number of rows read so
+ * far.  poll is called every few thousand rows and may raise.  Raises 55006 if
+ * the partitions have changed.  Returns NULL if no key can have one of the
+ * rows (lb_no_key_reason).  Memory comes from the current context.
  */
 extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,

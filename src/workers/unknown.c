@@ -4,10 +4,10 @@
  *	  Transactions whose changes the ledger does not hold, as builds ask.
  *
  * A build must not be installed if its snapshot does not see the changes of a
- * transaction that has published nothing: neither the scan nor a queue has them.
- * LbSharedBoard.unknown and LbDatabase.unknown are ranges of such transactions'
- * xids, widened before they commit.  Transactions that were prepared before a
- * restart are in no range, but hold their locks.
+ * transaction that has published nothing: neither the scan nor a queue has
+ * them.  LbSharedBoard.unknown and LbDatabase.unknown are ranges of such
+ * transactions' xids, widened before they commit.  Transactions that were
+ * prepared before a restart are in no range, but hold their locks.
  *
  *-------------------------------------------------------------------------
  */

@@ -12,9 +12,10 @@
 #include "ledger/snapshot.h"
 
 /*
- * Whether a transaction with unknown changes (LbUnknown) is running, either in a
- * snapshot or, with NULL, now.  Asks for those of the definition and those of its
- * database.  A transaction whose xid lies between two of them counts, too.
+ * Whether a transaction with unknown changes (LbUnknown) is running, either in
+ * a snapshot or, with NULL, now.  Asks for those of the definition and those
+ * of its database.  A transaction whose xid lies between two of them counts,
+ * too.
  */
 extern bool lb_unknown_running(LbSharedBoard *shared,
 							   const LbSnapshot *snapshot);
@@ -23,8 +24,8 @@ extern bool lb_unknown_running(LbSharedBoard *shared,
 extern void lb_forget_unknown(LbUnknown *unknown, const LbSnapshot *snapshot);
 
 /*
- * Whether a transaction that was prepared before the server started, and has not
- * ended, may have changed the source: it holds a lock that allows writing.
+ * Whether a transaction that was prepared before the server started, and has
+ * not ended, may have changed the source: it holds a lock that allows writing.
  */
 extern bool lb_is_prepared_for(Oid source);
 

@@ -47,7 +47,8 @@ extern const LbWorkerKind *const *lb_worker_kinds(int *nkinds);
 /*
  * Override settings of the database that a worker must not run with: read-only
  * or deferrable transactions, an isolation level with one snapshot for a whole
- * transaction, a limit on its time.  Call it as soon as the worker has connected.
+ * transaction, a limit on its time.  Call it as soon as the worker has
+ * connected.
  */
 extern void lb_worker_settings(void);
 
@@ -63,15 +64,15 @@ extern void lb_yield(void);
 extern bool lb_must_yield(void);
 
 /*
- * Whether a command holds a database's lock that keeps new sessions out, in any process.
- * Does not wait.
+ * Whether a command holds a database's lock that keeps new sessions out, in
+ * any process.  Does not wait.
  */
 extern bool lb_database_locked(Oid database);
 
 /*
- * Whether msec milliseconds have elapsed from since to now.  Also true if since is
- * that far ahead of now: the clock was set back, and it can take long until it is
- * there again.
+ * Whether msec milliseconds have elapsed from since to now.  Also true if
+ * since is that far ahead of now: the clock was set back, and it can take long
+ * until it is there again.
  */
 extern bool lb_elapsed(TimestampTz since, TimestampTz now, int msec);
 
