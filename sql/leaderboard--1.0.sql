@@ -1466,7 +1466,7 @@ COMMENT ON COLUMN @extschema@.lb_payout.paid_at IS
 COMMENT ON COLUMN @extschema@.lb_payout.attempts IS
 'number of calls, failed ones included';
 COMMENT ON COLUMN @extschema@.lb_payout.problem IS
-'error of the last call; null if there was none';
+'error of the last call, or that it has not ended; null if there was none';
 
 CREATE FUNCTION @extschema@.lb_set_reward(
 	window_name text,

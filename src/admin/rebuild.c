@@ -257,8 +257,8 @@ lb_rebuild(PG_FUNCTION_ARGS)
 }
 
 /*
- * The moment of lb_clock() after an interval of the server's clock, PG_INT64_MAX for
- * never.
+ * The moment of lb_clock() after an interval of the server's clock,
+ * PG_INT64_MAX for never.
  */
 static int64
 clock_after(Datum interval)
@@ -273,7 +273,9 @@ clock_after(Datum interval)
 	return lb_clock() + (until - now);
 }
 
-/* Milliseconds until a moment of lb_clock(), -1 for never; 0 if it has passed. */
+/*
+ * Milliseconds until a moment of lb_clock(), -1 for never; 0 if it has passed.
+ */
 static long
 time_left(int64 until)
 {

@@ -301,6 +301,8 @@ reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
 	pg_atomic_init_u32(&shared->trim, 0);
 	pg_atomic_init_u32(&shared->nprepared, 0);
 	pg_atomic_init_u64(&shared->looked, 0);
+	pg_atomic_init_u64(&shared->scan_began, 0);
+	pg_atomic_init_u32(&shared->scan_block, 0);
 	for (int i = 0; i < LB_NCOUNTERS; i++)
 		pg_atomic_init_u64(&shared->counters[i], 0);
 	lb_state_reset(shared);

@@ -120,7 +120,11 @@ shmem_startup(void)
 		pg_atomic_init_u32(&lb_shared->applier_pid, 0);
 		pg_atomic_init_u64(&lb_shared->requested, 0);
 		pg_atomic_init_u32(&lb_shared->xid_wanted, 0);
-		pg_atomic_init_u32(&lb_shared->maintenance_late, 0);
+		pg_atomic_init_u32(&lb_shared->visited, 0);
+		pg_atomic_init_u32(&lb_shared->visit_state, 0);
+		pg_atomic_init_u32(&lb_shared->visit_task, 0);
+		pg_atomic_init_u32(&lb_shared->visit_step, 0);
+		pg_atomic_init_u32(&lb_shared->visit_limit, 0);
 		region = lb_region_map((char *) lb_shared + MAXALIGN(sizeof(LbSharedState)),
 							   (Size) lb_memory_kb * 1024, &size);
 		LWLockInitialize(&lb_shared->arena_lock.lwlock,

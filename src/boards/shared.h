@@ -211,6 +211,8 @@ typedef struct LbSharedBoard
 	pg_atomic_uint32 trim;		/* the launcher should trim the histories */
 	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
 	pg_atomic_uint64 looked;	/* when maintenance last read the whole table */
+	pg_atomic_uint64 scan_began;	/* when it began to read it, 0: it does not */
+	pg_atomic_uint32 scan_block;	/* where it goes on */
 
 	/* Counters of reads that have found no live board. */
 	pg_atomic_uint64 counters[LB_NCOUNTERS];
@@ -295,9 +297,12 @@ typedef struct LbSharedState
 	pg_atomic_uint64 horizon;	/* a full xid: every snapshot sees all
 								 * transactions before it */
 	pg_atomic_uint32 xid_wanted;	/* see lb_want_xid() */
-	pg_atomic_uint32 maintenance_late;	/* the database in which a step of
-										 * maintenance runs, or took too
-										 * long; 0: none */
+	pg_atomic_uint32 visited;	/* the database that is in maintenance; that
+								 * and these are in workers/turn.h */
+	pg_atomic_uint32 visit_state;	/* LbVisitState */
+	pg_atomic_uint32 visit_task;
+	pg_atomic_uint32 visit_step;
+	pg_atomic_uint32 visit_limit;
 	pg_atomic_uint64 warn_at;	/* bytes in use at which the launcher warns */
 	slock_t		watch_mutex;	/* databases that have watches; see watch.c */
 	int			nwatching;

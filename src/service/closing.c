@@ -10,7 +10,8 @@
  * Which windows have rows is known from the boards.  A window whose rows are
  * all hidden has no board, so the table itself is read now and then as well.
  * The worker reads a part of the table in each transaction, so that other
- * sessions never wait for long for the table or the database.
+ * sessions never wait for long for the table or the database.  If its visit ends
+ * meanwhile, the next one goes on with that part.
  *
  *-------------------------------------------------------------------------
  */
@@ -310,7 +311,32 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		visit->scan_began = GetCurrentTimestamp();
 	if (thorough || visit->scan_all_rows)
 		visit->scanning = defn->source;
+	if (visit->one && thorough && !visit->scan_all_rows && shared != NULL &&
+		pg_atomic_read_u64(&shared->scan_began) != 0)
+	{
+		visit->scan_began = (TimestampTz) pg_atomic_read_u64(&shared->scan_began);
+		visit->next_block = pg_atomic_read_u32(&shared->scan_block);
+	}
 	enter_due(visit, defn, keys);
+}
+
+/*
+ * Remember, for another visit, where the scan goes on.  Where all rows are
+ * read, or a window could not be closed, it will begin anew.
+ */
+static void
+note_part(const LbVisit *visit, const LbDefinition *defn, BlockNumber begin)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
+															  defn),
+												   false);
+	bool		keeps = visit->scan_began != 0 && !visit->scan_all_rows;
+
+	if (shared == NULL)
+		return;
+	pg_atomic_write_u32(&shared->scan_block, begin);
+	pg_atomic_write_u64(&shared->scan_began,
+						keeps ? (uint64) visit->scan_began : 0);
 }
 
 /*
@@ -336,7 +362,12 @@ scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	}
 	most = blocks_of(defn, begin, &npartitions, &total);
 	if (visit->one && total > SCAN_BLOCKS)
+	{
 		end = begin + Max(1, SCAN_BLOCKS / Max(1, npartitions));
+
+		/* All windows that were found before have been closed. */
+		note_part(visit, defn, begin);
+	}
 	enter_due(visit, defn, keys_of_rows(defn, !visit->scan_all_rows, begin, end));
 	visit->next_block = end;
 	if (end >= most)
@@ -355,7 +386,10 @@ note_scanned(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 												   false);
 
 	if (shared != NULL)
+	{
 		pg_atomic_write_u64(&shared->looked, (uint64) visit->scan_began);
+		pg_atomic_write_u64(&shared->scan_began, 0);
+	}
 }
 
 /*

@@ -57,7 +57,9 @@
 #include "service/shard.h"
 #include "service/spread.h"
 #include "service/spread_settings.h"
+#include "util/clock.h"
 #include "util/compat.h"
+#include "workers/turn.h"
 #include "workers/worker.h"
 
 PG_FUNCTION_INFO_V1(lb_maintain);
@@ -232,19 +234,6 @@ find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 	visit->defn = find_windows(key);
 }
 
-/*
- * Without the first of these names, if they are to be passed over.  Otherwise a table
- * whose triggers take too long would keep the others of the database from maintenance.
- */
-static List *
-pass_over(LbVisit *visit, List *names)
-{
-	int			n = Min(visit->pass_over, list_length(names));
-
-	visit->pass_over -= n;
-	return list_copy_tail(names, n);
-}
-
 /* All families of windows. */
 static void
 list_families(LbVisit *visit)
@@ -256,16 +245,13 @@ list_families(LbVisit *visit)
 	for (int i = 0; i < n; i++)
 		visit->families = lappend(visit->families,
 								  pstrdup(leaderboards[i]->family));
-	visit->families = pass_over(visit, visit->families);
 	MemoryContextSwitchTo(old);
-	visit->listed = true;
 }
 
-/* Go on to the next family. */
+/* Forget what is known of a family, before the next one. */
 static void
-next_family(LbVisit *visit)
+forget_family(LbVisit *visit)
 {
-	visit->families = list_delete_first(visit->families);
 	visit->scanned_boards = false;
 	visit->scan_began = 0;
 	visit->scanning = InvalidOid;
@@ -291,9 +277,7 @@ list_spread(LbVisit *visit)
 			pg_class_ownercheck(defns[i]->source, GetUserId()))
 			visit->spread = lappend(visit->spread, pstrdup(defns[i]->name));
 	}
-	visit->spread = pass_over(visit, visit->spread);
 	MemoryContextSwitchTo(old);
-	visit->listed_spread = true;
 }
 
 static void
@@ -351,75 +335,71 @@ trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 }
 
 /*
- * Make the boards that shards do not have: of the first board in the list, if each
- * step has a transaction of its own.  Returns whether there was one.
+ * Make the boards that shards of a distributed table do not have, and trim the
+ * tables beside it.  Returns false if the worker has more to trim.
  */
 static bool
-mend_boards(LbVisit *visit)
+mend(LbVisit *visit, const char *board)
 {
-	bool		found;
-
-	if (!visit->listed_spread)
-		list_spread(visit);
-	found = visit->spread != NIL;
-	while (visit->spread != NIL)
-	{
-		const char *board = linitial(visit->spread);
-
-		if (!visit->trimming)
-			(void) lb_attempt(mend_board,
-							  psprintf("make the boards of shards of board \"%s\"", board),
-							  visit, NULL, board);
-		visit->trimming = false;
-		(void) lb_attempt(trim_beside_board,
-						  psprintf("trim the tables beside that of board \"%s\"", board),
+	if (!visit->trimming)
+		(void) lb_attempt(mend_board,
+						  psprintf("make the boards of shards of board \"%s\"", board),
 						  visit, NULL, board);
-		if (visit->trimming && !visit->one)
-			visit->done.more = true;
-		if (!visit->trimming || !visit->one)
-			visit->spread = list_delete_first(visit->spread);
-		if (visit->one)
-			break;
-		visit->trimming = false;
-	}
-	return found;
+	visit->trimming = false;
+	(void) lb_attempt(trim_beside_board,
+					  psprintf("trim the tables beside that of board \"%s\"", board),
+					  visit, NULL, board);
+	return !visit->trimming;
 }
 
 /*
- * Make shards' boards, close windows, remove up to visit->max_rows rows, trim our
- * own tables.  Between SPI_connect and SPI_finish.  If each step has a transaction of
- * its own, only the first step that is due.
+ * Close the windows of a family, and remove rows.  Returns true if the
+ * transaction should end before the next family.
+ */
+static bool
+maintain_family(LbVisit *visit, const char *family, List **drops)
+{
+	/* It can be invalidated, but not freed before we commit. */
+	visit->defn = NULL;
+	(void) lb_attempt(find_family, "look for windows", visit, NULL, family);
+	return visit->defn != NULL &&
+		(lb_close_windows(visit, visit->defn) ||
+		 lb_remove_windows(visit, visit->defn, drops));
+}
+
+static void
+trim_tables(LbVisit *visit)
+{
+	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);
+	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL);
+	(void) lb_attempt(lb_trim_entrants, "trim \"lb_entrant\"", visit, NULL, NULL);
+}
+
+/*
+ * In one transaction: make shards' boards, close windows, remove up to
+ * visit->max_rows rows, trim our own tables.  Between SPI_connect and
+ * SPI_finish.
  */
 static void
 maintain(LbVisit *visit)
 {
 	List	   *drops = NIL;
 	const LbDefinition *drops_of = NULL;
-	bool		looked;
+	ListCell   *lc;
 
-	if (mend_boards(visit) && visit->one)
+	foreach(lc, visit->spread)
 	{
-		visit->done.more = true;
-		return;
+		visit->done.more |= !mend(visit, lfirst(lc));
+		visit->trimming = false;
 	}
-	if (!visit->listed)
-		list_families(visit);
-	looked = visit->families != NIL;
-	for (; visit->families != NIL; next_family(visit))
+	foreach(lc, visit->families)
 	{
 		List	   *found = NIL;
-		bool		ended;
 
-		/* It can be invalidated, but not freed before we commit. */
-		visit->defn = NULL;
-		(void) lb_attempt(find_family, "look for windows", visit, NULL,
-						  linitial(visit->families));
-		ended = visit->defn != NULL &&
-			(lb_close_windows(visit, visit->defn) ||
-			 lb_remove_windows(visit, visit->defn, &found));
-		if (ended)
+		if (maintain_family(visit, lfirst(lc), &found))
 			return;
-
 		if (found != NIL && drops != NIL)
 			visit->done.more = true;
 		else if (found != NIL && !visit->in_use)
@@ -427,30 +407,16 @@ maintain(LbVisit *visit)
 			drops = found;
 			drops_of = visit->defn;
 		}
+		forget_family(visit);
 	}
-
-	if (lb_visit_must_end(visit))
-		return;
-
-	/*
-	 * The worker calls a function of the user's in a transaction that has
-	 * locked none of these tables.
-	 */
-	if (!(visit->one && looked) && lb_pay_reward(visit) && visit->one)
-		return;
-	(void) lb_attempt(trim_events, "trim \"lb_event\"", visit, NULL, NULL);
-	(void) lb_attempt(trim_applied, "trim \"lb_applied\"", visit, NULL, NULL);
-	(void) lb_attempt(trim_anomalies, "trim \"lb_anomaly\"", visit, NULL, NULL);
-	(void) lb_attempt(trim_usage, "trim \"lb_usage\"", visit, NULL, NULL);
-	(void) lb_attempt(lb_trim_entrants, "trim \"lb_entrant\"", visit, NULL, NULL);
+	(void) lb_pay_reward(visit);
+	trim_tables(visit);
 
 	/*
 	 * Last, and one only: it keeps other sessions from the table from here to
 	 * the end of the transaction.
 	 */
 	lb_remove_partitions(visit, drops_of, drops);
-	if (visit->one && looked)
-		visit->done.more = true;
 }
 
 
@@ -458,6 +424,102 @@ maintain(LbVisit *visit)
  *		The worker
  * ----------------------------------------------------------------
  */
+
+/* What the worker does for one board or family, or once. */
+typedef enum TaskKind
+{
+	TASK_MEND,
+	TASK_FAMILY,
+	TASK_PAY,
+	TASK_TRIM
+} TaskKind;
+
+typedef struct Task
+{
+	TaskKind	kind;
+	int			number;
+	const char *name;			/* of a board or family */
+} Task;
+
+static void
+add_task(LbVisit *visit, TaskKind kind, const char *name)
+{
+	Task	   *task = palloc(sizeof(Task));
+
+	task->kind = kind;
+	task->number = list_length(visit->tasks);
+	task->name = name;
+	visit->tasks = lappend(visit->tasks, task);
+}
+
+/* List all tasks.  The first is the one with number visit->task, or less. */
+static void
+list_tasks(LbVisit *visit)
+{
+	MemoryContext old;
+	ListCell   *lc;
+	int			first;
+
+	list_spread(visit);
+	list_families(visit);
+	old = MemoryContextSwitchTo(visit->context);
+	foreach(lc, visit->spread)
+		add_task(visit, TASK_MEND, lfirst(lc));
+	foreach(lc, visit->families)
+		add_task(visit, TASK_FAMILY, lfirst(lc));
+	add_task(visit, TASK_PAY, NULL);
+	add_task(visit, TASK_TRIM, NULL);
+	first = visit->task % list_length(visit->tasks);
+	for (int i = 0; i < first; i++)
+	{
+		Task	   *task = linitial(visit->tasks);
+
+		visit->tasks = lappend(list_delete_first(visit->tasks), task);
+	}
+	MemoryContextSwitchTo(old);
+	visit->listed = true;
+}
+
+/*
+ * Do the first step that is due of the first task, and nothing else: a
+ * function of the user's runs in a transaction that has locked no table of
+ * another task.
+ */
+static void
+next_step(LbVisit *visit)
+{
+	Task	   *task;
+	List	   *drops = NIL;
+	bool		ended = false;
+
+	if (!visit->listed)
+		list_tasks(visit);
+	task = linitial(visit->tasks);
+	visit->task = task->number;
+	switch (task->kind)
+	{
+		case TASK_MEND:
+			ended = mend(visit, task->name);
+			break;
+		case TASK_FAMILY:
+			ended = !maintain_family(visit, task->name, &drops);
+			if (ended)
+				forget_family(visit);
+			break;
+		case TASK_PAY:
+			ended = !lb_pay_reward(visit);
+			break;
+		case TASK_TRIM:
+			trim_tables(visit);
+			ended = !visit->done.more;
+			break;
+	}
+
+	/* Steps that were left out since the time was up are left. */
+	if (ended && !visit->long_enough)
+		visit->tasks = list_delete_first(visit->tasks);
+	visit->done.more = visit->tasks != NIL;
+}
 
 static const LbWorkerKind maintenance_kind = {
 	.type = "leaderboard maintenance",
@@ -492,8 +554,8 @@ lb_maintain_main(Datum arg)
 	visit.one = true;
 	visit.max_rows = BATCH_ROWS;
 	visit.timeout = lb_maintenance_timeout;
-	memcpy(&visit.pass_over, MyBgworkerEntry->bgw_extra, sizeof(int));
-	lb_limit_init();
+	visit.begun = lb_clock();
+	memcpy(&visit.task, MyBgworkerEntry->bgw_extra, sizeof(int));
 	visit.context = AllocSetContextCreate(TopMemoryContext,
 										  "leaderboard maintenance",
 										  ALLOCSET_SMALL_SIZES);
@@ -511,7 +573,7 @@ lb_maintain_main(Datum arg)
 			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
 			if (SPI_connect() != SPI_OK_CONNECT)
 				elog(ERROR, "SPI_connect failed");
-			maintain(&visit);
+			next_step(&visit);
 			SPI_finish();
 		}
 		PopActiveSnapshot();
@@ -526,6 +588,8 @@ lb_maintain_main(Datum arg)
 			break;
 		lb_yield();
 	}
+	if (!visit.late && !visit.clock_set)
+		lb_turn_note(visit.done.more ? LB_VISIT_MORE : LB_VISIT_DONE);
 }
 
 

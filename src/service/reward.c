@@ -86,12 +86,28 @@ find_family_unlocked(const char *family)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	const LbDefinition *defn;
+	const LbDefinition *volatile defn = NULL;
 
 	/* Its locks end with a subtransaction that is rolled back. */
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	defn = find_family(family);
+	PG_TRY();
+	{
+		defn = find_family(family);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		/* If the table is locked, the next visit tries again. */
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		if (edata->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
 	RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
@@ -303,8 +319,7 @@ pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 										2, argument_types, false));
 	values[1] = read_standings(defn, key);
 	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), "
-					  "attempts = attempts OPERATOR(pg_catalog.+) 1, problem = NULL "
+					  "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), problem = NULL "
 					  "WHERE board OPERATOR(pg_catalog.=) $1",
 					  1, types, values, NULL);
 
@@ -314,6 +329,25 @@ pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 	 */
 	(void) SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
 	call(visit, defn, values);
+}
+
+/*
+ * Note that the function is going to be called.  The worker commits that
+ * before the call: one that ends the worker, or the server, comes last the
+ * next time.
+ */
+static void
+note_attempt(const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, "
+					  "problem = COALESCE(problem, 'the call has not ended') WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
 }
 
 /* Note that a call has failed, and why. */
@@ -327,23 +361,22 @@ note_problem(const char *key, const char *problem)
 	values[0] = CStringGetTextDatum(key);
 	values[1] = CStringGetTextDatum(problem);
 	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, problem = $2 "
-					  "WHERE board OPERATOR(pg_catalog.=) $1",
+					  "UPDATE @.lb_payout SET problem = $2 WHERE board OPERATOR(pg_catalog.=) $1",
 					  2, types, values, NULL);
 }
 
 /*
  * The key of a window of this family that is to be rewarded, with its function, and
  * its row of lb_payout locked; NULL if there is no other in this visit.  Those that
- * have failed come last.
+ * have failed come last.  If visit->paying is set, it is that one, or none.
  */
 static char *
 next_payout(LbVisit *visit, const LbDefinition *family)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, REGCLASSOID};
+	static const Oid types[] = {TEXTARRAYOID, REGCLASSOID, TEXTOID};
 	Datum	   *tried = palloc(Max(1, list_length(visit->tried)) * sizeof(Datum));
-	Datum		values[2];
+	Datum		values[3];
 	char	   *key = NULL;
 	int			n = 0;
 	ListCell   *lc;
@@ -353,13 +386,15 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 		tried[n++] = CStringGetTextDatum((char *) lfirst(lc));
 	values[0] = lb_make_array(TEXTOID, tried, NULL, n);
 	values[1] = ObjectIdGetDatum(family->source);
+	values[2] = visit->paying == NULL ? (Datum) 0 :
+		CStringGetTextDatum(visit->paying);
 	if (lb_own_run(&plan,
 				   "SELECT p.board, r.function FROM @.lb_payout p, @.lb_reward r, @.lb_archive_source s "
 				   "WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
 				   "AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
-				   "AND p.board OPERATOR(pg_catalog.<>) ALL ($1) "
+				   "AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
 				   "ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
-				   2, types, values, NULL) > 0)
+				   3, types, values, visit->paying == NULL ? "  n" : "   ") > 0)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[0];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
@@ -374,7 +409,10 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 	return key;
 }
 
-/* The same for one family of windows. */
+/*
+ * The same for one family of windows.  The worker needs two transactions for
+ * each: in the first it notes the attempt, and sets visit->paying.
+ */
 static bool
 pay_one(LbVisit *visit, const LbDefinition *family)
 {
@@ -384,10 +422,23 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 	{
 		bool		paid;
 
+		if (visit->paying == NULL)
+		{
+			if (lb_visit_must_end(visit))
+				return true;
+			note_attempt(key);
+		}
+		if (visit->one && visit->paying == NULL)
+		{
+			visit->paying = key;
+			visit->done.more = true;
+			return true;
+		}
 		visit->timeout = lb_reward_timeout;
 		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
 						  family, key);
 		visit->timeout = lb_maintenance_timeout;
+		visit->paying = NULL;
 		if (!paid && visit->problem != NULL)
 			note_problem(key, visit->problem);
 		if (paid || visit->one)
@@ -419,6 +470,13 @@ lb_pay_reward(LbVisit *visit)
 			pg_class_ownercheck(family->source, GetUserId()) &&
 			pay_one(visit, family))
 			return true;
+	}
+
+	/* Another session pays that one, or has dropped its leaderboard. */
+	if (visit->paying != NULL)
+	{
+		visit->paying = NULL;
+		return true;
 	}
 	return false;
 }

@@ -54,8 +54,9 @@ extern void lb_spread_mend(const char *board, const char *settings);
 extern bool lb_spread_rebuild(const char *board, const char *settings);
 
 /*
- * Wait until they are ready, or until a moment of lb_clock().  Returns whether they are: false also if
- * one is offline, a server does not answer, or the caller may not read the table.
+ * Wait until they are ready, or until a moment of lb_clock().  Returns whether
+ * they are: false also if one is offline, a server does not answer, or the
+ * caller may not read the table.
  */
 extern bool lb_spread_wait_ready(const LbDefinition *defn, int64 until);
 

@@ -19,15 +19,12 @@
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 
-#include "boards/shared.h"
 #include "boards/spi.h"
 #include "service/visit.h"
 #include "util/clock.h"
+#include "workers/turn.h"
 
 int			lb_maintenance_timeout = 60;
-
-/* Ends the session. */
-static TimeoutId exit_timer;
 
 List *
 lb_keys_of_result(uint64 n)
@@ -85,33 +82,14 @@ is_late(const LbVisit *visit, const ErrorData *edata)
 		strcmp(edata->message_id, "canceling statement due to statement timeout") == 0;
 }
 
-/* As in die(), without the wait for a client. */
-static void
-end_session(void)
-{
-	ProcDiePending = true;
-	InterruptPending = true;
-	SetLatch(MyLatch);
-}
-
-void
-lb_limit_init(void)
-{
-	exit_timer = RegisterTimeout(USER_TIMEOUT, end_session);
-}
-
 void
 lb_begin_limit(const LbVisit *visit)
 {
-	int			msec = visit->timeout * 1000;
-
 	if (!visit->one)
 		return;
-	pg_atomic_write_u32(&lb_shared->maintenance_late, MyDatabaseId);
-	if (msec == 0)
-		return;
-	enable_timeout_after(STATEMENT_TIMEOUT, msec);
-	enable_timeout_after(exit_timer, msec > INT_MAX / 2 ? INT_MAX : msec * 2);
+	lb_turn_step(visit->task, visit->timeout);
+	if (visit->timeout > 0)
+		enable_timeout_after(STATEMENT_TIMEOUT, visit->timeout * 1000);
 }
 
 /* If the time has just passed, the step has ended all the same. */
@@ -123,17 +101,21 @@ lb_end_limit(const LbVisit *visit)
 	if (get_timeout_indicator(STATEMENT_TIMEOUT, true))
 		QueryCancelPending = false;
 	disable_timeout(STATEMENT_TIMEOUT, false);
-	disable_timeout(exit_timer, false);
-	if (!visit->late)
-		pg_atomic_write_u32(&lb_shared->maintenance_late, 0);
+	lb_turn_note(visit->late ? LB_VISIT_LATE : LB_VISIT_BETWEEN);
 }
 
 bool
 lb_visit_must_end(LbVisit *visit)
 {
-	if (visit->one && lb_clock_was_set(&visit->offset) > 0)
+	/* A call that has been noted as an attempt is made. */
+	if (!visit->one || visit->paying != NULL)
+		return false;
+	if (lb_clock_was_set(&visit->offset) > 0)
 		visit->clock_set = true;
-	return visit->late || visit->clock_set;
+	if (lb_maintenance_timeout > 0 &&
+		lb_clock() - visit->begun > lb_maintenance_timeout * USECS_PER_SEC)
+		visit->long_enough = true;
+	return visit->late || visit->clock_set || visit->long_enough;
 }
 
 bool

@@ -76,12 +76,14 @@ typedef struct LbVisit
 	bool		one;			/* each step has a transaction of its own */
 	int			max_rows;		/* to remove in a transaction */
 	MemoryContext context;		/* of what outlives a transaction */
-	bool		listed;			/* families is set */
+	bool		listed;			/* the worker's tasks are */
 	List	   *families;		/* names of the families that are left to do */
-	LbDefinition *defn;			/* the first of them, or NULL */
+	LbDefinition *defn;			/* the one that is being done, or NULL */
 	int			timeout;		/* of the worker's steps, in seconds; 0: none */
-	int			pass_over;		/* the first boards and families, which take
-								 * too long */
+	List	   *tasks;			/* of the worker, those that are left to do */
+	int			task;			/* the number of the first of them */
+	int64		begun;			/* the worker's visit, by lb_clock() */
+	bool		long_enough;	/* other databases have their turn */
 	bool		late;			/* a step took too long: the visit ends */
 	int64		offset;			/* for lb_clock_was_set(), in the worker */
 	bool		clock_set;		/* forward: the visit ends */
@@ -100,7 +102,6 @@ typedef struct LbVisit
 	LbUnranked	unranked;
 
 	/* Boards whose shards may lack theirs: */
-	bool		listed_spread;
 	List	   *spread;			/* their names, those that are left to do */
 	bool		trimming;		/* the first of them has old rows left */
 	List	   *left;			/* owners whose distributed tables a call as that
@@ -108,6 +109,7 @@ typedef struct LbVisit
 
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */
+	char	   *paying;			/* the worker: the last of them, to be paid now */
 	char	   *reward;			/* the function to call */
 	char	   *problem;		/* what the last attempt has said, if it failed */
 
@@ -122,29 +124,28 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
- * <what>", set visit->problem, and return false.  In the worker it is cancelled after
- * visit->timeout, which sets visit->late.  If lb_visit_must_end(), it is not run: then
- * visit->problem is NULL, and the result is false.  An action that goes on after that ends the session after as long again.
- * Raises only errors that cancel the statement or end the session.
+ * <what>", set visit->problem, and return false.  In the worker it is
+ * cancelled after visit->timeout, which sets visit->late.  If
+ * lb_visit_must_end(), it is not run: then visit->problem is NULL, and the
+ * result is false.  An action that goes on after that ends the session after
+ * as long again. Raises only errors that cancel the statement or end the
+ * session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);
 
 /*
- * In the worker: limit the time of what runs from here to lb_end_limit(), and note in
- * shared memory that it runs.  Code of users can catch the error of a cancel.  So the
- * session ends when twice the time has passed.
+ * In the worker: limit the time of what runs from here to lb_end_limit() to
+ * visit->timeout, and tell the launcher that it runs (turn.h).
  */
 extern void lb_begin_limit(const LbVisit *visit);
 extern void lb_end_limit(const LbVisit *visit);
 
-/* Before the worker's first step: prepare the timer that ends the session. */
-extern void lb_limit_init(void);
-
 /*
- * Whether no more is to be done in this visit: in the worker, if a step has taken too
- * long, or the server's clock was set forward since the visit began.  The launcher has
- * the database visited again later.
+ * Whether no more is to be done in this visit: in the worker, if a step has
+ * taken too long, the steps together have taken
+ * leaderboard.maintenance_timeout, or the server's clock was set forward since
+ * the visit began.  The launcher has the database visited again later.
  */
 extern bool lb_visit_must_end(LbVisit *visit);
 

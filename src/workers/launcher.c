@@ -53,6 +53,7 @@
 #include "workers/build.h"
 #include "workers/launcher.h"
 #include "workers/memory.h"
+#include "workers/turn.h"
 #include "workers/unknown.h"
 #include "workers/worker.h"
 
@@ -68,7 +69,7 @@
 #define TIDY_AGAIN 500			/* prepared transactions, histories */
 #define TRIM_INTERVAL 5000		/* between two passes through all histories */
 #define LIMIT_INTERVAL 60000	/* between two looks at databases' limits */
-#define LOOK_AGAIN 1000			/* whether a visit is in a command's way */
+#define LOOK_AGAIN 1000			/* at a visit that goes on */
 #define LOG_AGAIN (3600 * 1000) /* between two equal messages */
 
 #define MAX_WORKERS 64
@@ -95,28 +96,26 @@ static Worker builders[MAX_WORKERS];
 static List *visits = NIL;		/* databases that one is still to visit */
 static TimestampTz limits_seen = 0; /* when limits were last looked at, or 0 */
 
-/* A database in which a step took too long. */
-typedef struct Late
-{
-	Oid			database;
-	int			times;			/* in visits one after the other */
-	int			skip;			/* rounds that pass without it */
-} Late;
-
-/* Most rounds that pass without a database: two to the power of this. */
-#define MAX_SKIP_POWER 4
+/*
+ * Workers of a kind that are left alone; then the next one that is stuck is
+ * waited for.
+ */
+#define MAX_STUCK 4
 
 /* Workers that visit databases in rounds, one at a time of each kind. */
 typedef struct Rounds
 {
 	Worker		worker;
 	List	   *due;			/* databases that remain of this round */
+	List	   *again;			/* ... that have more to do, when these are
+								 * done */
 	int64		begun;			/* when it began, by lb_clock(); 0: none has */
 	int64		offset;			/* for lb_clock_was_set() */
 	bool		waiting;		/* no worker was to be had */
-	List	   *late;
-	TimestampTz looked;			/* whether the visit is in a command's way */
-	bool		in_the_way;		/* it was at that time */
+	List	   *turns;			/* see turn.h */
+	int64		looked;			/* at the visit, by lb_clock() */
+	bool		in_the_way;		/* of a command, at that time */
+	Worker		stuck[MAX_STUCK];	/* workers that do not end */
 } Rounds;
 
 static Rounds rounds[LB_MAX_WORKER_KINDS];
@@ -282,94 +281,130 @@ start_builder(Oid database)
 	return false;
 }
 
-/* What is known of a late database, or NULL. */
-static Late *
-find_late(const Rounds *round, Oid database)
+/* Go on without a worker that does not end, unless there are too many. */
+static void
+leave_alone(Rounds *round)
 {
-	ListCell   *lc;
-
-	foreach(lc, round->late)
+	for (int i = 0; i < MAX_STUCK; i++)
 	{
-		Late	   *late = lfirst(lc);
-
-		if (late->database == database)
-			return late;
+		if (round->stuck[i].handle != NULL)
+			continue;
+		ereport(WARNING,
+				(errmsg("the %s for database %u does not end",
+						round->worker.kind->type, round->worker.database),
+				 errdetail("Code that it runs there has been told to, and does not look for interrupts."),
+				 errhint("Other databases are visited without it. A trigger or a function may be in a loop.")));
+		round->stuck[i] = round->worker;
+		round->worker.handle = NULL;
+		(void) lb_turn_end(&round->turns);
+		return;
 	}
-	return NULL;
 }
 
 /*
- * After a visit: if a step took too long, or the worker ended in one, twice as
- * many rounds pass without the database as the last time.
+ * Whether such a worker is still in a database.  Forgets those that have left.
  */
-static void
-note_late(Rounds *round, Oid database)
+static bool
+is_stuck(Rounds *round, Oid database)
 {
-	Late	   *late = find_late(round, database);
-	Oid			found = pg_atomic_exchange_u32(&lb_shared->maintenance_late, 0);
+	bool		result = false;
+	pid_t		pid;
 
-	if (found != database)
+	for (int i = 0; i < MAX_STUCK; i++)
 	{
-		if (late != NULL)
-		{
-			round->late = list_delete_ptr(round->late, late);
-			pfree(late);
-		}
-		return;
-	}
-	if (late == NULL)
-	{
-		late = MemoryContextAllocZero(TopMemoryContext, sizeof(Late));
-		late->database = database;
-		round->late = lappend(round->late, late);
-	}
-	late->skip = 1 << Min(late->times, MAX_SKIP_POWER);
-	late->times++;
-}
+		Worker	   *worker = &round->stuck[i];
 
-/* At the beginning of a round: leave out those that have to wait. */
-static void
-skip_late(Rounds *round)
-{
-	ListCell   *lc;
-
-	foreach(lc, round->late)
-	{
-		Late	   *late = lfirst(lc);
-
-		if (!list_member_oid(round->due, late->database))
+		if (worker->handle == NULL)
+			continue;
+		if (GetBackgroundWorkerPid(worker->handle, &pid) == BGWH_STOPPED)
 		{
-			/* It has no boards any more. */
-			round->late = foreach_delete_current(round->late, lc);
-			pfree(late);
+			pfree(worker->handle);
+			worker->handle = NULL;
 		}
-		else if (late->skip > 0)
-		{
-			late->skip--;
-			round->due = list_delete_oid(round->due, late->database);
-		}
+		else
+			result |= worker->database == database;
 	}
+	return result;
 }
 
 /*
  * A visit goes on.  DROP DATABASE waits five seconds for the worker, which may
  * be in a trigger of a user and not notice.  So terminate it when such a
- * command has waited from one look to the next.
+ * command has waited from one look to the next; and when a step takes too
+ * long.
  */
 static long
 look_at_visit(Rounds *round)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = lb_clock();
+	LbStepAge	age = lb_turn_age();
 	bool		locked;
 
-	if (!lb_elapsed(round->looked, now, LOOK_AGAIN))
+	if (now - round->looked < LOOK_AGAIN * 1000)
 		return LOOK_AGAIN;
 	round->looked = now;
 	locked = lb_database_locked(round->worker.database);
-	if (locked && round->in_the_way)
+	if ((locked && round->in_the_way) || age == LB_STEP_OLD)
 		TerminateBackgroundWorker(round->worker.handle);
 	round->in_the_way = locked;
+	if (age == LB_STEP_STUCK)
+		leave_alone(round);
 	return LOOK_AGAIN;
+}
+
+/* Begin a round: all databases that have boards are due. */
+static void
+list_due(Rounds *round)
+{
+	dlist_iter	iter;
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	round->begun = lb_clock();
+	list_free(round->again);
+	round->again = NIL;
+	LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
+	dlist_foreach(iter, &lb_shared->boards)
+		round->due = list_append_unique_oid(round->due,
+											dlist_container(LbSharedBoard, node, iter.cur)->database);
+	LWLockRelease(&lb_shared->directory_lock);
+	round->due = lb_turns_skip(&round->turns, round->due);
+	MemoryContextSwitchTo(old);
+}
+
+/* The worker has left. */
+static void
+end_visit(Rounds *round)
+{
+	MemoryContext old;
+
+	pfree(round->worker.handle);
+	round->worker.handle = NULL;
+	round->in_the_way = false;
+	if (!lb_turn_end(&round->turns))
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	round->again = lappend_oid(round->again, round->worker.database);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Take the database that is to be visited next, InvalidOid if there is none
+ * now.
+ */
+static Oid
+next_database(Rounds *round)
+{
+	List	  **list = round->due != NIL ? &round->due : &round->again;
+	Oid			database = InvalidOid;
+
+	while (*list != NIL && !OidIsValid(database))
+	{
+		database = linitial_oid(*list);
+		*list = list_delete_first(*list);
+		if (is_stuck(round, database))
+			database = InvalidOid;
+	}
+	return database;
 }
 
 /*
@@ -391,7 +426,8 @@ look_at_clock(const LbWorkerKind *kind, Rounds *round)
 						   *kind->interval)));
 		round->begun = lb_clock();
 		list_free(round->due);
-		round->due = NIL;
+		list_free(round->again);
+		round->due = round->again = NIL;
 	}
 }
 
@@ -402,52 +438,44 @@ look_at_clock(const LbWorkerKind *kind, Rounds *round)
 static long
 start_round(const LbWorkerKind *kind, Rounds *round)
 {
-	dlist_iter	iter;
 	pid_t		pid;
 	long		left;
-	Late	   *late;
+	Oid			database;
 
 	round->waiting = false;
 	look_at_clock(kind, round);
-	if (*kind->interval == 0)
-		return IDLE_SLEEP;
-	if (round->begun == 0)
-		round->begun = lb_clock();
 	if (round->worker.handle != NULL)
 	{
 		/* Its end wakes the launcher. */
 		if (GetBackgroundWorkerPid(round->worker.handle, &pid) != BGWH_STOPPED)
 			return look_at_visit(round);
-		pfree(round->worker.handle);
-		round->worker.handle = NULL;
-		round->in_the_way = false;
-		note_late(round, round->worker.database);
+		end_visit(round);
 	}
-	left = *kind->interval * 1000L - (long) ((lb_clock() - round->begun) / 1000);
-	if (round->due == NIL)
-	{
-		if (left > 0)
-			return left;
+	if (*kind->interval == 0)
+		return IDLE_SLEEP;
+	if (round->begun == 0)
 		round->begun = lb_clock();
-		LWLockAcquire(&lb_shared->directory_lock, LW_SHARED);
-		dlist_foreach(iter, &lb_shared->boards)
-			round->due = list_append_unique_oid(round->due,
-												dlist_container(LbSharedBoard, node, iter.cur)->database);
-		LWLockRelease(&lb_shared->directory_lock);
-		skip_late(round);
-	}
-	if (round->due == NIL)
-		return *kind->interval * 1000L;
 
-	late = find_late(round, linitial_oid(round->due));
-	if (!register_worker(&round->worker, kind, linitial_oid(round->due),
-						 late == NULL ? 0 : late->times))
+	left = *kind->interval * 1000L - (long) ((lb_clock() - round->begun) / 1000);
+	if (round->due == NIL && left <= 0)
 	{
+		list_due(round);
+		left = *kind->interval * 1000L;
+	}
+	database = next_database(round);
+	if (!OidIsValid(database))
+		return Max(left, 0);
+	if (!register_worker(&round->worker, kind, database,
+						 lb_turn_begin(round->turns, database)))
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		round->due = lcons_oid(database, round->due);
+		MemoryContextSwitchTo(old);
 		round->waiting = true;
 		(void) make_room();
 		return WORKER_RETRY;
 	}
-	round->due = list_delete_first(round->due);
 	return LOOK_AGAIN;
 }
 
@@ -605,7 +633,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 		round->sleep = Min(round->sleep, PASSING_SLEEP);
 		due = may_retry(shared, due);
 
-		/* Two that do not fit together would refuse each other memory. */
+		/* Two that do not fit together would refuse each other memory again. */
 		if (order.alone && (round->requested || running_builders(InvalidOid) > 0))
 			due = false;
 		if (due)

@@ -52,7 +52,7 @@ is($node->safe_psql('small', 'SELECT count(*) FROM lb_verify()'), '0',
 	'and equal to their table');
 
 # Rows of windows that are over, in databases with a trigger that does not end: one
-# that is cancelled, and one that catches that.
+# that is cancelled, and one that catches that; and one with many steps that are slow.
 sub tenant
 {
 	my ($db, $body) = @_;
@@ -86,22 +86,81 @@ sub visited
 		"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '$db' AND backend_type = 'leaderboard maintenance' AND wait_event = 'PgSleep'");
 }
 
+# How many rounds there were between the first visits to a database: those in which
+# another one was visited.
+sub rounds_between
+{
+	my ($db, $other, $visits, $offset) = @_;
+	my %oid = map { $_ => $node->safe_psql('postgres', "SELECT oid FROM pg_database WHERE datname = '$_'") } $db, $other;
+	my $start = 'starting background worker process "leaderboard maintenance for database ';
+	my @rounds;
+
+	$node->wait_for_log(qr/(?:$start$oid{$db}".*){$visits}/s, $offset);
+	for (substr(slurp_file($node->logfile), $offset) =~ /$start(\d+)"/g)
+	{
+		last if @rounds == $visits;
+		push @rounds, 0 if $_ == $oid{$db};
+		$rounds[-1]++ if @rounds && $_ == $oid{$other};
+	}
+	pop @rounds;
+	return @rounds;
+}
+
 my $for_ever = 'LOOP PERFORM pg_sleep(1000); END LOOP;';
 tenant('sleeps', $for_ever);
 tenant('catches', 'LOOP BEGIN PERFORM pg_sleep(1000); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP;');
 tenant('other', '');
 over('sleeps');
 over('catches');
-$node->append_conf('postgresql.conf', "leaderboard.maintenance_interval = '1s'\nleaderboard.maintenance_timeout = '1s'\n");
+my $log = -s $node->logfile;
+$node->append_conf('postgresql.conf', "log_min_messages = debug1\nleaderboard.maintenance_interval = '1s'\nleaderboard.maintenance_timeout = '1s'\n");
 $node->reload;
-my $log = 0;
 $node->wait_for_log(qr/WARNING: .*window "daily:20260409": canceling statement due to statement timeout/, $log);
 $node->wait_for_log(qr/terminating background worker "leaderboard maintenance/, $log);
 over('other');
 ok($node->poll_query_until('other', q{SELECT count(*) = 1 FROM lb_closed WHERE removed_at IS NOT NULL}),
 	'the window of another database is closed and removed');
 is($node->safe_psql('sleeps', 'SELECT count(*) FROM player_score_windows'), '1', 'that of the first keeps its row');
-is($node->safe_psql($_, 'SELECT count(*) FROM lb_verify()'), '0', "$_: boards and tables agree") for 'sleeps', 'catches', 'other';
+for my $db ('sleeps', 'catches')
+{
+	my @rounds = rounds_between($db, 'other', 4, $log);
+
+	ok($rounds[0] >= 1 && $rounds[1] >= 2 && $rounds[2] >= 4, "$db: more and more rounds pass without it: @rounds");
+}
+$node->append_conf('postgresql.conf', "log_min_messages = warning\n");
+$node->reload;
+
+# Other leaderboards of the database.
+$node->safe_psql('sleeps', q{
+	SELECT lb_create_leaderboard('kills', windows => '{}'), lb_open_window('kills/daily', 'daily', keep => '1 day');
+	SELECT lb_wait_ready();
+	INSERT INTO kills_score_windows VALUES (1, 'kills/daily:20260409', 1)});
+ok($node->poll_query_until('sleeps', q{SELECT count(*) = 1 FROM lb_closed WHERE board LIKE 'kills%' AND removed_at IS NOT NULL}),
+	'the windows of its other leaderboards are closed and removed');
+
+# A step that does not even look for interrupts.
+ok(visited('catches'), 'the worker is in the trigger');
+my $pid = $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE datname = 'catches' AND backend_type = 'leaderboard maintenance'});
+kill 'STOP', $pid;
+$node->wait_for_log(qr/WARNING:  the leaderboard maintenance for database \d+ does not end/, $log);
+$node->safe_psql('other', q{INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, 'daily:20260410', 1)});
+ok($node->poll_query_until('other', q{SELECT count(*) = 2 FROM lb_closed WHERE removed_at IS NOT NULL}), 'it does not keep the worker from others');
+kill 'CONT', $pid;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'it ends when it looks');
+
+# Many steps, none of which takes too long.
+tenant('slow', 'PERFORM pg_sleep(0.4);');
+$node->safe_psql('slow', q{
+	INSERT INTO player_score_windows (player_id, window_key, score)
+	SELECT 1, 'daily:' || to_char(date '2020-01-01' + g, 'YYYYMMDD'), 1 FROM generate_series(1, 200) g});
+over('slow');
+ok(visited('slow'), 'the worker is at work');
+$node->safe_psql('other', q{INSERT INTO player_score_windows (player_id, window_key, score) VALUES (1, 'daily:20260411', 1)});
+ok($node->poll_query_until('other', q{SELECT count(*) = 3 FROM lb_closed WHERE removed_at IS NOT NULL}), 'another database has its turn');
+cmp_ok($node->safe_psql('slow', 'SELECT count(*) FROM player_score_windows'), '>', 0, 'before the first one has ended');
+$node->safe_psql('slow', 'DROP TRIGGER body ON player_score_windows');
+ok($node->poll_query_until('slow', 'SELECT count(*) = 0 FROM player_score_windows'), 'which goes on, and ends');
+is($node->safe_psql($_, 'SELECT count(*) FROM lb_verify()'), '0', "$_: boards and tables agree") for 'sleeps', 'catches', 'other', 'slow';
 
 # Without a limit, while the worker is in the trigger.
 $node->append_conf('postgresql.conf', "leaderboard.maintenance_timeout = 0\n");

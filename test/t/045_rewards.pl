@@ -140,6 +140,29 @@ is($node->safe_psql('postgres', q{SELECT problem, paid_at IS NULL FROM lb_payout
 ok($node->poll_query_until('postgres', q{SELECT paid_at IS NOT NULL FROM lb_payout WHERE board = 'month:202011'}), 'the other is rewarded');
 paid(11, 'after a time that was too long');
 
+# One that catches the error ends the worker.  It comes last the next time.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION catches(board text, standings jsonb) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		WHILE board = 'month:202012' AND EXISTS (SELECT FROM public.slow) LOOP
+			BEGIN
+				PERFORM pg_sleep(1000);
+			EXCEPTION WHEN query_canceled THEN
+				NULL;
+			END;
+		END LOOP;
+		PERFORM public.pay($1, $2);
+	END $$;
+	INSERT INTO slow VALUES (0);
+	SELECT lb_set_reward('month', 'catches(text, jsonb)')});
+over('month:202012');
+ok($node->poll_query_until('postgres', q{SELECT attempts > 0 FROM lb_payout WHERE board = 'month:202012'}), 'it is called');
+is($node->safe_psql('postgres', q{SELECT problem FROM lb_payout WHERE board = 'month:202012'}), 'the call has not ended', 'and has not ended');
+over('month:202101');
+ok($node->poll_query_until('postgres', q{SELECT paid_at IS NOT NULL FROM lb_payout WHERE board = 'month:202101'}), 'another is rewarded');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM prize WHERE board = 'month:202012'}), '0', 'it has left nothing');
+paid(13, 'after one that catches the error');
+
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lb_verify()'), '0', 'boards and tables agree');
 $node->stop;
 done_testing();
