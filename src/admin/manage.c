@@ -560,7 +560,7 @@ static void
 require_kept_elsewhere(Oid source)
 {
 	lb_require_owner(source);
-	if (!lb_kept_elsewhere(source))
+	if (!lb_is_distributed_table(source))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" is not distributed",

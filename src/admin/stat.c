@@ -269,7 +269,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
 							   row->build_done);
 	}
-	else if (lb_kept_elsewhere(defn->source))
+	else if (lb_is_distributed_table(defn->source))
 	{
 		row->state = LB_OFFLINE;
 		strlcpy(row->reason, lb_engine_problem, LB_MAX_REASON);

@@ -314,7 +314,7 @@ distribution_argument(FunctionCallInfo fcinfo, int arg,
 static void
 require_elsewhere(const DefaultTable *table, Oid relid)
 {
-	if (OidIsValid(relid) && !lb_kept_elsewhere(relid))
+	if (OidIsValid(relid) && !lb_is_distributed_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_TABLE),
 				 errmsg("relation \"%s\" already exists", table->name),
@@ -612,7 +612,7 @@ lb_drop_leaderboard(PG_FUNCTION_ARGS)
 		if (table == NULL)
 			continue;
 		lb_require_owner(defn->source);
-		if (lb_kept_elsewhere(defn->source))
+		if (lb_is_distributed_table(defn->source))
 			lb_require_coordinator_for(defn, "lb_drop_leaderboard()");
 		appendStringInfo(&sql, "%s%s", sql.len == 0 ? "DROP TABLE " : ", ",
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)), table));

@@ -43,6 +43,7 @@
 #include "utils/syscache.h"
 
 #include "boards/cache.h"
+#include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
 
@@ -241,26 +242,55 @@ read_shards(Oid relid, Shard **shards)
 	return n;
 }
 
-/* The number of a table's colocation group; 0 if it is in none. */
+/* A column of that type; the other value if there is none, or it is null. */
+static Datum
+listed_value(HeapTuple row, TupleDesc desc, const char *name, Oid type,
+			 Datum other)
+{
+	AttrNumber	attno = lb_find_column(desc, name);
+	bool		null = true;
+	Datum		value = 0;
+
+	if (attno > 0 && TupleDescAttr(desc, attno - 1)->atttypid == type)
+		value = heap_getattr(row, attno, desc, &null);
+	return null ? other : value;
+}
+
+/*
+ * Reference tables and local tables that Citus knows have no distribution column, and
+ * neither have the tables of a distributed schema, which are colocated.
+ */
 static int32
-colocation(Oid relid)
+has_own_shards(HeapTuple row, TupleDesc desc)
+{
+	if (DatumGetChar(listed_value(row, desc, "partmethod", CHAROID,
+								  CharGetDatum('h'))) != 'n')
+		return 1;
+	return DatumGetChar(listed_value(row, desc, "repmodel", CHAROID,
+									 CharGetDatum('s'))) == 's' &&
+		DatumGetInt32(listed_value(row, desc, "colocationid", INT4OID,
+								   Int32GetDatum(1))) != 0;
+}
+
+/*
+ * Call a routine with a table's row of pg_dist_partition.  Returns what it does, or 0 if
+ * there is none.
+ */
+static int32
+partition_value(Oid relid, int32 (*take) (HeapTuple row, TupleDesc desc))
 {
 	Oid			listid = get_relname_relid("pg_dist_partition",
 										   PG_CATALOG_NAMESPACE);
 	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index",
 										  PG_CATALOG_NAMESPACE);
 	AttrNumber	table = get_attnum(listid, "logicalrelid");
-	AttrNumber	number = get_attnum(listid, "colocationid");
 	int32		result = 0;
-	bool		isnull = true;
 	Relation	list;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (table <= 0 || number <= 0 ||
-		get_atttype(listid, table) != REGCLASSOID ||
-		get_atttype(listid, number) != INT4OID)
+	if (table <= 0 || get_atttype(listid, table) != REGCLASSOID)
 		return 0;
 	list = try_relation_open(listid, AccessShareLock);
 	if (list == NULL)
@@ -270,11 +300,30 @@ colocation(Oid relid)
 	scan = systable_beginscan(list, index, OidIsValid(index), NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		result = DatumGetInt32(heap_getattr(tuple, number,
-											RelationGetDescr(list), &isnull));
+		result = take(tuple, RelationGetDescr(list));
 	systable_endscan(scan);
 	relation_close(list, AccessShareLock);
-	return isnull ? 0 : result;
+	return result;
+}
+
+bool
+lb_has_shards(Oid relid)
+{
+	return partition_value(relid, has_own_shards) != 0;
+}
+
+static int32
+colocation_id(HeapTuple row, TupleDesc desc)
+{
+	return DatumGetInt32(listed_value(row, desc, "colocationid", INT4OID,
+									  Int32GetDatum(0)));
+}
+
+/* The number of a table's colocation group; 0 if it is in none. */
+static int32
+colocation(Oid relid)
+{
+	return partition_value(relid, colocation_id);
 }
 
 int64

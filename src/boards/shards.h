@@ -16,6 +16,12 @@
  */
 extern bool lb_is_coordinator(void);
 
+/*
+ * Whether a distributed table's rows are in shards of its own: whether it is neither a
+ * reference table nor a local table that Citus knows.  Can raise.
+ */
+extern bool lb_has_shards(Oid relid);
+
 /* The owner of a table, partitioned or not; InvalidOid if it is none. */
 extern Oid	lb_table_owner(Oid relid);
 

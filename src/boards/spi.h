@@ -117,19 +117,6 @@ extern const char *lb_plan_text(SPIPlanPtr plan);
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
-/*
- * If an error that has been caught is Citus's that shards cannot be asked from a shard,
- * raise 0A000 instead, with what to do.
- */
-extern void lb_replace_nested(const ErrorData *error);
-
-/*
- * Whether a statement for other servers may call functions of the extension by name, as
- * the current user.  There the owner of the schema could have put another in its place: not
- * as a superuser, unless that owner is one.  Raises that there is no extension.
- */
-extern bool lb_may_call_elsewhere(void);
-
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);
 

@@ -32,6 +32,7 @@
 
 #include "boards/catalog.h"
 #include "boards/spi.h"
+#include "service/command.h"
 #include "service/forward.h"
 #include "service/limit.h"
 #include "service/shard.h"
@@ -137,7 +138,7 @@ send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
 
 	values[1] = Int64GetDatum(shard);
 	switched = lb_switch_from_superuser(&saved, t->defn, false);
-	if (!lb_may_call_elsewhere())
+	if (!lb_may_call_others())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("a superuser's distributed table cannot be submitted to"),

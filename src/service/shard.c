@@ -128,7 +128,7 @@ bool
 lb_is_elsewhere(const LbDefinition *defn)
 {
 	return defn->problem == lb_engine_problem ||
-		(defn->problem != NULL && lb_kept_elsewhere(defn->source));
+		(defn->problem != NULL && lb_is_distributed_table(defn->source));
 }
 
 void
@@ -146,11 +146,11 @@ lb_refuse_elsewhere(const LbDefinition *defn)
 void
 lb_check_both_elsewhere(const LbDefinition *a, const LbDefinition *b)
 {
-	bool		first = lb_kept_elsewhere(a->source);
+	bool		first = lb_is_distributed_table(a->source);
 	Oid			spread = first ? a->source : b->source;
 	Oid			other = first ? b->source : a->source;
 
-	if (first != lb_kept_elsewhere(b->source))
+	if (first != lb_is_distributed_table(b->source))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("boards \"%s\" and \"%s\" cannot make a leaderboard",
@@ -460,7 +460,7 @@ lb_find_beside(const char *name, Oid schema, LbBeside beside)
 												   lb_beside_tables[beside].suffix),
 										  schema);
 
-	return OidIsValid(table) && lb_kept_elsewhere(table) &&
+	return OidIsValid(table) && lb_is_distributed_table(table) &&
 		has_columns(table, beside) ? table : InvalidOid;
 }
 

@@ -66,7 +66,7 @@ lb_is_spread(Oid source)
 	List	   *name = list_make2(makeString("pg_catalog"),
 								  makeString("master_run_on_worker"));
 
-	return lb_kept_elsewhere(source) &&
+	return lb_is_distributed_table(source) &&
 		OidIsValid(LookupFuncName(name, lengthof(types), types, true)) &&
 		OidIsValid(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE)) &&
 		OidIsValid(get_relname_relid("pg_dist_shard_placement",

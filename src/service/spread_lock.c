@@ -154,7 +154,7 @@ lb_spread_lock(const LbDefinition *defn)
 	foreach(lc, tables)
 	{
 		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION &&
-			lb_kept_elsewhere(lfirst_oid(lc)))
+			lb_is_distributed_table(lfirst_oid(lc)))
 			lock_shards(lfirst_oid(lc));
 	}
 	commit_by_two_phases(defn);

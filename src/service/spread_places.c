@@ -181,7 +181,7 @@ create(Oid source, const Distribution *d)
 		run(psprintf("SELECT pg_catalog.create_reference_table(%s)",
 					 quote_literal_cstr(name)));
 	/* In a schema that is distributed, the table is already. */
-	else if (!lb_kept_elsewhere(places))
+	else if (!lb_is_distributed_table(places))
 		run(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, 'hash', %s)",
 					 quote_literal_cstr(name), d->hashed ? "'place'" : "NULL",
 					 quote_literal_cstr(table_name(source))));
@@ -309,7 +309,7 @@ follow_rename(Oid source)
 															tables->tupdesc, 1,
 															&isnull));
 
-		if (!lb_is_places(places) || !lb_kept_elsewhere(places) ||
+		if (!lb_is_places(places) || !lb_is_distributed_table(places) ||
 			!is_right(source, places))
 			continue;
 		if (get_rel_namespace(places) != schema)
@@ -441,7 +441,7 @@ lb_places_drop(Oid source)
 static void
 follow_drop(Oid relid)
 {
-	if (OidIsValid(relid) && lb_kept_elsewhere(relid) &&
+	if (OidIsValid(relid) && lb_is_distributed_table(relid) &&
 		pg_class_ownercheck(relid, GetUserId()))
 		run(psprintf("DROP TABLE %s", table_name(relid)));
 }

@@ -362,7 +362,7 @@ require_recorded(const char *leaderboard)
 			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
 			continue;
 		lb_require_owner(defn->source);
-		if (!lb_kept_elsewhere(defn->source))
+		if (!lb_is_distributed_table(defn->source))
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("table \"%s\" is not distributed",

@@ -95,18 +95,6 @@ bool		lb_submit_ranks = true;
  */
 
 /*
- * The shard that the submit has written to, of the table of a board, if it was sent to
- * one and nothing else was written on other servers; or 0.
- */
-static int64
-written_shard(const LbSubmit *s, const LbSubmitBoard *board)
-{
-	return s->only_forwarded ?
-		lb_find_shard_of(board->window ? s->windows : s->global,
-						 s->player_texts[0]) : 0;
-}
-
-/*
  * The player's ranks, in a snapshot of their own.  On a shard there are none: the
  * server that has sent the submit reads them.
  */
@@ -126,7 +114,7 @@ read_ranks(LbSubmit *s, bool previous)
 		lb_rank_now(board->read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
 					number ? s->players[0] :
 					PointerGetDatum(s->player_texts[0]),
-					written_shard(s, board), &now);
+					s->only_forwarded, &now);
 		if (previous)
 		{
 			board->has_previous = now.has_rank;

@@ -17,4 +17,10 @@
  */
 extern Query *lb_gather_calls(Query *query);
 
+/*
+ * If an error that has been caught is Citus's that shards cannot be asked from a shard,
+ * raise 0A000 instead, with what to do.
+ */
+extern void lb_explain_nested(const ErrorData *error);
+
 #endif							/* LB_GATHER_H */

@@ -10,14 +10,14 @@
 
 #include "boards/spi.h"
 #include "reads/call.h"
-#include "reads/section.h"
+#include "citus/words.h"
 
 /* How many plans of a question are kept, each for another table. */
 #define LB_ASK_PLANS 8
 
 /*
  * A function of shards' boards, in a static variable.  It takes what
- * LB_SHARD_ARGS has (section.h), and then arguments of these types.  It returns
+ * LB_SHARD_ARGS has (words.h), and then arguments of these types.  It returns
  * words, or null if a board cannot answer.
  */
 typedef struct LbQuestion
@@ -35,7 +35,7 @@ typedef struct LbAsk
 	LbCall	   *call;
 	LbDefinition defn;			/* a copy; it lasts through the statements */
 	Oid			places;			/* the table that has a row for each shard */
-	int64		written;		/* as in LbCall */
+	int64		written;		/* the shard that was written to, or 0 */
 	Datum		value;			/* what follows the name of a shard's board */
 	int32		keys_hash;
 	int			nshards;		/* how many shards have answered ... */
@@ -74,5 +74,8 @@ extern void lb_ask_end(const LbAsk *ask);
  * is looked up again.  Raises 40001 if the board is gone, and what the statement raises.
  */
 extern void lb_require_shards(LbCall *call);
+
+/* The routines of LbDistributed: set_up. */
+extern void lb_set_up_statement(bool sequential);
 
 #endif							/* LB_ASK_H */

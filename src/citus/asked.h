@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * shard_board.h
+ * asked.h
  *	  What the board of a shard answers the server that asks all shards.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_SHARD_BOARD_H
-#define LB_SHARD_BOARD_H
+#ifndef LB_ASKED_H
+#define LB_ASKED_H
 
 #include "fmgr.h"
 
@@ -15,7 +15,7 @@
 /* What is asked of the boards of this server's shards. */
 typedef struct LbAsked
 {
-	char	   *board;			/* the first LB_SHARD_ARGS (section.h) */
+	char	   *board;			/* the first LB_SHARD_ARGS (words.h) */
 	char	   *value;
 	int32		keys_hash;
 	Oid			places;
@@ -39,4 +39,4 @@ extern bool lb_shard_begin(LbCall *call, const LbAsked *asked, int i);
 extern const int64 *lb_shard_key(const LbShape *shape, const int64 *words,
 								 int nwords);
 
-#endif							/* LB_SHARD_BOARD_H */
+#endif							/* LB_ASKED_H */

@@ -31,9 +31,10 @@
 #include "catalog/pg_type.h"
 #include "lib/binaryheap.h"
 
-#include "reads/ask.h"
-#include "reads/merge.h"
-#include "reads/section.h"
+#include "citus/ask.h"
+#include "citus/merge.h"
+#include "citus/words.h"
+#include "reads/rows.h"
 #include "reads/values.h"
 
 /* Entries of each shard in a round. */
@@ -428,7 +429,7 @@ merge_page(LbCall *call, double percentile, int64 skip, int64 n, LbTail tail,
 }
 
 bool
-lb_merge_page(LbCall *call, int64 skip, int64 n, LbTail tail, LbRows *rows)
+lb_merge_page(LbCall *call, int64 skip, int64 n, int tail, LbRows *rows)
 {
 	return call->method != LB_DENSE_RANK &&
 		merge_page(call, -1, skip, n, tail, rows);

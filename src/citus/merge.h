@@ -18,13 +18,13 @@
  * answered, or the rows change faster than they are found.  Raises what a statement
  * on the shards raises.
  */
-extern bool lb_merge_page(LbCall *call, int64 skip, int64 n, LbTail tail,
+extern bool lb_merge_page(LbCall *call, int64 skip, int64 n, int tail,
 						  LbRows *rows);
 
 /* Likewise the rows around the member that is the first operand. */
 extern bool lb_merge_around(LbCall *call, int64 radius, LbRows *rows);
 
-/* The routine of lb_score_at_percentile(): see LbReadFunction.elsewhere in call.h. */
+/* The routine of lb_score_at_percentile(): see LbDistributed.value. */
 extern bool lb_merge_score_at_percentile(LbCall *call, LbNumber *numbers,
 										 bool *isnull);
 

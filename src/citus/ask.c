@@ -53,12 +53,30 @@
 #include "boards/counters.h"
 #include "boards/resolve.h"
 #include "boards/shards.h"
-#include "reads/ask.h"
+#include "citus/ask.h"
 #include "reads/query.h"
-#include "reads/section.h"
+#include "citus/words.h"
+#include "service/command.h"
+#include "service/shard.h"
 
 /* The longest value of a place, in bytes, to ask for. */
 #define MAX_PLACE 64
+
+/*
+ * The shard of the board's table to which this transaction has written, if that is all
+ * that it has written on other servers; or 0.
+ */
+static int64
+written_shard(const LbAsk *ask)
+{
+	const LbCall *call = ask->call;
+
+	if (!call->written)
+		return 0;
+	return lb_find_shard_of(&ask->defn, call->form != LB_AS_BIGINT ?
+							DatumGetTextPP(call->operands[0]) :
+							cstring_to_text(psprintf(INT64_FORMAT, DatumGetInt64(call->operands[0]))));
+}
 
 /* The same as lb_ask_begin(), whatever the operands are. */
 static bool
@@ -80,9 +98,9 @@ begin(LbAsk *ask, LbCall *call)
 	memset(ask, 0, sizeof(LbAsk));
 	ask->call = call;
 	ask->keys_hash = lb_keys_hash(defn);
-	ask->written = call->written;
 	ask->value = CStringGetTextDatum(name == NULL ? "" : psprintf(":%s", name));
 	lb_copy_defn(&ask->defn, defn);
+	ask->written = written_shard(ask);
 	return true;
 }
 
@@ -337,7 +355,7 @@ may_ask(Oid places)
 		pg_namespace_aclcheck(lb_require_catalog()->schema, GetUserId(),
 							  ACL_USAGE) == ACLCHECK_OK &&
 		check_enable_rls(places, InvalidOid, true) != RLS_ENABLED &&
-		lb_may_call_elsewhere();
+		lb_may_call_others();
 }
 
 /*
@@ -429,6 +447,21 @@ ask_all(LbAsk *ask, LbQuestion *question, const Oid *types, Datum *values,
 	return ask_by(ask, question, NULL, types, values, caller);
 }
 
+void
+lb_set_up_statement(bool sequential)
+{
+	static const char pool[] = "citus.max_adaptive_executor_pool_size";
+
+	/* A count on a shard takes less time than another connection. */
+	if (sequential)
+		(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
+								 PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	else if (GetConfigOption(pool, true, false) != NULL)
+		(void) set_config_option(pool, "1", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
 bool
 lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 {
@@ -455,7 +488,8 @@ lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
 		   question->nargs * sizeof(Oid));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	nestlevel = lb_settings_elsewhere();
+	nestlevel = NewGUCNestLevel();
+	lb_set_up_statement(false);
 	switched = lb_switch_from_superuser(&saved, &ask->defn, false);
 	whole = may_ask(ask->places) &&
 		ask_all(ask, question, all_types, all, caller);
@@ -493,6 +527,17 @@ LbQuestion	lb_count_question = {
 	.types = count_types
 };
 
+/* Raise 55000: boards of the shards of a definition's table are missing or offline. */
+pg_noreturn static void
+raise_offline(const LbDefinition *defn)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("board \"%s\" is offline", defn->name),
+			 errdetail("Reason: some of its table's shards have no board that is ready."),
+			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"leaderboard.offline\" set to \"query\" reads run queries meanwhile.")));
+}
+
 /* The boards are asked to count nothing: null is the answer of those that are offline. */
 void
 lb_require_shards(LbCall *call)
@@ -506,6 +551,6 @@ lb_require_shards(LbCall *call)
 	/* A table without places that has no row answers nothing, and costs nothing. */
 	if (!lb_ask_shards(&ask, &lb_count_question, values) &&
 		!(ask.places == ask.defn.source && ask.n == 0))
-		lb_raise_shards_offline(&ask.defn);
+		raise_offline(&ask.defn);
 	find_again(&ask);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * shard_board.c
+ * asked.c
  *	  What the boards of shards answer the server that asks all shards.
  *
  * A table that Citus distributes is one of many shards, tables on several servers,
@@ -33,8 +33,8 @@
 #include "boards/spi.h"
 #include "reads/functions.h"
 #include "reads/rows.h"
-#include "reads/section.h"
-#include "reads/shard_board.h"
+#include "citus/words.h"
+#include "citus/asked.h"
 
 /* The number of the shard that a table is, which its name ends with; or 0. */
 static int64

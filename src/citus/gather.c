@@ -50,8 +50,9 @@
 
 #include "boards/catalog.h"
 #include "boards/resolve.h"
+#include "boards/shards.h"
 #include "boards/target.h"
-#include "planner/gather.h"
+#include "citus/gather.h"
 
 /* The board of a call that names none. */
 #define DEFAULT_BOARD "global"
@@ -133,7 +134,7 @@ is_distributed_board(const Node *name)
 		board = TextDatumGetCString(((const Const *) name)->constvalue);
 	}
 	return lb_look_up_name(board, strlen(board), &target) &&
-		lb_kept_elsewhere(target.defn->source);
+		lb_is_distributed_table(target.defn->source);
 }
 
 /* Whether it is a call of a read function, of a distributed board. */
@@ -222,7 +223,7 @@ reads(Node *node, void *context)
 static bool
 is_of_citus(Node *node)
 {
-	bool		(*test) (Oid) = lb_kept_elsewhere;
+	bool		(*test) (Oid) = lb_is_distributed_table;
 
 	return reads(node, &test);
 }
@@ -870,4 +871,18 @@ lb_gather_calls(Query *query)
 	if (!has_call_below((Node *) query, &search))
 		return query;
 	return (Query *) gather_below((Node *) query, &search);
+}
+
+void
+lb_explain_nested(const ErrorData *error)
+{
+	if (error->sqlerrcode != ERRCODE_INTERNAL_ERROR || error->message == NULL ||
+		strcmp(error->message, "cannot execute a distributed query from a query on a shard") != 0)
+		return;
+	FlushErrorState();
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("boards of distributed tables cannot be read by a query of a shard"),
+			 errdetail("Citus has sent the call of the function to a shard, with the query."),
+			 errhint("Fetch the rows first: FROM (SELECT ... OFFSET 0).  docs/scale-out.md has examples.")));
 }

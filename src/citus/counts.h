@@ -12,8 +12,7 @@
 #include "reads/row_list.h"
 
 /*
- * The routines of functions that take a member: see LbReadFunction.elsewhere in
- * call.h.
+ * The routines of functions that take a member: see LbDistributed.value.
  */
 extern bool lb_rank_by_counts(LbCall *call, LbNumber *numbers, bool *isnull);
 extern bool lb_percentile_by_counts(LbCall *call, LbNumber *numbers,

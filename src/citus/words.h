@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * section.h
+ * words.h
  *	  What servers ask the boards of shards, and what these answer.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_SECTION_H
-#define LB_SECTION_H
+#ifndef LB_WORDS_H
+#define LB_WORDS_H
 
 #include "boards/definition.h"
 
@@ -22,28 +22,6 @@
 #define LB_SHARD_PARAMS 3
 #define LB_SHARD_ARGS (LB_SHARD_PARAMS + 4)
 #define LB_MAX_QUESTION_ARGS 5
-
-/*
- * Consecutive entries of a board, or entries at even distances, and their keys: those
- * from a key on, and before another one.  A key is none (0 words), the word of a score,
- * or a whole key.
- */
-typedef struct LbSection
-{
-	const int64 *from;
-	int			from_words;
-	const int64 *upto;			/* none: the end */
-	int			upto_words;
-	int64		back;			/* begin so many entries before from */
-	int64		n;				/* the most entries to read */
-	bool		even;			/* if there are more, leave out some
-								 * everywhere */
-
-	/* Set by the read: entries before these, and better scores than from's. */
-	int64		before;
-	int64		before_upto;
-	int64		better;
-} LbSection;
 
 /*
  * A hash of what the words of keys depend on: the same on all servers whose boards
@@ -92,4 +70,4 @@ extern Datum lb_words_datum(const int64 *words, int n);
 /* The words in a bytea, palloc'd.  Raises 22023 if it has a part of one. */
 extern LbWords lb_datum_words(Datum datum);
 
-#endif							/* LB_SECTION_H */
+#endif							/* LB_WORDS_H */

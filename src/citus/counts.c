@@ -19,9 +19,9 @@
 
 #include "catalog/pg_type_d.h"
 
-#include "reads/ask.h"
-#include "reads/counts.h"
-#include "reads/section.h"
+#include "citus/ask.h"
+#include "citus/counts.h"
+#include "citus/words.h"
 
 /* The most members of an array: more of them run the query. */
 #define MAX_MEMBERS 100000

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * section.c
+ * words.c
  *	  What servers ask the boards of shards, and what these answer.
  *
  * Keys travel as the words that boards hold (keys.h), not as texts: they are compared
@@ -18,7 +18,7 @@
 #include "port/pg_bswap.h"
 #include "port/pg_crc32c.h"
 
-#include "reads/section.h"
+#include "citus/words.h"
 #include "util/compat.h"
 
 int32

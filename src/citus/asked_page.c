@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * shard_page.c
+ * asked_page.c
  *	  Pages of the boards of shards.
  *
  * lb_shard_page() is one of the questions of shard_board.c; merge.c asks it.
@@ -10,8 +10,8 @@
 #include "postgres.h"
 
 #include "reads/rows.h"
-#include "reads/section.h"
-#include "reads/shard_board.h"
+#include "citus/words.h"
+#include "citus/asked.h"
 
 /* The most bytes of an answer for several shards: with more, each is asked for itself. */
 #define MAX_ANSWER (64 * 1024 * 1024)
