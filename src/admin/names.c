@@ -301,7 +301,7 @@ lb_check_leaderboard_names(const char *board)
 		strcmp(leaderboard->family, board) == 0)
 		return;
 
-	/* The family of a shard (spread.c): "kills/_102008". */
+	/* The family of a part of a distributed table: "kills/_102008". */
 	rest = board + strlen(leaderboard->family);
 	if (rest[0] == '_' && rest[1] != '\0' &&
 		rest[1 + strspn(rest + 1, "0123456789")] == '\0')

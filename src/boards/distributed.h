@@ -15,11 +15,14 @@
 #ifndef LB_DISTRIBUTED_H
 #define LB_DISTRIBUTED_H
 
+#include "datatype/timestamp.h"
 #include "nodes/parsenodes.h"
 
 #include "boards/definition.h"
 
 struct LbCall;
+struct LbType;
+struct LbVisit;
 struct LbMembers;
 struct LbRows;
 union LbNumber;
@@ -77,6 +80,119 @@ typedef struct LbDistributed
 	Query	   *(*plan) (Query *query);
 
 	/*
+	 * Whether the servers of a distributed table can have indexes: then the
+	 * routines below serve it.  If not, only its query can be run.  Can raise.
+	 */
+	bool		(*serves) (Oid source);
+
+	/*
+	 * Whether this server is the coordinator, which changes what all servers
+	 * have of a distributed table; can raise.  Raise 55000 unless it is: what
+	 * names the function that would change a board.
+	 */
+	bool		(*is_coordinator) (void);
+	void		(*require_coordinator) (const LbDefinition *defn,
+										const char *what);
+
+	/*
+	 * Lock the table of a resolved definition against writers, on all servers,
+	 * to the end of the transaction.  Waits for writers, also for prepared
+	 * transactions.  On the coordinator, between SPI_connect and SPI_finish;
+	 * can raise, also 40001 if the table is renamed at that moment.
+	 */
+	void		(*lock) (const LbDefinition *defn);
+
+	/*
+	 * A board has been recorded, or is going to be dropped: make its indexes
+	 * on all servers, or drop them, in transactions of their own.  Raise 55000
+	 * with what a server has said if one fails, or if this one is not the
+	 * coordinator.  The source is locked.
+	 */
+	void		(*create) (const LbDefinition *defn);
+	void		(*drop) (const LbDefinition *defn);
+
+	/*
+	 * The same for lb_rebuild(), lb_wait_ready() and lb_verify() of a board.
+	 * rebuild returns false if there is no board of that name; wait_ready,
+	 * whether all indexes are ready by then.  verify calls report with the
+	 * name of a server's board and what is wrong.
+	 */
+	bool		(*rebuild) (const char *board);
+	bool		(*wait_ready) (const LbDefinition *defn, TimestampTz until);
+	void		(*verify) (const LbDefinition *defn,
+						   void (*report) (const char *board,
+										   const char *problem, void *arg),
+						   void *arg);
+
+	/*
+	 * In an event trigger, between SPI_connect and SPI_finish: these tables
+	 * of boards, by OID, are gone; some of them may only be boards' no more.
+	 */
+	void		(*dropped) (Datum *sources, int n);
+
+	/*
+	 * Before and after the windows or limits of a leaderboard change.  Do
+	 * nothing unless its table is distributed.  The first locks what is
+	 * recorded of the leaderboard, and raises 55000 unless this server is the
+	 * coordinator, and 25001 in a transaction block.  The second has all
+	 * servers record it, in transactions of their own; raises 55000 if one
+	 * fails.
+	 */
+	void		(*begin_settings) (const char *leaderboard);
+	void		(*end_settings) (const char *leaderboard);
+
+	/*
+	 * A limit of a leaderboard of a distributed table is dropped: remove what
+	 * it has counted.  Waits for submits.  Between SPI_connect and SPI_finish.
+	 */
+	void		(*remove_usage) (const char *leaderboard, const char *limit);
+
+	/*
+	 * Closing a window of a distributed family.  The first locks what is
+	 * recorded of the leaderboard, before the window's key.  The second has
+	 * all servers write to the window no more, and waits for the submits under
+	 * way there; raises 55000 if one fails.  Then its standings are final.
+	 */
+	void		(*lock_settings) (const char *leaderboard);
+	void		(*close_window) (const LbDefinition *family, const char *key);
+
+	/*
+	 * The keys of such a family that have rows; some may be there twice.  Sets
+	 * *all if a server cannot tell, so that all rows have to be read, and
+	 * returns false while an index is being built.
+	 */
+	bool		(*window_keys) (const LbDefinition *family, List **keys,
+								bool *all);
+
+	/*
+	 * In a visit of maintenance, before all else: make what servers lack, and
+	 * remove old rows of companion tables.  Of one board, if each step has a
+	 * transaction of its own.  Returns whether there was a board.
+	 */
+	bool		(*maintain) (struct LbVisit *visit);
+
+	/*
+	 * Before lb_maintain(): maintain the boards of other owners, in
+	 * transactions of their own, and set visit->left to these owners.
+	 */
+	void		(*leave_to_owners) (struct LbVisit *visit);
+
+	/*
+	 * Making tables of a leaderboard.  The first raises 0A000 unless tables
+	 * can be distributed in this database, and 55000 unless this server is the
+	 * coordinator.  The second distributes a new table by its column
+	 * player_id: as another table is, or if that is InvalidOid, in count
+	 * parts; 0 is the default.  The third makes the companion tables of a
+	 * distributed table of scores, for players of a type, also as SQL text.
+	 * The last two between SPI_connect and SPI_finish; they raise what Citus
+	 * raises.
+	 */
+	void		(*require_distributing) (void);
+	void		(*distribute) (Oid table, Oid as, int count);
+	void		(*make_companions) (Oid scores, const char *declared,
+									const struct LbType *type);
+
+	/*
 	 * Before a statement on a distributed table, with the rights of any role:
 	 * make settings, until the caller's nest level of settings ends.  After a
 	 * sequential one, a table can still be made.
@@ -89,5 +205,36 @@ typedef struct LbDistributed
 
 /* NULL in a build without the folder, and before _PG_init. */
 extern const LbDistributed *lb_distributed;
+
+/* The same; raises 0A000 if it is NULL. */
+extern const LbDistributed *lb_require_distributed(void);
+
+/* LbDistributed.serves; false where it is NULL. */
+extern bool lb_serves(Oid source);
+
+/*
+ * Whether a board is one whose servers have indexes.  A table that was captured and
+ * then distributed has none: lb_rebuild() makes them.  Can raise.
+ */
+extern bool lb_has_distributed_board(const LbDefinition *defn);
+
+/* Whether a resolved definition's table is distributed.  Can raise. */
+extern bool lb_is_distributed(const LbDefinition *defn);
+
+/*
+ * Raise 0A000 if it does: what the caller is about to do does not work there.
+ */
+extern void lb_refuse_distributed(const LbDefinition *defn);
+
+/*
+ * Raise 0A000 if one of the tables of two definitions, which are the boards of a
+ * leaderboard, is distributed, and the other is not.  The tables must exist.
+ */
+extern void lb_check_both_distributed(const LbDefinition *a,
+									const LbDefinition *b);
+
+/* LbDistributed.begin_settings and .end_settings, unless there are none. */
+extern void lb_begin_settings(const char *leaderboard);
+extern void lb_end_settings(const char *leaderboard);
 
 #endif							/* LB_DISTRIBUTED_H */

@@ -56,7 +56,6 @@
 #include "citus/ask.h"
 #include "reads/query.h"
 #include "citus/words.h"
-#include "service/command.h"
 #include "service/shard.h"
 
 /* The longest value of a place, in bytes, to ask for. */

@@ -8,11 +8,19 @@
 #include "postgres.h"
 
 #include "boards/distributed.h"
+#include "boards/shards.h"
 #include "citus/ask.h"
 #include "citus/citus.h"
+#include "citus/companion_rows.h"
 #include "citus/counts.h"
+#include "citus/distribute.h"
 #include "citus/gather.h"
+#include "citus/lock_shards.h"
+#include "citus/mend.h"
 #include "citus/merge.h"
+#include "citus/places.h"
+#include "citus/settings.h"
+#include "citus/shard_boards.h"
 #include "reads/values.h"
 
 /* The routines of read functions, by those that answer from an index. */
@@ -51,7 +59,28 @@ static const LbDistributed routines = {
 	.require_indexes = lb_require_shards,
 	.plan = lb_gather_calls,
 	.set_up = lb_set_up_statement,
-	.explain = lb_explain_nested
+	.explain = lb_explain_nested,
+	.serves = lb_shards_serve,
+	.is_coordinator = lb_is_coordinator,
+	.require_coordinator = lb_require_coordinator_for,
+	.lock = lb_lock_distributed,
+	.create = lb_shards_create,
+	.drop = lb_shards_drop,
+	.rebuild = lb_shards_rebuild,
+	.wait_ready = lb_shards_wait_ready,
+	.verify = lb_shards_verify,
+	.dropped = lb_places_follow_drop,
+	.begin_settings = lb_lock_changed_settings,
+	.end_settings = lb_send_settings,
+	.remove_usage = lb_remove_usage_beside,
+	.lock_settings = lb_lock_settings,
+	.close_window = lb_close_on_servers,
+	.window_keys = lb_keys_of_shards,
+	.maintain = lb_mend_boards,
+	.leave_to_owners = lb_leave_to_owners,
+	.require_distributing = lb_require_distributing,
+	.distribute = lb_distribute_table,
+	.make_companions = lb_make_companions
 };
 
 void

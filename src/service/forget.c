@@ -44,6 +44,7 @@
 #include "utils/tuplestore.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/target.h"
@@ -59,7 +60,6 @@
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "service/visit.h"
 
@@ -123,9 +123,9 @@ add_board(Forget *f, const char *name)
 	if (defn == NULL)
 		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
-	if (lb_is_elsewhere(defn))
-		lb_require_coordinator_for(defn, f->argument.as_text ?
-							   "lb_forget_player_key()" : "lb_forget_player()");
+	if (lb_is_distributed(defn))
+		lb_require_distributed()->require_coordinator(defn, f->argument.as_text ?
+													  "lb_forget_player_key()" : "lb_forget_player()");
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
 	if (lb_player_type(defn) != f->type)
@@ -242,13 +242,13 @@ forget_scores(Forget *f, const LbDefinition *defn)
 	Oid			types[] = {f->type->oid};
 	List	   *keys = NIL;
 
-	if (!lb_is_elsewhere(defn))
+	if (!lb_is_distributed(defn))
 	{
 		return_row(f, defn->source,
 				   (int64) lb_forget_scores(defn, f->type, player, &keys));
 		return;
 	}
-	lb_spread_lock(defn);
+	lb_require_distributed()->lock(defn);
 	if (defn->family)
 		lock_windows(defn, f->type->oid, player, false, &keys);
 	return_row(f, defn->source,
@@ -319,7 +319,7 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		if (lb_is_elsewhere(defns[i]) &&
+		if (lb_is_distributed(defns[i]) &&
 			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) != 0)
 			on_shard[non_shard++] = defns[i];
 	}
@@ -327,7 +327,7 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 		forget_on_shard(f, on_shard, non_shard);
 	for (int i = 0; i < n; i++)
 	{
-		if (!lb_is_elsewhere(defns[i]) ||
+		if (!lb_is_distributed(defns[i]) ||
 			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) == 0)
 			forget_scores(f, defns[i]);
 	}

@@ -31,8 +31,8 @@
 #include "utils/lsyscache.h"
 
 #include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
-#include "service/command.h"
 #include "service/forward.h"
 #include "service/limit.h"
 #include "service/shard.h"
@@ -40,11 +40,11 @@
 bool
 lb_is_forwarded(const LbSubmit *s)
 {
-	bool		scores = s->global !=NULL && lb_is_elsewhere(s->global);
-	bool		windows = s->windows != NULL && lb_is_elsewhere(s->windows);
+	bool		scores = s->global !=NULL && lb_is_distributed(s->global);
+	bool		windows = s->windows != NULL && lb_is_distributed(s->windows);
 
 	if (scores != windows && s->global != NULL && s->windows != NULL)
-		lb_check_both_elsewhere(s->global, s->windows);
+		lb_check_both_distributed(s->global, s->windows);
 	return scores || windows;
 }
 
@@ -52,9 +52,9 @@ void
 lb_refuse_forwarded(const LbSubmit *s)
 {
 	if (s->global !=NULL)
-		lb_refuse_elsewhere(s->global);
+		lb_refuse_distributed(s->global);
 	if (s->windows != NULL)
-		lb_refuse_elsewhere(s->windows);
+		lb_refuse_distributed(s->windows);
 }
 
 /* What is sent to a shard; the key of its plan. */

@@ -504,34 +504,6 @@ lb_record_beside(Oid table, text *player, const char *board, bool hidden,
 }
 
 void
-lb_copy_hidden(Oid beside, const char *type, const LbType *player_type)
-{
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, NAMEOID};
-	Oid			array = TEXTARRAYOID;
-	Datum		values[2];
-	bool		isnull;
-
-	values[0] = CStringGetTextDatum(player_type->sql_name);
-	values[1] = DirectFunctionCall1(namein,
-									CStringGetDatum(GetUserNameFromId(lb_table_owner(beside), false)));
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
-					  "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
-					  lengthof(types), types, values, NULL);
-	values[0] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							  &isnull);
-	if (isnull)
-		return;
-	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
-								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
-								quote_qualified_identifier(get_namespace_name(get_rel_namespace(beside)),
-														   get_rel_name(beside)),
-								type),
-					   beside, 1, &array, values);
-}
-
-void
 lb_hidden_end(const char *board)
 {
 	static LbPlan plan;

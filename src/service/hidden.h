@@ -74,14 +74,6 @@ extern int64 lb_forget_hidden(text *player, const char *type, Datum boards);
 extern void lb_record_beside(Oid table, text *player, const char *board,
 							 bool hidden, bool all);
 
-/*
- * Record in a new distributed table beside scores who is hidden on all leaderboards;
- * type is that of its players, as SQL text.  As the current user, who owns the table.
- * Likewise.
- */
-extern void lb_copy_hidden(Oid beside, const char *type,
-						   const LbType *player_type);
-
 /* A board or a family of that name is gone.  Likewise. */
 extern void lb_hidden_end(const char *board);
 

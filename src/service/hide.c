@@ -42,6 +42,7 @@
 #include "utils/snapmgr.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/as_owner.h"
@@ -51,7 +52,6 @@
 #include "service/leaderboard.h"
 #include "service/player.h"
 #include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
@@ -279,7 +279,7 @@ lock_scores(const char *leaderboard, const Player *player)
 	Oid			types[] = {player->type->oid};
 	Datum		values[] = {player->value};
 
-	if (defn == NULL || defn->family || defn->misfit || lb_is_elsewhere(defn) ||
+	if (defn == NULL || defn->family || defn->misfit || lb_is_distributed(defn) ||
 		lb_player_type(defn) != player->type)
 		return;
 
@@ -315,7 +315,7 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	bool		switched;
 	uint64		n;
 
-	if (lb_is_elsewhere(defn))
+	if (lb_is_distributed(defn))
 		return lb_forward_ranked(defn, player_text(player), ranked, all);
 	types[0] = player->type->oid;
 	source = defn->source;
@@ -516,10 +516,10 @@ check_board(const char *board, Player *player)
 	 * The coordinator has the record: for leaderboards that are made later, and to be
 	 * read.
 	 */
-	if (lb_is_elsewhere(defn))
-		lb_require_coordinator_for(defn, psprintf("%s%s()",
-												  player->argument.argument.function,
-												  player->argument.as_text ? "_key" : ""));
+	if (lb_is_distributed(defn))
+		lb_require_distributed()->require_coordinator(defn, psprintf("%s%s()",
+																	 player->argument.argument.function,
+																	 player->argument.as_text ? "_key" : ""));
 }
 
 /* What a call hides or shows. */
@@ -616,7 +616,7 @@ lock_player(Player *player, const char *board, const char **leaderboard)
 		(*leaderboard != NULL && strcmp(*leaderboard, found->name) == 0))
 		return;
 	*leaderboard = pstrdup(found->name);
-	if (lb_is_elsewhere(find_board(board, player)))
+	if (lb_is_distributed(find_board(board, player)))
 		return;
 	lb_lock_hidden(*leaderboard, player_text(player), ExclusiveLock);
 	lock_scores(*leaderboard, player);

@@ -34,6 +34,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "reads/text.h"
@@ -41,7 +42,6 @@
 #include "service/as_owner.h"
 #include "service/leaderboard.h"
 #include "service/removing.h"
-#include "service/shard.h"
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
@@ -458,7 +458,7 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	int			asked = 0;
 	int			removed = 0;
 	int			nestlevel;
-	bool		elsewhere = lb_is_elsewhere(defn);
+	bool		elsewhere = lb_is_distributed(defn);
 	Datum		kept;
 
 	/* Several columns are not an array's elements; the other way finds all. */

@@ -16,7 +16,10 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -33,6 +36,8 @@
 #include "utils/timestamp.h"
 
 #include "boards/cache.h"
+#include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
@@ -123,42 +128,6 @@ const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
 		.key = "player_id, board"
 	}
 };
-
-bool
-lb_is_elsewhere(const LbDefinition *defn)
-{
-	return defn->problem == lb_engine_problem ||
-		(defn->problem != NULL && lb_is_distributed_table(defn->source));
-}
-
-void
-lb_refuse_elsewhere(const LbDefinition *defn)
-{
-	if (lb_is_elsewhere(defn))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("this does not work on board \"%s\"", defn->name),
-				 errdetail("Citus distributes its table \"%s\".",
-						   get_rel_name(defn->source)),
-				 errhint("docs/scale-out.md lists what works on distributed tables.")));
-}
-
-void
-lb_check_both_elsewhere(const LbDefinition *a, const LbDefinition *b)
-{
-	bool		first = lb_is_distributed_table(a->source);
-	Oid			spread = first ? a->source : b->source;
-	Oid			other = first ? b->source : a->source;
-
-	if (first != lb_is_distributed_table(b->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("boards \"%s\" and \"%s\" cannot make a leaderboard",
-						a->name, b->name),
-				 errdetail("Citus distributes table \"%s\", but not table \"%s\".",
-						   get_rel_name(spread), get_rel_name(other)),
-				 errhint("Distribute both tables or none. lb_drop_board() drops a board before its table is distributed, and undistribute_table() takes the boards of a table with it.")));
-}
 
 char *
 lb_constant_text(const void *arg)
@@ -614,7 +583,7 @@ is_in_shard(const char *name, text *player, int64 shard, bool lock,
 	if (defn == NULL)
 		return false;
 	*found = true;
-	if (!lb_is_elsewhere(defn))
+	if (!lb_is_distributed(defn))
 		return false;
 	return (lock ? lb_lock_shard(defn, player) :
 			lb_shard_of(defn, player)) == shard;
@@ -640,4 +609,38 @@ lb_begin_shard(const char *name, const char *other, text *player, int64 shard)
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
 	return nestlevel;
+}
+
+/* The owner of the extension's schema; InvalidOid if it is gone. */
+static Oid
+schema_owner(void)
+{
+	HeapTuple	tuple;
+	Oid			owner = InvalidOid;
+
+	tuple = SearchSysCache1(NAMESPACEOID,
+							ObjectIdGetDatum(lb_require_catalog()->schema));
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+		ReleaseSysCache(tuple);
+	}
+	if (owner != ROLE_PG_DATABASE_OWNER)
+		return owner;
+
+	/* Its member is the owner of the database. */
+	owner = InvalidOid;
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+bool
+lb_may_call_others(void)
+{
+	return !superuser() || superuser_arg(schema_owner());
 }

@@ -55,21 +55,6 @@ extern Oid	lb_find_beside(const char *name, Oid schema, LbBeside beside);
  */
 extern Oid	lb_beside_of(const char *name, LbBeside beside);
 
-/* Whether Citus keeps the rows of a resolved definition's table.  Can raise. */
-extern bool lb_is_elsewhere(const LbDefinition *defn);
-
-/*
- * Raise 0A000 if it does: what the caller is about to do does not work there.
- */
-extern void lb_refuse_elsewhere(const LbDefinition *defn);
-
-/*
- * Raise 0A000 if Citus keeps the rows of one of the tables of two definitions, which are
- * the boards of a leaderboard, and not of the other.  The tables must exist.
- */
-extern void lb_check_both_elsewhere(const LbDefinition *a,
-									const LbDefinition *b);
-
 /* An LbPlanText: a copy of the text arg. */
 extern char *lb_constant_text(const void *arg);
 
@@ -155,5 +140,12 @@ pg_noreturn extern void lb_raise_not_recorded(const char *name);
 /* Raise that 40001. */
 pg_noreturn extern void lb_raise_other_shard(const char *name, text *player,
 											 int64 shard);
+
+/*
+ * Whether a statement for other servers may call functions of the extension by name, as
+ * the current user.  There the owner of the schema could have put another in its place: not
+ * as a superuser, unless that owner is one.  Raises that there is no extension.
+ */
+extern bool lb_may_call_others(void);
 
 #endif							/* LB_SHARD_H */

@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "service/closed.h"
@@ -112,7 +113,7 @@ lb_find_submitted(const char *name, bool family)
 	LbTarget	target;
 
 	lb_find_target(name, strlen(name), &target);
-	lb_refuse_elsewhere(target.defn);
+	lb_refuse_distributed(target.defn);
 	check_submitted(target.defn, name, family);
 	return target.defn;
 }

@@ -182,3 +182,12 @@ lb_attempt_key(LbAction action, LbVisit *visit, const LbDefinition *defn,
 	return lb_attempt(action, psprintf("close or remove window \"%s\"", key),
 					  visit, defn, key);
 }
+
+List *
+lb_pass_over(LbVisit *visit, List *names)
+{
+	int			n = Min(visit->pass_over, list_length(names));
+
+	visit->pass_over -= n;
+	return list_copy_tail(names, n);
+}

@@ -97,9 +97,9 @@ typedef struct LbVisit
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
 
-	/* Boards whose shards may lack theirs: */
-	bool		listed_spread;
-	List	   *spread;			/* their names, those that are left to do */
+	/* Boards of distributed tables, whose servers may lack something: */
+	bool		listed_distributed;
+	List	   *distributed;	/* their names, those that are left to do */
 	bool		trimming;		/* the first of them has old rows left */
 	List	   *left;			/* owners whose distributed tables a call as that
 								 * role has maintained (OIDs) */
@@ -153,6 +153,12 @@ extern List *lb_keys_of_result(uint64 n);
  * settings ends.
  */
 extern void lb_limit_waits(void);
+
+/*
+ * Without the first of these names, if they are to be passed over.  Otherwise a table
+ * whose triggers take too long would keep the others of the database from maintenance.
+ */
+extern List *lb_pass_over(LbVisit *visit, List *names);
 
 /* Whether a list of strings has a key. */
 extern bool lb_listed(List *list, const char *key);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * beside_rows.c
+ * companion_rows.c
  *	  Removing what limits have counted beside distributed tables of scores.
  *
  * A submit locks rows that limits have counted before, in the order of submit.c, and
@@ -29,7 +29,7 @@
 
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/beside_rows.h"
+#include "citus/companion_rows.h"
 #include "service/shard.h"
 
 /* Rows that are removed at once, and fetched at once. */

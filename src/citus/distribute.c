@@ -16,13 +16,15 @@
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "admin/distribute.h"
+#include "citus/distribute.h"
 #include "admin/triggers.h"
+#include "boards/shards.h"
 #include "boards/spi.h"
-#include "service/command.h"
+#include "citus/command.h"
 #include "service/shard.h"
 
 void
@@ -61,10 +63,43 @@ lb_distribute_table(Oid table, Oid beside, int shards)
 								  nulls);
 }
 
+/*
+ * Record in the new table who is hidden on all leaderboards; as the current user, who owns
+ * the table.
+ */
+static void
+copy_hidden(Oid beside, const char *type, const LbType *player_type)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, NAMEOID};
+	Oid			array = TEXTARRAYOID;
+	Datum		values[2];
+	bool		isnull;
+
+	values[0] = CStringGetTextDatum(player_type->sql_name);
+	values[1] = DirectFunctionCall1(namein,
+									CStringGetDatum(GetUserNameFromId(lb_table_owner(beside), false)));
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
+					  "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
+					  lengthof(types), types, values, NULL);
+	values[0] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							  &isnull);
+	if (isnull)
+		return;
+	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
+								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
+								quote_qualified_identifier(get_namespace_name(get_rel_namespace(beside)),
+														   get_rel_name(beside)),
+								type),
+					   beside, 1, &array, values);
+}
+
 void
-lb_make_beside_tables(Oid scores, const char *type)
+lb_make_companions(Oid scores, const char *declared, const LbType *type)
 {
 	Oid			schema = get_rel_namespace(scores);
+	Oid			hidden;
 
 	for (int i = 0; i < LB_NBESIDE; i++)
 	{
@@ -77,7 +112,7 @@ lb_make_beside_tables(Oid scores, const char *type)
 
 		initStringInfo(&buf);
 		appendStringInfo(&buf, "CREATE TABLE %s (player_id %s NOT NULL",
-						 qualified, type);
+						 qualified, declared);
 		for (int c = 0; beside->columns[c].name != NULL; c++)
 			appendStringInfo(&buf, ", %s %s", beside->columns[c].name,
 							 beside->columns[c].declared);
@@ -96,4 +131,9 @@ lb_make_beside_tables(Oid scores, const char *type)
 										qualified));
 		lb_distribute_table(get_relname_relid(name, schema), scores, 0);
 	}
+
+	/* Players who are hidden on all leaderboards are hidden on this one. */
+	hidden = lb_find_beside(get_rel_name(scores), schema, LB_BESIDE_HIDDEN);
+	if (type != NULL && OidIsValid(hidden))
+		copy_hidden(hidden, declared, type);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * spread_lock.c
+ * lock_shards.c
  *	  Locking tables that Citus spreads over servers.
  *
  * Each server that runs queries on such a table has the table itself, empty, and locks
@@ -33,7 +33,7 @@
 #include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
-#include "service/spread_lock.h"
+#include "citus/lock_shards.h"
 
 void
 lb_require_coordinator_for(const LbDefinition *defn, const char *what)
@@ -117,7 +117,7 @@ commit_by_two_phases(const LbDefinition *defn)
 }
 
 void
-lb_spread_lock(const LbDefinition *defn)
+lb_lock_distributed(const LbDefinition *defn)
 {
 	static const char *const settings[] = {
 		"citus.enable_ddl_propagation", "citus.enable_metadata_sync"

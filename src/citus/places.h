@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * spread_places.h
+ * places.h
  *	  The table of places of a table that Citus distributes.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_SPREAD_PLACES_H
-#define LB_SPREAD_PLACES_H
+#ifndef LB_PLACES_H
+#define LB_PLACES_H
 
 #include "postgres.h"
 
@@ -27,4 +27,4 @@ extern void lb_places_drop(Oid source);
  */
 extern void lb_places_follow_drop(Datum *sources, int n);
 
-#endif							/* LB_SPREAD_PLACES_H */
+#endif							/* LB_PLACES_H */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * spread_lock.h
+ * lock_shards.h
  *	  Locking tables that Citus spreads over servers.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_SPREAD_LOCK_H
-#define LB_SPREAD_LOCK_H
+#ifndef LB_LOCK_SHARDS_H
+#define LB_LOCK_SHARDS_H
 
 #include "boards/definition.h"
 
@@ -25,6 +25,6 @@ extern void lb_require_coordinator_for(const LbDefinition *defn,
  * raise, also 40001 if the table is renamed at that moment.  Between SPI_connect and
  * SPI_finish.
  */
-extern void lb_spread_lock(const LbDefinition *defn);
+extern void lb_lock_distributed(const LbDefinition *defn);
 
-#endif							/* LB_SPREAD_LOCK_H */
+#endif							/* LB_LOCK_SHARDS_H */

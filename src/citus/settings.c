@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * spread_settings.c
+ * settings.c
  *	  What is recorded of a leaderboard, on all servers of its distributed tables.
  *
  * A submit is written by the server of the player's shard, which looks up windows and
@@ -35,6 +35,7 @@
 
 #include "boards/board_value.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
@@ -42,16 +43,17 @@
 #include "reads/text.h"
 #include "service/calendar.h"
 #include "service/closed.h"
-#include "service/command.h"
+#include "citus/command.h"
+#include "service/closing.h"
 #include "service/leaderboard.h"
 #include "service/shard.h"
-#include "service/spread.h"
-#include "service/spread_settings.h"
+#include "citus/settings.h"
 #include "service/window_name.h"
 
 /* Windows that are closed by one call: each is a lock. */
 #define MAX_CLOSED_AT_ONCE 100
 
+PG_FUNCTION_INFO_V1(lb_shard_windows);
 PG_FUNCTION_INFO_V1(lb_record_settings);
 PG_FUNCTION_INFO_V1(lb_record_closed);
 
@@ -89,22 +91,22 @@ lb_lock_settings(const char *leaderboard)
 }
 
 void
-lb_require_settings_here(const char *leaderboard)
+lb_lock_changed_settings(const char *leaderboard)
 {
 	const char *const names[] = {leaderboard, family_name(leaderboard)};
-	bool		spread = false;
+	bool		distributed = false;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
 		const LbDefinition *defn = lb_find_recorded(names[i]);
 
-		if (defn == NULL || !lb_is_elsewhere(defn))
+		if (defn == NULL || !lb_is_distributed(defn))
 			continue;
-		if (!lb_is_spread(defn->source))
-			lb_refuse_elsewhere(defn);
-		spread = true;
+		if (!lb_serves(defn->source))
+			lb_refuse_distributed(defn);
+		distributed = true;
 	}
-	if (!spread)
+	if (!distributed)
 		return;
 	lb_require_coordinator();
 	if (IsTransactionBlock())
@@ -247,7 +249,7 @@ send_settings(const LbDefinition *defn, const char *leaderboard, bool closed,
 }
 
 void
-lb_spread_settings(const char *leaderboard)
+lb_send_settings(const char *leaderboard)
 {
 	const char *const names[] = {leaderboard, family_name(leaderboard)};
 
@@ -257,7 +259,7 @@ lb_spread_settings(const char *leaderboard)
 	{
 		const LbDefinition *defn = lb_find_recorded(names[i]);
 
-		if (defn == NULL || !lb_has_spread_board(defn))
+		if (defn == NULL || !lb_has_distributed_board(defn))
 			continue;
 		send_settings(defn, leaderboard,
 					  lb_find_recorded(names[1]) != NULL, ERROR);
@@ -278,7 +280,7 @@ lb_mend_settings(const char *board)
 		return;
 	lb_lock_settings(leaderboard);
 	defn = lb_read_defn(board);
-	if (defn == NULL || !lb_has_spread_board(defn))
+	if (defn == NULL || !lb_has_distributed_board(defn))
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);
@@ -287,7 +289,7 @@ lb_mend_settings(const char *board)
 }
 
 void
-lb_spread_closed(const LbDefinition *family, const char *key)
+lb_close_on_servers(const LbDefinition *family, const char *key)
 {
 	Datum		keys[] = {CStringGetTextDatum(key)};
 	LbUser		saved;
@@ -301,7 +303,7 @@ lb_spread_closed(const LbDefinition *family, const char *key)
 }
 
 bool
-lb_spread_keys(const LbDefinition *family, List **keys, bool *all)
+lb_keys_of_shards(const LbDefinition *family, List **keys, bool *all)
 {
 	List	   *answers;
 	ListCell   *lc;
@@ -335,6 +337,56 @@ lb_spread_keys(const LbDefinition *family, List **keys, bool *all)
 			*keys = lappend(*keys, TextDatumGetCString(elements[i]));
 	}
 	return true;
+}
+
+/*
+ * The keys of a shard's family that have rows, as the text of an array: those of its
+ * boards, and now and then those of rows that are on no board.  Some can be there twice.
+ * "building" while the index is being built.
+ */
+Datum
+lb_shard_windows(PG_FUNCTION_ARGS)
+{
+	char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *prefix = psprintf("%s:", board);
+	MemoryContext context = CurrentMemoryContext;
+	LbTarget	target;
+	List	   *boards;
+	List	   *rows;
+	ListCell   *lc;
+	Datum	   *elements;
+	int			n = 0;
+	Datum		result;
+
+	(void) lb_require_catalog();
+	lb_find_target(board, strlen(board), &target);
+	lb_require_owner(target.defn->source);
+	if (!target.defn->family || !lb_has_text_boards(target.defn))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("board \"%s\" is no family of windows", board)));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (!lb_window_keys_here(target.defn, &boards, &rows))
+	{
+		SPI_finish();
+		PG_RETURN_TEXT_P(cstring_to_text("building"));
+	}
+	elements = palloc((list_length(boards) + list_length(rows) + 1) * sizeof(Datum));
+	foreach(lc, boards)
+	{
+		const char *key = lfirst(lc);
+
+		if (strncmp(key, prefix, strlen(prefix)) == 0)
+			elements[n++] = CStringGetTextDatum(key + strlen(prefix));
+	}
+	foreach(lc, rows)
+		elements[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	result = lb_make_array(TEXTOID, elements, NULL, n);
+	MemoryContextSwitchTo(context);
+	board = OidOutputFunctionCall(F_ARRAY_OUT, result);
+	SPI_finish();
+	PG_RETURN_TEXT_P(cstring_to_text(board));
 }
 
 

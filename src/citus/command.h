@@ -68,11 +68,4 @@ extern void lb_require_coordinator(void);
 /* Raise 55000 on the coordinator: what it records is its own. */
 extern void lb_refuse_coordinator(const char *function);
 
-/*
- * Whether a statement for other servers may call functions of the extension by name, as
- * the current user.  There the owner of the schema could have put another in its place: not
- * as a superuser, unless that owner is one.  Raises that there is no extension.
- */
-extern bool lb_may_call_others(void);
-
 #endif							/* LB_COMMAND_H */

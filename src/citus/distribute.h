@@ -8,7 +8,7 @@
 #ifndef LB_DISTRIBUTE_H
 #define LB_DISTRIBUTE_H
 
-#include "postgres.h"
+#include "boards/definition.h"
 
 /*
  * Raise 0A000 unless Citus is installed in this database, and 55000 unless this server is
@@ -25,9 +25,10 @@ extern void lb_distribute_table(Oid table, Oid beside, int shards);
 
 /*
  * Make the tables that a distributed table of scores has in the place of lb_applied,
- * lb_event and the like, for players of a type.  They go with it, by
+ * lb_event and the like, for players of a type, also as SQL text.  They go with it, by
  * lb_places_follow_drop().  Likewise.
  */
-extern void lb_make_beside_tables(Oid scores, const char *type);
+extern void lb_make_companions(Oid scores, const char *declared,
+							   const LbType *type);
 
 #endif							/* LB_DISTRIBUTE_H */

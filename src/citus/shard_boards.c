@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * spread.c
+ * shard_boards.c
  *	  Boards of tables that Citus spreads over servers.
  *
  * Citus keeps the rows of such a table in shards: tables on the workers, whose names
@@ -26,29 +26,38 @@
 #include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-#include "boards/captured.h"
+#include "admin/stat.h"
+#include "boards/board_value.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/lists.h"
 #include "boards/method.h"
 #include "boards/resolve.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/state.h"
-#include "service/command.h"
-#include "service/spread.h"
-#include "service/spread_places.h"
+#include "citus/command.h"
+#include "citus/settings.h"
+#include "citus/shard_boards.h"
+#include "citus/places.h"
 #include "service/window_name.h"
+
+PG_FUNCTION_INFO_V1(lb_stat_shards);
 
 /* Digits of a shard's number, and what separates it from the name. */
 #define SHARD_SUFFIX 20
@@ -60,7 +69,7 @@
 #define SHARDS_BOARD "b.board OPERATOR(pg_catalog.=) %%2$L"
 
 bool
-lb_is_spread(Oid source)
+lb_shards_serve(Oid source)
 {
 	Oid			types[] = {TEXTARRAYOID, INT4ARRAYOID, TEXTARRAYOID, BOOLOID};
 	List	   *name = list_make2(makeString("pg_catalog"),
@@ -185,14 +194,16 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 }
 
 void
-lb_spread_create(const LbDefinition *defn, const char *settings)
+lb_shards_create(const LbDefinition *defn)
 {
+	char	   *settings = lb_settings_call(defn->name);
+
 	lb_require_coordinator();
 	make_boards(defn, settings, ERROR);
 }
 
 void
-lb_spread_drop(const LbDefinition *defn)
+lb_shards_drop(const LbDefinition *defn)
 {
 	const char *schema = lb_command_schema();
 
@@ -209,15 +220,10 @@ lb_spread_drop(const LbDefinition *defn)
 		lb_places_drop(defn->source);
 }
 
-bool
-lb_has_spread_board(const LbDefinition *defn)
-{
-	return lb_is_spread(defn->source) && !lb_is_captured(defn->source);
-}
-
 void
-lb_spread_mend(const char *board, const char *settings)
+lb_shards_mend(const char *board)
 {
+	char	   *settings = lb_settings_call(board);
 	LbDefinition *defn = lb_read_defn(board);
 	Oid			source;
 	LbUser		saved;
@@ -232,7 +238,7 @@ lb_spread_mend(const char *board, const char *settings)
 	lb_window_lock_name(board);
 	defn = lb_read_defn(board);
 	if (defn == NULL || defn->source != source ||
-		!lb_has_spread_board(defn) || !lb_is_coordinator())
+		!lb_has_distributed_board(defn) || !lb_is_coordinator())
 		return;
 	lb_resolve_defn(defn);
 	lb_switch_to_owner(&saved, defn->owner, false);
@@ -241,15 +247,17 @@ lb_spread_mend(const char *board, const char *settings)
 }
 
 bool
-lb_spread_rebuild(const char *board, const char *settings)
+lb_shards_rebuild(const char *board)
 {
+	char	   *settings = lb_settings_call(board);
 	LbDefinition *defn;
 
 	lb_window_lock_name(board);
 	defn = lb_read_defn(board);
 	if (defn == NULL)
 		return false;
-	lb_spread_create(defn, settings);
+	lb_require_coordinator();
+	make_boards(defn, settings, ERROR);
 	(void) lb_command_reporting(defn, lb_to_shards,
 								 psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
 										  lb_command_schema(), lb_command_waits()), ERROR);
@@ -283,7 +291,7 @@ worst_state(const LbDefinition *defn)
 }
 
 bool
-lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until)
+lb_shards_wait_ready(const LbDefinition *defn, TimestampTz until)
 {
 	uint32		state;
 
@@ -297,7 +305,7 @@ lb_spread_wait_ready(const LbDefinition *defn, TimestampTz until)
 }
 
 void
-lb_spread_verify(const LbDefinition *defn,
+lb_shards_verify(const LbDefinition *defn,
 				 void (*report) (const char *board, const char *problem, void *arg),
 				 void *arg)
 {
@@ -316,8 +324,14 @@ lb_spread_verify(const LbDefinition *defn,
 	}
 }
 
-List *
-lb_spread_stat(const LbDefinition *defn, const char *value)
+/*
+ * Ask the servers what lb_stat() has of each shard's board: of the whole board, or of
+ * the one with that value in a family.  Returns a list of LbShardAnswer whose results
+ * are arrays of texts {state, reason, members, bytes}, or '' where the server has no
+ * such board or the caller may not see it.
+ */
+static List *
+ask_stat(const LbDefinition *defn, const char *value)
 {
 	const char *schema = lb_command_schema();
 	char	   *suffix = value == NULL ? "" : psprintf(":%s", value);
@@ -329,4 +343,63 @@ lb_spread_stat(const LbDefinition *defn, const char *value)
 									"CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
 									"FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
 									schema, schema, schema, lb_command_literal(suffix)));
+}
+
+/* A row of lb_stat_shards(). */
+static void
+put_shard(ReturnSetInfo *rsinfo, const LbShardAnswer *answer)
+{
+	Datum		values[6];
+	bool		nulls[6];
+	Datum	   *stat;
+	bool	   *stat_nulls;
+	int			n;
+
+	memset(nulls, true, sizeof(nulls));
+	values[0] = Int64GetDatum(answer->shard);
+	values[1] = CStringGetTextDatum(answer->server);
+	nulls[0] = nulls[1] = false;
+	if (answer->success && answer->result[0] != '\0')
+	{
+		deconstruct_array(DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, answer->result, TEXTOID, -1)),
+						  TEXTOID, -1, false, TYPALIGN_INT,
+						  &stat, &stat_nulls, &n);
+		for (int i = 0; i < Min(n, 4); i++)
+		{
+			nulls[2 + i] = stat_nulls[i];
+			if (!stat_nulls[i])
+				values[2 + i] = i < 2 ? stat[i] :
+					DirectFunctionCall1(int8in, CStringGetDatum(TextDatumGetCString(stat[i])));
+		}
+	}
+	else
+	{
+		values[2] = CStringGetTextDatum("offline");
+		values[3] = CStringGetTextDatum(answer->success ?
+										psprintf("the server has no board \"%s\"", answer->board) :
+										answer->result);
+		nulls[2] = nulls[3] = false;
+	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+Datum
+lb_stat_shards(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	LbTarget	target;
+	ListCell   *lc;
+
+	(void) lb_require_catalog();
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	InitMaterializedSRF(fcinfo, 0);
+	if (lb_stat_look_up(PG_GETARG_TEXT_PP(0), &target) &&
+		lb_has_distributed_board(target.defn))
+	{
+		foreach(lc, ask_stat(target.defn, target.has_value ?
+								   lb_value_to_name(target.defn, &target.value) : NULL))
+			put_shard(rsinfo, lfirst(lc));
+	}
+	return (Datum) 0;
 }

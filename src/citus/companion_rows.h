@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * beside_rows.h
+ * companion_rows.h
  *	  Removing what limits have counted beside distributed tables of scores.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_BESIDE_ROWS_H
-#define LB_BESIDE_ROWS_H
+#ifndef LB_COMPANION_ROWS_H
+#define LB_COMPANION_ROWS_H
 
 #include "datatype/timestamp.h"
 
@@ -31,4 +31,4 @@ extern int64 lb_trim_anomalies_beside(const char *leaderboard,
 									  TimestampTz before, int max_rows,
 									  bool *more);
 
-#endif							/* LB_BESIDE_ROWS_H */
+#endif							/* LB_COMPANION_ROWS_H */

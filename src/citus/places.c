@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * spread_places.c
+ * places.c
  *	  The table of places of a table that Citus distributes.
  *
  * Citus has no way to call a function once for each shard of a table, but it calls
@@ -47,7 +47,7 @@
 #include "boards/shards.h"
 #include "boards/spi.h"
 #include "service/shard.h"
-#include "service/spread_places.h"
+#include "citus/places.h"
 
 /* How many values are tried at first for the shards' ranges, and at most. */
 #define FIRST_VALUES 1024

@@ -13,22 +13,17 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_authid.h"
-#include "catalog/pg_database.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "boards/catalog.h"
 #include "boards/shards.h"
 #include "boards/spi.h"
-#include "service/command.h"
+#include "citus/command.h"
 
 /* The longest that a command waits for a lock, in milliseconds. */
 #define LOCK_TIMEOUT 10000
@@ -211,38 +206,4 @@ const char *
 lb_command_internal_schema(void)
 {
 	return verbatim(lb_internal_schema());
-}
-
-/* The owner of the extension's schema; InvalidOid if it is gone. */
-static Oid
-schema_owner(void)
-{
-	HeapTuple	tuple;
-	Oid			owner = InvalidOid;
-
-	tuple = SearchSysCache1(NAMESPACEOID,
-							ObjectIdGetDatum(lb_require_catalog()->schema));
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
-		ReleaseSysCache(tuple);
-	}
-	if (owner != ROLE_PG_DATABASE_OWNER)
-		return owner;
-
-	/* Its member is the owner of the database. */
-	owner = InvalidOid;
-	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
-		ReleaseSysCache(tuple);
-	}
-	return owner;
-}
-
-bool
-lb_may_call_others(void)
-{
-	return !superuser() || superuser_arg(schema_owner());
 }

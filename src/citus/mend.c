@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * mend.c
+ *	  Maintenance of distributed tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "boards/distributed.h"
+#include "boards/shards.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "citus/command.h"
+#include "citus/companion_rows.h"
+#include "citus/mend.h"
+#include "citus/settings.h"
+#include "citus/shard_boards.h"
+#include "service/leaderboard.h"
+#include "service/maintain.h"
+#include "service/shard.h"
+
+/*
+ * Rows that the worker removes from a companion table in a transaction: these tables
+ * are searched from the beginning.
+ */
+#define COMPANION_ROWS 20000
+
+/* The boards of distributed tables that belong to the caller. */
+static void
+list_boards(LbVisit *visit)
+{
+	LbDefinition **defns;
+	int			n = lb_all_defns(&defns);
+	MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (lb_has_distributed_board(defns[i]) &&
+			pg_class_ownercheck(defns[i]->source, GetUserId()))
+			visit->distributed = lappend(visit->distributed, pstrdup(defns[i]->name));
+	}
+	visit->distributed = lb_pass_over(visit, visit->distributed);
+	MemoryContextSwitchTo(old);
+	visit->listed_distributed = true;
+}
+
+static void
+mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	lb_limit_waits();
+	lb_shards_mend(key);
+	lb_mend_settings(key);
+	AtEOXact_GUC(true, nestlevel);
+}
+
+/* Remove old rows of a table beside a distributed table of scores. */
+static void
+trim_beside(LbVisit *visit, const char *board, LbBeside beside, int retention)
+{
+	if (retention >= 0)
+		visit->done.removed +=
+			lb_trim_beside(board, beside, GetCurrentTransactionStartTimestamp() -
+						   (int64) retention * USECS_PER_SEC);
+}
+
+/* The same for what limits have counted, by batches. */
+static void
+trim_counted(LbVisit *visit, const char *board)
+{
+	int			max_rows = visit->one ? COMPANION_ROWS : visit->max_rows;
+	bool		more = false;
+
+	visit->done.removed += lb_trim_usage_beside(board, max_rows, &more);
+	if (lb_anomaly_retention >= 0)
+		visit->done.removed +=
+			lb_trim_anomalies_beside(board, GetCurrentTransactionStartTimestamp() -
+									 (int64) lb_anomaly_retention * USECS_PER_SEC,
+									 max_rows, &more);
+	visit->trimming = more;
+}
+
+static void
+trim_companions(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	int			nestlevel;
+
+	if (!lb_is_coordinator() || lb_leaderboard_find(key, strlen(key)) == NULL)
+		return;
+	nestlevel = NewGUCNestLevel();
+	lb_limit_waits();
+
+	/* In the order of submits, and of lb_forget_player(). */
+	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
+	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
+	trim_counted(visit, key);
+	AtEOXact_GUC(true, nestlevel);
+}
+
+/*
+ * Make the boards that shards do not have: of the first board in the list, if each
+ * step has a transaction of its own.  Returns whether there was one.
+ */
+bool
+lb_mend_boards(LbVisit *visit)
+{
+	bool		found;
+
+	if (!visit->listed_distributed)
+		list_boards(visit);
+	found = visit->distributed != NIL;
+	while (visit->distributed != NIL)
+	{
+		const char *board = linitial(visit->distributed);
+
+		if (!visit->trimming)
+			(void) lb_attempt(mend_board,
+							  psprintf("make the boards of shards of board \"%s\"", board),
+							  visit, NULL, board);
+		visit->trimming = false;
+		(void) lb_attempt(trim_companions,
+						  psprintf("trim the tables beside that of board \"%s\"", board),
+						  visit, NULL, board);
+		if (visit->trimming && !visit->one)
+			visit->done.more = true;
+		if (!visit->trimming || !visit->one)
+			visit->distributed = list_delete_first(visit->distributed);
+		if (visit->one)
+			break;
+		visit->trimming = false;
+	}
+	return found;
+}
+
+/*
+ * Call lb_maintain() as the owner of a board's table, in a transaction of its own over
+ * a connection to this server.  Returns false if that cannot be done.
+ */
+static bool
+maintain_as_owner(LbVisit *visit, const LbDefinition *defn, Oid owner)
+{
+	List	   *answers;
+	const LbShardAnswer *answer;
+	LbDone		done;
+	char		more;
+	LbUser		saved;
+
+	lb_switch_to_owner(&saved, owner, false);
+	answers = lb_command(defn, lb_to_self,
+						 psprintf("SELECT pg_catalog.concat_ws(' ', (c.m).closed, (c.m).archived, (c.m).removed, (c.m).more) "
+								  "FROM (SELECT %s.lb_maintain(%d) AS m FROM %s OFFSET 0) AS c",
+								  lb_command_schema(), visit->max_rows,
+								  lb_command_waits()));
+	lb_restore_user(&saved);
+	answer = answers == NIL ? NULL : linitial(answers);
+	if (answer == NULL || !answer->success ||
+		sscanf(answer->result, INT64_FORMAT " " INT64_FORMAT " " INT64_FORMAT " %c",
+			   &done.closed, &done.archived, &done.removed, &more) != 4)
+		return false;
+	visit->done.closed += done.closed;
+	visit->done.archived += done.archived;
+	visit->done.removed += done.removed;
+	visit->done.more |= more == 't';
+	return true;
+}
+
+/*
+ * Citus lets a transaction use colocated tables of one role only.  So each other role
+ * whose distributed tables the caller may maintain gets a transaction of its own, before
+ * this one has locked anything.  Superusers are not left to each other: each of them would
+ * maintain all tables.
+ */
+void
+lb_leave_to_owners(LbVisit *visit)
+{
+	List	   *boards;
+	List	   *failed = NIL;
+	ListCell   *lc;
+
+	list_boards(visit);
+	if (visit->distributed == NIL || !lb_is_coordinator())
+		return;
+	boards = visit->distributed;
+	visit->distributed = NIL;
+	foreach(lc, boards)
+	{
+		const LbDefinition *defn = lb_read_defn(lfirst(lc));
+		Oid			owner = defn == NULL ? InvalidOid :
+			lb_table_owner(defn->source);
+
+		CHECK_FOR_INTERRUPTS();
+		if (OidIsValid(owner) && owner != GetUserId() &&
+			!superuser_arg(owner) && !list_member_oid(visit->left, owner) &&
+			!list_member_oid(failed, owner))
+		{
+			if (maintain_as_owner(visit, defn, owner))
+				visit->left = lappend_oid(visit->left, owner);
+			else
+				failed = lappend_oid(failed, owner);
+		}
+		if (!list_member_oid(visit->left, owner))
+			visit->distributed = lappend(visit->distributed, lfirst(lc));
+	}
+}
