@@ -55,6 +55,7 @@
 #include "boards/shards.h"
 #include "citus/ask.h"
 #include "reads/query.h"
+#include "reads/text.h"
 #include "citus/words.h"
 #include "service/shard.h"
 
@@ -72,9 +73,13 @@ written_shard(const LbAsk *ask)
 
 	if (!call->written)
 		return 0;
-	return lb_find_shard_of(&ask->defn, call->form != LB_AS_BIGINT ?
-							DatumGetTextPP(call->operands[0]) :
-							cstring_to_text(psprintf(INT64_FORMAT, DatumGetInt64(call->operands[0]))));
+	if (call->form == LB_AS_BIGINT)
+		return lb_find_shard_of(&ask->defn,
+								cstring_to_text(psprintf(INT64_FORMAT,
+														 DatumGetInt64(call->operands[0]))));
+	return lb_find_shard_of(&ask->defn,
+							DatumGetTextPP(lb_value_to_text(lb_member_column(&ask->defn)->type,
+															call->operands[0])));
 }
 
 /* The same as lb_ask_begin(), whatever the operands are. */
