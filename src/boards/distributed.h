@@ -21,10 +21,14 @@
 #include "boards/definition.h"
 
 struct LbCall;
+struct LbForgotten;
+struct LbForwarded;
+struct LbItemOutcome;
 struct LbType;
 struct LbVisit;
 struct LbMembers;
 struct LbRows;
+struct LbSubmit;
 union LbNumber;
 
 typedef struct LbDistributed
@@ -176,6 +180,48 @@ typedef struct LbDistributed
 	 * transactions of their own, and set visit->left to these owners.
 	 */
 	void		(*leave_to_owners) (struct LbVisit *visit);
+
+	/*
+	 * A submit of one item whose players are set, and whose boards the caller
+	 * has named in an array, unless it is 0: send it to the server that has
+	 * the player's rows.  Sets s->only_forwarded, and returns the number of
+	 * rows.  Between SPI_connect and SPI_finish, as the next ones; they raise
+	 * what that server raises, and 0A000 where the table is not distributed by
+	 * players.
+	 */
+	int			(*forward) (struct LbSubmit *s, Datum boards,
+							struct LbForwarded **rows);
+
+	/*
+	 * The same for each item.  Returns how many were applied; or, with
+	 * outcomes, fills in what became of each.
+	 */
+	int64		(*forward_many) (const struct LbSubmit *s,
+								 struct LbItemOutcome *outcomes);
+
+	/*
+	 * Set ranked_if in a player's rows of a board, and record that the player
+	 * is hidden there, or with all on all leaderboards; returns how many rows
+	 * have changed.
+	 */
+	uint64		(*forward_ranked) (const LbDefinition *defn, text *player,
+								   bool ranked, bool all);
+
+	/* Whether one server has all rows of a player. */
+	bool		(*is_on_one_server) (const LbDefinition *defn, text *player);
+
+	/*
+	 * Have it remove these, of n boards of one leaderboard, and those of
+	 * companion tables.  Returns the number of rows.
+	 */
+	int			(*forward_forget) (const LbDefinition **defns, int n,
+								   text *player, struct LbForgotten **rows);
+
+	/*
+	 * Whether submits to a leaderboard have a companion table for one of the
+	 * extension's; record is an LbRecord.
+	 */
+	bool		(*has_companion) (const char *leaderboard, int record);
 
 	/*
 	 * Making tables of a leaderboard.  The first raises 0A000 unless tables

@@ -50,7 +50,7 @@ extern const char lb_engine_problem[];
 extern const char lb_index_problem[];
 
 /*
- * Whether an engine keeps the rows of a table elsewhere and answers queries from
+ * Whether Citus keeps the rows of a table on other servers, and answers queries from
  * there.  The table itself, and its triggers, then do not see what queries return.
  * Can raise.
  */

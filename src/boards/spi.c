@@ -17,7 +17,7 @@
  * extension, whatever name has led there.
  *
  * The code that runs a statement keeps its plan in a variable (LbPlan).  Statements that
- * have a plan for each shard keep these in a hash (LbPlans), and reads/query.c has one for
+ * have a plan for each of many tables keep these in a hash (LbPlans), and reads/query.c has one for
  * defining queries, of each board.  Both free their plans when definitions have changed.
  *
  *-------------------------------------------------------------------------
@@ -162,6 +162,22 @@ lb_is_missing_table(const ErrorData *error, const char *text)
 	return error->sqlerrcode == ERRCODE_UNDEFINED_TABLE &&
 		error->internalquery != NULL &&
 		strcmp(error->internalquery, text) == 0;
+}
+
+Oid
+lb_table_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Form_pg_class rel;
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	rel = (Form_pg_class) GETSTRUCT(tuple);
+	owner = rel->relkind == RELKIND_RELATION ||
+		rel->relkind == RELKIND_PARTITIONED_TABLE ? rel->relowner : InvalidOid;
+	ReleaseSysCache(tuple);
+	return owner;
 }
 
 void

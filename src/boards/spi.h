@@ -117,6 +117,9 @@ extern const char *lb_plan_text(SPIPlanPtr plan);
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
+/* The owner of a table, partitioned or not; InvalidOid if it is none. */
+extern Oid	lb_table_owner(Oid relid);
+
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);
 

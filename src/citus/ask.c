@@ -4,8 +4,8 @@
  *	  Asking the boards of all shards of a distributed table.
  *
  * A question is one statement over the table of places, which has a row for each
- * shard (service/spread_places.c).  Citus sends it to where the rows are, and so are the
- * shards: a function there (shard_board.c) asks the shards' boards.  It costs one round
+ * shard (places.c).  Citus sends it to where the rows are, and so are the
+ * shards: a function there (asked.c) asks the shards' boards.  It costs one round
  * trip, whatever is asked.
  *
  * What it costs grows with the number of rows that it reads, since each is a statement
@@ -52,12 +52,12 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "citus/ask.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
+#include "citus/words.h"
 #include "reads/query.h"
 #include "reads/text.h"
-#include "citus/words.h"
-#include "service/shard.h"
 
 /* The longest value of a place, in bytes, to ask for. */
 #define MAX_PLACE 64
@@ -290,7 +290,7 @@ usable_layout(const LbAsk *ask)
 	LbLayout   *layout;
 	int			asked;
 
-	if (ask->written == 0 && lb_spread_transaction())
+	if (ask->written == 0 && lb_in_distributed_transaction())
 		return NULL;
 	layout = lb_layout(ask->defn.source, ask->places);
 	for (int i = 0; layout != NULL && i < layout->n;)
@@ -334,7 +334,7 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 {
 	LbLayout   *layout;
 
-	if (lb_spread_transaction())
+	if (lb_in_distributed_transaction())
 		return;
 	layout = lb_layout(ask->defn.source, ask->places);
 	for (int i = 0; layout != NULL && i < rows->n; i++)

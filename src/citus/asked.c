@@ -29,12 +29,12 @@
 #include "utils/snapmgr.h"
 
 #include "boards/catalog.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
+#include "citus/asked.h"
+#include "citus/layout.h"
+#include "citus/words.h"
 #include "reads/functions.h"
 #include "reads/rows.h"
-#include "citus/words.h"
-#include "citus/asked.h"
 
 /* The number of the shard that a table is, which its name ends with; or 0. */
 static int64

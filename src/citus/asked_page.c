@@ -9,9 +9,9 @@
  */
 #include "postgres.h"
 
-#include "reads/rows.h"
-#include "citus/words.h"
 #include "citus/asked.h"
+#include "citus/words.h"
+#include "reads/rows.h"
 
 /* The most bytes of an answer for several shards: with more, each is asked for itself. */
 #define MAX_ANSWER (64 * 1024 * 1024)

@@ -8,13 +8,15 @@
 #include "postgres.h"
 
 #include "boards/distributed.h"
-#include "boards/shards.h"
 #include "citus/ask.h"
 #include "citus/citus.h"
+#include "citus/companion.h"
 #include "citus/companion_rows.h"
 #include "citus/counts.h"
 #include "citus/distribute.h"
+#include "citus/forward.h"
 #include "citus/gather.h"
+#include "citus/layout.h"
 #include "citus/lock_shards.h"
 #include "citus/mend.h"
 #include "citus/merge.h"
@@ -48,6 +50,12 @@ value(LbCall *call, LbNumber *numbers, bool *isnull)
 	return false;
 }
 
+static bool
+has_companion(const char *leaderboard, int record)
+{
+	return OidIsValid(lb_companion_of(leaderboard, record));
+}
+
 static const LbDistributed routines = {
 	.value = value,
 	.count_before = lb_count_before_by_counts,
@@ -72,12 +80,18 @@ static const LbDistributed routines = {
 	.dropped = lb_places_follow_drop,
 	.begin_settings = lb_lock_changed_settings,
 	.end_settings = lb_send_settings,
-	.remove_usage = lb_remove_usage_beside,
+	.remove_usage = lb_remove_usage,
 	.lock_settings = lb_lock_settings,
 	.close_window = lb_close_on_servers,
 	.window_keys = lb_keys_of_shards,
 	.maintain = lb_mend_boards,
 	.leave_to_owners = lb_leave_to_owners,
+	.forward = lb_forward,
+	.forward_many = lb_forward_many,
+	.forward_ranked = lb_forward_ranked,
+	.is_on_one_server = lb_is_in_shard,
+	.forward_forget = lb_forward_forget,
+	.has_companion = has_companion,
 	.require_distributing = lb_require_distributing,
 	.distribute = lb_distribute_table,
 	.make_companions = lb_make_companions

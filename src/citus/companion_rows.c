@@ -29,8 +29,9 @@
 
 #include "boards/spi.h"
 #include "boards/target.h"
+#include "citus/companion.h"
 #include "citus/companion_rows.h"
-#include "service/shard.h"
+#include "citus/shard.h"
 
 /* Rows that are removed at once, and fetched at once. */
 #define GROUP_ROWS 1000
@@ -232,12 +233,12 @@ remove_rows(Removal *r)
 
 /* Remove rows of the table of that kind beside a leaderboard's scores, if there is one. */
 static void
-run_removal(Removal *r, const char *leaderboard, LbBeside beside)
+run_removal(Removal *r, const char *leaderboard, LbRecord beside)
 {
 	int			nestlevel;
 	LbUser		saved;
 
-	r->table = lb_beside_of(leaderboard, beside);
+	r->table = lb_companion_of(leaderboard, beside);
 	if (!OidIsValid(r->table))
 		return;
 	r->scores = lb_find_recorded(leaderboard);
@@ -254,7 +255,7 @@ run_removal(Removal *r, const char *leaderboard, LbBeside beside)
 
 /* The same for some of the rows; if there may be others that can be removed, set *more. */
 static int64
-run_trim(Removal *r, const char *leaderboard, LbBeside beside, bool *more)
+run_trim(Removal *r, const char *leaderboard, LbRecord beside, bool *more)
 {
 	run_removal(r, leaderboard, beside);
 	if (r->found >= r->max_rows && r->removed > 0)
@@ -273,7 +274,7 @@ add_value(Removal *r, Oid type, Datum value, bool isnull)
 }
 
 void
-lb_remove_usage_beside(const char *leaderboard, const char *limit)
+lb_remove_usage(const char *leaderboard, const char *limit)
 {
 	Removal		r = {
 		.condition = "t.limit_name OPERATOR(pg_catalog.=) $1",
@@ -281,7 +282,7 @@ lb_remove_usage_beside(const char *leaderboard, const char *limit)
 	};
 
 	add_value(&r, TEXTOID, CStringGetTextDatum(limit), false);
-	run_removal(&r, leaderboard, LB_BESIDE_USAGE);
+	run_removal(&r, leaderboard, LB_RECORD_USAGE);
 }
 
 /* The keys of closed windows among the boards for which rows count. */
@@ -291,7 +292,7 @@ closed_boards(const char *leaderboard, bool *isnull)
 	static LbPlan plan;
 	static const Oid types[] = {TEXTARRAYOID};
 	const LbDefinition *scores = lb_find_recorded(leaderboard);
-	Oid			table = lb_beside_of(leaderboard, LB_BESIDE_USAGE);
+	Oid			table = lb_companion_of(leaderboard, LB_RECORD_USAGE);
 	Datum		values[1];
 	Datum	   *boards;
 	uint64		n;
@@ -326,7 +327,7 @@ closed_boards(const char *leaderboard, bool *isnull)
  * their tables are on this server only.
  */
 int64
-lb_trim_usage_beside(const char *leaderboard, int max_rows, bool *more)
+lb_trim_usage(const char *leaderboard, int max_rows, bool *more)
 {
 	static LbPlan plan;
 	Removal		r = {
@@ -351,11 +352,11 @@ lb_trim_usage_beside(const char *leaderboard, int max_rows, bool *more)
 	add_value(&r, TEXTARRAYOID, value, isnull);
 	add_value(&r, TIMESTAMPTZOID,
 			  TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()), false);
-	return run_trim(&r, leaderboard, LB_BESIDE_USAGE, more);
+	return run_trim(&r, leaderboard, LB_RECORD_USAGE, more);
 }
 
 int64
-lb_trim_anomalies_beside(const char *leaderboard, TimestampTz before,
+lb_trim_anomalies(const char *leaderboard, TimestampTz before,
 						 int max_rows, bool *more)
 {
 	Removal		r = {
@@ -364,5 +365,5 @@ lb_trim_anomalies_beside(const char *leaderboard, TimestampTz before,
 	};
 
 	add_value(&r, TIMESTAMPTZOID, TimestampTzGetDatum(before), false);
-	return run_trim(&r, leaderboard, LB_BESIDE_ANOMALY, more);
+	return run_trim(&r, leaderboard, LB_RECORD_ANOMALY, more);
 }

@@ -15,7 +15,7 @@
  * leaderboard, on all shards, as its owner; waits for submits under way.  Does nothing if
  * there is no such table.  Between SPI_connect and SPI_finish; raises what Citus raises.
  */
-extern void lb_remove_usage_beside(const char *leaderboard,
+extern void lb_remove_usage(const char *leaderboard,
 								   const char *limit);
 
 /*
@@ -23,11 +23,11 @@ extern void lb_remove_usage_beside(const char *leaderboard,
  * that another transaction has locked.  Returns how many, and sets *more if there can be
  * others.  Likewise.
  */
-extern int64 lb_trim_usage_beside(const char *leaderboard, int max_rows,
+extern int64 lb_trim_usage(const char *leaderboard, int max_rows,
 								  bool *more);
 
 /* The same for rows of lb_anomaly that have been noted before this. */
-extern int64 lb_trim_anomalies_beside(const char *leaderboard,
+extern int64 lb_trim_anomalies(const char *leaderboard,
 									  TimestampTz before, int max_rows,
 									  bool *more);
 

@@ -20,12 +20,13 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "citus/distribute.h"
 #include "admin/triggers.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "citus/command.h"
-#include "service/shard.h"
+#include "citus/companion.h"
+#include "citus/distribute.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
 
 void
 lb_require_distributing(void)
@@ -47,17 +48,17 @@ qualified_name(Oid table)
 }
 
 void
-lb_distribute_table(Oid table, Oid beside, int shards)
+lb_distribute_table(Oid table, Oid as, int count)
 {
 	Oid			types[] = {REGCLASSOID, TEXTOID, INT4OID};
 	Datum		values[3];
 	char		nulls[] = "   ";
 
 	values[0] = ObjectIdGetDatum(table);
-	values[1] = CStringGetTextDatum(OidIsValid(beside) ? qualified_name(beside) :
+	values[1] = CStringGetTextDatum(OidIsValid(as) ? qualified_name(as) :
 									"default");
-	values[2] = Int32GetDatum(shards);
-	nulls[2] = shards == 0 || OidIsValid(beside) ? 'n' : ' ';
+	values[2] = Int32GetDatum(count);
+	nulls[2] = count == 0 || OidIsValid(as) ? 'n' : ' ';
 	(void) lb_run_once_with_nulls("SELECT pg_catalog.create_distributed_table($1, 'player_id', 'hash', $2, $3)",
 								  InvalidOid, lengthof(types), types, values,
 								  nulls);
@@ -68,7 +69,7 @@ lb_distribute_table(Oid table, Oid beside, int shards)
  * the table.
  */
 static void
-copy_hidden(Oid beside, const char *type, const LbType *player_type)
+copy_hidden(Oid hidden, const char *type, const LbType *player_type)
 {
 	static LbPlan plan;
 	static const Oid types[] = {TEXTOID, NAMEOID};
@@ -78,7 +79,7 @@ copy_hidden(Oid beside, const char *type, const LbType *player_type)
 
 	values[0] = CStringGetTextDatum(player_type->sql_name);
 	values[1] = DirectFunctionCall1(namein,
-									CStringGetDatum(GetUserNameFromId(lb_table_owner(beside), false)));
+									CStringGetDatum(GetUserNameFromId(lb_table_owner(hidden), false)));
 	(void) lb_own_run(&plan,
 					  "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
 					  "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
@@ -89,10 +90,10 @@ copy_hidden(Oid beside, const char *type, const LbType *player_type)
 		return;
 	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
 								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
-								quote_qualified_identifier(get_namespace_name(get_rel_namespace(beside)),
-														   get_rel_name(beside)),
+								quote_qualified_identifier(get_namespace_name(get_rel_namespace(hidden)),
+														   get_rel_name(hidden)),
 								type),
-					   beside, 1, &array, values);
+					   hidden, 1, &array, values);
 }
 
 void
@@ -101,11 +102,11 @@ lb_make_companions(Oid scores, const char *declared, const LbType *type)
 	Oid			schema = get_rel_namespace(scores);
 	Oid			hidden;
 
-	for (int i = 0; i < LB_NBESIDE; i++)
+	for (int i = 0; i < LB_NRECORDS; i++)
 	{
-		const LbBesideTable *beside = &lb_beside_tables[i];
+		const LbCompanion *companion = &lb_companions[i];
 		char	   *name = psprintf("%s%s", get_rel_name(scores),
-									beside->suffix);
+									companion->suffix);
 		char	   *qualified =
 			quote_qualified_identifier(get_namespace_name(schema), name);
 		StringInfoData buf;
@@ -113,27 +114,27 @@ lb_make_companions(Oid scores, const char *declared, const LbType *type)
 		initStringInfo(&buf);
 		appendStringInfo(&buf, "CREATE TABLE %s (player_id %s NOT NULL",
 						 qualified, declared);
-		for (int c = 0; beside->columns[c].name != NULL; c++)
-			appendStringInfo(&buf, ", %s %s", beside->columns[c].name,
-							 beside->columns[c].declared);
-		if (beside->key != NULL)
-			appendStringInfo(&buf, ", PRIMARY KEY (%s)", beside->key);
+		for (int c = 0; companion->columns[c].name != NULL; c++)
+			appendStringInfo(&buf, ", %s %s", companion->columns[c].name,
+							 companion->columns[c].declared);
+		if (companion->key != NULL)
+			appendStringInfo(&buf, ", PRIMARY KEY (%s)", companion->key);
 		appendStringInfoChar(&buf, ')');
-		if (beside->options != NULL)
-			appendStringInfo(&buf, " WITH (%s)", beside->options);
+		if (companion->options != NULL)
+			appendStringInfo(&buf, " WITH (%s)", companion->options);
 		lb_execute_utility(buf.data);
-		if (beside->index_column != NULL)
+		if (companion->index_column != NULL)
 			lb_execute_utility(psprintf("CREATE INDEX ON %s USING brin (%s)",
-										qualified, beside->index_column));
+										qualified, companion->index_column));
 		/* Citus moves shards by logical replication. */
-		if (beside->key == NULL)
+		if (companion->key == NULL)
 			lb_execute_utility(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL",
 										qualified));
 		lb_distribute_table(get_relname_relid(name, schema), scores, 0);
 	}
 
 	/* Players who are hidden on all leaderboards are hidden on this one. */
-	hidden = lb_find_beside(get_rel_name(scores), schema, LB_BESIDE_HIDDEN);
+	hidden = lb_find_companion(get_rel_name(scores), schema, LB_RECORD_HIDDEN);
 	if (type != NULL && OidIsValid(hidden))
 		copy_hidden(hidden, declared, type);
 }

@@ -21,7 +21,7 @@ extern void lb_require_distributing(void);
  * InvalidOid, to a number of shards; 0 is what Citus does by default.  Between
  * SPI_connect and SPI_finish; raises what Citus raises.
  */
-extern void lb_distribute_table(Oid table, Oid beside, int shards);
+extern void lb_distribute_table(Oid table, Oid as, int count);
 
 /*
  * Make the tables that a distributed table of scores has in the place of lb_applied,

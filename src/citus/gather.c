@@ -50,9 +50,9 @@
 
 #include "boards/catalog.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/target.h"
 #include "citus/gather.h"
+#include "citus/layout.h"
 
 /* The board of a call that names none. */
 #define DEFAULT_BOARD "global"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lock_shards.c
- *	  Locking tables that Citus spreads over servers.
+ *	  Locking tables that Citus distributes, on all servers.
  *
  * Each server that runs queries on such a table has the table itself, empty, and locks
  * it there for each statement that writes, to the end of the transaction: so do submits
@@ -31,8 +31,8 @@
 #include "utils/lsyscache.h"
 
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
+#include "citus/layout.h"
 #include "citus/lock_shards.h"
 
 void

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lock_shards.h
- *	  Locking tables that Citus spreads over servers.
+ *	  Locking tables that Citus distributes, on all servers.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,7 @@ extern void lb_require_coordinator_for(const LbDefinition *defn,
 									   const char *what);
 
 /*
- * Lock the table of a resolved definition, which Citus keeps elsewhere, and its shards
+ * Lock the table of a resolved definition, which Citus distributes, and its shards
  * against writers, on all servers, to the end of the transaction.  Waits for writers,
  * also for prepared transactions.  The transaction will be committed by two phases.  As
  * the owner of the table; on the coordinator.  Can

@@ -13,17 +13,18 @@
 #include "utils/timestamp.h"
 
 #include "boards/distributed.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/command.h"
+#include "citus/companion.h"
 #include "citus/companion_rows.h"
+#include "citus/layout.h"
 #include "citus/mend.h"
 #include "citus/settings.h"
+#include "citus/shard.h"
 #include "citus/shard_boards.h"
 #include "service/leaderboard.h"
 #include "service/maintain.h"
-#include "service/shard.h"
 
 /*
  * Rows that the worker removes from a companion table in a transaction: these tables
@@ -61,13 +62,13 @@ mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
 	AtEOXact_GUC(true, nestlevel);
 }
 
-/* Remove old rows of a table beside a distributed table of scores. */
+/* Remove old rows of a companion of a distributed table of scores. */
 static void
-trim_beside(LbVisit *visit, const char *board, LbBeside beside, int retention)
+trim_companion(LbVisit *visit, const char *board, LbRecord record, int retention)
 {
 	if (retention >= 0)
 		visit->done.removed +=
-			lb_trim_beside(board, beside, GetCurrentTransactionStartTimestamp() -
+			lb_trim_companion(board, record, GetCurrentTransactionStartTimestamp() -
 						   (int64) retention * USECS_PER_SEC);
 }
 
@@ -78,10 +79,10 @@ trim_counted(LbVisit *visit, const char *board)
 	int			max_rows = visit->one ? COMPANION_ROWS : visit->max_rows;
 	bool		more = false;
 
-	visit->done.removed += lb_trim_usage_beside(board, max_rows, &more);
+	visit->done.removed += lb_trim_usage(board, max_rows, &more);
 	if (lb_anomaly_retention >= 0)
 		visit->done.removed +=
-			lb_trim_anomalies_beside(board, GetCurrentTransactionStartTimestamp() -
+			lb_trim_anomalies(board, GetCurrentTransactionStartTimestamp() -
 									 (int64) lb_anomaly_retention * USECS_PER_SEC,
 									 max_rows, &more);
 	visit->trimming = more;
@@ -98,8 +99,8 @@ trim_companions(LbVisit *visit, const LbDefinition *defn, const char *key)
 	lb_limit_waits();
 
 	/* In the order of submits, and of lb_forget_player(). */
-	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
-	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
+	trim_companion(visit, key, LB_RECORD_APPLIED, lb_applied_retention);
+	trim_companion(visit, key, LB_RECORD_EVENT, lb_event_retention);
 	trim_counted(visit, key);
 	AtEOXact_GUC(true, nestlevel);
 }

@@ -16,7 +16,7 @@
  *	width		how many hash values the range has, of 2^32 in all
  *
  * Nothing that users may read depends on what the rows say: readers compare them with
- * what Citus knows of the shards (boards/shards.c).  When a shard has been split, rows
+ * what Citus knows of the shards (layout.c).  When a shard has been split, rows
  * are missing, and the old one says another shard than the one it is in, until
  * maintenance makes all rows anew.
  *
@@ -44,10 +44,11 @@
 #include "utils/syscache.h"
 
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
-#include "service/shard.h"
+#include "citus/companion.h"
+#include "citus/layout.h"
 #include "citus/places.h"
+#include "citus/shard.h"
 
 /* How many values are tried at first for the shards' ranges, and at most. */
 #define FIRST_VALUES 1024
@@ -471,7 +472,7 @@ lb_places_follow_drop(Datum *sources, int n)
 
 		if (OidIsValid(places) && lb_is_places(places))
 			follow_drop(places);
-		for (int beside = 0; beside < LB_NBESIDE; beside++)
-			follow_drop(lb_find_beside(name, schemaid, beside));
+		for (int beside = 0; beside < LB_NRECORDS; beside++)
+			follow_drop(lb_find_companion(name, schemaid, beside));
 	}
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_boards.c
- *	  Boards of tables that Citus spreads over servers.
+ *	  Boards of the shards of tables that Citus distributes.
  *
  * Citus keeps the rows of such a table in shards: tables on the workers, whose names
  * end in the shard's number.  The table itself is empty, so its board has no index.
@@ -48,13 +48,13 @@
 #include "boards/lists.h"
 #include "boards/method.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/state.h"
 #include "citus/command.h"
+#include "citus/layout.h"
+#include "citus/places.h"
 #include "citus/settings.h"
 #include "citus/shard_boards.h"
-#include "citus/places.h"
 #include "service/window_name.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_shards);

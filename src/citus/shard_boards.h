@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_boards.h
- *	  Boards of tables that Citus spreads over servers.
+ *	  Boards of the shards of tables that Citus distributes.
  *
  *-------------------------------------------------------------------------
  */

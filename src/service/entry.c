@@ -194,7 +194,7 @@ require_window_owner(const char *name)
 }
 
 /*
- * Raise 0A000 if Citus distributes the table of the windows: a shard's server has no
+ * Raise 0A000 if the table of the windows is distributed: its servers have no
  * rows of lb_entrant, so no player could join.
  */
 static void

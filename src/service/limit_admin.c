@@ -21,7 +21,6 @@
 #include "service/leaderboard.h"
 #include "service/limit.h"
 #include "service/limit_admin.h"
-#include "service/shard.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
 PG_FUNCTION_INFO_V1(lb_drop_limit);
@@ -58,7 +57,7 @@ require_limit_owner(const char *board)
 	return leaderboard;
 }
 
-/* Whether Citus distributes a table of a leaderboard, which may be NULL. */
+/* Whether a table of a leaderboard, which may be NULL, is distributed. */
 static bool
 is_distributed(const char *leaderboard)
 {
@@ -145,9 +144,10 @@ require_counts(FunctionCallInfo fcinfo, const char *leaderboard)
 							   "flag") == 0;
 	bool		counts = !PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) ||
 		!PG_ARGISNULL(ARG_MAX_SUBMITS);
+	const LbDistributed *distributed = lb_require_distributed();
 
-	if ((flags && !OidIsValid(lb_beside_of(leaderboard, LB_BESIDE_ANOMALY))) ||
-		(counts && !OidIsValid(lb_beside_of(leaderboard, LB_BESIDE_USAGE))))
+	if ((flags && !distributed->has_companion(leaderboard, LB_RECORD_ANOMALY)) ||
+		(counts && !distributed->has_companion(leaderboard, LB_RECORD_USAGE)))
 		lb_raise_no_counts(leaderboard);
 }
 
@@ -314,7 +314,7 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	if (!is_distributed(leaderboard))
 		PG_RETURN_VOID();
 
-	/* Shards' servers that know the limit no more count nothing again. */
+	/* Servers that know the limit no more count nothing again. */
 	lb_end_settings(leaderboard);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

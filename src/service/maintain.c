@@ -3,8 +3,8 @@
  * maintain.c
  *	  Maintenance: its worker, lb_maintain(), and retention.
  *
- * The worker visits one database after the other: it makes the boards that shards of
- * distributed tables lack (spread.c), closes windows (closing.c), removes the rows of
+ * The worker visits one database after the other: it makes what servers of
+ * distributed tables lack, closes windows (closing.c), removes the rows of
  * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
  * does the same in the caller's transaction, except for distributed tables of other
  * owners: each of these roles gets a transaction of its own (leave_to_owners()).

@@ -62,19 +62,17 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
 #include "service/entrant.h"
 #include "service/event.h"
-#include "service/forward.h"
 #include "service/limit.h"
 #include "service/player.h"
 #include "service/score_range.h"
 #include "service/scores.h"
-#include "service/shard.h"
 #include "service/submit.h"
 
 /* The longest match_id, in bytes: it must fit into an index. */
@@ -95,15 +93,15 @@ bool		lb_submit_ranks = true;
  */
 
 /*
- * The player's ranks, in a snapshot of their own.  On a shard there are none: the
- * server that has sent the submit reads them.
+ * The player's ranks, in a snapshot of their own.  Where other tables stand in
+ * there are none: the server that has forwarded the submit reads them.
  */
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
 	bool		number = s->players_of->plain_member;
 
-	if (!lb_submit_ranks || s->on_shard != NULL)
+	if (!lb_submit_ranks || s->stand_in != NULL)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int b = 0; b < s->nboards; b++)
@@ -266,7 +264,7 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
  */
 
 /*
- * Return a row.  lb_shard_submit() has a last column, whether the match has been submitted
+ * Return a row.  A function that is forwarded has a last column, whether the match has been submitted
  * before, which other functions do not show.
  */
 static void
@@ -391,8 +389,8 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 }
 
 /*
- * Send a submit to the player's shard, and read the ranks from all shards.  Returns
- * whether its match had been submitted before.
+ * Forward a submit to the server that has the player's rows, and read the ranks here.
+ * Returns whether its match had been submitted before.
  */
 static bool
 forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
@@ -400,16 +398,13 @@ forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 {
 	LbForwarded *rows;
 	bool		repeated = false;
-	bool		alone;
 	int			n;
 
 	s->items = item;
 	s->nitems = 1;
 	lb_submission_set_players(s);
 	read_ranks(s, true);
-	alone = !lb_spread_transaction();
-	n = lb_forward(s, boards, &rows);
-	s->only_forwarded = alone;
+	n = lb_require_distributed()->forward(s, boards, &rows);
 	read_ranks(s, false);
 	for (int i = 0; i < n; i++)
 	{
@@ -612,7 +607,7 @@ claim_match(LbSubmit *submits, int n)
 	return old == NULL;
 }
 
-/* The submits where Citus distributes the tables of all leaderboards. */
+/* The submits where the tables of all leaderboards are distributed. */
 static void
 forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 {
@@ -629,7 +624,7 @@ forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 	check_same_match(new, old);
 }
 
-/* Those where it distributes none. */
+/* Those where none is. */
 static void
 apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 {

@@ -3,9 +3,8 @@
  * window_admin.c
  *	  Recording windows: lb_open_window() and lb_close_window().
  *
- * A window is recorded under a lock on its name (window_name.c).  Where Citus
- * distributes the table of its rows, the other servers record it, too
-
+ * A window is recorded under a lock on its name (window_name.c).  Where the table of its
+ * rows is distributed, the other servers record it, too.
  *
  *-------------------------------------------------------------------------
  */

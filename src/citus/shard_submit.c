@@ -28,7 +28,8 @@
 
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/shard.h"
+#include "citus/companion.h"
+#include "citus/shard.h"
 #include "service/submit.h"
 #include "service/submit_many.h"
 
@@ -56,18 +57,16 @@ enum
  * arguments that it takes have the same numbers in both functions.
  */
 static int
-begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, text *player)
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn *in,
+			   text *player)
 {
 	int			nestlevel;
 
 	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(ARG_LEADERBOARD)));
-	s->on_shard = player;
+	lb_shard_stand_in(in, player);
+	s->stand_in = in;
 	nestlevel = lb_begin_shard(s->leaderboard.name, s->leaderboard.family,
 							   player, PG_GETARG_INT64(ARG_SHARD));
-	s->beside[LB_BESIDE_APPLIED] =
-		lb_shard_beside(s->leaderboard.name, LB_BESIDE_APPLIED, player);
-	s->beside[LB_BESIDE_EVENT] =
-		lb_shard_beside(s->leaderboard.name, LB_BESIDE_EVENT, player);
 	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
 	if (!IS_VALID_TIMESTAMP(PG_GETARG_INT64(ARG_AT)))
 		ereport(ERROR,
@@ -84,6 +83,7 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	"amount", "op", NULL, "at", NULL, NULL};
 	const LbPlayerArgument player = {{names[ARG_PLAYER_ID], "lb_submit"}, true};
 	LbSubmit	s;
+	LbStandIn	in;
 	LbSubmitItem item;
 	int			nestlevel;
 
@@ -98,7 +98,8 @@ lb_shard_submit(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	nestlevel = begin_on_shard(fcinfo, &s, PG_GETARG_TEXT_PP(ARG_PLAYER_ID));
+	nestlevel = begin_on_shard(fcinfo, &s, &in,
+							   PG_GETARG_TEXT_PP(ARG_PLAYER_ID));
 	lb_submission_set_boards(&s, PG_ARGISNULL(ARG_BOARDS) ? NULL :
 							 PG_GETARG_ARRAYTYPE_P(ARG_BOARDS));
 	if (!PG_ARGISNULL(ARG_METADATA))
@@ -193,6 +194,7 @@ Datum
 lb_shard_submit_many(PG_FUNCTION_ARGS)
 {
 	LbSubmit	s;
+	LbStandIn	in;
 	Datum	   *players;
 	int			n;
 	int			nestlevel;
@@ -207,7 +209,7 @@ lb_shard_submit_many(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	nestlevel = begin_on_shard(fcinfo, &s, DatumGetTextPP(players[0]));
+	nestlevel = begin_on_shard(fcinfo, &s, &in, DatumGetTextPP(players[0]));
 	check_players(&s, players, n, PG_GETARG_INT64(ARG_SHARD));
 	lb_submission_set_boards(&s, NULL);
 	set_items(fcinfo, &s, players, n);

@@ -11,27 +11,11 @@
 #include "nodes/pg_list.h"
 
 #include "service/applied.h"
-
-/* A row that the shard's server has returned, without ranks. */
-typedef struct LbForwarded
-{
-	LbAnswer	answer;
-	bool		applied;
-	bool		repeated;		/* the match had been submitted before */
-} LbForwarded;
-
-/*
- * Whether a submit whose boards are set must be sent to a shard: Citus distributes
- * their tables.  Raises 0A000 if it distributes only one of the two.
- */
-extern bool lb_is_forwarded(const LbSubmit *s);
-
-/* Raise 0A000 if it must be. */
-extern void lb_refuse_forwarded(const LbSubmit *s);
+#include "service/forget.h"
 
 /*
  * Send a submit of one item, whose boards the caller has named in an array, unless it
- * is 0, to the player's shard.  Returns the number of rows.  Between SPI_connect and
+ * is 0, to the player's shard.  Sets s->only_forwarded; returns the number of rows.  Between SPI_connect and
  * SPI_finish; raises as lb_shard_of(), and what the shard's server raises.
  */
 extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
@@ -42,6 +26,9 @@ extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);
  */
 extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
 
+/* Whether a player is in one shard of a board's table.  Can raise. */
+extern bool lb_is_in_shard(const LbDefinition *defn, text *player);
+
 /*
  * Set ranked_if in a player's rows of a distributed board, on the player's shard, and
  * record there that the player is hidden on this board, or with all on all leaderboards;
@@ -50,22 +37,12 @@ extern int64 lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes);
 extern uint64 lb_forward_ranked(const LbDefinition *defn, text *player,
 								bool ranked, bool all);
 
-/* What lb_shard_forget() has removed from a table. */
-typedef struct LbForgotten
-{
-	char	   *board;
-	char	   *beside;			/* the suffix of a table beside that of the
-								 * board, or NULL */
-	int64		removed;
-	List	   *keys;			/* of the windows that these rows were of */
-} LbForgotten;
-
 /*
  * Have the shard that a player is in remove the player from these boards of one
  * leaderboard, whose names are an array and the first of which is defn's.  Returns the
  * number of rows.  Likewise; the shard's server raises what lb_forget_player() does.
  */
-extern int	lb_forward_forget(const LbDefinition *defn, text *player,
-							  Datum boards, LbForgotten **rows);
+extern int	lb_forward_forget(const LbDefinition **defns, int n, text *player,
+							  LbForgotten **rows);
 
 #endif							/* LB_FORWARD_H */

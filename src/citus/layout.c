@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * shards.c
+ * layout.c
  *	  The shards of a table that Citus distributes.
  *
  * Citus lists them in pg_dist_shard: their numbers, and the least hash value of
@@ -16,7 +16,7 @@
  * another server.  So if a layout is still valid after a statement, the statement has
  * seen all that was committed when it began.
  *
- * Beside the table there can be a table of places, which service/spread_places.c
+ * Beside the table there can be a table of places, which places.c
  * makes and describes.  It is found by its name, since servers know no more of each
  * other's tables.  It belongs to the source's owner, who may write anything into it:
  * so nothing in it is trusted.
@@ -44,8 +44,8 @@
 
 #include "boards/cache.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
+#include "citus/layout.h"
 
 /* The columns of places. */
 static const struct
@@ -142,22 +142,6 @@ lb_is_places(Oid relid)
 			return false;
 	}
 	return true;
-}
-
-Oid
-lb_table_owner(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Form_pg_class rel;
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	rel = (Form_pg_class) GETSTRUCT(tuple);
-	owner = rel->relkind == RELKIND_RELATION ||
-		rel->relkind == RELKIND_PARTITIONED_TABLE ? rel->relowner : InvalidOid;
-	ReleaseSysCache(tuple);
-	return owner;
 }
 
 Oid
@@ -588,7 +572,7 @@ lb_layout_forget(Oid source)
 }
 
 bool
-lb_spread_transaction(void)
+lb_in_distributed_transaction(void)
 {
 	oidvector  *args = buildoidvector(NULL, 0);
 	Oid			function;

@@ -8,52 +8,17 @@
 #ifndef LB_SHARD_H
 #define LB_SHARD_H
 
-#include "datatype/timestamp.h"
-
 #include "boards/definition.h"
 #include "util/compat.h"
 
-/* Tables beside a distributed table of scores, in the place of the extension's own. */
-typedef enum LbBeside
-{
-	LB_BESIDE_APPLIED,			/* for lb_applied */
-	LB_BESIDE_EVENT,			/* for lb_event */
-	LB_BESIDE_USAGE,			/* for lb_usage */
-	LB_BESIDE_ANOMALY,			/* for lb_anomaly */
-	LB_BESIDE_HIDDEN,			/* what submits need of lb_hidden */
-	LB_NBESIDE
-} LbBeside;
-
-#define LB_MAX_BESIDE_COLUMNS 13
-
-/* What follows the name of the table of scores, and the columns but player_id. */
-typedef struct LbBesideTable
-{
-	const char *suffix;
-	struct
-	{
-		const char *name;		/* NULL behind the last one */
-		Oid			type;
-		const char *declared;	/* as SQL text */
-	}			columns[LB_MAX_BESIDE_COLUMNS + 1];
-	const char *key;			/* its primary key, as SQL text, or NULL */
-	const char *index_column;	/* of a brin index, or NULL */
-	const char *options;		/* of storage, as SQL text, or NULL */
-} LbBesideTable;
-
-extern const LbBesideTable lb_beside_tables[LB_NBESIDE];
-
 /*
- * The table of that kind beside a table of that name in a schema, if Citus distributes
- * it and it has the columns; or InvalidOid.  Can raise.
+ * The number of the shard of a distributed table that has a player in a column; 0 if there
+ * is none.  Between SPI_connect and SPI_finish.
  */
-extern Oid	lb_find_beside(const char *name, Oid schema, LbBeside beside);
+extern int64 lb_find_shard(Oid table, const char *column, text *player);
 
-/*
- * The table of that kind beside the distributed table of scores of the recorded board of
- * that name, if it has the same owner; or InvalidOid.  Can raise.
- */
-extern Oid	lb_beside_of(const char *name, LbBeside beside);
+/* The table on this server that is a shard.  Likewise; raises 55000 if there is none. */
+extern Oid	lb_shard_table(Oid table, int64 shard);
 
 /* An LbPlanText: a copy of the text arg. */
 extern char *lb_constant_text(const void *arg);
@@ -95,35 +60,11 @@ extern int64 lb_lock_shard(const LbDefinition *defn, text *player);
 extern LbDefinition *lb_shard_defn(const char *name, text *player);
 
 /*
- * The player's shard of a table beside the distributed table of scores of the recorded
- * board of that name; InvalidOid if there is no such table.  Raises likewise.
- */
-extern Oid	lb_shard_beside(const char *name, LbBeside beside, text *player);
-
-/*
  * Begin statements on all shards, as the owner of their table: they run on one shard
  * after the other, and their times are sent as text that all servers read in the same
  * way, until AtEOXact_GUC() of what is returned.  Can raise.
  */
 extern int	lb_begin_all_shards(void);
-
-/*
- * Remove the rows of such a table, on all shards, that are older than this, as its
- * owner; returns how many.  Does nothing if there is no such table.  Between SPI_connect
- * and SPI_finish; raises what Citus raises.
- */
-extern uint64 lb_trim_beside(const char *name, LbBeside beside,
-							 TimestampTz before);
-
-/*
- * Run a statement on such a shard as its owner, as a security-restricted operation.  In
- * the text, a constant, the first %s is the table and the second the type of its players.
- * nulls are as lb_plan_run_with_nulls() takes them, or NULL.  Returns the number of rows,
- * as lb_plan_run(), and can raise what that raises.
- */
-extern uint64 lb_run_beside(Oid table, const char *text, int nargs,
-							const Oid *types, Datum *values,
-							const char *nulls);
 
 /*
  * Begin what another server has sent to a player's shard of the recorded board of that

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * shards.h
+ * layout.h
  *	  The shards of a table that Citus distributes.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LB_SHARDS_H
-#define LB_SHARDS_H
+#ifndef LB_LAYOUT_H
+#define LB_LAYOUT_H
 
 #include "postgres.h"
 
@@ -21,9 +21,6 @@ extern bool lb_is_coordinator(void);
  * reference table nor a local table that Citus knows.  Can raise.
  */
 extern bool lb_has_shards(Oid relid);
-
-/* The owner of a table, partitioned or not; InvalidOid if it is none. */
-extern Oid	lb_table_owner(Oid relid);
 
 /* The name of the table of places of a table of that name, palloc'd. */
 extern char *lb_places_name(const char *source);
@@ -92,6 +89,6 @@ extern void lb_layout_forget(Oid source);
  * have written to shards over several connections to one server.  True if Citus does not
  * tell.  Can raise.
  */
-extern bool lb_spread_transaction(void);
+extern bool lb_in_distributed_transaction(void);
 
-#endif							/* LB_SHARDS_H */
+#endif							/* LB_LAYOUT_H */

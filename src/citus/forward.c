@@ -33,29 +33,12 @@
 #include "boards/catalog.h"
 #include "boards/distributed.h"
 #include "boards/spi.h"
-#include "service/forward.h"
+#include "boards/target.h"
+#include "citus/companion.h"
+#include "citus/forward.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
 #include "service/limit.h"
-#include "service/shard.h"
-
-bool
-lb_is_forwarded(const LbSubmit *s)
-{
-	bool		scores = s->global !=NULL && lb_is_distributed(s->global);
-	bool		windows = s->windows != NULL && lb_is_distributed(s->windows);
-
-	if (scores != windows && s->global != NULL && s->windows != NULL)
-		lb_check_both_distributed(s->global, s->windows);
-	return scores || windows;
-}
-
-void
-lb_refuse_forwarded(const LbSubmit *s)
-{
-	if (s->global !=NULL)
-		lb_refuse_distributed(s->global);
-	if (s->windows != NULL)
-		lb_refuse_distributed(s->windows);
-}
 
 /* What is sent to a shard; the key of its plan. */
 typedef struct ShardCall
@@ -175,6 +158,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
 	};
 	const LbSubmitItem *item = s->items;
+	bool		alone = !lb_in_distributed_transaction();
 	int			n;
 
 	values[0] = PointerGetDatum(item->player_text);
@@ -190,6 +174,7 @@ lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
 	values[8] = s->metadata;
 	nulls[8] = s->has_metadata ? ' ' : 'n';
 	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
+	s->only_forwarded = alone;
 	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
 	for (int i = 0; i < n; i++)
 	{
@@ -389,22 +374,47 @@ list_of_texts(Datum array)
 	return list;
 }
 
+/* The table that a row of lb_shard_forget() is about. */
+static Oid
+forgotten_table(const char *board, const char *suffix)
+{
+	const LbDefinition *defn;
+
+	for (int i = 0; suffix != NULL && i < LB_NRECORDS; i++)
+	{
+		if (strcmp(lb_companions[i].suffix, suffix) == 0)
+			return lb_companion_of(board, i);
+	}
+	defn = lb_find_recorded(board);
+	return defn == NULL ? InvalidOid : defn->source;
+}
+
+bool
+lb_is_in_shard(const LbDefinition *defn, text *player)
+{
+	return lb_find_shard_of(defn, player) != 0;
+}
+
 int
-lb_forward_forget(const LbDefinition *defn, text *player, Datum boards,
+lb_forward_forget(const LbDefinition **defns, int nboards, text *player,
 				  LbForgotten **rows)
 {
 	static const Oid types[] = {TEXTOID, INT8OID, TEXTARRAYOID};
 	CallText	t = {
-		.defn = defn,
-		.column = lb_score_column(defn),
+		.defn = defns[0],
+		.column = lb_score_column(defns[0]),
 		.player = player,
 		.call = "SELECT f.board, f.beside, f.removed, f.keys FROM @.lb_shard_forget($1, $2, $3) AS f"
 	};
 	Datum		values[lengthof(types)];
+	Datum	   *names = palloc(nboards * sizeof(Datum));
 	int			n;
 
+	for (int i = 0; i < nboards; i++)
+		names[i] = CStringGetTextDatum(defns[i]->name);
+
 	values[0] = PointerGetDatum(player);
-	values[2] = boards;
+	values[2] = lb_make_array(TEXTOID, names, NULL, nboards);
 	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
 	*rows = palloc(Max(1, n) * sizeof(LbForgotten));
 	for (int i = 0; i < n; i++)
@@ -415,8 +425,8 @@ lb_forward_forget(const LbDefinition *defn, text *player, Datum boards,
 		bool		isnull;
 		Datum		keys;
 
-		row->board = SPI_getvalue(tuple, desc, 1);
-		row->beside = SPI_getvalue(tuple, desc, 2);
+		row->table = forgotten_table(SPI_getvalue(tuple, desc, 1),
+									 SPI_getvalue(tuple, desc, 2));
 		row->removed = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
 		keys = SPI_getbinval(tuple, desc, 4, &isnull);
 		row->keys = isnull ? NIL : list_of_texts(keys);

@@ -39,10 +39,10 @@
 #include "boards/catalog.h"
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/shard.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
 
 /* A copy of a definition. */
 typedef struct ShardKey
@@ -62,85 +62,15 @@ typedef struct ShardEntry
 
 static HTAB *entries = NULL;
 
-const LbBesideTable lb_beside_tables[LB_NBESIDE] = {
-	[LB_BESIDE_APPLIED] = {
-		.suffix = "_applied",
-		.columns = {
-			{"match_id", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"applied_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
-			{"boards", TEXTARRAYOID, "pg_catalog.text[]"},
-			{"scores", INT8ARRAYOID, "pg_catalog.int8[]"}
-		},
-		.key = "player_id, match_id",
-		.index_column = "applied_at"
-	},
-	[LB_BESIDE_EVENT] = {
-		.suffix = "_event",
-		.columns = {
-			{"op", TEXTOID, "pg_catalog.text NOT NULL"},
-			{"amount", INT8OID, "pg_catalog.int8 NOT NULL"},
-			{"match_id", TEXTOID, "pg_catalog.text"},
-			{"at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL"},
-			{"boards", TEXTARRAYOID, "pg_catalog.text[] NOT NULL"},
-			{"scores", INT8ARRAYOID, "pg_catalog.int8[] NOT NULL"},
-			{"submitted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"}
-		},
-		.index_column = "submitted_at"
-	},
-	[LB_BESIDE_USAGE] = {
-		.suffix = "_usage",
-		.columns = {
-			{"limit_name", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"since", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
-			{"amount", NUMERICOID, "pg_catalog.numeric NOT NULL"},
-			{"submits", INT8OID, "pg_catalog.int8 NOT NULL"}
-		},
-		.key = "player_id, limit_name, board",
-		.options = "fillfactor = 80"
-	},
-	[LB_BESIDE_ANOMALY] = {
-		.suffix = "_anomaly",
-		.columns = {
-			{"limit_name", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"submits", INT8OID, "pg_catalog.int8 NOT NULL"},
-			{"first_noted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
-			{"noted_at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now()"},
-			{"max_amount", INT8OID, "pg_catalog.int8 NOT NULL"},
-			{"measure", TEXTOID, "pg_catalog.text NOT NULL"},
-			{"value", NUMERICOID, "pg_catalog.numeric NOT NULL"},
-			{"bound", INT8OID, "pg_catalog.int8 NOT NULL"},
-			{"amount", INT8OID, "pg_catalog.int8 NOT NULL"},
-			{"match_id", TEXTOID, "pg_catalog.text"},
-			{"at", TIMESTAMPTZOID, "pg_catalog.timestamptz NOT NULL"},
-			{"reviewed", BOOLOID, "boolean NOT NULL DEFAULT false"}
-		},
-		.key = "player_id, limit_name, board",
-		.options = "fillfactor = 80"
-	},
-	[LB_BESIDE_HIDDEN] = {
-		.suffix = "_hidden",
-		.columns = {
-			{"board", TEXTOID, "pg_catalog.text COLLATE pg_catalog.\"C\" NOT NULL"},
-			{"hidden", BOOLOID, "boolean NOT NULL"}
-		},
-		.key = "player_id, board"
-	}
-};
-
 char *
 lb_constant_text(const void *arg)
 {
 	return pstrdup((const char *) arg);
 }
 
-/*
- * The shard of a table that has a player in a column; 0 if there is none.  Citus tells it
- * to roles that may read the table; it is a hash of the player.
- */
-static int64
-find_shard(Oid table, const char *column, text *player)
+/* Citus tells it to roles that may read the table; it is a hash of the player. */
+int64
+lb_find_shard(Oid table, const char *column, text *player)
 {
 	static LbPlan plan;
 	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID};
@@ -170,7 +100,7 @@ int64
 lb_find_shard_of(const LbDefinition *defn, text *player)
 {
 	return defn->relkind == RELKIND_PARTITIONED_TABLE ? 0 :
-		find_shard(defn->source, lb_member_column(defn)->name, player);
+		lb_find_shard(defn->source, lb_member_column(defn)->name, player);
 }
 
 int64
@@ -256,9 +186,8 @@ lb_lock_shard(const LbDefinition *defn, text *player)
 	return shard;
 }
 
-/* The table on this server that is a shard; raises 55000 if there is none. */
-static Oid
-shard_table(Oid table, int64 shard)
+Oid
+lb_shard_table(Oid table, int64 shard)
 {
 	static LbPlan plan;
 	Oid			types[] = {REGCLASSOID, INT8OID};
@@ -385,7 +314,7 @@ lb_shard_defn(const char *name, text *player)
 		CHECK_FOR_INTERRUPTS();
 		if (defn == NULL)
 			return NULL;
-		source = shard_table(defn->source, lb_shard_of(defn, player));
+		source = lb_shard_table(defn->source, lb_shard_of(defn, player));
 		LockRelationOid(source, AccessShareLock);
 
 		/* Again: invalidations may have come meanwhile. */
@@ -405,64 +334,6 @@ lb_shard_defn(const char *name, text *player)
 	}
 }
 
-/* Whether a table has the columns of one of that kind. */
-static bool
-has_columns(Oid table, LbBeside beside)
-{
-	const LbBesideTable *kind = &lb_beside_tables[beside];
-
-	for (int i = 0; kind->columns[i].name != NULL; i++)
-	{
-		AttrNumber	attno = get_attnum(table, kind->columns[i].name);
-
-		if (attno <= 0 ||
-			get_atttype(table, attno) != kind->columns[i].type)
-			return false;
-	}
-	return get_attnum(table, "player_id") > 0;
-}
-
-Oid
-lb_find_beside(const char *name, Oid schema, LbBeside beside)
-{
-	Oid			table = get_relname_relid(psprintf("%s%s", name,
-												   lb_beside_tables[beside].suffix),
-										  schema);
-
-	return OidIsValid(table) && lb_is_distributed_table(table) &&
-		has_columns(table, beside) ? table : InvalidOid;
-}
-
-/* The table beside a distributed table of scores; or InvalidOid. */
-static Oid
-find_beside(const LbDefinition *defn, LbBeside beside)
-{
-	Oid			table = lb_find_beside(get_rel_name(defn->source),
-									   get_rel_namespace(defn->source),
-									   beside);
-
-	return OidIsValid(table) && lb_table_owner(table) == defn->owner ?
-		table : InvalidOid;
-}
-
-Oid
-lb_beside_of(const char *name, LbBeside beside)
-{
-	const LbDefinition *defn = lb_find_recorded(name);
-
-	return defn == NULL ? InvalidOid : find_beside(defn, beside);
-}
-
-Oid
-lb_shard_beside(const char *name, LbBeside beside, text *player)
-{
-	Oid			table = lb_beside_of(name, beside);
-	int64		shard = OidIsValid(table) ?
-		find_shard(table, "player_id", player) : 0;
-
-	return shard == 0 ? InvalidOid : shard_table(table, shard);
-}
-
 int
 lb_begin_all_shards(void)
 {
@@ -478,76 +349,6 @@ lb_begin_all_shards(void)
 								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
 								 false);
 	return nestlevel;
-}
-
-uint64
-lb_trim_beside(const char *name, LbBeside beside, TimestampTz before)
-{
-	const LbDefinition *defn = lb_find_recorded(name);
-	Oid			types[] = {TIMESTAMPTZOID};
-	Datum		values[] = {TimestampTzGetDatum(before)};
-	Oid			table = defn == NULL ? InvalidOid : find_beside(defn, beside);
-	int			nestlevel;
-	uint64		n;
-	LbUser		saved;
-
-	if (!OidIsValid(table))
-		return 0;
-	nestlevel = lb_begin_all_shards();
-	lb_switch_to_owner(&saved, defn->owner, false);
-	n = lb_run_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
-							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-														get_rel_name(table)),
-							 lb_beside_tables[beside].index_column),
-					table, 1, types, values);
-	lb_restore_user(&saved);
-	AtEOXact_GUC(true, nestlevel);
-	return n;
-}
-
-/* A statement on a table beside a shard, by which its plan is kept. */
-typedef struct BesideKey
-{
-	const char *sql;
-	Oid			table;
-} BesideKey;
-
-/* An LbPlanText: the text of a BesideKey. */
-static char *
-beside_text(const void *arg)
-{
-	const BesideKey *key = (const BesideKey *) arg;
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
-
-	get_atttypetypmodcoll(key->table, get_attnum(key->table, "player_id"),
-						  &type, &typmod, &collation);
-	return psprintf(key->sql,
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(key->table)),
-											   get_rel_name(key->table)),
-					format_type_extended(type, typmod,
-										 FORMAT_TYPE_TYPEMOD_GIVEN |
-										 FORMAT_TYPE_FORCE_QUALIFY));
-}
-
-uint64
-lb_run_beside(Oid table, const char *sql, int nargs, const Oid *types,
-			  Datum *values, const char *nulls)
-{
-	static LbPlans plans = {
-		.name = "leaderboard statements on shards",
-		.keysize = offsetof(BesideKey, table) + sizeof(Oid)
-	};
-	BesideKey	key = {.sql = sql,.table = table};
-	LbUser		saved;
-	uint64		n;
-
-	lb_switch_to_owner(&saved, lb_table_owner(table), false);
-	n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), 0, beside_text, &key,
-							   table, nargs, types, values, nulls);
-	lb_restore_user(&saved);
-	return n;
 }
 
 void

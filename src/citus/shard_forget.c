@@ -28,13 +28,14 @@
 #include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
+#include "citus/companion.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
 #include "service/as_owner.h"
 #include "service/forget.h"
 #include "service/hidden.h"
 #include "service/player.h"
-#include "service/shard.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_forget);
 
@@ -42,27 +43,27 @@ PG_FUNCTION_INFO_V1(lb_shard_forget);
  * Tables that submits write to before the scores.  The rows that a submit has committed
  * there, before the scores were removed, are removed in a second pass.
  */
-static const bool before_scores[LB_NBESIDE] = {
-	[LB_BESIDE_APPLIED] = true,
-	[LB_BESIDE_USAGE] = true,
-	[LB_BESIDE_HIDDEN] = true
+static const bool before_scores[LB_NRECORDS] = {
+	[LB_RECORD_APPLIED] = true,
+	[LB_RECORD_USAGE] = true,
+	[LB_RECORD_HIDDEN] = true
 };
 
 /* What is removed from such a table. */
-typedef struct Beside
+typedef struct Companion
 {
 	Oid			table;			/* the shard, or InvalidOid */
 	char	   *name;
 	char	   *type;			/* of its players */
 	int64		removed;
-} Beside;
+} Companion;
 
 /* A call under way. */
 typedef struct Forget
 {
 	FunctionCallInfo fcinfo;
 	text	   *player;
-	Beside		beside[LB_NBESIDE];
+	Companion		companions[LB_NRECORDS];
 } Forget;
 
 static void
@@ -87,17 +88,17 @@ return_row(const Forget *f, const char *board, const char *beside,
 
 /* Run a statement with the player as $1 on such a table, as its owner, on all rows. */
 static int64
-run_beside(const Forget *f, const Beside *beside, const char *sql)
+run_companion(const Forget *f, const Companion *companion, const char *sql)
 {
 	Oid			types[] = {TEXTOID};
 	Datum		values[] = {PointerGetDatum(f->player)};
 	LbUser		saved;
 	uint64		n;
 
-	lb_switch_to_owner(&saved, lb_table_owner(beside->table), false);
+	lb_switch_to_owner(&saved, lb_table_owner(companion->table), false);
 	(void) set_config_option("row_security", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	n = lb_run_once(sql, beside->table, 1, types, values);
+	n = lb_run_once(sql, companion->table, 1, types, values);
 	lb_restore_user(&saved);
 	return (int64) n;
 }
@@ -106,24 +107,24 @@ run_beside(const Forget *f, const Beside *beside, const char *sql)
 
 /* Remove the player's rows of the tables beside the scores, on this side of them. */
 static void
-forget_beside(Forget *f, bool before)
+forget_companions(Forget *f, bool before)
 {
-	for (int b = 0; b < LB_NBESIDE; b++)
+	for (int b = 0; b < LB_NRECORDS; b++)
 	{
-		Beside	   *beside = &f->beside[b];
+		Companion  *companion = &f->companions[b];
 
-		if (!OidIsValid(beside->table) || before_scores[b] != before)
+		if (!OidIsValid(companion->table) || before_scores[b] != before)
 			continue;
 
 		/* In the order in which submits lock them. */
-		if (lb_beside_tables[b].key != NULL)
-			(void) run_beside(f, beside,
+		if (lb_companions[b].key != NULL)
+			(void) run_companion(f, companion,
 							  psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE " OF_PLAYER " ORDER BY %s FOR UPDATE) AS t",
-									   beside->name, beside->type,
-									   lb_beside_tables[b].key));
-		beside->removed +=
-			run_beside(f, beside, psprintf("DELETE FROM %s WHERE " OF_PLAYER,
-										   beside->name, beside->type));
+									   companion->name, companion->type,
+									   lb_companions[b].key));
+		companion->removed +=
+			run_companion(f, companion, psprintf("DELETE FROM %s WHERE " OF_PLAYER,
+										   companion->name, companion->type));
 	}
 }
 
@@ -131,40 +132,40 @@ forget_beside(Forget *f, bool before)
 static void
 forget_rest(Forget *f)
 {
-	for (int b = 0; b < LB_NBESIDE; b++)
+	for (int b = 0; b < LB_NRECORDS; b++)
 	{
-		Beside	   *beside = &f->beside[b];
+		Companion  *companion = &f->companions[b];
 
-		if (!OidIsValid(beside->table) || !before_scores[b])
+		if (!OidIsValid(companion->table) || !before_scores[b])
 			continue;
-		beside->removed +=
-			run_beside(f, beside,
+		companion->removed +=
+			run_companion(f, companion,
 					   psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 								"SELECT ctid FROM %s WHERE " OF_PLAYER " FOR UPDATE SKIP LOCKED))",
-								beside->name, beside->name, beside->type));
+								companion->name, companion->name, companion->type));
 	}
 }
 
 /* Find the tables beside that of a board. */
 static void
-find_beside(Forget *f, const char *board)
+find_companions(Forget *f, const char *board)
 {
-	for (int b = 0; b < LB_NBESIDE; b++)
+	for (int b = 0; b < LB_NRECORDS; b++)
 	{
-		Beside	   *beside = &f->beside[b];
+		Companion  *companion = &f->companions[b];
 		Oid			type;
 		int32		typmod;
 		Oid			collation;
 
-		beside->table = lb_shard_beside(board, b, f->player);
-		if (!OidIsValid(beside->table))
+		companion->table = lb_shard_companion(board, b, f->player);
+		if (!OidIsValid(companion->table))
 			continue;
-		get_atttypetypmodcoll(beside->table,
-							  get_attnum(beside->table, "player_id"), &type,
+		get_atttypetypmodcoll(companion->table,
+							  get_attnum(companion->table, "player_id"), &type,
 							  &typmod, &collation);
-		beside->name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(beside->table)),
-												  get_rel_name(beside->table));
-		beside->type = format_type_extended(type, typmod,
+		companion->name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(companion->table)),
+												  get_rel_name(companion->table));
+		companion->type = format_type_extended(type, typmod,
 											FORMAT_TYPE_TYPEMOD_GIVEN |
 											FORMAT_TYPE_FORCE_QUALIFY);
 	}
@@ -240,18 +241,18 @@ lb_shard_forget(PG_FUNCTION_ARGS)
 	nestlevel = lb_begin_shard(boards[0], NULL, f.player, PG_GETARG_INT64(1));
 	for (int i = 0; i < n; i++)
 		check_board(&f, boards[i]);
-	find_beside(&f, boards[0]);
-	forget_beside(&f, true);
+	find_companions(&f, boards[0]);
+	forget_companions(&f, true);
 	lb_lock_hidden(boards[0], f.player, ExclusiveLock);
 	for (int i = 0; i < n; i++)
 		forget_board(&f, boards[i]);
-	forget_beside(&f, false);
+	forget_companions(&f, false);
 	forget_rest(&f);
-	for (int b = 0; b < LB_NBESIDE; b++)
+	for (int b = 0; b < LB_NRECORDS; b++)
 	{
-		if (OidIsValid(f.beside[b].table))
-			return_row(&f, boards[0], lb_beside_tables[b].suffix,
-					   f.beside[b].removed, NIL);
+		if (OidIsValid(f.companions[b].table))
+			return_row(&f, boards[0], lb_companions[b].suffix,
+					   f.companions[b].removed, NIL);
 	}
 	AtEOXact_GUC(true, nestlevel);
 	SPI_finish();
