@@ -110,7 +110,7 @@ typedef struct LbDistributed
 	 * A board has been recorded, or is going to be dropped: make its indexes
 	 * on all servers, or drop them, in transactions of their own.  Raise 55000
 	 * with what a server has said if one fails, or if this one is not the
-	 * coordinator.  The source is locked.
+	 * coordinator; and 42622 if the name is too long.  The source is locked.
 	 */
 	void		(*create) (const LbDefinition *defn);
 	void		(*drop) (const LbDefinition *defn);

@@ -164,6 +164,23 @@ lb_is_missing_table(const ErrorData *error, const char *text)
 		strcmp(error->internalquery, text) == 0;
 }
 
+char *
+lb_qualified_name(Oid table)
+{
+	char	   *name = get_rel_name(table);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+								   name);
+}
+
+void
+lb_set_locally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
 Oid
 lb_table_owner(Oid relid)
 {

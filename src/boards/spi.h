@@ -117,6 +117,12 @@ extern const char *lb_plan_text(SPIPlanPtr plan);
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
+/* The qualified name of a table, as SQL text, palloc'd; NULL if it is gone. */
+extern char *lb_qualified_name(Oid table);
+
+/* Make a setting until the current nest level of settings ends. */
+extern void lb_set_locally(const char *name, const char *value);
+
 /* The owner of a table, partitioned or not; InvalidOid if it is none. */
 extern Oid	lb_table_owner(Oid relid);
 

@@ -219,8 +219,7 @@ question_text(const void *arg)
 	appendStringInfo(&buf, ")%s FROM %s AS p%s",
 					 a->layout == NULL && a->only == 0 ?
 					 ", CAST(p.place AS pg_catalog.text)" : "",
-					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(a->places)),
-												get_rel_name(a->places)),
+					 lb_qualified_name(a->places),
 					 a->only == 0 ? "" : " LIMIT 1");
 	if (a->layout != NULL)
 		append_condition(&buf, a->layout, a->written);
@@ -458,12 +457,9 @@ lb_set_up_statement(bool sequential)
 
 	/* A count on a shard takes less time than another connection. */
 	if (sequential)
-		(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
-								 PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+		lb_set_locally("citus.multi_shard_modify_mode", "sequential");
 	else if (GetConfigOption(pool, true, false) != NULL)
-		(void) set_config_option(pool, "1", PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+		lb_set_locally(pool, "1");
 }
 
 bool

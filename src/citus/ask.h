@@ -68,14 +68,8 @@ extern bool lb_ask_shards(LbAsk *ask, LbQuestion *question,
  */
 extern void lb_ask_end(const LbAsk *ask);
 
-/*
- * Raise 55000 if boards of shards are missing or offline: for a call whose query is
- * going to be run although leaderboard.offline is "error".  The definition in the call
- * is looked up again.  Raises 40001 if the board is gone, and what the statement raises.
- */
+/* Routines of LbDistributed: require_indexes and set_up. */
 extern void lb_require_shards(LbCall *call);
-
-/* The routines of LbDistributed: set_up. */
 extern void lb_set_up_statement(bool sequential);
 
 #endif							/* LB_ASK_H */

@@ -166,8 +166,7 @@ lb_trim_companion(const char *name, LbRecord record, TimestampTz before)
 	nestlevel = lb_begin_all_shards();
 	lb_switch_to_owner(&saved, defn->owner, false);
 	n = lb_run_once(psprintf("DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.<) $1",
-							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-														get_rel_name(table)),
+							 lb_qualified_name(table),
 							 lb_companions[record].index_column),
 					table, 1, types, values);
 	lb_restore_user(&saved);

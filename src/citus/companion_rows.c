@@ -64,19 +64,12 @@ typedef struct RowGroup
 	Datum		players[GROUP_ROWS];	/* texts */
 } RowGroup;
 
-static char *
-qualified_name(Oid table)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-									  get_rel_name(table));
-}
-
 /* Whether there are rows to remove. */
 static bool
 has_rows(Removal *r)
 {
 	uint64		n = lb_run_once_with_nulls(psprintf("SELECT 1 FROM %s AS t WHERE %s LIMIT 1",
-													qualified_name(r->table),
+													lb_qualified_name(r->table),
 													r->condition),
 										   r->table, r->nargs, r->types,
 										   r->values, r->nulls);
@@ -128,7 +121,7 @@ remove_group(Removal *r, RowGroup *group)
 	Oid			types[MAX_ARGS + 2];
 	Datum		values[MAX_ARGS + 2];
 	char		nulls[MAX_ARGS + 2];
-	char	   *table = qualified_name(r->table);
+	char	   *table = lb_qualified_name(r->table);
 	SPITupleTable *locked;
 	Datum	   *players;
 	uint64		n;
@@ -168,13 +161,13 @@ remove_group(Removal *r, RowGroup *group)
 static void
 remove_rows(Removal *r)
 {
-	char	   *table = qualified_name(r->table);
+	char	   *table = lb_qualified_name(r->table);
 	char	   *limit = r->max_rows == 0 ? "" :
 		psprintf(" LIMIT %d", r->max_rows);
 	SPIPlanPtr	plan = lb_prepare(psprintf("SELECT pg_catalog.get_shard_id_for_distribution_column(CAST(%s AS pg_catalog.regclass), CAST(t.player_id AS pg_catalog.text)), "
 										   "t.limit_name, t.board, (CAST(t.player_id AS pg_catalog.text) OPERATOR(pg_catalog.||) '') COLLATE pg_catalog.\"C\" "
 										   "FROM %s AS t WHERE %s ORDER BY 1, 2, 3, 4%s",
-										   quote_literal_cstr(qualified_name(r->scores->source)),
+										   quote_literal_cstr(lb_qualified_name(r->scores->source)),
 										   table, r->condition, limit),
 								  r->table, r->nargs, r->types, 0);
 	Portal		portal = SPI_cursor_open(NULL, plan, r->values, r->nulls, false);
@@ -305,7 +298,7 @@ closed_boards(const char *leaderboard, bool *isnull)
 	nestlevel = lb_begin_all_shards();
 	lb_switch_to_owner(&saved, scores->owner, false);
 	n = lb_run_once(psprintf("SELECT DISTINCT t.board FROM %s AS t",
-							 qualified_name(table)),
+							 lb_qualified_name(table)),
 					table, 0, NULL, NULL);
 	lb_restore_user(&saved);
 	AtEOXact_GUC(true, nestlevel);

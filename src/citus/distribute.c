@@ -40,13 +40,6 @@ lb_require_distributing(void)
 	lb_require_coordinator();
 }
 
-static char *
-qualified_name(Oid table)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-									  get_rel_name(table));
-}
-
 void
 lb_distribute_table(Oid table, Oid as, int count)
 {
@@ -55,7 +48,7 @@ lb_distribute_table(Oid table, Oid as, int count)
 	char		nulls[] = "   ";
 
 	values[0] = ObjectIdGetDatum(table);
-	values[1] = CStringGetTextDatum(OidIsValid(as) ? qualified_name(as) :
+	values[1] = CStringGetTextDatum(OidIsValid(as) ? lb_qualified_name(as) :
 									"default");
 	values[2] = Int32GetDatum(count);
 	nulls[2] = count == 0 || OidIsValid(as) ? 'n' : ' ';
@@ -90,8 +83,7 @@ copy_hidden(Oid hidden, const char *type, const LbType *player_type)
 		return;
 	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
 								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
-								quote_qualified_identifier(get_namespace_name(get_rel_namespace(hidden)),
-														   get_rel_name(hidden)),
+								lb_qualified_name(hidden),
 								type),
 					   hidden, 1, &array, values);
 }

@@ -171,64 +171,41 @@ shard_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The shards of a table in the order of their numbers.  Returns how many. */
-static int
-read_shards(Oid relid, Shard **shards)
+/*
+ * Call a routine with each row of one of Citus's catalogs in which a column of this type
+ * has a value.
+ */
+static void
+scan_catalog(const char *catalog, const char *index, const char *column,
+			 Oid type, Datum value,
+			 void (*take) (HeapTuple row, TupleDesc desc, void *arg), void *arg)
 {
-	Oid			listid = get_relname_relid("pg_dist_shard",
-										   PG_CATALOG_NAMESPACE);
-	Oid			index = get_relname_relid("pg_dist_shard_logicalrelid_index",
-										  PG_CATALOG_NAMESPACE);
-	AttrNumber	table = get_attnum(listid, "logicalrelid");
-	AttrNumber	number = get_attnum(listid, "shardid");
-	AttrNumber	low = get_attnum(listid, "shardminvalue");
-	int			size = 32;
-	int			n = 0;
-	Relation	list;
+	Oid			catid = get_relname_relid(catalog, PG_CATALOG_NAMESPACE);
+	Oid			indexid = get_relname_relid(index, PG_CATALOG_NAMESPACE);
+	AttrNumber	attno = get_attnum(catid, column);
+	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	row;
 
-	if (table <= 0 || number <= 0 || low <= 0 ||
-		get_atttype(listid, table) != REGCLASSOID ||
-		get_atttype(listid, number) != INT8OID ||
-		get_atttype(listid, low) != TEXTOID)
-		return 0;
-	list = try_relation_open(listid, AccessShareLock);
-	if (list == NULL)
-		return 0;
-	*shards = palloc(size * sizeof(Shard));
-	ScanKeyInit(&key, table, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(list, index, OidIsValid(index), NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Shard	   *shard;
-		Datum		value;
-		bool		isnull;
-
-		if (n == size)
-		{
-			size *= 2;
-			*shards = repalloc(*shards, size * sizeof(Shard));
-		}
-		shard = &(*shards)[n++];
-		shard->number = DatumGetInt64(heap_getattr(tuple, number,
-												   RelationGetDescr(list),
-												   &isnull));
-		value = heap_getattr(tuple, low, RelationGetDescr(list), &isnull);
-		shard->low = isnull ? pstrdup("") : TextDatumGetCString(value);
-		shard->found = false;
-	}
+	if (attno <= 0 || get_atttype(catid, attno) != type)
+		return;
+	rel = try_relation_open(catid, AccessShareLock);
+	if (rel == NULL)
+		return;
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber,
+				type == INT8OID ? F_INT8EQ : F_OIDEQ, value);
+	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1,
+							  &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		take(row, RelationGetDescr(rel), arg);
 	systable_endscan(scan);
-	relation_close(list, AccessShareLock);
-	qsort(*shards, n, sizeof(Shard), shard_cmp);
-	return n;
+	relation_close(rel, AccessShareLock);
 }
 
 /* A column of that type; the other value if there is none, or it is null. */
 static Datum
-listed_value(HeapTuple row, TupleDesc desc, const char *name, Oid type,
+column_value(HeapTuple row, TupleDesc desc, const char *name, Oid type,
 			 Datum other)
 {
 	AttrNumber	attno = lb_find_column(desc, name);
@@ -240,74 +217,87 @@ listed_value(HeapTuple row, TupleDesc desc, const char *name, Oid type,
 	return null ? other : value;
 }
 
+/* Add a row of pg_dist_shard to a list. */
+static void
+take_shard(HeapTuple row, TupleDesc desc, void *arg)
+{
+	List	  **list = (List **) arg;
+	Datum		low = column_value(row, desc, "shardminvalue", TEXTOID, 0);
+	Shard	   *shard = palloc0(sizeof(Shard));
+
+	shard->number = DatumGetInt64(column_value(row, desc, "shardid", INT8OID,
+											   Int64GetDatum(0)));
+	shard->low = low == 0 ? pstrdup("") : TextDatumGetCString(low);
+	*list = lappend(*list, shard);
+}
+
+/* The shards of a table in the order of their numbers.  Returns how many. */
+static int
+read_shards(Oid relid, Shard **shards)
+{
+	List	   *list = NIL;
+	int			n = 0;
+	ListCell   *lc;
+
+	scan_catalog("pg_dist_shard", "pg_dist_shard_logicalrelid_index",
+				 "logicalrelid", REGCLASSOID, ObjectIdGetDatum(relid),
+				 take_shard, &list);
+	*shards = palloc(Max(1, list_length(list)) * sizeof(Shard));
+	foreach(lc, list)
+		(*shards)[n++] = *(Shard *) lfirst(lc);
+	qsort(*shards, n, sizeof(Shard), shard_cmp);
+	return n;
+}
+
+/* What a row of pg_dist_partition says of a table. */
+typedef struct Partition
+{
+	bool		has_shards;		/* of its own */
+	int32		colocation;		/* the number of its group; 0: it is in none */
+} Partition;
+
 /*
  * Reference tables and local tables that Citus knows have no distribution column, and
  * neither have the tables of a distributed schema, which are colocated.
  */
-static int32
-has_own_shards(HeapTuple row, TupleDesc desc)
+static void
+take_partition(HeapTuple row, TupleDesc desc, void *arg)
 {
-	if (DatumGetChar(listed_value(row, desc, "partmethod", CHAROID,
-								  CharGetDatum('h'))) != 'n')
-		return 1;
-	return DatumGetChar(listed_value(row, desc, "repmodel", CHAROID,
-									 CharGetDatum('s'))) == 's' &&
-		DatumGetInt32(listed_value(row, desc, "colocationid", INT4OID,
-								   Int32GetDatum(1))) != 0;
+	Partition  *partition = (Partition *) arg;
+	char		method = DatumGetChar(column_value(row, desc, "partmethod",
+												   CHAROID, CharGetDatum('h')));
+	char		model = DatumGetChar(column_value(row, desc, "repmodel", CHAROID,
+												  CharGetDatum('s')));
+
+	partition->colocation = DatumGetInt32(column_value(row, desc, "colocationid",
+													   INT4OID, Int32GetDatum(0)));
+	partition->has_shards = method != 'n' ||
+		(model == 's' &&
+		 DatumGetInt32(column_value(row, desc, "colocationid", INT4OID,
+									Int32GetDatum(1))) != 0);
 }
 
-/*
- * Call a routine with a table's row of pg_dist_partition.  Returns what it does, or 0 if
- * there is none.
- */
-static int32
-partition_value(Oid relid, int32 (*take) (HeapTuple row, TupleDesc desc))
+static Partition
+read_partition(Oid relid)
 {
-	Oid			listid = get_relname_relid("pg_dist_partition",
-										   PG_CATALOG_NAMESPACE);
-	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index",
-										  PG_CATALOG_NAMESPACE);
-	AttrNumber	table = get_attnum(listid, "logicalrelid");
-	int32		result = 0;
-	Relation	list;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	Partition	partition = {false, 0};
 
-	if (table <= 0 || get_atttype(listid, table) != REGCLASSOID)
-		return 0;
-	list = try_relation_open(listid, AccessShareLock);
-	if (list == NULL)
-		return 0;
-	ScanKeyInit(&key, table, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(list, index, OidIsValid(index), NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		result = take(tuple, RelationGetDescr(list));
-	systable_endscan(scan);
-	relation_close(list, AccessShareLock);
-	return result;
+	scan_catalog("pg_dist_partition", "pg_dist_partition_logical_relid_index",
+				 "logicalrelid", REGCLASSOID, ObjectIdGetDatum(relid),
+				 take_partition, &partition);
+	return partition;
 }
 
 bool
 lb_has_shards(Oid relid)
 {
-	return partition_value(relid, has_own_shards) != 0;
+	return read_partition(relid).has_shards;
 }
 
-static int32
-colocation_id(HeapTuple row, TupleDesc desc)
-{
-	return DatumGetInt32(listed_value(row, desc, "colocationid", INT4OID,
-									  Int32GetDatum(0)));
-}
-
-/* The number of a table's colocation group; 0 if it is in none. */
 static int32
 colocation(Oid relid)
 {
-	return partition_value(relid, colocation_id);
+	return read_partition(relid).colocation;
 }
 
 int64
@@ -378,57 +368,33 @@ invalidate(Oid relid, void *arg)
 	}
 }
 
-/* The columns of pg_dist_placement, opened. */
-typedef struct Placements
+/* The group that has a shard, and how many have a copy of it. */
+typedef struct Placement
 {
-	Relation	list;
-	Oid			index;
-	AttrNumber	shard;
-	AttrNumber	group;
-} Placements;
+	int32		group;
+	int			n;
+} Placement;
 
-static bool
-open_placements(Placements *p)
+static void
+take_placement(HeapTuple row, TupleDesc desc, void *arg)
 {
-	Oid			listid = get_relname_relid("pg_dist_placement",
-										   PG_CATALOG_NAMESPACE);
+	Placement  *placement = (Placement *) arg;
 
-	p->index = get_relname_relid("pg_dist_placement_shardid_index",
-								 PG_CATALOG_NAMESPACE);
-	p->shard = get_attnum(listid, "shardid");
-	p->group = get_attnum(listid, "groupid");
-	if (!OidIsValid(p->index) || p->shard <= 0 || p->group <= 0 ||
-		get_atttype(listid, p->shard) != INT8OID ||
-		get_atttype(listid, p->group) != INT4OID)
-		return false;
-	p->list = try_relation_open(listid, AccessShareLock);
-	return p->list != NULL;
+	placement->group = DatumGetInt32(column_value(row, desc, "groupid", INT4OID,
+												  Int32GetDatum(-1)));
+	placement->n++;
 }
 
 /* The group that has a shard; -1 if there is none, or several have copies. */
 static int32
-find_group(const Placements *p, int64 shard)
+find_group(int64 shard)
 {
-	int32		group = -1;
-	int			n = 0;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	Placement	placement = {-1, 0};
 
-	ScanKeyInit(&key, p->shard, BTEqualStrategyNumber, F_INT8EQ,
-				Int64GetDatum(shard));
-	scan = systable_beginscan(p->list, p->index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, p->group,
-										 RelationGetDescr(p->list), &isnull);
-
-		group = isnull ? -1 : DatumGetInt32(value);
-		n++;
-	}
-	systable_endscan(scan);
-	return n == 1 ? group : -1;
+	scan_catalog("pg_dist_placement", "pg_dist_placement_shardid_index",
+				 "shardid", INT8OID, Int64GetDatum(shard), take_placement,
+				 &placement);
+	return placement.n == 1 ? placement.group : -1;
 }
 
 static int
@@ -448,7 +414,7 @@ slot_cmp(const void *a, const void *b)
  */
 static bool
 fill_slot(LbShardSlot *slot, const Shard *shard, const Shard *of_places,
-		  int nplaces, const Placements *placements)
+		  int nplaces)
 {
 	int			i = 0;
 
@@ -459,9 +425,9 @@ fill_slot(LbShardSlot *slot, const Shard *shard, const Shard *of_places,
 	slot->shard = shard->number;
 	slot->self = of_places[i].number;
 	slot->place = NULL;
-	slot->group = find_group(placements, slot->shard);
+	slot->group = find_group(slot->shard);
 	return slot->group >= 0 &&
-		find_group(placements, slot->self) == slot->group;
+		find_group(slot->self) == slot->group;
 }
 
 /* Read a layout into the current memory context, or return NULL if there is none. */
@@ -474,17 +440,14 @@ read_layout(Oid source, Oid places)
 	Shard	   *of_places;
 	int			n = read_shards(source, &of_source);
 	int			nplaces = read_shards(places, &of_places);
-	Placements	placements;
 
-	if (n == 0 || nplaces == 0 || group == 0 || colocation(places) != group ||
-		!open_placements(&placements))
+	if (n == 0 || nplaces == 0 || group == 0 || colocation(places) != group)
 		return NULL;
 	layout->slots = palloc(n * sizeof(LbShardSlot));
 	while (layout->n < n && fill_slot(&layout->slots[layout->n],
 									  &of_source[layout->n], of_places,
-									  nplaces, &placements))
+									  nplaces))
 		layout->n++;
-	relation_close(placements.list, AccessShareLock);
 	if (layout->n < n)
 		return NULL;
 	qsort(layout->slots, n, sizeof(LbShardSlot), slot_cmp);

@@ -48,17 +48,6 @@ lb_require_coordinator_for(const LbDefinition *defn, const char *what)
 				 errhint("Connect to the coordinator.")));
 }
 
-/* The qualified name of a table, or NULL if it is gone. */
-static char *
-qualified_name(Oid table)
-{
-	char	   *name = get_rel_name(table);
-
-	return name == NULL ? NULL :
-		quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-								   name);
-}
-
 /*
  * Lock the shards of a table that is locked.  The table of places has a row for each.
  * Without it, the query asks each shard for one row, in which it is named; then one
@@ -67,9 +56,9 @@ qualified_name(Oid table)
 static void
 lock_shards(Oid table)
 {
-	char	   *name = qualified_name(table);
+	char	   *name = lb_qualified_name(table);
 	Oid			places = lb_places(table);
-	char	   *places_name = OidIsValid(places) ? qualified_name(places) : NULL;
+	char	   *places_name = OidIsValid(places) ? lb_qualified_name(places) : NULL;
 
 	if (name == NULL)
 		lb_wrong_table(table);
@@ -110,7 +99,7 @@ commit_by_two_phases(const LbDefinition *defn)
 										  SPI_tuptable->tupdesc, 1);
 
 		(void) lb_run_once(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT NULL FROM pg_catalog.generate_series(1, 0)",
-									qualified_name(defn->source),
+									lb_qualified_name(defn->source),
 									quote_identifier(column)),
 						   defn->source, 0, NULL, NULL);
 	}
@@ -123,7 +112,7 @@ lb_lock_distributed(const LbDefinition *defn)
 		"citus.enable_ddl_propagation", "citus.enable_metadata_sync"
 	};
 	Oid			source = defn->source;
-	char	   *before = qualified_name(source);
+	char	   *before = lb_qualified_name(source);
 	char	   *after;
 	int			nestlevel = NewGUCNestLevel();
 	List	   *tables;
@@ -135,16 +124,14 @@ lb_lock_distributed(const LbDefinition *defn)
 
 	/* Without these Citus takes the statement nowhere. */
 	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i], "on", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally(settings[i], "on");
 	lb_switch_to_owner(&saved, defn->owner, false);
 	(void) lb_run_once(psprintf("LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE", before),
 					   InvalidOid, 0, NULL, NULL);
 
 	/* The name may have led to another table. */
 	LockRelationOid(source, ShareRowExclusiveLock);
-	after = qualified_name(source);
+	after = lb_qualified_name(source);
 	if (after == NULL || strcmp(before, after) != 0)
 		lb_wrong_table(source);
 	if (defn->relkind == RELKIND_PARTITIONED_TABLE)

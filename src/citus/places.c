@@ -143,13 +143,6 @@ find_distribution(Oid source, Distribution *d)
 	return method[0] == 'n' || (d->hashed && value_text(d) != NULL);
 }
 
-static char *
-table_name(Oid relid)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
-}
-
 /* The qualified name of the table of places. */
 static char *
 places_name(Oid source)
@@ -185,7 +178,7 @@ create(Oid source, const Distribution *d)
 	else if (!lb_is_distributed_table(places))
 		run(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, 'hash', %s)",
 					 quote_literal_cstr(name), d->hashed ? "'place'" : "NULL",
-					 quote_literal_cstr(table_name(source))));
+					 quote_literal_cstr(lb_qualified_name(source))));
 	run(psprintf("COMMENT ON TABLE %s IS %s", name,
 				 quote_literal_cstr("made by the extension leaderboard: a row for each shard, so that queries can ask each shard's board")));
 	run(psprintf("GRANT SELECT ON TABLE %s TO PUBLIC", name));
@@ -265,7 +258,7 @@ is_right(Oid source, Oid places)
 	int			n;
 
 	n = (int) lb_run_once(psprintf("SELECT p.shard, p.self FROM %s AS p",
-								   table_name(places)),
+								   lb_qualified_name(places)),
 						  places, 0, NULL, NULL);
 	shards = palloc(Max(1, n) * sizeof(int64));
 	selves = palloc(Max(1, n) * sizeof(int64));
@@ -314,10 +307,10 @@ follow_rename(Oid source)
 			!is_right(source, places))
 			continue;
 		if (get_rel_namespace(places) != schema)
-			run(psprintf("ALTER TABLE %s SET SCHEMA %s", table_name(places),
+			run(psprintf("ALTER TABLE %s SET SCHEMA %s", lb_qualified_name(places),
 						 quote_identifier(get_namespace_name(schema))));
 		if (strcmp(get_rel_name(places), name) != 0)
-			run(psprintf("ALTER TABLE %s RENAME TO %s", table_name(places),
+			run(psprintf("ALTER TABLE %s RENAME TO %s", lb_qualified_name(places),
 						 quote_identifier(name)));
 		return places;
 	}
@@ -416,9 +409,7 @@ lb_places_make(Oid source)
 		elog(ERROR, "SPI_connect failed");
 
 	/* Citus refuses to make a table after statements that ran in parallel. */
-	(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	lb_set_locally("citus.multi_shard_modify_mode", "sequential");
 	lb_switch_to_owner(&saved, lb_table_owner(source), false);
 	if (find_distribution(source, &d))
 		make(source, &d);
@@ -444,7 +435,7 @@ follow_drop(Oid relid)
 {
 	if (OidIsValid(relid) && lb_is_distributed_table(relid) &&
 		pg_class_ownercheck(relid, GetUserId()))
-		run(psprintf("DROP TABLE %s", table_name(relid)));
+		run(psprintf("DROP TABLE %s", lb_qualified_name(relid)));
 }
 
 void

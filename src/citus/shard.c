@@ -345,9 +345,7 @@ lb_begin_all_shards(void)
 	int			nestlevel = NewGUCNestLevel();
 
 	for (int i = 0; i < (int) lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1], PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-								 false);
+		lb_set_locally(settings[i][0], settings[i][1]);
 	return nestlevel;
 }
 
@@ -406,9 +404,7 @@ lb_begin_shard(const char *name, const char *other, text *player, int64 shard)
 		lb_raise_other_shard(name, player, shard);
 	}
 	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("citus.enable_manual_changes_to_shards", "on",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
+	lb_set_locally("citus.enable_manual_changes_to_shards", "on");
 	return nestlevel;
 }
 

@@ -96,8 +96,7 @@ run_companion(const Forget *f, const Companion *companion, const char *sql)
 	uint64		n;
 
 	lb_switch_to_owner(&saved, lb_table_owner(companion->table), false);
-	(void) set_config_option("row_security", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	lb_set_locally("row_security", "off");
 	n = lb_run_once(sql, companion->table, 1, types, values);
 	lb_restore_user(&saved);
 	return (int64) n;
@@ -163,8 +162,7 @@ find_companions(Forget *f, const char *board)
 		get_atttypetypmodcoll(companion->table,
 							  get_attnum(companion->table, "player_id"), &type,
 							  &typmod, &collation);
-		companion->name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(companion->table)),
-												  get_rel_name(companion->table));
+		companion->name = lb_qualified_name(companion->table);
 		companion->type = format_type_extended(type, typmod,
 											FORMAT_TYPE_TYPEMOD_GIVEN |
 											FORMAT_TYPE_FORCE_QUALIFY);

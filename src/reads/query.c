@@ -307,13 +307,6 @@ execute_distributed(const LbDefinition *defn, Statement *statement,
 		execute(defn, statement, dest);
 }
 
-static void
-set_locally(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /*
  * Whether the values that the query sends may have another form, as text, than the
  * session's settings say: not if it takes or makes texts of values itself.
@@ -341,11 +334,11 @@ set_up_distributed(const LbQuery *query)
 	if (!sends_values(query))
 		return nestlevel;
 	if (extra_float_digits < 1)
-		set_locally("extra_float_digits", "1");
+		lb_set_locally("extra_float_digits", "1");
 	if (DateStyle != USE_ISO_DATES)
-		set_locally("DateStyle", "ISO");
+		lb_set_locally("DateStyle", "ISO");
 	if (IntervalStyle != INTSTYLE_POSTGRES)
-		set_locally("IntervalStyle", "postgres");
+		lb_set_locally("IntervalStyle", "postgres");
 	return nestlevel;
 }
 

@@ -39,8 +39,7 @@ statement_text(const void *arg)
 	get_atttypetypmodcoll(key->table, get_attnum(key->table, "player_id"),
 						  &type, &typmod, &collation);
 	return psprintf(key->sql,
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(key->table)),
-											   get_rel_name(key->table)),
+					lb_qualified_name(key->table),
 					format_type_extended(type, typmod,
 										 FORMAT_TYPE_TYPEMOD_GIVEN |
 										 FORMAT_TYPE_FORCE_QUALIFY));
