@@ -52,12 +52,16 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/resolve.h"
+#include "boards/spi.h"
 #include "citus/ask.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
 #include "citus/words.h"
 #include "reads/query.h"
 #include "reads/text.h"
+
+/* How many plans of questions are kept, each for another table. */
+#define KEPT_PLANS 8
 
 /* The longest value of a place, in bytes, to ask for. */
 #define MAX_PLACE 64
@@ -117,7 +121,6 @@ lb_ask_begin(LbAsk *ask, LbCall *call)
 /* What the text of a question depends on. */
 typedef struct TextArg
 {
-	const LbQuestion *question;
 	Oid			places;
 	const LbLayout *layout;		/* NULL: ask each shard for itself */
 	int64		written;		/* as in LbAsk */
@@ -210,13 +213,10 @@ question_text(const void *arg)
 	char	   *self = a->only == 0 ? "p.self" : shard;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT %s, %s, %s.%s($1, $2, $3, %s, %s, p.tableoid",
-					 shard, self, lb_internal_schema(), a->question->function,
-					 shard, self);
+	appendStringInfo(&buf, "SELECT %s, %s, %s.lb_shard_ask($1, $2, $3, %s, %s, p.tableoid",
+					 shard, self, lb_internal_schema(), shard, self);
 	append_servers(&buf, a->layout, a->written);
-	for (int i = 0; i < a->question->nargs; i++)
-		appendStringInfo(&buf, ", $%d", LB_SHARD_PARAMS + i + 1);
-	appendStringInfo(&buf, ")%s FROM %s AS p%s",
+	appendStringInfo(&buf, ", $4)%s FROM %s AS p%s",
 					 a->layout == NULL && a->only == 0 ?
 					 ", CAST(p.place AS pg_catalog.text)" : "",
 					 lb_qualified_name(a->places),
@@ -377,28 +377,29 @@ lock_places(Oid source)
 	return lb_places(source) == places ? places : InvalidOid;
 }
 
-/* Questions after a write to a shard: their plans. */
+/* The plan of a question after a write to a shard. */
 typedef struct WrittenKey
 {
-	const LbQuestion *question;
 	int64		written;
 	Oid			places;
 } WrittenKey;
 
 /* The plan of a question: for each shard with layout NULL, or for each server. */
 static LbPlan *
-plan_of(const LbAsk *ask, LbQuestion *question, const LbLayout *layout)
+plan_of(const LbAsk *ask, const LbLayout *layout)
 {
+	static LbPlan of_servers[KEPT_PLANS];
+	static LbPlan of_shards[KEPT_PLANS];
 	static LbPlans of_written = {
 		.name = "leaderboard questions after writes",
 		.keysize = offsetof(WrittenKey, places) + sizeof(Oid)
 	};
-	WrittenKey	key = {question, ask->written, ask->places};
-	int			slot = ask->places % LB_ASK_PLANS;
+	WrittenKey	key = {ask->written, ask->places};
+	int			slot = ask->places % KEPT_PLANS;
 
 	if (layout == NULL)
-		return &question->of_shards[slot];
-	return ask->written == 0 ? &question->of_servers[slot] :
+		return &of_shards[slot];
+	return ask->written == 0 ? &of_servers[slot] :
 		lb_plan_of(&of_written, &key);
 }
 
@@ -407,18 +408,21 @@ plan_of(const LbAsk *ask, LbQuestion *question, const LbLayout *layout)
  * all shards have answered.
  */
 static bool
-ask_by(LbAsk *ask, LbQuestion *question, const LbLayout *layout,
-	   const Oid *types, Datum *values, MemoryContext caller)
+ask_by(LbAsk *ask, const LbLayout *layout, Datum question, MemoryContext caller)
 {
-	TextArg		arg = {question, ask->places, layout, ask->written,
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, BYTEAOID};
+	Datum		values[] = {CStringGetTextDatum(ask->defn.name), ask->value,
+		Int32GetDatum(ask->keys_hash), question};
+	TextArg		arg = {ask->places, layout, ask->written,
 		ask->places == ask->defn.source ? lb_only_shard(ask->places) : 0
 	};
 	PlaceRows	rows;
 	bool		whole;
 
-	(void) lb_plan_read(plan_of(ask, question, layout), layout == NULL ? ask->places : layout->id,
-						question_text, &arg, ask->places,
-						LB_SHARD_PARAMS + question->nargs, types, values);
+	(void) lb_plan_read(plan_of(ask, layout),
+						layout == NULL ? ask->places : layout->id,
+						question_text, &arg, ask->places, lengthof(types),
+						types, values);
 	if (!take_rows(ask, &rows, caller))
 		return false;
 	if (layout != NULL)
@@ -436,18 +440,17 @@ ask_by(LbAsk *ask, LbQuestion *question, const LbLayout *layout,
 
 /* Likewise for the servers, or if they do not all answer, for each shard. */
 static bool
-ask_all(LbAsk *ask, LbQuestion *question, const Oid *types, Datum *values,
-		MemoryContext caller)
+ask_all(LbAsk *ask, Datum question, MemoryContext caller)
 {
 	const LbLayout *layout = usable_layout(ask);
 
 	if (layout != NULL)
 	{
-		if (ask_by(ask, question, layout, types, values, caller))
+		if (ask_by(ask, layout, question, caller))
 			return true;
 		lb_layout_forget(ask->defn.source);
 	}
-	return ask_by(ask, question, NULL, types, values, caller);
+	return ask_by(ask, NULL, question, caller);
 }
 
 void
@@ -463,36 +466,25 @@ lb_set_up_statement(bool sequential)
 }
 
 bool
-lb_ask_shards(LbAsk *ask, LbQuestion *question, const Datum *values)
+lb_ask_shards(LbAsk *ask, const int64 *words, int n)
 {
-	static const Oid types[LB_SHARD_PARAMS] = {TEXTOID, TEXTOID, INT4OID};
 	MemoryContext caller = CurrentMemoryContext;
-	Oid			all_types[LB_SHARD_PARAMS + LB_MAX_QUESTION_ARGS];
-	Datum		all[LB_SHARD_PARAMS + LB_MAX_QUESTION_ARGS];
+	Datum		question = lb_words_datum(words, n);
 	int			nestlevel;
 	bool		switched;
 	LbUser		saved;
 	bool		whole;
 
-	Assert(question->nargs <= LB_MAX_QUESTION_ARGS);
 	ask->n = -1;
 	ask->places = lock_places(ask->defn.source);
 	if (!OidIsValid(ask->places))
 		return false;
-	all[0] = CStringGetTextDatum(ask->defn.name);
-	all[1] = ask->value;
-	all[2] = Int32GetDatum(ask->keys_hash);
-	memcpy(all + LB_SHARD_PARAMS, values, question->nargs * sizeof(Datum));
-	memcpy(all_types, types, sizeof(types));
-	memcpy(all_types + LB_SHARD_PARAMS, question->types,
-		   question->nargs * sizeof(Oid));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = NewGUCNestLevel();
 	lb_set_up_statement(false);
 	switched = lb_switch_from_superuser(&saved, &ask->defn, false);
-	whole = may_ask(ask->places) &&
-		ask_all(ask, question, all_types, all, caller);
+	whole = may_ask(ask->places) && ask_all(ask, question, caller);
 	if (switched)
 		lb_restore_user(&saved);
 	SPI_finish();
@@ -519,14 +511,6 @@ lb_ask_end(const LbAsk *ask)
 	lb_count_read(&ask->call->access.target, NULL, LB_CAUSE_NONE, false);
 }
 
-static const Oid count_types[] = {BYTEAOID};
-
-LbQuestion	lb_count_question = {
-	.function = "lb_shard_counts",
-	.nargs = lengthof(count_types),
-	.types = count_types
-};
-
 /* Raise 55000: boards of the shards of a definition's table are missing or offline. */
 pg_noreturn static void
 raise_offline(const LbDefinition *defn)
@@ -542,14 +526,14 @@ raise_offline(const LbDefinition *defn)
 void
 lb_require_shards(LbCall *call)
 {
-	Datum		values[] = {lb_words_datum(NULL, 0)};
+	const int64 nothing = LB_ASK_COUNTS;
 	LbAsk		ask;
 
 	if (!begin(&ask, call))
 		return;
 
 	/* A table without places that has no row answers nothing, and costs nothing. */
-	if (!lb_ask_shards(&ask, &lb_count_question, values) &&
+	if (!lb_ask_shards(&ask, &nothing, 1) &&
 		!(ask.places == ask.defn.source && ask.n == 0))
 		raise_offline(&ask.defn);
 	find_again(&ask);

@@ -8,26 +8,8 @@
 #ifndef LB_ASK_H
 #define LB_ASK_H
 
-#include "boards/spi.h"
 #include "reads/call.h"
 #include "citus/words.h"
-
-/* How many plans of a question are kept, each for another table. */
-#define LB_ASK_PLANS 8
-
-/*
- * A function of shards' boards, in a static variable.  It takes what
- * LB_SHARD_ARGS has (words.h), and then arguments of these types.  It returns
- * words, or null if a board cannot answer.
- */
-typedef struct LbQuestion
-{
-	const char *function;
-	int			nargs;
-	const Oid  *types;
-	LbPlan		of_servers[LB_ASK_PLANS];
-	LbPlan		of_shards[LB_ASK_PLANS];
-} LbQuestion;
 
 /* A read of all shards. */
 typedef struct LbAsk
@@ -43,9 +25,6 @@ typedef struct LbAsk
 	LbWords    *answers;
 } LbAsk;
 
-/* lb_shard_counts(): its answer is null only from a board that is missing or offline. */
-extern LbQuestion lb_count_question;
-
 /*
  * Prepare to ask the shards for a call whose query must be run.  Returns false if it
  * must: if this is not such a table, the first operand is null, or the call not one of
@@ -54,13 +33,11 @@ extern LbQuestion lb_count_question;
 extern bool lb_ask_begin(LbAsk *ask, LbCall *call);
 
 /*
- * Ask them, with values for the question's own arguments.  The answers are in the
- * current memory context.  Returns false if not all shards have
- * answered.  The definition in the call can be stale afterwards.  Raises what the
- * statement raises.
+ * Ask them a question of so many words (words.h).  The answers are in the current memory
+ * context.  Returns false if not all shards have answered.  The definition in the call
+ * can be stale afterwards.  Raises what the statement raises.
  */
-extern bool lb_ask_shards(LbAsk *ask, LbQuestion *question,
-						  const Datum *values);
+extern bool lb_ask_shards(LbAsk *ask, const int64 *words, int n);
 
 /*
  * The call is answered: count the read, and look its definition up again.  Raises 40001

@@ -30,11 +30,26 @@
 
 #include "boards/catalog.h"
 #include "boards/spi.h"
-#include "citus/asked.h"
 #include "citus/layout.h"
 #include "citus/words.h"
 #include "reads/functions.h"
 #include "reads/rows.h"
+
+PG_FUNCTION_INFO_V1(lb_shard_ask);
+
+/* The most bytes of an answer for several shards: with more, each is asked for itself. */
+#define MAX_ANSWER (64 * 1024 * 1024)
+
+/* What is asked of the boards of this server's shards. */
+typedef struct LbAsked
+{
+	char	   *board;			/* the first LB_SHARD_ARGS (words.h) */
+	char	   *value;
+	int32		keys_hash;
+	Oid			places;
+	int			n;				/* shards that an answer is wanted for */
+	const int64 *shards;
+} LbAsked;
 
 /* The number of the shard that a table is, which its name ends with; or 0. */
 static int64
@@ -99,8 +114,12 @@ find_list(LbAsked *asked, const int64 *lists, int n, int64 shard)
 	return false;
 }
 
-bool
-lb_shard_asked(FunctionCallInfo fcinfo, LbAsked *asked)
+/*
+ * Take the first LB_SHARD_ARGS.  Returns false if the row of places is of another shard,
+ * or the first in none of the lists.  Raises 22023 if they are no lists.
+ */
+static bool
+take_asked(FunctionCallInfo fcinfo, LbAsked *asked)
 {
 	ArrayType  *lists = PG_GETARG_ARRAYTYPE_P(6);
 	int			n = ArrayGetNItems(ARR_NDIM(lists), ARR_DIMS(lists));
@@ -123,8 +142,12 @@ lb_shard_asked(FunctionCallInfo fcinfo, LbAsked *asked)
 				   n, *shard));
 }
 
-bool
-lb_shard_begin(LbCall *call, const LbAsked *asked, int i)
+/*
+ * Find the board of the i-th of these shards, and begin to read it.  Returns false if
+ * there is no such board.  Can raise.
+ */
+static bool
+begin_shard(LbCall *call, const LbAsked *asked, int i)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (!find_board(call, asked->board, asked->value, asked->shards[i]) ||
@@ -144,8 +167,9 @@ raise_words(void)
 			 errmsg("not the words of a key")));
 }
 
-const int64 *
-lb_shard_key(const LbShape *shape, const int64 *words, int nwords)
+/* Returns the words if they are a score's or a whole key's.  Else raises 22023. */
+static const int64 *
+check_key(const LbShape *shape, const int64 *words, int nwords)
 {
 	if (nwords < 1 || nwords > LB_MAX_KEY_WORDS ||
 		(nwords > 1 && !lb_is_key(shape, words, nwords)))
@@ -167,7 +191,7 @@ check_keys(const LbShape *shape, const LbWords *wanted)
 		if (length < 1 || length > wanted->n - at - LB_KEY_HEADER)
 			raise_words();
 		at += LB_KEY_HEADER;
-		(void) lb_shard_key(shape, wanted->words + at, (int) length);
+		(void) check_key(shape, wanted->words + at, (int) length);
 		at += (int) length;
 	}
 	if (at != wanted->n)
@@ -267,31 +291,27 @@ is_offline(const LbAccess *access)
 }
 
 /*
- * lb_shard_counts(..., keys): how many entries the boards have, and how many of them
- * come before each key.  Null if a board is offline, and no numbers if one cannot count
- * for another cause.
+ * LB_ASK_COUNTS: how many entries the boards have, and how many of them come before each
+ * key.  Null if a board is offline, and no numbers if one cannot count for another cause.
  */
-PG_FUNCTION_INFO_V1(lb_shard_counts);
-
-Datum
-lb_shard_counts(PG_FUNCTION_ARGS)
+static Datum
+answer_counts(FunctionCallInfo fcinfo, const LbWords *wanted)
 {
-	LbWords		wanted = lb_datum_words(PG_GETARG_DATUM(LB_SHARD_ARGS));
-	int64	   *counts = palloc0((1 + wanted.n) * sizeof(int64));
+	int64	   *counts = palloc0((1 + wanted->n) * sizeof(int64));
 	int			n = 0;
 	bool		counted = true;
 	LbAsked		asked;
 
-	if (!lb_shard_asked(fcinfo, &asked))
+	if (!take_asked(fcinfo, &asked))
 		PG_RETURN_NULL();
 	for (int i = 0; i < asked.n; i++)
 	{
 		LbCall		call;
 
-		if (!lb_shard_begin(&call, &asked, i))
+		if (!begin_shard(&call, &asked, i))
 			PG_RETURN_NULL();
-		n = check_keys(&call.access.target.defn->shape, &wanted);
-		if (!count_keys(&call, wanted.words, n, counts))
+		n = check_keys(&call.access.target.defn->shape, wanted);
+		if (!count_keys(&call, wanted->words, n, counts))
 		{
 			if (is_offline(&call.access))
 				PG_RETURN_NULL();
@@ -353,19 +373,14 @@ add_keys(Keys *keys, const LbShape *shape, const LbRows *rows)
 	}
 }
 
-/*
- * lb_shard_keys(..., members): the keys of those members that the boards have.
- */
-PG_FUNCTION_INFO_V1(lb_shard_keys);
-
-Datum
-lb_shard_keys(PG_FUNCTION_ARGS)
+/* LB_ASK_KEYS: the keys of those members that the boards have. */
+static Datum
+answer_keys(FunctionCallInfo fcinfo, const LbWords *wanted)
 {
-	LbWords		wanted = lb_datum_words(PG_GETARG_DATUM(LB_SHARD_ARGS));
 	Keys		keys = {.room = 8 * LB_MAX_KEY_WORDS};
 	LbAsked		asked;
 
-	if (!lb_shard_asked(fcinfo, &asked))
+	if (!take_asked(fcinfo, &asked))
 		PG_RETURN_NULL();
 	keys.words = palloc(keys.room * sizeof(int64));
 	for (int i = 0; i < asked.n; i++)
@@ -375,14 +390,127 @@ lb_shard_keys(PG_FUNCTION_ARGS)
 		LbMembers	members;
 		LbRows		rows;
 
-		if (!lb_shard_begin(&call, &asked, i))
+		if (!begin_shard(&call, &asked, i))
 			PG_RETURN_NULL();
 		shape = &call.access.target.defn->shape;
-		take_members(shape, &wanted, &members);
+		take_members(shape, wanted, &members);
 		if (!lb_read_keys_rows(&call, &members, &rows))
 			PG_RETURN_NULL();
 		add_keys(&keys, &call.access.target.defn->shape, &rows);
 		lb_free_rows(&rows);
 	}
 	PG_RETURN_DATUM(lb_words_datum(keys.words, (int) keys.n));
+}
+
+/* The words to return, of all boards. */
+typedef struct Answer
+{
+	int64	   *words;
+	Size		n;
+} Answer;
+
+/* Add those of one board. */
+static void
+pack(Answer *answer, const LbShape *shape, const LbSection *section,
+	 const LbRows *rows)
+{
+	Size		nwords = LB_SHARD_HEADER;
+	int64	   *word;
+
+	for (int i = 0; i < rows->n; i++)
+		nwords += 1 + lb_key_words(shape, lb_row(rows, i) + LB_ROW_MEMBER);
+	answer->words = answer->words == NULL ?
+		palloc_extended(nwords * sizeof(int64), MCXT_ALLOC_HUGE) :
+		repalloc_huge(answer->words, (answer->n + nwords) * sizeof(int64));
+	word = answer->words + answer->n;
+	answer->n += nwords;
+	word[LB_SHARD_BEFORE] = section->before;
+	word[LB_SHARD_UPTO] = section->before_upto;
+	word[LB_SHARD_BETTER] = section->better;
+	word[LB_SHARD_ROWS] = rows->n;
+	word += LB_SHARD_HEADER;
+	for (int i = 0; i < rows->n; i++)
+	{
+		const int64 *row = lb_row(rows, i);
+		const int64 *key = row + LB_ROW_MEMBER;
+		int			n = lb_key_words(shape, key);
+
+		*word++ = row[LB_ROW_RANK];
+		memcpy(word, key, n * sizeof(int64));
+		word += n;
+	}
+}
+
+/* LB_ASK_PAGE: for each shard the entries of its board. */
+static Datum
+answer_page(FunctionCallInfo fcinfo, const LbWords *wanted)
+{
+	const int64 *page = wanted->words;
+	int			nkeys = wanted->n - LB_PAGE_HEADER;
+	LbSection	section;
+	Answer		answer = {.words = NULL};
+	LbAsked		asked;
+
+	if (nkeys < 0 || page[LB_PAGE_FROM_WORDS] < 0 ||
+		page[LB_PAGE_FROM_WORDS] > nkeys)
+		raise_words();
+	if (page[LB_PAGE_BACK] < 0 || page[LB_PAGE_BACK] > PG_INT32_MAX ||
+		page[LB_PAGE_N] < 0 || page[LB_PAGE_N] > LB_MAX_SHARD_ROWS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of rows is out of range")));
+	section = (LbSection)
+	{
+		.back = page[LB_PAGE_BACK],
+		.n = page[LB_PAGE_N],
+		.even = page[LB_PAGE_EVEN] != 0,
+		.from = page + LB_PAGE_HEADER,
+		.from_words = (int) page[LB_PAGE_FROM_WORDS],
+		.upto = page + LB_PAGE_HEADER + page[LB_PAGE_FROM_WORDS],
+		.upto_words = nkeys - (int) page[LB_PAGE_FROM_WORDS]
+	};
+	if (!take_asked(fcinfo, &asked))
+		PG_RETURN_NULL();
+	for (int i = 0; i < asked.n; i++)
+	{
+		const LbShape *shape;
+		LbCall		call;
+		LbRows		rows;
+
+		if (!begin_shard(&call, &asked, i))
+			PG_RETURN_NULL();
+		shape = &call.access.target.defn->shape;
+		if (section.from_words > 0)
+			(void) check_key(shape, section.from, section.from_words);
+		if (section.upto_words > 0)
+			(void) check_key(shape, section.upto, section.upto_words);
+		if (!lb_read_section(&call, &section, &rows))
+			PG_RETURN_NULL();
+		pack(&answer, &call.access.target.defn->shape, &section, &rows);
+		lb_free_rows(&rows);
+		if (asked.n > 1 && answer.n * sizeof(int64) > MAX_ANSWER)
+			PG_RETURN_NULL();
+	}
+	PG_RETURN_DATUM(lb_words_datum(answer.words, (int) answer.n));
+}
+
+/* Answer a question for shards of this server; null if that cannot be done. */
+Datum
+lb_shard_ask(PG_FUNCTION_ARGS)
+{
+	LbWords		question = lb_datum_words(PG_GETARG_DATUM(LB_SHARD_ARGS));
+	LbWords		rest = {question.n - 1, question.words + 1};
+
+	switch (question.n == 0 ? -1 : question.words[0])
+	{
+		case LB_ASK_COUNTS:
+			return answer_counts(fcinfo, &rest);
+		case LB_ASK_KEYS:
+			return answer_keys(fcinfo, &rest);
+		case LB_ASK_PAGE:
+			return answer_page(fcinfo, &rest);
+		default:
+			raise_words();
+			PG_RETURN_NULL();
+	}
 }

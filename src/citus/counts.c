@@ -30,7 +30,7 @@
 typedef struct Counts
 {
 	LbAsk		ask;
-	int64	   *words;			/* as lb_shard_counts() has them */
+	int64	   *words;			/* LB_ASK_COUNTS */
 	int			used;
 	int			max;
 	int			nkeys;
@@ -46,6 +46,7 @@ begin(Counts *c, LbCall *call)
 		return false;
 	c->max = 4 * LB_MAX_KEY_WORDS;
 	c->words = palloc(c->max * sizeof(int64));
+	c->words[c->used++] = LB_ASK_COUNTS;
 	return true;
 }
 
@@ -79,9 +80,7 @@ add_key(Counts *c, const int64 *key, int nwords, bool inclusive)
 static bool
 count(Counts *c)
 {
-	Datum		values[] = {lb_words_datum(c->words, c->used)};
-
-	if (!lb_ask_shards(&c->ask, &lb_count_question, values))
+	if (!lb_ask_shards(&c->ask, c->words, c->used))
 		return false;
 	c->total = 0;
 	c->before = palloc0(Max(1, c->nkeys) * sizeof(int64));
@@ -282,20 +281,20 @@ find_member(const Found *f, const int64 *member)
 	return -1;
 }
 
-/* The members as lb_shard_keys() takes them. */
-static Datum
-member_words(const LbShape *shape, const LbMembers *members)
+/* The question for the keys of members; returns how many words it has. */
+static int
+member_words(const LbShape *shape, const LbMembers *members, int64 **words)
 {
-	int64	   *words;
-	int			used = 0;
+	int			used = 1;
 
 	for (int i = 0; i < members->n; i++)
 	{
 		if (!members->absent[i])
 			used += 1 + lb_member_length(shape, lb_member_at(members, i));
 	}
-	words = palloc_extended(Max(1, used) * sizeof(int64), MCXT_ALLOC_HUGE);
-	used = 0;
+	*words = palloc_extended(used * sizeof(int64), MCXT_ALLOC_HUGE);
+	(*words)[0] = LB_ASK_KEYS;
+	used = 1;
 	for (int i = 0; i < members->n; i++)
 	{
 		const int64 *member = lb_member_at(members, i);
@@ -304,26 +303,23 @@ member_words(const LbShape *shape, const LbMembers *members)
 		if (members->absent[i])
 			continue;
 		n = lb_member_length(shape, member);
-		words[used++] = n;
-		memcpy(words + used, member, n * sizeof(int64));
+		(*words)[used++] = n;
+		memcpy(*words + used, member, n * sizeof(int64));
 		used += n;
 	}
-	return lb_words_datum(words, used);
+	return used;
 }
 
 /* Ask all shards for the keys of the members.  Returns false if one does not answer. */
 static bool
 find_keys(Found *f, const LbMembers *members)
 {
-	static const Oid types[] = {BYTEAOID};
-	static LbQuestion question = {
-		.function = "lb_shard_keys",.nargs = lengthof(types),.types = types
-	};
 	LbAsk	   *ask = &f->counts.ask;
 	const LbShape *shape = &ask->defn.shape;
-	Datum		values[] = {member_words(shape, members)};
+	int64	   *words;
+	int			n = member_words(shape, members, &words);
 
-	if (!lb_ask_shards(ask, &question, values))
+	if (!lb_ask_shards(ask, words, n))
 		return false;
 	f->keys = palloc(Max(1, members->n) * sizeof(int64 *));
 	for (int i = 0; i < ask->n; i++)

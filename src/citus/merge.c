@@ -162,22 +162,23 @@ make_heap(Merge *m)
 static bool
 ask(Merge *m)
 {
-	static const Oid types[] = {
-		BYTEAOID, BYTEAOID, INT4OID, INT4OID, BOOLOID
-	};
-	static LbQuestion question = {
-		.function = "lb_shard_page",.nargs = lengthof(types),.types = types
-	};
 	const LbSection *section = &m->section;
-	Datum		values[] = {
-		lb_words_datum(section->from, section->from_words),
-		lb_words_datum(section->upto, section->upto_words),
-		Int32GetDatum((int32) section->back),
-		Int32GetDatum((int32) section->n),
-		BoolGetDatum(section->even)
-	};
+	int64		words[1 + LB_PAGE_HEADER + 2 * LB_MAX_KEY_WORDS] = {LB_ASK_PAGE};
+	int64	   *page = words + 1;
+	int64	   *keys = page + LB_PAGE_HEADER;
 
-	if (!lb_ask_shards(&m->ask, &question, values) || !take_answers(m))
+	page[LB_PAGE_BACK] = section->back;
+	page[LB_PAGE_N] = section->n;
+	page[LB_PAGE_EVEN] = section->even;
+	page[LB_PAGE_FROM_WORDS] = section->from_words;
+	if (section->from_words > 0)
+		memcpy(keys, section->from, section->from_words * sizeof(int64));
+	keys += section->from_words;
+	if (section->upto_words > 0)
+		memcpy(keys, section->upto, section->upto_words * sizeof(int64));
+	keys += section->upto_words;
+	if (!lb_ask_shards(&m->ask, words, (int) (keys - words)) ||
+		!take_answers(m))
 		return false;
 	make_heap(m);
 	return true;

@@ -25,15 +25,10 @@ lb_citus_init(void)
 {
 }
 
-/* Functions that only servers of distributed tables call: one does something ... */
+/* A function that only servers of distributed tables call. */
 #define DOES(name) \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum name(PG_FUNCTION_ARGS) { (void) lb_require_distributed(); PG_RETURN_NULL(); }
-
-/* ... and one answers, where null is that this server cannot. */
-#define ANSWERS(name) \
-	PG_FUNCTION_INFO_V1(name); \
-	Datum name(PG_FUNCTION_ARGS) { PG_RETURN_NULL(); }
 
 DOES(lb_record_board)
 DOES(lb_record_closed)
@@ -44,11 +39,16 @@ DOES(lb_shard_submit)
 DOES(lb_shard_submit_many)
 DOES(lb_shard_windows)
 DOES(lb_unrecord_board)
-ANSWERS(lb_shard_counts)
-ANSWERS(lb_shard_keys)
-ANSWERS(lb_shard_page)
 
+PG_FUNCTION_INFO_V1(lb_shard_ask);
 PG_FUNCTION_INFO_V1(lb_stat_shards);
+
+/* Null is that this server cannot answer. */
+Datum
+lb_shard_ask(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_NULL();
+}
 
 /* No board has shards with boards. */
 Datum
