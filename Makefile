@@ -8,6 +8,8 @@
 #                           that preloads the library (PGHOST, PGPORT, PGUSER)
 #   make uninstall, make clean
 #
+#   CITUS=no leaves out what serves tables that Citus distributes: their boards are then
+#                           read by queries.  Tests take it, too.
 #   PG_CONFIG=/path/to/pg_config chooses the server.  A build outside the tree
 #   works: make -f /path/to/leaderboard/Makefile
 #
@@ -259,7 +261,7 @@ bench-quick:
 # The scripts read their parameters from the environment.  SECONDS is a special
 # variable of bash, so it gets another name.
 export PLAYERS CSV SIZE ROUNDS OUT SEED CONNECTIONS TRANSACTIONS COMPARISONS EVERY STATEMENTS
-export SIZES SHARDS CLIENTS BOARDS LARGE VALKEY_DIR WRITE
+export SIZES SHARDS CLIENTS BOARDS LARGE VALKEY_DIR WRITE CITUS
 export TAP PG_MAJOR VERSIONS MIRROR CASSERT_DIR CORE_DIR DEB_DIR
 ifneq ($(origin SECONDS),undefined)
 export RUN_SECONDS = $(SECONDS)
@@ -277,6 +279,13 @@ local = $(patsubst $(TREE)/%,%,$(wildcard $(TREE)/$(1)))
 # The folders of src are layers: src/README.
 FOLDERS = $(sort $(patsubst %/,%,$(dir $(call local,src/*.c) $(call local,src/*/*.c))))
 OBJS = $(patsubst %.c,%.o,$(foreach folder,$(FOLDERS),$(call local,$(folder)/*.c)))
+
+# CITUS=no leaves out src/citus, which serves tables that Citus distributes.
+ifeq ($(CITUS),no)
+OBJS := $(filter-out src/citus/%,$(OBJS)) src/citus/none.o
+else
+OBJS := $(filter-out src/citus/none.o,$(OBJS))
+endif
 DATA = $(call local,sql/leaderboard--*.sql)
 
 REGRESS = $(patsubst sql/%.sql,%,$(filter-out $(DATA),$(call local,sql/*.sql)))

@@ -2044,7 +2044,7 @@ REVOKE ALL ON FUNCTION @extschema@.lb_stat_reset() FROM PUBLIC;
  * ----------------------------------------------------------------
  */
 
-CREATE FUNCTION leaderboard_internal.lb_shard_page(
+CREATE FUNCTION leaderboard_internal.lb_shard_ask(
 	board text,
 	value text,
 	keys integer,
@@ -2052,46 +2052,12 @@ CREATE FUNCTION leaderboard_internal.lb_shard_page(
 	self bigint,
 	places oid,
 	servers bigint[],
-	from_key bytea,
-	upto_key bytea,
-	back integer,
-	n integer,
-	even boolean)
+	question bytea)
 RETURNS bytea
-AS 'MODULE_PATHNAME', 'lb_shard_page'
+AS 'MODULE_PATHNAME', 'lb_shard_ask'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION leaderboard_internal.lb_shard_page(text, text, integer, bigint, bigint, oid, bigint[], bytea, bytea, integer, integer, boolean) IS
-'entries of the boards of shards, for the server that merges those of all shards';
-
-CREATE FUNCTION leaderboard_internal.lb_shard_counts(
-	board text,
-	value text,
-	keys integer,
-	shard bigint,
-	self bigint,
-	places oid,
-	servers bigint[],
-	wanted bytea)
-RETURNS bytea
-AS 'MODULE_PATHNAME', 'lb_shard_counts'
-LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION leaderboard_internal.lb_shard_counts(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
-'how many entries of shards'' boards come before each of some keys';
-
-CREATE FUNCTION leaderboard_internal.lb_shard_keys(
-	board text,
-	value text,
-	keys integer,
-	shard bigint,
-	self bigint,
-	places oid,
-	servers bigint[],
-	members bytea)
-RETURNS bytea
-AS 'MODULE_PATHNAME', 'lb_shard_keys'
-LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
-COMMENT ON FUNCTION leaderboard_internal.lb_shard_keys(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
-'keys of those members that shards'' boards have';
+COMMENT ON FUNCTION leaderboard_internal.lb_shard_ask(text, text, integer, bigint, bigint, oid, bigint[], bytea) IS
+'counts, keys or entries of the boards of shards, for the server that merges those of all shards';
 
 /* lb_submit() calls it on the server of a shard; at is in microseconds since 2000. */
 CREATE FUNCTION leaderboard_internal.lb_shard_submit(

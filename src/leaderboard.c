@@ -19,11 +19,11 @@
 #include "boards/counters.h"
 #include "capture/ddl.h"
 #include "capture/xact.h"
+#include "citus/citus.h"
 #include "ledger/publication.h"
 #include "planner/answer.h"
 #include "planner/hooks.h"
 #include "reads/access.h"
-#include "reads/ask.h"
 #include "reads/corrections.h"
 #include "reads/json.h"
 #include "reads/mistyped.h"
@@ -270,7 +270,7 @@ _PG_init(void)
 	lb_shared_init();
 	lb_counters_init();
 	lb_corrections_init();
-	lb_call_init(lb_require_shards);
+	lb_citus_init();
 	lb_planner_init();
 	lb_xact_init();
 	lb_ddl_init(lb_follow_rename);

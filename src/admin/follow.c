@@ -29,13 +29,13 @@
 #include "boards/captured.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "capture/ddl.h"
 #include "service/leaderboard.h"
 #include "service/hidden.h"
 #include "service/limit_admin.h"
-#include "service/spread_places.h"
 #include "service/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_board_changed);
@@ -257,7 +257,8 @@ lb_on_drop(PG_FUNCTION_ARGS)
 		 */
 		(void) lb_own_run_latest("DELETE FROM @.lb_board WHERE id OPERATOR(pg_catalog.=) ANY ($1)",
 								 1, types, values, NULL);
-		lb_places_follow_drop(sources, ngone);
+		if (lb_distributed != NULL)
+			lb_distributed->dropped(sources, ngone);
 		SPI_finish();
 	}
 	PG_RETURN_NULL();

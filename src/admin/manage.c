@@ -37,6 +37,7 @@
 #include "boards/board_value.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/keys.h"
 #include "boards/parts.h"
 #include "boards/lists.h"
@@ -45,11 +46,7 @@
 #include "boards/types.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
-#include "service/command.h"
 #include "service/leaderboard.h"
-#include "service/shard.h"
-#include "service/spread.h"
-#include "service/spread_settings.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 #include "service/window_name.h"
@@ -57,8 +54,6 @@
 
 PG_FUNCTION_INFO_V1(lb_create_board);
 PG_FUNCTION_INFO_V1(lb_drop_board);
-PG_FUNCTION_INFO_V1(lb_record_board);
-PG_FUNCTION_INFO_V1(lb_unrecord_board);
 
 /*
  * Sequences are not replicated, so rows of lb_board that have come by
@@ -368,8 +363,8 @@ lock_source(LbDefinition *defn)
 }
 
 /*
- * Raise 0A000 if the board and the other one of its leaderboard would be of one table
- * that Citus distributes and one that it does not.
+ * Raise 0A000 if the board and the other one of its leaderboard would be of a table
+ * that is distributed and one that is not.
  */
 static void
 check_other_table(const LbDefinition *defn)
@@ -381,7 +376,7 @@ check_other_table(const LbDefinition *defn)
 
 	if (other != NULL &&
 		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(other->source)))
-		lb_check_both_elsewhere(defn, other);
+		lb_check_both_distributed(defn, other);
 }
 
 /*
@@ -402,9 +397,9 @@ lock_name(const LbDefinition *defn)
 	check_other_table(defn);
 }
 
-/* Make the triggers, unless Citus has the rows, and write the row of lb_board. */
+/* Make the triggers, unless the table is distributed, and write the row of lb_board. */
 static void
-record_board(const LbDefinition *defn, bool spread)
+record_board(const LbDefinition *defn, bool distributed)
 {
 	Oid			types[] = {TEXTOID, TEXTOID, NAMEOID, NAMEOID, TEXTOID,
 	REGCLASSOID, TEXTOID};
@@ -413,7 +408,7 @@ record_board(const LbDefinition *defn, bool spread)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (!spread)
+	if (!distributed)
 		(void) lb_make_triggers(defn->source);
 	column_values(defn, values, nulls);
 	values[4] = CStringGetTextDatum(defn->name);
@@ -431,11 +426,11 @@ record_board(const LbDefinition *defn, bool spread)
 }
 
 /*
- * The definition as it has been recorded.  Raises if it can have no index, unless its
- * shards have one.
+ * The definition as it has been recorded.  Raises if it can have no index, unless other
+ * servers have them.
  */
 static LbDefinition *
-recorded_board(const char *board, bool spread)
+recorded_board(const char *board, bool distributed)
 {
 	LbDefinition *recorded = lb_read_defn(board);
 
@@ -443,7 +438,7 @@ recorded_board(const char *board, bool spread)
 		elog(ERROR, "board \"%s\" was not recorded", board);
 	lb_resolve_defn(recorded);
 	(void) lb_resolve_parts(recorded, true);
-	if (spread && recorded->problem == lb_engine_problem)
+	if (distributed && recorded->problem == lb_engine_problem)
 		return recorded;
 	if (recorded->problem != NULL)
 		ereport(ERROR,
@@ -472,17 +467,23 @@ is_new(Oid table)
 	return result;
 }
 
+LbDefinition *
+lb_record_defn(const LbDefinition *defn, bool distributed)
+{
+	lock_name(defn);
+	record_board(defn, distributed);
+	return recorded_board(defn->name, distributed);
+}
+
 void
 lb_make_board(LbDefinition *defn)
 {
 	LbDefinition *recorded;
-	bool		spread;
+	bool		distributed;
 
 	lock_source(defn);
-	lock_name(defn);
-	spread = lb_is_spread(defn->source);
-	record_board(defn, spread);
-	recorded = recorded_board(defn->name, spread);
+	distributed = lb_serves(defn->source);
+	recorded = lb_record_defn(defn, distributed);
 	if (lb_windows_prefix(defn->name) >= 0)
 	{
 		if (SPI_connect() != SPI_OK_CONNECT)
@@ -491,9 +492,9 @@ lb_make_board(LbDefinition *defn)
 		SPI_finish();
 	}
 
-	/* Also where shards have the rows: the launcher learns of the database. */
+	/* Also if the table is distributed: the launcher learns of the database. */
 	lb_note_created(recorded);
-	if (!spread)
+	if (!distributed)
 		return;
 	if (is_new(recorded->source))
 		ereport(NOTICE,
@@ -502,12 +503,11 @@ lb_make_board(LbDefinition *defn)
 				 errdetail("Their servers see the table once the transaction has committed."),
 				 errhint("The maintenance worker makes them then, and lb_maintain() does so at once.")));
 	else
-		lb_spread_create(recorded, lb_settings_call(recorded->name));
+		lb_distributed->create(recorded);
 }
 
-/* The definition that the arguments of lb_create_board() or lb_record_board() are. */
-static void
-take_arguments(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
+void
+lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn, bool recording)
 {
 	static const char *const names[] = {"board", "source", "member",
 	"rank_by", NULL, "method"};
@@ -544,52 +544,19 @@ lb_create_board(PG_FUNCTION_ARGS)
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_create_board()");
-	take_arguments(fcinfo, &defn, false);
+	lb_take_definition(fcinfo, &defn, false);
 	lb_make_board(&defn);
 	PG_RETURN_VOID();
 }
 
 
 /* ----------------------------------------------------------------
- *		Boards that another server makes
+ *		lb_drop_board
  * ----------------------------------------------------------------
  */
 
-/* The source must be the caller's, and no rows of it be here. */
-static void
-require_kept_elsewhere(Oid source)
-{
-	lb_require_owner(source);
-	if (!lb_kept_elsewhere(source))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("table \"%s\" is not distributed",
-						get_rel_name(source)),
-				 errhint("Use lb_create_board() and lb_drop_board().")));
-}
-
-static bool
-same_name(const LbColumn *a, const LbColumn *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a->name, b->name) == 0;
-}
-
-/* Whether two definitions that are not resolved say the same. */
-static bool
-same_board(const LbDefinition *a, const LbDefinition *b)
-{
-	return a->source == b->source && a->method == b->method &&
-		strcmp(lb_format_rank_by(a->columns, a->nrank_by),
-			   lb_format_rank_by(b->columns, b->nrank_by)) == 0 &&
-		strcmp(lb_format_member(lb_member_columns(a), a->nmember),
-			   lb_format_member(lb_member_columns(b), b->nmember)) == 0 &&
-		same_name(lb_board_column(a), lb_board_column(b)) &&
-		same_name(lb_ranked_if_column(a), lb_ranked_if_column(b));
-}
-
-/* Delete the row of lb_board. */
-static void
-forget_board(const LbDefinition *defn)
+void
+lb_unrecord_defn(const LbDefinition *defn)
 {
 	Oid			types[] = {INT4OID};
 	Datum		values[1];
@@ -602,65 +569,6 @@ forget_board(const LbDefinition *defn)
 							 1, types, values, NULL);
 	SPI_finish();
 }
-
-/*
- * Remove a board of a distributed table from lb_board.  Its table can be gone, and
- * then any owner of the new one of that name may do so.
- */
-static void
-unrecord(const LbDefinition *defn)
-{
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
-		require_kept_elsewhere(defn->source);
-	forget_board(defn);
-	CommandCounterIncrement();
-}
-
-Datum
-lb_record_board(PG_FUNCTION_ARGS)
-{
-	LbDefinition defn;
-	LbDefinition *recorded;
-
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_record_board()");
-	take_arguments(fcinfo, &defn, true);
-	require_kept_elsewhere(defn.source);
-	lb_refuse_coordinator("lb_record_board");
-	recorded = lb_read_defn(defn.name);
-	if (recorded != NULL && same_board(recorded, &defn))
-		PG_RETURN_VOID();
-	if (recorded != NULL)
-		unrecord(recorded);
-	lb_window_check_board(defn.name, defn.family);
-	lb_check_answers(defn.name, defn.family);
-	lock_name(&defn);
-	record_board(&defn, true);
-	(void) recorded_board(defn.name, true);
-	PG_RETURN_VOID();
-}
-
-Datum
-lb_unrecord_board(PG_FUNCTION_ARGS)
-{
-	LbDefinition *recorded;
-
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_unrecord_board()");
-	lb_refuse_coordinator("lb_unrecord_board");
-	if (PG_ARGISNULL(0))
-		lb_null_argument("board");
-	recorded = lb_read_defn(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	if (recorded != NULL)
-		unrecord(recorded);
-	PG_RETURN_VOID();
-}
-
-
-/* ----------------------------------------------------------------
- *		lb_drop_board
- * ----------------------------------------------------------------
- */
 
 void
 lb_board_not_found(const char *board)
@@ -708,8 +616,8 @@ lb_drop_board(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to drop a board whose table is gone")));
 	defn = *found;
-	if (exists && lb_is_spread(defn.source))
-		lb_spread_drop(&defn);
+	if (exists && lb_serves(defn.source))
+		lb_distributed->drop(&defn);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -727,7 +635,7 @@ lb_drop_board(PG_FUNCTION_ARGS)
 									  NULL));
 	}
 	SPI_finish();
-	forget_board(&defn);
+	lb_unrecord_defn(&defn);
 	PG_RETURN_VOID();
 }
 

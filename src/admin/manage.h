@@ -8,6 +8,8 @@
 #ifndef LB_MANAGE_H
 #define LB_MANAGE_H
 
+#include "fmgr.h"
+
 #include "boards/definition.h"
 
 /*
@@ -17,6 +19,24 @@
  * cannot be made.
  */
 extern void lb_make_board(LbDefinition *defn);
+
+/*
+ * The definition that the arguments of lb_create_board() are; with recording, of a
+ * function that records a board that another server has made.  Raises what they raise.
+ */
+extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
+							   bool recording);
+
+/*
+ * Record a definition, and return it as recorded.  With distributed, make no triggers:
+ * its indexes are on other servers.  Keeps the name from other boards and windows to the
+ * end of the transaction; raises if it is taken, or if the board can have no index.
+ */
+extern LbDefinition *lb_record_defn(const LbDefinition *defn,
+									bool distributed);
+
+/* Delete the row of lb_board. */
+extern void lb_unrecord_defn(const LbDefinition *defn);
 
 /* Raise 42704 for a name that is no board's. */
 extern void lb_board_not_found(const char *board);

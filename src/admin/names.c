@@ -25,6 +25,7 @@
 #include "admin/names.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/distributed.h"
 #include "boards/live.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
@@ -98,8 +99,7 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 
 /*
  * The same by the table's rows, hidden ones included, with their owner's
- * rights.  Once Citus has run a query in parallel, it lets no table of places be made
- * (service/spread_places.c).
+ * rights.
  */
 static bool
 has_rows(const LbDefinition *family, const char *prefix)
@@ -112,10 +112,8 @@ has_rows(const LbDefinition *family, const char *prefix)
 	int			nestlevel = NewGUCNestLevel();
 	bool		found;
 
-	if (family->problem == lb_engine_problem)
-		(void) set_config_option("citus.multi_shard_modify_mode", "sequential",
-								 PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+	if (lb_distributed != NULL && family->problem == lb_engine_problem)
+		lb_distributed->set_up(true);
 	values[0] = CStringGetTextDatum(prefix);
 	found = lb_run_as_owner(family, true, sql, 1, types, values) > 0;
 	AtEOXact_GUC(true, nestlevel);
@@ -303,7 +301,7 @@ lb_check_leaderboard_names(const char *board)
 		strcmp(leaderboard->family, board) == 0)
 		return;
 
-	/* The family of a shard (spread.c): "kills/_102008". */
+	/* The family of a part of a distributed table: "kills/_102008". */
 	rest = board + strlen(leaderboard->family);
 	if (rest[0] == '_' && rest[1] != '\0' &&
 		rest[1 + strspn(rest + 1, "0123456789")] == '\0')

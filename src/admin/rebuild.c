@@ -28,6 +28,7 @@
 #include "boards/captured.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
@@ -35,8 +36,6 @@
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "capture/xactlog.h"
-#include "service/spread.h"
-#include "service/spread_settings.h"
 #include "util/clock.h"
 #include "workers/build.h"
 
@@ -120,7 +119,7 @@ mend_triggers(const char *name)
 	if (defn == NULL || lb_created_here(defn))
 		return false;
 	source = defn->source;
-	if (lb_is_captured(source) || lb_is_spread(source))
+	if (lb_is_captured(source) || lb_serves(source))
 		return false;
 	lb_require_owner(source);
 	LockRelationOid(source, ShareRowExclusiveLock);
@@ -153,26 +152,26 @@ mend_triggers(const char *name)
 	return true;
 }
 
-/* Whether a board has its rows in shards, and then *defn is its definition. */
+/* Whether a board has its indexes on other servers, and then *defn is its definition. */
 static bool
-is_spread(const char *name, LbDefinition **defn)
+is_served(const char *name, LbDefinition **defn)
 {
 	*defn = lb_find_defn(name);
-	return *defn != NULL && lb_is_spread((*defn)->source);
+	return *defn != NULL && lb_serves((*defn)->source);
 }
 
 static void
 rebuild(const char *name)
 {
 	LbSharedBoard *shared;
-	LbDefinition *spread;
+	LbDefinition *distributed;
 	char		reason[LB_MAX_REASON];
 	int			tries = 0;
 
-	if (is_spread(name, &spread))
+	if (is_served(name, &distributed))
 	{
-		lb_require_owner(spread->source);
-		if (!lb_spread_rebuild(name, lb_settings_call(name)))
+		lb_require_owner(distributed->source);
+		if (!lb_distributed->rebuild(name))
 			lb_board_not_found(name);
 		return;
 	}
@@ -294,8 +293,8 @@ wait_for_board(const char *name, int64 until)
 	LbDefinition *defn = NULL;
 	LbSharedBoard *shared = NULL;
 
-	if (is_spread(name, &defn))
-		return lb_spread_wait_ready(defn, until);
+	if (is_served(name, &defn))
+		return lb_distributed->wait_ready(defn, until);
 	for (;;)
 	{
 		uint32		state = LB_OFFLINE;

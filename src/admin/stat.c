@@ -8,8 +8,8 @@
  * put into rows without it.  The backend adds the reads that it has counted
  * before it shows them (counters.c).
  *
- * A view must not wait for another server, so these show nothing of the shards of a
- * distributed table.  lb_stat_shards() asks their servers.
+ * A view must not wait for another server, so these show nothing of the servers of
+ * a distributed table.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,10 +31,12 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
+#include "admin/stat.h"
 #include "boards/board_value.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/distributed.h"
 #include "boards/keys.h"
 #include "boards/live.h"
 #include "boards/spi.h"
@@ -44,12 +46,9 @@
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
-#include "service/command.h"
-#include "service/spread.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);
-PG_FUNCTION_INFO_V1(lb_stat_shards);
 PG_FUNCTION_INFO_V1(lb_stat_ledger_row);
 PG_FUNCTION_INFO_V1(lb_stat_memory_rows);
 PG_FUNCTION_INFO_V1(lb_stat_reset);
@@ -91,7 +90,7 @@ typedef struct DefRow
 {
 	Oid			source;
 	uint32		state;
-	bool		spread;			/* only its table's shards have indexes */
+	bool		distributed;	/* only other servers have indexes */
 	char		reason[LB_MAX_REASON];
 	int64		build_done;
 	int64		build_total;
@@ -101,7 +100,7 @@ typedef struct DefRow
 static const char *
 state_name(const DefRow *def)
 {
-	if (def->spread)
+	if (def->distributed)
 		return "distributed";
 	switch (def->state)
 	{
@@ -258,8 +257,8 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 {
 	memset(row, 0, sizeof(DefRow));
 	row->source = defn->source;
-	row->spread = lb_has_spread_board(defn);
-	if (row->spread)
+	row->distributed = lb_has_distributed_board(defn);
+	if (row->distributed)
 		row->state = LB_OFFLINE;
 	else if (shared != NULL)
 	{
@@ -269,7 +268,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->build_total = Max((int64) pg_atomic_read_u64(&shared->build_total),
 							   row->build_done);
 	}
-	else if (lb_kept_elsewhere(defn->source))
+	else if (lb_is_distributed_table(defn->source))
 	{
 		row->state = LB_OFFLINE;
 		strlcpy(row->reason, lb_engine_problem, LB_MAX_REASON);
@@ -278,7 +277,7 @@ describe(const LbDefinition *defn, LbSharedBoard *shared, DefRow *row)
 		row->state = LB_BUILDING;	/* recorded, and not asked for yet */
 	if (RecoveryInProgress())
 	{
-		row->spread = false;
+		row->distributed = false;
 		row->state = LB_OFFLINE;
 		strlcpy(row->reason, "the server is a standby", LB_MAX_REASON);
 	}
@@ -457,8 +456,8 @@ lb_stat_boards(PG_FUNCTION_ARGS)
  * Find the board that a name leads to.  Returns false if the caller may not see it, and
  * raises 42704 if there is none.
  */
-static bool
-look_up_visible(text *name, LbTarget *target)
+bool
+lb_stat_look_up(text *name, LbTarget *target)
 {
 	if (!lb_look_up_name(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), target))
 		ereport(ERROR,
@@ -483,67 +482,8 @@ lb_stat(PG_FUNCTION_ARGS)
 		put_all(rsinfo, false);
 		return (Datum) 0;
 	}
-	if (look_up_visible(PG_GETARG_TEXT_PP(0), &target))
+	if (lb_stat_look_up(PG_GETARG_TEXT_PP(0), &target))
 		put_def(rsinfo, target.defn, &target, false);
-	return (Datum) 0;
-}
-
-/* A row of lb_stat_shards(). */
-static void
-put_shard(ReturnSetInfo *rsinfo, const LbShardAnswer *answer)
-{
-	Datum		values[6];
-	bool		nulls[6];
-	Datum	   *stat;
-	bool	   *stat_nulls;
-	int			n;
-
-	memset(nulls, true, sizeof(nulls));
-	values[0] = Int64GetDatum(answer->shard);
-	values[1] = CStringGetTextDatum(answer->server);
-	nulls[0] = nulls[1] = false;
-	if (answer->success && answer->result[0] != '\0')
-	{
-		deconstruct_array(DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, answer->result, TEXTOID, -1)),
-						  TEXTOID, -1, false, TYPALIGN_INT,
-						  &stat, &stat_nulls, &n);
-		for (int i = 0; i < Min(n, 4); i++)
-		{
-			nulls[2 + i] = stat_nulls[i];
-			if (!stat_nulls[i])
-				values[2 + i] = i < 2 ? stat[i] :
-					DirectFunctionCall1(int8in, CStringGetDatum(TextDatumGetCString(stat[i])));
-		}
-	}
-	else
-	{
-		values[2] = CStringGetTextDatum("offline");
-		values[3] = CStringGetTextDatum(answer->success ?
-										psprintf("the server has no board \"%s\"", answer->board) :
-										answer->result);
-		nulls[2] = nulls[3] = false;
-	}
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
-
-Datum
-lb_stat_shards(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	LbTarget	target;
-	ListCell   *lc;
-
-	(void) lb_require_catalog();
-	if (PG_ARGISNULL(0))
-		lb_null_argument("board");
-	InitMaterializedSRF(fcinfo, 0);
-	if (look_up_visible(PG_GETARG_TEXT_PP(0), &target) &&
-		lb_has_spread_board(target.defn))
-	{
-		foreach(lc, lb_spread_stat(target.defn, target.has_value ?
-								   lb_value_to_name(target.defn, &target.value) : NULL))
-			put_shard(rsinfo, lfirst(lc));
-	}
 	return (Datum) 0;
 }
 

@@ -29,17 +29,15 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "admin/distribute.h"
 #include "admin/manage.h"
 #include "admin/names.h"
 #include "admin/triggers.h"
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
-#include "service/hidden.h"
 #include "service/leaderboard.h"
-#include "service/spread_lock.h"
 #include "service/player.h"
 #include "service/submission.h"
 #include "service/window_name.h"
@@ -68,12 +66,12 @@ typedef struct KeyType
 	char	   *name;
 } KeyType;
 
-/* Whether and how Citus is to distribute a table: as lb_distribute_table(). */
+/* Whether and how to distribute a table: as LbDistributed.distribute. */
 typedef struct Distribution
 {
 	bool		distributed;
-	Oid			beside;
-	int			shards;
+	Oid			as;
+	int			count;
 } Distribution;
 
 static const DefaultTable default_scores = {
@@ -220,8 +218,8 @@ make_default_board(const DefaultTable *table, Oid relid)
 }
 
 /*
- * Make the table, its index and its board, unless they are there.  Citus takes no
- * table with triggers: submits set updated_at without one.
+ * Make the table, its index and its board, unless they are there.  A distributed
+ * table has no triggers: submits set updated_at without one.
  */
 static void
 make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
@@ -238,8 +236,8 @@ make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
 									table->columns));
 		relid = get_relname_relid(table->name, schema);
 		if (distribution->distributed)
-			lb_distribute_table(relid, distribution->beside,
-								distribution->shards);
+			lb_distributed->distribute(relid, distribution->as,
+									   distribution->count);
 		else
 			lb_execute_utility(psprintf("CREATE TRIGGER leaderboard_updated_at BEFORE UPDATE ON %s "
 										"FOR EACH ROW EXECUTE FUNCTION %s.lb_set_updated_at()",
@@ -297,46 +295,29 @@ distribution_argument(FunctionCallInfo fcinfo, int arg,
 		lb_null_argument("distributed");
 	distribution->distributed = PG_GETARG_BOOL(arg);
 	if (distribution->distributed)
-		lb_require_distributing();
+		lb_require_distributed()->require_distributing();
 	if (PG_ARGISNULL(arg + 1))
 		return;
-	distribution->shards = PG_GETARG_INT32(arg + 1);
-	if (distribution->shards < 1)
+	distribution->count = PG_GETARG_INT32(arg + 1);
+	if (distribution->count < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" is out of range: %d", "shard_count",
-						distribution->shards),
+						distribution->count),
 				 errhint("\"%s\" must be at least 1; null is what Citus does by default.",
 						 "shard_count")));
 }
 
-/* Raise 42P07 if a default table is there, and Citus does not distribute it. */
+/* Raise 42P07 if a default table is there, and is not distributed. */
 static void
-require_elsewhere(const DefaultTable *table, Oid relid)
+require_distributed(const DefaultTable *table, Oid relid)
 {
-	if (OidIsValid(relid) && !lb_kept_elsewhere(relid))
+	if (OidIsValid(relid) && !lb_is_distributed_table(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_TABLE),
 				 errmsg("relation \"%s\" already exists", table->name),
 				 errdetail("It is not distributed."),
 				 errhint("Rename it, or use another schema.")));
-}
-
-/*
- * Make the tables beside a new distributed table of scores.  Players who are hidden on all
- * leaderboards are hidden on this one.
- */
-static void
-make_beside_tables(Oid scores, const KeyType *key)
-{
-	const LbType *type = lb_player_type_of(key->oid);
-	Oid			hidden;
-
-	lb_make_beside_tables(scores, key->name);
-	hidden = lb_find_beside(get_rel_name(scores), get_rel_namespace(scores),
-							LB_BESIDE_HIDDEN);
-	if (type != NULL && OidIsValid(hidden))
-		lb_copy_hidden(hidden, key->name, type);
 }
 
 Datum
@@ -367,14 +348,15 @@ lb_create_tables(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_connect failed");
 	if (distribution.distributed)
 	{
-		require_elsewhere(&default_scores, scores);
-		require_elsewhere(&default_windows, windows);
+		require_distributed(&default_scores, scores);
+		require_distributed(&default_windows, windows);
 	}
 	make_default_table(&default_scores, scores, &key, schema, score_index,
 					   &distribution);
-	distribution.beside = get_relname_relid(default_scores.name, schema);
+	distribution.as = get_relname_relid(default_scores.name, schema);
 	if (distribution.distributed && !OidIsValid(scores))
-		make_beside_tables(distribution.beside, &key);
+		lb_distributed->make_companions(distribution.as, key.name,
+										lb_player_type_of(key.oid));
 	make_default_table(&default_windows, windows, &key, schema, score_index,
 					   &distribution);
 
@@ -569,10 +551,11 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	values[1] = PG_GETARG_DATUM(ARG_OP);
 	(void) lb_own_run(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
 					  2, types, values, NULL);
-	distribution.beside = make_leaderboard_table(&default_scores, name, "scores", name,
+	distribution.as = make_leaderboard_table(&default_scores, name, "scores", name,
 												 rank_by, &key, &distribution);
 	if (distribution.distributed)
-		make_beside_tables(distribution.beside, &key);
+		lb_distributed->make_companions(distribution.as, key.name,
+										lb_player_type_of(key.oid));
 	(void) make_leaderboard_table(&default_windows, name, "score_windows",
 								  psprintf("%s/", name), rank_by, &key,
 								  &distribution);
@@ -612,8 +595,8 @@ lb_drop_leaderboard(PG_FUNCTION_ARGS)
 		if (table == NULL)
 			continue;
 		lb_require_owner(defn->source);
-		if (lb_kept_elsewhere(defn->source))
-			lb_require_coordinator_for(defn, "lb_drop_leaderboard()");
+		if (lb_is_distributed_table(defn->source))
+			lb_require_distributed()->require_coordinator(defn, "lb_drop_leaderboard()");
 		appendStringInfo(&sql, "%s%s", sql.len == 0 ? "DROP TABLE " : ", ",
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(defn->source)), table));
 	}

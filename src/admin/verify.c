@@ -33,6 +33,7 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
+#include "boards/distributed.h"
 #include "boards/live.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
@@ -43,7 +44,6 @@
 #include "capture/trigger.h"
 #include "reads/access_lock.h"
 #include "reads/text.h"
-#include "service/spread.h"
 #include "util/compat.h"
 #include "workers/scan.h"
 
@@ -367,9 +367,9 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	table_close(rel, NoLock);
 }
 
-/* What a server says of a shard's board. */
+/* What a server of a distributed table says of its board. */
 static void
-report_shard(const char *board, const char *problem, void *arg)
+report_server(const char *board, const char *problem, void *arg)
 {
 	report((Verify *) arg, board, NULL, problem);
 }
@@ -389,9 +389,9 @@ verify_defn(ReturnSetInfo *rsinfo, bool as_text, LbDefinition *defn,
 	v.as_text = as_text;
 	v.context = CurrentMemoryContext;
 	v.defn = defn;
-	if (defn->problem == lb_engine_problem && lb_is_spread(defn->source))
+	if (defn->problem == lb_engine_problem && lb_serves(defn->source))
 	{
-		lb_spread_verify(defn, report_shard, &v);
+		lb_distributed->verify(defn, report_server, &v);
 		put_reports(&v);
 		return;
 	}

@@ -99,7 +99,7 @@ look_up_parts(LbDefinition *defn, List *parts, const LbCatalog *cat)
 				if (defn->problem == NULL)
 					defn->problem = lb_partition_problem;
 			}
-			else if (defn->problem == NULL && lb_kept_elsewhere(lfirst_oid(lc)))
+			else if (defn->problem == NULL && lb_is_distributed_table(lfirst_oid(lc)))
 				defn->problem = lb_engine_problem;
 			if (cat == NULL || !lb_has_triggers(rel, cat->capture, true))
 				defn->captured = false;

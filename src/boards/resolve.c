@@ -156,10 +156,10 @@ has_nondeterministic_column(TupleDesc desc, const LbDefinition *defn)
 /*
  * Citus lists the tables whose rows it keeps in pg_dist_partition, and invalidates
  * their relcache entries when it enters or removes them.  Only superusers can create
- * a table in pg_catalog.  If there is a test, it says whether a row will do.
+ * a table in pg_catalog.
  */
-static bool
-is_listed(Oid relid, bool (*test) (HeapTuple row, TupleDesc desc))
+bool
+lb_is_distributed_table(Oid relid)
 {
 	Oid			listid = get_relname_relid("pg_dist_partition",
 										   PG_CATALOG_NAMESPACE);
@@ -167,7 +167,6 @@ is_listed(Oid relid, bool (*test) (HeapTuple row, TupleDesc desc))
 	Relation	list;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	row;
 	bool		result;
 
 	if (!OidIsValid(listid))
@@ -181,54 +180,10 @@ is_listed(Oid relid, bool (*test) (HeapTuple row, TupleDesc desc))
 	ScanKeyInit(&key, attno, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(list, InvalidOid, false, NULL, 1, &key);
-	row = systable_getnext(scan);
-	result = HeapTupleIsValid(row) &&
-		(test == NULL || test(row, RelationGetDescr(list)));
+	result = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	relation_close(list, AccessShareLock);
 	return result;
-}
-
-bool
-lb_kept_elsewhere(Oid relid)
-{
-	return is_listed(relid, NULL);
-}
-
-/* A column of that type; the other value if there is none, or it is null. */
-static Datum
-listed_value(HeapTuple row, TupleDesc desc, const char *name, Oid type,
-			 Datum other)
-{
-	AttrNumber	attno = lb_find_column(desc, name);
-	bool		null = true;
-	Datum		value = 0;
-
-	if (attno > 0 && TupleDescAttr(desc, attno - 1)->atttypid == type)
-		value = heap_getattr(row, attno, desc, &null);
-	return null ? other : value;
-}
-
-/*
- * Reference tables and local tables that Citus knows have no distribution column, and
- * neither have the tables of a distributed schema, which are colocated.
- */
-static bool
-has_own_shards(HeapTuple row, TupleDesc desc)
-{
-	if (DatumGetChar(listed_value(row, desc, "partmethod", CHAROID,
-								  CharGetDatum('h'))) != 'n')
-		return true;
-	return DatumGetChar(listed_value(row, desc, "repmodel", CHAROID,
-									 CharGetDatum('s'))) == 's' &&
-		DatumGetInt32(listed_value(row, desc, "colocationid", INT4OID,
-								   Int32GetDatum(1))) != 0;
-}
-
-bool
-lb_has_shards(Oid relid)
-{
-	return is_listed(relid, has_own_shards);
 }
 
 /* The problem of a column that is missing, or has a type that does not fit. */
@@ -356,7 +311,7 @@ look_up_source(LbDefinition *defn, Relation rel, const LbCatalog *cat)
 	defn->misfit = misfit != NULL;
 	if (defn->misfit)
 		defn->problem = misfit;
-	if (defn->problem == NULL && lb_kept_elsewhere(defn->source))
+	if (defn->problem == NULL && lb_is_distributed_table(defn->source))
 		defn->problem = lb_engine_problem;
 	if (defn->problem == NULL && !has_member_index(rel, defn))
 		defn->problem = lb_index_problem;

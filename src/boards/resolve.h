@@ -50,17 +50,11 @@ extern const char lb_engine_problem[];
 extern const char lb_index_problem[];
 
 /*
- * Whether an engine keeps the rows of a table elsewhere and answers queries from
+ * Whether Citus keeps the rows of a table on other servers, and answers queries from
  * there.  The table itself, and its triggers, then do not see what queries return.
  * Can raise.
  */
-extern bool lb_kept_elsewhere(Oid relid);
-
-/*
- * Whether such a table's rows are in shards of its own: whether it is neither a reference
- * table nor a local table that Citus knows.  Can raise.
- */
-extern bool lb_has_shards(Oid relid);
+extern bool lb_is_distributed_table(Oid relid);
 
 /* Number of a table's column, 0 if it does not exist. */
 extern AttrNumber lb_find_column(TupleDesc desc, const char *name);

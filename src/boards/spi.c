@@ -17,7 +17,7 @@
  * extension, whatever name has led there.
  *
  * The code that runs a statement keeps its plan in a variable (LbPlan).  Statements that
- * have a plan for each shard keep these in a hash (LbPlans), and reads/query.c has one for
+ * have a plan for each of many tables keep these in a hash (LbPlans), and reads/query.c has one for
  * defining queries, of each board.  Both free their plans when definitions have changed.
  *
  *-------------------------------------------------------------------------
@@ -27,10 +27,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_database.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
@@ -49,6 +46,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "boards/distributed.h"
 #include "boards/parts.h"
 #include "boards/shared.h"
 #include "boards/spi.h"
@@ -185,6 +183,39 @@ lb_is_missing_table(const ErrorData *error, const char *text)
 		strcmp(error->internalquery, text) == 0;
 }
 
+char *
+lb_qualified_name(Oid table)
+{
+	char	   *name = get_rel_name(table);
+
+	return name == NULL ? NULL :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+								   name);
+}
+
+void
+lb_set_locally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+Oid
+lb_table_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Form_pg_class rel;
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	rel = (Form_pg_class) GETSTRUCT(tuple);
+	owner = rel->relkind == RELKIND_RELATION ||
+		rel->relkind == RELKIND_PARTITIONED_TABLE ? rel->relowner : InvalidOid;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
 void
 lb_wrong_table(Oid table)
 {
@@ -230,54 +261,6 @@ hide_statement(ErrorData *error, const char *text)
 		error->context = NULL;
 }
 
-/* The owner of the extension's schema; InvalidOid if it is gone. */
-static Oid
-schema_owner(void)
-{
-	HeapTuple	tuple;
-	Oid			owner = InvalidOid;
-
-	tuple = SearchSysCache1(NAMESPACEOID,
-							ObjectIdGetDatum(require_installed()->schema));
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
-		ReleaseSysCache(tuple);
-	}
-	if (owner != ROLE_PG_DATABASE_OWNER)
-		return owner;
-
-	/* Its member is the owner of the database. */
-	owner = InvalidOid;
-	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
-		ReleaseSysCache(tuple);
-	}
-	return owner;
-}
-
-bool
-lb_may_call_elsewhere(void)
-{
-	return !superuser() || superuser_arg(schema_owner());
-}
-
-void
-lb_replace_nested(const ErrorData *error)
-{
-	if (error->sqlerrcode != ERRCODE_INTERNAL_ERROR || error->message == NULL ||
-		strcmp(error->message, "cannot execute a distributed query from a query on a shard") != 0)
-		return;
-	FlushErrorState();
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("boards of distributed tables cannot be read by a query of a shard"),
-			 errdetail("Citus has sent the call of the function to a shard, with the query."),
-			 errhint("Fetch the rows first: FROM (SELECT ... OFFSET 0).  docs/scale-out.md has examples.")));
-}
-
 /*
  * Raise the error of a statement again, without the statement.  If it is the
  * parser's, that it has not found a table by its name, raise 40001 instead: we hold
@@ -290,7 +273,8 @@ rethrow(MemoryContext context, const char *text, Oid table)
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
-	lb_replace_nested(error);
+	if (lb_distributed != NULL)
+		lb_distributed->explain(error);
 	if (OidIsValid(table) && lb_is_missing_table(error, text))
 	{
 		FlushErrorState();

@@ -124,18 +124,14 @@ extern const char *lb_plan_text(SPIPlanPtr plan);
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
-/*
- * If an error that has been caught is Citus's that shards cannot be asked from a shard,
- * raise 0A000 instead, with what to do.
- */
-extern void lb_replace_nested(const ErrorData *error);
+/* The qualified name of a table, as SQL text, palloc'd; NULL if it is gone. */
+extern char *lb_qualified_name(Oid table);
 
-/*
- * Whether a statement for other servers may call functions of the extension by name, as
- * the current user.  There the owner of the schema could have put another in its place: not
- * as a superuser, unless that owner is one.  Raises that there is no extension.
- */
-extern bool lb_may_call_elsewhere(void);
+/* Make a setting until the current nest level of settings ends. */
+extern void lb_set_locally(const char *name, const char *value);
+
+/* The owner of a table, partitioned or not; InvalidOid if it is none. */
+extern Oid	lb_table_owner(Oid relid);
 
 /* Raise 40001: the name of this table has led to another one. */
 pg_noreturn extern void lb_wrong_table(Oid table);

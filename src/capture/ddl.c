@@ -592,7 +592,7 @@ trigger_created(Oid trigger)
 			 replaced.function == capture);
 	if (altered)
 		capture_altered(facts);
-	else if (lb_kept_elsewhere(facts.table))
+	else if (lb_is_distributed_table(facts.table))
 		(void) source_altered(facts.table, 0);
 }
 

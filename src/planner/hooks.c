@@ -16,11 +16,11 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
+#include "boards/distributed.h"
 #include "planner/aggregate.h"
 #include "planner/aggregate_exec.h"
 #include "planner/answer.h"
 #include "planner/bound.h"
-#include "planner/gather.h"
 #include "planner/hooks.h"
 #include "planner/page.h"
 #include "planner/page_exec.h"
@@ -53,7 +53,8 @@ plan(Query *query, const char *text, int options, ParamListInfo params
 	uint64		nscans = lb_scans_planned;
 	PlannedStmt *stmt;
 
-	query = lb_gather_calls(query);
+	if (lb_distributed != NULL)
+		query = lb_distributed->plan(query);
 	stmt = previous_planner != NULL ?
 		previous_planner(query, text, options, params LB_EXPLAIN_ARG) :
 		standard_planner(query, text, options, params LB_EXPLAIN_ARG);

@@ -46,16 +46,6 @@ offline_error(const LbDefinition *defn, const char *reason)
 			 errhint("Use lb_rebuild() to build its index again, or set \"leaderboard.offline\" to \"query\".")));
 }
 
-void
-lb_raise_shards_offline(const LbDefinition *defn)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("board \"%s\" is offline", defn->name),
-			 errdetail("Reason: some of its table's shards have no board that is ready."),
-			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"leaderboard.offline\" set to \"query\" reads run queries meanwhile.")));
-}
-
 static bool
 offline_is_error(const LbAccess *a)
 {
@@ -63,7 +53,7 @@ offline_is_error(const LbAccess *a)
 }
 
 bool
-lb_access_needs_shards(const LbAccess *a)
+lb_access_needs_indexes(const LbAccess *a)
 {
 	return a->cause == LB_CAUSE_OFFLINE &&
 		a->target.defn->problem == lb_engine_problem && offline_is_error(a);
@@ -90,7 +80,7 @@ cause_of_problem(const LbAccess *a)
 		!lb_changed_here(defn->source))
 		lb_take_offline(shared, defn->generation, problem, true);
 
-	/* Boards of shards may answer: lb_access_needs_shards(). */
+	/* Indexes of other servers may answer: lb_access_needs_indexes(). */
 	if (offline_is_error(a) && defn->problem != lb_engine_problem)
 		offline_error(defn, problem);
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;

@@ -97,13 +97,10 @@ lb_access_follows_settings(const LbAccess *a)
 }
 
 /*
- * Whether the query of a board of a distributed table, which is going to be run, must
- * not be run if a board of its table's shards is offline: leaderboard.offline says so.
+ * Whether the query of a distributed table, which is going to be run, must not be
+ * run if an index of its servers is offline: leaderboard.offline says so.
  */
-extern bool lb_access_needs_shards(const LbAccess *a);
-
-/* Raise 55000: boards of the shards of a definition's table are missing or offline. */
-pg_noreturn extern void lb_raise_shards_offline(const LbDefinition *defn);
+extern bool lb_access_needs_indexes(const LbAccess *a);
 
 /* Note that the defining query must be run.  The caller holds no lock. */
 extern void lb_access_fall_back(LbAccess *a, LbCause cause);

@@ -21,6 +21,7 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/encode.h"
 #include "boards/spi.h"
 #include "boards/resolve.h"
@@ -29,14 +30,6 @@
 #include "reads/mistyped.h"
 #include "reads/text.h"
 #include "util/compat.h"
-
-static void (*require_shards) (LbCall *call) = NULL;
-
-void
-lb_call_init(void (*require) (LbCall *call))
-{
-	require_shards = require;
-}
 
 
 /* ----------------------------------------------------------------
@@ -352,13 +345,14 @@ lb_call_null(LbCall *call)
 
 /*
  * Count the query, which is going to be run.  Raises 55000 if it must not be run
- * because boards of shards are offline.
+ * because the table is distributed, and indexes
+ * of its servers are offline.
  */
 static void
 count_query(LbCall *call)
 {
-	if (lb_access_needs_shards(&call->access))
-		require_shards(call);
+	if (lb_distributed != NULL && lb_access_needs_indexes(&call->access))
+		lb_distributed->require_indexes(call);
 	if (call->access.cause != LB_CAUSE_NONE)
 		lb_count_read(&call->access.target, call->access.shared,
 					  call->access.cause, false);
@@ -711,8 +705,8 @@ lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull)
 	bool		sure;
 
 	if (!lb_access_lock(&call->access))
-		return call->function->elsewhere != NULL &&
-			call->function->elsewhere(call, numbers, isnull);
+		return lb_distributed != NULL &&
+			lb_distributed->value(call, numbers, isnull);
 	*isnull = !call->function->value(call, numbers);
 	sure = likely(!call->access.shared->negative_zero) || *isnull ||
 		numbers_are_sure(call, numbers);

@@ -61,12 +61,6 @@ typedef struct LbReadFunction
 	bool		set;			/* returns a set */
 
 	/*
-	 * NULL, or does what value does for a table whose rows another engine
-	 * keeps, without the lock.  Returns false if the query must be run.
-	 */
-	bool		(*elsewhere) (struct LbCall *call, LbNumber *numbers, bool *isnull);
-
-	/*
 	 * NULL, or converts more operands than members and scores, once the board
 	 * is known: lb_convert_key().
 	 */
@@ -114,10 +108,10 @@ typedef struct LbCall
 	LbAccess	access;
 
 	/*
-	 * The shard of the board's table to which this transaction has written, if that is
-	 * all that it has written on other servers; or 0.
+	 * All that this transaction has written on other servers is of the member
+	 * that is the first operand.
 	 */
-	int64		written;
+	bool		written;
 
 	/* Unless as bigint: what the operands are to the index. */
 	const int64 *member;		/* words; NULL if no key has them */
@@ -127,11 +121,6 @@ typedef struct LbCall
 	/* By lb_convert_key(), in any form: words of a key; NULL as above. */
 	const int64 *key;
 } LbCall;
-
-/*
- * _PG_init.  require_shards is lb_require_shards(), of a file that needs this one.
- */
-extern void lb_call_init(void (*require_shards) (LbCall *call));
 
 /*
  * Answer a call of the read function from SQL: from the index, or by its query.

@@ -20,12 +20,10 @@
 
 #include "utils/float.h"
 
-#include "reads/counts.h"
 #include "reads/functions.h"
 #include "reads/histogram.h"
 #include "reads/json.h"
 #include "reads/key.h"
-#include "reads/merge.h"
 #include "reads/rows.h"
 #include "reads/tier.h"
 #include "reads/values.h"
@@ -78,7 +76,6 @@ const LbReadFunction lb_rank_function = {
 	.ranks = true,
 	.columns = {INT8OID},
 	.value = lb_rank_value,
-	.elsewhere = lb_rank_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {"SELECT 1 {+} {preceding} WHERE {P} IS NOT NULL"},
@@ -117,7 +114,6 @@ static const LbReadFunction percentile_function = {
 	.board = 1,
 	.columns = {FLOAT8OID},
 	.value = lb_percentile_value,
-	.elsewhere = lb_percentile_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -138,7 +134,6 @@ static const LbReadFunction player_function = {
 	.ranks = true,
 	.columns = {INT8OID, LB_SCORE_TYPE, FLOAT8OID, INT8OID},
 	.value = lb_player_value,
-	.elsewhere = lb_player_by_counts,
 	.query = {
 		.operands = {MEMBER(0)},
 		.text = {
@@ -366,7 +361,6 @@ static const LbReadFunction score_at_percentile_function = {
 	.board = 1,
 	.columns = {LB_SCORE_TYPE},
 	.value = lb_score_at_percentile_value,
-	.elsewhere = lb_merge_score_at_percentile,
 	.query = {
 		.operands = {
 			{.type = FLOAT8OID,.argument = 0,.null = LB_NULL_NO_ROW,

@@ -31,9 +31,9 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
-#include "reads/counts.h"
 #include "reads/histogram.h"
 #include "reads/rows.h"
 #include "reads/text.h"
@@ -45,8 +45,8 @@
  */
 #define LB_FLOAT_STEPS 4
 
-/* The most buckets that are counted by shards, and how often they are. */
-#define MAX_SHARD_BUCKETS 10000
+/* The most buckets of a distributed table, and how often they are counted. */
+#define MAX_DISTRIBUTED_BUCKETS 10000
 #define MAX_TRIES 4
 
 /* The greatest numeric score, as an integer. */
@@ -385,14 +385,14 @@ query_ends(Buckets *b, LbCall *call, int64 n)
 }
 
 /*
- * Count by the boards of a distributed table's shards.  Returns false if the query must
- * be run.
+ * Count by the indexes of a distributed table's servers.  Returns false if the query
+ * must be run.
  *
- * A query finds the ends: each shard's board knows its own.  Rows may have changed
- * when the shards count, and be in no bucket: then this begins again.
+ * A query finds the ends: each index knows its own.  Rows may have changed when the
+ * servers count, and be in no bucket: then this begins again.
  */
 static bool
-count_by_shards(LbCall *call, int64 n, Buckets *b, int64 **counts)
+count_distributed(LbCall *call, int64 n, Buckets *b, int64 **counts)
 {
 	LbAccess   *access = &call->access;
 	LbForm		form = call->form;
@@ -400,7 +400,8 @@ count_by_shards(LbCall *call, int64 n, Buckets *b, int64 **counts)
 	Datum		operand = call->operands[0];
 	int64		others = 1;
 
-	if (!access->query || cause != LB_CAUSE_OFFLINE || n > MAX_SHARD_BUCKETS ||
+	if (lb_distributed == NULL || !access->query ||
+		cause != LB_CAUSE_OFFLINE || n > MAX_DISTRIBUTED_BUCKETS ||
 		b->defn->problem != lb_engine_problem)
 		return false;
 	for (int try = 0; others != 0 && try < MAX_TRIES; try++)
@@ -429,7 +430,8 @@ count_by_shards(LbCall *call, int64 n, Buckets *b, int64 **counts)
 			words[2 * i] = Min(lo, hi);
 			words[2 * i + 1] = Max(lo, hi);
 		}
-		if (!lb_scores_by_counts(call, b->n, words, *counts, &others))
+		if (!lb_distributed->count_scores(call, b->n, words, *counts,
+										  &others))
 			return false;
 		b->defn = access->target.defn;
 	}
@@ -526,7 +528,7 @@ lb_histogram_rows(LbCall *call, Datum *result, bool *isnull)
 	memset(&b, 0, sizeof(b));
 	set_type(&b, call->access.target.defn);
 	if (!count_by_index(call, n, &b, &counts) &&
-		!count_by_shards(call, n, &b, &counts))
+		!count_distributed(call, n, &b, &counts))
 	{
 		if (call->form == LB_AS_BIGINT)
 			return false;

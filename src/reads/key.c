@@ -20,11 +20,11 @@
 #include "utils/builtins.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/lists.h"
 #include "boards/live.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
-#include "reads/counts.h"
 #include "reads/key.h"
 #include "reads/text.h"
 
@@ -151,7 +151,8 @@ lb_count_before_rows(LbCall *call, Datum *result, bool *isnull)
 
 	if (call->access.query)
 	{
-		if (!lb_count_before_by_counts(call, inclusive, &count))
+		if (lb_distributed == NULL ||
+			!lb_distributed->count_before(call, inclusive, &count))
 			return false;
 		*result = Int64GetDatum(count);
 		return true;

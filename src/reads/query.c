@@ -33,6 +33,7 @@
 
 #include "boards/board_value.h"
 #include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/target.h"
@@ -240,7 +241,8 @@ execute(const LbDefinition *defn, const Statement *statement,
 		plans_running--;
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		lb_replace_nested(error);
+		if (lb_distributed != NULL)
+			lb_distributed->explain(error);
 		if (!lb_is_missing_table(error, text))
 			PG_RE_THROW();
 		FlushErrorState();
@@ -281,8 +283,8 @@ take_key(Statement *statement, int n)
  * Returns what execute() does.
  */
 static bool
-execute_elsewhere(const LbDefinition *defn, Statement *statement,
-				  DestReceiver *dest)
+execute_distributed(const LbDefinition *defn, Statement *statement,
+					DestReceiver *dest)
 {
 	Oid			source = defn->source;
 	Oid			catalog = defn->catalog;
@@ -305,13 +307,6 @@ execute_elsewhere(const LbDefinition *defn, Statement *statement,
 		execute(defn, statement, dest);
 }
 
-static void
-set_locally(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /*
  * Whether the values that the query sends may have another form, as text, than the
  * session's settings say: not if it takes or makes texts of values itself.
@@ -325,35 +320,25 @@ sends_values(const LbQuery *query)
 		first == LB_SCORE_TYPE || first == LB_SCORES_TYPE;
 }
 
-int
-lb_settings_elsewhere(void)
-{
-	static const char pool[] = "citus.max_adaptive_executor_pool_size";
-	int			nestlevel = NewGUCNestLevel();
-
-	/* A count on a shard takes less time than another connection. */
-	if (GetConfigOption(pool, true, false) != NULL)
-		set_locally(pool, "1");
-	return nestlevel;
-}
-
 /*
- * The same for a query, whose values Citus sends as text: its servers must read the
- * same ones.
+ * Make settings for a query on a distributed table, whose values are sent as text: the
+ * servers must read the same ones.  Returns what AtEOXact_GUC() needs.
  */
 static int
-settings_elsewhere(const LbQuery *query)
+set_up_distributed(const LbQuery *query)
 {
-	int			nestlevel = lb_settings_elsewhere();
+	int			nestlevel = NewGUCNestLevel();
 
+	if (lb_distributed != NULL)
+		lb_distributed->set_up(false);
 	if (!sends_values(query))
 		return nestlevel;
 	if (extra_float_digits < 1)
-		set_locally("extra_float_digits", "1");
+		lb_set_locally("extra_float_digits", "1");
 	if (DateStyle != USE_ISO_DATES)
-		set_locally("DateStyle", "ISO");
+		lb_set_locally("DateStyle", "ISO");
 	if (IntervalStyle != INTSTYLE_POSTGRES)
-		set_locally("IntervalStyle", "postgres");
+		lb_set_locally("IntervalStyle", "postgres");
 	return nestlevel;
 }
 
@@ -393,13 +378,13 @@ run_query(const LbDefinition *defn, const LbQueryArgs *args,
 	 */
 	AcceptInvalidationMessages();
 	if (defn->problem == lb_engine_problem)
-		nestlevel = settings_elsewhere(args->query);
+		nestlevel = set_up_distributed(args->query);
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
 		Statement	statement = {.args = args,.step = LB_STEP_WHOLE};
 
 		if (names_source(defn) &&
-			(nestlevel > 0 ? execute_elsewhere(defn, &statement, dest) :
+			(nestlevel > 0 ? execute_distributed(defn, &statement, dest) :
 			 execute(defn, &statement, dest)))
 		{
 			if (nestlevel > 0)

@@ -52,12 +52,6 @@ extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 extern bool lb_query_key(const LbDefinition *defn, LbQueryArgs *args,
 						 Datum *values);
 
-/*
- * Make settings for statements on a table whose rows another engine keeps.  Returns
- * the nest level, for AtEOXact_GUC().
- */
-extern int	lb_settings_elsewhere(void);
-
 /* Whether a query of this backend is under way. */
 extern bool lb_query_running(void);
 

@@ -33,7 +33,7 @@
  *
  * Citus runs each subquery for itself, and brings its result to all servers.  So for
  * its tables a first statement reads P's columns, and they are parameters of the
- * second one (LB_STEP_GIVEN), which counts on the shards.
+ * second one (LB_STEP_GIVEN), which counts on each server.
  *
  * Everything in the text is qualified: no search_path changes its meaning.
  * Under row-level security and in any snapshot it says what the user's own

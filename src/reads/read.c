@@ -14,6 +14,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "capture/ddl.h"
@@ -33,8 +34,8 @@ lock_now(LbCall *call)
 }
 
 /*
- * Whether the query would take too long: a large table may have no index.  Shards have
- * boards.
+ * Whether the query would take too long: a large table may have no index.  The
+ * servers of a distributed one have indexes.
  */
 static bool
 query_is_slow(const LbCall *call)
@@ -54,7 +55,7 @@ query_is_slow(const LbCall *call)
 }
 
 void
-lb_rank_now(const char *board, LbForm form, Datum member, int64 written,
+lb_rank_now(const char *board, LbForm form, Datum member, bool written,
 			LbRankNow *now)
 {
 	LbCall		call;
@@ -78,7 +79,8 @@ lb_rank_now(const char *board, LbForm form, Datum member, int64 written,
 		}
 		lb_access_unlock(&call.access);
 	}
-	else if (call.function->elsewhere(&call, &number, &isnull))
+	else if (lb_distributed != NULL &&
+			 lb_distributed->value(&call, &number, &isnull))
 	{
 		now->rank = isnull ? 0 : number.integer;
 		now->has_rank = !isnull;

@@ -28,7 +28,7 @@ typedef struct LbRankNow
  * as in LbCall.  Raises what the query may raise, and what lb_find_target() may.
  */
 extern void lb_rank_now(const char *board, LbForm form, Datum member,
-						int64 written, LbRankNow *now);
+						bool written, LbRankNow *now);
 
 /*
  * A row of lb_top_key() or lb_ranks_key(), palloc'd.  A member that is not on the

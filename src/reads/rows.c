@@ -20,10 +20,9 @@
 #include "utils/tuplestore.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/keys.h"
-#include "reads/counts.h"
 #include "reads/key.h"
-#include "reads/merge.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
@@ -391,7 +390,8 @@ read_page(LbCall *call, LbRows *rows, LbTail tail)
 	int64		skip = DatumGetInt64(call->operands[1]);
 
 	if (call->access.query)
-		return lb_merge_page(call, skip, n, tail, rows);
+		return lb_distributed != NULL &&
+			lb_distributed->page(call, skip, n, tail, rows);
 	return lock_with_room(call, n, rows, tail) &&
 		copy_rows(call, skip, n, rows);
 }
@@ -456,8 +456,9 @@ lb_at_rows(LbCall *call, Datum *result, bool *isnull)
 
 	if (call->access.query)
 	{
-		if (!lb_merge_page(call, Max(place, 1) - 1, place < 1 ? 0 : 1,
-						   LB_MEMBER_TAIL, &rows))
+		if (lb_distributed == NULL ||
+			!lb_distributed->page(call, Max(place, 1) - 1, place < 1 ? 0 : 1,
+								  LB_MEMBER_TAIL, &rows))
 			return false;
 	}
 	else
@@ -489,7 +490,8 @@ lb_read_around_rows(LbCall *call, LbRows *rows)
 	uint64		first;
 
 	if (call->access.query)
-		return lb_merge_around(call, radius, rows);
+		return lb_distributed != NULL &&
+			lb_distributed->around(call, radius, rows);
 	if (!lock_with_room(call, 2 * radius + 1, rows, LB_MEMBER_TAIL))
 		return false;
 	if (member == NULL || !lb_view_lookup(view, member, key, NULL))
@@ -698,7 +700,8 @@ lb_read_ranks_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 	Ranked	   *ranked;
 
 	if (call->access.query)
-		return lb_ranks_by_counts(call, members, rows);
+		return lb_distributed != NULL &&
+			lb_distributed->ranks(call, members, rows);
 	ranked = make_ranked(call, false, true);
 	lb_make_rows(rows, &call->access.target.defn->shape, members->n, LB_NO_TAIL);
 	if (!lb_access_lock(&call->access))
@@ -837,8 +840,10 @@ read_among(LbCall *call, const LbMembers *members, bool counted, LbRows *rows)
 bool
 lb_read_among_rows(LbCall *call, const LbMembers *members, LbRows *rows)
 {
-	return call->access.query ? lb_among_by_counts(call, members, rows) :
-		read_among(call, members, true, rows);
+	if (call->access.query)
+		return lb_distributed != NULL &&
+			lb_distributed->among(call, members, rows);
+	return read_among(call, members, true, rows);
 }
 
 bool

@@ -13,7 +13,6 @@
 
 #include "reads/call.h"
 #include "reads/row_list.h"
-#include "reads/section.h"
 
 extern bool lb_top_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_metadata_rows(LbCall *call, Datum *result, bool *isnull);
@@ -22,6 +21,28 @@ extern bool lb_at_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_around_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
+
+/*
+ * Consecutive entries of a board, or entries at even distances, and their keys: those
+ * from a key on, and before another one.  A key is none (0 words), the word of a score,
+ * or a whole key.
+ */
+typedef struct LbSection
+{
+	const int64 *from;
+	int			from_words;
+	const int64 *upto;			/* none: the end */
+	int			upto_words;
+	int64		back;			/* begin so many entries before from */
+	int64		n;				/* the most entries to read */
+	bool		even;			/* if there are more, leave out some
+								 * everywhere */
+
+	/* Set by the read: entries before these, and better scores than from's. */
+	int64		before;
+	int64		before_upto;
+	int64		better;
+} LbSection;
 
 /* The most rows that are copied out; a call for more runs its query. */
 #define LB_MAX_ROWS 1000000

@@ -20,7 +20,6 @@
 #include "boards/definition.h"
 #include "boards/spi.h"
 #include "service/applied.h"
-#include "service/shard.h"
 
 static int
 match_cmp(const void *a, const void *b, void *submit)
@@ -33,20 +32,6 @@ match_cmp(const void *a, const void *b, void *submit)
 	if (c == 0)
 		c = strcmp(ia->match_id, ib->match_id);
 	return c != 0 ? c : *(const int *) a - *(const int *) b;
-}
-
-/*
- * Run a statement on lb_applied or, for a submit that is on a shard, on the table that
- * the shard has in its place.
- */
-static uint64
-run_applied(const LbSubmit *s, LbPlan *plan, const char *own,
-			const char *beside, int nargs, const Oid *types, Datum *values)
-{
-	if (s->on_shard != NULL)
-		return lb_run_beside(s->beside[LB_BESIDE_APPLIED], beside, nargs, types,
-							 values, NULL);
-	return lb_own_run(plan, own, nargs, types, values, NULL);
 }
 
 /* Whether a row that was inserted, which SPI has returned, is an item's. */
@@ -84,7 +69,7 @@ lb_claim_matches(LbSubmit *s)
 	}
 	if (n == 0)
 		return;
-	if (s->on_shard != NULL && !OidIsValid(s->beside[LB_BESIDE_APPLIED]))
+	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_APPLIED)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("leaderboard \"%s\" takes no match_id",
@@ -100,14 +85,14 @@ lb_claim_matches(LbSubmit *s)
 	values[0] = lb_make_array(TEXTOID, players, NULL, n);
 	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
-	(void) run_applied(s, &plan,
+	(void) lb_run_recording(s, LB_RECORD_APPLIED, &plan,
 					   "INSERT INTO @.lb_applied (player_id, match_id, leaderboard) "
 					   "SELECT u.player, u.match, $3 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
 					   "ON CONFLICT (player_id, match_id, leaderboard) DO NOTHING RETURNING player_id, match_id",
 					   "INSERT INTO %s (player_id, match_id) "
 					   "SELECT CAST(u.player AS %s), u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
 					   "ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
-					   3, types, values);
+					   3, types, values, NULL);
 
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
@@ -163,12 +148,12 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 	for (int i = 0; i < 3; i++)
 		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
 	values[6] = CStringGetTextDatum(s->leaderboard.name);
-	(void) run_applied(s, &plan,
+	(void) lb_run_recording(s, LB_RECORD_APPLIED, &plan,
 					   "UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
 					   "WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2 AND leaderboard OPERATOR(pg_catalog.=) $7",
 					   "UPDATE %s SET boards = $3, scores = $4 "
 					   "WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND match_id OPERATOR(pg_catalog.=) $2",
-					   7, types, values);
+					   7, types, values, NULL);
 }
 
 /* Whether the caller may read what a board's scores and ranks were. */
@@ -194,7 +179,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	values[0] = PointerGetDatum(item->player_text);
 	values[1] = CStringGetTextDatum(item->match_id);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
-	n = run_applied(s, &plan,
+	n = lb_run_recording(s, LB_RECORD_APPLIED, &plan,
 					"SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
 					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
 					"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
@@ -202,7 +187,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 					"SELECT u.board, u.score, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.int8) FROM %s a, "
 					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores)) AS u (board, score) "
 					"WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
-					3, types, values);
+					3, types, values, NULL);
 	table = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
 	for (uint64 i = 0; i < n; i++)
@@ -230,9 +215,9 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 
 	/* They can be of boards that the caller has not named now. */
 	if ((any_global && !may_be_told(s->global !=NULL ? s->global :
-									lb_find_written(s, s->leaderboard.name))) ||
+									lb_find_in(s->stand_in, s->leaderboard.name))) ||
 		(any_window && !may_be_told(s->windows != NULL ? s->windows :
-									lb_find_written(s, s->leaderboard.family))))
+									lb_find_in(s->stand_in, s->leaderboard.family))))
 		return 0;
 	return (int) n;
 }

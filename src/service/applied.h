@@ -22,6 +22,14 @@ typedef struct LbAnswer
 	int64		previous;
 } LbAnswer;
 
+/* A row of a submit that was forwarded, without ranks. */
+typedef struct LbForwarded
+{
+	LbAnswer	answer;
+	bool		applied;
+	bool		repeated;		/* the match had been submitted before */
+} LbForwarded;
+
 /*
  * Enter the matches of all items in lb_applied, and drop the items whose match
  * is there.  Locks the new rows, and waits for those of other transactions.

@@ -15,9 +15,9 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "service/as_owner.h"
-#include "service/shard.h"
 
 uint64
 lb_run_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
@@ -61,7 +61,7 @@ lb_require_all_rows(const LbDefinition *defn, const char *why)
 {
 	/* The servers of a distributed table know the owner only. */
 	if (lb_is_guest(defn) && has_bypassrls_privilege(GetUserId()) &&
-		!lb_is_elsewhere(defn))
+		!lb_is_distributed(defn))
 		return;
 	if (check_enable_rls(defn->source, defn->owner, true) == RLS_ENABLED)
 		ereport(ERROR,

@@ -33,6 +33,7 @@
 #include "utils/timestamp.h"
 
 #include "boards/directory.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
@@ -46,11 +47,7 @@
 #include "service/closing.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
-#include "service/shard.h"
-#include "service/spread_settings.h"
 #include "workers/worker.h"
-
-PG_FUNCTION_INFO_V1(lb_shard_windows);
 
 /*
  * A table of up to this many blocks is read at every visit, for windows that
@@ -68,10 +65,10 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	LbSpan		span;
 	LbWindow   *window;
-	bool		elsewhere = lb_is_elsewhere(defn);
+	bool		distributed = lb_is_distributed(defn);
 
-	if (elsewhere)
-		lb_lock_settings(lb_leaderboard_of_window(key)->name);
+	if (distributed)
+		lb_distributed->lock_settings(lb_leaderboard_of_window(key)->name);
 	if (!lb_window_try_lock(key, strlen(key), ExclusiveLock) ||
 		lb_window_is_closed(key, strlen(key)))
 		return;
@@ -82,8 +79,8 @@ close_window(LbVisit *visit, const LbDefinition *defn, const char *key)
 	if (window == NULL ||
 		GetCurrentTimestamp() < lb_window_closes(window, &span))
 		return;
-	if (elsewhere)
-		lb_spread_closed(defn, key);
+	if (distributed)
+		lb_distributed->close_window(defn, key);
 	visit->done.archived += lb_archive(defn, key, "", window->archive_top);
 	lb_note_reward(defn, window->calendar.name, key);
 	visit->done.closed++;
@@ -147,9 +144,9 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	bool		ready = false;
 	uint64		n;
 
-	/* The servers of shards have looked for rows that are on no board. */
-	if (lb_is_elsewhere(defn))
-		return lb_spread_keys(defn, result, all);
+	/* The other servers have looked for rows that are on no board. */
+	if (lb_is_distributed(defn))
+		return lb_distributed->window_keys(defn, result, all);
 	values[0] = ObjectIdGetDatum(defn->source);
 	values[1] = CStringGetTextDatum(defn->name);
 	n = lb_own_run(&plan,
@@ -287,8 +284,8 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
 												   false);
-	bool		elsewhere = lb_is_elsewhere(defn);
-	bool		thorough = !elsewhere && must_scan(defn, shared);
+	bool		distributed = lb_is_distributed(defn);
+	bool		thorough = !distributed && must_scan(defn, shared);
 	List	   *keys;
 	LbWait		wait = LB_WAIT_READY;
 
@@ -307,7 +304,7 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		visit->done.more |= wait == LB_WAIT_TIMEOUT;
 		return;
 	}
-	if (thorough || elsewhere)
+	if (thorough || distributed)
 		visit->scan_began = GetCurrentTimestamp();
 	if (thorough || visit->scan_all_rows)
 		visit->scanning = defn->source;
@@ -459,7 +456,7 @@ lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 
 
 /* ----------------------------------------------------------------
- *		On the server of a shard
+ *		For another server, which closes windows
  * ----------------------------------------------------------------
  */
 
@@ -475,68 +472,26 @@ is_due(const char *key)
 		!lb_window_is_closed(key, strlen(key));
 }
 
-/*
- * The keys of a shard's family that have rows, as the text of an array: those of its
- * boards, and now and then those of rows that are on no board.  Some can be there twice.
- * "building" while the index is being built.
- */
-Datum
-lb_shard_windows(PG_FUNCTION_ARGS)
+bool
+lb_window_keys_here(LbDefinition *defn, List **boards, List **rows)
 {
-	char	   *board = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	char	   *prefix = psprintf("%s:", board);
-	LbTarget	target;
-	LbSharedBoard *shared;
-	List	   *keys;
-	ListCell   *lc;
-	Datum	   *elements;
-	int			n = 0;
-	bool		thorough;
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	bool		thorough = must_scan(defn, shared);
 	bool		all;
-	MemoryContext context = CurrentMemoryContext;
-	Datum		result;
+	ListCell   *lc;
 
-	(void) lb_require_catalog();
-	lb_find_target(board, strlen(board), &target);
-	lb_require_owner(target.defn->source);
-	if (!target.defn->family || !lb_has_text_boards(target.defn))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("board \"%s\" is no family of windows", board)));
-	shared = lb_shared_board_attach(target.defn, false);
-	thorough = must_scan(target.defn, shared);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (!keys_of_boards(target.defn, &keys, &all))
-	{
-		SPI_finish();
-		PG_RETURN_TEXT_P(cstring_to_text("building"));
-	}
-	elements = palloc(Max(1, list_length(keys)) * sizeof(Datum));
-	foreach(lc, keys)
-	{
-		const char *key = lfirst(lc);
-
-		if (strncmp(key, prefix, strlen(prefix)) == 0)
-			elements[n++] = CStringGetTextDatum(key + strlen(prefix));
-	}
+	*rows = NIL;
+	if (!keys_of_boards(defn, boards, &all))
+		return false;
 	if (all || thorough)
 	{
-		keys = keys_of_rows(target.defn, !all, 0, InvalidBlockNumber);
-		elements = repalloc(elements, Max(1, n + list_length(keys)) * sizeof(Datum));
-		foreach(lc, keys)
-		{
+		*rows = keys_of_rows(defn, !all, 0, InvalidBlockNumber);
+		foreach(lc, *rows)
 			thorough &= !is_due(lfirst(lc));
-			elements[n++] = CStringGetTextDatum((char *) lfirst(lc));
-		}
 	}
 
 	/* A window that is to be closed is found again, until it is. */
 	if (thorough && shared != NULL)
 		pg_atomic_write_u64(&shared->looked, (uint64) GetCurrentTimestamp());
-	result = lb_make_array(TEXTOID, elements, NULL, n);
-	MemoryContextSwitchTo(context);
-	board = OidOutputFunctionCall(F_ARRAY_OUT, result);
-	SPI_finish();
-	PG_RETURN_TEXT_P(cstring_to_text(board));
+	return true;
 }

@@ -180,7 +180,7 @@ lb_lock_entrants(LbSubmit *s)
 	 * Windows of distributed tables are no tournaments (lb_set_entry()).  A row
 	 * of lb_entry that has come from a dump must not cost a score.
 	 */
-	if (s->on_shard != NULL || !lb_has_entries())
+	if (s->stand_in != NULL || !lb_has_entries())
 		return;
 	keys = palloc(Max(1, s->nboards) * sizeof(Datum));
 	for (int b = 0; b < s->nboards; b++)

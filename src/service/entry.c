@@ -30,12 +30,12 @@
 #include "utils/timestamp.h"
 
 #include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/row_cache.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/entry.h"
 #include "service/leaderboard.h"
-#include "service/shard.h"
 
 PG_FUNCTION_INFO_V1(lb_set_entry);
 PG_FUNCTION_INFO_V1(lb_drop_entry);
@@ -194,13 +194,13 @@ require_window_owner(const char *name)
 }
 
 /*
- * Raise 0A000 if Citus distributes the table of the windows: a shard's server has no
+ * Raise 0A000 if the table of the windows is distributed: its servers have no
  * rows of lb_entrant, so no player could join.
  */
 static void
 refuse_distributed(const LbDefinition *family, const char *name)
 {
-	if (lb_is_elsewhere(family))
+	if (lb_is_distributed(family))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("players cannot join window \"%s\"", name),

@@ -23,7 +23,6 @@
 
 #include "boards/spi.h"
 #include "service/event.h"
-#include "service/shard.h"
 #include "util/compat.h"
 
 /* Columns of lb_event, as the script has them. */
@@ -222,22 +221,19 @@ log_all(LbSubmit *s)
 	"$7[u.number OPERATOR(pg_catalog.*) $8 OPERATOR(pg_catalog.+) 1:" \
 	"(u.number OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.*) $8] " \
 	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($9)) AS u (player, amount, match, number)"
-	if (s->on_shard != NULL)
-		(void) lb_run_beside(s->beside[LB_BESIDE_EVENT],
-							 LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types, values,
-							 NULL);
-	else
-		(void) lb_own_run(&plan, LOG_ALL("@.lb_event", "u.player"), 9, types, values,
-						  NULL);
+	(void) lb_run_recording(s, LB_RECORD_EVENT, &plan,
+							LOG_ALL("@.lb_event", "u.player"),
+							LOG_ALL("%s", "CAST(u.player AS %s)"), 9, types,
+							values, NULL);
 #undef LOG_ALL
 }
 
 void
 lb_log_events(LbSubmit *s)
 {
-	if (s->on_shard != NULL && !OidIsValid(s->beside[LB_BESIDE_EVENT]))
+	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, LB_RECORD_EVENT)))
 		return;
-	if (s->on_shard != NULL ||
+	if (s->stand_in != NULL ||
 		(s->nitems > 1 && s->items[0].joined == NULL))
 	{
 		log_all(s);

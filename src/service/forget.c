@@ -22,12 +22,12 @@
  * are archived before the player's name is taken out of lb_archive, or without
  * the player.
  *
- * Of tables that Citus distributes, the player's shard removes the rows, by the same
- * code (shard_forget.c), where submits of the player write them.  All else is on the
- * coordinator, with the archives: there the function is called.  The keys of windows are
- * locked here as well, at last when the shard has told which they were: the standings
- * are looked at after that.  Where the player's rows are in no certain shard, submits
- * write none.  Then the table is locked against writers, and Citus removes them.
+ * Of distributed tables, the server that has the player's rows removes them, by the same
+ * code, where submits of the player write them.  All else is on the coordinator, with the
+ * archives: there the function is called.  The keys of windows are locked here as well,
+ * at last when that server has told which they were: the standings are looked at after
+ * that.  Where the player's rows are on no certain server, submits write none.  Then the
+ * table is locked against writers, and its owner's statement removes them.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,6 +44,7 @@
 #include "utils/tuplestore.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/spi.h"
 #include "boards/target.h"
@@ -53,13 +54,10 @@
 #include "service/entrant.h"
 #include "service/entry.h"
 #include "service/forget.h"
-#include "service/forward.h"
 #include "service/hidden.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
-#include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "service/visit.h"
 
@@ -123,9 +121,9 @@ add_board(Forget *f, const char *name)
 	if (defn == NULL)
 		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
-	if (lb_is_elsewhere(defn))
-		lb_require_coordinator_for(defn, f->argument.as_text ?
-							   "lb_forget_player_key()" : "lb_forget_player()");
+	if (lb_is_distributed(defn))
+		lb_require_distributed()->require_coordinator(defn, f->argument.as_text ?
+													  "lb_forget_player_key()" : "lb_forget_player()");
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
 	if (lb_player_type(defn) != f->type)
@@ -242,13 +240,13 @@ forget_scores(Forget *f, const LbDefinition *defn)
 	Oid			types[] = {f->type->oid};
 	List	   *keys = NIL;
 
-	if (!lb_is_elsewhere(defn))
+	if (!lb_is_distributed(defn))
 	{
 		return_row(f, defn->source,
 				   (int64) lb_forget_scores(defn, f->type, player, &keys));
 		return;
 	}
-	lb_spread_lock(defn);
+	lb_require_distributed()->lock(defn);
 	if (defn->family)
 		lock_windows(defn, f->type->oid, player, false, &keys);
 	return_row(f, defn->source,
@@ -256,79 +254,69 @@ forget_scores(Forget *f, const LbDefinition *defn)
 										  &player));
 }
 
-/* Return what a shard has removed, and lock the windows that these rows were of. */
-static void
-return_forgotten(Forget *f, const LbForgotten *row)
-{
-	ListCell   *lc;
-
-	foreach(lc, row->keys)
-		lb_window_lock(lfirst(lc), strlen(lfirst(lc)), RowExclusiveLock);
-	if (row->beside == NULL)
-	{
-		const LbDefinition *defn = lb_find_recorded(row->board);
-
-		if (defn != NULL)
-			return_row(f, defn->source, row->removed);
-		return;
-	}
-	for (int b = 0; b < LB_NBESIDE; b++)
-	{
-		if (strcmp(lb_beside_tables[b].suffix, row->beside) == 0)
-			return_row(f, lb_beside_of(row->board, b), row->removed);
-	}
-}
-
 /*
- * Have the player's shard remove the rows of n boards, which are of one leaderboard.
- * The keys of windows are locked before, as far as they are known, since closing a window
- * may lock them here first as well.
+ * Have the server that has the player's rows of n boards, which are of one leaderboard,
+ * remove them.  The keys of windows are locked before, as far as they are known, since
+ * closing a window may lock them here first as well.
  */
 static void
-forget_on_shard(Forget *f, const LbDefinition **defns, int n)
+forward_forget(Forget *f, const LbDefinition **defns, int n)
 {
-	Datum	   *names = palloc(n * sizeof(Datum));
 	LbForgotten *rows;
 	List	   *keys = NIL;
 	int			nrows;
 
 	for (int i = 0; i < n; i++)
 	{
-		names[i] = CStringGetTextDatum(defns[i]->name);
 		if (defns[i]->family)
 			lock_windows(defns[i], f->type->oid,
 						 lb_player_from(defns[i], f->type, f->given,
 										&f->argument),
 						 false, &keys);
 	}
-	nrows = lb_forward_forget(defns[0], DatumGetTextPP(f->text),
-							  lb_make_array(TEXTOID, names, NULL, n), &rows);
+	nrows = lb_distributed->forward_forget(defns, n, DatumGetTextPP(f->text),
+										   &rows);
 	for (int i = 0; i < nrows; i++)
-		return_forgotten(f, &rows[i]);
+	{
+		ListCell   *lc;
+
+		foreach(lc, rows[i].keys)
+			lb_window_lock(lfirst(lc), strlen(lfirst(lc)), RowExclusiveLock);
+		if (OidIsValid(rows[i].table))
+			return_row(f, rows[i].table, rows[i].removed);
+	}
 }
 
 /*
- * Remove the player's rows of n boards, which are of one leaderboard, and what is beside
- * their tables.
+ * Whether one server has a player's rows of a board's table, which is distributed.
+ */
+static bool
+is_forwarded(const Forget *f, const LbDefinition *defn)
+{
+	return lb_is_distributed(defn) &&
+		lb_require_distributed()->is_on_one_server(defn, DatumGetTextPP(f->text));
+}
+
+/*
+ * Remove the player's rows of n boards, which are of one leaderboard, and of the companions
+ * of their tables.
  */
 static void
 forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 {
-	const LbDefinition **on_shard = palloc(n * sizeof(LbDefinition *));
-	int			non_shard = 0;
+	const LbDefinition **forwarded = palloc(n * sizeof(LbDefinition *));
+	int			nforwarded = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		if (lb_is_elsewhere(defns[i]) &&
-			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) != 0)
-			on_shard[non_shard++] = defns[i];
+		if (is_forwarded(f, defns[i]))
+			forwarded[nforwarded++] = defns[i];
 	}
-	if (non_shard > 0)
-		forget_on_shard(f, on_shard, non_shard);
+	if (nforwarded > 0)
+		forward_forget(f, forwarded, nforwarded);
 	for (int i = 0; i < n; i++)
 	{
-		if (!lb_is_elsewhere(defns[i]) ||
-			lb_find_shard_of(defns[i], DatumGetTextPP(f->text)) == 0)
+		if (!is_forwarded(f, defns[i]))
 			forget_scores(f, defns[i]);
 	}
 }

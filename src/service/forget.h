@@ -22,6 +22,14 @@
 extern uint64 lb_forget_scores(const LbDefinition *defn, const LbType *type,
 							   Datum player, List **keys);
 
+/* What another server has removed of a player from a table. */
+typedef struct LbForgotten
+{
+	Oid			table;			/* or InvalidOid: it is gone here */
+	int64		removed;
+	List	   *keys;			/* of the windows that these rows were of */
+} LbForgotten;
+
 /* Raise 55000 in a transaction that has one snapshot, which does not see newer rows. */
 extern void lb_require_read_committed(const char *function);
 

@@ -39,7 +39,6 @@
 
 #include "boards/cache.h"
 #include "boards/catalog.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "service/hidden.h"
 #include "service/player.h"
@@ -231,28 +230,25 @@ player_texts(const LbSubmit *s)
 }
 
 /*
- * The same on the server of a shard, in the table beside the scores, if there is one.
- * All its rows are for this leaderboard.
+ * The same in the table that stands in for lb_hidden, if there is one.  All its rows are
+ * for this leaderboard.
  */
 static void
-scan_beside(LbSubmit *s, Found *found)
+scan_stand_in(LbSubmit *s, Found *found)
 {
 	static const Oid types[] = {TEXTARRAYOID};
-	Oid		   *beside = &s->beside[LB_BESIDE_HIDDEN];
+	Oid			hidden = lb_find_record(s, LB_RECORD_HIDDEN);
 	SPITupleTable *table;
 	Datum		values[1];
 	uint64		n;
 
-	if (!OidIsValid(*beside))
-		*beside = lb_shard_beside(s->leaderboard.name, LB_BESIDE_HIDDEN,
-								  s->on_shard);
-	if (!OidIsValid(*beside))
+	if (!OidIsValid(hidden))
 		return;
 	values[0] = player_texts(s);
-	n = lb_run_beside(*beside,
-					  "SELECT CAST(t.player_id AS pg_catalog.text), t.board, t.hidden FROM %s AS t "
-					  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY (CAST($1 AS %s[]))",
-					  lengthof(types), types, values, NULL);
+	n = lb_run_in(hidden,
+				  "SELECT CAST(t.player_id AS pg_catalog.text), t.board, t.hidden FROM %s AS t "
+				  "WHERE t.player_id OPERATOR(pg_catalog.=) ANY (CAST($1 AS %s[]))",
+				  lengthof(types), types, values, NULL);
 	table = SPI_tuptable;
 	for (uint64 i = 0; i < n; i++)
 	{
@@ -316,13 +312,13 @@ lb_look_up_hidden(LbSubmit *s)
 	/* What changes from here on is looked up again. */
 	AcceptInvalidationMessages();
 	s->hidden_seen = nchanges;
-	if (s->on_shard == NULL && none_hidden())
+	if (s->stand_in == NULL && none_hidden())
 		return;
 	found = palloc0(s->nplayers * sizeof(Found));
-	if (s->on_shard == NULL)
+	if (s->stand_in == NULL)
 		scan_hidden(s, found);
 	else
-		scan_beside(s, found);
+		scan_stand_in(s, found);
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		Found	   *f = &found[p];
@@ -343,9 +339,9 @@ lb_look_up_hidden_again(LbSubmit *s)
 {
 	AcceptInvalidationMessages();
 
-	/* Nothing tells when a table beside a shard has changed. */
+	/* Nothing tells when the table that stands in has changed. */
 	if (s->on_scores == NULL ||
-		(s->on_shard == NULL && s->hidden_seen == nchanges))
+		(s->stand_in == NULL && s->hidden_seen == nchanges))
 		return false;
 	lb_look_up_hidden(s);
 	s->hidden_changed = true;
@@ -456,79 +452,6 @@ lb_forget_hidden(text *player, const char *type, Datum boards)
 
 	return remove_rows(player, type, boards) +
 		remove_rows(player, type, lb_make_array(TEXTOID, &all, NULL, 1));
-}
-
-/* Remove what is recorded of a player on these boards, an array, beside a shard. */
-static void
-remove_beside(Oid table, text *player, Datum boards)
-{
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[] = {PointerGetDatum(player), boards};
-
-	(void) lb_run_beside(table,
-						 "DELETE FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ANY ($2)",
-						 lengthof(types), types, values, NULL);
-}
-
-/* Whether a player is hidden on all boards, beside a shard. */
-static bool
-is_hidden_beside(Oid table, text *player)
-{
-	static const Oid types[] = {TEXTOID};
-	Datum		values[] = {PointerGetDatum(player)};
-	uint64		n = lb_run_beside(table,
-								  "SELECT FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ''",
-								  lengthof(types), types, values, NULL);
-
-	SPI_freetuptable(SPI_tuptable);
-	return n > 0;
-}
-
-void
-lb_record_beside(Oid table, text *player, const char *board, bool hidden,
-				 bool all)
-{
-	static const Oid types[] = {TEXTOID, TEXTOID, BOOLOID};
-	Datum		boards[] = {CStringGetTextDatum(board), CStringGetTextDatum(LB_ALL_BOARDS)};
-	Datum		values[] = {PointerGetDatum(player), boards[all], BoolGetDatum(hidden)};
-
-	/* What is for all boards replaces what is for this one. */
-	remove_beside(table, player, lb_make_array(TEXTOID, boards, NULL,
-											   all && !hidden ? 2 : 1));
-	if (!hidden && (all || !is_hidden_beside(table, player)))
-		return;
-	(void) lb_run_beside(table,
-						 "INSERT INTO %s (player_id, board, hidden) VALUES (CAST($1 AS %s), $2, $3) "
-						 "ON CONFLICT (player_id, board) DO UPDATE SET hidden = excluded.hidden",
-						 lengthof(types), types, values, NULL);
-}
-
-void
-lb_copy_hidden(Oid beside, const char *type, const LbType *player_type)
-{
-	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, NAMEOID};
-	Oid			array = TEXTARRAYOID;
-	Datum		values[2];
-	bool		isnull;
-
-	values[0] = CStringGetTextDatum(player_type->sql_name);
-	values[1] = DirectFunctionCall1(namein,
-									CStringGetDatum(GetUserNameFromId(lb_table_owner(beside), false)));
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(h.player_id) FROM @.lb_hidden AS h WHERE h.player_type OPERATOR(pg_catalog.=) $1 "
-					  "AND h.board OPERATOR(pg_catalog.=) '' AND (h.owners IS NULL OR $2 OPERATOR(pg_catalog.=) ANY (h.owners))",
-					  lengthof(types), types, values, NULL);
-	values[0] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							  &isnull);
-	if (isnull)
-		return;
-	(void) lb_run_once(psprintf("INSERT INTO %s (player_id, board, hidden) "
-								"SELECT CAST(u.player AS %s), '', true FROM pg_catalog.unnest($1) AS u (player)",
-								quote_qualified_identifier(get_namespace_name(get_rel_namespace(beside)),
-														   get_rel_name(beside)),
-								type),
-					   beside, 1, &array, values);
 }
 
 void

@@ -10,7 +10,6 @@
 
 #include "storage/lockdefs.h"
 
-#include "service/shard.h"
 #include "service/submission.h"
 
 /* The board of a row of lb_hidden that is for all leaderboards. */
@@ -65,22 +64,6 @@ extern void lb_record_shown(text *player, const char *type, Datum boards,
  * how many rows.  Likewise.
  */
 extern int64 lb_forget_hidden(text *player, const char *type, Datum boards);
-
-/*
- * Record in the table beside a shard that a player is hidden, or shown, on a board of
- * this leaderboard, or with all on all leaderboards.  The caller may hide the player
- * there.  Likewise.
- */
-extern void lb_record_beside(Oid table, text *player, const char *board,
-							 bool hidden, bool all);
-
-/*
- * Record in a new distributed table beside scores who is hidden on all leaderboards;
- * type is that of its players, as SQL text.  As the current user, who owns the table.
- * Likewise.
- */
-extern void lb_copy_hidden(Oid beside, const char *type,
-						   const LbType *player_type);
 
 /* A board or a family of that name is gone.  Likewise. */
 extern void lb_hidden_end(const char *board);

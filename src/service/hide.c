@@ -42,16 +42,14 @@
 #include "utils/snapmgr.h"
 
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/as_owner.h"
-#include "service/forward.h"
 #include "service/hidden.h"
 #include "service/hide.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
-#include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/submission.h"
 #include "util/compat.h"
 
@@ -59,7 +57,6 @@ PG_FUNCTION_INFO_V1(lb_hide);
 PG_FUNCTION_INFO_V1(lb_hide_key);
 PG_FUNCTION_INFO_V1(lb_show);
 PG_FUNCTION_INFO_V1(lb_show_key);
-PG_FUNCTION_INFO_V1(lb_shard_set_ranked);
 PG_FUNCTION_INFO_V1(lb_may_hide);
 
 /* The argument of a call, and the player that it is on a board. */
@@ -69,8 +66,7 @@ typedef struct Player
 	Datum		given;			/* the argument's value */
 	const LbType *type;
 	Datum		value;
-	text	   *on_shard;		/* the player, on the server of the shard; or
-								 * NULL */
+	const LbStandIn *stand_in;	/* for the leaderboards' tables, or NULL */
 } Player;
 
 /*
@@ -237,8 +233,7 @@ wait_for_rows(const LbDefinition *defn, const Player *player)
 static LbDefinition *
 find_board(const char *board, Player *player)
 {
-	LbDefinition *defn = player->on_shard != NULL ?
-		lb_shard_defn(board, player->on_shard) : lb_find_recorded(board);
+	LbDefinition *defn = lb_find_in(player->stand_in, board);
 
 	if (defn == NULL)
 		ereport(ERROR,
@@ -273,13 +268,11 @@ player_text(const Player *player)
 static void
 lock_scores(const char *leaderboard, const Player *player)
 {
-	const LbDefinition *defn = player->on_shard != NULL ?
-		lb_shard_defn(leaderboard, player->on_shard) :
-		lb_find_recorded(leaderboard);
+	const LbDefinition *defn = lb_find_in(player->stand_in, leaderboard);
 	Oid			types[] = {player->type->oid};
 	Datum		values[] = {player->value};
 
-	if (defn == NULL || defn->family || defn->misfit || lb_is_elsewhere(defn) ||
+	if (defn == NULL || defn->family || defn->misfit || lb_is_distributed(defn) ||
 		lb_player_type(defn) != player->type)
 		return;
 
@@ -315,8 +308,9 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	bool		switched;
 	uint64		n;
 
-	if (lb_is_elsewhere(defn))
-		return lb_forward_ranked(defn, player_text(player), ranked, all);
+	if (lb_is_distributed(defn))
+		return lb_require_distributed()->forward_ranked(defn, player_text(player),
+														ranked, all);
 	types[0] = player->type->oid;
 	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
@@ -516,10 +510,10 @@ check_board(const char *board, Player *player)
 	 * The coordinator has the record: for leaderboards that are made later, and to be
 	 * read.
 	 */
-	if (lb_is_elsewhere(defn))
-		lb_require_coordinator_for(defn, psprintf("%s%s()",
-												  player->argument.argument.function,
-												  player->argument.as_text ? "_key" : ""));
+	if (lb_is_distributed(defn))
+		lb_require_distributed()->require_coordinator(defn, psprintf("%s%s()",
+																	 player->argument.argument.function,
+																	 player->argument.as_text ? "_key" : ""));
 }
 
 /* What a call hides or shows. */
@@ -604,7 +598,7 @@ record(Hide *hide)
 
 /*
  * Lock the player on the leaderboard that a board is of, unless it is that of the board
- * before.  The server of the shard does it where Citus distributes the table.
+ * before.  For a distributed table, the server that has the rows does it.
  */
 static void
 lock_player(Player *player, const char *board, const char **leaderboard)
@@ -616,7 +610,7 @@ lock_player(Player *player, const char *board, const char **leaderboard)
 		(*leaderboard != NULL && strcmp(*leaderboard, found->name) == 0))
 		return;
 	*leaderboard = pstrdup(found->name);
-	if (lb_is_elsewhere(find_board(board, player)))
+	if (lb_is_distributed(find_board(board, player)))
 		return;
 	lb_lock_hidden(*leaderboard, player_text(player), ExclusiveLock);
 	lock_scores(*leaderboard, player);
@@ -701,56 +695,35 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 	return (int64) total;
 }
 
-/* Record beside the shard that the player is hidden on a board, or no more. */
-static void
-record_beside(Player *player, const char *board, bool hidden, bool all)
-{
-	bool		windows;
-	const LbLeaderboard *found = lb_leaderboard_of_board(board, &windows);
-	Oid			beside = found == NULL ? InvalidOid :
-		lb_shard_beside(pstrdup(found->name), LB_BESIDE_HIDDEN, player->on_shard);
-
-	if (OidIsValid(beside))
-		lb_record_beside(beside, player->on_shard, board, hidden, all);
-}
-
-/* lb_hide() or lb_show() on the server of a shard, for one board. */
-Datum
-lb_shard_set_ranked(PG_FUNCTION_ARGS)
+/* The player of whom tables stand in. */
+static Player
+stand_in_player(const LbStandIn *in)
 {
 	Player		player = {
-		.argument = {{"member", "lb_hide"}, true}
+		.argument = {{"member", "lb_hide"}, true},
+		.given = PointerGetDatum(in->player),
+		.stand_in = in
 	};
-	const char *leaderboard = NULL;
-	LbDefinition *defn;
-	char	   *board;
-	bool		ranked;
-	bool		all;
-	int			nestlevel;
-	uint64		n;
 
-	(void) lb_require_catalog();
-	for (int i = 0; i < 5; i++)
-	{
-		if (PG_ARGISNULL(i))
-			PG_RETURN_NULL();
-	}
-	player.given = PG_GETARG_DATUM(0);
-	player.on_shard = PG_GETARG_TEXT_PP(0);
-	board = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	ranked = PG_GETARG_BOOL(3);
-	all = PG_GETARG_BOOL(4);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	nestlevel = lb_begin_shard(board, NULL, player.on_shard, PG_GETARG_INT64(1));
-	defn = find_board(board, &player);
-	require_may_hide(defn, &player);
-	record_beside(&player, board, !ranked, all);
+	return player;
+}
+
+void
+lb_check_hide_in(const LbStandIn *in, const char *board)
+{
+	Player		player = stand_in_player(in);
+
+	require_may_hide(find_board(board, &player), &player);
+}
+
+uint64
+lb_hide_in(const LbStandIn *in, const char *board, bool ranked, bool all)
+{
+	Player		player = stand_in_player(in);
+	const char *leaderboard = NULL;
+
 	lock_player(&player, board, &leaderboard);
-	n = set_ranked(board, &player, ranked, all);
-	AtEOXact_GUC(true, nestlevel);
-	SPI_finish();
-	PG_RETURN_INT64((int64) n);
+	return set_ranked(board, &player, ranked, all);
 }
 
 Datum

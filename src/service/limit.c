@@ -31,7 +31,6 @@
 #include "boards/row_cache.h"
 #include "service/limit.h"
 #include "service/score_range.h"
-#include "service/shard.h"
 
 /* Columns of lb_limit, as the script has them. */
 enum
@@ -168,23 +167,12 @@ lb_raise_no_counts(const char *leaderboard)
 			 errhint("lb_create_tables(distributed => true) makes both when it makes the table of scores. Limits of \"max_amount\", \"min_score\" and \"max_score\" that reject count nothing.")));
 }
 
-/*
- * Run a statement that counts in one of our own tables or, for a submit that is on a
- * shard, in the table that the shard has in its place.
- */
-static uint64
-run_counting(LbSubmit *s, LbBeside kind, LbPlan *plan, const char *own,
-			 const char *beside, int nargs, const Oid *types, Datum *values,
-			 const char *nulls)
+/* Raise that if there is no table to count in. */
+static void
+require_record(LbSubmit *s, LbRecord record)
 {
-	if (s->on_shard == NULL)
-		return lb_own_run(plan, own, nargs, types, values, nulls);
-	if (!OidIsValid(s->beside[kind]))
-		s->beside[kind] = lb_shard_beside(s->leaderboard.name, kind,
-										  s->on_shard);
-	if (!OidIsValid(s->beside[kind]))
+	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, record)))
 		lb_raise_no_counts(s->leaderboard.name);
-	return lb_run_beside(s->beside[kind], beside, nargs, types, values, nulls);
 }
 
 /* What exceeds a limit: a measure of changes on a board. */
@@ -386,10 +374,11 @@ count_anomalies(LbSubmit *s)
 	"max_amount = GREATEST(t.max_amount, excluded.max_amount), " \
 	"measure = excluded.measure, value = excluded.value, bound = excluded.bound, " \
 	"amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false"
-	(void) run_counting(s, LB_BESIDE_ANOMALY, &plan,
-						COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
-						COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
-						11, types, values, NULL);
+	require_record(s, LB_RECORD_ANOMALY);
+	(void) lb_run_recording(s, LB_RECORD_ANOMALY, &plan,
+							COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
+							COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
+							11, types, values, NULL);
 #undef COUNT_ANOMALIES
 }
 
@@ -507,10 +496,11 @@ add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
 	"pg_catalog.timezone('UTC', t.since) AS over) AS o) " \
 	"RETURNING CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), " \
 	"amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8"
-	return run_counting(s, LB_BESIDE_USAGE, &plan,
-						ADD_USAGE("@.lb_usage", "u.player"),
-						ADD_USAGE("%s", "CAST(u.player AS %s)"),
-						8, types, values, nulls);
+	require_record(s, LB_RECORD_USAGE);
+	return lb_run_recording(s, LB_RECORD_USAGE, &plan,
+							ADD_USAGE("@.lb_usage", "u.player"),
+							ADD_USAGE("%s", "CAST(u.player AS %s)"),
+							8, types, values, nulls);
 #undef ADD_USAGE
 }
 

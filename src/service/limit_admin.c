@@ -15,14 +15,12 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/beside_rows.h"
 #include "service/leaderboard.h"
 #include "service/limit.h"
 #include "service/limit_admin.h"
-#include "service/shard.h"
-#include "service/spread_settings.h"
 
 PG_FUNCTION_INFO_V1(lb_set_limit);
 PG_FUNCTION_INFO_V1(lb_drop_limit);
@@ -59,7 +57,7 @@ require_limit_owner(const char *board)
 	return leaderboard;
 }
 
-/* Whether Citus distributes a table of a leaderboard, which may be NULL. */
+/* Whether a table of a leaderboard, which may be NULL, is distributed. */
 static bool
 is_distributed(const char *leaderboard)
 {
@@ -70,8 +68,8 @@ is_distributed(const char *leaderboard)
 	const LbDefinition *windows = found == NULL ? NULL :
 		lb_find_recorded(found->family);
 
-	return (scores != NULL && lb_is_elsewhere(scores)) ||
-		(windows != NULL && lb_is_elsewhere(windows));
+	return (scores != NULL && lb_is_distributed(scores)) ||
+		(windows != NULL && lb_is_distributed(windows));
 }
 
 /* Arguments of lb_set_limit(), in the order of the columns that it writes. */
@@ -146,9 +144,10 @@ require_counts(FunctionCallInfo fcinfo, const char *leaderboard)
 							   "flag") == 0;
 	bool		counts = !PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) ||
 		!PG_ARGISNULL(ARG_MAX_SUBMITS);
+	const LbDistributed *distributed = lb_require_distributed();
 
-	if ((flags && !OidIsValid(lb_beside_of(leaderboard, LB_BESIDE_ANOMALY))) ||
-		(counts && !OidIsValid(lb_beside_of(leaderboard, LB_BESIDE_USAGE))))
+	if ((flags && !distributed->has_companion(leaderboard, LB_RECORD_ANOMALY)) ||
+		(counts && !distributed->has_companion(leaderboard, LB_RECORD_USAGE)))
 		lb_raise_no_counts(leaderboard);
 }
 
@@ -182,10 +181,10 @@ lock_settings(const char *leaderboard, const char *old)
 	if (old != NULL && !superuser())
 		(void) require_limit_owner(old);
 	if (both && strcmp(other, leaderboard) < 0)
-		lb_require_settings_here(other);
-	lb_require_settings_here(leaderboard);
+		lb_begin_settings(other);
+	lb_begin_settings(leaderboard);
 	if (both && strcmp(other, leaderboard) > 0)
-		lb_require_settings_here(other);
+		lb_begin_settings(other);
 }
 
 /*
@@ -257,12 +256,12 @@ lb_set_limit(PG_FUNCTION_ARGS)
 
 	/* What a limit of that name has counted that went with its board. */
 	if (old == NULL && distributed)
-		lb_remove_usage_beside(leaderboard, name);
+		lb_distributed->remove_usage(leaderboard, name);
 	SPI_finish();
 	other = old == NULL ? NULL : limited_leaderboard(old);
 	if (other != NULL && strcmp(other, leaderboard) != 0)
-		lb_spread_settings(other);
-	lb_spread_settings(leaderboard);
+		lb_end_settings(other);
+	lb_end_settings(leaderboard);
 	PG_RETURN_VOID();
 }
 
@@ -293,7 +292,7 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 		(void) require_limit_owner(board);
 	leaderboard = limited_leaderboard(board);
 	if (leaderboard != NULL)
-		lb_require_settings_here(leaderboard);
+		lb_begin_settings(leaderboard);
 	if (is_distributed(leaderboard) && !is_same(lb_limit_board(name), board))
 		raise_changed(name);
 	values[0] = PG_GETARG_DATUM(0);
@@ -315,11 +314,11 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 	if (!is_distributed(leaderboard))
 		PG_RETURN_VOID();
 
-	/* Shards' servers that know the limit no more count nothing again. */
-	lb_spread_settings(leaderboard);
+	/* Servers that know the limit no more count nothing again. */
+	lb_end_settings(leaderboard);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	lb_remove_usage_beside(leaderboard, name);
+	lb_distributed->remove_usage(leaderboard, name);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

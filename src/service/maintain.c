@@ -3,8 +3,8 @@
  * maintain.c
  *	  Maintenance: its worker, lb_maintain(), and retention.
  *
- * The worker visits one database after the other: it makes the boards that shards of
- * distributed tables lack (spread.c), closes windows (closing.c), removes the rows of
+ * The worker visits one database after the other: it makes what servers of
+ * distributed tables lack, closes windows (closing.c), removes the rows of
  * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
  * does the same in the caller's transaction, except for distributed tables of other
  * owners: each of these roles gets a transaction of its own (leave_to_owners()).
@@ -43,20 +43,15 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/directory.h"
-#include "boards/shards.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
-#include "service/beside_rows.h"
 #include "service/closing.h"
-#include "service/command.h"
 #include "service/entrant.h"
 #include "service/leaderboard.h"
 #include "service/maintain.h"
 #include "service/removing.h"
 #include "service/reward.h"
-#include "service/shard.h"
-#include "service/spread.h"
-#include "service/spread_settings.h"
 #include "util/clock.h"
 #include "util/compat.h"
 #include "workers/turn.h"
@@ -68,9 +63,6 @@ StaticAssertDecl((int) LB_NTRIMMED <= LB_LOOKED_TABLES, "a note for each table")
 
 /* Rows that the worker removes in a transaction. */
 #define BATCH_ROWS 2000
-
-/* ... and from tables beside distributed ones, which are searched from the beginning. */
-#define BESIDE_ROWS 20000
 
 int			lb_maintenance_interval = 300;
 int			lb_event_retention = 30 * 86400;
@@ -222,8 +214,8 @@ find_windows(const char *family)
 		return NULL;
 
 	/* Windows of distributed tables are the coordinator's to close. */
-	if (lb_is_elsewhere(target.defn) &&
-		!(lb_is_spread(target.defn->source) && lb_is_coordinator()))
+	if (lb_is_distributed(target.defn) &&
+		!(lb_serves(target.defn->source) && lb_distributed->is_coordinator()))
 		return NULL;
 	return target.defn;
 }
@@ -263,95 +255,6 @@ forget_family(LbVisit *visit)
 	memset(&visit->unranked, 0, sizeof(visit->unranked));
 }
 
-/* The boards of distributed tables that belong to the caller. */
-static void
-list_spread(LbVisit *visit)
-{
-	LbDefinition **defns;
-	int			n = lb_all_defns(&defns);
-	MemoryContext old = MemoryContextSwitchTo(visit->context);
-
-	for (int i = 0; i < n; i++)
-	{
-		if (lb_has_spread_board(defns[i]) &&
-			pg_class_ownercheck(defns[i]->source, GetUserId()))
-			visit->spread = lappend(visit->spread, pstrdup(defns[i]->name));
-	}
-	MemoryContextSwitchTo(old);
-}
-
-static void
-mend_board(LbVisit *visit, const LbDefinition *defn, const char *key)
-{
-	int			nestlevel = NewGUCNestLevel();
-
-	lb_limit_waits();
-	lb_spread_mend(key, lb_settings_call(key));
-	lb_mend_settings(key);
-	AtEOXact_GUC(true, nestlevel);
-}
-
-/* Remove old rows of a table beside a distributed table of scores. */
-static void
-trim_beside(LbVisit *visit, const char *board, LbBeside beside, int retention)
-{
-	if (retention >= 0)
-		visit->done.removed +=
-			lb_trim_beside(board, beside, GetCurrentTransactionStartTimestamp() -
-						   (int64) retention * USECS_PER_SEC);
-}
-
-/* The same for what limits have counted, by batches. */
-static void
-trim_counted(LbVisit *visit, const char *board)
-{
-	int			max_rows = visit->one ? BESIDE_ROWS : visit->max_rows;
-	bool		more = false;
-
-	visit->done.removed += lb_trim_usage_beside(board, max_rows, &more);
-	if (lb_anomaly_retention >= 0)
-		visit->done.removed +=
-			lb_trim_anomalies_beside(board, GetCurrentTransactionStartTimestamp() -
-									 (int64) lb_anomaly_retention * USECS_PER_SEC,
-									 max_rows, &more);
-	visit->trimming = more;
-}
-
-static void
-trim_beside_board(LbVisit *visit, const LbDefinition *defn, const char *key)
-{
-	int			nestlevel;
-
-	if (!lb_is_coordinator() || lb_leaderboard_find(key, strlen(key)) == NULL)
-		return;
-	nestlevel = NewGUCNestLevel();
-	lb_limit_waits();
-
-	/* In the order of submits, and of lb_forget_player(). */
-	trim_beside(visit, key, LB_BESIDE_APPLIED, lb_applied_retention);
-	trim_beside(visit, key, LB_BESIDE_EVENT, lb_event_retention);
-	trim_counted(visit, key);
-	AtEOXact_GUC(true, nestlevel);
-}
-
-/*
- * Make the boards that shards of a distributed table do not have, and trim the
- * tables beside it.  Returns false if the worker has more to trim.
- */
-static bool
-mend(LbVisit *visit, const char *board)
-{
-	if (!visit->trimming)
-		(void) lb_attempt(mend_board,
-						  psprintf("make the boards of shards of board \"%s\"", board),
-						  visit, NULL, board);
-	visit->trimming = false;
-	(void) lb_attempt(trim_beside_board,
-					  psprintf("trim the tables beside that of board \"%s\"", board),
-					  visit, NULL, board);
-	return !visit->trimming;
-}
-
 /*
  * Close the windows of a family, and remove rows.  Returns true if the
  * transaction should end before the next family.
@@ -378,9 +281,9 @@ trim_tables(LbVisit *visit)
 }
 
 /*
- * In one transaction: make shards' boards, close windows, remove up to
- * visit->max_rows rows, trim our own tables.  Between SPI_connect and
- * SPI_finish.
+ * In one transaction: mend what servers have of distributed tables, close
+ * windows, remove up to visit->max_rows rows, trim our own tables.  Between
+ * SPI_connect and SPI_finish.
  */
 static void
 maintain(LbVisit *visit)
@@ -389,9 +292,9 @@ maintain(LbVisit *visit)
 	const LbDefinition *drops_of = NULL;
 	ListCell   *lc;
 
-	foreach(lc, visit->spread)
+	foreach(lc, visit->distributed)
 	{
-		visit->done.more |= !mend(visit, lfirst(lc));
+		visit->done.more |= !lb_distributed->mend(visit, lfirst(lc));
 		visit->trimming = false;
 	}
 	foreach(lc, visit->families)
@@ -460,10 +363,11 @@ list_tasks(LbVisit *visit)
 	ListCell   *lc;
 	int			first;
 
-	list_spread(visit);
+	if (lb_distributed != NULL)
+		lb_distributed->list_boards(visit);
 	list_families(visit);
 	old = MemoryContextSwitchTo(visit->context);
-	foreach(lc, visit->spread)
+	foreach(lc, visit->distributed)
 		add_task(visit, TASK_MEND, lfirst(lc));
 	foreach(lc, visit->families)
 		add_task(visit, TASK_FAMILY, lfirst(lc));
@@ -499,7 +403,7 @@ next_step(LbVisit *visit)
 	switch (task->kind)
 	{
 		case TASK_MEND:
-			ended = mend(visit, task->name);
+			ended = lb_distributed->mend(visit, task->name);
 			break;
 		case TASK_FAMILY:
 			ended = !maintain_family(visit, task->name, &drops);
@@ -610,77 +514,6 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 }
 
 /*
- * Call lb_maintain() as the owner of a board's table, in a transaction of its own over
- * a connection to this server.  Returns false if that cannot be done.
- */
-static bool
-maintain_as_owner(LbVisit *visit, const LbDefinition *defn, Oid owner)
-{
-	List	   *answers;
-	const LbShardAnswer *answer;
-	LbDone		done;
-	char		more;
-	LbUser		saved;
-
-	lb_switch_to_owner(&saved, owner, false);
-	answers = lb_command(defn, lb_to_self,
-						 psprintf("SELECT pg_catalog.concat_ws(' ', (c.m).closed, (c.m).archived, (c.m).removed, (c.m).more) "
-								  "FROM (SELECT %s.lb_maintain(%d) AS m FROM %s OFFSET 0) AS c",
-								  lb_command_schema(), visit->max_rows,
-								  lb_command_waits()));
-	lb_restore_user(&saved);
-	answer = answers == NIL ? NULL : linitial(answers);
-	if (answer == NULL || !answer->success ||
-		sscanf(answer->result, INT64_FORMAT " " INT64_FORMAT " " INT64_FORMAT " %c",
-			   &done.closed, &done.archived, &done.removed, &more) != 4)
-		return false;
-	visit->done.closed += done.closed;
-	visit->done.archived += done.archived;
-	visit->done.removed += done.removed;
-	visit->done.more |= more == 't';
-	return true;
-}
-
-/*
- * Citus lets a transaction use colocated tables of one role only.  So each other role
- * whose distributed tables the caller may maintain gets a transaction of its own, before
- * this one has locked anything.  Superusers are not left to each other: each of them would
- * maintain all tables.
- */
-static void
-leave_to_owners(LbVisit *visit)
-{
-	List	   *boards;
-	List	   *failed = NIL;
-	ListCell   *lc;
-
-	list_spread(visit);
-	if (visit->spread == NIL || !lb_is_coordinator())
-		return;
-	boards = visit->spread;
-	visit->spread = NIL;
-	foreach(lc, boards)
-	{
-		const LbDefinition *defn = lb_read_defn(lfirst(lc));
-		Oid			owner = defn == NULL ? InvalidOid :
-			lb_table_owner(defn->source);
-
-		CHECK_FOR_INTERRUPTS();
-		if (OidIsValid(owner) && owner != GetUserId() &&
-			!superuser_arg(owner) && !list_member_oid(visit->left, owner) &&
-			!list_member_oid(failed, owner))
-		{
-			if (maintain_as_owner(visit, defn, owner))
-				visit->left = lappend_oid(visit->left, owner);
-			else
-				failed = lappend_oid(failed, owner);
-		}
-		if (!list_member_oid(visit->left, owner))
-			visit->spread = lappend(visit->spread, lfirst(lc));
-	}
-}
-
-/*
  * The families, and the boards of distributed tables, that belong to the caller.
  * Raises 42501 if there is none, unless the caller is a superuser.
  */
@@ -697,14 +530,14 @@ list_own(LbVisit *visit)
 
 		if (defn != NULL &&
 			pg_class_ownercheck(defn->source, GetUserId()) &&
-			!(lb_is_elsewhere(defn) &&
+			!(lb_is_distributed(defn) &&
 			  list_member_oid(visit->left, defn->owner)))
 			continue;
 		if (defn != NULL)
 			other = defn->source;
 		visit->families = foreach_delete_current(visit->families, lc);
 	}
-	if (visit->families != NIL || visit->spread != NIL ||
+	if (visit->families != NIL || visit->distributed != NIL ||
 		visit->left != NIL || superuser())
 		return;
 	if (OidIsValid(other))
@@ -742,7 +575,8 @@ lb_maintain(PG_FUNCTION_ARGS)
 	memset(&visit, 0, sizeof(visit));
 	visit.context = CurrentMemoryContext;
 	visit.max_rows = PG_GETARG_INT32(0);
-	leave_to_owners(&visit);
+	if (lb_distributed != NULL)
+		lb_distributed->leave_to_owners(&visit);
 	list_own(&visit);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

@@ -34,6 +34,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "reads/text.h"
@@ -41,7 +42,6 @@
 #include "service/as_owner.h"
 #include "service/leaderboard.h"
 #include "service/removing.h"
-#include "service/shard.h"
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
@@ -379,12 +379,12 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 
 /*
  * Remove up to max_rows of the rows of a closed window that are on no board, where
- * Citus distributes the table: rows have no places there, so they are found by their
+ * The table is distributed: rows have no places there, so they are found by their
  * members.  Leave out those of members in kept, an array or 0.  Rows whose members
  * are several columns go at once.
  */
 static void
-remove_elsewhere(Deletion *d, const char *key, Datum kept, int max_rows)
+remove_distributed(Deletion *d, const char *key, Datum kept, int max_rows)
 {
 	LbVisit    *visit = d->visit;
 	const char *member = lb_quoted(lb_member_column(d->defn));
@@ -458,13 +458,13 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	int			asked = 0;
 	int			removed = 0;
 	int			nestlevel;
-	bool		elsewhere = lb_is_elsewhere(defn);
+	bool		distributed = lb_is_distributed(defn);
 	Datum		kept;
 
 	/* Several columns are not an array's elements; the other way finds all. */
-	if (defn->nmember > 1 && elsewhere)
+	if (defn->nmember > 1 && distributed)
 	{
-		remove_elsewhere(&deletion, key, 0, max_rows);
+		remove_distributed(&deletion, key, 0, max_rows);
 		return true;
 	}
 	if (defn->nmember > 1)
@@ -504,9 +504,9 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 	}
 	kept = removed < asked ?
 		lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0;
-	if (elsewhere)
+	if (distributed)
 	{
-		remove_elsewhere(&deletion, key, kept, max_rows - removed);
+		remove_distributed(&deletion, key, kept, max_rows - removed);
 		return true;
 	}
 	find_unranked(visit, defn, key, kept);

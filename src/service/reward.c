@@ -46,6 +46,7 @@
 #include "utils/varlena.h"
 
 #include "boards/catalog.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "reads/json.h"
@@ -54,8 +55,6 @@
 #include "service/archive.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
-#include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_set_reward);
@@ -179,8 +178,8 @@ lb_set_reward(PG_FUNCTION_ARGS)
 	lb_require_owner(family->source);
 
 	/* The coordinator closes windows of distributed tables, and calls it. */
-	if (lb_is_elsewhere(family))
-		lb_require_coordinator_for(family, "lb_set_reward()");
+	if (lb_is_distributed(family))
+		lb_require_distributed()->require_coordinator(family, "lb_set_reward()");
 	values[0] = PG_GETARG_DATUM(0);
 	values[1] = (Datum) 0;
 	if (!drop)

@@ -41,14 +41,14 @@
 /* Players who are locked at once, since the first row of each is inserted. */
 #define MAX_LOCKED 64
 
-/* Leaderboards, or shards of them, whose plans a backend keeps. */
+/* Leaderboards, or tables that stand in for theirs, whose plans a backend keeps. */
 #define MAX_PLANNED 64
 
 /* The plans of the statements on a leaderboard's tables. */
 typedef struct Plans
 {
 	char		leaderboard[LB_MAX_LEADERBOARD + 1];
-	Oid			shard;			/* or InvalidOid */
+	Oid			source;			/* that stands in, or InvalidOid */
 	LbPlan		read[2];		/* by whether "global" is read */
 	LbPlan global[2][2][LB_NOPS];	/* by whether new rows are hidden, and
 									 * whether metadata is written */
@@ -69,12 +69,12 @@ plans_of(const LbSubmit *s)
 	static Plans plans[MAX_PLANNED];
 	static int	nplans = 0;
 	static int	next = 0;
-	Oid			shard = s->on_shard != NULL ? s->players_of->source : InvalidOid;
+	Oid			source = s->stand_in != NULL ? s->players_of->source : InvalidOid;
 	Plans	   *found;
 
 	for (int i = 0; i < nplans; i++)
 	{
-		if (plans[i].shard == shard &&
+		if (plans[i].source == source &&
 			strcmp(plans[i].leaderboard, s->leaderboard.name) == 0)
 			return &plans[i];
 	}
@@ -83,11 +83,11 @@ plans_of(const LbSubmit *s)
 	nplans = Max(nplans, found - plans + 1);
 	strlcpy(found->leaderboard, s->leaderboard.name,
 			sizeof(found->leaderboard));
-	found->shard = shard;
+	found->source = source;
 	return found;
 }
 
-/* What tells definitions apart, and shards that have the same one. */
+/* What tells definitions apart, and tables that stand in for the same one. */
 static uint64
 plan_key(const LbDefinition *defn)
 {
@@ -942,7 +942,7 @@ find_hidden_in_windows(LbSubmit *s)
 	if (!s->write_global || !s->global->has_ranked_if)
 		return;
 	if (windows == NULL)
-		windows = lb_find_written(s, s->leaderboard.family);
+		windows = lb_find_in(s->stand_in, s->leaderboard.family);
 	if (windows == NULL || !windows->family || windows->misfit ||
 		!windows->has_ranked_if || lb_player_type(windows) != s->type)
 		return;
@@ -1277,8 +1277,8 @@ lb_write_single(LbSubmit *s)
 	uint64		nrows;
 
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
-	/* On a shard the scores are wanted, without reading a board. */
-	if (s->on_shard != NULL)
+	/* Where other tables stand in, scores are wanted without reading a board. */
+	if (s->stand_in != NULL)
 		return false;
 	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||

@@ -9,7 +9,7 @@
  * table if the owner is the caller; otherwise the reset runs with the owner's
  * rights.
  *
- * If Citus distributes the table, the transaction is the coordinator's.  The statements
+ * If the table is distributed, the transaction is the coordinator's.  The statements
  * are the same: Citus merges what it reads, and commits by two phases what it writes.
  *
  *-------------------------------------------------------------------------
@@ -35,6 +35,7 @@
 
 #include "boards/board_value.h"
 #include "boards/definition.h"
+#include "boards/distributed.h"
 #include "boards/live.h"
 #include "boards/spi.h"
 #include "boards/resolve.h"
@@ -45,8 +46,6 @@
 #include "service/as_owner.h"
 #include "service/closed.h"
 #include "service/scores.h"
-#include "service/shard.h"
-#include "service/spread_lock.h"
 #include "service/window.h"
 
 PG_FUNCTION_INFO_V1(lb_close_season);
@@ -299,24 +298,25 @@ require_all_rows(const LbDefinition *defn)
 static void
 lock_board(const char *board, LbTarget *target)
 {
-	bool		elsewhere;
+	bool		distributed;
 
 	lb_find_one_board(board, target);
 	refuse_window(board, target);
 	lb_require_owner(target->defn->source);
 	do
 	{
-		elsewhere = lb_is_elsewhere(target->defn);
-		if (elsewhere)
+		distributed = lb_is_distributed(target->defn);
+		if (distributed)
 		{
-			lb_require_coordinator_for(target->defn, "lb_close_season()");
+			lb_require_distributed()->require_coordinator(target->defn,
+														  "lb_close_season()");
 			require_all_rows(target->defn);
-			lb_spread_lock(target->defn);
+			lb_distributed->lock(target->defn);
 		}
 		LockRelationOid(target->defn->source, ShareRowExclusiveLock);
 		lb_find_one_board(board, target);
 	}
-	while (lb_is_elsewhere(target->defn) != elsewhere);
+	while (lb_is_distributed(target->defn) != distributed);
 	if (target->defn->relkind == RELKIND_PARTITIONED_TABLE)
 	{
 		list_free(find_all_inheritors(target->defn->source,
@@ -330,7 +330,7 @@ lock_board(const char *board, LbTarget *target)
 
 /*
  * Set the scores of a board to *score, or delete its rows if score is NULL.  Tables that
- * Citus distributes have no trigger that sets updated_at.
+ * are distributed have no trigger that sets updated_at.
  *
  * The owner resets the table by a statement of the owner's own.  For any other
  * role that may, a superuser or a member of the owner's role, the triggers of
@@ -342,7 +342,7 @@ reset_board(const LbTarget *target, const int64 *score)
 	const LbDefinition *defn = target->defn;
 	Oid			types[] = {TEXTOID, INT8OID};
 	Datum		values[2];
-	bool		stamp = lb_is_elsewhere(defn) && lb_has_updated_at(defn);
+	bool		stamp = lb_is_distributed(defn) && lb_has_updated_at(defn);
 	int			nestlevel = 0;
 	StringInfoData sql;
 

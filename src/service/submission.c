@@ -19,11 +19,11 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/player.h"
-#include "service/shard.h"
 #include "service/submission.h"
 
 /* The most boards that a caller names: each window is a lock. */
@@ -112,17 +112,17 @@ lb_find_submitted(const char *name, bool family)
 	LbTarget	target;
 
 	lb_find_target(name, strlen(name), &target);
-	lb_refuse_elsewhere(target.defn);
+	lb_refuse_distributed(target.defn);
 	check_submitted(target.defn, name, family);
 	return target.defn;
 }
 
-/* The same for a submit, of the shard's tables if it is on a shard. */
+/* The same for a submit. */
 static LbDefinition *
 find_submitted(const LbSubmit *s, const char *name, bool family)
 {
-	LbDefinition *defn = s->on_shard == NULL ? NULL :
-		lb_shard_defn(name, s->on_shard);
+	LbDefinition *defn = s->stand_in == NULL ? NULL :
+		lb_find_in(s->stand_in, name);
 	LbTarget	target;
 
 	/* It raises if there is none. */
@@ -135,11 +135,43 @@ find_submitted(const LbSubmit *s, const char *name, bool family)
 	return defn;
 }
 
-LbDefinition *
-lb_find_written(const LbSubmit *s, const char *name)
+Oid
+lb_find_record(LbSubmit *s, LbRecord record)
 {
-	return s->on_shard != NULL ? lb_shard_defn(name, s->on_shard) :
-		lb_find_recorded(name);
+	if (!OidIsValid(s->records[record]))
+		s->records[record] = s->stand_in->table(s->stand_in,
+												s->leaderboard.name, record);
+	return s->records[record];
+}
+
+uint64
+lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
+				 const char *own, const char *other, int nargs,
+				 const Oid *types, Datum *values, const char *nulls)
+{
+	if (s->stand_in != NULL)
+		return lb_run_in(s->records[record], other, nargs, types, values, nulls);
+	return lb_own_run(plan, own, nargs, types, values, nulls);
+}
+
+bool
+lb_is_forwarded(const LbSubmit *s)
+{
+	bool		scores = s->global != NULL && lb_is_distributed(s->global);
+	bool		windows = s->windows != NULL && lb_is_distributed(s->windows);
+
+	if (scores != windows && s->global != NULL && s->windows != NULL)
+		lb_check_both_distributed(s->global, s->windows);
+	return scores || windows;
+}
+
+void
+lb_refuse_forwarded(const LbSubmit *s)
+{
+	if (s->global != NULL)
+		lb_refuse_distributed(s->global);
+	if (s->windows != NULL)
+		lb_refuse_distributed(s->windows);
 }
 
 void
@@ -359,7 +391,7 @@ find_hides(const LbSubmit *s)
 	if (s->write_global || s->windows == NULL ||
 		!s->windows->has_ranked_if)
 		return NULL;
-	global = lb_find_written(s, s->leaderboard.name);
+	global = lb_find_in(s->stand_in, s->leaderboard.name);
 
 	if (global !=NULL && (global->family || global->misfit ||
 						  !global->has_ranked_if ||

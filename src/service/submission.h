@@ -14,7 +14,7 @@
 #include "boards/definition.h"
 #include "service/leaderboard.h"
 #include "service/player.h"
-#include "service/shard.h"
+#include "service/stand_in.h"
 
 /* One change of one player, as submitted. */
 typedef struct LbSubmitItem
@@ -96,12 +96,9 @@ typedef struct LbSubmit
 	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
-	text	   *on_shard;		/* a player of the shard whose tables are
-								 * written to, on its server; NULL: the tables
-								 * themselves are */
-	Oid			beside[LB_NBESIDE]; /* ... and the shards of these tables; limit.c
-									 * looks up its own */
-	bool		only_forwarded; /* it was sent to a shard, and nothing else was
+	const LbStandIn *stand_in;	/* for the leaderboard's tables, or NULL */
+	Oid			records[LB_NRECORDS];	/* its tables: lb_find_record() */
+	bool		only_forwarded; /* it was forwarded, and nothing else was
 								 * written on other servers */
 	bool		has_metadata;	/* ... is written with scores that change: */
 	Datum		metadata;		/* a jsonb */
@@ -181,8 +178,8 @@ lb_takes_part(const LbSubmit *s, int board, int p)
 /*
  * The definition of a leaderboard's board of scores, or of its family of
  * windows.  Raises 42501 where the caller may not write scores to its table,
- * 42804 or 42809 where scores cannot be submitted to it, and 0A000 where Citus
- * distributes it.
+ * 42804 or 42809 where scores cannot be submitted to it, and 0A000 where it is
+ * distributed.
  */
 extern LbDefinition *lb_find_submitted(const char *name, bool family);
 
@@ -203,10 +200,26 @@ extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
 extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 
 /*
- * As lb_find_recorded() for a submit: with the shard's table, if it is on a shard.  Raises
- * as lb_shard_defn() too.
+ * The table that stands in for one of the extension's, for a submit that has stand_in, or
+ * InvalidOid.  Between SPI_connect and SPI_finish; can raise.
  */
-extern LbDefinition *lb_find_written(const LbSubmit *s, const char *name);
+extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
+
+/*
+ * Run a statement on one of the extension's tables, as lb_own_run(); or, for a submit that
+ * has stand_in, the other one on the table that lb_find_record() has found, as lb_run_in().
+ */
+extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
+							   const char *own, const char *other, int nargs,
+							   const Oid *types, Datum *values,
+							   const char *nulls);
+
+/*
+ * Whether a submit whose boards are set must be forwarded: their tables are distributed.
+ * Raises 0A000 if only one of the two is.  Or raise 0A000 if it must be.
+ */
+extern bool lb_is_forwarded(const LbSubmit *s);
+extern void lb_refuse_forwarded(const LbSubmit *s);
 
 /*
  * Raise 42501 if the leaderboard has boards and the caller may write to none

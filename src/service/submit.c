@@ -63,19 +63,17 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/shards.h"
 #include "boards/spi.h"
 #include "reads/read.h"
 #include "service/applied.h"
 #include "service/entrant.h"
 #include "service/event.h"
-#include "service/forward.h"
 #include "service/limit.h"
 #include "service/player.h"
 #include "service/score_range.h"
 #include "service/scores.h"
-#include "service/shard.h"
 #include "service/submit.h"
 
 /* The longest match_id, in bytes: it must fit into an index. */
@@ -96,27 +94,15 @@ bool		lb_submit_ranks = true;
  */
 
 /*
- * The shard that the submit has written to, of the table of a board, if it was sent to
- * one and nothing else was written on other servers; or 0.
- */
-static int64
-written_shard(const LbSubmit *s, const LbSubmitBoard *board)
-{
-	return s->only_forwarded ?
-		lb_find_shard_of(board->window ? s->windows : s->global,
-						 s->player_texts[0]) : 0;
-}
-
-/*
- * The player's ranks, in a snapshot of their own.  On a shard there are none: the
- * server that has sent the submit reads them.
+ * The player's ranks, in a snapshot of their own.  Where other tables stand in
+ * there are none: the server that has forwarded the submit reads them.
  */
 static void
 read_ranks(LbSubmit *s, bool previous)
 {
 	bool		number = s->players_of->plain_member;
 
-	if (!lb_submit_ranks || s->on_shard != NULL)
+	if (!lb_submit_ranks || s->stand_in != NULL)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (int b = 0; b < s->nboards; b++)
@@ -127,7 +113,7 @@ read_ranks(LbSubmit *s, bool previous)
 		lb_rank_now(board->read_as, number ? LB_AS_BIGINT : LB_AS_TEXT,
 					number ? s->players[0] :
 					PointerGetDatum(s->player_texts[0]),
-					written_shard(s, board), &now);
+					s->only_forwarded, &now);
 		if (previous)
 		{
 			board->has_previous = now.has_rank;
@@ -282,7 +268,7 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
  */
 
 /*
- * Return a row.  lb_shard_submit() has a last column, whether the match has been submitted
+ * Return a row.  A function that is forwarded has a last column, whether the match has been submitted
  * before, which other functions do not show.
  */
 static void
@@ -407,8 +393,8 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 }
 
 /*
- * Send a submit to the player's shard, and read the ranks from all shards.  Returns
- * whether its match had been submitted before.
+ * Forward a submit to the server that has the player's rows, and read the ranks here.
+ * Returns whether its match had been submitted before.
  */
 static bool
 forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
@@ -416,16 +402,13 @@ forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
 {
 	LbForwarded *rows;
 	bool		repeated = false;
-	bool		alone;
 	int			n;
 
 	s->items = item;
 	s->nitems = 1;
 	lb_submission_set_players(s);
 	read_ranks(s, true);
-	alone = !lb_spread_transaction();
-	n = lb_forward(s, boards, &rows);
-	s->only_forwarded = alone;
+	n = lb_require_distributed()->forward(s, boards, &rows);
 	read_ranks(s, false);
 	for (int i = 0; i < n; i++)
 	{
@@ -628,7 +611,7 @@ claim_match(LbSubmit *submits, int n)
 	return old == NULL;
 }
 
-/* The submits where Citus distributes the tables of all leaderboards. */
+/* The submits where the tables of all leaderboards are distributed. */
 static void
 forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 {
@@ -645,7 +628,7 @@ forward_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 	check_same_match(new, old);
 }
 
-/* Those where it distributes none. */
+/* Those where none is. */
 static void
 apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 {

@@ -23,9 +23,9 @@
 #include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "service/applied.h"
-#include "service/forward.h"
 #include "service/player.h"
 #include "service/submit.h"
 #include "service/submit_many.h"
@@ -181,7 +181,8 @@ submit_many(FunctionCallInfo fcinfo, bool as_text)
 		PG_RETURN_INT64(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	n = lb_is_forwarded(&s) ? lb_forward_many(&s, NULL) : lb_submit_all(&s);
+	n = lb_is_forwarded(&s) ?
+		lb_require_distributed()->forward_many(&s, NULL) : lb_submit_all(&s);
 	SPI_finish();
 	PG_RETURN_INT64(n);
 }
@@ -325,7 +326,7 @@ submit_each(FunctionCallInfo fcinfo, bool as_text)
 	if (lb_is_forwarded(&s))
 	{
 		outcomes = palloc0(s.nitems * sizeof(LbItemOutcome));
-		(void) lb_forward_many(&s, outcomes);
+		(void) lb_require_distributed()->forward_many(&s, outcomes);
 	}
 	else
 		outcomes = lb_submit_each_of(&s);

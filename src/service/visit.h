@@ -101,8 +101,8 @@ typedef struct LbVisit
 	bool		in_use;			/* the table: no partition of it is dropped */
 	LbUnranked	unranked;
 
-	/* Boards whose shards may lack theirs: */
-	List	   *spread;			/* their names, those that are left to do */
+	/* Boards of distributed tables, whose servers may lack something: */
+	List	   *distributed;	/* their names, those that are left to do */
 	bool		trimming;		/* the first of them has old rows left */
 	List	   *left;			/* owners whose distributed tables a call as that
 								 * role has maintained (OIDs) */

@@ -3,9 +3,8 @@
  * window_admin.c
  *	  Recording windows: lb_open_window() and lb_close_window().
  *
- * A window is recorded under a lock on its name (window_name.c).  Where Citus
- * distributes the table of its rows, the other servers record it, too
- * (spread_settings.c).
+ * A window is recorded under a lock on its name (window_name.c).  Where the table of its
+ * rows is distributed, the other servers record it, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,12 +19,12 @@
 #include "utils/timestamp.h"
 
 #include "boards/board_value.h"
+#include "boards/distributed.h"
 #include "boards/spi.h"
 #include "boards/target.h"
 #include "service/closed.h"
 #include "service/leaderboard.h"
 #include "service/reward.h"
-#include "service/spread_settings.h"
 #include "service/window.h"
 #include "service/window_admin.h"
 #include "service/window_name.h"
@@ -249,7 +248,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	require_leaderboard(name);
 	require_window_owner(name);
-	lb_require_settings_here(lb_leaderboard_of_window(name)->name);
+	lb_begin_settings(lb_leaderboard_of_window(name)->name);
 	if (PG_ARGISNULL(ARG_TIME_ZONE))
 		lb_null_argument("time_zone");
 	if (PG_ARGISNULL(ARG_FIRST_DAY))
@@ -262,7 +261,7 @@ lb_open_window(PG_FUNCTION_ARGS)
 	if (period == LB_ONCE)
 		check_not_closed(name);
 	record_window(fcinfo, &window);
-	lb_spread_settings(lb_leaderboard_of_window(name)->name);
+	lb_end_settings(lb_leaderboard_of_window(name)->name);
 	PG_RETURN_VOID();
 }
 
@@ -281,7 +280,7 @@ lb_close_window(PG_FUNCTION_ARGS)
 		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	require_window_owner(name);
-	lb_require_settings_here(lb_leaderboard_of_window(name)->name);
+	lb_begin_settings(lb_leaderboard_of_window(name)->name);
 	values[0] = PG_GETARG_DATUM(0);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -303,7 +302,7 @@ lb_close_window(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("window \"%s\" does not exist", name),
 				 errhint("The table lb_window lists the windows.")));
-	lb_spread_settings(lb_leaderboard_of_window(name)->name);
+	lb_end_settings(lb_leaderboard_of_window(name)->name);
 	PG_RETURN_VOID();
 }
 

@@ -221,9 +221,10 @@ is($node->safe_psql('postgres', q{SET ROLE reader; SELECT count(*) FROM (SELECT 
 fails_with($node, 'postgres', "SET ROLE stranger; SELECT lb_top(3, 'points', 2000)", '42501', qr/permission denied/, 'a role that may not');
 
 # What the function for shards refuses
-my $call = q{SELECT leaderboard_internal.lb_shard_page('points', '', 0, 1, %s, 'points'::regclass, '{}', '%s', '', %s, 1, false)};
-is($node->safe_psql('postgres', sprintf($call, 5, '', 0)), '', 'no shard');
-fails_with($node, 'postgres', sprintf($call, 0, '', -1), '22023', qr/number of rows is out of range/, 'a negative number');
+my $call = q{SELECT leaderboard_internal.lb_shard_ask('points', '', 0, 1, %s, 'points'::regclass, '{}', int8send(2) || int8send(%s) || int8send(1) || int8send(0) || int8send(%s))};
+is($node->safe_psql('postgres', sprintf($call, 5, 0, 0)), '', 'no shard');
+fails_with($node, 'postgres', sprintf($call, 0, -1, 0), '22023', qr/number of rows is out of range/, 'a negative number');
+fails_with($node, 'postgres', sprintf($call, 0, 0, 1), '22023', qr/not the words of a key/, 'a key without words');
 
 is($node->safe_psql('postgres', 'SELECT * FROM lb_verify_key()'), '', 'lb_verify_key()');
 citus_stop(@nodes);

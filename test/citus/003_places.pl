@@ -159,14 +159,14 @@ is(sql(q{SELECT count(*) FROM lb_board WHERE board = 'later'}, $_), '0', 'nor a 
 sql(q{CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN; GRANT SELECT ON points TO reader});
 is(sql(q{SET ROLE reader; SELECT lb_rank(5, 'points') IS NOT NULL, (SELECT count(rank) FROM lb_ranks('{1,2}', 'points'))}, $_), 't|2', 'a role that may read') for $node, @workers;
 fails_with($_, 'postgres', q{SET ROLE stranger; SELECT lb_rank(5, 'points')}, '42501', qr/permission denied/, 'a role that may not') for $node, @workers;
-fails_with($node, 'postgres', q{SET ROLE stranger; SELECT leaderboard_internal.lb_shard_counts('points', '', 0, p.shard, p.self, p.tableoid, '{}', '') FROM points_lb_places p; SELECT * FROM lb_ranks('{1}', 'points')},
+fails_with($node, 'postgres', q{SET ROLE stranger; SELECT leaderboard_internal.lb_shard_ask('points', '', 0, p.shard, p.self, p.tableoid, '{}', int8send(0)) FROM points_lb_places p; SELECT * FROM lb_ranks('{1}', 'points')},
 	'42501', qr/permission denied/, 'a role that asks the shards itself');
 
 # What the functions for shards refuse
-for (['', q{'{1,2}', ''}], ['not lists of shards', q{'{2,1}', ''}], ['not lists of shards', q{'{0,1}', ''}], ['not a number of whole words', q{'{}', '\\x00'}])
+for (['', q{'{1,2}', int8send(0)}], ['not lists of shards', q{'{2,1}', int8send(0)}], ['not lists of shards', q{'{0,1}', int8send(0)}], ['not a number of whole words', q{'{}', '\\x00'}], ['not the words of a key', q{'{}', int8send(3)}])
 {
 	my ($error, $args) = @$_;
-	my $call = "SELECT leaderboard_internal.lb_shard_counts('points', '', 0, 1, 0, 'points'::regclass, $args)";
+	my $call = "SELECT leaderboard_internal.lb_shard_ask('points', '', 0, 1, 0, 'points'::regclass, $args)";
 
 	$error ? fails_with($node, 'postgres', $call, '22023', qr/$error/, $args) : is(sql($call), '', $args);
 }

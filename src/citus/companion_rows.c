@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * companion_rows.c
+ *	  Removing what limits have counted beside distributed tables of scores.
+ *
+ * A submit locks rows that limits have counted before, in the order of submit.c, and
+ * those of one shard after those of another.  A DELETE on all shards would lock them in
+ * the order in which it finds them, and so wait in a circle with a batch.  So the rows
+ * are looked up first, and then locked and deleted in the order of submits, by statements
+ * for some players of one shard: Citus lets only such statements lock rows.  Shards that
+ * have rows to remove are not moved or split until the transaction ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "citus/companion.h"
+#include "citus/companion_rows.h"
+#include "citus/shard.h"
+
+/* Rows that are removed at once, and fetched at once. */
+#define GROUP_ROWS 1000
+
+/* The most parameters of a condition on a row t. */
+#define MAX_ARGS 4
+
+typedef struct Removal
+{
+	const LbDefinition *scores;
+	Oid			table;
+	const char *condition;
+	int			nargs;
+	Oid			types[MAX_ARGS];
+	Datum		values[MAX_ARGS];
+	char		nulls[MAX_ARGS];
+	bool		wait;			/* for rows that others have locked */
+	int			max_rows;		/* 0: all */
+	int64		found;
+	int64		removed;
+} Removal;
+
+/* Rows of one shard, limit and board. */
+typedef struct RowGroup
+{
+	int64		shard;
+	char	   *limit;
+	char	   *board;
+	int			nplayers;
+	Datum		players[GROUP_ROWS];	/* texts */
+} RowGroup;
+
+/* Whether there are rows to remove. */
+static bool
+has_rows(Removal *r)
+{
+	uint64		n = lb_run_once_with_nulls(psprintf("SELECT 1 FROM %s AS t WHERE %s LIMIT 1",
+													lb_qualified_name(r->table),
+													r->condition),
+										   r->table, r->nargs, r->types,
+										   r->values, r->nulls);
+
+	SPI_freetuptable(SPI_tuptable);
+	return n > 0;
+}
+
+static void
+lock_all_shards(const LbDefinition *defn)
+{
+	Oid			types[] = {REGCLASSOID};
+	Datum		values[] = {ObjectIdGetDatum(defn->source)};
+	SPITupleTable *table;
+	Datum	   *shards;
+	uint64		n;
+	bool		isnull;
+
+	n = lb_run_once("SELECT s.shardid FROM pg_catalog.pg_dist_shard AS s WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1",
+					InvalidOid, lengthof(types), types, values);
+	table = SPI_tuptable;
+	shards = palloc(Max(1, n) * sizeof(Datum));
+	for (uint64 i = 0; i < n; i++)
+		shards[i] = SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull);
+	lb_lock_shards(defn, shards, (int) n);
+	SPI_freetuptable(table);
+}
+
+/* The condition for these rows of a group, whose limit and board are the last parameters. */
+static char *
+group_condition(const Removal *r, Datum *players, int n)
+{
+	Oid			type = get_atttype(r->table, get_attnum(r->table, "player_id"));
+	char	   *array = OidOutputFunctionCall(F_ARRAY_OUT,
+											  lb_make_array(TEXTOID, players, NULL, n));
+
+	return psprintf("t.player_id OPERATOR(pg_catalog.=) ANY (CAST(%s AS %s[])) "
+					"AND t.limit_name OPERATOR(pg_catalog.=) $%d AND t.board OPERATOR(pg_catalog.=) $%d AND (%s)",
+					quote_literal_cstr(array),
+					format_type_be_qualified(getBaseType(type)),
+					r->nargs + 1, r->nargs + 2, r->condition);
+}
+
+/* Lock the rows of a group, and delete those that are locked and still meet the condition. */
+static void
+remove_group(Removal *r, RowGroup *group)
+{
+	int			nargs = r->nargs + 2;
+	Oid			types[MAX_ARGS + 2];
+	Datum		values[MAX_ARGS + 2];
+	char		nulls[MAX_ARGS + 2];
+	char	   *table = lb_qualified_name(r->table);
+	SPITupleTable *locked;
+	Datum	   *players;
+	uint64		n;
+	bool		isnull;
+
+	memcpy(types, r->types, sizeof(r->types));
+	memcpy(values, r->values, sizeof(r->values));
+	memcpy(nulls, r->nulls, sizeof(r->nulls));
+	for (int i = r->nargs; i < nargs; i++)
+	{
+		types[i] = TEXTOID;
+		values[i] = CStringGetTextDatum(i == r->nargs ? group->limit : group->board);
+		nulls[i] = ' ';
+	}
+	n = lb_run_once_with_nulls(psprintf("SELECT CAST(t.player_id AS pg_catalog.text) FROM %s AS t WHERE %s "
+										"ORDER BY CAST(t.player_id AS pg_catalog.text) COLLATE pg_catalog.\"C\" FOR UPDATE%s",
+										table,
+										group_condition(r, group->players, group->nplayers),
+										r->wait ? "" : " SKIP LOCKED"),
+							   r->table, nargs, types, values, nulls);
+	if (n == 0)
+		return;
+	locked = SPI_tuptable;
+	players = palloc(n * sizeof(Datum));
+	for (uint64 i = 0; i < n; i++)
+		players[i] = SPI_getbinval(locked->vals[i], locked->tupdesc, 1, &isnull);
+	r->removed += lb_run_once_with_nulls(psprintf("DELETE FROM %s AS t WHERE %s", table,
+												  group_condition(r, players, (int) n)),
+										 r->table, nargs, types, values, nulls);
+	SPI_freetuptable(locked);
+}
+
+/*
+ * Remove rows in groups, as they come in the order of submits.  Citus raises an error if a
+ * column of varchar is sorted after a cast alone.
+ */
+static void
+remove_rows(Removal *r)
+{
+	char	   *table = lb_qualified_name(r->table);
+	char	   *limit = r->max_rows == 0 ? "" :
+		psprintf(" LIMIT %d", r->max_rows);
+	SPIPlanPtr	plan = lb_prepare(psprintf("SELECT pg_catalog.get_shard_id_for_distribution_column(CAST(%s AS pg_catalog.regclass), CAST(t.player_id AS pg_catalog.text)), "
+										   "t.limit_name, t.board, (CAST(t.player_id AS pg_catalog.text) OPERATOR(pg_catalog.||) '') COLLATE pg_catalog.\"C\" "
+										   "FROM %s AS t WHERE %s ORDER BY 1, 2, 3, 4%s",
+										   quote_literal_cstr(lb_qualified_name(r->scores->source)),
+										   table, r->condition, limit),
+								  r->table, r->nargs, r->types, 0);
+	Portal		portal = SPI_cursor_open(NULL, plan, r->values, r->nulls, false);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "leaderboard rows beside",
+												  ALLOCSET_DEFAULT_SIZES);
+	RowGroup   *group = palloc(sizeof(RowGroup));
+	uint64		n;
+
+	if (!lb_plan_has(plan, r->table))
+		lb_wrong_table(r->table);
+	do
+	{
+		SPITupleTable *rows;
+		MemoryContext old;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, GROUP_ROWS);
+		n = SPI_processed;
+		r->found += n;
+		rows = SPI_tuptable;
+		old = MemoryContextSwitchTo(context);
+		group->nplayers = 0;
+		for (uint64 i = 0; i < n; i++)
+		{
+			HeapTuple	row = rows->vals[i];
+			bool		isnull;
+			int64		shard = DatumGetInt64(SPI_getbinval(row, rows->tupdesc, 1, &isnull));
+			char	   *of_limit = TextDatumGetCString(SPI_getbinval(row, rows->tupdesc, 2, &isnull));
+			char	   *board = TextDatumGetCString(SPI_getbinval(row, rows->tupdesc, 3, &isnull));
+
+			if (group->nplayers > 0 &&
+				(shard != group->shard || strcmp(of_limit, group->limit) != 0 ||
+				 strcmp(board, group->board) != 0))
+			{
+				remove_group(r, group);
+				group->nplayers = 0;
+			}
+			group->shard = shard;
+			group->limit = of_limit;
+			group->board = board;
+			group->players[group->nplayers++] =
+				SPI_getbinval(row, rows->tupdesc, 4, &isnull);
+		}
+		if (group->nplayers > 0)
+			remove_group(r, group);
+		SPI_freetuptable(rows);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+	}
+	while (n == GROUP_ROWS);
+	MemoryContextDelete(context);
+	SPI_cursor_close(portal);
+	SPI_freeplan(plan);
+}
+
+/* Remove rows of the table of that kind beside a leaderboard's scores, if there is one. */
+static void
+run_removal(Removal *r, const char *leaderboard, LbRecord beside)
+{
+	int			nestlevel;
+	LbUser		saved;
+
+	r->table = lb_companion_of(leaderboard, beside);
+	if (!OidIsValid(r->table))
+		return;
+	r->scores = lb_find_recorded(leaderboard);
+	nestlevel = lb_begin_all_shards();
+	lb_switch_to_owner(&saved, r->scores->owner, false);
+	if (has_rows(r))
+	{
+		lock_all_shards(r->scores);
+		remove_rows(r);
+	}
+	lb_restore_user(&saved);
+	AtEOXact_GUC(true, nestlevel);
+}
+
+/* The same for some of the rows; if there may be others that can be removed, set *more. */
+static int64
+run_trim(Removal *r, const char *leaderboard, LbRecord beside, bool *more)
+{
+	run_removal(r, leaderboard, beside);
+	if (r->found >= r->max_rows && r->removed > 0)
+		*more = true;
+	return r->removed;
+}
+
+/* Add a parameter of the condition. */
+static void
+add_value(Removal *r, Oid type, Datum value, bool isnull)
+{
+	Assert(r->nargs < MAX_ARGS);
+	r->types[r->nargs] = type;
+	r->values[r->nargs] = value;
+	r->nulls[r->nargs++] = isnull ? 'n' : ' ';
+}
+
+void
+lb_remove_usage(const char *leaderboard, const char *limit)
+{
+	Removal		r = {
+		.condition = "t.limit_name OPERATOR(pg_catalog.=) $1",
+		.wait = true
+	};
+
+	add_value(&r, TEXTOID, CStringGetTextDatum(limit), false);
+	run_removal(&r, leaderboard, LB_RECORD_USAGE);
+}
+
+/* The keys of closed windows among the boards for which rows count. */
+static Datum
+closed_boards(const char *leaderboard, bool *isnull)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID};
+	const LbDefinition *scores = lb_find_recorded(leaderboard);
+	Oid			table = lb_companion_of(leaderboard, LB_RECORD_USAGE);
+	Datum		values[1];
+	Datum	   *boards;
+	uint64		n;
+	int			nestlevel;
+	LbUser		saved;
+
+	*isnull = true;
+	if (!OidIsValid(table))
+		return (Datum) 0;
+	nestlevel = lb_begin_all_shards();
+	lb_switch_to_owner(&saved, scores->owner, false);
+	n = lb_run_once(psprintf("SELECT DISTINCT t.board FROM %s AS t",
+							 lb_qualified_name(table)),
+					table, 0, NULL, NULL);
+	lb_restore_user(&saved);
+	AtEOXact_GUC(true, nestlevel);
+	boards = palloc(Max(1, n) * sizeof(Datum));
+	for (uint64 i = 0; i < n; i++)
+		boards[i] = SPI_getbinval(SPI_tuptable->vals[i],
+								  SPI_tuptable->tupdesc, 1, isnull);
+	values[0] = lb_make_array(TEXTOID, boards, NULL, (int) n);
+	SPI_freetuptable(SPI_tuptable);
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(c.board) FROM @.lb_closed AS c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1)",
+					  lengthof(types), types, values, NULL);
+	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						 isnull);
+}
+
+/*
+ * As trim_usage() in maintain.c.  The limits and the closed windows are parameters, since
+ * their tables are on this server only.
+ */
+int64
+lb_trim_usage(const char *leaderboard, int max_rows, bool *more)
+{
+	static LbPlan plan;
+	Removal		r = {
+		.condition = "t.limit_name OPERATOR(pg_catalog.<>) ALL ($1) OR t.board OPERATOR(pg_catalog.=) ANY ($3) "
+		"OR pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) "
+		"($2)[pg_catalog.array_position($1, t.limit_name)] OPERATOR(pg_catalog.<=) pg_catalog.timezone('UTC', $4)",
+		.max_rows = max_rows
+	};
+	Datum		value;
+	bool		isnull;
+
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(l.name), pg_catalog.array_agg(l.period) FROM @.lb_limit AS l",
+					  0, NULL, NULL, NULL);
+	for (int i = 0; i < 2; i++)
+	{
+		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
+							  i + 1, &isnull);
+		add_value(&r, i == 0 ? TEXTARRAYOID : INTERVALARRAYOID, value, isnull);
+	}
+	value = closed_boards(leaderboard, &isnull);
+	add_value(&r, TEXTARRAYOID, value, isnull);
+	add_value(&r, TIMESTAMPTZOID,
+			  TimestampTzGetDatum(GetCurrentTransactionStartTimestamp()), false);
+	return run_trim(&r, leaderboard, LB_RECORD_USAGE, more);
+}
+
+int64
+lb_trim_anomalies(const char *leaderboard, TimestampTz before,
+						 int max_rows, bool *more)
+{
+	Removal		r = {
+		.condition = "t.noted_at OPERATOR(pg_catalog.<) $1",
+		.max_rows = max_rows
+	};
+
+	add_value(&r, TIMESTAMPTZOID, TimestampTzGetDatum(before), false);
+	return run_trim(&r, leaderboard, LB_RECORD_ANOMALY, more);
+}

@@ -1,0 +1,436 @@
+/*-------------------------------------------------------------------------
+ *
+ * forward.c
+ *	  Submits that are sent to the servers of shards.
+ *
+ * lb_submit() of a player whose leaderboard's tables Citus distributes sends itself
+ * to the shard that has the player: as a call of lb_shard_submit(), in a query that
+ * Citus routes there.  So it takes one round trip, and is part of the caller's
+ * transaction.  lb_hide(), lb_show() and lb_forget_player() do the same.
+ *
+ * To Citus, a query that calls a function only reads.  If its COMMIT failed on the
+ * shard's server, Citus would only warn.  So the query has a WITH clause that updates
+ * rows of the player in which a column is not itself: none.  That makes it a write.
+ * Citus then commits by two phases where several servers take part, raises an error
+ * if a COMMIT fails, and holds the lock for which a move or a split of the shard
+ * waits.
+ *
+ * That lock is taken here before Citus looks where the shard is.  So a submit that has
+ * waited for a move or a split finds the shard that the player is in then, and the
+ * server checks that it is the one that it has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "boards/catalog.h"
+#include "boards/distributed.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "citus/companion.h"
+#include "citus/forward.h"
+#include "citus/layout.h"
+#include "citus/shard.h"
+#include "service/limit.h"
+
+/* What is sent to a shard; the key of its plan. */
+typedef struct ShardCall
+{
+	int64		shard;
+	const char *call;			/* a constant: the query without its WITH */
+} ShardCall;
+
+/* What the text of such a query is made from. */
+typedef struct CallText
+{
+	const LbDefinition *defn;
+	const LbColumn *column;		/* that the call writes */
+	text	   *player;
+	const char *call;			/* a constant, in which @ is our schema */
+} CallText;
+
+/*
+ * An LbPlanText: the query of the top comment.  Citus routes it by the first player that
+ * is sent to that shard: a plan with a constant can be kept.
+ */
+static char *
+call_text(const void *arg)
+{
+	const CallText *t = (const CallText *) arg;
+	const LbColumn *member = lb_member_column(t->defn);
+	const char *column = lb_quoted(t->column);
+	const char *schema = lb_internal_schema();
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "WITH w AS (UPDATE %s AS t SET %s = t.%s WHERE t.%s OPERATOR(pg_catalog.=) CAST(%s AS %s) "
+					 "AND t.%s OPERATOR(pg_catalog.<>) t.%s RETURNING 1) ",
+					 t->defn->source_name, column, column, lb_quoted(member),
+					 quote_literal_cstr(text_to_cstring(t->player)),
+					 format_type_be_qualified(getBaseType(member->oid)), column,
+					 column);
+	for (const char *p = t->call; *p != '\0'; p++)
+	{
+		if (*p == '@')
+			appendStringInfoString(&buf, schema);
+		else
+			appendStringInfoChar(&buf, *p);
+	}
+	return buf.data;
+}
+
+/*
+ * Raise an error of the shard's server again.  Citus does not send the name of the limit
+ * that a submit exceeds, as the constraint.
+ */
+static void
+rethrow(MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	FlushErrorState();
+	lb_name_exceeded(error);
+	ReThrowError(error);
+}
+
+/*
+ * Send a call to a shard that is locked.  The first two values are the player, or an
+ * array of players, and, set here, the shard.  Returns the number of rows.
+ */
+static int
+send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
+		  const char *nulls)
+{
+	static LbPlans plans = {
+		.name = "leaderboard plans for shards",.keysize = sizeof(ShardCall)
+	};
+	ShardCall	key = {.shard = shard,.call = t->call};
+	MemoryContext context = CurrentMemoryContext;
+	LbUser		saved;
+	bool		switched;
+	volatile uint64 n = 0;
+
+	values[1] = Int64GetDatum(shard);
+	switched = lb_switch_from_superuser(&saved, t->defn, false);
+	if (!lb_may_call_others())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("a superuser's distributed table cannot be submitted to"),
+				 errdetail("The extension's schema belongs to a role that is no superuser, and could call other functions on the servers."),
+				 errhint("Give table \"%s\" to a role that is no superuser, or the schema to a superuser.",
+						 get_rel_name(t->defn->source))));
+	PG_TRY();
+	{
+		n = lb_plan_run_with_nulls(lb_plan_of(&plans, &key), t->defn->id,
+								   call_text, t, t->defn->source, nargs,
+								   types, values, nulls);
+	}
+	PG_CATCH();
+	{
+		rethrow(context);
+	}
+	PG_END_TRY();
+	if (switched)
+		lb_restore_user(&saved);
+	return (int) n;
+}
+
+int
+lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, INT8OID, TEXTOID,
+	TEXTOID, INT8OID, TEXTARRAYOID, JSONBOID};
+	Datum		values[lengthof(types)];
+	char		nulls[] = "         ";
+	CallText	t = {
+		.defn = s->players_of,
+		.column = lb_score_column(s->players_of),
+		.player = s->items->player_text,
+		.call = "SELECT f.board, f.score, f.applied, f.repeated FROM @.lb_shard_submit($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
+	};
+	const LbSubmitItem *item = s->items;
+	bool		alone = !lb_in_distributed_transaction();
+	int			n;
+
+	values[0] = PointerGetDatum(item->player_text);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[3] = Int64GetDatum(item->amount);
+	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[5] = item->match_id == NULL ? (Datum) 0 :
+		CStringGetTextDatum(item->match_id);
+	nulls[5] = item->match_id == NULL ? 'n' : ' ';
+	values[6] = Int64GetDatum(s->at);
+	values[7] = boards;
+	nulls[7] = boards == (Datum) 0 ? 'n' : ' ';
+	values[8] = s->metadata;
+	nulls[8] = s->has_metadata ? ' ' : 'n';
+	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, nulls);
+	s->only_forwarded = alone;
+	*rows = palloc0(Max(1, n) * sizeof(LbForwarded));
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		LbForwarded *row = &(*rows)[i];
+		bool		isnull;
+		Datum		score;
+
+		row->answer.board = SPI_getvalue(tuple, desc, 1);
+		score = SPI_getbinval(tuple, desc, 2, &isnull);
+		row->answer.has_score = !isnull;
+		row->answer.score = isnull ? 0 : DatumGetInt64(score);
+		row->applied = DatumGetBool(SPI_getbinval(tuple, desc, 3, &isnull));
+		row->repeated = DatumGetBool(SPI_getbinval(tuple, desc, 4, &isnull));
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+/* An item, and the shard that it goes to. */
+typedef struct Sent
+{
+	int64		shard;
+	const LbSubmitItem *item;
+} Sent;
+
+static int
+sent_cmp(const void *a, const void *b)
+{
+	const Sent *sa = (const Sent *) a;
+	const Sent *sb = (const Sent *) b;
+
+	if (sa->shard != sb->shard)
+		return sa->shard < sb->shard ? -1 : 1;
+	return sa->item->number - sb->item->number;
+}
+
+/*
+ * The items by shard, with these locked, in the order of their numbers: in this order
+ * all batches lock them, and write to them.
+ */
+static Sent *
+items_by_shard(const LbSubmit *s)
+{
+	int			n = s->nitems;
+	Sent	   *sent = palloc(n * sizeof(Sent));
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *locks = palloc(n * sizeof(Datum));
+	int64	   *shards = palloc(n * sizeof(int64));
+	int64	   *before = palloc0(n * sizeof(int64));
+
+	for (int i = 0; i < n; i++)
+		players[i] = PointerGetDatum(s->items[i].player_text);
+	for (;;)
+	{
+		int			nlocks = 0;
+
+		lb_shards_of(s->players_of, players, n, shards);
+		if (memcmp(shards, before, n * sizeof(int64)) == 0)
+			return sent;
+		memcpy(before, shards, n * sizeof(int64));
+		for (int i = 0; i < n; i++)
+		{
+			sent[i].shard = shards[i];
+			sent[i].item = &s->items[i];
+		}
+		qsort(sent, n, sizeof(Sent), sent_cmp);
+		for (int i = 0; i < n; i++)
+		{
+			if (i == 0 || sent[i].shard != sent[i - 1].shard)
+				locks[nlocks++] = Int64GetDatum(sent[i].shard);
+		}
+		lb_lock_shards(s->players_of, locks, nlocks);
+	}
+}
+
+/* Send n items to their shard; returns the number of rows in SPI_tuptable. */
+static int
+send_items(const LbSubmit *s, const Sent *sent, int n, bool each)
+{
+	static const Oid types[] = {TEXTARRAYOID, INT8OID, TEXTOID, INT8ARRAYOID,
+	TEXTOID, TEXTARRAYOID, INT8OID, BOOLOID, INT4ARRAYOID};
+	CallText	t = {
+		.defn = s->players_of,
+		.column = lb_score_column(s->players_of),
+		.player = sent->item->player_text,
+		.call = "SELECT f.number, f.status, f.score, f.limit_name FROM @.lb_shard_submit_many($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f"
+	};
+	Datum		values[lengthof(types)];
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *amounts = palloc(n * sizeof(Datum));
+	Datum	   *matches = palloc(n * sizeof(Datum));
+	Datum	   *items = palloc(n * sizeof(Datum));
+	bool	   *nulls = palloc(n * sizeof(bool));
+
+	for (int i = 0; i < n; i++)
+	{
+		const LbSubmitItem *item = sent[i].item;
+
+		players[i] = PointerGetDatum(item->player_text);
+		amounts[i] = Int64GetDatum(item->amount);
+		items[i] = Int32GetDatum(item->item);
+		nulls[i] = item->match_id == NULL;
+		matches[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(item->match_id);
+	}
+	values[0] = lb_make_array(TEXTOID, players, NULL, n);
+	values[2] = CStringGetTextDatum(s->leaderboard.name);
+	values[3] = lb_make_array(INT8OID, amounts, NULL, n);
+	values[4] = CStringGetTextDatum(lb_op_name(s->op));
+	values[5] = lb_make_array(TEXTOID, matches, nulls, n);
+	values[6] = Int64GetDatum(s->at);
+	values[7] = BoolGetDatum(each);
+	values[8] = lb_make_array(INT4OID, items, NULL, n);
+	return send_call(&t, sent->shard, lengthof(types), types, values, NULL);
+}
+
+int64
+lb_forward_many(const LbSubmit *s, LbItemOutcome *outcomes)
+{
+	const Sent *sent = items_by_shard(s);
+	int64		total = 0;
+	int			n;
+
+	for (int first = 0; first < s->nitems; first += n)
+	{
+		int			nrows;
+
+		for (n = 1; first + n < s->nitems; n++)
+		{
+			if (sent[first + n].shard != sent[first].shard)
+				break;
+		}
+		nrows = send_items(s, sent + first, n, outcomes != NULL);
+		for (int i = 0; i < nrows; i++)
+		{
+			HeapTuple	tuple = SPI_tuptable->vals[i];
+			TupleDesc	desc = SPI_tuptable->tupdesc;
+			bool		isnull;
+			int			number = DatumGetInt32(SPI_getbinval(tuple, desc, 1,
+															 &isnull));
+			LbItemOutcome *outcome;
+
+			if (outcomes == NULL)
+			{
+				total += number;
+				continue;
+			}
+			outcome = &outcomes[sent[first + number - 1].item->number];
+			outcome->status = SPI_getvalue(tuple, desc, 2);
+			outcome->score = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
+			outcome->has_score = !isnull;
+			outcome->limit = SPI_getvalue(tuple, desc, 4);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	return total;
+}
+
+uint64
+lb_forward_ranked(const LbDefinition *defn, text *player, bool ranked, bool all)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID, BOOLOID, BOOLOID};
+	CallText	t = {
+		.defn = defn,
+		.column = lb_ranked_if_column(defn),
+		.player = player,
+		.call = "SELECT f.n FROM @.lb_shard_set_ranked($1, $2, $3, $4, $5) AS f (n)"
+	};
+	Datum		values[lengthof(types)];
+	bool		isnull;
+	int64		n;
+
+	values[0] = PointerGetDatum(player);
+	values[2] = CStringGetTextDatum(defn->name);
+	values[3] = BoolGetDatum(ranked);
+	values[4] = BoolGetDatum(all);
+	(void) send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
+	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+/* The elements of an array of texts, as strings. */
+static List *
+list_of_texts(Datum array)
+{
+	List	   *list = NIL;
+	Datum	   *texts;
+	int			n;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false,
+					  TYPALIGN_INT, &texts, NULL, &n);
+	for (int i = 0; i < n; i++)
+		list = lappend(list, TextDatumGetCString(texts[i]));
+	return list;
+}
+
+/* The table that a row of lb_shard_forget() is about. */
+static Oid
+forgotten_table(const char *board, const char *suffix)
+{
+	const LbDefinition *defn;
+
+	for (int i = 0; suffix != NULL && i < LB_NRECORDS; i++)
+	{
+		if (strcmp(lb_companions[i].suffix, suffix) == 0)
+			return lb_companion_of(board, i);
+	}
+	defn = lb_find_recorded(board);
+	return defn == NULL ? InvalidOid : defn->source;
+}
+
+bool
+lb_is_in_shard(const LbDefinition *defn, text *player)
+{
+	return lb_find_shard_of(defn, player) != 0;
+}
+
+int
+lb_forward_forget(const LbDefinition **defns, int nboards, text *player,
+				  LbForgotten **rows)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, TEXTARRAYOID};
+	CallText	t = {
+		.defn = defns[0],
+		.column = lb_score_column(defns[0]),
+		.player = player,
+		.call = "SELECT f.board, f.beside, f.removed, f.keys FROM @.lb_shard_forget($1, $2, $3) AS f"
+	};
+	Datum		values[lengthof(types)];
+	Datum	   *names = palloc(nboards * sizeof(Datum));
+	int			n;
+
+	for (int i = 0; i < nboards; i++)
+		names[i] = CStringGetTextDatum(defns[i]->name);
+
+	values[0] = PointerGetDatum(player);
+	values[2] = lb_make_array(TEXTOID, names, NULL, nboards);
+	n = send_call(&t, lb_lock_shard(t.defn, t.player), lengthof(types), types, values, NULL);
+	*rows = palloc(Max(1, n) * sizeof(LbForgotten));
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		LbForgotten *row = &(*rows)[i];
+		bool		isnull;
+		Datum		keys;
+
+		row->table = forgotten_table(SPI_getvalue(tuple, desc, 1),
+									 SPI_getvalue(tuple, desc, 2));
+		row->removed = DatumGetInt64(SPI_getbinval(tuple, desc, 3, &isnull));
+		keys = SPI_getbinval(tuple, desc, 4, &isnull);
+		row->keys = isnull ? NIL : list_of_texts(keys);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * record.c
+ *	  Boards of distributed tables that the coordinator has made: recording
+ *	  them on another server.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "admin/manage.h"
+#include "admin/names.h"
+#include "boards/catalog.h"
+#include "boards/lists.h"
+#include "boards/resolve.h"
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "citus/command.h"
+#include "service/window_name.h"
+
+PG_FUNCTION_INFO_V1(lb_record_board);
+PG_FUNCTION_INFO_V1(lb_unrecord_board);
+
+/* The source must be the caller's, and no rows of it be here. */
+static void
+require_distributed(Oid source)
+{
+	lb_require_owner(source);
+	if (!lb_is_distributed_table(source))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is not distributed",
+						get_rel_name(source)),
+				 errhint("Use lb_create_board() and lb_drop_board().")));
+}
+
+static bool
+same_name(const LbColumn *a, const LbColumn *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a->name, b->name) == 0;
+}
+
+/* Whether two definitions that are not resolved say the same. */
+static bool
+same_board(const LbDefinition *a, const LbDefinition *b)
+{
+	return a->source == b->source && a->method == b->method &&
+		strcmp(lb_format_rank_by(a->columns, a->nrank_by),
+			   lb_format_rank_by(b->columns, b->nrank_by)) == 0 &&
+		strcmp(lb_format_member(lb_member_columns(a), a->nmember),
+			   lb_format_member(lb_member_columns(b), b->nmember)) == 0 &&
+		same_name(lb_board_column(a), lb_board_column(b)) &&
+		same_name(lb_ranked_if_column(a), lb_ranked_if_column(b));
+}
+
+/*
+ * Remove a board of a distributed table from lb_board.  Its table can be gone, and
+ * then any owner of the new one of that name may do so.
+ */
+static void
+unrecord(const LbDefinition *defn)
+{
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(defn->source)))
+		require_distributed(defn->source);
+	lb_unrecord_defn(defn);
+	CommandCounterIncrement();
+}
+
+Datum
+lb_record_board(PG_FUNCTION_ARGS)
+{
+	LbDefinition defn;
+	LbDefinition *recorded;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_record_board()");
+	lb_take_definition(fcinfo, &defn, true);
+	require_distributed(defn.source);
+	lb_refuse_coordinator("lb_record_board");
+	recorded = lb_read_defn(defn.name);
+	if (recorded != NULL && same_board(recorded, &defn))
+		PG_RETURN_VOID();
+	if (recorded != NULL)
+		unrecord(recorded);
+	lb_window_check_board(defn.name, defn.family);
+	lb_check_answers(defn.name, defn.family);
+	(void) lb_record_defn(&defn, true);
+	PG_RETURN_VOID();
+}
+
+Datum
+lb_unrecord_board(PG_FUNCTION_ARGS)
+{
+	LbDefinition *recorded;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_unrecord_board()");
+	lb_refuse_coordinator("lb_unrecord_board");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("board");
+	recorded = lb_read_defn(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	if (recorded != NULL)
+		unrecord(recorded);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_submit.c
+ *	  Submits on the server of a shard: lb_shard_submit(), lb_shard_submit_many().
+ *
+ * They do what lb_submit() and lb_submit_many() do, with the shards in the place of the distributed tables
+ * (shard.c), and without ranks, which this server does not know.  The caller needs the
+ * same privileges, on the shards; Citus grants on them what is granted on the table.
+ *
+ * The time comes as a number, since Citus would send a timestamptz as a text in the style
+ * of the session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/tuplestore.h"
+
+#include "boards/spi.h"
+#include "boards/target.h"
+#include "citus/companion.h"
+#include "citus/shard.h"
+#include "service/submit.h"
+#include "service/submit_many.h"
+
+PG_FUNCTION_INFO_V1(lb_shard_submit);
+PG_FUNCTION_INFO_V1(lb_shard_submit_many);
+
+/* Arguments of lb_shard_submit(); lb_shard_submit_many() has arrays of some. */
+enum
+{
+	ARG_PLAYER_ID,
+	ARG_SHARD,
+	ARG_LEADERBOARD,
+	ARG_AMOUNT,
+	ARG_OP,
+	ARG_MATCH_ID,
+	ARG_AT,
+	ARG_BOARDS,
+	ARG_METADATA,
+	ARG_EACH = ARG_BOARDS,
+	ARG_ITEMS
+};
+
+/*
+ * Begin a submit on the shard that has a player; returns what AtEOXact_GUC() needs.  The
+ * arguments that it takes have the same numbers in both functions.
+ */
+static int
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn *in,
+			   text *player)
+{
+	int			nestlevel;
+
+	lb_begin_leaderboard(s, text_to_cstring(PG_GETARG_TEXT_PP(ARG_LEADERBOARD)));
+	lb_shard_stand_in(in, player);
+	s->stand_in = in;
+	nestlevel = lb_begin_shard(s->leaderboard.name, s->leaderboard.family,
+							   player, PG_GETARG_INT64(ARG_SHARD));
+	s->op = lb_op_from_text(text_to_cstring(PG_GETARG_TEXT_PP(ARG_OP)), "");
+	if (!IS_VALID_TIMESTAMP(PG_GETARG_INT64(ARG_AT)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("argument \"%s\" is out of range", "at")));
+	lb_set_time(s, PG_GETARG_INT64(ARG_AT));
+	return nestlevel;
+}
+
+Datum
+lb_shard_submit(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"member", "shard", "leaderboard",
+	"amount", "op", NULL, "at", NULL, NULL};
+	const LbPlayerArgument player = {{names[ARG_PLAYER_ID], "lb_submit"}, true};
+	LbSubmit	s;
+	LbStandIn	in;
+	LbSubmitItem item;
+	int			nestlevel;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_shard_submit()");
+	PreventCommandIfReadOnly("lb_shard_submit()");
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (names[i] != NULL && PG_ARGISNULL(i))
+			lb_null_argument(names[i]);
+	}
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	nestlevel = begin_on_shard(fcinfo, &s, &in,
+							   PG_GETARG_TEXT_PP(ARG_PLAYER_ID));
+	lb_submission_set_boards(&s, PG_ARGISNULL(ARG_BOARDS) ? NULL :
+							 PG_GETARG_ARRAYTYPE_P(ARG_BOARDS));
+	if (!PG_ARGISNULL(ARG_METADATA))
+		lb_set_metadata(&s, PG_GETARG_DATUM(ARG_METADATA));
+	memset(&item, 0, sizeof(item));
+	item.amount = PG_GETARG_INT64(ARG_AMOUNT);
+	if (!PG_ARGISNULL(ARG_MATCH_ID))
+	{
+		item.match_id = text_to_cstring(PG_GETARG_TEXT_PP(ARG_MATCH_ID));
+		lb_check_match_id(item.match_id);
+	}
+	lb_set_player(&s, &item, PG_GETARG_DATUM(ARG_PLAYER_ID), &player);
+	lb_submit_one(fcinfo, &s, &item);
+	AtEOXact_GUC(true, nestlevel);
+	SPI_finish();
+	return (Datum) 0;
+}
+
+/* Raise 40001 unless all players are in the shard. */
+static void
+check_players(const LbSubmit *s, Datum *players, int n, int64 shard)
+{
+	int64	   *shards = palloc(n * sizeof(int64));
+
+	lb_shards_of(lb_find_recorded(s->leaderboard.name), players, n, shards);
+	for (int i = 0; i < n; i++)
+	{
+		if (shards[i] != shard)
+			lb_raise_other_shard(s->leaderboard.name, DatumGetTextPP(players[i]),
+								 shard);
+	}
+}
+
+/* The items of lb_shard_submit_many(), on the boards that are set. */
+static void
+set_items(FunctionCallInfo fcinfo, LbSubmit *s, Datum *players, int n)
+{
+	const LbPlayerArgument argument = {{"members", "lb_submit_many"}, true};
+	Datum	   *amounts;
+	Datum	   *matches;
+	Datum	   *items;
+	bool	   *nulls;
+	int			namounts;
+	int			nmatches;
+	int			nitems;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_AMOUNT), INT8OID, sizeof(int64),
+					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &amounts, NULL,
+					  &namounts);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_MATCH_ID), TEXTOID, -1, false,
+					  TYPALIGN_INT, &matches, &nulls, &nmatches);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_ITEMS), INT4OID, sizeof(int32),
+					  true, TYPALIGN_INT, &items, NULL, &nitems);
+	if (namounts != n || nmatches != n || nitems != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("arrays must be of the same length")));
+	s->items = palloc0(n * sizeof(LbSubmitItem));
+	s->nitems = n;
+	for (int i = 0; i < n; i++)
+	{
+		s->items[i].amount = DatumGetInt64(amounts[i]);
+		s->items[i].number = i;
+		s->items[i].item = DatumGetInt32(items[i]);
+		if (!nulls[i])
+		{
+			s->items[i].match_id = TextDatumGetCString(matches[i]);
+			lb_check_match_id(s->items[i].match_id);
+		}
+		lb_set_player(s, &s->items[i], players[i], &argument);
+	}
+}
+
+static void
+return_outcome(FunctionCallInfo fcinfo, int number, const LbItemOutcome *outcome)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum		values[4];
+	bool		nulls[4] = {false, outcome == NULL,
+		outcome == NULL || !outcome->has_score,
+	outcome == NULL || outcome->limit == NULL};
+
+	values[0] = Int32GetDatum(number);
+	values[1] = nulls[1] ? (Datum) 0 : CStringGetTextDatum(outcome->status);
+	values[2] = nulls[2] ? (Datum) 0 : Int64GetDatum(outcome->score);
+	values[3] = nulls[3] ? (Datum) 0 : CStringGetTextDatum(outcome->limit);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A row for each item, or one with the number of those that were applied. */
+Datum
+lb_shard_submit_many(PG_FUNCTION_ARGS)
+{
+	LbSubmit	s;
+	LbStandIn	in;
+	Datum	   *players;
+	int			n;
+	int			nestlevel;
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_shard_submit_many()");
+	PreventCommandIfReadOnly("lb_shard_submit_many()");
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_PLAYER_ID), TEXTOID, -1, false,
+					  TYPALIGN_INT, &players, NULL, &n);
+	if (n == 0)
+		return (Datum) 0;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	nestlevel = begin_on_shard(fcinfo, &s, &in, DatumGetTextPP(players[0]));
+	check_players(&s, players, n, PG_GETARG_INT64(ARG_SHARD));
+	lb_submission_set_boards(&s, NULL);
+	set_items(fcinfo, &s, players, n);
+	if (PG_GETARG_BOOL(ARG_EACH))
+	{
+		LbItemOutcome *outcomes = lb_submit_each_of(&s);
+
+		for (int i = 0; i < n; i++)
+			return_outcome(fcinfo, i + 1, &outcomes[i]);
+	}
+	else
+		return_outcome(fcinfo, (int) lb_submit_all(&s), NULL);
+	AtEOXact_GUC(true, nestlevel);
+	SPI_finish();
+	return (Datum) 0;
+}
