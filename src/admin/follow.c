@@ -30,13 +30,13 @@
 #include "boards/catalog.h"
 #include "boards/definition.h"
 #include "boards/distributed.h"
-#include "boards/spi.h"
 #include "boards/shared.h"
 #include "capture/ddl.h"
-#include "service/leaderboard.h"
-#include "service/hidden.h"
-#include "service/limit_admin.h"
-#include "service/window_admin.h"
+#include "leaderboards/leaderboard.h"
+#include "rules/limit_admin.h"
+#include "sql/spi.h"
+#include "submit/hidden.h"
+#include "windows/window_admin.h"
 
 PG_FUNCTION_INFO_V1(lb_board_changed);
 PG_FUNCTION_INFO_V1(lb_skip_row);

@@ -28,14 +28,14 @@
 #include "boards/distributed.h"
 #include "boards/live.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
+#include "leaderboards/as_owner.h"
+#include "leaderboards/leaderboard.h"
+#include "leaderboards/window.h"
 #include "ledger/backlog.h"
-#include "service/as_owner.h"
-#include "service/leaderboard.h"
-#include "service/window.h"
+#include "sql/spi.h"
 
 /* A search for a board of a family whose value begins with a prefix. */
 typedef struct PrefixScan

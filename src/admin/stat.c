@@ -39,13 +39,13 @@
 #include "boards/distributed.h"
 #include "boards/keys.h"
 #include "boards/live.h"
-#include "boards/spi.h"
 #include "boards/resolve.h"
 #include "boards/shared.h"
 #include "boards/state.h"
 #include "boards/target.h"
 #include "ledger/backlog.h"
 #include "ledger/prepared.h"
+#include "sql/spi.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_boards);
 PG_FUNCTION_INFO_V1(lb_stat);

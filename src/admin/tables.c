@@ -36,11 +36,11 @@
 #include "boards/definition.h"
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
-#include "service/leaderboard.h"
-#include "service/player.h"
-#include "service/submission.h"
-#include "service/window_name.h"
+#include "leaderboards/leaderboard.h"
+#include "leaderboards/player.h"
+#include "leaderboards/window_name.h"
+#include "sql/spi.h"
+#include "submit/submission.h"
 #include "util/compat.h"
 
 PG_FUNCTION_INFO_V1(lb_create_tables);

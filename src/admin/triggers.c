@@ -19,7 +19,7 @@
 #include "admin/triggers.h"
 #include "boards/captured.h"
 #include "boards/catalog.h"
-#include "boards/spi.h"
+#include "sql/spi.h"
 
 void
 lb_execute_utility(const char *sql)

@@ -45,7 +45,7 @@
 #include "reads/access_lock.h"
 #include "reads/text.h"
 #include "util/compat.h"
-#include "workers/scan.h"
+#include "workers/table_scan.h"
 
 PG_FUNCTION_INFO_V1(lb_verify);
 PG_FUNCTION_INFO_V1(lb_verify_key);

@@ -52,13 +52,13 @@
 #include "boards/catalog.h"
 #include "boards/counters.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "citus/ask.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
 #include "citus/words.h"
 #include "reads/query.h"
 #include "reads/text.h"
+#include "sql/spi.h"
 
 /* How many plans of questions are kept, each for another table. */
 #define KEPT_PLANS 8

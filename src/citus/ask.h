@@ -8,8 +8,8 @@
 #ifndef LB_ASK_H
 #define LB_ASK_H
 
-#include "reads/call.h"
 #include "citus/words.h"
+#include "reads/call.h"
 
 /* A read of all shards. */
 typedef struct LbAsk

@@ -29,11 +29,11 @@
 #include "utils/snapmgr.h"
 
 #include "boards/catalog.h"
-#include "boards/spi.h"
 #include "citus/layout.h"
 #include "citus/words.h"
 #include "reads/functions.h"
 #include "reads/rows.h"
+#include "sql/spi.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_ask);
 

@@ -21,9 +21,9 @@
 #include "utils/lsyscache.h"
 
 #include "boards/catalog.h"
-#include "boards/spi.h"
 #include "citus/command.h"
 #include "citus/layout.h"
+#include "sql/spi.h"
 
 /* The longest that a command waits for a lock, in milliseconds. */
 #define LOCK_TIMEOUT 10000

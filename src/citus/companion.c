@@ -20,10 +20,10 @@
 #include "utils/timestamp.h"
 
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/companion.h"
 #include "citus/shard.h"
+#include "sql/spi.h"
 
 const LbCompanion lb_companions[LB_NRECORDS] = {
 	[LB_RECORD_APPLIED] = {

@@ -11,7 +11,7 @@
 
 #include "datatype/timestamp.h"
 
-#include "service/stand_in.h"
+#include "submit/stand_in.h"
 
 #define LB_MAX_COMPANION_COLUMNS 13
 

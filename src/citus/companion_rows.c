@@ -27,11 +27,11 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/companion.h"
 #include "citus/companion_rows.h"
 #include "citus/shard.h"
+#include "sql/spi.h"
 
 /* Rows that are removed at once, and fetched at once. */
 #define GROUP_ROWS 1000

@@ -21,12 +21,12 @@
 #include "utils/lsyscache.h"
 
 #include "admin/triggers.h"
-#include "boards/spi.h"
 #include "citus/command.h"
 #include "citus/companion.h"
 #include "citus/distribute.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
+#include "sql/spi.h"
 
 void
 lb_require_distributing(void)

@@ -32,13 +32,13 @@
 
 #include "boards/catalog.h"
 #include "boards/distributed.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/companion.h"
 #include "citus/forward.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
-#include "service/limit.h"
+#include "sql/spi.h"
+#include "submit/limit.h"
 
 /* What is sent to a shard; the key of its plan. */
 typedef struct ShardCall

@@ -10,8 +10,8 @@
 
 #include "nodes/pg_list.h"
 
-#include "service/applied.h"
-#include "service/forget.h"
+#include "players/forget.h"
+#include "submit/applied.h"
 
 /* Routines of LbDistributed.  They raise as lb_shard_of(), too. */
 extern int	lb_forward(LbSubmit *s, Datum boards, LbForwarded **rows);

@@ -44,8 +44,8 @@
 
 #include "boards/cache.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "citus/layout.h"
+#include "sql/spi.h"
 
 /* The columns of places. */
 static const struct

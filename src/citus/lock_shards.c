@@ -31,9 +31,9 @@
 #include "utils/lsyscache.h"
 
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "citus/layout.h"
 #include "citus/lock_shards.h"
+#include "sql/spi.h"
 
 void
 lb_require_coordinator_for(const LbDefinition *defn, const char *what)

@@ -13,7 +13,6 @@
 #include "utils/timestamp.h"
 
 #include "boards/distributed.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/command.h"
 #include "citus/companion.h"
@@ -23,8 +22,10 @@
 #include "citus/settings.h"
 #include "citus/shard.h"
 #include "citus/shard_boards.h"
-#include "service/leaderboard.h"
-#include "service/maintain.h"
+#include "leaderboards/leaderboard.h"
+#include "sql/spi.h"
+#include "windows/maintain.h"
+#include "windows/trim.h"
 
 /*
  * Rows that the worker removes from a companion table in a transaction: these tables

@@ -8,7 +8,7 @@
 #ifndef LB_MEND_H
 #define LB_MEND_H
 
-#include "service/visit.h"
+#include "windows/visit.h"
 
 /* Routines of LbDistributed. */
 extern void lb_list_boards(LbVisit *visit);

@@ -16,9 +16,9 @@
 #include "admin/stat.h"
 #include "boards/catalog.h"
 #include "boards/distributed.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/citus.h"
+#include "sql/spi.h"
 
 void
 lb_citus_init(void)

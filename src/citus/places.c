@@ -44,11 +44,11 @@
 #include "utils/syscache.h"
 
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "citus/companion.h"
 #include "citus/layout.h"
 #include "citus/places.h"
 #include "citus/shard.h"
+#include "sql/spi.h"
 
 /* How many values are tried at first for the shards' ranges, and at most. */
 #define FIRST_VALUES 1024

@@ -22,10 +22,10 @@
 #include "boards/catalog.h"
 #include "boards/lists.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/command.h"
-#include "service/window_name.h"
+#include "leaderboards/window_name.h"
+#include "sql/spi.h"
 
 PG_FUNCTION_INFO_V1(lb_record_board);
 PG_FUNCTION_INFO_V1(lb_unrecord_board);

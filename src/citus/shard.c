@@ -39,10 +39,10 @@
 #include "boards/catalog.h"
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
+#include "sql/spi.h"
 
 /* A copy of a definition. */
 typedef struct ShardKey

@@ -47,14 +47,14 @@
 #include "boards/lists.h"
 #include "boards/method.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/state.h"
 #include "citus/command.h"
 #include "citus/layout.h"
 #include "citus/places.h"
 #include "citus/settings.h"
 #include "citus/shard_boards.h"
-#include "service/window_name.h"
+#include "leaderboards/window_name.h"
+#include "sql/spi.h"
 #include "util/clock.h"
 
 PG_FUNCTION_INFO_V1(lb_stat_shards);

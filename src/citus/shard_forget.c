@@ -28,14 +28,14 @@
 #include "utils/tuplestore.h"
 
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "citus/companion.h"
 #include "citus/layout.h"
 #include "citus/shard.h"
-#include "service/as_owner.h"
-#include "service/forget.h"
-#include "service/hidden.h"
-#include "service/player.h"
+#include "leaderboards/as_owner.h"
+#include "leaderboards/player.h"
+#include "players/forget.h"
+#include "sql/spi.h"
+#include "submit/hidden.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_forget);
 

@@ -15,12 +15,12 @@
 #include "utils/guc.h"
 
 #include "boards/catalog.h"
-#include "boards/spi.h"
 #include "citus/companion.h"
 #include "citus/shard.h"
-#include "service/hidden.h"
-#include "service/hide.h"
-#include "service/leaderboard.h"
+#include "leaderboards/leaderboard.h"
+#include "players/hide.h"
+#include "sql/spi.h"
+#include "submit/hidden.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_set_ranked);
 

@@ -26,12 +26,12 @@
 #include "utils/guc.h"
 #include "utils/tuplestore.h"
 
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "citus/companion.h"
 #include "citus/shard.h"
-#include "service/submit.h"
-#include "service/submit_many.h"
+#include "sql/spi.h"
+#include "submit/submit.h"
+#include "submit/submit_many.h"
 
 PG_FUNCTION_INFO_V1(lb_shard_submit);
 PG_FUNCTION_INFO_V1(lb_shard_submit_many);

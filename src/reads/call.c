@@ -23,12 +23,12 @@
 #include "boards/definition.h"
 #include "boards/distributed.h"
 #include "boards/encode.h"
-#include "boards/spi.h"
 #include "boards/resolve.h"
 #include "reads/call.h"
-#include "reads/query.h"
 #include "reads/mistyped.h"
+#include "reads/query.h"
 #include "reads/text.h"
+#include "sql/spi.h"
 #include "util/compat.h"
 
 

@@ -33,11 +33,11 @@
 
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "reads/histogram.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
+#include "sql/spi.h"
 
 /*
  * Neighbouring bounds of buckets of floating-point numbers are so many of the

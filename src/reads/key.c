@@ -24,9 +24,9 @@
 #include "boards/lists.h"
 #include "boards/live.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "reads/key.h"
 #include "reads/text.h"
+#include "sql/spi.h"
 
 /* How many words column i of a key has there, where they begin at words. */
 static int

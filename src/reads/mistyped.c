@@ -20,12 +20,12 @@
 #include "boards/definition.h"
 #include "boards/directory.h"
 #include "boards/live.h"
-#include "boards/spi.h"
 #include "boards/state.h"
 #include "capture/xactlog.h"
 #include "reads/access.h"
-#include "reads/query.h"
 #include "reads/mistyped.h"
+#include "reads/query.h"
+#include "sql/spi.h"
 
 /* How many first parts of names a session remembers. */
 #define MAX_PREFIXES 1000

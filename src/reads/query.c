@@ -35,9 +35,9 @@
 #include "boards/catalog.h"
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "boards/target.h"
 #include "reads/query.h"
+#include "sql/spi.h"
 #include "util/pause.h"
 
 /* How often a query is run again because a schema was renamed. */

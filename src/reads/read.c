@@ -16,13 +16,13 @@
 
 #include "boards/distributed.h"
 #include "boards/resolve.h"
-#include "boards/spi.h"
 #include "capture/ddl.h"
 #include "reads/functions.h"
 #include "reads/read.h"
 #include "reads/rows.h"
 #include "reads/text.h"
 #include "reads/values.h"
+#include "sql/spi.h"
 
 /* Lock the board for lb_rank_now(). */
 static bool

@@ -31,8 +31,8 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-#include "boards/spi.h"
 #include "reads/text.h"
+#include "sql/spi.h"
 #include "util/compat.h"
 
 #define UUID_TEXT_LEN 36

@@ -24,8 +24,8 @@
 #include "utils/numeric.h"
 #include "utils/tuplestore.h"
 
-#include "boards/spi.h"
 #include "reads/tier.h"
+#include "sql/spi.h"
 
 static Datum
 numeric_of(int64 value)

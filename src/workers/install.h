@@ -11,7 +11,7 @@
 #include "boards/definition.h"
 #include "boards/shared.h"
 #include "ledger/snapshot.h"
-#include "workers/scan.h"
+#include "workers/table_scan.h"
 
 /* The reason of a board whose build cannot be installed yet. */
 #define LB_UNKNOWN_CHANGES "a transaction whose changes are unknown has not ended"

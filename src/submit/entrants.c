@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ *
+ * entrants.c
+ *	  Submits to windows that players join: lb_entrant.
+ *
+ * A row of lb_entrant is a player who has joined a span of a window.  A
+ * submit locks the rows of its players FOR KEY SHARE before all else, and
+ * skips what they have not joined.  So a player who leaves waits for submits
+ * under way, and later submits find the player gone.  rules/join.c has the
+ * order of locks of players who join and leave.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "leaderboards/entry.h"
+#include "sql/spi.h"
+#include "submit/entrants.h"
+
+/* A row of lb_entrant. */
+typedef struct Entrant
+{
+	const char *board;
+	const char *player;
+} Entrant;
+
+static int
+entrant_cmp(const void *a, const void *b)
+{
+	const Entrant *ea = (const Entrant *) a;
+	const Entrant *eb = (const Entrant *) b;
+	int			c = strcmp(ea->board, eb->board);
+
+	return c != 0 ? c : strcmp(ea->player, eb->player);
+}
+
+/*
+ * Lock the rows of the items' players for n keys; returns how many, in that
+ * order.
+ */
+static int
+lock_rows(const LbSubmit *s, Datum *keys, int n, Entrant **entrants)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
+	Datum	   *players = palloc(s->nitems * sizeof(Datum));
+	Datum		values[2];
+	SPITupleTable *table;
+	int			nrows;
+
+	for (int i = 0; i < s->nitems; i++)
+		players[i] = PointerGetDatum(s->items[i].player_text);
+	values[0] = lb_make_array(TEXTOID, players, NULL, s->nitems);
+	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
+	nrows = (int) lb_own_run(&plan,
+							 "SELECT t.board, t.player_id FROM @.lb_entrant t "
+							 "WHERE t.player_id OPERATOR(pg_catalog.=) ANY ($1) AND t.board OPERATOR(pg_catalog.=) ANY ($2) "
+							 "ORDER BY t.board, t.player_id FOR KEY SHARE",
+							 2, types, values, NULL);
+	table = SPI_tuptable;
+	*entrants = palloc(Max(1, nrows) * sizeof(Entrant));
+	for (int i = 0; i < nrows; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(*entrants)[i].board = SPI_getvalue(table->vals[i], table->tupdesc, 1);
+		(*entrants)[i].player = SPI_getvalue(table->vals[i], table->tupdesc, 2);
+	}
+	SPI_freetuptable(table);
+	return nrows;
+}
+
+/*
+ * Close or leave out the boards that players join, but none of these rows is
+ * of.
+ */
+static void
+leave_out(LbSubmit *s, const Entrant *entrants, int nentrants)
+{
+	int			e = 0;
+	int			n = 0;
+
+	/* Both are in the order of keys, except that "global" comes first. */
+	for (int b = 0; b < s->nboards; b++)
+	{
+		LbSubmitBoard *board = &s->boards[b];
+
+		if (board->joined)
+		{
+			while (e < nentrants && strcmp(entrants[e].board, board->name) < 0)
+				e++;
+			if (e == nentrants || strcmp(entrants[e].board, board->name) != 0)
+			{
+				if (!s->named)
+					continue;
+				board->closed = true;
+				board->joined = false;
+			}
+		}
+		s->boards[n++] = *board;
+	}
+	s->nboards = n;
+}
+
+/* Set which boards each item is for. */
+static void
+set_joined(LbSubmit *s, const Entrant *entrants, int nentrants)
+{
+	bool	   *joined = MemoryContextAllocHuge(CurrentMemoryContext,
+												(Size) s->nitems * s->nboards);
+
+	for (int i = 0; i < s->nitems; i++)
+	{
+		LbSubmitItem *item = &s->items[i];
+		Entrant		wanted = {.player = text_to_cstring(item->player_text)};
+
+		CHECK_FOR_INTERRUPTS();
+		item->joined = joined;
+		for (int b = 0; b < s->nboards; b++)
+		{
+			wanted.board = s->boards[b].name;
+			*joined++ = !s->boards[b].joined ||
+				bsearch(&wanted, entrants, nentrants, sizeof(Entrant),
+						entrant_cmp) != NULL;
+		}
+	}
+}
+
+void
+lb_lock_entrants(LbSubmit *s)
+{
+	Datum	   *keys;
+	Entrant    *entrants;
+	int			nentrants;
+	int			n = 0;
+
+	/*
+	 * Windows of distributed tables are no tournaments (lb_set_entry()).  A row
+	 * of lb_entry that has come from a dump must not cost a score.
+	 */
+	if (s->stand_in != NULL || !lb_has_entries())
+		return;
+	keys = palloc(Max(1, s->nboards) * sizeof(Datum));
+	for (int b = 0; b < s->nboards; b++)
+	{
+		LbSubmitBoard *board = &s->boards[b];
+
+		board->joined = board->window && lb_entry_find(board->kind) != NULL;
+		if (board->joined)
+			keys[n++] = CStringGetTextDatum(board->name);
+	}
+	if (n == 0)
+		return;
+	nentrants = lock_rows(s, keys, n, &entrants);
+	leave_out(s, entrants, nentrants);
+	if (nentrants > 0)
+		set_joined(s, entrants, nentrants);
+}

@@ -1,0 +1,654 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.c
+ *	  Limits of what may be submitted.
+ *
+ * Each backend caches the rows of lb_limit.  A submit to boards that have no
+ * limit costs nothing for it.  What has been submitted so far is counted in
+ * lb_usage, if a limit needs it.
+ *
+ * Changes that exceed a limit which flags are gathered while the limits are
+ * checked, and counted in lb_anomaly at the end.  Counted at once, the rows of
+ * lb_anomaly and those of players would be locked in another order by each
+ * batch.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/varlena.h"
+
+#include "boards/catalog.h"
+#include "boards/row_cache.h"
+#include "sql/spi.h"
+#include "submit/limit.h"
+#include "submit/score_range.h"
+
+/* Columns of lb_limit, as the script has them. */
+enum
+{
+	Anum_lb_limit_name = 1,
+	Anum_lb_limit_board,
+	Anum_lb_limit_max_amount,
+	Anum_lb_limit_period,
+	Anum_lb_limit_max_period_amount,
+	Anum_lb_limit_min_score,
+	Anum_lb_limit_max_score,
+	Anum_lb_limit_max_submits,
+	Anum_lb_limit_action,
+	Natts_lb_limit = Anum_lb_limit_action
+};
+
+typedef struct Bound
+{
+	bool		set;
+	int64		value;
+} Bound;
+
+/* A row of lb_limit. */
+typedef struct LbLimit
+{
+	char	   *name;
+	char	   *board;			/* "global", or a window's name */
+	Interval   *period;			/* or NULL */
+	Bound		max_amount;
+	Bound		max_period_amount;
+	Bound		min_score;
+	Bound		max_score;
+	Bound		max_submits;
+	bool		reject;
+} LbLimit;
+
+
+/* ----------------------------------------------------------------
+ *		The cache
+ * ----------------------------------------------------------------
+ */
+
+static int
+limit_cmp(const void *a, const void *b)
+{
+	return strcmp((*(LbLimit *const *) a)->name, (*(LbLimit *const *) b)->name);
+}
+
+static void *
+limit_from_tuple(HeapTuple tuple, TupleDesc desc)
+{
+	LbLimit    *limit = palloc0(sizeof(LbLimit));
+	Datum		values[Natts_lb_limit];
+	bool		nulls[Natts_lb_limit];
+
+	lb_row_values(tuple, desc, Natts_lb_limit, values, nulls);
+#define VALUE(column) (values[Anum_lb_limit_##column - 1])
+#define BOUND(column) \
+	(limit->column.set = !nulls[Anum_lb_limit_##column - 1], \
+	 limit->column.value = limit->column.set ? DatumGetInt64(VALUE(column)) : 0)
+	limit->name = TextDatumGetCString(VALUE(name));
+	limit->board = TextDatumGetCString(VALUE(board));
+	if (!nulls[Anum_lb_limit_period - 1])
+	{
+		limit->period = palloc(sizeof(Interval));
+		*limit->period = *DatumGetIntervalP(VALUE(period));
+	}
+	BOUND(max_amount);
+	BOUND(max_period_amount);
+	BOUND(min_score);
+	BOUND(max_score);
+	BOUND(max_submits);
+	limit->reject = strcmp(TextDatumGetCString(VALUE(action)),
+						   "reject") == 0;
+#undef VALUE
+#undef BOUND
+	return limit;
+}
+
+static LbRowCache cache = {.table = "lb_limit",.from_tuple = limit_from_tuple,.cmp = limit_cmp};
+
+/*
+ * All limits, in the order of their names; valid to the end of the
+ * transaction.
+ */
+static int
+load_limits(LbLimit ***limits)
+{
+	return lb_cached_rows(&cache, (void ***) limits);
+}
+
+const char *
+lb_limit_board(const char *name)
+{
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int i = 0; i < n; i++)
+	{
+		if (strcmp(limits[i]->name, name) == 0)
+			return limits[i]->board;
+	}
+	return NULL;
+}
+
+static bool
+limit_applies(const LbLimit *limit, const LbSubmitBoard *board)
+{
+	return !board->closed && (strcmp(limit->board, board->kind) == 0 ||
+							  strcmp(limit->board, board->name) == 0);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Checking
+ * ----------------------------------------------------------------
+ */
+
+/* The absolute value of an amount. */
+static int128
+size_of(int64 amount)
+{
+	return amount >= 0 ? amount : -(int128) amount;
+}
+
+void
+lb_raise_no_counts(const char *leaderboard)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("submits to leaderboard \"%s\" cannot be counted for limits",
+					leaderboard),
+			 errdetail("Its table is distributed, and there is no table of its counts beside it."),
+			 errhint("lb_create_tables(distributed => true) makes both when it makes the table of scores. Limits of \"max_amount\", \"min_score\" and \"max_score\" that reject count nothing.")));
+}
+
+/* Raise that if there is no table to count in. */
+static void
+require_record(LbSubmit *s, LbRecord record)
+{
+	if (s->stand_in != NULL && !OidIsValid(lb_find_record(s, record)))
+		lb_raise_no_counts(s->leaderboard.name);
+}
+
+/* What exceeds a limit: a measure of changes on a board. */
+typedef struct Excess
+{
+	const LbLimit *limit;
+	int			board;			/* its number in the submit */
+	const char *measure;
+	const char *value;
+	int64		bound;
+} Excess;
+
+/* Room for another anomaly, zeroed. */
+static LbAnomaly *
+add_anomaly(LbSubmit *s)
+{
+	LbAnomaly  *last;
+
+	if (s->nanomalies == s->maxanomalies)
+	{
+		s->maxanomalies = Max(8, s->maxanomalies * 2);
+		s->anomalies = s->anomalies == NULL ?
+			palloc(s->maxanomalies * sizeof(LbAnomaly)) :
+			repalloc_huge(s->anomalies, s->maxanomalies * sizeof(LbAnomaly));
+	}
+	last = &s->anomalies[s->nanomalies++];
+	memset(last, 0, sizeof(LbAnomaly));
+	return last;
+}
+
+/* In the message of the error, between the player and the limit. */
+#define EXCEEDS " exceeds limit \""
+
+void
+lb_name_exceeded(ErrorData *error)
+{
+	const char *name = NULL;
+	size_t		len;
+
+	if (error->sqlerrcode != ERRCODE_CHECK_VIOLATION ||
+		error->constraint_name != NULL || error->message == NULL)
+		return;
+	for (const char *p = error->message; (p = strstr(p, EXCEEDS)) != NULL;)
+		name = p += strlen(EXCEEDS);
+	len = name == NULL ? 0 : strlen(name);
+	if (len > 0 && name[len - 1] == '"')
+		error->constraint_name = pnstrdup(name, len - 1);
+}
+
+/* A change exceeds a limit: raise 23514, refuse it, or gather it. */
+static void
+exceeded(LbSubmit *s, const Excess *e, LbSubmitItem *item)
+{
+	const LbLimit *limit = e->limit;
+	LbAnomaly  *last = s->nanomalies == 0 ? NULL :
+		&s->anomalies[s->nanomalies - 1];
+
+	if (limit->reject && s->each)
+	{
+		s->refused = true;
+		item->refused = pstrdup(limit->name);
+		return;
+	}
+	if (limit->reject)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("submit of player \"%s\"" EXCEEDS "%s\"",
+						text_to_cstring(item->player_text), limit->name),
+				 errdetail("On board \"%s\", %s is %s; the limit is " INT64_FORMAT ".",
+						   s->boards[e->board].name, e->measure, e->value,
+						   e->bound),
+				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, limit->name)));
+
+	/* Changes of one player come one after the other. */
+	if (last == NULL || last->limit != limit->name ||
+		last->board != e->board || last->measure != e->measure ||
+		lb_player_cmp(s, last->item->player, item->player) != 0)
+	{
+		last = add_anomaly(s);
+		last->limit = limit->name;
+		last->board = e->board;
+		last->measure = e->measure;
+	}
+	last->item = item;
+	last->submits++;
+	last->max_amount = Max(last->max_amount,
+						   (int64) Min(PG_INT64_MAX, size_of(item->amount)));
+	last->value = e->value;
+	last->bound = e->bound;
+}
+
+/* The same for the sum of all changes of player number p. */
+static void
+player_exceeded(LbSubmit *s, const Excess *e, int p)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+	for (int i = s->first[p]; i < end; i++)
+		exceeded(s, e, &s->items[i]);
+}
+
+/* In the order of lb_anomaly's key; "global" comes before all windows. */
+static int
+row_cmp(const LbSubmit *s, const LbAnomaly *a, const LbAnomaly *b)
+{
+	int			c = lb_player_cmp(s, a->item->player, b->item->player);
+
+	if (c == 0)
+		c = strcmp(a->limit, b->limit);
+	return c != 0 ? c : a->board - b->board;
+}
+
+static int
+anomaly_cmp(const void *a, const void *b, void *submit)
+{
+	const LbAnomaly *aa = (const LbAnomaly *) a;
+	const LbAnomaly *ab = (const LbAnomaly *) b;
+	int			c = row_cmp((const LbSubmit *) submit, aa, ab);
+
+	return c != 0 ? c : strcmp(aa->measure, ab->measure);
+}
+
+/*
+ * Count in lb_anomaly what has been gathered, a row for each player and limit.
+ */
+static void
+count_anomalies(LbSubmit *s)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID,
+		INT8ARRAYOID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, INT8ARRAYOID,
+		INT8ARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID,
+	};
+	Datum	   *columns[10];
+	bool	   *no_match;
+	Datum		values[11];
+	int			n = 0;
+
+	if (s->nanomalies == 0)
+		return;
+	qsort_interruptible(s->anomalies, s->nanomalies, sizeof(LbAnomaly),
+						anomaly_cmp, s);
+
+	/*
+	 * The same changes may exceed several measures of one limit: one row for
+	 * them.
+	 */
+	for (int i = 1; i < s->nanomalies; i++)
+	{
+		LbAnomaly  *to = &s->anomalies[n];
+		const LbAnomaly *from = &s->anomalies[i];
+
+		if (row_cmp(s, to, from) != 0)
+			s->anomalies[++n] = *from;
+		else
+		{
+			to->submits = Max(to->submits, from->submits);
+			to->max_amount = Max(to->max_amount, from->max_amount);
+		}
+	}
+	n++;
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		columns[c] = MemoryContextAllocHuge(CurrentMemoryContext,
+											n * sizeof(Datum));
+	no_match = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+	{
+		const LbAnomaly *anomaly = &s->anomalies[i];
+		const LbSubmitItem *item = anomaly->item;
+
+		CHECK_FOR_INTERRUPTS();
+		columns[0][i] = PointerGetDatum(item->player_text);
+		columns[1][i] = CStringGetTextDatum(anomaly->limit);
+		columns[2][i] = CStringGetTextDatum(s->boards[anomaly->board].name);
+		columns[3][i] = Int64GetDatum(anomaly->submits);
+		columns[4][i] = Int64GetDatum(anomaly->max_amount);
+		columns[5][i] = CStringGetTextDatum(anomaly->measure);
+		columns[6][i] = CStringGetTextDatum(anomaly->value);
+		columns[7][i] = Int64GetDatum(anomaly->bound);
+		columns[8][i] = Int64GetDatum(item->amount);
+		no_match[i] = item->match_id == NULL;
+		columns[9][i] = no_match[i] ? (Datum) 0 :
+			CStringGetTextDatum(item->match_id);
+	}
+	for (int c = 0; c < (int) lengthof(columns); c++)
+		values[c] = lb_make_array(types[c] == INT8ARRAYOID ? INT8OID : TEXTOID,
+								  columns[c], c == 9 ? no_match : NULL, n);
+	values[10] = TimestampTzGetDatum(s->at);
+#define COUNT_ANOMALIES(table, player) \
+	"INSERT INTO " table " AS t (player_id, limit_name, board, submits, max_amount, measure, value, bound, amount, match_id, at) " \
+	"SELECT " player ", u.name, u.board, u.submits, u.max_amount, u.measure, CAST(u.value AS pg_catalog.numeric), u.bound, u.amount, u.match, $11 " \
+	"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), " \
+	"pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), " \
+	"pg_catalog.unnest($9), pg_catalog.unnest($10)) " \
+	"AS u (player, name, board, submits, max_amount, measure, value, bound, amount, match) " \
+	"ON CONFLICT (player_id, limit_name, board) DO UPDATE SET " \
+	"submits = t.submits OPERATOR(pg_catalog.+) excluded.submits, " \
+	"noted_at = GREATEST(t.noted_at, excluded.noted_at), " \
+	"max_amount = GREATEST(t.max_amount, excluded.max_amount), " \
+	"measure = excluded.measure, value = excluded.value, bound = excluded.bound, " \
+	"amount = excluded.amount, match_id = excluded.match_id, at = excluded.at, reviewed = false"
+	require_record(s, LB_RECORD_ANOMALY);
+	(void) lb_run_recording(s, LB_RECORD_ANOMALY, &plan,
+							COUNT_ANOMALIES("@.lb_anomaly", "u.player"),
+							COUNT_ANOMALIES("%s", "CAST(u.player AS %s)"),
+							11, types, values, NULL);
+#undef COUNT_ANOMALIES
+}
+
+static char *
+int64_text(int64 value)
+{
+	return psprintf(INT64_FORMAT, value);
+}
+
+/*
+ * The sum of the sizes of player number p's amounts, and how many there are.
+ */
+static void
+sum_up(const LbSubmit *s, int p, int128 *amount, int64 *submits)
+{
+	int			end = p + 1 < s->nplayers ? s->first[p + 1] : s->nitems;
+
+	*amount = 0;
+	for (int i = s->first[p]; i < end; i++)
+		*amount += size_of(s->items[i].amount);
+	*submits = end - s->first[p];
+}
+
+static int
+text_cmp(const void *a, const void *b, void *texts)
+{
+	const text *ta = ((text **) texts)[*(const int *) a];
+	const text *tb = ((text **) texts)[*(const int *) b];
+
+	return varstr_cmp(VARDATA_ANY(ta), VARSIZE_ANY_EXHDR(ta),
+					  VARDATA_ANY(tb), VARSIZE_ANY_EXHDR(tb),
+					  C_COLLATION_OID);
+}
+
+/*
+ * The numbers of the players by their texts.  This is the order in which
+ * lb_drop_limit() locks rows of lb_usage, whatever type players have.
+ */
+static const int *
+players_by_text(LbSubmit *s)
+{
+	if (s->by_text == NULL)
+	{
+		s->by_text = palloc(s->nplayers * sizeof(int));
+		for (int p = 0; p < s->nplayers; p++)
+			s->by_text[p] = p;
+		qsort_interruptible(s->by_text, s->nplayers, sizeof(int), text_cmp,
+							s->player_texts);
+	}
+	return s->by_text;
+}
+
+static Datum
+int128_numeric(int128 value)
+{
+	return DirectFunctionCall3(numeric_in,
+							   CStringGetDatum(lb_int128_text(value)),
+							   ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
+}
+
+/*
+ * Add to what n players have submitted so far; return a row for each of them, in
+ * this order, which is that of their texts: amount, submits, and whether they exceed
+ * the limit.
+ * A period is over at the same time in all sessions, whatever their time
+ * zones; and if it begins a period from now or later, since the clock has been
+ * set back.
+ */
+static uint64
+add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,
+		  int n)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, NUMERICARRAYOID,
+	INT8ARRAYOID, INTERVALOID, INT8OID, INT8OID};
+	Datum	   *players = palloc(n * sizeof(Datum));
+	Datum	   *amounts = palloc(n * sizeof(Datum));
+	Datum	   *submits = palloc(n * sizeof(Datum));
+	Datum		values[8];
+	char		nulls[] = "        ";
+
+	for (int i = 0; i < n; i++)
+	{
+		int128		amount;
+		int64		count;
+
+		sum_up(s, order[i], &amount, &count);
+		players[i] = PointerGetDatum(s->player_texts[order[i]]);
+		amounts[i] = int128_numeric(amount);
+		submits[i] = Int64GetDatum(count);
+	}
+	values[0] = CStringGetTextDatum(limit->name);
+	values[1] = CStringGetTextDatum(s->boards[board].name);
+	values[2] = lb_make_array(TEXTOID, players, NULL, n);
+	values[3] = lb_make_array(NUMERICOID, amounts, NULL, n);
+	values[4] = lb_make_array(INT8OID, submits, NULL, n);
+	values[5] = IntervalPGetDatum(limit->period);
+	nulls[5] = limit->period == NULL ? 'n' : ' ';
+	values[6] = Int64GetDatum(limit->max_period_amount.value);
+	nulls[6] = limit->max_period_amount.set ? ' ' : 'n';
+	values[7] = Int64GetDatum(limit->max_submits.value);
+	nulls[7] = limit->max_submits.set ? ' ' : 'n';
+#define ADD_USAGE(table, player) \
+	"INSERT INTO " table " AS t (limit_name, board, player_id, amount, submits) " \
+	"SELECT $1, $2, " player ", u.amount, u.submits " \
+	"FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS u (player, amount, submits) " \
+	"ON CONFLICT (limit_name, board, player_id) DO UPDATE SET (since, amount, submits) = " \
+	"(SELECT CASE WHEN o.over THEN excluded.since ELSE t.since END, " \
+	"CASE WHEN o.over THEN excluded.amount ELSE t.amount OPERATOR(pg_catalog.+) excluded.amount END, " \
+	"CASE WHEN o.over THEN excluded.submits ELSE t.submits OPERATOR(pg_catalog.+) excluded.submits END " \
+	"FROM (SELECT pg_catalog.timezone('UTC', t.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) " \
+	"pg_catalog.timezone('UTC', excluded.since) " \
+	"OR pg_catalog.timezone('UTC', excluded.since) OPERATOR(pg_catalog.+) $6 OPERATOR(pg_catalog.<=) " \
+	"pg_catalog.timezone('UTC', t.since) AS over) AS o) " \
+	"RETURNING CAST(amount AS pg_catalog.text), CAST(submits AS pg_catalog.text), " \
+	"amount OPERATOR(pg_catalog.>) $7, submits OPERATOR(pg_catalog.>) $8"
+	require_record(s, LB_RECORD_USAGE);
+	return lb_run_recording(s, LB_RECORD_USAGE, &plan,
+							ADD_USAGE("@.lb_usage", "u.player"),
+							ADD_USAGE("%s", "CAST(u.player AS %s)"),
+							8, types, values, nulls);
+#undef ADD_USAGE
+}
+
+static void
+count_usage(const LbLimit *limit, LbSubmit *s, int board)
+{
+	const int  *by_text = players_by_text(s);
+	int		   *order = palloc(s->nplayers * sizeof(int));
+	int			nplayers = 0;
+	uint64		n;
+	SPITupleTable *table;
+
+	for (int i = 0; i < s->nplayers; i++)
+	{
+		if (lb_takes_part(s, board, by_text[i]))
+			order[nplayers++] = by_text[i];
+	}
+	n = add_usage(limit, s, board, order, nplayers);
+	table = SPI_tuptable;
+	for (uint64 row = 0; row < n; row++)
+	{
+		HeapTuple	tuple = table->vals[row];
+		Excess		e = {.limit = limit,.board = board};
+		bool		isnull;
+		bool		too_much;
+		bool		too_many;
+
+		too_much = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 3, &isnull)) && !isnull;
+		too_many = DatumGetBool(SPI_getbinval(tuple, table->tupdesc, 4, &isnull)) && !isnull;
+		if (too_much)
+		{
+			e.measure = "the amount within the period";
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
+			e.bound = limit->max_period_amount.value;
+			player_exceeded(s, &e, order[row]);
+		}
+		if (too_many)
+		{
+			e.measure = "the number of submits";
+			e.value = TextDatumGetCString(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+			e.bound = limit->max_submits.value;
+			player_exceeded(s, &e, order[row]);
+		}
+	}
+	SPI_freetuptable(table);
+}
+
+void
+lb_limits_before(LbSubmit *s)
+{
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int l = 0; l < n; l++)
+	{
+		const LbLimit *limit = limits[l];
+
+		for (int b = 0; b < s->nboards; b++)
+		{
+			const LbSubmitBoard *board = &s->boards[b];
+
+			if (!limit_applies(limit, board))
+				continue;
+			for (int i = 0; limit->max_amount.set && i < s->nitems; i++)
+			{
+				const bool *joined = s->items[i].joined;
+
+				CHECK_FOR_INTERRUPTS();
+				if ((joined == NULL || joined[b]) &&
+					size_of(s->items[i].amount) > limit->max_amount.value)
+				{
+					Excess		e = {limit, b, "the amount",
+						int64_text(s->items[i].amount),
+					limit->max_amount.value};
+
+					exceeded(s, &e, &s->items[i]);
+				}
+			}
+			if (limit->max_period_amount.set || limit->max_submits.set)
+				count_usage(limit, s, b);
+		}
+	}
+}
+
+bool
+lb_limits_need_scores(const LbSubmit *s)
+{
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int l = 0; l < n; l++)
+	{
+		if (!limits[l]->min_score.set && !limits[l]->max_score.set)
+			continue;
+		for (int b = 0; b < s->nboards; b++)
+		{
+			if (limit_applies(limits[l], &s->boards[b]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Check the scores of a board against a limit. */
+static void
+check_scores(const LbLimit *limit, LbSubmit *s, int b)
+{
+	const LbSubmitBoard *board = &s->boards[b];
+
+	for (int p = 0; p < s->nplayers; p++)
+	{
+		int64		score = board->scores[p];
+		bool		low = limit->min_score.set &&
+			score < limit->min_score.value;
+		bool		high = limit->max_score.set &&
+			score > limit->max_score.value;
+		Excess		e = {.limit = limit,.board = b,.measure = "the score"};
+
+		CHECK_FOR_INTERRUPTS();
+		if (!board->has_score[p] || (!low && !high) || !lb_takes_part(s, b, p))
+			continue;
+		e.value = int64_text(score);
+		e.bound = limit->min_score.value;
+		if (low)
+			player_exceeded(s, &e, p);
+		e.bound = limit->max_score.value;
+		if (high)
+			player_exceeded(s, &e, p);
+	}
+}
+
+void
+lb_limits_after(LbSubmit *s)
+{
+	LbLimit   **limits;
+	int			n = load_limits(&limits);
+
+	for (int l = 0; l < n; l++)
+	{
+		const LbLimit *limit = limits[l];
+
+		if (!limit->min_score.set && !limit->max_score.set)
+			continue;
+		for (int b = 0; b < s->nboards; b++)
+		{
+			if (limit_applies(limit, &s->boards[b]))
+				check_scores(limit, s, b);
+		}
+	}
+	count_anomalies(s);
+}

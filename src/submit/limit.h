@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * limit.h
+ *	  Limits of what may be submitted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_LIMIT_H
+#define LB_LIMIT_H
+
+#include "submit/submission.h"
+
+/*
+ * Check a submit against the limits of its boards: before it writes, the
+ * amounts and the numbers of submits; after it has written, the scores, which
+ * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514; with
+ * s->each, set s->refused, and the limit in each item that it refuses.
+ * lb_limits_after() counts in lb_anomaly what limits flag.  Between
+ * SPI_connect and SPI_finish.
+ */
+extern void lb_limits_before(LbSubmit *s);
+extern void lb_limits_after(LbSubmit *s);
+
+/* Whether lb_limits_after() will need the scores of all players. */
+extern bool lb_limits_need_scores(const LbSubmit *s);
+
+/* If an error says that a submit exceeds a limit, set its constraint to the limit's name. */
+extern void lb_name_exceeded(ErrorData *error);
+
+/* The board that the limit of that name is for, or NULL if there is none.  Can raise. */
+extern const char *lb_limit_board(const char *name);
+
+/*
+ * Raise 0A000: there is no table to count in beside the distributed table of a
+ * leaderboard.
+ */
+pg_noreturn extern void lb_raise_no_counts(const char *leaderboard);
+
+#endif							/* LB_LIMIT_H */

@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * submit.h
+ *	  Submitting scores.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_SUBMIT_H
+#define LB_SUBMIT_H
+
+#include "fmgr.h"
+
+#include "submit/submission.h"
+
+/*
+ * Setting, in seconds: how far a submit may be ahead; below 0 there is no
+ * bound.
+ */
+extern int	lb_max_clock_skew;
+
+/*
+ * lb_submit() with the arguments of fcinfo; the first is the player, of which
+ * argument says what to call it and whether it is text.  Fills the caller's set of
+ * rows.  Raises what docs/reference.md lists.
+ */
+extern Datum lb_submit_as(FunctionCallInfo fcinfo,
+						  const LbPlayerArgument *argument);
+
+/* Setting: lb_submit() returns ranks. */
+extern bool lb_submit_ranks;
+
+/* Begin a submit to a leaderboard, with its own operation; raises 42704. */
+extern void lb_begin_leaderboard(LbSubmit *s, const char *name);
+
+/*
+ * The player of an item, as the table of its board stores it.  Raises what
+ * lb_player_from() and lb_player_as_stored() do.
+ */
+extern void lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
+						  const LbPlayerArgument *argument);
+
+/*
+ * The time of a submit.  Raises 22008 if it is infinite, or further ahead of the clock
+ * than lb_max_clock_skew.
+ */
+extern void lb_set_time(LbSubmit *s, TimestampTz at);
+
+/* Write metadata with the scores; raises 42703 if a table has no room for it. */
+extern void lb_set_metadata(LbSubmit *s, Datum metadata);
+
+/*
+ * Submit one item to the boards that are set, and fill the caller's set of rows.
+ * Between SPI_connect and SPI_finish; raises as lb_submit().
+ */
+extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
+						  LbSubmitItem *item);
+
+/* Arguments of lb_submit(), which lb_submit_many() has too, but for boards. */
+enum
+{
+	LB_ARG_PLAYER,
+	LB_ARG_AMOUNT,
+	LB_ARG_OP,
+	LB_ARG_MATCH_ID,
+	LB_ARG_AT
+};
+
+/*
+ * Check the arguments that all functions have, and begin a submit.  The first arguments
+ * have these names where they must not be null; leaderboard_arg is the number of the
+ * argument "leaderboard", and op_hint what the error of a wrong operation adds to its
+ * hint.  Raises what docs/reference.md lists.
+ */
+extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
+							const LbPlayerArgument *argument,
+							const char *const *names, int leaderboard_arg,
+							const char *op_hint);
+
+/* Raise 22001 if it is too long. */
+extern void lb_check_match_id(const char *match_id);
+
+/*
+ * Lock what the items' players have joined, and windows against being closed.
+ * This can leave out boards, which the players are set for afterwards.  Between
+ * SPI_connect and SPI_finish; can raise.
+ */
+extern void lb_lock_boards(LbSubmit *s);
+
+/*
+ * Write the submission, check it against the limits, and log it.  With answer,
+ * also read what lb_submit() returns.  Likewise.
+ */
+extern void lb_apply(LbSubmit *s, bool answer);
+
+#endif							/* LB_SUBMIT_H */

@@ -1,0 +1,443 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.c
+ *	  Maintenance: its worker, and lb_maintain().
+ *
+ * The worker visits one database after the other: it makes what servers of
+ * distributed tables lack, closes windows (closing.c), removes the rows of
+ * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
+ * does the same in the caller's transaction, except for distributed tables of other
+ * owners: each of these roles gets a transaction of its own (leave_to_owners()).
+ *
+ * All of it can stop anywhere and be continued: lb_closed, the boards and the
+ * table say what is left to do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/itemptr.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "boards/catalog.h"
+#include "boards/definition.h"
+#include "boards/directory.h"
+#include "boards/distributed.h"
+#include "boards/target.h"
+#include "leaderboards/leaderboard.h"
+#include "sql/spi.h"
+#include "util/clock.h"
+#include "util/compat.h"
+#include "windows/closing.h"
+#include "windows/maintain.h"
+#include "windows/removing.h"
+#include "windows/reward.h"
+#include "windows/trim.h"
+#include "workers/turn.h"
+#include "workers/worker.h"
+
+PG_FUNCTION_INFO_V1(lb_maintain);
+
+/* Rows that the worker removes in a transaction. */
+#define BATCH_ROWS 2000
+
+int			lb_maintenance_interval = 300;
+
+
+/* ----------------------------------------------------------------
+ *		Rounds
+ * ----------------------------------------------------------------
+ */
+
+/* A leaderboard's windows, or NULL if it has none that can be maintained. */
+static LbDefinition *
+find_windows(const char *family)
+{
+	LbTarget	target;
+
+	if (lb_find_defn(family) == NULL)
+		return NULL;
+	lb_find_target(family, strlen(family), &target);
+	if (!target.defn->family || target.defn->misfit ||
+		!lb_has_text_boards(target.defn))
+		return NULL;
+
+	/* Windows of distributed tables are the coordinator's to close. */
+	if (lb_is_distributed(target.defn) &&
+		!(lb_serves(target.defn->source) && lb_distributed->is_coordinator()))
+		return NULL;
+	return target.defn;
+}
+
+static void
+find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	visit->defn = find_windows(key);
+}
+
+/* All families of windows. */
+static void
+list_families(LbVisit *visit)
+{
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	MemoryContext old = MemoryContextSwitchTo(visit->context);
+
+	for (int i = 0; i < n; i++)
+		visit->families = lappend(visit->families,
+								  pstrdup(leaderboards[i]->family));
+	MemoryContextSwitchTo(old);
+}
+
+/* Forget what is known of a family, before the next one. */
+static void
+forget_family(LbVisit *visit)
+{
+	visit->scanned_boards = false;
+	visit->scan_began = 0;
+	visit->scanning = InvalidOid;
+	visit->scan_all_rows = false;
+	visit->next_block = 0;
+	visit->to_close = NIL;
+	visit->skip = NIL;
+	visit->in_use = false;
+	memset(&visit->unranked, 0, sizeof(visit->unranked));
+}
+
+/*
+ * Close the windows of a family, and remove rows.  Returns true if the
+ * transaction should end before the next family.
+ */
+static bool
+maintain_family(LbVisit *visit, const char *family, List **drops)
+{
+	/* It can be invalidated, but not freed before we commit. */
+	visit->defn = NULL;
+	(void) lb_attempt(find_family, "look for windows", visit, NULL, family);
+	return visit->defn != NULL &&
+		(lb_close_windows(visit, visit->defn) ||
+		 lb_remove_windows(visit, visit->defn, drops));
+}
+
+/*
+ * In one transaction: mend what servers have of distributed tables, close
+ * windows, remove up to visit->max_rows rows, trim our own tables.  Between
+ * SPI_connect and SPI_finish.
+ */
+static void
+maintain(LbVisit *visit)
+{
+	List	   *drops = NIL;
+	const LbDefinition *drops_of = NULL;
+	ListCell   *lc;
+
+	foreach(lc, visit->distributed)
+	{
+		visit->done.more |= !lb_distributed->mend(visit, lfirst(lc));
+		visit->trimming = false;
+	}
+	foreach(lc, visit->families)
+	{
+		List	   *found = NIL;
+
+		if (maintain_family(visit, lfirst(lc), &found))
+			return;
+		if (found != NIL && drops != NIL)
+			visit->done.more = true;
+		else if (found != NIL && !visit->in_use)
+		{
+			drops = found;
+			drops_of = visit->defn;
+		}
+		forget_family(visit);
+	}
+	(void) lb_pay_reward(visit);
+	lb_trim_tables(visit);
+
+	/*
+	 * Last, and one only: it keeps other sessions from the table from here to
+	 * the end of the transaction.
+	 */
+	lb_remove_partitions(visit, drops_of, drops);
+}
+
+
+/* ----------------------------------------------------------------
+ *		The worker
+ * ----------------------------------------------------------------
+ */
+
+/* What the worker does for one board or family, or once. */
+typedef enum TaskKind
+{
+	TASK_MEND,
+	TASK_FAMILY,
+	TASK_PAY,
+	TASK_TRIM
+} TaskKind;
+
+typedef struct Task
+{
+	TaskKind	kind;
+	int			number;
+	const char *name;			/* of a board or family */
+} Task;
+
+static void
+add_task(LbVisit *visit, TaskKind kind, const char *name)
+{
+	Task	   *task = palloc(sizeof(Task));
+
+	task->kind = kind;
+	task->number = list_length(visit->tasks);
+	task->name = name;
+	visit->tasks = lappend(visit->tasks, task);
+}
+
+/* List all tasks.  The first is the one with number visit->task, or less. */
+static void
+list_tasks(LbVisit *visit)
+{
+	MemoryContext old;
+	ListCell   *lc;
+	int			first;
+
+	if (lb_distributed != NULL)
+		lb_distributed->list_boards(visit);
+	list_families(visit);
+	old = MemoryContextSwitchTo(visit->context);
+	foreach(lc, visit->distributed)
+		add_task(visit, TASK_MEND, lfirst(lc));
+	foreach(lc, visit->families)
+		add_task(visit, TASK_FAMILY, lfirst(lc));
+	add_task(visit, TASK_PAY, NULL);
+	add_task(visit, TASK_TRIM, NULL);
+	first = visit->task % list_length(visit->tasks);
+	for (int i = 0; i < first; i++)
+	{
+		Task	   *task = linitial(visit->tasks);
+
+		visit->tasks = lappend(list_delete_first(visit->tasks), task);
+	}
+	MemoryContextSwitchTo(old);
+	visit->listed = true;
+}
+
+/*
+ * Do the first step that is due of the first task, and nothing else: a
+ * function of the user's runs in a transaction that has locked no table of
+ * another task.
+ */
+static void
+next_step(LbVisit *visit)
+{
+	Task	   *task;
+	List	   *drops = NIL;
+	bool		ended = false;
+
+	if (!visit->listed)
+		list_tasks(visit);
+	task = linitial(visit->tasks);
+	visit->task = task->number;
+	switch (task->kind)
+	{
+		case TASK_MEND:
+			ended = lb_distributed->mend(visit, task->name);
+			break;
+		case TASK_FAMILY:
+			ended = !maintain_family(visit, task->name, &drops);
+			if (ended)
+				forget_family(visit);
+			break;
+		case TASK_PAY:
+			ended = !lb_pay_reward(visit);
+			break;
+		case TASK_TRIM:
+			lb_trim_tables(visit);
+			ended = !visit->done.more;
+			break;
+	}
+
+	/* Steps that were left out since the time was up are left. */
+	if (ended && !visit->long_enough)
+		visit->tasks = list_delete_first(visit->tasks);
+	visit->done.more = visit->tasks != NIL;
+}
+
+static const LbWorkerKind maintenance_kind = {
+	.type = "leaderboard maintenance",
+	.function = "lb_maintain_main",
+	.interval = &lb_maintenance_interval
+};
+
+void
+lb_maintain_init(void)
+{
+	lb_register_worker(&maintenance_kind);
+}
+
+void
+lb_maintain_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	LbVisit		visit;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
+
+	/* The deadlock detector must not cancel a session that waits for us. */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	pgstat_report_appname("leaderboard maintenance");
+	memset(&visit, 0, sizeof(visit));
+	visit.one = true;
+	visit.max_rows = BATCH_ROWS;
+	visit.timeout = lb_maintenance_timeout;
+	visit.begun = lb_clock();
+	memcpy(&visit.task, MyBgworkerEntry->bgw_extra, sizeof(int));
+	visit.context = AllocSetContextCreate(TopMemoryContext,
+										  "leaderboard maintenance",
+										  ALLOCSET_SMALL_SIZES);
+	for (;;)
+	{
+		const LbCatalog *cat;
+
+		memset(&visit.done, 0, sizeof(visit.done));
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		cat = lb_catalog();
+		if (cat != NULL && cat->version_ok && !RecoveryInProgress())
+		{
+			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
+			if (SPI_connect() != SPI_OK_CONNECT)
+				elog(ERROR, "SPI_connect failed");
+			next_step(&visit);
+			SPI_finish();
+		}
+		PopActiveSnapshot();
+
+		/* Constraint triggers of users can be left. */
+		lb_begin_limit(&visit);
+		CommitTransactionCommand();
+		lb_end_limit(&visit);
+		pgstat_report_stat(true);
+		pgstat_report_activity(STATE_IDLE, NULL);
+		if (!visit.done.more || lb_visit_must_end(&visit))
+			break;
+		lb_yield();
+	}
+	if (!visit.late && !visit.clock_set)
+		lb_turn_note(visit.done.more ? LB_VISIT_MORE : LB_VISIT_DONE);
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_maintain
+ * ----------------------------------------------------------------
+ */
+
+static Datum
+record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
+}
+
+/*
+ * The families, and the boards of distributed tables, that belong to the caller.
+ * Raises 42501 if there is none, unless the caller is a superuser.
+ */
+static void
+list_own(LbVisit *visit)
+{
+	Oid			other = InvalidOid;
+	ListCell   *lc;
+
+	list_families(visit);
+	foreach(lc, visit->families)
+	{
+		LbDefinition *defn = find_windows(lfirst(lc));
+
+		if (defn != NULL &&
+			pg_class_ownercheck(defn->source, GetUserId()) &&
+			!(lb_is_distributed(defn) &&
+			  list_member_oid(visit->left, defn->owner)))
+			continue;
+		if (defn != NULL)
+			other = defn->source;
+		visit->families = foreach_delete_current(visit->families, lc);
+	}
+	if (visit->families != NIL || visit->distributed != NIL ||
+		visit->left != NIL || superuser())
+		return;
+	if (OidIsValid(other))
+		lb_require_owner(other);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be superuser where there is no family \"*\"")));
+}
+
+Datum
+lb_maintain(PG_FUNCTION_ARGS)
+{
+	LbVisit		visit;
+	Datum		values[4];
+	bool		nulls[4] = {false, false, false, false};
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_maintain()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("max_rows");
+	if (PG_GETARG_INT32(0) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: %d", "max_rows",
+						PG_GETARG_INT32(0)),
+				 errhint("\"%s\" must be at least 1.", "max_rows")));
+
+	/* Final standings are those after the last writer. */
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						"lb_maintain()"),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	memset(&visit, 0, sizeof(visit));
+	visit.context = CurrentMemoryContext;
+	visit.max_rows = PG_GETARG_INT32(0);
+	if (lb_distributed != NULL)
+		lb_distributed->leave_to_owners(&visit);
+	list_own(&visit);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	maintain(&visit);
+	SPI_finish();
+	values[0] = Int64GetDatum(visit.done.closed);
+	values[1] = Int64GetDatum(visit.done.archived);
+	values[2] = Int64GetDatum(visit.done.removed);
+	values[3] = BoolGetDatum(visit.done.more);
+	return record(fcinfo, values, nulls);
+}

@@ -1,0 +1,620 @@
+/*-------------------------------------------------------------------------
+ *
+ * removing.c
+ *	  Removing the rows of closed windows.
+ *
+ * The rows of a closed window are kept for a while, and then go in batches.
+ * The worker removes each batch in a transaction of its own: no lock is held
+ * for long, and a board changes by no more than a small commit.  The members
+ * of a batch come from the board itself, so that each row is found by its
+ * unique index.  When the board is empty, the rows that are on no board are
+ * looked for in the table, and go in batches too.  Rows that a foreign key of
+ * another table refers to stay, and keep no others.  A partition that holds
+ * just this window is dropped instead, as the last step of a transaction.
+ *
+ * Rows are removed with the rights of the table's owner, in a
+ * security-restricted operation; triggers of the owner fire.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/itemptr.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+#include "boards/distributed.h"
+#include "leaderboards/as_owner.h"
+#include "leaderboards/leaderboard.h"
+#include "reads/read.h"
+#include "reads/text.h"
+#include "sql/spi.h"
+#include "windows/archive.h"
+#include "windows/removing.h"
+#include "workers/worker.h"
+
+/* Rows that are on no board, found in one pass over the table. */
+#define MAX_UNRANKED 100000
+
+/* Milliseconds for which dropping a partition may make other sessions wait. */
+#define DROP_LOCK_TIMEOUT 50
+
+/*
+ * DELETE with the rights of the owner, without waiting for long for a row
+ * lock.
+ */
+static uint64
+delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
+				Oid *types, Datum *values)
+{
+	int			nestlevel = NewGUCNestLevel();
+	uint64		n;
+
+	lb_limit_waits();
+	n = lb_write_as_owner(defn, false, sql, nargs, types, values);
+	AtEOXact_GUC(true, nestlevel);
+	return n;
+}
+
+/*
+ * The partition that holds the rows of one key and nothing else, or none.  One
+ * that is being detached, or whose DETACH ... CONCURRENTLY was interrupted, is
+ * the user's; one that foreign keys refer to cannot be dropped.
+ */
+static Oid
+partition_of(const LbDefinition *defn, const char *key)
+{
+	Oid			types[] = {OIDOID, TEXTOID};
+	Datum		values[2];
+	bool		isnull;
+	Oid			result = InvalidOid;
+
+	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
+		return InvalidOid;
+	values[0] = ObjectIdGetDatum(defn->source);
+	values[1] = CStringGetTextDatum(psprintf("FOR VALUES IN (%s)",
+											 quote_literal_cstr(key)));
+	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
+							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
+							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
+							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2 "
+							  "AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid)",
+							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for a partition");
+	if (SPI_processed > 0)
+		result = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0],
+												SPI_tuptable->tupdesc, 1,
+												&isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return result;
+}
+
+/*
+ * Drop a key's partition, which needs an exclusive lock on the table.
+ * Sessions that come while we wait for the lock wait behind us.  So we do not
+ * wait for long, and a transaction that has waited in vain does not try again
+ * for another partition.  Returns false if the partition is no longer the
+ * key's when we have the locks.
+ */
+static bool
+drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
+			   const char *key)
+{
+	int			nestlevel = NewGUCNestLevel();
+	bool		same;
+
+	(void) set_config_option("lock_timeout",
+							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	visit->in_use = true;
+	LockRelationOid(defn->source, AccessExclusiveLock);
+	visit->in_use = false;
+	LockRelationOid(partition, AccessExclusiveLock);
+
+	/* Its name does not change from here until it is dropped. */
+	same = partition_of(defn, key) == partition;
+	if (same)
+	{
+		char	   *schema = get_namespace_name(get_rel_namespace(partition));
+		char	   *drop = psprintf("DROP TABLE %s",
+									quote_qualified_identifier(schema,
+															   get_rel_name(partition)));
+		LbUser		saved;
+
+		lb_switch_to_owner(&saved, defn->owner, false);
+		(void) lb_run_once(drop, InvalidOid, 0, NULL, NULL);
+		lb_restore_user(&saved);
+
+		/* The name of its schema may have led to another table. */
+		if (get_rel_name(partition) != NULL)
+			lb_wrong_table(partition);
+	}
+	AtEOXact_GUC(true, nestlevel);
+	return same;
+}
+
+static void
+note_removed(const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+}
+
+/* Rows that a trigger of the user or a constraint keeps are left there. */
+static void
+note_removed_but(const char *key, int64 refused, const char *why)
+{
+	if (refused > 0)
+		ereport(WARNING,
+				(errmsg("could not remove " INT64_FORMAT " rows of window \"%s\": %s",
+						refused, key, why),
+				 errhint("They are tried again after %d hours.",
+						 LB_SCAN_HOURS)));
+	note_removed(key);
+}
+
+static void
+forget_unranked(LbUnranked *rows)
+{
+	if (rows->key != NULL)
+		pfree(rows->key);
+	if (rows->why != NULL)
+		pfree(rows->why);
+	if (rows->tids != NULL)
+	{
+		pfree(rows->tables);
+		pfree(rows->tids);
+	}
+	memset(rows, 0, sizeof(LbUnranked));
+}
+
+/* A DELETE of rows that its first parameter names, an array. */
+typedef struct Deletion
+{
+	LbVisit    *visit;
+	const LbDefinition *defn;
+	const char *sql;
+	Oid			element;		/* type of the array's elements */
+	int			nargs;
+	Oid		   *types;
+	Datum	   *values;
+	int64		refused;		/* rows that a constraint keeps */
+	char	   *why;			/* what it said first, or NULL */
+} Deletion;
+
+/*
+ * Delete the rows of n elements, in a subtransaction.  Returns false if a
+ * constraint keeps some of them.
+ */
+static bool
+try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool ok = true;
+
+	CHECK_FOR_INTERRUPTS();
+	d->values[0] = lb_make_array(d->element, elements, NULL, n);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		*removed = delete_as_owner(d->defn, d->sql, d->nargs, d->types,
+								   d->values);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (ERRCODE_TO_CATEGORY(edata->sqlerrcode) !=
+			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+			ReThrowError(edata);
+		if (d->why == NULL)
+			d->why = MemoryContextStrdup(d->visit->context, edata->message);
+		FreeErrorData(edata);
+		ok = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return ok;
+}
+
+/*
+ * Delete the rows of n elements, and return how many.  Those that a constraint
+ * keeps, most likely a foreign key, are found by halves.
+ */
+static uint64
+delete_rows(Deletion *d, Datum *elements, int n)
+{
+	uint64		removed = 0;
+
+	if (try_delete(d, elements, n, &removed))
+		return removed;
+	if (n == 1)
+	{
+		d->refused++;
+		return 0;
+	}
+	removed = delete_rows(d, elements, n / 2);
+	return removed + delete_rows(d, elements + n / 2, n - n / 2);
+}
+
+/*
+ * Look for the rows of a key that has no board, or has none any more.  Leave
+ * out the rows of the members in kept, an array or 0: a trigger of the user
+ * has just kept them.
+ */
+static void
+find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+			  Datum kept)
+{
+	LbUnranked *rows = &visit->unranked;
+	Oid			types[] = {TEXTOID, INT4OID,
+	lb_member_columns(defn)->type->array};
+	Datum		values[3];
+	StringInfoData sql;
+	Datum		array;
+	Datum	   *tables;
+	Datum	   *tids;
+	int			n;
+	bool		isnull;
+
+	forget_unranked(rows);
+	values[0] = CStringGetTextDatum(key);
+	values[1] = Int32GetDatum(MAX_UNRANKED);
+	values[2] = kept;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
+					 defn->from_name, lb_quoted(lb_board_column(defn)));
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 lb_quoted(lb_member_column(defn)));
+	appendStringInfoString(&sql, " LIMIT $2) t");
+	(void) lb_run_as_owner(defn, false, sql.data, kept != 0 ? 3 : 2, types,
+						   values);
+	rows->key = MemoryContextStrdup(visit->context, key);
+	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						  &isnull);
+	if (!isnull)
+	{
+		deconstruct_array(DatumGetArrayTypeP(array), OIDOID, sizeof(Oid), true,
+						  TYPALIGN_INT, &tables, NULL, &n);
+		array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
+							  &isnull);
+		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
+						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
+						  &tids, NULL, &n);
+		rows->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
+		rows->tids = MemoryContextAlloc(visit->context,
+										n * sizeof(ItemPointerData));
+		for (int i = 0; i < n; i++)
+		{
+			rows->tables[i] = DatumGetObjectId(tables[i]);
+			rows->tids[i] = *(ItemPointer) DatumGetPointer(tids[i]);
+		}
+		rows->nrows = n;
+		pfree(tables);
+		pfree(tids);
+	}
+	rows->all = rows->nrows < MAX_UNRANKED;
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/*
+ * Remove up to max_rows of the rows that find_unranked() has found: those of
+ * members that are hidden, or have no score.
+ */
+static void
+remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+				int max_rows)
+{
+	LbUnranked *rows = &visit->unranked;
+	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
+	Datum		values[3];
+	Deletion	deletion = {visit, defn, NULL, TIDOID, 3, types, values,
+	rows->refused, rows->why};
+	int			end = rows->next + Min(rows->nrows - rows->next, max_rows);
+	Datum	   *tids = palloc(rows->nrows * sizeof(Datum));
+
+	deletion.sql = psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2 AND tableoid OPERATOR(pg_catalog.=) $3",
+							defn->from_name,
+							lb_quoted(lb_board_column(defn)));
+	while (rows->next < end)
+	{
+		Oid			table = rows->tables[rows->next];
+		uint64		removed;
+		int			n = 0;
+
+		while (rows->next < end && rows->tables[rows->next] == table)
+			tids[n++] = PointerGetDatum(&rows->tids[rows->next++]);
+
+		/*
+		 * If the place has another row meanwhile, that is one of another key.
+		 */
+		values[1] = CStringGetTextDatum(key);
+		values[2] = ObjectIdGetDatum(table);
+		removed = delete_rows(&deletion, tids, n);
+		visit->done.removed += removed;
+		rows->removed += removed;
+	}
+	rows->refused = deletion.refused;
+	rows->why = deletion.why;
+	if (rows->next < rows->nrows)
+	{
+		visit->done.more = true;
+		return;
+	}
+
+	/* If only some rows have gone, the others may have been updated meanwhile. */
+	if (rows->removed == 0 || (rows->all && rows->removed >= rows->nrows))
+		note_removed_but(key, rows->refused, rows->why);
+	else
+		visit->done.more = true;
+	forget_unranked(rows);
+}
+
+/*
+ * Remove up to max_rows of the rows of a closed window that are on no board, where
+ * The table is distributed: rows have no places there, so they are found by their
+ * members.  Leave out those of members in kept, an array or 0.  Rows whose members
+ * are several columns go at once.
+ */
+static void
+remove_distributed(Deletion *d, const char *key, Datum kept, int max_rows)
+{
+	LbVisit    *visit = d->visit;
+	const char *member = lb_quoted(lb_member_column(d->defn));
+	const char *column = lb_quoted(lb_board_column(d->defn));
+	Oid			types[] = {TEXTOID, INT4OID, d->types[0]};
+	Datum		values[] = {CStringGetTextDatum(key), Int32GetDatum(max_rows), kept};
+	StringInfoData sql;
+	Datum		members;
+	Datum	   *elements;
+	bool		isnull;
+	int			n = 0;
+	int64		removed = 0;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	initStringInfo(&sql);
+	if (d->defn->nmember > 1)
+	{
+		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
+						 d->defn->from_name, column);
+		visit->done.removed += delete_as_owner(d->defn, sql.data, 1, types,
+											   values);
+		note_removed(key);
+		return;
+	}
+	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(s.member) FROM (SELECT CAST(t.%s AS pg_catalog.%s) AS member FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
+					 member, lb_member_column(d->defn)->type->name,
+					 d->defn->from_name, column);
+	if (kept != 0)
+		appendStringInfo(&sql, " AND (t.%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
+						 member);
+	appendStringInfoString(&sql, " LIMIT $2) AS s");
+	(void) lb_run_as_owner(d->defn, false, sql.data, kept != 0 ? 3 : 2, types,
+						   values);
+	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							&isnull);
+	if (!isnull)
+	{
+		get_typlenbyvalalign(d->element, &len, &byval, &align);
+		deconstruct_array(DatumGetArrayTypeP(members), d->element, len, byval,
+						  align, &elements, NULL, &n);
+		removed = (int64) delete_rows(d, elements, n);
+		visit->done.removed += removed;
+	}
+	if (removed == 0 || (n < max_rows && removed >= n))
+		note_removed_but(key, d->refused, d->why);
+	else
+		visit->done.more = true;
+}
+
+/*
+ * Remove up to max_rows rows of a closed window that are on its board.
+ * Returns true if the others have to wait, or are removed; otherwise it has looked for
+ * the rows that are on no board.
+ */
+static bool
+remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
+			  int max_rows)
+{
+	static LbPlan plan;
+	static const Oid types[] = {INT4OID, TEXTOID};
+	const LbType *type = lb_member_columns(defn)->type;
+	Oid			delete_types[] = {type->array, TEXTOID};
+	Datum		values[2];
+	Datum		members;
+	Datum	   *elements = NULL;
+	bool		isnull;
+	Deletion	deletion = {visit, defn, NULL, type->oid, 2, delete_types, values,
+	0, NULL};
+	int			asked = 0;
+	int			removed = 0;
+	int			nestlevel;
+	bool		distributed = lb_is_distributed(defn);
+	Datum		kept;
+
+	/* Several columns are not an array's elements; the other way finds all. */
+	if (defn->nmember > 1 && distributed)
+	{
+		remove_distributed(&deletion, key, 0, max_rows);
+		return true;
+	}
+	if (defn->nmember > 1)
+	{
+		find_unranked(visit, defn, key, 0);
+		return false;
+	}
+	values[0] = Int32GetDatum(max_rows);
+	values[1] = lb_window_board(defn, key);
+	nestlevel = lb_begin_texts();
+	(void) lb_own_run(&plan,
+					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
+					  2, types, values, NULL);
+	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+							&isnull);
+	if (!isnull)
+	{
+		deconstruct_array(DatumGetArrayTypeP(members), TEXTOID, -1, false,
+						  TYPALIGN_INT, &elements, NULL, &asked);
+		for (int i = 0; i < asked; i++)
+			elements[i] = lb_value_from_text(type, elements[i]);
+	}
+	AtEOXact_GUC(true, nestlevel);
+	values[1] = CStringGetTextDatum(key);
+	deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
+							defn->from_name, lb_quoted(lb_member_column(defn)),
+							lb_quoted(lb_board_column(defn)));
+	if (!isnull)
+	{
+		removed = (int) delete_rows(&deletion, elements, asked);
+		visit->done.removed += removed;
+		if (asked == max_rows && removed >= asked)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	kept = removed < asked ?
+		lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0;
+	if (distributed)
+	{
+		remove_distributed(&deletion, key, kept, max_rows - removed);
+		return true;
+	}
+	find_unranked(visit, defn, key, kept);
+	visit->unranked.refused = deletion.refused;
+	visit->unranked.why = deletion.why;
+	return false;
+}
+
+/* How many rows the transaction may yet remove. */
+static int
+rows_allowed(const LbVisit *visit)
+{
+	return visit->max_rows - (int) Min(visit->done.removed, visit->max_rows);
+}
+
+/* Remove rows of a closed window. */
+static void
+remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	LbUnranked *rows = &visit->unranked;
+	Oid			partition = partition_of(defn, key);
+
+	if (OidIsValid(partition))
+	{
+		if (drop_partition(visit, defn, partition, key))
+			note_removed(key);
+		else
+			visit->done.more = true;
+		return;
+	}
+	if ((rows->key == NULL || strcmp(rows->key, key) != 0) &&
+		remove_ranked(visit, defn, key, rows_allowed(visit)))
+		return;
+	remove_unranked(visit, defn, key, rows_allowed(visit));
+}
+
+/* The keys that are closed and still have rows. */
+static List *
+keys_to_remove(void)
+{
+	static LbPlan plan;
+	uint64		n = lb_own_run(&plan,
+							   "SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
+							   0, NULL, NULL, NULL);
+
+	return lb_keys_of_result(n);
+}
+
+bool
+lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	ListCell   *lc;
+
+	foreach(lc, keys_to_remove())
+	{
+		char	   *key = lfirst(lc);
+		LbSpan		span;
+		LbWindow   *window = lb_window_in_family(defn, key, &span);
+		MemoryContext old;
+		bool		ok;
+
+		/*
+		 * Keep the rows of a window of no recorded kind.  lb_window may still
+		 * be empty, too, while a dump is restored that has lb_closed first.
+		 */
+		if (lb_listed(visit->skip, key) || window == NULL ||
+			now < lb_window_goes(window, &span))
+			continue;
+		if ((!visit->one || visit->in_use) &&
+			OidIsValid(partition_of(defn, key)))
+		{
+			*drops = lappend(*drops, key);
+			continue;
+		}
+		if (rows_allowed(visit) == 0)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		ok = lb_attempt_key(remove_rows, visit, defn, key);
+		if (ok && visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+		if (ok)
+			continue;
+		old = MemoryContextSwitchTo(visit->context);
+		visit->skip = lappend(visit->skip, pstrdup(key));
+		MemoryContextSwitchTo(old);
+	}
+	return false;
+}
+
+void
+lb_remove_partitions(LbVisit *visit, const LbDefinition *defn, List *drops)
+{
+	ListCell   *lc;
+
+	foreach(lc, drops)
+	{
+		if (visit->in_use)
+			break;
+		if (lb_attempt_key(remove_rows, visit, defn, lfirst(lc)))
+		{
+			visit->done.more |= lnext(drops, lc) != NULL;
+			break;
+		}
+	}
+}

@@ -1,0 +1,481 @@
+/*-------------------------------------------------------------------------
+ *
+ * reward.c
+ *	  Rewards: a function of the owner's for each window that is closed.
+ *
+ * lb_reward has the functions, by windows.  The transaction that closes a window
+ * enters the key in lb_payout.  Later the worker, or lb_maintain(), calls the
+ * function with the final standings.  The same transaction sets paid_at.  So what
+ * the function did and the note that it did it are committed together, or neither
+ * is: after an error or a crash, it is called again, and never after it has
+ * succeeded.  The row of lb_payout is locked meanwhile, so that of two sessions only
+ * one calls the function.
+ *
+ * A payout belongs to the table that has the window's rows, by its number in
+ * lb_archive_source: a later leaderboard of the same name has another one.  Payouts
+ * that are due end with their window.  If a session is calling the function
+ * meanwhile, the payout stays, and no other table's function is called for it.  So
+ * DROP TABLE waits for no function, which may itself wait for the table.
+ *
+ * The function runs in a subtransaction, with the rights of the owner of the
+ * windows' table, as a security-restricted operation.  It must belong to that owner.
+ * In the worker the step has leaderboard.reward_timeout (visit.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+#include "boards/catalog.h"
+#include "boards/distributed.h"
+#include "boards/target.h"
+#include "leaderboards/leaderboard.h"
+#include "leaderboards/window.h"
+#include "reads/json.h"
+#include "reads/read.h"
+#include "reads/text.h"
+#include "sql/spi.h"
+#include "windows/archive.h"
+#include "windows/reward.h"
+
+PG_FUNCTION_INFO_V1(lb_set_reward);
+
+int			lb_reward_timeout = 60;
+
+/* What a function takes: the key of the window, and the standings. */
+static const Oid argument_types[] = {TEXTOID, JSONBOID};
+
+/* A leaderboard's windows, or NULL. */
+static const LbDefinition *
+find_family(const char *family)
+{
+	LbTarget	target;
+
+	if (lb_find_defn(family) == NULL)
+		return NULL;
+	lb_find_target(family, strlen(family), &target);
+	return target.defn->family ? target.defn : NULL;
+}
+
+/*
+ * The same, with no lock on the table when it returns: the function may run for long,
+ * and a session that waits to alter the table keeps all others from it.
+ */
+static const LbDefinition *
+find_family_unlocked(const char *family)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	const LbDefinition *volatile defn = NULL;
+
+	/* Its locks end with a subtransaction that is rolled back. */
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		defn = find_family(family);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		/* If the table is locked, the next visit tries again. */
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		if (edata->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return defn;
+}
+
+
+/* ----------------------------------------------------------------
+ *		lb_set_reward
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Raise an error unless the owner of the windows' table may have this function
+ * called for them.
+ */
+static void
+check_function(const LbDefinition *family, Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc proc;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", function)));
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if (proc->prokind != PROKIND_FUNCTION || proc->pronargs != 2 ||
+		proc->proargtypes.values[0] != TEXTOID ||
+		proc->proargtypes.values[1] != JSONBOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("%s cannot be called for rewards",
+						format_procedure(function)),
+				 errhint("Use a function of (text, jsonb): the key of a window, and its standings.")));
+	if (proc->proowner != family->owner)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("function %s must belong to the owner of table \"%s\"",
+						format_procedure(function),
+						get_rel_name(family->source)),
+				 errdetail("It is called with the rights of that role.")));
+	ReleaseSysCache(tuple);
+}
+
+Datum
+lb_set_reward(PG_FUNCTION_ARGS)
+{
+	static LbPlan plans[2];
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	bool		drop = PG_ARGISNULL(1);
+	char	   *name;
+	const LbDefinition *family;
+	Oid			function = PG_GETARG_OID(1);
+	Datum		values[2];
+
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery("lb_set_reward()");
+	if (PG_ARGISNULL(0))
+		lb_null_argument("window_name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	family = lb_window_find(name, strlen(name)) == NULL ? NULL :
+		find_family(lb_leaderboard_of_window(name)->family);
+	if (family == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("window \"%s\" does not exist", name),
+				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+	lb_require_owner(family->source);
+
+	/* The coordinator closes windows of distributed tables, and calls it. */
+	if (lb_is_distributed(family))
+		lb_require_distributed()->require_coordinator(family, "lb_set_reward()");
+	values[0] = PG_GETARG_DATUM(0);
+	values[1] = (Datum) 0;
+	if (!drop)
+	{
+		check_function(family, function);
+		values[1] = CStringGetTextDatum(quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+																   get_func_name(function)));
+	}
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	(void) lb_own_run(&plans[drop], drop ?
+					  "DELETE FROM @.lb_reward WHERE name OPERATOR(pg_catalog.=) $1" :
+					  "INSERT INTO @.lb_reward (name, function) VALUES ($1, $2) "
+					  "ON CONFLICT (name) DO UPDATE SET function = excluded.function",
+					  drop ? 1 : 2, types, values, NULL);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+
+/* ----------------------------------------------------------------
+ *		Closed windows
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * A key can be closed again, after the tables were dropped.  It is not rewarded twice.
+ */
+void
+lb_note_reward(const LbDefinition *family, const char *window, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
+	Datum		values[3];
+
+	values[0] = CStringGetTextDatum(key);
+	values[1] = CStringGetTextDatum(window);
+	values[2] = lb_archive_source(family);
+	(void) lb_own_run(&plan,
+					  "INSERT INTO @.lb_payout AS p (board, name, source) SELECT $1, r.name, $3 FROM @.lb_reward r "
+					  "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO UPDATE SET name = excluded.name, "
+					  "source = excluded.source, closed_at = excluded.closed_at, attempts = excluded.attempts, "
+					  "problem = excluded.problem WHERE p.paid_at IS NULL",
+					  3, types, values, NULL);
+}
+
+void
+lb_rewards_end(const char *family)
+{
+	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
+	Datum		values[2];
+
+	lb_family_values(family, &values[0], &values[1]);
+	(void) lb_own_run_latest("DELETE FROM @.lb_payout d WHERE d.paid_at IS NULL AND d.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+							 "SELECT p.ctid FROM @.lb_payout p WHERE p.paid_at IS NULL AND "
+							 LB_OF_FAMILY("p.name", "$1", "$2") " FOR UPDATE SKIP LOCKED))",
+							 2, types, values, NULL);
+}
+
+/*
+ * The standings of a closed window, as an array of objects.  Members that have been
+ * erased are left out.
+ */
+static Datum
+read_standings(const LbDefinition *family, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, NAMEOID, INT4OID};
+	SPITupleTable *table;
+	Datum		values[3];
+	StringInfoData buf;
+	uint64		n;
+	int			nestlevel;
+
+	values[0] = CStringGetTextDatum(key);
+	values[1] = lb_owner_name(family);
+	values[2] = lb_archive_source(family);
+	n = lb_own_run(&plan,
+				   "SELECT CAST(a.place AS pg_catalog.text), CAST(a.rank AS pg_catalog.text), a.member, a.score "
+				   "FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) '' "
+				   "AND (a.owner OPERATOR(pg_catalog.=) $2 OR a.source OPERATOR(pg_catalog.=) $3) "
+				   "AND a.member IS NOT NULL ORDER BY a.place",
+				   3, types, values, NULL);
+	table = SPI_tuptable;
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '[');
+
+	/* Whatever the session has set. */
+	nestlevel = lb_begin_texts();
+	(void) set_config_option("leaderboard.json_bigint", "number", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	for (uint64 i = 0; i < n; i++)
+	{
+		const char *columns[4];
+
+		CHECK_FOR_INTERRUPTS();
+		for (int c = 0; c < 4; c++)
+			columns[c] = SPI_getvalue(table->vals[i], table->tupdesc, c + 1);
+		appendStringInfo(&buf, "%s{\"place\":%s,\"rank\":%s,\"player_id\":",
+						 i > 0 ? "," : "", columns[0], columns[1]);
+		lb_append_member_json(&buf, family, columns[2]);
+		appendStringInfoString(&buf, ",\"score\":");
+		lb_append_score_json(&buf, family, columns[3]);
+		appendStringInfoChar(&buf, '}');
+	}
+	AtEOXact_GUC(true, nestlevel);
+	appendStringInfoChar(&buf, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
+}
+
+/* Call it with the owner's rights. */
+static void
+call(LbVisit *visit, const LbDefinition *defn, Datum *values)
+{
+	LbUser		saved;
+
+	lb_switch_to_owner(&saved, defn->owner, false);
+	(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
+					   InvalidOid, 2, argument_types, values);
+	lb_restore_user(&saved);
+}
+
+/*
+ * Call the function that visit->reward names for a key of family defn, and note
+ * that.  The note comes first: after it nothing of ours can fail.
+ */
+static void
+pay(LbVisit *visit, const LbDefinition *defn, const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[2];
+
+	values[0] = CStringGetTextDatum(key);
+	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->reward)),
+										2, argument_types, false));
+	values[1] = read_standings(defn, key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), problem = NULL "
+					  "WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+
+	/*
+	 * The owner's rights end with the call, so no trigger may wait for the
+	 * commit.
+	 */
+	(void) SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
+	call(visit, defn, values);
+}
+
+/*
+ * Note that the function is going to be called.  The worker commits that
+ * before the call: one that ends the worker, or the server, comes last the
+ * next time.
+ */
+static void
+note_attempt(const char *key)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID};
+	Datum		values[1];
+
+	values[0] = CStringGetTextDatum(key);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, "
+					  "problem = COALESCE(problem, 'the call has not ended') WHERE board OPERATOR(pg_catalog.=) $1",
+					  1, types, values, NULL);
+}
+
+/* Note that a call has failed, and why. */
+static void
+note_problem(const char *key, const char *problem)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
+
+	values[0] = CStringGetTextDatum(key);
+	values[1] = CStringGetTextDatum(problem);
+	(void) lb_own_run(&plan,
+					  "UPDATE @.lb_payout SET problem = $2 WHERE board OPERATOR(pg_catalog.=) $1",
+					  2, types, values, NULL);
+}
+
+/*
+ * The key of a window of this family that is to be rewarded, with its function, and
+ * its row of lb_payout locked; NULL if there is no other in this visit.  Those that
+ * have failed come last.  If visit->paying is set, it is that one, or none.
+ */
+static char *
+next_payout(LbVisit *visit, const LbDefinition *family)
+{
+	static LbPlan plan;
+	static const Oid types[] = {TEXTARRAYOID, REGCLASSOID, TEXTOID};
+	Datum	   *tried = palloc(Max(1, list_length(visit->tried)) * sizeof(Datum));
+	Datum		values[3];
+	char	   *key = NULL;
+	int			n = 0;
+	ListCell   *lc;
+	MemoryContext old;
+
+	foreach(lc, visit->tried)
+		tried[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	values[0] = lb_make_array(TEXTOID, tried, NULL, n);
+	values[1] = ObjectIdGetDatum(family->source);
+	values[2] = visit->paying == NULL ? (Datum) 0 :
+		CStringGetTextDatum(visit->paying);
+	if (lb_own_run(&plan,
+				   "SELECT p.board, r.function FROM @.lb_payout p, @.lb_reward r, @.lb_archive_source s "
+				   "WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
+				   "AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
+				   "AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
+				   "ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
+				   3, types, values, visit->paying == NULL ? "  n" : "   ") > 0)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[0];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+
+		visit->reward = SPI_getvalue(tuple, desc, 2);
+		old = MemoryContextSwitchTo(visit->context);
+		key = SPI_getvalue(tuple, desc, 1);
+		visit->tried = lappend(visit->tried, key);
+		MemoryContextSwitchTo(old);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return key;
+}
+
+/*
+ * The same for one family of windows.  The worker needs two transactions for
+ * each: in the first it notes the attempt, and sets visit->paying.
+ */
+static bool
+pay_one(LbVisit *visit, const LbDefinition *family)
+{
+	char	   *key;
+
+	while ((key = next_payout(visit, family)) != NULL)
+	{
+		bool		paid;
+
+		if (visit->paying == NULL)
+		{
+			if (lb_visit_must_end(visit))
+				return true;
+			note_attempt(key);
+		}
+		if (visit->one && visit->paying == NULL)
+		{
+			visit->paying = key;
+			visit->done.more = true;
+			return true;
+		}
+		visit->timeout = lb_reward_timeout;
+		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
+						  family, key);
+		visit->timeout = lb_maintenance_timeout;
+		visit->paying = NULL;
+		if (!paid && visit->problem != NULL)
+			note_problem(key, visit->problem);
+		if (paid || visit->one)
+		{
+			visit->done.more = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+lb_pay_reward(LbVisit *visit)
+{
+	LbLeaderboard **leaderboards;
+	List	   *families = NIL;
+	ListCell   *lc;
+	int			n;
+
+	n = lb_leaderboards(&leaderboards);
+	for (int i = 0; i < n; i++)
+		families = lappend(families, pstrdup(leaderboards[i]->family));
+	foreach(lc, families)
+	{
+		const LbDefinition *family = find_family_unlocked(lfirst(lc));
+
+		/* lb_maintain() does what is its caller's. */
+		if (family != NULL && !family->misfit &&
+			pg_class_ownercheck(family->source, GetUserId()) &&
+			pay_one(visit, family))
+			return true;
+	}
+
+	/* Another session pays that one, or has dropped its leaderboard. */
+	if (visit->paying != NULL)
+	{
+		visit->paying = NULL;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * visit.h
+ *	  A visit of the maintenance worker, or a call of lb_maintain().
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_VISIT_H
+#define LB_VISIT_H
+
+#include "nodes/pg_list.h"
+#include "storage/block.h"
+#include "storage/itemptr.h"
+
+#include "boards/definition.h"
+#include "leaderboards/window.h"
+
+/*
+ * How long the worker waits for a lock at most, and lb_maintain() for a row of
+ * a user's table, in milliseconds.  The next visit tries again.
+ */
+#define LB_VISIT_LOCK_TIMEOUT 1000
+
+/*
+ * Hours after which a large table is read again, and rows that were kept by a
+ * constraint are tried again.
+ */
+#define LB_SCAN_HOURS 24
+
+/* How long a step may take in the worker, in seconds; 0 is any time. */
+extern int	lb_maintenance_timeout;
+
+/* What a transaction has done. */
+typedef struct LbDone
+{
+	int64		closed;
+	int64		archived;
+	int64		removed;
+	bool		more;			/* there is more to do now */
+} LbDone;
+
+/* Rows of a key that are on no board, by their places when they were found. */
+typedef struct LbUnranked
+{
+	char	   *key;			/* NULL: not looked for yet */
+	Oid		   *tables;			/* a ctid is one of each partition */
+	ItemPointerData *tids;
+	int			nrows;
+	int			next;			/* the first that has not been tried */
+	int64		removed;
+	bool		all;			/* there were no others */
+	int64		refused;		/* rows that a constraint keeps */
+	char	   *why;			/* what it said, or NULL */
+} LbUnranked;
+
+/* The extension's own tables that are trimmed. */
+typedef enum LbTrimmed
+{
+	LB_TRIM_EVENT,
+	LB_TRIM_APPLIED,
+	LB_TRIM_ANOMALY,
+	LB_TRIM_USAGE,
+	LB_NTRIMMED
+} LbTrimmed;
+
+/* Where the next batch of such a table begins. */
+typedef struct LbTrimPlace
+{
+	ItemPointerData after;		/* the last row that was removed */
+	bool		ended;			/* there was no other */
+} LbTrimPlace;
+
+/* A visit of the worker to a database, or a call of lb_maintain(). */
+typedef struct LbVisit
+{
+	bool		one;			/* each step has a transaction of its own */
+	int			max_rows;		/* to remove in a transaction */
+	MemoryContext context;		/* of what outlives a transaction */
+	bool		listed;			/* the worker's tasks are */
+	List	   *families;		/* names of the families that are left to do */
+	LbDefinition *defn;			/* the one that is being done, or NULL */
+	int			timeout;		/* of the worker's steps, in seconds; 0: none */
+	List	   *tasks;			/* of the worker, those that are left to do */
+	int			task;			/* the number of the first of them */
+	int64		begun;			/* the worker's visit, by lb_clock() */
+	bool		long_enough;	/* other databases have their turn */
+	bool		late;			/* a step took too long: the visit ends */
+	int64		offset;			/* for lb_clock_was_set(), in the worker */
+	bool		clock_set;		/* forward: the visit ends */
+
+	/* Of that family.  Closing: which windows are due. */
+	bool		scanned_boards;
+	TimestampTz scan_began;		/* when the table's scan did; 0: none is due */
+	Oid			scanning;		/* the table, until all of it has been read */
+	bool		scan_all_rows;	/* those that are on boards, too */
+	BlockNumber next_block;		/* the next part of the scan */
+	List	   *to_close;		/* keys that are due */
+
+	/* Removing. */
+	List	   *skip;			/* keys that could not be removed */
+	bool		in_use;			/* the table: no partition of it is dropped */
+	LbUnranked	unranked;
+
+	/* Boards of distributed tables, whose servers may lack something: */
+	List	   *distributed;	/* their names, those that are left to do */
+	bool		trimming;		/* the first of them has old rows left */
+	List	   *left;			/* owners whose distributed tables a call as that
+								 * role has maintained (OIDs) */
+
+	/* Of all.  Rewards: */
+	List	   *tried;			/* keys of this visit */
+	char	   *paying;			/* the worker: the last of them, to be paid now */
+	char	   *reward;			/* the function to call */
+	char	   *problem;		/* what the last attempt has said, if it failed */
+
+	LbTrimPlace trims[LB_NTRIMMED];
+	LbDone		done;
+} LbVisit;
+
+/* Something that may fail; the others go on. */
+typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
+						  const char *key);
+
+/*
+ * Run an action in a subtransaction.  If it fails, because a lock is not
+ * granted or a trigger of the user raises an error, log that as "could not
+ * <what>", set visit->problem, and return false.  In the worker it is
+ * cancelled after visit->timeout, which sets visit->late.  If
+ * lb_visit_must_end(), it is not run: then visit->problem is NULL, and the
+ * result is false.  An action that goes on after that ends the session after
+ * as long again. Raises only errors that cancel the statement or end the
+ * session.
+ */
+extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
+					   const LbDefinition *defn, const char *key);
+
+/*
+ * In the worker: limit the time of what runs from here to lb_end_limit() to
+ * visit->timeout, and tell the launcher that it runs (turn.h).
+ */
+extern void lb_begin_limit(const LbVisit *visit);
+extern void lb_end_limit(const LbVisit *visit);
+
+/*
+ * Whether no more is to be done in this visit: in the worker, if a step has
+ * taken too long, the steps together have taken
+ * leaderboard.maintenance_timeout, or the server's clock was set forward since
+ * the visit began.  The launcher has the database visited again later.
+ */
+extern bool lb_visit_must_end(LbVisit *visit);
+
+/* lb_attempt() of something that is done to a window. */
+extern bool lb_attempt_key(LbAction action, LbVisit *visit,
+						   const LbDefinition *defn, const char *key);
+
+/*
+ * The first column of the n rows that SPI has just returned, which it frees.
+ */
+extern List *lb_keys_of_result(uint64 n);
+
+/*
+ * Wait for a lock LB_VISIT_LOCK_TIMEOUT at most, until the current nest level of
+ * settings ends.
+ */
+extern void lb_limit_waits(void);
+
+/* Whether a list of strings has a key. */
+extern bool lb_listed(List *list, const char *key);
+
+#endif							/* LB_VISIT_H */

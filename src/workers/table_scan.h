@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_scan.h
+ *	  Reading the rows of a source into a sort.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LB_TABLE_SCAN_H
+#define LB_TABLE_SCAN_H
+
+#include "port/atomics.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+#include "boards/definition.h"
+#include "boards/live.h"
+#include "util/sort.h"
+
+/* A value of a board column, with its hash. */
+typedef struct LbScannedValue
+{
+	int			number;
+	uint32		hash;
+	LbValue		value;
+} LbScannedValue;
+
+/*
+ * The values of a family's boards, numbered in the order of the scan.  A plain
+ * board has none: by_value is NULL.
+ */
+typedef struct LbValues
+{
+	int			nvalues;
+	int			maxvalues;
+	LbScannedValue **values;
+	struct value_hash *by_value;
+} LbValues;
+
+/*
+ * Sort the keys of all ranked rows of defn's source, or of its partitions,
+ * that a snapshot sees.  rel is locked, and defn is resolved.  A tuple of a
+ * family is the number of the board's value and the key, that of a plain board
+ * the key alone.  progress, if not NULL, is set to the number of rows read so
+ * far.  poll is called every few thousand rows and may raise.  Raises 55006 if
+ * the partitions have changed.  Returns NULL if no key can have one of the
+ * rows (lb_no_key_reason).  Memory comes from the current context.
+ */
+extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
+							Snapshot snapshot, LbValues *values,
+							pg_atomic_uint64 *progress, void (*poll) (void));
+
+/* Whether the scan of a family has met a value, whose hash is given. */
+extern bool lb_values_have(const LbValues *values, uint32 hash,
+						   const LbValue *value);
+
+#endif							/* LB_TABLE_SCAN_H */
