@@ -3,7 +3,7 @@
  * skiplist.h
  *	  The span-counted skip list of one board, with its member hash.
  *
- * See src/README for the algorithm.  If other processes can reach the index,
+ * See README for the algorithm.  If other processes can reach the index,
  * the caller has the lock of its stripe: at least shared for functions that
  * take a const LbIndex, exclusive for the others.  Where a function needs no
  * lock its comment says so.  None raises and none allocates process-local

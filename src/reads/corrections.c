@@ -3,7 +3,7 @@
  * corrections.c
  *	  What a snapshot sees differently from a board's index.
  *
- * "Reading in a snapshot" in src/README says which changes correct an index.
+ * "Reading in a snapshot" in reads/README says which changes correct an index.
  * lb_collect() gathers those of other transactions from the ledger,
  * lb_own_changes() has the transaction's own.  The result is in one of two
  * forms.  An LbOverlay has few corrections, in sorted arrays, made under one
