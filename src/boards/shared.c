@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/guc.h"
 
 #include "boards/shared.h"
 #include "util/region.h"
@@ -195,6 +196,28 @@ lb_want_xid(void)
 void
 lb_shared_init(void)
 {
+	DefineCustomIntVariable("leaderboard.database_memory",
+							"Sets the most memory that one database's boards may take.",
+							"Zero is no limit.",
+							&lb_database_memory_kb,
+							0, 0, INT_MAX,
+							PGC_SUSET, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.max_memory",
+							"Sets what leaderboard.memory can be raised to while the server runs.",
+							"Zero is the machine's memory, if reserving address space is free.",
+							&lb_max_memory_kb,
+							0, 0, INT_MAX,
+							PGC_POSTMASTER, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.memory",
+							"Sets the shared memory for all boards of the server.",
+							NULL,
+							&lb_memory_kb,
+							256 * 1024, 64, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+
 #if PG_VERSION_NUM >= 150000
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = shmem_request;

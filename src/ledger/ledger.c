@@ -30,6 +30,7 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "boards/state.h"
@@ -38,6 +39,7 @@
 #include "ledger/ledger.h"
 #include "ledger/outcome.h"
 #include "ledger/prefetch.h"
+#include "ledger/publication.h"
 #include "ledger/queue.h"
 #include "ledger/request.h"
 #include "ledger/snapshot.h"
@@ -511,4 +513,16 @@ lb_publish(const LbNetChanges *changes, FullTransactionId xid, bool prepare)
 	if (p.pub == NULL)
 		lb_give_room(&p.mem, &p.room);
 	return p.pub;
+}
+
+void
+lb_ledger_init(void)
+{
+	DefineCustomIntVariable("leaderboard.history_size",
+							"Sets the most memory for settled changes that older snapshots may not see.",
+							NULL,
+							&lb_history_size,
+							16 * 1024, 64, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, NULL, NULL);
 }

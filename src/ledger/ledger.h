@@ -61,4 +61,7 @@ extern void lb_disown_prepared(LbPublication *pub);
  */
 extern void lb_settle_for_another(LbPublication *pub);
 
+/* Define the settings of this folder; from _PG_init. */
+extern void lb_ledger_init(void);
+
 #endif							/* LB_LEDGER_H */

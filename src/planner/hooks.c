@@ -15,6 +15,7 @@
 
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "utils/guc.h"
 
 #include "boards/distributed.h"
 #include "planner/aggregate.h"
@@ -96,9 +97,31 @@ rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti,
 		lb_add_scan_paths(root, rel);
 }
 
+static const struct config_enum_entry planner_child_options[] = {
+	{"off", LB_CHILD_ON_DEMAND, false},
+	{"force", LB_CHILD_FORCE, false},
+	{"eager", LB_CHILD_EAGER, false},
+	{NULL, 0, false}
+};
+
 void
 lb_planner_init(void)
 {
+	DefineCustomEnumVariable("leaderboard.debug_planner_child",
+							 "Sets what plans that use boards do with the ordinary plan below them.",
+							 "This is for tests.",
+							 &lb_planner_child,
+							 LB_CHILD_ON_DEMAND, planner_child_options,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE,
+							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.enable_planner",
+							 "Enables plans that use boards.",
+							 "When off, only the functions of the extension use them.",
+							 &lb_enable_planner,
+							 true,
+							 PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
+
 	RegisterCustomScanMethods(&lb_aggregate_methods);
 	RegisterCustomScanMethods(&lb_page_methods);
 	RegisterCustomScanMethods(&lb_scan_methods);

@@ -19,11 +19,14 @@
 #include <math.h>
 
 #include "utils/float.h"
+#include "utils/guc.h"
 
+#include "reads/access.h"
 #include "reads/functions.h"
 #include "reads/histogram.h"
 #include "reads/json.h"
 #include "reads/key.h"
+#include "reads/mistyped.h"
 #include "reads/rows.h"
 #include "reads/tier.h"
 #include "reads/values.h"
@@ -507,3 +510,76 @@ SQL_FUNCTION(lb_rank_json_key, lb_call_rank_json(fcinfo, LB_AS_TEXT, &player_fun
 /* What lb_player() says about shares of the board. */
 SQL_FUNCTION(lb_tier, lb_call_tier(fcinfo, LB_AS_JSON, &player_function))
 SQL_FUNCTION(lb_tier_key, lb_call_tier(fcinfo, LB_AS_TEXT, &player_function))
+
+static const struct config_enum_entry json_bigint_options[] = {
+	{"number", LB_JSON_BIGINT_NUMBER, false},
+	{"string", LB_JSON_BIGINT_STRING, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry not_ready_options[] = {
+	{"wait", LB_POLICY_WAIT, false},
+	{"query", LB_POLICY_QUERY, false},
+	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry offline_options[] = {
+	{"query", LB_POLICY_QUERY, false},
+	{"error", LB_POLICY_ERROR, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry unknown_board_options[] = {
+	{"notice", LB_UNKNOWN_NOTICE, false},
+	{"error", LB_UNKNOWN_ERROR, false},
+	{"ignore", LB_UNKNOWN_IGNORE, false},
+	{NULL, 0, false}
+};
+
+void
+lb_reads_init(void)
+{
+	DefineCustomBoolVariable("leaderboard.enable_index",
+							 "Enables answering reads from the index.",
+							 "When off, every read runs its defining query.",
+							 &lb_enable_index,
+							 true,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.json_bigint",
+							 "Sets how JSON shows members and scores of type bigint.",
+							 "A number, or a string for clients whose numbers are exact up to 2^53 only.",
+							 &lb_json_bigint,
+							 LB_JSON_BIGINT_NUMBER, json_bigint_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.not_ready",
+							 "Sets what a read does while its board is building.",
+							 NULL,
+							 &lb_not_ready,
+							 LB_POLICY_WAIT, not_ready_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.offline",
+							 "Sets what a read does when its board is offline, or on a standby.",
+							 NULL,
+							 &lb_offline,
+							 LB_POLICY_QUERY, offline_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("leaderboard.unknown_board",
+							 "Sets what a read does if the family of a board seems to be mistyped.",
+							 NULL,
+							 &lb_unknown_board,
+							 LB_UNKNOWN_NOTICE, unknown_board_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.wait_timeout",
+							"Sets how long a read waits for its board to be built.",
+							NULL,
+							&lb_wait_timeout_ms,
+							10000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+}

@@ -15,4 +15,7 @@ extern const LbReadFunction lb_top_function;
 extern const LbReadFunction lb_page_function;
 extern const LbReadFunction lb_ranks_function;
 
+/* Define the settings of this folder; from _PG_init. */
+extern void lb_reads_init(void);
+
 #endif							/* LB_FUNCTIONS_H */

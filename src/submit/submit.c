@@ -58,6 +58,7 @@
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/jsonb.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -717,4 +718,30 @@ Datum
 lb_submit_match_key(PG_FUNCTION_ARGS)
 {
 	return submit_match(fcinfo, true);
+}
+
+void
+lb_submit_init(void)
+{
+	DefineCustomBoolVariable("leaderboard.events",
+							 "Enables logging what is submitted in lb_event.",
+							 NULL,
+							 &lb_events,
+							 true,
+							 PGC_SUSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.max_clock_skew",
+							"Sets how far ahead of the server's clock the time of a submit may be.",
+							"-1 is any time.",
+							&lb_max_clock_skew,
+							300, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomBoolVariable("leaderboard.submit_ranks",
+							 "Enables the ranks that lb_submit() returns.",
+							 NULL,
+							 &lb_submit_ranks,
+							 true,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 }

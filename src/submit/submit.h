@@ -26,6 +26,9 @@ extern int	lb_max_clock_skew;
 extern Datum lb_submit_as(FunctionCallInfo fcinfo,
 						  const LbPlayerArgument *argument);
 
+/* Define the settings of this folder; from _PG_init. */
+extern void lb_submit_init(void);
+
 /* Setting: lb_submit() returns ranks. */
 extern bool lb_submit_ranks;
 

@@ -751,6 +751,13 @@ static const LbWorkerKind notifier_kind = {
 void
 lb_notify_init(void)
 {
+	DefineCustomIntVariable("leaderboard.notify_interval",
+							"Sets the time between two notifications of what is watched.",
+							NULL,
+							&lb_notify_interval,
+							1000, 10, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
 	lb_register_worker(&notifier_kind);
 }
 

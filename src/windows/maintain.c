@@ -285,8 +285,50 @@ static const LbWorkerKind maintenance_kind = {
 };
 
 void
-lb_maintain_init(void)
+lb_windows_init(void)
 {
+	DefineCustomIntVariable("leaderboard.anomaly_retention",
+							"Sets how long lb_anomaly keeps players who have exceeded a limit.",
+							"-1 keeps them forever.",
+							&lb_anomaly_retention,
+							90 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.applied_retention",
+							"Sets how long lb_applied remembers which matches have been applied.",
+							"-1 keeps them forever.",
+							&lb_applied_retention,
+							7 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.event_retention",
+							"Sets how long lb_event keeps what has been submitted.",
+							"-1 keeps them forever.",
+							&lb_event_retention,
+							30 * 86400, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.maintenance_interval",
+							"Sets the time between two visits of a worker that closes windows.",
+							"Zero turns it off: lb_maintain() does the same.",
+							&lb_maintenance_interval,
+							300, 0, 86400,
+							PGC_SIGHUP, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.maintenance_timeout",
+							"Sets how long a step of maintenance may take in the worker.",
+							"Zero is any time.",
+							&lb_maintenance_timeout,
+							60, 0, INT_MAX / 1000,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.reward_timeout",
+							"Sets how long a function of lb_set_reward() may run in the worker.",
+							"Zero is any time.",
+							&lb_reward_timeout,
+							60, 0, INT_MAX / 1000,
+							PGC_SUSET, GUC_UNIT_S,
+							NULL, NULL, NULL);
 	lb_register_worker(&maintenance_kind);
 }
 

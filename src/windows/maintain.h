@@ -13,8 +13,8 @@
 /* Setting, in seconds. */
 extern int	lb_maintenance_interval;	/* 0: no worker */
 
-/* Register that worker; from _PG_init. */
-extern void lb_maintain_init(void);
+/* Define the settings of this folder and register the worker; from _PG_init. */
+extern void lb_windows_init(void);
 
 /* Entry point of the worker that the launcher starts. */
 extern PGDLLEXPORT void lb_maintain_main(Datum arg);

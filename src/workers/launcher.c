@@ -50,6 +50,7 @@
 #include "ledger/sweep.h"
 #include "util/clock.h"
 #include "util/wait_event.h"
+#include "workers/applier.h"
 #include "workers/build.h"
 #include "workers/launcher.h"
 #include "workers/memory.h"
@@ -974,4 +975,43 @@ lb_launcher_main(Datum arg)
 	 * server is shutting down.
 	 */
 	proc_exit(1);
+}
+
+void
+lb_workers_init(void)
+{
+	BackgroundWorker worker;
+
+	DefineCustomBoolVariable("leaderboard.applier",
+							 "Enables a process that applies changes to the indexes of large boards.",
+							 "When off, the committing session applies them.",
+							 &lb_applier,
+							 true,
+							 PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("leaderboard.build_workers",
+							"Sets how many boards are built at the same time.",
+							NULL,
+							&lb_build_workers,
+							2, 1, 64,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+
+	/* No worker may read the tables of pg_upgrade's servers. */
+	if (IsBinaryUpgrade)
+		return;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 5;
+	strlcpy(worker.bgw_library_name, "leaderboard", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "lb_launcher_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "leaderboard launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "leaderboard launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+	strlcpy(worker.bgw_function_name, "lb_applier_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "leaderboard applier", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "leaderboard applier", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
 }

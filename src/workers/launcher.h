@@ -15,4 +15,10 @@ extern int	lb_build_workers;	/* leaderboard.build_workers */
 /* Entry point of the launcher. */
 extern PGDLLEXPORT void lb_launcher_main(Datum arg);
 
+/*
+ * Define the settings of this folder and register the launcher and the
+ * applier; from _PG_init.
+ */
+extern void lb_workers_init(void);
+
 #endif							/* LB_LAUNCHER_H */
