@@ -3,7 +3,7 @@
  * chaos.c
  *	  Disturbs a server on which oracle.c compares answers.
  *
- *	chaos -d conninfo [-s seed] [-k] [-q]
+ *	chaos -d conninfo [-s seed] [-k] [-b] [-q]
  *
  * One action after the other, chosen at random: terminates the extension's
  * processes and backends, cancels statements, reloads settings, rebuilds
@@ -11,7 +11,8 @@
  * and in, copies and drops databases, prepares transactions and leaves them for
  * a while, keeps old snapshots.  Goes on until SIGTERM, then undoes what it has
  * left.  With -k it also kills processes, and the server with them; it must run
- * as the server's user then.
+ * as the server's user then.  With -b a process goes on for a moment, and builds a
+ * board again and again: what oracle.c compares at its end must bear that.
  *
  * The database is that of a running oracle.c (its -X starts this program).
  * Others are made and dropped.  The actions follow from the seed; how they
@@ -36,6 +37,7 @@
 
 static const char *conninfo = "";
 static bool kills = false;
+static bool builds_on = false;
 static bool quiet = false;
 static uint64_t seed = 1;
 static double began;
@@ -794,6 +796,29 @@ clean_up(void)
 	boards_are_back();
 }
 
+/*
+ * Build a board again and again for a moment, in a process that oracle.c does not wait
+ * for.  A launcher that was away does so with what was requested meanwhile.
+ */
+static void
+build_on(void)
+{
+	double		end = now() + 1.5;
+	PGconn	   *c;
+
+	fflush(stdout);
+	if (fork() != 0)
+		return;
+	c = connect_to(NULL);
+	while (now() < end && PQstatus(c) == CONNECTION_OK)
+	{
+		PQclear(PQexec(c, "SELECT pg_current_xact_id()"));
+		PQclear(PQexec(c, "SELECT lb_rebuild('plain')"));
+	}
+	PQfinish(c);
+	_exit(0);
+}
+
 static void
 stop(int signo)
 {
@@ -807,7 +832,7 @@ main(int argc, char **argv)
 	int			opt;
 	int			total = 0;
 
-	while ((opt = getopt(argc, argv, "d:s:kq")) != -1)
+	while ((opt = getopt(argc, argv, "d:s:kbq")) != -1)
 	{
 		switch (opt)
 		{
@@ -820,12 +845,15 @@ main(int argc, char **argv)
 			case 'k':
 				kills = true;
 				break;
+			case 'b':
+				builds_on = true;
+				break;
 			case 'q':
 				quiet = true;
 				break;
 			default:
 				fprintf(stderr,
-						"usage: chaos -d conninfo [-s seed] [-k] [-q]\n");
+						"usage: chaos -d conninfo [-s seed] [-k] [-b] [-q]\n");
 				return 2;
 		}
 	}
@@ -868,5 +896,7 @@ main(int argc, char **argv)
 	printf("; %d actions\n", total);
 	printf("%" PRId64 " passed, 0 failed\n", passed);
 	PQfinish(conn);
+	if (builds_on)
+		build_on();
 	return 0;
 }

@@ -621,7 +621,7 @@ part_soak()
 # killed as well, at most a minute each time.
 part_chaos()
 {
-	local left=${RUN_SECONDS:-24} round=0 part most chaos_seed kill least
+	local left=${RUN_SECONDS:-24} round=0 part most chaos_seed kill build least
 
 	most=$(((left + 2) / 3))
 	[ "$most" -le 60 ] || most=60
@@ -630,6 +630,7 @@ part_chaos()
 		left=$((left - part))
 		chaos_seed=$((seed + round))
 		kill=
+		build=
 		# On such a server many reads run their queries.  Counts of reads by index are
 		# lost in a crash.
 		least=2
@@ -637,6 +638,7 @@ part_chaos()
 			0)
 				prepare_install
 				use_server bin "$chaos_server"
+				build=-b
 				;;
 			1)
 				prepare_debug_install
@@ -652,7 +654,7 @@ part_chaos()
 		prepare_oracle
 		limited tree/test/client/oracle/oracle -d dbname=oracle -x -p $kill -i $least \
 			-c "$connections" -s $chaos_seed -t $part \
-			-X "tree/test/client/chaos -d dbname=oracle -s $chaos_seed $kill" \
+			-X "tree/test/client/chaos -d dbname=oracle -s $chaos_seed $kill $build" \
 			>chaos.out 2>&1 || show_output chaos.out
 		cat chaos.out
 		echo "   seed $chaos_seed${kill:+, killed}: $(tail -n 1 chaos.out)," \
