@@ -660,6 +660,33 @@ SELECT planned_reads > 100 AS planned_reads FROM lb_stat_board WHERE board = 'gl
 SELECT planned_reads FROM lb_stat_board WHERE board = 'global' \gset
 SELECT id FROM ranked WHERE place <= 3 ORDER BY place;
 SELECT planned_reads - :planned_reads AS reads FROM lb_stat_board WHERE board = 'global';
+-- A read counts once, by what has answered it, also if the node finds that out late: when
+-- the rows do not fit, or when it looks at the board again.
+CREATE FUNCTION home() RETURNS text STABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('regress.calls', (current_setting('regress.calls')::int + 1)::text, true);
+	IF current_setting('regress.calls') = current_setting('regress.off_at') THEN
+		PERFORM set_config('leaderboard.enable_index', 'off', true);
+	END IF;
+	RETURN 'FR';
+END $$;
+SELECT lb_stat_reset();
+BEGIN;
+SET LOCAL work_mem = '64kB'; SET LOCAL plan_cache_mode = force_generic_plan;
+SET LOCAL regress.calls = 0; SET LOCAL regress.off_at = -1;
+PREPARE by_place(int) AS SELECT count(*), sum(length(name)) FROM ranked WHERE place <= $1;
+PREPARE late(int) AS SELECT max(place), count(*) FROM (SELECT id, row_number() OVER (ORDER BY points, id) AS place
+	FROM country_player WHERE ok AND country = home()) s WHERE place <= $1;
+EXECUTE by_place(3000);
+SET LOCAL regress.calls = 0;
+EXECUTE late(3);
+SET LOCAL regress.calls = 0; SET LOCAL regress.off_at = 2;
+EXECUTE late(3);
+COMMIT;
+DEALLOCATE ALL;
+SELECT board, planned_reads, planned_queries, planned_limit, planned_disabled FROM lb_stat_board
+WHERE board IN ('global', 'country:FR') ORDER BY board;
+DROP FUNCTION home;
 SELECT * FROM lb_verify();
 DROP TABLE player, country_player, device, event_score, club, friend CASCADE;
 DROP OWNED BY lb_reader;

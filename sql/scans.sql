@@ -98,6 +98,11 @@ SELECT query, lbt.answered_by(query), lbt.result(query) FROM unnest(ARRAY[
 	'SELECT id FROM ev_2 ORDER BY score DESC, id LIMIT 3 OFFSET 5000'
 ]) query;
 
+-- A scan that goes on in the plan below has read the last batch in vain.
+SELECT lb_stat_reset();
+SELECT id FROM player WHERE guild = 7 AND score < 500 ORDER BY score DESC, level DESC, id LIMIT 2 OFFSET 20;
+SELECT planned_queries, planned_limit FROM lb_stat_board WHERE board = 'global';
+
 -- Many batches.
 SET enable_sort = off;
 SELECT lbt.plan('SELECT id FROM whole ORDER BY score DESC, id');

@@ -30,13 +30,8 @@
 
 typedef struct Gathered
 {
-	LbSharedBoard *shared;
-	uint64		generation;
-	uint32		hash;
-	int			stripe;
-	int			len;			/* of the value */
-	char		value[LB_INLINE_VALUE]; /* its beginning */
-	uint64		counts[LB_NCOUNTERS];
+	LbCounted	board;
+	int64		counts[LB_NCOUNTERS];	/* below 0: flushed, and then taken back */
 } Gathered;
 
 static Gathered gathered[MAX_GATHERED];
@@ -58,13 +53,71 @@ counter_of(LbCause cause, bool planned)
 	return planned ? LB_COUNT_PLANNED_CAUSES + (int) cause : (int) cause;
 }
 
+static inline bool
+is_of(const Gathered *g, LbSharedBoard *shared, uint64 generation, uint32 hash,
+	  int len)
+{
+	return g->board.shared == shared && g->board.generation == generation &&
+		g->board.hash == hash && g->board.len == len;
+}
+
+/* What is gathered of a board, or NULL: then the caller adds it. */
+static Gathered *
+find_gathered(LbSharedBoard *shared, uint64 generation, uint32 hash, int len)
+{
+	static int	last = 0;
+
+	if (last < ngathered &&
+		is_of(&gathered[last], shared, generation, hash, len))
+		return &gathered[last];
+	for (int i = 0; i < ngathered; i++)
+	{
+		if (is_of(&gathered[i], shared, generation, hash, len))
+		{
+			last = i;
+			return &gathered[i];
+		}
+	}
+	return NULL;
+}
+
+static Gathered *
+add_gathered(const LbCounted *board)
+{
+	Gathered   *g;
+
+	if (ngathered == MAX_GATHERED)
+		lb_counters_flush();
+	g = &gathered[ngathered++];
+	memset(g, 0, sizeof(Gathered));
+	g->board = *board;
+	if (!exit_registered)
+	{
+		before_shmem_exit(flush_at_exit, (Datum) 0);
+		exit_registered = true;
+	}
+	return g;
+}
+
+void
+lb_note_counted(LbCounted *counted, const LbTarget *target,
+				LbSharedBoard *shared, uint64 generation)
+{
+	counted->shared = shared;
+	counted->generation = generation;
+	counted->hash = target->hash;
+	counted->stripe = target->stripe;
+	counted->len = target->has_value ? target->value.len : 0;
+	if (counted->len > 0)
+		memcpy(counted->value, target->value.data,
+			   Min(counted->len, LB_INLINE_VALUE));
+}
+
 void
 lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
 			  bool planned)
 {
-	static int	last = 0;
 	Gathered   *g;
-	int			len = target->has_value ? target->value.len : 0;
 
 	if (shared == NULL)
 	{
@@ -73,44 +126,28 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
 		if (shared == NULL)
 			return;
 	}
-	g = &gathered[last];
-	if (last >= ngathered || g->shared != shared ||
-		g->generation != target->defn->generation ||
-		g->hash != target->hash || g->len != len)
+	g = find_gathered(shared, target->defn->generation, target->hash,
+					  target->has_value ? target->value.len : 0);
+	if (g == NULL)
 	{
-		for (last = 0; last < ngathered; last++)
-		{
-			g = &gathered[last];
-			if (g->shared == shared &&
-				g->generation == target->defn->generation &&
-				g->hash == target->hash && g->len == len)
-				break;
-		}
-		if (last == ngathered)
-		{
-			if (ngathered == MAX_GATHERED)
-			{
-				lb_counters_flush();
-				last = 0;
-			}
-			g = &gathered[last];
-			memset(g, 0, sizeof(Gathered));
-			g->shared = shared;
-			g->generation = target->defn->generation;
-			g->hash = target->hash;
-			g->stripe = target->stripe;
-			g->len = len;
-			memcpy(g->value, target->has_value ? target->value.data : "",
-				   Min(len, LB_INLINE_VALUE));
-			ngathered++;
-		}
-		if (!exit_registered)
-		{
-			before_shmem_exit(flush_at_exit, (Datum) 0);
-			exit_registered = true;
-		}
+		LbCounted	board;
+
+		lb_note_counted(&board, target, shared, target->defn->generation);
+		g = add_gathered(&board);
 	}
 	g->counts[counter_of(cause, planned)]++;
+}
+
+void
+lb_recount_read(const LbCounted *counted, LbCause cause)
+{
+	Gathered   *g = find_gathered(counted->shared, counted->generation,
+								  counted->hash, counted->len);
+
+	if (g == NULL)
+		g = add_gathered(counted);
+	g->counts[counter_of(LB_CAUSE_NONE, true)]--;
+	g->counts[counter_of(cause, true)]++;
 }
 
 /*
@@ -120,25 +157,37 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
 static pg_atomic_uint64 *
 counters_of(Gathered *g)
 {
-	LbStripe   *stripe = &g->shared->stripes[g->stripe];
+	const LbCounted *counted = &g->board;
+	LbStripe   *stripe = &counted->shared->stripes[counted->stripe];
 	LbHashScan	scan;
 	LbRef		ref;
 
-	if (!g->shared->family)
+	if (!counted->shared->family)
 		return lb_live_board_at(stripe->single)->counters;
-	for (ref =
-		 lb_hash_first(&lb_shared->arena, &stripe->boards, g->hash, &scan);
+	for (ref = lb_hash_first(&lb_shared->arena, &stripe->boards, counted->hash,
+							 &scan);
 		 ref != LB_NONE;
 		 ref = lb_hash_next(&lb_shared->arena, &stripe->boards, &scan))
 	{
 		LbLiveBoard *board = lb_live_board_at(ref);
 		LbValue		value = lb_live_board_value(board);
 
-		if (value.len == g->len &&
-			memcmp(value.data, g->value, Min(g->len, LB_INLINE_VALUE)) == 0)
+		if (value.len == counted->len &&
+			memcmp(value.data, counted->value,
+				   Min(counted->len, LB_INLINE_VALUE)) == 0)
 			return board->counters;
 	}
-	return g->shared->counters;
+	return counted->shared->counters;
+}
+
+/* lb_stat_reset() may have come after a count that is taken back. */
+static void
+take_back(pg_atomic_uint64 *counter, uint64 n)
+{
+	uint64		old = pg_atomic_read_u64(counter);
+
+	while (!pg_atomic_compare_exchange_u64(counter, &old, old - Min(old, n)))
+		;
 }
 
 void
@@ -147,10 +196,10 @@ lb_counters_flush(void)
 	for (int i = 0; i < ngathered; i++)
 	{
 		Gathered   *g = &gathered[i];
-		LbStripe   *stripe = &g->shared->stripes[g->stripe];
+		LbStripe   *stripe = &g->board.shared->stripes[g->board.stripe];
 
 		LWLockAcquire(&stripe->lock, LW_SHARED);
-		if (lb_shared_board_is(g->shared, g->generation))
+		if (lb_shared_board_is(g->board.shared, g->board.generation))
 		{
 			pg_atomic_uint64 *counters = counters_of(g);
 
@@ -158,6 +207,8 @@ lb_counters_flush(void)
 			{
 				if (g->counts[j] > 0)
 					pg_atomic_fetch_add_u64(&counters[j], g->counts[j]);
+				else if (g->counts[j] < 0)
+					take_back(&counters[j], -g->counts[j]);
 			}
 		}
 		LWLockRelease(&stripe->lock);

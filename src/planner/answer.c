@@ -37,7 +37,6 @@
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
-#include "boards/counters.h"
 #include "planner/answer.h"
 #include "reads/query.h"
 #include "util/compat.h"
@@ -289,6 +288,9 @@ find_value(LbAnswer *a)
 void
 lb_answer_run_child(LbAnswer *a, LbCause cause)
 {
+	if (a->counted)
+		lb_recount_read(&a->counted_of, cause);
+	a->counted = false;
 	a->by_query++;
 	a->cause = cause;
 }
@@ -296,7 +298,8 @@ lb_answer_run_child(LbAnswer *a, LbCause cause)
 void
 lb_answer_refuse(LbAnswer *a, LbCause cause)
 {
-	lb_count_read(&a->access.target, a->access.shared, cause, true);
+	if (!a->counted)
+		lb_count_read(&a->access.target, a->access.shared, cause, true);
 	lb_answer_run_child(a, cause);
 }
 
@@ -323,6 +326,8 @@ lb_answer_prepare(LbAnswer *a, bool *empty)
 	LbDefinition *defn;
 
 	*empty = false;
+	if (!a->same_read)
+		lb_answer_new_read(a);
 	if (!lb_enable_planner || lb_planner_child == LB_CHILD_FORCE ||
 		lb_query_running())
 	{
@@ -361,6 +366,7 @@ lb_answer_lock(LbAnswer *a, bool distinct)
 	{
 		lb_access_begin(&a->access, a->css.ss.ps.state->es_snapshot, distinct,
 						LB_READER_PLAN);
+		a->access.counted = a->same_read;
 		locked = lb_access_lock(&a->access);
 		if (!locked)
 			lb_answer_refuse(a, a->access.cause);
@@ -372,7 +378,11 @@ lb_answer_lock(LbAnswer *a, bool distinct)
 void
 lb_answer_unlock(LbAnswer *a)
 {
+	if (!a->same_read)
+		lb_note_counted(&a->counted_of, &a->access.target, a->access.shared,
+						a->access.generation);
 	lb_access_unlock(&a->access);
+	a->counted = true;
 	a->by_index++;
 }
 

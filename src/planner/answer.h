@@ -15,6 +15,7 @@
 #include "optimizer/paths.h"
 
 #include "boards/board_value.h"
+#include "boards/counters.h"
 #include "planner/match.h"
 #include "planner/quals.h"
 #include "reads/access_lock.h"
@@ -69,6 +70,11 @@ typedef struct LbAnswer
 	int			eflags;
 	LbAccess	access;
 	char		room[LB_VALUE_ROOM];	/* for the value */
+
+	/* The scan's read. */
+	bool		counted;		/* it has been, as one by the index */
+	LbCounted	counted_of;		/* ... of this board */
+	bool		same_read;		/* the node looks at the board again for it */
 
 	/* For EXPLAIN. */
 	int64		by_index;		/* scans that the index has answered */
@@ -145,14 +151,24 @@ extern void lb_answer_unlock(LbAnswer *a);
 extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
 
-/* Likewise before lb_answer_prepare(); the read is not counted. */
+/*
+ * Likewise before lb_answer_prepare().  The read is not counted, unless it has been as
+ * one by the index: then it is counted anew.
+ */
 extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
 
 /*
  * The node finds out after lb_answer_unlock() that it must run its child.  The
- * read has been counted already.
+ * read is counted anew.
  */
 extern void lb_answer_retract(LbAnswer *a, LbCause cause);
+
+/* A new scan begins, if it may call lb_answer_run_child() before lb_answer_prepare(). */
+static inline void
+lb_answer_new_read(LbAnswer *a)
+{
+	a->counted = a->same_read = false;
+}
 
 /* The scan's answer is that the board has no rows, without a look at it. */
 static inline void

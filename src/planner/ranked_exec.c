@@ -96,7 +96,6 @@ typedef struct RankedNode
 	/* For a scan. */
 	bool		started;
 	bool		in_child;
-	bool		counted;		/* as a read by the index */
 	MemoryContext memory;		/* of the rows */
 	LbRankedRow *rows;
 	int			nrows;
@@ -258,11 +257,11 @@ fetch_rows(RankedNode *node, const LbMemberList *members)
 	MemoryContextSwitchTo(old);
 	ExecClearTuple(node->found);
 
-	/* That counts, but for EXPLAIN not before the rows are ranked. */
+	/* Ranking the rows is the same read; EXPLAIN counts it after that. */
 	if (cause == LB_CAUSE_NONE)
 	{
 		a->by_index--;
-		node->counted = true;
+		a->same_read = true;
 	}
 	else
 		lb_answer_retract(a, cause);
@@ -343,7 +342,6 @@ rank_rows(RankedNode *node, LbRankedRow *rows, int n)
 				  &node->ranking.range);
 	if (!lb_answer_lock(a, node->ranking.distinct))
 		return false;
-	a->access.counted = node->counted;
 	for (int i = 0; i < n; i += BATCH)
 	{
 		if (i > 0 && !lb_access_yield(&a->access))
@@ -364,7 +362,7 @@ answer(RankedNode *node)
 	MemoryContextReset(node->memory);
 	node->rows = NULL;
 	node->nrows = node->room = node->next = 0;
-	node->counted = false;
+	lb_answer_new_read(&node->answer);
 	if (!(node->by_rank ? find_by_ranks(node) : find_by_quals(node)))
 		return false;
 	if (node->nrows == 0)
