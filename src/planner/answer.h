@@ -163,7 +163,10 @@ extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
  */
 extern void lb_answer_retract(LbAnswer *a, LbCause cause);
 
-/* A new scan begins, if it may call lb_answer_run_child() before lb_answer_prepare(). */
+/*
+ * A scan begins.  lb_answer_prepare() calls this, unless the node looks at the board
+ * again; a node that may run its child before that calls it itself.
+ */
 static inline void
 lb_answer_new_read(LbAnswer *a)
 {

@@ -264,7 +264,7 @@ delete_long_texts(const Table *t)
 	return run_free(format("SELECT lb_rebuild('%s')", t->board));
 }
 
-/* How long the last build of each board took, in microseconds: that tells builds apart. */
+/* How long the last build of each board took: that tells builds apart. */
 static char *
 last_builds(void)
 {
