@@ -448,7 +448,7 @@ part_citus()
 # The data directory that servers of TAP files begin with.
 make_template()
 {
-	as_server "$BIN/initdb" -D template -A trust -N >template.log 2>&1 ||
+	as_server "$BIN/initdb" -D template -E UTF8 -A trust -N >template.log 2>&1 ||
 		show_output template.log
 }
 
