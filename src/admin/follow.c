@@ -86,9 +86,9 @@ erase_recorded(Oid lb_board, int32 id)
 
 /*
  * A board is gone, or has another table: remove what other tables of the
- * extension record under its name.  A leaderboard's record goes with the board of
- * its scores, and its windows with either: without the record they would be windows
- * of "global".
+ * extension record under its name.  A leaderboard's record goes with the board
+ * of its scores, and its windows with either: without the record they would be
+ * windows of "global".
  */
 static void
 end_name(const char *board)
@@ -265,8 +265,8 @@ lb_on_drop(PG_FUNCTION_ARGS)
 }
 
 /*
- * Trigger on lb_leaderboard: a row of "global" is not inserted, since it is there.
- * Logical replication copies it from one database to another.
+ * Trigger on lb_leaderboard: a row of "global" is not inserted, since it is
+ * there.  Logical replication copies it from one database to another.
  */
 Datum
 lb_skip_row(PG_FUNCTION_ARGS)

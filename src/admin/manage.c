@@ -203,8 +203,8 @@ check_partitions(Relation rel)
 }
 
 /*
- * Raise 42602, 42622 or 42939 unless a board can have that name.  Another server may
- * record the windows of a leaderboard that is recorded here.
+ * Raise 42602, 42622 or 42939 unless a board can have that name.  Another
+ * server may record the windows of a leaderboard that is recorded here.
  */
 static void
 check_name(const char *board, bool recording)
@@ -293,8 +293,8 @@ problem_hint(const LbDefinition *defn)
 
 /*
  * The values of lb_board that are made of columns' names, in this order:
- * member, rank_by, board_column, ranked_if.  A list that was recorded but cannot
- * be parsed is null.
+ * member, rank_by, board_column, ranked_if.  A list that was recorded but
+ * cannot be parsed is null.
  */
 #define NCOLUMN_VALUES 4
 
@@ -363,8 +363,8 @@ lock_source(LbDefinition *defn)
 }
 
 /*
- * Raise 0A000 if the board and the other one of its leaderboard would be of a table
- * that is distributed and one that is not.
+ * Raise 0A000 if the board and the other one of its leaderboard would be of a
+ * table that is distributed and one that is not.
  */
 static void
 check_other_table(const LbDefinition *defn)
@@ -397,7 +397,10 @@ lock_name(const LbDefinition *defn)
 	check_other_table(defn);
 }
 
-/* Make the triggers, unless the table is distributed, and write the row of lb_board. */
+/*
+ * Make the triggers, unless the table is distributed, and write the row of
+ * lb_board.
+ */
 static void
 record_board(const LbDefinition *defn, bool distributed)
 {
@@ -426,8 +429,8 @@ record_board(const LbDefinition *defn, bool distributed)
 }
 
 /*
- * The definition as it has been recorded.  Raises if it can have no index, unless other
- * servers have them.
+ * The definition as it has been recorded.  Raises if it can have no index,
+ * unless other servers have them.
  */
 static LbDefinition *
 recorded_board(const char *board, bool distributed)
@@ -492,7 +495,7 @@ lb_make_board(LbDefinition *defn)
 		SPI_finish();
 	}
 
-	/* Also if the table is distributed: the launcher learns of the database. */
+	/* Also of a distributed table: the launcher learns of the database. */
 	lb_note_created(recorded);
 	if (!distributed)
 		return;

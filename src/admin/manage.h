@@ -21,16 +21,18 @@
 extern void lb_make_board(LbDefinition *defn);
 
 /*
- * The definition that the arguments of lb_create_board() are; with recording, of a
- * function that records a board that another server has made.  Raises what they raise.
+ * The definition that the arguments of lb_create_board() are; with recording,
+ * of a function that records a board that another server has made.  Raises
+ * what they raise.
  */
 extern void lb_take_definition(FunctionCallInfo fcinfo, LbDefinition *defn,
 							   bool recording);
 
 /*
- * Record a definition, and return it as recorded.  With distributed, make no triggers:
- * its indexes are on other servers.  Keeps the name from other boards and windows to the
- * end of the transaction; raises if it is taken, or if the board can have no index.
+ * Record a definition, and return it as recorded.  With distributed, make no
+ * triggers: its indexes are on other servers.  Keeps the name from other
+ * boards and windows to the end of the transaction; raises if it is taken, or
+ * if the board can have no index.
  */
 extern LbDefinition *lb_record_defn(const LbDefinition *defn,
 									bool distributed);
@@ -42,11 +44,11 @@ extern void lb_unrecord_defn(const LbDefinition *defn);
 extern void lb_board_not_found(const char *board);
 
 /*
- * Columns of a table were renamed, or have other types: record for the board old,
- * as it was before, what its columns are called now.  The board gets a new number, so that it is
- * another board from then on.  Does nothing if it is not recorded by its old
- * number any more.  The table must be locked in AccessExclusiveLock.  Raises
- * what writing to lb_board can raise.
+ * Columns of a table were renamed, or have other types: record for the board
+ * old, as it was before, what its columns are called now.  The board gets a
+ * new number, so that it is another board from then on.  Does nothing if it is
+ * not recorded by its old number any more.  The table must be locked in
+ * AccessExclusiveLock.  Raises what writing to lb_board can raise.
  */
 extern void lb_follow_rename(const LbDefinition *old);
 

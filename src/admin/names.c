@@ -155,8 +155,8 @@ has_past(const LbDefinition *family, const char *prefix)
 }
 
 /*
- * Whether the table has archived standings with this prefix.  Those of an earlier
- * leaderboard, whose tables are gone, do not count.
+ * Whether the table has archived standings with this prefix.  Those of an
+ * earlier leaderboard, whose tables are gone, do not count.
  */
 static bool
 has_archived(const LbDefinition *family, const char *prefix)
@@ -247,8 +247,8 @@ check_no_prefix(const char *name, const char *prefix, const char *what)
 }
 
 /*
- * Raise 42501 unless the caller may read all rows of the family "*": whether a name is
- * in use tells whether some of them have it.
+ * Raise 42501 unless the caller may read all rows of the family "*": whether a
+ * name is in use tells whether some of them have it.
  */
 static void
 require_rows(LbDefinition *star)

@@ -17,10 +17,11 @@
 extern void lb_check_answers(const char *board, bool family);
 
 /*
- * Raise 42710 if there are boards or windows whose names begin with this one and a
- * slash, as those of a leaderboard's windows do; or if the family "*" has rows of
- * such names, or has had.  Can read a whole table, with its owner's rights.  So it
- * raises 42501 before that if the caller may not read all rows of that family.
+ * Raise 42710 if there are boards or windows whose names begin with this one
+ * and a slash, as those of a leaderboard's windows do; or if the family "*"
+ * has rows of such names, or has had.  Can read a whole table, with its
+ * owner's rights.  So it raises 42501 before that if the caller may not read
+ * all rows of that family.
  */
 extern void lb_check_slash_names(const char *leaderboard);
 

@@ -152,7 +152,10 @@ mend_triggers(const char *name)
 	return true;
 }
 
-/* Whether a board has its indexes on other servers, and then *defn is its definition. */
+/*
+ * Whether a board has its indexes on other servers, and then *defn is its
+ * definition.
+ */
 static bool
 is_served(const char *name, LbDefinition **defn)
 {

@@ -8,8 +8,8 @@
  * put into rows without it.  The backend adds the reads that it has counted
  * before it shows them (counters.c).
  *
- * A view must not wait for another server, so these show nothing of the servers of
- * a distributed table.
+ * A view must not wait for another server, so these show nothing of the
+ * servers of a distributed table.
  *
  *-------------------------------------------------------------------------
  */
@@ -453,8 +453,8 @@ lb_stat_boards(PG_FUNCTION_ARGS)
 }
 
 /*
- * Find the board that a name leads to.  Returns false if the caller may not see it, and
- * raises 42704 if there is none.
+ * Find the board that a name leads to.  Returns false if the caller may not
+ * see it, and raises 42704 if there is none.
  */
 bool
 lb_stat_look_up(text *name, LbTarget *target)
@@ -494,7 +494,9 @@ sum_backlog(uint32 hash, LbRef ref, void *arg)
 	return true;
 }
 
-/* Add what a definition's stripes have not added to the sum of all histories. */
+/*
+ * Add what a definition's stripes have not added to the sum of all histories.
+ */
 static void
 sum_ledger(LbDefinition *defn, int64 *history, int64 *backlog)
 {

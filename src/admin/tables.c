@@ -4,9 +4,10 @@
  *	  The tables of leaderboards: lb_create_tables(), lb_create_leaderboard().
  *
  * lb_create_tables() makes the tables player_scores and player_score_windows,
- * with the boards "global" and "*" and two windows, for players of the type that
- * the caller names.  What is there already is kept.  lb_create_leaderboard()
- * makes tables of the same columns, always new ones, with boards of other names.
+ * with the boards "global" and "*" and two windows, for players of the type
+ * that the caller names.  What is there already is kept.
+ * lb_create_leaderboard() makes tables of the same columns, always new ones,
+ * with boards of other names.
  *
  *-------------------------------------------------------------------------
  */
@@ -218,8 +219,8 @@ make_default_board(const DefaultTable *table, Oid relid)
 }
 
 /*
- * Make the table, its index and its board, unless they are there.  A distributed
- * table has no triggers: submits set updated_at without one.
+ * Make the table, its index and its board, unless they are there.  A
+ * distributed table has no triggers: submits set updated_at without one.
  */
 static void
 make_default_table(const DefaultTable *table, Oid relid, const KeyType *key,
@@ -418,8 +419,8 @@ check_leaderboard_name(const char *name)
 }
 
 /*
- * Keep other sessions from recording boards and windows whose names begin with this
- * one, to the end of the transaction, and raise 42710 if there are any.
+ * Keep other sessions from recording boards and windows whose names begin with
+ * this one, to the end of the transaction, and raise 42710 if there are any.
  */
 static void
 lock_leaderboard_name(const char *name)
@@ -451,7 +452,10 @@ rank_by_direction(const char *direction)
 			 errhint("The directions are \"desc\", where the highest score is the best, and \"asc\".")));
 }
 
-/* Make a table like this one under a free name, with a board; returns the table. */
+/*
+ * Make a table like this one under a free name, with a board; returns the
+ * table.
+ */
 static Oid
 make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
 					   const char *suffix, const char *board,
@@ -468,7 +472,9 @@ make_leaderboard_table(const DefaultTable *like, const char *leaderboard,
 	return get_relname_relid(table.name, schema);
 }
 
-/* Open windows that are named by their periods; raises 22023 for other names. */
+/*
+ * Open windows that are named by their periods; raises 22023 for other names.
+ */
 static void
 open_windows(const char *leaderboard, LbOp op, ArrayType *names)
 {
@@ -552,7 +558,7 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 	(void) lb_own_run(&plan, "INSERT INTO @.lb_leaderboard (name, op) VALUES ($1, $2)",
 					  2, types, values, NULL);
 	distribution.as = make_leaderboard_table(&default_scores, name, "scores", name,
-												 rank_by, &key, &distribution);
+											 rank_by, &key, &distribution);
 	if (distribution.distributed)
 		lb_distributed->make_companions(distribution.as, key.name,
 										lb_player_type_of(key.oid));
@@ -565,7 +571,8 @@ lb_create_leaderboard(PG_FUNCTION_ARGS)
 }
 
 /*
- * DROP TABLE removes the boards, and with them what is recorded under their names.
+ * DROP TABLE removes the boards, and with them what is recorded under their
+ * names.
  */
 Datum
 lb_drop_leaderboard(PG_FUNCTION_ARGS)

@@ -5,8 +5,8 @@
  *
  * The table is scanned under one snapshot, its keys are sorted as a build
  * sorts them, and walked beside the index, corrected to the same snapshot as
- * in every read.  Writers go on meanwhile.  If the history forgets what
- * the snapshot needs, the board is compared again with a lock that keeps writers
+ * in every read.  Writers go on meanwhile.  If the history forgets what the
+ * snapshot needs, the board is compared again with a lock that keeps writers
  * out.
  *
  *-------------------------------------------------------------------------
@@ -51,8 +51,8 @@ PG_FUNCTION_INFO_V1(lb_verify);
 PG_FUNCTION_INFO_V1(lb_verify_key);
 
 /*
- * Words of keys copied from the index under one hold of the lock.  The keys come
- * one after the other, without zeros behind them.
+ * Words of keys copied from the index under one hold of the lock.  The keys
+ * come one after the other, without zeros behind them.
  */
 #define COPY_WORDS 4096
 
@@ -118,8 +118,9 @@ put_reports(Verify *v)
 }
 
 /*
- * Copy the keys of a board from place on, as the snapshot sees them, as many as
- * fit.  Returns how many, or -1 with a reason why the index cannot be looked at.
+ * Copy the keys of a board from place on, as the snapshot sees them, as many
+ * as fit.  Returns how many, or -1 with a reason why the index cannot be
+ * looked at.
  */
 static int
 copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,

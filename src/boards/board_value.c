@@ -4,13 +4,15 @@
  *	  The values of board columns, and the names of a family's boards.
  *
  * The boards of a family are named by the output form of their values:
- * "country:FR", "day:2026-04-09", "live:t".  Another spelling of the same value
- * is no board's name.  DateStyle does not matter: dates are as ISO 8601 has them.
+ * "country:FR", "day:2026-04-09", "live:t".  Another spelling of the same
+ * value is no board's name.  DateStyle does not matter: dates are as ISO 8601
+ * has them.
  *
  * In memory a value is what stands in the name.  But the labels of an enum can
- * be renamed while transactions write rows, and no lock on the table keeps that
- * away.  So the value of an enum is the number of the label, pg_enum.oid, which
- * stays as it is, and names are translated where they come in and go out.
+ * be renamed while transactions write rows, and no lock on the table keeps
+ * that away.  So the value of an enum is the number of the label, pg_enum.oid,
+ * which stays as it is, and names are translated where they come in and go
+ * out.
  *
  *-------------------------------------------------------------------------
  */

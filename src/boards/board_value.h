@@ -14,9 +14,9 @@
 #define LB_VALUE_ROOM 40
 
 /*
- * For the types of board columns, LbType.value: fills in the value of a datum.  It
- * points into the datum, or into room, which has LB_VALUE_ROOM bytes.  Does not
- * raise; can palloc what it leaves to its memory context.
+ * For the types of board columns, LbType.value: fills in the value of a
+ * datum.  It points into the datum, or into room, which has LB_VALUE_ROOM
+ * bytes.  Does not raise; can palloc what it leaves to its memory context.
  */
 extern void lb_text_value(const LbColumn *column, Datum datum,
 						  LbValue *value, char *room);
@@ -32,8 +32,8 @@ extern void lb_enum_value(const LbColumn *column, Datum datum,
 						  LbValue *value, char *room);
 
 /*
- * And LbType.is_value: whether a text is how the type's output function writes a
- * value, dates as ISO 8601 has them.
+ * And LbType.is_value: whether a text is how the type's output function writes
+ * a value, dates as ISO 8601 has them.
  */
 extern bool lb_is_int_value(const LbColumn *column, const LbValue *value);
 extern bool lb_is_uuid_value(const LbColumn *column, const LbValue *value);
@@ -42,8 +42,8 @@ extern bool lb_is_bool_value(const LbColumn *column, const LbValue *value);
 extern bool lb_is_enum_value(const LbColumn *column, const LbValue *value);
 
 /*
- * Whether the values of a family's board column are texts, so that any name can be
- * one; also if its type is not known.
+ * Whether the values of a family's board column are texts, so that any name
+ * can be one; also if its type is not known.
  */
 extern bool lb_has_text_values(const LbDefinition *defn);
 
@@ -55,15 +55,15 @@ extern bool lb_has_text_values(const LbDefinition *defn);
 extern bool lb_value_from_name(const LbDefinition *defn, LbValue *value);
 
 /*
- * And back, palloc'd, or NULL if the type does not have that value.  Raises what a
- * catalog lookup can raise.
+ * And back, palloc'd, or NULL if the type does not have that value.  Raises
+ * what a catalog lookup can raise.
  */
 extern char *lb_value_to_name(const LbDefinition *defn, const LbValue *value);
 
 /*
- * The length of what the names of windows in a family begin with: 0 for "*", all of
- * it for "kills/".  The values of these families are names as a whole.  -1 for any
- * other board's name.
+ * The length of what the names of windows in a family begin with: 0 for "*",
+ * all of it for "kills/".  The values of these families are names as a whole.
+ * -1 for any other board's name.
  */
 extern int	lb_windows_prefix(const char *family);
 

@@ -3,8 +3,8 @@
  * cache.c
  *	  Caches that relcache invalidations make stale.
  *
- * PostgreSQL has room for ten relcache callbacks of all libraries, so our caches
- * share one.
+ * PostgreSQL has room for ten relcache callbacks of all libraries, so our
+ * caches share one.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,18 +20,18 @@
 #define LB_TRUNCATE_TRIGGER "leaderboard_capture_truncate"
 
 /*
- * The trigger by which an open relation is captured: the row trigger, or the one
- * for TRUNCATE.  It is recognized by its function, capture, and its events, since
- * users may rename it.  If there are several, it is the first by name, so that all
- * callers agree on one.  With fires it must also be enabled as ALWAYS.  NULL if
- * there is none.
+ * The trigger by which an open relation is captured: the row trigger, or the
+ * one for TRUNCATE.  It is recognized by its function, capture, and its
+ * events, since users may rename it.  If there are several, it is the first by
+ * name, so that all callers agree on one.  With fires it must also be enabled
+ * as ALWAYS.  NULL if there is none.
  */
 extern const Trigger *lb_capture_trigger(Relation rel, Oid capture, bool row,
 										 bool fires);
 
 /*
- * Whether an open relation has our row trigger, and if it is no partition also our
- * TRUNCATE trigger, and they fire.
+ * Whether an open relation has our row trigger, and if it is no partition also
+ * our TRUNCATE trigger, and they fire.
  */
 extern bool lb_has_triggers(Relation rel, Oid capture, bool part);
 

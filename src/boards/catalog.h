@@ -19,12 +19,13 @@ typedef struct LbCatalog
 	Oid			lb_board;		/* relation */
 	Oid			capture;		/* function lb_capture */
 	Oid			set_updated_at; /* function lb_set_updated_at */
-	bool		version_ok;		/* the SQL objects are of the library's version */
+	bool		version_ok;		/* the SQL objects are of the library's
+								 * version */
 } LbCatalog;
 
 /*
- * The extension, or NULL if the database does not have it.  Valid until the next
- * invalidation.  Can raise.
+ * The extension, or NULL if the database does not have it.  Valid until the
+ * next invalidation.  Can raise.
  */
 extern const LbCatalog *lb_catalog(void);
 
@@ -35,9 +36,9 @@ extern bool lb_catalog_valid(void);
 extern void lb_require_version(void);
 
 /*
- * A number that changes with the extension, with what lb_board records, and with
- * what that is resolved to.  A text that was made from definitions is valid as long
- * as the number is the same.
+ * A number that changes with the extension, with what lb_board records, and
+ * with what that is resolved to.  A text that was made from definitions is
+ * valid as long as the number is the same.
  */
 extern uint64 lb_defns_generation(void);
 

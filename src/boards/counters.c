@@ -22,7 +22,9 @@
 #include "boards/live.h"
 #include "boards/xact_end.h"
 
-/* Boards whose reads a backend gathers before it adds them to shared memory. */
+/*
+ * Boards whose reads a backend gathers before it adds them to shared memory.
+ */
 #define MAX_GATHERED 64
 
 /* Milliseconds between two flushes at the end of transactions, at least. */
@@ -31,7 +33,8 @@
 typedef struct Gathered
 {
 	LbCounted	board;
-	int64		counts[LB_NCOUNTERS];	/* below 0: flushed, and then taken back */
+	int64		counts[LB_NCOUNTERS];	/* below 0: flushed, and then taken
+										 * back */
 } Gathered;
 
 static Gathered gathered[MAX_GATHERED];
@@ -82,7 +85,7 @@ find_gathered(LbSharedBoard *shared, uint64 generation, uint32 hash, int len)
 }
 
 static Gathered *
-add_gathered(const LbCounted *board)
+add_gathered(const LbCounted * board)
 {
 	Gathered   *g;
 
@@ -100,7 +103,7 @@ add_gathered(const LbCounted *board)
 }
 
 void
-lb_note_counted(LbCounted *counted, const LbTarget *target,
+lb_note_counted(LbCounted * counted, const LbTarget *target,
 				LbSharedBoard *shared, uint64 generation)
 {
 	counted->shared = shared;
@@ -139,7 +142,7 @@ lb_count_read(const LbTarget *target, LbSharedBoard *shared, LbCause cause,
 }
 
 void
-lb_recount_read(const LbCounted *counted, LbCause cause)
+lb_recount_read(const LbCounted * counted, LbCause cause)
 {
 	Gathered   *g = find_gathered(counted->shared, counted->generation,
 								  counted->hash, counted->len);
@@ -157,7 +160,7 @@ lb_recount_read(const LbCounted *counted, LbCause cause)
 static pg_atomic_uint64 *
 counters_of(Gathered *g)
 {
-	const LbCounted *counted = &g->board;
+	const		LbCounted *counted = &g->board;
 	LbStripe   *stripe = &counted->shared->stripes[counted->stripe];
 	LbHashScan	scan;
 	LbRef		ref;

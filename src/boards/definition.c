@@ -4,9 +4,10 @@
  *	  Definitions of boards: what lb_board records, in a cache of the backend.
  *
  * An invalidation only marks what it concerns.  When lb_board is read again, a
- * definition whose row is still the same keeps its place in memory and what it was
- * resolved to (resolve.c).  So a new board beside thousands costs the work for one.
- * Memory that a caller may still look at is kept until the transaction ends.
+ * definition whose row is still the same keeps its place in memory and what it
+ * was resolved to (resolve.c).  So a new board beside thousands costs the work
+ * for one.  Memory that a caller may still look at is kept until the
+ * transaction ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -265,9 +266,10 @@ lb_add_rank_by(LbDefinition *defn, const char *rank_by)
 }
 
 /*
- * The columns of rank_by.  Users may have written lb_board by hand.  A list that
- * cannot be parsed becomes a column without a name, which no table has: it is a
- * problem of that board, and must not fail a write to the board's table.
+ * The columns of rank_by.  Users may have written lb_board by hand.  A list
+ * that cannot be parsed becomes a column without a name, which no table has:
+ * it is a problem of that board, and must not fail a write to the board's
+ * table.
  */
 static void
 read_rank_by(LbDefinition *defn, const char *rank_by)
@@ -281,8 +283,8 @@ read_rank_by(LbDefinition *defn, const char *rank_by)
 }
 
 /*
- * The columns of the member, which have the source's names.  Unless a list is as it
- * would be recorded, it may be the name of a column, without quotes.
+ * The columns of the member, which have the source's names.  Unless a list is
+ * as it would be recorded, it may be the name of a column, without quotes.
  */
 static bool
 parse_member(LbDefinition *defn, const char *member, LbListError *error)
@@ -331,8 +333,8 @@ lb_copy_defn(LbDefinition *copy, const LbDefinition *defn)
 }
 
 /*
- * A hash of what the keys of an index depend on.  A definition that was changed
- * by hand must not be taken for the one that its index was built by.
+ * A hash of what the keys of an index depend on.  A definition that was
+ * changed by hand must not be taken for the one that its index was built by.
  */
 static uint32
 fingerprint(const LbDefinition *defn)
@@ -427,8 +429,8 @@ find_by_id(int32 id)
 }
 
 /*
- * The cached definition of a row, or NULL if the row is new or has changed.  In
- * most cases it is the one that follows the previous row's.
+ * The cached definition of a row, or NULL if the row is new or has changed.
+ * In most cases it is the one that follows the previous row's.
  */
 static LbDefinition *
 known_row(HeapTuple tuple, TupleDesc desc, Oid lb_board, int *next)

@@ -16,13 +16,16 @@
 struct LbSharedBoard;
 struct TupleTableSlot;
 
-/* The longest name of a definition.  The value of a family's board may be longer. */
+/*
+ * The longest name of a definition.  The value of a family's board may be
+ * longer.
+ */
 #define LB_MAX_NAME (NAMEDATALEN - 1)
 
 /*
- * What lb_board records of a board, resolved against its source table.  It is in
- * a cache of the backend and valid until the next invalidation: look it up again
- * after anything that can process one.
+ * What lb_board records of a board, resolved against its source table.  It is
+ * in a cache of the backend and valid until the next invalidation: look it up
+ * again after anything that can process one.
  */
 typedef struct LbDefinition
 {
@@ -76,16 +79,16 @@ typedef struct LbDefinition
 extern void lb_add_column(LbDefinition *defn, LbRole role, const char *name);
 
 /*
- * Add the columns of rank_by to a new definition, before all others.  Raises what
- * lb_parse_rank_by() finds wrong.
+ * Add the columns of rank_by to a new definition, before all others.  Raises
+ * what lb_parse_rank_by() finds wrong.
  */
 extern void lb_add_rank_by(LbDefinition *defn, const char *rank_by);
 
 /*
  * Add the columns of the member to a new definition that has its source, after
- * those of rank_by.  A text that is the name of a column as it stands, "Player Id",
- * is that column.  Raises what lb_parse_member() finds wrong, and what a catalog
- * lookup can raise.
+ * those of rank_by.  A text that is the name of a column as it stands, "Player
+ * Id", is that column.  Raises what lb_parse_member() finds wrong, and what a
+ * catalog lookup can raise.
  */
 extern void lb_add_member(LbDefinition *defn, const char *member);
 
@@ -131,7 +134,9 @@ lb_ranked_if_column(const LbDefinition *defn)
 	return defn->has_ranked_if ? &defn->columns[defn->ncolumns - 1] : NULL;
 }
 
-/* Whether the definition is a family, resolved, with a board column of text. */
+/*
+ * Whether the definition is a family, resolved, with a board column of text.
+ */
 static inline bool
 lb_has_text_boards(const LbDefinition *defn)
 {
@@ -140,8 +145,8 @@ lb_has_text_boards(const LbDefinition *defn)
 }
 
 /*
- * Make *copy a copy of a definition, with columns of its own in the current memory
- * context.
+ * Make *copy a copy of a definition, with columns of its own in the current
+ * memory context.
  */
 extern void lb_copy_defn(LbDefinition *copy, const LbDefinition *defn);
 
@@ -152,15 +157,16 @@ extern LbDefinition *lb_find_defn(const char *name);
 extern LbDefinition *lb_defn_by_id(int32 id);
 
 /*
- * All definitions of the database, ordered by name, not resolved.  Returns their
- * number.  The array is in the current memory context.  Can raise.
+ * All definitions of the database, ordered by name, not resolved.  Returns
+ * their number.  The array is in the current memory context.  Can raise.
  */
 extern int	lb_all_defns(LbDefinition ***defns);
 
 /*
- * Read the definition of that name from lb_board, into the current memory context
- * and not resolved, or NULL.  For a caller that has just written to lb_board or is
- * about to: this reads one row, where the cache would have to read all.
+ * Read the definition of that name from lb_board, into the current memory
+ * context and not resolved, or NULL.  For a caller that has just written to
+ * lb_board or is about to: this reads one row, where the cache would have to
+ * read all.
  */
 extern LbDefinition *lb_read_defn(const char *name);
 
@@ -189,8 +195,8 @@ extern char *lb_recorded_name(struct TupleTableSlot *slot);
 extern void lb_load_defns(void);
 
 /*
- * The same without waiting for the lock of lb_board.  Returns whether the cache is
- * valid now.
+ * The same without waiting for the lock of lb_board.  Returns whether the
+ * cache is valid now.
  */
 extern bool lb_try_load_defns(void);
 
@@ -204,14 +210,14 @@ extern bool lb_defns_valid(void);
 extern uint64 lb_defns_version(void);
 
 /*
- * The definition whose name is the first len bytes of name, or NULL.  The caller
- * has called lb_load_defns().
+ * The definition whose name is the first len bytes of name, or NULL.  The
+ * caller has called lb_load_defns().
  */
 extern LbDefinition *lb_find_defn_len(const char *name, int len);
 
 /*
- * Free a former name of a definition at the end of the transaction, if it is in
- * the memory of the cache.
+ * Free a former name of a definition at the end of the transaction, if it is
+ * in the memory of the cache.
  */
 extern void lb_retire_name(char *name);
 

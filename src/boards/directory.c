@@ -3,8 +3,8 @@
  * directory.c
  *	  The directory of the definitions in shared memory.
  *
- * The directory is a list of LbSharedBoards, with hash tables by lb_board.id, by
- * source and by lb_board relation.
+ * The directory is a list of LbSharedBoards, with hash tables by lb_board.id,
+ * by source and by lb_board relation.
  *
  *-------------------------------------------------------------------------
  */
@@ -147,9 +147,9 @@ lb_shared_board_visit(Oid relation,
 }
 
 /*
- * The entry of a database, taken if it has none.  If there are more databases than
- * entries, the last entry serves all that are left.  Needs the directory's
- * exclusive lock.
+ * The entry of a database, taken if it has none.  If there are more databases
+ * than entries, the last entry serves all that are left.  Needs the
+ * directory's exclusive lock.
  */
 static LbDatabase *
 directory_database(Oid database)
@@ -240,8 +240,9 @@ lb_note_unknown_here(FullTransactionId xid)
 }
 
 /*
- * A definition without a generation: one that was removed, or new memory, in which
- * this sets all that one definition leaves to the next.  NULL if memory is used up.
+ * A definition without a generation: one that was removed, or new memory, in
+ * which this sets all that one definition leaves to the next.  NULL if memory
+ * is used up.
  */
 static LbSharedBoard *
 allocate_shared(const LbMem *mem)
@@ -271,8 +272,8 @@ allocate_shared(const LbMem *mem)
 }
 
 /*
- * Set all other fields.  Backends that still have the address of the definition that
- * was there look at the generation first, which is 0.
+ * Set all other fields.  Backends that still have the address of the
+ * definition that was there look at the generation first, which is 0.
  */
 static void
 reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
@@ -369,9 +370,9 @@ lb_shared_board_fits(const LbSharedBoard *shared, const LbDefinition *defn)
 
 /*
  * Find the definition, or with create enter it.  Needs the directory's lock,
- * with create exclusive.  *changed says that another one of that number is there,
- * which is taken offline: transactions that began before the change may still
- * publish to it.
+ * with create exclusive.  *changed says that another one of that number is
+ * there, which is taken offline: transactions that began before the change may
+ * still publish to it.
  */
 static LbSharedBoard *
 find_or_create(const LbDefinition *defn, bool create, bool *changed)

@@ -16,10 +16,10 @@
 #include "boards/shared.h"
 
 /*
- * Find a definition in the directory.  With create, enter it if it is not there;
- * its width must be settled then.  NULL if it is not there, if memory is used up,
- * or if it has changed: another one of the same number is in the directory, and is
- * taken offline.  Never raises.  Takes the directory's lock.
+ * Find a definition in the directory.  With create, enter it if it is not
+ * there; its width must be settled then.  NULL if it is not there, if memory
+ * is used up, or if it has changed: another one of the same number is in the
+ * directory, and is taken offline.  Never raises.  Takes the directory's lock.
  */
 extern LbSharedBoard *lb_shared_board_attach_anew(LbDefinition *defn,
 												  bool create);
@@ -41,8 +41,8 @@ extern bool lb_shared_board_fits(const LbSharedBoard *shared,
 								 const LbDefinition *defn);
 
 /*
- * Find a definition of a database by lb_board and number, one by source, or one by
- * lb_board.  NULL if there is none.  Need the directory's lock.
+ * Find a definition of a database by lb_board and number, one by source, or
+ * one by lb_board.  NULL if there is none.  Need the directory's lock.
  */
 extern LbSharedBoard *lb_directory_find(Oid database, Oid cat, int32 id);
 extern LbSharedBoard *lb_directory_find_source(Oid database, Oid source);
@@ -56,23 +56,24 @@ extern void lb_note_unknown(LbUnknown *unknown, FullTransactionId xid);
 
 /*
  * Note that a transaction has changed rows of a board in the current database
- * that could not be entered in the directory.  Never raises.  Takes the directory's
- * lock.
+ * that could not be entered in the directory.  Never raises.  Takes the
+ * directory's lock.
  */
 extern void lb_note_unknown_here(FullTransactionId xid);
 
 /*
- * When maintenance has last read one of the extension's tables in this database to its
- * end, by a number below LB_LOOKED_TABLES, and a note of that.  0 is: not since the
- * server's start, or unknown.  Never raise.  Take the directory's lock.
+ * When maintenance has last read one of the extension's tables in this
+ * database to its end, by a number below LB_LOOKED_TABLES, and a note of
+ * that.  0 is: not since the server's start, or unknown.  Never raise.  Take
+ * the directory's lock.
  */
 extern TimestampTz lb_last_looked(int table);
 extern void lb_note_looked(int table, TimestampTz when);
 
 /*
  * Whether a relation of the current database is the source of definitions in
- * the directory, and whether it is the lb_board of any.  Never raises.  Takes the
- * directory's lock.
+ * the directory, and whether it is the lb_board of any.  Never raises.  Takes
+ * the directory's lock.
  */
 extern void lb_shared_board_look_up(Oid relation, bool *source, bool *catalog);
 
@@ -86,9 +87,9 @@ extern void lb_shared_board_visit(Oid relation,
 								  void *arg);
 
 /*
- * The databases that have watches: enter one, remove one, list them.  The launcher
- * keeps a worker for each.  lb_watch_list() copies max of them at most and returns
- * how many.  Never raise.
+ * The databases that have watches: enter one, remove one, list them.  The
+ * launcher keeps a worker for each.  lb_watch_list() copies max of them at
+ * most and returns how many.  Never raise.
  */
 extern void lb_watch_enter(Oid database);
 extern void lb_watch_forget(Oid database);

@@ -85,7 +85,8 @@ typedef struct LbDistributed
 
 	/*
 	 * Whether the servers of a distributed table can have indexes: then the
-	 * routines below serve it.  If not, only its query can be run.  Can raise.
+	 * routines below serve it.  If not, only its query can be run.  Can
+	 * raise.
 	 */
 	bool		(*serves) (Oid source);
 
@@ -99,18 +100,20 @@ typedef struct LbDistributed
 										const char *what);
 
 	/*
-	 * Lock the table of a resolved definition against writers, on all servers,
-	 * to the end of the transaction.  Waits for writers, also for prepared
-	 * transactions.  On the coordinator, between SPI_connect and SPI_finish;
-	 * can raise, also 40001 if the table is renamed at that moment.
+	 * Lock the table of a resolved definition against writers, on all
+	 * servers, to the end of the transaction.  Waits for writers, also for
+	 * prepared transactions.  On the coordinator, between SPI_connect and
+	 * SPI_finish; can raise, also 40001 if the table is renamed at that
+	 * moment.
 	 */
 	void		(*lock) (const LbDefinition *defn);
 
 	/*
 	 * A board has been recorded, or is going to be dropped: make its indexes
-	 * on all servers, or drop them, in transactions of their own.  Raise 55000
-	 * with what a server has said if one fails, or if this one is not the
-	 * coordinator; and 42622 if the name is too long.  The source is locked.
+	 * on all servers, or drop them, in transactions of their own.  Raise
+	 * 55000 with what a server has said if one fails, or if this one is not
+	 * the coordinator; and 42622 if the name is too long.  The source is
+	 * locked.
 	 */
 	void		(*create) (const LbDefinition *defn);
 	void		(*drop) (const LbDefinition *defn);
@@ -118,8 +121,8 @@ typedef struct LbDistributed
 	/*
 	 * The same for lb_rebuild(), lb_wait_ready() and lb_verify() of a board.
 	 * rebuild returns false if there is no board of that name; wait_ready,
-	 * whether all indexes are ready by that moment of lb_clock().  verify calls report with the
-	 * name of a server's board and what is wrong.
+	 * whether all indexes are ready by that moment of lb_clock().  verify
+	 * calls report with the name of a server's board and what is wrong.
 	 */
 	bool		(*rebuild) (const char *board);
 	bool		(*wait_ready) (const LbDefinition *defn, int64 until);
@@ -147,21 +150,23 @@ typedef struct LbDistributed
 
 	/*
 	 * A limit of a leaderboard of a distributed table is dropped: remove what
-	 * it has counted.  Waits for submits.  Between SPI_connect and SPI_finish.
+	 * it has counted.  Waits for submits.  Between SPI_connect and
+	 * SPI_finish.
 	 */
 	void		(*remove_usage) (const char *leaderboard, const char *limit);
 
 	/*
 	 * Closing a window of a distributed family.  The first locks what is
 	 * recorded of the leaderboard, before the window's key.  The second has
-	 * all servers write to the window no more, and waits for the submits under
-	 * way there; raises 55000 if one fails.  Then its standings are final.
+	 * all servers write to the window no more, and waits for the submits
+	 * under way there; raises 55000 if one fails.  Then its standings are
+	 * final.
 	 */
 	void		(*lock_settings) (const char *leaderboard);
 	void		(*close_window) (const LbDefinition *family, const char *key);
 
 	/*
-	 * The keys of such a family that have rows; some may be there twice.  Sets
+	 * The keys of such a family that have rows; some may be there twice. Sets
 	 * *all if a server cannot tell, so that all rows have to be read, and
 	 * returns false while an index is being built.
 	 */
@@ -169,8 +174,8 @@ typedef struct LbDistributed
 								bool *all);
 
 	/*
-	 * Maintenance.  Set visit->distributed to the boards of distributed tables
-	 * that belong to the caller.
+	 * Maintenance.  Set visit->distributed to the boards of distributed
+	 * tables that belong to the caller.
 	 */
 	void		(*list_boards) (struct LbVisit *visit);
 
@@ -191,8 +196,8 @@ typedef struct LbDistributed
 	 * has named in an array, unless it is 0: send it to the server that has
 	 * the player's rows.  Sets s->only_forwarded, and returns the number of
 	 * rows.  Between SPI_connect and SPI_finish, as the next ones; they raise
-	 * what that server raises, and 0A000 where the table is not distributed by
-	 * players.
+	 * what that server raises, and 0A000 where the table is not distributed
+	 * by players.
 	 */
 	int			(*forward) (struct LbSubmit *s, Datum boards,
 							struct LbForwarded **rows);
@@ -230,8 +235,8 @@ typedef struct LbDistributed
 
 	/*
 	 * Making tables of a leaderboard.  The first raises 0A000 unless tables
-	 * can be distributed in this database, and 55000 unless this server is the
-	 * coordinator.  The second distributes a new table by its column
+	 * can be distributed in this database, and 55000 unless this server is
+	 * the coordinator.  The second distributes a new table by its column
 	 * player_id: as another table is, or if that is InvalidOid, in count
 	 * parts; 0 is the default.  The third makes the companion tables of a
 	 * distributed table of scores, for players of a type, also as SQL text.
@@ -252,7 +257,7 @@ typedef struct LbDistributed
 
 	/* If the error that has been caught is one to be explained, raise that. */
 	void		(*explain) (const ErrorData *error);
-} LbDistributed;
+}			LbDistributed;
 
 /* NULL in a build without the folder, and before _PG_init. */
 extern const LbDistributed *lb_distributed;
@@ -264,8 +269,8 @@ extern const LbDistributed *lb_require_distributed(void);
 extern bool lb_serves(Oid source);
 
 /*
- * Whether a board is one whose servers have indexes.  A table that was captured and
- * then distributed has none: lb_rebuild() makes them.  Can raise.
+ * Whether a board is one whose servers have indexes.  A table that was
+ * captured and then distributed has none: lb_rebuild() makes them.  Can raise.
  */
 extern bool lb_has_distributed_board(const LbDefinition *defn);
 
@@ -278,11 +283,11 @@ extern bool lb_is_distributed(const LbDefinition *defn);
 extern void lb_refuse_distributed(const LbDefinition *defn);
 
 /*
- * Raise 0A000 if one of the tables of two definitions, which are the boards of a
- * leaderboard, is distributed, and the other is not.  The tables must exist.
+ * Raise 0A000 if one of the tables of two definitions, which are the boards of
+ * a leaderboard, is distributed, and the other is not.  The tables must exist.
  */
 extern void lb_check_both_distributed(const LbDefinition *a,
-									const LbDefinition *b);
+									  const LbDefinition *b);
 
 /* LbDistributed.begin_settings and .end_settings, unless there are none. */
 extern void lb_begin_settings(const char *leaderboard);

@@ -4,9 +4,9 @@
  *	  Values as words of a key, and back.
  *
  * There is a pair of functions for each type that a key can have; types[] in
- * types.c has them.  The words of a value ascend as PostgreSQL orders the values,
- * and equal values have equal words.  A value comes back as it was, with two
- * exceptions: -0 comes back as 0, and a NaN as the usual one.
+ * types.c has them.  The words of a value ascend as PostgreSQL orders the
+ * values, and equal values have equal words.  A value comes back as it was,
+ * with two exceptions: -0 comes back as 0, and a NaN as the usual one.
  *
  *-------------------------------------------------------------------------
  */
@@ -224,8 +224,8 @@ typedef struct StoredNumeric
 } StoredNumeric;
 
 /*
- * Returns false if there are more digits, or with *word set, if the value is no
- * number.
+ * Returns false if there are more digits, or with *word set, if the value is
+ * no number.
  */
 static bool
 read_numeric(Datum value, StoredNumeric *n, int64 *word)

@@ -37,8 +37,8 @@ extern int	lb_encode_text(const LbColumn *column, Datum value, int64 *words);
 extern Datum lb_decode_text(const LbColumn *column, const int64 *words);
 
 /*
- * Whether the column's type has -0, which has the same words as 0; and whether a
- * value of the column is it.  See LbSharedBoard.negative_zero.
+ * Whether the column's type has -0, which has the same words as 0; and whether
+ * a value of the column is it.  See LbSharedBoard.negative_zero.
  */
 static inline bool
 lb_has_negative_zero(const LbColumn *column)

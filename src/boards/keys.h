@@ -4,8 +4,8 @@
  *	  The columns of a board, their types, and the int64 words of a key.
  *
  * A key is a tuple of int64 words: those of the rank_by columns, then those of
- * the member's columns.  Every column is mapped so that ascending order is rank
- * order; shape.h has the layout.
+ * the member's columns.  Every column is mapped so that ascending order is
+ * rank order; shape.h has the layout.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +20,10 @@
 
 #include "index/shape.h"
 
-/* A Datum holds a word of a key, and 64-bit fields of shared memory are read at once. */
+/*
+ * A Datum holds a word of a key, and 64-bit fields of shared memory are read
+ * at once.
+ */
 #if SIZEOF_DATUM != 8 || SIZEOF_VOID_P != 8
 #error "leaderboard needs a platform of 64 bits"
 #endif

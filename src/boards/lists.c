@@ -3,11 +3,12 @@
  * lists.c
  *	  The lists of columns that define a board: rank_by and member.
  *
- * rank_by is an ORDER BY list over plain columns; member is such a list without
- * directions.  A parser of our own reads them instead of the server's grammar: almost everything that the grammar accepts
- * must be refused here anyway, and this parser can say for each such thing why,
- * and what to write instead.  It raises nothing, since lb_board may hold a list
- * that was written by hand, which must not fail a write to the board's table.
+ * rank_by is an ORDER BY list over plain columns; member is such a list
+ * without directions.  A parser of our own reads them instead of the server's
+ * grammar: almost everything that the grammar accepts must be refused here
+ * anyway, and this parser can say for each such thing why, and what to write
+ * instead.  It raises nothing, since lb_board may hold a list that was written
+ * by hand, which must not fail a write to the board's table.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,8 +68,8 @@ read_item(const char *p, LbColumn *column, LbListError *error)
 }
 
 /*
- * Parse a list of at most max columns, the first of the role first, the further
- * ones of that role.
+ * Parse a list of at most max columns, the first of the role first, the
+ * further ones of that role.
  */
 static int
 parse_list(const char *list, LbColumn *columns, int max, LbRole first,
@@ -153,8 +154,8 @@ lb_raise_list_error(const LbListError *error)
 }
 
 /*
- * In the canonical spelling names are quoted where SQL needs it, and directions
- * are always written.
+ * In the canonical spelling names are quoted where SQL needs it, and
+ * directions are always written.
  */
 static char *
 format_list(const LbColumn *columns, int ncolumns, bool directions)
@@ -341,8 +342,8 @@ read_direction(const char *p, bool *descending, LbListError *error)
 
 /*
  * What follows a column, or its direction, must be a comma, the end or, after
- * the column only, a word.  Returns p, or NULL with the error that fits anything
- * else.
+ * the column only, a word.  Returns p, or NULL with the error that fits
+ * anything else.
  */
 static const char *
 check_after_item(const char *p, bool after_column, LbListError *error)

@@ -13,7 +13,10 @@
 #include "boards/keys.h"
 #include "util/compat.h"
 
-/* Why a text is no such list.  Texts are palloc'd or constant; detail may be NULL. */
+/*
+ * Why a text is no such list.  Texts are palloc'd or constant; detail may be
+ * NULL.
+ */
 typedef struct LbListError
 {
 	const char *list;			/* "rank_by" or "member" */
@@ -25,18 +28,18 @@ typedef struct LbListError
 
 /*
  * Parse an ORDER BY list over plain columns, "score DESC, updated_at ASC",
- * with identifiers quoted and folded as in SQL.  Fills name, role and descending
- * of at most LB_MAX_RANK_COLUMNS columns and returns how many there are.  Returns
- * 0 if it is not such a list, and why: ERRCODE_SYNTAX_ERROR,
- * ERRCODE_FEATURE_NOT_SUPPORTED (expressions, USING, NULLS FIRST/LAST, COLLATE),
- * ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
+ * with identifiers quoted and folded as in SQL.  Fills name, role and
+ * descending of at most LB_MAX_RANK_COLUMNS columns and returns how many there
+ * are.  Returns 0 if it is not such a list, and why: ERRCODE_SYNTAX_ERROR,
+ * ERRCODE_FEATURE_NOT_SUPPORTED (expressions, USING, NULLS FIRST/LAST,
+ * COLLATE), ERRCODE_TOO_MANY_COLUMNS, ERRCODE_DUPLICATE_COLUMN.
  */
 extern int	lb_parse_rank_by(const char *rank_by, LbColumn *columns,
 							 LbListError *error);
 
 /*
- * The same for a list of at most LB_MAX_MEMBER_COLUMNS columns without directions,
- * "uid, tank_id".
+ * The same for a list of at most LB_MAX_MEMBER_COLUMNS columns without
+ * directions, "uid, tank_id".
  */
 extern int	lb_parse_member(const char *member, LbColumn *columns,
 							LbListError *error);

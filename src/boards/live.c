@@ -3,8 +3,8 @@
  * live.c
  *	  Live boards: the boards of a definition in shared memory.
  *
- * A definition holds its boards in stripes.  A plain definition has one board, in
- * stripe 0.  The boards of a family are found by a hash of their value.
+ * A definition holds its boards in stripes.  A plain definition has one board,
+ * in stripe 0.  The boards of a family are found by a hash of their value.
  *
  *-------------------------------------------------------------------------
  */

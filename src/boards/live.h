@@ -28,8 +28,8 @@ lb_value_equal(const LbValue *a, const LbValue *b)
 
 /*
  * Whether the table may have another value in a column of rank_by than the one
- * that a key's word stands for: -0 instead of 0.  Only the query knows then.  Needs
- * the lock of the stripe that has the key.
+ * that a key's word stands for: -0 instead of 0.  Only the query knows then.
+ * Needs the lock of the stripe that has the key.
  */
 static inline bool
 lb_is_unsure(const LbSharedBoard *shared, const LbColumn *column, int64 word)
@@ -64,16 +64,16 @@ extern LbLiveBoard *lb_live_board_find(LbSharedBoard *shared, LbStripe *stripe,
 									   LbRef *ref);
 
 /*
- * The same; creates the board if it does not exist.  NULL if memory is used up.
- * Needs the stripe's exclusive lock.
+ * The same; creates the board if it does not exist.  NULL if memory is used
+ * up.  Needs the stripe's exclusive lock.
  */
 extern LbLiveBoard *lb_live_board_make(LbSharedBoard *shared, LbStripe *stripe,
 									   uint32 hash, const LbValue *value,
 									   LbRef *ref);
 
 /*
- * A new board, which no stripe has yet.  LB_NONE if memory is used up.  Needs no
- * lock, but takes the arena's.
+ * A new board, which no stripe has yet.  LB_NONE if memory is used up.  Needs
+ * no lock, but takes the arena's.
  */
 extern LbRef lb_live_board_new(const LbMem *mem, const LbSharedBoard *shared,
 							   uint32 hash, const LbValue *value);

@@ -16,16 +16,17 @@
 #include "boards/definition.h"
 
 /*
- * Look up the partitions of a partitioned source, and lock them in AccessShareLock
- * until the end of the transaction.  Without wait, returns false if a lock is not
- * available at once.  The source must be locked.  Can raise.
+ * Look up the partitions of a partitioned source, and lock them in
+ * AccessShareLock until the end of the transaction.  Without wait, returns
+ * false if a lock is not available at once.  The source must be locked.  Can
+ * raise.
  */
 extern bool lb_resolve_parts_anew(LbDefinition *defn, bool wait);
 
 /*
- * The same, unless the source has no partitions or they are known.  Then nothing
- * is locked, so most reads lock the source alone: what another transaction does to
- * a partition gets into the board with its commit.
+ * The same, unless the source has no partitions or they are known.  Then
+ * nothing is locked, so most reads lock the source alone: what another
+ * transaction does to a partition gets into the board with its commit.
  */
 static inline bool
 lb_resolve_parts(LbDefinition *defn, bool wait)
@@ -42,15 +43,16 @@ extern LbDefinition *lb_part_defn(const LbDefinition *defn, Relation part);
 
 /*
  * All definitions that rows of rel belong to, which is a source or a partition
- * of one.  For a partition they are copies, with its column numbers.  Returns their
- * number.  rel must be locked.  Can raise.
+ * of one.  For a partition they are copies, with its column numbers.  Returns
+ * their number.  rel must be locked.  Can raise.
  */
 extern int	lb_defns_of_rows(Relation rel, LbDefinition ***defns);
 
 /*
- * Whether DETACH PARTITION CONCURRENTLY has begun, and not ended, for a partition of a
- * table, or for one below.  Snapshots then differ in whether they have that partition.
- * True also if a partitioned table is locked against reads.  Leaves no lock.  Can raise.
+ * Whether DETACH PARTITION CONCURRENTLY has begun, and not ended, for a
+ * partition of a table, or for one below.  Snapshots then differ in whether
+ * they have that partition.  True also if a partitioned table is locked
+ * against reads.  Leaves no lock.  Can raise.
  */
 extern bool lb_is_detaching(Oid table);
 

@@ -122,7 +122,9 @@ lb_uses_column(const LbDefinition *defn, AttrNumber attno)
 	return false;
 }
 
-/* Whether a column of the board is virtual: a trigger would not see its value. */
+/*
+ * Whether a column of the board is virtual: a trigger would not see its value.
+ */
 static bool
 has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 {
@@ -137,7 +139,9 @@ has_virtual_column(TupleDesc desc, const LbDefinition *defn)
 	return false;
 }
 
-/* Whether texts of a column of the board can be equal without being the same. */
+/*
+ * Whether texts of a column of the board can be equal without being the same.
+ */
 static bool
 has_nondeterministic_column(TupleDesc desc, const LbDefinition *defn)
 {
@@ -154,9 +158,9 @@ has_nondeterministic_column(TupleDesc desc, const LbDefinition *defn)
 }
 
 /*
- * Citus lists the tables whose rows it keeps in pg_dist_partition, and invalidates
- * their relcache entries when it enters or removes them.  Only superusers can create
- * a table in pg_catalog.
+ * Citus lists the tables whose rows it keeps in pg_dist_partition, and
+ * invalidates their relcache entries when it enters or removes them.  Only
+ * superusers can create a table in pg_catalog.
  */
 bool
 lb_is_distributed_table(Oid relid)

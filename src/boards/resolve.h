@@ -31,28 +31,31 @@ lb_resolve_defn(LbDefinition *defn)
 
 /*
  * Settle the width of a definition that may not be resolved, by the types that
- * its columns have now.  Locks nothing; raises what a catalog lookup can raise.
+ * its columns have now.  Locks nothing; raises what a catalog lookup can
+ * raise.
  */
 extern void lb_settle_width(LbDefinition *defn);
 
 /*
- * All definitions on a source, resolved, as lb_defns_on() returns them.  The source
- * must be locked.
+ * All definitions on a source, resolved, as lb_defns_on() returns them.  The
+ * source must be locked.
  */
 extern int	lb_defns_of(Oid source, LbDefinition ***defns);
 
 /* The one of these with that lb_board and lb_board.id, resolved, or NULL. */
 extern LbDefinition *lb_defn_of(Oid source, Oid catalog, int32 id);
 
-/* Values of LbDefinition.problem that callers distinguish, by their address. */
+/*
+ * Values of LbDefinition.problem that callers distinguish, by their address.
+ */
 extern const char lb_partition_problem[];
 extern const char lb_engine_problem[];
 extern const char lb_index_problem[];
 
 /*
- * Whether Citus keeps the rows of a table on other servers, and answers queries from
- * there.  The table itself, and its triggers, then do not see what queries return.
- * Can raise.
+ * Whether Citus keeps the rows of a table on other servers, and answers
+ * queries from there.  The table itself, and its triggers, then do not see
+ * what queries return.  Can raise.
  */
 extern bool lb_is_distributed_table(Oid relid);
 
@@ -60,8 +63,8 @@ extern bool lb_is_distributed_table(Oid relid);
 extern AttrNumber lb_find_column(TupleDesc desc, const char *name);
 
 /*
- * Raise 55000 if a column of a resolved definition is missing or has a type that
- * does not fit: then there is not even a defining query.
+ * Raise 55000 if a column of a resolved definition is missing or has a type
+ * that does not fit: then there is not even a defining query.
  */
 extern void lb_require_fit(const LbDefinition *defn);
 
@@ -69,8 +72,8 @@ extern void lb_require_fit(const LbDefinition *defn);
 extern bool lb_uses_column(const LbDefinition *defn, AttrNumber attno);
 
 /*
- * Raise 42703 unless the table of a board has a column "metadata" of type jsonb,
- * which submits write and lb_metadata() reads.
+ * Raise 42703 unless the table of a board has a column "metadata" of type
+ * jsonb, which submits write and lb_metadata() reads.
  */
 extern void lb_require_metadata(const LbDefinition *defn);
 

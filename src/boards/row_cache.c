@@ -110,7 +110,7 @@ load(LbRowCache *cache)
 	cache->rows = rows;
 	cache->nrows = n;
 
-	/* An invalidation that came while they were read makes them stale again. */
+	/* An invalidation that came meanwhile makes them stale again. */
 	cache->valid = cache->ninvalidations == before;
 }
 

@@ -29,21 +29,23 @@ typedef struct LbRowCache
 } LbRowCache;
 
 /*
- * The rows of the table in its newest state, none if the database does not have
- * the extension in the library's version.  The array is valid until the next
- * invalidation, the rows until the end of the transaction.  Can raise.
+ * The rows of the table in its newest state, none if the database does not
+ * have the extension in the library's version.  The array is valid until the
+ * next invalidation, the rows until the end of the transaction.  Can raise.
  */
 extern int	lb_cached_rows(LbRowCache *cache, void ***rows);
 
 /*
- * The values of the first n columns of a row of one of the extension's tables.  In
- * another version of the SQL objects the table may have more columns, or fewer, which
- * are null then.
+ * The values of the first n columns of a row of one of the extension's
+ * tables.  In another version of the SQL objects the table may have more
+ * columns, or fewer, which are null then.
  */
 extern void lb_row_values(HeapTuple tuple, TupleDesc desc, int n,
 						  Datum *values, bool *nulls);
 
-/* A name that is the first len bytes of a string; where structs have theirs. */
+/*
+ * A name that is the first len bytes of a string; where structs have theirs.
+ */
 typedef struct LbNameKey
 {
 	const char *name;
@@ -63,8 +65,8 @@ lb_name_key_cmp(const void *a, const void *b)
 }
 
 /*
- * Of n structs in the order of their names, the one whose name is the first len
- * bytes of name, or NULL.  A struct has its name, a string, at offset.
+ * Of n structs in the order of their names, the one whose name is the first
+ * len bytes of name, or NULL.  A struct has its name, a string, at offset.
  */
 static inline void *
 lb_find_by_name(void *const *rows, int n, size_t offset, const char *name,

@@ -31,7 +31,9 @@ static shmem_request_hook_type prev_shmem_request_hook = NULL;
 #endif
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
-/* How many bytes to reserve.  Computed once, since that may write to the log. */
+/*
+ * How many bytes to reserve.  Computed once, since that may write to the log.
+ */
 static Size
 region_size(void)
 {
@@ -184,8 +186,9 @@ void
 lb_want_xid(void)
 {
 	/*
-	 * The caller has read the next xid.  If the flag were read before that, it could
-	 * be one that the launcher has cleared meanwhile, for an xid that is not above.
+	 * The caller has read the next xid.  If the flag were read before that,
+	 * it could be one that the launcher has cleared meanwhile, for an xid
+	 * that is not above.
 	 */
 	pg_read_barrier();
 	if (pg_atomic_read_u32(&lb_shared->xid_wanted) == 0 &&

@@ -76,8 +76,8 @@ typedef struct LbUnknown
 /*
  * What an index cannot undo any more: transactions up to this xid have left
  * its history, and when they settled, the next xid was at most next_xid.  Both
- * are full xids.  A snapshot is new enough if it was taken after that, or if it
- * sees all of these transactions anyway.
+ * are full xids.  A snapshot is new enough if it was taken after that, or if
+ * it sees all of these transactions anyway.
  */
 typedef struct LbFloor
 {
@@ -94,8 +94,8 @@ lb_raise_floor(LbFloor *floor, uint64 next_xid, uint64 xid)
 
 /*
  * A live board: a chunk of the arena.  It is reached through a stripe of its
- * definition, and the stripe's lock protects it.  (The counters change by atomic
- * additions under the shared lock.)
+ * definition, and the stripe's lock protects it.  (The counters change by
+ * atomic additions under the shared lock.)
  */
 typedef struct LbLiveBoard
 {
@@ -142,10 +142,10 @@ LbStripe;
 
 /*
  * The definition of a board or a family in shared memory.  Its memory is
- * type-stable: it is only ever used for another LbSharedBoard.  So a backend can
- * keep its address, and see by the generation whether it is still the same
- * definition.  A generation ends under all stripes' locks and the mutex, so each of
- * these is enough to rely on it.
+ * type-stable: it is only ever used for another LbSharedBoard.  So a backend
+ * can keep its address, and see by the generation whether it is still the same
+ * definition.  A generation ends under all stripes' locks and the mutex, so
+ * each of these is enough to rely on it.
  */
 typedef struct LbSharedBoard
 {
@@ -211,7 +211,8 @@ typedef struct LbSharedBoard
 	pg_atomic_uint32 trim;		/* the launcher should trim the histories */
 	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
 	pg_atomic_uint64 looked;	/* when maintenance last read the whole table */
-	pg_atomic_uint64 scan_began;	/* when it began to read it, 0: it does not */
+	pg_atomic_uint64 scan_began;	/* when it began to read it, 0: it does
+									 * not */
 	pg_atomic_uint32 scan_block;	/* where it goes on */
 
 	/* Counters of reads that have found no live board. */
@@ -244,7 +245,9 @@ StaticAssertDecl(sizeof(LbLiveBoard) <= LB_CHUNK_SIZE << LB_BOARD_ORDER,
 				 "a board fits its chunk");
 StaticAssertDecl(sizeof(LbSharedBoard) <= LB_PAGE_SIZE, "a definition fits a page");
 
-/* Tables of the extension of which a database notes when they were last read. */
+/*
+ * Tables of the extension of which a database notes when they were last read.
+ */
 #define LB_LOOKED_TABLES 4
 
 /* The account of a database.  Never freed, so that pointers stay valid. */
@@ -327,8 +330,9 @@ extern void lb_shared_init(void);
 extern void lb_require_preload(void);
 
 /*
- * Where a definition's memory comes from.  The limit is this process's setting;
- * in a process without a database, that of the session that published last.
+ * Where a definition's memory comes from.  The limit is this process's
+ * setting; in a process without a database, that of the session that published
+ * last.
  */
 extern LbMem lb_mem(LbSharedBoard *shared);
 
@@ -337,23 +341,25 @@ extern void lb_wake_launcher(void);
 
 /*
  * Let the launcher complete an xid, after a floor was raised to the next xid.
- * Otherwise no new snapshot would be above that floor on an idle server with an
- * old open transaction.  Never raises.
+ * Otherwise no new snapshot would be above that floor on an idle server with
+ * an old open transaction.  Never raises.
  */
 extern void lb_want_xid(void);
 
 /*
- * Tries of a writer before it sleeps, which take about as long as applying some
- * entries of a backlog; and of a reader before it goes ahead of waiting writers.
+ * Tries of a writer before it sleeps, which take about as long as applying
+ * some entries of a backlog; and of a reader before it goes ahead of waiting
+ * writers.
  */
 #define LB_WRITE_SPINS 500
 #define LB_READ_SPINS 100
 
 /*
- * Lock a stripe to settle or to publish.  When an LWLock is released, the first
- * process that asks gets it.  In a statement with many reads that is the same
- * reader again and again, while a writer that slept is still waking up.  So a
- * writer spins for a while before it sleeps, and counts itself in nwaiting.
+ * Lock a stripe to settle or to publish.  When an LWLock is released, the
+ * first process that asks gets it.  In a statement with many reads that is the
+ * same reader again and again, while a writer that slept is still waking up.
+ * So a writer spins for a while before it sleeps, and counts itself in
+ * nwaiting.
  */
 static inline void
 lb_lock_to_write(LbStripe *stripe)
@@ -384,8 +390,8 @@ lb_yield_to_writers(LbStripe *stripe)
 }
 
 /*
- * Lock a stripe to read.  With again, the caller has just read it, and yields to
- * waiting writers.
+ * Lock a stripe to read.  With again, the caller has just read it, and yields
+ * to waiting writers.
  */
 static inline void
 lb_lock_to_read(LbStripe *stripe, bool again)
@@ -396,8 +402,8 @@ lb_lock_to_read(LbStripe *stripe, bool again)
 }
 
 /*
- * Whether a generation has not ended.  The caller holds a stripe's lock, so that
- * the answer holds as long as the lock.
+ * Whether a generation has not ended.  The caller holds a stripe's lock, so
+ * that the answer holds as long as the lock.
  */
 static inline bool
 lb_shared_board_is(const LbSharedBoard *shared, uint64 generation)

@@ -9,19 +9,19 @@
  * and can go offline at any moment.  All pairs occur:
  *
  *	BUILDING IDLE				entered, and nothing has requested a build yet
- *	BUILDING REQUESTED			the first build waits for a worker, or one after
- *								the board was offline
- *	BUILDING RUNNING			a worker builds, and there is no index meanwhile
+ *	BUILDING REQUESTED			the first build waits for a worker, or one
+ *								after the board was offline
+ *	BUILDING RUNNING			a worker builds, and there is no index
  *	READY IDLE					the index serves
  *	READY REQUESTED				the same, and lb_rebuild() has been called
  *	READY RUNNING				the old index serves during lb_rebuild()
  *	OFFLINE IDLE				the launcher retries if the reason is passing
  *	OFFLINE REQUESTED			went offline before a worker claimed the build
  *	OFFLINE RUNNING				went offline during the build
- *	any RUNNING_REQUESTED		as RUNNING, and lb_rebuild() has been called since
+ *	any RUNNING_REQUESTED		as RUNNING, and lb_rebuild() has been called
  *
- * A board that is OFFLINE REQUESTED or RUNNING is being built, but reads do not
- * wait for that: their queries answer.
+ * A board that is OFFLINE REQUESTED or RUNNING is being built, but reads do
+ * not wait for that: their queries answer.
  *
  * Each transition is one function here, which changes the pair under
  * LbSharedBoard.mutex.  A state or a phase that is not named stays as it is.
@@ -67,16 +67,17 @@
  *						of the last attempts; lb_refuse_build() counts as one
  *	reason				why the board is not ready, or why the last rebuild has
  *						failed; none from lb_set_ready() on
- *	passing				the launcher requests a build by itself, some seconds after
- *						the last attempt; if memory was refused, while no other
- *						build is running
+ *	passing				the launcher requests a build by itself, some seconds
+ *						after the last attempt; if memory was refused, while no
+ *						other build is running
  *	awaiting			... or as soon as transactions have ended
  *	refused_at			... or when leaderboard.memory is raised, or above this
  *	limited_at			... or when leaderboard.database_memory is
- *	log_reason, release	orders for the launcher, since a process that takes a board
- *						offline must not do I/O or free much memory
+ *	log_reason, release	orders for the launcher, since a process that takes a
+ *						board offline must not do I/O or free much memory
  *
- * Publications queue for the build (LbStripe.queueing) only while it is RUNNING*.
+ * Publications queue for the build (LbStripe.queueing) only while it is
+ * RUNNING*.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,8 +91,8 @@ static const char memory_used_up[] = "the shared memory of leaderboard.memory is
 static const char share_used_up[] = "the database's share, leaderboard.database_memory, is used up";
 
 /*
- * Change the pair.  The caller holds the mutex, and has set builder as the new phase
- * requires.
+ * Change the pair.  The caller holds the mutex, and has set builder as the new
+ * phase requires.
  */
 static void
 set_state(LbSharedBoard *shared, LbState state, LbPhase phase)
@@ -114,9 +115,9 @@ change_phase(LbSharedBoard *shared, LbPhase phase)
 }
 
 /*
- * Change the reason, and whether the launcher must log it.  The two change only
- * here, so that the launcher never logs a reason that is out of date.  The
- * caller holds the mutex.
+ * Change the reason, and whether the launcher must log it.  The two change
+ * only here, so that the launcher never logs a reason that is out of date.
+ * The caller holds the mutex.
  */
 static void
 change_reason(LbSharedBoard *shared, const char *reason, bool log)

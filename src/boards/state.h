@@ -106,8 +106,9 @@ extern void lb_request_first_build(LbSharedBoard *shared);
 extern void lb_request_refused_build(LbSharedBoard *shared, bool raised);
 
 /*
- * Request a build if the board is offline since the database's limit refused memory,
- * and that limit is now more than it was then.  In bytes, 0 is no limit.
+ * Request a build if the board is offline since the database's limit refused
+ * memory, and that limit is now more than it was then.  In bytes, 0 is no
+ * limit.
  */
 extern void lb_request_limited_build(LbSharedBoard *shared, uint64 limit);
 
@@ -118,8 +119,8 @@ extern void lb_request_limited_build(LbSharedBoard *shared, uint64 limit);
 extern bool lb_claim_build(LbSharedBoard *shared, uint64 *generation);
 
 /*
- * How many builds have ended, to be noted by a build that was just claimed; and, with
- * that number, whether another one has been running since.  No lock.
+ * How many builds have ended, to be noted by a build that was just claimed;
+ * and, with that number, whether another one has been running since.  No lock.
  */
 extern uint32 lb_ended_builds(void);
 extern bool lb_other_builds(uint32 ended);
@@ -128,8 +129,8 @@ extern bool lb_other_builds(uint32 ended);
 extern bool lb_any_build(void);
 
 /*
- * There is no worker for a requested build.  This counts as an attempt that has
- * failed, so that backends that wait run their queries.
+ * There is no worker for a requested build.  This counts as an attempt that
+ * has failed, so that backends that wait run their queries.
  */
 extern void lb_refuse_build(LbSharedBoard *shared, const char *reason);
 
@@ -140,17 +141,17 @@ extern void lb_set_ready(LbSharedBoard *shared);
 extern void lb_restart_build(LbSharedBoard *shared, uint64 generation);
 
 /*
- * The claimed build has ended.  Wakes the backends that wait for it.  With again,
- * another build is requested, unless the board is ready.
+ * The claimed build has ended.  Wakes the backends that wait for it.  With
+ * again, another build is requested, unless the board is ready.
  */
 extern void lb_end_build(LbSharedBoard *shared, uint64 generation,
 						 bool installed, bool again);
 
 /*
  * Take the index out of service.  The launcher logs the reason, which is a
- * constant, and frees the indexes.  passing means that the launcher may request a
- * build by itself; a build that says no leaves that as other processes have set
- * it since the build began.
+ * constant, and frees the indexes.  passing means that the launcher may
+ * request a build by itself; a build that says no leaves that as other
+ * processes have set it since the build began.
  */
 extern void lb_take_offline(LbSharedBoard *shared, uint64 generation,
 							const char *reason, bool passing);
@@ -161,9 +162,9 @@ extern void lb_take_offline(LbSharedBoard *shared, uint64 generation,
  */
 
 /*
- * The reason to give when a definition was refused memory: the limit of all boards,
- * or that of the database.  A board that is offline for one of them is built again
- * when that limit is raised.
+ * The reason to give when a definition was refused memory: the limit of all
+ * boards, or that of the database.  A board that is offline for one of them is
+ * built again when that limit is raised.
  */
 extern const char *lb_memory_reason(const LbSharedBoard *shared);
 
@@ -173,22 +174,27 @@ extern void lb_set_reason(LbSharedBoard *shared, uint64 generation,
 
 /*
  * Copy the reason, into LB_MAX_REASON bytes.  It is empty if there is none.
- * Returns the seconds that the last successful build took, 0 if there was none.
+ * Returns the seconds that the last successful build took, 0 if there was
+ * none.
  */
 extern double lb_get_reason(LbSharedBoard *shared, char *reason);
 
-/* Whether the board is offline, and no build is going to be requested by itself. */
+/*
+ * Whether the board is offline, and no build is going to be requested by
+ * itself.
+ */
 extern bool lb_stays_offline(LbSharedBoard *shared);
 
 /*
- * Do not delay the next build because the last one has failed: the cause is being
- * removed.
+ * Do not delay the next build because the last one has failed: the cause is
+ * being removed.
  */
 extern void lb_retry_soon(LbSharedBoard *shared);
 
 /*
- * A build could not begin because of transactions that are running.  The launcher
- * requests another as soon as they have ended, unless the last one has failed, too.
+ * A build could not begin because of transactions that are running.  The
+ * launcher requests another as soon as they have ended, unless the last one
+ * has failed, too.
  */
 extern void lb_await_transactions(LbSharedBoard *shared, uint64 generation);
 
@@ -200,8 +206,9 @@ extern bool lb_awaited_have_ended(LbSharedBoard *shared, bool running,
 								  bool releasing);
 
 /*
- * The number of the attempt that will have done what is requested now.  A rebuild
- * must begin after the call, so a build that is running does not count.
+ * The number of the attempt that will have done what is requested now.  A
+ * rebuild must begin after the call, so a build that is running does not
+ * count.
  */
 extern uint32 lb_awaited_attempt(LbSharedBoard *shared, bool rebuild);
 

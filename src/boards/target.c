@@ -35,9 +35,9 @@ lb_alias_has_prefix(const char *prefix, int len)
 
 /*
  * Have the value that a name contains be what it means.  Returns false if the
- * family can have no board of that name.  Any text is the name of a board, so it
- * can be mistyped; a value of another type is not.  Raises what a catalog lookup
- * can raise.
+ * family can have no board of that name.  Any text is the name of a board, so
+ * it can be mistyped; a value of another type is not.  Raises what a catalog
+ * lookup can raise.
  */
 static bool
 translate_value(LbTarget *target)

@@ -28,15 +28,15 @@ typedef struct LbTarget
 } LbTarget;
 
 /*
- * Aliases: names without a colon that stand for names of windows.  A higher folder
- * knows them: "daily" is an alias of today's window.
+ * Aliases: names without a colon that stand for names of windows.  A higher
+ * folder knows them: "daily" is an alias of today's window.
  */
 typedef struct LbAliases
 {
 	/* The name that an alias stands for now, palloc'd; or NULL.  Can raise. */
 	char	   *(*resolve) (const char *name, int len, int *result_len);
 
-	/* Whether some of these names have that prefix before their first colon. */
+	/* Whether some of these names have that prefix before a first colon. */
 	bool		(*has_prefix) (const char *prefix, int len);
 } LbAliases;
 
@@ -51,15 +51,17 @@ extern bool lb_alias_has_prefix(const char *prefix, int len);
  * AccessShareLock until the end of the transaction, and resolve it.  Raises
  * ERRCODE_UNDEFINED_OBJECT and what locking can raise.
  *
- * The name of a family itself leads to a target without a value; callers that need
- * a board raise.  If no board has the name and it is an alias, the target is of the
- * name that it stands for, and the value is in the current memory context.
+ * The name of a family itself leads to a target without a value; callers that
+ * need a board raise.  If no board has the name and it is an alias, the target
+ * is of the name that it stands for, and the value is in the current memory
+ * context.
  */
 extern void lb_find_target(const char *name, int len, LbTarget *target);
 
 /*
- * The same without a lock on the source, and without resolving the definition.
- * Returns false if there is no such board.  Raises what a catalog lookup can raise.
+ * The same without a lock on the source, and without resolving the
+ * definition.  Returns false if there is no such board.  Raises what a catalog
+ * lookup can raise.
  */
 extern bool lb_look_up_name(const char *name, int len, LbTarget *target);
 

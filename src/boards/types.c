@@ -3,8 +3,8 @@
  * types.c
  *	  The table of the types that a board's columns can have.
  *
- * types[] is the only place that knows the types: what reads, writes, checks or
- * names a column asks it.
+ * types[] is the only place that knows the types: what reads, writes, checks
+ * or names a column asks it.
  *
  *-------------------------------------------------------------------------
  */

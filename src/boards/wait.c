@@ -3,10 +3,10 @@
  * wait.c
  *	  Waiting for a build.
  *
- * A waiting backend holds its table locks, and the deadlock detector knows nothing
- * of this wait.  So it must end: a build never waits for a table lock, and each
- * attempt that ends, either way, counts in LbSharedBoard.attempts and wakes the
- * backends that wait.
+ * A waiting backend holds its table locks, and the deadlock detector knows
+ * nothing of this wait.  So it must end: a build never waits for a table lock,
+ * and each attempt that ends, either way, counts in LbSharedBoard.attempts and
+ * wakes the backends that wait.
  *
  *-------------------------------------------------------------------------
  */

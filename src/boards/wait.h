@@ -19,10 +19,10 @@ typedef enum LbWait
 } LbWait;
 
 /*
- * Request a build and wait until the board is ready, or an attempt has failed.
- * With rebuild, only a build that begins after the call counts.  timeout_ms is in
- * milliseconds, -1 for no limit.  Raises when interrupted.  The caller must not
- * hold an LWLock.
+ * Request a build and wait until the board is ready, or an attempt has
+ * failed.  With rebuild, only a build that begins after the call counts.
+ * timeout_ms is in milliseconds, -1 for no limit.  Raises when interrupted.
+ * The caller must not hold an LWLock.
  */
 extern LbWait lb_wait_build(LbSharedBoard *shared, uint64 generation,
 							bool rebuild, long timeout_ms);

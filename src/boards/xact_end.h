@@ -10,9 +10,9 @@
 
 /*
  * Call a function at the end of each transaction from now on: at COMMIT, after
- * the commit record, at ABORT and at PREPARE.  The transaction's changes have been
- * settled or discarded then.  The function may neither raise, nor allocate, nor
- * look up a catalog.
+ * the commit record, at ABORT and at PREPARE.  The transaction's changes have
+ * been settled or discarded then.  The function may neither raise, nor
+ * allocate, nor look up a catalog.
  */
 extern void lb_at_xact_end(void (*function) (void));
 

@@ -3,36 +3,40 @@
  * ask.c
  *	  Asking the boards of all shards of a distributed table.
  *
- * A question is one statement over the table of places, which has a row for each
- * shard (places.c).  Citus sends it to where the rows are, and so are the
- * shards: a function there (asked.c) asks the shards' boards.  It costs one round
- * trip, whatever is asked.
+ * A question is one statement over the table of places, which has a row for
+ * each shard (places.c).  Citus sends it to where the rows are, and so are the
+ * shards: a function there (asked.c) asks the shards' boards.  It costs one
+ * round trip, whatever is asked.
  *
- * What it costs grows with the number of rows that it reads, since each is a statement
- * of its own to Citus.  So it reads one row on each server, and the function there
- * answers for all shards of the server.  Citus finds the row by its value of the
- * distribution column, which the first question that reads all rows has told.
+ * What it costs grows with the number of rows that it reads, since each is a
+ * statement of its own to Citus.  So it reads one row on each server, and the
+ * function there answers for all shards of the server.  Citus finds the row by
+ * its value of the distribution column, which the first question that reads
+ * all rows has told.
  *
- * The rows of one server are all read over one connection only if nothing has been
- * written: in a transaction, Citus reads each shard over the connection that has written
- * to it, and no other one sees the changes.  So all rows are read in a transaction that
- * Citus has begun on other servers.  A submit is an exception: it has written to the
- * player's shard only.  Then the row to read on that server is the one beside this shard,
- * which Citus reads over the connection that has written.
+ * The rows of one server are all read over one connection only if nothing has
+ * been written: in a transaction, Citus reads each shard over the connection
+ * that has written to it, and no other one sees the changes.  So all rows are
+ * read in a transaction that Citus has begun on other servers.  A submit is an
+ * exception: it has written to the player's shard only.  Then the row to read
+ * on that server is the one beside this shard, which Citus reads over the
+ * connection that has written.
  *
- * A shard that cannot answer exactly, such as one that was just moved and has no
- * board yet, answers null, and then the caller runs the query.  So it does if the rows
- * are not those of all shards: the numbers in them are compared after the statement
- * with what Citus knows.  For one row on each server, that is the layout, which must
- * have been valid all the time; for all rows, lb_are_all_shards().  So the table of
- * places, which users own, can make reads slow but not wrong.
+ * A shard that cannot answer exactly, such as one that was just moved and has
+ * no board yet, answers null, and then the caller runs the query.  So it does
+ * if the rows are not those of all shards: the numbers in them are compared
+ * after the statement with what Citus knows.  For one row on each server, that
+ * is the layout, which must have been valid all the time; for all rows,
+ * lb_are_all_shards().  So the table of places, which users own, can make
+ * reads slow but not wrong.
  *
- * Keys travel as the words that boards hold (keys.h), not as texts: they are compared
- * without the types' functions, and no setting of a session changes them.
+ * Keys travel as the words that boards hold (keys.h), not as texts: they are
+ * compared without the types' functions, and no setting of a session changes
+ * them.
  *
  * Statements run in the order of a function's calls, one at a time, with the
- * caller's rights, or for a superuser with those of the table's owner.  Each is as of
- * the moment when it runs, as the engine has it.
+ * caller's rights, or for a superuser with those of the table's owner.  Each
+ * is as of the moment when it runs, as the engine has it.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,8 +71,8 @@
 #define MAX_PLACE 64
 
 /*
- * The shard of the board's table to which this transaction has written, if that is all
- * that it has written on other servers; or 0.
+ * The shard of the board's table to which this transaction has written, if
+ * that is all that it has written on other servers; or 0.
  */
 static int64
 written_shard(const LbAsk *ask)
@@ -124,7 +128,8 @@ typedef struct TextArg
 	Oid			places;
 	const LbLayout *layout;		/* NULL: ask each shard for itself */
 	int64		written;		/* as in LbAsk */
-	int64		only;			/* lb_only_shard() if places is the source, or 0 */
+	int64		only;			/* lb_only_shard() if places is the source, or
+								 * 0 */
 } TextArg;
 
 /* How many shards the server of slot i has, which is its first one. */
@@ -140,8 +145,8 @@ count_shards(const LbLayout *layout, int i)
 }
 
 /*
- * The slot to ask on a server whose n shards begin at slot i: that of the shard that was
- * written to, or else the first one.
+ * The slot to ask on a server whose n shards begin at slot i: that of the
+ * shard that was written to, or else the first one.
  */
 static int
 asked_slot(const LbLayout *layout, int i, int n, int64 written)
@@ -164,7 +169,10 @@ next_server(const LbLayout *layout, int i, int64 written, int *asked)
 	return i + n;
 }
 
-/* What shards each server has, the one that is asked first, as text of an array. */
+/*
+ * What shards each server has, the one that is asked first, as text of an
+ * array.
+ */
 static void
 append_servers(StringInfo buf, const LbLayout *layout, int64 written)
 {
@@ -246,8 +254,8 @@ take_value(int row, int column, Datum *value)
 }
 
 /*
- * Take the rows of the statement, with the answers in the memory context of the caller.
- * Returns false if they have nulls.
+ * Take the rows of the statement, with the answers in the memory context of
+ * the caller.  Returns false if they have nulls.
  */
 static bool
 take_rows(LbAsk *ask, PlaceRows *rows, MemoryContext caller)
@@ -281,7 +289,8 @@ take_rows(LbAsk *ask, PlaceRows *rows, MemoryContext caller)
 }
 
 /*
- * The layout, if the shards' servers can be asked by it: NULL if not, or not yet.
+ * The layout, if the shards' servers can be asked by it: NULL if not, or not
+ * yet.
  */
 static LbLayout *
 usable_layout(const LbAsk *ask)
@@ -301,7 +310,9 @@ usable_layout(const LbAsk *ask)
 	return layout;
 }
 
-/* Whether these are the rows of all servers in a layout, which is still valid. */
+/*
+ * Whether these are the rows of all servers in a layout, which is still valid.
+ */
 static bool
 are_all_servers(const LbAsk *ask, const LbLayout *layout,
 				const PlaceRows *rows)
@@ -327,7 +338,9 @@ are_all_servers(const LbAsk *ask, const LbLayout *layout,
 	return rows->n == nservers;
 }
 
-/* Each shard has been asked for itself: keep the places that the rows are at. */
+/*
+ * Each shard has been asked for itself: keep the places that the rows are at.
+ */
 static void
 learn_places(const LbAsk *ask, const PlaceRows *rows)
 {
@@ -348,8 +361,8 @@ learn_places(const LbAsk *ask, const PlaceRows *rows)
 }
 
 /*
- * Whether the current user may run the statement, and it runs no policies.  The query
- * needs none of these privileges.
+ * Whether the current user may run the statement, and it runs no policies.
+ * The query needs none of these privileges.
  */
 static bool
 may_ask(Oid places)
@@ -362,9 +375,9 @@ may_ask(Oid places)
 }
 
 /*
- * The table of places of a board's table, locked, or the table itself if it has only one
- * shard and no places; or InvalidOid.  It could be dropped by whatever processes an
- * invalidation.
+ * The table of places of a board's table, locked, or the table itself if it
+ * has only one shard and no places; or InvalidOid.  It could be dropped by
+ * whatever processes an invalidation.
  */
 static Oid
 lock_places(Oid source)
@@ -384,7 +397,9 @@ typedef struct WrittenKey
 	Oid			places;
 } WrittenKey;
 
-/* The plan of a question: for each shard with layout NULL, or for each server. */
+/*
+ * The plan of a question: for each shard with layout NULL, or for each server.
+ */
 static LbPlan *
 plan_of(const LbAsk *ask, const LbLayout *layout)
 {
@@ -404,15 +419,15 @@ plan_of(const LbAsk *ask, const LbLayout *layout)
 }
 
 /*
- * Run the statement for a layout, or with layout NULL for each shard.  Returns whether
- * all shards have answered.
+ * Run the statement for a layout, or with layout NULL for each shard.  Returns
+ * whether all shards have answered.
  */
 static bool
 ask_by(LbAsk *ask, const LbLayout *layout, Datum question, MemoryContext caller)
 {
 	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, BYTEAOID};
 	Datum		values[] = {CStringGetTextDatum(ask->defn.name), ask->value,
-		Int32GetDatum(ask->keys_hash), question};
+	Int32GetDatum(ask->keys_hash), question};
 	TextArg		arg = {ask->places, layout, ask->written,
 		ask->places == ask->defn.source ? lb_only_shard(ask->places) : 0
 	};
@@ -511,7 +526,10 @@ lb_ask_end(const LbAsk *ask)
 	lb_count_read(&ask->call->access.target, NULL, LB_CAUSE_NONE, false);
 }
 
-/* Raise 55000: boards of the shards of a definition's table are missing or offline. */
+/*
+ * Raise 55000: boards of the shards of a definition's table are missing or
+ * offline.
+ */
 pg_noreturn static void
 raise_offline(const LbDefinition *defn)
 {
@@ -522,7 +540,10 @@ raise_offline(const LbDefinition *defn)
 			 errhint("lb_stat_shards() shows them. lb_wait_ready() waits for those that are being built, as after a change of partitions; lb_maintain() on the coordinator makes those that are missing. With \"leaderboard.offline\" set to \"query\" reads run queries meanwhile.")));
 }
 
-/* The boards are asked to count nothing: null is the answer of those that are offline. */
+/*
+ * The boards are asked to count nothing: null is the answer of those that are
+ * offline.
+ */
 void
 lb_require_shards(LbCall *call)
 {
@@ -532,7 +553,10 @@ lb_require_shards(LbCall *call)
 	if (!begin(&ask, call))
 		return;
 
-	/* A table without places that has no row answers nothing, and costs nothing. */
+	/*
+	 * A table without places that has no row answers nothing, and costs
+	 * nothing.
+	 */
 	if (!lb_ask_shards(&ask, &nothing, 1) &&
 		!(ask.places == ask.defn.source && ask.n == 0))
 		raise_offline(&ask.defn);

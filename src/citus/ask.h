@@ -26,22 +26,23 @@ typedef struct LbAsk
 } LbAsk;
 
 /*
- * Prepare to ask the shards for a call whose query must be run.  Returns false if it
- * must: if this is not such a table, the first operand is null, or the call not one of
- * the user's.  Can raise.
+ * Prepare to ask the shards for a call whose query must be run.  Returns false
+ * if it must: if this is not such a table, the first operand is null, or the
+ * call not one of the user's.  Can raise.
  */
 extern bool lb_ask_begin(LbAsk *ask, LbCall *call);
 
 /*
- * Ask them a question of so many words (words.h).  The answers are in the current memory
- * context.  Returns false if not all shards have answered.  The definition in the call
- * can be stale afterwards.  Raises what the statement raises.
+ * Ask them a question of so many words (words.h).  The answers are in the
+ * current memory context.  Returns false if not all shards have answered.  The
+ * definition in the call can be stale afterwards.  Raises what the statement
+ * raises.
  */
 extern bool lb_ask_shards(LbAsk *ask, const int64 *words, int n);
 
 /*
- * The call is answered: count the read, and look its definition up again.  Raises 40001
- * if the board is gone.
+ * The call is answered: count the read, and look its definition up again.
+ * Raises 40001 if the board is gone.
  */
 extern void lb_ask_end(const LbAsk *ask);
 

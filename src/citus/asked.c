@@ -3,20 +3,22 @@
  * asked.c
  *	  What the boards of shards answer the server that asks all shards.
  *
- * A table that Citus distributes is one of many shards, tables on several servers,
- * and each shard has a board.  ask.c calls one of the functions lb_shard_... on each
- * server, for all shards there, or for each shard.
+ * A table that Citus distributes is one of many shards, tables on several
+ * servers, and each shard has a board.  ask.c calls one of the functions
+ * lb_shard_... on each server, for all shards there, or for each shard.
  *
- * They return null, or no counts, if a board cannot answer exactly, and then the other
- * server runs the query.  So they check that they read the right boards.  The row of places
- * was made in the shard of places whose number it has: after a split it is in another
- * one.  The board has the shard's number in its name, and so has the board's table:
- * where a shard has moved to there is no such board at first.  That table is in the
- * schema of the shard of places, and of the same owner: a role that may make boards could
- * else take the name for a table of its own.  The columns are the same as on the server
+ * They return null, or no counts, if a board cannot answer exactly, and then
+ * the other server runs the query.  So they check that they read the right
+ * boards.  The row of places was made in the shard of places whose number it
+ * has: after a split it is in another one.  The board has the shard's number
+ * in its name, and so has the board's table: where a shard has moved to there
+ * is no such board at first.  That table is in the schema of the shard of
+ * places, and of the same owner: a role that may make boards could else take
+ * the name for a table of its own.  The columns are the same as on the server
  * that asks.
  *
- * All roles may call them: they read with the caller's rights, as lb_page() does.
+ * All roles may call them: they read with the caller's rights, as lb_page()
+ * does.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +39,10 @@
 
 PG_FUNCTION_INFO_V1(lb_shard_ask);
 
-/* The most bytes of an answer for several shards: with more, each is asked for itself. */
+/*
+ * The most bytes of an answer for several shards: with more, each is asked for
+ * itself.
+ */
 #define MAX_ANSWER (64 * 1024 * 1024)
 
 /* What is asked of the boards of this server's shards. */
@@ -62,8 +67,9 @@ shard_of(Oid relid)
 }
 
 /*
- * Find the shard's board, and begin to read it.  value is what follows the name of
- * the shard's board: nothing, or a colon and the value of a family's board.
+ * Find the shard's board, and begin to read it.  value is what follows the
+ * name of the shard's board: nothing, or a colon and the value of a family's
+ * board.
  */
 static bool
 find_board(LbCall *call, const char *board, const char *value, int64 shard)
@@ -85,7 +91,10 @@ find_board(LbCall *call, const char *board, const char *value, int64 shard)
 	return true;
 }
 
-/* Whether a board's table is in the schema of a shard of places, and of its owner. */
+/*
+ * Whether a board's table is in the schema of a shard of places, and of its
+ * owner.
+ */
 static bool
 is_beside(const LbDefinition *defn, Oid places)
 {
@@ -94,8 +103,8 @@ is_beside(const LbDefinition *defn, Oid places)
 }
 
 /*
- * Find the list that begins with a shard, among lists of so many shards in all, each
- * behind their number.  Returns false if there is none.
+ * Find the list that begins with a shard, among lists of so many shards in
+ * all, each behind their number.  Returns false if there is none.
  */
 static bool
 find_list(LbAsked *asked, const int64 *lists, int n, int64 shard)
@@ -115,8 +124,9 @@ find_list(LbAsked *asked, const int64 *lists, int n, int64 shard)
 }
 
 /*
- * Take the first LB_SHARD_ARGS.  Returns false if the row of places is of another shard,
- * or the first in none of the lists.  Raises 22023 if they are no lists.
+ * Take the first LB_SHARD_ARGS.  Returns false if the row of places is of
+ * another shard, or the first in none of the lists.  Raises 22023 if they are
+ * no lists.
  */
 static bool
 take_asked(FunctionCallInfo fcinfo, LbAsked *asked)
@@ -143,8 +153,8 @@ take_asked(FunctionCallInfo fcinfo, LbAsked *asked)
 }
 
 /*
- * Find the board of the i-th of these shards, and begin to read it.  Returns false if
- * there is no such board.  Can raise.
+ * Find the board of the i-th of these shards, and begin to read it.  Returns
+ * false if there is no such board.  Can raise.
  */
 static bool
 begin_shard(LbCall *call, const LbAsked *asked, int i)
@@ -167,7 +177,10 @@ raise_words(void)
 			 errmsg("not the words of a key")));
 }
 
-/* Returns the words if they are a score's or a whole key's.  Else raises 22023. */
+/*
+ * Returns the words if they are a score's or a whole key's.  Else raises
+ * 22023.
+ */
 static const int64 *
 check_key(const LbShape *shape, const int64 *words, int nwords)
 {
@@ -199,7 +212,10 @@ check_keys(const LbShape *shape, const LbWords *wanted)
 	return n;
 }
 
-/* Keys of scores, or whole keys, one behind the other: their cache misses overlap. */
+/*
+ * Keys of scores, or whole keys, one behind the other: their cache misses
+ * overlap.
+ */
 typedef struct Batch
 {
 	int			n;
@@ -207,7 +223,8 @@ typedef struct Batch
 } Batch;
 
 /*
- * Take the next of n keys that can be counted together.  Returns the words behind them.
+ * Take the next of n keys that can be counted together.  Returns the words
+ * behind them.
  */
 static const int64 *
 take_batch(const int64 *words, int n, Batch *batch)
@@ -224,6 +241,8 @@ take_batch(const int64 *words, int n, Batch *batch)
 	}
 	return words;
 }
+
+static const LbCursor nowhere = {LB_NONE, 0};
 
 /* Add how many entries come before each, with the lock held. */
 static void
@@ -243,7 +262,7 @@ count_batch(const LbView *view, const Batch *batch, int64 *counts)
 	else
 	{
 		for (int i = 0; i < batch->n; i++)
-			places[i] = (LbCursor) {LB_NONE, 0};
+			places[i] = nowhere;
 		lb_view_spans_many(view, batch->keys, places, batch->n, nwords,
 						   before, NULL);
 	}
@@ -252,8 +271,8 @@ count_batch(const LbView *view, const Batch *batch, int64 *counts)
 }
 
 /*
- * Add how many entries a board has, and how many come before each of n keys.  Returns
- * false if the query must be run.
+ * Add how many entries a board has, and how many come before each of n keys.
+ * Returns false if the query must be run.
  */
 static bool
 count_keys(LbCall *call, const int64 *words, int n, int64 *counts)
@@ -291,8 +310,9 @@ is_offline(const LbAccess *access)
 }
 
 /*
- * LB_ASK_COUNTS: how many entries the boards have, and how many of them come before each
- * key.  Null if a board is offline, and no numbers if one cannot count for another cause.
+ * LB_ASK_COUNTS: how many entries the boards have, and how many of them come
+ * before each key.  Null if a board is offline, and no numbers if one cannot
+ * count for another cause.
  */
 static Datum
 answer_counts(FunctionCallInfo fcinfo, const LbWords *wanted)
@@ -322,8 +342,8 @@ answer_counts(FunctionCallInfo fcinfo, const LbWords *wanted)
 }
 
 /*
- * Take members from words, each with their number before them.  Raises 22023 if they
- * are none.
+ * Take members from words, each with their number before them.  Raises 22023
+ * if they are none.
  */
 static void
 take_members(const LbShape *shape, const LbWords *words, LbMembers *members)
@@ -462,12 +482,12 @@ answer_page(FunctionCallInfo fcinfo, const LbWords *wanted)
 	section = (LbSection)
 	{
 		.back = page[LB_PAGE_BACK],
-		.n = page[LB_PAGE_N],
-		.even = page[LB_PAGE_EVEN] != 0,
-		.from = page + LB_PAGE_HEADER,
-		.from_words = (int) page[LB_PAGE_FROM_WORDS],
-		.upto = page + LB_PAGE_HEADER + page[LB_PAGE_FROM_WORDS],
-		.upto_words = nkeys - (int) page[LB_PAGE_FROM_WORDS]
+			.n = page[LB_PAGE_N],
+			.even = page[LB_PAGE_EVEN] != 0,
+			.from = page + LB_PAGE_HEADER,
+			.from_words = (int) page[LB_PAGE_FROM_WORDS],
+			.upto = page + LB_PAGE_HEADER + page[LB_PAGE_FROM_WORDS],
+			.upto_words = nkeys - (int) page[LB_PAGE_FROM_WORDS]
 	};
 	if (!take_asked(fcinfo, &asked))
 		PG_RETURN_NULL();

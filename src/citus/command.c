@@ -3,11 +3,11 @@
  * command.c
  *	  Commands to the other servers of Citus.
  *
- * Citus's own function carries them: over connections of their own, as the current
- * user.  They take part in no transaction of ours, so each can be given again, and does
- * nothing where nothing is to be done.  One that waits for a lock that our own
- * transaction holds would wait forever, since no server sees that: so it does not wait
- * long.
+ * Citus's own function carries them: over connections of their own, as the
+ * current user.  They take part in no transaction of ours, so each can be
+ * given again, and does nothing where nothing is to be done.  One that waits
+ * for a lock that our own transaction holds would wait forever, since no
+ * server sees that: so it does not wait long.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,17 +71,18 @@ const char	lb_to_self[] =
 
 /*
  * A server can be away without a word, and each connection would wait for that
- * (citus.node_connection_timeout), one after the other: so a server is tried once,
- * and gets commands if it answers.
+ * (citus.node_connection_timeout), one after the other: so a server is tried
+ * once, and gets commands if it answers.
  *
  * The commands name our functions by their schema, which mostly belongs to the
- * database's owner, and they run with the rights of the current user.  The owner could put
- * another schema in its place there.  So the first command asks whether it is ours: by a
- * statement of its own, since planning one can run functions that it names.
+ * database's owner, and they run with the rights of the current user.  The
+ * owner could put another schema in its place there.  So the first command
+ * asks whether it is ours: by a statement of its own, since planning one can
+ * run functions that it names.
  */
 List *
 lb_command(const LbDefinition *defn, const char *servers,
-				const char *command)
+		   const char *command)
 {
 	Oid			types[] = {REGCLASSOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID};
 	Datum		values[lengthof(types)];
@@ -138,7 +139,7 @@ lb_command(const LbDefinition *defn, const char *servers,
 
 List *
 lb_command_reporting(const LbDefinition *defn, const char *servers,
-			   const char *command, int elevel)
+					 const char *command, int elevel)
 {
 	List	   *answers = lb_command(defn, servers, command);
 	ListCell   *lc;

@@ -22,18 +22,19 @@ typedef struct LbShardAnswer
 
 /*
  * Which servers get a command for a board of a distributed table: those of all
- * shards, all other ones that run Citus's queries themselves, or only this one, if Citus
- * knows how to connect to it.
+ * shards, all other ones that run Citus's queries themselves, or only this
+ * one, if Citus knows how to connect to it.
  */
 extern const char lb_to_shards[];
 extern const char lb_to_others[];
 extern const char lb_to_self[];
 
 /*
- * Give a command to servers, all at once, as the current user, in transactions of
- * their own.  In the text, format() replaces %1$L by the name of the shard's table, or of
- * the board's; and %2$L by the name of the shard's board, or the board's.  Returns a list
- * of LbShardAnswer in the order of the shards.  Can raise.
+ * Give a command to servers, all at once, as the current user, in transactions
+ * of their own.  In the text, format() replaces %1$L by the name of the
+ * shard's table, or of the board's; and %2$L by the name of the shard's board,
+ * or the board's.  Returns a list of LbShardAnswer in the order of the
+ * shards.  Can raise.
  */
 extern List *lb_command(const LbDefinition *defn, const char *servers,
 						const char *command);
@@ -46,17 +47,21 @@ extern List *lb_command_reporting(const LbDefinition *defn,
 								  int elevel);
 
 /*
- * For the FROM of a command, palloc'd: a row that keeps the command from waiting
- * long for a lock.
+ * For the FROM of a command, palloc'd: a row that keeps the command from
+ * waiting long for a lock.
  */
 extern char *lb_command_waits(void);
 
 /*
- * A literal for a command, palloc'd: format() leaves it as it is.  NULL is an empty one.
+ * A literal for a command, palloc'd: format() leaves it as it is.  NULL is an
+ * empty one.
  */
 extern char *lb_command_literal(const char *text);
 
-/* The schema of the extension, which is the same on all servers, for a command. */
+/*
+ * The schema of the extension, which is the same on all servers, for a
+ * command.
+ */
 extern const char *lb_command_schema(void);
 
 /* The same of its internal functions. */

@@ -3,10 +3,10 @@
  * companion.c
  *	  Companions of a distributed table of scores.
  *
- * A submit runs on the server of the player's shard, in one transaction with the scores.
- * So what it records there is in tables that are colocated with that of the scores, and
- * not in the extension's own.  They are found by their names, which begin with that of
- * the table of scores.
+ * A submit runs on the server of the player's shard, in one transaction with
+ * the scores.  So what it records there is in tables that are colocated with
+ * that of the scores, and not in the extension's own.  They are found by their
+ * names, which begin with that of the table of scores.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 #include "citus/shard.h"
 #include "sql/spi.h"
 
-const LbCompanion lb_companions[LB_NRECORDS] = {
+const		LbCompanion lb_companions[LB_NRECORDS] = {
 	[LB_RECORD_APPLIED] = {
 		.suffix = "_applied",
 		.columns = {
@@ -96,7 +96,7 @@ const LbCompanion lb_companions[LB_NRECORDS] = {
 static bool
 has_columns(Oid table, LbRecord record)
 {
-	const LbCompanion *kind = &lb_companions[record];
+	const		LbCompanion *kind = &lb_companions[record];
 
 	for (int i = 0; kind->columns[i].name != NULL; i++)
 	{
@@ -125,8 +125,8 @@ static Oid
 find_companion(const LbDefinition *defn, LbRecord record)
 {
 	Oid			table = lb_find_companion(get_rel_name(defn->source),
-									   get_rel_namespace(defn->source),
-									   record);
+										  get_rel_namespace(defn->source),
+										  record);
 
 	return OidIsValid(table) && lb_table_owner(table) == defn->owner ?
 		table : InvalidOid;
@@ -175,19 +175,19 @@ lb_trim_companion(const char *name, LbRecord record, TimestampTz before)
 }
 
 static LbDefinition *
-find_definition(const LbStandIn *in, const char *name)
+find_definition(const LbStandIn * in, const char *name)
 {
 	return lb_shard_defn(name, in->player);
 }
 
 static Oid
-find_table(const LbStandIn *in, const char *leaderboard, LbRecord record)
+find_table(const LbStandIn * in, const char *leaderboard, LbRecord record)
 {
 	return lb_shard_companion(leaderboard, record, in->player);
 }
 
 void
-lb_shard_stand_in(LbStandIn *in, text *player)
+lb_shard_stand_in(LbStandIn * in, text *player)
 {
 	in->player = player;
 	in->definition = find_definition;

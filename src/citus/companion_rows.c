@@ -3,12 +3,13 @@
  * companion_rows.c
  *	  Removing what limits have counted beside distributed tables of scores.
  *
- * A submit locks rows that limits have counted before, in the order of submit.c, and
- * those of one shard after those of another.  A DELETE on all shards would lock them in
- * the order in which it finds them, and so wait in a circle with a batch.  So the rows
- * are looked up first, and then locked and deleted in the order of submits, by statements
- * for some players of one shard: Citus lets only such statements lock rows.  Shards that
- * have rows to remove are not moved or split until the transaction ends.
+ * A submit locks rows that limits have counted before, in the order of
+ * submit.c, and those of one shard after those of another.  A DELETE on all
+ * shards would lock them in the order in which it finds them, and so wait in a
+ * circle with a batch.  So the rows are looked up first, and then locked and
+ * deleted in the order of submits, by statements for some players of one
+ * shard: Citus lets only such statements lock rows.  Shards that have rows to
+ * remove are not moved or split until the transaction ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -98,7 +99,10 @@ lock_all_shards(const LbDefinition *defn)
 	SPI_freetuptable(table);
 }
 
-/* The condition for these rows of a group, whose limit and board are the last parameters. */
+/*
+ * The condition for these rows of a group, whose limit and board are the last
+ * parameters.
+ */
 static char *
 group_condition(const Removal *r, Datum *players, int n)
 {
@@ -113,7 +117,10 @@ group_condition(const Removal *r, Datum *players, int n)
 					r->nargs + 1, r->nargs + 2, r->condition);
 }
 
-/* Lock the rows of a group, and delete those that are locked and still meet the condition. */
+/*
+ * Lock the rows of a group, and delete those that are locked and still meet
+ * the condition.
+ */
 static void
 remove_group(Removal *r, RowGroup *group)
 {
@@ -155,8 +162,8 @@ remove_group(Removal *r, RowGroup *group)
 }
 
 /*
- * Remove rows in groups, as they come in the order of submits.  Citus raises an error if a
- * column of varchar is sorted after a cast alone.
+ * Remove rows in groups, as they come in the order of submits.  Citus raises
+ * an error if a column of varchar is sorted after a cast alone.
  */
 static void
 remove_rows(Removal *r)
@@ -224,7 +231,10 @@ remove_rows(Removal *r)
 	SPI_freeplan(plan);
 }
 
-/* Remove rows of the table of that kind beside a leaderboard's scores, if there is one. */
+/*
+ * Remove rows of the table of that kind beside a leaderboard's scores, if
+ * there is one.
+ */
 static void
 run_removal(Removal *r, const char *leaderboard, LbRecord beside)
 {
@@ -246,7 +256,10 @@ run_removal(Removal *r, const char *leaderboard, LbRecord beside)
 	AtEOXact_GUC(true, nestlevel);
 }
 
-/* The same for some of the rows; if there may be others that can be removed, set *more. */
+/*
+ * The same for some of the rows; if there may be others that can be removed,
+ * set *more.
+ */
 static int64
 run_trim(Removal *r, const char *leaderboard, LbRecord beside, bool *more)
 {
@@ -316,8 +329,8 @@ closed_boards(const char *leaderboard, bool *isnull)
 }
 
 /*
- * As trim_usage() in maintain.c.  The limits and the closed windows are parameters, since
- * their tables are on this server only.
+ * As trim_usage() in maintain.c.  The limits and the closed windows are
+ * parameters, since their tables are on this server only.
  */
 int64
 lb_trim_usage(const char *leaderboard, int max_rows, bool *more)
@@ -350,7 +363,7 @@ lb_trim_usage(const char *leaderboard, int max_rows, bool *more)
 
 int64
 lb_trim_anomalies(const char *leaderboard, TimestampTz before,
-						 int max_rows, bool *more)
+				  int max_rows, bool *more)
 {
 	Removal		r = {
 		.condition = "t.noted_at OPERATOR(pg_catalog.<) $1",

@@ -14,9 +14,10 @@
 extern void lb_remove_usage(const char *leaderboard, const char *limit);
 
 /*
- * Remove rows that lb_maintain() would remove from lb_usage, max_rows at most, and none
- * that another transaction has locked.  Returns how many, and sets *more if there can be
- * others.  Between SPI_connect and SPI_finish; raises what Citus raises.
+ * Remove rows that lb_maintain() would remove from lb_usage, max_rows at most,
+ * and none that another transaction has locked.  Returns how many, and sets
+ * *more if there can be others.  Between SPI_connect and SPI_finish; raises
+ * what Citus raises.
  */
 extern int64 lb_trim_usage(const char *leaderboard, int max_rows, bool *more);
 

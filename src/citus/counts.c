@@ -3,12 +3,13 @@
  * counts.c
  *	  Answers of a distributed table that are counts of its shards.
  *
- * How many rows come before a key is the sum of that over all shards, and so is how
- * many rows there are.  A rank is one more than such a sum, and percentiles are made of
- * them.  So a read of members has two statements: one finds their keys, that of one
- * member in the shard that has it, those of many by asking all shards (ask.c).  The other
- * asks all shards for the counts of all keys at once.  Each is as of the moment when it
- * runs: a rank is that of the key that the first one has found.
+ * How many rows come before a key is the sum of that over all shards, and so
+ * is how many rows there are.  A rank is one more than such a sum, and
+ * percentiles are made of them.  So a read of members has two statements: one
+ * finds their keys, that of one member in the shard that has it, those of many
+ * by asking all shards (ask.c).  The other asks all shards for the counts of
+ * all keys at once.  Each is as of the moment when it runs: a rank is that of
+ * the key that the first one has found.
  *
  * Distinct scores cannot be summed, since shards have the same ones: ranks by
  * dense_rank run the query.
@@ -104,9 +105,9 @@ count(Counts *c)
  */
 
 /*
- * The key of the member that is the first operand, and how many rows come before it
- * by the call's method, and before its score.  *key is NULL if it is not on the board.
- * Returns false if the query must be run.
+ * The key of the member that is the first operand, and how many rows come
+ * before it by the call's method, and before its score.  *key is NULL if it is
+ * not on the board.  Returns false if the query must be run.
  */
 static bool
 count_member(Counts *c, LbCall *call, int64 **key, int64 *before,
@@ -310,7 +311,10 @@ member_words(const LbShape *shape, const LbMembers *members, int64 **words)
 	return used;
 }
 
-/* Ask all shards for the keys of the members.  Returns false if one does not answer. */
+/*
+ * Ask all shards for the keys of the members.  Returns false if one does not
+ * answer.
+ */
 static bool
 find_keys(Found *f, const LbMembers *members)
 {

@@ -11,7 +11,10 @@
 #include "reads/call.h"
 #include "reads/row_list.h"
 
-/* Routines of LbDistributed; the first three are for functions that value serves. */
+/*
+ * Routines of LbDistributed; the first three are for functions that value
+ * serves.
+ */
 extern bool lb_rank_by_counts(LbCall *call, LbNumber *numbers, bool *isnull);
 extern bool lb_percentile_by_counts(LbCall *call, LbNumber *numbers,
 									bool *isnull);

@@ -3,10 +3,11 @@
  * distribute.c
  *	  Tables of leaderboards that Citus distributes.
  *
- * All tables of such a leaderboard are distributed by player and colocated: a player's
- * rows are in shards on one server, and move together.  So a submit is written by one
- * server.  That includes what the extension's own tables record of submits on one
- * server: a distributed table of scores has tables of its own beside it for that.
+ * All tables of such a leaderboard are distributed by player and colocated: a
+ * player's rows are in shards on one server, and move together.  So a submit
+ * is written by one server.  That includes what the extension's own tables
+ * record of submits on one server: a distributed table of scores has tables of
+ * its own beside it for that.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,8 +59,8 @@ lb_distribute_table(Oid table, Oid as, int count)
 }
 
 /*
- * Record in the new table who is hidden on all leaderboards; as the current user, who owns
- * the table.
+ * Record in the new table who is hidden on all leaderboards; as the current
+ * user, who owns the table.
  */
 static void
 copy_hidden(Oid hidden, const char *type, const LbType *player_type)
@@ -96,7 +97,7 @@ lb_make_companions(Oid scores, const char *declared, const LbType *type)
 
 	for (int i = 0; i < LB_NRECORDS; i++)
 	{
-		const LbCompanion *companion = &lb_companions[i];
+		const		LbCompanion *companion = &lb_companions[i];
 		char	   *name = psprintf("%s%s", get_rel_name(scores),
 									companion->suffix);
 		char	   *qualified =

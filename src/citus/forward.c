@@ -3,21 +3,22 @@
  * forward.c
  *	  Submits that are sent to the servers of shards.
  *
- * lb_submit() of a player whose leaderboard's tables Citus distributes sends itself
- * to the shard that has the player: as a call of lb_shard_submit(), in a query that
- * Citus routes there.  So it takes one round trip, and is part of the caller's
- * transaction.  lb_hide(), lb_show() and lb_forget_player() do the same.
+ * lb_submit() of a player whose leaderboard's tables Citus distributes sends
+ * itself to the shard that has the player: as a call of lb_shard_submit(), in
+ * a query that Citus routes there.  So it takes one round trip, and is part of
+ * the caller's transaction.  lb_hide(), lb_show() and lb_forget_player() do
+ * the same.
  *
- * To Citus, a query that calls a function only reads.  If its COMMIT failed on the
- * shard's server, Citus would only warn.  So the query has a WITH clause that updates
- * rows of the player in which a column is not itself: none.  That makes it a write.
- * Citus then commits by two phases where several servers take part, raises an error
- * if a COMMIT fails, and holds the lock for which a move or a split of the shard
- * waits.
+ * To Citus, a query that calls a function only reads.  If its COMMIT failed on
+ * the shard's server, Citus would only warn.  So the query has a WITH clause
+ * that updates rows of the player in which a column is not itself: none.  That
+ * makes it a write.  Citus then commits by two phases where several servers
+ * take part, raises an error if a COMMIT fails, and holds the lock for which a
+ * move or a split of the shard waits.
  *
- * That lock is taken here before Citus looks where the shard is.  So a submit that has
- * waited for a move or a split finds the shard that the player is in then, and the
- * server checks that it is the one that it has.
+ * That lock is taken here before Citus looks where the shard is.  So a submit
+ * that has waited for a move or a split finds the shard that the player is in
+ * then, and the server checks that it is the one that it has.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,8 +58,8 @@ typedef struct CallText
 } CallText;
 
 /*
- * An LbPlanText: the query of the top comment.  Citus routes it by the first player that
- * is sent to that shard: a plan with a constant can be kept.
+ * An LbPlanText: the query of the top comment.  Citus routes it by the first
+ * player that is sent to that shard: a plan with a constant can be kept.
  */
 static char *
 call_text(const void *arg)
@@ -87,8 +88,8 @@ call_text(const void *arg)
 }
 
 /*
- * Raise an error of the shard's server again.  Citus does not send the name of the limit
- * that a submit exceeds, as the constraint.
+ * Raise an error of the shard's server again.  Citus does not send the name of
+ * the limit that a submit exceeds, as the constraint.
  */
 static void
 rethrow(MemoryContext context)
@@ -103,8 +104,9 @@ rethrow(MemoryContext context)
 }
 
 /*
- * Send a call to a shard that is locked.  The first two values are the player, or an
- * array of players, and, set here, the shard.  Returns the number of rows.
+ * Send a call to a shard that is locked.  The first two values are the player,
+ * or an array of players, and, set here, the shard.  Returns the number of
+ * rows.
  */
 static int
 send_call(CallText *t, int64 shard, int nargs, const Oid *types, Datum *values,
@@ -214,8 +216,8 @@ sent_cmp(const void *a, const void *b)
 }
 
 /*
- * The items by shard, with these locked, in the order of their numbers: in this order
- * all batches lock them, and write to them.
+ * The items by shard, with these locked, in the order of their numbers: in
+ * this order all batches lock them, and write to them.
  */
 static Sent *
 items_by_shard(const LbSubmit *s)

@@ -3,24 +3,26 @@
  * gather.c
  *	  Calls of read functions for rows of distributed tables.
  *
- * Citus sends a query to the shards of its tables, with the functions that it calls:
+ * Citus sends a query to the shards of its tables, with the functions that it
+ * calls:
  *
  *	SELECT lb_rank(player_id) FROM scores WHERE guild = 'g1'
  *
- * There lb_rank() would ask all shards again, which Citus forbids: a query of a shard
- * sees nothing of what its transaction has written on other servers.  So such a query
- * becomes
+ * There lb_rank() would ask all shards again, which Citus forbids: a query of
+ * a shard sees nothing of what its transaction has written on other servers.
+ * So such a query becomes
  *
- *	SELECT lb_rank(c1) FROM (SELECT player_id AS c1 FROM scores WHERE guild = 'g1' OFFSET 0),
- *		pg_catalog.pg_am WHERE oid = 2
+ *	SELECT lb_rank(c1) FROM (SELECT player_id AS c1 FROM scores
+ *		WHERE guild = 'g1' OFFSET 0), pg_catalog.pg_am WHERE oid = 2
  *
- * of which Citus first fetches the rows of the subquery, and then runs the rest on the
- * server that was asked, since that has the other table: one row of a catalog.  This is
- * done before Citus plans the query.
+ * of which Citus first fetches the rows of the subquery, and then runs the
+ * rest on the server that was asked, since that has the other table: one row
+ * of a catalog.  This is done before Citus plans the query.
  *
- * What the subquery does not have stays outside: the calls, functions of FROM that make
- * them, conditions with either, and all that follows WHERE.  If nothing of that can drop
- * or merge rows, the subquery has the query's ORDER BY and LIMIT, too.
+ * What the subquery does not have stays outside: the calls, functions of FROM
+ * that make them, conditions with either, and all that follows WHERE.  If
+ * nothing of that can drop or merge rows, the subquery has the query's ORDER
+ * BY and LIMIT, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +65,8 @@ typedef struct Search
 	Oid			extension;
 	Oid			schema;			/* of the extension */
 	bool		inside;			/* of the arguments of a call */
-	bool		fenced;			/* the query's calls have distributed subqueries */
+	bool		fenced;			/* the query's calls have distributed
+								 * subqueries */
 } Search;
 
 
@@ -115,8 +118,8 @@ find_argument(const FuncExpr *call, int number)
 }
 
 /*
- * Whether a name, as the planner knows it, can be that of a distributed board.  A plan
- * may be made for all values of a parameter.
+ * Whether a name, as the planner knows it, can be that of a distributed
+ * board.  A plan may be made for all values of a parameter.
  */
 static bool
 is_distributed_board(const Node *name)
@@ -199,7 +202,10 @@ has_call_of_column(Node *node, void *context)
 	return expression_tree_walker(node, has_call_of_column, context);
 }
 
-/* Whether it reads a table for which the function that context points to is true. */
+/*
+ * Whether it reads a table for which the function that context points to is
+ * true.
+ */
 static bool
 reads(Node *node, void *context)
 {
@@ -228,7 +234,10 @@ is_of_citus(Node *node)
 	return reads(node, &test);
 }
 
-/* Whether it reads a distributed table: what reads no such table, Citus can run here. */
+/*
+ * Whether it reads a distributed table: what reads no such table, Citus can
+ * run here.
+ */
 static bool
 is_distributed(Node *node)
 {
@@ -260,7 +269,8 @@ typedef struct Parts
 	Search	   *search;
 	Query	   *inner;			/* the subquery */
 	Query	   *outer;
-	Bitmapset  *moved;			/* range table entries that are not in inner ... */
+	Bitmapset  *moved;			/* range table entries that are not in inner
+								 * ... */
 	int		   *numbers;		/* ... and what they are in outer */
 	List	   *conditions;		/* of outer */
 	Index		level;			/* of the expression at hand, below outer */
@@ -299,7 +309,10 @@ move_function(Parts *g, Node *item)
 	return true;
 }
 
-/* Whether an item of FROM can be replaced by what it joins, and has functions to move. */
+/*
+ * Whether an item of FROM can be replaced by what it joins, and has functions
+ * to move.
+ */
 static bool
 is_joined(const Parts *g, const Node *item)
 {
@@ -317,7 +330,10 @@ is_joined(const Parts *g, const Node *item)
 		(is_joined(g, join->larg) || is_joined(g, join->rarg));
 }
 
-/* Move the functions of an item of FROM, and append what is left of it to a list. */
+/*
+ * Move the functions of an item of FROM, and append what is left of it to a
+ * list.
+ */
 static void
 move_functions(Parts *g, Node *item, List **items)
 {
@@ -358,7 +374,10 @@ inner_column(Parts *g, Expr *expr)
 	return n;
 }
 
-/* The subquery's column of an expression, as outer has it that many levels above. */
+/*
+ * The subquery's column of an expression, as outer has it that many levels
+ * above.
+ */
 static Var *
 outer_var(Parts *g, Expr *expr, Index level)
 {
@@ -367,7 +386,10 @@ outer_var(Parts *g, Expr *expr, Index level)
 				   level);
 }
 
-/* Have what stays outside refer to the subquery's columns, and to moved functions. */
+/*
+ * Have what stays outside refer to the subquery's columns, and to moved
+ * functions.
+ */
 static Node *
 to_outer(Node *node, void *context)
 {
@@ -401,8 +423,9 @@ to_outer(Node *node, void *context)
 }
 
 /*
- * Take the moved entries out of the subquery's range table.  Returns false if something
- * there refers to one.  Joins and lateral functions follow what they refer to.
+ * Take the moved entries out of the subquery's range table.  Returns false if
+ * something there refers to one.  Joins and lateral functions follow what they
+ * refer to.
  */
 static bool
 renumber(Parts *g)
@@ -436,7 +459,10 @@ has_anonymous_column(const Parts *g)
 	return false;
 }
 
-/* Have the subquery sort and limit its rows, if all that is outside keeps them. */
+/*
+ * Have the subquery sort and limit its rows, if all that is outside keeps
+ * them.
+ */
 static bool
 move_limit(Parts *g)
 {
@@ -506,7 +532,10 @@ is_known(const RangeTblEntry *rte)
 	}
 }
 
-/* Whether that is true of an expression of the query, or of lateral functions of FROM. */
+/*
+ * Whether that is true of an expression of the query, or of lateral functions
+ * of FROM.
+ */
 static bool
 is_true_of(Query *query, bool (*test) (Node *, void *), Search *search)
 {
@@ -528,8 +557,9 @@ is_true_of(Query *query, bool (*test) (Node *, void *), Search *search)
 }
 
 /*
- * Whether all rows would be fetched for calls that need none of them.  Shards aggregate
- * their rows, and Citus then makes such calls here, unless they are in WHERE.
+ * Whether all rows would be fetched for calls that need none of them.  Shards
+ * aggregate their rows, and Citus then makes such calls here, unless they are
+ * in WHERE.
  */
 static bool
 aggregates_only(Query *query, Search *search)
@@ -611,7 +641,9 @@ inner_entry(Query *inner)
 	return rte;
 }
 
-/* Have Citus run a query here: join it with a row that only this server has. */
+/*
+ * Have Citus run a query here: join it with a row that only this server has.
+ */
 static void
 stay_here(Query *query)
 {
@@ -684,8 +716,8 @@ vars_of_entry(RangeTblEntry *rte)
 }
 
 /*
- * Whether something refers to a join that is gone, or the subquery to what is outside, or
- * makes a call.
+ * Whether something refers to a join that is gone, or the subquery to what is
+ * outside, or makes a call.
  */
 static bool
 is_broken(const Parts *g)
@@ -718,7 +750,10 @@ is_broken(const Parts *g)
 		has_call((Node *) g->inner->jointree, g->search);
 }
 
-/* Returns a query in two parts that has the rows of this one; NULL if it cannot be. */
+/*
+ * Returns a query in two parts that has the rows of this one; NULL if it
+ * cannot be.
+ */
 static Query *
 gather(Query *query, Search *search)
 {
@@ -772,7 +807,10 @@ gather(Query *query, Search *search)
  * ----------------------------------------------------------------
  */
 
-/* Have Citus fetch the rows of a subquery in the arguments of a call before the call. */
+/*
+ * Have Citus fetch the rows of a subquery in the arguments of a call before
+ * the call.
+ */
 static void
 fence(SubLink *link, Search *search)
 {
@@ -785,7 +823,10 @@ fence(SubLink *link, Search *search)
 	search->fenced = true;
 }
 
-/* Whether Citus fetches all rows of its tables in FROM before; not those of WITH. */
+/*
+ * Whether Citus fetches all rows of its tables in FROM before; not those of
+ * WITH.
+ */
 static bool
 is_fenced(const Query *query)
 {

@@ -3,23 +3,24 @@
  * layout.c
  *	  The shards of a table that Citus distributes.
  *
- * Citus lists them in pg_dist_shard: their numbers, and the least hash value of
- * each, as text; a table with one shard has none there.  pg_dist_partition has a number
- * for the tables whose shards are always on the same servers, and pg_dist_placement the
- * server of each shard: the number of a group, of which one server is written to.  Only
- * superusers can create a table in pg_catalog.
+ * Citus lists them in pg_dist_shard: their numbers, and the least hash value
+ * of each, as text; a table with one shard has none there.  pg_dist_partition
+ * has a number for the tables whose shards are always on the same servers, and
+ * pg_dist_placement the server of each shard: the number of a group, of which
+ * one server is written to.  Only superusers can create a table in pg_catalog.
  *
- * Each backend keeps the layouts of some tables, which say what shards each server has.
- * Citus keeps the same in a cache, by which it plans.  When it changes these catalogs,
- * it invalidates the relcache entries of the tables concerned, and that makes both stale.
- * It does so before it releases the lock for which writes wait that the change sends to
- * another server.  So if a layout is still valid after a statement, the statement has
- * seen all that was committed when it began.
+ * Each backend keeps the layouts of some tables, which say what shards each
+ * server has.  Citus keeps the same in a cache, by which it plans.  When it
+ * changes these catalogs, it invalidates the relcache entries of the tables
+ * concerned, and that makes both stale.  It does so before it releases the
+ * lock for which writes wait that the change sends to another server.  So if a
+ * layout is still valid after a statement, the statement has seen all that was
+ * committed when it began.
  *
- * Beside the table there can be a table of places, which places.c
- * makes and describes.  It is found by its name, since servers know no more of each
- * other's tables.  It belongs to the source's owner, who may write anything into it:
- * so nothing in it is trusted.
+ * Beside the table there can be a table of places, which places.c makes and
+ * describes.  It is found by its name, since servers know no more of each
+ * other's tables.  It belongs to the source's owner, who may write anything
+ * into it: so nothing in it is trusted.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,8 +108,8 @@ lb_places_name(const char *source)
 }
 
 /*
- * Whether a column is of a type that places are made with: queries compare it, and cast
- * it to text, by nothing that the table's owner could have made.
+ * Whether a column is of a type that places are made with: queries compare it,
+ * and cast it to text, by nothing that the table's owner could have made.
  */
 static bool
 has_place_type(Oid relid, AttrNumber attno)
@@ -172,8 +173,8 @@ shard_cmp(const void *a, const void *b)
 }
 
 /*
- * Call a routine with each row of one of Citus's catalogs in which a column of this type
- * has a value.
+ * Call a routine with each row of one of Citus's catalogs in which a column of
+ * this type has a value.
  */
 static void
 scan_catalog(const char *catalog, const char *index, const char *column,
@@ -254,11 +255,12 @@ typedef struct Partition
 {
 	bool		has_shards;		/* of its own */
 	int32		colocation;		/* the number of its group; 0: it is in none */
-} Partition;
+}			Partition;
 
 /*
- * Reference tables and local tables that Citus knows have no distribution column, and
- * neither have the tables of a distributed schema, which are colocated.
+ * Reference tables and local tables that Citus knows have no distribution
+ * column, and neither have the tables of a distributed schema, which are
+ * colocated.
  */
 static void
 take_partition(HeapTuple row, TupleDesc desc, void *arg)
@@ -373,7 +375,7 @@ typedef struct Placement
 {
 	int32		group;
 	int			n;
-} Placement;
+}			Placement;
 
 static void
 take_placement(HeapTuple row, TupleDesc desc, void *arg)
@@ -409,8 +411,8 @@ slot_cmp(const void *a, const void *b)
 }
 
 /*
- * Find the shard of places with the same range, and the group that has both.  Returns
- * false if there are none.
+ * Find the shard of places with the same range, and the group that has both.
+ * Returns false if there are none.
  */
 static bool
 fill_slot(LbShardSlot *slot, const Shard *shard, const Shard *of_places,
@@ -430,7 +432,10 @@ fill_slot(LbShardSlot *slot, const Shard *shard, const Shard *of_places,
 		find_group(slot->self) == slot->group;
 }
 
-/* Read a layout into the current memory context, or return NULL if there is none. */
+/*
+ * Read a layout into the current memory context, or return NULL if there is
+ * none.
+ */
 static LbLayout *
 read_layout(Oid source, Oid places)
 {

@@ -11,14 +11,14 @@
 #include "postgres.h"
 
 /*
- * Whether this server is the one that may change what Citus distributes.  False if the
- * database does not have Citus.  Can raise.
+ * Whether this server is the one that may change what Citus distributes.
+ * False if the database does not have Citus.  Can raise.
  */
 extern bool lb_is_coordinator(void);
 
 /*
- * Whether a distributed table's rows are in shards of its own: whether it is neither a
- * reference table nor a local table that Citus knows.  Can raise.
+ * Whether a distributed table's rows are in shards of its own: whether it is
+ * neither a reference table nor a local table that Citus knows.  Can raise.
  */
 extern bool lb_has_shards(Oid relid);
 
@@ -36,18 +36,19 @@ extern Oid	lb_places(Oid source);
 extern bool lb_is_places(Oid relid);
 
 /*
- * The number of the only shard of a table that is colocated with none, such as a local
- * table that Citus knows; or 0.  It can have no places, and needs none: a row of its own
- * is where its shard is.  Can raise.
+ * The number of the only shard of a table that is colocated with none, such as
+ * a local table that Citus knows; or 0.  It can have no places, and needs
+ * none: a row of its own is where its shard is.  Can raise.
  */
 extern int64 lb_only_shard(Oid relid);
 
 /*
- * Whether n rows of places are those of all shards, as Citus has them now: they name
- * each shard of the source once, and each is in the shard of places with the same
- * range of values, which is on the same server; or places is the source, and the one row
- * is of its only shard.  A statement whose rows are compared after it has run has seen all
- * shards as they were then: numbers of shards are never used again.  Can raise.
+ * Whether n rows of places are those of all shards, as Citus has them now:
+ * they name each shard of the source once, and each is in the shard of places
+ * with the same range of values, which is on the same server; or places is the
+ * source, and the one row is of its only shard.  A statement whose rows are
+ * compared after it has run has seen all shards as they were then: numbers of
+ * shards are never used again.  Can raise.
  */
 extern bool lb_are_all_shards(Oid source, Oid places, int n,
 							  const int64 *shards, const int64 *selves);
@@ -61,7 +62,9 @@ typedef struct LbShardSlot
 	char	   *place;			/* a value in that one, or NULL: not known yet */
 } LbShardSlot;
 
-/* The shards of a table in the order of servers, and of their numbers on each. */
+/*
+ * The shards of a table in the order of servers, and of their numbers on each.
+ */
 typedef struct LbLayout
 {
 	uint64		id;				/* no other layout of this backend has had it */
@@ -70,10 +73,11 @@ typedef struct LbLayout
 } LbLayout;
 
 /*
- * The layout of a source and its places, as Citus has it now.  NULL if the two are not
- * colocated, if shards have copies on several servers, or if the layout changes at this
- * moment.  It lasts until the end of the transaction.  If a later call returns a layout
- * with the same id, it has been valid all the time.  Can raise.
+ * The layout of a source and its places, as Citus has it now.  NULL if the two
+ * are not colocated, if shards have copies on several servers, or if the
+ * layout changes at this moment.  It lasts until the end of the transaction.
+ * If a later call returns a layout with the same id, it has been valid all the
+ * time.  Can raise.
  */
 extern LbLayout *lb_layout(Oid source, Oid places);
 
@@ -85,9 +89,9 @@ extern void lb_layout_set_place(LbLayout *layout, int64 shard, int64 self,
 extern void lb_layout_forget(Oid source);
 
 /*
- * Whether the transaction is one that Citus has begun on other servers, so that it may
- * have written to shards over several connections to one server.  True if Citus does not
- * tell.  Can raise.
+ * Whether the transaction is one that Citus has begun on other servers, so
+ * that it may have written to shards over several connections to one server.
+ * True if Citus does not tell.  Can raise.
  */
 extern bool lb_in_distributed_transaction(void);
 

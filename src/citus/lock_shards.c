@@ -3,19 +3,19 @@
  * lock_shards.c
  *	  Locking tables that Citus distributes, on all servers.
  *
- * Each server that runs queries on such a table has the table itself, empty, and locks
- * it there for each statement that writes, to the end of the transaction: so do submits
- * (forward.c).  Citus takes a LOCK TABLE to all of these servers, one after the other in
- * an order of its own.  A writer holds the lock on one server only.  So none of them
- * waits in a circle.
+ * Each server that runs queries on such a table has the table itself, empty,
+ * and locks it there for each statement that writes, to the end of the
+ * transaction: so do submits (forward.c).  Citus takes a LOCK TABLE to all of
+ * these servers, one after the other in an order of its own.  A writer holds
+ * the lock on one server only.  So none of them waits in a circle.
  *
- * The shards are locked as well.  A transaction in doubt holds locks on shards only:
- * prepared on the server of a shard when the server that it came from has ended.  So
- * does a statement on a shard itself.
+ * The shards are locked as well.  A transaction in doubt holds locks on shards
+ * only: prepared on the server of a shard when the server that it came from
+ * has ended.  So does a statement on a shard itself.
  *
- * All of that is done as the table's owner, as are the statements that follow: Citus has
- * connections of its own for each role, and what one of them has locked another waits
- * for.
+ * All of that is done as the table's owner, as are the statements that follow:
+ * Citus has connections of its own for each role, and what one of them has
+ * locked another waits for.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,9 +49,9 @@ lb_require_coordinator_for(const LbDefinition *defn, const char *what)
 }
 
 /*
- * Lock the shards of a table that is locked.  The table of places has a row for each.
- * Without it, the query asks each shard for one row, in which it is named; then one
- * without rows stays unlocked.
+ * Lock the shards of a table that is locked.  The table of places has a row
+ * for each.  Without it, the query asks each shard for one row, in which it is
+ * named; then one without rows stays unlocked.
  */
 static void
 lock_shards(Oid table)
@@ -77,10 +77,10 @@ lock_shards(Oid table)
 }
 
 /*
- * Have Citus commit by two phases.  It does if several shards are written to.  If there
- * is one, it would commit there first: if this server ended then, what the caller has
- * written here would be lost.  Rows that are copied to shards, none here, are always
- * committed by two phases.
+ * Have Citus commit by two phases.  It does if several shards are written to.
+ * If there is one, it would commit there first: if this server ended then,
+ * what the caller has written here would be lost.  Rows that are copied to
+ * shards, none here, are always committed by two phases.
  */
 static void
 commit_by_two_phases(const LbDefinition *defn)

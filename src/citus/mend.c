@@ -28,8 +28,8 @@
 #include "windows/trim.h"
 
 /*
- * Rows that the worker removes from a companion table in a transaction: these tables
- * are searched from the beginning.
+ * Rows that the worker removes from a companion table in a transaction: these
+ * tables are searched from the beginning.
  */
 #define COMPANION_ROWS 20000
 
@@ -67,7 +67,7 @@ trim_companion(LbVisit *visit, const char *board, LbRecord record, int retention
 	if (retention >= 0)
 		visit->done.removed +=
 			lb_trim_companion(board, record, GetCurrentTransactionStartTimestamp() -
-						   (int64) retention * USECS_PER_SEC);
+							  (int64) retention * USECS_PER_SEC);
 }
 
 /* The same for what limits have counted, by batches. */
@@ -81,8 +81,8 @@ trim_counted(LbVisit *visit, const char *board)
 	if (lb_anomaly_retention >= 0)
 		visit->done.removed +=
 			lb_trim_anomalies(board, GetCurrentTransactionStartTimestamp() -
-									 (int64) lb_anomaly_retention * USECS_PER_SEC,
-									 max_rows, &more);
+							  (int64) lb_anomaly_retention * USECS_PER_SEC,
+							  max_rows, &more);
 	visit->trimming = more;
 }
 
@@ -118,8 +118,8 @@ lb_mend(LbVisit *visit, const char *board)
 }
 
 /*
- * Call lb_maintain() as the owner of a board's table, in a transaction of its own over
- * a connection to this server.  Returns false if that cannot be done.
+ * Call lb_maintain() as the owner of a board's table, in a transaction of its
+ * own over a connection to this server.  Returns false if that cannot be done.
  */
 static bool
 maintain_as_owner(LbVisit *visit, const LbDefinition *defn, Oid owner)
@@ -150,10 +150,10 @@ maintain_as_owner(LbVisit *visit, const LbDefinition *defn, Oid owner)
 }
 
 /*
- * Citus lets a transaction use colocated tables of one role only.  So each other role
- * whose distributed tables the caller may maintain gets a transaction of its own, before
- * this one has locked anything.  Superusers are not left to each other: each of them would
- * maintain all tables.
+ * Citus lets a transaction use colocated tables of one role only.  So each
+ * other role whose distributed tables the caller may maintain gets a
+ * transaction of its own, before this one has locked anything.  Superusers are
+ * not left to each other: each of them would maintain all tables.
  */
 void
 lb_leave_to_owners(LbVisit *visit)

@@ -3,24 +3,26 @@
  * merge.c
  *	  Answers of a distributed table's shards, merged.
  *
- * The boards of the shards are sorted lists that can tell the entry at a place and
- * the place of a key.  What is at a place of all of them is multiway selection, as
- * in G. N. Frederickson and D. B. Johnson, "The complexity of selection and ranking
- * in X + Y and matrices with sorted columns", JCSS 24 (1982), 197-208, and as
- * external sorts split their runs (P. J. Varman et al., "Merging multiple lists on
- * hierarchical-memory multiprocessors", JPDC 12 (1991), 171-177): each list gives
- * entries at even distances, and their places bound the place of each among all.
- * What is different here is the cost: a question to all shards costs the same for one
- * entry and for hundreds.  So there are few rounds, with SAMPLES entries of each
- * shard.  The next round is between the last sample that is certainly not behind the
- * place wanted and the first one that certainly is.  N entries become about 2 N /
+ * The boards of the shards are sorted lists that can tell the entry at a place
+ * and the place of a key.  What is at a place of all of them is multiway
+ * selection, as in G. N. Frederickson and D. B. Johnson, "The complexity of
+ * selection and ranking in X + Y and matrices with sorted columns", JCSS 24
+ * (1982), 197-208, and as external sorts split their runs (P. J. Varman et
+ * al., "Merging multiple lists on hierarchical-memory multiprocessors", JPDC
+ * 12 (1991), 171-177): each list gives entries at even distances, and their
+ * places bound the place of each among all.  What is different here is the
+ * cost: a question to all shards costs the same for one entry and for
+ * hundreds.  So there are few rounds, with SAMPLES entries of each shard.  The
+ * next round is between the last sample that is certainly not behind the place
+ * wanted and the first one that certainly is.  N entries become about 2 N /
  * SAMPLES, whatever the scores and ties are, since keys are distinct.
  *
- * When few entries are between the sample and the place wanted, each shard gives the
- * page from there on, and the number of its entries before: the page is exact in
- * what these boards were at that moment, and so are its ranks.  Each round sees a
- * later state of the tables, so the place may no longer be where the round before
- * has found it.  Then the search begins again, MAX_TRIES times at most.
+ * When few entries are between the sample and the place wanted, each shard
+ * gives the page from there on, and the number of its entries before: the page
+ * is exact in what these boards were at that moment, and so are its ranks.
+ * Each round sees a later state of the tables, so the place may no longer be
+ * where the round before has found it.  Then the search begins again,
+ * MAX_TRIES times at most.
  *
  *-------------------------------------------------------------------------
  */
@@ -89,8 +91,8 @@ begin(Merge *m, LbCall *call)
 }
 
 /*
- * Take what one shard has answered from the words up to end.  Returns what follows it,
- * or NULL if that is not all of an answer.
+ * Take what one shard has answered from the words up to end.  Returns what
+ * follows it, or NULL if that is not all of an answer.
  */
 static const int64 *
 take_shard(Merge *m, const int64 *answer, const int64 *end)
@@ -135,7 +137,10 @@ take_answers(Merge *m)
 	return m->nshards == m->ask.nshards;
 }
 
-/* Compare the next entries of two shards, for a heap whose first is the greatest. */
+/*
+ * Compare the next entries of two shards, for a heap whose first is the
+ * greatest.
+ */
 static int
 compare_shards(Datum a, Datum b, void *arg)
 {
@@ -158,7 +163,10 @@ make_heap(Merge *m)
 	binaryheap_build(m->heap);
 }
 
-/* Ask all shards for a section.  Returns false if one of them has not answered. */
+/*
+ * Ask all shards for a section.  Returns false if one of them has not
+ * answered.
+ */
 static bool
 ask(Merge *m)
 {
@@ -224,9 +232,9 @@ high_bound(const Shard *shard)
 }
 
 /*
- * Make the section that of the samples on either side of the entry that skip others
- * come before.  Returns how many entries, at most, are from the first sample to that
- * entry.
+ * Make the section that of the samples on either side of the entry that skip
+ * others come before.  Returns how many entries, at most, are from the first
+ * sample to that entry.
  */
 static int64
 narrow(Merge *m, int64 skip)
@@ -270,9 +278,10 @@ narrow(Merge *m, int64 skip)
 }
 
 /*
- * Find an entry from which on there are few, at most *rest, to that which skip others
- * come before.  The section begins there then; or *rest is -1, and there is no such
- * entry.  With a percentile that is not negative, this sets *skip first.
+ * Find an entry from which on there are few, at most *rest, to that which skip
+ * others come before.  The section begins there then; or *rest is -1, and
+ * there is no such entry.  With a percentile that is not negative, this sets
+ * *skip first.
  */
 static Outcome
 find_place(Merge *m, double percentile, int64 *skip, int64 *rest)
@@ -327,8 +336,8 @@ put_entry(const Merge *m, LbRows *rows, int64 rank, const Shard *shard)
 }
 
 /*
- * Put n of the entries from the one on that has so many before it, after the first
- * skip ones.  better is how many have a better score than the first.
+ * Put n of the entries from the one on that has so many before it, after the
+ * first skip ones.  better is how many have a better score than the first.
  */
 static void
 put_entries(Merge *m, int64 before, int64 better, int64 skip, int64 n,
@@ -362,8 +371,8 @@ count_left(const Merge *m)
 }
 
 /*
- * The page that begins behind the first skip entries, of which at most rest are in the
- * section.
+ * The page that begins behind the first skip entries, of which at most rest
+ * are in the section.
  */
 static Outcome
 read_page(Merge *m, int64 skip, int64 rest, int64 n, LbTail tail, LbRows *rows)
@@ -457,8 +466,8 @@ lb_merge_score_at_percentile(LbCall *call, LbNumber *numbers, bool *isnull)
  */
 
 /*
- * How many entries of all shards have a better score than this one, which has so many
- * entries before it.
+ * How many entries of all shards have a better score than this one, which has
+ * so many entries before it.
  */
 static Outcome
 count_better(Merge *m, const int64 *key, int64 before, int64 *better)
@@ -486,8 +495,8 @@ has_member(const Merge *m, const LbRows *rows, int64 i, const int64 *key)
 }
 
 /*
- * The rows around a key.  If the member is no longer there, its row has changed since
- * its key was read.
+ * The rows around a key.  If the member is no longer there, its row has
+ * changed since its key was read.
  */
 static Outcome
 read_around(Merge *m, const int64 *key, int64 radius, LbRows *rows)

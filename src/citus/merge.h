@@ -11,7 +11,9 @@
 #include "reads/call.h"
 #include "reads/row_list.h"
 
-/* Routines of LbDistributed; the last one is for a function that value serves. */
+/*
+ * Routines of LbDistributed; the last one is for a function that value serves.
+ */
 extern bool lb_merge_page(LbCall *call, int64 skip, int64 n, int tail,
 						  LbRows *rows);
 extern bool lb_merge_around(LbCall *call, int64 radius, LbRows *rows);

@@ -3,8 +3,9 @@
  * none.c
  *	  What a build with CITUS=no has in the place of the rest of this folder.
  *
- * Without routines, lower folders answer reads of distributed tables by their queries,
- * and raise an error for all else.  The SQL script is the same in every build.
+ * Without routines, lower folders answer reads of distributed tables by their
+ * queries, and raise an error for all else.  The SQL script is the same in
+ * every build.
  *
  *-------------------------------------------------------------------------
  */

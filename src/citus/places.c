@@ -3,27 +3,29 @@
  * places.c
  *	  The table of places of a table that Citus distributes.
  *
- * Citus has no way to call a function once for each shard of a table, but it calls
- * one for each row of a table, on the server that has the row.  So such a table has
- * a table of places beside it, scores_lb_places beside scores, which is colocated with
- * it: wherever a shard is, there is the shard of places with the same range of hash
- * values, also after it has been moved.  It has one row for each shard:
+ * Citus has no way to call a function once for each shard of a table, but it
+ * calls one for each row of a table, on the server that has the row.  So such
+ * a table has a table of places beside it, scores_lb_places beside scores,
+ * which is colocated with it: wherever a shard is, there is the shard of
+ * places with the same range of hash values, also after it has been moved.  It
+ * has one row for each shard:
  *
- *	place		a value of the distribution column that hashes into the range; found by
- *				trying, since the hash function has no inverse
+ *	place		a value of the distribution column that hashes into the range;
+ *				found by trying, since the hash function has no inverse
  *	shard		the number of the source's shard
  *	self		the number of the shard of places that the row is in
  *	width		how many hash values the range has, of 2^32 in all
  *
- * Nothing that users may read depends on what the rows say: readers compare them with
- * what Citus knows of the shards (layout.c).  When a shard has been split, rows
- * are missing, and the old one says another shard than the one it is in, until
- * maintenance makes all rows anew.
+ * Nothing that users may read depends on what the rows say: readers compare
+ * them with what Citus knows of the shards (layout.c).  When a shard has been
+ * split, rows are missing, and the old one says another shard than the one it
+ * is in, until maintenance makes all rows anew.
  *
- * The table belongs to the source's owner, who may have put code into it: so it is made
- * and filled with the owner's rights, whoever calls.  It goes with the source, by our event
- * trigger, and with the source's last board.  Where a dependency in pg_depend drops a
- * table, Citus takes it for a partition and leaves its shards behind.
+ * The table belongs to the source's owner, who may have put code into it: so
+ * it is made and filled with the owner's rights, whoever calls.  It goes with
+ * the source, by our event trigger, and with the source's last board.  Where a
+ * dependency in pg_depend drops a table, Citus takes it for a partition and
+ * leaves its shards behind.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,8 +67,8 @@ typedef struct Distribution
 } Distribution;
 
 /*
- * A value of the column's type that is made of u.n, a number from 1, as SQL text; or
- * NULL.
+ * A value of the column's type that is made of u.n, a number from 1, as SQL
+ * text; or NULL.
  */
 static const char *
 value_text(const Distribution *d)
@@ -111,7 +113,10 @@ declare_type(Distribution *d, Oid source, AttrNumber attno)
 							  generate_collation_name(collation));
 }
 
-/* Find out how a table is distributed.  Returns false if it can have no places. */
+/*
+ * Find out how a table is distributed.  Returns false if it can have no
+ * places.
+ */
 static bool
 find_distribution(Oid source, Distribution *d)
 {
@@ -194,9 +199,9 @@ create(Oid source, const Distribution *d)
 	"WHERE s.logicalrelid OPERATOR(pg_catalog.=) $1 AND q.logicalrelid OPERATOR(pg_catalog.=) $2"
 
 /*
- * Find a value for the range of each shard.  Leaves a row of arrays in SPI_tuptable:
- * numbers from which values are made, shards, those of places, widths.  Returns
- * false if some shards have none.
+ * Find a value for the range of each shard.  Leaves a row of arrays in
+ * SPI_tuptable: numbers from which values are made, shards, those of places,
+ * widths.  Returns false if some shards have none.
  */
 static bool
 find_values(Oid source, Oid places, const Distribution *d)
@@ -277,8 +282,8 @@ is_right(Oid source, Oid places)
 }
 
 /*
- * The table of places that was made when the source had another name, or was in another
- * schema, which it gets now; or InvalidOid.
+ * The table of places that was made when the source had another name, or was
+ * in another schema, which it gets now; or InvalidOid.
  */
 static Oid
 follow_rename(Oid source)
@@ -339,8 +344,8 @@ drop(Oid source)
 }
 
 /*
- * Whether the current user, the owner, may create tables in the source's schema, and log
- * in: Citus connects to other servers as that role.
+ * Whether the current user, the owner, may create tables in the source's
+ * schema, and log in: Citus connects to other servers as that role.
  */
 static bool
 may_create(Oid source)

@@ -11,9 +11,10 @@
 #include "postgres.h"
 
 /*
- * Make the table of places of a table that Citus distributes, or put it
- * right, with the rights of its owner, as a security-restricted operation.  Does nothing
- * if it is right, or if the table can have none.  Raises what Citus raises, such as 08006 if a server is away.
+ * Make the table of places of a table that Citus distributes, or put it right,
+ * with the rights of its owner, as a security-restricted operation.  Does
+ * nothing if it is right, or if the table can have none.  Raises what Citus
+ * raises, such as 08006 if a server is away.
  */
 extern void lb_places_make(Oid source);
 
@@ -21,9 +22,9 @@ extern void lb_places_make(Oid source);
 extern void lb_places_drop(Oid source);
 
 /*
- * In an event trigger, between SPI_connect and SPI_finish: drop those of n tables,
- * by OID, that the command has dropped, and the tables beside these (shard.h).  Does
- * nothing if the caller may not.
+ * In an event trigger, between SPI_connect and SPI_finish: drop those of n
+ * tables, by OID, that the command has dropped, and the tables beside these
+ * (shard.h).  Does nothing if the caller may not.
  */
 extern void lb_places_follow_drop(Datum *sources, int n);
 

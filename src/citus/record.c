@@ -63,8 +63,8 @@ same_board(const LbDefinition *a, const LbDefinition *b)
 }
 
 /*
- * Remove a board of a distributed table from lb_board.  Its table can be gone, and
- * then any owner of the new one of that name may do so.
+ * Remove a board of a distributed table from lb_board.  Its table can be gone,
+ * and then any owner of the new one of that name may do so.
  */
 static void
 unrecord(const LbDefinition *defn)

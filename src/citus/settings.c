@@ -1,19 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * settings.c
- *	  What is recorded of a leaderboard, on all servers of its distributed tables.
+ *	  What is recorded of a leaderboard, on all servers of its distributed
+ *	  tables.
  *
- * A submit is written by the server of the player's shard, which looks up windows and
- * limits itself; and any server that runs Citus's queries can be called.  So the
- * leaderboard's operation, its windows and its limits are recorded on all of them, by
- * the same names.  The coordinator is where they are changed: it writes its own tables
- * first, and then has the other servers make theirs the same (command.c).  The maintenance
- * worker repeats that for servers that were added or restored.
+ * A submit is written by the server of the player's shard, which looks up
+ * windows and limits itself; and any server that runs Citus's queries can be
+ * called.  So the leaderboard's operation, its windows and its limits are
+ * recorded on all of them, by the same names.  The coordinator is where they
+ * are changed: it writes its own tables first, and then has the other servers
+ * make theirs the same (command.c).  The maintenance worker repeats that for
+ * servers that were added or restored.
  *
- * Windows are closed on the other servers first.  A server that has entered a key in
- * its lb_closed writes to the window no more, and the submits that did have ended.  Then
- * the coordinator reads the final standings of all shards, and enters the key in its own
- * lb_closed.  If that transaction fails, the next visit of the worker does it again.
+ * Windows are closed on the other servers first.  A server that has entered a
+ * key in its lb_closed writes to the window no more, and the submits that did
+ * have ended.  Then the coordinator reads the final standings of all shards,
+ * and enters the key in its own lb_closed.  If that transaction fails, the
+ * next visit of the worker does it again.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,7 +68,10 @@ family_name(const char *leaderboard)
 		psprintf("%s/", leaderboard);
 }
 
-/* The first column of the row that SPI has just returned, palloc'd by the caller. */
+/*
+ * The first column of the row that SPI has just returned, palloc'd by the
+ * caller.
+ */
 static char *
 text_of_result(MemoryContext context)
 {
@@ -134,12 +140,12 @@ settings_text(const char *leaderboard)
 		elog(ERROR, "SPI_connect failed");
 	nestlevel = lb_begin_texts();
 	(void) lb_own_run_latest("SELECT CAST(pg_catalog.jsonb_build_object("
-					  "'op', (SELECT b.op FROM @.lb_leaderboard AS b WHERE b.name OPERATOR(pg_catalog.=) $1), "
-					  "'windows', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(w)), '[]') FROM @.lb_window AS w "
-					  "WHERE " LB_OF_FAMILY("w.name", "$2", "$3") "), "
-					  "'limits', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(l)), '[]') FROM @.lb_limit AS l "
-					  "WHERE l.board OPERATOR(pg_catalog.=) $1 OR " LB_OF_FAMILY("l.board", "$2", "$3") ")) AS pg_catalog.text)",
-					  3, types, values, NULL);
+							 "'op', (SELECT b.op FROM @.lb_leaderboard AS b WHERE b.name OPERATOR(pg_catalog.=) $1), "
+							 "'windows', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(w)), '[]') FROM @.lb_window AS w "
+							 "WHERE " LB_OF_FAMILY("w.name", "$2", "$3") "), "
+							 "'limits', (SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(l)), '[]') FROM @.lb_limit AS l "
+							 "WHERE l.board OPERATOR(pg_catalog.=) $1 OR " LB_OF_FAMILY("l.board", "$2", "$3") ")) AS pg_catalog.text)",
+							 3, types, values, NULL);
 	AtEOXact_GUC(true, nestlevel);
 	result = text_of_result(context);
 	SPI_finish();
@@ -147,8 +153,8 @@ settings_text(const char *leaderboard)
 }
 
 /*
- * What an aggregate makes of the keys c.board of a leaderboard's windows that are closed
- * here.
+ * What an aggregate makes of the keys c.board of a leaderboard's windows that
+ * are closed here.
  */
 static char *
 closed_keys(const char *leaderboard, const char *aggregate)
@@ -222,8 +228,8 @@ lb_settings_call(const char *board)
 }
 
 /*
- * Have the other servers record what is recorded here, and with closed, the keys that
- * are closed.
+ * Have the other servers record what is recorded here, and with closed, the
+ * keys that are closed.
  */
 static void
 send_settings(const LbDefinition *defn, const char *leaderboard, bool closed,
@@ -340,9 +346,9 @@ lb_keys_of_shards(const LbDefinition *family, List **keys, bool *all)
 }
 
 /*
- * The keys of a shard's family that have rows, as the text of an array: those of its
- * boards, and now and then those of rows that are on no board.  Some can be there twice.
- * "building" while the index is being built.
+ * The keys of a shard's family that have rows, as the text of an array: those
+ * of its boards, and now and then those of rows that are on no board.  Some
+ * can be there twice.  "building" while the index is being built.
  */
 Datum
 lb_shard_windows(PG_FUNCTION_ARGS)
@@ -396,8 +402,8 @@ lb_shard_windows(PG_FUNCTION_ARGS)
  */
 
 /*
- * Raise unless the boards of a leaderboard that are recorded here are of distributed
- * tables of the caller's, and there is one.
+ * Raise unless the boards of a leaderboard that are recorded here are of
+ * distributed tables of the caller's, and there is one.
  */
 static void
 require_recorded(const char *leaderboard)
@@ -465,8 +471,8 @@ record_op(const char *leaderboard, Datum settings)
 	"pg_catalog.jsonb_populate_recordset(CAST(NULL AS @.lb_limit), $1 OPERATOR(pg_catalog.->) 'limits')"
 
 /*
- * Lock the names of the windows that are sent, before the tables: lb_open_window() takes
- * its locks in this order.
+ * Lock the names of the windows that are sent, before the tables:
+ * lb_open_window() takes its locks in this order.
  */
 static void
 lock_windows(Datum settings)
@@ -635,8 +641,9 @@ close_key(Datum key)
 }
 
 /*
- * Make these keys the closed ones.  Those that are new here have been closed on the
- * coordinator, so their standings are final, and there is no submit to wait for.
+ * Make these keys the closed ones.  Those that are new here have been closed
+ * on the coordinator, so their standings are final, and there is no submit to
+ * wait for.
  */
 static void
 close_only(const char *leaderboard, Datum keys)

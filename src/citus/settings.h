@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * settings.h
- *	  What is recorded of a leaderboard, on all servers of its distributed tables.
+ *	  What is recorded of a leaderboard, on all servers of its distributed
+ *	  tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,16 +20,17 @@ extern bool lb_keys_of_shards(const LbDefinition *family, List **keys,
 							  bool *all);
 
 /*
- * For lb_shards_create() and its like: a call that makes another server record what is
- * recorded here of the leaderboard of a board, palloc'd; NULL if it is of none.  Locks
- * what is recorded.
+ * For lb_shards_create() and its like: a call that makes another server record
+ * what is recorded here of the leaderboard of a board, palloc'd; NULL if it is
+ * of none.  Locks what is recorded.
  */
 extern char *lb_settings_call(const char *board);
 
 /*
- * As lb_send_settings() for the leaderboard of a board whose table is distributed,
- * with the rights of the table's owner, as a security-restricted operation.  Does
- * nothing if there is no such board.  Warns of the first server that fails.
+ * As lb_send_settings() for the leaderboard of a board whose table is
+ * distributed, with the rights of the table's owner, as a security-restricted
+ * operation.  Does nothing if there is no such board.  Warns of the first
+ * server that fails.
  */
 extern void lb_mend_settings(const char *board);
 

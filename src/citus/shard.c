@@ -3,14 +3,15 @@
  * shard.c
  *	  The shards of distributed tables that a player's rows are in.
  *
- * On its server a shard is an ordinary table, whose name ends in the shard's number.
- * A submit that has been sent there writes to it by the statements that it would write
- * to the table itself by.  So they need a definition whose source is the shard: a copy
- * of the recorded one, resolved against the shard.  Each backend keeps the copies.  They
- * are made again when the recorded definitions change, or the shard does.
+ * On its server a shard is an ordinary table, whose name ends in the shard's
+ * number.  A submit that has been sent there writes to it by the statements
+ * that it would write to the table itself by.  So they need a definition whose
+ * source is the shard: a copy of the recorded one, resolved against the
+ * shard.  Each backend keeps the copies.  They are made again when the
+ * recorded definitions change, or the shard does.
  *
- * The shard's own board is another definition with the same source.  It is not used
- * here, since a shard that has just been moved has none.
+ * The shard's own board is another definition with the same source.  It is not
+ * used here, since a shard that has just been moved has none.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,7 +69,9 @@ lb_constant_text(const void *arg)
 	return pstrdup((const char *) arg);
 }
 
-/* Citus tells it to roles that may read the table; it is a hash of the player. */
+/*
+ * Citus tells it to roles that may read the table; it is a hash of the player.
+ */
 int64
 lb_find_shard(Oid table, const char *column, text *player)
 {
@@ -148,8 +151,8 @@ lb_shards_of(const LbDefinition *defn, Datum *players, int n, int64 *shards)
 }
 
 /*
- * Citus lets the owner of the table call the function, which raises an error for a
- * shard that is gone.
+ * Citus lets the owner of the table call the function, which raises an error
+ * for a shard that is gone.
  */
 void
 lb_lock_shards(const LbDefinition *defn, Datum *shards, int n)
@@ -369,9 +372,9 @@ lb_raise_other_shard(const char *name, text *player, int64 shard)
 }
 
 /*
- * Whether a player is in a shard of the table of the board of that name.  Sets *found if
- * there is such a board.  With lock, a split that is being committed is waited for: the
- * shard's lock shows it here as well.
+ * Whether a player is in a shard of the table of the board of that name.  Sets
+ * *found if there is such a board.  With lock, a split that is being committed
+ * is waited for: the shard's lock shows it here as well.
  */
 static bool
 is_in_shard(const char *name, text *player, int64 shard, bool lock,

@@ -3,19 +3,21 @@
  * shard_boards.c
  *	  Boards of the shards of tables that Citus distributes.
  *
- * Citus keeps the rows of such a table in shards: tables on the workers, whose names
- * end in the shard's number.  The table itself is empty, so its board has no index.
- * Each shard has a board of its own instead, which is an ordinary board of the
- * worker, named by the board and the shard: global_102008.  What the coordinator's
- * queries ask a shard, the planner of its worker answers from there.
+ * Citus keeps the rows of such a table in shards: tables on the workers, whose
+ * names end in the shard's number.  The table itself is empty, so its board
+ * has no index.  Each shard has a board of its own instead, which is an
+ * ordinary board of the worker, named by the board and the shard:
+ * global_102008.  What the coordinator's queries ask a shard, the planner of
+ * its worker answers from there.
  *
- * Shards' numbers are never used again, so the name of a shard's board never leads to
- * other rows.  A shard that has been moved or split has no board until the maintenance
- * worker, or lb_rebuild(), makes it; until then its server runs the query.  The old one
- * goes with its table, to which Citus sends no queries any more.
+ * Shards' numbers are never used again, so the name of a shard's board never
+ * leads to other rows.  A shard that has been moved or split has no board
+ * until the maintenance worker, or lb_rebuild(), makes it; until then its
+ * server runs the query.  The old one goes with its table, to which Citus
+ * sends no queries any more.
  *
- * Commands to the servers make them (command.c).  The lock on the board's name keeps
- * sessions from making the same boards at once.
+ * Commands to the servers make them (command.c).  The lock on the board's name
+ * keeps sessions from making the same boards at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +40,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 #include "admin/stat.h"
 #include "boards/board_value.h"
@@ -88,7 +91,10 @@ column_name(const LbColumn *column)
 	return column == NULL ? NULL : column->name;
 }
 
-/* The arguments of a command that makes the board of a shard, or records the board. */
+/*
+ * The arguments of a command that makes the board of a shard, or records the
+ * board.
+ */
 static char *
 board_arguments(const LbDefinition *defn)
 {
@@ -102,15 +108,15 @@ board_arguments(const LbDefinition *defn)
 							lb_command_literal(columns[i]->name));
 	return psprintf("%%2$L, CAST(%%1$L AS pg_catalog.regclass), %s, %s, %s, %s, %s",
 					lb_command_literal(lb_format_member(lb_member_columns(defn),
-											 defn->nmember)),
+														defn->nmember)),
 					lb_command_literal(lb_format_rank_by(defn->columns, defn->nrank_by)),
 					names[0], lb_command_literal(lb_method_names[defn->method]),
 					names[1]);
 }
 
 /*
- * Make the table of places.  Citus refuses that if the transaction has used colocated
- * tables of another role: then it is left to lb_maintain().
+ * Make the table of places.  Citus refuses that if the transaction has used
+ * colocated tables of another role: then it is left to lb_maintain().
  */
 static void
 make_places(Oid source)
@@ -148,9 +154,9 @@ make_places(Oid source)
 }
 
 /*
- * Make what shards and other servers lack.  What these refuse is reported at that
- * level.  Another server records the board only with its settings: without the windows
- * of the leaderboard it would leave them out of submits.
+ * Make what shards and other servers lack.  What these refuse is reported at
+ * that level.  Another server records the board only with its settings:
+ * without the windows of the leaderboard it would leave them out of submits.
  */
 static void
 make_boards(const LbDefinition *defn, const char *settings, int elevel)
@@ -158,9 +164,9 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 	const char *schema = lb_command_schema();
 	char	   *arguments = board_arguments(defn);
 	char	   *member = lb_command_literal(lb_format_member(lb_member_columns(defn),
-												  defn->nmember));
+															 defn->nmember));
 	char	   *rank_by = lb_command_literal(lb_format_rank_by(defn->columns,
-													defn->nrank_by));
+															   defn->nrank_by));
 	char	   *board_column = lb_command_literal(column_name(lb_board_column(defn)));
 	char	   *ranked_if = lb_command_literal(column_name(lb_ranked_if_column(defn)));
 	char	   *method = lb_command_literal(lb_method_names[defn->method]);
@@ -175,21 +181,21 @@ make_boards(const LbDefinition *defn, const char *settings, int elevel)
 
 	/* A board of that name may be left from one that is dropped. */
 	(void) lb_command_reporting(defn, lb_to_shards,
-								 psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
-										  "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
-										  "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
-										  "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-										  "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
-										  "AND b.method OPERATOR(pg_catalog.=) %s)",
-										  schema, lb_command_waits(), schema, member,
-										  rank_by, board_column, ranked_if, method), elevel);
+								psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
+										 "WHERE " SHARDS_BOARD " AND NOT (b.source OPERATOR(pg_catalog.=) CAST(%%1$L AS pg_catalog.regclass) "
+										 "AND b.member OPERATOR(pg_catalog.=) %s AND b.rank_by OPERATOR(pg_catalog.=) %s "
+										 "AND COALESCE(CAST(b.board_column AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+										 "AND COALESCE(CAST(b.ranked_if AS pg_catalog.text), '') OPERATOR(pg_catalog.=) %s "
+										 "AND b.method OPERATOR(pg_catalog.=) %s)",
+										 schema, lb_command_waits(), schema, member,
+										 rank_by, board_column, ranked_if, method), elevel);
 	(void) lb_command_reporting(defn, lb_to_shards,
-								 psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
-										  schema, arguments, lb_command_waits(), schema), elevel);
+								psprintf("SELECT %s.lb_create_board(%s) FROM %s WHERE NOT EXISTS (SELECT FROM %s.lb_board AS b WHERE " SHARDS_BOARD ")",
+										 schema, arguments, lb_command_waits(), schema), elevel);
 	(void) lb_command_reporting(defn, lb_to_others,
-								 psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
-										  lb_command_internal_schema(), arguments, lb_command_waits(),
-										  settings == NULL ? "1" : settings), elevel);
+								psprintf("WITH r AS MATERIALIZED (SELECT %s.lb_record_board(%s) FROM %s) SELECT %s FROM r",
+										 lb_command_internal_schema(), arguments, lb_command_waits(),
+										 settings == NULL ? "1" : settings), elevel);
 	make_places(defn->source);
 }
 
@@ -209,13 +215,13 @@ lb_shards_drop(const LbDefinition *defn)
 
 	lb_require_coordinator();
 	(void) lb_command_reporting(defn, lb_to_shards,
-								 psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
-										  "WHERE " SHARDS_BOARD, schema,
-										  lb_command_waits(), schema), ERROR);
+								psprintf("SELECT %s.lb_drop_board(b.board) FROM %s CROSS JOIN %s.lb_board AS b "
+										 "WHERE " SHARDS_BOARD, schema,
+										 lb_command_waits(), schema), ERROR);
 	(void) lb_command_reporting(defn, lb_to_others,
-								 psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM %s",
-										  lb_command_internal_schema(),
-										  lb_command_waits()), ERROR);
+								psprintf("SELECT %s.lb_unrecord_board(%%2$L) FROM %s",
+										 lb_command_internal_schema(),
+										 lb_command_waits()), ERROR);
 	if (!lb_has_others(defn))
 		lb_places_drop(defn->source);
 }
@@ -259,8 +265,8 @@ lb_shards_rebuild(const char *board)
 	lb_require_coordinator();
 	make_boards(defn, settings, ERROR);
 	(void) lb_command_reporting(defn, lb_to_shards,
-								 psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
-										  lb_command_schema(), lb_command_waits()), ERROR);
+								psprintf("SELECT %s.lb_rebuild(%%2$L) FROM %s",
+										 lb_command_schema(), lb_command_waits()), ERROR);
 	return true;
 }
 
@@ -273,8 +279,8 @@ worst_state(const LbDefinition *defn)
 	 * back.
 	 */
 	List	   *answers = lb_command(defn, lb_to_shards,
-										  psprintf("SELECT b.state FROM %s.lb_stat_board AS b WHERE " SHARDS_BOARD,
-												   lb_command_schema()));
+									 psprintf("SELECT b.state FROM %s.lb_stat_board AS b WHERE " SHARDS_BOARD,
+											  lb_command_schema()));
 	uint32		worst = LB_READY;
 	ListCell   *lc;
 
@@ -310,9 +316,9 @@ lb_shards_verify(const LbDefinition *defn,
 				 void *arg)
 {
 	List	   *answers = lb_command(defn, lb_to_shards,
-										  psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(': ', v.member, v.problem), '; ') "
-												   "FROM %s.lb_verify_key(%%2$L) AS v",
-												   lb_command_schema()));
+									 psprintf("SELECT pg_catalog.string_agg(pg_catalog.concat_ws(': ', v.member, v.problem), '; ') "
+											  "FROM %s.lb_verify_key(%%2$L) AS v",
+											  lb_command_schema()));
 	ListCell   *lc;
 
 	foreach(lc, answers)
@@ -325,10 +331,11 @@ lb_shards_verify(const LbDefinition *defn,
 }
 
 /*
- * Ask the servers what lb_stat() has of each shard's board: of the whole board, or of
- * the one with that value in a family.  Returns a list of LbShardAnswer whose results
- * are arrays of texts {state, reason, members, bytes}, or '' where the server has no
- * such board or the caller may not see it.
+ * Ask the servers what lb_stat() has of each shard's board: of the whole
+ * board, or of the one with that value in a family.  Returns a list of
+ * LbShardAnswer whose results are arrays of texts {state, reason, members,
+ * bytes}, or '' where the server has no such board or the caller may not see
+ * it.
  */
 static List *
 ask_stat(const LbDefinition *defn, const char *value)
@@ -337,12 +344,12 @@ ask_stat(const LbDefinition *defn, const char *value)
 	char	   *suffix = value == NULL ? "" : psprintf(":%s", value);
 
 	return lb_command(defn, lb_to_shards,
-						   psprintf("SELECT ARRAY[f.state, f.reason, CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN n.members END, n.bytes] FROM %s.lb_board AS b "
-									"CROSS JOIN LATERAL %s.lb_stat(b.board) AS f CROSS JOIN LATERAL ("
-									"SELECT CAST(COALESCE(pg_catalog.sum(s.members), 0) AS pg_catalog.text) AS members, "
-									"CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
-									"FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
-									schema, schema, schema, lb_command_literal(suffix)));
+					  psprintf("SELECT ARRAY[f.state, f.reason, CASE WHEN f.state OPERATOR(pg_catalog.=) 'ready' THEN n.members END, n.bytes] FROM %s.lb_board AS b "
+							   "CROSS JOIN LATERAL %s.lb_stat(b.board) AS f CROSS JOIN LATERAL ("
+							   "SELECT CAST(COALESCE(pg_catalog.sum(s.members), 0) AS pg_catalog.text) AS members, "
+							   "CAST(COALESCE(pg_catalog.sum(s.bytes), 0) AS pg_catalog.text) AS bytes "
+							   "FROM %s.lb_stat(pg_catalog.concat(b.board, %s)) AS s) AS n WHERE " SHARDS_BOARD,
+							   schema, schema, schema, lb_command_literal(suffix)));
 }
 
 /* A row of lb_stat_shards(). */
@@ -398,7 +405,7 @@ lb_stat_shards(PG_FUNCTION_ARGS)
 		lb_has_distributed_board(target.defn))
 	{
 		foreach(lc, ask_stat(target.defn, target.has_value ?
-								   lb_value_to_name(target.defn, &target.value) : NULL))
+							 lb_value_to_name(target.defn, &target.value) : NULL))
 			put_shard(rsinfo, lfirst(lc));
 	}
 	return (Datum) 0;

@@ -24,11 +24,12 @@ extern void lb_shards_verify(const LbDefinition *defn,
 
 /*
  * Make the boards that shards lack, with the rights of the table's owner, as a
- * security-restricted operation, and keep other sessions from making or dropping
- * them to the end of the transaction.  Does nothing if there is no such board, or
- * if the table is locked.  If shards fail, or servers are away, it warns of the
- * first, and the others get their boards.  Raises 42622 as lb_shards_create(), and
- * 55P03 if another session is at it for longer than lock_timeout.
+ * security-restricted operation, and keep other sessions from making or
+ * dropping them to the end of the transaction.  Does nothing if there is no
+ * such board, or if the table is locked.  If shards fail, or servers are away,
+ * it warns of the first, and the others get their boards.  Raises 42622 as
+ * lb_shards_create(), and 55P03 if another session is at it for longer than
+ * lock_timeout.
  */
 extern void lb_shards_mend(const char *board);
 

@@ -3,13 +3,14 @@
  * shard_forget.c
  *	  Erasing a player on the server of a shard: lb_shard_forget().
  *
- * It does what lb_forget_player() does on one server (forget.c), with the shards in the
- * place of the distributed tables, and the tables beside the scores in that of
- * lb_applied, lb_usage, lb_anomaly and lb_event.  So a submit of the player, which writes
- * here as well, meets the same locks in the same order.
+ * It does what lb_forget_player() does on one server (forget.c), with the
+ * shards in the place of the distributed tables, and the tables beside the
+ * scores in that of lb_applied, lb_usage, lb_anomaly and lb_event.  So a
+ * submit of the player, which writes here as well, meets the same locks in the
+ * same order.
  *
- * The tables beside the scores belong to the scores' owner, and the caller has the
- * owner's rights.
+ * The tables beside the scores belong to the scores' owner, and the caller has
+ * the owner's rights.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,8 +41,9 @@
 PG_FUNCTION_INFO_V1(lb_shard_forget);
 
 /*
- * Tables that submits write to before the scores.  The rows that a submit has committed
- * there, before the scores were removed, are removed in a second pass.
+ * Tables that submits write to before the scores.  The rows that a submit has
+ * committed there, before the scores were removed, are removed in a second
+ * pass.
  */
 static const bool before_scores[LB_NRECORDS] = {
 	[LB_RECORD_APPLIED] = true,
@@ -56,14 +58,14 @@ typedef struct Companion
 	char	   *name;
 	char	   *type;			/* of its players */
 	int64		removed;
-} Companion;
+}			Companion;
 
 /* A call under way. */
 typedef struct Forget
 {
 	FunctionCallInfo fcinfo;
 	text	   *player;
-	Companion		companions[LB_NRECORDS];
+	Companion	companions[LB_NRECORDS];
 } Forget;
 
 static void
@@ -86,9 +88,12 @@ return_row(const Forget *f, const char *board, const char *beside,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* Run a statement with the player as $1 on such a table, as its owner, on all rows. */
+/*
+ * Run a statement with the player as $1 on such a table, as its owner, on all
+ * rows.
+ */
 static int64
-run_companion(const Forget *f, const Companion *companion, const char *sql)
+run_companion(const Forget *f, const Companion * companion, const char *sql)
 {
 	Oid			types[] = {TEXTOID};
 	Datum		values[] = {PointerGetDatum(f->player)};
@@ -104,7 +109,10 @@ run_companion(const Forget *f, const Companion *companion, const char *sql)
 
 #define OF_PLAYER "player_id OPERATOR(pg_catalog.=) CAST($1 AS %s)"
 
-/* Remove the player's rows of the tables beside the scores, on this side of them. */
+/*
+ * Remove the player's rows of the tables beside the scores, on this side of
+ * them.
+ */
 static void
 forget_companions(Forget *f, bool before)
 {
@@ -118,12 +126,12 @@ forget_companions(Forget *f, bool before)
 		/* In the order in which submits lock them. */
 		if (lb_companions[b].key != NULL)
 			(void) run_companion(f, companion,
-							  psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE " OF_PLAYER " ORDER BY %s FOR UPDATE) AS t",
-									   companion->name, companion->type,
-									   lb_companions[b].key));
+								 psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM %s WHERE " OF_PLAYER " ORDER BY %s FOR UPDATE) AS t",
+										  companion->name, companion->type,
+										  lb_companions[b].key));
 		companion->removed +=
 			run_companion(f, companion, psprintf("DELETE FROM %s WHERE " OF_PLAYER,
-										   companion->name, companion->type));
+												 companion->name, companion->type));
 	}
 }
 
@@ -139,9 +147,9 @@ forget_rest(Forget *f)
 			continue;
 		companion->removed +=
 			run_companion(f, companion,
-					   psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-								"SELECT ctid FROM %s WHERE " OF_PLAYER " FOR UPDATE SKIP LOCKED))",
-								companion->name, companion->name, companion->type));
+						  psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+								   "SELECT ctid FROM %s WHERE " OF_PLAYER " FOR UPDATE SKIP LOCKED))",
+								   companion->name, companion->name, companion->type));
 	}
 }
 
@@ -164,8 +172,8 @@ find_companions(Forget *f, const char *board)
 							  &typmod, &collation);
 		companion->name = lb_qualified_name(companion->table);
 		companion->type = format_type_extended(type, typmod,
-											FORMAT_TYPE_TYPEMOD_GIVEN |
-											FORMAT_TYPE_FORCE_QUALIFY);
+											   FORMAT_TYPE_TYPEMOD_GIVEN |
+											   FORMAT_TYPE_FORCE_QUALIFY);
 	}
 }
 
@@ -180,7 +188,9 @@ shard_of(const Forget *f, const char *board)
 	return defn;
 }
 
-/* Check that the caller may remove rows of a board's shard, and all of them. */
+/*
+ * Check that the caller may remove rows of a board's shard, and all of them.
+ */
 static void
 check_board(const Forget *f, const char *board)
 {
@@ -209,8 +219,8 @@ forget_board(const Forget *f, const char *board)
 }
 
 /*
- * The boards are of one leaderboard, in the order in which submits write to them.  The
- * tables beside the scores are beside that of the first board.
+ * The boards are of one leaderboard, in the order in which submits write to
+ * them.  The tables beside the scores are beside that of the first board.
  */
 Datum
 lb_shard_forget(PG_FUNCTION_ARGS)

@@ -32,8 +32,8 @@ remove_hidden(Oid table, text *player, Datum boards)
 	Datum		values[] = {PointerGetDatum(player), boards};
 
 	(void) lb_run_in(table,
-						 "DELETE FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ANY ($2)",
-						 lengthof(types), types, values, NULL);
+					 "DELETE FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ANY ($2)",
+					 lengthof(types), types, values, NULL);
 }
 
 /* Whether a player is hidden on all boards. */
@@ -43,21 +43,21 @@ is_hidden_on_all(Oid table, text *player)
 	static const Oid types[] = {TEXTOID};
 	Datum		values[] = {PointerGetDatum(player)};
 	uint64		n = lb_run_in(table,
-								  "SELECT FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ''",
-								  lengthof(types), types, values, NULL);
+							  "SELECT FROM %s WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND board OPERATOR(pg_catalog.=) ''",
+							  lengthof(types), types, values, NULL);
 
 	SPI_freetuptable(SPI_tuptable);
 	return n > 0;
 }
 
 /*
- * Record in the companion of a shard that a player is hidden, or shown, on a board of
- * this leaderboard, or with all on all leaderboards.  The caller may hide the player
- * there.
+ * Record in the companion of a shard that a player is hidden, or shown, on a
+ * board of this leaderboard, or with all on all leaderboards.  The caller may
+ * hide the player there.
  */
 static void
 record_hidden(Oid table, text *player, const char *board, bool hidden,
-				 bool all)
+			  bool all)
 {
 	static const Oid types[] = {TEXTOID, TEXTOID, BOOLOID};
 	Datum		boards[] = {CStringGetTextDatum(board), CStringGetTextDatum(LB_ALL_BOARDS)};
@@ -69,9 +69,9 @@ record_hidden(Oid table, text *player, const char *board, bool hidden,
 	if (!hidden && (all || !is_hidden_on_all(table, player)))
 		return;
 	(void) lb_run_in(table,
-						 "INSERT INTO %s (player_id, board, hidden) VALUES (CAST($1 AS %s), $2, $3) "
-						 "ON CONFLICT (player_id, board) DO UPDATE SET hidden = excluded.hidden",
-						 lengthof(types), types, values, NULL);
+					 "INSERT INTO %s (player_id, board, hidden) VALUES (CAST($1 AS %s), $2, $3) "
+					 "ON CONFLICT (player_id, board) DO UPDATE SET hidden = excluded.hidden",
+					 lengthof(types), types, values, NULL);
 }
 
 /* Hide or show a player on one board. */

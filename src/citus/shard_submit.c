@@ -1,14 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * shard_submit.c
- *	  Submits on the server of a shard: lb_shard_submit(), lb_shard_submit_many().
+ *	  Submits on the server of a shard: lb_shard_submit(),
+ *	  lb_shard_submit_many().
  *
- * They do what lb_submit() and lb_submit_many() do, with the shards in the place of the distributed tables
- * (shard.c), and without ranks, which this server does not know.  The caller needs the
- * same privileges, on the shards; Citus grants on them what is granted on the table.
+ * They do what lb_submit() and lb_submit_many() do, with the shards in the
+ * place of the distributed tables (shard.c), and without ranks, which this
+ * server does not know.  The caller needs the same privileges, on the shards;
+ * Citus grants on them what is granted on the table.
  *
- * The time comes as a number, since Citus would send a timestamptz as a text in the style
- * of the session.
+ * The time comes as a number, since Citus would send a timestamptz as a text
+ * in the style of the session.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +38,9 @@
 PG_FUNCTION_INFO_V1(lb_shard_submit);
 PG_FUNCTION_INFO_V1(lb_shard_submit_many);
 
-/* Arguments of lb_shard_submit(); lb_shard_submit_many() has arrays of some. */
+/*
+ * Arguments of lb_shard_submit(); lb_shard_submit_many() has arrays of some.
+ */
 enum
 {
 	ARG_PLAYER_ID,
@@ -53,11 +57,11 @@ enum
 };
 
 /*
- * Begin a submit on the shard that has a player; returns what AtEOXact_GUC() needs.  The
- * arguments that it takes have the same numbers in both functions.
+ * Begin a submit on the shard that has a player; returns what AtEOXact_GUC()
+ * needs.  The arguments that it takes have the same numbers in both functions.
  */
 static int
-begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn *in,
+begin_on_shard(FunctionCallInfo fcinfo, LbSubmit *s, LbStandIn * in,
 			   text *player)
 {
 	int			nestlevel;

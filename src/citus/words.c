@@ -3,10 +3,10 @@
  * words.c
  *	  What servers ask the boards of shards, and what these answer.
  *
- * Keys travel as the words that boards hold (keys.h), not as texts: they are compared
- * without the types' functions, and no setting of a session changes them.  Citus sends
- * parameters as text, for each shard anew, and a bytea takes much less time for that
- * than an array of bigint.
+ * Keys travel as the words that boards hold (keys.h), not as texts: they are
+ * compared without the types' functions, and no setting of a session changes
+ * them.  Citus sends parameters as text, for each shard anew, and a bytea
+ * takes much less time for that than an array of bigint.
  *
  *-------------------------------------------------------------------------
  */

@@ -11,13 +11,14 @@
 #include "boards/definition.h"
 
 /*
- * Arguments of lb_shard_ask(): the board's name without the shard's number; what
- * follows it, nothing or a colon and the value of a family's board; lb_keys_hash().
- * Then a row of places and the table that it is in: the number of the shard, that of
- * the shard of places, tableoid.  Then what shards each server has: how many, and their
- * numbers, for one server after the other.  The function answers for those in whose
- * list the row's shard is the first, or if there are no lists, for that shard alone.
- * Behind these the question, words in a bytea.
+ * Arguments of lb_shard_ask(): the board's name without the shard's number;
+ * what follows it, nothing or a colon and the value of a family's board;
+ * lb_keys_hash().  Then a row of places and the table that it is in: the
+ * number of the shard, that of the shard of places, tableoid.  Then what
+ * shards each server has: how many, and their numbers, for one server after
+ * the other.  The function answers for those in whose list the row's shard is
+ * the first, or if there are no lists, for that shard alone.  Behind these the
+ * question, words in a bytea.
  */
 #define LB_SHARD_PARAMS 3
 #define LB_SHARD_ARGS (LB_SHARD_PARAMS + 4)
@@ -31,9 +32,9 @@ enum
 };
 
 /*
- * A hash of what the words of keys depend on: the same on all servers whose boards
- * have the same columns in the same order, whatever their byte order.  The definition
- * is resolved.
+ * A hash of what the words of keys depend on: the same on all servers whose
+ * boards have the same columns in the same order, whatever their byte order.
+ * The definition is resolved.
  */
 extern int32 lb_keys_hash(const LbDefinition *defn);
 
@@ -61,8 +62,8 @@ enum
 };
 
 /*
- * In LB_ASK_COUNTS, before the words of each key: how many they are, and whether an
- * entry with that key counts as well (0 or 1).
+ * In LB_ASK_COUNTS, before the words of each key: how many they are, and
+ * whether an entry with that key counts as well (0 or 1).
  */
 enum
 {

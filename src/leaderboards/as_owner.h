@@ -35,8 +35,8 @@ extern uint64 lb_write_as_owner(const LbDefinition *defn, bool all_rows,
 extern bool lb_is_guest(const LbDefinition *defn);
 
 /*
- * Run an UPDATE or a DELETE for a caller with the rights of the source's owner:
- * as the owner's own statement if the owner is the caller, else by
+ * Run an UPDATE or a DELETE for a caller with the rights of the source's
+ * owner: as the owner's own statement if the owner is the caller, else by
  * lb_write_as_owner(), without policies if none apply to the caller.
  */
 extern uint64 lb_write_for_owner(const LbDefinition *defn, const char *sql,

@@ -47,10 +47,10 @@ extern void lb_entry_times(const LbEntry *entry, const LbSpan *span,
 						   TimestampTz *opens, TimestampTz *closes);
 
 /*
- * Lock what one of the extension's tables, lb_entrant or lb_entry, has of a player or
- * a window, a text, be there rows or not.  Players are locked in RowExclusiveLock to
- * join and leave windows, or in ExclusiveLock against that.  To the end of the
- * transaction; can raise.
+ * Lock what one of the extension's tables, lb_entrant or lb_entry, has of a
+ * player or a window, a text, be there rows or not.  Players are locked in
+ * RowExclusiveLock to join and leave windows, or in ExclusiveLock against
+ * that.  To the end of the transaction; can raise.
  */
 extern void lb_lock_entries_of(const char *table, Datum name, LOCKMODE mode);
 

@@ -4,8 +4,8 @@
  *	  Leaderboards: a board of scores with windows of its own.
  *
  * lb_leaderboard records them.  All else is found by names.  The board of the
- * scores has the name of the leaderboard, "kills".  The windows are boards of the
- * family "kills/", with which their keys begin.  So a key is unique in the
+ * scores has the name of the leaderboard, "kills".  The windows are boards of
+ * the family "kills/", with which their keys begin.  So a key is unique in the
  * database, whatever table of the extension has it.  The first leaderboard is
  * "global", with the family "*", whose keys begin with anything else.
  *
@@ -39,7 +39,7 @@ leaderboard_cmp(const void *a, const void *b)
 				  (*(LbLeaderboard *const *) b)->name);
 }
 
-static LbLeaderboard global = {.name = LB_GLOBAL,.family = "*",.op = LB_OP_INCR};
+static LbLeaderboard global_leaderboard = {.name = LB_GLOBAL,.family = "*",.op = LB_OP_INCR};
 
 static void *
 leaderboard_from_tuple(HeapTuple tuple, TupleDesc desc)
@@ -65,7 +65,7 @@ static LbRowCache cache = {.table = "lb_leaderboard",.from_tuple = leaderboard_f
 int
 lb_leaderboards(LbLeaderboard ***leaderboards)
 {
-	static LbLeaderboard *only[] = {&global};
+	static LbLeaderboard *only[] = {&global_leaderboard};
 	int			n = lb_cached_rows(&cache, (void ***) leaderboards);
 
 	/* Tables of another version of the SQL objects are not read. */

@@ -14,7 +14,9 @@
 /* The first leaderboard, which always exists; its windows are in "*". */
 #define LB_GLOBAL "global"
 
-/* The longest name of a leaderboard in bytes: names of windows begin with it. */
+/*
+ * The longest name of a leaderboard in bytes: names of windows begin with it.
+ */
 #define LB_MAX_LEADERBOARD 32
 
 /* A row of lb_leaderboard.  Valid to the end of the transaction. */
@@ -26,8 +28,8 @@ typedef struct LbLeaderboard
 } LbLeaderboard;
 
 /*
- * All leaderboards in the order in which their rows are locked, which is that of
- * their names.  The array is valid until the next invalidation.  Can raise.
+ * All leaderboards in the order in which their rows are locked, which is that
+ * of their names.  The array is valid until the next invalidation.  Can raise.
  */
 extern int	lb_leaderboards(LbLeaderboard ***leaderboards);
 
@@ -38,30 +40,30 @@ extern const LbLeaderboard *lb_leaderboard_find(const char *name, int len);
 extern const LbLeaderboard *lb_require_leaderboard(const char *name);
 
 /*
- * The leaderboard that a window or a key is of, by its name: what is before the
- * first slash, if that is before a colon and a leaderboard's name; else "global".
- * Can raise.
+ * The leaderboard that a window or a key is of, by its name: what is before
+ * the first slash, if that is before a colon and a leaderboard's name; else
+ * "global".  Can raise.
  */
 extern const LbLeaderboard *lb_leaderboard_of_window(const char *name);
 
 /*
- * The leaderboard that has a recorded board, and whether that is the family of its
- * windows; or NULL.  Can raise.
+ * The leaderboard that has a recorded board, and whether that is the family of
+ * its windows; or NULL.  Can raise.
  */
 extern const LbLeaderboard *lb_leaderboard_of_board(const char *board,
 													bool *windows);
 
 /*
- * As lb_window_of_key(), if the window is of this family, whatever keys the rows of
- * its table have.  Can raise.
+ * As lb_window_of_key(), if the window is of this family, whatever keys the
+ * rows of its table have.  Can raise.
  */
 extern LbWindow *lb_window_in_family(const LbDefinition *family,
 									 const char *key, LbSpan *span);
 
 /*
- * Which names are of a family of windows, for a statement: what they begin with, a
- * text; and the leaderboards whose own names, and those that begin with these and a
- * slash, are not of it, an array of text.  Can raise.
+ * Which names are of a family of windows, for a statement: what they begin
+ * with, a text; and the leaderboards whose own names, and those that begin
+ * with these and a slash, are not of it, an array of text.  Can raise.
  */
 extern void lb_family_values(const char *family, Datum *prefix,
 							 Datum *others);

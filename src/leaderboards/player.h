@@ -3,9 +3,9 @@
  * player.h
  *	  Players: members of the boards that scores are submitted to.
  *
- * A player is a value of one type for all boards of a submit: a bigint for columns
- * of any integer type, a text for those of varchar.  The extension's own tables
- * have the player as text, as the type's output function gives it.
+ * A player is a value of one type for all boards of a submit: a bigint for
+ * columns of any integer type, a text for those of varchar.  The extension's
+ * own tables have the player as text, as the type's output function gives it.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,15 +19,20 @@
 
 /*
  * The type of a board's players, or NULL if its members cannot be players: a
- * player is one column, whose text does not depend on settings.  The definition
- * must be resolved.
+ * player is one column, whose text does not depend on settings.  The
+ * definition must be resolved.
  */
 extern const LbType *lb_player_type(const LbDefinition *defn);
 
-/* The same for a member column of this type, which may be a domain; can raise. */
+/*
+ * The same for a member column of this type, which may be a domain; can raise.
+ */
 extern const LbType *lb_player_type_of(Oid type);
 
-/* The type of a board's players; raises 42804 if its members cannot be players. */
+/*
+ * The type of a board's players; raises 42804 if its members cannot be
+ * players.
+ */
 extern const LbType *lb_require_player_type(const LbDefinition *defn);
 
 /* An argument that is a player. */
@@ -38,17 +43,18 @@ typedef struct LbPlayerArgument
 } LbPlayerArgument;
 
 /*
- * The player that a value of the argument is, of the type of the board's players.
- * Raises 42804 if it is a bigint and players are not, what the type's input
- * function raises, and 22001 if a text is too long to be on a board.
+ * The player that a value of the argument is, of the type of the board's
+ * players.  Raises 42804 if it is a bigint and players are not, what the
+ * type's input function raises, and 22001 if a text is too long to be on a
+ * board.
  */
 extern Datum lb_player_from(const LbDefinition *defn, const LbType *type,
 							Datum value, const LbPlayerArgument *argument);
 
 /*
- * A player as a write to the board's table stores it: varchar(n) cuts blanks that
- * it has no room for off the end.  Raises 22001, as a write does, if there is no
- * room for the other characters.
+ * A player as a write to the board's table stores it: varchar(n) cuts blanks
+ * that it has no room for off the end.  Raises 22001, as a write does, if
+ * there is no room for the other characters.
  */
 extern Datum lb_player_as_stored(const LbDefinition *defn, Datum player);
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * window.c
- *	  Windows: boards of a leaderboard's family that begin and end by the calendar.
+ *	  Windows: boards of a leaderboard's family that begin and end by the
+ *	  calendar.
  *
  * lb_window records kinds of windows: one that comes each day, each week, or
  * once.  What is written and read is a span of such a kind, by its key, which

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * window.h
- *	  Windows: boards of a leaderboard's family that begin and end by the calendar.
+ *	  Windows: boards of a leaderboard's family that begin and end by the
+ *	  calendar.
  *
  *-------------------------------------------------------------------------
  */
@@ -83,8 +84,8 @@ extern LbOp lb_op_from_text(const char *s, const char *more);
 extern const char *lb_op_name(LbOp op);
 
 /*
- * What windows of a leaderboard with this operation do by default: the day's best is
- * not the change of the best of all time.
+ * What windows of a leaderboard with this operation do by default: the day's
+ * best is not the change of the best of all time.
  */
 static inline LbOp
 lb_window_default_op(LbOp op)

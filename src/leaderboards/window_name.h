@@ -26,8 +26,8 @@ extern void lb_window_lock_name(const char *name);
 extern void lb_window_check_board(const char *board, bool family);
 
 /*
- * Raise 42602, 42622 or 42710 unless a new window can have that name, of which the caller
- * has the lock.
+ * Raise 42602, 42622 or 42710 unless a new window can have that name, of which
+ * the caller has the lock.
  */
 extern void lb_window_check_name(const char *name, LbPeriod period);
 

@@ -152,8 +152,8 @@ extern void lb_answer_refuse(LbAnswer *a, LbCause cause);
 extern void lb_answer_refuse_locked(LbAnswer *a, LbCause cause);
 
 /*
- * Likewise before lb_answer_prepare().  The read is not counted, unless it has been as
- * one by the index: then it is counted anew.
+ * Likewise before lb_answer_prepare().  The read is not counted, unless it has
+ * been as one by the index: then it is counted anew.
  */
 extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
 
@@ -164,8 +164,8 @@ extern void lb_answer_run_child(LbAnswer *a, LbCause cause);
 extern void lb_answer_retract(LbAnswer *a, LbCause cause);
 
 /*
- * A scan begins.  lb_answer_prepare() calls this, unless the node looks at the board
- * again; a node that may run its child before that calls it itself.
+ * A scan begins.  lb_answer_prepare() calls this, unless the node looks at the
+ * board again; a node that may run its child before that calls it itself.
  */
 static inline void
 lb_answer_new_read(LbAnswer *a)

@@ -4,10 +4,11 @@
  *	  The planner's hooks.
  *
  * The planner asks our hooks while it plans a query.  A hook that finds that a
- * board knows what a part of the query asks adds a path for a custom scan.  The
- * scan has the ordinary plan of that part as its child, and runs it whenever the
- * index cannot answer (answer.c).  A query without a board's table pays for a few
- * comparisons, and for a look into a hash of the definitions.
+ * board knows what a part of the query asks adds a path for a custom scan.
+ * The scan has the ordinary plan of that part as its child, and runs it
+ * whenever the index cannot answer (answer.c).  A query without a board's
+ * table pays for a few comparisons, and for a look into a hash of the
+ * definitions.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +39,8 @@ static create_upper_paths_hook_type previous_upper_paths = NULL;
 static set_rel_pathlist_hook_type previous_rel_pathlist = NULL;
 
 /*
- * A defining query must not use what it defines: a function runs it because the
- * index cannot answer.
+ * A defining query must not use what it defines: a function runs it because
+ * the index cannot answer.
  */
 static bool
 enabled(void)

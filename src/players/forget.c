@@ -7,27 +7,28 @@
  * submitted to, and from the extension's own tables.  The caller owns the
  * former, and their statements run as those of lb_close_season().
  *
- * Rows are locked in the order of submits (submit.c), of lb_entrant and lb_usage
- * too one leaderboard after the other.  The player is locked first, against joining
- * windows (entrant.c).  A submit of the player that is under way may
- * have inserted rows that a DELETE does not see.  So the transaction first
- * waits for it where it inserts scores (hide.c).  A submit that comes later
- * waits for the deleted rows of scores, and the player begins anew when this
- * transaction has committed.  What such submits have committed to lb_applied
- * and lb_usage before the scores were deleted is removed in a second pass,
- * which waits for no row: the row of a submit that waits for us is that
- * submit's.
+ * Rows are locked in the order of submits (submit.c), of lb_entrant and
+ * lb_usage too one leaderboard after the other.  The player is locked first,
+ * against joining windows (entrant.c).  A submit of the player that is under
+ * way may have inserted rows that a DELETE does not see.  So the transaction
+ * first waits for it where it inserts scores (hide.c).  A submit that comes
+ * later waits for the deleted rows of scores, and the player begins anew when
+ * this transaction has committed.  What such submits have committed to
+ * lb_applied and lb_usage before the scores were deleted is removed in a
+ * second pass, which waits for no row: the row of a submit that waits for us
+ * is that submit's.
  *
  * The keys of the player's windows are locked against being closed: standings
  * are archived before the player's name is taken out of lb_archive, or without
  * the player.
  *
- * Of distributed tables, the server that has the player's rows removes them, by the same
- * code, where submits of the player write them.  All else is on the coordinator, with the
- * archives: there the function is called.  The keys of windows are locked here as well,
- * at last when that server has told which they were: the standings are looked at after
- * that.  Where the player's rows are on no certain server, submits write none.  Then the
- * table is locked against writers, and its owner's statement removes them.
+ * Of distributed tables, the server that has the player's rows removes them,
+ * by the same code, where submits of the player write them.  All else is on
+ * the coordinator, with the archives: there the function is called.  The keys
+ * of windows are locked here as well, at last when that server has told which
+ * they were: the standings are looked at after that.  Where the player's rows
+ * are on no certain server, submits write none.  Then the table is locked
+ * against writers, and its owner's statement removes them.
  *
  *-------------------------------------------------------------------------
  */
@@ -109,8 +110,8 @@ return_row(const Forget *f, Oid relation, int64 removed)
 }
 
 /*
- * Add a board if it is recorded and has players of the type; returns false if it has
- * others.
+ * Add a board if it is recorded and has players of the type; returns false if
+ * it has others.
  */
 static bool
 add_board(Forget *f, const char *name)
@@ -132,9 +133,9 @@ add_board(Forget *f, const char *name)
 }
 
 /*
- * Find the boards of all leaderboards whose players are of the type of those of
- * "global", in the order of submits, with the tables locked.  The caller must own
- * them.  Raises 42704 if there is none.
+ * Find the boards of all leaderboards whose players are of the type of those
+ * of "global", in the order of submits, with the tables locked.  The caller
+ * must own them.  Raises 42704 if there is none.
  */
 static void
 find_boards(Forget *f)
@@ -172,8 +173,8 @@ find_boards(Forget *f)
 }
 
 /*
- * Read the player's keys of a family, with the rows locked if lock is set, lock these
- * windows, and add their keys to *keys.
+ * Read the player's keys of a family, with the rows locked if lock is set,
+ * lock these windows, and add their keys to *keys.
  */
 static void
 lock_windows(const LbDefinition *defn, Oid type, Datum player, bool lock,
@@ -254,9 +255,9 @@ forget_scores(Forget *f, const LbDefinition *defn)
 }
 
 /*
- * Have the server that has the player's rows of n boards, which are of one leaderboard,
- * remove them.  The keys of windows are locked before, as far as they are known, since
- * closing a window may lock them here first as well.
+ * Have the server that has the player's rows of n boards, which are of one
+ * leaderboard, remove them.  The keys of windows are locked before, as far as
+ * they are known, since closing a window may lock them here first as well.
  */
 static void
 forward_forget(Forget *f, const LbDefinition **defns, int n)
@@ -287,7 +288,8 @@ forward_forget(Forget *f, const LbDefinition **defns, int n)
 }
 
 /*
- * Whether one server has a player's rows of a board's table, which is distributed.
+ * Whether one server has a player's rows of a board's table, which is
+ * distributed.
  */
 static bool
 is_forwarded(const Forget *f, const LbDefinition *defn)
@@ -297,8 +299,8 @@ is_forwarded(const Forget *f, const LbDefinition *defn)
 }
 
 /*
- * Remove the player's rows of n boards, which are of one leaderboard, and of the companions
- * of their tables.
+ * Remove the player's rows of n boards, which are of one leaderboard, and of
+ * the companions of their tables.
  */
 static void
 forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
@@ -324,8 +326,8 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 #define OF_NONE(column) "(" LB_OF_FAMILY(column, "''", "$2") ")"
 
 /*
- * Remove the player's rows, $1, of one of the extension's own tables; returns how
- * many.  $2 are names of leaderboards.
+ * Remove the player's rows, $1, of one of the extension's own tables; returns
+ * how many.  $2 are names of leaderboards.
  */
 static int64
 run_own(const Forget *f, const char *sql, Datum leaderboards)
@@ -337,9 +339,9 @@ run_own(const Forget *f, const char *sql, Datum leaderboards)
 }
 
 /*
- * The condition that a row t is of a board of a leaderboard, for run_own(), and the
- * names of leaderboards that it takes.  All that is of no other leaderboard is of
- * "global".
+ * The condition that a row t is of a board of a leaderboard, for run_own(),
+ * and the names of leaderboards that it takes.  All that is of no other
+ * leaderboard is of "global".
  */
 static const char *
 of_leaderboard(const char *leaderboard, Datum *names)
@@ -431,8 +433,8 @@ forget_hidden(const Forget *f)
 }
 
 /*
- * Remove what the player has joined, the matches, and leaderboard by leaderboard usage
- * and scores.
+ * Remove what the player has joined, the matches, and leaderboard by
+ * leaderboard usage and scores.
  */
 static void
 forget_boards(Forget *f, int64 *removed)

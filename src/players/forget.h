@@ -13,11 +13,11 @@
 #include "boards/definition.h"
 
 /*
- * Remove the rows of a player, a value of the type, from a board's table; returns how
- * many.  Waits for transactions that are writing such rows.  Of a family, it locks the
- * keys of the windows against being closed, and adds them to *keys, as strings.  The
- * caller owns the table, and policies keep no rows from the owner.  Between SPI_connect
- * and SPI_finish; can raise.
+ * Remove the rows of a player, a value of the type, from a board's table;
+ * returns how many.  Waits for transactions that are writing such rows.  Of a
+ * family, it locks the keys of the windows against being closed, and adds them
+ * to *keys, as strings.  The caller owns the table, and policies keep no rows
+ * from the owner.  Between SPI_connect and SPI_finish; can raise.
  */
 extern uint64 lb_forget_scores(const LbDefinition *defn, const LbType *type,
 							   Datum player, List **keys);
@@ -30,7 +30,10 @@ typedef struct LbForgotten
 	List	   *keys;			/* of the windows that these rows were of */
 } LbForgotten;
 
-/* Raise 55000 in a transaction that has one snapshot, which does not see newer rows. */
+/*
+ * Raise 55000 in a transaction that has one snapshot, which does not see newer
+ * rows.
+ */
 extern void lb_require_read_committed(const char *function);
 
 #endif							/* LB_FORGET_H */

@@ -5,17 +5,17 @@
  *
  * A hidden player keeps the rows, with the column ranked_if false.  lb_hide()
  * sets it in the rows of all leaderboards and their windows, with the caller's
- * privileges, and records in lb_hidden that the player is hidden (hidden.c): by that,
- * submits hide rows that they insert later.
+ * privileges, and records in lb_hidden that the player is hidden (hidden.c):
+ * by that, submits hide rows that they insert later.
  *
  * A submit that has not ended may have inserted rows of the player that an
  * UPDATE does not see.  The row of "global", which every submit locks, orders
- * the two: it is locked first, and so waits for the submit.  Where there is
- * no row to lock, since the first submit of the player has not ended,
- * lb_hide() finds the new row by a dirty snapshot, and waits for the
- * transaction that has inserted it.  Where that row is not there yet either, the lock on
- * the player (lb_lock_hidden) orders them.  Locks are taken in the order of submit.c,
- * after the rows of lb_hidden, which submits do not lock.
+ * the two: it is locked first, and so waits for the submit.  Where there is no
+ * row to lock, since the first submit of the player has not ended, lb_hide()
+ * finds the new row by a dirty snapshot, and waits for the transaction that
+ * has inserted it.  Where that row is not there yet either, the lock on the
+ * player (lb_lock_hidden) orders them.  Locks are taken in the order of
+ * submit.c, after the rows of lb_hidden, which submits do not lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -66,7 +66,8 @@ typedef struct Player
 	Datum		given;			/* the argument's value */
 	const LbType *type;
 	Datum		value;
-	const LbStandIn *stand_in;	/* for the leaderboards' tables, or NULL */
+	const		LbStandIn *stand_in;	/* for the leaderboards' tables, or
+										 * NULL */
 } Player;
 
 /*
@@ -227,8 +228,8 @@ wait_for_rows(const LbDefinition *defn, const Player *player)
 }
 
 /*
- * The definition of a board, and the player on it.  Raises 42704 if there is no such
- * board, 55000 if no player can be hidden there.
+ * The definition of a board, and the player on it.  Raises 42704 if there is
+ * no such board, 55000 if no player can be hidden there.
  */
 static LbDefinition *
 find_board(const char *board, Player *player)
@@ -261,9 +262,9 @@ player_text(const Player *player)
 }
 
 /*
- * Lock the row of a player on a leaderboard, which submits lock before they insert rows
- * of windows: as the owner of the table, since the caller need not hide the player
- * there.
+ * Lock the row of a player on a leaderboard, which submits lock before they
+ * insert rows of windows: as the owner of the table, since the caller need not
+ * hide the player there.
  */
 static void
 lock_scores(const char *leaderboard, const Player *player)
@@ -277,8 +278,8 @@ lock_scores(const char *leaderboard, const Player *player)
 		return;
 
 	/*
-	 * As an UPDATE, before the row: the end of a season locks the table against
-	 * writers, and then its rows.
+	 * As an UPDATE, before the row: the end of a season locks the table
+	 * against writers, and then its rows.
 	 */
 	LockRelationOid(defn->source, RowExclusiveLock);
 	(void) lb_wait_for_rows(defn, player->type, player->value);
@@ -351,9 +352,9 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 }
 
 /*
- * The order in which submits lock rows, leaderboards by their names: scores before
- * windows.  A submit that waits for the row of the score then sees that it is hidden.
- * Other boards come last.
+ * The order in which submits lock rows, leaderboards by their names: scores
+ * before windows.  A submit that waits for the row of the score then sees that
+ * it is hidden.  Other boards come last.
  */
 static int
 hide_cmp(const void *a, const void *b)
@@ -375,10 +376,11 @@ hide_cmp(const void *a, const void *b)
 }
 
 /*
- * The boards of all leaderboards, in that order; returns how many.  A bigint is a
- * player of those only whose players are integers, if there are any.  A text is a
- * player of those only whose players are of the type of those of "global", or of the
- * first leaderboard: the same text is another player where the type is another one.
+ * The boards of all leaderboards, in that order; returns how many.  A bigint
+ * is a player of those only whose players are integers, if there are any.  A
+ * text is a player of those only whose players are of the type of those of
+ * "global", or of the first leaderboard: the same text is another player where
+ * the type is another one.
  */
 static int
 all_boards(bool as_text, const char ***names)
@@ -422,7 +424,10 @@ all_boards(bool as_text, const char ***names)
 	return nall;
 }
 
-/* Whether the current user may hide players on a board, of which it has no lock. */
+/*
+ * Whether the current user may hide players on a board, of which it has no
+ * lock.
+ */
 static bool
 may_hide(const char *board, const char *type, Datum owners, bool any_owner)
 {
@@ -479,8 +484,8 @@ lb_may_hide(PG_FUNCTION_ARGS)
 }
 
 /*
- * Raise 42501 unless the caller may hide a player on a board, before anything is
- * recorded.  Policies cannot tell which players those are.
+ * Raise 42501 unless the caller may hide a player on a board, before anything
+ * is recorded.  Policies cannot tell which players those are.
  */
 static void
 require_may_hide(LbDefinition *defn, const Player *player)
@@ -507,8 +512,8 @@ check_board(const char *board, Player *player)
 	require_may_hide(defn, player);
 
 	/*
-	 * The coordinator has the record: for leaderboards that are made later, and to be
-	 * read.
+	 * The coordinator has the record: for leaderboards that are made later,
+	 * and to be read.
 	 */
 	if (lb_is_distributed(defn))
 		lb_require_distributed()->require_coordinator(defn, psprintf("%s%s()",
@@ -527,7 +532,10 @@ typedef struct Hide
 	Datum		reason;			/* or 0 */
 } Hide;
 
-/* The owners of the boards' tables, or 0 if the caller may hide on those of any owner. */
+/*
+ * The owners of the boards' tables, or 0 if the caller may hide on those of
+ * any owner.
+ */
 static Datum
 owners_of(const Hide *hide)
 {
@@ -597,8 +605,9 @@ record(Hide *hide)
 }
 
 /*
- * Lock the player on the leaderboard that a board is of, unless it is that of the board
- * before.  For a distributed table, the server that has the rows does it.
+ * Lock the player on the leaderboard that a board is of, unless it is that of
+ * the board before.  For a distributed table, the server that has the rows
+ * does it.
  */
 static void
 lock_player(Player *player, const char *board, const char **leaderboard)
@@ -617,8 +626,8 @@ lock_player(Player *player, const char *board, const char **leaderboard)
 }
 
 /*
- * Hide or show a player; returns in how many rows.  The statements run with the caller's
- * privileges, and fire the table's triggers.
+ * Hide or show a player; returns in how many rows.  The statements run with
+ * the caller's privileges, and fire the table's triggers.
  */
 static uint64
 run_hide(Hide *hide)
@@ -697,7 +706,7 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 
 /* The player of whom tables stand in. */
 static Player
-stand_in_player(const LbStandIn *in)
+stand_in_player(const LbStandIn * in)
 {
 	Player		player = {
 		.argument = {{"member", "lb_hide"}, true},
@@ -709,7 +718,7 @@ stand_in_player(const LbStandIn *in)
 }
 
 void
-lb_check_hide_in(const LbStandIn *in, const char *board)
+lb_check_hide_in(const LbStandIn * in, const char *board)
 {
 	Player		player = stand_in_player(in);
 
@@ -717,7 +726,7 @@ lb_check_hide_in(const LbStandIn *in, const char *board)
 }
 
 uint64
-lb_hide_in(const LbStandIn *in, const char *board, bool ranked, bool all)
+lb_hide_in(const LbStandIn * in, const char *board, bool ranked, bool all)
 {
 	Player		player = stand_in_player(in);
 	const char *leaderboard = NULL;

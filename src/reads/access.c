@@ -86,7 +86,10 @@ cause_of_problem(const LbAccess *a)
 	return defn->problem != NULL ? LB_CAUSE_OFFLINE : LB_CAUSE_TRIGGER;
 }
 
-/* Whether the source or a partition has AFTER triggers that have not fired yet. */
+/*
+ * Whether the source or a partition has AFTER triggers that have not fired
+ * yet.
+ */
 static bool
 triggers_pending(const LbDefinition *defn)
 {

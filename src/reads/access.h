@@ -82,14 +82,16 @@ typedef struct LbAccess
  * Prepare to read the board in a->target, as lb_find_target() left it, in
  * snapshot.  With distinct, the view will tell distinct scores.
  *
- * Afterwards a->query tells whether the defining query, or the node's other plan,
- * must be run instead, and a->cause why; LB_CAUSE_NONE means that the query is
- * going to raise an error.  Raises what the settings make an error.
+ * Afterwards a->query tells whether the defining query, or the node's other
+ * plan, must be run instead, and a->cause why; LB_CAUSE_NONE means that the
+ * query is going to raise an error.  Raises what the settings make an error.
  */
 extern void lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct,
 							LbReader reader);
 
-/* Whether the read waits for builds, and raises errors, as the settings say. */
+/*
+ * Whether the read waits for builds, and raises errors, as the settings say.
+ */
 static inline bool
 lb_access_follows_settings(const LbAccess *a)
 {
@@ -97,8 +99,8 @@ lb_access_follows_settings(const LbAccess *a)
 }
 
 /*
- * Whether the query of a distributed table, which is going to be run, must not be
- * run if an index of its servers is offline: leaderboard.offline says so.
+ * Whether the query of a distributed table, which is going to be run, must not
+ * be run if an index of its servers is offline: leaderboard.offline says so.
  */
 extern bool lb_access_needs_indexes(const LbAccess *a);
 
@@ -107,9 +109,9 @@ extern void lb_access_fall_back(LbAccess *a, LbCause cause);
 
 /*
  * The board is in another state than LB_READY: do what the settings say.
- * Returns true after a wait for a build that ended well, and false if the query
- * must be run.  Raises 55000, or that the wait was interrupted.  The caller
- * holds no lock.
+ * Returns true after a wait for a build that ended well, and false if the
+ * query must be run.  Raises 55000, or that the wait was interrupted.  The
+ * caller holds no lock.
  */
 extern bool lb_access_not_ready(LbAccess *a, uint32 state);
 

@@ -4,9 +4,9 @@
  *	  Holding a board's lock, with a view of the board in a snapshot.
  *
  * Under a stripe's lock nothing raises, sleeps or looks up a transaction's
- * outcome: what is copied there goes to memory taken beforehand.  So an attempt
- * to open the view either succeeds, or finds what is missing.  Then the backend
- * releases the lock, gets what was missing, and tries again.
+ * outcome: what is copied there goes to memory taken beforehand.  So an
+ * attempt to open the view either succeeds, or finds what is missing.  Then
+ * the backend releases the lock, gets what was missing, and tries again.
  *
  *-------------------------------------------------------------------------
  */

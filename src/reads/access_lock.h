@@ -27,8 +27,8 @@ extern bool lb_access_lock(LbAccess *a);
 extern bool lb_access_yield(LbAccess *a);
 
 /*
- * Release the lock, count the read, and report to SSI what the snapshot did not
- * see.  Can raise a serialization failure.
+ * Release the lock, count the read, and report to SSI what the snapshot did
+ * not see.  Can raise a serialization failure.
  */
 extern void lb_access_unlock(LbAccess *a);
 

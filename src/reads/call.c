@@ -251,8 +251,8 @@ find_named_board(LbCall *call)
 }
 
 /*
- * Whether the operands can be converted.  Raises 42804 if the board's types do not
- * fit the form; returns false if the board must be found again.
+ * Whether the operands can be converted.  Raises 42804 if the board's types do
+ * not fit the form; returns false if the board must be found again.
  */
 static bool
 types_ready(const LbCall *call)
@@ -344,9 +344,9 @@ lb_call_null(LbCall *call)
  */
 
 /*
- * Count the query, which is going to be run.  Raises 55000 if it must not be run
- * because the table is distributed, and indexes
- * of its servers are offline.
+ * Count the query, which is going to be run.  Raises 55000 if it must not be
+ * run because the table is distributed, and indexes of its servers are
+ * offline.
  */
 static void
 count_query(LbCall *call)
@@ -514,8 +514,8 @@ lb_call_query_rows(LbCall *call, TupleTableSlot **slot)
 }
 
 /*
- * A column of the function, as text if need be, from the query's columns that begin at
- * *from, which moves behind them.
+ * A column of the function, as text if need be, from the query's columns that
+ * begin at *from, which moves behind them.
  */
 static Datum
 column_as_text(const LbCall *call, Oid type, const TupleTableSlot *slot,
@@ -672,7 +672,9 @@ return_numbers(LbCall *call, const LbNumber *numbers)
 	return lb_call_record(call, values);
 }
 
-/* Whether none of the function's values is a score that only the query knows. */
+/*
+ * Whether none of the function's values is a score that only the query knows.
+ */
 static pg_noinline bool
 numbers_are_sure(const LbCall *call, const LbNumber *numbers)
 {

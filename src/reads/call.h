@@ -36,9 +36,9 @@ typedef union LbNumber
  * routine that answers it from the index.  functions.c has one of each.
  *
  * A function that takes or returns members or scores is two functions of SQL.
- * The one takes and returns them as bigint, and serves boards that have integers
- * there.  The other one, its twin, has them as text, in the form of their types,
- * and serves every board.
+ * The one takes and returns them as bigint, and serves boards that have
+ * integers there.  The other one, its twin, has them as text, in the form of
+ * their types, and serves every board.
  */
 typedef struct LbReadFunction
 {
@@ -70,8 +70,8 @@ typedef struct LbReadFunction
 } LbReadFunction;
 
 /*
- * A score that is an operand, as text.h has it: the nearest scores that a row of
- * the board can have, both the same if it is one.
+ * A score that is an operand, as text.h has it: the nearest scores that a row
+ * of the board can have, both the same if it is one.
  */
 typedef struct LbScoreOperand
 {
@@ -123,8 +123,8 @@ typedef struct LbCall
 } LbCall;
 
 /*
- * Answer a call of the read function from SQL: from the index, or by its query.
- * Raises what the arguments, the name of the board or the query raise.
+ * Answer a call of the read function from SQL: from the index, or by its
+ * query.  Raises what the arguments, the name of the board or the query raise.
  */
 extern Datum lb_call(FunctionCallInfo fcinfo, const LbReadFunction *function);
 
@@ -134,9 +134,9 @@ extern Datum lb_call_as_text(FunctionCallInfo fcinfo,
 
 /*
  * The steps of lb_call(), for a function that makes several calls.
- * lb_call_begin() checks the arguments with lb_call_check(), finds the board, and
- * converts the operands; afterwards call->access.query says whether the query
- * must be run.  name is that of the function called, without _key.
+ * lb_call_begin() checks the arguments with lb_call_check(), finds the board,
+ * and converts the operands; afterwards call->access.query says whether the
+ * query must be run.  name is that of the function called, without _key.
  * lb_call_null() ends a call whose answer is NULL because an operand is, and
  * returns whether it is so.
  */
@@ -149,8 +149,8 @@ extern bool lb_call_null(LbCall *call);
 
 /*
  * Begin a call by our own code of a board in the active snapshot.  The caller
- * has set call->form, call->operands and call->nulls, as the function's arguments
- * are.  lb_call_find_own() leaves it to the caller to begin access.
+ * has set call->form, call->operands and call->nulls, as the function's
+ * arguments are.  lb_call_find_own() leaves it to the caller to begin access.
  */
 extern void lb_call_find_own(LbCall *call, const char *board, int len,
 							 const LbReadFunction *function);
@@ -158,22 +158,23 @@ extern void lb_call_begin_own(LbCall *call, const char *board, int len,
 							  const LbReadFunction *function);
 
 /*
- * Release the board's lock after a read by the index.  Returns sure: if false, the
- * index cannot tell the answer, and the query must be run, which is then counted in
- * place of the read by the index.  Can raise a serialization failure.
+ * Release the board's lock after a read by the index.  Returns sure: if false,
+ * the index cannot tell the answer, and the query must be run, which is then
+ * counted in place of the read by the index.  Can raise a serialization
+ * failure.
  */
 extern bool lb_call_unlock(LbCall *call, bool sure);
 
 /*
- * Call the routine of a function that has LbReadFunction.value.  *isnull is set
- * if it has returned NULL.  Returns false if the query must be run.
+ * Call the routine of a function that has LbReadFunction.value.  *isnull is
+ * set if it has returned NULL.  Returns false if the query must be run.
  */
 extern bool lb_call_value(LbCall *call, LbNumber *numbers, bool *isnull);
 
 /*
- * The key of the member that is the first operand, palloc'd, or NULL if it is not on
- * the board: read from a table whose rows another engine keeps, for a function that has
- * LbQuery.given.  Returns false if only the query can tell.
+ * The key of the member that is the first operand, palloc'd, or NULL if it is
+ * not on the board: read from a table whose rows another engine keeps, for a
+ * function that has LbQuery.given.  Returns false if only the query can tell.
  */
 extern bool lb_call_key(LbCall *call, int64 **key);
 
@@ -182,8 +183,8 @@ extern Datum lb_call_query(LbCall *call, bool *isnull);
 
 /*
  * Run the query and fetch its rows, as slots from the tuplestore that is
- * returned.  Unless the form is LB_AS_BIGINT, a member is as many columns as the
- * board's members have.
+ * returned.  Unless the form is LB_AS_BIGINT, a member is as many columns as
+ * the board's members have.
  */
 extern Tuplestorestate *lb_call_query_rows(LbCall *call,
 										   TupleTableSlot **slot);
@@ -199,8 +200,8 @@ extern Datum lb_call_member_datum(const LbCall *call, const int64 *words);
 extern Datum lb_call_score_datum(const LbCall *call, int64 score);
 
 /*
- * The words of the member that is the first operand, or NULL if no key has them.
- * *word is room for them.
+ * The words of the member that is the first operand, or NULL if no key has
+ * them.  *word is room for them.
  */
 static inline const int64 *
 lb_call_member(const LbCall *call, int64 *word)
@@ -224,8 +225,8 @@ lb_call_score_operand(const LbCall *call, int i)
 }
 
 /*
- * Whether a score is certainly what the row has, and not -0 instead of 0; under
- * the lock.  If not, the query must be run.
+ * Whether a score is certainly what the row has, and not -0 instead of 0;
+ * under the lock.  If not, the query must be run.
  */
 static inline bool
 lb_call_is_sure(const LbCall *call, int64 score)

@@ -11,8 +11,8 @@
  * changed itself, to which the changes of others are added, or sums of others'
  * changes alone.
  *
- * Many reads of one snapshot find the corrections as the read before left them,
- * as long as no transaction commits meanwhile.
+ * Many reads of one snapshot find the corrections as the read before left
+ * them, as long as no transaction commits meanwhile.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +27,9 @@
 #include "reads/corrections.h"
 
 /*
- * The most changes of others that an overlay takes, all gathered under one hold
- * of the lock.  Sums take more, and gather them in slices.  Tests set these
- * lower.
+ * The most changes of others that an overlay takes, all gathered under one
+ * hold of the lock.  Sums take more, and gather them in slices.  Tests set
+ * these lower.
  */
 #ifndef LB_FEW_CORRECTIONS
 #define LB_FEW_CORRECTIONS 512
@@ -49,12 +49,13 @@
 #endif
 
 /*
- * A read runs its query if it has gathered more than LB_FREE_CORRECTIONS and one
- * change for each LB_ROWS_PER_CORRECTION members.  A change costs 0.5 µs to
- * gather, load into sums and compare, or 1.6 µs to add to own changes; a row of
- * the table costs the query 0.06 to 0.1 µs.  So no read takes twice as long as
- * its query.  The next read in the same snapshot goes on from there; unless
- * there are more than LB_MAX_CORRECTIONS, only a few reads run their query.
+ * A read runs its query if it has gathered more than LB_FREE_CORRECTIONS and
+ * one change for each LB_ROWS_PER_CORRECTION members.  A change costs 0.5 µs
+ * to gather, load into sums and compare, or 1.6 µs to add to own changes; a
+ * row of the table costs the query 0.06 to 0.1 µs.  So no read takes twice as
+ * long as its query.  The next read in the same snapshot goes on from there;
+ * unless there are more than LB_MAX_CORRECTIONS, only a few reads run their
+ * query.
  */
 #define LB_ROWS_PER_CORRECTION 16
 #define LB_FREE_CORRECTIONS 2048
@@ -223,8 +224,8 @@ same_index(uint64 version, uint64 other)
 }
 
 /*
- * Gather the changes of others into the corrections.  With since, only those that
- * got into the index after that version.
+ * Gather the changes of others into the corrections.  With since, only those
+ * that got into the index after that version.
  */
 static LbCollect
 gather(LbAccess *a, const LbLiveBoard *board, uint64 since, int limit,
@@ -365,7 +366,7 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 
 	a->overlay = a->own.overlay;
 
-	/* If the transaction has truncated the table, no change of others counts. */
+	/* If the transaction has truncated the table, others do not count. */
 	if (a->own.truncated)
 		return LB_COLLECTED;
 	if (same_corrections(a, ref, board) &&
@@ -397,9 +398,9 @@ collect_overlay(LbAccess *a, LbRef ref, const LbLiveBoard *board,
  * have changed, and takes it out again when a read of another snapshot comes.
  * Many changes of others alone have sums of their own.
  *
- * A long history is copied in slices, each under one hold of the lock.  Between
- * two holds the backend adds the slice to the sums.  After the last slice it adds
- * what got into the index meanwhile.
+ * A long history is copied in slices, each under one hold of the lock.
+ * Between two holds the backend adds the slice to the sums.  After the last
+ * slice it adds what got into the index meanwhile.
  * ----------------------------------------------------------------
  */
 
@@ -587,7 +588,9 @@ lb_corrections_prepare(LbAccess *a)
 	return a->sums == NULL || prepare_sums(a);
 }
 
-/* New changes were gathered for the sums: number them, and none is added yet. */
+/*
+ * New changes were gathered for the sums: number them, and none is added yet.
+ */
 static void
 note_gathered(LbSums *sums)
 {
@@ -687,7 +690,7 @@ collect_sums(LbAccess *a, LbRef ref, const LbLiveBoard *board,
 	if (sums->broken || !has_slice_room(sums))
 		return LB_COLLECT_AGAIN;
 
-	/* If the transaction has truncated the table, no change of others counts. */
+	/* If the transaction has truncated the table, others do not count. */
 	if (a->own.truncated)
 	{
 		if (sums->others == 0)

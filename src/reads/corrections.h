@@ -31,12 +31,14 @@ extern LbCollect lb_corrections_collect(LbAccess *a, LbRef ref,
 
 /*
  * Open a->view of board (NULL: it has no rows), through what
- * lb_corrections_collect() has left.  Needs the stripe's lock, shared.  Returns
- * false if the corrections do not fit the index.
+ * lb_corrections_collect() has left.  Needs the stripe's lock, shared.
+ * Returns false if the corrections do not fit the index.
  */
 extern bool lb_corrections_open_view(LbAccess *a, const LbLiveBoard *board);
 
-/* Make room for n changes of a stride.  Returns false if there is no memory. */
+/*
+ * Make room for n changes of a stride.  Returns false if there is no memory.
+ */
 extern bool lb_corrections_make_room(int n, int stride);
 
 /* The same for n corrections of distinct scores, and whether there is. */

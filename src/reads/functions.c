@@ -47,9 +47,9 @@
 /*
  * The rows at places skip + 1 ... skip + n of O, where $1 is n and $2 is skip.
  *
- * By rank and dense_rank, a rank depends on the rows before only, so the window
- * runs over the first skip + n rows.  LEAST keeps that sum in range, also where an
- * engine sends it to its servers.
+ * By rank and dense_rank, a rank depends on the rows before only, so the
+ * window runs over the first skip + n rows.  LEAST keeps that sum in range,
+ * also where an engine sends it to its servers.
  */
 #define MAX_SKIP "LEAST($2, CAST('4611686018427387904' AS {int8}))"
 #define PAGE(columns) { \
@@ -167,8 +167,8 @@ static const LbReadFunction player_function = {
 };
 
 /*
- * lb_metadata(member, board): P's metadata, by the query always: the index does not
- * have it.
+ * lb_metadata(member, board): P's metadata, by the query always: the index
+ * does not have it.
  */
 static const LbReadFunction metadata_function = {
 	.name = "lb_metadata",
@@ -232,12 +232,13 @@ static const LbReadFunction at_function = {
 };
 
 /*
- * lb_around(member, board, radius): the rows at places p - radius ... p + radius
- * of O, where p is P's place, whatever the method.
+ * lb_around(member, board, radius): the rows at places p - radius ... p +
+ * radius of O, where p is P's place, whatever the method.
  *
- * The first row's place is p - radius, or 1.  So is its rank, by row_number; by
- * the other methods it takes a count of the scores better than its own, and any
- * row with another score than the first has its ties among the rows at hand.
+ * The first row's place is p - radius, or 1.  So is its rank, by row_number;
+ * by the other methods it takes a count of the scores better than its own, and
+ * any row with another score than the first has its ties among the rows at
+ * hand.
  */
 #define AROUND { \
 	[LB_ROW_NUMBER] = \
@@ -306,8 +307,8 @@ static const LbReadFunction count_between_function = {
 };
 
 /*
- * lb_count_before(score, ties, member, board, inclusive): the rows before a key in
- * O, be it a row's or not; with inclusive also the row that has it.
+ * lb_count_before(score, ties, member, board, inclusive): the rows before a
+ * key in O, be it a row's or not; with inclusive also the row that has it.
  */
 static const LbReadFunction count_before_function = {
 	.name = "lb_count_before",
@@ -356,8 +357,9 @@ static const LbReadFunction rank_of_score_function = {
 };
 
 /*
- * lb_score_at_percentile(p, board): percentile_disc(p / 100) WITHIN GROUP (ORDER
- * BY score, worst first), the row at place ceil(p / 100 * N), at least 1.
+ * lb_score_at_percentile(p, board): percentile_disc(p / 100) WITHIN GROUP
+ * (ORDER BY score, worst first), the row at place ceil(p / 100 * N), at least
+ * 1.
  */
 static const LbReadFunction score_at_percentile_function = {
 	.name = "lb_score_at_percentile",
@@ -422,13 +424,13 @@ static const LbReadFunction among_function = {
 
 /*
  * lb_histogram(buckets, board): R = |best - worst| + 1 scores cut into k =
- * least(buckets, R) buckets; a row at distance d from the worst score belongs to
- * bucket floor(d * k / R) + 1.
+ * least(buckets, R) buckets; a row at distance d from the worst score belongs
+ * to bucket floor(d * k / R) + 1.
  *
- * The least distance in bucket i is ceil((i - 1) * R / k).  The query computes the
- * bounds from these, in exact numeric arithmetic.  Then one pass finds each row's
- * bucket by a binary search or, if the bounds are too many for an array, computes
- * it.
+ * The least distance in bucket i is ceil((i - 1) * R / k).  The query computes
+ * the bounds from these, in exact numeric arithmetic.  Then one pass finds
+ * each row's bucket by a binary search or, if the bounds are too many for an
+ * array, computes it.
  */
 static const LbReadFunction histogram_function = {
 	.name = "lb_histogram",

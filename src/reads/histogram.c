@@ -3,17 +3,17 @@
  * histogram.c
  *	  Histograms of a board's scores.
  *
- * Equal-width buckets cut the range of the finite scores, from the worst to the
- * best, into n.  The outermost buckets reach as far as the infinite scores, if
- * there are some, and NaN is above infinity.
+ * Equal-width buckets cut the range of the finite scores, from the worst to
+ * the best, into n.  The outermost buckets reach as far as the infinite
+ * scores, if there are some, and NaN is above infinity.
  *
- * Scores of most types are integers of some unit: cents, days, microseconds.  Of
- * R scores in the range, bucket i, from 0, holds those at distances ceil(i * R /
- * n) to ceil((i + 1) * R / n) - 1 from the worst.
+ * Scores of most types are integers of some unit: cents, days, microseconds.
+ * Of R scores in the range, bucket i, from 0, holds those at distances ceil(i
+ * * R / n) to ceil((i + 1) * R / n) - 1 from the worst.
  *
- * Floating-point numbers have no such unit.  Bucket i begins, on the worst one's
- * side, at worst * ((n - i) / n) + best * (i / n), computed in double precision
- * and rounded to the type, and ends before the next one's beginning.
+ * Floating-point numbers have no such unit.  Bucket i begins, on the worst
+ * one's side, at worst * ((n - i) / n) + best * (i / n), computed in double
+ * precision and rounded to the type, and ends before the next one's beginning.
  *
  * Either way bounds are computed here, whether the index or the query counts.
  * Only lb_histogram() has a query that computes them, too.
@@ -69,8 +69,8 @@ typedef struct Buckets
 } Buckets;
 
 /*
- * What a query returns of the scores: the least and the greatest of all, and of
- * those between the operands.
+ * What a query returns of the scores: the least and the greatest of all, and
+ * of those between the operands.
  */
 static const LbReadFunction ends_function = {
 	.columns = {LB_SCORE_TYPE, LB_SCORE_TYPE, LB_SCORE_TYPE, LB_SCORE_TYPE},
@@ -385,11 +385,11 @@ query_ends(Buckets *b, LbCall *call, int64 n)
 }
 
 /*
- * Count by the indexes of a distributed table's servers.  Returns false if the query
- * must be run.
+ * Count by the indexes of a distributed table's servers.  Returns false if the
+ * query must be run.
  *
- * A query finds the ends: each index knows its own.  Rows may have changed when the
- * servers count, and be in no bucket: then this begins again.
+ * A query finds the ends: each index knows its own.  Rows may have changed
+ * when the servers count, and be in no bucket: then this begins again.
  */
 static bool
 count_distributed(LbCall *call, int64 n, Buckets *b, int64 **counts)

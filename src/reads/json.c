@@ -3,8 +3,8 @@
  * json.c
  *	  Answers as JSON.
  *
- * The text is what row_to_json() makes of the rows that the functions return.  A
- * member of several columns is an object of them.
+ * The text is what row_to_json() makes of the rows that the functions return.
+ * A member of several columns is an object of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -130,8 +130,8 @@ put_entry(StringInfo buf, const LbCall *call, int64 rank,
 }
 
 /*
- * The same of rows whose members and scores are integers.  Most of the time of a
- * call goes here, so room is made once for all.
+ * The same of rows whose members and scores are integers.  Most of the time of
+ * a call goes here, so room is made once for all.
  */
 static void
 put_integer_rows(StringInfo buf, const LbRows *rows)

@@ -34,9 +34,9 @@ extern Datum lb_call_rank_json(FunctionCallInfo fcinfo, LbForm form,
 							   const LbReadFunction *around);
 
 /*
- * For our own code: append a member or a score of a board, which is text and not
- * null, as these functions show it.  Can raise what the types' input functions
- * raise.
+ * For our own code: append a member or a score of a board, which is text and
+ * not null, as these functions show it.  Can raise what the types' input
+ * functions raise.
  */
 extern void lb_append_member_json(StringInfo buf, const LbDefinition *defn,
 								  const char *member);

@@ -3,13 +3,13 @@
  * key.c
  *	  Whole keys as operands, and tie-breakers as answers.
  *
- * A place in the order of a board is a key: a score, the tie-breakers, a member.
- * Where a page ends, the next one begins behind the key of its last row, whatever
- * has become of that row since.  Rows of several boards with the same columns are in
- * one order by their keys.
+ * A place in the order of a board is a key: a score, the tie-breakers, a
+ * member.  Where a page ends, the next one begins behind the key of its last
+ * row, whatever has become of that row since.  Rows of several boards with the
+ * same columns are in one order by their keys.
  *
- * Tie-breakers are texts in an array, in the form of their types, since there can be
- * several of several types.  The query returns their values.
+ * Tie-breakers are texts in an array, in the form of their types, since there
+ * can be several of several types.  The query returns their values.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,8 +54,9 @@ raise_ties(const LbDefinition *defn, int n)
 }
 
 /*
- * Append the words of the score and of the tie-breakers.  If another engine keeps the
- * rows, make these what can be sent there.  Returns false if no key has them.
+ * Append the words of the score and of the tie-breakers.  If another engine
+ * keeps the rows, make these what can be sent there.  Returns false if no key
+ * has them.
  */
 static bool
 append_rank_by(const LbCall *call, Datum *ties, int64 *key, int *used)

@@ -13,11 +13,11 @@
 #include "reads/call.h"
 
 /*
- * LbReadFunction.convert of functions whose operands are the member, the score and
- * the tie-breakers as texts: make them what the index takes, call->key.  The first
- * two are converted already.  If any of it is null, the first operand is afterwards.  Raises
- * 22023 if the number of tie-breakers is not the board's, and what their types' input
- * functions raise.
+ * LbReadFunction.convert of functions whose operands are the member, the score
+ * and the tie-breakers as texts: make them what the index takes, call->key.
+ * The first two are converted already.  If any of it is null, the first
+ * operand is afterwards.  Raises 22023 if the number of tie-breakers is not
+ * the board's, and what their types' input functions raise.
  */
 extern void lb_convert_key(LbCall *call);
 
@@ -28,8 +28,8 @@ extern bool lb_count_before_rows(LbCall *call, Datum *result, bool *isnull);
 extern Datum lb_ties_of_key(const LbCall *call, const int64 *key);
 
 /*
- * Whether score and tie-breakers of a key are certainly what the row has, and not -0
- * instead of 0; under the lock.  If not, the query must be run.
+ * Whether score and tie-breakers of a key are certainly what the row has, and
+ * not -0 instead of 0; under the lock.  If not, the query must be run.
  */
 extern bool lb_key_is_sure(const LbCall *call, const int64 *key);
 

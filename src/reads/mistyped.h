@@ -22,8 +22,8 @@ extern int	lb_unknown_board;
 
 /*
  * If the name that led to target looks like that of a mistyped family, give a
- * notice, once in a session, or raise 42704, as leaderboard.unknown_board says.
- * target->prefix_len must not be 0.
+ * notice, once in a session, or raise 42704, as leaderboard.unknown_board
+ * says.  target->prefix_len must not be 0.
  *
  * Does nothing if it cannot know quickly and for sure: if the first part is
  * longer than a name, if the transaction has written to the table, or if the

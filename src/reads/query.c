@@ -6,13 +6,15 @@
  * Each runs in the caller's snapshot, with the caller's privileges and
  * row-level security.  query_text.c has the texts.
  *
- * Another engine that keeps the rows of a table, such as Citus, gets constants where
- * it would run subqueries (LB_STEP_GIVEN).  The first of the two statements reads the
- * member's row, whose place the second one counts, each as of when it runs, as the
- * engine has it: its servers have no snapshot in common.
+ * Another engine that keeps the rows of a table, such as Citus, gets constants
+ * where it would run subqueries (LB_STEP_GIVEN).  The first of the two
+ * statements reads the member's row, whose place the second one counts, each
+ * as of when it runs, as the engine has it: its servers have no snapshot in
+ * common.
  *
- * Each board has plans of its own, so a hash keeps them.  The other statements of
- * the library keep one plan each, in a variable of the code that runs them (spi.c).
+ * Each board has plans of its own, so a hash keeps them.  The other statements
+ * of the library keep one plan each, in a variable of the code that runs them
+ * (spi.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +45,10 @@
 /* How often a query is run again because a schema was renamed. */
 #define MAX_TRIES 10
 
-/* Plans are kept by board, query, step, method, and the types of the parameters. */
+/*
+ * Plans are kept by board, query, step, method, and the types of the
+ * parameters.
+ */
 typedef struct PlanKey
 {
 	int32		id;
@@ -155,19 +160,19 @@ plans_are_stale(void)
 
 /*
  * Switch to the table's owner, if the query must run with the owner's rights.
- * Returns whether lb_restore_user() must follow.  *shared says whether the plan
- * may be kept and used by every role.
+ * Returns whether lb_restore_user() must follow.  *shared says whether the
+ * plan may be kept and used by every role.
  *
- * A read by the extension itself must not run the functions of a user's indexes
- * with the rights of the extension's owner.  It needs all rows: standings
- * without some would be taken for final.  So policies that apply to the table's
- * owner, by FORCE ROW LEVEL SECURITY, are an error.
+ * A read by the extension itself must not run the functions of a user's
+ * indexes with the rights of the extension's owner.  It needs all rows:
+ * standings without some would be taken for final.  So policies that apply to
+ * the table's owner, by FORCE ROW LEVEL SECURITY, are an error.
  *
- * Nor do such functions run as a superuser that reads the board: the owner reads
- * the same rows, if policies apply to neither.  If the table has policies, they
- * apply to the owner, who cannot use a kept plan.  Here a flag keeps policies from
- * applying to the owner, but another engine's servers do not have that: there they are
- * an error.
+ * Nor do such functions run as a superuser that reads the board: the owner
+ * reads the same rows, if policies apply to neither.  If the table has
+ * policies, they apply to the owner, who cannot use a kept plan.  Here a flag
+ * keeps policies from applying to the owner, but another engine's servers do
+ * not have that: there they are an error.
  */
 static pg_noinline bool
 switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
@@ -196,8 +201,8 @@ switch_user(const LbDefinition *defn, LbUser *saved, bool *shared)
 }
 
 /*
- * Execute a statement.  Returns false if it has not read the source, but another
- * table of that name, or has found no table of that name.
+ * Execute a statement.  Returns false if it has not read the source, but
+ * another table of that name, or has found no table of that name.
  *
  * Planning and execution can process an invalidation, after which defn may be
  * gone: nothing uses it after the plan has been found.
@@ -279,8 +284,8 @@ take_key(Statement *statement, int n)
 }
 
 /*
- * Execute a query whose rows another engine keeps, in two statements if it can be.
- * Returns what execute() does.
+ * Execute a query whose rows another engine keeps, in two statements if it can
+ * be.  Returns what execute() does.
  */
 static bool
 execute_distributed(const LbDefinition *defn, Statement *statement,
@@ -308,8 +313,8 @@ execute_distributed(const LbDefinition *defn, Statement *statement,
 }
 
 /*
- * Whether the values that the query sends may have another form, as text, than the
- * session's settings say: not if it takes or makes texts of values itself.
+ * Whether the values that the query sends may have another form, as text, than
+ * the session's settings say: not if it takes or makes texts of values itself.
  */
 static bool
 sends_values(const LbQuery *query)
@@ -321,8 +326,9 @@ sends_values(const LbQuery *query)
 }
 
 /*
- * Make settings for a query on a distributed table, whose values are sent as text: the
- * servers must read the same ones.  Returns what AtEOXact_GUC() needs.
+ * Make settings for a query on a distributed table, whose values are sent as
+ * text: the servers must read the same ones.  Returns what AtEOXact_GUC()
+ * needs.
  */
 static int
 set_up_distributed(const LbQuery *query)
@@ -343,8 +349,8 @@ set_up_distributed(const LbQuery *query)
 }
 
 /*
- * Whether the text would name the source.  Our lock on the source does not keep
- * its schema from being renamed.
+ * Whether the text would name the source.  Our lock on the source does not
+ * keep its schema from being renamed.
  */
 static bool
 names_source(const LbDefinition *defn)
@@ -360,8 +366,8 @@ names_source(const LbDefinition *defn)
 
 /*
  * Execute a query between SPI_connect and SPI_finish, again if a schema was
- * renamed meanwhile.  Returns the number of its rows.  dest puts them into rows;
- * if dest is NULL, they are in SPI_tuptable.
+ * renamed meanwhile.  Returns the number of its rows.  dest puts them into
+ * rows; if dest is NULL, they are in SPI_tuptable.
  */
 static uint64
 run_query(const LbDefinition *defn, const LbQueryArgs *args,
@@ -427,8 +433,8 @@ lb_query_key(const LbDefinition *defn, LbQueryArgs *args, Datum *values)
 }
 
 /*
- * The plan of a query: the one that is kept, if it may be shared and is there, or
- * else a new one.  *text is the text that it was made from.
+ * The plan of a query: the one that is kept, if it may be shared and is there,
+ * or else a new one.  *text is the text that it was made from.
  */
 static SPIPlanPtr
 get_plan(const LbDefinition *defn, const Statement *statement, bool shared,
@@ -537,9 +543,9 @@ set_param(ParamExternData *param, Oid type, Datum value, bool isnull)
 }
 
 /*
- * The parameters and the board's value as the executor expects them, or NULL if
- * there are none.  They are marked constant, so that a plan
- * can be made for these values.
+ * The parameters and the board's value as the executor expects them, or NULL
+ * if there are none.  They are marked constant, so that a plan can be made for
+ * these values.
  */
 static ParamListInfo
 make_params(const LbDefinition *defn, const Statement *statement)

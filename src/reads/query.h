@@ -30,9 +30,9 @@ typedef struct LbQueryArgs
 } LbQueryArgs;
 
 /*
- * Run the query of a function that returns one value.  Its plan is kept as long
- * as definitions do not change (lb_defns_generation).  Raises whatever the query
- * raises.
+ * Run the query of a function that returns one value.  Its plan is kept as
+ * long as definitions do not change (lb_defns_generation).  Raises whatever
+ * the query raises.
  */
 extern Datum lb_query_value(const LbDefinition *defn, const LbQueryArgs *args,
 							bool *isnull);
@@ -45,9 +45,10 @@ extern uint64 lb_query_rows(const LbDefinition *defn, const LbQueryArgs *args,
 							Tuplestorestate *tupstore, TupleDesc tupdesc);
 
 /*
- * The lb_nkey_columns() columns of the key of the member that is the first operand, in
- * the current memory context: of a table whose rows another engine keeps, and for a
- * query that has LbQuery.given.  Returns false if the member is not on the board.
+ * The lb_nkey_columns() columns of the key of the member that is the first
+ * operand, in the current memory context: of a table whose rows another engine
+ * keeps, and for a query that has LbQuery.given.  Returns false if the member
+ * is not on the board.
  */
 extern bool lb_query_key(const LbDefinition *defn, LbQueryArgs *args,
 						 Datum *values);

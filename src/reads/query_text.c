@@ -8,9 +8,10 @@
  *
  * B is the board's ranked rows: member, every column of rank_by and the board
  * column are not null, ranked_if is true, and the board column equals the
- * board's value.  O is rank_by followed by the member's columns, ascending; texts
- * are in the order of their bytes.  P is the row of the member asked for.
- * "Better" is strictly before in the score's own direction.  A rank is, by method,
+ * board's value.  O is rank_by followed by the member's columns, ascending;
+ * texts are in the order of their bytes.  P is the row of the member asked
+ * for.  "Better" is strictly before in the score's own direction.  A rank is,
+ * by method,
  *
  *	row_number		1 + rows of B that come before the row in O
  *	rank			1 + rows of B with a better score
@@ -18,12 +19,12 @@
  *
  * The queries have no window functions over all of B, which would sort it each
  * time.  They are written so that an index on the score or else one pass over
- * the table serves: a rank counts the rows before P; the top list computes ranks
- * over its own first rows only, which is exact because no rank depends on a row
- * further down; neighbours come from a short scan to either side.
+ * the table serves: a rank counts the rows before P; the top list computes
+ * ranks over its own first rows only, which is exact because no rank depends
+ * on a row further down; neighbours come from a short scan to either side.
  *
- * K is the key that the operands are, in this order: the member, the score, the
- * tie-breakers as texts.
+ * K is the key that the operands are, in this order: the member, the score,
+ * the tie-breakers as texts.
  *
  * P's columns appear in the text as scalar subqueries.  The planner makes each
  * an InitPlan, which is evaluated once, can be the bound of an index scan, and
@@ -31,9 +32,9 @@
  * LIMIT 1 because a query must not fail on a duplicate member: a board whose
  * unique index was dropped is offline, and can have some.
  *
- * Citus runs each subquery for itself, and brings its result to all servers.  So for
- * its tables a first statement reads P's columns, and they are parameters of the
- * second one (LB_STEP_GIVEN), which counts on each server.
+ * Citus runs each subquery for itself, and brings its result to all servers.
+ * So for its tables a first statement reads P's columns, and they are
+ * parameters of the second one (LB_STEP_GIVEN), which counts on each server.
  *
  * Everything in the text is qualified: no search_path changes its meaning.
  * Under row-level security and in any snapshot it says what the user's own
@@ -219,7 +220,10 @@ append_column(Text *t, const char *alias, const char *name)
 	appendStringInfo(&t->buf, "%s.%s", alias, quote_identifier(name));
 }
 
-/* What follows a column where it is ordered: texts are in order of their bytes. */
+/*
+ * What follows a column where it is ordered: texts are in order of their
+ * bytes.
+ */
 static const char *
 collate(const LbColumn *column)
 {
@@ -460,7 +464,10 @@ word_korder(Text *t)
 	append_members(t, ", ", member_order);
 }
 
-/* The tie-breakers of "keys" behind other columns.  Their texts are not the query's. */
+/*
+ * The tie-breakers of "keys" behind other columns.  Their texts are not the
+ * query's.
+ */
 static void
 word_ties(Text *t)
 {
@@ -888,8 +895,8 @@ member_is_t(Text *t, int i)
 }
 
 /*
- * A rank_by column of P, as a scalar subquery.  If the member has several rows,
- * P is the first of them in O.
+ * A rank_by column of P, as a scalar subquery.  If the member has several
+ * rows, P is the first of them in O.
  */
 static void
 append_subquery(Text *t, int column)
@@ -994,9 +1001,9 @@ append_comparison(Text *t, int column, bool less, bool or_equal)
  * The condition that t comes before P in O, or that it does not, judged by
  * the columns from the given one on.
  *
- * If these all ascend, as the member does, it is a row comparison.
- * Otherwise the column is compared twice, since an index scan can only begin at
- * a comparison that is joined to the others by AND.  Where P's columns are
+ * If these all ascend, as the member does, it is a row comparison.  Otherwise
+ * the column is compared twice, since an index scan can only begin at a
+ * comparison that is joined to the others by AND.  Where P's columns are
  * parameters, a server's planner that gets the text shall recognize a key
  * (keyset.c): below the first column it takes equalities, not row comparisons.
  */

@@ -15,15 +15,17 @@
 /* The most operands that a query has, the board's value not counted. */
 #define LB_MAX_OPERANDS 4
 
-/* The most parameters that a query has, likewise: a member can have several. */
+/*
+ * The most parameters that a query has, likewise: a member can have several.
+ */
 #define LB_MAX_PARAMS (LB_MAX_OPERANDS + LB_MAX_MEMBER_COLUMNS - 1)
 
 /* Ranking methods: values of LbMethod. */
 #define LB_NMETHODS (LB_DENSE_RANK + 1)
 
 /*
- * Types of operands and columns that depend on the board: a member, a score, and
- * arrays of them.  An operand with members is the first one.
+ * Types of operands and columns that depend on the board: a member, a score,
+ * and arrays of them.  An operand with members is the first one.
  */
 #define LB_MEMBER_TYPE ANYELEMENTOID
 #define LB_MEMBERS_TYPE ANYARRAYOID
@@ -56,9 +58,9 @@ typedef struct LbOperand
  * A defining query.  text is its template for each method; where one is NULL,
  * the one before it holds for this method, too.
  *
- * given has templates of the same query for a member that is on the board and whose
- * rank_by columns are known: parameters then, not subqueries.  Its first one is NULL
- * if the query has none.
+ * given has templates of the same query for a member that is on the board and
+ * whose rank_by columns are known: parameters then, not subqueries.  Its first
+ * one is NULL if the query has none.
  */
 typedef struct LbQuery
 {
@@ -67,7 +69,9 @@ typedef struct LbQuery
 	const char *given[LB_NMETHODS];
 } LbQuery;
 
-/* The statements that a query is: the whole of it, or one and then the other. */
+/*
+ * The statements that a query is: the whole of it, or one and then the other.
+ */
 typedef enum LbQueryStep
 {
 	LB_STEP_WHOLE,
@@ -87,23 +91,24 @@ lb_query_noperands(const LbQuery *query)
 }
 
 /*
- * A query takes and returns members and scores either as bigint, if the board's
- * are integers, or (own_types) as values of their columns' types.  A member of
- * several columns is as many columns of the result, and as many parameters: the
- * first is the operand, and the others follow all operands.
+ * A query takes and returns members and scores either as bigint, if the
+ * board's are integers, or (own_types) as values of their columns' types.  A
+ * member of several columns is as many columns of the result, and as many
+ * parameters: the first is the operand, and the others follow all operands.
  *
- * lb_query_type() returns the type that stands for one of the types above, of the
- * member's first column.  lb_query_params() sets the types of the parameters
- * without the board's value, LB_MAX_PARAMS at most, and returns their number.
+ * lb_query_type() returns the type that stands for one of the types above, of
+ * the member's first column.  lb_query_params() sets the types of the
+ * parameters without the board's value, LB_MAX_PARAMS at most, and returns
+ * their number.
  */
 extern Oid	lb_query_type(const LbDefinition *defn, Oid type, bool own_types);
 extern int	lb_query_params(const LbDefinition *defn, const LbQuery *query,
 							bool own_types, Oid *types);
 
 /*
- * The text of a step of the query, palloc'd.  Parameters are $1 ...; after them come
- * the rank_by columns with LB_STEP_GIVEN, and the board's value as text for a
- * family.  The definition must be resolved.
+ * The text of a step of the query, palloc'd.  Parameters are $1 ...; after
+ * them come the rank_by columns with LB_STEP_GIVEN, and the board's value as
+ * text for a family.  The definition must be resolved.
  */
 extern char *lb_query_text(const LbDefinition *defn, const LbQuery *query,
 						   LbQueryStep step, LbMethod method, bool own_types);

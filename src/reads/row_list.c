@@ -3,9 +3,9 @@
  * row_list.c
  *	  Rows of a board in memory.
  *
- * Rows without texts have the same length.  Those with texts are one behind the
- * other, and the list has the place of each.  There is room for a number of rows;
- * their texts can need more, so a caller asks before it adds one.
+ * Rows without texts have the same length.  Those with texts are one behind
+ * the other, and the list has the place of each.  There is room for a number
+ * of rows; their texts can need more, so a caller asks before it adds one.
  *
  *-------------------------------------------------------------------------
  */

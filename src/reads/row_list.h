@@ -21,8 +21,9 @@ typedef enum LbTail
 } LbTail;
 
 /*
- * Rows of a board: a rank (0: none), a score and the words of a member for each.
- * lb_among() and lb_page() have the whole key there, lb_ranks() nothing.
+ * Rows of a board: a rank (0: none), a score and the words of a member for
+ * each.  lb_among() and lb_page() have the whole key there, lb_ranks()
+ * nothing.
  */
 typedef struct LbRows
 {
@@ -68,14 +69,16 @@ lb_member_at(const LbMembers *members, int i)
 }
 
 /*
- * Make an empty list, in the current memory context, with room for so many rows of a
- * board with that shape.
+ * Make an empty list, in the current memory context, with room for so many
+ * rows of a board with that shape.
  */
 extern void lb_make_rows(LbRows *rows, const LbShape *shape, int64 room,
 						 LbTail tail);
 extern void lb_free_rows(LbRows *rows);
 
-/* Whether there is room for the words of n more rows, whatever their length. */
+/*
+ * Whether there is room for the words of n more rows, whatever their length.
+ */
 static inline bool
 lb_rows_have_room(const LbRows *rows, int n)
 {
@@ -86,7 +89,9 @@ lb_rows_have_room(const LbRows *rows, int n)
 /* Make room for them.  Raises an error if there is no memory. */
 extern void lb_enlarge_rows(LbRows *rows, int n);
 
-/* One more row, for which there is room, with so many words behind the score. */
+/*
+ * One more row, for which there is room, with so many words behind the score.
+ */
 static inline int64 *
 lb_add_row(LbRows *rows, int tail)
 {

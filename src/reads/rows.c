@@ -4,9 +4,9 @@
  *	  Lists of rows from the index.
  *
  * A read copies rows under the lock into memory taken beforehand, and returns
- * them after it has released the lock.  If the list is long, the read releases the
- * lock now and then, so that writers and interrupts do not wait for all of it; the
- * view that is opened next shows the same rows.
+ * them after it has released the lock.  If the list is long, the read releases
+ * the lock now and then, so that writers and interrupts do not wait for all of
+ * it; the view that is opened next shows the same rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,9 +39,9 @@ StaticAssertDecl(LB_BATCH <= LB_PREFETCH_KEYS &&
 				 "a batch is for one look-up, and a read yields between two");
 
 /*
- * Where a function puts its rows.  Rows of bigint columns have the same length:
- * the first is formed, and then only its values change.  Rows with texts are
- * formed each.
+ * Where a function puts its rows.  Rows of bigint columns have the same
+ * length: the first is formed, and then only its values change.  Rows with
+ * texts are formed each.
  */
 typedef struct Output
 {
@@ -163,8 +163,8 @@ output_end(Output *out)
 }
 
 /*
- * Make room for the words of n more rows.  Releases the lock meanwhile.  Returns
- * false if the query must be run; then the lock is not held.
+ * Make room for the words of n more rows.  Releases the lock meanwhile.
+ * Returns false if the query must be run; then the lock is not held.
  */
 static bool
 enlarge_rows(LbCall *call, LbRows *rows, int n)
@@ -270,8 +270,8 @@ copy_rows(LbCall *call, uint64 before, int64 n, LbRows *rows)
 }
 
 /*
- * Lock the board with room for n rows, or for as many as the board has.  Returns
- * false if the query must be run.
+ * Lock the board with room for n rows, or for as many as the board has.
+ * Returns false if the query must be run.
  */
 static bool
 lock_with_room(LbCall *call, int64 n, LbRows *rows, LbTail tail)
@@ -310,7 +310,9 @@ count_to_key(const LbView *view, const int64 *key, int nwords)
 	return (int64) members;
 }
 
-/* Copy n of so many entries after the first before ones, and release the lock. */
+/*
+ * Copy n of so many entries after the first before ones, and release the lock.
+ */
 static bool
 copy_even(LbCall *call, uint64 before, uint64 entries, int64 n, LbRows *rows)
 {
@@ -521,7 +523,9 @@ lb_around_rows(LbCall *call, Datum *result, bool *isnull)
  * ----------------------------------------------------------------
  */
 
-/* The words of a member of the operand; returns whether a key can have them. */
+/*
+ * The words of a member of the operand; returns whether a key can have them.
+ */
 static bool
 encode_operand(const LbCall *call, int i, int64 *words)
 {
@@ -638,8 +642,8 @@ make_ranked(const LbCall *call, bool whole, bool counted)
 }
 
 /*
- * The keys, and the ranks, of those of LB_BATCH members, from the first-th on, that are
- * on the board.
+ * The keys, and the ranks, of those of LB_BATCH members, from the first-th on,
+ * that are on the board.
  */
 static void
 rank_members(const LbCall *call, const LbMembers *members, int first,

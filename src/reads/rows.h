@@ -23,9 +23,9 @@ extern bool lb_ranks_rows(LbCall *call, Datum *result, bool *isnull);
 extern bool lb_among_rows(LbCall *call, Datum *result, bool *isnull);
 
 /*
- * Consecutive entries of a board, or entries at even distances, and their keys: those
- * from a key on, and before another one.  A key is none (0 words), the word of a score,
- * or a whole key.
+ * Consecutive entries of a board, or entries at even distances, and their
+ * keys: those from a key on, and before another one.  A key is none (0 words),
+ * the word of a score, or a whole key.
  */
 typedef struct LbSection
 {
@@ -62,17 +62,20 @@ lb_go_on(LbCall *call, int64 done)
 }
 
 /*
- * For our own code and for JSON: the rows of lb_top(), with operands n and skip,
- * of lb_around(), with operands member and radius, and of lb_ranks(), with the
- * members of lb_array_operand().  They are allocated in the current memory context; false
- * means that the query must be run.
+ * For our own code and for JSON: the rows of lb_top(), with operands n and
+ * skip, of lb_around(), with operands member and radius, and of lb_ranks(),
+ * with the members of lb_array_operand().  They are allocated in the current
+ * memory context; false means that the query must be run.
  */
 extern bool lb_read_top_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_around_rows(LbCall *call, LbRows *rows);
 extern bool lb_read_ranks_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
-/* Likewise the keys of those members that are on the board, with rank and score. */
+/*
+ * Likewise the keys of those members that are on the board, with rank and
+ * score.
+ */
 extern bool lb_read_among_rows(LbCall *call, const LbMembers *members,
 							   LbRows *rows);
 
@@ -81,8 +84,9 @@ extern bool lb_read_keys_rows(LbCall *call, const LbMembers *members,
 							  LbRows *rows);
 
 /*
- * Likewise a section of a board, with whole keys, and with places, counted from 1, as
- * ranks.  The method of the call is LB_ROW_NUMBER, and its function lb_page().
+ * Likewise a section of a board, with whole keys, and with places, counted
+ * from 1, as ranks.  The method of the call is LB_ROW_NUMBER, and its function
+ * lb_page().
  */
 extern bool lb_read_section(LbCall *call, LbSection *section, LbRows *rows);
 

@@ -216,9 +216,10 @@ encode_date(DateADT date, char *s)
 }
 
 /*
- * What every session takes for the same value: PostgreSQL would write dates as DateStyle
- * says, maybe with the abbreviation of a time zone that means another one elsewhere, and
- * floating-point numbers with as many digits as extra_float_digits says.
+ * What every session takes for the same value: PostgreSQL would write dates as
+ * DateStyle says, maybe with the abbreviation of a time zone that means
+ * another one elsewhere, and floating-point numbers with as many digits as
+ * extra_float_digits says.
  */
 Datum
 lb_value_to_text(const LbType *type, Datum value)
@@ -398,7 +399,10 @@ lb_member_to_text(const LbDefinition *defn, const Datum *values,
 	tuple = heap_form_tuple(row_type.desc, unconstify(Datum *, values),
 							unconstify(bool *, nulls));
 
-	/* As lb_value_to_text(): members have dates, but no floating-point numbers. */
+	/*
+	 * As lb_value_to_text(): members have dates, but no floating-point
+	 * numbers.
+	 */
 	if (DateStyle != USE_ISO_DATES)
 	{
 		nestlevel = NewGUCNestLevel();

@@ -15,22 +15,23 @@
 
 /*
  * A value of a type from text, and back.  The value is without a modifier: the
- * text of a varchar(3) can be longer.  Palloc'd, or the same datum.  Raises what
- * the type's input function raises.  Sessions with other settings take the text for the
- * same value.
+ * text of a varchar(3) can be longer.  Palloc'd, or the same datum.  Raises
+ * what the type's input function raises.  Sessions with other settings take
+ * the text for the same value.
  */
 extern Datum lb_value_from_text(const LbType *type, Datum t);
 extern Datum lb_value_to_text(const LbType *type, Datum value);
 
 /*
- * Set what texts of values depend on, so that they are the same in all sessions: also
- * the time zone of times.  Until AtEOXact_GUC() of what is returned.
+ * Set what texts of values depend on, so that they are the same in all
+ * sessions: also the time zone of times.  Until AtEOXact_GUC() of what is
+ * returned.
  */
 extern int	lb_begin_texts(void);
 
 /*
- * An argument that is being converted, and its function, without _key.  For a field
- * of a submit in JSON the function is NULL.
+ * An argument that is being converted, and its function, without _key.  For a
+ * field of a submit in JSON the function is NULL.
  */
 typedef struct LbArgument
 {
@@ -42,18 +43,18 @@ typedef struct LbArgument
 extern void lb_argument_context(void *arg);
 
 /*
- * Raise 42804: the function takes or returns bigint, and the column of members or
- * scores is not of an integer type.  function is without _key.
+ * Raise 42804: the function takes or returns bigint, and the column of members
+ * or scores is not of an integer type.  function is without _key.
  */
 pg_noreturn extern void lb_raise_mistyped(const LbDefinition *defn,
 										  const LbColumn *column,
 										  const char *function);
 
 /*
- * A member of several columns is text as a row is.  Converting the first one in
- * a while looks up catalogs: lb_member_ready() does that beforehand.  It returns
- * false if it may have processed an invalidation, so that the definition must be
- * looked up again.
+ * A member of several columns is text as a row is.  Converting the first one
+ * in a while looks up catalogs: lb_member_ready() does that beforehand.  It
+ * returns false if it may have processed an invalidation, so that the
+ * definition must be looked up again.
  */
 extern bool lb_member_ready(const LbDefinition *defn);
 
@@ -67,8 +68,8 @@ extern Datum lb_member_to_text(const LbDefinition *defn, const Datum *values,
 							   const bool *nulls);
 
 /*
- * The value of a member of an integer type.  Returns false if the type does not
- * have it.
+ * The value of a member of an integer type.  Returns false if the type does
+ * not have it.
  */
 extern bool lb_member_from_bigint(const LbDefinition *defn, int64 n,
 								  Datum *value);
@@ -90,8 +91,9 @@ extern Datum lb_member_words_to_text(const LbDefinition *defn,
 
 /*
  * A score as an integer is the word that a key of an ascending column would
- * have.  A value of the column's type that the column, which takes one word, could
- * not hold is between two of these: floor and ceil; otherwise these are the same.
+ * have.  A value of the column's type that the column, which takes one word,
+ * could not hold is between two of these: floor and ceil; otherwise these are
+ * the same.
  */
 extern void lb_word_from_value(const LbColumn *column, Datum value,
 							   int64 *floor, int64 *ceil);
@@ -99,8 +101,8 @@ extern Datum lb_score_to_value(const LbDefinition *defn, int64 score);
 extern Datum lb_score_to_text(const LbDefinition *defn, int64 score);
 
 /*
- * The values of a row's tie-breakers as an array of texts that every session takes for
- * the same values.  Palloc'd.
+ * The values of a row's tie-breakers as an array of texts that every session
+ * takes for the same values.  Palloc'd.
  */
 extern Datum lb_ties_to_text(const LbDefinition *defn, const Datum *values);
 

@@ -5,11 +5,11 @@
  *
  * A member is in the first tier p for which fewer than p percent of the board
  * are ahead of it.  By row_number the members ahead are those at places before
- * its own; by the other methods, those with a better score, so members that tie
- * are in the same tier.
+ * its own; by the other methods, those with a better score, so members that
+ * tie are in the same tier.
  *
- * Rank, percentile and total of lb_player() come from one look at the board, and
- * say how many are ahead.  The comparison is exact: it is one of numeric.
+ * Rank, percentile and total of lb_player() come from one look at the board,
+ * and say how many are ahead.  The comparison is exact: it is one of numeric.
  *
  *-------------------------------------------------------------------------
  */
@@ -92,8 +92,8 @@ count_ahead(const LbCall *call, int64 rank, double percentile, int64 total)
 }
 
 /*
- * Read how many are ahead of the member, and how many there are.  Returns false
- * if the member is not on the board.
+ * Read how many are ahead of the member, and how many there are.  Returns
+ * false if the member is not on the board.
  */
 static bool
 read_ahead(LbCall *call, int64 *ahead, int64 *total)

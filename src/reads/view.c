@@ -8,15 +8,16 @@
  *
  * A count over a prefix is the index's count - |R before it| + |A before it|.
  *
- * To find the entry at a place, a binary search over A tells how many of A come
- * before the place.  The rest is a place among those entries of the index that
- * are not in R; a binary search over R turns it into a place of the index.
+ * To find the entry at a place, a binary search over A tells how many of A
+ * come before the place.  The rest is a place among those entries of the index
+ * that are not in R; a binary search over R turns it into a place of the
+ * index.
  *
  * Distinct scores need one look at the index for each corrected score.
  *
  * R and A are sorted arrays (LbOverlay), or the indexes of LbSums if there are
- * many.  In arrays a search takes O(log n) steps of O(log n) each, as the index
- * is asked in every step.
+ * many.  In arrays a search takes O(log n) steps of O(log n) each, as the
+ * index is asked in every step.
  *
  *-------------------------------------------------------------------------
  */
@@ -521,8 +522,8 @@ place_of_remaining(const LbView *view, uint64 remaining)
  */
 
 /*
- * After this number of entries in a row that are in R, the cursor seeks the next
- * one that is not, instead of looking at each.
+ * After this number of entries in a row that are in R, the cursor seeks the
+ * next one that is not, instead of looking at each.
  */
 #define MAX_REMOVED_IN_A_ROW 16
 

@@ -3,9 +3,9 @@
  * view.h
  *	  A board as a snapshot sees it: the index, corrected.
  *
- * A view is the index, less the keys that the snapshot does not see, plus those
- * that only the snapshot sees.  Everything here needs the stripe's lock, shared,
- * and raises nothing.  A view is valid while the lock is held.
+ * A view is the index, less the keys that the snapshot does not see, plus
+ * those that only the snapshot sees.  Everything here needs the stripe's lock,
+ * shared, and raises nothing.  A view is valid while the lock is held.
  *
  *-------------------------------------------------------------------------
  */

@@ -72,7 +72,7 @@ lock_entry(Datum name)
 {
 	static const Oid types[] = {TEXTOID};
 
-	/* Another transaction may drop the row and set it again: that row is new. */
+	/* Another transaction may drop the row and set it again: a new one. */
 	lb_lock_entries_of("lb_entry", name, ExclusiveLock);
 	(void) lb_own_run_latest("SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
 							 1, types, &name, NULL);

@@ -97,8 +97,8 @@ set_player(Call *call, Datum value)
 }
 
 /*
- * Raise 42501 if policies apply to the caller.  They cannot tell which players the
- * caller may enter in a window, take out of it, or ask about.
+ * Raise 42501 if policies apply to the caller.  They cannot tell which players
+ * the caller may enter in a window, take out of it, or ask about.
  */
 static void
 require_no_policies(const Call *call)
@@ -314,9 +314,9 @@ lb_join_key(PG_FUNCTION_ARGS)
  */
 
 /*
- * Delete the player's score, by a statement of the caller's.  A hidden one goes as
- * well: the player stays hidden by lb_hidden, and lb_show() must not bring back the
- * score of a player who has left.
+ * Delete the player's score, by a statement of the caller's.  A hidden one
+ * goes as well: the player stays hidden by lb_hidden, and lb_show() must not
+ * bring back the score of a player who has left.
  */
 static void
 delete_score(const Call *call)

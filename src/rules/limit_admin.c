@@ -25,7 +25,10 @@
 PG_FUNCTION_INFO_V1(lb_set_limit);
 PG_FUNCTION_INFO_V1(lb_drop_limit);
 
-/* The leaderboard that a limit's board is of, or NULL if there is no such board. */
+/*
+ * The leaderboard that a limit's board is of, or NULL if there is no such
+ * board.
+ */
 static const char *
 limited_leaderboard(const char *board)
 {
@@ -35,8 +38,8 @@ limited_leaderboard(const char *board)
 }
 
 /*
- * The leaderboard that a limit's board is of.  Raises 42704 if there is no such board,
- * 42501 unless the caller owns its table.
+ * The leaderboard that a limit's board is of.  Raises 42704 if there is no
+ * such board, 42501 unless the caller owns its table.
  */
 static const char *
 require_limit_owner(const char *board)
@@ -134,8 +137,8 @@ check_limit(FunctionCallInfo fcinfo)
 }
 
 /*
- * Raise 0A000 if a limit needs tables to count in that a leaderboard does not have
- * beside its distributed table.
+ * Raise 0A000 if a limit needs tables to count in that a leaderboard does not
+ * have beside its distributed table.
  */
 static void
 require_counts(FunctionCallInfo fcinfo, const char *leaderboard)
@@ -144,14 +147,17 @@ require_counts(FunctionCallInfo fcinfo, const char *leaderboard)
 							   "flag") == 0;
 	bool		counts = !PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) ||
 		!PG_ARGISNULL(ARG_MAX_SUBMITS);
-	const LbDistributed *distributed = lb_require_distributed();
+	const		LbDistributed *distributed = lb_require_distributed();
 
 	if ((flags && !distributed->has_companion(leaderboard, LB_RECORD_ANOMALY)) ||
 		(counts && !distributed->has_companion(leaderboard, LB_RECORD_USAGE)))
 		lb_raise_no_counts(leaderboard);
 }
 
-/* Raise 40001: a limit was for another board, or for none, before this one was locked. */
+/*
+ * Raise 40001: a limit was for another board, or for none, before this one was
+ * locked.
+ */
 static void
 raise_changed(const char *name)
 {
@@ -168,9 +174,9 @@ is_same(const char *a, const char *b)
 }
 
 /*
- * Before a limit of a leaderboard gets the name of one that is for a board, or for none:
- * check that the caller may change that one, and lock the settings of both leaderboards,
- * in the order of their names.
+ * Before a limit of a leaderboard gets the name of one that is for a board, or
+ * for none: check that the caller may change that one, and lock the settings
+ * of both leaderboards, in the order of their names.
  */
 static void
 lock_settings(const char *leaderboard, const char *old)
@@ -188,8 +194,9 @@ lock_settings(const char *leaderboard, const char *old)
 }
 
 /*
- * The board of a limit, now that lb_limit is locked, which may not be what it was before.
- * Then raise 40001 if the settings of its leaderboard should have been locked.
+ * The board of a limit, now that lb_limit is locked, which may not be what it
+ * was before.  Then raise 40001 if the settings of its leaderboard should have
+ * been locked.
  */
 static const char *
 changed_board(const char *name, const char *old, bool distributed)

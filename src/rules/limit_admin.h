@@ -12,8 +12,8 @@
 
 /*
  * A leaderboard's board of scores, or the family of its windows, is gone or is
- * another table's: remove its limits, and what has been counted for them in lb_usage.
- * Between SPI_connect and SPI_finish; can raise.
+ * another table's: remove its limits, and what has been counted for them in
+ * lb_usage.  Between SPI_connect and SPI_finish; can raise.
  */
 extern void lb_limits_end(const char *board, bool windows);
 

@@ -4,21 +4,23 @@
  *	  Statements that the library runs, as which role, and their plans.
  *
  * Statements on a user's table run with the caller's privileges, and row-level
- * security applies.  Statements on the extension's own tables run as their owner:
- * callers need no privilege on them, and have none.  The text of such a statement
- * is a constant of this library, with every name qualified.
+ * security applies.  Statements on the extension's own tables run as their
+ * owner: callers need no privilege on them, and have none.  The text of such a
+ * statement is a constant of this library, with every name qualified.
  *
- * The owner is mostly a superuser, and the extension's schema mostly belongs to
- * another role: the database's owner, which may create functions and operators in
- * it, rename it, and put another schema in its place.  So three things make a
- * statement safe that runs as our owner.  Its names are qualified.  Its search_path
- * is pg_catalog and pg_temp.  And check_objects() looks through the parsed statement
- * before it runs: everything that it refers to must belong to PostgreSQL or to this
- * extension, whatever name has led there.
+ * The owner is mostly a superuser, and the extension's schema mostly belongs
+ * to another role: the database's owner, which may create functions and
+ * operators in it, rename it, and put another schema in its place.  So three
+ * things make a statement safe that runs as our owner.  Its names are
+ * qualified.  Its search_path is pg_catalog and pg_temp.  And check_objects()
+ * looks through the parsed statement before it runs: everything that it refers
+ * to must belong to PostgreSQL or to this extension, whatever name has led
+ * there.
  *
- * The code that runs a statement keeps its plan in a variable (LbPlan).  Statements that
- * have a plan for each of many tables keep these in a hash (LbPlans), and reads/query.c has one for
- * defining queries, of each board.  Both free their plans when definitions have changed.
+ * The code that runs a statement keeps its plan in a variable (LbPlan).
+ * Statements that have a plan for each of many tables keep these in a hash
+ * (LbPlans), and reads/query.c has one for defining queries, of each board.
+ * Both free their plans when definitions have changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -229,7 +231,10 @@ lb_wrong_table(Oid table)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-/* Raise 40001 if a plan that has been run was not of this table, if there is one. */
+/*
+ * Raise 40001 if a plan that has been run was not of this table, if there is
+ * one.
+ */
 static void
 check_table(SPIPlanPtr plan, Oid table)
 {
@@ -238,8 +243,8 @@ check_table(SPIPlanPtr plan, Oid table)
 }
 
 /*
- * Take the line with our statement out of an error's context.  The lines of the
- * user's functions stay.
+ * Take the line with our statement out of an error's context.  The lines of
+ * the user's functions stay.
  */
 static void
 hide_statement(ErrorData *error, const char *text)
@@ -263,8 +268,8 @@ hide_statement(ErrorData *error, const char *text)
 
 /*
  * Raise the error of a statement again, without the statement.  If it is the
- * parser's, that it has not found a table by its name, raise 40001 instead: we hold
- * a lock on the table, so its name has changed.
+ * parser's, that it has not found a table by its name, raise 40001 instead: we
+ * hold a lock on the table, so its name has changed.
  */
 static void
 rethrow(MemoryContext context, const char *text, Oid table)
@@ -311,9 +316,9 @@ lb_prepare(const char *text, Oid table, int nargs, const Oid *types,
 }
 
 /*
- * Run a plan, and count it in *running meanwhile: a trigger on the user's table may
- * call us again, which must not free the plan that fired it.  If snapshot is
- * InvalidSnapshot, one is taken now.
+ * Run a plan, and count it in *running meanwhile: a trigger on the user's
+ * table may call us again, which must not free the plan that fired it.  If
+ * snapshot is InvalidSnapshot, one is taken now.
  */
 static uint64
 run_plan(SPIPlanPtr plan, int *running, Datum *values, const char *nulls,
@@ -496,8 +501,8 @@ lb_run_once_with_nulls(const char *text, Oid table, int nargs,
 }
 
 /*
- * An LbPlanText: the text arg, with "@." replaced by the extension's schema and a
- * dot.  Raises 55000 if the extension is not installed.
+ * An LbPlanText: the text arg, with "@." replaced by the extension's schema
+ * and a dot.  Raises 55000 if the extension is not installed.
  */
 static char *
 own_text(const void *arg)
@@ -671,9 +676,9 @@ owner_of(Oid classid, Oid object)
 
 /*
  * Whether an object belongs to PostgreSQL or to this extension.  The role that
- * created the extension can add objects to it, but only its own ones.  The objects
- * of a trusted extension belong to a superuser.  Another superuser may have updated
- * the extension.
+ * created the extension can add objects to it, but only its own ones.  The
+ * objects of a trusted extension belong to a superuser.  Another superuser may
+ * have updated the extension.
  */
 static bool
 is_trusted(Oid classid, Oid object)
@@ -733,12 +738,12 @@ check_node(Node *node, void *context)
 }
 
 /*
- * Raise 42501 if a statement that is going to run as our owner refers to an object
- * of another role.  Returns the plan with its locks, which the caller releases after
- * the statement has run.  It is planned here already, since a rename of our schema
- * could otherwise still give its names another meaning: while all relations are
- * locked, no invalidation is processed between this and the run that could have it
- * parsed again.
+ * Raise 42501 if a statement that is going to run as our owner refers to an
+ * object of another role.  Returns the plan with its locks, which the caller
+ * releases after the statement has run.  It is planned here already, since a
+ * rename of our schema could otherwise still give its names another meaning:
+ * while all relations are locked, no invalidation is processed between this
+ * and the run that could have it parsed again.
  */
 static CachedPlan *
 check_objects(SPIPlanPtr plan, int *checked)
@@ -761,8 +766,9 @@ check_objects(SPIPlanPtr plan, int *checked)
 }
 
 /*
- * Begin to run statements as our owner.  Returns the value of running_as that the
- * caller has to restore; it also restores the user unless there is an error.
+ * Begin to run statements as our owner.  Returns the value of running_as that
+ * the caller has to restore; it also restores the user unless there is an
+ * error.
  */
 static Oid
 own_begin(LbUser *saved)

@@ -16,8 +16,8 @@
 #include "util/compat.h"
 
 /*
- * A statement whose plan is kept from call to call, in a static variable of the
- * code that runs it.
+ * A statement whose plan is kept from call to call, in a static variable of
+ * the code that runs it.
  */
 typedef struct LbPlan
 {
@@ -29,7 +29,10 @@ typedef struct LbPlan
 								 * check_objects() has looked through */
 } LbPlan;
 
-/* Plans that are kept by a key, in a static variable of the code that runs them. */
+/*
+ * Plans that are kept by a key, in a static variable of the code that runs
+ * them.
+ */
 typedef struct LbPlans
 {
 	const char *name;
@@ -50,19 +53,20 @@ typedef struct LbUser
 typedef char *(*LbPlanText) (const void *arg);
 
 /*
- * The plan of a key, which is empty at first.  It is to be run at once: the next call
- * frees plans that are not running, if definitions have changed or there are many.  Raises
- * that memory is out.
+ * The plan of a key, which is empty at first.  It is to be run at once: the
+ * next call frees plans that are not running, if definitions have changed or
+ * there are many.  Raises that memory is out.
  */
 extern LbPlan *lb_plan_of(LbPlans *plans, const void *key);
 
 /*
  * Run a statement between SPI_connect and SPI_finish, with the caller's
- * privileges.  If there is no plan for this key yet, text makes the text from arg.
- * The text names two tables, table and other, each of which may be InvalidOid.
- * Returns the number of rows, which are in SPI_tuptable.  Raises what the statement
- * raises, and 40001 if a name has led to another table: ALTER SCHEMA ... RENAME
- * takes no lock that conflicts with a lock on the table.
+ * privileges.  If there is no plan for this key yet, text makes the text from
+ * arg.  The text names two tables, table and other, each of which may be
+ * InvalidOid.  Returns the number of rows, which are in SPI_tuptable.  Raises
+ * what the statement raises, and 40001 if a name has led to another table:
+ * ALTER SCHEMA ... RENAME takes no lock that conflicts with a lock on the
+ * table.
  */
 extern uint64 lb_plan_run(LbPlan *kept, uint64 key, LbPlanText text,
 						  const void *arg, Oid table, Oid other, int nargs,
@@ -82,8 +86,8 @@ extern uint64 lb_plan_read(LbPlan *kept, uint64 key, LbPlanText text,
 						   const Oid *types, Datum *values);
 
 /*
- * The same as lb_plan_run() for a text that is run once, planned for these values.  table may be
- * InvalidOid.
+ * The same as lb_plan_run() for a text that is run once, planned for these
+ * values.  table may be InvalidOid.
  */
 extern uint64 lb_run_once(const char *text, Oid table, int nargs,
 						  const Oid *types, Datum *values);
@@ -94,22 +98,24 @@ extern uint64 lb_run_once_with_nulls(const char *text, Oid table, int nargs,
 									 const char *nulls);
 
 /*
- * Prepare a text that names a table, or none (InvalidOid), with the cursor options.
- * Raises what the parser raises, and 40001 if the table has another name by now.
+ * Prepare a text that names a table, or none (InvalidOid), with the cursor
+ * options.  Raises what the parser raises, and 40001 if the table has another
+ * name by now.
  */
 extern SPIPlanPtr lb_prepare(const char *text, Oid table, int nargs,
 							 const Oid *types, int options);
 
 /*
- * Whether a plan that has been run was made for a table among others, or nothing was
- * run.
+ * Whether a plan that has been run was made for a table among others, or
+ * nothing was run.
  */
 extern bool lb_plan_has(SPIPlanPtr plan, Oid table);
 
 /*
- * Have PostgreSQL make a kept plan anew if a partition of this table is being detached.
- * The plan has the partition or not, as the snapshot wanted with which it was made; the
- * next one may want it otherwise, and no invalidation tells.  Can raise.
+ * Have PostgreSQL make a kept plan anew if a partition of this table is being
+ * detached.  The plan has the partition or not, as the snapshot wanted with
+ * which it was made; the next one may want it otherwise, and no invalidation
+ * tells.  Can raise.
  */
 extern void lb_refresh_plan(SPIPlanPtr plan, Oid table);
 
@@ -117,10 +123,10 @@ extern void lb_refresh_plan(SPIPlanPtr plan, Oid table);
 extern const char *lb_plan_text(SPIPlanPtr plan);
 
 /*
- * Whether an error says that a name in this text leads to no table.  If something
- * inside the statement raises the same error, such as a trigger of the user's, the
- * error carries another text.  So this one comes from parsing, before anything was
- * opened or pushed that would have to be undone.
+ * Whether an error says that a name in this text leads to no table.  If
+ * something inside the statement raises the same error, such as a trigger of
+ * the user's, the error carries another text.  So this one comes from parsing,
+ * before anything was opened or pushed that would have to be undone.
  */
 extern bool lb_is_missing_table(const ErrorData *error, const char *text);
 
@@ -137,21 +143,21 @@ extern Oid	lb_table_owner(Oid relid);
 pg_noreturn extern void lb_wrong_table(Oid table);
 
 /*
- * Switch to the role of a table's owner, for a statement that the owner has not
- * given but in which its code can run: triggers, index expressions, policies.  It is
- * a security-restricted operation, like index expressions in VACUUM.  Such code
- * cannot switch the role back, create temporary objects, or leave a deferred trigger
- * to the role that commits (42501).  lb_restore_user() undoes the settings that it
- * changes.
+ * Switch to the role of a table's owner, for a statement that the owner has
+ * not given but in which its code can run: triggers, index expressions,
+ * policies.  It is a security-restricted operation, like index expressions in
+ * VACUUM.  Such code cannot switch the role back, create temporary objects, or
+ * leave a deferred trigger to the role that commits (42501).
+ * lb_restore_user() undoes the settings that it changes.
  *
- * search_path stays the same if the current user has the owner's rights anyway.
- * Otherwise it becomes pg_catalog, pg_temp, since the current user could lead the
- * owner's code to other objects.  In a background worker the path is that of the
- * database, which the database's owner can set; so there it stays the same only for
- * owners that are no superusers.
+ * search_path stays the same if the current user has the owner's rights
+ * anyway.  Otherwise it becomes pg_catalog, pg_temp, since the current user
+ * could lead the owner's code to other objects.  In a background worker the
+ * path is that of the database, which the database's owner can set; so there
+ * it stays the same only for owners that are no superusers.
  *
- * Policies apply to the owner by FORCE ROW LEVEL SECURITY only.  With all_rows they
- * do not apply: for a current user to whom no policies apply.
+ * Policies apply to the owner by FORCE ROW LEVEL SECURITY only.  With all_rows
+ * they do not apply: for a current user to whom no policies apply.
  *
  * Can raise.  After an error lb_restore_user() is not needed: the end of the
  * transaction or subtransaction does the same.
@@ -159,32 +165,34 @@ pg_noreturn extern void lb_wrong_table(Oid table);
 extern void lb_switch_to_owner(LbUser *saved, Oid owner, bool all_rows);
 
 /*
- * Set the initially deferred constraints of a source and its partitions IMMEDIATE
- * until the end of the transaction: the owner's rights end with the statement, so no
- * check can be left to the commit.  Between SPI_connect and SPI_finish.  Raises what
- * a pending check raises.
+ * Set the initially deferred constraints of a source and its partitions
+ * IMMEDIATE until the end of the transaction: the owner's rights end with the
+ * statement, so no check can be left to the commit.  Between SPI_connect and
+ * SPI_finish.  Raises what a pending check raises.
  */
 extern void lb_check_at_once(const LbDefinition *defn);
 
 /*
- * Whether the current user is a superuser that does not own the source.  Code of the
- * owner must then run with the owner's rights, not with the superuser's.
+ * Whether the current user is a superuser that does not own the source.  Code
+ * of the owner must then run with the owner's rights, not with the
+ * superuser's.
  */
 extern bool lb_lends_no_rights(const LbDefinition *defn);
 
 /*
- * Before a statement on a source for the current user: if lb_lends_no_rights(),
- * switch to the owner, without policies, and if the statement writes, call
- * lb_check_at_once() first.  Returns whether lb_restore_user() must follow.  Between
- * SPI_connect and SPI_finish; can raise.
+ * Before a statement on a source for the current user: if
+ * lb_lends_no_rights(), switch to the owner, without policies, and if the
+ * statement writes, call lb_check_at_once() first.  Returns whether
+ * lb_restore_user() must follow.  Between SPI_connect and SPI_finish; can
+ * raise.
  */
 extern bool lb_switch_from_superuser(LbUser *saved, const LbDefinition *defn,
 									 bool writes);
 
 /*
- * Switch to the extension's owner, for a statement whose text is this library's own
- * and that touches the extension's own tables only.  search_path becomes pg_catalog,
- * pg_temp.
+ * Switch to the extension's owner, for a statement whose text is this
+ * library's own and that touches the extension's own tables only.  search_path
+ * becomes pg_catalog, pg_temp.
  */
 extern void lb_switch_to_extension(LbUser *saved, Oid owner);
 
@@ -196,23 +204,25 @@ extern Oid	lb_own_role(void);
 
 /*
  * Whether a statement of lb_own_run() is running, as the extension's owner.  A
- * board's defining query can run functions of the user's.  So it must then run as
- * the owner of the board's table, and raises 42501 if policies apply to that owner.
+ * board's defining query can run functions of the user's.  So it must then run
+ * as the owner of the board's table, and raises 42501 if policies apply to
+ * that owner.
  */
 extern bool lb_own_running(void);
 
 /*
- * Run a statement on the extension's own tables, as their owner, with search_path
- * pg_catalog, pg_temp, and keep its plan.  text names tables as @.lb_name.  Returns
- * and raises as lb_plan_run(), and 42501 if a name in it has led to an object that
- * belongs neither to PostgreSQL nor to the extension.
+ * Run a statement on the extension's own tables, as their owner, with
+ * search_path pg_catalog, pg_temp, and keep its plan.  text names tables as
+ * @.lb_name.  Returns and raises as lb_plan_run(), and 42501 if a name in it
+ * has led to an object that belongs neither to PostgreSQL nor to the
+ * extension.
  */
 extern uint64 lb_own_run(LbPlan *kept, const char *text, int nargs,
 						 const Oid *types, Datum *values, const char *nulls);
 
 /*
- * The same, planned for these values and not kept: whether an index serves to find
- * old rows, for example, depends on how many there are.
+ * The same, planned for these values and not kept: whether an index serves to
+ * find old rows, for example, depends on how many there are.
  */
 extern uint64 lb_own_run_once(const char *text, int nargs, const Oid *types,
 							  Datum *values);
@@ -223,15 +233,18 @@ extern uint64 lb_own_run_latest(const char *text, int nargs,
 								const char *nulls);
 
 /*
- * A lock_timeout in milliseconds, at most most: shorter than deadlock_timeout, so
- * that the deadlock detector never cancels a session that waits for our lock.
+ * A lock_timeout in milliseconds, at most most: shorter than deadlock_timeout,
+ * so that the deadlock detector never cancels a session that waits for our
+ * lock.
  */
 extern int	lb_lock_timeout(int most);
 
 /* The extension in this database; raises 55000 if it cannot be used. */
 extern const LbCatalog *lb_require_catalog(void);
 
-/* The schema of the extension's internal functions, quoted.  Raises likewise. */
+/*
+ * The schema of the extension's internal functions, quoted.  Raises likewise.
+ */
 extern const char *lb_internal_schema(void);
 
 /* The OID of one of the extension's own tables or indexes. */

@@ -3,10 +3,10 @@
  * applied.c
  *	  Matches that have been applied: lb_applied.
  *
- * A row of lb_applied is a match of a player on a leaderboard.  It is inserted before the
- * scores are written, so that of two concurrent submits of one match the
- * second waits for the first, and finds the row.  It keeps what lb_submit()
- * has returned.
+ * A row of lb_applied is a match of a player on a leaderboard.  It is inserted
+ * before the scores are written, so that of two concurrent submits of one
+ * match the second waits for the first, and finds the row.  It keeps what
+ * lb_submit() has returned.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,13 +86,13 @@ lb_claim_matches(LbSubmit *s)
 	values[1] = lb_make_array(TEXTOID, matches, NULL, n);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
 	(void) lb_run_recording(s, LB_RECORD_APPLIED, &plan,
-					   "INSERT INTO @.lb_applied (player_id, match_id, leaderboard) "
-					   "SELECT u.player, u.match, $3 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
-					   "ON CONFLICT (player_id, match_id, leaderboard) DO NOTHING RETURNING player_id, match_id",
-					   "INSERT INTO %s (player_id, match_id) "
-					   "SELECT CAST(u.player AS %s), u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
-					   "ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
-					   3, types, values, NULL);
+							"INSERT INTO @.lb_applied (player_id, match_id, leaderboard) "
+							"SELECT u.player, u.match, $3 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
+							"ON CONFLICT (player_id, match_id, leaderboard) DO NOTHING RETURNING player_id, match_id",
+							"INSERT INTO %s (player_id, match_id) "
+							"SELECT CAST(u.player AS %s), u.match FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u (player, match) "
+							"ON CONFLICT (player_id, match_id) DO NOTHING RETURNING CAST(player_id AS pg_catalog.text), match_id",
+							3, types, values, NULL);
 
 	/* Rows come in our order; matches that were there are missing. */
 	for (int i = 0; i < n; i++)
@@ -149,11 +149,11 @@ lb_keep_answers(const LbSubmit *s, const LbSubmitItem *item,
 		values[3 + i] = lb_make_array(INT8OID, columns[i], nulls[i], n);
 	values[6] = CStringGetTextDatum(s->leaderboard.name);
 	(void) lb_run_recording(s, LB_RECORD_APPLIED, &plan,
-					   "UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
-					   "WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2 AND leaderboard OPERATOR(pg_catalog.=) $7",
-					   "UPDATE %s SET boards = $3, scores = $4 "
-					   "WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND match_id OPERATOR(pg_catalog.=) $2",
-					   7, types, values, NULL);
+							"UPDATE @.lb_applied SET boards = $3, scores = $4, ranks = $5, previous_ranks = $6 "
+							"WHERE player_id OPERATOR(pg_catalog.=) $1 AND match_id OPERATOR(pg_catalog.=) $2 AND leaderboard OPERATOR(pg_catalog.=) $7",
+							"UPDATE %s SET boards = $3, scores = $4 "
+							"WHERE player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND match_id OPERATOR(pg_catalog.=) $2",
+							7, types, values, NULL);
 }
 
 /* Whether the caller may read what a board's scores and ranks were. */
@@ -180,14 +180,14 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	values[1] = CStringGetTextDatum(item->match_id);
 	values[2] = CStringGetTextDatum(s->leaderboard.name);
 	n = lb_run_recording(s, LB_RECORD_APPLIED, &plan,
-					"SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
-					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
-					"pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
-					"WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2 AND a.leaderboard OPERATOR(pg_catalog.=) $3",
-					"SELECT u.board, u.score, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.int8) FROM %s a, "
-					"ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores)) AS u (board, score) "
-					"WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
-					3, types, values, NULL);
+						 "SELECT u.board, u.score, u.rank, u.previous FROM @.lb_applied a, "
+						 "ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores), "
+						 "pg_catalog.unnest(a.ranks), pg_catalog.unnest(a.previous_ranks)) AS u (board, score, rank, previous) "
+						 "WHERE a.player_id OPERATOR(pg_catalog.=) $1 AND a.match_id OPERATOR(pg_catalog.=) $2 AND a.leaderboard OPERATOR(pg_catalog.=) $3",
+						 "SELECT u.board, u.score, CAST(NULL AS pg_catalog.int8), CAST(NULL AS pg_catalog.int8) FROM %s a, "
+						 "ROWS FROM (pg_catalog.unnest(a.boards), pg_catalog.unnest(a.scores)) AS u (board, score) "
+						 "WHERE a.player_id OPERATOR(pg_catalog.=) CAST($1 AS %s) AND a.match_id OPERATOR(pg_catalog.=) $2",
+						 3, types, values, NULL);
 	table = SPI_tuptable;
 	*answers = palloc0(Max(1, n) * sizeof(LbAnswer));
 	for (uint64 i = 0; i < n; i++)
@@ -214,7 +214,7 @@ lb_kept_answers(const LbSubmit *s, const LbSubmitItem *item,
 	SPI_freetuptable(table);
 
 	/* They can be of boards that the caller has not named now. */
-	if ((any_global && !may_be_told(s->global !=NULL ? s->global :
+	if ((any_global && !may_be_told(s->scores_board != NULL ? s->scores_board :
 									lb_find_in(s->stand_in, s->leaderboard.name))) ||
 		(any_window && !may_be_told(s->windows != NULL ? s->windows :
 									lb_find_in(s->stand_in, s->leaderboard.family))))

@@ -139,8 +139,8 @@ lb_lock_entrants(LbSubmit *s)
 	int			n = 0;
 
 	/*
-	 * Windows of distributed tables are no tournaments (lb_set_entry()).  A row
-	 * of lb_entry that has come from a dump must not cost a score.
+	 * Windows of distributed tables are no tournaments (lb_set_entry()).  A
+	 * row of lb_entry that has come from a dump must not cost a score.
 	 */
 	if (s->stand_in != NULL || !lb_has_entries())
 		return;

@@ -129,7 +129,9 @@ append_event(const Datum *values, const char *nulls)
 	return true;
 }
 
-/* The event of one change, of player number p, without the arrays of arrays. */
+/*
+ * The event of one change, of player number p, without the arrays of arrays.
+ */
 static void
 log_one(LbSubmit *s, const LbSubmitItem *item, int p)
 {

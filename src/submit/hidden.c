@@ -3,18 +3,20 @@
  * hidden.c
  *	  Who is hidden: lb_hidden.
  *
- * That a player is hidden is recorded apart from the rows of scores, which come and go.
- * A row of lb_hidden is for a board, a family, or all leaderboards; those that are made
- * later, too.  A submit that inserts rows of a player looks it up in the newest state,
- * whatever the snapshot of its transaction is.  submit.c has the order of locks that
- * keeps it from missing an lb_hide() that runs at the same time.
+ * That a player is hidden is recorded apart from the rows of scores, which
+ * come and go.  A row of lb_hidden is for a board, a family, or all
+ * leaderboards; those that are made later, too.  A submit that inserts rows of
+ * a player looks it up in the newest state, whatever the snapshot of its
+ * transaction is.  submit.c has the order of locks that keeps it from missing
+ * an lb_hide() that runs at the same time.
  *
- * The scan is of an index, without SPI, since submits do it.  While the table is empty,
- * which each backend remembers until it changes, there is none.
+ * The scan is of an index, without SPI, since submits do it.  While the table
+ * is empty, which each backend remembers until it changes, there is none.
  *
- * A row for all leaderboards is for those whose owners were owners of leaderboards when
- * the player was hidden.  A role that may hide players on their tables has no rights on
- * those that other owners make later.  A superuser has.
+ * A row for all leaderboards is for those whose owners were owners of
+ * leaderboards when the player was hidden.  A role that may hide players on
+ * their tables has no rights on those that other owners make later.  A
+ * superuser has.
  *
  *-------------------------------------------------------------------------
  */
@@ -172,7 +174,7 @@ static void
 take_row(const LbSubmit *s, Found *f, const char *board, bool hidden,
 		 Datum owners, bool any_owner)
 {
-	const LbDefinition *scores = s->global != NULL ? s->global : s->hides;
+	const LbDefinition *scores = s->scores_board != NULL ? s->scores_board : s->hides;
 	LbHiding	hiding = hidden ? LB_HIDDEN : LB_EXCEPTED;
 
 	if (strcmp(board, s->leaderboard.name) == 0)
@@ -230,8 +232,8 @@ player_texts(const LbSubmit *s)
 }
 
 /*
- * The same in the table that stands in for lb_hidden, if there is one.  All its rows are
- * for this leaderboard.
+ * The same in the table that stands in for lb_hidden, if there is one.  All
+ * its rows are for this leaderboard.
  */
 static void
 scan_stand_in(LbSubmit *s, Found *found)

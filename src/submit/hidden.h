@@ -16,52 +16,57 @@
 #define LB_ALL_BOARDS ""
 
 /*
- * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock while a
- * submit inserts the first row of the player there, in ExclusiveLock to hide and to show
- * the player.  To the end of the transaction, or for a submit until it is unlocked.
+ * Lock what is recorded of a player on a leaderboard: in RowExclusiveLock
+ * while a submit inserts the first row of the player there, in ExclusiveLock
+ * to hide and to show the player.  To the end of the transaction, or for a
+ * submit until it is unlocked.
  */
 extern void lb_lock_hidden(const char *leaderboard, text *player,
 						   LOCKMODE mode);
 extern void lb_unlock_hidden(const char *leaderboard, text *player);
 
 /*
- * Look up what is recorded of the players of a submit in the newest state, and set
- * s->on_scores and s->on_windows.  Between SPI_connect and SPI_finish; can raise.
+ * Look up what is recorded of the players of a submit in the newest state, and
+ * set s->on_scores and s->on_windows.  Between SPI_connect and SPI_finish; can
+ * raise.
  */
 extern void lb_look_up_hidden(LbSubmit *s);
 
 /*
- * The same again if lb_hidden has changed since; returns whether it has.  The caller has
- * waited for a lock that lb_hide() takes as well: so what that has committed is seen.
+ * The same again if lb_hidden has changed since; returns whether it has.  The
+ * caller has waited for a lock that lb_hide() takes as well: so what that has
+ * committed is seen.
  */
 extern bool lb_look_up_hidden_again(LbSubmit *s);
 
 /*
- * Whether the owner of a board's table is among these, an array of names; with any, it
- * always is.
+ * Whether the owner of a board's table is among these, an array of names; with
+ * any, it always is.
  */
 extern bool lb_is_of_owners(const LbDefinition *defn, Datum owners, bool any);
 
 /*
- * Record that a player, of a type of this name, is hidden on a board or a family, or
- * LB_ALL_BOARDS.  That is for the leaderboards of the owners, an array of names, or of
- * any owner if it is 0; and replaces what is recorded for the boards, an array of texts.
- * reason is a text, or 0.  Between SPI_connect and SPI_finish; can raise.
+ * Record that a player, of a type of this name, is hidden on a board or a
+ * family, or LB_ALL_BOARDS.  That is for the leaderboards of the owners, an
+ * array of names, or of any owner if it is 0; and replaces what is recorded
+ * for the boards, an array of texts.  reason is a text, or 0.  Between
+ * SPI_connect and SPI_finish; can raise.
  */
 extern void lb_record_hidden(text *player, const char *type, const char *board,
 							 Datum owners, Datum boards, Datum reason);
 
 /*
- * Record that a player is shown on these boards, or with all on all leaderboards.
- * Likewise.  Unless the current user is a superuser, what a superuser has recorded
- * for all leaderboards stays, and these boards are exceptions to it.
+ * Record that a player is shown on these boards, or with all on all
+ * leaderboards.  Likewise.  Unless the current user is a superuser, what a
+ * superuser has recorded for all leaderboards stays, and these boards are
+ * exceptions to it.
  */
 extern void lb_record_shown(text *player, const char *type, Datum boards,
 							bool all);
 
 /*
- * Remove what is recorded of a player on these boards, and on all leaderboards; returns
- * how many rows.  Likewise.
+ * Remove what is recorded of a player on these boards, and on all
+ * leaderboards; returns how many rows.  Likewise.
  */
 extern int64 lb_forget_hidden(text *player, const char *type, Datum boards);
 

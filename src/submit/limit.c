@@ -441,12 +441,11 @@ int128_numeric(int128 value)
 }
 
 /*
- * Add to what n players have submitted so far; return a row for each of them, in
- * this order, which is that of their texts: amount, submits, and whether they exceed
- * the limit.
- * A period is over at the same time in all sessions, whatever their time
- * zones; and if it begins a period from now or later, since the clock has been
- * set back.
+ * Add to what n players have submitted so far; return a row for each of them,
+ * in this order, which is that of their texts: amount, submits, and whether
+ * they exceed the limit.  A period is over at the same time in all sessions,
+ * whatever their time zones; and if it begins a period from now or later,
+ * since the clock has been set back.
  */
 static uint64
 add_usage(const LbLimit *limit, LbSubmit *s, int board, const int *order,

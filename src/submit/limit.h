@@ -13,8 +13,8 @@
 /*
  * Check a submit against the limits of its boards: before it writes, the
  * amounts and the numbers of submits; after it has written, the scores, which
- * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514; with
- * s->each, set s->refused, and the limit in each item that it refuses.
+ * must be known if lb_limits_need_scores().  If a limit rejects, raise 23514;
+ * with s->each, set s->refused, and the limit in each item that it refuses.
  * lb_limits_after() counts in lb_anomaly what limits flag.  Between
  * SPI_connect and SPI_finish.
  */
@@ -24,10 +24,16 @@ extern void lb_limits_after(LbSubmit *s);
 /* Whether lb_limits_after() will need the scores of all players. */
 extern bool lb_limits_need_scores(const LbSubmit *s);
 
-/* If an error says that a submit exceeds a limit, set its constraint to the limit's name. */
+/*
+ * If an error says that a submit exceeds a limit, set its constraint to the
+ * limit's name.
+ */
 extern void lb_name_exceeded(ErrorData *error);
 
-/* The board that the limit of that name is for, or NULL if there is none.  Can raise. */
+/*
+ * The board that the limit of that name is for, or NULL if there is none.  Can
+ * raise.
+ */
 extern const char *lb_limit_board(const char *name);
 
 /*

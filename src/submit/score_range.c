@@ -3,11 +3,12 @@
  * score_range.c
  *	  Scores within the ranges of their columns.
  *
- * The changes of a player in a batch are written as one, but fail where they would fail
- * one by one: a change may lead to a score that is out of range, though the changes
- * after it lead back.  scores.c notes in s->doubtful that this could be so.  That
- * is rare: as long as no sum of the first changes leaves the range from 0 to the sum of
- * all, no score leaves the range from the old score to the new one.
+ * The changes of a player in a batch are written as one, but fail where they
+ * would fail one by one: a change may lead to a score that is out of range,
+ * though the changes after it lead back.  scores.c notes in s->doubtful that
+ * this could be so.  That is rare: as long as no sum of the first changes
+ * leaves the range from 0 to the sum of all, no score leaves the range from
+ * the old score to the new one.
  *
  * The sums have 128 bits: a batch has fewer than 2^31 changes of 64 bits.
  *
@@ -72,7 +73,7 @@ typedef struct Scores
 static int128
 global_after(const LbSubmit *s, int64 amount, const Scores *before)
 {
-	bool		descending = s->global->columns[0].descending;
+	bool		descending = s->scores_board->columns[0].descending;
 	int128		score = before->score[0];
 
 	switch (s->op)
@@ -94,8 +95,8 @@ global_after(const LbSubmit *s, int64 amount, const Scores *before)
 }
 
 /*
- * Apply an item to the scores of player number p.  Returns true, or false if that
- * leads out of range.  Then out has where, and after is undefined.
+ * Apply an item to the scores of player number p.  Returns true, or false if
+ * that leads out of range.  Then out has where, and after is undefined.
  */
 static bool
 apply_item(const LbSubmit *s, int p, const LbSubmitItem *item,
@@ -108,7 +109,7 @@ apply_item(const LbSubmit *s, int p, const LbSubmitItem *item,
 	for (int b = 0; b < s->nboards; b++)
 	{
 		const LbSubmitBoard *board = &s->boards[b];
-		const LbDefinition *defn = board->window ? s->windows : s->global;
+		const LbDefinition *defn = board->window ? s->windows : s->scores_board;
 		bool		changes = board->window && s->write_global &&
 			board->op == LB_OP_CHANGE;
 
@@ -139,7 +140,7 @@ pg_noreturn static void
 raise_out_of_range(const LbSubmit *s, const OutOfRange *out)
 {
 	const LbSubmitBoard *board = &s->boards[out->board];
-	const LbDefinition *defn = board->window ? s->windows : s->global;
+	const LbDefinition *defn = board->window ? s->windows : s->scores_board;
 	const char *amount = lb_int128_text(out->amount);
 	const char *item = out->item->item == 0 ? "The submit" :
 		psprintf("Item %d", out->item->item);
@@ -164,8 +165,9 @@ raise_out_of_range(const LbSubmit *s, const OutOfRange *out)
 }
 
 /*
- * Take the changes of player number p one by one.  With s->each, mark the items that
- * lead out of range, and go on without them; else set out to the first one.
+ * Take the changes of player number p one by one.  With s->each, mark the
+ * items that lead out of range, and go on without them; else set out to the
+ * first one.
  */
 static void
 check_player(LbSubmit *s, int p, Scores *before, Scores *after,

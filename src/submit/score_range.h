@@ -20,9 +20,10 @@ extern char *lb_int128_text(int128 value);
 extern bool lb_adds(const LbSubmit *s, const LbSubmitBoard *board);
 
 /*
- * After a submit has been written: if s->doubtful, take each player's changes one by
- * one, from the scores that were there before.  If one of them leads to a score out of
- * range, raise 22003; with s->each, set s->refused, and overflows in each such item.
+ * After a submit has been written: if s->doubtful, take each player's changes
+ * one by one, from the scores that were there before.  If one of them leads to
+ * a score out of range, raise 22003; with s->each, set s->refused, and
+ * overflows in each such item.
  */
 extern void lb_check_range(LbSubmit *s);
 

@@ -3,16 +3,16 @@
  * scores.c
  *	  The statements on the users' tables that write and read scores.
  *
- * "Global" is the leaderboard's board of scores here.  The texts of the statements
- * are made from its definition and that of the family of windows, and their plans
- * are kept until a definition changes.  What a
- * statement returns is kept in the submission: scores, and whether the player
- * is ranked.
+ * "Global" is the leaderboard's board of scores here.  The texts of the
+ * statements are made from its definition and that of the family of windows,
+ * and their plans are kept until a definition changes.  What a statement
+ * returns is kept in the submission: scores, and whether the player is ranked.
  *
  * A player who is hidden has ranked_if false in the rows of "global" and of
- * windows.  New rows of such a player must not be ranked either.  Whether they are is
- * looked up in lb_hidden.  What that does not tell they take from a row that is there,
- * which the user may have changed: windows from "global", and "global" from windows.
+ * windows.  New rows of such a player must not be ranked either.  Whether they
+ * are is looked up in lb_hidden.  What that does not tell they take from a row
+ * that is there, which the user may have changed: windows from "global", and
+ * "global" from windows.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,10 @@
 /* Players who are locked at once, since the first row of each is inserted. */
 #define MAX_LOCKED 64
 
-/* Leaderboards, or tables that stand in for theirs, whose plans a backend keeps. */
+/*
+ * Leaderboards, or tables that stand in for theirs, whose plans a backend
+ * keeps.
+ */
 #define MAX_PLANNED 64
 
 /* The plans of the statements on a leaderboard's tables. */
@@ -50,8 +53,9 @@ typedef struct Plans
 	char		leaderboard[LB_MAX_LEADERBOARD + 1];
 	Oid			source;			/* that stands in, or InvalidOid */
 	LbPlan		read[2];		/* by whether "global" is read */
-	LbPlan global[2][2][LB_NOPS];	/* by whether new rows are hidden, and
-									 * whether metadata is written */
+	LbPlan		scores_board[2][2][LB_NOPS];	/* by whether new rows are
+												 * hidden, and whether
+												 * metadata is written */
 	LbPlan		entering;
 	LbPlan		hidden[2];
 	LbPlan		windows[2][LB_NOPS];	/* by whether metadata is written */
@@ -59,9 +63,9 @@ typedef struct Plans
 } Plans;
 
 /*
- * The plans for a leaderboard.  If there is no room for another, it takes those of
- * one that came before, whose statements are planned again when they are run: a plan
- * is kept for one definition (lb_plan_run).
+ * The plans for a leaderboard.  If there is no room for another, it takes
+ * those of one that came before, whose statements are planned again when they
+ * are run: a plan is kept for one definition (lb_plan_run).
  */
 static Plans *
 plans_of(const LbSubmit *s)
@@ -183,8 +187,9 @@ old_score(const LbDefinition *defn)
 }
 
 /*
- * That an increment does not lead out of the range of the column.  Where it does, the
- * row is only locked, and the caller finds that it has not been returned.
+ * That an increment does not lead out of the range of the column.  Where it
+ * does, the row is only locked, and the caller finds that it has not been
+ * returned.
  */
 static void
 append_fits(StringInfo buf, const LbDefinition *defn)
@@ -247,10 +252,9 @@ append_conflict(StringInfo buf, const LbDefinition *defn, LbOp op, bool stamp,
 }
 
 /*
- * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked; last the
- * metadata.  The
- * arrays are unnested in a target list: as functions in FROM each of them
- * would be put in a tuplestore first.
+ * $1 players, $2 amounts, $3 at; of windows $4 keys, $5 whether ranked; last
+ * the metadata.  The arrays are unnested in a target list: as functions in
+ * FROM each of them would be put in a tuplestore first.
  */
 static char *
 write_text(const void *arg)
@@ -279,32 +283,33 @@ write_text(const void *arg)
 }
 
 /*
- * One player's increment on "global" and in all windows at once: $1 player,
- * $2 amount, $3 at, $4 ... keys.  The windows' rows come from the row of
- * "global", so it is locked first.  No scores are returned: the boards are read
- * afterwards.  The keys are, of the windows whose scores do not get out of range.
+ * One player's increment on "global" and in all windows at once: $1 player, $2
+ * amount, $3 at, $4 ... keys.  The windows' rows come from the row of
+ * "global", so it is locked first.  No scores are returned: the boards are
+ * read afterwards.  The keys are, of the windows whose scores do not get out
+ * of range.
  */
 static char *
 single_text(const void *arg)
 {
 	const LbSubmit *s = (const LbSubmit *) arg;
-	bool		stamp = lb_has_updated_at(s->global);
+	bool		stamp = lb_has_updated_at(s->scores_board);
 	bool		hide;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	if (s->nopen > 1)
 		appendStringInfoString(&buf, "WITH g (ranked) AS (");
-	append_insert(&buf, s->global, stamp, false, false);
+	append_insert(&buf, s->scores_board, stamp, false, false);
 	appendStringInfo(&buf, "VALUES ($1, $2%s)", stamp ? ", $3" : "");
-	append_conflict(&buf, s->global, LB_OP_INCR, stamp, false, true);
+	append_conflict(&buf, s->scores_board, LB_OP_INCR, stamp, false, true);
 	if (s->nopen == 1)
 		return buf.data;
 
 	appendStringInfoString(&buf, " RETURNING ");
-	if (s->global->has_ranked_if)
+	if (s->scores_board->has_ranked_if)
 		appendStringInfo(&buf, "t.%s IS TRUE",
-						 lb_quoted(lb_ranked_if_column(s->global)));
+						 lb_quoted(lb_ranked_if_column(s->scores_board)));
 	else
 		appendStringInfoString(&buf, "true");
 	stamp = lb_has_updated_at(s->windows);
@@ -404,10 +409,10 @@ take_scores(LbSubmit *s, bool written)
 		bool		isnull;
 		int			p = lb_player_number(s, SPI_getbinval(tuple, table->tupdesc, 1, &isnull));
 		Datum		score = SPI_getbinval(tuple, table->tupdesc, 2, &isnull);
-		bool global;
-		Datum		value = SPI_getbinval(tuple, table->tupdesc, 4, &global);
+		bool		scores_board;
+		Datum		value = SPI_getbinval(tuple, table->tupdesc, 4, &scores_board);
 
-		if (global)
+		if (scores_board)
 			board = &s->boards[0];
 		else
 		{
@@ -425,7 +430,7 @@ take_scores(LbSubmit *s, bool written)
 		board->written |= written;
 		board->has_score[p] = !isnull;
 		board->scores[p] = isnull ? 0 : DatumGetInt64(score);
-		if (global)
+		if (scores_board)
 		{
 			value = SPI_getbinval(tuple, table->tupdesc, 3, &isnull);
 			s->ranked[p] = !isnull && DatumGetBool(value);
@@ -463,7 +468,7 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 	Datum	   *keys = palloc(n * sizeof(Datum));
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int			nplayers = 0;
-	bool global = s->write_global && first == 0;
+	bool		scores_board = s->write_global && first == 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
@@ -480,17 +485,17 @@ lb_read_missing_scores(LbSubmit *s, int first, int n)
 		keys[b] = CStringGetTextDatum(s->boards[first + b].name);
 	values[0] = player_array(s, players, nplayers);
 	values[1] = lb_make_array(TEXTOID, keys, NULL, n);
-	arg.defn = global ? s->global : s->windows;
+	arg.defn = scores_board ? s->scores_board : s->windows;
 
 	arg.op = LB_OP_CHANGE;
-	run_on_source(&plans_of(s)->read[global], read_text, &arg, global ? 1 : 2, types,
+	run_on_source(&plans_of(s)->read[scores_board], read_text, &arg, scores_board ? 1 : 2, types,
 				  values);
 	take_scores(s, false);
 }
 
 /*
- * The changes of each player as one, by the operation on a board.  Notes whether scores
- * may get out of range on the way.
+ * The changes of each player as one, by the operation on a board.  Notes
+ * whether scores may get out of range on the way.
  */
 static int128 *
 coalesce(LbSubmit *s, LbOp op, const LbDefinition *defn)
@@ -543,7 +548,8 @@ coalesce(LbSubmit *s, LbOp op, const LbDefinition *defn)
 }
 
 /*
- * The amounts as a statement can take them: 0 for those that the column cannot have.
+ * The amounts as a statement can take them: 0 for those that the column cannot
+ * have.
  */
 static int64 *
 statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
@@ -556,9 +562,9 @@ statement_amounts(const LbDefinition *defn, const int128 *amounts, int n)
 }
 
 /*
- * A statement has added an amount to a player's score on a board, if it has returned the
- * row.  Note the score before.  Returns whether the row is missing, though the amount
- * should have changed it.
+ * A statement has added an amount to a player's score on a board, if it has
+ * returned the row.  Note the score before.  Returns whether the row is
+ * missing, though the amount should have changed it.
  */
 static bool
 note_before(LbSubmitBoard *board, int p, int64 amount)
@@ -574,9 +580,9 @@ note_before(LbSubmitBoard *board, int p, int64 amount)
 }
 
 /*
- * The rows that no statement has returned have been read.  Returns whether a sum that the
- * column cannot have, and that no statement has added therefore, leads to a score that
- * it can have.
+ * The rows that no statement has returned have been read.  Returns whether a
+ * sum that the column cannot have, and that no statement has added therefore,
+ * leads to a score that it can have.
  */
 static bool
 adds_later(const LbDefinition *defn, LbSubmitBoard *board, int p,
@@ -598,18 +604,18 @@ run_global(LbSubmit *s, LbOp op, Datum *players, const int64 *amounts, int n,
 	values[1] = int8_array(amounts, n);
 	values[2] = TimestampTzGetDatum(s->at);
 	values[3] = s->metadata;
-	arg.defn = s->global;
+	arg.defn = s->scores_board;
 	arg.op = op;
 	arg.hidden = hidden;
 	arg.metadata = s->has_metadata;
-	run_on_source(&plans_of(s)->global[hidden][s->has_metadata][op],
+	run_on_source(&plans_of(s)->scores_board[hidden][s->has_metadata][op],
 				  write_text, &arg, s->has_metadata ? 4 : 3, types, values);
 	take_scores(s, true);
 }
 
 /*
- * Whether a new row of "global" is ranked, as far as lb_hidden tells.  What the rows of
- * windows tell stays.
+ * Whether a new row of "global" is ranked, as far as lb_hidden tells.  What
+ * the rows of windows tell stays.
  */
 static void
 set_enters(LbSubmit *s, int first, int end)
@@ -622,8 +628,8 @@ set_enters(LbSubmit *s, int first, int end)
 }
 
 /*
- * Lock the players from number first on who have no row of "global", up to MAX_LOCKED of
- * them; returns the number of the player behind them.
+ * Lock the players from number first on who have no row of "global", up to
+ * MAX_LOCKED of them; returns the number of the player behind them.
  */
 static int
 lock_entering(LbSubmit *s, int first)
@@ -658,8 +664,8 @@ unlock_entering(LbSubmit *s, int first, int end)
 
 /*
  * Write to "global", in the order of the players.  Runs of new rows that are
- * hidden and of new rows that are not need statements of their own.  Players who get
- * their first row are locked until it is there.
+ * hidden and of new rows that are not need statements of their own.  Players
+ * who get their first row are locked until it is there.
  */
 static void
 run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
@@ -685,23 +691,23 @@ run_enter(LbSubmit *s, LbOp op, const int64 *amounts)
 }
 
 /*
- * Write sums to "global" that the column can have only together with the scores that
- * are there.
+ * Write sums to "global" that the column can have only together with the
+ * scores that are there.
  */
 static void
 add_later(LbSubmit *s, const int128 *sums)
 {
-	LbSubmitBoard *global = &s->boards[0];
+	LbSubmitBoard *scores_board = &s->boards[0];
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int64	   *targets = palloc(s->nplayers * sizeof(int64));
 	int			n = 0;
 
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		if (!adds_later(s->global, global, p, sums))
+		if (!adds_later(s->scores_board, scores_board, p, sums))
 			continue;
 		players[n] = s->players[p];
-		targets[n++] = (int64) (global->before[p] + sums[p]);
+		targets[n++] = (int64) (scores_board->before[p] + sums[p]);
 	}
 	if (n > 0)
 		run_global(s, LB_OP_SET, players, targets, n, false);
@@ -711,15 +717,15 @@ add_later(LbSubmit *s, const int128 *sums)
 static void
 add_to_global(LbSubmit *s, const int128 *sums)
 {
-	LbSubmitBoard *global = &s->boards[0];
-	int64	   *amounts = statement_amounts(s->global, sums, s->nplayers);
+	LbSubmitBoard *scores_board = &s->boards[0];
+	int64	   *amounts = statement_amounts(s->scores_board, sums, s->nplayers);
 	bool	   *returned = palloc(s->nplayers * sizeof(bool));
 
 	run_enter(s, LB_OP_INCR, amounts);
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		returned[p] = global->known[p];
-		s->doubtful |= note_before(global, p, amounts[p]);
+		returned[p] = scores_board->known[p];
+		s->doubtful |= note_before(scores_board, p, amounts[p]);
 	}
 	if (!s->doubtful && !s->need_scores)
 		return;
@@ -727,15 +733,16 @@ add_to_global(LbSubmit *s, const int128 *sums)
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		if (!returned[p])
-			global->before[p] = global->scores[p];
+			scores_board->before[p] = scores_board->scores[p];
 	}
 	if (s->doubtful)
 		add_later(s, sums);
 }
 
 /*
- * Note in s->doubtful whether windows that get the changes of "global" may get out of
- * range on the way: the change of player number p is the sum of those one by one.
+ * Note in s->doubtful whether windows that get the changes of "global" may get
+ * out of range on the way: the change of player number p is the sum of those
+ * one by one.
  */
 static void
 note_changes(LbSubmit *s, int p)
@@ -746,7 +753,10 @@ note_changes(LbSubmit *s, int p)
 	if (change < PG_INT64_MIN || change > PG_INT64_MAX)
 		s->doubtful = true;
 
-	/* The best or the worst of the scores goes one way, but not to the first score. */
+	/*
+	 * The best or the worst of the scores goes one way, but not to the first
+	 * score.
+	 */
 	if (s->op != LB_OP_SET)
 		end = s->boards[0].had_score[p] ? s->first[p] : s->first[p] + 1;
 	for (int i = s->first[p]; i < end; i++)
@@ -758,39 +768,39 @@ note_changes(LbSubmit *s, int p)
 }
 
 /*
- * Set the scores of "global", where windows get the changes.  These depend on the old
- * scores, so a first pass locks or inserts the rows.
+ * Set the scores of "global", where windows get the changes.  These depend on
+ * the old scores, so a first pass locks or inserts the rows.
  */
 static void
 change_global(LbSubmit *s, const int128 *amounts)
 {
-	LbSubmitBoard *global = &s->boards[0];
-	bool		descending = s->global->columns[0].descending;
+	LbSubmitBoard *scores_board = &s->boards[0];
+	bool		descending = s->scores_board->columns[0].descending;
 	Datum	   *players = palloc(s->nplayers * sizeof(Datum));
 	int64	   *targets = palloc(s->nplayers * sizeof(int64));
 	bool	   *inserted = palloc(s->nplayers * sizeof(bool));
 	int			n = 0;
 
 	run_enter(s, LB_OP_CHANGE,
-			  statement_amounts(s->global, amounts, s->nplayers));
-	memcpy(inserted, global->known, s->nplayers * sizeof(bool));
+			  statement_amounts(s->scores_board, amounts, s->nplayers));
+	memcpy(inserted, scores_board->known, s->nplayers * sizeof(bool));
 	lb_read_missing_scores(s, 0, 1);
 	s->change = palloc(s->nplayers * sizeof(int128));
 	for (int p = 0; p < s->nplayers; p++)
 	{
 		int128		new = amounts[p];
-		bool		has_score = !inserted[p] && global->has_score[p];
-		int128		old = inserted[p] ? 0 : global->scores[p];
+		bool		has_score = !inserted[p] && scores_board->has_score[p];
+		int128		old = inserted[p] ? 0 : scores_board->scores[p];
 
-		global->before[p] = (int64) old;
-		global->had_score[p] = has_score;
+		scores_board->before[p] = (int64) old;
+		scores_board->had_score[p] = has_score;
 		if (s->op != LB_OP_SET && has_score)
 			new = (s->op == LB_OP_BEST) == descending ? Max(old, new) :
 				Min(old, new);
 		s->change[p] = new - old;
 		note_changes(s, p);
 		if (inserted[p] || (new == old && has_score) ||
-			!lb_score_fits(s->global, new))
+			!lb_score_fits(s->scores_board, new))
 			continue;
 		players[n] = s->players[p];
 		targets[n++] = (int64) new;
@@ -802,7 +812,7 @@ change_global(LbSubmit *s, const int128 *amounts)
 void
 lb_write_global(LbSubmit *s)
 {
-	int128	   *amounts = coalesce(s, s->op, s->global);
+	int128	   *amounts = coalesce(s, s->op, s->scores_board);
 	bool		change = false;
 
 	for (int b = 1; b < s->nboards; b++)
@@ -815,7 +825,7 @@ lb_write_global(LbSubmit *s)
 	else
 	{
 		run_enter(s, s->op,
-				  statement_amounts(s->global, amounts, s->nplayers));
+				  statement_amounts(s->scores_board, amounts, s->nplayers));
 		if (s->need_scores)
 			lb_read_missing_scores(s, 0, 1);
 	}
@@ -884,7 +894,7 @@ may_hide(const LbSubmit *s)
 		if (board->closed)
 			continue;
 		hides |= board->window ? s->windows->has_ranked_if :
-			s->global->has_ranked_if;
+			s->scores_board->has_ranked_if;
 
 		/* A player with a rank has a row. */
 		inserts |= !board->has_previous;
@@ -893,13 +903,13 @@ may_hide(const LbSubmit *s)
 }
 
 /*
- * Find out which players have a row of "global".  If it is not written to, these rows are
- * locked.
+ * Find out which players have a row of "global".  If it is not written to,
+ * these rows are locked.
  */
 static void
 find_existing(LbSubmit *s)
 {
-	LbSubmitBoard *global = &s->boards[0];
+	LbSubmitBoard *scores_board = &s->boards[0];
 
 	s->exists = palloc0(s->nplayers * sizeof(bool));
 	if (!s->write_global)
@@ -909,7 +919,7 @@ find_existing(LbSubmit *s)
 								s->players, s->nplayers, s->ranked);
 		return;
 	}
-	if (global->has_previous)
+	if (scores_board->has_previous)
 	{
 		s->exists[0] = true;
 		return;
@@ -917,20 +927,20 @@ find_existing(LbSubmit *s)
 	lb_read_missing_scores(s, 0, 1);
 	for (int p = 0; p < s->nplayers; p++)
 	{
-		s->exists[p] = global->known[p];
+		s->exists[p] = scores_board->known[p];
 
 		/* Nothing has been written yet. */
-		global	  ->known[p] = false;
-		global	  ->has_score[p] = false;
-		global	  ->scores[p] = 0;
+		scores_board->known[p] = false;
+		scores_board->has_score[p] = false;
+		scores_board->scores[p] = 0;
 
 		s->ranked[p] = true;
 	}
 }
 
 /*
- * The rows of windows say who is hidden in them, and a new row of "global" is not ranked
- * then: where lb_hidden does not tell, the user has set that.
+ * The rows of windows say who is hidden in them, and a new row of "global" is
+ * not ranked then: where lb_hidden does not tell, the user has set that.
  */
 static void
 find_hidden_in_windows(LbSubmit *s)
@@ -939,7 +949,7 @@ find_hidden_in_windows(LbSubmit *s)
 	Datum	   *players;
 	int			n = 0;
 
-	if (!s->write_global || !s->global->has_ranked_if)
+	if (!s->write_global || !s->scores_board->has_ranked_if)
 		return;
 	if (windows == NULL)
 		windows = lb_find_in(s->stand_in, s->leaderboard.family);
@@ -971,9 +981,9 @@ lb_find_entering(LbSubmit *s)
 }
 
 /*
- * Hide rows of n players that were written before another session had recorded that they
- * are hidden, and that it has not seen.  The owner of the table hides them, as lb_hide()
- * would.
+ * Hide rows of n players that were written before another session had recorded
+ * that they are hidden, and that it has not seen.  The owner of the table
+ * hides them, as lb_hide() would.
  */
 static void
 hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
@@ -1031,7 +1041,7 @@ lb_end_entering(LbSubmit *s)
 		if (s->on_windows[p] == LB_HIDDEN && before[p] != LB_HIDDEN)
 			windows[nwindows++] = s->players[p];
 	}
-	hide_late(s, s->global, scores, nscores);
+	hide_late(s, s->scores_board, scores, nscores);
 	hide_late(s, s->windows, windows, nwindows);
 }
 
@@ -1048,7 +1058,7 @@ find_hidden(LbSubmit *s)
 	if (!s->windows->has_ranked_if)
 		return;
 	(void) lb_look_up_hidden_again(s);
-	if (s->write_global && s->global->has_ranked_if)
+	if (s->write_global && s->scores_board->has_ranked_if)
 		lb_read_missing_scores(s, 0, 1);
 	else
 		run_hidden(s, &plans_of(s)->hidden[1], s->windows, s->players,
@@ -1113,8 +1123,8 @@ run_rows(LbSubmit *s, LbOp op, const WindowRow *rows, int n)
 }
 
 /*
- * Increments of windows have been written.  Note the scores before, and write sums that
- * the column can have only together with these.
+ * Increments of windows have been written.  Note the scores before, and write
+ * sums that the column can have only together with these.
  */
 static void
 note_windows(LbSubmit *s, int first, int n, WindowRow *rows, int nrows)
@@ -1216,8 +1226,8 @@ lb_write_windows(LbSubmit *s)
 }
 
 /*
- * A statement has written a submit to fewer boards than it should have.  It has returned
- * the keys of windows.  Read all scores, and note those before.
+ * A statement has written a submit to fewer boards than it should have.  It
+ * has returned the keys of windows.  Read all scores, and note those before.
  */
 static void
 note_single(LbSubmit *s)
@@ -1254,8 +1264,8 @@ note_single(LbSubmit *s)
 	}
 
 	/*
-	 * Without the row of "global", no row of windows is written.  If all of them are
-	 * out of range, then one of them may be named as well.
+	 * Without the row of "global", no row of windows is written.  If all of
+	 * them are out of range, then one of them may be named as well.
 	 */
 	if (nkeys > 0 || (s->nopen > 1 && all_out))
 		s->boards[0].before[0] -= amount;
@@ -1277,18 +1287,18 @@ lb_write_single(LbSubmit *s)
 	uint64		nrows;
 
 	StaticAssertStmt(lengthof(types) == lengthof(values), "a type for each");
-	/* Where other tables stand in, scores are wanted without reading a board. */
+	/* Where other tables stand in, no board is read. */
 	if (s->stand_in != NULL)
 		return false;
 	if (s->nitems != 1 || s->has_metadata || !s->write_global || s->op != LB_OP_INCR ||
 		s->items[0].amount == 0 || s->nopen - 1 > MAX_SINGLE ||
-		!s->enters[0] || !lb_score_fits(s->global, s->items[0].amount) ||
+		!s->enters[0] || !lb_score_fits(s->scores_board, s->items[0].amount) ||
 		(s->on_windows != NULL && s->on_windows[0] != LB_NOT_RECORDED) ||
-		s->global->keeps_rows || lb_lends_no_rights(s->global) ||
+		s->scores_board->keeps_rows || lb_lends_no_rights(s->scores_board) ||
 		(s->windows != NULL &&
 		 (s->windows->keeps_rows || lb_lends_no_rights(s->windows))) ||
 		(s->windows != NULL && s->windows->has_ranked_if &&
-		 !s->global->has_ranked_if))
+		 !s->scores_board->has_ranked_if))
 		return false;
 	values[0] = s->items[0].player;
 	values[1] = Int64GetDatum(s->items[0].amount);
@@ -1302,8 +1312,8 @@ lb_write_single(LbSubmit *s)
 			return false;
 		values[n++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	nrows = lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->global),
-						single_text, s, s->global->source,
+	nrows = lb_plan_run(&plans_of(s)->single[n - 3], plan_key(s->scores_board),
+						single_text, s, s->scores_board->source,
 						n > 3 ? s->windows->source : InvalidOid, n, types, values);
 	if (nrows < (uint64) Max(1, s->nopen - 1))
 		note_single(s);
@@ -1313,7 +1323,7 @@ lb_write_single(LbSubmit *s)
 bool
 lb_kept_out(const LbSubmit *s, const LbSubmitBoard *board)
 {
-	const LbDefinition *defn = board->window ? s->windows : s->global;
+	const LbDefinition *defn = board->window ? s->windows : s->scores_board;
 	bool		change = board->window && board->op == LB_OP_CHANGE &&
 		s->write_global;
 	int128		amount;

@@ -32,15 +32,15 @@ extern void lb_write_global(LbSubmit *s);
 extern void lb_write_windows(LbSubmit *s);
 
 /*
- * Before anything is written: look up who is hidden, and note which players have no row
- * of "global" (s->exists), and for which a new one is not ranked (s->enters).  If there
- * is one player without that row, the player is locked.
+ * Before anything is written: look up who is hidden, and note which players
+ * have no row of "global" (s->exists), and for which a new one is not ranked
+ * (s->enters).  If there is one player without that row, the player is locked.
  */
 extern void lb_find_entering(LbSubmit *s);
 
 /*
- * After the rows are written: unlock that player, and hide rows of players who have been
- * hidden meanwhile.
+ * After the rows are written: unlock that player, and hide rows of players who
+ * have been hidden meanwhile.
  */
 extern void lb_end_entering(LbSubmit *s);
 

@@ -15,7 +15,7 @@
 #include "submit/stand_in.h"
 
 LbDefinition *
-lb_find_in(const LbStandIn *in, const char *name)
+lb_find_in(const LbStandIn * in, const char *name)
 {
 	return in != NULL ? in->definition(in, name) : lb_find_recorded(name);
 }
@@ -25,13 +25,13 @@ typedef struct StatementKey
 {
 	const char *sql;
 	Oid			table;
-} StatementKey;
+}			StatementKey;
 
 /* An LbPlanText: the text of a StatementKey. */
 static char *
 statement_text(const void *arg)
 {
-	const StatementKey *key = (const StatementKey *) arg;
+	const		StatementKey *key = (const StatementKey *) arg;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -47,13 +47,13 @@ statement_text(const void *arg)
 
 uint64
 lb_run_in(Oid table, const char *sql, int nargs, const Oid *types,
-			  Datum *values, const char *nulls)
+		  Datum *values, const char *nulls)
 {
 	static LbPlans plans = {
 		.name = "leaderboard statements on other tables",
 		.keysize = offsetof(StatementKey, table) + sizeof(Oid)
 	};
-	StatementKey	key = {.sql = sql,.table = table};
+	StatementKey key = {.sql = sql,.table = table};
 	LbUser		saved;
 	uint64		n;
 

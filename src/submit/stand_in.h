@@ -3,9 +3,9 @@
  * stand_in.h
  *	  Tables that stand in for those of a leaderboard.
  *
- * A submit of a player, or hiding one, writes to the tables of the leaderboard, and
- * records what it does in tables of the extension.  It can be told to use other tables
- * in the place of both.
+ * A submit of a player, or hiding one, writes to the tables of the
+ * leaderboard, and records what it does in tables of the extension.  It can be
+ * told to use other tables in the place of both.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,9 +24,12 @@ typedef enum LbRecord
 	LB_RECORD_ANOMALY,			/* lb_anomaly */
 	LB_RECORD_HIDDEN,			/* lb_hidden */
 	LB_NRECORDS
-} LbRecord;
+}			LbRecord;
 
-/* What stands in, for the players that are in these tables.  Its caller sets it. */
+/*
+ * What stands in, for the players that are in these tables.  Its caller sets
+ * it.
+ */
 typedef struct LbStandIn
 {
 	text	   *player;			/* one of them */
@@ -46,16 +49,17 @@ typedef struct LbStandIn
 	 */
 	Oid			(*table) (const struct LbStandIn *in, const char *leaderboard,
 						  LbRecord record);
-} LbStandIn;
+}			LbStandIn;
 
 /* LbStandIn.definition; or lb_find_recorded() if in is NULL. */
-extern LbDefinition *lb_find_in(const LbStandIn *in, const char *name);
+extern LbDefinition *lb_find_in(const LbStandIn * in, const char *name);
 
 /*
- * Run a statement on a table that stands in, as its owner, as a security-restricted
- * operation.  In the text, a constant, the first %s is the table and the second the type
- * of its players.  nulls are as lb_plan_run_with_nulls() takes them, or NULL.  Returns the
- * number of rows, as lb_plan_run(), and can raise what that raises.
+ * Run a statement on a table that stands in, as its owner, as a
+ * security-restricted operation.  In the text, a constant, the first %s is the
+ * table and the second the type of its players.  nulls are as
+ * lb_plan_run_with_nulls() takes them, or NULL.  Returns the number of rows,
+ * as lb_plan_run(), and can raise what that raises.
  */
 extern uint64 lb_run_in(Oid table, const char *sql, int nargs,
 						const Oid *types, Datum *values, const char *nulls);

@@ -157,19 +157,19 @@ lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 bool
 lb_is_forwarded(const LbSubmit *s)
 {
-	bool		scores = s->global != NULL && lb_is_distributed(s->global);
+	bool		scores = s->scores_board != NULL && lb_is_distributed(s->scores_board);
 	bool		windows = s->windows != NULL && lb_is_distributed(s->windows);
 
-	if (scores != windows && s->global != NULL && s->windows != NULL)
-		lb_check_both_distributed(s->global, s->windows);
+	if (scores != windows && s->scores_board != NULL && s->windows != NULL)
+		lb_check_both_distributed(s->scores_board, s->windows);
 	return scores || windows;
 }
 
 void
 lb_refuse_forwarded(const LbSubmit *s)
 {
-	if (s->global != NULL)
-		lb_refuse_distributed(s->global);
+	if (s->scores_board != NULL)
+		lb_refuse_distributed(s->scores_board);
 	if (s->windows != NULL)
 		lb_refuse_distributed(s->windows);
 }
@@ -294,8 +294,8 @@ named_board(LbSubmit *s, const char *name)
 
 	if (strcmp(name, s->leaderboard.name) == 0)
 	{
-		if (s->global == NULL)
-			s->global = find_submitted(s, name, false);
+		if (s->scores_board == NULL)
+			s->scores_board = find_submitted(s, name, false);
 		s->write_global = true;
 		return;
 	}
@@ -342,14 +342,16 @@ sort_boards(LbSubmit *s)
 	s->nboards = n;
 	if (s->write_global)
 	{
-		LbSubmitBoard global = *add_board(s, s->leaderboard.name, false);
+		LbSubmitBoard scores_board = *add_board(s, s->leaderboard.name, false);
 
 		memmove(s->boards + 1, s->boards, n * sizeof(LbSubmitBoard));
-		s->boards[0] = global;
+		s->boards[0] = scores_board;
 	}
 }
 
-/* The leaderboard's board, and all its windows that are open at that moment. */
+/*
+ * The leaderboard's board, and all its windows that are open at that moment.
+ */
 static void
 add_all(LbSubmit *s)
 {
@@ -386,36 +388,36 @@ add_named(LbSubmit *s, ArrayType *names)
 static LbDefinition *
 find_hides(const LbSubmit *s)
 {
-	LbDefinition *global;
+	LbDefinition *scores_board;
 
 	if (s->write_global || s->windows == NULL ||
 		!s->windows->has_ranked_if)
 		return NULL;
-	global = lb_find_in(s->stand_in, s->leaderboard.name);
+	scores_board = lb_find_in(s->stand_in, s->leaderboard.name);
 
-	if (global !=NULL && (global->family || global->misfit ||
-						  !global->has_ranked_if ||
-						  lb_player_type(global) != s->type))
+	if (scores_board != NULL && (scores_board->family || scores_board->misfit ||
+								 !scores_board->has_ranked_if ||
+								 lb_player_type(scores_board) != s->type))
 		return NULL;
-	return global;
+	return scores_board;
 }
 
 /*
- * Find the definitions of the boards, which checks the caller's privileges, and
- * the type of their players.
+ * Find the definitions of the boards, which checks the caller's privileges,
+ * and the type of their players.
  */
 static void
 set_definitions(LbSubmit *s)
 {
 	bool		windows = s->nboards > (s->write_global ? 1 : 0);
 
-	if (s->write_global && s->global == NULL)
-		s->global = find_submitted(s, s->leaderboard.name, false);
+	if (s->write_global && s->scores_board == NULL)
+		s->scores_board = find_submitted(s, s->leaderboard.name, false);
 	if (!windows)
 		s->windows = NULL;
 	else if (s->windows == NULL)
 		s->windows = find_submitted(s, s->leaderboard.family, true);
-	s->players_of = s->global !=NULL ? s->global :
+	s->players_of = s->scores_board != NULL ? s->scores_board :
 		s->windows != NULL ? s->windows : find_submitted(s, s->leaderboard.name, false);
 	s->type = lb_player_type(s->players_of);
 	s->cmp = lb_player_order(s->type);

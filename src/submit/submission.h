@@ -24,8 +24,8 @@ typedef struct LbSubmitItem
 	int64		amount;
 	const char *match_id;		/* or NULL */
 	int			number;			/* in the order of arrival */
-	int			item;			/* its number in the call of a user, from 1 on;
-								 * 0: it is the only one */
+	int			item;			/* its number in the call of a user, from 1
+								 * on; 0: it is the only one */
 	const char *refused;		/* the limit that rejects it; NULL: none yet */
 	bool		overflows;		/* it leads to a score out of range */
 	const bool *joined;			/* which boards it is for; NULL: all */
@@ -96,7 +96,8 @@ typedef struct LbSubmit
 	LbLeaderboard leaderboard;
 	LbOp		op;
 	TimestampTz at;
-	const LbStandIn *stand_in;	/* for the leaderboard's tables, or NULL */
+	const		LbStandIn *stand_in;	/* for the leaderboard's tables, or
+										 * NULL */
 	Oid			records[LB_NRECORDS];	/* its tables: lb_find_record() */
 	bool		only_forwarded; /* it was forwarded, and nothing else was
 								 * written on other servers */
@@ -107,7 +108,7 @@ typedef struct LbSubmit
 	FmgrInfo   *cmp;			/* compares them, as btrees in C order do */
 	bool		write_global;	/* "global" is the leaderboard's board of
 								 * scores, here and in what follows */
-	LbDefinition *global;		/* if it is written to */
+	LbDefinition *scores_board; /* if it is written to */
 	LbDefinition *windows;		/* the family, if there are windows */
 	LbDefinition *hides;		/* "global", if it is not written to, but
 								 * records which players are hidden */
@@ -129,11 +130,11 @@ typedef struct LbSubmit
 	int		   *by_text;		/* limit.c */
 	int		   *first;			/* of the player's items */
 	int128	   *change;			/* of the score on "global" */
-	bool	   *ranked;			/* whether rows that are there are ranked, which
-								 * new ones of windows follow */
+	bool	   *ranked;			/* whether rows that are there are ranked,
+								 * which new ones of windows follow */
 	bool	   *enters;			/* whether a new row of "global" is ranked */
-	bool	   *exists;			/* whether there is one to lock; NULL if no row
-								 * can be hidden */
+	bool	   *exists;			/* whether there is one to lock; NULL if no
+								 * row can be hidden */
 	LbHiding   *on_scores;		/* what is recorded for "global" and for */
 	LbHiding   *on_windows;		/* windows; both NULL: not looked up */
 	uint64		hidden_seen;	/* hidden.c: when they were looked up */
@@ -152,8 +153,8 @@ typedef struct LbSubmit
 extern void lb_submission_set_boards(LbSubmit *s, ArrayType *names);
 
 /*
- * Lock the keys of windows against being closed, to the end of the transaction,
- * and note which are closed.  Can raise.
+ * Lock the keys of windows against being closed, to the end of the
+ * transaction, and note which are closed.  Can raise.
  */
 extern void lb_submission_lock(LbSubmit *s);
 
@@ -200,14 +201,15 @@ extern LbSubmitBoard *lb_find_submit_window(LbSubmit *s, const char *key,
 extern LbOp lb_effective_op(const LbSubmit *s, const LbSubmitBoard *board);
 
 /*
- * The table that stands in for one of the extension's, for a submit that has stand_in, or
- * InvalidOid.  Between SPI_connect and SPI_finish; can raise.
+ * The table that stands in for one of the extension's, for a submit that has
+ * stand_in, or InvalidOid.  Between SPI_connect and SPI_finish; can raise.
  */
 extern Oid	lb_find_record(LbSubmit *s, LbRecord record);
 
 /*
- * Run a statement on one of the extension's tables, as lb_own_run(); or, for a submit that
- * has stand_in, the other one on the table that lb_find_record() has found, as lb_run_in().
+ * Run a statement on one of the extension's tables, as lb_own_run(); or, for a
+ * submit that has stand_in, the other one on the table that lb_find_record()
+ * has found, as lb_run_in().
  */
 extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 							   const char *own, const char *other, int nargs,
@@ -215,8 +217,9 @@ extern uint64 lb_run_recording(const LbSubmit *s, LbRecord record, LbPlan *plan,
 							   const char *nulls);
 
 /*
- * Whether a submit whose boards are set must be forwarded: their tables are distributed.
- * Raises 0A000 if only one of the two is.  Or raise 0A000 if it must be.
+ * Whether a submit whose boards are set must be forwarded: their tables are
+ * distributed.  Raises 0A000 if only one of the two is.  Or raise 0A000 if it
+ * must be.
  */
 extern bool lb_is_forwarded(const LbSubmit *s);
 extern void lb_refuse_forwarded(const LbSubmit *s);

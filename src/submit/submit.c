@@ -3,12 +3,13 @@
  * submit.c
  *	  Submitting scores: lb_submit(), lb_submit_match() and their twins.
  *
- * A submit writes to the row of a player on the board of a leaderboard, which is
- * called "global" here, and in each of its windows that contains a moment.  All functions run the same code: lb_submit()
- * is a batch of one change that returns ranks as well, lb_submit_each() submits a
- * batch again without what limits refuse, and the twins take players as text.  The
- * definitions of "global" and of the family "*" say which tables of the user
- * are written to, and what their columns are called.
+ * A submit writes to the row of a player on the board of a leaderboard, which
+ * is called "global" here, and in each of its windows that contains a moment.
+ * All functions run the same code: lb_submit() is a batch of one change that
+ * returns ranks as well, lb_submit_each() submits a batch again without what
+ * limits refuse, and the twins take players as text.  The definitions of
+ * "global" and of the family "*" say which tables of the user are written to,
+ * and what their columns are called.
  *
  * Each table gets one statement, or one for each run of windows with the same
  * operation (scores.c).  Every submit takes its locks in this order, so that
@@ -18,28 +19,29 @@
  * 	2. keys of windows, against being closed (lb_window_lock, shared)
  * 	3. rows of lb_applied, by player and match
  * 	4. rows of lb_usage, by limit, board and the player's text
- * 	5. players who have no row of "global" (lb_lock_hidden), by player, and rows of
- * 	   "global", by player
+ * 	5. players who have no row of "global" (lb_lock_hidden), by player, and
+ * 	   rows of "global", by player
  * 	6. rows of windows, by key and player
  * 	7. rows of lb_anomaly, by player, limit and board
  *
- * lb_hide() records that the player is hidden, in lb_hidden, and then takes of each
- * leaderboard locks 5 and 6.  A submit locks the row of "global" even if only windows are
- * written to, and looks into lb_hidden afterwards.  So either lb_hide() waits for it and
- * sees its new rows of windows, or it waits for lb_hide() and sees the record.  A player
- * without that row is locked in its place before the look-up, and until rows of the
- * player are there, for which lb_hide() waits by itself (hide.c).  A batch locks some
- * of these players at a time: locks would not suffice for all of them.
+ * lb_hide() records that the player is hidden, in lb_hidden, and then takes of
+ * each leaderboard locks 5 and 6.  A submit locks the row of "global" even if
+ * only windows are written to, and looks into lb_hidden afterwards.  So either
+ * lb_hide() waits for it and sees its new rows of windows, or it waits for
+ * lb_hide() and sees the record.  A player without that row is locked in its
+ * place before the look-up, and until rows of the player are there, for which
+ * lb_hide() waits by itself (hide.c).  A batch locks some of these players at
+ * a time: locks would not suffice for all of them.
  *
  * The order holds for rows that do not
  * exist yet as well, since inserting one makes other transactions wait at its
  * unique index.  So one pass locks and inserts rows, by ON CONFLICT, in the
  * order of the arrays that the statement unnests.
  *
- * lb_submit_match() writes to several leaderboards: it locks the rows of lb_entrant
- * and the keys of all, then the rows of lb_applied of all, and then the other rows of
- * one leaderboard after the other.  Each step takes the leaderboards in the order of
- * their names.
+ * lb_submit_match() writes to several leaderboards: it locks the rows of
+ * lb_entrant and the keys of all, then the rows of lb_applied of all, and then
+ * the other rows of one leaderboard after the other.  Each step takes the
+ * leaderboards in the order of their names.
  *
  * Ranks are read between the statements, in snapshots of their own: while a
  * statement is running, the index does not know its changes.
@@ -269,8 +271,8 @@ lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
  */
 
 /*
- * Return a row.  A function that is forwarded has a last column, whether the match has been submitted
- * before, which other functions do not show.
+ * Return a row.  A function that is forwarded has a last column, whether the
+ * match has been submitted before, which other functions do not show.
  */
 static void
 return_row(FunctionCallInfo fcinfo, const LbAnswer *answer, bool applied,
@@ -346,7 +348,7 @@ lb_set_metadata(LbSubmit *s, Datum metadata)
 	s->has_metadata = true;
 	s->metadata = metadata;
 	if (s->write_global)
-		lb_require_metadata(s->global);
+		lb_require_metadata(s->scores_board);
 	if (s->windows != NULL)
 		lb_require_metadata(s->windows);
 }
@@ -358,11 +360,12 @@ lb_lock_boards(LbSubmit *s)
 	lb_submission_lock(s);
 
 	/*
-	 * Before ranks and rows are read: a player who has a row on "global" is not looked
-	 * up in lb_hidden, so lb_close_season() must not remove it meanwhile.
+	 * Before ranks and rows are read: a player who has a row on "global" is
+	 * not looked up in lb_hidden, so lb_close_season() must not remove it
+	 * meanwhile.
 	 */
 	if (s->write_global)
-		LockRelationOid(s->global->source, RowExclusiveLock);
+		LockRelationOid(s->scores_board->source, RowExclusiveLock);
 }
 
 void
@@ -394,8 +397,8 @@ lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item)
 }
 
 /*
- * Forward a submit to the server that has the player's rows, and read the ranks here.
- * Returns whether its match had been submitted before.
+ * Forward a submit to the server that has the player's rows, and read the
+ * ranks here.  Returns whether its match had been submitted before.
  */
 static bool
 forward_one(FunctionCallInfo fcinfo, LbSubmit *s, LbSubmitItem *item,
@@ -533,8 +536,8 @@ match_amount(const JsonbValue *v, const char *leaderboard)
 }
 
 /*
- * The submits of an object with an amount for each leaderboard, in the order in
- * which their rows are locked; returns how many.
+ * The submits of an object with an amount for each leaderboard, in the order
+ * in which their rows are locked; returns how many.
  */
 static int
 match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
@@ -574,8 +577,8 @@ match_submits(Jsonb *amounts, const LbSubmitItem *item, TimestampTz at,
 }
 
 /*
- * Raise 23505 if the match is new on one leaderboard and old on another, each NULL if
- * there is none: then it is not the same match.
+ * Raise 23505 if the match is new on one leaderboard and old on another, each
+ * NULL if there is none: then it is not the same match.
  */
 static void
 check_same_match(const LbSubmit *new, const LbSubmit *old)
@@ -591,8 +594,8 @@ check_same_match(const LbSubmit *new, const LbSubmit *old)
 }
 
 /*
- * Claim the match on each leaderboard.  Returns whether it is new on all of them, and
- * raises if it is on some only.
+ * Claim the match on each leaderboard.  Returns whether it is new on all of
+ * them, and raises if it is on some only.
  */
 static bool
 claim_match(LbSubmit *submits, int n)
@@ -662,8 +665,9 @@ apply_match(FunctionCallInfo fcinfo, LbSubmit *submits, int n)
 }
 
 /*
- * lb_submit_match(), or its twin.  Each step is done on all leaderboards before the
- * next, except that the rows of one are all written before those of the next.
+ * lb_submit_match(), or its twin.  Each step is done on all leaderboards
+ * before the next, except that the rows of one are all written before those of
+ * the next.
  */
 static Datum
 submit_match(FunctionCallInfo fcinfo, bool as_text)

@@ -20,8 +20,8 @@ extern int	lb_max_clock_skew;
 
 /*
  * lb_submit() with the arguments of fcinfo; the first is the player, of which
- * argument says what to call it and whether it is text.  Fills the caller's set of
- * rows.  Raises what docs/reference.md lists.
+ * argument says what to call it and whether it is text.  Fills the caller's
+ * set of rows.  Raises what docs/reference.md lists.
  */
 extern Datum lb_submit_as(FunctionCallInfo fcinfo,
 						  const LbPlayerArgument *argument);
@@ -43,17 +43,19 @@ extern void lb_set_player(const LbSubmit *s, LbSubmitItem *item, Datum value,
 						  const LbPlayerArgument *argument);
 
 /*
- * The time of a submit.  Raises 22008 if it is infinite, or further ahead of the clock
- * than lb_max_clock_skew.
+ * The time of a submit.  Raises 22008 if it is infinite, or further ahead of
+ * the clock than lb_max_clock_skew.
  */
 extern void lb_set_time(LbSubmit *s, TimestampTz at);
 
-/* Write metadata with the scores; raises 42703 if a table has no room for it. */
+/*
+ * Write metadata with the scores; raises 42703 if a table has no room for it.
+ */
 extern void lb_set_metadata(LbSubmit *s, Datum metadata);
 
 /*
- * Submit one item to the boards that are set, and fill the caller's set of rows.
- * Between SPI_connect and SPI_finish; raises as lb_submit().
+ * Submit one item to the boards that are set, and fill the caller's set of
+ * rows.  Between SPI_connect and SPI_finish; raises as lb_submit().
  */
 extern void lb_submit_one(FunctionCallInfo fcinfo, LbSubmit *s,
 						  LbSubmitItem *item);
@@ -69,10 +71,10 @@ enum
 };
 
 /*
- * Check the arguments that all functions have, and begin a submit.  The first arguments
- * have these names where they must not be null; leaderboard_arg is the number of the
- * argument "leaderboard", and op_hint what the error of a wrong operation adds to its
- * hint.  Raises what docs/reference.md lists.
+ * Check the arguments that all functions have, and begin a submit.  The first
+ * arguments have these names where they must not be null; leaderboard_arg is
+ * the number of the argument "leaderboard", and op_hint what the error of a
+ * wrong operation adds to its hint.  Raises what docs/reference.md lists.
  */
 extern void lb_begin_submit(FunctionCallInfo fcinfo, LbSubmit *s,
 							const LbPlayerArgument *argument,
@@ -84,8 +86,8 @@ extern void lb_check_match_id(const char *match_id);
 
 /*
  * Lock what the items' players have joined, and windows against being closed.
- * This can leave out boards, which the players are set for afterwards.  Between
- * SPI_connect and SPI_finish; can raise.
+ * This can leave out boards, which the players are set for afterwards.
+ * Between SPI_connect and SPI_finish; can raise.
  */
 extern void lb_lock_boards(LbSubmit *s);
 

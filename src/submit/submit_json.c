@@ -118,7 +118,9 @@ required_text(Jsonb *submit, int field)
 	return scalar_text(v, field);
 }
 
-/* A field's text through a type's input function, whose errors get the field. */
+/*
+ * A field's text through a type's input function, whose errors get the field.
+ */
 static Datum
 convert(PGFunction input, char *text, int field)
 {
@@ -265,8 +267,8 @@ put_player(StringInfo buf, Jsonb *submit)
 }
 
 /*
- * The object of the rows.  Its score and ranks are those of the first row: that of
- * "global", or else of the first window.
+ * The object of the rows.  Its score and ranks are those of the first row:
+ * that of "global", or else of the first window.
  */
 static text *
 answer_object(Jsonb *submit, Tuplestorestate *store, TupleDesc desc)

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * submit_many.c
- *	  Submitting many scores: lb_submit_many(), lb_submit_each() and their twins.
+ *	  Submitting many scores: lb_submit_many(), lb_submit_each() and their
+ *	  twins.
  *
- * lb_submit_many() is one submit of all its items (submit.c).  lb_submit_each() submits
- * a batch again without what limits refuse and what gets out of range, until there is
- * nothing of that.
+ * lb_submit_many() is one submit of all its items (submit.c).
+ * lb_submit_each() submits a batch again without what limits refuse and what
+ * gets out of range, until there is nothing of that.
  *
  *-------------------------------------------------------------------------
  */
@@ -207,8 +208,9 @@ lb_submit_many_key(PG_FUNCTION_ARGS)
 
 /*
  * Submit items whose players are not found yet.  Returns false, with nothing
- * written, if limits have refused some, or scores get out of range.  A subtransaction releases the locks of
- * rows, so the next attempt takes its locks in the order of submits.
+ * written, if limits have refused some, or scores get out of range.  A
+ * subtransaction releases the locks of rows, so the next attempt takes its
+ * locks in the order of submits.
  */
 static bool
 attempt(LbSubmit *s)
@@ -244,9 +246,10 @@ attempt(LbSubmit *s)
 }
 
 /*
- * Changes of one player are one change.  So if a limit refuses their sum or the score,
- * it refuses all of them; but an amount that is too large, only that item.  If a score
- * gets out of range on the way, that item is refused, too.
+ * Changes of one player are one change.  So if a limit refuses their sum or
+ * the score, it refuses all of them; but an amount that is too large, only
+ * that item.  If a score gets out of range on the way, that item is refused,
+ * too.
  */
 LbItemOutcome *
 lb_submit_each_of(LbSubmit *s)

@@ -11,8 +11,9 @@
 #include "submit/submission.h"
 
 /*
- * Submit the items of a submit whose boards and players are set; returns how many were
- * applied.  Between SPI_connect and SPI_finish; raises as lb_submit_many().
+ * Submit the items of a submit whose boards and players are set; returns how
+ * many were applied.  Between SPI_connect and SPI_finish; raises as
+ * lb_submit_many().
  */
 extern int64 lb_submit_all(LbSubmit *s);
 

@@ -13,11 +13,11 @@
  * NOTIFY takes a lock at commit that is shared by all transactions that
  * notify.  That is why the transactions that write scores do not.
  *
- * The server has one queue for all notifications.  A session that listens and stays
- * in a transaction keeps it from shrinking, and when it is full each commit that
- * notifies fails.  So a round sends nothing while the queue is half full, and the
- * other half is for the users' own notifications.  The round after that sends what has
- * changed in the end.
+ * The server has one queue for all notifications.  A session that listens and
+ * stays in a transaction keeps it from shrinking, and when it is full each
+ * commit that notifies fails.  So a round sends nothing while the queue is
+ * half full, and the other half is for the users' own notifications.  The
+ * round after that sends what has changed in the end.
  *
  * A round reads all watched members of a board at once.  Boards are read in
  * one subtransaction as long as none fails.  If one fails, the boards are
@@ -511,8 +511,8 @@ end_of_definition(const Watch *watches, int from, int to)
 }
 
 /*
- * Where to split several watches: near the middle, and between two definitions if
- * there are several, or else between two boards.
+ * Where to split several watches: near the middle, and between two definitions
+ * if there are several, or else between two boards.
  */
 static int
 split(const Watch *watches, int from, int to)
@@ -549,8 +549,8 @@ is_passing(int sqlerrcode)
 }
 
 /*
- * Whether an error can be that of a single watch: its member may be no value of
- * the type that the column has now.
+ * Whether an error can be that of a single watch: its member may be no value
+ * of the type that the column has now.
  */
 static bool
 is_of_member(int sqlerrcode)

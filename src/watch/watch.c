@@ -341,7 +341,10 @@ lb_resolve_board(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(key_of(&target, board)));
 }
 
-/* Raise 42622 unless a notification has room for the board and the member, or NULL. */
+/*
+ * Raise 42622 unless a notification has room for the board and the member, or
+ * NULL.
+ */
 static void
 require_room(const LbDefinition *defn, const char *board, const char *member)
 {
@@ -392,8 +395,8 @@ typedef struct WatchedMember
 } WatchedMember;
 
 /*
- * Find a board that is watched, its key, and the member as lb_watched has it: as
- * text that does not depend on settings.
+ * Find a board that is watched, its key, and the member as lb_watched has it:
+ * as text that does not depend on settings.
  */
 static LbDefinition *
 find_member(const char *board, const WatchedMember *member, char **key,
@@ -540,8 +543,8 @@ lb_watch_member_key(PG_FUNCTION_ARGS)
 }
 
 /*
- * Remove a watch, of a board's first places if member is NULL.  Only a superuser
- * can remove the watch of a board that is gone.
+ * Remove a watch, of a board's first places if member is NULL.  Only a
+ * superuser can remove the watch of a board that is gone.
  */
 static bool
 end_watch(const char *board, const char *member)

@@ -38,8 +38,9 @@ extern LbDefinition *lb_find_watched(const char *board, char **key);
 
 /*
  * Set what reading with an owner's rights needs, until AtEOXact_GUC() of what
- * is returned: what lb_begin_texts() sets, a search_path of PostgreSQL's own, and
- * row_security off, which raises instead of answering from a part of the rows.
+ * is returned: what lb_begin_texts() sets, a search_path of PostgreSQL's own,
+ * and row_security off, which raises instead of answering from a part of the
+ * rows.
  */
 extern int	lb_begin_reading(void);
 

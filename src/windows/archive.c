@@ -5,8 +5,8 @@
  *
  * lb_archive keeps the standings of windows that have been closed and of
  * seasons, with the owner and the table of the board: a board of the same name
- * may belong to another role later.  Members and scores are text, which does not
- * depend on the settings of the session that archives them.
+ * may belong to another role later.  Members and scores are text, which does
+ * not depend on the settings of the session that archives them.
  *
  *-------------------------------------------------------------------------
  */

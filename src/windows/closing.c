@@ -10,8 +10,8 @@
  * Which windows have rows is known from the boards.  A window whose rows are
  * all hidden has no board, so the table itself is read now and then as well.
  * The worker reads a part of the table in each transaction, so that other
- * sessions never wait for long for the table or the database.  If its visit ends
- * meanwhile, the next one goes on with that part.
+ * sessions never wait for long for the table or the database.  If its visit
+ * ends meanwhile, the next one goes on with that part.
  *
  *-------------------------------------------------------------------------
  */

@@ -19,10 +19,10 @@
 extern bool lb_close_windows(LbVisit *visit, const LbDefinition *defn);
 
 /*
- * The keys of a family of windows that has rows here, for another server that closes
- * them: of its boards, with the family's name, and now and then those of rows that are
- * on no board.  Returns false while the index is being built.  Between SPI_connect and
- * SPI_finish; can raise.
+ * The keys of a family of windows that has rows here, for another server that
+ * closes them: of its boards, with the family's name, and now and then those
+ * of rows that are on no board.  Returns false while the index is being
+ * built.  Between SPI_connect and SPI_finish; can raise.
  */
 extern bool lb_window_keys_here(LbDefinition *defn, List **boards,
 								List **rows);

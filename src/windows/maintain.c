@@ -5,9 +5,10 @@
  *
  * The worker visits one database after the other: it makes what servers of
  * distributed tables lack, closes windows (closing.c), removes the rows of
- * closed windows (removing.c), and trims the extension's own tables.  lb_maintain()
- * does the same in the caller's transaction, except for distributed tables of other
- * owners: each of these roles gets a transaction of its own (leave_to_owners()).
+ * closed windows (removing.c), and trims the extension's own tables.
+ * lb_maintain() does the same in the caller's transaction, except for
+ * distributed tables of other owners: each of these roles gets a transaction
+ * of its own (leave_to_owners()).
  *
  * All of it can stop anywhere and be continued: lb_closed, the boards and the
  * table say what is left to do.
@@ -409,8 +410,8 @@ record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 }
 
 /*
- * The families, and the boards of distributed tables, that belong to the caller.
- * Raises 42501 if there is none, unless the caller is a superuser.
+ * The families, and the boards of distributed tables, that belong to the
+ * caller.  Raises 42501 if there is none, unless the caller is a superuser.
  */
 static void
 list_own(LbVisit *visit)

@@ -13,7 +13,9 @@
 /* Setting, in seconds. */
 extern int	lb_maintenance_interval;	/* 0: no worker */
 
-/* Define the settings of this folder and register the worker; from _PG_init. */
+/*
+ * Define the settings of this folder and register the worker; from _PG_init.
+ */
 extern void lb_windows_init(void);
 
 /* Entry point of the worker that the launcher starts. */

@@ -369,7 +369,10 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		return;
 	}
 
-	/* If only some rows have gone, the others may have been updated meanwhile. */
+	/*
+	 * If only some rows have gone, the others may have been updated
+	 * meanwhile.
+	 */
 	if (rows->removed == 0 || (rows->all && rows->removed >= rows->nrows))
 		note_removed_but(key, rows->refused, rows->why);
 	else
@@ -378,10 +381,10 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 }
 
 /*
- * Remove up to max_rows of the rows of a closed window that are on no board, where
- * The table is distributed: rows have no places there, so they are found by their
- * members.  Leave out those of members in kept, an array or 0.  Rows whose members
- * are several columns go at once.
+ * Remove up to max_rows of the rows of a closed window that are on no board,
+ * where The table is distributed: rows have no places there, so they are found
+ * by their members.  Leave out those of members in kept, an array or 0.  Rows
+ * whose members are several columns go at once.
  */
 static void
 remove_distributed(Deletion *d, const char *key, Datum kept, int max_rows)
@@ -438,8 +441,8 @@ remove_distributed(Deletion *d, const char *key, Datum kept, int max_rows)
 
 /*
  * Remove up to max_rows rows of a closed window that are on its board.
- * Returns true if the others have to wait, or are removed; otherwise it has looked for
- * the rows that are on no board.
+ * Returns true if the others have to wait, or are removed; otherwise it has
+ * looked for the rows that are on no board.
  */
 static bool
 remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,

@@ -3,23 +3,24 @@
  * reward.c
  *	  Rewards: a function of the owner's for each window that is closed.
  *
- * lb_reward has the functions, by windows.  The transaction that closes a window
- * enters the key in lb_payout.  Later the worker, or lb_maintain(), calls the
- * function with the final standings.  The same transaction sets paid_at.  So what
- * the function did and the note that it did it are committed together, or neither
- * is: after an error or a crash, it is called again, and never after it has
- * succeeded.  The row of lb_payout is locked meanwhile, so that of two sessions only
- * one calls the function.
+ * lb_reward has the functions, by windows.  The transaction that closes a
+ * window enters the key in lb_payout.  Later the worker, or lb_maintain(),
+ * calls the function with the final standings.  The same transaction sets
+ * paid_at.  So what the function did and the note that it did it are committed
+ * together, or neither is: after an error or a crash, it is called again, and
+ * never after it has succeeded.  The row of lb_payout is locked meanwhile, so
+ * that of two sessions only one calls the function.
  *
  * A payout belongs to the table that has the window's rows, by its number in
- * lb_archive_source: a later leaderboard of the same name has another one.  Payouts
- * that are due end with their window.  If a session is calling the function
- * meanwhile, the payout stays, and no other table's function is called for it.  So
- * DROP TABLE waits for no function, which may itself wait for the table.
+ * lb_archive_source: a later leaderboard of the same name has another one.
+ * Payouts that are due end with their window.  If a session is calling the
+ * function meanwhile, the payout stays, and no other table's function is
+ * called for it.  So DROP TABLE waits for no function, which may itself wait
+ * for the table.
  *
  * The function runs in a subtransaction, with the rights of the owner of the
- * windows' table, as a security-restricted operation.  It must belong to that owner.
- * In the worker the step has leaderboard.reward_timeout (visit.c).
+ * windows' table, as a security-restricted operation.  It must belong to that
+ * owner.  In the worker the step has leaderboard.reward_timeout (visit.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -77,8 +78,9 @@ find_family(const char *family)
 }
 
 /*
- * The same, with no lock on the table when it returns: the function may run for long,
- * and a session that waits to alter the table keeps all others from it.
+ * The same, with no lock on the table when it returns: the function may run
+ * for long, and a session that waits to alter the table keeps all others from
+ * it.
  */
 static const LbDefinition *
 find_family_unlocked(const char *family)
@@ -206,7 +208,8 @@ lb_set_reward(PG_FUNCTION_ARGS)
  */
 
 /*
- * A key can be closed again, after the tables were dropped.  It is not rewarded twice.
+ * A key can be closed again, after the tables were dropped.  It is not
+ * rewarded twice.
  */
 void
 lb_note_reward(const LbDefinition *family, const char *window, const char *key)
@@ -240,8 +243,8 @@ lb_rewards_end(const char *family)
 }
 
 /*
- * The standings of a closed window, as an array of objects.  Members that have been
- * erased are left out.
+ * The standings of a closed window, as an array of objects.  Members that have
+ * been erased are left out.
  */
 static Datum
 read_standings(const LbDefinition *family, const char *key)
@@ -303,8 +306,8 @@ call(LbVisit *visit, const LbDefinition *defn, Datum *values)
 }
 
 /*
- * Call the function that visit->reward names for a key of family defn, and note
- * that.  The note comes first: after it nothing of ours can fail.
+ * Call the function that visit->reward names for a key of family defn, and
+ * note that.  The note comes first: after it nothing of ours can fail.
  */
 static void
 pay(LbVisit *visit, const LbDefinition *defn, const char *key)
@@ -365,9 +368,10 @@ note_problem(const char *key, const char *problem)
 }
 
 /*
- * The key of a window of this family that is to be rewarded, with its function, and
- * its row of lb_payout locked; NULL if there is no other in this visit.  Those that
- * have failed come last.  If visit->paying is set, it is that one, or none.
+ * The key of a window of this family that is to be rewarded, with its
+ * function, and its row of lb_payout locked; NULL if there is no other in this
+ * visit.  Those that have failed come last.  If visit->paying is set, it is
+ * that one, or none.
  */
 static char *
 next_payout(LbVisit *visit, const LbDefinition *family)

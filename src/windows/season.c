@@ -9,8 +9,9 @@
  * table if the owner is the caller; otherwise the reset runs with the owner's
  * rights.
  *
- * If the table is distributed, the transaction is the coordinator's.  The statements
- * are the same: Citus merges what it reads, and commits by two phases what it writes.
+ * If the table is distributed, the transaction is the coordinator's.  The
+ * statements are the same: Citus merges what it reads, and commits by two
+ * phases what it writes.
  *
  *-------------------------------------------------------------------------
  */
@@ -329,8 +330,8 @@ lock_board(const char *board, LbTarget *target)
 }
 
 /*
- * Set the scores of a board to *score, or delete its rows if score is NULL.  Tables that
- * are distributed have no trigger that sets updated_at.
+ * Set the scores of a board to *score, or delete its rows if score is NULL.
+ * Tables that are distributed have no trigger that sets updated_at.
  *
  * The owner resets the table by a statement of the owner's own.  For any other
  * role that may, a superuser or a member of the owner's role, the triggers of

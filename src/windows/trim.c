@@ -7,8 +7,9 @@
  * submits lock the rows of lb_usage in another order than a scan does.  A
  * table is read once in a visit: a batch begins where the one before it has
  * ended.  Once the space of removed rows has been used again, no index by time
- * leads to the old rows of lb_event alone.  So the worker reads a table only when a
- * hundredth of the time that its rows are kept has passed since it did so last.
+ * leads to the old rows of lb_event alone.  So the worker reads a table only
+ * when a hundredth of the time that its rows are kept has passed since it did
+ * so last.
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -34,8 +35,9 @@ int			lb_anomaly_retention = 90 * 86400;
 
 
 /*
- * Whether a table whose rows are kept so many seconds is to be read: at each call of
- * lb_maintain(), and by the worker now and then.  The clock may have been set back.
+ * Whether a table whose rows are kept so many seconds is to be read: at each
+ * call of lb_maintain(), and by the worker now and then.  The clock may have
+ * been set back.
  */
 static bool
 is_trim_due(const LbVisit *visit, LbTrimmed number, int retention)

@@ -63,8 +63,8 @@ lb_listed(List *list, const char *key)
 }
 
 /*
- * Whether an error is a cancel of this session.  Code of users can raise an error of
- * the same SQLSTATE, or pass on one of another server.
+ * Whether an error is a cancel of this session.  Code of users can raise an
+ * error of the same SQLSTATE, or pass on one of another server.
  */
 static bool
 is_cancel(const ErrorData *edata)

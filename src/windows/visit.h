@@ -104,14 +104,16 @@ typedef struct LbVisit
 	/* Boards of distributed tables, whose servers may lack something: */
 	List	   *distributed;	/* their names, those that are left to do */
 	bool		trimming;		/* the first of them has old rows left */
-	List	   *left;			/* owners whose distributed tables a call as that
-								 * role has maintained (OIDs) */
+	List	   *left;			/* owners whose distributed tables a call as
+								 * that role has maintained (OIDs) */
 
 	/* Of all.  Rewards: */
 	List	   *tried;			/* keys of this visit */
-	char	   *paying;			/* the worker: the last of them, to be paid now */
+	char	   *paying;			/* the worker: the last of them, to be paid
+								 * now */
 	char	   *reward;			/* the function to call */
-	char	   *problem;		/* what the last attempt has said, if it failed */
+	char	   *problem;		/* what the last attempt has said, if it
+								 * failed */
 
 	LbTrimPlace trims[LB_NTRIMMED];
 	LbDone		done;
@@ -159,8 +161,8 @@ extern bool lb_attempt_key(LbAction action, LbVisit *visit,
 extern List *lb_keys_of_result(uint64 n);
 
 /*
- * Wait for a lock LB_VISIT_LOCK_TIMEOUT at most, until the current nest level of
- * settings ends.
+ * Wait for a lock LB_VISIT_LOCK_TIMEOUT at most, until the current nest level
+ * of settings ends.
  */
 extern void lb_limit_waits(void);
 

@@ -3,8 +3,8 @@
  * window_admin.c
  *	  Recording windows: lb_open_window() and lb_close_window().
  *
- * A window is recorded under a lock on its name (window_name.c).  Where the table of its
- * rows is distributed, the other servers record it, too.
+ * A window is recorded under a lock on its name (window_name.c).  Where the
+ * table of its rows is distributed, the other servers record it, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,8 +39,8 @@ PG_FUNCTION_INFO_V1(lb_close_window);
  */
 
 /*
- * Raise 42704 if a new window's name is one of a leaderboard's that does not exist:
- * it would be a window of "global".
+ * Raise 42704 if a new window's name is one of a leaderboard's that does not
+ * exist: it would be a window of "global".
  */
 static void
 require_leaderboard(const char *name)
@@ -192,8 +192,8 @@ check_not_closed(const char *name)
 }
 
 /*
- * Arguments that are null are recorded as nulls, except the period, the operation
- * and keep.
+ * Arguments that are null are recorded as nulls, except the period, the
+ * operation and keep.
  */
 static void
 record_window(FunctionCallInfo fcinfo, LbWindow *window)

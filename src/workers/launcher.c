@@ -634,7 +634,7 @@ look_at_board(Round *round, LbSharedBoard *shared, TimestampTz now)
 		round->sleep = Min(round->sleep, PASSING_SLEEP);
 		due = may_retry(shared, due);
 
-		/* Two that do not fit together would refuse each other memory again. */
+		/* Two that do not fit together would refuse each other memory. */
 		if (order.alone && (round->requested || running_builders(InvalidOid) > 0))
 			due = false;
 		if (due)

@@ -118,6 +118,25 @@ is(join("\n", @gone), '', 'ledger/README names functions that there are');
 is( join("\n", grep { !$has_place{$_} && slurp_file("$src/$_") =~ /\bpg_(?:read|write|memory)_barrier\(/ } sort keys %includes),
 	'', 'ledger/README has each file with a barrier');
 
+# Comments that begin a line; pgindent fits those behind code.
+my @wide;
+for my $file (sort keys %includes)
+{
+	my ($inside, $number) = (0, 0);
+
+	for my $line (split /\n/, slurp_file("$src/$file"))
+	{
+		my $begins = $line =~ m{^\s*/\*};
+
+		$number++;
+		1 while $line =~ s/^( *(?:[^\t]{4})*[^\t]{0,3})\t/$1 . ' ' x (4 - length($1) % 4)/e;
+		push @wide, "$file:$number" if ($begins || $inside && $line =~ /^ {0,3}\*/) && length $line > 79;
+		$inside = 1 if $line =~ m{/\*(?!.*\*/)};
+		$inside = 0 if $line =~ m{\*/};
+	}
+}
+is(join("\n", @wide), '', 'no comment is wider than 79 columns');
+
 # PostgreSQL 19 crashes where a descriptor is used that is not complete, and no compiler
 # warns.
 is( join("\n", grep {
