@@ -9,7 +9,7 @@
  *
  * Rows are locked in the order of submits (submit.c), of lb_entrant and
  * lb_usage too one leaderboard after the other.  The player is locked first,
- * against joining windows (entrant.c).  A submit of the player that is under
+ * against joining windows (join.c).  A submit of the player that is under
  * way may have inserted rows that a DELETE does not see.  So the transaction
  * first waits for it where it inserts scores (hide.c).  A submit that comes
  * later waits for the deleted rows of scores, and the player begins anew when
