@@ -13,6 +13,7 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
@@ -89,10 +90,31 @@ lb_catalog_forget(void)
 	absent = false;
 }
 
-/* The schema that is a member of the extension, whatever it is called. */
 static Oid
-find_internal_schema(Oid extension)
+owner_of(int cacheid, Oid object, AttrNumber column)
 {
+	HeapTuple	tuple = SearchSysCache1(cacheid, ObjectIdGetDatum(object));
+	Oid			owner = InvalidOid;
+	bool		isnull;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = DatumGetObjectId(SysCacheGetAttr(cacheid, tuple, column,
+												 &isnull));
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+/*
+ * The schema that is a member of the extension, whatever it is called.  The
+ * role that created the extension can add schemas of its own, but not one that
+ * belongs to the owner of the extension's tables.
+ */
+static Oid
+find_internal_schema(Oid extension, Oid lb_board)
+{
+	Oid			owner = owner_of(RELOID, lb_board, Anum_pg_class_relowner);
 	Relation	rel = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan;
@@ -110,7 +132,9 @@ find_internal_schema(Oid extension)
 		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
 
 		if (depend->classid == NamespaceRelationId &&
-			depend->deptype == DEPENDENCY_EXTENSION)
+			depend->deptype == DEPENDENCY_EXTENSION &&
+			owner_of(NAMESPACEOID, depend->objid,
+					 Anum_pg_namespace_nspowner) == owner)
 			found = depend->objid;
 	}
 	systable_endscan(scan);
@@ -172,7 +196,8 @@ find_catalog(void)
 	found.lb_board = get_relname_relid("lb_board", found.schema);
 	if (!OidIsValid(found.lb_board))
 		return NULL;
-	found.internal_schema = find_internal_schema(found.extension);
+	found.internal_schema = find_internal_schema(found.extension,
+												 found.lb_board);
 	found.capture = find_trigger_function("lb_capture", found.internal_schema);
 	found.set_updated_at = find_trigger_function("lb_set_updated_at",
 												 found.internal_schema);

@@ -160,6 +160,17 @@ for my $t (qw(lb_board lb_leaderboard lb_window lb_limit lb_closed lb_applied lb
 	like(as('landlord', "ALTER EXTENSION leaderboard DROP TABLE public.$t"), qr/must be owner of table $t/, 'nor taken from the extension');
 }
 
+# A schema of the owner's that comes before the extension's among its members.
+safe_as('landlord', q{CREATE SCHEMA own;
+	CREATE FUNCTION own.lb_capture() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM planted.act(); RETURN NULL; END $$;
+	CREATE TABLE public.late (player_id pg_catalog.int8 PRIMARY KEY, score pg_catalog.int8)}, 'a schema');
+safe_as('postgres', 'ALTER EXTENSION leaderboard DROP SCHEMA leaderboard_internal', 'the schema is no member');
+safe_as('landlord', 'ALTER EXTENSION leaderboard ADD SCHEMA own', 'another one is');
+safe_as('postgres', 'ALTER EXTENSION leaderboard ADD SCHEMA leaderboard_internal', 'and the first one again');
+safe_as('postgres', q{SELECT public.lb_create_board('late', 'public.late')}, 'a board');
+is($node->safe_psql('rented', q{SELECT pg_catalog.string_agg(DISTINCT tgfoid::pg_catalog.regproc::pg_catalog.text, ' ') FROM pg_catalog.pg_trigger
+		WHERE tgrelid OPERATOR(pg_catalog.=) 'public.late'::pg_catalog.regclass}),
+	'leaderboard_internal.lb_capture', 'its triggers are of the extension');
 safe_as('landlord', 'DROP EXTENSION leaderboard CASCADE', 'dropped');
 is($node->safe_psql('postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'landlord'}), 'f', 'no right gained');
 unlike(slurp_file($node->logfile), qr/PANIC|was terminated by signal/, 'no crash');
