@@ -13,9 +13,9 @@
 #include "boards/distributed.h"
 #include "boards/resolve.h"
 
-const		LbDistributed *lb_distributed = NULL;
+const LbDistributed *lb_distributed = NULL;
 
-const		LbDistributed *
+const LbDistributed *
 lb_require_distributed(void)
 {
 	if (lb_distributed == NULL)
