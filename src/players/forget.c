@@ -537,17 +537,6 @@ forget_standings(const Forget *f, int64 *removed)
 						5, types, values);
 }
 
-void
-lb_require_read_committed(const char *function)
-{
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s cannot run with a snapshot of the whole transaction",
-						function),
-				 errhint("Use the isolation level READ COMMITTED.")));
-}
-
 /* lb_forget_player(), or its twin. */
 static Datum
 forget_player(FunctionCallInfo fcinfo, bool as_text)

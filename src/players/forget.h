@@ -30,10 +30,4 @@ typedef struct LbForgotten
 	List	   *keys;			/* of the windows that these rows were of */
 } LbForgotten;
 
-/*
- * Raise 55000 in a transaction that has one snapshot, which does not see newer
- * rows.
- */
-extern void lb_require_read_committed(const char *function);
-
 #endif							/* LB_FORGET_H */

@@ -28,6 +28,7 @@
 
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
@@ -118,6 +119,33 @@ lb_null_argument(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("argument \"%s\" must not be null", name)));
+}
+
+void
+lb_require_at_least(const char *name, int64 value, int64 least,
+					const char *unset)
+{
+	if (value < least)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
+						name, value),
+				 unset == NULL ?
+				 errhint("\"%s\" must be at least " INT64_FORMAT ".", name,
+						 least) :
+				 errhint("\"%s\" must be at least " INT64_FORMAT "; null is %s.",
+						 name, least, unset)));
+}
+
+void
+lb_require_read_committed(const char *function)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run with a snapshot of the whole transaction",
+						function),
+				 errhint("Use the isolation level READ COMMITTED.")));
 }
 
 Datum
@@ -855,4 +883,109 @@ lb_own_run_latest(const char *text, int nargs, const Oid *types,
 				  Datum *values, const char *nulls)
 {
 	return run_once_as_owner(text, nargs, types, values, nulls, true);
+}
+
+
+/* ----------------------------------------------------------------
+ *		Statements with arguments that know their types
+ * ----------------------------------------------------------------
+ */
+
+/* Arguments, as SPI takes them. */
+typedef struct SplitArgs
+{
+	Oid			types[LB_MOST_ARGS];
+	Datum		values[LB_MOST_ARGS];
+	char		nulls[LB_MOST_ARGS + 1];
+}			SplitArgs;
+
+static void
+split_args(SplitArgs * split, int nargs, const LbArg * args)
+{
+	if (nargs > LB_MOST_ARGS)
+		elog(ERROR, "a statement has too many arguments: %d", nargs);
+	for (int i = 0; i < nargs; i++)
+	{
+		split->types[i] = args[i].type;
+		split->values[i] = args[i].value;
+		split->nulls[i] = args[i].isnull ? 'n' : ' ';
+	}
+	split->nulls[nargs] = '\0';
+}
+
+uint64
+lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+			 Oid table, Oid other, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+	SPIPlanPtr	plan;
+	uint64		n;
+
+	split_args(&split, nargs, args);
+	plan = find_plan(kept, key, text, arg, table, nargs, split.types,
+					 CURSOR_OPT_GENERIC_PLAN);
+	lb_pause("written");
+	n = run_plan(plan, &kept->running, split.values, split.nulls,
+				 InvalidSnapshot, false, table);
+
+	/* Running may have parsed it again, so only now its tables are known. */
+	check_table(plan, table);
+	check_table(plan, other);
+	return n;
+}
+
+uint64
+lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
+				  Oid table, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+	SPIPlanPtr	plan;
+	uint64		n;
+
+	split_args(&split, nargs, args);
+	plan = find_plan(kept, key, text, arg, table, nargs, split.types, 0);
+	n = run_plan(plan, &kept->running, split.values, split.nulls,
+				 GetActiveSnapshot(), true, table);
+	check_table(plan, table);
+	return n;
+}
+
+uint64
+lb_exec_once(const char *text, Oid table, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+
+	split_args(&split, nargs, args);
+	return lb_run_once_with_nulls(text, table, nargs, split.types,
+								  split.values, split.nulls);
+}
+
+uint64
+lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+
+	split_args(&split, nargs, args);
+	return lb_own_run(kept, text, nargs, split.types, split.values,
+					  split.nulls);
+}
+
+uint64
+lb_own_exec_once(const char *text, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+
+	split_args(&split, nargs, args);
+	return run_once_as_owner(text, nargs, split.types, split.values,
+							 split.nulls, false);
+}
+
+uint64
+lb_own_exec_latest(const char *text, int nargs, const LbArg * args)
+{
+	SplitArgs	split;
+
+	split_args(&split, nargs, args);
+	return run_once_as_owner(text, nargs, split.types, split.values,
+							 split.nulls, true);
 }

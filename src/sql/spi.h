@@ -13,6 +13,7 @@
 
 #include "boards/catalog.h"
 #include "boards/definition.h"
+#include "sql/args.h"
 #include "util/compat.h"
 
 /*
@@ -233,6 +234,24 @@ extern uint64 lb_own_run_latest(const char *text, int nargs,
 								const char *nulls);
 
 /*
+ * New forms.  The forms above go when nothing calls them.
+ */
+extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
+						   const void *arg, Oid table, Oid other, int nargs,
+						   const LbArg * args);
+extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
+								const void *arg, Oid table, int nargs,
+								const LbArg * args);
+extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
+						   const LbArg * args);
+extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
+						  const LbArg * args);
+extern uint64 lb_own_exec_once(const char *text, int nargs,
+							   const LbArg * args);
+extern uint64 lb_own_exec_latest(const char *text, int nargs,
+								 const LbArg * args);
+
+/*
  * A lock_timeout in milliseconds, at most most: shorter than deadlock_timeout,
  * so that the deadlock detector never cancels a session that waits for our
  * lock.
@@ -255,6 +274,19 @@ extern void lb_require_owner(Oid relid);
 
 /* Raise 22004. */
 extern void lb_null_argument(const char *name);
+
+/*
+ * Raise 22023 if the argument of this name is below the least value that it
+ * may have.  unset says what null means, or is NULL if it is never null.
+ */
+extern void lb_require_at_least(const char *name, int64 value, int64 least,
+								const char *unset);
+
+/*
+ * Raise 55000 if the transaction has one snapshot for all its statements:
+ * the function needs what was committed before its call.
+ */
+extern void lb_require_read_committed(const char *function);
 
 /* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);

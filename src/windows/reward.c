@@ -215,18 +215,13 @@ void
 lb_note_reward(const LbDefinition *family, const char *window, const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID};
-	Datum		values[3];
 
-	values[0] = CStringGetTextDatum(key);
-	values[1] = CStringGetTextDatum(window);
-	values[2] = lb_archive_source(family);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_payout AS p (board, name, source) SELECT $1, r.name, $3 FROM @.lb_reward r "
-					  "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO UPDATE SET name = excluded.name, "
-					  "source = excluded.source, closed_at = excluded.closed_at, attempts = excluded.attempts, "
-					  "problem = excluded.problem WHERE p.paid_at IS NULL",
-					  3, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_payout AS p (board, name, source) SELECT $1, r.name, $3 FROM @.lb_reward r "
+					   "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO UPDATE SET name = excluded.name, "
+					   "source = excluded.source, closed_at = excluded.closed_at, attempts = excluded.attempts, "
+					   "problem = excluded.problem WHERE p.paid_at IS NULL",
+					   LB_ARGS(lb_arg_text(key), lb_arg_text(window), lb_arg(INT4OID, lb_archive_source(family))));
 }
 
 void
