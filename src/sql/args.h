@@ -114,18 +114,18 @@ lb_row_text(const SPITupleTable *rows, uint64 row, int column)
 
 /* As a Datum, in memory of the rows. */
 static inline Datum
-lb_row_or_null(const SPITupleTable *rows, uint64 row, int column,
-			   bool *isnull)
+lb_row_nullable(const SPITupleTable *rows, uint64 row, int column,
+				bool *isnull)
 {
 	return SPI_getbinval(rows->vals[row], rows->tupdesc, column, isnull);
 }
 
 /* The same of a column that is never null. */
 static inline Datum
-lb_row(const SPITupleTable *rows, uint64 row, int column)
+lb_row_datum(const SPITupleTable *rows, uint64 row, int column)
 {
 	bool		isnull;
-	Datum		value = lb_row_or_null(rows, row, column, &isnull);
+	Datum		value = lb_row_nullable(rows, row, column, &isnull);
 
 	Assert(!isnull);
 	return value;
