@@ -22,7 +22,6 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
@@ -36,7 +35,6 @@
 #include "boards/distributed.h"
 #include "boards/shared.h"
 #include "boards/state.h"
-#include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "leaderboards/as_owner.h"
@@ -97,8 +95,7 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 {
 	const char *column = lb_quoted(lb_board_column(defn));
 	ItemPointerData tids[2];
-	Oid			types[] = {TIDOID, TIDOID};
-	Datum		values[2];
+	LbArg		args[] = {lb_arg(TIDOID, PointerGetDatum(&tids[0])), lb_arg(TIDOID, PointerGetDatum(&tids[1]))};
 	StringInfoData sql;
 	uint64		n;
 
@@ -121,10 +118,8 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	}
 	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
-	values[0] = PointerGetDatum(&tids[0]);
-	values[1] = PointerGetDatum(&tids[1]);
 	n = lb_run_as_owner(defn, false, sql.data,
-						BlockNumberIsValid(end) ? 2 : 0, types, values);
+						BlockNumberIsValid(end) ? 2 : 0, args);
 	return lb_keys_of_result(n);
 }
 
@@ -137,9 +132,7 @@ static bool
 keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 {
 	static LbPlan plan;
-	static const Oid types[] = {OIDOID, TEXTOID};
 	List	   *keys = NIL;
-	Datum		values[2];
 	bool		offline = true;
 	bool		ready = false;
 	uint64		n;
@@ -147,18 +140,14 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	/* The other servers have looked for rows that are on no board. */
 	if (lb_is_distributed(defn))
 		return lb_distributed->window_keys(defn, result, all);
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = CStringGetTextDatum(defn->name);
-	n = lb_own_run(&plan,
-				   "SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
-				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
-				   2, types, values, NULL);
+	n = lb_own_exec(&plan,
+					"SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+					"AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
+					LB_ARGS(lb_arg_oid(defn->source), lb_arg_text(defn->name)));
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *board = SPI_getvalue(SPI_tuptable->vals[i],
-										 SPI_tuptable->tupdesc, 1);
-		char	   *state = SPI_getvalue(SPI_tuptable->vals[i],
-										 SPI_tuptable->tupdesc, 2);
+		char	   *board = lb_row_text(SPI_tuptable, i, 1);
+		char	   *state = lb_row_text(SPI_tuptable, i, 2);
 
 		if (strcmp(board, defn->name) == 0)
 		{
@@ -229,7 +218,6 @@ static void
 enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *again = NIL;
 	ListCell   *lc;
@@ -253,25 +241,16 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 		else if (now >= lb_window_goes(window, &span))
 			again = lappend(again, key);
 	}
+
+	/* Or the clock was ahead when they were removed. */
 	if (visit->scan_began != 0 && again != NIL)
-	{
-		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
-		Datum		values[3];
-		int			n = 0;
-
-		foreach(lc, again)
-			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
-		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
-		values[1] = TimestampTzGetDatum(now - LB_SCAN_HOURS * USECS_PER_HOUR);
-
-		/* The clock was ahead when they were removed. */
-		values[2] = TimestampTzGetDatum(now + LB_SCAN_HOURS * USECS_PER_HOUR);
-		(void) lb_own_run(&plan,
-						  "UPDATE @.lb_closed SET removed_at = NULL "
-						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
-						  "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
-						  3, types, values, NULL);
-	}
+		(void) lb_own_exec(&plan,
+						   "UPDATE @.lb_closed SET removed_at = NULL "
+						   "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
+						   "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
+						   LB_ARGS(lb_arg_texts(again),
+								   lb_arg_time(now - LB_SCAN_HOURS * USECS_PER_HOUR),
+								   lb_arg_time(now + LB_SCAN_HOURS * USECS_PER_HOUR)));
 }
 
 /*

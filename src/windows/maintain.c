@@ -19,14 +19,12 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
-#include "storage/itemptr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -94,13 +92,12 @@ find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 static void
 list_families(LbVisit *visit)
 {
-	LbLeaderboard **leaderboards;
-	int			n = lb_leaderboards(&leaderboards);
 	MemoryContext old = MemoryContextSwitchTo(visit->context);
+	const char **boards;
+	int			n = lb_leaderboard_boards(&boards);
 
-	for (int i = 0; i < n; i++)
-		visit->families = lappend(visit->families,
-								  pstrdup(leaderboards[i]->family));
+	for (int i = 1; i < n; i += 2)
+		visit->families = lappend(visit->families, unconstify(char *, boards[i]));
 	MemoryContextSwitchTo(old);
 }
 
@@ -371,8 +368,7 @@ lb_maintain_main(Datum arg)
 		if (cat != NULL && cat->version_ok && !RecoveryInProgress())
 		{
 			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
-			if (SPI_connect() != SPI_OK_CONNECT)
-				elog(ERROR, "SPI_connect failed");
+			SPI_connect();
 			next_step(&visit);
 			SPI_finish();
 		}
@@ -454,28 +450,17 @@ lb_maintain(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("lb_maintain()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("max_rows");
-	if (PG_GETARG_INT32(0) < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "max_rows",
-						PG_GETARG_INT32(0)),
-				 errhint("\"%s\" must be at least 1.", "max_rows")));
+	lb_require_at_least("max_rows", PG_GETARG_INT32(0), 1, NULL);
 
 	/* Final standings are those after the last writer. */
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s cannot run with a snapshot of the whole transaction",
-						"lb_maintain()"),
-				 errhint("Use the isolation level READ COMMITTED.")));
+	lb_require_read_committed("lb_maintain()");
 	memset(&visit, 0, sizeof(visit));
 	visit.context = CurrentMemoryContext;
 	visit.max_rows = PG_GETARG_INT32(0);
 	if (lb_distributed != NULL)
 		lb_distributed->leave_to_owners(&visit);
 	list_own(&visit);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	maintain(&visit);
 	SPI_finish();
 	values[0] = Int64GetDatum(visit.done.closed);

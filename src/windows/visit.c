@@ -32,8 +32,7 @@ lb_keys_of_result(uint64 n)
 	List	   *keys = NIL;
 
 	for (uint64 i = 0; i < n; i++)
-		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1));
+		keys = lappend(keys, lb_row_text(SPI_tuptable, i, 1));
 	SPI_freetuptable(SPI_tuptable);
 	return keys;
 }
