@@ -85,7 +85,7 @@ find_windows(const char *family)
 static void
 find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	visit->defn = find_windows(key);
+	visit->tasks.defn = find_windows(key);
 }
 
 /* All families of windows. */
@@ -97,7 +97,7 @@ list_families(LbVisit *visit)
 	int			n = lb_leaderboard_boards(&boards);
 
 	for (int i = 1; i < n; i += 2)
-		visit->families = lappend(visit->families, unconstify(char *, boards[i]));
+		visit->tasks.families = lappend(visit->tasks.families, unconstify(char *, boards[i]));
 	MemoryContextSwitchTo(old);
 }
 
@@ -105,15 +105,8 @@ list_families(LbVisit *visit)
 static void
 forget_family(LbVisit *visit)
 {
-	visit->scanned_boards = false;
-	visit->scan_began = 0;
-	visit->scanning = InvalidOid;
-	visit->scan_all_rows = false;
-	visit->next_block = 0;
-	visit->to_close = NIL;
-	visit->skip = NIL;
-	visit->in_use = false;
-	memset(&visit->unranked, 0, sizeof(visit->unranked));
+	memset(&visit->closing, 0, sizeof(visit->closing));
+	memset(&visit->removing, 0, sizeof(visit->removing));
 }
 
 /*
@@ -124,11 +117,11 @@ static bool
 maintain_family(LbVisit *visit, const char *family, List **drops)
 {
 	/* It can be invalidated, but not freed before we commit. */
-	visit->defn = NULL;
+	visit->tasks.defn = NULL;
 	(void) lb_attempt(find_family, "look for windows", visit, NULL, family);
-	return visit->defn != NULL &&
-		(lb_close_windows(visit, visit->defn) ||
-		 lb_remove_windows(visit, visit->defn, drops));
+	return visit->tasks.defn != NULL &&
+		(lb_close_windows(visit, visit->tasks.defn) ||
+		 lb_remove_windows(visit, visit->tasks.defn, drops));
 }
 
 /*
@@ -143,12 +136,9 @@ maintain(LbVisit *visit)
 	const LbDefinition *drops_of = NULL;
 	ListCell   *lc;
 
-	foreach(lc, visit->distributed)
-	{
+	foreach(lc, visit->mending.boards)
 		visit->done.more |= !lb_distributed->mend(visit, lfirst(lc));
-		visit->trimming = false;
-	}
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 	{
 		List	   *found = NIL;
 
@@ -156,10 +146,10 @@ maintain(LbVisit *visit)
 			return;
 		if (found != NIL && drops != NIL)
 			visit->done.more = true;
-		else if (found != NIL && !visit->in_use)
+		else if (found != NIL && !visit->removing.in_use)
 		{
 			drops = found;
-			drops_of = visit->defn;
+			drops_of = visit->tasks.defn;
 		}
 		forget_family(visit);
 	}
@@ -201,12 +191,12 @@ add_task(LbVisit *visit, TaskKind kind, const char *name)
 	Task	   *task = palloc(sizeof(Task));
 
 	task->kind = kind;
-	task->number = list_length(visit->tasks);
+	task->number = list_length(visit->tasks.left);
 	task->name = name;
-	visit->tasks = lappend(visit->tasks, task);
+	visit->tasks.left = lappend(visit->tasks.left, task);
 }
 
-/* List all tasks.  The first is the one with number visit->task, or less. */
+/* List all tasks.  The first is the one with number tasks.number, or less. */
 static void
 list_tasks(LbVisit *visit)
 {
@@ -218,21 +208,21 @@ list_tasks(LbVisit *visit)
 		lb_distributed->list_boards(visit);
 	list_families(visit);
 	old = MemoryContextSwitchTo(visit->context);
-	foreach(lc, visit->distributed)
+	foreach(lc, visit->mending.boards)
 		add_task(visit, TASK_MEND, lfirst(lc));
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 		add_task(visit, TASK_FAMILY, lfirst(lc));
 	add_task(visit, TASK_PAY, NULL);
 	add_task(visit, TASK_TRIM, NULL);
-	first = visit->task % list_length(visit->tasks);
+	first = visit->tasks.number % list_length(visit->tasks.left);
 	for (int i = 0; i < first; i++)
 	{
-		Task	   *task = linitial(visit->tasks);
+		Task	   *task = linitial(visit->tasks.left);
 
-		visit->tasks = lappend(list_delete_first(visit->tasks), task);
+		visit->tasks.left = lappend(list_delete_first(visit->tasks.left), task);
 	}
 	MemoryContextSwitchTo(old);
-	visit->listed = true;
+	visit->tasks.listed = true;
 }
 
 /*
@@ -247,10 +237,10 @@ next_step(LbVisit *visit)
 	List	   *drops = NIL;
 	bool		ended = false;
 
-	if (!visit->listed)
+	if (!visit->tasks.listed)
 		list_tasks(visit);
-	task = linitial(visit->tasks);
-	visit->task = task->number;
+	task = linitial(visit->tasks.left);
+	visit->tasks.number = task->number;
 	switch (task->kind)
 	{
 		case TASK_MEND:
@@ -271,9 +261,9 @@ next_step(LbVisit *visit)
 	}
 
 	/* Steps that were left out since the time was up are left. */
-	if (ended && !visit->long_enough)
-		visit->tasks = list_delete_first(visit->tasks);
-	visit->done.more = visit->tasks != NIL;
+	if (ended && !visit->limits.long_enough)
+		visit->tasks.left = list_delete_first(visit->tasks.left);
+	visit->done.more = visit->tasks.left != NIL;
 }
 
 static const LbWorkerKind maintenance_kind = {
@@ -330,32 +320,20 @@ lb_windows_init(void)
 	lb_register_worker(&maintenance_kind);
 }
 
-void
-lb_maintain_main(Datum arg)
+/* All steps of a visit.  number is that of the first task, or less. */
+static void
+visit_database(int number)
 {
-	Oid			database = DatumGetObjectId(arg);
-	LbVisit		visit;
+	LbVisit		visit = {
+		.one = true,
+		.max_rows = BATCH_ROWS,
+		.begun = lb_clock(),
+		.context = AllocSetContextCreate(TopMemoryContext,
+										 "leaderboard maintenance",
+										 ALLOCSET_SMALL_SIZES),
+		.tasks = {.number = number}
+	};
 
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	lb_worker_settings();
-
-	/* The deadlock detector must not cancel a session that waits for us. */
-	SetConfigOption("lock_timeout",
-					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
-					PGC_USERSET, PGC_S_OVERRIDE);
-	pgstat_report_appname("leaderboard maintenance");
-	memset(&visit, 0, sizeof(visit));
-	visit.one = true;
-	visit.max_rows = BATCH_ROWS;
-	visit.timeout = lb_maintenance_timeout;
-	visit.begun = lb_clock();
-	memcpy(&visit.task, MyBgworkerEntry->bgw_extra, sizeof(int));
-	visit.context = AllocSetContextCreate(TopMemoryContext,
-										  "leaderboard maintenance",
-										  ALLOCSET_SMALL_SIZES);
 	for (;;)
 	{
 		const LbCatalog *cat;
@@ -375,7 +353,7 @@ lb_maintain_main(Datum arg)
 		PopActiveSnapshot();
 
 		/* Constraint triggers of users can be left. */
-		lb_begin_limit(&visit);
+		lb_begin_limit(&visit, lb_maintenance_timeout);
 		CommitTransactionCommand();
 		lb_end_limit(&visit);
 		pgstat_report_stat(true);
@@ -384,8 +362,29 @@ lb_maintain_main(Datum arg)
 			break;
 		lb_yield();
 	}
-	if (!visit.late && !visit.clock_set)
+	if (!visit.limits.late && !visit.limits.clock_set)
 		lb_turn_note(visit.done.more ? LB_VISIT_MORE : LB_VISIT_DONE);
+}
+
+void
+lb_maintain_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	int			number;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
+
+	/* The deadlock detector must not cancel a session that waits for us. */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	pgstat_report_appname("leaderboard maintenance");
+	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(int));
+	visit_database(number);
 }
 
 
@@ -393,17 +392,6 @@ lb_maintain_main(Datum arg)
  *		lb_maintain
  * ----------------------------------------------------------------
  */
-
-static Datum
-record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
-{
-	TupleDesc	desc;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
-											 nulls));
-}
 
 /*
  * The families, and the boards of distributed tables, that belong to the
@@ -416,21 +404,21 @@ list_own(LbVisit *visit)
 	ListCell   *lc;
 
 	list_families(visit);
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 	{
 		LbDefinition *defn = find_windows(lfirst(lc));
 
 		if (defn != NULL &&
 			pg_class_ownercheck(defn->source, GetUserId()) &&
 			!(lb_is_distributed(defn) &&
-			  list_member_oid(visit->left, defn->owner)))
+			  list_member_oid(visit->mending.owners, defn->owner)))
 			continue;
 		if (defn != NULL)
 			other = defn->source;
-		visit->families = foreach_delete_current(visit->families, lc);
+		visit->tasks.families = foreach_delete_current(visit->tasks.families, lc);
 	}
-	if (visit->families != NIL || visit->distributed != NIL ||
-		visit->left != NIL || superuser())
+	if (visit->tasks.families != NIL || visit->mending.boards != NIL ||
+		visit->mending.owners != NIL || superuser())
 		return;
 	if (OidIsValid(other))
 		lb_require_owner(other);
@@ -442,9 +430,13 @@ list_own(LbVisit *visit)
 Datum
 lb_maintain(PG_FUNCTION_ARGS)
 {
-	LbVisit		visit;
+	LbVisit		visit = {
+		.context = CurrentMemoryContext,
+		.max_rows = PG_GETARG_INT32(0)
+	};
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
+	TupleDesc	desc;
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_maintain()");
@@ -454,9 +446,6 @@ lb_maintain(PG_FUNCTION_ARGS)
 
 	/* Final standings are those after the last writer. */
 	lb_require_read_committed("lb_maintain()");
-	memset(&visit, 0, sizeof(visit));
-	visit.context = CurrentMemoryContext;
-	visit.max_rows = PG_GETARG_INT32(0);
 	if (lb_distributed != NULL)
 		lb_distributed->leave_to_owners(&visit);
 	list_own(&visit);
@@ -467,5 +456,8 @@ lb_maintain(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(visit.done.archived);
 	values[2] = Int64GetDatum(visit.done.removed);
 	values[3] = BoolGetDatum(visit.done.more);
-	return record(fcinfo, values, nulls);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
 }

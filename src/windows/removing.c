@@ -110,9 +110,9 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
-	visit->in_use = true;
+	visit->removing.in_use = true;
 	LockRelationOid(defn->source, AccessExclusiveLock);
-	visit->in_use = false;
+	visit->removing.in_use = false;
 	LockRelationOid(partition, AccessExclusiveLock);
 
 	/* Its name does not change from here until it is dropped. */
@@ -281,7 +281,7 @@ static void
 find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			  LbArg kept)
 {
-	LbUnranked *rows = &visit->unranked;
+	LbUnranked *rows = &visit->removing.unranked;
 	StringInfoData sql;
 	Datum	   *tables;
 	Datum	   *tids;
@@ -326,7 +326,7 @@ static void
 remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 				int max_rows)
 {
-	LbUnranked *rows = &visit->unranked;
+	LbUnranked *rows = &visit->removing.unranked;
 	Deletion	deletion = {
 		.visit = visit,
 		.defn = defn,
@@ -490,8 +490,8 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		return true;
 	}
 	find_unranked(visit, defn, key, kept);
-	visit->unranked.refused = deletion.refused;
-	visit->unranked.why = deletion.why;
+	visit->removing.unranked.refused = deletion.refused;
+	visit->removing.unranked.why = deletion.why;
 	return false;
 }
 
@@ -506,7 +506,7 @@ rows_allowed(const LbVisit *visit)
 static void
 remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	LbUnranked *rows = &visit->unranked;
+	LbUnranked *rows = &visit->removing.unranked;
 	Oid			partition = partition_of(defn, key);
 
 	if (OidIsValid(partition))
@@ -553,10 +553,10 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		 * Keep the rows of a window of no recorded kind.  lb_window may still
 		 * be empty, too, while a dump is restored that has lb_closed first.
 		 */
-		if (lb_listed(visit->skip, key) || window == NULL ||
+		if (lb_listed(visit->removing.skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
-		if ((!visit->one || visit->in_use) &&
+		if ((!visit->one || visit->removing.in_use) &&
 			OidIsValid(partition_of(defn, key)))
 		{
 			*drops = lappend(*drops, key);
@@ -576,7 +576,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		if (ok)
 			continue;
 		old = MemoryContextSwitchTo(visit->context);
-		visit->skip = lappend(visit->skip, pstrdup(key));
+		visit->removing.skip = lappend(visit->removing.skip, pstrdup(key));
 		MemoryContextSwitchTo(old);
 	}
 	return false;
@@ -589,7 +589,7 @@ lb_remove_partitions(LbVisit *visit, const LbDefinition *defn, List *drops)
 
 	foreach(lc, drops)
 	{
-		if (visit->in_use)
+		if (visit->removing.in_use)
 			break;
 		if (lb_attempt_key(remove_rows, visit, defn, lfirst(lc)))
 		{

@@ -277,13 +277,13 @@ call(LbVisit *visit, const LbDefinition *defn, LbArg key, LbArg standings)
 	LbUser		saved;
 
 	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_exec_once(psprintf("SELECT %s($1, $2)", visit->reward),
+	(void) lb_exec_once(psprintf("SELECT %s($1, $2)", visit->paying.function),
 						InvalidOid, LB_ARGS(key, standings));
 	lb_restore_user(&saved);
 }
 
 /*
- * Call the function that visit->reward names for a key of family defn, and
+ * Call the function that paying.function names for a key of family defn, and
  * note that.  The note comes first: after it nothing of ours can fail.
  */
 static void
@@ -292,7 +292,7 @@ pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 	static LbPlan plan;
 	LbArg		standings;
 
-	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->reward)),
+	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->paying.function)),
 										2, argument_types, false));
 	standings = lb_arg(JSONBOID, read_standings(defn, key));
 	(void) lb_own_exec(&plan,
@@ -338,8 +338,8 @@ note_problem(const char *key, const char *problem)
 /*
  * The key of a window of this family that is to be rewarded, with its
  * function, and its row of lb_payout locked; NULL if there is no other in this
- * visit.  Those that have failed come last.  If visit->paying is set, it is
- * that one, or none.
+ * visit.  Those that have failed come last.  If paying.key is set, it is that
+ * one, or none.
  */
 static char *
 next_payout(LbVisit *visit, const LbDefinition *family)
@@ -354,13 +354,13 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 					"AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
 					"AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
 					"ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
-					LB_ARGS(lb_arg_texts(visit->tried), lb_arg_regclass(family->source),
-							lb_arg_text(visit->paying))) > 0)
+					LB_ARGS(lb_arg_texts(visit->paying.tried), lb_arg_regclass(family->source),
+							lb_arg_text(visit->paying.key))) > 0)
 	{
-		visit->reward = lb_row_text(SPI_tuptable, 0, 2);
+		visit->paying.function = lb_row_text(SPI_tuptable, 0, 2);
 		old = MemoryContextSwitchTo(visit->context);
 		key = lb_row_text(SPI_tuptable, 0, 1);
-		visit->tried = lappend(visit->tried, key);
+		visit->paying.tried = lappend(visit->paying.tried, key);
 		MemoryContextSwitchTo(old);
 	}
 	SPI_freetuptable(SPI_tuptable);
@@ -369,7 +369,7 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 
 /*
  * The same for one family of windows.  The worker needs two transactions for
- * each: in the first it notes the attempt, and sets visit->paying.
+ * each: in the first it notes the attempt, and sets visit->paying.key.
  */
 static bool
 pay_one(LbVisit *visit, const LbDefinition *family)
@@ -380,25 +380,24 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 	{
 		bool		paid;
 
-		if (visit->paying == NULL)
+		if (visit->paying.key == NULL)
 		{
 			if (lb_visit_must_end(visit))
 				return true;
 			note_attempt(key);
 		}
-		if (visit->one && visit->paying == NULL)
+		if (visit->one && visit->paying.key == NULL)
 		{
-			visit->paying = key;
+			visit->paying.key = key;
 			visit->done.more = true;
 			return true;
 		}
-		visit->timeout = lb_reward_timeout;
-		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
-						  family, key);
-		visit->timeout = lb_maintenance_timeout;
-		visit->paying = NULL;
-		if (!paid && visit->problem != NULL)
-			note_problem(key, visit->problem);
+		paid = lb_attempt_within(lb_reward_timeout, pay,
+								 psprintf("reward window \"%s\"", key), visit,
+								 family, key);
+		visit->paying.key = NULL;
+		if (!paid && visit->limits.problem != NULL)
+			note_problem(key, visit->limits.problem);
 		if (paid || visit->one)
 		{
 			visit->done.more = true;
@@ -426,9 +425,9 @@ lb_pay_reward(LbVisit *visit)
 	}
 
 	/* Another session pays that one, or has dropped its leaderboard. */
-	if (visit->paying != NULL)
+	if (visit->paying.key != NULL)
 	{
-		visit->paying = NULL;
+		visit->paying.key = NULL;
 		return true;
 	}
 	return false;
