@@ -25,7 +25,7 @@
 #include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
 #include "windows/maintain.h"
-#include "windows/trim.h"
+#include "windows/visit.h"
 
 /*
  * Rows that the worker removes from a companion table in a transaction: these

@@ -4,9 +4,8 @@
  *	  Maintenance: its worker, and lb_maintain().
  *
  * The worker visits one database after the other: it makes what servers of
- * distributed tables lack, closes windows (closing.c), removes the rows of
- * closed windows (removing.c), and trims the extension's own tables.
- * lb_maintain() does the same in the caller's transaction, except for
+ * distributed tables lack, closes windows, removes the rows of closed windows,
+ * and trims the extension's own tables.  lb_maintain() does the same in the caller's transaction, except for
  * distributed tables of other owners: each of these roles gets a transaction
  * of its own (leave_to_owners()).
  *
@@ -41,11 +40,9 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "util/compat.h"
-#include "windows/closing.h"
+#include "windows/visit.h"
 #include "windows/maintain.h"
-#include "windows/removing.h"
 #include "windows/reward.h"
-#include "windows/trim.h"
 #include "workers/turn.h"
 #include "workers/worker.h"
 

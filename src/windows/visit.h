@@ -71,7 +71,7 @@ typedef struct LbMending
 								 * role has maintained (OIDs) */
 } LbMending;
 
-/* Which windows of a family are due.  closing.c sets it. */
+/* Which windows of a family are due.  visit_closing.c sets it. */
 typedef struct LbClosing
 {
 	bool		scanned_boards;
@@ -96,7 +96,7 @@ typedef struct LbUnranked
 	char	   *why;			/* what it said, or NULL */
 } LbUnranked;
 
-/* What is known of a family's rows.  removing.c sets it. */
+/* What is known of a family's rows.  visit_removing.c sets it. */
 typedef struct LbRemoving
 {
 	List	   *skip;			/* keys that could not be removed */
@@ -123,7 +123,7 @@ typedef enum LbTrimmed
 	LB_NTRIMMED
 } LbTrimmed;
 
-/* Where the next batch of such a table begins.  trim.c sets it. */
+/* Where the next batch of such a table begins.  visit_trim.c sets it. */
 typedef struct LbTrimPlace
 {
 	ItemPointerData after;		/* the last row that was removed */
@@ -206,5 +206,54 @@ extern void lb_limit_waits(void);
 
 /* Whether a list of strings has a key. */
 extern bool lb_listed(List *list, const char *key);
+
+
+/* ----------------------------------------------------------------
+ *		Steps: between SPI_connect and SPI_finish
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Close windows whose time has come: find them, archive their standings, enter
+ * them in lb_closed.  Returns whether the transaction should end.  Errors of a
+ * window are logged.
+ */
+extern bool lb_close_windows(LbVisit *visit, const LbDefinition *defn);
+
+/*
+ * The keys of a family of windows that has rows here, for another server that
+ * closes them: of its boards, with the family's name, and now and then those
+ * of rows that are on no board.  Returns false while the index is being
+ * built.  Can raise.
+ */
+extern bool lb_window_keys_here(LbDefinition *defn, List **boards,
+								List **rows);
+
+/*
+ * Remove rows of closed windows that are not kept any longer, visit->max_rows
+ * at most.  Keys that have a partition of their own are appended to *drops
+ * instead, where a transaction goes on.  Returns whether the transaction
+ * should end.  Errors of a window are logged.
+ */
+extern bool lb_remove_windows(LbVisit *visit, const LbDefinition *defn,
+							  List **drops);
+
+/*
+ * Drop the partition of the first of these keys whose locks are granted.  The
+ * last step of a transaction, which holds the lock on the table to its end.
+ */
+extern void lb_remove_partitions(LbVisit *visit, const LbDefinition *defn,
+								 List *drops);
+
+/* Settings, in seconds: how long rows are kept; -1: for ever. */
+extern int	lb_event_retention;
+extern int	lb_applied_retention;
+extern int	lb_anomaly_retention;
+
+/*
+ * Remove old rows, visit->max_rows at most of each table; visit->done says
+ * how many, and whether there are more.  What fails is logged.
+ */
+extern void lb_trim_tables(LbVisit *visit);
 
 #endif							/* LB_VISIT_H */

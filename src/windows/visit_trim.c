@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * trim.c
+ * visit_trim.c
  *	  Old rows of the extension's own tables are removed.
  *
  * The extension's own tables are trimmed without waiting for row locks:
@@ -25,7 +25,7 @@
 #include "boards/directory.h"
 #include "leaderboards/entry.h"
 #include "sql/spi.h"
-#include "windows/trim.h"
+#include "windows/visit.h"
 
 StaticAssertDecl((int) LB_NTRIMMED <= LB_LOOKED_TABLES, "a note for each table");
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * closing.c
+ * visit_closing.c
  *	  Closing windows that are over.
  *
  * A window is closed some time after its end: one transaction writes the final
@@ -43,7 +43,7 @@
 #include "reads/access.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
-#include "windows/closing.h"
+#include "windows/visit.h"
 #include "windows/reward.h"
 #include "workers/worker.h"
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * removing.c
+ * visit_removing.c
  *	  Removing the rows of closed windows.
  *
  * The rows of a closed window are kept for a while, and then go in batches.
@@ -41,7 +41,7 @@
 #include "reads/text.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
-#include "windows/removing.h"
+#include "windows/visit.h"
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
