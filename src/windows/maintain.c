@@ -5,9 +5,9 @@
  *
  * The worker visits one database after the other: it makes what servers of
  * distributed tables lack, closes windows, removes the rows of closed windows,
- * and trims the extension's own tables.  lb_maintain() does the same in the caller's transaction, except for
- * distributed tables of other owners: each of these roles gets a transaction
- * of its own (leave_to_owners()).
+ * and trims the extension's own tables.  lb_maintain() does the same in the
+ * caller's transaction, except for distributed tables of other owners: each of
+ * these roles gets a transaction of its own (leave_to_owners()).
  *
  * All of it can stop anywhere and be continued: lb_closed, the boards and the
  * table say what is left to do.
