@@ -336,7 +336,7 @@ rows_of(const char *table, const char *condition)
 					table, condition);
 }
 
-/* Lock these rows in an order, and remove them. */
+/* Lock these rows in an order. */
 static void
 lock_rows(const Forget *f, const char *rows, const char *order,
 		  LbArg leaderboards)
@@ -346,6 +346,7 @@ lock_rows(const Forget *f, const char *rows, const char *order,
 				   leaderboards);
 }
 
+/* Remove them; returns how many. */
 static int64
 delete_rows(const Forget *f, const char *rows, LbArg leaderboards)
 {

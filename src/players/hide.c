@@ -638,6 +638,7 @@ set_named_boards(Hide *hide, ArrayType *names)
 	}
 }
 
+/* lb_hide(), lb_show(), or their twins. */
 static Datum
 set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 {

@@ -168,7 +168,7 @@ lb_arg_array(Oid type, Datum *values, int n)
 }
 
 LbArg
-lb_arg_texts(const List *strings)
+lb_arg_text_list(const List *strings)
 {
 	Datum	   *values = palloc(Max(1, list_length(strings)) * sizeof(Datum));
 	int			n = 0;

@@ -295,6 +295,6 @@ extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
 extern LbArg lb_arg_array(Oid type, Datum *values, int n);
 
 /* A list of strings as an array of text. */
-extern LbArg lb_arg_texts(const List *strings);
+extern LbArg lb_arg_text_list(const List *strings);
 
 #endif							/* LB_SPI_H */

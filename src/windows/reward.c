@@ -354,7 +354,7 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 					"AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
 					"AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
 					"ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
-					LB_ARGS(lb_arg_texts(visit->paying.tried), lb_arg_regclass(family->source),
+					LB_ARGS(lb_arg_text_list(visit->paying.tried), lb_arg_regclass(family->source),
 							lb_arg_text(visit->paying.key))) > 0)
 	{
 		visit->paying.function = lb_row_text(SPI_tuptable, 0, 2);

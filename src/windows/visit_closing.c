@@ -249,7 +249,7 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 						   "UPDATE @.lb_closed SET removed_at = NULL "
 						   "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
 						   "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
-						   LB_ARGS(lb_arg_texts(again),
+						   LB_ARGS(lb_arg_text_list(again),
 								   lb_arg_time(now - LB_SCAN_HOURS * USECS_PER_HOUR),
 								   lb_arg_time(now + LB_SCAN_HOURS * USECS_PER_HOUR)));
 }

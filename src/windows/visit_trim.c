@@ -183,7 +183,7 @@ trim_entrants(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 							"SELECT t.ctid FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) ANY ($1) "
 							"LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING t.ctid) "
 							"SELECT pg_catalog.count(*) FROM d",
-							LB_ARGS(lb_arg_texts(keys), lb_arg_int4(visit->max_rows)));
+							LB_ARGS(lb_arg_text_list(keys), lb_arg_int4(visit->max_rows)));
 	n = DatumGetInt64(lb_row_datum(SPI_tuptable, 0, 1));
 	SPI_freetuptable(SPI_tuptable);
 	visit->done.removed += n;
@@ -192,7 +192,7 @@ trim_entrants(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 	else
 		(void) lb_own_exec_once("DELETE FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1) "
 								"AND NOT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) c.board)",
-								LB_ARGS(lb_arg_texts(keys)));
+								LB_ARGS(lb_arg_text_list(keys)));
 }
 
 void
