@@ -104,8 +104,6 @@ has_boards(LbDefinition *family, const char *prefix, bool *result)
 static bool
 has_rows(const LbDefinition *family, const char *prefix)
 {
-	Oid			types[] = {TEXTOID};
-	Datum		values[1];
 	char	   *sql = psprintf("SELECT 1 FROM %s AS t WHERE pg_catalog.starts_with(CAST(t.%s AS pg_catalog.text), $1) LIMIT 1",
 							   family->from_name,
 							   lb_quoted(lb_board_column(family)));
@@ -114,8 +112,8 @@ has_rows(const LbDefinition *family, const char *prefix)
 
 	if (lb_distributed != NULL && family->problem == lb_engine_problem)
 		lb_distributed->set_up(true);
-	values[0] = CStringGetTextDatum(prefix);
-	found = lb_run_as_owner(family, true, sql, 1, types, values) > 0;
+	found = lb_run_as_owner(family, true, sql,
+							LB_ARGS(lb_arg_text(prefix))) > 0;
 	AtEOXact_GUC(true, nestlevel);
 	return found;
 }

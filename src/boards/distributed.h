@@ -174,7 +174,7 @@ typedef struct LbDistributed
 								bool *all);
 
 	/*
-	 * Maintenance.  Set visit->distributed to the boards of distributed
+	 * Maintenance.  Set visit->mending.boards to the boards of distributed
 	 * tables that belong to the caller.
 	 */
 	void		(*list_boards) (struct LbVisit *visit);
@@ -187,7 +187,7 @@ typedef struct LbDistributed
 
 	/*
 	 * Before lb_maintain(): maintain the boards of other owners, in
-	 * transactions of their own, and set visit->left to these owners.
+	 * transactions of their own, and set visit->mending.owners to these owners.
 	 */
 	void		(*leave_to_owners) (struct LbVisit *visit);
 

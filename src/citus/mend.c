@@ -25,7 +25,7 @@
 #include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
 #include "windows/maintain.h"
-#include "windows/trim.h"
+#include "windows/visit.h"
 
 /*
  * Rows that the worker removes from a companion table in a transaction: these
@@ -44,7 +44,7 @@ lb_list_boards(LbVisit *visit)
 	{
 		if (lb_has_distributed_board(defns[i]) &&
 			pg_class_ownercheck(defns[i]->source, GetUserId()))
-			visit->distributed = lappend(visit->distributed, pstrdup(defns[i]->name));
+			visit->mending.boards = lappend(visit->mending.boards, pstrdup(defns[i]->name));
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -83,7 +83,7 @@ trim_counted(LbVisit *visit, const char *board)
 			lb_trim_anomalies(board, GetCurrentTransactionStartTimestamp() -
 							  (int64) lb_anomaly_retention * USECS_PER_SEC,
 							  max_rows, &more);
-	visit->trimming = more;
+	visit->mending.trimming = more;
 }
 
 static void
@@ -106,15 +106,21 @@ trim_companions(LbVisit *visit, const LbDefinition *defn, const char *key)
 bool
 lb_mend(LbVisit *visit, const char *board)
 {
-	if (!visit->trimming)
+	bool		ended;
+
+	if (!visit->mending.trimming)
 		(void) lb_attempt(mend_board,
 						  psprintf("make the boards of shards of board \"%s\"", board),
 						  visit, NULL, board);
-	visit->trimming = false;
+	visit->mending.trimming = false;
 	(void) lb_attempt(trim_companions,
 					  psprintf("trim the tables beside that of board \"%s\"", board),
 					  visit, NULL, board);
-	return !visit->trimming;
+
+	/* lb_maintain() goes on with the next board. */
+	ended = !visit->mending.trimming;
+	visit->mending.trimming &= visit->one;
+	return ended;
 }
 
 /*
@@ -163,10 +169,10 @@ lb_leave_to_owners(LbVisit *visit)
 	ListCell   *lc;
 
 	lb_list_boards(visit);
-	if (visit->distributed == NIL || !lb_is_coordinator())
+	if (visit->mending.boards == NIL || !lb_is_coordinator())
 		return;
-	boards = visit->distributed;
-	visit->distributed = NIL;
+	boards = visit->mending.boards;
+	visit->mending.boards = NIL;
 	foreach(lc, boards)
 	{
 		const LbDefinition *defn = lb_read_defn(lfirst(lc));
@@ -175,15 +181,15 @@ lb_leave_to_owners(LbVisit *visit)
 
 		CHECK_FOR_INTERRUPTS();
 		if (OidIsValid(owner) && owner != GetUserId() &&
-			!superuser_arg(owner) && !list_member_oid(visit->left, owner) &&
+			!superuser_arg(owner) && !list_member_oid(visit->mending.owners, owner) &&
 			!list_member_oid(failed, owner))
 		{
 			if (maintain_as_owner(visit, defn, owner))
-				visit->left = lappend_oid(visit->left, owner);
+				visit->mending.owners = lappend_oid(visit->mending.owners, owner);
 			else
 				failed = lappend_oid(failed, owner);
 		}
-		if (!list_member_oid(visit->left, owner))
-			visit->distributed = lappend(visit->distributed, lfirst(lc));
+		if (!list_member_oid(visit->mending.owners, owner))
+			visit->mending.boards = lappend(visit->mending.boards, lfirst(lc));
 	}
 }

@@ -51,7 +51,7 @@
 #include "leaderboards/window_name.h"
 #include "reads/text.h"
 #include "sql/spi.h"
-#include "windows/closing.h"
+#include "windows/visit.h"
 
 /* Windows that are closed by one call: each is a lock. */
 #define MAX_CLOSED_AT_ONCE 100

@@ -21,23 +21,23 @@
 
 uint64
 lb_run_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
-				int nargs, const Oid *types, Datum *values)
+				int nargs, const LbArg *args)
 {
 	LbUser		saved;
 	uint64		n;
 
 	lb_switch_to_owner(&saved, defn->owner, all_rows);
-	n = lb_run_once(sql, defn->source, nargs, types, values);
+	n = lb_exec_once(sql, defn->source, nargs, args);
 	lb_restore_user(&saved);
 	return n;
 }
 
 uint64
 lb_write_as_owner(const LbDefinition *defn, bool all_rows, const char *sql,
-				  int nargs, const Oid *types, Datum *values)
+				  int nargs, const LbArg *args)
 {
 	lb_check_at_once(defn);
-	return lb_run_as_owner(defn, all_rows, sql, nargs, types, values);
+	return lb_run_as_owner(defn, all_rows, sql, nargs, args);
 }
 
 bool
@@ -48,12 +48,12 @@ lb_is_guest(const LbDefinition *defn)
 
 uint64
 lb_write_for_owner(const LbDefinition *defn, const char *sql, int nargs,
-				   const Oid *types, Datum *values)
+				   const LbArg *args)
 {
 	if (!lb_is_guest(defn))
-		return lb_run_once(sql, defn->source, nargs, types, values);
+		return lb_exec_once(sql, defn->source, nargs, args);
 	return lb_write_as_owner(defn, has_bypassrls_privilege(GetUserId()), sql,
-							 nargs, types, values);
+							 nargs, args);
 }
 
 void

@@ -9,6 +9,7 @@
 #define LB_AS_OWNER_H
 
 #include "boards/definition.h"
+#include "sql/args.h"
 
 /*
  * Run a statement on a board's source with the rights of the source's owner,
@@ -17,16 +18,14 @@
  * SPI_connect and SPI_finish; raises what the statement raises.
  */
 extern uint64 lb_run_as_owner(const LbDefinition *defn, bool all_rows,
-							  const char *sql, int nargs, const Oid *types,
-							  Datum *values);
+							  const char *sql, int nargs, const LbArg *args);
 
 /*
  * The same for an UPDATE or a DELETE of the source: its deferred constraints
  * are set IMMEDIATE before.
  */
 extern uint64 lb_write_as_owner(const LbDefinition *defn, bool all_rows,
-								const char *sql, int nargs, const Oid *types,
-								Datum *values);
+								const char *sql, int nargs, const LbArg *args);
 
 /*
  * Whether the current user, who has the rights of the source's owner, is
@@ -40,7 +39,7 @@ extern bool lb_is_guest(const LbDefinition *defn);
  * lb_write_as_owner(), without policies if none apply to the caller.
  */
 extern uint64 lb_write_for_owner(const LbDefinition *defn, const char *sql,
-								 int nargs, const Oid *types, Datum *values);
+								 int nargs, const LbArg *args);
 
 /*
  * Raise 42501, with why as the detail, if policies can keep rows from

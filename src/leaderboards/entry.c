@@ -16,25 +16,17 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "access/xlog.h"
-#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "datatype/timestamp.h"
-#include "executor/spi.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
-#include "boards/catalog.h"
-#include "boards/distributed.h"
 #include "boards/row_cache.h"
 #include "boards/target.h"
 #include "leaderboards/entry.h"
-#include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
 
 /* Columns of lb_entry, as the script has them. */
@@ -130,10 +122,7 @@ lb_require_window(const char *board, LbSpan *span)
 	else
 		window = lb_window_of_key(board, len, span);
 	if (window == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", board),
-				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+		lb_window_not_found(board, NULL);
 	return window;
 }
 

@@ -20,8 +20,8 @@
 #include "utils/builtins.h"
 
 #include "boards/board_value.h"
-#include "boards/catalog.h"
 #include "boards/row_cache.h"
+#include "boards/target.h"
 #include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
 
@@ -77,6 +77,21 @@ lb_leaderboards(LbLeaderboard ***leaderboards)
 	return n;
 }
 
+int
+lb_leaderboard_boards(const char ***names)
+{
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+
+	*names = palloc(2 * n * sizeof(char *));
+	for (int i = 0; i < n; i++)
+	{
+		(*names)[2 * i] = pstrdup(leaderboards[i]->name);
+		(*names)[2 * i + 1] = pstrdup(leaderboards[i]->family);
+	}
+	return 2 * n;
+}
+
 const LbLeaderboard *
 lb_leaderboard_find(const char *name, int len)
 {
@@ -123,12 +138,41 @@ lb_leaderboard_of_board(const char *board, bool *windows)
 		lb_leaderboard_find(board, prefix - 1);
 }
 
+const LbDefinition *
+lb_require_window_owner(const char *name)
+{
+	const char *family = lb_leaderboard_of_window(name)->family;
+	LbTarget	target;
+
+	lb_find_target(family, strlen(family), &target);
+	lb_require_owner(target.defn->source);
+	return target.defn;
+}
+
 LbWindow *
 lb_window_in_family(const LbDefinition *family, const char *key, LbSpan *span)
 {
 	if (strcmp(lb_leaderboard_of_window(key)->family, family->name) != 0)
 		return NULL;
 	return lb_window_of_key(key, strlen(key), span);
+}
+
+LbArg
+lb_arg_family(const char *family)
+{
+	int			len = lb_windows_prefix(family);
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	Datum	   *names = palloc((n + 1) * sizeof(Datum));
+	int			nnames = 0;
+
+	names[nnames++] = PointerGetDatum(cstring_to_text_with_len(family, len));
+	for (int i = 0; len == 0 && i < n; i++)
+	{
+		if (strcmp(leaderboards[i]->name, LB_GLOBAL) != 0)
+			names[nnames++] = CStringGetTextDatum(leaderboards[i]->name);
+	}
+	return lb_arg_array(TEXTOID, names, nnames);
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "boards/definition.h"
 #include "leaderboards/window.h"
+#include "sql/args.h"
 
 /* The first leaderboard, which always exists; its windows are in "*". */
 #define LB_GLOBAL "global"
@@ -33,6 +34,12 @@ typedef struct LbLeaderboard
  */
 extern int	lb_leaderboards(LbLeaderboard ***leaderboards);
 
+/*
+ * The names of all their boards in that order, of the scores before the
+ * windows, copied.  Returns how many.  Can raise.
+ */
+extern int	lb_leaderboard_boards(const char ***names);
+
 /* The leaderboard of that name, or NULL.  Can raise. */
 extern const LbLeaderboard *lb_leaderboard_find(const char *name, int len);
 
@@ -54,6 +61,12 @@ extern const LbLeaderboard *lb_leaderboard_of_board(const char *board,
 													bool *windows);
 
 /*
+ * The resolved family of the windows of a window's leaderboard.  Raises 42704
+ * if it is not recorded, 42501 unless the caller owns its table.
+ */
+extern const LbDefinition *lb_require_window_owner(const char *name);
+
+/*
  * As lb_window_of_key(), if the window is of this family, whatever keys the
  * rows of its table have.  Can raise.
  */
@@ -67,6 +80,19 @@ extern LbWindow *lb_window_in_family(const LbDefinition *family,
  */
 extern void lb_family_values(const char *family, Datum *prefix,
 							 Datum *others);
+
+/*
+ * Both in one array, the prefix first.  For the statements of others: as of a
+ * leaderboard's name, LB_IN_FAMILY() is of no names but those of these
+ * leaderboards.
+ */
+extern LbArg lb_arg_family(const char *family);
+
+/* The condition on a column of names, for this parameter. */
+#define LB_IN_FAMILY(column, family) \
+	"pg_catalog.starts_with(" column ", (" family ")[1]) AND NOT EXISTS " \
+	"(SELECT FROM pg_catalog.unnest((" family ")[2:]) AS o (name) WHERE o.name OPERATOR(pg_catalog.=) " column " " \
+	"OR pg_catalog.starts_with(" column ", o.name OPERATOR(pg_catalog.||) '/'))"
 
 /* The condition on a column of names, for these two parameters. */
 #define LB_OF_FAMILY(column, prefix, others) \

@@ -7,10 +7,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -53,6 +51,13 @@ lb_require_player_type(const LbDefinition *defn)
 				 errmsg("members of board \"%s\" cannot be players", defn->name),
 				 errdetail("A player is one column of an integer type, uuid, text or varchar.")));
 	return type;
+}
+
+const char *
+lb_player_function(const LbPlayerArgument *argument)
+{
+	return psprintf("%s%s()", argument->argument.function,
+					argument->as_text ? "_key" : "");
 }
 
 Datum

@@ -42,6 +42,19 @@ typedef struct LbPlayerArgument
 	bool		as_text;		/* or as bigint */
 } LbPlayerArgument;
 
+/* The name of the function, or of its twin, with brackets. */
+extern const char *lb_player_function(const LbPlayerArgument *argument);
+
+/*
+ * Define a function of SQL, and its twin whose player is text:
+ * body(fcinfo, as_text) returns a Datum.
+ */
+#define LB_TWINS(name, body) \
+	PG_FUNCTION_INFO_V1(name); \
+	PG_FUNCTION_INFO_V1(name##_key); \
+	Datum name(PG_FUNCTION_ARGS) { return body(fcinfo, false); } \
+	Datum name##_key(PG_FUNCTION_ARGS) { return body(fcinfo, true); }
+
 /*
  * The player that a value of the argument is, of the type of the board's
  * players.  Raises 42804 if it is a bigint and players are not, what the

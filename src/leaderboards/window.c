@@ -154,6 +154,15 @@ lb_window_find(const char *name, int len)
 						   name, len);
 }
 
+void
+lb_window_not_found(const char *name, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("window \"%s\" does not exist", name),
+			 errhint("%s", hint != NULL ? hint : "The table lb_window lists the windows; lb_open_window() opens one.")));
+}
+
 /*
  * The window of that name.  The four that are named by their period have keys
  * even if they are not recorded: an application that keeps such rows itself
@@ -319,10 +328,7 @@ lb_window_at(PG_FUNCTION_ARGS)
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	window = find_or_default(name, strlen(name));
 	if (window == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", name),
-				 errhint("The table lb_window lists the windows; \"hourly\", \"daily\", \"weekly\" and \"monthly\" are always known.")));
+		lb_window_not_found(name, "The table lb_window lists the windows; \"hourly\", \"daily\", \"weekly\" and \"monthly\" are always known.");
 	if (!lb_window_span(window, PG_GETARG_TIMESTAMPTZ(1), 0, &span))
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(span.key));

@@ -10,6 +10,7 @@
 #define LB_WINDOW_H
 
 #include "leaderboards/calendar.h"
+#include "util/compat.h"
 
 /* What a submit does to a score. */
 typedef enum LbOp
@@ -50,6 +51,10 @@ extern int	lb_windows(LbWindow ***windows);
 
 /* The recorded window of that name, or NULL.  Can raise. */
 extern LbWindow *lb_window_find(const char *name, int len);
+
+/* Raise 42704: there is no such window.  A null hint is the common one. */
+pg_noreturn extern void lb_window_not_found(const char *name,
+											const char *hint);
 
 /* As lb_calendar_span(); remembers the span. */
 extern bool lb_window_span(LbWindow *window, TimestampTz at, int back,

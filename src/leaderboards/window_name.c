@@ -15,10 +15,8 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "utils/inval.h"
-#include "utils/timestamp.h"
 
 #include "boards/definition.h"
-#include "boards/target.h"
 #include "leaderboards/window_name.h"
 #include "sql/spi.h"
 

@@ -50,19 +50,16 @@
 #include "boards/target.h"
 #include "leaderboards/as_owner.h"
 #include "leaderboards/closed.h"
-#include "sql/spi.h"
-#include "windows/archive.h"
 #include "leaderboards/entry.h"
 #include "leaderboards/leaderboard.h"
 #include "leaderboards/player.h"
 #include "players/forget.h"
 #include "players/hide.h"
+#include "sql/spi.h"
 #include "submit/hidden.h"
 #include "submit/submission.h"
+#include "windows/archive.h"
 #include "windows/visit.h"
-
-PG_FUNCTION_INFO_V1(lb_forget_player);
-PG_FUNCTION_INFO_V1(lb_forget_player_key);
 
 /* A call under way. */
 typedef struct Forget
@@ -75,7 +72,8 @@ typedef struct Forget
 	const LbType *type;			/* of players */
 	int			ndefns;
 	const LbDefinition **defns; /* boards of these players */
-	Datum		foreign;		/* names of leaderboards of other players */
+	LbArg		foreign;		/* leaderboards of other players, for
+								 * LB_IN_FAMILY() */
 } Forget;
 
 /* The extension's own tables, in the order of submits' locks. */
@@ -122,8 +120,8 @@ add_board(Forget *f, const char *name)
 		return true;
 	lb_require_fit(unconstify(LbDefinition *, defn));
 	if (lb_is_distributed(defn))
-		lb_require_distributed()->require_coordinator(defn, f->argument.as_text ?
-													  "lb_forget_player_key()" : "lb_forget_player()");
+		lb_require_distributed()->require_coordinator(defn,
+													  lb_player_function(&f->argument));
 	if (f->type == NULL)
 		f->type = lb_require_player_type(defn);
 	if (lb_player_type(defn) != f->type)
@@ -140,29 +138,24 @@ add_board(Forget *f, const char *name)
 static void
 find_boards(Forget *f)
 {
-	LbLeaderboard **leaderboards;
-	int			n = lb_leaderboards(&leaderboards);
-	const char **names = palloc(2 * n * sizeof(char *));
+	const char **names;
+	int			n = lb_leaderboard_boards(&names);
 	const LbDefinition *first = lb_find_recorded(LB_GLOBAL);
-	Datum	   *foreign = palloc(2 * n * sizeof(Datum));
+	Datum	   *foreign = palloc((n + 1) * sizeof(Datum));
 	int			nforeign = 0;
 	LbTarget	target;
 
-	for (int i = 0; i < n; i++)
-	{
-		names[2 * i] = pstrdup(leaderboards[i]->name);
-		names[2 * i + 1] = pstrdup(leaderboards[i]->family);
-	}
 	if (first != NULL)
 		f->type = lb_require_player_type(first);
-	f->defns = palloc(2 * n * sizeof(LbDefinition *));
-	for (int i = 0; i < 2 * n; i++)
+	f->defns = palloc(n * sizeof(LbDefinition *));
+	foreign[nforeign++] = CStringGetTextDatum("");
+	for (int i = 0; i < n; i++)
 	{
 		/* Of both boards, the name of the leaderboard. */
 		if (!add_board(f, names[i]))
 			foreign[nforeign++] = CStringGetTextDatum(names[i - i % 2]);
 	}
-	f->foreign = lb_make_array(TEXTOID, foreign, NULL, nforeign);
+	f->foreign = lb_arg_array(TEXTOID, foreign, nforeign);
 	if (f->ndefns == 0)
 		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
 	for (int i = 0; i < f->ndefns; i++)
@@ -177,12 +170,9 @@ find_boards(Forget *f)
  * lock these windows, and add their keys to *keys.
  */
 static void
-lock_windows(const LbDefinition *defn, Oid type, Datum player, bool lock,
-			 List **keys)
+lock_windows(const LbDefinition *defn, LbArg player, bool lock, List **keys)
 {
 	const char *column = lb_quoted(lb_board_column(defn));
-	Oid			types[] = {type};
-	Datum		values[] = {player};
 	uint64		n;
 	ListCell   *lc;
 
@@ -192,7 +182,7 @@ lock_windows(const LbDefinition *defn, Oid type, Datum player, bool lock,
 								 column, defn->from_name,
 								 lb_quoted(lb_member_column(defn)), column,
 								 lock ? " FOR UPDATE" : ""),
-						1, types, values);
+						LB_ARGS(player));
 	foreach(lc, lb_keys_of_result(n))
 	{
 		char	   *key = lfirst(lc);
@@ -217,41 +207,46 @@ uint64
 lb_forget_scores(const LbDefinition *defn, const LbType *type, Datum player,
 				 List **keys)
 {
-	Oid			types[] = {type->oid};
-	Datum		values[] = {player};
+	LbArg		arg = lb_arg(type->oid, player);
 	const char *sql = delete_text(defn);
 	uint64		n = 0;
 
 	do
 	{
 		if (defn->family)
-			lock_windows(defn, type->oid, player, true, keys);
-		n += lb_write_for_owner(defn, sql, 1, types, values);
+			lock_windows(defn, arg, true, keys);
+		n += lb_write_for_owner(defn, sql, LB_ARGS(arg));
 	}
 	while (lb_wait_for_rows(defn, type, player));
 	return n;
+}
+
+/* The player on a board. */
+static LbArg
+player_on(const Forget *f, const LbDefinition *defn)
+{
+	return lb_arg(f->type->oid,
+				  lb_player_from(defn, f->type, f->given, &f->argument));
 }
 
 /* Remove the player's rows of a board's table. */
 static void
 forget_scores(Forget *f, const LbDefinition *defn)
 {
-	Datum		player = lb_player_from(defn, f->type, f->given, &f->argument);
-	Oid			types[] = {f->type->oid};
+	LbArg		player = player_on(f, defn);
 	List	   *keys = NIL;
 
 	if (!lb_is_distributed(defn))
 	{
 		return_row(f, defn->source,
-				   (int64) lb_forget_scores(defn, f->type, player, &keys));
+				   (int64) lb_forget_scores(defn, f->type, player.value, &keys));
 		return;
 	}
 	lb_require_distributed()->lock(defn);
 	if (defn->family)
-		lock_windows(defn, f->type->oid, player, false, &keys);
+		lock_windows(defn, player, false, &keys);
 	return_row(f, defn->source,
-			   (int64) lb_write_for_owner(defn, delete_text(defn), 1, types,
-										  &player));
+			   (int64) lb_write_for_owner(defn, delete_text(defn), LB_ARGS(player)));
 }
 
 /*
@@ -269,10 +264,7 @@ forward_forget(Forget *f, const LbDefinition **defns, int n)
 	for (int i = 0; i < n; i++)
 	{
 		if (defns[i]->family)
-			lock_windows(defns[i], f->type->oid,
-						 lb_player_from(defns[i], f->type, f->given,
-										&f->argument),
-						 false, &keys);
+			lock_windows(defns[i], player_on(f, defns[i]), false, &keys);
 	}
 	nrows = lb_distributed->forward_forget(defns, n, DatumGetTextPP(f->text),
 										   &rows);
@@ -323,19 +315,42 @@ forget_leaderboard(Forget *f, const LbDefinition **defns, int n)
 }
 
 /* Whether a board's name is of none of the leaderboards $2. */
-#define OF_NONE(column) "(" LB_OF_FAMILY(column, "''", "$2") ")"
+#define OF_NONE(column) "(" LB_IN_FAMILY(column, "$2") ")"
 
 /*
  * Remove the player's rows, $1, of one of the extension's own tables; returns
  * how many.  $2 are names of leaderboards.
  */
 static int64
-run_own(const Forget *f, const char *sql, Datum leaderboards)
+run_own(const Forget *f, const char *sql, LbArg leaderboards)
 {
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[] = {f->text, leaderboards};
+	return (int64) lb_own_exec_once(sql,
+									LB_ARGS(lb_arg(TEXTOID, f->text), leaderboards));
+}
 
-	return (int64) lb_own_run_once(sql, 2, types, values);
+/* The player's rows t of a table that meet a condition. */
+static const char *
+rows_of(const char *table, const char *condition)
+{
+	return psprintf("FROM @.%s t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
+					table, condition);
+}
+
+/* Lock these rows in an order. */
+static void
+lock_rows(const Forget *f, const char *rows, const char *order,
+		  LbArg leaderboards)
+{
+	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT %s ORDER BY %s FOR UPDATE) l",
+							   rows, order),
+				   leaderboards);
+}
+
+/* Remove them; returns how many. */
+static int64
+delete_rows(const Forget *f, const char *rows, LbArg leaderboards)
+{
+	return run_own(f, psprintf("DELETE %s", rows), leaderboards);
 }
 
 /*
@@ -344,17 +359,16 @@ run_own(const Forget *f, const char *sql, Datum leaderboards)
  * leaderboard is of "global".
  */
 static const char *
-of_leaderboard(const char *leaderboard, Datum *names)
+of_leaderboard(const char *leaderboard, LbArg *names)
 {
-	Datum		name = CStringGetTextDatum(leaderboard);
-	Datum		prefix;
+	Datum		name[] = {CStringGetTextDatum(""), CStringGetTextDatum(leaderboard)};
 
 	if (strcmp(leaderboard, LB_GLOBAL) == 0)
 	{
-		lb_family_values("*", &prefix, names);
+		*names = lb_arg_family("*");
 		return OF_NONE("t.board");
 	}
-	*names = lb_make_array(TEXTOID, &name, NULL, 1);
+	*names = lb_arg_array(TEXTOID, name, 2);
 	return "NOT " OF_NONE("t.board");
 }
 
@@ -362,44 +376,28 @@ of_leaderboard(const char *leaderboard, Datum *names)
 static int64
 forget_entries(const Forget *f, const char *leaderboard)
 {
-	Datum		names;
-	const char *condition = of_leaderboard(leaderboard, &names);
+	LbArg		names;
+	const char *rows = rows_of("lb_entrant", of_leaderboard(leaderboard, &names));
 
-	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_entrant t "
-							   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s "
-							   "ORDER BY t.board FOR UPDATE) e",
-							   condition),
-				   names);
+	lock_rows(f, rows, "t.board", names);
 	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) ANY (ARRAY("
-							   "SELECT t.board FROM @.lb_entrant t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s)) "
-							   "ORDER BY c.board FOR NO KEY UPDATE) e",
-							   condition),
+							   "SELECT t.board %s)) ORDER BY c.board FOR NO KEY UPDATE) l", rows),
 				   names);
 	(void) run_own(f, psprintf("UPDATE @.lb_entry_count c SET entrants = c.entrants OPERATOR(pg_catalog.-) 1 "
-							   "FROM @.lb_entrant t WHERE c.board OPERATOR(pg_catalog.=) t.board "
-							   "AND t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
-							   condition),
+							   "%s AND c.board OPERATOR(pg_catalog.=) t.board", rows),
 				   names);
-	return run_own(f, psprintf("DELETE FROM @.lb_entrant t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
-							   condition),
-				   names);
+	return delete_rows(f, rows, names);
 }
 
 /* Remove what limits have counted on a leaderboard. */
 static int64
 forget_usage(const Forget *f, const char *leaderboard)
 {
-	Datum		names;
-	const char *condition = of_leaderboard(leaderboard, &names);
+	LbArg		names;
+	const char *rows = rows_of("lb_usage", of_leaderboard(leaderboard, &names));
 
-	(void) run_own(f, psprintf("SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage t "
-							   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s "
-							   "ORDER BY t.limit_name, t.board FOR UPDATE) u",
-							   condition),
-				   names);
-	return run_own(f, psprintf("DELETE FROM @.lb_usage t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND %s",
-							   condition),
-				   names);
+	lock_rows(f, rows, "t.limit_name, t.board", names);
+	return delete_rows(f, rows, names);
 }
 
 /*
@@ -471,19 +469,13 @@ forget_boards(Forget *f, int64 *removed)
 static void
 forget_after(const Forget *f, int64 *removed)
 {
-	(void) run_own(f, "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_anomaly t "
-				   "WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND " OF_NONE("t.board")
-				   " ORDER BY t.limit_name, t.board FOR UPDATE) a",
-				   f->foreign);
-	removed[OWN_ANOMALY] =
-		run_own(f, "DELETE FROM @.lb_anomaly t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND "
-				OF_NONE("t.board"),
-				f->foreign);
-	removed[OWN_EVENT] =
-		run_own(f, "DELETE FROM @.lb_event t WHERE t.player_id OPERATOR(pg_catalog.=) $1 AND "
-				"EXISTS (SELECT FROM pg_catalog.unnest(t.boards) AS b (name) WHERE "
-				OF_NONE("b.name") ")",
-				f->foreign);
+	const char *anomalies = rows_of("lb_anomaly", OF_NONE("t.board"));
+	const char *events = rows_of("lb_event", "EXISTS (SELECT FROM pg_catalog.unnest(t.boards) AS b (name) WHERE "
+								 OF_NONE("b.name") ")");
+
+	lock_rows(f, anomalies, "t.limit_name, t.board", f->foreign);
+	removed[OWN_ANOMALY] = delete_rows(f, anomalies, f->foreign);
+	removed[OWN_EVENT] = delete_rows(f, events, f->foreign);
 	removed[OWN_APPLIED] +=
 		run_own(f, "DELETE FROM @.lb_applied WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 				"SELECT ctid FROM @.lb_applied WHERE player_id OPERATOR(pg_catalog.=) $1 "
@@ -504,37 +496,32 @@ forget_after(const Forget *f, int64 *removed)
 static void
 forget_standings(const Forget *f, int64 *removed)
 {
-	static const Oid types[] = {TEXTOID, REGCLASSARRAYOID, NAMEARRAYOID,
-	TEXTARRAYOID, INT4ARRAYOID};
+	LbArg		player = lb_arg(TEXTOID, f->text);
 	Datum	   *sources = palloc(f->ndefns * sizeof(Datum));
 	Datum	   *owners = palloc(f->ndefns * sizeof(Datum));
 	Datum	   *names = palloc(f->ndefns * sizeof(Datum));
 	Datum	   *ids = palloc(f->ndefns * sizeof(Datum));
-	Datum		values[5];
 
 	for (int i = 0; i < f->ndefns; i++)
 	{
 		sources[i] = ObjectIdGetDatum(f->defns[i]->source);
-		owners[i] = lb_owner_name(f->defns[i]);
+		owners[i] = lb_arg_owner(f->defns[i]).value;
 		names[i] = CStringGetTextDatum(f->defns[i]->name);
 		ids[i] = Int32GetDatum(f->defns[i]->id);
 	}
-	values[0] = f->text;
-	values[1] = lb_make_array(REGCLASSOID, sources, NULL, f->ndefns);
-	values[2] = lb_make_array(NAMEOID, owners, NULL, f->ndefns);
-	values[3] = lb_make_array(TEXTOID, names, NULL, f->ndefns);
-	values[4] = lb_make_array(INT4OID, ids, NULL, f->ndefns);
 	removed[OWN_ARCHIVE] = (int64)
-		lb_own_run_once("UPDATE @.lb_archive AS a SET member = NULL WHERE a.member OPERATOR(pg_catalog.=) $1 AND ("
-						"EXISTS (SELECT FROM @.lb_archive_source s WHERE s.id OPERATOR(pg_catalog.=) a.source "
-						"AND s.source OPERATOR(pg_catalog.=) ANY ($2)) "
-						"OR (a.owner OPERATOR(pg_catalog.=) ANY ($3) "
-						"AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) ANY ($4))))",
-						4, types, values);
+		lb_own_exec_once("UPDATE @.lb_archive AS a SET member = NULL WHERE a.member OPERATOR(pg_catalog.=) $1 AND ("
+						 "EXISTS (SELECT FROM @.lb_archive_source s WHERE s.id OPERATOR(pg_catalog.=) a.source "
+						 "AND s.source OPERATOR(pg_catalog.=) ANY ($2)) "
+						 "OR (a.owner OPERATOR(pg_catalog.=) ANY ($3) "
+						 "AND (a.season OPERATOR(pg_catalog.=) '' OR a.board OPERATOR(pg_catalog.=) ANY ($4))))",
+						 LB_ARGS(player, lb_arg_array(REGCLASSOID, sources, f->ndefns),
+								 lb_arg_array(NAMEOID, owners, f->ndefns),
+								 lb_arg_array(TEXTOID, names, f->ndefns)));
 	removed[OWN_WATCHED] = (int64)
-		lb_own_run_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
-						"AND board_id OPERATOR(pg_catalog.=) ANY ($5) AND $2 IS NOT NULL AND $3 IS NOT NULL AND $4 IS NOT NULL",
-						5, types, values);
+		lb_own_exec_once("DELETE FROM @.lb_watched WHERE member OPERATOR(pg_catalog.=) $1 "
+						 "AND board_id OPERATOR(pg_catalog.=) ANY ($2)",
+						 LB_ARGS(player, lb_arg_array(INT4OID, ids, f->ndefns)));
 }
 
 /* lb_forget_player(), or its twin. */
@@ -546,8 +533,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 		.argument = {{"member", "lb_forget_player"}, as_text},
 		.given = PG_GETARG_DATUM(0)
 	};
-	const char *function = as_text ? "lb_forget_player_key()" :
-		"lb_forget_player()";
+	const char *function = lb_player_function(&f.argument);
 	int64		removed[NOWN];
 
 	(void) lb_require_catalog();
@@ -561,8 +547,7 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	find_boards(&f);
 	f.text = lb_value_to_text(f.type, lb_player_from(f.defns[0], f.type, f.given,
 													 &f.argument));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_lock_entries_of("lb_entrant", f.text, ExclusiveLock);
 	removed[OWN_HIDDEN] = forget_hidden(&f);
 	forget_boards(&f, removed);
@@ -574,14 +559,4 @@ forget_player(FunctionCallInfo fcinfo, bool as_text)
 	return (Datum) 0;
 }
 
-Datum
-lb_forget_player(PG_FUNCTION_ARGS)
-{
-	return forget_player(fcinfo, false);
-}
-
-Datum
-lb_forget_player_key(PG_FUNCTION_ARGS)
-{
-	return forget_player(fcinfo, true);
-}
+LB_TWINS(lb_forget_player, forget_player)

@@ -35,7 +35,6 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
@@ -52,11 +51,8 @@
 #include "submit/hidden.h"
 #include "submit/submission.h"
 #include "util/compat.h"
+#include "windows/archive.h"
 
-PG_FUNCTION_INFO_V1(lb_hide);
-PG_FUNCTION_INFO_V1(lb_hide_key);
-PG_FUNCTION_INFO_V1(lb_show);
-PG_FUNCTION_INFO_V1(lb_show_key);
 PG_FUNCTION_INFO_V1(lb_may_hide);
 
 /* The argument of a call, and the player that it is on a board. */
@@ -66,8 +62,7 @@ typedef struct Player
 	Datum		given;			/* the argument's value */
 	const LbType *type;
 	Datum		value;
-	const		LbStandIn *stand_in;	/* for the leaderboards' tables, or
-										 * NULL */
+	const LbStandIn *stand_in;	/* for the leaderboards' tables, or NULL */
 } Player;
 
 /*
@@ -270,8 +265,6 @@ static void
 lock_scores(const char *leaderboard, const Player *player)
 {
 	const LbDefinition *defn = lb_find_in(player->stand_in, leaderboard);
-	Oid			types[] = {player->type->oid};
-	Datum		values[] = {player->value};
 
 	if (defn == NULL || defn->family || defn->misfit || lb_is_distributed(defn) ||
 		lb_player_type(defn) != player->type)
@@ -287,7 +280,7 @@ lock_scores(const char *leaderboard, const Player *player)
 						   psprintf("SELECT FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 FOR NO KEY UPDATE",
 									defn->from_name,
 									lb_quoted(lb_member_column(defn))),
-						   1, types, values);
+						   LB_ARGS(lb_arg(player->type->oid, player->value)));
 }
 
 /*
@@ -298,13 +291,12 @@ static uint64
 set_ranked(const char *board, Player *player, bool ranked, bool all)
 {
 	LbDefinition *defn = find_board(board, player);
-	Oid			types[2] = {InvalidOid, BOOLOID};
-	Datum		values[2];
-	Oid			source;
+	Oid			source = defn->source;
 	const char *member;
 	const char *column;
 	char	   *lock = NULL;
 	char	   *update;
+	LbArg		arg = lb_arg(player->type->oid, player->value);
 	LbUser		saved;
 	bool		switched;
 	uint64		n;
@@ -312,8 +304,6 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	if (lb_is_distributed(defn))
 		return lb_require_distributed()->forward_ranked(defn, player_text(player),
 														ranked, all);
-	types[0] = player->type->oid;
-	source = defn->source;
 	member = lb_quoted(lb_member_column(defn));
 	column = lb_quoted(lb_ranked_if_column(defn));
 
@@ -329,15 +319,13 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	update = psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1 "
 					  "AND (%s IS NULL OR %s OPERATOR(pg_catalog.<>) $2)",
 					  defn->from_name, column, member, column, column);
-	values[0] = player->value;
-	values[1] = BoolGetDatum(ranked);
 
 	/* Wait before we lock rows of the player, for which a submit may wait. */
 	(void) wait_for_rows(defn, player);
 	switched = lb_switch_from_superuser(&saved, defn, true);
 	if (lock != NULL)
-		(void) lb_run_once(lock, source, 1, types, values);
-	n = lb_run_once(update, source, 2, types, values);
+		(void) lb_exec_once(lock, source, LB_ARGS(arg));
+	n = lb_exec_once(update, source, LB_ARGS(arg, lb_arg_bool(ranked)));
 
 	/*
 	 * If there is no row, we hold no lock on one, and a transaction may
@@ -345,7 +333,7 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 	 */
 	while (lock == NULL && n == 0 &&
 		   wait_for_rows(defn, player))
-		n = lb_run_once(update, source, 2, types, values);
+		n = lb_exec_once(update, source, LB_ARGS(arg, lb_arg_bool(ranked)));
 	if (switched)
 		lb_restore_user(&saved);
 	return n;
@@ -385,20 +373,12 @@ hide_cmp(const void *a, const void *b)
 static int
 all_boards(bool as_text, const char ***names)
 {
-	LbLeaderboard **leaderboards;
-	int			n = lb_leaderboards(&leaderboards);
-	const char **all = palloc(2 * n * sizeof(char *));
+	const char **all;
+	int			n = lb_leaderboard_boards(&all);
 	const LbDefinition *first = lb_find_recorded(LB_GLOBAL);
 	int			nall = 0;
 	int			nintegers = 0;
 
-	for (int i = 0; i < n; i++)
-	{
-		all[nall++] = pstrdup(leaderboards[i]->name);
-		all[nall++] = pstrdup(leaderboards[i]->family);
-	}
-	n = nall;
-	nall = 0;
 	for (int i = 0; i < n; i++)
 	{
 		LbDefinition *defn = lb_find_recorded(all[i]);
@@ -453,11 +433,10 @@ may_hide(const char *board, const char *type, Datum owners, bool any_owner)
 Datum
 lb_may_hide(PG_FUNCTION_ARGS)
 {
-	LbLeaderboard **leaderboards;
 	char	   *board;
 	char	   *type;
 	Datum		owners = PG_GETARG_DATUM(2);
-	char	  **names;
+	const char **names;
 	int			n;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
@@ -467,14 +446,8 @@ lb_may_hide(PG_FUNCTION_ARGS)
 	type = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	if (strcmp(board, LB_ALL_BOARDS) != 0)
 		PG_RETURN_BOOL(may_hide(board, type, (Datum) 0, true));
-	n = lb_leaderboards(&leaderboards);
-	names = palloc(2 * n * sizeof(char *));
+	n = lb_leaderboard_boards(&names);
 	for (int i = 0; i < n; i++)
-	{
-		names[2 * i] = pstrdup(leaderboards[i]->name);
-		names[2 * i + 1] = pstrdup(leaderboards[i]->family);
-	}
-	for (int i = 0; i < 2 * n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (may_hide(names[i], type, owners, PG_ARGISNULL(2)))
@@ -498,9 +471,8 @@ require_may_hide(LbDefinition *defn, const Player *player)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("row-level security of table \"%s\" does not apply to who is hidden",
 						get_rel_name(defn->source)),
-				 errhint("Call %s%s() in a SECURITY DEFINER function of a role to which no policies apply.",
-						 player->argument.argument.function,
-						 player->argument.as_text ? "_key" : "")));
+				 errhint("Call %s in a SECURITY DEFINER function of a role to which no policies apply.",
+						 lb_player_function(&player->argument))));
 }
 
 /* Check that the caller may hide a player on a board, and on this server. */
@@ -516,9 +488,8 @@ check_board(const char *board, Player *player)
 	 * and to be read.
 	 */
 	if (lb_is_distributed(defn))
-		lb_require_distributed()->require_coordinator(defn, psprintf("%s%s()",
-																	 player->argument.argument.function,
-																	 player->argument.as_text ? "_key" : ""));
+		lb_require_distributed()->require_coordinator(defn,
+													  lb_player_function(&player->argument));
 }
 
 /* What a call hides or shows. */
@@ -551,8 +522,7 @@ owners_of(const Hide *hide)
 
 		if (defn == NULL)
 			continue;
-		names[n] = DirectFunctionCall1(namein,
-									   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+		names[n] = lb_arg_owner(defn).value;
 		while (j < n && strcmp(NameStr(*DatumGetName(names[j])),
 							   NameStr(*DatumGetName(names[n]))) != 0)
 			j++;
@@ -669,7 +639,7 @@ set_named_boards(Hide *hide, ArrayType *names)
 }
 
 /* lb_hide(), lb_show(), or their twins. */
-static int64
+static Datum
 set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 {
 	Hide		hide = {
@@ -692,21 +662,35 @@ set_all_ranked(FunctionCallInfo fcinfo, bool ranked, bool as_text)
 
 	/* There is no such player. */
 	if (PG_ARGISNULL(0))
-		return 0;
+		PG_RETURN_INT64(0);
 
 	/* It raises if there is no leaderboard. */
 	if (hide.all && hide.nboards == 0)
 		lb_find_target(LB_GLOBAL, strlen(LB_GLOBAL), &target);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	total = run_hide(&hide);
 	SPI_finish();
-	return (int64) total;
+	PG_RETURN_INT64((int64) total);
 }
+
+static Datum
+hide(FunctionCallInfo fcinfo, bool as_text)
+{
+	return set_all_ranked(fcinfo, false, as_text);
+}
+
+static Datum
+show(FunctionCallInfo fcinfo, bool as_text)
+{
+	return set_all_ranked(fcinfo, true, as_text);
+}
+
+LB_TWINS(lb_hide, hide)
+LB_TWINS(lb_show, show)
 
 /* The player of whom tables stand in. */
 static Player
-stand_in_player(const LbStandIn * in)
+stand_in_player(const LbStandIn *in)
 {
 	Player		player = {
 		.argument = {{"member", "lb_hide"}, true},
@@ -718,7 +702,7 @@ stand_in_player(const LbStandIn * in)
 }
 
 void
-lb_check_hide_in(const LbStandIn * in, const char *board)
+lb_check_hide_in(const LbStandIn *in, const char *board)
 {
 	Player		player = stand_in_player(in);
 
@@ -726,35 +710,11 @@ lb_check_hide_in(const LbStandIn * in, const char *board)
 }
 
 uint64
-lb_hide_in(const LbStandIn * in, const char *board, bool ranked, bool all)
+lb_hide_in(const LbStandIn *in, const char *board, bool ranked, bool all)
 {
 	Player		player = stand_in_player(in);
 	const char *leaderboard = NULL;
 
 	lock_player(&player, board, &leaderboard);
 	return set_ranked(board, &player, ranked, all);
-}
-
-Datum
-lb_hide(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(set_all_ranked(fcinfo, false, false));
-}
-
-Datum
-lb_hide_key(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(set_all_ranked(fcinfo, false, true));
-}
-
-Datum
-lb_show(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(set_all_ranked(fcinfo, true, false));
-}
-
-Datum
-lb_show_key(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(set_all_ranked(fcinfo, true, true));
 }

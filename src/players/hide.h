@@ -25,8 +25,8 @@ extern bool lb_wait_for_rows(const LbDefinition *defn, const LbType *type,
  * 42501 unless the caller may do so.  Between SPI_connect and SPI_finish; they
  * raise as lb_hide().
  */
-extern void lb_check_hide_in(const LbStandIn * in, const char *board);
-extern uint64 lb_hide_in(const LbStandIn * in, const char *board, bool ranked,
+extern void lb_check_hide_in(const LbStandIn *in, const char *board);
+extern uint64 lb_hide_in(const LbStandIn *in, const char *board, bool ranked,
 						 bool all);
 
 #endif							/* LB_HIDE_H */

@@ -19,7 +19,6 @@
 #include "utils/timestamp.h"
 
 #include "boards/distributed.h"
-#include "boards/target.h"
 #include "leaderboards/entry.h"
 #include "leaderboards/leaderboard.h"
 #include "sql/spi.h"
@@ -28,23 +27,25 @@ PG_FUNCTION_INFO_V1(lb_set_entry);
 PG_FUNCTION_INFO_V1(lb_drop_entry);
 
 /*
- * Raise 42704 if there is no such window, 42501 unless the caller owns its
- * table.  Returns the family of its leaderboard's windows, resolved.
+ * The window that the first argument of a function names.  Raises 42704 if
+ * there is none, 42501 unless the caller owns its table.  *family is that of
+ * its leaderboard's windows, resolved.
  */
-static const LbDefinition *
-require_window_owner(const char *name)
+static char *
+window_argument(FunctionCallInfo fcinfo, const char *function,
+				const LbDefinition **family)
 {
-	const char *family = lb_leaderboard_of_window(name)->family;
-	LbTarget	target;
+	char	   *name;
 
+	(void) lb_require_catalog();
+	PreventCommandDuringRecovery(function);
+	if (PG_ARGISNULL(0))
+		lb_null_argument("window_name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	if (lb_window_find(name, strlen(name)) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", name),
-				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
-	lb_find_target(family, strlen(family), &target);
-	lb_require_owner(target.defn->source);
-	return target.defn;
+		lb_window_not_found(name, NULL);
+	*family = lb_require_window_owner(name);
+	return name;
 }
 
 /*
@@ -68,38 +69,29 @@ refuse_distributed(const LbDefinition *family, const char *name)
  * to the end of the transaction.
  */
 static void
-lock_entry(Datum name)
+lock_entry(LbArg name)
 {
-	static const Oid types[] = {TEXTOID};
-
 	/* Another transaction may drop the row and set it again: a new one. */
-	lb_lock_entries_of("lb_entry", name, ExclusiveLock);
-	(void) lb_own_run_latest("SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
-							 1, types, &name, NULL);
+	lb_lock_entries_of("lb_entry", name.value, ExclusiveLock);
+	(void) lb_own_exec_latest("SELECT FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+							  LB_ARGS(name));
 }
 
-/* Arguments of lb_set_entry(), in the order of the columns. */
+/* Arguments of lb_set_entry(), behind the window's name. */
 enum
 {
-	ARG_NAME,
-	ARG_MAX_ENTRANTS,
+	ARG_MAX_ENTRANTS = 1,
 	ARG_OPENS,
-	ARG_CLOSES,
-	NARGS
+	ARG_CLOSES
 };
 
 /* Raise 22023 or 22008 for arguments with which no player can join. */
 static void
 check_entry(FunctionCallInfo fcinfo)
 {
-	if (!PG_ARGISNULL(ARG_MAX_ENTRANTS) &&
-		PG_GETARG_INT64(ARG_MAX_ENTRANTS) < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-						"max_entrants", PG_GETARG_INT64(ARG_MAX_ENTRANTS)),
-				 errhint("\"%s\" must be at least 1; null is any number.",
-						 "max_entrants")));
+	if (!PG_ARGISNULL(ARG_MAX_ENTRANTS))
+		lb_require_at_least("max_entrants", PG_GETARG_INT64(ARG_MAX_ENTRANTS),
+							1, "any number");
 
 	/* They are added to the starts of spans, of years 1 to 9999. */
 	for (int arg = ARG_OPENS; arg <= ARG_CLOSES; arg++)
@@ -124,32 +116,22 @@ Datum
 lb_set_entry(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[NARGS] = {TEXTOID, INT8OID, INTERVALOID,
-	INTERVALOID};
-	char	   *name;
-	Datum		values[NARGS];
-	char		nulls[NARGS];
+	const LbDefinition *family;
+	const char *name = window_argument(fcinfo, "lb_set_entry()", &family);
+	LbArg		arg = lb_arg_text(name);
 
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_set_entry()");
-	if (PG_ARGISNULL(ARG_NAME))
-		lb_null_argument("window_name");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
-	refuse_distributed(require_window_owner(name), name);
+	refuse_distributed(family, name);
 	check_entry(fcinfo);
-	for (int i = 0; i < NARGS; i++)
-	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	lock_entry(values[ARG_NAME]);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_entry (name, max_entrants, opens, closes) VALUES ($1, $2, $3, $4) "
-					  "ON CONFLICT (name) DO UPDATE SET max_entrants = excluded.max_entrants, "
-					  "opens = excluded.opens, closes = excluded.closes",
-					  NARGS, types, values, nulls);
+	SPI_connect();
+	lock_entry(arg);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_entry (name, max_entrants, opens, closes) VALUES ($1, $2, $3, $4) "
+					   "ON CONFLICT (name) DO UPDATE SET max_entrants = excluded.max_entrants, "
+					   "opens = excluded.opens, closes = excluded.closes",
+					   LB_ARGS(arg,
+							   lb_arg_given(fcinfo, ARG_MAX_ENTRANTS, INT8OID),
+							   lb_arg_given(fcinfo, ARG_OPENS, INTERVALOID),
+							   lb_arg_given(fcinfo, ARG_CLOSES, INTERVALOID)));
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -157,20 +139,12 @@ lb_set_entry(PG_FUNCTION_ARGS)
 Datum
 lb_drop_entry(PG_FUNCTION_ARGS)
 {
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
-	char	   *name;
+	const LbDefinition *family;
+	const char *name = window_argument(fcinfo, "lb_drop_entry()", &family);
+	LbArg		arg = lb_arg_text(name);
 
-	(void) lb_require_catalog();
-	PreventCommandDuringRecovery("lb_drop_entry()");
-	if (PG_ARGISNULL(0))
-		lb_null_argument("window_name");
-	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	(void) require_window_owner(name);
-	values[0] = PG_GETARG_DATUM(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	lock_entry(values[0]);
+	SPI_connect();
+	lock_entry(arg);
 
 	/*
 	 * Wait for submits under way in the order in which they lock rows.  An
@@ -179,14 +153,14 @@ lb_drop_entry(PG_FUNCTION_ARGS)
 #define ENTRANTS \
 	"@.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) ANY (ARRAY(" \
 	"SELECT c.board FROM @.lb_entry_count c WHERE c.name OPERATOR(pg_catalog.=) $1))"
-	(void) lb_own_run_latest("SELECT pg_catalog.count(*) FROM (SELECT FROM " ENTRANTS " ORDER BY t.board, t.player_id FOR UPDATE) e",
-							 1, types, values, NULL);
-	(void) lb_own_run_latest("DELETE FROM " ENTRANTS, 1, types, values, NULL);
+	(void) lb_own_exec_latest("SELECT pg_catalog.count(*) FROM (SELECT FROM " ENTRANTS " ORDER BY t.board, t.player_id FOR UPDATE) e",
+							  LB_ARGS(arg));
+	(void) lb_own_exec_latest("DELETE FROM " ENTRANTS, LB_ARGS(arg));
 #undef ENTRANTS
-	(void) lb_own_run_latest("DELETE FROM @.lb_entry_count WHERE name OPERATOR(pg_catalog.=) $1",
-							 1, types, values, NULL);
-	if (lb_own_run_latest("DELETE FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1",
-						  1, types, values, NULL) == 0)
+	(void) lb_own_exec_latest("DELETE FROM @.lb_entry_count WHERE name OPERATOR(pg_catalog.=) $1",
+							  LB_ARGS(arg));
+	if (lb_own_exec_latest("DELETE FROM @.lb_entry WHERE name OPERATOR(pg_catalog.=) $1",
+						   LB_ARGS(arg)) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("players do not join window \"%s\"", name),

@@ -36,7 +36,6 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "boards/resolve.h"
 #include "boards/target.h"
 #include "leaderboards/closed.h"
 #include "leaderboards/entry.h"
@@ -44,13 +43,6 @@
 #include "leaderboards/player.h"
 #include "sql/spi.h"
 #include "submit/submission.h"
-
-PG_FUNCTION_INFO_V1(lb_join);
-PG_FUNCTION_INFO_V1(lb_join_key);
-PG_FUNCTION_INFO_V1(lb_leave);
-PG_FUNCTION_INFO_V1(lb_leave_key);
-PG_FUNCTION_INFO_V1(lb_entry_status);
-PG_FUNCTION_INFO_V1(lb_entry_status_key);
 
 
 /* ----------------------------------------------------------------
@@ -78,14 +70,6 @@ find_window(Call *call)
 	call->window = lb_require_window(call->given, &call->span);
 }
 
-/* The name of a call's function, with its brackets. */
-static const char *
-function_name(const Call *call)
-{
-	return psprintf("%s%s()", call->argument.argument.function,
-					call->argument.as_text ? "_key" : "");
-}
-
 /* The player that the first argument is. */
 static void
 set_player(Call *call, Datum value)
@@ -109,14 +93,14 @@ require_no_policies(const Call *call)
 				 errmsg("row-level security of table \"%s\" does not apply to its entrants",
 						get_rel_name(call->family->source)),
 				 errhint("Call %s in a SECURITY DEFINER function of a role to which no policies apply.",
-						 function_name(call))));
+						 lb_player_function(&call->argument))));
 }
 
 /* Check the arguments; the caller may write scores to the windows' table. */
 static void
 begin_call(FunctionCallInfo fcinfo, Call *call)
 {
-	const char *function = function_name(call);
+	const char *function = lb_player_function(&call->argument);
 	const char *family;
 
 	(void) lb_require_catalog();
@@ -143,19 +127,14 @@ static bool
 count_entrant(const Call *call, int change, const LbEntry *entry)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, INT8OID, INT8OID};
-	Datum		values[3];
-	char		nulls[] = "   ";
+	bool		limited = entry != NULL && entry->has_max;
 
-	values[0] = CStringGetTextDatum(call->span.key);
-	values[1] = Int64GetDatum(change);
-	values[2] = Int64GetDatum(entry == NULL ? 0 : entry->max);
-	nulls[2] = entry == NULL || !entry->has_max ? 'n' : ' ';
-	return lb_own_run(&plan,
-					  "UPDATE @.lb_entry_count SET entrants = entrants OPERATOR(pg_catalog.+) $2 "
-					  "WHERE board OPERATOR(pg_catalog.=) $1 "
-					  "AND (entrants OPERATOR(pg_catalog.+) $2 OPERATOR(pg_catalog.<=) $3) IS NOT FALSE",
-					  3, types, values, nulls) > 0;
+	return lb_own_exec(&plan,
+					   "UPDATE @.lb_entry_count SET entrants = entrants OPERATOR(pg_catalog.+) $2 "
+					   "WHERE board OPERATOR(pg_catalog.=) $1 "
+					   "AND (entrants OPERATOR(pg_catalog.+) $2 OPERATOR(pg_catalog.<=) $3) IS NOT FALSE",
+					   LB_ARGS(lb_arg_text(call->span.key), lb_arg_int8(change),
+							   limited ? lb_arg_int8(entry->max) : lb_arg_null(INT8OID))) > 0;
 }
 
 
@@ -208,26 +187,18 @@ static const LbEntry *
 lock_entry(Call *call, bool *joined)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTOID};
 	const LbEntry *entry = NULL;
-	Datum		values[3];
-	bool		isnull = true;
 	int64		entrants = 0;
 
-	values[0] = CStringGetTextDatum(call->window->calendar.name);
-	values[1] = CStringGetTextDatum(call->span.key);
-	values[2] = call->text;
-	if (lb_own_run(&plan,
-				   "SELECT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) $2 AND t.player_id OPERATOR(pg_catalog.=) $3), "
-				   "(SELECT c.entrants FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) $2) "
-				   "FROM @.lb_entry e WHERE e.name OPERATOR(pg_catalog.=) $1 FOR KEY SHARE OF e",
-				   3, types, values, NULL) > 0)
+	if (lb_own_exec(&plan,
+					"SELECT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) $2 AND t.player_id OPERATOR(pg_catalog.=) $3), "
+					"COALESCE((SELECT c.entrants FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) $2), 0) "
+					"FROM @.lb_entry e WHERE e.name OPERATOR(pg_catalog.=) $1 FOR KEY SHARE OF e",
+					LB_ARGS(lb_arg_text(call->window->calendar.name),
+							lb_arg_text(call->span.key), lb_arg(TEXTOID, call->text))) > 0)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[0];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-
-		*joined = DatumGetBool(SPI_getbinval(tuple, desc, 1, &isnull));
-		entrants = DatumGetInt64(SPI_getbinval(tuple, desc, 2, &isnull));
+		*joined = DatumGetBool(lb_row_datum(SPI_tuptable, 0, 1));
+		entrants = DatumGetInt64(lb_row_datum(SPI_tuptable, 0, 2));
 
 		/* What is recorded now stays so, as far as it is of lb_entry. */
 		AcceptInvalidationMessages();
@@ -245,7 +216,7 @@ lock_entry(Call *call, bool *joined)
 	if (!*joined)
 	{
 		require_open(call, entry);
-		if (!isnull && entry->has_max && entrants >= entry->max)
+		if (entry->has_max && entrants >= entry->max)
 			raise_full(call, entry);
 	}
 	return entry;
@@ -255,15 +226,12 @@ static Datum
 join(FunctionCallInfo fcinfo, bool as_text)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTOID};
 	Call		call = {.argument = {{"member", "lb_join"}, as_text}};
 	const LbEntry *entry;
-	Datum		values[2];
 	bool		joined;
 
 	begin_call(fcinfo, &call);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_lock_entries_of("lb_entrant", call.text, RowExclusiveLock);
 	entry = lock_entry(&call, &joined);
 	if (joined)
@@ -271,15 +239,12 @@ join(FunctionCallInfo fcinfo, bool as_text)
 		SPI_finish();
 		PG_RETURN_BOOL(false);
 	}
-	values[0] = CStringGetTextDatum(call.span.key);
-	values[1] = CStringGetTextDatum(call.window->calendar.name);
-	(void) lb_own_run(&plans[0],
-					  "INSERT INTO @.lb_entry_count (board, name) VALUES ($1, $2) ON CONFLICT (board) DO NOTHING",
-					  2, types, values, NULL);
-	values[1] = call.text;
-	joined = lb_own_run(&plans[1],
-						"INSERT INTO @.lb_entrant (board, player_id) VALUES ($1, $2) ON CONFLICT (player_id, board) DO NOTHING",
-						2, types, values, NULL) > 0;
+	(void) lb_own_exec(&plans[0],
+					   "INSERT INTO @.lb_entry_count (board, name) VALUES ($1, $2) ON CONFLICT (board) DO NOTHING",
+					   LB_ARGS(lb_arg_text(call.span.key), lb_arg_text(call.window->calendar.name)));
+	joined = lb_own_exec(&plans[1],
+						 "INSERT INTO @.lb_entrant (board, player_id) VALUES ($1, $2) ON CONFLICT (player_id, board) DO NOTHING",
+						 LB_ARGS(lb_arg_text(call.span.key), lb_arg(TEXTOID, call.text))) > 0;
 	if (joined)
 	{
 		if (!count_entrant(&call, 1, entry))
@@ -295,17 +260,7 @@ join(FunctionCallInfo fcinfo, bool as_text)
 	PG_RETURN_BOOL(joined);
 }
 
-Datum
-lb_join(PG_FUNCTION_ARGS)
-{
-	return join(fcinfo, false);
-}
-
-Datum
-lb_join_key(PG_FUNCTION_ARGS)
-{
-	return join(fcinfo, true);
-}
+LB_TWINS(lb_join, join)
 
 
 /* ----------------------------------------------------------------
@@ -322,16 +277,15 @@ static void
 delete_score(const Call *call)
 {
 	const LbDefinition *defn = call->family;
-	Oid			types[] = {call->type->oid, TEXTOID};
-	Datum		values[] = {call->player, CStringGetTextDatum(call->span.key)};
 	LbUser		saved;
 	bool		switched = lb_switch_from_superuser(&saved, defn, true);
 
-	(void) lb_run_once(psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2",
-								defn->from_name,
-								lb_quoted(lb_member_column(defn)),
-								lb_quoted(lb_board_column(defn))),
-					   defn->source, 2, types, values);
+	(void) lb_exec_once(psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2",
+								 defn->from_name,
+								 lb_quoted(lb_member_column(defn)),
+								 lb_quoted(lb_board_column(defn))),
+						defn->source,
+						LB_ARGS(lb_arg(call->type->oid, call->player), lb_arg_text(call->span.key)));
 	if (switched)
 		lb_restore_user(&saved);
 }
@@ -340,10 +294,8 @@ static Datum
 leave(FunctionCallInfo fcinfo, bool as_text)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
 	Call		call = {.argument = {{"member", "lb_leave"}, as_text}};
 	const char *key = call.span.key;
-	Datum		values[2];
 	bool		left;
 
 	begin_call(fcinfo, &call);
@@ -351,14 +303,11 @@ leave(FunctionCallInfo fcinfo, bool as_text)
 						  ACL_DELETE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
 					   get_rel_name(call.family->source));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_lock_entries_of("lb_entrant", call.text, RowExclusiveLock);
-	values[0] = CStringGetTextDatum(key);
-	values[1] = call.text;
-	left = lb_own_run(&plan,
-					  "DELETE FROM @.lb_entrant WHERE board OPERATOR(pg_catalog.=) $1 AND player_id OPERATOR(pg_catalog.=) $2",
-					  2, types, values, NULL) > 0;
+	left = lb_own_exec(&plan,
+					   "DELETE FROM @.lb_entrant WHERE board OPERATOR(pg_catalog.=) $1 AND player_id OPERATOR(pg_catalog.=) $2",
+					   LB_ARGS(lb_arg_text(key), lb_arg(TEXTOID, call.text))) > 0;
 	if (left)
 	{
 		(void) count_entrant(&call, -1, NULL);
@@ -378,17 +327,7 @@ leave(FunctionCallInfo fcinfo, bool as_text)
 	PG_RETURN_BOOL(left);
 }
 
-Datum
-lb_leave(PG_FUNCTION_ARGS)
-{
-	return leave(fcinfo, false);
-}
-
-Datum
-lb_leave_key(PG_FUNCTION_ARGS)
-{
-	return leave(fcinfo, true);
-}
+LB_TWINS(lb_leave, leave)
 
 
 /* ----------------------------------------------------------------
@@ -396,25 +335,21 @@ lb_leave_key(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* Read whether the player has joined, and how many players have. */
+/*
+ * Read whether the player, if one is asked about, has joined, and how many
+ * players have.
+ */
 static void
-read_entrants(const Call *call, Datum *joined, bool *unknown, Datum *entrants)
+read_entrants(const Call *call, bool unknown, Datum *joined, Datum *entrants)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
-	bool		isnull;
 
-	values[0] = CStringGetTextDatum(call->span.key);
-	values[1] = call->text;
-	(void) lb_own_run(&plan,
-					  "SELECT $2 IS NOT NULL AND EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) $1 AND t.player_id OPERATOR(pg_catalog.=) $2), "
-					  "COALESCE((SELECT c.entrants FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) $1), 0)",
-					  2, types, values, *unknown ? " n" : NULL);
-	*joined = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							&isnull);
-	*entrants = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
-							  &isnull);
+	(void) lb_own_exec(&plan,
+					   "SELECT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) $1 AND t.player_id OPERATOR(pg_catalog.=) $2), "
+					   "COALESCE((SELECT c.entrants FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) $1), 0)",
+					   LB_ARGS(lb_arg_text(call->span.key), lb_arg_or_null(TEXTOID, call->text, unknown)));
+	*joined = lb_row_datum(SPI_tuptable, 0, 1);
+	*entrants = lb_row_datum(SPI_tuptable, 0, 2);
 }
 
 static Datum
@@ -450,9 +385,8 @@ entry_status(FunctionCallInfo fcinfo, bool as_text)
 	if (entry == NULL)
 		return (Datum) 0;
 	lb_entry_times(entry, &call.span, &opens, &closes);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	read_entrants(&call, &values[1], &nulls[1], &values[2]);
+	SPI_connect();
+	read_entrants(&call, nulls[1], &values[1], &values[2]);
 	values[0] = CStringGetTextDatum(call.span.key);
 	values[3] = Int64GetDatum(entry->max);
 	nulls[3] = !entry->has_max;
@@ -466,14 +400,4 @@ entry_status(FunctionCallInfo fcinfo, bool as_text)
 	return (Datum) 0;
 }
 
-Datum
-lb_entry_status(PG_FUNCTION_ARGS)
-{
-	return entry_status(fcinfo, false);
-}
-
-Datum
-lb_entry_status_key(PG_FUNCTION_ARGS)
-{
-	return entry_status(fcinfo, true);
-}
+LB_TWINS(lb_entry_status, entry_status)

@@ -45,18 +45,17 @@ static const char *
 require_limit_owner(const char *board)
 {
 	const char *leaderboard = limited_leaderboard(board);
-	const char *recorded = board;
 	LbTarget	target;
 
 	if (leaderboard == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", board),
-				 errhint("A limit is for \"global\", another leaderboard or a window of the table lb_window.")));
+		lb_window_not_found(board, "A limit is for \"global\", another leaderboard or a window of the table lb_window.");
 	if (strcmp(leaderboard, board) != 0)
-		recorded = lb_leaderboard_of_window(board)->family;
-	lb_find_target(recorded, strlen(recorded), &target);
-	lb_require_owner(target.defn->source);
+		(void) lb_require_window_owner(board);
+	else
+	{
+		lb_find_target(board, strlen(board), &target);
+		lb_require_owner(target.defn->source);
+	}
 	return leaderboard;
 }
 
@@ -86,8 +85,7 @@ enum
 	ARG_MIN_SCORE,
 	ARG_MAX_SCORE,
 	ARG_MAX_SUBMITS,
-	ARG_ACTION,
-	NARGS
+	ARG_ACTION
 };
 
 /* Raise 22004 or 22023 for arguments that make no limit. */
@@ -112,12 +110,9 @@ check_limit(FunctionCallInfo fcinfo)
 				 errhint("The actions are \"reject\" and \"flag\".")));
 	for (int i = 0; i < (int) lengthof(sizes); i++)
 	{
-		if (!PG_ARGISNULL(sizes[i].arg) && PG_GETARG_INT64(sizes[i].arg) < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-							sizes[i].name, PG_GETARG_INT64(sizes[i].arg)),
-					 errhint("\"%s\" must be at least 0.", sizes[i].name)));
+		if (!PG_ARGISNULL(sizes[i].arg))
+			lb_require_at_least(sizes[i].name, PG_GETARG_INT64(sizes[i].arg),
+								0, NULL);
 	}
 	if (!PG_ARGISNULL(ARG_PERIOD))
 	{
@@ -147,7 +142,7 @@ require_counts(FunctionCallInfo fcinfo, const char *leaderboard)
 							   "flag") == 0;
 	bool		counts = !PG_ARGISNULL(ARG_MAX_PERIOD_AMOUNT) ||
 		!PG_ARGISNULL(ARG_MAX_SUBMITS);
-	const		LbDistributed *distributed = lb_require_distributed();
+	const LbDistributed *distributed = lb_require_distributed();
 
 	if ((flags && !distributed->has_companion(leaderboard, LB_RECORD_ANOMALY)) ||
 		(counts && !distributed->has_companion(leaderboard, LB_RECORD_USAGE)))
@@ -216,10 +211,6 @@ Datum
 lb_set_limit(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[NARGS] = {TEXTOID, TEXTOID, INT8OID, INTERVALOID,
-	INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID};
-	Datum		values[NARGS];
-	char		nulls[NARGS];
 	const char *name;
 	const char *leaderboard;
 	const char *old;			/* the board that it is for now, or NULL */
@@ -242,24 +233,26 @@ lb_set_limit(PG_FUNCTION_ARGS)
 	distributed = is_distributed(leaderboard);
 	if (distributed)
 		require_counts(fcinfo, leaderboard);
-	for (int i = 0; i < NARGS; i++)
-	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
 	LockRelationOid(lb_own_table("lb_limit"), ShareRowExclusiveLock);
 	old = changed_board(name, old, distributed);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_limit (name, board, max_amount, period, max_period_amount, min_score, max_score, max_submits, action) "
-					  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
-					  "ON CONFLICT (name) DO UPDATE SET board = excluded.board, "
-					  "max_amount = excluded.max_amount, period = excluded.period, "
-					  "max_period_amount = excluded.max_period_amount, "
-					  "min_score = excluded.min_score, max_score = excluded.max_score, "
-					  "max_submits = excluded.max_submits, action = excluded.action",
-					  NARGS, types, values, nulls);
+	SPI_connect();
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_limit (name, board, max_amount, period, max_period_amount, min_score, max_score, max_submits, action) "
+					   "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+					   "ON CONFLICT (name) DO UPDATE SET board = excluded.board, "
+					   "max_amount = excluded.max_amount, period = excluded.period, "
+					   "max_period_amount = excluded.max_period_amount, "
+					   "min_score = excluded.min_score, max_score = excluded.max_score, "
+					   "max_submits = excluded.max_submits, action = excluded.action",
+					   LB_ARGS(lb_arg_given(fcinfo, ARG_NAME, TEXTOID),
+							   lb_arg_given(fcinfo, ARG_BOARD, TEXTOID),
+							   lb_arg_given(fcinfo, ARG_MAX_AMOUNT, INT8OID),
+							   lb_arg_given(fcinfo, ARG_PERIOD, INTERVALOID),
+							   lb_arg_given(fcinfo, ARG_MAX_PERIOD_AMOUNT, INT8OID),
+							   lb_arg_given(fcinfo, ARG_MIN_SCORE, INT8OID),
+							   lb_arg_given(fcinfo, ARG_MAX_SCORE, INT8OID),
+							   lb_arg_given(fcinfo, ARG_MAX_SUBMITS, INT8OID),
+							   lb_arg_given(fcinfo, ARG_ACTION, TEXTOID)));
 
 	/* What a limit of that name has counted that went with its board. */
 	if (old == NULL && distributed)
@@ -276,8 +269,6 @@ Datum
 lb_drop_limit(PG_FUNCTION_ARGS)
 {
 	static LbPlan plans[3];
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
 	char	   *name;
 	const char *board;
 	const char *leaderboard;
@@ -302,29 +293,26 @@ lb_drop_limit(PG_FUNCTION_ARGS)
 		lb_begin_settings(leaderboard);
 	if (is_distributed(leaderboard) && !is_same(lb_limit_board(name), board))
 		raise_changed(name);
-	values[0] = PG_GETARG_DATUM(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plans[0],
-					  "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
+	SPI_connect();
+	(void) lb_own_exec(&plans[0],
+					   "DELETE FROM @.lb_limit WHERE name OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(name)));
 
 	/* Wait for the rows of submits under way in the order that they have. */
-	(void) lb_own_run(&plans[1],
-					  "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
-					  "ORDER BY board, player_id FOR UPDATE) u",
-					  1, types, values, NULL);
-	(void) lb_own_run(&plans[2],
-					  "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plans[1],
+					   "SELECT pg_catalog.count(*) FROM (SELECT FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1 "
+					   "ORDER BY board, player_id FOR UPDATE) u",
+					   LB_ARGS(lb_arg_text(name)));
+	(void) lb_own_exec(&plans[2],
+					   "DELETE FROM @.lb_usage WHERE limit_name OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(name)));
 	SPI_finish();
 	if (!is_distributed(leaderboard))
 		PG_RETURN_VOID();
 
 	/* Servers that know the limit no more count nothing again. */
 	lb_end_settings(leaderboard);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	lb_distributed->remove_usage(leaderboard, name);
 	SPI_finish();
 	PG_RETURN_VOID();
@@ -334,19 +322,13 @@ void
 lb_limits_end(const char *board, bool windows)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[2];
 
-	if (windows)
-		lb_family_values(board, &values[0], &values[1]);
-	else
-		values[0] = CStringGetTextDatum(board);
 #define LIMITS_END(condition) \
 	"WITH l AS (DELETE FROM @.lb_limit t WHERE " condition " RETURNING t.name) " \
 	"DELETE FROM @.lb_usage u USING l WHERE u.limit_name OPERATOR(pg_catalog.=) l.name"
-	(void) lb_own_run(&plans[windows], windows ?
-					  LIMITS_END("t.board OPERATOR(pg_catalog.<>) 'global' AND " LB_OF_FAMILY("t.board", "$1", "$2")) :
-					  LIMITS_END("t.board OPERATOR(pg_catalog.=) $1"),
-					  windows ? 2 : 1, types, values, NULL);
+	(void) lb_own_exec(&plans[windows], windows ?
+					   LIMITS_END("t.board OPERATOR(pg_catalog.<>) 'global' AND " LB_IN_FAMILY("t.board", "$1")) :
+					   LIMITS_END("t.board OPERATOR(pg_catalog.=) $1"),
+					   LB_ARGS(windows ? lb_arg_family(board) : lb_arg_text(board)));
 #undef LIMITS_END
 }

@@ -23,7 +23,7 @@ typedef struct LbArg
 	Oid			type;
 	bool		isnull;
 	Datum		value;
-}			LbArg;
+} LbArg;
 
 /*
  * The two parameters nargs and args of the functions that run statements:
@@ -71,6 +71,13 @@ lb_arg_text(const char *string)
 		lb_arg(TEXTOID, CStringGetTextDatum(string));
 }
 
+/* A string as a name, cut as the type's input function cuts it; copied. */
+static inline LbArg
+lb_arg_name(const char *string)
+{
+	return lb_arg(NAMEOID, DirectFunctionCall1(namein, CStringGetDatum(string)));
+}
+
 static inline LbArg
 lb_arg_bool(bool value)
 {
@@ -96,9 +103,22 @@ lb_arg_oid(Oid value)
 }
 
 static inline LbArg
+lb_arg_regclass(Oid value)
+{
+	return lb_arg(REGCLASSOID, ObjectIdGetDatum(value));
+}
+
+static inline LbArg
 lb_arg_time(TimestampTz value)
 {
 	return lb_arg(TIMESTAMPTZOID, TimestampTzGetDatum(value));
+}
+
+/* Argument i, from 0 on, of a function of SQL. */
+static inline LbArg
+lb_arg_given(FunctionCallInfo fcinfo, int i, Oid type)
+{
+	return lb_arg_or_null(type, PG_GETARG_DATUM(i), PG_ARGISNULL(i));
 }
 
 /*

@@ -161,6 +161,24 @@ lb_make_array(Oid type, Datum *values, bool *nulls, int n)
 											  len, byval, align));
 }
 
+LbArg
+lb_arg_array(Oid type, Datum *values, int n)
+{
+	return lb_arg(get_array_type(type), lb_make_array(type, values, NULL, n));
+}
+
+LbArg
+lb_arg_text_list(const List *strings)
+{
+	Datum	   *values = palloc(Max(1, list_length(strings)) * sizeof(Datum));
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, strings)
+		values[n++] = CStringGetTextDatum((char *) lfirst(lc));
+	return lb_arg_array(TEXTOID, values, n);
+}
+
 bool
 lb_plan_has(SPIPlanPtr plan, Oid table)
 {
@@ -897,10 +915,10 @@ typedef struct SplitArgs
 	Oid			types[LB_MOST_ARGS];
 	Datum		values[LB_MOST_ARGS];
 	char		nulls[LB_MOST_ARGS + 1];
-}			SplitArgs;
+} SplitArgs;
 
 static void
-split_args(SplitArgs * split, int nargs, const LbArg * args)
+split_args(SplitArgs *split, int nargs, const LbArg *args)
 {
 	if (nargs > LB_MOST_ARGS)
 		elog(ERROR, "a statement has too many arguments: %d", nargs);
@@ -915,7 +933,7 @@ split_args(SplitArgs * split, int nargs, const LbArg * args)
 
 uint64
 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-			 Oid table, Oid other, int nargs, const LbArg * args)
+			 Oid table, Oid other, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 	SPIPlanPtr	plan;
@@ -936,7 +954,7 @@ lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 
 uint64
 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
-				  Oid table, int nargs, const LbArg * args)
+				  Oid table, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 	SPIPlanPtr	plan;
@@ -951,7 +969,7 @@ lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text, const void *arg,
 }
 
 uint64
-lb_exec_once(const char *text, Oid table, int nargs, const LbArg * args)
+lb_exec_once(const char *text, Oid table, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 
@@ -961,7 +979,7 @@ lb_exec_once(const char *text, Oid table, int nargs, const LbArg * args)
 }
 
 uint64
-lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg * args)
+lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 
@@ -971,7 +989,7 @@ lb_own_exec(LbPlan *kept, const char *text, int nargs, const LbArg * args)
 }
 
 uint64
-lb_own_exec_once(const char *text, int nargs, const LbArg * args)
+lb_own_exec_once(const char *text, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 
@@ -981,7 +999,7 @@ lb_own_exec_once(const char *text, int nargs, const LbArg * args)
 }
 
 uint64
-lb_own_exec_latest(const char *text, int nargs, const LbArg * args)
+lb_own_exec_latest(const char *text, int nargs, const LbArg *args)
 {
 	SplitArgs	split;
 

@@ -238,18 +238,18 @@ extern uint64 lb_own_run_latest(const char *text, int nargs,
  */
 extern uint64 lb_plan_exec(LbPlan *kept, uint64 key, LbPlanText text,
 						   const void *arg, Oid table, Oid other, int nargs,
-						   const LbArg * args);
+						   const LbArg *args);
 extern uint64 lb_plan_exec_read(LbPlan *kept, uint64 key, LbPlanText text,
 								const void *arg, Oid table, int nargs,
-								const LbArg * args);
+								const LbArg *args);
 extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
-						   const LbArg * args);
+						   const LbArg *args);
 extern uint64 lb_own_exec(LbPlan *kept, const char *text, int nargs,
-						  const LbArg * args);
+						  const LbArg *args);
 extern uint64 lb_own_exec_once(const char *text, int nargs,
-							   const LbArg * args);
+							   const LbArg *args);
 extern uint64 lb_own_exec_latest(const char *text, int nargs,
-								 const LbArg * args);
+								 const LbArg *args);
 
 /*
  * A lock_timeout in milliseconds, at most most: shorter than deadlock_timeout,
@@ -290,5 +290,11 @@ extern void lb_require_read_committed(const char *function);
 
 /* An array of values of a type; nulls may be NULL. */
 extern Datum lb_make_array(Oid type, Datum *values, bool *nulls, int n);
+
+/* The same without nulls, as an argument. */
+extern LbArg lb_arg_array(Oid type, Datum *values, int n);
+
+/* A list of strings as an array of text. */
+extern LbArg lb_arg_text_list(const List *strings);
 
 #endif							/* LB_SPI_H */

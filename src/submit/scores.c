@@ -988,10 +988,8 @@ lb_find_entering(LbSubmit *s)
 static void
 hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 {
-	const Oid	types[] = {s->type->array, TEXTARRAYOID};
 	Datum	   *keys = palloc(Max(1, s->nboards) * sizeof(Datum));
 	const char *ranked;
-	Datum		values[2];
 	StringInfoData sql;
 	int			nkeys = 0;
 
@@ -1003,8 +1001,6 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 		if (s->boards[b].window && !s->boards[b].closed)
 			keys[nkeys++] = CStringGetTextDatum(s->boards[b].name);
 	}
-	values[0] = player_array(s, players, n);
-	values[1] = lb_make_array(TEXTOID, keys, NULL, nkeys);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "UPDATE %s SET %s = false WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s",
 					 defn->from_name, ranked,
@@ -1012,8 +1008,9 @@ hide_late(LbSubmit *s, const LbDefinition *defn, Datum *players, int n)
 	if (defn->family)
 		appendStringInfo(&sql, " AND %s OPERATOR(pg_catalog.=) ANY ($2)",
 						 lb_quoted(lb_board_column(defn)));
-	(void) lb_write_as_owner(defn, false, sql.data, defn->family ? 2 : 1, types,
-							 values);
+	(void) lb_write_as_owner(defn, false, sql.data,
+							 LB_ARGS(lb_arg(s->type->array, player_array(s, players, n)),
+									 lb_arg_array(TEXTOID, keys, nkeys)));
 }
 
 void

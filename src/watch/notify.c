@@ -115,7 +115,7 @@ typedef struct Watch
  */
 
 /*
- * The reverse of lb_places_arrays().  A shorter array lacks values.
+ * The reverse of lb_arg_places().  A shorter array lacks values.
  */
 static void
 places_of_arrays(LbPlaces *state, const Datum *arrays)
@@ -195,11 +195,11 @@ read_watches(Round *round)
 	static LbPlan plan;
 	SPITupleTable *table;
 
-	round->n = (int) lb_own_run(&plan,
-								"SELECT w.ctid, w.board, w.member, w.top, w.board_id, w.watcher, w.last_key, "
-								"w.last_members, w.last_ranks, w.last_scores, w.problem FROM @.lb_watched AS w "
-								"ORDER BY w.board_id, w.board, w.member NULLS FIRST",
-								0, NULL, NULL, NULL);
+	round->n = (int) lb_own_exec(&plan,
+								 "SELECT w.ctid, w.board, w.member, w.top, w.board_id, w.watcher, w.last_key, "
+								 "w.last_members, w.last_ranks, w.last_scores, w.problem FROM @.lb_watched AS w "
+								 "ORDER BY w.board_id, w.board, w.member NULLS FIRST",
+								 LB_NO_ARGS);
 	table = SPI_tuptable;
 	round->watches = MemoryContextAllocHuge(CurrentMemoryContext,
 											Max(1, round->n) * sizeof(Watch));
@@ -239,16 +239,12 @@ static bool
 write_state(const Watch *w, const LbPlaces *now)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TIDOID, TEXTOID, TEXTARRAYOID, INT8ARRAYOID,
-	TEXTARRAYOID};
-	Datum		values[lengthof(types)];
 
-	values[0] = PointerGetDatum(&w->tid);
-	values[1] = CStringGetTextDatum(now->key);
-	lb_places_arrays(now, values + 2);
-	return lb_own_run(&plan,
-					  UPDATE_WATCH("last_key = $2, last_members = $3, last_ranks = $4, last_scores = $5, problem = NULL"),
-					  lengthof(types), types, values, NULL) > 0;
+	return lb_own_exec(&plan,
+					   UPDATE_WATCH("last_key = $2, last_members = $3, last_ranks = $4, last_scores = $5, problem = NULL"),
+					   LB_ARGS(lb_arg(TIDOID, PointerGetDatum(&w->tid)), lb_arg_text(now->key),
+							   lb_arg_places(now, 0), lb_arg_places(now, 1),
+							   lb_arg_places(now, 2))) > 0;
 }
 
 /* Record why some watches of a board are not notified, and log it once. */
@@ -256,20 +252,16 @@ static void
 write_problem(const Watch *watches, int n, const char *problem)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TIDOID, TEXTOID};
 	const char *board = watches[0].board;
 	bool		written = false;
-	Datum		values[lengthof(types)];
 
-	values[1] = CStringGetTextDatum(problem);
 	for (int i = 0; i < n; i++)
 	{
 		if (watches[i].problem != NULL &&
 			strcmp(watches[i].problem, problem) == 0)
 			continue;
-		values[0] = PointerGetDatum(&watches[i].tid);
-		written |= lb_own_run(&plan, UPDATE_WATCH("problem = $2"),
-							  lengthof(types), types, values, NULL) > 0;
+		written |= lb_own_exec(&plan, UPDATE_WATCH("problem = $2"),
+							   LB_ARGS(lb_arg(TIDOID, PointerGetDatum(&watches[i].tid)), lb_arg_text(problem))) > 0;
 	}
 	if (written)
 		ereport(WARNING,
@@ -677,8 +669,7 @@ notify_all(void)
 	if (is_queue_filling())
 		return 0;
 	memset(&round, 0, sizeof(round));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	round.context = AllocSetContextCreate(CurrentMemoryContext,
 										  "leaderboard watched board",
 										  ALLOCSET_DEFAULT_SIZES);

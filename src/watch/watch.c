@@ -42,6 +42,7 @@
 #include "boards/directory.h"
 #include "boards/shared.h"
 #include "boards/target.h"
+#include "leaderboards/player.h"
 #include "leaderboards/window.h"
 #include "reads/json.h"
 #include "reads/text.h"
@@ -53,10 +54,6 @@ PG_FUNCTION_INFO_V1(lb_watch_follow);
 PG_FUNCTION_INFO_V1(lb_resolve_board);
 PG_FUNCTION_INFO_V1(lb_watch);
 PG_FUNCTION_INFO_V1(lb_unwatch);
-PG_FUNCTION_INFO_V1(lb_watch_member);
-PG_FUNCTION_INFO_V1(lb_watch_member_key);
-PG_FUNCTION_INFO_V1(lb_unwatch_member);
-PG_FUNCTION_INFO_V1(lb_unwatch_member_key);
 
 /* The most places that are watched. */
 #define MAX_TOP 1000
@@ -95,9 +92,8 @@ lb_has_watches(void)
 	if (writers > 0)
 		return true;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	n = lb_own_run_once("SELECT FROM @.lb_watched LIMIT 1", 0, NULL, NULL);
+	SPI_connect();
+	n = lb_own_exec_once("SELECT FROM @.lb_watched LIMIT 1", LB_NO_ARGS);
 	SPI_finish();
 	PopActiveSnapshot();
 	return n > 0;
@@ -179,10 +175,10 @@ Datum
 lb_watch_follow(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	static const Oid types[] = {INT4OID, INT4OID};
 	const LbCatalog *cat;
 	Oid			source;
-	Datum		values[2];
+	int32		id;
+	int32		new_id = 0;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
@@ -196,25 +192,20 @@ lb_watch_follow(PG_FUNCTION_ARGS)
 	if (cat == NULL || cat->lb_board != RelationGetRelid(trigger->tg_relation) ||
 		TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 		PG_RETURN_POINTER(NULL);
-	values[0] = Int32GetDatum(lb_recorded_id(trigger->tg_trigslot, &source));
+	id = lb_recorded_id(trigger->tg_trigslot, &source);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-	{
-		values[1] = Int32GetDatum(lb_recorded_id(trigger->tg_newslot, &source));
-		if (values[0] == values[1])
-			PG_RETURN_POINTER(NULL);
-	}
-	if (!is_watched(DatumGetInt32(values[0])))
+		new_id = lb_recorded_id(trigger->tg_newslot, &source);
+	if (id == new_id || !is_watched(id))
 		PG_RETURN_POINTER(NULL);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-		(void) lb_own_run_latest("UPDATE @.lb_watched SET board_id = $2 "
-								 "WHERE board_id OPERATOR(pg_catalog.=) $1",
-								 2, types, values, NULL);
+		(void) lb_own_exec_latest("UPDATE @.lb_watched SET board_id = $2 "
+								  "WHERE board_id OPERATOR(pg_catalog.=) $1",
+								  LB_ARGS(lb_arg_int4(id), lb_arg_int4(new_id)));
 	else
-		(void) lb_own_run_latest("DELETE FROM @.lb_watched "
-								 "WHERE board_id OPERATOR(pg_catalog.=) $1",
-								 1, types, values, NULL);
+		(void) lb_own_exec_latest("DELETE FROM @.lb_watched "
+								  "WHERE board_id OPERATOR(pg_catalog.=) $1",
+								  LB_ARGS(lb_arg_int4(id)));
 	SPI_finish();
 	PG_RETURN_POINTER(NULL);
 }
@@ -286,33 +277,25 @@ lb_begin_reading(void)
 	return nestlevel;
 }
 
-void
-lb_places_arrays(const LbPlaces *state, Datum *arrays)
+LbArg
+lb_arg_places(const LbPlaces *state, int column)
 {
-	static const Oid types[] = {TEXTOID, INT8OID, TEXTOID};
-	Datum	   *values[3];
-	bool	   *nulls[3];
+	Oid			type = column == 1 ? INT8OID : TEXTOID;
+	Datum	   *values = palloc(Max(1, state->n) * sizeof(Datum));
+	bool	   *nulls = palloc(Max(1, state->n) * sizeof(bool));
 
-	for (int c = 0; c < 3; c++)
-	{
-		values[c] = palloc0(Max(1, state->n) * sizeof(Datum));
-		nulls[c] = palloc(Max(1, state->n) * sizeof(bool));
-	}
 	for (int i = 0; i < state->n; i++)
 	{
 		const LbRow *row = &state->rows[i];
+		LbArg		value = column == 0 ? lb_arg_text(row->member) :
+			column == 1 ? lb_arg_or_null(INT8OID, Int64GetDatum(row->rank), row->rank == 0) :
+			lb_arg_text(row->score);
 
-		nulls[0][i] = row->member == NULL;
-		if (row->member != NULL)
-			values[0][i] = CStringGetTextDatum(row->member);
-		nulls[1][i] = row->rank == 0;
-		values[1][i] = Int64GetDatum(row->rank);
-		nulls[2][i] = row->score == NULL;
-		if (row->score != NULL)
-			values[2][i] = CStringGetTextDatum(row->score);
+		values[i] = value.value;
+		nulls[i] = value.isnull;
 	}
-	for (int c = 0; c < 3; c++)
-		arrays[c] = lb_make_array(types[c], values[c], nulls[c], state->n);
+	return lb_arg(get_array_type(type),
+				  lb_make_array(type, values, nulls, state->n));
 }
 
 
@@ -371,10 +354,6 @@ require_room(const LbDefinition *defn, const char *board, const char *member)
 				 errdetail("A notification has it in JSON, as %d bytes; beside the board's name the most is %d.",
 						   buf.len, 2 * (MAX_JSON_NAME - len))));
 }
-
-/* The columns of lb_watched that a watch is made of. */
-static const Oid watch_types[] = {TEXTOID, TEXTOID, INT4OID, INT4OID, NAMEOID,
-TEXTOID, TEXTARRAYOID, INT8ARRAYOID, TEXTARRAYOID};
 
 /*
  * key is what identifies a row of lb_watched, as its unique indexes have it.
@@ -446,9 +425,7 @@ watch(const char *board, int top, const WatchedMember *member)
 	LbPlaces	now;
 	char	   *name = NULL;
 	int			nestlevel;
-	NameData	watcher;
-	Datum		values[lengthof(watch_types)];
-	char		nulls[lengthof(watch_types) + 1] = "         ";
+	int32		id;
 
 	defn = lb_find_watched(board, &now.key);
 	lb_require_owner(defn->source);
@@ -460,29 +437,20 @@ watch(const char *board, int top, const WatchedMember *member)
 		defn = find_member(board, member, &now.key, &name);
 	require_room(defn, board, name);
 	owner = defn->owner;
-	values[3] = Int32GetDatum(defn->id);
+	id = defn->id;
 	nestlevel = lb_begin_reading();
 	now.n = lb_read_places(owner, now.key, top, name == NULL ? NULL : &name,
 						   1, &now.rows);
 	AtEOXact_GUC(true, nestlevel);
-
-	values[0] = CStringGetTextDatum(board);
-	values[1] = name == NULL ? (Datum) 0 : CStringGetTextDatum(name);
-	values[2] = Int32GetDatum(top);
-	nulls[name == NULL ? 1 : 2] = 'n';
-	namestrcpy(&watcher, GetUserNameFromId(GetUserId(), false));
-	values[4] = NameGetDatum(&watcher);
-	values[5] = CStringGetTextDatum(now.key);
-	lb_places_arrays(&now, values + 6);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (name == NULL)
-		(void) lb_own_run(&plans[0], WATCH("(board) WHERE member IS NULL"),
-						  lengthof(watch_types), watch_types, values, nulls);
-	else
-		(void) lb_own_run(&plans[1],
-						  WATCH("(board, member) WHERE member IS NOT NULL"),
-						  lengthof(watch_types), watch_types, values, nulls);
+	SPI_connect();
+	(void) lb_own_exec(&plans[name != NULL], name == NULL ?
+					   WATCH("(board) WHERE member IS NULL") :
+					   WATCH("(board, member) WHERE member IS NOT NULL"),
+					   LB_ARGS(lb_arg_text(board), lb_arg_text(name),
+							   lb_arg_or_null(INT4OID, Int32GetDatum(top), name != NULL),
+							   lb_arg_int4(id), lb_arg_name(GetUserNameFromId(GetUserId(), false)),
+							   lb_arg_text(now.key), lb_arg_places(&now, 0),
+							   lb_arg_places(&now, 1), lb_arg_places(&now, 2)));
 	SPI_finish();
 }
 
@@ -530,17 +498,7 @@ watch_member(FunctionCallInfo fcinfo, bool as_text)
 	PG_RETURN_VOID();
 }
 
-Datum
-lb_watch_member(PG_FUNCTION_ARGS)
-{
-	return watch_member(fcinfo, false);
-}
-
-Datum
-lb_watch_member_key(PG_FUNCTION_ARGS)
-{
-	return watch_member(fcinfo, true);
-}
+LB_TWINS(lb_watch_member, watch_member)
 
 /*
  * Remove a watch, of a board's first places if member is NULL.  Only a
@@ -550,24 +508,20 @@ static bool
 end_watch(const char *board, const char *member)
 {
 	static LbPlan plan;
-	Datum		values[2];
 	uint64		n;
 
-	values[0] = CStringGetTextDatum(board);
-	values[1] = member == NULL ? (Datum) 0 : CStringGetTextDatum(member);
 	if (!superuser())
 	{
 		char	   *key;
 
 		lb_require_owner(lb_find_watched(board, &key)->source);
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	n = lb_own_run(&plan,
-				   "DELETE FROM @.lb_watched w WHERE w.board OPERATOR(pg_catalog.=) $1 "
-				   "AND CASE WHEN $2 IS NULL THEN w.member IS NULL "
-				   "ELSE w.member OPERATOR(pg_catalog.=) $2 END",
-				   2, watch_types, values, member == NULL ? " n" : NULL);
+	SPI_connect();
+	n = lb_own_exec(&plan,
+					"DELETE FROM @.lb_watched w WHERE w.board OPERATOR(pg_catalog.=) $1 "
+					"AND CASE WHEN $2 IS NULL THEN w.member IS NULL "
+					"ELSE w.member OPERATOR(pg_catalog.=) $2 END",
+					LB_ARGS(lb_arg_text(board), lb_arg_text(member)));
 	SPI_finish();
 	return n > 0;
 }
@@ -606,14 +560,4 @@ unwatch_member(FunctionCallInfo fcinfo, bool as_text)
 	PG_RETURN_BOOL(end_watch(board, name));
 }
 
-Datum
-lb_unwatch_member(PG_FUNCTION_ARGS)
-{
-	return unwatch_member(fcinfo, false);
-}
-
-Datum
-lb_unwatch_member_key(PG_FUNCTION_ARGS)
-{
-	return unwatch_member(fcinfo, true);
-}
+LB_TWINS(lb_unwatch_member, unwatch_member)

@@ -10,6 +10,7 @@
 
 #include "boards/definition.h"
 #include "reads/read.h"
+#include "sql/args.h"
 
 /*
  * Whether there are watches in this database, or may be when a transaction
@@ -52,7 +53,7 @@ extern int	lb_begin_reading(void);
 extern int	lb_read_places(Oid owner, const char *key, int top,
 						   char *const *members, int n, LbRow **rows);
 
-/* The columns last_members, last_ranks and last_scores, as arrays. */
-extern void lb_places_arrays(const LbPlaces *state, Datum *arrays);
+/* The columns last_members, last_ranks and last_scores, from 0 on. */
+extern LbArg lb_arg_places(const LbPlaces *state, int column);
 
 #endif							/* LB_WATCH_H */

@@ -24,52 +24,44 @@
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
+#include "leaderboards/player.h"
 #include "leaderboards/window.h"
 #include "reads/read.h"
 #include "reads/text.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
 
-PG_FUNCTION_INFO_V1(lb_archive_top);
-PG_FUNCTION_INFO_V1(lb_archive_top_key);
-
-Datum
-lb_owner_name(const LbDefinition *defn)
+LbArg
+lb_arg_owner(const LbDefinition *defn)
 {
-	return DirectFunctionCall1(namein,
-							   CStringGetDatum(GetUserNameFromId(defn->owner, false)));
+	return lb_arg_name(GetUserNameFromId(defn->owner, false));
 }
 
-Datum
+int32
 lb_archive_source(const LbDefinition *defn)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {REGCLASSOID};
-	Datum		values[1];
-	Datum		result;
-	bool		isnull;
+	int32		result;
 
-	values[0] = ObjectIdGetDatum(defn->source);
-	(void) lb_own_run(&plans[0],
-					  "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plans[0],
+					   "INSERT INTO @.lb_archive_source (source) VALUES ($1) ON CONFLICT (source) DO NOTHING",
+					   LB_ARGS(lb_arg_regclass(defn->source)));
 
 	/* In a new snapshot: another transaction may have entered it. */
-	if (lb_own_run(&plans[1],
-				   "SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
-				   1, types, values, NULL) != 1)
+	if (lb_own_exec(&plans[1],
+					"SELECT id FROM @.lb_archive_source WHERE source OPERATOR(pg_catalog.=) $1",
+					LB_ARGS(lb_arg_regclass(defn->source))) != 1)
 		elog(ERROR, "table %u is missing in \"lb_archive_source\"",
 			 defn->source);
-	result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						   &isnull);
+	result = DatumGetInt32(lb_row_datum(SPI_tuptable, 0, 1));
 	SPI_freetuptable(SPI_tuptable);
 	return result;
 }
 
-Datum
+char *
 lb_window_board(const LbDefinition *family, const char *key)
 {
-	return CStringGetTextDatum(psprintf("%s:%s", family->name, key));
+	return psprintf("%s:%s", family->name, key);
 }
 
 #define ARCHIVE \
@@ -87,30 +79,26 @@ lb_archive(const LbDefinition *defn, const char *board, const char *season,
 		   int64 top)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTOID, INT4OID, NAMEOID, INT4OID,
-	TEXTOID};
 	bool		window = season[0] == '\0';
-	Datum		values[6];
+	int32		source;
 	int			nestlevel;
 	uint64		n;
 
 	if (top == 0 && !window)
 		return 0;
-	values[0] = CStringGetTextDatum(board);
-	values[1] = CStringGetTextDatum(season);
-	values[2] = Int32GetDatum(top < 0 || top > PG_INT32_MAX ? PG_INT32_MAX :
-							  (int32) top);
-	values[3] = lb_owner_name(defn);
-	values[4] = lb_archive_source(defn);
-	values[5] = window ? lb_window_board(defn, board) : values[0];
+	if (top < 0 || top > PG_INT32_MAX)
+		top = PG_INT32_MAX;
+	source = lb_archive_source(defn);
 	nestlevel = lb_begin_texts();
-	n = lb_own_run(&plans[window], window ?
-				   "WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
-				   ARCHIVE
-				   "WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
-				   "AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
-				   "ON CONFLICT DO NOTHING" : ARCHIVE,
-				   6, types, values, NULL);
+	n = lb_own_exec(&plans[window], window ?
+					"WITH c AS (INSERT INTO @.lb_closed (board, members) VALUES ($1, @.lb_count($6))) "
+					ARCHIVE
+					"WHERE NOT EXISTS (SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 "
+					"AND a.season OPERATOR(pg_catalog.=) $2 AND a.owner OPERATOR(pg_catalog.=) $4) "
+					"ON CONFLICT DO NOTHING" : ARCHIVE,
+					LB_ARGS(lb_arg_text(board), lb_arg_text(season), lb_arg_int4((int32) top),
+							lb_arg_owner(defn), lb_arg_int4(source),
+							lb_arg_text(window ? lb_window_board(defn, board) : board)));
 	AtEOXact_GUC(true, nestlevel);
 	return (int64) n;
 }
@@ -137,30 +125,22 @@ require_past(LbDefinition *defn)
  */
 static uint64
 read_archive(const LbDefinition *defn, const char *board, int32 n,
-			 const Datum *season)
+			 LbArg season)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, INT4OID, TEXTOID, NAMEOID, REGCLASSOID};
-	Datum		values[5];
-	char		nulls[] = "     ";
 
-	values[0] = CStringGetTextDatum(board);
-	values[1] = Int32GetDatum(n);
-	values[2] = season == NULL ? (Datum) 0 : *season;
-	nulls[2] = season == NULL ? 'n' : ' ';
-	values[3] = lb_owner_name(defn);
-	values[4] = ObjectIdGetDatum(defn->source);
-	return lb_own_run(&plan,
-					  "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
-					  "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
-					  "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
-					  "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
-					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
-					  "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
-					  "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
-					  "AND a.owner OPERATOR(pg_catalog.=) s.owner "
-					  "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
-					  5, types, values, nulls);
+	return lb_own_exec(&plan,
+					   "SELECT a.rank, a.member, a.score FROM @.lb_archive a, "
+					   "(SELECT l.season, l.owner FROM @.lb_archive l WHERE l.board OPERATOR(pg_catalog.=) $1 "
+					   "AND l.season OPERATOR(pg_catalog.=) COALESCE($3, l.season) AND l.place OPERATOR(pg_catalog.=) 1 "
+					   "AND (l.owner OPERATOR(pg_catalog.=) $4 OR l.source OPERATOR(pg_catalog.=) "
+					   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $5)) "
+					   "ORDER BY l.closed_at DESC, l.season DESC, l.owner LIMIT 1) s "
+					   "WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) s.season "
+					   "AND a.owner OPERATOR(pg_catalog.=) s.owner "
+					   "AND a.place OPERATOR(pg_catalog.<=) $2 ORDER BY a.place",
+					   LB_ARGS(lb_arg_text(board), lb_arg_int4(n), season,
+							   lb_arg_owner(defn), lb_arg_regclass(defn->source)));
 }
 
 /* A text as bigint; raises 42804 if it is no bigint. */
@@ -185,7 +165,7 @@ bigint_from_text(const char *board, Datum value)
 }
 
 /* lb_archive_top(), or its twin. */
-static void
+static Datum
 archive_top(FunctionCallInfo fcinfo, bool as_text)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -193,7 +173,6 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 	char	   *key;
 	int			keylen;
 	LbTarget	target;
-	Datum		season = PG_GETARG_DATUM(2);
 	uint64		n;
 
 	(void) lb_require_catalog();
@@ -201,12 +180,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 		lb_null_argument("board");
 	if (PG_ARGISNULL(1))
 		lb_null_argument("n");
-	if (PG_GETARG_INT32(1) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "n",
-						PG_GETARG_INT32(1)),
-				 errhint("\"%s\" must be at least %d.", "n", 0)));
+	lb_require_at_least("n", PG_GETARG_INT32(1), 0, NULL);
 	board = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	lb_find_one_board(board, &target);
 	require_past(target.defn);
@@ -217,10 +191,9 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 			board = key;
 	}
 	InitMaterializedSRF(fcinfo, 0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	n = read_archive(target.defn, board, PG_GETARG_INT32(1),
-					 PG_ARGISNULL(2) ? NULL : &season);
+					 lb_arg_given(fcinfo, 2, TEXTOID));
 	for (uint64 i = 0; i < n; i++)
 	{
 		Datum		columns[3];
@@ -228,9 +201,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 
 		for (int c = 0; c < 3; c++)
 		{
-			columns[c] = SPI_getbinval(SPI_tuptable->vals[i],
-									   SPI_tuptable->tupdesc, c + 1,
-									   &isnull[c]);
+			columns[c] = lb_row_nullable(SPI_tuptable, i, c + 1, &isnull[c]);
 			if (c > 0 && !isnull[c] && !as_text)
 				columns[c] = bigint_from_text(board, columns[c]);
 		}
@@ -238,18 +209,7 @@ archive_top(FunctionCallInfo fcinfo, bool as_text)
 							 isnull);
 	}
 	SPI_finish();
-}
-
-Datum
-lb_archive_top(PG_FUNCTION_ARGS)
-{
-	archive_top(fcinfo, false);
 	return (Datum) 0;
 }
 
-Datum
-lb_archive_top_key(PG_FUNCTION_ARGS)
-{
-	archive_top(fcinfo, true);
-	return (Datum) 0;
-}
+LB_TWINS(lb_archive_top, archive_top)

@@ -9,7 +9,7 @@
 #define LB_ARCHIVE_H
 
 #include "boards/definition.h"
-#include "boards/target.h"
+#include "sql/args.h"
 
 /*
  * Copy the first places of a board to lb_archive, all if top is below 0, and
@@ -21,18 +21,18 @@ extern int64 lb_archive(const LbDefinition *defn, const char *board,
 						const char *season, int64 top);
 
 /* The name of the role that owns a board's table, as lb_archive records it. */
-extern Datum lb_owner_name(const LbDefinition *defn);
+extern LbArg lb_arg_owner(const LbDefinition *defn);
 
 /*
  * The number of a board's table in lb_archive_source, entered if it is not
  * there.  Between SPI_connect and SPI_finish; can raise.
  */
-extern Datum lb_archive_source(const LbDefinition *defn);
+extern int32 lb_archive_source(const LbDefinition *defn);
 
 /*
- * The name by which a window's key is read as a board of its family, as text:
- * another family may have the name that the key begins with.
+ * The name by which a window's key is read as a board of its family: another
+ * family may have the name that the key begins with.
  */
-extern Datum lb_window_board(const LbDefinition *family, const char *key);
+extern char *lb_window_board(const LbDefinition *family, const char *key);
 
 #endif							/* LB_ARCHIVE_H */

@@ -4,11 +4,10 @@
  *	  Maintenance: its worker, and lb_maintain().
  *
  * The worker visits one database after the other: it makes what servers of
- * distributed tables lack, closes windows (closing.c), removes the rows of
- * closed windows (removing.c), and trims the extension's own tables.
- * lb_maintain() does the same in the caller's transaction, except for
- * distributed tables of other owners: each of these roles gets a transaction
- * of its own (leave_to_owners()).
+ * distributed tables lack, closes windows, removes the rows of closed windows,
+ * and trims the extension's own tables.  lb_maintain() does the same in the
+ * caller's transaction, except for distributed tables of other owners: each of
+ * these roles gets a transaction of its own (leave_to_owners()).
  *
  * All of it can stop anywhere and be continued: lb_closed, the boards and the
  * table say what is left to do.
@@ -19,14 +18,12 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
-#include "storage/itemptr.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -43,11 +40,9 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "util/compat.h"
-#include "windows/closing.h"
+#include "windows/visit.h"
 #include "windows/maintain.h"
-#include "windows/removing.h"
 #include "windows/reward.h"
-#include "windows/trim.h"
 #include "workers/turn.h"
 #include "workers/worker.h"
 
@@ -87,20 +82,19 @@ find_windows(const char *family)
 static void
 find_family(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	visit->defn = find_windows(key);
+	visit->tasks.defn = find_windows(key);
 }
 
 /* All families of windows. */
 static void
 list_families(LbVisit *visit)
 {
-	LbLeaderboard **leaderboards;
-	int			n = lb_leaderboards(&leaderboards);
 	MemoryContext old = MemoryContextSwitchTo(visit->context);
+	const char **boards;
+	int			n = lb_leaderboard_boards(&boards);
 
-	for (int i = 0; i < n; i++)
-		visit->families = lappend(visit->families,
-								  pstrdup(leaderboards[i]->family));
+	for (int i = 1; i < n; i += 2)
+		visit->tasks.families = lappend(visit->tasks.families, unconstify(char *, boards[i]));
 	MemoryContextSwitchTo(old);
 }
 
@@ -108,15 +102,8 @@ list_families(LbVisit *visit)
 static void
 forget_family(LbVisit *visit)
 {
-	visit->scanned_boards = false;
-	visit->scan_began = 0;
-	visit->scanning = InvalidOid;
-	visit->scan_all_rows = false;
-	visit->next_block = 0;
-	visit->to_close = NIL;
-	visit->skip = NIL;
-	visit->in_use = false;
-	memset(&visit->unranked, 0, sizeof(visit->unranked));
+	memset(&visit->closing, 0, sizeof(visit->closing));
+	memset(&visit->removing, 0, sizeof(visit->removing));
 }
 
 /*
@@ -127,11 +114,11 @@ static bool
 maintain_family(LbVisit *visit, const char *family, List **drops)
 {
 	/* It can be invalidated, but not freed before we commit. */
-	visit->defn = NULL;
+	visit->tasks.defn = NULL;
 	(void) lb_attempt(find_family, "look for windows", visit, NULL, family);
-	return visit->defn != NULL &&
-		(lb_close_windows(visit, visit->defn) ||
-		 lb_remove_windows(visit, visit->defn, drops));
+	return visit->tasks.defn != NULL &&
+		(lb_close_windows(visit, visit->tasks.defn) ||
+		 lb_remove_windows(visit, visit->tasks.defn, drops));
 }
 
 /*
@@ -146,12 +133,9 @@ maintain(LbVisit *visit)
 	const LbDefinition *drops_of = NULL;
 	ListCell   *lc;
 
-	foreach(lc, visit->distributed)
-	{
+	foreach(lc, visit->mending.boards)
 		visit->done.more |= !lb_distributed->mend(visit, lfirst(lc));
-		visit->trimming = false;
-	}
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 	{
 		List	   *found = NIL;
 
@@ -159,10 +143,10 @@ maintain(LbVisit *visit)
 			return;
 		if (found != NIL && drops != NIL)
 			visit->done.more = true;
-		else if (found != NIL && !visit->in_use)
+		else if (found != NIL && !visit->removing.in_use)
 		{
 			drops = found;
-			drops_of = visit->defn;
+			drops_of = visit->tasks.defn;
 		}
 		forget_family(visit);
 	}
@@ -204,12 +188,12 @@ add_task(LbVisit *visit, TaskKind kind, const char *name)
 	Task	   *task = palloc(sizeof(Task));
 
 	task->kind = kind;
-	task->number = list_length(visit->tasks);
+	task->number = list_length(visit->tasks.left);
 	task->name = name;
-	visit->tasks = lappend(visit->tasks, task);
+	visit->tasks.left = lappend(visit->tasks.left, task);
 }
 
-/* List all tasks.  The first is the one with number visit->task, or less. */
+/* List all tasks.  The first is the one with number tasks.number, or less. */
 static void
 list_tasks(LbVisit *visit)
 {
@@ -221,21 +205,21 @@ list_tasks(LbVisit *visit)
 		lb_distributed->list_boards(visit);
 	list_families(visit);
 	old = MemoryContextSwitchTo(visit->context);
-	foreach(lc, visit->distributed)
+	foreach(lc, visit->mending.boards)
 		add_task(visit, TASK_MEND, lfirst(lc));
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 		add_task(visit, TASK_FAMILY, lfirst(lc));
 	add_task(visit, TASK_PAY, NULL);
 	add_task(visit, TASK_TRIM, NULL);
-	first = visit->task % list_length(visit->tasks);
+	first = visit->tasks.number % list_length(visit->tasks.left);
 	for (int i = 0; i < first; i++)
 	{
-		Task	   *task = linitial(visit->tasks);
+		Task	   *task = linitial(visit->tasks.left);
 
-		visit->tasks = lappend(list_delete_first(visit->tasks), task);
+		visit->tasks.left = lappend(list_delete_first(visit->tasks.left), task);
 	}
 	MemoryContextSwitchTo(old);
-	visit->listed = true;
+	visit->tasks.listed = true;
 }
 
 /*
@@ -250,10 +234,10 @@ next_step(LbVisit *visit)
 	List	   *drops = NIL;
 	bool		ended = false;
 
-	if (!visit->listed)
+	if (!visit->tasks.listed)
 		list_tasks(visit);
-	task = linitial(visit->tasks);
-	visit->task = task->number;
+	task = linitial(visit->tasks.left);
+	visit->tasks.number = task->number;
 	switch (task->kind)
 	{
 		case TASK_MEND:
@@ -274,9 +258,9 @@ next_step(LbVisit *visit)
 	}
 
 	/* Steps that were left out since the time was up are left. */
-	if (ended && !visit->long_enough)
-		visit->tasks = list_delete_first(visit->tasks);
-	visit->done.more = visit->tasks != NIL;
+	if (ended && !visit->limits.long_enough)
+		visit->tasks.left = list_delete_first(visit->tasks.left);
+	visit->done.more = visit->tasks.left != NIL;
 }
 
 static const LbWorkerKind maintenance_kind = {
@@ -333,32 +317,20 @@ lb_windows_init(void)
 	lb_register_worker(&maintenance_kind);
 }
 
-void
-lb_maintain_main(Datum arg)
+/* All steps of a visit.  number is that of the first task, or less. */
+static void
+visit_database(int number)
 {
-	Oid			database = DatumGetObjectId(arg);
-	LbVisit		visit;
+	LbVisit		visit = {
+		.one = true,
+		.max_rows = BATCH_ROWS,
+		.begun = lb_clock(),
+		.context = AllocSetContextCreate(TopMemoryContext,
+										 "leaderboard maintenance",
+										 ALLOCSET_SMALL_SIZES),
+		.tasks = {.number = number}
+	};
 
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	lb_worker_settings();
-
-	/* The deadlock detector must not cancel a session that waits for us. */
-	SetConfigOption("lock_timeout",
-					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
-					PGC_USERSET, PGC_S_OVERRIDE);
-	pgstat_report_appname("leaderboard maintenance");
-	memset(&visit, 0, sizeof(visit));
-	visit.one = true;
-	visit.max_rows = BATCH_ROWS;
-	visit.timeout = lb_maintenance_timeout;
-	visit.begun = lb_clock();
-	memcpy(&visit.task, MyBgworkerEntry->bgw_extra, sizeof(int));
-	visit.context = AllocSetContextCreate(TopMemoryContext,
-										  "leaderboard maintenance",
-										  ALLOCSET_SMALL_SIZES);
 	for (;;)
 	{
 		const LbCatalog *cat;
@@ -371,15 +343,14 @@ lb_maintain_main(Datum arg)
 		if (cat != NULL && cat->version_ok && !RecoveryInProgress())
 		{
 			pgstat_report_activity(STATE_RUNNING, "closing windows and removing what is not kept");
-			if (SPI_connect() != SPI_OK_CONNECT)
-				elog(ERROR, "SPI_connect failed");
+			SPI_connect();
 			next_step(&visit);
 			SPI_finish();
 		}
 		PopActiveSnapshot();
 
 		/* Constraint triggers of users can be left. */
-		lb_begin_limit(&visit);
+		lb_begin_limit(&visit, lb_maintenance_timeout);
 		CommitTransactionCommand();
 		lb_end_limit(&visit);
 		pgstat_report_stat(true);
@@ -388,8 +359,29 @@ lb_maintain_main(Datum arg)
 			break;
 		lb_yield();
 	}
-	if (!visit.late && !visit.clock_set)
+	if (!visit.limits.late && !visit.limits.clock_set)
 		lb_turn_note(visit.done.more ? LB_VISIT_MORE : LB_VISIT_DONE);
+}
+
+void
+lb_maintain_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+	int			number;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid,
+											  BGWORKER_BYPASS_ALLOWCONN);
+	lb_worker_settings();
+
+	/* The deadlock detector must not cancel a session that waits for us. */
+	SetConfigOption("lock_timeout",
+					psprintf("%d", lb_lock_timeout(LB_VISIT_LOCK_TIMEOUT)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	pgstat_report_appname("leaderboard maintenance");
+	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(int));
+	visit_database(number);
 }
 
 
@@ -397,17 +389,6 @@ lb_maintain_main(Datum arg)
  *		lb_maintain
  * ----------------------------------------------------------------
  */
-
-static Datum
-record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
-{
-	TupleDesc	desc;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
-											 nulls));
-}
 
 /*
  * The families, and the boards of distributed tables, that belong to the
@@ -420,21 +401,21 @@ list_own(LbVisit *visit)
 	ListCell   *lc;
 
 	list_families(visit);
-	foreach(lc, visit->families)
+	foreach(lc, visit->tasks.families)
 	{
 		LbDefinition *defn = find_windows(lfirst(lc));
 
 		if (defn != NULL &&
 			pg_class_ownercheck(defn->source, GetUserId()) &&
 			!(lb_is_distributed(defn) &&
-			  list_member_oid(visit->left, defn->owner)))
+			  list_member_oid(visit->mending.owners, defn->owner)))
 			continue;
 		if (defn != NULL)
 			other = defn->source;
-		visit->families = foreach_delete_current(visit->families, lc);
+		visit->tasks.families = foreach_delete_current(visit->tasks.families, lc);
 	}
-	if (visit->families != NIL || visit->distributed != NIL ||
-		visit->left != NIL || superuser())
+	if (visit->tasks.families != NIL || visit->mending.boards != NIL ||
+		visit->mending.owners != NIL || superuser())
 		return;
 	if (OidIsValid(other))
 		lb_require_owner(other);
@@ -446,41 +427,34 @@ list_own(LbVisit *visit)
 Datum
 lb_maintain(PG_FUNCTION_ARGS)
 {
-	LbVisit		visit;
+	LbVisit		visit = {
+		.context = CurrentMemoryContext,
+		.max_rows = PG_GETARG_INT32(0)
+	};
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
+	TupleDesc	desc;
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_maintain()");
 	if (PG_ARGISNULL(0))
 		lb_null_argument("max_rows");
-	if (PG_GETARG_INT32(0) < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: %d", "max_rows",
-						PG_GETARG_INT32(0)),
-				 errhint("\"%s\" must be at least 1.", "max_rows")));
+	lb_require_at_least("max_rows", PG_GETARG_INT32(0), 1, NULL);
 
 	/* Final standings are those after the last writer. */
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s cannot run with a snapshot of the whole transaction",
-						"lb_maintain()"),
-				 errhint("Use the isolation level READ COMMITTED.")));
-	memset(&visit, 0, sizeof(visit));
-	visit.context = CurrentMemoryContext;
-	visit.max_rows = PG_GETARG_INT32(0);
+	lb_require_read_committed("lb_maintain()");
 	if (lb_distributed != NULL)
 		lb_distributed->leave_to_owners(&visit);
 	list_own(&visit);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 	maintain(&visit);
 	SPI_finish();
 	values[0] = Int64GetDatum(visit.done.closed);
 	values[1] = Int64GetDatum(visit.done.archived);
 	values[2] = Int64GetDatum(visit.done.removed);
 	values[3] = BoolGetDatum(visit.done.more);
-	return record(fcinfo, values, nulls);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
 }

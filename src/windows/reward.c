@@ -158,12 +158,11 @@ Datum
 lb_set_reward(PG_FUNCTION_ARGS)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTOID};
 	bool		drop = PG_ARGISNULL(1);
 	char	   *name;
+	char	   *function_name = NULL;
 	const LbDefinition *family;
 	Oid			function = PG_GETARG_OID(1);
-	Datum		values[2];
 
 	(void) lb_require_catalog();
 	PreventCommandDuringRecovery("lb_set_reward()");
@@ -173,30 +172,24 @@ lb_set_reward(PG_FUNCTION_ARGS)
 	family = lb_window_find(name, strlen(name)) == NULL ? NULL :
 		find_family(lb_leaderboard_of_window(name)->family);
 	if (family == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", name),
-				 errhint("The table lb_window lists the windows; lb_open_window() opens one.")));
+		lb_window_not_found(name, NULL);
 	lb_require_owner(family->source);
 
 	/* The coordinator closes windows of distributed tables, and calls it. */
 	if (lb_is_distributed(family))
 		lb_require_distributed()->require_coordinator(family, "lb_set_reward()");
-	values[0] = PG_GETARG_DATUM(0);
-	values[1] = (Datum) 0;
 	if (!drop)
 	{
 		check_function(family, function);
-		values[1] = CStringGetTextDatum(quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-																   get_func_name(function)));
+		function_name = quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+												   get_func_name(function));
 	}
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plans[drop], drop ?
-					  "DELETE FROM @.lb_reward WHERE name OPERATOR(pg_catalog.=) $1" :
-					  "INSERT INTO @.lb_reward (name, function) VALUES ($1, $2) "
-					  "ON CONFLICT (name) DO UPDATE SET function = excluded.function",
-					  drop ? 1 : 2, types, values, NULL);
+	SPI_connect();
+	(void) lb_own_exec(&plans[drop], drop ?
+					   "DELETE FROM @.lb_reward WHERE name OPERATOR(pg_catalog.=) $1" :
+					   "INSERT INTO @.lb_reward (name, function) VALUES ($1, $2) "
+					   "ON CONFLICT (name) DO UPDATE SET function = excluded.function",
+					   LB_ARGS(lb_arg_text(name), lb_arg_text(function_name)));
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -221,20 +214,16 @@ lb_note_reward(const LbDefinition *family, const char *window, const char *key)
 					   "WHERE r.name OPERATOR(pg_catalog.=) $2 ON CONFLICT (board) DO UPDATE SET name = excluded.name, "
 					   "source = excluded.source, closed_at = excluded.closed_at, attempts = excluded.attempts, "
 					   "problem = excluded.problem WHERE p.paid_at IS NULL",
-					   LB_ARGS(lb_arg_text(key), lb_arg_text(window), lb_arg(INT4OID, lb_archive_source(family))));
+					   LB_ARGS(lb_arg_text(key), lb_arg_text(window), lb_arg_int4(lb_archive_source(family))));
 }
 
 void
 lb_rewards_end(const char *family)
 {
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[2];
-
-	lb_family_values(family, &values[0], &values[1]);
-	(void) lb_own_run_latest("DELETE FROM @.lb_payout d WHERE d.paid_at IS NULL AND d.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-							 "SELECT p.ctid FROM @.lb_payout p WHERE p.paid_at IS NULL AND "
-							 LB_OF_FAMILY("p.name", "$1", "$2") " FOR UPDATE SKIP LOCKED))",
-							 2, types, values, NULL);
+	(void) lb_own_exec_latest("DELETE FROM @.lb_payout d WHERE d.paid_at IS NULL AND d.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+							  "SELECT p.ctid FROM @.lb_payout p WHERE p.paid_at IS NULL AND "
+							  LB_IN_FAMILY("p.name", "$1") " FOR UPDATE SKIP LOCKED))",
+							  LB_ARGS(lb_arg_family(family)));
 }
 
 /*
@@ -245,23 +234,19 @@ static Datum
 read_standings(const LbDefinition *family, const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, NAMEOID, INT4OID};
-	SPITupleTable *table;
-	Datum		values[3];
+	SPITupleTable *rows;
 	StringInfoData buf;
 	uint64		n;
 	int			nestlevel;
 
-	values[0] = CStringGetTextDatum(key);
-	values[1] = lb_owner_name(family);
-	values[2] = lb_archive_source(family);
-	n = lb_own_run(&plan,
-				   "SELECT CAST(a.place AS pg_catalog.text), CAST(a.rank AS pg_catalog.text), a.member, a.score "
-				   "FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) '' "
-				   "AND (a.owner OPERATOR(pg_catalog.=) $2 OR a.source OPERATOR(pg_catalog.=) $3) "
-				   "AND a.member IS NOT NULL ORDER BY a.place",
-				   3, types, values, NULL);
-	table = SPI_tuptable;
+	n = lb_own_exec(&plan,
+					"SELECT CAST(a.place AS pg_catalog.text), CAST(a.rank AS pg_catalog.text), a.member, a.score "
+					"FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) $1 AND a.season OPERATOR(pg_catalog.=) '' "
+					"AND (a.owner OPERATOR(pg_catalog.=) $2 OR a.source OPERATOR(pg_catalog.=) $3) "
+					"AND a.member IS NOT NULL ORDER BY a.place",
+					LB_ARGS(lb_arg_text(key), lb_arg_owner(family),
+							lb_arg_int4(lb_archive_source(family))));
+	rows = SPI_tuptable;
 	initStringInfo(&buf);
 	appendStringInfoChar(&buf, '[');
 
@@ -271,16 +256,13 @@ read_standings(const LbDefinition *family, const char *key)
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	for (uint64 i = 0; i < n; i++)
 	{
-		const char *columns[4];
-
 		CHECK_FOR_INTERRUPTS();
-		for (int c = 0; c < 4; c++)
-			columns[c] = SPI_getvalue(table->vals[i], table->tupdesc, c + 1);
 		appendStringInfo(&buf, "%s{\"place\":%s,\"rank\":%s,\"player_id\":",
-						 i > 0 ? "," : "", columns[0], columns[1]);
-		lb_append_member_json(&buf, family, columns[2]);
+						 i > 0 ? "," : "", lb_row_text(rows, i, 1),
+						 lb_row_text(rows, i, 2));
+		lb_append_member_json(&buf, family, lb_row_text(rows, i, 3));
 		appendStringInfoString(&buf, ",\"score\":");
-		lb_append_score_json(&buf, family, columns[3]);
+		lb_append_score_json(&buf, family, lb_row_text(rows, i, 4));
 		appendStringInfoChar(&buf, '}');
 	}
 	AtEOXact_GUC(true, nestlevel);
@@ -290,42 +272,40 @@ read_standings(const LbDefinition *family, const char *key)
 
 /* Call it with the owner's rights. */
 static void
-call(LbVisit *visit, const LbDefinition *defn, Datum *values)
+call(LbVisit *visit, const LbDefinition *defn, LbArg key, LbArg standings)
 {
 	LbUser		saved;
 
 	lb_switch_to_owner(&saved, defn->owner, false);
-	(void) lb_run_once(psprintf("SELECT %s($1, $2)", visit->reward),
-					   InvalidOid, 2, argument_types, values);
+	(void) lb_exec_once(psprintf("SELECT %s($1, $2)", visit->paying.function),
+						InvalidOid, LB_ARGS(key, standings));
 	lb_restore_user(&saved);
 }
 
 /*
- * Call the function that visit->reward names for a key of family defn, and
+ * Call the function that paying.function names for a key of family defn, and
  * note that.  The note comes first: after it nothing of ours can fail.
  */
 static void
 pay(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
-	Datum		values[2];
+	LbArg		standings;
 
-	values[0] = CStringGetTextDatum(key);
-	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->reward)),
+	check_function(defn, LookupFuncName(textToQualifiedNameList(cstring_to_text(visit->paying.function)),
 										2, argument_types, false));
-	values[1] = read_standings(defn, key);
-	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), problem = NULL "
-					  "WHERE board OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
+	standings = lb_arg(JSONBOID, read_standings(defn, key));
+	(void) lb_own_exec(&plan,
+					   "UPDATE @.lb_payout SET paid_at = pg_catalog.clock_timestamp(), problem = NULL "
+					   "WHERE board OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(key)));
 
 	/*
 	 * The owner's rights end with the call, so no trigger may wait for the
 	 * commit.
 	 */
 	(void) SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0);
-	call(visit, defn, values);
+	call(visit, defn, lb_arg_text(key), standings);
 }
 
 /*
@@ -337,14 +317,11 @@ static void
 note_attempt(const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
 
-	values[0] = CStringGetTextDatum(key);
-	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, "
-					  "problem = COALESCE(problem, 'the call has not ended') WHERE board OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "UPDATE @.lb_payout SET attempts = attempts OPERATOR(pg_catalog.+) 1, "
+					   "problem = COALESCE(problem, 'the call has not ended') WHERE board OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(key)));
 }
 
 /* Note that a call has failed, and why. */
@@ -352,55 +329,38 @@ static void
 note_problem(const char *key, const char *problem)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
 
-	values[0] = CStringGetTextDatum(key);
-	values[1] = CStringGetTextDatum(problem);
-	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_payout SET problem = $2 WHERE board OPERATOR(pg_catalog.=) $1",
-					  2, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "UPDATE @.lb_payout SET problem = $2 WHERE board OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(key), lb_arg_text(problem)));
 }
 
 /*
  * The key of a window of this family that is to be rewarded, with its
  * function, and its row of lb_payout locked; NULL if there is no other in this
- * visit.  Those that have failed come last.  If visit->paying is set, it is
- * that one, or none.
+ * visit.  Those that have failed come last.  If paying.key is set, it is that
+ * one, or none.
  */
 static char *
 next_payout(LbVisit *visit, const LbDefinition *family)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, REGCLASSOID, TEXTOID};
-	Datum	   *tried = palloc(Max(1, list_length(visit->tried)) * sizeof(Datum));
-	Datum		values[3];
 	char	   *key = NULL;
-	int			n = 0;
-	ListCell   *lc;
 	MemoryContext old;
 
-	foreach(lc, visit->tried)
-		tried[n++] = CStringGetTextDatum((char *) lfirst(lc));
-	values[0] = lb_make_array(TEXTOID, tried, NULL, n);
-	values[1] = ObjectIdGetDatum(family->source);
-	values[2] = visit->paying == NULL ? (Datum) 0 :
-		CStringGetTextDatum(visit->paying);
-	if (lb_own_run(&plan,
-				   "SELECT p.board, r.function FROM @.lb_payout p, @.lb_reward r, @.lb_archive_source s "
-				   "WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
-				   "AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
-				   "AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
-				   "ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
-				   3, types, values, visit->paying == NULL ? "  n" : "   ") > 0)
+	if (lb_own_exec(&plan,
+					"SELECT p.board, r.function FROM @.lb_payout p, @.lb_reward r, @.lb_archive_source s "
+					"WHERE p.paid_at IS NULL AND r.name OPERATOR(pg_catalog.=) p.name "
+					"AND s.id OPERATOR(pg_catalog.=) p.source AND s.source OPERATOR(pg_catalog.=) $2 "
+					"AND (p.board OPERATOR(pg_catalog.=) $3 OR ($3 IS NULL AND p.board OPERATOR(pg_catalog.<>) ALL ($1))) "
+					"ORDER BY p.attempts, p.closed_at, p.board LIMIT 1 FOR NO KEY UPDATE OF p SKIP LOCKED",
+					LB_ARGS(lb_arg_text_list(visit->paying.tried), lb_arg_regclass(family->source),
+							lb_arg_text(visit->paying.key))) > 0)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[0];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-
-		visit->reward = SPI_getvalue(tuple, desc, 2);
+		visit->paying.function = lb_row_text(SPI_tuptable, 0, 2);
 		old = MemoryContextSwitchTo(visit->context);
-		key = SPI_getvalue(tuple, desc, 1);
-		visit->tried = lappend(visit->tried, key);
+		key = lb_row_text(SPI_tuptable, 0, 1);
+		visit->paying.tried = lappend(visit->paying.tried, key);
 		MemoryContextSwitchTo(old);
 	}
 	SPI_freetuptable(SPI_tuptable);
@@ -409,7 +369,7 @@ next_payout(LbVisit *visit, const LbDefinition *family)
 
 /*
  * The same for one family of windows.  The worker needs two transactions for
- * each: in the first it notes the attempt, and sets visit->paying.
+ * each: in the first it notes the attempt, and sets visit->paying.key.
  */
 static bool
 pay_one(LbVisit *visit, const LbDefinition *family)
@@ -420,25 +380,24 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 	{
 		bool		paid;
 
-		if (visit->paying == NULL)
+		if (visit->paying.key == NULL)
 		{
 			if (lb_visit_must_end(visit))
 				return true;
 			note_attempt(key);
 		}
-		if (visit->one && visit->paying == NULL)
+		if (visit->one && visit->paying.key == NULL)
 		{
-			visit->paying = key;
+			visit->paying.key = key;
 			visit->done.more = true;
 			return true;
 		}
-		visit->timeout = lb_reward_timeout;
-		paid = lb_attempt(pay, psprintf("reward window \"%s\"", key), visit,
-						  family, key);
-		visit->timeout = lb_maintenance_timeout;
-		visit->paying = NULL;
-		if (!paid && visit->problem != NULL)
-			note_problem(key, visit->problem);
+		paid = lb_attempt_within(lb_reward_timeout, pay,
+								 psprintf("reward window \"%s\"", key), visit,
+								 family, key);
+		visit->paying.key = NULL;
+		if (!paid && visit->limits.problem != NULL)
+			note_problem(key, visit->limits.problem);
 		if (paid || visit->one)
 		{
 			visit->done.more = true;
@@ -451,17 +410,12 @@ pay_one(LbVisit *visit, const LbDefinition *family)
 bool
 lb_pay_reward(LbVisit *visit)
 {
-	LbLeaderboard **leaderboards;
-	List	   *families = NIL;
-	ListCell   *lc;
-	int			n;
+	const char **boards;
+	int			n = lb_leaderboard_boards(&boards);
 
-	n = lb_leaderboards(&leaderboards);
-	for (int i = 0; i < n; i++)
-		families = lappend(families, pstrdup(leaderboards[i]->family));
-	foreach(lc, families)
+	for (int i = 1; i < n; i += 2)
 	{
-		const LbDefinition *family = find_family_unlocked(lfirst(lc));
+		const LbDefinition *family = find_family_unlocked(boards[i]);
 
 		/* lb_maintain() does what is its caller's. */
 		if (family != NULL && !family->misfit &&
@@ -471,9 +425,9 @@ lb_pay_reward(LbVisit *visit)
 	}
 
 	/* Another session pays that one, or has dropped its leaderboard. */
-	if (visit->paying != NULL)
+	if (visit->paying.key != NULL)
 	{
-		visit->paying = NULL;
+		visit->paying.key = NULL;
 		return true;
 	}
 	return false;

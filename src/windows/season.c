@@ -18,7 +18,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -31,7 +30,6 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "boards/board_value.h"
@@ -104,13 +102,13 @@ append_of_board(StringInfo sql, const LbTarget *target)
 	}
 }
 
-static Datum
+static LbArg
 value_of_board(const LbTarget *target)
 {
 	const char *name = target->has_value ?
 		lb_value_to_name(target->defn, &target->value) : "";
 
-	return CStringGetTextDatum(name == NULL ? "" : name);
+	return lb_arg_text(name == NULL ? "" : name);
 }
 
 /* Raise 42804 unless scores can be set to an integer. */
@@ -131,35 +129,27 @@ require_number_score(const LbDefinition *defn)
 /* Enter a season in lb_season; raises 23505 if it has been closed before. */
 static void
 record_season(const LbDefinition *defn, const char *board, const char *season,
-			  const int64 *top)
+			  LbArg top)
 {
 	static LbPlan plans[2];
-	static const Oid types[] = {TEXTOID, TEXTOID, NAMEOID, INT4OID, INT8OID};
-	Datum		values[5];
-	char		nulls[] = "     ";
-
-	values[0] = CStringGetTextDatum(board);
-	values[1] = CStringGetTextDatum(season);
-	values[2] = lb_owner_name(defn);
-	values[3] = lb_archive_source(defn);
-	values[4] = Int64GetDatum(top == NULL ? 0 : *top);
-	nulls[4] = top == NULL ? 'n' : ' ';
+	LbArg		owner = lb_arg_owner(defn);
+	LbArg		source = lb_arg_int4(lb_archive_source(defn));
 
 	/* A board of that name may have been another owner's, of another table. */
-	if (lb_own_run(&plans[0],
-				   "SELECT FROM @.lb_season s WHERE s.board OPERATOR(pg_catalog.=) $1 AND s.season OPERATOR(pg_catalog.=) $2 "
-				   "AND (s.owner OPERATOR(pg_catalog.=) $3 OR s.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
-				   4, types, values, NULL) > 0)
+	if (lb_own_exec(&plans[0],
+					"SELECT FROM @.lb_season s WHERE s.board OPERATOR(pg_catalog.=) $1 AND s.season OPERATOR(pg_catalog.=) $2 "
+					"AND (s.owner OPERATOR(pg_catalog.=) $3 OR s.source OPERATOR(pg_catalog.=) $4) LIMIT 1",
+					LB_ARGS(lb_arg_text(board), lb_arg_text(season), owner, source)) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
 				 errmsg("season \"%s\" of board \"%s\" has been closed",
 						season, board),
 				 errdetail("The name of a season is used once."),
 				 errhint("Use another name.")));
-	(void) lb_own_run(&plans[1],
-					  "INSERT INTO @.lb_season (board, season, owner, source, archive_top, members) "
-					  "VALUES ($1, $2, $3, $4, $5, @.lb_count($1))",
-					  5, types, values, nulls);
+	(void) lb_own_exec(&plans[1],
+					   "INSERT INTO @.lb_season (board, season, owner, source, archive_top, members) "
+					   "VALUES ($1, $2, $3, $4, $5, @.lb_count($1))",
+					   LB_ARGS(lb_arg_text(board), lb_arg_text(season), owner, source, top));
 }
 
 /* A query for the rows of a board that have a score and no place. */
@@ -197,12 +187,9 @@ archive_rows(const LbDefinition *defn, const char *board, const char *season,
 			 uint64 n)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID, TEXTOID, TEXTARRAYOID, TEXTARRAYOID,
-	NAMEOID, INT4OID};
 	const LbType *score = lb_score_column(defn)->type;
 	Datum	   *members = palloc(Max(1, n) * sizeof(Datum));
 	Datum	   *scores = palloc(Max(1, n) * sizeof(Datum));
-	Datum		values[6];
 	int			nestlevel = lb_begin_texts();
 
 	for (uint64 i = 0; i < n; i++)
@@ -216,18 +203,16 @@ archive_rows(const LbDefinition *defn, const char *board, const char *season,
 		scores[i] = lb_value_to_text(score, columns[defn->nmember]);
 	}
 	AtEOXact_GUC(true, nestlevel);
-	values[0] = CStringGetTextDatum(board);
-	values[1] = CStringGetTextDatum(season);
-	values[2] = lb_make_array(TEXTOID, members, NULL, (int) n);
-	values[3] = lb_make_array(TEXTOID, scores, NULL, (int) n);
 	SPI_freetuptable(SPI_tuptable);
-	values[4] = lb_owner_name(defn);
-	values[5] = lb_archive_source(defn);
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
-					  "SELECT $1, $2, u.member, u.score, $5, $6 "
-					  "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
-					  6, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_archive (board, season, member, score, owner, source) "
+					   "SELECT $1, $2, u.member, u.score, $5, $6 "
+					   "FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u (member, score)",
+					   LB_ARGS(lb_arg_text(board), lb_arg_text(season),
+							   lb_arg_array(TEXTOID, members, (int) n),
+							   lb_arg_array(TEXTOID, scores, (int) n),
+							   lb_arg_owner(defn),
+							   lb_arg_int4(lb_archive_source(defn))));
 }
 
 /*
@@ -242,8 +227,7 @@ archive_unranked(const LbTarget *target, const char *board,
 	const LbDefinition *defn = target->defn;
 	bool		guest = lb_is_guest(defn);
 	bool		all_rows = guest && has_bypassrls_privilege(GetUserId());
-	Oid			types[] = {TEXTOID};
-	Datum		values[1];
+	LbArg		value = value_of_board(target);
 	SPIPlanPtr	plan;
 	Portal		portal;
 	MemoryContext batch;
@@ -252,11 +236,10 @@ archive_unranked(const LbTarget *target, const char *board,
 
 	if (defn->nrank_by == 1 && !defn->has_ranked_if)
 		return;
-	values[0] = value_of_board(target);
 	if (guest)
 		lb_switch_to_owner(&saved, defn->owner, all_rows);
-	plan = lb_prepare(unranked_text(target), defn->source, 1, types, 0);
-	portal = SPI_cursor_open(NULL, plan, values, NULL, false);
+	plan = lb_prepare(unranked_text(target), defn->source, 1, &value.type, 0);
+	portal = SPI_cursor_open(NULL, plan, &value.value, NULL, false);
 	if (!lb_plan_has(plan, defn->source))
 		lb_wrong_table(defn->source);
 	if (guest)
@@ -330,7 +313,7 @@ lock_board(const char *board, LbTarget *target)
 }
 
 /*
- * Set the scores of a board to *score, or delete its rows if score is NULL.
+ * Set the scores of a board to a score, or delete its rows if it is null.
  * Tables that are distributed have no trigger that sets updated_at.
  *
  * The owner resets the table by a statement of the owner's own.  For any other
@@ -338,19 +321,15 @@ lock_board(const char *board, LbTarget *target)
  * the table run with the owner's rights.
  */
 static void
-reset_board(const LbTarget *target, const int64 *score)
+reset_board(const LbTarget *target, LbArg score)
 {
 	const LbDefinition *defn = target->defn;
-	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[2];
 	bool		stamp = lb_is_distributed(defn) && lb_has_updated_at(defn);
 	int			nestlevel = 0;
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	values[0] = value_of_board(target);
-	values[1] = Int64GetDatum(score == NULL ? 0 : *score);
-	if (score == NULL)
+	if (score.isnull)
 		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE ", defn->from_name);
 	else
 		appendStringInfo(&sql, "UPDATE %s AS t SET %s = $2%s WHERE t.%s OPERATOR(pg_catalog.<>) $2 AND ",
@@ -363,7 +342,7 @@ reset_board(const LbTarget *target, const int64 *score)
 	/* Citus sends now() as text. */
 	if (stamp)
 		nestlevel = lb_begin_texts();
-	(void) lb_write_for_owner(defn, sql.data, 2, types, values);
+	(void) lb_write_for_owner(defn, sql.data, LB_ARGS(value_of_board(target), score));
 	if (stamp)
 		AtEOXact_GUC(true, nestlevel);
 }
@@ -375,7 +354,6 @@ lb_close_season(PG_FUNCTION_ARGS)
 	char	   *board;
 	char	   *season;
 	int64		top = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT64(2);
-	int64		reset_to = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT64(3);
 	LbTarget	target;
 	int64		archived;
 
@@ -392,29 +370,18 @@ lb_close_season(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a season's name must not be empty")));
-	if (!PG_ARGISNULL(2) && top < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("argument \"%s\" is out of range: " INT64_FORMAT,
-						"archive_top", top),
-				 errhint("\"%s\" must be at least 0; null is all places.",
-						 "archive_top")));
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s cannot run with a snapshot of the whole transaction",
-						"lb_close_season()"),
-				 errhint("Use the isolation level READ COMMITTED.")));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	if (!PG_ARGISNULL(2))
+		lb_require_at_least("archive_top", top, 0, "all places");
+	lb_require_read_committed("lb_close_season()");
+	SPI_connect();
 	lock_board(board, &target);
 	if (!PG_ARGISNULL(3))
 		require_number_score(target.defn);
-	record_season(target.defn, board, season, PG_ARGISNULL(2) ? NULL : &top);
+	record_season(target.defn, board, season, lb_arg_given(fcinfo, 2, INT8OID));
 	archived = lb_archive(target.defn, board, season, top);
 	if (top != 0)
 		archive_unranked(&target, board, season);
-	reset_board(&target, PG_ARGISNULL(3) ? NULL : &reset_to);
+	reset_board(&target, lb_arg_given(fcinfo, 3, INT8OID));
 	SPI_finish();
 	PG_RETURN_INT64(archived);
 }

@@ -32,8 +32,7 @@ lb_keys_of_result(uint64 n)
 	List	   *keys = NIL;
 
 	for (uint64 i = 0; i < n; i++)
-		keys = lappend(keys, SPI_getvalue(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1));
+		keys = lappend(keys, lb_row_text(SPI_tuptable, i, 1));
 	SPI_freetuptable(SPI_tuptable);
 	return keys;
 }
@@ -74,22 +73,27 @@ is_cancel(const ErrorData *edata)
 		strcmp(edata->funcname, "ProcessInterrupts") == 0;
 }
 
-/* The same of an error of the timer, which in the worker is of one action. */
+/*
+ * The same of a cancel by lb_begin_limit()'s timer.  Then the timer has run
+ * out, and ProcessInterrupts() has taken notice of that: had it run out after
+ * a cancel by a user, its indicator would be set.
+ */
 static bool
-is_late(const LbVisit *visit, const ErrorData *edata)
+is_late(const LbVisit *visit, int timeout, const ErrorData *edata)
 {
-	return visit->one && is_cancel(edata) && edata->message_id != NULL &&
-		strcmp(edata->message_id, "canceling statement due to statement timeout") == 0;
+	return visit->one && timeout > 0 && is_cancel(edata) &&
+		!get_timeout_active(STATEMENT_TIMEOUT) &&
+		!get_timeout_indicator(STATEMENT_TIMEOUT, false);
 }
 
 void
-lb_begin_limit(const LbVisit *visit)
+lb_begin_limit(const LbVisit *visit, int timeout)
 {
 	if (!visit->one)
 		return;
-	lb_turn_step(visit->task, visit->timeout);
-	if (visit->timeout > 0)
-		enable_timeout_after(STATEMENT_TIMEOUT, visit->timeout * 1000);
+	lb_turn_step(visit->tasks.number, timeout);
+	if (timeout > 0)
+		enable_timeout_after(STATEMENT_TIMEOUT, timeout * 1000);
 }
 
 /* If the time has just passed, the step has ended all the same. */
@@ -101,38 +105,46 @@ lb_end_limit(const LbVisit *visit)
 	if (get_timeout_indicator(STATEMENT_TIMEOUT, true))
 		QueryCancelPending = false;
 	disable_timeout(STATEMENT_TIMEOUT, false);
-	lb_turn_note(visit->late ? LB_VISIT_LATE : LB_VISIT_BETWEEN);
+	lb_turn_note(visit->limits.late ? LB_VISIT_LATE : LB_VISIT_BETWEEN);
 }
 
 bool
 lb_visit_must_end(LbVisit *visit)
 {
 	/* A call that has been noted as an attempt is made. */
-	if (!visit->one || visit->paying != NULL)
+	if (!visit->one || visit->paying.key != NULL)
 		return false;
-	if (lb_clock_was_set(&visit->offset) > 0)
-		visit->clock_set = true;
+	if (lb_clock_was_set(&visit->limits.offset) > 0)
+		visit->limits.clock_set = true;
 	if (lb_maintenance_timeout > 0 &&
 		lb_clock() - visit->begun > lb_maintenance_timeout * USECS_PER_SEC)
-		visit->long_enough = true;
-	return visit->late || visit->clock_set || visit->long_enough;
+		visit->limits.long_enough = true;
+	return visit->limits.late || visit->limits.clock_set || visit->limits.long_enough;
 }
 
 bool
 lb_attempt(LbAction action, const char *what, LbVisit *visit,
 		   const LbDefinition *defn, const char *key)
 {
+	return lb_attempt_within(lb_maintenance_timeout, action, what, visit, defn,
+							 key);
+}
+
+bool
+lb_attempt_within(int timeout, LbAction action, const char *what,
+				  LbVisit *visit, const LbDefinition *defn, const char *key)
+{
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile bool ok = true;
 	LbDone		before = visit->done;
 
-	visit->problem = NULL;
+	visit->limits.problem = NULL;
 	if (lb_visit_must_end(visit))
 		return false;
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
-	lb_begin_limit(visit);
+	lb_begin_limit(visit, timeout);
 	PG_TRY();
 	{
 		action(visit, defn, key);
@@ -145,19 +157,19 @@ lb_attempt(LbAction action, const char *what, LbVisit *visit,
 
 		MemoryContextSwitchTo(context);
 		edata = CopyErrorData();
-		visit->late = is_late(visit, edata);
+		visit->limits.late = is_late(visit, timeout, edata);
 		lb_end_limit(visit);
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		visit->done = before;
 
 		/* A cancel ends the whole visit. */
-		if (is_cancel(edata) && !visit->late)
+		if (is_cancel(edata) && !visit->limits.late)
 			ReThrowError(edata);
 		ereport(edata->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ? LOG : WARNING,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not %s: %s", what, edata->message)));
-		visit->problem = MemoryContextStrdup(visit->context, edata->message);
+		visit->limits.problem = MemoryContextStrdup(visit->context, edata->message);
 		ok = false;
 	}
 	PG_END_TRY();

@@ -13,7 +13,6 @@
 #include "storage/itemptr.h"
 
 #include "boards/definition.h"
-#include "leaderboards/window.h"
 
 /*
  * How long the worker waits for a lock at most, and lb_maintain() for a row of
@@ -39,6 +38,50 @@ typedef struct LbDone
 	bool		more;			/* there is more to do now */
 } LbDone;
 
+/* What the worker's limits of time say.  visit.c sets it. */
+typedef struct LbLimits
+{
+	int64		offset;			/* for lb_clock_was_set() */
+	bool		clock_set;		/* forward: the visit ends */
+	bool		long_enough;	/* other databases have their turn */
+	bool		late;			/* a step took too long: the visit ends */
+	char	   *problem;		/* what the last attempt has said, if it
+								 * failed */
+} LbLimits;
+
+/* What is left to do.  maintain.c sets it. */
+typedef struct LbTasks
+{
+	List	   *families;		/* names of the families of windows */
+	LbDefinition *defn;			/* the one that is being done, or NULL */
+	bool		listed;			/* the worker's tasks are */
+	List	   *left;			/* those that are left to do */
+	int			number;			/* of the first of them */
+} LbTasks;
+
+/*
+ * Boards of distributed tables, whose servers may lack something.  The engine
+ * sets it.
+ */
+typedef struct LbMending
+{
+	List	   *boards;			/* their names */
+	bool		trimming;		/* the worker: the first has old rows left */
+	List	   *owners;			/* whose distributed tables a call as that
+								 * role has maintained (OIDs) */
+} LbMending;
+
+/* Which windows of a family are due.  visit_closing.c sets it. */
+typedef struct LbClosing
+{
+	bool		scanned_boards;
+	TimestampTz scan_began;		/* when the table's scan did; 0: none is due */
+	Oid			scanning;		/* the table, until all of it has been read */
+	bool		all_rows;		/* those that are on boards, too */
+	BlockNumber next_block;		/* the next part of the scan */
+	List	   *due;			/* keys to close */
+} LbClosing;
+
 /* Rows of a key that are on no board, by their places when they were found. */
 typedef struct LbUnranked
 {
@@ -53,6 +96,23 @@ typedef struct LbUnranked
 	char	   *why;			/* what it said, or NULL */
 } LbUnranked;
 
+/* What is known of a family's rows.  visit_removing.c sets it. */
+typedef struct LbRemoving
+{
+	List	   *skip;			/* keys that could not be removed */
+	bool		in_use;			/* the table: no partition of it is dropped */
+	LbUnranked	unranked;
+} LbRemoving;
+
+/* Rewards.  reward.c sets it. */
+typedef struct LbPaying
+{
+	List	   *tried;			/* keys of this visit */
+	char	   *key;			/* the worker: the last of them, to be paid
+								 * now */
+	char	   *function;		/* to call */
+} LbPaying;
+
 /* The extension's own tables that are trimmed. */
 typedef enum LbTrimmed
 {
@@ -63,60 +123,33 @@ typedef enum LbTrimmed
 	LB_NTRIMMED
 } LbTrimmed;
 
-/* Where the next batch of such a table begins. */
+/* Where the next batch of such a table begins.  visit_trim.c sets it. */
 typedef struct LbTrimPlace
 {
 	ItemPointerData after;		/* the last row that was removed */
 	bool		ended;			/* there was no other */
 } LbTrimPlace;
 
-/* A visit of the worker to a database, or a call of lb_maintain(). */
+/*
+ * A visit of the worker to a database, or a call of lb_maintain(): what is
+ * asked, what each of its files knows, and the outcome.
+ */
 typedef struct LbVisit
 {
-	bool		one;			/* each step has a transaction of its own */
-	int			max_rows;		/* to remove in a transaction */
-	MemoryContext context;		/* of what outlives a transaction */
-	bool		listed;			/* the worker's tasks are */
-	List	   *families;		/* names of the families that are left to do */
-	LbDefinition *defn;			/* the one that is being done, or NULL */
-	int			timeout;		/* of the worker's steps, in seconds; 0: none */
-	List	   *tasks;			/* of the worker, those that are left to do */
-	int			task;			/* the number of the first of them */
-	int64		begun;			/* the worker's visit, by lb_clock() */
-	bool		long_enough;	/* other databases have their turn */
-	bool		late;			/* a step took too long: the visit ends */
-	int64		offset;			/* for lb_clock_was_set(), in the worker */
-	bool		clock_set;		/* forward: the visit ends */
+	const bool	one;			/* the worker: each step has a transaction */
+	const int	max_rows;		/* to remove in a transaction */
+	const MemoryContext context;	/* of what outlives a transaction */
+	const int64 begun;			/* the worker's visit, by lb_clock() */
 
-	/* Of that family.  Closing: which windows are due. */
-	bool		scanned_boards;
-	TimestampTz scan_began;		/* when the table's scan did; 0: none is due */
-	Oid			scanning;		/* the table, until all of it has been read */
-	bool		scan_all_rows;	/* those that are on boards, too */
-	BlockNumber next_block;		/* the next part of the scan */
-	List	   *to_close;		/* keys that are due */
-
-	/* Removing. */
-	List	   *skip;			/* keys that could not be removed */
-	bool		in_use;			/* the table: no partition of it is dropped */
-	LbUnranked	unranked;
-
-	/* Boards of distributed tables, whose servers may lack something: */
-	List	   *distributed;	/* their names, those that are left to do */
-	bool		trimming;		/* the first of them has old rows left */
-	List	   *left;			/* owners whose distributed tables a call as
-								 * that role has maintained (OIDs) */
-
-	/* Of all.  Rewards: */
-	List	   *tried;			/* keys of this visit */
-	char	   *paying;			/* the worker: the last of them, to be paid
-								 * now */
-	char	   *reward;			/* the function to call */
-	char	   *problem;		/* what the last attempt has said, if it
-								 * failed */
-
+	LbLimits	limits;
+	LbTasks		tasks;
+	LbMending	mending;
+	LbClosing	closing;		/* of one family, then of the next */
+	LbRemoving	removing;		/* likewise */
+	LbPaying	paying;
 	LbTrimPlace trims[LB_NTRIMMED];
-	LbDone		done;
+
+	LbDone		done;			/* in this transaction, by all of them */
 } LbVisit;
 
 /* Something that may fail; the others go on. */
@@ -126,21 +159,26 @@ typedef void (*LbAction) (LbVisit *visit, const LbDefinition *defn,
 /*
  * Run an action in a subtransaction.  If it fails, because a lock is not
  * granted or a trigger of the user raises an error, log that as "could not
- * <what>", set visit->problem, and return false.  In the worker it is
- * cancelled after visit->timeout, which sets visit->late.  If
- * lb_visit_must_end(), it is not run: then visit->problem is NULL, and the
+ * <what>", set limits.problem, and return false.  In the worker it is
+ * cancelled after lb_maintenance_timeout, which sets limits.late.  If
+ * lb_visit_must_end(), it is not run: then limits.problem is NULL, and the
  * result is false.  An action that goes on after that ends the session after
- * as long again. Raises only errors that cancel the statement or end the
+ * as long again.  Raises only errors that cancel the statement or end the
  * session.
  */
 extern bool lb_attempt(LbAction action, const char *what, LbVisit *visit,
 					   const LbDefinition *defn, const char *key);
 
+/* The same, cancelled after so many seconds in the worker; 0 is any time. */
+extern bool lb_attempt_within(int timeout, LbAction action, const char *what,
+							  LbVisit *visit, const LbDefinition *defn,
+							  const char *key);
+
 /*
  * In the worker: limit the time of what runs from here to lb_end_limit() to
- * visit->timeout, and tell the launcher that it runs (turn.h).
+ * so many seconds, and tell the launcher that it runs (turn.h).
  */
-extern void lb_begin_limit(const LbVisit *visit);
+extern void lb_begin_limit(const LbVisit *visit, int timeout);
 extern void lb_end_limit(const LbVisit *visit);
 
 /*
@@ -168,5 +206,54 @@ extern void lb_limit_waits(void);
 
 /* Whether a list of strings has a key. */
 extern bool lb_listed(List *list, const char *key);
+
+
+/* ----------------------------------------------------------------
+ *		Steps: between SPI_connect and SPI_finish
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Close windows whose time has come: find them, archive their standings, enter
+ * them in lb_closed.  Returns whether the transaction should end.  Errors of a
+ * window are logged.
+ */
+extern bool lb_close_windows(LbVisit *visit, const LbDefinition *defn);
+
+/*
+ * The keys of a family of windows that has rows here, for another server that
+ * closes them: of its boards, with the family's name, and now and then those
+ * of rows that are on no board.  Returns false while the index is being
+ * built.  Can raise.
+ */
+extern bool lb_window_keys_here(LbDefinition *defn, List **boards,
+								List **rows);
+
+/*
+ * Remove rows of closed windows that are not kept any longer, visit->max_rows
+ * at most.  Keys that have a partition of their own are appended to *drops
+ * instead, where a transaction goes on.  Returns whether the transaction
+ * should end.  Errors of a window are logged.
+ */
+extern bool lb_remove_windows(LbVisit *visit, const LbDefinition *defn,
+							  List **drops);
+
+/*
+ * Drop the partition of the first of these keys whose locks are granted.  The
+ * last step of a transaction, which holds the lock on the table to its end.
+ */
+extern void lb_remove_partitions(LbVisit *visit, const LbDefinition *defn,
+								 List *drops);
+
+/* Settings, in seconds: how long rows are kept; -1: for ever. */
+extern int	lb_event_retention;
+extern int	lb_applied_retention;
+extern int	lb_anomaly_retention;
+
+/*
+ * Remove old rows, visit->max_rows at most of each table; visit->done says
+ * how many, and whether there are more.  What fails is logged.
+ */
+extern void lb_trim_tables(LbVisit *visit);
 
 #endif							/* LB_VISIT_H */

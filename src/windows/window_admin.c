@@ -20,12 +20,12 @@
 
 #include "boards/board_value.h"
 #include "boards/distributed.h"
-#include "boards/target.h"
 #include "leaderboards/closed.h"
 #include "leaderboards/leaderboard.h"
 #include "leaderboards/window.h"
 #include "leaderboards/window_name.h"
 #include "sql/spi.h"
+#include "windows/archive.h"
 #include "windows/reward.h"
 #include "windows/window_admin.h"
 
@@ -51,21 +51,6 @@ require_leaderboard(const char *name)
 		(void) lb_require_leaderboard(pnstrdup(name, len));
 }
 
-/* Raise 42501 unless the caller owns the table with the windows' rows. */
-static void
-require_window_owner(const char *name)
-{
-	const char *family = lb_leaderboard_of_window(name)->family;
-	LbTarget	target;
-
-	/* Without the family, a superuser only. */
-	if (!superuser())
-	{
-		lb_find_target(family, strlen(family), &target);
-		lb_require_owner(target.defn->source);
-	}
-}
-
 /*
  * Arguments of lb_open_window(), in the order of the columns that it writes.
  */
@@ -80,8 +65,7 @@ enum
 	ARG_OP,
 	ARG_KEEP,
 	ARG_LATE,
-	ARG_ARCHIVE_TOP,
-	NARGS
+	ARG_ARCHIVE_TOP
 };
 
 static LbPeriod
@@ -165,13 +149,7 @@ window_arguments(FunctionCallInfo fcinfo, const char *name, LbPeriod period,
 	if (!PG_ARGISNULL(ARG_ARCHIVE_TOP))
 	{
 		window->archive_top = PG_GETARG_INT32(ARG_ARCHIVE_TOP);
-		if (window->archive_top < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("argument \"%s\" is out of range: %d",
-							"archive_top", window->archive_top),
-					 errhint("\"%s\" must be at least 0; null is all places.",
-							 "archive_top")));
+		lb_require_at_least("archive_top", window->archive_top, 0, "all places");
 	}
 	window->is_open = true;
 }
@@ -199,38 +177,26 @@ static void
 record_window(FunctionCallInfo fcinfo, LbWindow *window)
 {
 	static LbPlan plan;
-	static const Oid types[NARGS] = {TEXTOID, TEXTOID, TEXTOID, INT4OID,
-		TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, INTERVALOID, INTERVALOID,
-	INT4OID};
-	const char *period = lb_periods[window->calendar.period].name;
-	Datum		values[NARGS];
-	char		nulls[NARGS];
 
-	for (int i = 0; i < NARGS; i++)
-	{
-		values[i] = PG_GETARG_DATUM(i);
-		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
-	}
-	if (period != NULL)
-	{
-		values[ARG_PERIOD] = CStringGetTextDatum(period);
-		nulls[ARG_PERIOD] = ' ';
-	}
-	values[ARG_OP] = CStringGetTextDatum(lb_op_name(window->op));
-	nulls[ARG_OP] = window->op == LB_OP_CHANGE ? 'n' : ' ';
-	values[ARG_KEEP] = IntervalPGetDatum(&window->keep);
-	nulls[ARG_KEEP] = ' ';
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	(void) lb_own_run(&plan,
-					  "INSERT INTO @.lb_window (name, period, time_zone, first_day, starts, ends, op, keep, late, archive_top) "
-					  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
-					  "ON CONFLICT (name) DO UPDATE SET period = excluded.period, "
-					  "time_zone = excluded.time_zone, first_day = excluded.first_day, "
-					  "starts = excluded.starts, ends = excluded.ends, op = excluded.op, "
-					  "keep = excluded.keep, late = excluded.late, "
-					  "archive_top = excluded.archive_top, is_open = true",
-					  NARGS, types, values, nulls);
+	SPI_connect();
+	(void) lb_own_exec(&plan,
+					   "INSERT INTO @.lb_window (name, period, time_zone, first_day, starts, ends, op, keep, late, archive_top) "
+					   "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
+					   "ON CONFLICT (name) DO UPDATE SET period = excluded.period, "
+					   "time_zone = excluded.time_zone, first_day = excluded.first_day, "
+					   "starts = excluded.starts, ends = excluded.ends, op = excluded.op, "
+					   "keep = excluded.keep, late = excluded.late, "
+					   "archive_top = excluded.archive_top, is_open = true",
+					   LB_ARGS(lb_arg_given(fcinfo, ARG_NAME, TEXTOID),
+							   lb_arg_text(lb_periods[window->calendar.period].name),
+							   lb_arg_given(fcinfo, ARG_TIME_ZONE, TEXTOID),
+							   lb_arg_given(fcinfo, ARG_FIRST_DAY, INT4OID),
+							   lb_arg_given(fcinfo, ARG_STARTS, TIMESTAMPTZOID),
+							   lb_arg_given(fcinfo, ARG_ENDS, TIMESTAMPTZOID),
+							   lb_arg_text(window->op == LB_OP_CHANGE ? NULL : lb_op_name(window->op)),
+							   lb_arg(INTERVALOID, IntervalPGetDatum(&window->keep)),
+							   lb_arg_given(fcinfo, ARG_LATE, INTERVALOID),
+							   lb_arg_given(fcinfo, ARG_ARCHIVE_TOP, INT4OID)));
 	SPI_finish();
 }
 
@@ -247,7 +213,10 @@ lb_open_window(PG_FUNCTION_ARGS)
 		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(ARG_NAME));
 	require_leaderboard(name);
-	require_window_owner(name);
+
+	/* Without the family, a superuser only. */
+	if (!superuser())
+		(void) lb_require_window_owner(name);
 	lb_begin_settings(lb_leaderboard_of_window(name)->name);
 	if (PG_ARGISNULL(ARG_TIME_ZONE))
 		lb_null_argument("time_zone");
@@ -269,9 +238,7 @@ Datum
 lb_close_window(PG_FUNCTION_ARGS)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
 	char	   *name;
-	Datum		values[1];
 	uint64		n;
 
 	(void) lb_require_catalog();
@@ -279,29 +246,25 @@ lb_close_window(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		lb_null_argument("window_name");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	require_window_owner(name);
+	if (!superuser())
+		(void) lb_require_window_owner(name);
 	lb_begin_settings(lb_leaderboard_of_window(name)->name);
-	values[0] = PG_GETARG_DATUM(0);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	SPI_connect();
 
 	/*
 	 * A window that comes once ends now, or with its start if that is to
 	 * come.
 	 */
-	n = lb_own_run(&plan,
-				   "UPDATE @.lb_window SET is_open = period IS NULL, ends = CASE "
-				   "WHEN ends OPERATOR(pg_catalog.>) pg_catalog.now() "
-				   "THEN GREATEST(pg_catalog.now(), starts OPERATOR(pg_catalog.+) pg_catalog.interval '1 microsecond') "
-				   "ELSE ends END "
-				   "WHERE name OPERATOR(pg_catalog.=) $1",
-				   1, types, values, NULL);
+	n = lb_own_exec(&plan,
+					"UPDATE @.lb_window SET is_open = period IS NULL, ends = CASE "
+					"WHEN ends OPERATOR(pg_catalog.>) pg_catalog.now() "
+					"THEN GREATEST(pg_catalog.now(), starts OPERATOR(pg_catalog.+) pg_catalog.interval '1 microsecond') "
+					"ELSE ends END "
+					"WHERE name OPERATOR(pg_catalog.=) $1",
+					LB_ARGS(lb_arg_text(name)));
 	SPI_finish();
 	if (n == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("window \"%s\" does not exist", name),
-				 errhint("The table lb_window lists the windows.")));
+		lb_window_not_found(name, "The table lb_window lists the windows.");
 	lb_end_settings(lb_leaderboard_of_window(name)->name);
 	PG_RETURN_VOID();
 }
@@ -317,7 +280,7 @@ lb_close_window(PG_FUNCTION_ARGS)
  * comes before those of its players: a player who is joining has it locked.
  */
 #define WINDOWS_END(table, column) \
-	"DELETE FROM @." table " t WHERE " LB_OF_FAMILY("t." column, "$1", "$2")
+	"DELETE FROM @." table " t WHERE " LB_IN_FAMILY("t." column, "$1")
 
 void
 lb_windows_end(const char *family)
@@ -329,32 +292,23 @@ lb_windows_end(const char *family)
 		WINDOWS_END("lb_entry_count", "board"),
 		WINDOWS_END("lb_entrant", "board")
 	};
-	static const Oid types[] = {TEXTOID, TEXTARRAYOID};
-	Datum		values[2];
 
 	lb_rewards_end(family);
-	lb_family_values(family, &values[0], &values[1]);
 	for (int i = 0; i < (int) lengthof(texts); i++)
-		(void) lb_own_run_latest(texts[i], 2, types, values, NULL);
+		(void) lb_own_exec_latest(texts[i], LB_ARGS(lb_arg_family(family)));
 }
 
 void
 lb_windows_begin(const LbDefinition *family)
 {
 	static LbPlan plan;
-	static const Oid types[] = {NAMEOID, REGCLASSOID, TEXTOID, TEXTARRAYOID};
-	NameData	owner;
-	Datum		values[4];
 
-	namestrcpy(&owner, GetUserNameFromId(family->owner, false));
-	values[0] = NameGetDatum(&owner);
-	values[1] = ObjectIdGetDatum(family->source);
-	lb_family_values(family->name, &values[2], &values[3]);
-	(void) lb_own_run(&plan,
-					  "DELETE FROM @.lb_closed c WHERE " LB_OF_FAMILY("c.board", "$3", "$4") " AND NOT EXISTS "
-					  "(SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) c.board "
-					  "AND a.season OPERATOR(pg_catalog.=) '' "
-					  "AND (a.owner OPERATOR(pg_catalog.=) $1 OR a.source OPERATOR(pg_catalog.=) "
-					  "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2)))",
-					  4, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "DELETE FROM @.lb_closed c WHERE " LB_IN_FAMILY("c.board", "$3") " AND NOT EXISTS "
+					   "(SELECT FROM @.lb_archive a WHERE a.board OPERATOR(pg_catalog.=) c.board "
+					   "AND a.season OPERATOR(pg_catalog.=) '' "
+					   "AND (a.owner OPERATOR(pg_catalog.=) $1 OR a.source OPERATOR(pg_catalog.=) "
+					   "(SELECT n.id FROM @.lb_archive_source n WHERE n.source OPERATOR(pg_catalog.=) $2)))",
+					   LB_ARGS(lb_arg_owner(family), lb_arg_regclass(family->source),
+							   lb_arg_family(family->name)));
 }

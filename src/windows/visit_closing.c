@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * closing.c
+ * visit_closing.c
  *	  Closing windows that are over.
  *
  * A window is closed some time after its end: one transaction writes the final
@@ -22,7 +22,6 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
@@ -36,7 +35,6 @@
 #include "boards/distributed.h"
 #include "boards/shared.h"
 #include "boards/state.h"
-#include "boards/target.h"
 #include "boards/wait.h"
 #include "capture/ddl.h"
 #include "leaderboards/as_owner.h"
@@ -45,7 +43,7 @@
 #include "reads/access.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
-#include "windows/closing.h"
+#include "windows/visit.h"
 #include "windows/reward.h"
 #include "workers/worker.h"
 
@@ -97,8 +95,7 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 {
 	const char *column = lb_quoted(lb_board_column(defn));
 	ItemPointerData tids[2];
-	Oid			types[] = {TIDOID, TIDOID};
-	Datum		values[2];
+	LbArg		args[] = {lb_arg(TIDOID, PointerGetDatum(&tids[0])), lb_arg(TIDOID, PointerGetDatum(&tids[1]))};
 	StringInfoData sql;
 	uint64		n;
 
@@ -121,10 +118,8 @@ keys_of_rows(const LbDefinition *defn, bool unranked, BlockNumber begin,
 	}
 	ItemPointerSet(&tids[0], begin, InvalidOffsetNumber);
 	ItemPointerSet(&tids[1], end, InvalidOffsetNumber);
-	values[0] = PointerGetDatum(&tids[0]);
-	values[1] = PointerGetDatum(&tids[1]);
 	n = lb_run_as_owner(defn, false, sql.data,
-						BlockNumberIsValid(end) ? 2 : 0, types, values);
+						BlockNumberIsValid(end) ? 2 : 0, args);
 	return lb_keys_of_result(n);
 }
 
@@ -137,9 +132,7 @@ static bool
 keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 {
 	static LbPlan plan;
-	static const Oid types[] = {OIDOID, TEXTOID};
 	List	   *keys = NIL;
-	Datum		values[2];
 	bool		offline = true;
 	bool		ready = false;
 	uint64		n;
@@ -147,18 +140,14 @@ keys_of_boards(const LbDefinition *defn, List **result, bool *all)
 	/* The other servers have looked for rows that are on no board. */
 	if (lb_is_distributed(defn))
 		return lb_distributed->window_keys(defn, result, all);
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = CStringGetTextDatum(defn->name);
-	n = lb_own_run(&plan,
-				   "SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
-				   "AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
-				   2, types, values, NULL);
+	n = lb_own_exec(&plan,
+					"SELECT s.board, s.state FROM @.lb_stat_board s WHERE s.source OPERATOR(pg_catalog.=) $1 "
+					"AND (s.members OPERATOR(pg_catalog.>) 0 OR s.board OPERATOR(pg_catalog.=) $2)",
+					LB_ARGS(lb_arg_oid(defn->source), lb_arg_text(defn->name)));
 	for (uint64 i = 0; i < n; i++)
 	{
-		char	   *board = SPI_getvalue(SPI_tuptable->vals[i],
-										 SPI_tuptable->tupdesc, 1);
-		char	   *state = SPI_getvalue(SPI_tuptable->vals[i],
-										 SPI_tuptable->tupdesc, 2);
+		char	   *board = lb_row_text(SPI_tuptable, i, 1);
+		char	   *state = lb_row_text(SPI_tuptable, i, 2);
 
 		if (strcmp(board, defn->name) == 0)
 		{
@@ -221,15 +210,15 @@ must_scan(const LbDefinition *defn, LbSharedBoard *shared)
 }
 
 /*
- * Enter those of these keys that are due in visit->to_close.  If rows of a
+ * Enter those of these keys that are due in closing.due.  If rows of a
  * window have been written after its removal, it is removed again, but not at
  * every visit: a trigger of the user may keep the rows.
  */
 static void
 enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 {
+	LbClosing  *closing = &visit->closing;
 	static LbPlan plan;
-	static const Oid types[] = {TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	TimestampTz now = GetCurrentTimestamp();
 	List	   *again = NIL;
 	ListCell   *lc;
@@ -241,37 +230,28 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 		LbWindow   *window = lb_window_in_family(defn, key, &span);
 
 		if (window == NULL || now < lb_window_closes(window, &span) ||
-			lb_listed(visit->to_close, key))
+			lb_listed(closing->due, key))
 			continue;
 		if (!lb_window_is_closed(key, strlen(key)))
 		{
 			MemoryContext old = MemoryContextSwitchTo(visit->context);
 
-			visit->to_close = lappend(visit->to_close, pstrdup(key));
+			closing->due = lappend(closing->due, pstrdup(key));
 			MemoryContextSwitchTo(old);
 		}
 		else if (now >= lb_window_goes(window, &span))
 			again = lappend(again, key);
 	}
-	if (visit->scan_began != 0 && again != NIL)
-	{
-		Datum	   *keys_again = palloc(list_length(again) * sizeof(Datum));
-		Datum		values[3];
-		int			n = 0;
 
-		foreach(lc, again)
-			keys_again[n++] = CStringGetTextDatum((char *) lfirst(lc));
-		values[0] = lb_make_array(TEXTOID, keys_again, NULL, n);
-		values[1] = TimestampTzGetDatum(now - LB_SCAN_HOURS * USECS_PER_HOUR);
-
-		/* The clock was ahead when they were removed. */
-		values[2] = TimestampTzGetDatum(now + LB_SCAN_HOURS * USECS_PER_HOUR);
-		(void) lb_own_run(&plan,
-						  "UPDATE @.lb_closed SET removed_at = NULL "
-						  "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
-						  "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
-						  3, types, values, NULL);
-	}
+	/* Or the clock was ahead when they were removed. */
+	if (closing->scan_began != 0 && again != NIL)
+		(void) lb_own_exec(&plan,
+						   "UPDATE @.lb_closed SET removed_at = NULL "
+						   "WHERE board OPERATOR(pg_catalog.=) ANY ($1) "
+						   "AND (removed_at OPERATOR(pg_catalog.<) $2 OR removed_at OPERATOR(pg_catalog.>) $3)",
+						   LB_ARGS(lb_arg_text_list(again),
+								   lb_arg_time(now - LB_SCAN_HOURS * USECS_PER_HOUR),
+								   lb_arg_time(now + LB_SCAN_HOURS * USECS_PER_HOUR)));
 }
 
 /*
@@ -281,6 +261,7 @@ enter_due(LbVisit *visit, const LbDefinition *defn, List *keys)
 static void
 scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
+	LbClosing  *closing = &visit->closing;
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
 												   false);
@@ -299,20 +280,20 @@ scan_boards(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 							 lb_wait_timeout_ms);
 
 	/* The index is still being built. */
-	if (!keys_of_boards(defn, &keys, &visit->scan_all_rows))
+	if (!keys_of_boards(defn, &keys, &closing->all_rows))
 	{
 		visit->done.more |= wait == LB_WAIT_TIMEOUT;
 		return;
 	}
 	if (thorough || distributed)
-		visit->scan_began = GetCurrentTimestamp();
-	if (thorough || visit->scan_all_rows)
-		visit->scanning = defn->source;
-	if (visit->one && thorough && !visit->scan_all_rows && shared != NULL &&
+		closing->scan_began = GetCurrentTimestamp();
+	if (thorough || closing->all_rows)
+		closing->scanning = defn->source;
+	if (visit->one && thorough && !closing->all_rows && shared != NULL &&
 		pg_atomic_read_u64(&shared->scan_began) != 0)
 	{
-		visit->scan_began = (TimestampTz) pg_atomic_read_u64(&shared->scan_began);
-		visit->next_block = pg_atomic_read_u32(&shared->scan_block);
+		closing->scan_began = (TimestampTz) pg_atomic_read_u64(&shared->scan_began);
+		closing->next_block = pg_atomic_read_u32(&shared->scan_block);
 	}
 	enter_due(visit, defn, keys);
 }
@@ -327,13 +308,13 @@ note_part(const LbVisit *visit, const LbDefinition *defn, BlockNumber begin)
 	LbSharedBoard *shared = lb_shared_board_attach(unconstify(LbDefinition *,
 															  defn),
 												   false);
-	bool		keeps = visit->scan_began != 0 && !visit->scan_all_rows;
+	bool		keeps = visit->closing.scan_began != 0 && !visit->closing.all_rows;
 
 	if (shared == NULL)
 		return;
 	pg_atomic_write_u32(&shared->scan_block, begin);
 	pg_atomic_write_u64(&shared->scan_began,
-						keeps ? (uint64) visit->scan_began : 0);
+						keeps ? (uint64) visit->closing.scan_began : 0);
 }
 
 /*
@@ -344,17 +325,18 @@ note_part(const LbVisit *visit, const LbDefinition *defn, BlockNumber begin)
 static void
 scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
-	BlockNumber begin = visit->next_block;
+	LbClosing  *closing = &visit->closing;
+	BlockNumber begin = closing->next_block;
 	BlockNumber end = InvalidBlockNumber;
 	BlockNumber most;
 	int			npartitions;
 	uint64		total;
 
 	/* The family has another table now. */
-	if (defn->source != visit->scanning)
+	if (defn->source != closing->scanning)
 	{
-		visit->scanning = InvalidOid;
-		visit->scan_began = 0;
+		closing->scanning = InvalidOid;
+		closing->scan_began = 0;
 		return;
 	}
 	most = blocks_of(defn, begin, &npartitions, &total);
@@ -365,10 +347,10 @@ scan_table(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 		/* All windows that were found before have been closed. */
 		note_part(visit, defn, begin);
 	}
-	enter_due(visit, defn, keys_of_rows(defn, !visit->scan_all_rows, begin, end));
-	visit->next_block = end;
+	enter_due(visit, defn, keys_of_rows(defn, !closing->all_rows, begin, end));
+	closing->next_block = end;
 	if (end >= most)
-		visit->scanning = InvalidOid;
+		closing->scanning = InvalidOid;
 }
 
 /*
@@ -384,7 +366,7 @@ note_scanned(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 
 	if (shared != NULL)
 	{
-		pg_atomic_write_u64(&shared->looked, (uint64) visit->scan_began);
+		pg_atomic_write_u64(&shared->looked, (uint64) visit->closing.scan_began);
 		pg_atomic_write_u64(&shared->scan_began, 0);
 	}
 }
@@ -395,15 +377,17 @@ note_scanned(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 static bool
 close_found(LbVisit *visit, const LbDefinition *defn)
 {
-	while (visit->to_close != NIL)
+	LbClosing  *closing = &visit->closing;
+
+	while (closing->due != NIL)
 	{
-		char	   *key = linitial(visit->to_close);
+		char	   *key = linitial(closing->due);
 		int64		closed = visit->done.closed;
 
-		visit->to_close = list_delete_first(visit->to_close);
+		closing->due = list_delete_first(closing->due);
 		(void) lb_attempt_key(close_window, visit, defn, key);
 		if (visit->done.closed == closed)
-			visit->scan_began = 0;	/* to be found again */
+			closing->scan_began = 0;	/* to be found again */
 		else if (visit->one)
 		{
 			visit->done.more = true;
@@ -416,28 +400,29 @@ close_found(LbVisit *visit, const LbDefinition *defn)
 bool
 lb_close_windows(LbVisit *visit, const LbDefinition *defn)
 {
+	LbClosing  *closing = &visit->closing;
 	static const char *const what = "look for windows that are over";
 
-	if (!visit->scanned_boards)
+	if (!closing->scanned_boards)
 	{
 		if (!lb_attempt(scan_boards, what, visit, defn, NULL))
-			visit->scan_began = 0;
-		visit->scanned_boards = true;
+			closing->scan_began = 0;
+		closing->scanned_boards = true;
 	}
-	else if (visit->scan_began != 0 && !OidIsValid(visit->scanning) &&
-			 visit->to_close == NIL)
+	else if (closing->scan_began != 0 && !OidIsValid(closing->scanning) &&
+			 closing->due == NIL)
 	{
 		(void) lb_attempt(note_scanned, what, visit, defn, NULL);
-		visit->scan_began = 0;
+		closing->scan_began = 0;
 	}
 	if (close_found(visit, defn))
 		return true;
-	if (OidIsValid(visit->scanning))
+	if (OidIsValid(closing->scanning))
 	{
 		if (!lb_attempt(scan_table, what, visit, defn, NULL))
 		{
-			visit->scanning = InvalidOid;
-			visit->scan_began = 0;
+			closing->scanning = InvalidOid;
+			closing->scan_began = 0;
 		}
 
 		/*

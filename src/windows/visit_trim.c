@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * trim.c
+ * visit_trim.c
  *	  Old rows of the extension's own tables are removed.
  *
  * The extension's own tables are trimmed without waiting for row locks:
@@ -25,7 +25,7 @@
 #include "boards/directory.h"
 #include "leaderboards/entry.h"
 #include "sql/spi.h"
-#include "windows/trim.h"
+#include "windows/visit.h"
 
 StaticAssertDecl((int) LB_NTRIMMED <= LB_LOOKED_TABLES, "a note for each table");
 
@@ -63,9 +63,7 @@ static void
 trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 	 int retention)
 {
-	static const Oid types[] = {TIMESTAMPTZOID, INT4OID, TIDOID};
 	LbTrimPlace *trim = &visit->trims[number];
-	Datum		values[3];
 	Datum		last;
 	int64		n;
 	int			nestlevel;
@@ -88,20 +86,17 @@ trim(LbVisit *visit, LbTrimmed number, const char *table, const char *condition,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("enable_indexscan", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	values[0] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp() -
-									(int64) retention * USECS_PER_SEC);
-	values[1] = Int32GetDatum(visit->max_rows);
-	values[2] = PointerGetDatum(&trim->after);
-	(void) lb_own_run_once(psprintf("WITH d AS (DELETE FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-									"SELECT t.ctid FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.>) $3 AND (%s) "
-									"LIMIT $2 FOR UPDATE SKIP LOCKED)) AND (%s) RETURNING t.ctid) "
-									"SELECT pg_catalog.count(*), pg_catalog.max(d.ctid) FROM d",
-									table, table, condition, condition),
-						   3, types, values);
-	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									SPI_tuptable->tupdesc, 1, &isnull));
-	last = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
-						 &isnull);
+	(void) lb_own_exec_once(psprintf("WITH d AS (DELETE FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+									 "SELECT t.ctid FROM @.%s AS t WHERE t.ctid OPERATOR(pg_catalog.>) $3 AND (%s) "
+									 "LIMIT $2 FOR UPDATE SKIP LOCKED)) AND (%s) RETURNING t.ctid) "
+									 "SELECT pg_catalog.count(*), pg_catalog.max(d.ctid) FROM d",
+									 table, table, condition, condition),
+							LB_ARGS(lb_arg_time(GetCurrentTransactionStartTimestamp() -
+												(int64) retention * USECS_PER_SEC),
+									lb_arg_int4(visit->max_rows),
+									lb_arg(TIDOID, PointerGetDatum(&trim->after))));
+	n = DatumGetInt64(lb_row_datum(SPI_tuptable, 0, 1));
+	last = lb_row_nullable(SPI_tuptable, 0, 2, &isnull);
 	if (!isnull)
 		trim->after = *(ItemPointer) DatumGetPointer(last);
 	SPI_freetuptable(SPI_tuptable);
@@ -154,60 +149,50 @@ trim_usage(LbVisit *visit, const LbDefinition *defn, const char *key)
 		 0);
 }
 
-/*
- * The keys whose rows are not kept any longer, as an array; returns how many.
- */
-static int
-keys_to_trim(Datum *keys)
+/* The keys whose rows are not kept any longer. */
+static List *
+keys_to_trim(void)
 {
 	static LbPlan plan;
 	TimestampTz now = GetCurrentTimestamp();
-	uint64		nrows = lb_own_run(&plan, "SELECT board FROM @.lb_entry_count",
-								   0, NULL, NULL, NULL);
-	Datum	   *due = palloc(Max(1, nrows) * sizeof(Datum));
-	int			n = 0;
+	List	   *due = NIL;
 	ListCell   *lc;
 
-	foreach(lc, lb_keys_of_result(nrows))
+	foreach(lc, lb_keys_of_result(lb_own_exec(&plan, "SELECT board FROM @.lb_entry_count", LB_NO_ARGS)))
 	{
 		char	   *key = lfirst(lc);
 		LbSpan		span;
 		LbWindow   *window = lb_window_of_key(key, strlen(key), &span);
 
 		if (window != NULL && now >= lb_window_goes(window, &span))
-			due[n++] = CStringGetTextDatum(key);
+			due = lappend(due, key);
 	}
-	*keys = lb_make_array(TEXTOID, due, NULL, n);
-	return n;
+	return due;
 }
 
 /* The players of windows whose rows are not kept any longer. */
 static void
 trim_entrants(LbVisit *visit, const LbDefinition *defn, const char *no_key)
 {
-	static const Oid types[] = {TEXTARRAYOID, INT4OID};
-	Datum		values[2];
+	List	   *keys = lb_has_entries() ? keys_to_trim() : NIL;
 	int64		n;
-	bool		isnull;
 
-	if (!lb_has_entries() || keys_to_trim(&values[0]) == 0)
+	if (keys == NIL)
 		return;
-	values[1] = Int32GetDatum(visit->max_rows);
-	(void) lb_own_run_once("WITH d AS (DELETE FROM @.lb_entrant t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-						   "SELECT t.ctid FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) ANY ($1) "
-						   "LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING t.ctid) "
-						   "SELECT pg_catalog.count(*) FROM d",
-						   2, types, values);
-	n = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-									SPI_tuptable->tupdesc, 1, &isnull));
+	(void) lb_own_exec_once("WITH d AS (DELETE FROM @.lb_entrant t WHERE t.ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+							"SELECT t.ctid FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) ANY ($1) "
+							"LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING t.ctid) "
+							"SELECT pg_catalog.count(*) FROM d",
+							LB_ARGS(lb_arg_text_list(keys), lb_arg_int4(visit->max_rows)));
+	n = DatumGetInt64(lb_row_datum(SPI_tuptable, 0, 1));
 	SPI_freetuptable(SPI_tuptable);
 	visit->done.removed += n;
 	if (n >= visit->max_rows)
 		visit->done.more = true;
 	else
-		(void) lb_own_run_once("DELETE FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1) AND $2 IS NOT NULL "
-							   "AND NOT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) c.board)",
-							   2, types, values);
+		(void) lb_own_exec_once("DELETE FROM @.lb_entry_count c WHERE c.board OPERATOR(pg_catalog.=) ANY ($1) "
+								"AND NOT EXISTS (SELECT FROM @.lb_entrant t WHERE t.board OPERATOR(pg_catalog.=) c.board)",
+								LB_ARGS(lb_arg_text_list(keys)));
 }
 
 void

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * removing.c
+ * visit_removing.c
  *	  Removing the rows of closed windows.
  *
  * The rows of a closed window are kept for a while, and then go in batches.
@@ -41,7 +41,7 @@
 #include "reads/text.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
-#include "windows/removing.h"
+#include "windows/visit.h"
 #include "workers/worker.h"
 
 /* Rows that are on no board, found in one pass over the table. */
@@ -56,13 +56,13 @@
  */
 static uint64
 delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
-				Oid *types, Datum *values)
+				const LbArg *args)
 {
 	int			nestlevel = NewGUCNestLevel();
 	uint64		n;
 
 	lb_limit_waits();
-	n = lb_write_as_owner(defn, false, sql, nargs, types, values);
+	n = lb_write_as_owner(defn, false, sql, nargs, args);
 	AtEOXact_GUC(true, nestlevel);
 	return n;
 }
@@ -75,27 +75,19 @@ delete_as_owner(const LbDefinition *defn, const char *sql, int nargs,
 static Oid
 partition_of(const LbDefinition *defn, const char *key)
 {
-	Oid			types[] = {OIDOID, TEXTOID};
-	Datum		values[2];
-	bool		isnull;
 	Oid			result = InvalidOid;
 
 	if (defn->relkind != RELKIND_PARTITIONED_TABLE)
 		return InvalidOid;
-	values[0] = ObjectIdGetDatum(defn->source);
-	values[1] = CStringGetTextDatum(psprintf("FOR VALUES IN (%s)",
-											 quote_literal_cstr(key)));
-	if (SPI_execute_with_args("SELECT c.oid FROM pg_catalog.pg_inherits i "
-							  "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
-							  "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
-							  "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2 "
-							  "AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid)",
-							  2, types, values, NULL, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for a partition");
-	if (SPI_processed > 0)
-		result = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0],
-												SPI_tuptable->tupdesc, 1,
-												&isnull));
+	if (lb_exec_once("SELECT c.oid FROM pg_catalog.pg_inherits i "
+					 "JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid "
+					 "WHERE i.inhparent OPERATOR(pg_catalog.=) $1 AND NOT i.inhdetachpending "
+					 "AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) OPERATOR(pg_catalog.=) $2 "
+					 "AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.confrelid OPERATOR(pg_catalog.=) c.oid)",
+					 InvalidOid,
+					 LB_ARGS(lb_arg_oid(defn->source),
+							 lb_arg_text(psprintf("FOR VALUES IN (%s)", quote_literal_cstr(key))))) > 0)
+		result = DatumGetObjectId(lb_row_datum(SPI_tuptable, 0, 1));
 	SPI_freetuptable(SPI_tuptable);
 	return result;
 }
@@ -118,9 +110,9 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 							 psprintf("%d", lb_lock_timeout(DROP_LOCK_TIMEOUT)),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
-	visit->in_use = true;
+	visit->removing.in_use = true;
 	LockRelationOid(defn->source, AccessExclusiveLock);
-	visit->in_use = false;
+	visit->removing.in_use = false;
 	LockRelationOid(partition, AccessExclusiveLock);
 
 	/* Its name does not change from here until it is dropped. */
@@ -134,7 +126,7 @@ drop_partition(LbVisit *visit, const LbDefinition *defn, Oid partition,
 		LbUser		saved;
 
 		lb_switch_to_owner(&saved, defn->owner, false);
-		(void) lb_run_once(drop, InvalidOid, 0, NULL, NULL);
+		(void) lb_exec_once(drop, InvalidOid, LB_NO_ARGS);
 		lb_restore_user(&saved);
 
 		/* The name of its schema may have led to another table. */
@@ -149,13 +141,10 @@ static void
 note_removed(const char *key)
 {
 	static LbPlan plan;
-	static const Oid types[] = {TEXTOID};
-	Datum		values[1];
 
-	values[0] = CStringGetTextDatum(key);
-	(void) lb_own_run(&plan,
-					  "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
-					  1, types, values, NULL);
+	(void) lb_own_exec(&plan,
+					   "UPDATE @.lb_closed SET removed_at = pg_catalog.now() WHERE board OPERATOR(pg_catalog.=) $1",
+					   LB_ARGS(lb_arg_text(key)));
 }
 
 /* Rows that a trigger of the user or a constraint keeps are left there. */
@@ -194,8 +183,7 @@ typedef struct Deletion
 	const char *sql;
 	Oid			element;		/* type of the array's elements */
 	int			nargs;
-	Oid		   *types;
-	Datum	   *values;
+	LbArg		args[3];		/* the first is set for each statement */
 	int64		refused;		/* rows that a constraint keeps */
 	char	   *why;			/* what it said first, or NULL */
 } Deletion;
@@ -212,13 +200,12 @@ try_delete(Deletion *d, Datum *elements, int n, uint64 *removed)
 	volatile bool ok = true;
 
 	CHECK_FOR_INTERRUPTS();
-	d->values[0] = lb_make_array(d->element, elements, NULL, n);
+	d->args[0] = lb_arg_array(d->element, elements, n);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		*removed = delete_as_owner(d->defn, d->sql, d->nargs, d->types,
-								   d->values);
+		*removed = delete_as_owner(d->defn, d->sql, d->nargs, d->args);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -264,50 +251,57 @@ delete_rows(Deletion *d, Datum *elements, int n)
 }
 
 /*
+ * The elements of an array in the only row of a result, or NULL if it is null.
+ */
+static Datum *
+array_of_result(int column, Oid element, int *n)
+{
+	bool		isnull;
+	Datum		array = lb_row_nullable(SPI_tuptable, 0, column, &isnull);
+	Datum	   *elements;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	*n = 0;
+	if (isnull)
+		return NULL;
+	get_typlenbyvalalign(element, &len, &byval, &align);
+	deconstruct_array(DatumGetArrayTypeP(array), element, len, byval, align,
+					  &elements, NULL, n);
+	return elements;
+}
+
+/*
  * Look for the rows of a key that has no board, or has none any more.  Leave
- * out the rows of the members in kept, an array or 0: a trigger of the user
+ * out the rows of the members in kept, an array or null: a trigger of the user
  * has just kept them.
  */
 static void
 find_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
-			  Datum kept)
+			  LbArg kept)
 {
-	LbUnranked *rows = &visit->unranked;
-	Oid			types[] = {TEXTOID, INT4OID,
-	lb_member_columns(defn)->type->array};
-	Datum		values[3];
+	LbUnranked *rows = &visit->removing.unranked;
 	StringInfoData sql;
-	Datum		array;
 	Datum	   *tables;
 	Datum	   *tids;
 	int			n;
-	bool		isnull;
 
 	forget_unranked(rows);
-	values[0] = CStringGetTextDatum(key);
-	values[1] = Int32GetDatum(MAX_UNRANKED);
-	values[2] = kept;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(t.rel), pg_catalog.array_agg(t.tid) FROM (SELECT tableoid AS rel, ctid AS tid FROM %s WHERE %s OPERATOR(pg_catalog.=) $1",
 					 defn->from_name, lb_quoted(lb_board_column(defn)));
-	if (kept != 0)
+	if (!kept.isnull)
 		appendStringInfo(&sql, " AND (%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
 						 lb_quoted(lb_member_column(defn)));
 	appendStringInfoString(&sql, " LIMIT $2) t");
-	(void) lb_run_as_owner(defn, false, sql.data, kept != 0 ? 3 : 2, types,
-						   values);
+	(void) lb_run_as_owner(defn, false, sql.data,
+						   LB_ARGS(lb_arg_text(key), lb_arg_int4(MAX_UNRANKED), kept));
 	rows->key = MemoryContextStrdup(visit->context, key);
-	array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						  &isnull);
-	if (!isnull)
+	tables = array_of_result(1, OIDOID, &n);
+	tids = array_of_result(2, TIDOID, &n);
+	if (tids != NULL)
 	{
-		deconstruct_array(DatumGetArrayTypeP(array), OIDOID, sizeof(Oid), true,
-						  TYPALIGN_INT, &tables, NULL, &n);
-		array = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2,
-							  &isnull);
-		deconstruct_array(DatumGetArrayTypeP(array), TIDOID,
-						  sizeof(ItemPointerData), false, TYPALIGN_SHORT,
-						  &tids, NULL, &n);
 		rows->tables = MemoryContextAlloc(visit->context, n * sizeof(Oid));
 		rows->tids = MemoryContextAlloc(visit->context,
 										n * sizeof(ItemPointerData));
@@ -332,11 +326,16 @@ static void
 remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 				int max_rows)
 {
-	LbUnranked *rows = &visit->unranked;
-	Oid			types[] = {TIDARRAYOID, TEXTOID, OIDOID};
-	Datum		values[3];
-	Deletion	deletion = {visit, defn, NULL, TIDOID, 3, types, values,
-	rows->refused, rows->why};
+	LbUnranked *rows = &visit->removing.unranked;
+	Deletion	deletion = {
+		.visit = visit,
+		.defn = defn,
+		.element = TIDOID,
+		.nargs = 3,
+		.args = {{0}, lb_arg_text(key)},
+		.refused = rows->refused,
+		.why = rows->why
+	};
 	int			end = rows->next + Min(rows->nrows - rows->next, max_rows);
 	Datum	   *tids = palloc(rows->nrows * sizeof(Datum));
 
@@ -355,8 +354,7 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 		/*
 		 * If the place has another row meanwhile, that is one of another key.
 		 */
-		values[1] = CStringGetTextDatum(key);
-		values[2] = ObjectIdGetDatum(table);
+		deletion.args[2] = lb_arg_oid(table);
 		removed = delete_rows(&deletion, tids, n);
 		visit->done.removed += removed;
 		rows->removed += removed;
@@ -382,54 +380,42 @@ remove_unranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 
 /*
  * Remove up to max_rows of the rows of a closed window that are on no board,
- * where The table is distributed: rows have no places there, so they are found
- * by their members.  Leave out those of members in kept, an array or 0.  Rows
- * whose members are several columns go at once.
+ * where the table is distributed: rows have no places there, so they are found
+ * by their members.  Leave out those of members in kept, an array or null.
+ * Rows whose members are several columns go at once.
  */
 static void
-remove_distributed(Deletion *d, const char *key, Datum kept, int max_rows)
+remove_distributed(Deletion *d, const char *key, LbArg kept, int max_rows)
 {
 	LbVisit    *visit = d->visit;
 	const char *member = lb_quoted(lb_member_column(d->defn));
 	const char *column = lb_quoted(lb_board_column(d->defn));
-	Oid			types[] = {TEXTOID, INT4OID, d->types[0]};
-	Datum		values[] = {CStringGetTextDatum(key), Int32GetDatum(max_rows), kept};
+	LbArg		args[] = {lb_arg_text(key), lb_arg_int4(max_rows), kept};
 	StringInfoData sql;
-	Datum		members;
 	Datum	   *elements;
-	bool		isnull;
-	int			n = 0;
+	int			n;
 	int64		removed = 0;
-	int16		len;
-	bool		byval;
-	char		align;
 
 	initStringInfo(&sql);
 	if (d->defn->nmember > 1)
 	{
 		appendStringInfo(&sql, "DELETE FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
 						 d->defn->from_name, column);
-		visit->done.removed += delete_as_owner(d->defn, sql.data, 1, types,
-											   values);
+		visit->done.removed += delete_as_owner(d->defn, sql.data, 1, args);
 		note_removed(key);
 		return;
 	}
 	appendStringInfo(&sql, "SELECT pg_catalog.array_agg(s.member) FROM (SELECT CAST(t.%s AS pg_catalog.%s) AS member FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
 					 member, lb_member_column(d->defn)->type->name,
 					 d->defn->from_name, column);
-	if (kept != 0)
+	if (!kept.isnull)
 		appendStringInfo(&sql, " AND (t.%s OPERATOR(pg_catalog.=) ANY ($3)) IS NOT TRUE",
 						 member);
 	appendStringInfoString(&sql, " LIMIT $2) AS s");
-	(void) lb_run_as_owner(d->defn, false, sql.data, kept != 0 ? 3 : 2, types,
-						   values);
-	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							&isnull);
-	if (!isnull)
+	(void) lb_run_as_owner(d->defn, false, sql.data, kept.isnull ? 2 : 3, args);
+	elements = array_of_result(1, d->element, &n);
+	if (elements != NULL)
 	{
-		get_typlenbyvalalign(d->element, &len, &byval, &align);
-		deconstruct_array(DatumGetArrayTypeP(members), d->element, len, byval,
-						  align, &elements, NULL, &n);
 		removed = (int64) delete_rows(d, elements, n);
 		visit->done.removed += removed;
 	}
@@ -449,53 +435,44 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			  int max_rows)
 {
 	static LbPlan plan;
-	static const Oid types[] = {INT4OID, TEXTOID};
 	const LbType *type = lb_member_columns(defn)->type;
-	Oid			delete_types[] = {type->array, TEXTOID};
-	Datum		values[2];
-	Datum		members;
-	Datum	   *elements = NULL;
-	bool		isnull;
-	Deletion	deletion = {visit, defn, NULL, type->oid, 2, delete_types, values,
-	0, NULL};
-	int			asked = 0;
+	Datum	   *elements;
+	Deletion	deletion = {
+		.visit = visit,
+		.defn = defn,
+		.element = type->oid,
+		.nargs = 2,
+		.args = {{0}, lb_arg_text(key)}
+	};
+	LbArg		kept = lb_arg_null(type->array);
+	int			asked;
 	int			removed = 0;
 	int			nestlevel;
 	bool		distributed = lb_is_distributed(defn);
-	Datum		kept;
 
 	/* Several columns are not an array's elements; the other way finds all. */
 	if (defn->nmember > 1 && distributed)
 	{
-		remove_distributed(&deletion, key, 0, max_rows);
+		remove_distributed(&deletion, key, kept, max_rows);
 		return true;
 	}
 	if (defn->nmember > 1)
 	{
-		find_unranked(visit, defn, key, 0);
+		find_unranked(visit, defn, key, kept);
 		return false;
 	}
-	values[0] = Int32GetDatum(max_rows);
-	values[1] = lb_window_board(defn, key);
 	nestlevel = lb_begin_texts();
-	(void) lb_own_run(&plan,
-					  "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
-					  2, types, values, NULL);
-	members = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-							&isnull);
-	if (!isnull)
-	{
-		deconstruct_array(DatumGetArrayTypeP(members), TEXTOID, -1, false,
-						  TYPALIGN_INT, &elements, NULL, &asked);
-		for (int i = 0; i < asked; i++)
-			elements[i] = lb_value_from_text(type, elements[i]);
-	}
+	(void) lb_own_exec(&plan,
+					   "SELECT pg_catalog.array_agg(t.member) FROM @.lb_top_key($1, $2, CAST(0 AS pg_catalog.int8)) t",
+					   LB_ARGS(lb_arg_int4(max_rows), lb_arg_text(lb_window_board(defn, key))));
+	elements = array_of_result(1, TEXTOID, &asked);
+	for (int i = 0; i < asked; i++)
+		elements[i] = lb_value_from_text(type, elements[i]);
 	AtEOXact_GUC(true, nestlevel);
-	values[1] = CStringGetTextDatum(key);
 	deletion.sql = psprintf("DELETE FROM %s WHERE %s OPERATOR(pg_catalog.=) ANY ($1) AND %s OPERATOR(pg_catalog.=) $2",
 							defn->from_name, lb_quoted(lb_member_column(defn)),
 							lb_quoted(lb_board_column(defn)));
-	if (!isnull)
+	if (asked > 0)
 	{
 		removed = (int) delete_rows(&deletion, elements, asked);
 		visit->done.removed += removed;
@@ -505,16 +482,16 @@ remove_ranked(LbVisit *visit, const LbDefinition *defn, const char *key,
 			return true;
 		}
 	}
-	kept = removed < asked ?
-		lb_make_array(type->oid, elements, NULL, asked) : (Datum) 0;
+	if (removed < asked)
+		kept = lb_arg_array(type->oid, elements, asked);
 	if (distributed)
 	{
 		remove_distributed(&deletion, key, kept, max_rows - removed);
 		return true;
 	}
 	find_unranked(visit, defn, key, kept);
-	visit->unranked.refused = deletion.refused;
-	visit->unranked.why = deletion.why;
+	visit->removing.unranked.refused = deletion.refused;
+	visit->removing.unranked.why = deletion.why;
 	return false;
 }
 
@@ -529,7 +506,7 @@ rows_allowed(const LbVisit *visit)
 static void
 remove_rows(LbVisit *visit, const LbDefinition *defn, const char *key)
 {
-	LbUnranked *rows = &visit->unranked;
+	LbUnranked *rows = &visit->removing.unranked;
 	Oid			partition = partition_of(defn, key);
 
 	if (OidIsValid(partition))
@@ -551,9 +528,9 @@ static List *
 keys_to_remove(void)
 {
 	static LbPlan plan;
-	uint64		n = lb_own_run(&plan,
-							   "SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
-							   0, NULL, NULL, NULL);
+	uint64		n = lb_own_exec(&plan,
+								"SELECT board FROM @.lb_closed WHERE removed_at IS NULL ORDER BY closed_at, board",
+								LB_NO_ARGS);
 
 	return lb_keys_of_result(n);
 }
@@ -576,10 +553,10 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		 * Keep the rows of a window of no recorded kind.  lb_window may still
 		 * be empty, too, while a dump is restored that has lb_closed first.
 		 */
-		if (lb_listed(visit->skip, key) || window == NULL ||
+		if (lb_listed(visit->removing.skip, key) || window == NULL ||
 			now < lb_window_goes(window, &span))
 			continue;
-		if ((!visit->one || visit->in_use) &&
+		if ((!visit->one || visit->removing.in_use) &&
 			OidIsValid(partition_of(defn, key)))
 		{
 			*drops = lappend(*drops, key);
@@ -599,7 +576,7 @@ lb_remove_windows(LbVisit *visit, const LbDefinition *defn, List **drops)
 		if (ok)
 			continue;
 		old = MemoryContextSwitchTo(visit->context);
-		visit->skip = lappend(visit->skip, pstrdup(key));
+		visit->removing.skip = lappend(visit->removing.skip, pstrdup(key));
 		MemoryContextSwitchTo(old);
 	}
 	return false;
@@ -612,7 +589,7 @@ lb_remove_partitions(LbVisit *visit, const LbDefinition *defn, List *drops)
 
 	foreach(lc, drops)
 	{
-		if (visit->in_use)
+		if (visit->removing.in_use)
 			break;
 		if (lb_attempt_key(remove_rows, visit, defn, lfirst(lc)))
 		{
