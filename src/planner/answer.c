@@ -403,7 +403,8 @@ static const char *const cause_names[LB_NCAUSES] = {
 	[LB_CAUSE_TRIGGER] = "trigger",
 	[LB_CAUSE_OWN_CHANGES] = "own changes",
 	[LB_CAUSE_UNSETTLED] = "unsettled",
-	[LB_CAUSE_LIMIT] = "limit"
+	[LB_CAUSE_LIMIT] = "limit",
+	[LB_CAUSE_OFF_BOARD] = "off board"
 };
 
 void
