@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include "boards/directory.h"
+#include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/off_board.h"
 #include "ledger/queue.h"
@@ -80,4 +82,26 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 			*rows -= pub->off_board;
 	}
 	return true;
+}
+
+int64
+lb_off_board_now(const LbTarget *target)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(target->defn, false);
+	LbStripe   *stripe;
+	const LbLiveBoard *board = NULL;
+	int64		rows;
+	LbRef		ref;
+
+	if (shared == NULL)
+		return 0;
+	stripe = &shared->stripes[target->stripe];
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+	if (lb_shared_board_is(shared, target->defn->generation) &&
+		lb_is_ready(shared))
+		board = lb_live_board_find(shared, stripe, target->hash,
+								   &target->value, &ref);
+	rows = board == NULL ? 0 : board->off_board;
+	LWLockRelease(&stripe->lock);
+	return rows;
 }

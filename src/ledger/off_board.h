@@ -8,6 +8,7 @@
 #ifndef LB_OFF_BOARD_H
 #define LB_OFF_BOARD_H
 
+#include "boards/target.h"
 #include "ledger/outcome.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
@@ -29,5 +30,12 @@ extern void lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 extern bool lb_count_off_board(const LbLiveBoard *board,
 							   const LbSnapshot *snapshot,
 							   const LbOutcomes *outcomes, int64 *rows);
+
+/*
+ * How many rows are off the target's board now, as far as settled; 0 if it
+ * does not live.  Takes the stripe's lock, shared.  Can raise what a catalog
+ * lookup can raise.
+ */
+extern int64 lb_off_board_now(const LbTarget *target);
 
 #endif							/* LB_OFF_BOARD_H */
