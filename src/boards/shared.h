@@ -215,6 +215,7 @@ typedef struct LbSharedBoard
 	pg_atomic_uint32 queue_lost;	/* the running build has to start over */
 	pg_atomic_uint32 trim;		/* the launcher should trim the histories */
 	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
+	pg_atomic_uint64 off_board; /* of all boards; for the planner */
 	pg_atomic_uint64 looked;	/* when maintenance last read the whole table */
 	pg_atomic_uint64 scan_began;	/* when it began to read it, 0: it does
 									 * not */

@@ -31,6 +31,13 @@
 #define MAX_LOOKS 4096
 
 void
+lb_add_off_board(LbSharedBoard *shared, LbLiveBoard *board, int64 rows)
+{
+	board->off_board += rows;
+	pg_atomic_fetch_add_u64(&shared->off_board, rows);
+}
+
+void
 lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 					LbLiveBoard *board, const LbPublication *pub)
 {
@@ -39,7 +46,7 @@ lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 
 	/* Else a build makes the board anew. */
 	if (lb_is_ready(shared))
-		board->off_board += pub->off_board;
+		lb_add_off_board(shared, board, pub->off_board);
 	if (stripe->queueing)
 		lb_queue_off_board(shared, board, pub->xid, pub->off_board);
 }
@@ -84,24 +91,40 @@ lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
 	return true;
 }
 
-int64
-lb_off_board_now(const LbTarget *target)
+/* Whether rows are off at most a tenth of a family's boards now. */
+static bool
+few_are_incomplete(LbSharedBoard *shared)
 {
-	LbSharedBoard *shared = lb_shared_board_attach(target->defn, false);
+	uint64		nboards = 0;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LWLockAcquire(&shared->stripes[s].lock, LW_SHARED);
+		nboards += shared->stripes[s].boards.entries;
+		LWLockRelease(&shared->stripes[s].lock);
+	}
+	return pg_atomic_read_u64(&shared->off_board) <= nboards / 10;
+}
+
+bool
+lb_is_complete_now(LbDefinition *defn, const LbTarget *target)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
 	LbStripe   *stripe;
 	const LbLiveBoard *board = NULL;
-	int64		rows;
+	bool		complete;
 	LbRef		ref;
 
-	if (shared == NULL)
-		return 0;
+	if (shared == NULL || pg_atomic_read_u64(&shared->off_board) == 0)
+		return true;
+	if (target == NULL)
+		return few_are_incomplete(shared);
 	stripe = &shared->stripes[target->stripe];
 	LWLockAcquire(&stripe->lock, LW_SHARED);
-	if (lb_shared_board_is(shared, target->defn->generation) &&
-		lb_is_ready(shared))
+	if (lb_shared_board_is(shared, defn->generation) && lb_is_ready(shared))
 		board = lb_live_board_find(shared, stripe, target->hash,
 								   &target->value, &ref);
-	rows = board == NULL ? 0 : board->off_board;
+	complete = board == NULL || board->off_board == 0;
 	LWLockRelease(&stripe->lock);
-	return rows;
+	return complete;
 }

@@ -14,6 +14,13 @@
 #include "ledger/snapshot.h"
 
 /*
+ * Count rows off a board that is one of the definition's stripes.  Needs the
+ * stripe's exclusive lock.
+ */
+extern void lb_add_off_board(LbSharedBoard *shared, LbLiveBoard *board,
+							 int64 rows);
+
+/*
  * A publication settles: count its rows off the board, and queue the number
  * for a running build.  Needs the stripe's exclusive lock.
  */
@@ -32,10 +39,11 @@ extern bool lb_count_off_board(const LbLiveBoard *board,
 							   const LbOutcomes *outcomes, int64 *rows);
 
 /*
- * How many rows are off the target's board now, as far as settled; 0 if it
- * does not live.  Takes the stripe's lock, shared.  Can raise what a catalog
- * lookup can raise.
+ * Whether no row is off the target's board now, as far as settled.  Without a
+ * target, that is the board of a family that only the plan's run will tell:
+ * whether most of its boards are so.  Takes the stripes' locks, shared.  Can
+ * raise what a catalog lookup can raise.
  */
-extern int64 lb_off_board_now(const LbTarget *target);
+extern bool lb_is_complete_now(LbDefinition *defn, const LbTarget *target);
 
 #endif							/* LB_OFF_BOARD_H */

@@ -17,6 +17,7 @@
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/backlog.h"
+#include "ledger/off_board.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
@@ -140,7 +141,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
 				board->applied = ++board->version;
 				board->backlog = 0;
-				board->off_board = 0;
+				lb_add_off_board(shared, board, -board->off_board);
 				lb_raise_floor(&board->floor, list.floor.next_xid,
 							   list.floor.xid);
 				lb_live_board_release(shared, stripe, list.refs[i]);

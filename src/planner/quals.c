@@ -287,28 +287,22 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 	return is_range(defn, quals);
 }
 
-/*
- * Whether no row is off the board that the quals are of, or off any board of
- * the family if they do not say which.
- */
+/* Whether no row is off the board that the quals are of. */
 static bool
 is_complete_now(LbDefinition *defn, const LbQuals *quals)
 {
 	const Const *value = (const Const *) quals->value;
-	LbTarget	target = {.defn = defn};
+	LbTarget	target = {.defn = defn,.value = {0, ""}};
 	char		room[LB_VALUE_ROOM];
 	Datum		datum;
 
-	if (defn->family)
-	{
-		/* Which board it is will be known when the plan is run. */
-		if (value == NULL || !IsA(value, Const) || value->constisnull)
-			return true;
-		datum = value->constvalue;
-		if (!lb_set_target_value(&target, value->consttype, &datum, room))
-			return true;
-	}
-	return lb_off_board_now(&target) == 0;
+	if (!defn->family)
+		return lb_is_complete_now(defn, &target);
+	if (value == NULL || !IsA(value, Const) || value->constisnull)
+		return lb_is_complete_now(defn, NULL);
+	datum = value->constvalue;
+	return !lb_set_target_value(&target, value->consttype, &datum, room) ||
+		lb_is_complete_now(defn, &target);
 }
 
 bool

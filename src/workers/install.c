@@ -475,6 +475,7 @@ typedef struct Walk
 	LbBuild    *build;
 	LbStripe   *stripe;
 	bool		ok;
+	uint64		off_board;
 	Found		empty;			/* new boards that are empty, some of them */
 } Walk;
 
@@ -675,6 +676,7 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 
 	lb_raise_floor(&board->floor, walk->stripe->floor.next_xid,
 				   walk->stripe->floor.xid);
+	walk->off_board += board->off_board;
 	if (lb_index_bytes(&board->index) == 0 && board->off_board == 0 &&
 		dlist_is_empty(&board->pending) &&
 		dlist_is_empty(&board->history) &&
@@ -686,13 +688,14 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 /*
  * Raise the floors of the new boards to those of their stripes, which may have
  * been raised meanwhile by boards that were given back.  Give back a family's
- * boards that are empty.
+ * boards that are empty.  Sum up the rows off all boards.
  */
 static void
 inherit_floors(LbBuild *build)
 {
 	LbSharedBoard *shared = build->shared;
 	Walk		walk = {.build = build};
+	uint64		off_board = 0;
 
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
@@ -700,12 +703,15 @@ inherit_floors(LbBuild *build)
 		do
 		{
 			walk.empty.n = 0;
+			walk.off_board = 0;
 			lb_stripe_walk(walk.stripe, shared->family, inherit_floor, &walk);
 			for (int i = 0; shared->family && i < walk.empty.n; i++)
 				lb_live_board_release(shared, walk.stripe,
 									  walk.empty.boards[i]);
 		} while (shared->family && walk.empty.n > 0);
+		off_board += walk.off_board;
 	}
+	pg_atomic_write_u64(&shared->off_board, off_board);
 }
 
 static void
