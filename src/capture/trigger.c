@@ -35,6 +35,7 @@
 #include "capture/trigger.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"
+#include "util/planted.h"
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
@@ -200,6 +201,9 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	}
 	same_board = old.state == new.state && old.state != LB_NOT_RANKED &&
 		lb_value_equal(&old.value, &new.value);
+#if LB_PLANT_BUG == 14
+	same_board |= old.state == LB_OFF_BOARD && new.state == LB_OFF_BOARD;
+#endif
 	if (same_board && (old.state == LB_OFF_BOARD ||
 					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;

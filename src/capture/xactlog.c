@@ -34,6 +34,7 @@
 #include "boards/directory.h"
 #include "boards/resolve.h"
 #include "capture/xactlog.h"
+#include "util/planted.h"
 
 /* In changes like the one that is to be added first. */
 #define FIRST_PIECE 2
@@ -594,9 +595,11 @@ cut_off_changes(LbXactBoard *board, uint64 seq)
 	}
 	if (board->overlay != NULL && board->overlay_seq >= seq)
 		board->overlay = NULL;
+#if LB_PLANT_BUG != 12
 	while (board->noff_board > 0 &&
 		   board->off_board[board->noff_board - 1].seq >= seq)
 		board->noff_board--;
+#endif
 }
 
 uint64

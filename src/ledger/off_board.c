@@ -43,6 +43,10 @@ lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
 {
 	if (likely(pub->off_board == 0))
 		return;
+#if LB_PLANT_BUG == 13
+	if (pub->prepared)
+		return;
+#endif
 
 	/* Else a build makes the board anew. */
 	if (lb_is_ready(shared))
