@@ -1902,6 +1902,7 @@ RETURNS TABLE (
 	reason text,
 	members bigint,
 	distinct_scores bigint,
+	off_board bigint,
 	bytes bigint,
 	build_done bigint,
 	build_total bigint,
@@ -1929,7 +1930,8 @@ RETURNS TABLE (
 	planned_trigger bigint,
 	planned_own_changes bigint,
 	planned_unsettled bigint,
-	planned_limit bigint)
+	planned_limit bigint,
+	planned_off_board bigint)
 AS 'MODULE_PATHNAME', 'lb_stat_boards'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 100;
 COMMENT ON FUNCTION leaderboard_internal.lb_stat_rows() IS
@@ -1937,13 +1939,14 @@ COMMENT ON FUNCTION leaderboard_internal.lb_stat_rows() IS
 
 CREATE VIEW @extschema@.lb_stat_board AS
 SELECT s.board, s.source, s.state, s.reason, s.members, s.distinct_scores,
-	s.bytes, s.build_done, s.build_total, s.build_seconds, s.index_reads,
+	s.off_board, s.bytes, s.build_done, s.build_total, s.build_seconds, s.index_reads,
 	s.query_reads, s.query_disabled, s.query_recovery, s.query_snapshot,
 	s.query_row_security, s.query_building, s.query_offline, s.query_trigger,
 	s.query_own_changes, s.query_unsettled, s.query_limit, s.changes, s.kind,
 	s.planned_reads, s.planned_queries, s.planned_disabled, s.planned_snapshot,
 	s.planned_building, s.planned_offline, s.planned_trigger,
-	s.planned_own_changes, s.planned_unsettled, s.planned_limit
+	s.planned_own_changes, s.planned_unsettled, s.planned_limit,
+	s.planned_off_board
 FROM leaderboard_internal.lb_stat_rows() s;
 
 COMMENT ON VIEW @extschema@.lb_stat_board IS
@@ -1959,6 +1962,7 @@ RETURNS TABLE (
 	reason text,
 	members bigint,
 	distinct_scores bigint,
+	off_board bigint,
 	bytes bigint,
 	build_done bigint,
 	build_total bigint,
@@ -1986,7 +1990,8 @@ RETURNS TABLE (
 	planned_trigger bigint,
 	planned_own_changes bigint,
 	planned_unsettled bigint,
-	planned_limit bigint)
+	planned_limit bigint,
+	planned_off_board bigint)
 AS 'MODULE_PATHNAME', 'lb_stat'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION @extschema@.lb_stat(text) IS

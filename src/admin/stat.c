@@ -59,6 +59,7 @@ typedef struct BoardRow
 	char	   *name;
 	uint64		members;
 	uint64		distinct;
+	int64		off_board;
 	uint64		bytes;
 	uint64		counts[LB_NCOUNTERS];
 } BoardRow;
@@ -152,6 +153,7 @@ copy_board(uint32 hash, LbRef ref, void *arg)
 	lb_apply_backlog(list->shared, board);
 	row->members = board->index.members;
 	row->distinct = board->index.distinct;
+	row->off_board = board->off_board;
 	row->bytes = board_bytes(board);
 	copy_counters(row->counts, board->counters);
 	list->rows[list->n].len = value.len;
@@ -174,8 +176,8 @@ static void
 put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 {
 	const DefRow *def = &list->def;
-	Datum		values[34];
-	bool		nulls[34];
+	Datum		values[36];
+	bool		nulls[36];
 	const uint64 *planned = &row->counts[LB_COUNT_PLANNED_CAUSES];
 	int			i = 0;
 
@@ -188,8 +190,10 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	i++;
 	nulls[i] = def->state != LB_READY;
 	nulls[i + 1] = def->state != LB_READY || kind == ROW_FAMILY;
+	nulls[i + 2] = def->state != LB_READY;
 	values[i++] = Int64GetDatum(row->members);
 	values[i++] = Int64GetDatum(row->distinct);
+	values[i++] = Int64GetDatum(row->off_board);
 	values[i++] = Int64GetDatum(row->bytes);
 	values[i++] = Int64GetDatum(def->build_done);
 	values[i++] = Int64GetDatum(def->build_total);
@@ -198,7 +202,11 @@ put_row(Listing *list, const char *name, const BoardRow *row, RowKind kind)
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_INDEX_READS]);
 	values[i++] = Int64GetDatum(sum_causes(row->counts));
 	for (int j = 0; j < LB_NCAUSES; j++)
-		values[i++] = Int64GetDatum(row->counts[j]);
+	{
+		/* The query of a function says which rows are ranked. */
+		if (j != LB_CAUSE_OFF_BOARD)
+			values[i++] = Int64GetDatum(row->counts[j]);
+	}
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_CHANGES]);
 	values[i++] = CStringGetTextDatum(kind_names[kind]);
 	values[i++] = Int64GetDatum(row->counts[LB_COUNT_PLANNED_READS]);
@@ -232,6 +240,7 @@ sum_boards(Sum *sum)
 	{
 		lb_apply_backlog(sum->shared, sum->boards[i]);
 		sum->row->members += sum->boards[i]->index.members;
+		sum->row->off_board += sum->boards[i]->off_board;
 		sum->row->bytes += board_bytes(sum->boards[i]);
 	}
 	sum->n = 0;
@@ -339,6 +348,7 @@ put_stripe(Listing *list, int s)
 			else
 				put_row(list, defn->name, row, ROW_BOARD);
 			list->all.members += row->members;
+			list->all.off_board += row->off_board;
 			list->all.bytes += row->bytes;
 		}
 		list->first += list->n;

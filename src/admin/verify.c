@@ -120,11 +120,12 @@ put_reports(Verify *v)
 /*
  * Copy the keys of a board from place on, as the snapshot sees them, as many
  * as fit.  Returns how many, or -1 with a reason why the index cannot be
- * looked at.
+ * looked at.  At place 0, *off_board is set to how many rows are off the
+ * board; -1: not known.
  */
 static int
 copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
-		  const char **why)
+		  int64 *off_board, const char **why)
 {
 	LbAccess	r;
 	int			n = 0;
@@ -139,6 +140,8 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 		*why = "the board could not be read from its index";
 		return -1;
 	}
+	if (place == 0 && !lb_access_off_board(&r, off_board))
+		*off_board = -1;
 	*why = place > 0 || r.view.board == NULL ? NULL :
 		lb_index_check(&lb_shared->arena, r.view.board);
 	if (*why != NULL)
@@ -159,11 +162,12 @@ copy_keys(Verify *v, const LbTarget *target, uint64 place, int64 *keys,
 /*
  * Compare one board with the run of sorted tuples that starts at *tuple and
  * has number as its first word (a family), or is the whole sort (number < 0).
- * *tuple is left at the first one after it.
+ * *tuple is left at the first one after it.  The scan has met off_board rows
+ * that are not ranked.
  */
 static void
 verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
-			 const int64 **tuple)
+			 const int64 **tuple, int64 off_board)
 {
 	char	   *name = v->defn->family ?
 		lb_family_board_name(v->defn, &target->value) :
@@ -176,6 +180,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 	int			n = 0;
 	int			at = 0;
 	bool		more = true;
+	int64		counted = off_board;
 	const char *why;
 
 	for (;;)
@@ -185,7 +190,7 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 
 		if (at == n && more)
 		{
-			n = copy_keys(v, target, place, keys, &why);
+			n = copy_keys(v, target, place, keys, &counted, &why);
 			if (n < 0)
 			{
 				report(v, name, NULL, why);
@@ -220,6 +225,11 @@ verify_board(Verify *v, const LbTarget *target, LbSort *sort, int64 number,
 			at++;
 		}
 	}
+	if (counted != off_board && counted >= 0)
+		report(v, name, NULL,
+			   psprintf("%s rows are off the board, the table has %s",
+						psprintf(INT64_FORMAT, counted),
+						psprintf(INT64_FORMAT, off_board)));
 	pfree(keys);
 	pfree(name);
 }
@@ -252,6 +262,39 @@ copy_value(uint32 hash, LbRef ref, void *arg)
 	return live->n < (int) lengthof(live->boards);
 }
 
+/*
+ * Boards of a family that have rows in the table, or with only, that one.
+ * Those with keys come in the order of their numbers, then the others.
+ */
+static void
+verify_numbered(Verify *v, const LbTarget *only, LbSort *sort,
+				const LbValues *values)
+{
+	const int64 *tuple = lb_sort_next(sort);
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		for (int i = 0; i < values->nvalues; i++)
+		{
+			const LbScannedValue *scanned = values->values[i];
+			LbTarget	target;
+
+			if (scanned->ranked != (pass == 0))
+				continue;
+			memset(&target, 0, sizeof(target));
+			target.defn = v->defn;
+			target.has_value = true;
+			target.value = scanned->value;
+			target.hash = scanned->hash;
+			target.stripe = lb_value_stripe(true, target.hash);
+			if (only == NULL || lb_value_equal(&only->value, &target.value))
+				verify_board(v, &target, sort, i, &tuple, scanned->off_board);
+			while (tuple != NULL && tuple[0] == i)
+				tuple = lb_sort_next(sort);
+		}
+	}
+}
+
 /* Boards of a family that are in the index, but have no row in the table. */
 static void
 verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
@@ -282,8 +325,8 @@ verify_unnumbered(Verify *v, const LbValues *values, LbSort *sort)
 				target.value.data = live->boards[i].value;
 				target.hash = live->boards[i].hash;
 				target.stripe = s;
-				if (!lb_values_have(values, target.hash, &target.value))
-					verify_board(v, &target, sort, 0, &none);
+				if (lb_values_find(values, target.hash, &target.value) == NULL)
+					verify_board(v, &target, sort, 0, &none, 0);
 			}
 			CHECK_FOR_INTERRUPTS();
 		} while (live->n == (int) lengthof(live->boards));
@@ -305,7 +348,6 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	Relation	rel = table_open(defn->source, lockmode);
 	LbSort	   *sort;
 	LbValues	values;
-	const int64 *tuple;
 	MemoryContext context;
 	MemoryContext old;
 
@@ -317,47 +359,29 @@ compare(Verify *v, const LbTarget *only, LOCKMODE lockmode)
 	PushActiveSnapshot(GetLatestSnapshot());
 	v->snapshot = GetActiveSnapshot();
 	sort = lb_sort_rows(defn, rel, v->snapshot, &values, NULL, no_poll);
-	tuple = sort == NULL ? NULL : lb_sort_next(sort);
 	if (sort == NULL)
 		report(v, defn->name, NULL, lb_no_key_reason);
 	else if (!defn->family)
 	{
+		const int64 *tuple = lb_sort_next(sort);
 		LbTarget	target;
 
 		memset(&target, 0, sizeof(target));
 		target.defn = defn;
 		target.value.data = "";
-		verify_board(v, &target, sort, -1, &tuple);
+		verify_board(v, &target, sort, -1, &tuple, values.off_board);
 	}
 	else
 	{
-		while (tuple != NULL)
-		{
-			int64		number = tuple[0];
-			LbTarget	target;
-
-			memset(&target, 0, sizeof(target));
-			target.defn = defn;
-			target.has_value = true;
-			target.value = values.values[number]->value;
-			target.hash = values.values[number]->hash;
-			target.stripe = lb_value_stripe(true, target.hash);
-			if (only == NULL || lb_value_equal(&only->value, &target.value))
-				verify_board(v, &target, sort, number, &tuple);
-			else
-			{
-				while (tuple != NULL && tuple[0] == number)
-					tuple = lb_sort_next(sort);
-			}
-		}
+		verify_numbered(v, only, sort, &values);
 		if (only == NULL)
 			verify_unnumbered(v, &values, sort);
 		else if (only->value.len <= LB_MAX_VALUE &&
-				 !lb_values_have(&values, only->hash, &only->value))
+				 lb_values_find(&values, only->hash, &only->value) == NULL)
 		{
 			const int64 *none = NULL;
 
-			verify_board(v, only, sort, 0, &none);
+			verify_board(v, only, sort, 0, &none, 0);
 		}
 	}
 	if (sort != NULL)

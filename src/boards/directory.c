@@ -301,6 +301,7 @@ reset_shared(LbSharedBoard *shared, const LbDefinition *defn,
 	pg_atomic_init_u32(&shared->queue_lost, 0);
 	pg_atomic_init_u32(&shared->trim, 0);
 	pg_atomic_init_u32(&shared->nprepared, 0);
+	pg_atomic_init_u64(&shared->off_board, 0);
 	pg_atomic_init_u64(&shared->looked, 0);
 	pg_atomic_init_u64(&shared->scan_began, 0);
 	pg_atomic_init_u32(&shared->scan_block, 0);

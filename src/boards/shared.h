@@ -40,6 +40,8 @@ typedef enum LbCause
 	LB_CAUSE_UNSETTLED,			/* others' changes that are not known yet */
 	LB_CAUSE_LIMIT,				/* a name or a result too long for the index,
 								 * or a score that may be -0 */
+	LB_CAUSE_OFF_BOARD,			/* of a node: it asks for all rows of a table,
+								 * and some are off the board */
 	LB_NCAUSES
 } LbCause;
 
@@ -108,6 +110,9 @@ typedef struct LbLiveBoard
 	uint64		applied;		/* the index has what settled up to this
 								 * version */
 	uint32		backlog;		/* entries that have settled since */
+	int64		off_board;		/* rows of the table that are of this board
+								 * and not ranked, as far as settled: see
+								 * ledger/off_board.c */
 	LbRef		queue_first;	/* settled while a build is running */
 	LbRef		queue_last;
 	uint32		hash;			/* of the value */
@@ -210,6 +215,7 @@ typedef struct LbSharedBoard
 	pg_atomic_uint32 queue_lost;	/* the running build has to start over */
 	pg_atomic_uint32 trim;		/* the launcher should trim the histories */
 	pg_atomic_uint32 nprepared; /* publications of prepared transactions */
+	pg_atomic_uint64 off_board; /* of all boards; for the planner */
 	pg_atomic_uint64 looked;	/* when maintenance last read the whole table */
 	pg_atomic_uint64 scan_began;	/* when it began to read it, 0: it does
 									 * not */

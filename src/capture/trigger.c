@@ -35,6 +35,7 @@
 #include "capture/trigger.h"
 #include "capture/xact.h"
 #include "capture/xactlog.h"
+#include "util/planted.h"
 
 PG_FUNCTION_INFO_V1(lb_capture);
 PG_FUNCTION_INFO_V1(lb_set_updated_at);
@@ -84,7 +85,7 @@ note_negative_zero(LbDefinition *defn, TupleTableSlot *slot)
 
 /*
  * The words of the columns of rank_by and of the member.  A row with a null is
- * not ranked, also if one of the texts is too long.
+ * off the board, also if one of the texts is too long.
  */
 static inline LbRowState
 put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
@@ -100,7 +101,7 @@ put_words(LbDefinition *defn, TupleTableSlot *slot, int64 *key)
 		int			more;
 
 		if (isnull)
-			return LB_NOT_RANKED;
+			return LB_OFF_BOARD;
 		if (unlikely(state == LB_NO_KEY))
 			continue;
 		more = likely(n <= LB_MAX_KEY_WORDS - LB_MAX_TEXT_WORDS) ?
@@ -120,7 +121,7 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 {
 	const LbColumn *ranked_if = lb_ranked_if_column(defn);
 	const LbColumn *board = lb_board_column(defn);
-	LbRowState	state;
+	LbRowState	state = LB_RANKED;
 	Datum		d;
 	bool		isnull;
 
@@ -128,12 +129,13 @@ lb_row_key(LbDefinition *defn, TupleTableSlot *slot, int64 *key,
 	{
 		d = slot_getattr(slot, ranked_if->attno, &isnull);
 		if (isnull || !DatumGetBool(d))
-			return LB_NOT_RANKED;
+			state = LB_OFF_BOARD;
 	}
-	state = put_words(defn, slot, key);
+	if (likely(state == LB_RANKED))
+		state = put_words(defn, slot, key);
 	value->len = 0;
 	value->data = "";
-	if (state != LB_NOT_RANKED && board != NULL)
+	if (board != NULL)
 	{
 		d = slot_getattr(slot, board->attno, &isnull);
 		if (isnull)
@@ -197,14 +199,18 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 		lb_xact_set_unknown(defn, lb_no_key_reason);
 		return;
 	}
-	same_board = old.state == LB_RANKED && new.state == LB_RANKED &&
+	same_board = old.state == new.state && old.state != LB_NOT_RANKED &&
 		lb_value_equal(&old.value, &new.value);
-	if (same_board && lb_key_cmp(shape, old.key, new.key) == 0)
+#if LB_PLANT_BUG == 14
+	same_board |= old.state == LB_OFF_BOARD && new.state == LB_OFF_BOARD;
+#endif
+	if (same_board && (old.state == LB_OFF_BOARD ||
+					   lb_key_cmp(shape, old.key, new.key) == 0))
 		return;
 
-	if (old.state == LB_RANKED)
+	if (old.state != LB_NOT_RANKED)
 		old.cid = HeapTupleHeaderGetCmax(trigger->tg_trigtuple->t_data);
-	if (new.state == LB_RANKED)
+	if (new.state != LB_NOT_RANKED)
 		new.cid = inserting_command(inserted ?
 									trigger->tg_trigtuple->t_data :
 									trigger->tg_newtuple->t_data);
@@ -218,8 +224,12 @@ capture_row(LbDefinition *defn, TriggerData *trigger)
 	{
 		if (old.state == LB_RANKED)
 			lb_xact_add_change(defn, &old.value, old.key, NULL, old.cid);
+		else if (old.state == LB_OFF_BOARD)
+			lb_xact_add_off_board(defn, &old.value, -1, old.cid);
 		if (new.state == LB_RANKED)
 			lb_xact_add_change(defn, &new.value, NULL, new.key, new.cid);
+		else if (new.state == LB_OFF_BOARD)
+			lb_xact_add_off_board(defn, &new.value, 1, new.cid);
 	}
 }
 

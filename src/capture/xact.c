@@ -213,7 +213,7 @@ publish_board(LbXactBoard *board, bool prepare)
 
 	if (!lb_xact_net_changes(board, &net))
 		return false;
-	if (net.entries.n == 0)
+	if (net.entries.n == 0 && net.off_board == 0)
 		return true;
 	board->pub = lb_publish(&net, xact_xid, prepare);
 	return board->pub != NULL;
@@ -228,7 +228,7 @@ attach_all_changed(bool prepare)
 		 board = board->next)
 	{
 		CHECK_FOR_INTERRUPTS();
-		board->xdefn->needed |= board->nchanges > 0;
+		board->xdefn->needed |= board->nchanges > 0 || board->noff_board > 0;
 	}
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{

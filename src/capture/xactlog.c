@@ -17,91 +17,30 @@
  * become "unknown" from that number on, and the definition goes offline if the
  * transaction commits.
  *
- * Reads of the transaction want the sums of the changes that count for their
- * snapshot.  A few changes are summed up anew for each state of the list, in
- * arrays (overlay.c).  More than LB_FEW_OWN are kept as sums (sums.c), which
- * follow the list: a read adds what is new, and a change that is cut off is
- * taken out again.
+ * Rows that come off their board, or onto it, change the number of those that
+ * are off it.  These numbers are in an array beside the list, one for each
+ * command and subtransaction.
  *
  * Everything is in lb_xact.context, which the end of the transaction resets.
- * Cutting off and forgetting neither raise nor allocate.  Summing up for
- * publish raises only when interrupted.
+ * Cutting off and forgetting neither raise nor allocate.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "boards/directory.h"
 #include "boards/resolve.h"
 #include "capture/xactlog.h"
-
-/*
- * A captured change: its old key, if it has one, and then its new key, if it
- * has one.  In memory it is as long as they are.
- */
-typedef struct Change
-{
-	uint64		seq;
-	CommandId	cid;
-	uint8		nold;			/* words of the old key; 0: there is none */
-	uint8		nnew;			/* likewise of the new one */
-	uint8		previous;		/* words of both keys of the change before it
-								 * in the piece; 0: this is the first */
-	int64		keys[FLEXIBLE_ARRAY_MEMBER];
-} Change;
-
-#define CHANGE_WORDS (offsetof(Change, keys) / sizeof(int64))
-
-StaticAssertDecl(offsetof(Change, keys) % sizeof(int64) == 0 &&
-				 2 * LB_MAX_KEY_WORDS <= PG_UINT8_MAX,
-				 "changes consist of words, and a byte counts these");
-
-/*
- * The list of a board's changes consists of pieces, each twice as long as the
- * one before, up to a limit.  It grows without being copied.
- */
-typedef struct LbPiece
-{
-	struct LbPiece *prev;
-	struct LbPiece *next;
-	int			used;			/* words */
-	int			max;			/* room in words */
-	int			last;			/* where the last change begins */
-	int64		words[FLEXIBLE_ARRAY_MEMBER];
-} LbPiece;
+#include "util/planted.h"
 
 /* In changes like the one that is to be added first. */
 #define FIRST_PIECE 2
 
 /* In words. */
 #define MAX_PIECE 65536
-
-/*
- * Up to this many changes are summed up in arrays, anew after each change.
- * Tests set it lower.
- */
-#ifndef LB_FEW_OWN
-#define LB_FEW_OWN 32
-#endif
-
-/* Changes that are added between two checks for interrupts. */
-#ifndef LB_OWN_BATCH
-#define LB_OWN_BATCH 1024
-#endif
-
-/*
- * Entries have room for the longest key (overlay.h).  If that takes more than
- * MAX_PADDED words (128 MB), and MAX_PADDING times those of the changes, there
- * is no memory for them: one long text among very many short ones must not use
- * up the machine's.  A commit takes as much again where it sums changes up or
- * makes steps (large.c), and so do sums (sums.c).
- */
-#define MAX_PADDED (16 * 1024 * 1024)
-#define MAX_PADDING 8
 
 /* Up to this many elements of a table are in one bucket. */
 #define FEW 16
@@ -123,79 +62,6 @@ static uint64 next_seq = 1;
 static Mark *marks = NULL;
 static int	nmarks = 0;
 static int	maxmarks = 0;
-
-/* The change at a word of a piece, and how many words it takes. */
-static inline Change *
-change_at(const LbPiece *piece, int at)
-{
-	return (Change *) (piece->words + at);
-}
-
-static inline int
-change_words(const Change *change)
-{
-	return CHANGE_WORDS + change->nold + change->nnew;
-}
-
-/* The last change of a board, which has at least one. */
-static inline Change *
-last_change(const LbXactBoard *board)
-{
-	return change_at(board->last, board->last->last);
-}
-
-/* The keys of a change, or NULL. */
-static inline const int64 *
-old_key(const Change *change)
-{
-	return change->nold > 0 ? change->keys : NULL;
-}
-
-static inline const int64 *
-new_key(const Change *change)
-{
-	return change->nnew > 0 ? change->keys + change->nold : NULL;
-}
-
-/* Words of a board's changes in the list. */
-static Size
-list_words(const LbXactBoard *board)
-{
-	Size		words = 0;
-
-	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
-		words += piece->used;
-	return words;
-}
-
-/*
- * Begin a list of entries with room for n changes of a board.  Returns false
- * if there is no memory.
- */
-static bool
-begin_changes(const LbXactBoard *board, int n, MemoryContext context,
-			  LbChanges *changes)
-{
-	lb_changes_begin(changes, &board->xdefn->defn.shape);
-	changes->stride = board->stride;
-	changes->room = (Size) Max(1, n) * lb_entry_words(board->stride);
-	if (changes->room > MAX_PADDED &&
-		changes->room / MAX_PADDING > list_words(board))
-		return false;
-	changes->words = MemoryContextAllocExtended(context,
-												changes->room * sizeof(int64),
-												MCXT_ALLOC_HUGE |
-												MCXT_ALLOC_NO_OOM);
-	return changes->words != NULL;
-}
-
-/* Add a change to the entries. */
-static inline void
-add_entry(LbChanges *changes, const Change *change)
-{
-	lb_make_entry(&changes->shape, lb_change_at(changes, changes->n++),
-				  changes->stride, old_key(change), new_key(change));
-}
 
 
 /* ----------------------------------------------------------------
@@ -370,9 +236,8 @@ is_board(const LbXactBoard *board, const LbDefinition *defn,
 		lb_value_equal(&board->value, value);
 }
 
-/* A board of the transaction, or NULL; hash is the value's. */
-static LbXactBoard *
-find_board(const LbDefinition *defn, const LbValue *value, uint32 hash)
+LbXactBoard *
+lb_xact_find_board(const LbDefinition *defn, const LbValue *value, uint32 hash)
 {
 	slist_iter	iter;
 
@@ -397,7 +262,7 @@ make_board(LbDefinition *defn, const LbValue *value)
 	if (last_board != NULL && is_board(last_board, defn, value))
 		return last_board;
 	hash = defn->family ? lb_value_hash(value) : 0;
-	board = find_board(defn, value, hash);
+	board = lb_xact_find_board(defn, value, hash);
 	if (board != NULL)
 		return last_board = board;
 
@@ -493,9 +358,9 @@ lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 	const LbShape *shape = &board->xdefn->defn.shape;
 	int			nold = old == NULL ? 0 : lb_key_words(shape, old);
 	int			nnew = new == NULL ? 0 : lb_key_words(shape, new);
-	int			words = CHANGE_WORDS + nold + nnew;
+	int			words = LB_XACT_CHANGE_WORDS + nold + nnew;
 	LbPiece    *piece = board->last;
-	Change	   *change;
+	LbXactChange *change;
 
 	if (piece == NULL || piece->used + words > piece->max)
 	{
@@ -506,15 +371,15 @@ lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 		}
 		piece = board->last;
 	}
-	change = change_at(piece, piece->used);
+	change = lb_xact_change_at(piece, piece->used);
 	change->seq = seq;
 	change->cid = cid;
 	change->nold = nold;
 	change->nnew = nnew;
 	change->previous = 0;
 	if (piece->used > 0)
-		change->previous = change_words(change_at(piece, piece->last)) -
-			CHANGE_WORDS;
+		change->previous = lb_xact_change_words(lb_xact_change_at(piece, piece->last)) -
+			LB_XACT_CHANGE_WORDS;
 	for (int i = 0; i < nold; i++)
 		change->keys[i] = old[i];
 	for (int i = 0; i < nnew; i++)
@@ -523,6 +388,75 @@ lb_xact_add_change(LbDefinition *defn, const LbValue *value, const int64 *old,
 	piece->used += words;
 	board->stride = Max(board->stride, Max(nold, nnew));
 	board->nchanges++;
+}
+
+/* Make room for another number.  Returns false if there is no memory. */
+static bool
+reserve_off_board(LbXactBoard *board)
+{
+	int			newmax = Max(4, board->max_off_board * 2);
+	LbOffBoard *more;
+
+	if (board->noff_board < board->max_off_board)
+		return true;
+	if (board->max_off_board > INT_MAX / 2)
+		return false;
+	more = MemoryContextAllocExtended(lb_xact.context,
+									  (Size) newmax * sizeof(LbOffBoard),
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (more == NULL)
+		return false;
+	if (board->off_board != NULL)
+	{
+		memcpy(more, board->off_board,
+			   board->noff_board * sizeof(LbOffBoard));
+		pfree(board->off_board);
+	}
+	board->off_board = more;
+	board->max_off_board = newmax;
+	return true;
+}
+
+/*
+ * Whether another number of rows, with this command id, can be added to the
+ * last one: no subtransaction and no TRUNCATE has begun since.
+ */
+static bool
+continues_last(const LbXactBoard *board, CommandId cid)
+{
+	const LbXactDefn *xdefn = board->xdefn;
+	const		LbOffBoard *last;
+
+	if (board->noff_board == 0)
+		return false;
+	last = &board->off_board[board->noff_board - 1];
+	return last->cid == cid && last->seq > lb_xact_last_truncate(xdefn) &&
+		last->seq >= xdefn->truncate_began &&
+		(nmarks == 0 || last->seq >= marks[nmarks - 1].seq);
+}
+
+void
+lb_xact_add_off_board(LbDefinition *defn, const LbValue *value, int rows,
+					  CommandId cid)
+{
+	LbXactBoard *board = make_board(defn, value);
+	uint64		seq = lb_xact_take_seq();	/* can raise, so first */
+
+	if (!continues_last(board, cid))
+	{
+		LbOffBoard *next;
+
+		if (!reserve_off_board(board))
+		{
+			unknown_from(board->xdefn, seq, NULL);
+			return;
+		}
+		next = &board->off_board[board->noff_board++];
+		next->seq = seq;
+		next->cid = cid;
+		next->rows = 0;
+	}
+	board->off_board[board->noff_board - 1].rows += rows;
 }
 
 void
@@ -540,20 +474,16 @@ lb_xact_add_truncate(LbXactDefn *xdefn)
 	xdefn->truncates[xdefn->ntruncates++] = lb_xact_take_seq();
 }
 
-static uint64
-last_truncate(const LbXactDefn *xdefn)
-{
-	return xdefn->ntruncates == 0 ? 0 :
-		xdefn->truncates[xdefn->ntruncates - 1];
-}
-
 bool
 lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq)
 {
 	for (LbXactBoard *board = xdefn->boards; board != NULL;
 		 board = board->next_of_defn)
 	{
-		if (board->nchanges > 0 && last_change(board)->seq >= seq)
+		if (board->nchanges > 0 && lb_xact_last_change(board)->seq >= seq)
+			return true;
+		if (board->noff_board > 0 &&
+			board->off_board[board->noff_board - 1].seq >= seq)
 			return true;
 	}
 	return false;
@@ -595,7 +525,7 @@ lb_changed_here(Oid source)
 static void
 take_out_last(LbXactBoard *board, LbOwnSums *own)
 {
-	Change	   *change = last_change(board);
+	LbXactChange *change = lb_xact_last_change(board);
 
 	if (own->sums == NULL || own->nseen < board->nchanges)
 		return;
@@ -619,7 +549,7 @@ take_out_last(LbXactBoard *board, LbOwnSums *own)
 		return;
 	}
 	if (!own->sums->broken)
-		(void) lb_sums_add(own->sums, new_key(change), old_key(change));
+		(void) lb_sums_add(own->sums, lb_xact_new_key(change), lb_xact_old_key(change));
 }
 
 static void
@@ -631,7 +561,7 @@ drop_last(LbXactBoard *board)
 	piece->used = piece->last;
 	if (piece->used > 0)
 	{
-		piece->last -= CHANGE_WORDS + change_at(piece, piece->used)->previous;
+		piece->last -= LB_XACT_CHANGE_WORDS + lb_xact_change_at(piece, piece->used)->previous;
 		return;
 	}
 	if (piece->prev == NULL)
@@ -645,7 +575,7 @@ drop_last(LbXactBoard *board)
 static void
 cut_off_changes(LbXactBoard *board, uint64 seq)
 {
-	for (int n = 1; board->nchanges > 0 && last_change(board)->seq >= seq; n++)
+	for (int n = 1; board->nchanges > 0 && lb_xact_last_change(board)->seq >= seq; n++)
 	{
 		for (int i = 0; i < LB_MAX_OWN_SUMS; i++)
 		{
@@ -665,6 +595,11 @@ cut_off_changes(LbXactBoard *board, uint64 seq)
 	}
 	if (board->overlay != NULL && board->overlay_seq >= seq)
 		board->overlay = NULL;
+#if LB_PLANT_BUG != 12
+	while (board->noff_board > 0 &&
+		   board->off_board[board->noff_board - 1].seq >= seq)
+		board->noff_board--;
+#endif
 }
 
 uint64
@@ -681,7 +616,7 @@ lb_xact_subabort(int level)
 		cut_off_changes(board, seq);
 	for (LbXactDefn *xdefn = lb_xact.defns; xdefn != NULL; xdefn = xdefn->next)
 	{
-		while (xdefn->ntruncates > 0 && last_truncate(xdefn) >= seq)
+		while (xdefn->ntruncates > 0 && lb_xact_last_truncate(xdefn) >= seq)
 			xdefn->ntruncates--;
 		if (xdefn->unknown && xdefn->unknown_seq >= seq)
 		{
@@ -701,291 +636,4 @@ lb_xact_subcommit(int level)
 		nmarks--;
 	else
 		marks[nmarks - 1].level = level - 1;
-}
-
-
-/* ----------------------------------------------------------------
- *		Changes summed up
- * ----------------------------------------------------------------
- */
-
-/*
- * The changes of a board that count for a command id, in memory of context.
- * Returns false if there is no memory.  Raises only when interrupted.
- */
-static bool
-counted_changes(const LbXactBoard *board, CommandId curcid,
-				MemoryContext context, LbChanges *changes)
-{
-	uint64		from = last_truncate(board->xdefn);
-
-	if (!begin_changes(board, board->nchanges, context, changes))
-		return false;
-	for (LbPiece *piece = board->first; piece != NULL; piece = piece->next)
-	{
-		const Change *change;
-
-		CHECK_FOR_INTERRUPTS();
-		for (int at = 0; at < piece->used; at += change_words(change))
-		{
-			change = change_at(piece, at);
-			if (change->cid < curcid && change->seq > from)
-				add_entry(changes, change);
-		}
-	}
-	return true;
-}
-
-bool
-lb_xact_net_changes(const LbXactBoard *board, LbNetChanges *net)
-{
-	LbChanges	changes;
-	LbChanges	entries;
-	bool		ambiguous;
-
-	net->shared = board->xdefn->ref.shared;
-	net->generation = board->xdefn->ref.generation;
-	net->value = &board->value;
-	net->hash = board->hash;
-	if (!counted_changes(board, InvalidCommandId, lb_xact.context, &changes))
-		return false;
-	net->entries.words = changes.words;
-	net->entries.n = changes.n;
-	net->entries.stride = changes.stride;
-	if (lb_changes_are_net(&changes))
-		return true;
-	if (!begin_changes(board, changes.n, lb_xact.context, &entries))
-		return false;
-	net->entries.words = entries.words;
-	net->entries.n = lb_net_changes(&changes, entries.words, &ambiguous);
-	pfree(changes.words);
-	return !ambiguous;
-}
-
-/* Whether the changes in the sums are those that count for a command id. */
-static bool
-own_sums_are_for(const LbOwnSums *own, CommandId curcid, uint64 truncate)
-{
-	if (own->sums == NULL || own->sums->broken || own->truncate != truncate)
-		return false;
-	if (curcid >= own->cid)
-		return own->nleft == 0 || own->min_left >= curcid;
-	return own->max_taken < curcid;
-}
-
-/* Begin anew, with no change.  Returns false if there is no memory. */
-static bool
-own_sums_begin(LbXactBoard *board, LbOwnSums *own, CommandId curcid,
-			   uint64 truncate)
-{
-	if (own->sums != NULL)
-		lb_sums_free(own->sums);
-	own->sums = lb_sums_make(lb_xact.context, &board->xdefn->defn.shape);
-	own->truncate = truncate;
-	own->cid = curcid;
-	own->max_taken = FirstCommandId;
-	own->min_left = InvalidCommandId;
-	own->nleft = 0;
-	own->nseen = 0;
-	own->piece = board->first;
-	own->at = 0;
-	return own->sums != NULL;
-}
-
-/* The list's next change if it counts, else NULL. */
-static const Change *
-take_next(LbOwnSums *own)
-{
-	const Change *change;
-
-	if (own->at == own->piece->used)
-	{
-		own->piece = own->piece->next;
-		own->at = 0;
-	}
-	change = change_at(own->piece, own->at);
-	own->at += change_words(change);
-	own->nseen++;
-	if (change->seq <= own->truncate)
-		return NULL;
-	if (change->cid >= own->cid)
-	{
-		own->nleft++;
-		own->min_left = Min(own->min_left, change->cid);
-		return NULL;
-	}
-	own->max_taken = Max(own->max_taken, change->cid);
-	return change;
-}
-
-/*
- * Add the changes that the list has got since the last time.  Returns false if
- * there is no memory; raises only when interrupted.
- */
-static bool
-add_new(LbXactBoard *board, LbOwnSums *own)
-{
-	for (int n = 0; own->nseen < board->nchanges; n++)
-	{
-		const Change *change;
-
-		if (n % LB_OWN_BATCH == 0)
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (!lb_sums_reserve(own->sums,
-								 Min(LB_OWN_BATCH,
-									 board->nchanges - own->nseen),
-								 board->stride))
-				return false;
-		}
-		change = take_next(own);
-		if (change != NULL &&
-			!lb_sums_add(own->sums, old_key(change), new_key(change)))
-			return false;
-	}
-	return true;
-}
-
-/* The same for many changes and sums that are empty, in less time. */
-static bool
-load_all(LbXactBoard *board, LbOwnSums *own)
-{
-	LbChanges	all;
-	bool		ok;
-
-	if (!begin_changes(board, board->nchanges, own->sums->context, &all))
-		return false;
-
-	/* Until the changes are in the sums. */
-	own->sums->broken = true;
-	for (int n = 0; own->nseen < board->nchanges; n++)
-	{
-		const Change *change;
-
-		if (n % LB_OWN_BATCH == 0)
-			CHECK_FOR_INTERRUPTS();
-		change = take_next(own);
-		if (change != NULL)
-			add_entry(&all, change);
-	}
-	ok = lb_sums_load(own->sums, &all);
-	pfree(all.words);
-	return ok;
-}
-
-/* The sums of a board's changes, or NULL if there is no memory. */
-static LbSums *
-own_sums(LbXactBoard *board, CommandId curcid)
-{
-	uint64		truncate = last_truncate(board->xdefn);
-	LbOwnSums  *own = NULL;
-	bool		empty;
-
-	for (int i = 0; i < LB_MAX_OWN_SUMS && own == NULL; i++)
-	{
-		if (own_sums_are_for(&board->own[i], curcid, truncate))
-			own = &board->own[i];
-	}
-	if (own == NULL)
-	{
-		own = &board->own[0];
-		for (int i = 1; i < LB_MAX_OWN_SUMS; i++)
-		{
-			if (board->own[i].used < own->used)
-				own = &board->own[i];
-		}
-		if (!own_sums_begin(board, own, curcid, truncate))
-			return NULL;
-	}
-	own->cid = curcid;
-	own->used = ++board->nasked;
-	empty = own->nseen == 0 && !lb_sums_ambiguous(own->sums) &&
-		own->sums->removed.members + own->sums->added.members == 0;
-	if (empty && board->nchanges > LB_OWN_BATCH)
-		return load_all(board, own) ? own->sums : NULL;
-	return add_new(board, own) ? own->sums : NULL;
-}
-
-/* The same in arrays. */
-static LbOverlay *
-own_overlay(LbXactBoard *board, CommandId curcid)
-{
-	LbDefinition *defn = &board->xdefn->defn;
-	uint64		truncate = last_truncate(board->xdefn);
-	uint64		seq = last_change(board)->seq;
-	LbOverlay  *overlay;
-	LbChanges	changes;
-	MemoryContext old;
-
-	if (board->overlay != NULL && board->overlay_seq == seq &&
-		board->overlay_truncate == truncate && board->overlay_cid == curcid)
-		return board->overlay;
-
-	if (board->overlay_context == NULL)
-		board->overlay_context = AllocSetContextCreate(lb_xact.context,
-													   "leaderboard overlay",
-													   ALLOCSET_SMALL_SIZES);
-	board->overlay = NULL;
-	MemoryContextReset(board->overlay_context);
-	if (!counted_changes(board, curcid, board->overlay_context, &changes))
-		return NULL;
-	old = MemoryContextSwitchTo(board->overlay_context);
-	overlay = palloc(sizeof(LbOverlay));
-	if (!lb_overlay_init(overlay, &defn->shape, changes.room))
-	{
-		MemoryContextSwitchTo(old);
-		return NULL;
-	}
-	lb_overlay_fill(overlay, &changes);
-	overlay->truncated = truncate != 0;
-	pfree(changes.words);
-	MemoryContextSwitchTo(old);
-
-	board->overlay = overlay;
-	board->overlay_seq = seq;
-	board->overlay_truncate = truncate;
-	board->overlay_cid = curcid;
-	return overlay;
-}
-
-bool
-lb_own_changes(const LbTarget *target, CommandId curcid, bool as_sums,
-			   LbOwn *own)
-{
-	LbDefinition *defn = target->defn;
-	LbValue		value;
-	LbXactDefn *xdefn;
-	LbXactBoard *board;
-
-	memset(own, 0, sizeof(LbOwn));
-	if (lb_xact.defns == NULL)
-		return true;
-	xdefn = lb_xact_find_defn(defn);
-	if (xdefn == NULL)
-		return true;
-	if (xdefn->unknown)
-		return false;
-	own->truncated = xdefn->ntruncates > 0;
-	value.len = 0;
-	value.data = "";
-	if (target->has_value)
-		value = target->value;
-	board = find_board(defn, &value, target->hash);
-	if (board == NULL || board->nchanges == 0)
-	{
-		if (!own->truncated)
-			return true;
-		own->overlay = palloc(sizeof(LbOverlay));
-		if (!lb_overlay_init(own->overlay, &defn->shape, 0))
-			return false;
-		own->overlay->truncated = true;
-		return true;
-	}
-	if (as_sums || board->nchanges > LB_FEW_OWN || board->own[0].sums != NULL)
-	{
-		own->sums = own_sums(board, curcid);
-		return own->sums != NULL;
-	}
-	own->overlay = own_overlay(board, curcid);
-	return own->overlay != NULL;
 }

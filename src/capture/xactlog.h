@@ -43,6 +43,15 @@ extern bool lb_own_changes(const LbTarget *target, CommandId curcid,
 						   bool as_sums, LbOwn *own);
 
 /*
+ * By how many rows the transaction has changed the number of those that are
+ * off the target's board, as a snapshot with this command id sees it.  With
+ * *truncated these are all: older rows do not count.  Returns false if that is
+ * unknown, or takes too long to find out.  Never raises.
+ */
+extern bool lb_own_off_board(const LbTarget *target, CommandId curcid,
+							 bool *truncated, int64 *rows);
+
+/*
  * Whether the transaction has made changes of this board that are not
  * captured, for example by altering its triggers.  The board is then built
  * anew when the transaction commits.
@@ -120,6 +129,51 @@ typedef struct LbXactDefn
 } LbXactDefn;
 
 /*
+ * A captured change: its old key, if it has one, and then its new key, if it
+ * has one.  In memory it is as long as they are.
+ */
+typedef struct LbXactChange
+{
+	uint64		seq;
+	CommandId	cid;
+	uint8		nold;			/* words of the old key; 0: there is none */
+	uint8		nnew;			/* likewise of the new one */
+	uint8		previous;		/* words of both keys of the change before it
+								 * in the piece; 0: this is the first */
+	int64		keys[FLEXIBLE_ARRAY_MEMBER];
+}			LbXactChange;
+
+#define LB_XACT_CHANGE_WORDS (offsetof(LbXactChange, keys) / sizeof(int64))
+
+StaticAssertDecl(offsetof(LbXactChange, keys) % sizeof(int64) == 0 &&
+				 2 * LB_MAX_KEY_WORDS <= PG_UINT8_MAX,
+				 "changes consist of words, and a byte counts these");
+
+/*
+ * The list of a board's changes consists of pieces, each twice as long as the
+ * one before, up to a limit.  It grows without being copied.
+ */
+typedef struct LbPiece
+{
+	struct LbPiece *prev;
+	struct LbPiece *next;
+	int			used;			/* words */
+	int			max;			/* room in words */
+	int			last;			/* where the last change begins */
+	int64		words[FLEXIBLE_ARRAY_MEMBER];
+} LbPiece;
+
+/*
+ * By how much a command has changed the number of rows that are off a board.
+ */
+typedef struct LbOffBoard
+{
+	uint64		seq;			/* of the first of them */
+	CommandId	cid;
+	int64		rows;
+}			LbOffBoard;
+
+/*
  * The sums of those changes of a board that count for snapshots with command
  * ids up to cid.  A read adds the changes that have come since the last read.
  * The sums also serve another command id for which the same changes count.
@@ -157,6 +211,9 @@ typedef struct LbXactBoard
 	int			nchanges;		/* of all pieces */
 	struct LbPiece *first;
 	struct LbPiece *last;		/* none but the first is empty */
+	int			noff_board;
+	int			max_off_board;
+	LbOffBoard *off_board;
 	LbPublication *pub;			/* from PRE_COMMIT on */
 
 	LbOwnSums	own[LB_MAX_OWN_SUMS];
@@ -210,6 +267,13 @@ extern void lb_xact_add_change(LbDefinition *defn, const LbValue *value,
 							   const int64 *old, const int64 *new,
 							   CommandId cid);
 
+/*
+ * So many rows of the board's value, less than 0 or more, are off the board
+ * now.  Raises as lb_xact_add_change() does.
+ */
+extern void lb_xact_add_off_board(LbDefinition *defn, const LbValue *value,
+								  int rows, CommandId cid);
+
 /* Append a TRUNCATE of the source.  Can raise. */
 extern void lb_xact_add_truncate(LbXactDefn *xdefn);
 
@@ -221,6 +285,56 @@ extern void lb_xact_set_unknown(LbDefinition *defn, const char *reason);
 
 /* Whether the definition has changes with this number or a higher one. */
 extern bool lb_xact_changed_since(const LbXactDefn *xdefn, uint64 seq);
+
+/* A board of the transaction, or NULL; hash is the value's. */
+extern LbXactBoard *lb_xact_find_board(const LbDefinition *defn,
+									   const LbValue *value, uint32 hash);
+
+/* The number of the last TRUNCATE, or 0. */
+static inline uint64
+lb_xact_last_truncate(const LbXactDefn *xdefn)
+{
+	return xdefn->ntruncates == 0 ? 0 :
+		xdefn->truncates[xdefn->ntruncates - 1];
+}
+
+/* The change at a word of a piece, and how many words it takes. */
+static inline LbXactChange *
+lb_xact_change_at(const LbPiece *piece, int at)
+{
+	return (LbXactChange *) (piece->words + at);
+}
+
+static inline int
+lb_xact_change_words(const LbXactChange * change)
+{
+	return LB_XACT_CHANGE_WORDS + change->nold + change->nnew;
+}
+
+/* The last change of a board, which has at least one. */
+static inline LbXactChange *
+lb_xact_last_change(const LbXactBoard *board)
+{
+	return lb_xact_change_at(board->last, board->last->last);
+}
+
+/* The keys of a change, or NULL. */
+static inline const int64 *
+lb_xact_old_key(const LbXactChange * change)
+{
+	return change->nold > 0 ? change->keys : NULL;
+}
+
+static inline const int64 *
+lb_xact_new_key(const LbXactChange * change)
+{
+	return change->nnew > 0 ? change->keys + change->nold : NULL;
+}
+
+/* Changes that are added or taken out between two checks for interrupts. */
+#ifndef LB_OWN_BATCH
+#define LB_OWN_BATCH 1024
+#endif
 
 /*
  * Sum up all changes of a board, whose definition is attached, to be

@@ -24,6 +24,7 @@
 #include "ledger/backlog.h"
 #include "ledger/batch.h"
 #include "ledger/large.h"
+#include "ledger/off_board.h"
 #include "ledger/publication.h"
 #include "ledger/queue.h"
 #include "ledger/snapshot.h"
@@ -209,6 +210,7 @@ lb_settle_large(LbPublication *pub)
 
 	board = lb_live_board_at(pub->board);
 	board->nsettling--;
+	lb_settle_off_board(shared, stripe, board, pub);
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES],
 							pub->nentries);
 	dlist_delete(&pub->node);

@@ -37,6 +37,7 @@
 #include "ledger/backlog.h"
 #include "ledger/large.h"
 #include "ledger/ledger.h"
+#include "ledger/off_board.h"
 #include "ledger/outcome.h"
 #include "ledger/prefetch.h"
 #include "ledger/publication.h"
@@ -114,6 +115,7 @@ settle_shared(LbPublication *pub)
 			lb_queue_change(shared, board, pub->xid, lb_old_key(entry),
 							lb_new_key(entry, scan.stride));
 	}
+	lb_settle_off_board(shared, stripe, board, pub);
 	pg_atomic_fetch_add_u64(&board->counters[LB_COUNT_CHANGES], pub->nentries);
 	board->backlog += pub->nentries;
 	lb_move_to_history(shared, stripe, board, pub);
@@ -394,6 +396,7 @@ try_publish(Publish *p)
 	}
 	pub->xid = p->xid;
 	pub->board = ref;
+	pub->off_board = changes->off_board;
 	if (p->large)
 	{
 		pub->nentries = changes->entries.n;

@@ -20,6 +20,7 @@ typedef struct LbNetChanges
 	const LbValue *value;		/* the board's */
 	uint32		hash;			/* of the value */
 	LbEntries	entries;		/* net, in order of their members */
+	int64		off_board;		/* rows off the board, more or less */
 } LbNetChanges;
 
 /*

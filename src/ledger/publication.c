@@ -419,7 +419,7 @@ lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe, LbRef ref)
 	LbMem		mem = lb_mem(shared);
 
 	if (!shared->family || board->index.members > 0 ||
-		lb_index_bytes(&board->index) > 0 ||
+		board->off_board != 0 || lb_index_bytes(&board->index) > 0 ||
 		!dlist_is_empty(&board->pending) || board->queue_first != LB_NONE)
 		return;
 	if (!dlist_is_empty(&board->history))
@@ -471,11 +471,13 @@ lb_move_to_history(LbSharedBoard *shared, LbStripe *stripe, LbLiveBoard *board,
 			free_publication(shared, pub);
 	}
 
-	/* An index that is not in use is not kept. */
+	/*
+	 * An index that is not in use is not kept.  And a publication without
+	 * entries, only of rows off the board, leaves nothing to apply.
+	 */
 	if (!lb_is_ready(shared))
-	{
-		board->applied = board->version;
 		board->backlog = 0;
-	}
+	if (board->backlog == 0)
+		board->applied = board->version;
 	(void) lb_trim_history(shared, board, LB_TRIM_TO_LIMIT);
 }

@@ -45,6 +45,7 @@ typedef struct LbPublication
 	LbRef		self;			/* the chunk it is in */
 	LbRef		board;
 	LbRef		pages;			/* chain of the entries that do not fit here */
+	int64		off_board;		/* added to LbLiveBoard.off_board */
 	uint32		nentries;
 	uint8		stripe;			/* its number */
 	uint8		order;			/* of the chunk */
@@ -224,8 +225,8 @@ extern bool lb_trim_history(LbSharedBoard *shared, LbLiveBoard *board,
 							LbTrim what);
 
 /*
- * Give a family's board back if it is empty, nothing waits for it, and no
- * snapshot needs its history.  Needs the stripe's exclusive lock.
+ * Give a family's board back if it is empty, no row is off it, nothing waits
+ * for it, and no snapshot needs its history.  Needs the stripe's exclusive lock.
  */
 extern void lb_live_board_release(LbSharedBoard *shared, LbStripe *stripe,
 								  LbRef ref);

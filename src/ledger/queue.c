@@ -13,27 +13,26 @@
 /* A record's first word has the flags of an entry below the xid. */
 #define FLAG_BITS 2
 
-void
-lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
-				FullTransactionId xid, const int64 *old, const int64 *new)
+/*
+ * Room for a record of so many words at the end of the board's queue.  If
+ * there is no memory, the build starts over, and this returns NULL.
+ */
+static int64 *
+add_record(LbSharedBoard *shared, LbLiveBoard *board, uint32 words)
 {
 	LbMem		mem = lb_mem(shared);
-	uint32		oldwords = old == NULL ? 0 : lb_key_words(&shared->shape, old);
-	uint32		newwords = new == NULL ? 0 : lb_key_words(&shared->shape, new);
 	LbQueuePage *page = NULL;
-	int64	   *at;
 
 	if (board->queue_last != LB_NONE)
 		page = (LbQueuePage *) lb_ptr(mem.arena, board->queue_last);
-	if (page == NULL ||
-		page->used + 1 + oldwords + newwords > lengthof(page->words))
+	if (page == NULL || page->used + words > lengthof(page->words))
 	{
 		LbRef		ref = lb_alloc(&mem, LB_MAX_ORDER);
 
 		if (ref == LB_NONE)
 		{
 			pg_atomic_write_u32(&shared->queue_lost, 1);
-			return;
+			return NULL;
 		}
 		if (page == NULL)
 			board->queue_first = ref;
@@ -44,14 +43,38 @@ lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
 		page->next = LB_NONE;
 		page->used = 0;
 	}
-	at = &page->words[page->used];
+	page->used += words;
+	return &page->words[page->used - words];
+}
+
+void
+lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
+				FullTransactionId xid, const int64 *old, const int64 *new)
+{
+	uint32		oldwords = old == NULL ? 0 : lb_key_words(&shared->shape, old);
+	uint32		newwords = new == NULL ? 0 : lb_key_words(&shared->shape, new);
+	int64	   *at = add_record(shared, board, 1 + oldwords + newwords);
+
+	if (at == NULL)
+		return;
 	at[0] = (int64) (U64FromFullTransactionId(xid) << FLAG_BITS) |
 		(old != NULL ? LB_HAS_OLD : 0) | (new != NULL ? LB_HAS_NEW : 0);
 	if (old != NULL)
 		memcpy(at + 1, old, oldwords * sizeof(int64));
 	if (new != NULL)
 		memcpy(at + 1 + oldwords, new, newwords * sizeof(int64));
-	page->used += 1 + oldwords + newwords;
+}
+
+void
+lb_queue_off_board(LbSharedBoard *shared, LbLiveBoard *board,
+				   FullTransactionId xid, int64 rows)
+{
+	int64	   *at = add_record(shared, board, 2);
+
+	if (at == NULL)
+		return;
+	at[0] = (int64) (U64FromFullTransactionId(xid) << FLAG_BITS);
+	at[1] = rows;
 }
 
 uint32
@@ -62,6 +85,9 @@ lb_queue_record(const LbShape *shape, const LbQueuePage *page, uint32 at,
 
 	record->xid = FullTransactionIdFromU64((uint64) head >> FLAG_BITS);
 	record->old = record->new = NULL;
+	record->off_board = 0;
+	if ((head & (LB_HAS_OLD | LB_HAS_NEW)) == 0)
+		record->off_board = page->words[at++];
 	if (head & LB_HAS_OLD)
 	{
 		record->old = &page->words[at];

@@ -16,7 +16,7 @@
  * A page of a live board's queue, which install.c walks through and empties.
  * It holds records: a word with the xid and with the flags of an entry, which
  * say which keys follow, the old one first.  The keys have no zeros behind
- * them.
+ * them.  Without flags, a number of rows off the board follows.
  */
 typedef struct LbQueuePage
 {
@@ -37,10 +37,15 @@ extern void lb_queue_change(LbSharedBoard *shared, LbLiveBoard *board,
 							FullTransactionId xid, const int64 *old,
 							const int64 *new);
 
-/* A record of a queue. */
+/* The same of rows off the board, more or less. */
+extern void lb_queue_off_board(LbSharedBoard *shared, LbLiveBoard *board,
+							   FullTransactionId xid, int64 rows);
+
+/* A record of a queue: a change, or rows off the board. */
 typedef struct LbQueueRecord
 {
 	FullTransactionId xid;
+	int64		off_board;		/* 0: a change */
 	const int64 *old;			/* NULL: there is none */
 	const int64 *new;			/* likewise */
 } LbQueueRecord;

@@ -17,6 +17,7 @@
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/backlog.h"
+#include "ledger/off_board.h"
 #include "ledger/publication.h"
 #include "ledger/snapshot.h"
 #include "ledger/sweep.h"
@@ -82,7 +83,7 @@ collect_board(uint32 hash, LbRef ref, void *arg)
 	BoardList  *list = (BoardList *) arg;
 	LbLiveBoard *board = lb_live_board_at(ref);
 
-	if (lb_index_bytes(&board->index) > 0 ||
+	if (lb_index_bytes(&board->index) > 0 || board->off_board != 0 ||
 		(list->history && !dlist_is_empty(&board->history)) ||
 		(list->all &&
 		 !(list->emptied && board->floor.next_xid >= list->floor.next_xid &&
@@ -140,6 +141,7 @@ empty_indexes(LbSharedBoard *shared, uint64 generation,
 					(void) lb_trim_history(shared, board, LB_TRIM_ALL);
 				board->applied = ++board->version;
 				board->backlog = 0;
+				lb_add_off_board(shared, board, -board->off_board);
 				lb_raise_floor(&board->floor, list.floor.next_xid,
 							   list.floor.xid);
 				lb_live_board_release(shared, stripe, list.refs[i]);
@@ -200,7 +202,8 @@ trim_board(uint32 hash, LbRef ref, void *arg)
 	}
 	if (!dlist_is_empty(&board->history))
 		trim->left = true;
-	else if (empty && dlist_is_empty(&board->pending) &&
+	else if (empty && board->off_board == 0 &&
+			 dlist_is_empty(&board->pending) &&
 			 board->queue_first == LB_NONE)
 	{
 		trim->empty.refs[trim->empty.n++] = ref;

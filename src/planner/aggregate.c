@@ -52,7 +52,7 @@ typedef struct Match
 {
 	const LbAggRows *rows;
 	const LbSource *source;		/* their table */
-	const LbDefinition *defn;
+	LbDefinition *defn;
 	LbQuals		quals;
 	List	   *aggs;			/* lists, see aggregate_exec.h */
 	List	   *operands;		/* a list of expressions for each */
@@ -298,14 +298,16 @@ add_aggref(Match *match, const Aggref *agg)
 							 filter ? match->both.conds : NIL);
 	match->filter_operands = lappend(match->filter_operands,
 									 filter ? match->both.operands : NIL);
-	return lb_quals_imply_board(source, match->defn, &match->both,
-								match->score_null) &&
-		(!match->distinct || lb_limits_score_only(match->both.conds));
+	if (!lb_quals_imply_board(source, match->defn, &match->both,
+							  match->score_null))
+		return false;
+	match->quals.complete |= match->both.complete;
+	return (!match->distinct || lb_limits_score_only(match->both.conds));
 }
 
 /* Whether a board answers all aggregates of a query. */
 static bool
-match_board(Match *match, const LbAggRows *rows, const LbDefinition *defn)
+match_board(Match *match, const LbAggRows *rows, LbDefinition *defn)
 {
 	ListCell   *lc;
 

@@ -12,6 +12,8 @@
 
 #include "nodes/extensible.h"
 
+#include "planner/answer.h"
+
 /* What an aggregate asks of a range of the board. */
 typedef enum LbAggKind
 {
@@ -44,13 +46,14 @@ enum
  */
 enum
 {
-	LB_AGG_CONDS = 2,			/* in custom_private: lb_make_cond() each */
+	LB_AGG_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
+										 * each */
 	LB_AGG_AGGS,
 	LB_AGG_FILTERS,				/* a list as LB_AGG_CONDS for each aggregate:
 								 * the quals of its rows, if it has FILTER */
 	LB_AGG_TABLE,				/* of a subquery: its table's OID, else NIL */
 	LB_AGG_QUALS,				/* and the quals, of table number 1 */
-	LB_AGG_COND_OPERANDS = 4,	/* in custom_exprs */
+	LB_AGG_COND_OPERANDS = LB_EXPRS_FIRST,	/* in custom_exprs */
 	LB_AGG_AGG_OPERANDS,
 	LB_AGG_FILTER_OPERANDS,
 	LB_AGG_LIMIT				/* lb_limit_exprs() of a subquery */

@@ -56,7 +56,8 @@ lb_answer_private(const LbDefinition *defn, const LbQuals *quals)
 	List	   *value = quals->value == NULL ? NIL :
 		list_make1_int((int) exprType((Node *) quals->value));
 
-	return list_make2(lb_plan_board(defn), value);
+	return list_make3(lb_plan_board(defn), value,
+					  quals->complete ? list_make1_int(true) : NIL);
 }
 
 List *
@@ -179,6 +180,7 @@ lb_answer_begin(CustomScanState *node, EState *estate, int eflags)
 	List	   *value = list_nth(scan->custom_exprs, LB_EXPRS_VALUE);
 
 	a->board = list_nth(scan->custom_private, LB_PRIVATE_BOARD);
+	a->complete = list_nth(scan->custom_private, LB_PRIVATE_COMPLETE) != NIL;
 	if (value != NIL)
 	{
 		a->value = ExecInitExpr(linitial(value), (PlanState *) node);
@@ -260,29 +262,37 @@ convert_value(const LbColumn *column, Oid type, Datum *value)
 	return true;
 }
 
+bool
+lb_set_target_value(LbTarget *target, Oid type, Datum *value, char *room)
+{
+	const LbColumn *column = lb_board_column(target->defn);
+
+	target->has_value = true;
+	if (!convert_value(column, type, value))
+		return false;
+	column->type->value(column, *value, &target->value, room);
+	target->hash = lb_value_hash(&target->value);
+	target->stripe = lb_value_stripe(true, target->hash);
+	return true;
+}
+
 /* Find the board of a->access.target.defn.  Returns false if there is none. */
 static bool
 find_value(LbAnswer *a)
 {
 	LbTarget   *target = &a->access.target;
-	const LbColumn *column = lb_board_column(target->defn);
-	Datum		value;
 	bool		isnull;
 
-	target->has_value = column != NULL;
+	target->has_value = false;
 	target->hash = 0;
+	target->stripe = 0;
 	target->prefix_len = 0;
-	if (column != NULL)
-	{
-		value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext, &isnull);
-		if (isnull || !convert_value(column, a->value_type, &value))
-			return false;
-		a->board_value = value;
-		column->type->value(column, value, &target->value, a->room);
-		target->hash = lb_value_hash(&target->value);
-	}
-	target->stripe = lb_value_stripe(column != NULL, target->hash);
-	return true;
+	if (lb_board_column(target->defn) == NULL)
+		return true;
+	a->board_value = ExecEvalExpr(a->value, a->css.ss.ps.ps_ExprContext,
+								  &isnull);
+	return !isnull &&
+		lb_set_target_value(target, a->value_type, &a->board_value, a->room);
 }
 
 void
@@ -367,6 +377,7 @@ lb_answer_lock(LbAnswer *a, bool distinct)
 		lb_access_begin(&a->access, a->css.ss.ps.state->es_snapshot, distinct,
 						LB_READER_PLAN);
 		a->access.counted = a->same_read;
+		a->access.complete = a->complete;
 		locked = lb_access_lock(&a->access);
 		if (!locked)
 			lb_answer_refuse(a, a->access.cause);
@@ -403,7 +414,8 @@ static const char *const cause_names[LB_NCAUSES] = {
 	[LB_CAUSE_TRIGGER] = "trigger",
 	[LB_CAUSE_OWN_CHANGES] = "own changes",
 	[LB_CAUSE_UNSETTLED] = "unsettled",
-	[LB_CAUSE_LIMIT] = "limit"
+	[LB_CAUSE_LIMIT] = "limit",
+	[LB_CAUSE_OFF_BOARD] = "off board"
 };
 
 void

@@ -44,6 +44,7 @@ enum
 {
 	LB_PRIVATE_BOARD,			/* lb_plan_board() */
 	LB_PRIVATE_VALUE,			/* types of the values of the board column */
+	LB_PRIVATE_COMPLETE,		/* not empty: LbQuals.complete */
 	LB_PRIVATE_FIRST			/* the node's own */
 };
 
@@ -63,6 +64,7 @@ typedef struct LbAnswer
 	CustomScanState css;
 	Relation	table;
 	const List *board;
+	bool		complete;		/* LbQuals.complete */
 	Oid			value_type;
 	ExprState  *value;			/* of the board column, or NULL */
 	Datum		board_value;	/* the same, for a scan: of the column's type,
@@ -83,6 +85,14 @@ typedef struct LbAnswer
 	bool		filter_checked; /* whether filter_shown is known */
 	bool		filter_shown;	/* whether to count rows that quals remove */
 } LbAnswer;
+
+/*
+ * Set the board of target->defn, a family, by an operand of this type that the
+ * board column equals; *value becomes one of the column's type.  room as for
+ * LbType.value.  Returns false if the column's type does not have the value.
+ */
+extern bool lb_set_target_value(LbTarget *target, Oid type, Datum *value,
+								char *room);
 
 /*
  * The beginnings of custom_private and custom_exprs.  Lists are palloc'd, and

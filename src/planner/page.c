@@ -127,7 +127,7 @@ match_order(Match *match)
 }
 
 static bool
-match_board(Match *match, const LbSource *source, const LbDefinition *defn)
+match_board(Match *match, const LbSource *source, LbDefinition *defn)
 {
 	const Query *query = source->root->parse;
 

@@ -12,6 +12,8 @@
 
 #include "nodes/extensible.h"
 
+#include "planner/answer.h"
+
 /* How a page is ordered: a list of integers, with these elements. */
 enum
 {
@@ -28,9 +30,10 @@ enum
  */
 enum
 {
-	LB_PAGE_CONDS = 2,			/* in custom_private: lb_make_cond() each */
+	LB_PAGE_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
+										 * each */
 	LB_PAGE_ORDER,
-	LB_PAGE_COND_OPERANDS = 4,	/* in custom_exprs */
+	LB_PAGE_COND_OPERANDS = LB_EXPRS_FIRST, /* in custom_exprs */
 	LB_PAGE_LIMIT				/* lb_limit_exprs() */
 };
 

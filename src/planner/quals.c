@@ -17,6 +17,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
+#include "ledger/off_board.h"
+#include "planner/answer.h"
 #include "planner/keyset.h"
 #include "planner/quals.h"
 #include "util/compat.h"
@@ -285,25 +287,46 @@ lb_sort_quals(const LbSource *source, const LbDefinition *defn,
 	return is_range(defn, quals);
 }
 
+/* Whether no row is off the board that the quals are of. */
+static bool
+is_complete_now(LbDefinition *defn, const LbQuals *quals)
+{
+	const Const *value = (const Const *) quals->value;
+	LbTarget	target = {.defn = defn,.value = {0, ""}};
+	char		room[LB_VALUE_ROOM];
+	Datum		datum;
+
+	if (!defn->family)
+		return lb_is_complete_now(defn, &target);
+	if (value == NULL || !IsA(value, Const) || value->constisnull)
+		return lb_is_complete_now(defn, NULL);
+	datum = value->constvalue;
+	return !lb_set_target_value(&target, value->consttype, &datum, room) ||
+		lb_is_complete_now(defn, &target);
+}
+
 bool
-lb_quals_imply_board(const LbSource *source, const LbDefinition *defn,
-					 const LbQuals *quals, bool score_null)
+lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
+					 LbQuals *quals, bool score_null)
 {
 	for (int i = 0; i < defn->ncolumns; i++)
 	{
 		const LbColumn *column = &defn->columns[i];
 
-		if (column->role == LB_ROLE_RANKED_IF)
+		if (column->role == LB_ROLE_RANKED_IF ||
+			column->role == LB_ROLE_BOARD)
 			continue;
 #if LB_PLANT_BUG != 8
 		if (!bms_is_member(column->attno, source->not_null) &&
 			!bms_is_member(column->attno, quals->not_null) &&
 			!(score_null && i == 0))
-			return false;
+			quals->complete = true;
 #endif
 	}
+	if (defn->has_ranked_if && quals->ranked_if == NULL)
+		quals->complete = true;
 	return defn->family == (quals->board != NULL) &&
-		defn->has_ranked_if == (quals->ranked_if != NULL);
+		(!quals->complete || is_complete_now(defn, quals));
 }
 
 bool

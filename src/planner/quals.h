@@ -30,6 +30,8 @@ typedef struct LbQuals
 	Expr	   *ranked_if;		/* the clause on ranked_if, or NULL */
 	Bitmapset  *not_null;		/* columns that are not null in rows that
 								 * satisfy the clauses */
+	bool		complete;		/* the rows are those of the board only while
+								 * none is off it: lb_quals_imply_board() */
 } LbQuals;
 
 /*
@@ -45,10 +47,13 @@ extern bool lb_sort_quals(const LbSource *source, const LbDefinition *defn,
  * Whether the rows that satisfy the quals are rows of one board: no column of
  * the key is null in them, ranked_if is true, and the board is known.  With
  * score_null, rows whose score is null do not matter.
+ *
+ * If the quals do not say that of the rows that are off the board, this sets
+ * quals->complete, and returns whether there are no such rows now.  The node
+ * must look for them in its snapshot.
  */
-extern bool lb_quals_imply_board(const LbSource *source,
-								 const LbDefinition *defn,
-								 const LbQuals *quals, bool score_null);
+extern bool lb_quals_imply_board(const LbSource *source, LbDefinition *defn,
+								 LbQuals *quals, bool score_null);
 
 /*
  * Whether conditions, LbQuals.conds, limit the score and no other column:

@@ -335,7 +335,7 @@ rank_rows(RankedNode *node, LbRankedRow *rows, int n)
 		refused = !find_key(node, a->access.target.defn, &rows[i]);
 	if (refused)
 	{
-		lb_answer_refuse(a, LB_CAUSE_LIMIT);
+		lb_answer_refuse(a, LB_CAUSE_OFF_BOARD);
 		return false;
 	}
 	lb_find_range(a->access.target.defn, node->conds, node->nconds, context,

@@ -12,6 +12,8 @@
 
 #include "nodes/extensible.h"
 
+#include "planner/answer.h"
+
 /*
  * A window function of a plan: a list of its kind, of whether it sorts in the
  * reverse of the board's order, of the number of columns that it sorts by, and
@@ -53,7 +55,7 @@ enum
 /* Lists of a node's custom_private, after those of answer.h. */
 enum
 {
-	LB_RANKED_TABLE = 2,		/* OIDs of the table, and of the index */
+	LB_RANKED_TABLE = LB_PRIVATE_FIRST, /* OIDs of the table, and of the index */
 	LB_RANKED_CONDS,			/* lb_make_cond() each */
 	LB_RANKED_FUNCS,			/* the window functions ... */
 	LB_RANKED_WINDOWS,			/* ... as expressions, to check rights */
@@ -74,7 +76,7 @@ enum
 /* And of custom_exprs. */
 enum
 {
-	LB_RANKED_COND_OPERANDS = 4,
+	LB_RANKED_COND_OPERANDS = LB_EXPRS_FIRST,
 	LB_RANKED_CLAUSES,			/* by which rows are found, for EXPLAIN */
 	LB_RANKED_KEY_OPERANDS,
 	LB_RANKED_BOUNDS,			/* operands of the range */

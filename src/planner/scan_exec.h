@@ -12,6 +12,8 @@
 
 #include "nodes/extensible.h"
 
+#include "planner/answer.h"
+
 /* How a scan is ordered: a list of integers, with these elements. */
 enum
 {
@@ -27,9 +29,10 @@ enum
  */
 enum
 {
-	LB_SCAN_CONDS = 2,			/* in custom_private: lb_make_cond() each */
+	LB_SCAN_CONDS = LB_PRIVATE_FIRST,	/* in custom_private: lb_make_cond()
+										 * each */
 	LB_SCAN_ORDER,
-	LB_SCAN_COND_OPERANDS = 4,	/* in custom_exprs */
+	LB_SCAN_COND_OPERANDS = LB_EXPRS_FIRST, /* in custom_exprs */
 	LB_SCAN_LIMIT,				/* LIMIT and OFFSET of the Limit node that
 								 * asks for the rows, if there is one */
 	LB_SCAN_OFFSET

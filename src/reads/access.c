@@ -208,6 +208,7 @@ lb_access_begin(LbAccess *a, Snapshot snapshot, bool distinct, LbReader reader)
 	LbCause		cause;
 
 	a->distinct = distinct;
+	a->complete = false;
 	a->reader = reader;
 	a->counted = false;
 	a->query = false;

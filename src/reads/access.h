@@ -50,6 +50,8 @@ typedef struct LbAccess
 {
 	LbTarget	target;
 	bool		distinct;		/* the view must tell distinct scores */
+	bool		complete;		/* no row may be off the board; set after
+								 * lb_access_begin() */
 	LbReader	reader;
 	bool		counted;		/* with a read before it; set after
 								 * lb_access_lock() */

@@ -21,6 +21,7 @@
 #include "boards/live.h"
 #include "boards/state.h"
 #include "ledger/backlog.h"
+#include "ledger/off_board.h"
 #include "reads/access_lock.h"
 #include "reads/corrections.h"
 #include "util/pause.h"
@@ -63,12 +64,42 @@ refuse(Attempt *attempt, LbCause cause)
 	return REFUSED;
 }
 
+/*
+ * How many rows are off the board in the snapshot, own changes included.
+ * Returns false if that is not known.
+ */
+static bool
+count_off_board(const LbAccess *a, const LbLiveBoard *board, int64 *rows)
+{
+	bool		truncated;
+	int64		own;
+
+	if (!lb_count_off_board(board, &a->snapshot, &a->outcomes, rows) ||
+		!lb_own_off_board(&a->target, a->snapshot.snapshot->curcid, &truncated,
+						  &own))
+		return false;
+	*rows = truncated ? own : *rows + own;
+	return true;
+}
+
+bool
+lb_access_off_board(const LbAccess *a, int64 *rows)
+{
+	LbRef		ref;
+
+	return count_off_board(a, lb_live_board_find(a->shared, a->stripe,
+												 a->target.hash,
+												 &a->target.value, &ref),
+						   rows);
+}
+
 /* Open the view, with the lock held. */
 static Outcome
 try_locked(LbAccess *a, Attempt *attempt)
 {
 	LbLiveBoard *board;
 	LbRef		ref;
+	int64		off_board;
 
 	/* Dropped and gone, which our lock on the table rules out. */
 	if (!lb_shared_board_is(a->shared, a->generation))
@@ -95,6 +126,9 @@ try_locked(LbAccess *a, Attempt *attempt)
 			ConditionVariablePrepareToSleep(&a->shared->changed);
 		return COLLECT;
 	}
+	if (a->complete &&
+		(!count_off_board(a, board, &off_board) || off_board != 0))
+		return refuse(attempt, LB_CAUSE_OFF_BOARD);
 	if (a->distinct &&
 		!lb_corrections_has_deltas(lb_view_max_deltas(a->overlay)))
 	{

@@ -32,6 +32,13 @@ extern bool lb_access_yield(LbAccess *a);
  */
 extern void lb_access_unlock(LbAccess *a);
 
+/*
+ * How many rows of the table are off the board, in the snapshot and with the
+ * transaction's own changes; under the lock that lb_access_lock() has taken.
+ * Returns false if that is not known.  Never raises.
+ */
+extern bool lb_access_off_board(const LbAccess *a, int64 *rows);
+
 /* Release the lock only: the caller needs memory, and will lock again. */
 static inline void
 lb_access_release(LbAccess *a)

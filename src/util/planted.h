@@ -17,6 +17,10 @@
  *	9	a page with ties has one row too many
  *	10	a plan is used though its board's definition has changed, and a build
  *		does not have it made again
+ *	11	the number of rows off a board misses own changes
+ *	12	... has those of an aborted savepoint
+ *	13	... misses those of a prepared transaction
+ *	14	... misses a row that moves between boards
  *
  *-------------------------------------------------------------------------
  */

@@ -195,7 +195,7 @@ add_key(LbBulk *bulk, const int64 *key, uint64 *work)
 }
 
 static LbResult
-fill_single(LbBuild *build, LbSort *sort)
+fill_single(LbBuild *build, LbSort *sort, const LbValues *values)
 {
 	LbValue		none = {0, ""};
 	LbLiveBoard *board;
@@ -209,6 +209,7 @@ fill_single(LbBuild *build, LbSort *sort)
 		return LB_NOMEM;
 	board = lb_live_board_at(build->single);
 	board->floor = build->floor;
+	board->off_board = values->off_board;
 	result = lb_bulk_begin(&bulk, &build->mem, &board->index,
 						   lb_sort_count(sort));
 	while (result == LB_OK && (key = lb_sort_next(sort)) != NULL)
@@ -252,12 +253,37 @@ fill_family(LbBuild *build, LbSort *sort, const LbValues *values)
 	return result;
 }
 
+/* The numbers of rows that are off the boards of a family. */
+static LbResult
+fill_off_board(LbBuild *build, const LbValues *values)
+{
+	uint64		work = 0;
+
+	for (int i = 0; i < values->nvalues; i++)
+	{
+		const LbScannedValue *scanned = values->values[i];
+		LbRef		ref;
+		LbLiveBoard *board;
+
+		if (scanned->off_board == 0)
+			continue;
+		count_work(&work, BOARD_KEYS);
+		board = new_board_make(build, scanned->hash, &scanned->value, &ref);
+		if (board == NULL)
+			return LB_NOMEM;
+		board->off_board = scanned->off_board;
+	}
+	return LB_OK;
+}
+
 LbBuildResult
 lb_fill_boards(LbBuild *build, LbSort *sort, const LbValues *values)
 {
 	LbResult	result = build->shared->family ?
-		fill_family(build, sort, values) : fill_single(build, sort);
+		fill_family(build, sort, values) : fill_single(build, sort, values);
 
+	if (result == LB_OK)
+		result = fill_off_board(build, values);
 	if (result == LB_NOMEM)
 		return LB_BUILD_NOMEM;
 	return result == LB_OK ? LB_BUILD_DONE : LB_BUILD_DUPLICATE;
@@ -332,6 +358,9 @@ apply_queue(LbBuild *build, LbLiveBoard *board, LbRef page_ref,
 
 			at = lb_queue_record(shape, page, at, &record);
 			if (lb_had_ended(&build->snapshot, record.xid))
+				continue;
+			board->off_board += record.off_board;
+			if (record.off_board != 0)
 				continue;
 			result = lb_apply_change(&build->mem, &board->index, record.old,
 									 record.new, NULL, NULL);
@@ -446,6 +475,7 @@ typedef struct Walk
 	LbBuild    *build;
 	LbStripe   *stripe;
 	bool		ok;
+	uint64		off_board;
 	Found		empty;			/* new boards that are empty, some of them */
 } Walk;
 
@@ -646,7 +676,8 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 
 	lb_raise_floor(&board->floor, walk->stripe->floor.next_xid,
 				   walk->stripe->floor.xid);
-	if (lb_index_bytes(&board->index) == 0 &&
+	walk->off_board += board->off_board;
+	if (lb_index_bytes(&board->index) == 0 && board->off_board == 0 &&
 		dlist_is_empty(&board->pending) &&
 		dlist_is_empty(&board->history) &&
 		walk->empty.n < BOARDS_AT_ONCE)
@@ -657,13 +688,14 @@ inherit_floor(uint32 hash, LbRef ref, void *arg)
 /*
  * Raise the floors of the new boards to those of their stripes, which may have
  * been raised meanwhile by boards that were given back.  Give back a family's
- * boards that are empty.
+ * boards that are empty.  Sum up the rows off all boards.
  */
 static void
 inherit_floors(LbBuild *build)
 {
 	LbSharedBoard *shared = build->shared;
 	Walk		walk = {.build = build};
+	uint64		off_board = 0;
 
 	for (int s = 0; s < LB_STRIPES; s++)
 	{
@@ -671,12 +703,15 @@ inherit_floors(LbBuild *build)
 		do
 		{
 			walk.empty.n = 0;
+			walk.off_board = 0;
 			lb_stripe_walk(walk.stripe, shared->family, inherit_floor, &walk);
 			for (int i = 0; shared->family && i < walk.empty.n; i++)
 				lb_live_board_release(shared, walk.stripe,
 									  walk.empty.boards[i]);
 		} while (shared->family && walk.empty.n > 0);
+		off_board += walk.off_board;
 	}
+	pg_atomic_write_u64(&shared->off_board, off_board);
 }
 
 static void

@@ -6,7 +6,7 @@
  * The keys of a plain board are sorted as they are.  Those of a family are
  * preceded by the number of their board's value, so that each board's keys
  * come together; the numbers are given in the order in which the scan meets
- * the values.
+ * the values.  Rows off the board are counted.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,14 +42,14 @@ typedef struct Scan
 /* An entry of LbValues.by_value. */
 typedef struct ValueEntry
 {
-	const LbScannedValue *scanned;
+	LbScannedValue *scanned;
 	uint32		hash;
 	char		status;
 } ValueEntry;
 
 #define SH_PREFIX value
 #define SH_ELEMENT_TYPE ValueEntry
-#define SH_KEY_TYPE const LbScannedValue *
+#define SH_KEY_TYPE LbScannedValue *
 #define SH_KEY scanned
 #define SH_HASH_KEY(tb, key) ((key)->hash)
 #define SH_EQUAL(tb, a, b) lb_value_equal(&(a)->value, &(b)->value)
@@ -76,6 +76,8 @@ add_value(LbValues *values, uint32 hash, const LbValue *value)
 	memcpy(data, value->data, value->len);
 	scanned->number = values->nvalues;
 	scanned->hash = hash;
+	scanned->ranked = false;
+	scanned->off_board = 0;
 	scanned->value.len = value->len;
 	scanned->value.data = data;
 	values->values[values->nvalues++] = scanned;
@@ -83,7 +85,7 @@ add_value(LbValues *values, uint32 hash, const LbValue *value)
 }
 
 /* The value as the scan has met it first. */
-static const LbScannedValue *
+static LbScannedValue *
 number_value(LbValues *values, const LbValue *value)
 {
 	LbScannedValue sought = {.hash = lb_value_hash(value),.value = *value};
@@ -95,12 +97,13 @@ number_value(LbValues *values, const LbValue *value)
 	return entry->scanned;
 }
 
-bool
-lb_values_have(const LbValues *values, uint32 hash, const LbValue *value)
+const LbScannedValue *
+lb_values_find(const LbValues *values, uint32 hash, const LbValue *value)
 {
 	LbScannedValue sought = {.hash = hash,.value = *value};
+	ValueEntry *entry = value_lookup(values->by_value, &sought);
 
-	return value_lookup(values->by_value, &sought) != NULL;
+	return entry == NULL ? NULL : entry->scanned;
 }
 
 /* Add the keys of one table's rows. */
@@ -114,7 +117,7 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 	int64		tuple[LB_SORT_MAX_WORDS];
 	MemoryContext row_context;
 	MemoryContext old;
-	const LbScannedValue *last = NULL;
+	LbScannedValue *last = NULL;
 
 	row_context = AllocSetContextCreate(CurrentMemoryContext,
 										"leaderboard row",
@@ -142,16 +145,19 @@ sort_table(Scan *s, LbDefinition *defn, Relation rel)
 			s->no_key = true;
 			break;
 		}
-		if (state == LB_RANKED)
+		if (state != LB_NOT_RANKED && defn->family)
 		{
-			if (defn->family)
-			{
-				if (last == NULL || !lb_value_equal(&value, &last->value))
-					last = number_value(s->values, &value);
-				tuple[0] = last->number;
-			}
-			lb_sort_add(s->sort, tuple + first);
+			if (last == NULL || !lb_value_equal(&value, &last->value))
+				last = number_value(s->values, &value);
+			tuple[0] = last->number;
+			last->ranked |= state == LB_RANKED;
 		}
+		if (state == LB_RANKED)
+			lb_sort_add(s->sort, tuple + first);
+		else if (state == LB_OFF_BOARD && defn->family)
+			last->off_board++;
+		else if (state == LB_OFF_BOARD)
+			s->values->off_board++;
 		MemoryContextReset(row_context);
 	}
 	if (s->progress != NULL)

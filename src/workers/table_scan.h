@@ -21,6 +21,8 @@ typedef struct LbScannedValue
 {
 	int			number;
 	uint32		hash;
+	bool		ranked;			/* some rows are, their keys are in the sort */
+	int64		off_board;		/* rows that are not */
 	LbValue		value;
 } LbScannedValue;
 
@@ -30,6 +32,7 @@ typedef struct LbScannedValue
  */
 typedef struct LbValues
 {
+	int64		off_board;		/* rows that a plain board does not rank */
 	int			nvalues;
 	int			maxvalues;
 	LbScannedValue **values;
@@ -49,8 +52,12 @@ extern LbSort *lb_sort_rows(LbDefinition *defn, Relation rel,
 							Snapshot snapshot, LbValues *values,
 							pg_atomic_uint64 *progress, void (*poll) (void));
 
-/* Whether the scan of a family has met a value, whose hash is given. */
-extern bool lb_values_have(const LbValues *values, uint32 hash,
-						   const LbValue *value);
+/*
+ * What the scan of a family has met with a value, whose hash is given, or
+ * NULL.
+ */
+extern const LbScannedValue *lb_values_find(const LbValues *values,
+											uint32 hash,
+											const LbValue *value);
 
 #endif							/* LB_TABLE_SCAN_H */

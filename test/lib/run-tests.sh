@@ -851,7 +851,7 @@ part_planted()
 	private_postgres "$WORK/pg-planted"
 	as_server mkdir build-planted
 	mapfile -t planted < <(cd tree && grep -l LB_PLANT_BUG src/*/*.c)
-	for n in 0 1 2 3 4 5 6 7 8 9 10; do
+	for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
 		# Only these differ; make must not take the library for new.
 		(cd build-planted && rm -f leaderboard.so "${planted[@]/%.c/.o}")
 		as_server make -s -C build-planted -f ../tree/Makefile -j"$jobs" \
@@ -872,6 +872,8 @@ part_planted()
 		case $n in
 			10) check "planted bug $n is found" \
 				finds_bug 'FAILED.*o_stale' -c 1 -P 100 -n 1 -i 0 ;;
+			1[1-4]) check "planted bug $n is found" \
+				finds_bug 'FAILED' -c 4 -P 100 -n 5000 ;;
 			[89]) check "planted bug $n is found" \
 				finds_bug 'FAILED.*: index, ' -c 4 -P 100 -n 5000 ;;
 			*) check "planted bug $n is found, and its history made short" \

@@ -44,14 +44,14 @@ SELECT is_empty($$SELECT c.oid::regclass FROM pg_class c JOIN pg_depend d
 SELECT columns_are('lb_board', ARRAY['board', 'id', 'source', 'member',
 	'rank_by', 'board_column', 'method', 'ranked_if']);
 SELECT columns_are('lb_stat_board', ARRAY['board', 'source', 'state',
-	'reason', 'members', 'distinct_scores', 'bytes', 'build_done',
+	'reason', 'members', 'distinct_scores', 'off_board', 'bytes', 'build_done',
 	'build_total', 'build_seconds', 'index_reads', 'query_reads',
 	'query_disabled', 'query_recovery', 'query_snapshot',
 	'query_row_security', 'query_building', 'query_offline', 'query_trigger',
 	'query_own_changes', 'query_unsettled', 'query_limit', 'changes', 'kind',
 	'planned_reads', 'planned_queries', 'planned_disabled', 'planned_snapshot', 'planned_building', 'planned_offline',
 	'planned_trigger', 'planned_own_changes', 'planned_unsettled',
-	'planned_limit']);
+	'planned_limit', 'planned_off_board']);
 SELECT columns_are('lb_stat_ledger', ARRAY['history', 'backlog']);
 SELECT columns_are('lb_stat_memory', ARRAY['datname', 'total', 'used', 'reserved']);
 SELECT is(extconfig::regclass[], ARRAY['lb_board', 'lb_board_id_seq',

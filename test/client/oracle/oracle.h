@@ -132,6 +132,8 @@ typedef struct Table
 	bool		spread_last;	/* which of the members' columns has more
 								 * values */
 	bool		strict;			/* columns of the key are NOT NULL */
+	bool		tidy;			/* few rows are off the boards, and not for
+								 * long: queries need not leave them out */
 
 	/* What follows from these. */
 	char	   *member;			/* columns of the member */

@@ -4,7 +4,8 @@
  *	  What the queries of plan_forms.c consist of: conditions, operands, orders.
  *
  * Most queries have the conditions under which a board has the table's rows.  A few
- * lack one, or have another one: then a board must not answer.
+ * lack one, or have another one: then a board must not answer.  On a tidy table many
+ * ask for all rows: then a board may answer while no row is off it.
  *
  *-------------------------------------------------------------------------
  */
@@ -302,15 +303,17 @@ put_board(Question *q)
 	int			nkey = key_columns(t);
 	int			missing = q->complete ? -1 :
 		rnd(percent(60) ? nkey : nkey + 4);
+	bool		all = t->tidy && percent(70);
 
 	if (q->value != NULL && missing != nkey)
 		put_group(q);
 	for (int i = 0; i < nkey; i++)
 	{
-		if (i != missing && (!t->strict || percent(10)))
+		if (i != missing && !(all && percent(90)) &&
+			(!t->strict || percent(10)))
 			put_not_null(q, key_column(t, i));
 	}
-	if (t->flagged && missing != nkey + 1)
+	if (t->flagged && missing != nkey + 1 && !(all && percent(90)))
 	{
 		put_and(q);
 		fprintf(q->f, "%s.%s%s", q->alias, t->flag,

@@ -164,7 +164,7 @@ too_long(const Type *type)
 static int
 any_null(const Table *t)
 {
-	return t->strict ? -1 : rnd(t->nmembers);
+	return t->strict || (t->tidy && !percent(5)) ? -1 : rnd(t->nmembers);
 }
 
 static const char *
@@ -180,12 +180,19 @@ a_member(const Table *t)
 	return member_of(t, 1 + rnd(members));
 }
 
+/* Whether to do what takes a row off its board. */
+static bool
+is_rare(const Table *t, int n)
+{
+	return percent(n) && (!t->tidy || percent(5));
+}
+
 static const char *
 a_score(const Table *t)
 {
 	if (percent(t->score.type->integer ? 1 : 8))
 		return extreme(t->score.type);
-	if (!t->strict && percent(2))
+	if (!t->strict && is_rare(t, 2))
 		return "NULL";
 	return value(t->score.type, percent(70) ? rnd(20) : rnd(1000));
 }
@@ -193,7 +200,7 @@ a_score(const Table *t)
 static const char *
 a_tie(const Table *t, const Column *tie)
 {
-	if (!t->strict && percent(2))
+	if (!t->strict && is_rare(t, 2))
 		return "NULL";
 	if (too_long(tie->type))
 		return "repeat('z', 513)";
@@ -218,15 +225,15 @@ a_value(const Table *t)
 static const char *
 a_group(const Table *t)
 {
-	if (t->values == NULL || (!t->strict && percent(2)))
+	if (t->values == NULL || (!t->strict && is_rare(t, 2)))
 		return "NULL";
 	return keep(literal(a_value(t)));
 }
 
 static const char *
-a_flag(void)
+a_flag(const Table *t)
 {
-	return percent(80) ? "true" : percent(70) ? "false" : "NULL";
+	return !is_rare(t, 20) ? "true" : percent(70) ? "false" : "NULL";
 }
 
 static const char *
@@ -274,7 +281,7 @@ a_row(const Table *t)
 
 	return keep(format("(%s, %s, %s%s, (%s)::boolean, false)", member,
 					   typed(a_group(t), &t->group),
-					   typed(a_score(t), &t->score), more_ties(t), a_flag()));
+					   typed(a_score(t), &t->score), more_ties(t), a_flag(t)));
 }
 
 /* A column of a member. */
@@ -380,7 +387,7 @@ do_update(const Table *t)
 			/* FALLTHROUGH */
 		case 1:
 			return run_free(format("UPDATE %s SET %s = %s WHERE %s", t->name,
-								   t->flag, a_flag(), one_row(t)));
+								   t->flag, a_flag(t), one_row(t)));
 		case 2:
 			return run_free(format("UPDATE %s SET %s = %s%s WHERE %s",
 								   t->name, t->score.name, a_score(t),
@@ -437,6 +444,12 @@ do_update_many(const Table *t)
 static bool
 do_delete(const Table *t)
 {
+	if (t->tidy && percent(40))
+		return run_free(percent(50) && t->flagged ?
+						format("UPDATE %s SET %s = true WHERE (%s) IS NOT TRUE",
+							   t->name, t->flag, t->flag) :
+						format("DELETE FROM %s WHERE (%s) IS NOT TRUE", t->name,
+							   t->ranked));
 	if (percent(10))
 		return run_free(format("DELETE FROM %s WHERE %s", t->name,
 							   many_rows(t)));
@@ -591,7 +604,7 @@ do_fill(const Table *t)
 						 member_of_expression(t, "i"),
 						 typed(a_group(t), &t->group),
 						 keep(put_in(t->score.type->value, score)),
-						 more_ties(t), a_flag(), members));
+						 more_ties(t), a_flag(t), members));
 	free(score);
 	return ok;
 }

@@ -344,6 +344,7 @@ choose_table(Table *t, int number)
 	t->flag = "fine";
 	t->flagged = percent(30);
 	t->strict = percent(50);
+	t->tidy = percent(50);
 	if (percent(35))
 		t->values = choose_values(t->group.type);
 }
@@ -529,8 +530,13 @@ choose_tables(void)
 		else
 		{
 			*t = fixed_tables[i];
-			t->strict = i > 0 && strcmp(t->name, tables[i - 1].name) == 0 ?
-				tables[i - 1].strict : percent(50);
+			t->strict = percent(50);
+			t->tidy = percent(50);
+			if (i > 0 && strcmp(t->name, tables[i - 1].name) == 0)
+			{
+				t->strict = tables[i - 1].strict;
+				t->tidy = tables[i - 1].tidy;
+			}
 			for (int c = 0; c < t->nmembers; c++)
 				t->members[c].type = find_type(t->members[c].type_name);
 			for (int c = 0; c < t->nties; c++)

@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * off_board.c
+ *	  How many rows of its table a board does not rank.
+ *
+ * A row is off the board if ranked_if is not true for it, or a column of its
+ * key is null.  While no row is off the board, a query of the table that does
+ * not say "ranked" asks for the board's rows, and the index can answer it.
+ *
+ * Such rows have no keys.  What is kept is their number, which is a sum: each
+ * transaction publishes by how much it changes it, and settling adds that, in
+ * whatever order.  Rows of a family without a value of the board column are of
+ * none of its boards, and so are not counted: no query asks a family for them.
+ *
+ * A snapshot wants the number without what has settled and it does not see,
+ * and with what is pending and it sees.  The walks are those of collect.c,
+ * which says why the one through the history may stop.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "boards/directory.h"
+#include "boards/live.h"
+#include "boards/state.h"
+#include "ledger/off_board.h"
+#include "ledger/queue.h"
+#include "util/planted.h"
+
+/* Publications that are looked at under one hold of the lock. */
+#define MAX_LOOKS 4096
+
+void
+lb_add_off_board(LbSharedBoard *shared, LbLiveBoard *board, int64 rows)
+{
+	board->off_board += rows;
+	pg_atomic_fetch_add_u64(&shared->off_board, rows);
+}
+
+void
+lb_settle_off_board(LbSharedBoard *shared, LbStripe *stripe,
+					LbLiveBoard *board, const LbPublication *pub)
+{
+	if (likely(pub->off_board == 0))
+		return;
+#if LB_PLANT_BUG == 13
+	if (pub->prepared)
+		return;
+#endif
+
+	/* Else a build makes the board anew. */
+	if (lb_is_ready(shared))
+		lb_add_off_board(shared, board, pub->off_board);
+	if (stripe->queueing)
+		lb_queue_off_board(shared, board, pub->xid, pub->off_board);
+}
+
+bool
+lb_count_off_board(const LbLiveBoard *board, const LbSnapshot *snapshot,
+				   const LbOutcomes *outcomes, int64 *rows)
+{
+	int			looks = 0;
+	dlist_iter	iter;
+
+	*rows = 0;
+	if (board == NULL)
+		return true;
+	*rows = board->off_board;
+	dlist_foreach(iter, &((LbLiveBoard *) board)->pending)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+		LbOutcome	outcome;
+
+		if (++looks > MAX_LOOKS)
+			return false;
+		if (pub->off_board == 0 || !lb_had_ended(snapshot, pub->xid))
+			continue;
+		outcome = lb_find_outcome(outcomes, U64FromFullTransactionId(pub->xid));
+		if (outcome == LB_OUTCOME_UNKNOWN)
+			return false;
+		if (outcome == LB_COMMITTED)
+			*rows += pub->off_board;
+	}
+	dlist_reverse_foreach(iter, &((LbLiveBoard *) board)->history)
+	{
+		LbPublication *pub = dlist_container(LbPublication, node, iter.cur);
+
+		if (pub->next_xid < snapshot->xmax)
+			break;
+		if (++looks > MAX_LOOKS)
+			return false;
+		if (pub->off_board != 0 && !lb_had_ended(snapshot, pub->xid))
+			*rows -= pub->off_board;
+	}
+	return true;
+}
+
+/* Whether rows are off at most a tenth of a family's boards now. */
+static bool
+few_are_incomplete(LbSharedBoard *shared)
+{
+	uint64		nboards = 0;
+
+	for (int s = 0; s < LB_STRIPES; s++)
+	{
+		LWLockAcquire(&shared->stripes[s].lock, LW_SHARED);
+		nboards += shared->stripes[s].boards.entries;
+		LWLockRelease(&shared->stripes[s].lock);
+	}
+	return pg_atomic_read_u64(&shared->off_board) <= nboards / 10;
+}
+
+bool
+lb_is_complete_now(LbDefinition *defn, const LbTarget *target)
+{
+	LbSharedBoard *shared = lb_shared_board_attach(defn, false);
+	LbStripe   *stripe;
+	const LbLiveBoard *board = NULL;
+	bool		complete;
+	LbRef		ref;
+
+	if (shared == NULL || pg_atomic_read_u64(&shared->off_board) == 0)
+		return true;
+	if (target == NULL)
+		return few_are_incomplete(shared);
+	stripe = &shared->stripes[target->stripe];
+	LWLockAcquire(&stripe->lock, LW_SHARED);
+	if (lb_shared_board_is(shared, defn->generation) && lb_is_ready(shared))
+		board = lb_live_board_find(shared, stripe, target->hash,
+								   &target->value, &ref);
+	complete = board == NULL || board->off_board == 0;
+	LWLockRelease(&stripe->lock);
+	return complete;
+}
