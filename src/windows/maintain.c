@@ -40,9 +40,9 @@
 #include "sql/spi.h"
 #include "util/clock.h"
 #include "util/compat.h"
-#include "windows/visit.h"
 #include "windows/maintain.h"
 #include "windows/reward.h"
+#include "windows/visit.h"
 #include "workers/turn.h"
 #include "workers/worker.h"
 

@@ -43,8 +43,8 @@
 #include "reads/access.h"
 #include "sql/spi.h"
 #include "windows/archive.h"
-#include "windows/visit.h"
 #include "windows/reward.h"
+#include "windows/visit.h"
 #include "workers/worker.h"
 
 /*
