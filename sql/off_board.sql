@@ -123,7 +123,11 @@ SELECT lbt.answered_by('SELECT count(*) + 1 FROM player_scores WHERE score > 420
 SELECT lb_hide(7);
 SELECT lbt.answered_by('SELECT count(*) + 1 FROM player_scores WHERE score > 420'),
 	lbt.answered_by('SELECT count(*) + 1 FROM player_scores WHERE score > 420 AND ranked');
+-- A plan that was made meanwhile is made again.
+PREPARE kept AS SELECT count(*) + 1 FROM player_scores WHERE score > 420;
+EXPLAIN (COSTS OFF) EXECUTE kept;
 SELECT lb_show(7);
+EXPLAIN (COSTS OFF) EXECUTE kept;
 SELECT lbt.answered_by('SELECT count(*) + 1 FROM player_scores WHERE score > 420');
 SELECT * FROM lb_verify();
 

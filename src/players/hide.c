@@ -35,6 +35,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
@@ -336,6 +337,10 @@ set_ranked(const char *board, Player *player, bool ranked, bool all)
 		n = lb_exec_once(update, source, LB_ARGS(arg, lb_arg_bool(ranked)));
 	if (switched)
 		lb_restore_user(&saved);
+
+	/* Plans that were made while rows were off the board are made again. */
+	if (ranked && n > 0)
+		CacheInvalidateRelcacheByRelid(source);
 	return n;
 }
 
