@@ -14,7 +14,7 @@
  *
  * Each board has plans of its own, so a hash keeps them.  The other statements
  * of the library keep one plan each, in a variable of the code that runs them
- * (spi.c).
+ * (spi_own.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -23,7 +23,7 @@ typedef struct LbArg
 	Oid			type;
 	bool		isnull;
 	Datum		value;
-}			LbArg;
+} LbArg;
 
 /*
  * The two parameters nargs and args of the functions that run statements:
@@ -71,6 +71,13 @@ lb_arg_text(const char *string)
 		lb_arg(TEXTOID, CStringGetTextDatum(string));
 }
 
+/* A string as a name, cut as the type's input function cuts it; copied. */
+static inline LbArg
+lb_arg_name(const char *string)
+{
+	return lb_arg(NAMEOID, DirectFunctionCall1(namein, CStringGetDatum(string)));
+}
+
 static inline LbArg
 lb_arg_bool(bool value)
 {
@@ -93,6 +100,12 @@ static inline LbArg
 lb_arg_oid(Oid value)
 {
 	return lb_arg(OIDOID, ObjectIdGetDatum(value));
+}
+
+static inline LbArg
+lb_arg_regclass(Oid value)
+{
+	return lb_arg(REGCLASSOID, ObjectIdGetDatum(value));
 }
 
 static inline LbArg
@@ -129,6 +142,27 @@ lb_row_datum(const SPITupleTable *rows, uint64 row, int column)
 
 	Assert(!isnull);
 	return value;
+}
+
+/* Whether a bigint is not null, and the number, or 0. */
+static inline bool
+lb_row_int8(const SPITupleTable *rows, uint64 row, int column, int64 *number)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(rows, row, column, &isnull);
+
+	*number = isnull ? 0 : DatumGetInt64(value);
+	return !isnull;
+}
+
+/* A boolean; false if it is null. */
+static inline bool
+lb_row_bool(const SPITupleTable *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = lb_row_nullable(rows, row, column, &isnull);
+
+	return !isnull && DatumGetBool(value);
 }
 
 #endif							/* LB_ARGS_H */
