@@ -23,9 +23,6 @@ extern int64 lb_find_shard(Oid table, const char *column, text *player);
  */
 extern Oid	lb_shard_table(Oid table, int64 shard);
 
-/* An LbPlanText: a copy of the text arg. */
-extern char *lb_constant_text(const void *arg);
-
 /*
  * The number of the shard that a player of a board is in, or 0 where
  * lb_shard_of() raises.  Between SPI_connect and SPI_finish.

@@ -131,6 +131,24 @@ lb_window_in_family(const LbDefinition *family, const char *key, LbSpan *span)
 	return lb_window_of_key(key, strlen(key), span);
 }
 
+LbArg
+lb_arg_family(const char *family)
+{
+	int			len = lb_windows_prefix(family);
+	LbLeaderboard **leaderboards;
+	int			n = lb_leaderboards(&leaderboards);
+	Datum	   *names = palloc((n + 1) * sizeof(Datum));
+	int			nnames = 0;
+
+	names[nnames++] = PointerGetDatum(cstring_to_text_with_len(family, len));
+	for (int i = 0; len == 0 && i < n; i++)
+	{
+		if (strcmp(leaderboards[i]->name, LB_GLOBAL) != 0)
+			names[nnames++] = CStringGetTextDatum(leaderboards[i]->name);
+	}
+	return lb_arg_array(TEXTOID, names, nnames);
+}
+
 void
 lb_family_values(const char *family, Datum *prefix, Datum *others)
 {

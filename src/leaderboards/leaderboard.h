@@ -10,6 +10,7 @@
 
 #include "boards/definition.h"
 #include "leaderboards/window.h"
+#include "sql/args.h"
 
 /* The first leaderboard, which always exists; its windows are in "*". */
 #define LB_GLOBAL "global"
@@ -67,6 +68,19 @@ extern LbWindow *lb_window_in_family(const LbDefinition *family,
  */
 extern void lb_family_values(const char *family, Datum *prefix,
 							 Datum *others);
+
+/*
+ * Both in one array, the prefix first.  For the statements of others: as of a
+ * leaderboard's name, LB_IN_FAMILY() is of no names but those of these
+ * leaderboards.
+ */
+extern LbArg lb_arg_family(const char *family);
+
+/* The condition on a column of names, for this parameter. */
+#define LB_IN_FAMILY(column, family) \
+	"pg_catalog.starts_with(" column ", (" family ")[1]) AND NOT EXISTS " \
+	"(SELECT FROM pg_catalog.unnest((" family ")[2:]) AS o (name) WHERE o.name OPERATOR(pg_catalog.=) " column " " \
+	"OR pg_catalog.starts_with(" column ", o.name OPERATOR(pg_catalog.||) '/'))"
 
 /* The condition on a column of names, for these two parameters. */
 #define LB_OF_FAMILY(column, prefix, others) \

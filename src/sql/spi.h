@@ -90,6 +90,13 @@ extern uint64 lb_exec_once(const char *text, Oid table, int nargs,
 						   const LbArg *args);
 
 /*
+ * Likewise, open a cursor for such a text.  Raises what the parser raises, and
+ * 40001 as above.
+ */
+extern Portal lb_open_cursor(const char *text, Oid table, int nargs,
+							 const LbArg *args);
+
+/*
  * Prepare a text that names a table, or none (InvalidOid), with the cursor
  * options.  Raises what the parser raises, and 40001 if the table has another
  * name by now.

@@ -389,3 +389,18 @@ lb_exec_once(const char *text, Oid table, int nargs, const LbArg *args)
 	SPI_freeplan(plan);
 	return n;
 }
+
+Portal
+lb_open_cursor(const char *text, Oid table, int nargs, const LbArg *args)
+{
+	LbSplitArgs split;
+	SPIPlanPtr	plan;
+	Portal		portal;
+
+	lb_split_args(&split, nargs, args);
+	plan = lb_prepare(text, table, nargs, split.types, 0);
+	portal = SPI_cursor_open(NULL, plan, split.values, split.nulls, false);
+	check_table(plan, table);
+	SPI_freeplan(plan);
+	return portal;
+}
