@@ -39,6 +39,19 @@ lb_require_coordinator(void)
 }
 
 void
+lb_require_coordinator_for(const LbDefinition *defn, const char *what)
+{
+	if (!lb_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s does not work on a worker for board \"%s\"", what,
+						defn->name),
+				 errdetail("Citus distributes its table \"%s\".",
+						   get_rel_name(defn->source)),
+				 errhint("Connect to the coordinator.")));
+}
+
+void
 lb_refuse_coordinator(const char *function)
 {
 	if (lb_is_coordinator())

@@ -52,6 +52,12 @@ extern void lb_lock_shards(const LbDefinition *defn, Datum *shards, int n);
 extern int64 lb_lock_shard(const LbDefinition *defn, text *player);
 
 /*
+ * Lock a board's table on all servers; a routine of LbDistributed.  Citus then
+ * commits by two phases.
+ */
+extern void lb_lock_distributed(const LbDefinition *defn);
+
+/*
  * The recorded definition of that name, with the table of a player's shard in
  * the place of the distributed table, locked in AccessShareLock; NULL if none
  * is recorded.  Valid as the definition itself is.  Raises likewise, and 55000

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lock_shards.c
+ * shard_lock.c
  *	  Locking tables that Citus distributes, on all servers.
  *
  * Each server that runs queries on such a table has the table itself, empty,
@@ -32,21 +32,8 @@
 
 #include "boards/resolve.h"
 #include "citus/layout.h"
-#include "citus/lock_shards.h"
+#include "citus/shard.h"
 #include "sql/spi.h"
-
-void
-lb_require_coordinator_for(const LbDefinition *defn, const char *what)
-{
-	if (!lb_is_coordinator())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s does not work on a worker for board \"%s\"", what,
-						defn->name),
-				 errdetail("Citus distributes its table \"%s\".",
-						   get_rel_name(defn->source)),
-				 errhint("Connect to the coordinator.")));
-}
 
 /*
  * Lock the shards of a table that is locked.  The table of places has a row
